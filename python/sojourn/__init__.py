@@ -1,0 +1,46 @@
+"""A laboratory for buffer sizes: the same bottleneck simulated, scored and reported.
+
+>>> import sojourn
+>>> results = sojourn.run("studies/quickstart.toml")    # doctest: +SKIP
+>>> results.table()                                     # doctest: +SKIP
+
+Long work is spread over processes, so a script should call :func:`run` under
+``if __name__ == "__main__":``, as with every process pool.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from sojourn.errors import SojournError, StoreError
+
+if TYPE_CHECKING:
+    from sojourn._core import StudyError
+    from sojourn.results import Results
+    from sojourn.results import open_results as open
+    from sojourn.study import Study
+    from sojourn.sweep import run
+
+__all__ = ["Results", "SojournError", "StoreError", "Study", "StudyError", "__version__", "open", "run"]
+
+_WHERE = {
+    "Results": ("sojourn.results", "Results"),
+    "Study": ("sojourn.study", "Study"),
+    "StudyError": ("sojourn._core", "StudyError"),
+    "open": ("sojourn.results", "open_results"),
+    "run": ("sojourn.sweep", "run"),
+}
+
+
+def __getattr__(name: str) -> object:
+    if name == "__version__":
+        return import_module("sojourn._core").version()
+    if name in _WHERE:
+        module, attribute = _WHERE[name]
+        return getattr(import_module(module), attribute)
+    raise AttributeError(f"module 'sojourn' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

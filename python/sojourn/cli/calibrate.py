@@ -1,0 +1,75 @@
+"""`sojourn calibrate`: how many sessions make a load."""
+
+from __future__ import annotations
+
+import json as _json
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter, validators
+
+from sojourn.cli.terms import Exit, Flag, complain
+from sojourn.study import Study, assignments
+from sojourn.workers import cores, open_workers
+
+
+def calibrate(
+    study: Path,
+    /,
+    *,
+    load: str,
+    workload: str | None = None,
+    direction: Literal["down", "up"] = "down",
+    replications: Annotated[int, Parameter(validator=validators.Number(gte=1))] = 5,
+    duration: str | None = None,
+    set: Annotated[list[str] | None, Parameter(negative=())] = None,
+    jobs: Annotated[int | None, Parameter(validator=validators.Number(gte=1))] = None,
+    json: Flag = False,
+) -> int:
+    """Find the number of sessions that offers a load when there is no bottleneck to hold them up.
+
+    Example:
+
+    ```
+    sojourn calibrate studies/quickstart.toml --workload short --load 96% --duration 60s
+    ```
+
+    Parameters
+    ----------
+    study
+        Study file (TOML).
+    load
+        The wanted load of the bottleneck's rate, as 96% (more than 100% is allowed).
+    workload
+        The named workload to calibrate; by default the [[flows]] of every point.
+    direction
+        The link whose rate is meant.
+    replications
+        Simulations for each number of sessions tried.
+    duration
+        Length of each simulation, in the place of the study's own.
+    set
+        KEY=VALUE: replace any key of the study. Repeatable.
+    jobs
+        Number of processes; by default the number of cores.
+    json
+        Print the outcome as JSON.
+    """
+    from sojourn.calibrate import Scale, Trial, load_share
+    from sojourn.calibrate import calibrate as trials_of
+
+    target = load_share(load)
+    scale = Scale(Study.load(study, assignments(set or [], "--set")), workload, direction)
+    if not json:
+        print(f"{'sessions':>8}  {'offered load':>12}  95 % interval")
+    with open_workers(jobs=min(jobs or cores(), replications)) as workers:
+        for found in trials_of(scale, target, workers, replications=replications, duration=duration):
+            if isinstance(found, Trial):
+                low, high = found.load - found.half_width, found.load + found.half_width
+                row = f"{found.count:8}  {found.load:12.1%}  {low:.1%} to {high:.1%}"
+                print(row, flush=True) if not json else complain(row)
+    if json:
+        print(_json.dumps(found.as_dict()))
+    else:
+        print(f"{found.count} sessions offer {found.load:.1%} of the {direction}link (wanted: {target:.1%})")
+    return Exit.DONE

@@ -1,0 +1,35 @@
+"""`sojourn report`: the results of a study as one page."""
+
+from __future__ import annotations
+
+import json as _json
+from pathlib import Path
+
+from sojourn.cli.terms import Exit, Flag, complain
+from sojourn.results import open_results
+
+
+def report(results: Path, /, *, json: Flag = False) -> int:
+    """Make the page of a study from the results that are on disk: its figures, tables and what was published.
+
+    Example:
+
+    ```
+    sojourn report results/quickstart
+    ```
+
+    Parameters
+    ----------
+    results
+        Directory of results.
+    json
+        Print the path of the page as JSON.
+    """
+    from sojourn.report import write_report
+
+    found = open_results(results)
+    if found.missing:
+        complain(f"note: {found.missing} of the study's points are not there yet; the page shows the others")
+    page = write_report(found.store.path)
+    print(_json.dumps({"report": str(page)}) if json else page)
+    return Exit.DONE

@@ -1,0 +1,176 @@
+"""`sojourn run`: simulate what is not on disk yet."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter, validators
+
+from sojourn.cli.terms import Exit, Flag, complain
+from sojourn.errors import SojournError
+from sojourn.progress import Progress, duration
+from sojourn.study import Study, assignments
+from sojourn.sweep import Campaign
+from sojourn.workers import Workers, cores, open_workers
+
+
+def run(
+    study: Annotated[list[Path], Parameter(required=True)],
+    /,
+    *,
+    out: Path | None = None,
+    jobs: Annotated[int | None, Parameter(validator=validators.Number(gte=1))] = None,
+    scheduler: str | None = None,
+    set: Annotated[list[str] | None, Parameter(negative=())] = None,
+    only: Annotated[list[str] | None, Parameter(negative=())] = None,
+    log: Flag = False,
+    dry_run: Flag = False,
+    json: Flag = False,
+) -> int:
+    """Simulate the points of studies that are not on disk yet, and store their results.
+
+    Interrupt it at any time: the same command goes on where it stopped, and a study that was
+    extended runs only what is new.
+
+    Example:
+
+    ```
+    sojourn run studies/quickstart.toml --jobs 4
+    sojourn run studies/quickstart.toml --set duration=30s --only workload=long-few --json
+    ```
+
+    Parameters
+    ----------
+    study
+        Study files (TOML).
+    out
+        Directory of results, by default results/NAME; with several studies, DIR/NAME for each.
+    jobs
+        Number of processes; by default the number of cores.
+    scheduler
+        Address of a Dask scheduler, as tcp://host:8786; its workers must see the same directory.
+    set
+        KEY=VALUE: replace any key of the study, as path.down.rate=8Mbit. Repeatable.
+    only
+        AXIS=VALUE: only the points with this label on an axis; "replication" is one. Repeatable.
+    log
+        Keep the packet log of every point (packets/HASH.parquet).
+    dry_run
+        List the points and whether they are done; write nothing.
+    json
+        Print one JSON object per point and replication, in study order.
+    """
+    wanted: dict[str, list[str]] = {}
+    for axis, label in assignments(only or [], "--only"):
+        wanted.setdefault(axis, []).append(label)
+    sets = assignments(set or [], "--set")
+    studies = [Study.load(file, sets) for file in study]
+    names = [each.name for each in studies]
+    for name in names:
+        if names.count(name) > 1:
+            files = ", ".join(each.file for each in studies if each.name == name)
+            raise SojournError(f"two of the studies have the same name {name!r}: {files}")
+    campaigns = [
+        Campaign(each, out / each.name if out and len(studies) > 1 else out, only=wanted, log=log)
+        for each in studies
+    ]
+    for campaign in campaigns:
+        for note in campaign.notes:
+            complain(f"note: {note}")
+    if dry_run:
+        return _list(campaigns, json)
+    return _execute(campaigns, jobs, scheduler, json)
+
+
+def _execute(campaigns: list[Campaign], jobs: int | None, scheduler: str | None, as_json: bool) -> int:
+    started = time.monotonic()
+    missing = sum(len(campaign.todo) for campaign in campaigns)
+    before = sum(len(campaign.done) for campaign in campaigns)
+    failures = 0
+    try:
+        jobs = min(jobs or cores(), max(missing, 1))
+        with open_workers(jobs=jobs, scheduler=scheduler if missing else None) as workers:
+            for campaign in campaigns:
+                campaign.prepare()
+            with Progress(before + missing, before) as progress:
+                for campaign in campaigns:
+                    failures += _run_one(campaign, workers, progress, as_json)
+    except KeyboardInterrupt:
+        done = sum(len(campaign.done) for campaign in campaigns)
+        raise KeyboardInterrupt(
+            f"interrupted: {done} of {before + missing} points are done and on disk; "
+            "run the same command again to go on from there"
+        ) from None
+    if failures:
+        complain(f"{failures} of {before + missing} points failed; the same command tries them again")
+    if not as_json:
+        took = duration(time.monotonic() - started)
+        counts = f"{missing - failures} simulated in {took}, {before} already there"
+        for campaign in campaigns:
+            print(f"{campaign.study.name}: results in {campaign.store.path}")
+        print(f"{before + missing} points: {counts}" + (f", {failures} failed" if failures else ""))
+        print(f"Next: sojourn report {campaigns[-1].store.path}")
+    return Exit.FAILED if failures else Exit.DONE
+
+
+def _run_one(campaign: Campaign, workers: Workers, progress: Progress, as_json: bool) -> int:
+    printer = _Printer(campaign, as_json)
+    printer.print_ready()
+    failures = 0
+    for outcome in campaign.execute(workers):
+        if outcome.error is None:
+            printer.times[outcome.point.hash] = outcome.wall_s
+        else:
+            failures += 1
+            printer.failed.add(outcome.point.hash)
+            progress.note(f"sojourn: point {outcome.point} failed: {outcome.error}")
+        progress.advance()
+        printer.print_ready()
+    return failures
+
+
+class _Printer:
+    """Prints results in study order, each as soon as all before it are there."""
+
+    def __init__(self, campaign: Campaign, as_json: bool) -> None:
+        self.campaign = campaign
+        self.times = campaign.store.times()
+        self.failed: set[str] = set()
+        self._left = iter(campaign.points if as_json else ())
+        self._next = next(self._left, None)
+
+    def print_ready(self) -> None:
+        while self._next is not None and self._next.hash in self.campaign.done | self.failed:
+            if self._next.hash in self.campaign.done:
+                result = self.campaign.result(self._next, self.times)
+                print(json.dumps(result, ensure_ascii=False), flush=True)
+            self._next = next(self._left, None)
+
+
+def _list(campaigns: list[Campaign], as_json: bool) -> int:
+    for campaign in campaigns:
+        for point in campaign.points:
+            done = point.hash in campaign.done
+            if as_json:
+                entry = {
+                    "study": campaign.study.name,
+                    "point": point.labels,
+                    "replication": point.replication,
+                    "hash": point.hash,
+                    "done": done,
+                }
+                print(json.dumps(entry, ensure_ascii=False))
+            else:
+                print(f"{'done' if done else 'to do':5}  {point}")
+        if not as_json:
+            done = len(campaign.done)
+            total = done + len(campaign.todo)
+            times = [campaign.store.times().get(point, 0.0) for point in campaign.done]
+            print(f"{campaign.study.name}: {total} points, {done} done, {total - done} to do", end="")
+            print(f", about {duration(sum(times) / done * (total - done))} of one core" if any(times) else "")
+    sys.stdout.flush()
+    return Exit.DONE

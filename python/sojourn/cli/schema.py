@@ -1,0 +1,25 @@
+"""`sojourn schema`: what a study file may hold."""
+
+from __future__ import annotations
+
+from sojourn.cli.terms import Exit, Flag
+
+
+def schema(*, json: Flag = False) -> int:
+    """Print the JSON Schema of study files, for editors and for those who write studies by program.
+
+    Example:
+
+    ```
+    sojourn schema > study.schema.json
+    ```
+
+    Parameters
+    ----------
+    json
+        Accepted for symmetry; the schema is JSON already.
+    """
+    from sojourn import _core
+
+    print(_core.schema())
+    return Exit.DONE

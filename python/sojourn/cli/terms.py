@@ -1,0 +1,30 @@
+"""What all verbs share: exit codes, options that are flags, sentences on standard error."""
+
+from __future__ import annotations
+
+import sys
+from enum import IntEnum
+from typing import Annotated
+
+from cyclopts import Parameter
+
+
+class Exit(IntEnum):
+    """What the exit code of a command says."""
+
+    DONE = 0
+    FAILED = 1
+    """It ran, but something failed or a stated check did not hold."""
+    INPUT = 2
+    """Usage or input error; nothing was written."""
+    INTERRUPTED = 130
+    """Stopped by the user; the same command goes on from there."""
+
+
+Flag = Annotated[bool, Parameter(negative=(), show_default=False)]
+"""An option that is on when it is named."""
+
+
+def complain(text: str) -> None:
+    """Write a sentence to standard error."""
+    print(f"sojourn: {text}", file=sys.stderr, flush=True)

@@ -1,0 +1,75 @@
+"""How far the work is: a bar on a terminal, a line now and then elsewhere; always on standard error."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+
+_LINE_EVERY_S = 15.0
+
+
+class Progress:
+    """Counts points as they are done.
+
+    Parameters
+    ----------
+    total
+        Number of points.
+    done
+        Number of those that were done before.
+    what
+        What is counted, as shown.
+    """
+
+    def __init__(self, total: int, done: int = 0, what: str = "points") -> None:
+        self.total, self.done, self.what = total, done, what
+        self._before = done
+        self._bar = None
+        self._started = self._spoke = time.monotonic()
+
+    def __enter__(self) -> Progress:
+        if sys.stderr.isatty() and self.done < self.total:
+            from rich.console import Console
+            from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+            from rich.progress import Progress as Bar
+
+            columns = (TextColumn(self.what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+            self._bar = Bar(*columns, console=Console(stderr=True), transient=True)
+            self._task = self._bar.add_task(self.what, total=self.total, completed=self.done)
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def advance(self) -> None:
+        """Count one more."""
+        self.done += 1
+        now = time.monotonic()
+        if self._bar is not None:
+            self._bar.update(self._task, completed=self.done)
+        elif now - self._spoke > _LINE_EVERY_S and self.done < self.total:
+            self._spoke = now
+            left = (now - self._started) / (self.done - self._before) * (self.total - self.done)
+            self.note(f"{self.done} of {self.total} {self.what} done, about {duration(left)} left")
+
+    def note(self, line: str) -> None:
+        """Write a line without disturbing the bar."""
+        if self._bar is not None:
+            self._bar.console.print(line, markup=False, highlight=False, soft_wrap=True)
+        else:
+            print(line, file=sys.stderr, flush=True)
+
+
+def duration(seconds: float) -> str:
+    """Return a time as a person would say it."""
+    if seconds < 60:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // 60} h {minutes % 60} min"

@@ -1,0 +1,245 @@
+"""The results directory: one file for each point, written whole or not at all.
+
+=====================  ==============================================================================
+``study.json``         the study, its seed, the version and command that ran it, the list of points
+``points/H.json``      the result of the point with hash H; the same bytes whoever computed it
+``packets/H.parquet``  its packet log, where one was asked for
+``timings.jsonl``      how long each point took; differs between runs, so it is kept apart
+=====================  ==============================================================================
+
+The files are the only state. What is not on disk is still to do; what is there is never computed
+again. A process killed at any moment leaves at most a temporary file, which the next run removes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import secrets
+import socket
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sojourn.errors import StoreError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_ABANDONED_S = 24 * 3600
+_HOST = socket.gethostname().replace(".", "-")
+
+
+class Store:
+    """A results directory.
+
+    Parameters
+    ----------
+    path
+        The directory. It is made by :meth:`prepare`, never by reading.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self.points = self.path / "points"
+        self.packets = self.path / "packets"
+        self.timings = self.path / "timings.jsonl"
+        self.study = self.path / "study.json"
+
+    def prepare(self, *, packets: bool = False) -> None:
+        """Make the directories, prove that they can be written, remove what a killed run left."""
+        for directory in (self.points, self.packets) if packets else (self.points,):
+            try:
+                directory.mkdir(parents=True, exist_ok=True)
+                probe = directory / _temporary("probe")
+                probe.touch()
+                probe.unlink()
+            except OSError as error:
+                raise StoreError(_unwritable(self.path, error)) from None
+            _remove_abandoned(directory)
+        _remove_abandoned(self.path)
+
+    def has(self, point: str, *, packets: bool = False) -> bool:
+        """Say whether a point is on disk (and its packet log, if that is wanted too)."""
+        return self.point_file(point).is_file() and (not packets or self.packet_file(point).is_file())
+
+    def hashes(self) -> list[str]:
+        """Return the hashes of all points on disk."""
+        try:
+            return sorted(file.stem for file in self.points.glob("*.json") if not file.name.startswith("."))
+        except OSError:
+            return []
+
+    def point_file(self, point: str) -> Path:
+        """Return where the result of a point is kept."""
+        return self.points / f"{point}.json"
+
+    def packet_file(self, point: str) -> Path:
+        """Return where the packet log of a point is kept."""
+        return self.packets / f"{point}.parquet"
+
+    def read_point(self, point: str) -> dict[str, Any]:
+        """Return the result of a point as it was stored."""
+        return _read_object(
+            self.point_file(point),
+            needed=("study", "point", "replication", "links", "engine"),
+            remedy="delete it and run the study again to compute it anew",
+        )
+
+    def write_point(self, point: str, result: dict[str, Any]) -> None:
+        """Store the result of a point, without its wall time."""
+        self._replace(self.point_file(point), lambda file: _write_text(file, result_text(result)))
+
+    def write_packets(self, point: str, log: pl.DataFrame) -> None:
+        """Store the packet log of a point."""
+        self._replace(self.packet_file(point), lambda file: log.write_parquet(file, compression="zstd"))
+
+    def read_study(self) -> dict[str, Any] | None:
+        """Return what `study.json` holds, or None when there is none yet."""
+        if not self.study.exists():
+            return None
+        return _read_object(
+            self.study,
+            needed=("study", "document", "points"),
+            remedy="delete it and run the study again, which keeps the points that are done",
+        )
+
+    def write_study(self, study: dict[str, Any]) -> None:
+        """Store the study, in place of the one before."""
+        text = json.dumps(study, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+        self._replace(self.study, lambda file: _write_text(file, text))
+
+    def record_time(self, point: str, wall_s: float) -> None:
+        """Note how long a point took."""
+        row = {"hash": point, "wall_s": wall_s, "host": _HOST}
+        try:
+            fd = os.open(self.timings, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+            try:
+                os.write(fd, (json.dumps(row) + "\n").encode())
+            finally:
+                os.close(fd)
+        except OSError as error:
+            raise StoreError(_unwritable(self.timings, error)) from None
+
+    def times(self) -> dict[str, float]:
+        """Return the wall time of every point that has one, the last where there are several."""
+        times: dict[str, float] = {}
+        try:
+            rows = self.timings.read_text(encoding="utf-8", errors="replace").splitlines()
+        except OSError:
+            return times
+        for row in rows:
+            with contextlib.suppress(ValueError, KeyError, TypeError):
+                entry = json.loads(row)
+                times[entry["hash"]] = float(entry["wall_s"])
+        return times
+
+    def _replace(self, target: Path, write: Callable[[Path], object]) -> None:
+        """Write a file under a temporary name, flush it to the disk, and rename it into place."""
+        for attempt in range(3):
+            temporary = target.parent / _temporary(target.name)
+            try:
+                write(temporary)
+                _flush(temporary)
+                temporary.replace(target)
+                _flush(target.parent)
+            except FileNotFoundError as error:
+                # Another run may have taken the temporary file for an abandoned one: write it again.
+                if attempt == 2 or not target.parent.is_dir():
+                    raise StoreError(_unwritable(target, error)) from None
+            except OSError as error:
+                with contextlib.suppress(OSError):
+                    temporary.unlink()
+                raise StoreError(_unwritable(target, error)) from None
+            else:
+                return
+
+
+def result_text(result: dict[str, Any]) -> str:
+    """Return the bytes-stable text of a result: fixed key order, shortest floats, no wall time."""
+    engine = {key: value for key, value in result["engine"].items() if key != "wall_s"}
+    plain = plain_json({**result, "engine": engine})
+    return json.dumps(plain, ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n"
+
+
+def plain_json(value: Any) -> Any:
+    """Return a value with only JSON's types in it; numbers that do not exist become null."""
+    if isinstance(value, dict):
+        return {str(key): plain_json(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain_json(item) for item in value]
+    if hasattr(value, "tolist"):
+        return plain_json(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def _read_object(file: Path, needed: tuple[str, ...], remedy: str) -> dict[str, Any]:
+    try:
+        value = json.loads(file.read_bytes())
+    except OSError as error:
+        raise StoreError(f"{file} cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        where = f" ({error.msg} at line {error.lineno})" if isinstance(error, json.JSONDecodeError) else ""
+        raise StoreError(f"{file} is damaged: it is not valid JSON{where}; {remedy}") from None
+    if not isinstance(value, dict) or any(key not in value for key in needed):
+        found = (
+            f"an object without {next(key for key in needed if key not in value)!r}"
+            if isinstance(value, dict)
+            else f"a {type(value).__name__}"
+        )
+        raise StoreError(f"{file} is damaged: it holds {found}; {remedy}")
+    return value
+
+
+def _temporary(name: str) -> str:
+    return f".{name}.{_HOST}.{os.getpid()}.{secrets.token_hex(4)}.tmp"
+
+
+def _temporaries(directory: Path) -> Iterator[tuple[Path, str, int]]:
+    for file in directory.glob(".*.tmp"):
+        _, *parts = file.name.rsplit(".", 4)
+        if len(parts) == 4 and parts[1].isdigit():
+            yield file, parts[0], int(parts[1])
+
+
+def _remove_abandoned(directory: Path) -> None:
+    """Remove temporary files whose writer is gone; other runs may be writing here at this moment."""
+    for file, host, pid in _temporaries(directory):
+        with contextlib.suppress(OSError):
+            gone = host == _HOST and not _alive(pid)
+            if gone or time.time() - file.stat().st_mtime > _ABANDONED_S:
+                file.unlink()
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _write_text(file: Path, text: str) -> None:
+    file.write_text(text, encoding="utf-8")
+
+
+def _flush(path: Path) -> None:
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def _unwritable(path: Path, error: OSError) -> str:
+    return (
+        f"{path} cannot be written: {error.strerror or error}; "
+        "choose another directory with --out, or make this one writable"
+    )
