@@ -1,1 +1,18 @@
 //! Queue disciplines, links, TCP and congestion control: state that is told the time.
+//!
+//! Nothing here reads a clock, opens a socket or draws from a global generator: `now` and the random
+//! stream are arguments. The same code therefore runs under a virtual clock and under the wall clock.
+
+pub mod congestion;
+pub mod link;
+pub mod packet;
+pub mod probe;
+pub mod queue;
+pub mod rate;
+pub mod tcp;
+pub mod time;
+pub mod units;
+
+pub use packet::{Ecn, Packet};
+pub use time::{Span, Time};
+pub use units::{Bytes, Limit, Rate};

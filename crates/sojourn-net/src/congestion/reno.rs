@@ -1,0 +1,118 @@
+//! Reno: slow start, additive increase, multiplicative decrease.
+//!
+//! Source: RFC 5681 §3.1 (slow start, congestion avoidance), RFC 3465 (byte counting), RFC 6582 names the loss recovery that
+//! goes with it (NewReno), which is the sender's part. Differences: slow start grows by all the bytes that an ACK delivers
+//! (RFC 3465 with L = ∞, as Linux and ns-3 do), and ssthresh is half the congestion window rather than half the flight
+//! (as Linux does; a sender that did not fill its window has not let it grow).
+
+use super::{Ack, Congestion, CongestionControl, Window};
+use crate::Time;
+
+/// AIMD(1, 1/2) in bytes.
+pub struct Reno {
+    mss: u64,
+    cwnd: u64,
+    ssthresh: u64,
+    /// Bytes delivered towards the next increase in congestion avoidance.
+    counted: u64,
+}
+
+impl Reno {
+    /// Starts with `initial` bytes of window and segments of `mss` bytes.
+    pub fn new(mss: u64, initial: u64) -> Self {
+        Self { mss, cwnd: initial, ssthresh: u64::MAX, counted: 0 }
+    }
+}
+
+/// Slow start: grows by what was delivered up to ssthresh, and returns what is left for congestion avoidance.
+pub(super) fn slow_start(cwnd: &mut u64, ssthresh: u64, delivered: u64) -> u64 {
+    let growth = delivered.min(ssthresh.saturating_sub(*cwnd));
+    *cwnd += growth;
+    delivered - growth
+}
+
+impl CongestionControl for Reno {
+    fn on_ack(&mut self, _: Time, ack: &Ack) {
+        if ack.recovering || ack.app_limited {
+            return;
+        }
+        self.counted += slow_start(&mut self.cwnd, self.ssthresh, ack.delivered);
+        if self.counted >= self.cwnd {
+            self.counted -= self.cwnd;
+            self.cwnd += self.mss;
+        }
+    }
+
+    fn on_congestion(&mut self, _: Time, what: Congestion, _: u64) {
+        self.ssthresh = (self.cwnd / 2).max(2 * self.mss);
+        self.counted = 0;
+        self.cwnd = match what {
+            Congestion::Loss => self.ssthresh,
+            Congestion::Timeout => self.mss,
+        };
+    }
+
+    fn on_idle(&mut self, _: Time, restart: u64) {
+        self.cwnd = self.cwnd.min(restart);
+    }
+
+    fn window(&self) -> Window {
+        Window { cwnd: self.cwnd, ssthresh: self.ssthresh, pacing: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Span;
+
+    const MSS: u64 = 1000;
+
+    fn ack(segments: u64) -> Ack {
+        Ack {
+            delivered: segments * MSS,
+            in_flight: u64::MAX,
+            rtt: None,
+            srtt: Span::ZERO,
+            min_rtt: Span::ZERO,
+            app_limited: false,
+            recovering: false,
+        }
+    }
+
+    #[test]
+    fn slow_start_doubles_each_round_with_and_without_delayed_acks() {
+        for segments_an_ack in [1, 2] {
+            let mut reno = Reno::new(MSS, 2 * MSS);
+            for _ in 0..(6 / segments_an_ack) {
+                reno.on_ack(Time(0), &ack(segments_an_ack));
+            }
+            assert_eq!(reno.window().cwnd, 8 * MSS);
+        }
+    }
+
+    #[test]
+    fn congestion_avoidance_adds_one_segment_a_window() {
+        let mut reno = Reno::new(MSS, 20 * MSS);
+        reno.on_congestion(Time(0), Congestion::Loss, 0);
+        assert_eq!(reno.window().cwnd, 10 * MSS);
+        for _ in 0..10 {
+            reno.on_ack(Time(0), &ack(1));
+        }
+        assert_eq!(reno.window().cwnd, 11 * MSS);
+    }
+
+    #[test]
+    fn a_timeout_leaves_one_segment_and_half_the_window_as_threshold() {
+        let mut reno = Reno::new(MSS, 20 * MSS);
+        reno.on_congestion(Time(0), Congestion::Timeout, 0);
+        assert_eq!(reno.window(), Window { cwnd: MSS, ssthresh: 10 * MSS, pacing: None });
+    }
+
+    #[test]
+    fn the_threshold_is_at_least_two_segments() {
+        let mut reno = Reno::new(MSS, MSS);
+        reno.on_congestion(Time(0), Congestion::Loss, 0);
+        assert_eq!(reno.window().cwnd, 2 * MSS);
+    }
+}

@@ -1,0 +1,150 @@
+//! A link: a queue discipline in front of a rate.
+//!
+//! Whatever is due is done at the time it was due, however late the driver polls, so a slow driver does not slow the
+//! link. A packet that starts its transmission is handed out at once with the time at which its last bit leaves: the
+//! simulator adds the path's delay to it, an emulator waits for it.
+
+use crate::probe::Probe;
+use crate::queue::{Backlog, Cx, QueueDiscipline};
+use crate::rate::{RateProfile, Service};
+use crate::{Packet, Time};
+
+/// A packet whose transmission has started.
+#[derive(Debug)]
+pub struct Departure<P> {
+    /// The packet.
+    pub packet: P,
+    /// When its transmission started.
+    pub start: Time,
+    /// When its last bit leaves the link.
+    pub end: Time,
+}
+
+/// A queue in front of a rate.
+pub struct Link<P> {
+    queue: Box<dyn QueueDiscipline<P>>,
+    service: Service,
+    overhead: u32,
+    busy_until: Time,
+    waiting: bool,
+    wakes: bool,
+}
+
+impl<P: Packet> Link<P> {
+    /// A link at rest. `overhead` bytes of link-layer framing are transmitted with every packet.
+    pub fn new(queue: Box<dyn QueueDiscipline<P>>, rate: RateProfile, overhead: u32) -> Self {
+        let wakes = queue.wake_at().is_some();
+        Self { queue, service: Service::new(rate), overhead, busy_until: Time::ZERO, waiting: false, wakes }
+    }
+
+    /// What is waiting; the packet in transmission is outside.
+    pub fn backlog(&self) -> Backlog {
+        self.queue.backlog()
+    }
+
+    /// The rate over time.
+    pub fn rate(&self) -> &RateProfile {
+        self.service.profile()
+    }
+
+    /// A packet arrives. If the link is idle, a transmission starts at once and is returned.
+    pub fn send(&mut self, packet: P, cx: &mut Cx<'_, P>) -> Option<Departure<P>> {
+        self.queue.enqueue(packet, cx);
+        if self.waiting || cx.now < self.busy_until {
+            self.waiting = true;
+            return None;
+        }
+        self.start(cx, cx.now == self.busy_until)
+    }
+
+    /// When [`poll`](Self::poll) has something to do.
+    pub fn poll_at(&self) -> Option<Time> {
+        let next = self.waiting.then_some(self.busy_until);
+        if !self.wakes {
+            return next;
+        }
+        [next, self.queue.wake_at()].into_iter().flatten().min()
+    }
+
+    /// Does the earliest thing that is due, at the time it was due. Returns the transmission that it started, if any.
+    pub fn poll(&mut self, cx: &mut Cx<'_, P>) -> Option<Departure<P>> {
+        let due = self.poll_at().filter(|due| *due <= cx.now)?;
+        let mut cx = Cx { now: due, rng: &mut *cx.rng, probe: &mut *cx.probe };
+        if self.wakes && self.queue.wake_at().is_some_and(|at| at <= due) {
+            self.queue.wake(&mut cx);
+        }
+        if self.waiting && self.busy_until <= due { self.start(&mut cx, true) } else { None }
+    }
+
+    fn start(&mut self, cx: &mut Cx<'_, P>, back_to_back: bool) -> Option<Departure<P>> {
+        let packet = self.queue.dequeue(cx);
+        self.waiting = self.queue.backlog().packets > 0;
+        let packet = packet?;
+        let end = self.service.finish(cx.now, packet.size() + self.overhead, back_to_back);
+        self.busy_until = end;
+        Some(Departure { packet, start: cx.now, end })
+    }
+}
+
+/// Drops each packet with a given probability before it reaches a queue, and tells the probe (cause `path`).
+///
+/// Returns the packet if it survives.
+pub fn random_loss<P: Packet>(packet: P, probability: f64, cx: &mut Cx<'_, P>) -> Option<P> {
+    use rand::RngExt;
+    if probability > 0.0 && cx.rng.random_bool(probability) {
+        let probe: &mut dyn Probe<P> = &mut *cx.probe;
+        probe.dropped(cx.now, packet, crate::probe::DropCause::Path, None);
+        return None;
+    }
+    Some(packet)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Rate;
+    use crate::queue::{DropFrom, Fifo};
+    use rand::SeedableRng;
+
+    #[derive(Debug, PartialEq)]
+    struct Sized(u32);
+    impl Packet for Sized {
+        fn size(&self) -> u32 {
+            self.0
+        }
+        fn flow(&self) -> u32 {
+            0
+        }
+    }
+
+    fn link() -> Link<Sized> {
+        Link::new(Box::new(Fifo::new(10, u64::MAX, DropFrom::Tail)), RateProfile::Constant(Rate(8_000_000)), 0)
+    }
+
+    #[test]
+    fn work_is_done_when_it_was_due_however_late_the_driver() {
+        let mut rng = rand_pcg::Pcg64Mcg::seed_from_u64(1);
+        let mut cx = Cx { now: Time(0), rng: &mut rng, probe: &mut () };
+        let mut link = link();
+        let first = link.send(Sized(1000), &mut cx).expect("the link is idle");
+        assert_eq!((first.start, first.end), (Time(0), Time(1_000_000)));
+        assert!(link.send(Sized(1000), &mut cx).is_none());
+        assert!(link.send(Sized(1000), &mut cx).is_none());
+        cx.now = Time(50_000_000);
+        assert_eq!(link.poll(&mut cx).map(|d| d.end), Some(Time(2_000_000)));
+        assert_eq!(link.poll(&mut cx).map(|d| d.end), Some(Time(3_000_000)));
+        assert!(link.poll(&mut cx).is_none());
+    }
+
+    #[test]
+    fn an_arrival_at_the_instant_a_transmission_ends_waits_its_turn() {
+        let mut rng = rand_pcg::Pcg64Mcg::seed_from_u64(1);
+        let mut cx = Cx { now: Time(0), rng: &mut rng, probe: &mut () };
+        let mut link = link();
+        link.send(Sized(1000), &mut cx);
+        link.send(Sized(500), &mut cx);
+        cx.now = Time(1_000_000);
+        assert!(link.send(Sized(200), &mut cx).is_none(), "the 500-byte packet is ahead of it");
+        assert_eq!(link.poll(&mut cx).map(|d| d.packet), Some(Sized(500)));
+    }
+}

@@ -1,0 +1,52 @@
+//! Queue disciplines: which packets are held, which leave, which are dropped.
+
+mod fifo;
+
+pub use fifo::{DropFrom, Fifo};
+
+use crate::probe::Probe;
+use crate::{Packet, Time};
+use rand::Rng;
+
+/// What a discipline may use while it decides: the time, its own random stream, and the probe.
+pub struct Cx<'a, P> {
+    /// The time at which this happens.
+    pub now: Time,
+    /// The queue's own random stream.
+    pub rng: &'a mut dyn Rng,
+    /// Must hear of every packet's fate.
+    pub probe: &'a mut dyn Probe<P>,
+}
+
+/// What a queue holds. The packet in transmission is outside.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Backlog {
+    /// Packets waiting.
+    pub packets: u32,
+    /// Bytes waiting.
+    pub bytes: u64,
+}
+
+/// A queue discipline. It never reads a clock: `cx.now` is the time, and never goes back.
+///
+/// Arrivals = departures + drops + backlog at every instant, and each fate is told to `cx.probe`
+/// exactly once; the property tests hold every implementation to that.
+pub trait QueueDiscipline<P: Packet>: Send {
+    /// Takes the packet in, or drops it (or others) and says so.
+    fn enqueue(&mut self, packet: P, cx: &mut Cx<'_, P>);
+    /// The packet whose transmission starts now. May drop packets on the way, and return `None`.
+    fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Option<P>;
+    /// What is waiting.
+    fn backlog(&self) -> Backlog;
+    /// When it next wants [`wake`](Self::wake), if ever.
+    fn wake_at(&self) -> Option<Time> {
+        None
+    }
+    /// Work of its own at the time it asked for, such as PIE's periodic update.
+    fn wake(&mut self, cx: &mut Cx<'_, P>) {
+        let _ = cx;
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod check;

@@ -1,0 +1,110 @@
+//! First in, first out, with a limit in packets, in bytes or both; drops the newest (tail) or the oldest (head).
+//!
+//! Source: the plain router buffer ("DropTail"). A packet is refused when the packets waiting have reached the
+//! packet limit, or when its bytes would exceed the byte limit. The packet in transmission does not count: as in
+//! ns-3 and Linux `pfifo`, and unlike ns-2's DropTail, whose limit of N holds N − 1. Head drop makes room by
+//! dropping from the front instead; a packet larger than the byte limit itself is always refused.
+
+use super::{Backlog, Cx, QueueDiscipline};
+use crate::probe::DropCause;
+use crate::{Packet, Time};
+use std::collections::VecDeque;
+
+/// Which end loses a packet when the queue is full.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DropFrom {
+    /// The arriving packet is refused.
+    #[default]
+    Tail,
+    /// The oldest packets make room for it.
+    Head,
+}
+
+/// The FIFO queue.
+pub struct Fifo<P> {
+    waiting: VecDeque<(Time, P)>,
+    bytes: u64,
+    max_packets: u32,
+    max_bytes: u64,
+    drop_from: DropFrom,
+}
+
+impl<P: Packet> Fifo<P> {
+    /// A queue that holds at most `max_packets` packets and `max_bytes` bytes; `MAX` of the type means no limit.
+    pub fn new(max_packets: u32, max_bytes: u64, drop_from: DropFrom) -> Self {
+        let capacity = max_packets.min(1024) as usize;
+        Self { waiting: VecDeque::with_capacity(capacity), bytes: 0, max_packets, max_bytes, drop_from }
+    }
+
+    fn is_full_for(&self, size: u32) -> bool {
+        self.waiting.len() >= self.max_packets as usize || self.bytes + u64::from(size) > self.max_bytes
+    }
+}
+
+impl<P: Packet + Send> QueueDiscipline<P> for Fifo<P> {
+    fn enqueue(&mut self, packet: P, cx: &mut Cx<'_, P>) {
+        let size = packet.size();
+        if self.is_full_for(size) {
+            let hopeless = u64::from(size) > self.max_bytes || self.max_packets == 0;
+            if self.drop_from == DropFrom::Tail || hopeless {
+                cx.probe.dropped(cx.now, packet, DropCause::Full, None);
+                return;
+            }
+            while self.is_full_for(size) {
+                let Some((arrived, oldest)) = self.waiting.pop_front() else { break };
+                self.bytes -= u64::from(oldest.size());
+                cx.probe.dropped(cx.now, oldest, DropCause::Full, Some(cx.now.since(arrived)));
+            }
+        }
+        cx.probe.enqueued(cx.now, &packet);
+        self.bytes += u64::from(size);
+        self.waiting.push_back((cx.now, packet));
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Option<P> {
+        let (arrived, packet) = self.waiting.pop_front()?;
+        self.bytes -= u64::from(packet.size());
+        cx.probe.dequeued(cx.now, &packet, cx.now.since(arrived));
+        Some(packet)
+    }
+
+    fn backlog(&self) -> Backlog {
+        Backlog { packets: self.waiting.len() as u32, bytes: self.bytes }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::check::{self, Event};
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_packet_limit_counts_waiting_packets() {
+        let fates = check::drive(&mut Fifo::new(2, u64::MAX, DropFrom::Tail), &[Event::Arrive(100); 3]);
+        assert_eq!(fates.dropped, [(2, DropCause::Full)]);
+    }
+
+    #[test]
+    fn head_drop_gives_up_the_oldest() {
+        let fates = check::drive(&mut Fifo::new(2, u64::MAX, DropFrom::Head), &[Event::Arrive(100); 4]);
+        assert_eq!(fates.dropped, [(0, DropCause::Full), (1, DropCause::Full)]);
+    }
+
+    #[test]
+    fn the_byte_limit_refuses_what_would_exceed_it() {
+        let events = [Event::Arrive(600), Event::Arrive(500), Event::Arrive(400)];
+        let fates = check::drive(&mut Fifo::new(u32::MAX, 1000, DropFrom::Tail), &events);
+        assert_eq!(fates.dropped, [(1, DropCause::Full)]);
+    }
+
+    proptest! {
+        #[test]
+        fn every_packet_leaves_by_one_door(
+            events in check::events(), packets in 0u32..20, bytes in 0u64..20_000, head: bool,
+        ) {
+            let drop_from = if head { DropFrom::Head } else { DropFrom::Tail };
+            check::conserves(&mut Fifo::new(packets, bytes, drop_from), &events)?;
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! How fast a link serves: a constant rate, or one that changes at given times.
+//!
+//! A transmission that spans a change of rate is served at each rate for its part: the finishing time solves
+//! ∫ rate dt = bits. (ns-2 and ns-3 let the packet in service finish at the old rate.)
+
+use crate::{Rate, Span, Time};
+
+/// The rate of a link over time.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RateProfile {
+    /// Always the same.
+    Constant(Rate),
+    /// Transmission takes no time: no bottleneck at all.
+    Unlimited,
+    /// Rates in force from given instants on, in order, the first at time zero; starts again after `repeat` if given.
+    Steps {
+        /// `(from, rate)`; a rate of zero stops the link.
+        steps: Vec<(Span, Rate)>,
+        /// Length of the cycle.
+        repeat: Option<Span>,
+    },
+}
+
+impl RateProfile {
+    /// The rate in force at `now`; `None` if unlimited.
+    pub fn at(&self, now: Time) -> Option<Rate> {
+        match self {
+            Self::Constant(rate) => Some(*rate),
+            Self::Unlimited => None,
+            Self::Steps { steps, repeat } => Some(segment(steps, *repeat, now).0),
+        }
+    }
+
+    /// The mean rate over a cycle (or of the last step, without one); `None` if unlimited.
+    pub fn mean(&self) -> Option<Rate> {
+        match self {
+            Self::Steps { steps, repeat: Some(cycle) } if cycle.0 > 0 => {
+                let ends = steps.iter().skip(1).map(|s| s.0).chain([*cycle]);
+                let bits: u128 = steps.iter().zip(ends).map(|((from, r), to)| u128::from((to - *from).0) * u128::from(r.0)).sum();
+                Some(Rate((bits / u128::from(cycle.0)) as u64))
+            }
+            Self::Steps { steps, .. } => steps.last().map(|s| s.1),
+            other => other.at(Time::ZERO),
+        }
+    }
+}
+
+/// The rate at `now` and when it next changes.
+fn segment(steps: &[(Span, Rate)], repeat: Option<Span>, now: Time) -> (Rate, Time) {
+    let (cycle_start, phase) = match repeat {
+        Some(cycle) if cycle.0 > 0 => (now.0 - now.0 % cycle.0, now.0 % cycle.0),
+        _ => (0, now.0),
+    };
+    let i = steps.partition_point(|(from, _)| from.0 <= phase).max(1) - 1;
+    let end = match (steps.get(i + 1), repeat) {
+        (Some((next, _)), _) => Time(cycle_start + next.0),
+        (None, Some(cycle)) if cycle.0 > 0 => Time(cycle_start + cycle.0),
+        _ => Time::NEVER,
+    };
+    (steps[i].1, end)
+}
+
+/// A rate at work: turns sizes into finishing times, exact over a busy period (the part of a nanosecond that one
+/// transmission leaves over is given to the next).
+#[derive(Clone, Debug)]
+pub struct Service {
+    profile: RateProfile,
+    /// Constant rate only: nanoseconds × rate still owed, below `rate`.
+    carry: u64,
+}
+
+impl Service {
+    /// A link at rest.
+    pub fn new(profile: RateProfile) -> Self {
+        Self { profile, carry: 0 }
+    }
+
+    /// The rate over time.
+    pub fn profile(&self) -> &RateProfile {
+        &self.profile
+    }
+
+    /// When `bytes` whose transmission starts at `start` have left. `back_to_back`: the link was busy until `start`.
+    pub fn finish(&mut self, start: Time, bytes: u32, back_to_back: bool) -> Time {
+        match &self.profile {
+            RateProfile::Constant(rate) => {
+                let owed = if back_to_back { self.carry } else { 0 };
+                let work = u64::from(bytes) * 8_000_000_000 + owed;
+                self.carry = work % rate.0;
+                start + Span(work / rate.0)
+            }
+            RateProfile::Unlimited => start,
+            RateProfile::Steps { steps, repeat } => {
+                let mut work = u128::from(bytes) * 8_000_000_000;
+                let mut now = start;
+                loop {
+                    let (rate, until) = segment(steps, *repeat, now);
+                    let room = u128::from(rate.0) * u128::from(until.0 - now.0);
+                    if work <= room {
+                        return now + Span((work / u128::from(rate.0.max(1))) as u64);
+                    }
+                    if until == Time::NEVER {
+                        return Time::NEVER;
+                    }
+                    work -= room;
+                    now = until;
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_busy_period_loses_no_fraction_of_a_nanosecond() {
+        let rate = Rate(149_760_000);
+        let mut service = Service::new(RateProfile::Constant(rate));
+        let mut now = Time::ZERO;
+        for i in 0..10_000 {
+            now = service.finish(now, 1500, i > 0);
+        }
+        assert_eq!(now.0, 10_000 * 1500 * 8_000_000_000 / rate.0);
+    }
+
+    #[test]
+    fn a_transmission_across_a_change_is_served_at_both_rates() {
+        let steps = vec![(Span::ZERO, Rate(8_000)), (Span::from_secs(1), Rate(16_000))];
+        let mut service = Service::new(RateProfile::Steps { steps, repeat: None });
+        // 1500 bytes: 1000 in the first second, 500 in the next quarter.
+        assert_eq!(service.finish(Time::ZERO, 1500, false), Time(1_250_000_000));
+    }
+
+    #[test]
+    fn steps_repeat() {
+        let steps = vec![(Span::ZERO, Rate(8_000)), (Span::from_secs(1), Rate(0))];
+        let profile = RateProfile::Steps { steps, repeat: Some(Span::from_secs(2)) };
+        assert_eq!(profile.at(Time(5_500_000_000)), Some(Rate(0)));
+        assert_eq!(profile.mean(), Some(Rate(4_000)));
+        let mut service = Service::new(profile);
+        assert_eq!(service.finish(Time(500_000_000), 1000, false), Time(2_500_000_000));
+    }
+}

@@ -1,0 +1,90 @@
+//! TCP: one end of a connection, without I/O.
+//!
+//! An [`Endpoint`] is told of segments that arrive and of time that passes, and hands out segments to send. Sequence
+//! numbers are 64-bit and start at zero: the SYN is unit 0, the first byte is unit 1, the FIN is the unit after the last
+//! byte. Sources: RFC 9293 (segments, connection set-up and tear-down), RFC 5681 (duplicate ACKs, idle restart),
+//! RFC 6298 (timer), RFC 2018 and 6675 (SACK and recovery), RFC 6582 (NewReno), RFC 3042 (limited transmit),
+//! RFC 7323 (timestamps). Not modelled: urgent data, Nagle's rule, window shrinking, simultaneous open, reset.
+
+mod endpoint;
+mod receiver;
+mod recovery;
+mod rtt;
+mod scoreboard;
+mod sender;
+
+pub use endpoint::{Config, Endpoint, Role};
+pub use receiver::Receiver;
+pub use sender::{Repair, Sender, Statistics};
+
+#[cfg(test)]
+mod tests;
+
+use crate::Time;
+
+/// A range of sequence numbers that arrived: `start` inclusive, `end` exclusive.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Block {
+    /// First sequence number.
+    pub start: u64,
+    /// One past the last.
+    pub end: u64,
+}
+
+/// The selective-acknowledgement blocks of one segment, at most three (as many as fit beside timestamps), the most
+/// recently received first (RFC 2018 §4).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sack {
+    blocks: [Block; 3],
+    count: u8,
+}
+
+impl Sack {
+    /// The blocks.
+    pub fn blocks(&self) -> &[Block] {
+        &self.blocks[..self.count as usize]
+    }
+
+    /// Adds a block; more than three are ignored.
+    pub fn push(&mut self, block: Block) {
+        if let Some(place) = self.blocks.get_mut(self.count as usize) {
+            *place = block;
+            self.count += 1;
+        }
+    }
+
+    /// True if there is no block.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+}
+
+/// A segment. Its data, if any, is only a length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// Sequence number of the first unit (SYN, byte or FIN).
+    pub seq: u64,
+    /// Sequence length: payload bytes, plus one for a SYN, plus one for a FIN.
+    pub len: u32,
+    /// Synchronise: opens the sender's direction. Takes no payload with it.
+    pub syn: bool,
+    /// The sender's last unit.
+    pub fin: bool,
+    /// Next sequence number expected from the other end; `None` only in the first SYN.
+    pub ack: Option<u64>,
+    /// Sent before.
+    pub retransmission: bool,
+    /// When it was sent, by the sender's clock (RFC 7323 TSval).
+    pub stamp: Time,
+    /// The other end's stamp that is echoed (TSecr); `Time::NEVER` if there is none.
+    pub echo: Time,
+    /// Selective acknowledgements.
+    pub sack: Sack,
+}
+
+impl Segment {
+    /// Payload bytes.
+    pub fn payload(&self) -> u32 {
+        self.len - u32::from(self.syn) - u32::from(self.fin)
+    }
+}

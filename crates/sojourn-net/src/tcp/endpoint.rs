@@ -1,0 +1,178 @@
+//! One end of a connection: a sender and a receiver that share segments.
+//!
+//! Source: RFC 9293 §3.5 and §3.6 (three-way handshake, FIN in each direction), with the states implied by what has been
+//! sent and acknowledged rather than named. Every segment but the first SYN carries an acknowledgement.
+
+use super::receiver::Receiver;
+use super::sender::Sender;
+use super::{Sack, Segment};
+use crate::congestion::CongestionControl;
+use crate::{Span, Time};
+
+/// How an endpoint behaves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Payload bytes of a full segment.
+    pub mss: u32,
+    /// Initial window in segments (RFC 6928: 10; RFC 3390: 2–4).
+    pub initial_segments: u32,
+    /// How long an acknowledgement may be held back; zero acknowledges every segment.
+    pub ack_delay: Span,
+    /// Selective acknowledgements.
+    pub sack: bool,
+    /// Timestamps: a round-trip sample with every advancing acknowledgement.
+    pub timestamps: bool,
+    /// Bytes the other end is willing to hold.
+    pub receive_window: u64,
+    /// Least retransmission timeout.
+    pub min_rto: Span,
+    /// Restart from the initial window after an idle time longer than the retransmission timeout.
+    pub idle_restart: bool,
+    /// Send new data on the first two duplicate acknowledgements (RFC 3042).
+    pub limited_transmit: bool,
+    /// Without SACK: stay in recovery on a partial acknowledgement (NewReno) rather than leave it (Reno).
+    pub partial_acks: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            mss: 1448,
+            initial_segments: 10,
+            ack_delay: Span::from_millis(40),
+            sack: true,
+            timestamps: true,
+            receive_window: 16 << 20,
+            min_rto: Span::from_millis(200),
+            idle_restart: true,
+            limited_transmit: true,
+            partial_acks: true,
+        }
+    }
+}
+
+impl Config {
+    /// Initial window in bytes.
+    pub fn initial_window(&self) -> u64 {
+        u64::from(self.initial_segments) * u64::from(self.mss)
+    }
+}
+
+/// Who opens the connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Sends the first SYN.
+    Active,
+    /// Answers it.
+    Passive,
+}
+
+/// What a segment changed, for the application.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// More has arrived in order.
+    pub received: bool,
+    /// More has been acknowledged.
+    pub acknowledged: bool,
+}
+
+/// One end of a connection.
+pub struct Endpoint {
+    sender: Sender,
+    receiver: Receiver,
+    timestamps: bool,
+}
+
+impl Endpoint {
+    /// A new endpoint; an active one has its SYN ready.
+    pub fn new(role: Role, config: &Config, control: Box<dyn CongestionControl>) -> Self {
+        let mut sender = Sender::new(config, control);
+        if role == Role::Active {
+            sender.open();
+        }
+        let receiver = Receiver::new(config.mss, config.ack_delay, config.sack);
+        Self { sender, receiver, timestamps: config.timestamps }
+    }
+
+    /// The sending half.
+    pub fn sender(&self) -> &Sender {
+        &self.sender
+    }
+
+    /// The receiving half.
+    pub fn receiver(&self) -> &Receiver {
+        &self.receiver
+    }
+
+    /// The application writes `bytes` more; `u64::MAX` is an endless stream.
+    pub fn write(&mut self, bytes: u64) {
+        self.sender.write(bytes);
+    }
+
+    /// The application has written its last byte.
+    pub fn close(&mut self) {
+        self.sender.close();
+    }
+
+    /// Both SYNs have been acknowledged as far as this end knows.
+    pub fn is_established(&self) -> bool {
+        self.sender.acknowledged() > 0 && self.receiver.is_open()
+    }
+
+    /// Both FINs have arrived and are acknowledged as far as this end knows.
+    pub fn is_closed(&self) -> bool {
+        self.sender.is_finished() && self.receiver.is_finished() && !self.receiver.wants_ack()
+    }
+
+    /// When the retransmission timer expires.
+    pub fn rto_at(&self) -> Time {
+        self.sender.rto_at()
+    }
+
+    /// When a delayed acknowledgement is due.
+    pub fn ack_at(&self) -> Time {
+        self.receiver.ack_at()
+    }
+
+    /// A segment arrived.
+    pub fn on_segment(&mut self, now: Time, segment: &Segment) -> Progress {
+        let mut progress = Progress::default();
+        if segment.syn && !self.receiver.is_open() {
+            self.sender.open();
+        }
+        if let Some(ack) = segment.ack {
+            let echo = if self.timestamps { segment.echo } else { Time::NEVER };
+            progress.acknowledged = self.sender.on_ack(now, ack, echo, &segment.sack, segment.len == 0);
+        }
+        if segment.len > 0 && (segment.syn || self.receiver.is_open()) {
+            progress.received = self.receiver.on_segment(now, segment);
+        }
+        progress
+    }
+
+    /// A timer may have expired.
+    pub fn on_timeout(&mut self, now: Time) {
+        self.sender.on_timeout(now);
+        self.receiver.on_timeout(now);
+    }
+
+    /// The next segment to send at `now`. Call until it returns `None`.
+    pub fn poll(&mut self, now: Time) -> Option<Segment> {
+        // A passive end may not speak before it has heard the SYN.
+        let out = self.sender.next_out(now);
+        if out.is_none() && !self.receiver.wants_ack() {
+            return None;
+        }
+        let (ack, echo, sack) = if self.receiver.is_open() {
+            let (ack, echo, sack) = self.receiver.acknowledge();
+            (Some(ack), echo, sack)
+        } else {
+            (None, Time::NEVER, Sack::default())
+        };
+        let nothing = (self.sender.next(), 0, false);
+        let (seq, len, retransmission) = out.map_or(nothing, |o| (o.seq, o.len, o.retransmission));
+        let last = (seq + u64::from(len)).saturating_sub(1);
+        let fin = len > 0 && self.sender.is_fin(last);
+        Some(Segment { seq, len, syn: len > 0 && seq == 0, fin, ack, retransmission, stamp: now, echo, sack })
+    }
+}

@@ -1,0 +1,206 @@
+//! The receiving half: what has arrived, and when to say so.
+//!
+//! Source: RFC 5681 §4.2 and RFC 1122 §4.2.3.2 (delayed ACKs: at least every second full segment, at once for data out of order
+//! and for data that fills a hole), RFC 2018 (SACK), RFC 7323 §4.3 (which stamp to echo). The delay is fixed (40 ms is Linux's least);
+//! Linux's quick ACKs at the start of a connection are not modelled.
+
+use super::{Block, Sack, Segment};
+use crate::{Span, Time};
+
+/// Reassembly and acknowledgement of one direction.
+pub struct Receiver {
+    next: u64,
+    /// Ranges beyond `next`, disjoint, most recently changed first.
+    held: Vec<Block>,
+    /// Delayed-ACK deadline; `NEVER` if none is pending.
+    ack_at: Time,
+    echo: Time,
+    unacked: u32,
+    mss: u32,
+    delay: Span,
+    ack_now: bool,
+    sack: bool,
+    fin: Option<u64>,
+}
+
+impl Receiver {
+    /// `delay` zero acknowledges every segment at once; `sack` reports what is held.
+    pub fn new(mss: u32, delay: Span, sack: bool) -> Self {
+        Self {
+            next: 0,
+            held: Vec::new(),
+            ack_at: Time::NEVER,
+            echo: Time::NEVER,
+            unacked: 0,
+            mss,
+            delay,
+            ack_now: false,
+            sack,
+            fin: None,
+        }
+    }
+
+    /// Next sequence number expected: everything below has arrived.
+    pub fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// True once the peer's SYN has arrived.
+    pub fn is_open(&self) -> bool {
+        self.next > 0
+    }
+
+    /// True once the peer's FIN and all before it have arrived.
+    pub fn is_finished(&self) -> bool {
+        self.fin.is_some_and(|fin| self.next > fin)
+    }
+
+    /// Payload bytes that have arrived in order.
+    pub fn delivered(&self) -> u64 {
+        self.next.saturating_sub(1) - u64::from(self.is_finished())
+    }
+
+    /// When a delayed acknowledgement is due.
+    pub fn ack_at(&self) -> Time {
+        self.ack_at
+    }
+
+    /// A segment that occupies sequence space arrived. Returns true if `next` advanced.
+    pub fn on_segment(&mut self, now: Time, segment: &Segment) -> bool {
+        let (start, end) = (segment.seq, segment.seq + u64::from(segment.len));
+        if segment.fin {
+            self.fin = Some(end - 1);
+        }
+        if start > self.next {
+            self.hold(Block { start, end });
+            self.ack_now = true;
+            return false;
+        }
+        if end <= self.next {
+            self.ack_now = true;
+            return false;
+        }
+        if self.unacked == 0 {
+            self.echo = segment.stamp;
+        }
+        self.unacked += (end - self.next) as u32;
+        self.next = end;
+        let filled = !self.held.is_empty() && self.absorb();
+        if filled || segment.syn || segment.fin || self.unacked >= 2 * self.mss || self.delay == Span::ZERO {
+            self.ack_now = true;
+        } else if self.ack_at == Time::NEVER {
+            self.ack_at = now + self.delay;
+        }
+        true
+    }
+
+    /// The delayed-ACK timer expired.
+    pub fn on_timeout(&mut self, now: Time) {
+        if self.ack_at <= now {
+            self.ack_at = Time::NEVER;
+            self.ack_now = true;
+        }
+    }
+
+    /// True if an acknowledgement should go out at once.
+    pub fn wants_ack(&self) -> bool {
+        self.ack_now
+    }
+
+    /// An acknowledgement leaves: what it says.
+    pub fn acknowledge(&mut self) -> (u64, Time, Sack) {
+        self.ack_now = false;
+        self.ack_at = Time::NEVER;
+        self.unacked = 0;
+        let mut sack = Sack::default();
+        if self.sack {
+            for block in self.held.iter().take(3) {
+                sack.push(*block);
+            }
+        }
+        (self.next, self.echo, sack)
+    }
+
+    fn hold(&mut self, mut block: Block) {
+        self.held.retain(|held| {
+            let apart = held.end < block.start || held.start > block.end;
+            if !apart {
+                block.start = block.start.min(held.start);
+                block.end = block.end.max(held.end);
+            }
+            apart
+        });
+        self.held.insert(0, block);
+    }
+
+    /// Takes in what is held and no longer beyond a hole. True if anything was held: a hole was filled, wholly or partly.
+    fn absorb(&mut self) -> bool {
+        while let Some(i) = self.held.iter().position(|held| held.start <= self.next) {
+            self.next = self.next.max(self.held.remove(i).end);
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn data(seq: u64, len: u32) -> Segment {
+        Segment {
+            seq,
+            len,
+            syn: false,
+            fin: false,
+            ack: Some(0),
+            retransmission: false,
+            stamp: Time(seq),
+            echo: Time::NEVER,
+            sack: Sack::default(),
+        }
+    }
+
+    #[test]
+    fn every_second_full_segment_is_acknowledged_at_once_a_single_one_after_the_delay() {
+        let mut receiver = Receiver::new(1000, Span::from_millis(40), true);
+        receiver.on_segment(Time(0), &data(0, 1000));
+        assert!(!receiver.wants_ack());
+        assert_eq!(receiver.ack_at(), Time(40_000_000));
+        receiver.on_segment(Time(5), &data(1000, 1000));
+        assert!(receiver.wants_ack());
+        let (ack, echo, _) = receiver.acknowledge();
+        assert_eq!((ack, echo), (2000, Time(0)), "the stamp of the earliest unacknowledged segment");
+        assert_eq!(receiver.ack_at(), Time::NEVER);
+    }
+
+    #[test]
+    fn data_beyond_a_hole_is_reported_most_recent_first() {
+        let mut receiver = Receiver::new(1000, Span::from_millis(40), true);
+        for seq in [2000, 4000, 6000, 8000, 5000] {
+            receiver.on_segment(Time(0), &data(seq, 1000));
+            assert!(receiver.wants_ack());
+        }
+        let (ack, _, sack) = receiver.acknowledge();
+        assert_eq!(ack, 0);
+        let block = |start, end| Block { start, end };
+        assert_eq!(sack.blocks(), [block(4000, 7000), block(8000, 9000), block(2000, 3000)]);
+        receiver.on_segment(Time(0), &data(0, 2000));
+        assert_eq!(receiver.next(), 3000);
+        assert!(receiver.wants_ack(), "a filled hole is acknowledged at once");
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_the_order_all_of_it_is_delivered(order in Just((0..40u64).collect::<Vec<_>>()).prop_shuffle()) {
+            let mut receiver = Receiver::new(100, Span::ZERO, true);
+            for i in order {
+                receiver.on_segment(Time(0), &data(i * 100, 100));
+                let (ack, _, sack) = receiver.acknowledge();
+                prop_assert!(sack.blocks().iter().all(|b| b.start > ack && b.end > b.start));
+            }
+            prop_assert_eq!(receiver.next(), 4000);
+            prop_assert!(receiver.held.is_empty());
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Loss recovery: when a segment is held for lost, and what follows.
+//!
+//! Source: RFC 6675 §5 with SACK, RFC 6582 §3.2 without (the "impatient" variant does not apply: the timer restarts with every
+//! advancing ACK), RFC 6298 §5.4–5.7 after a timeout. Differences: without SACK, duplicate ACKs are taken off `pipe` instead of
+//! being added to the window, which sends the same packets; after a timeout SACK information is kept (as Linux does) and the
+//! timeout's retransmissions run in slow start against `pipe`. A lost retransmission is found by the timer only (no RACK).
+
+use super::sender::Sender;
+use crate::congestion::Congestion;
+use crate::Time;
+
+const DUP_THRESH: u32 = 3;
+
+/// What the sender is doing about losses. `point` is the highest sequence number sent when it began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// No loss known.
+    Open,
+    /// Fast recovery.
+    Recovery { point: u64 },
+    /// Retransmitting after a timeout.
+    Loss { point: u64 },
+}
+
+impl State {
+    pub(super) fn is_recovery(self) -> bool {
+        matches!(self, Self::Recovery { .. })
+    }
+}
+
+impl Sender {
+    /// Draws the consequences of an acknowledgement: `acked` bytes cumulatively, `sacked` bytes selectively new.
+    pub(super) fn judge(&mut self, now: Time, acked: u64, sacked: u64, pure: bool, in_flight: u64) {
+        if acked > 0 {
+            self.dupacks = 0;
+            self.left_network = self.left_network.saturating_sub(acked.saturating_sub(u64::from(self.mss)));
+            self.left_network = self.left_network.min(self.board.outstanding());
+            match self.state {
+                State::Open => self.left_network = 0,
+                State::Recovery { point } | State::Loss { point } if self.una >= point => self.recovered(),
+                State::Recovery { .. } => self.partial_ack(),
+                State::Loss { .. } => {}
+            }
+        } else if sacked > 0 || (!self.sack && pure) {
+            self.dupacks += 1;
+            if !self.sack {
+                let left = self.left_network + u64::from(self.mss);
+                self.left_network = left.min(self.board.outstanding().saturating_sub(u64::from(self.mss)));
+            }
+        }
+        if sacked > 0 {
+            self.board.mark_lost(self.mss);
+        }
+        let found = self.dupacks >= DUP_THRESH || (self.sack && self.board.is_head_lost());
+        if self.state == State::Open && found {
+            self.enter_recovery(now, in_flight);
+        }
+    }
+
+    fn enter_recovery(&mut self, now: Time, in_flight: u64) {
+        self.board.mark_head_lost();
+        self.state = State::Recovery { point: self.next() };
+        self.force = true;
+        self.rescue = true;
+        self.statistics.recoveries += 1;
+        self.control.on_congestion(now, Congestion::Loss, in_flight);
+        self.refresh_window();
+    }
+
+    fn partial_ack(&mut self) {
+        if self.sack {
+            return;
+        }
+        if self.partial_acks {
+            self.board.mark_head_lost();
+            self.force = true;
+        } else {
+            self.recovered();
+        }
+    }
+
+    fn recovered(&mut self) {
+        self.state = State::Open;
+        self.left_network = 0;
+        self.force = false;
+        self.rescue = false;
+    }
+
+    /// The retransmission timer expired.
+    pub(super) fn time_out(&mut self, now: Time) {
+        self.statistics.timeouts += 1;
+        self.rtt.back_off();
+        let in_flight = self.in_flight();
+        self.board.mark_all_lost();
+        self.left_network = 0;
+        self.dupacks = 0;
+        self.force = false;
+        if self.una == 0 {
+            return; // A lost SYN says nothing about the window (RFC 5681 §3.1 restarts with one segment; see the docs).
+        }
+        // A segment that times out again leaves ssthresh alone (RFC 5681 §3.1, below equation 4).
+        if !self.rtt.backed_off_before() {
+            self.control.on_congestion(now, Congestion::Timeout, in_flight);
+            self.refresh_window();
+        }
+        self.state = State::Loss { point: self.next() };
+    }
+}

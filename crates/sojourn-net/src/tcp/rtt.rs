@@ -1,0 +1,103 @@
+//! Round-trip time and retransmission timeout.
+//!
+//! Source: RFC 6298 (2011), with the minimum as a parameter (200 ms is what Linux, ns-2 and ns-3 use; the RFC says 1 s).
+//! Clock granularity is zero. Samples come from timestamps (RFC 7323) or from segments sent only once (Karn's rule).
+
+use crate::{Span, Time};
+
+const INITIAL: Span = Span::from_secs(1);
+const MAX: Span = Span::from_secs(60);
+
+/// The estimator of one sender.
+#[derive(Clone, Debug)]
+pub(super) struct Rtt {
+    srtt: u64,
+    rttvar: u64,
+    min: u64,
+    floor: u64,
+    backoff: u32,
+}
+
+impl Rtt {
+    pub(super) fn new(min_rto: Span) -> Self {
+        Self { srtt: 0, rttvar: 0, min: u64::MAX, floor: min_rto.0, backoff: 0 }
+    }
+
+    /// A round trip was measured: updates the estimate and ends any back-off.
+    pub(super) fn sample(&mut self, rtt: Span) {
+        let r = rtt.0.max(1);
+        if self.srtt == 0 {
+            self.srtt = r;
+            self.rttvar = r / 2;
+        } else {
+            self.rttvar = self.rttvar - self.rttvar / 4 + self.srtt.abs_diff(r) / 4;
+            self.srtt = self.srtt - self.srtt / 8 + r / 8;
+        }
+        self.min = self.min.min(r);
+        self.backoff = 0;
+    }
+
+    /// The timer expired: the next timeout is twice as long.
+    pub(super) fn back_off(&mut self) {
+        self.backoff += 1;
+    }
+
+    /// More than one timeout since the last sample.
+    pub(super) fn backed_off_before(&self) -> bool {
+        self.backoff > 1
+    }
+
+    pub(super) fn rto(&self) -> Span {
+        let base = if self.srtt == 0 { INITIAL.0 } else { (self.srtt + 4 * self.rttvar).max(self.floor) };
+        Span(base.saturating_mul(1 << self.backoff.min(10)).min(MAX.0.max(self.floor)))
+    }
+
+    pub(super) fn deadline(&self, now: Time) -> Time {
+        now + self.rto()
+    }
+
+    /// Smoothed round-trip time; zero before the first sample.
+    pub(super) fn smoothed(&self) -> Span {
+        Span(self.srtt)
+    }
+
+    /// Smallest sample; zero before the first.
+    pub(super) fn min(&self) -> Span {
+        Span(if self.min == u64::MAX { 0 } else { self.min })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rtos(floor_ms: u64, samples: &[f64]) -> Vec<f64> {
+        let mut rtt = Rtt::new(Span::from_millis(floor_ms));
+        samples.iter().map(|s| { rtt.sample(Span::from_secs_f64(*s)); rtt.rto().as_secs() }).collect()
+    }
+
+    #[test]
+    fn the_timeouts_of_rfc_6298() {
+        let got = rtos(200, &[0.2, 0.25, 0.18, 0.2, 0.4, 0.2]);
+        for (got, want) in got.iter().zip([0.6, 0.55625, 0.491719, 0.422129, 0.589324, 0.522675]) {
+            assert!((got - want).abs() < 1e-6, "{got} is not {want}");
+        }
+        assert_eq!(rtos(1000, &[0.2, 0.25, 0.18, 0.2, 0.4, 0.2]), [1.0; 6]);
+        let got = rtos(1000, &[1.0, 1.2, 3.0]);
+        for (got, want) in got.iter().zip([3.0, 2.725, 4.521875]) {
+            assert!((got - want).abs() < 1e-6, "{got} is not {want}");
+        }
+    }
+
+    #[test]
+    fn back_off_doubles_up_to_the_maximum_and_ends_with_a_sample() {
+        let mut rtt = Rtt::new(Span::from_millis(200));
+        assert_eq!(rtt.rto(), Span::from_secs(1));
+        for want in [2, 4, 8, 16, 32, 60, 60] {
+            rtt.back_off();
+            assert_eq!(rtt.rto(), Span::from_secs(want));
+        }
+        rtt.sample(Span::from_millis(100));
+        assert_eq!(rtt.rto(), Span::from_millis(300));
+    }
+}

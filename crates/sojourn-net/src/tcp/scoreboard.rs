@@ -1,0 +1,369 @@
+//! What is outstanding: each segment sent and not yet cumulatively acknowledged, and what is believed of it.
+//!
+//! Source: RFC 6675 §4 (IsLost, pipe, NextSeg), kept per segment rather than per octet. Loss marks are made when SACK news
+//! arrives and never taken back; `pipe` is then a sum kept up to date: outstanding − SACKed − lost + retransmitted.
+
+use super::{Block, Sack};
+use crate::Time;
+use std::collections::VecDeque;
+
+const SACKED: u8 = 1;
+const LOST: u8 = 2;
+/// Retransmitted, and that copy is believed to be in flight.
+const RESENT: u8 = 4;
+/// Retransmitted at some time: no round-trip sample (Karn).
+const EVER_RESENT: u8 = 8;
+
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    end: u64,
+    at: Time,
+    len: u32,
+    state: u8,
+}
+
+/// A segment to send again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Resend {
+    pub(super) seq: u64,
+    pub(super) len: u32,
+    /// When it was last sent.
+    pub(super) sent: Time,
+}
+
+/// What a cumulative acknowledgement brought.
+pub(super) struct Acknowledged {
+    /// Bytes not known to have arrived before.
+    pub(super) delivered: u64,
+    /// When the earliest of the segments sent only once was sent.
+    pub(super) sent: Option<Time>,
+}
+
+#[derive(Default)]
+pub(super) struct Scoreboard {
+    segments: VecDeque<Sent>,
+    una: u64,
+    outstanding: u64,
+    sacked: u64,
+    lost: u64,
+    resent: u64,
+    /// Lost and not yet sent again.
+    waiting: u64,
+    highest_sacked: u64,
+    /// Everything below that is not SACKed has been marked lost.
+    lost_edge: u64,
+    /// No segment waiting to be sent again starts below.
+    cursor: u64,
+    seen: Sack,
+}
+
+impl Scoreboard {
+    /// Bytes believed to be in the network.
+    pub(super) fn pipe(&self) -> u64 {
+        self.outstanding - self.sacked - self.lost + self.resent
+    }
+
+    /// Bytes sent and not cumulatively acknowledged.
+    pub(super) fn outstanding(&self) -> u64 {
+        self.outstanding
+    }
+
+    /// True if something is lost and waits to be sent again.
+    pub(super) fn has_waiting(&self) -> bool {
+        self.waiting > 0
+    }
+
+    /// Lost bytes, sent again or not.
+    pub(super) fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// True if the first outstanding segment is lost.
+    pub(super) fn is_head_lost(&self) -> bool {
+        self.segments.front().is_some_and(|s| s.state & LOST != 0)
+    }
+
+    /// A new segment was sent.
+    pub(super) fn push(&mut self, len: u32, now: Time) {
+        let start = self.segments.back().map_or(self.una, |s| s.end);
+        self.segments.push_back(Sent { end: start + u64::from(len), at: now, len, state: 0 });
+        self.outstanding += u64::from(len);
+    }
+
+    /// Everything below `ack` has arrived.
+    pub(super) fn acknowledge(&mut self, ack: u64) -> Acknowledged {
+        let mut news = Acknowledged { delivered: 0, sent: None };
+        self.una = ack;
+        while let Some(first) = self.segments.front_mut() {
+            let (part, whole) = if first.end <= ack {
+                (u64::from(first.len), true)
+            } else {
+                let left = (first.end - ack).min(u64::from(first.len));
+                let part = u64::from(first.len) - left;
+                first.len = left as u32;
+                (part, false)
+            };
+            let state = first.state;
+            if part > 0 && state & EVER_RESENT == 0 && news.sent.is_none() {
+                news.sent = Some(first.at);
+            }
+            self.outstanding -= part;
+            if state & SACKED != 0 {
+                self.sacked -= part;
+            } else {
+                news.delivered += part;
+                if state != 0 {
+                    self.forget_marks(state, part);
+                }
+            }
+            if !whole {
+                break;
+            }
+            self.segments.pop_front();
+        }
+        news
+    }
+
+    fn forget_marks(&mut self, state: u8, bytes: u64) {
+        if state & LOST != 0 {
+            self.lost -= bytes;
+            if state & RESENT == 0 {
+                self.waiting -= bytes;
+            }
+        }
+        if state & RESENT != 0 {
+            self.resent -= bytes;
+        }
+    }
+
+    /// Takes in SACK blocks; returns the bytes that were not known to have arrived.
+    pub(super) fn sack(&mut self, sack: &Sack) -> u64 {
+        let mut delivered = 0;
+        let mut seen = Sack::default();
+        for block in sack.blocks() {
+            if block.start >= block.end || block.end <= self.una {
+                continue; // Out of date, a duplicate report (RFC 2883), or nonsense.
+            }
+            seen.push(*block);
+            // Most of a block has been reported before: look only at what is new at either end.
+            let known = self.seen.blocks().iter().filter(|s| s.start >= block.start && s.end <= block.end);
+            match known.max_by_key(|s| s.end - s.start).copied() {
+                Some(known) => {
+                    delivered += self.sack_block(Block { start: block.start, end: known.start });
+                    delivered += self.sack_block(Block { start: known.end, end: block.end });
+                }
+                None => delivered += self.sack_block(*block),
+            }
+        }
+        self.seen = seen;
+        delivered
+    }
+
+    fn sack_block(&mut self, block: Block) -> u64 {
+        if block.end <= block.start.max(self.una) {
+            return 0;
+        }
+        let mut delivered = 0;
+        let first = self.segments.partition_point(|s| s.end <= block.start);
+        for i in first..self.segments.len() {
+            let Sent { end, len, state, .. } = self.segments[i];
+            if end > block.end {
+                break;
+            }
+            if state & SACKED == 0 && end - u64::from(len) >= block.start {
+                self.segments[i].state = (state | SACKED) & !(LOST | RESENT);
+                self.forget_marks(state, u64::from(len));
+                self.sacked += u64::from(len);
+                delivered += u64::from(len);
+                self.highest_sacked = self.highest_sacked.max(end);
+            }
+        }
+        delivered
+    }
+
+    /// Marks what RFC 6675 holds for lost: at least three runs, or more than two segments' bytes, SACKed above it.
+    pub(super) fn mark_lost(&mut self, mss: u32) {
+        let top = self.segments.partition_point(|s| s.end < self.highest_sacked);
+        let (mut bytes, mut runs, mut in_run) = (0u64, 0, false);
+        let mut i = (top + 1).min(self.segments.len());
+        while i > 0 {
+            i -= 1;
+            let segment = self.segments[i];
+            if segment.end <= self.lost_edge {
+                return;
+            }
+            if segment.state & SACKED != 0 {
+                bytes += u64::from(segment.len);
+                runs += u32::from(!in_run);
+                in_run = true;
+                continue;
+            }
+            in_run = false;
+            if runs >= 3 || bytes > 2 * u64::from(mss) {
+                let edge = std::mem::replace(&mut self.lost_edge, segment.end);
+                for j in (0..=i).rev() {
+                    if self.segments[j].end <= edge {
+                        break;
+                    }
+                    self.mark(j);
+                }
+                return;
+            }
+        }
+    }
+
+    /// Marks the first outstanding segment lost (NewReno: third duplicate or partial acknowledgement).
+    pub(super) fn mark_head_lost(&mut self) {
+        if !self.segments.is_empty() {
+            self.mark(0);
+        }
+    }
+
+    /// Marks everything not SACKed lost, copies included (the timer expired).
+    pub(super) fn mark_all_lost(&mut self) {
+        (self.lost, self.resent, self.waiting) = (0, 0, 0);
+        for segment in &mut self.segments {
+            if segment.state & SACKED == 0 {
+                segment.state = (segment.state | LOST) & !RESENT;
+                self.lost += u64::from(segment.len);
+            }
+        }
+        self.waiting = self.lost;
+        self.cursor = self.una;
+        self.lost_edge = self.segments.back().map_or(self.una, |s| s.end);
+    }
+
+    fn mark(&mut self, i: usize) {
+        let segment = &mut self.segments[i];
+        if segment.state & (SACKED | LOST) != 0 {
+            return;
+        }
+        segment.state |= LOST;
+        self.lost += u64::from(segment.len);
+        if segment.state & RESENT == 0 {
+            self.waiting += u64::from(segment.len);
+            self.cursor = self.cursor.min(segment.end - u64::from(segment.len));
+        }
+    }
+
+    /// The first segment that is lost and not yet sent again (NextSeg rule 1).
+    pub(super) fn next_waiting(&mut self) -> Option<Resend> {
+        if self.waiting == 0 {
+            return None;
+        }
+        let first = self.segments.partition_point(|s| s.end <= self.cursor);
+        let found = (first..self.segments.len()).find(|i| self.segments[*i].state & (LOST | RESENT | SACKED) == LOST)?;
+        let resend = self.resend(found);
+        self.cursor = resend.seq;
+        Some(resend)
+    }
+
+    /// The first hole below SACKed data that is not held for lost and was not sent again (NextSeg rule 3).
+    pub(super) fn next_hole(&self) -> Option<Resend> {
+        let below = self.segments.iter().take_while(|s| s.end < self.highest_sacked);
+        let i = below.into_iter().position(|s| s.state & (SACKED | RESENT) == 0)?;
+        Some(self.resend(i))
+    }
+
+    /// The last outstanding segment that is not SACKed (NextSeg rule 4, the rescue retransmission).
+    pub(super) fn last_hole(&self) -> Option<Resend> {
+        let i = self.segments.iter().rposition(|s| s.state & SACKED == 0)?;
+        Some(self.resend(i))
+    }
+
+    fn resend(&self, i: usize) -> Resend {
+        let Sent { end, at, len, .. } = self.segments[i];
+        Resend { seq: end - u64::from(len), len, sent: at }
+    }
+
+    /// The segment at `seq` was sent again.
+    pub(super) fn resent(&mut self, seq: u64, now: Time) {
+        let i = self.segments.partition_point(|s| s.end <= seq);
+        let Some(segment) = self.segments.get_mut(i) else { return };
+        let len = u64::from(segment.len);
+        if segment.state & RESENT == 0 {
+            self.resent += len;
+            if segment.state & LOST != 0 {
+                self.waiting -= len;
+            }
+        }
+        segment.state |= RESENT | EVER_RESENT;
+        segment.at = now;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: u32 = 1000;
+
+    fn ten() -> Scoreboard {
+        let mut board = Scoreboard::default();
+        for _ in 0..10 {
+            board.push(MSS, Time::ZERO);
+        }
+        board
+    }
+
+    fn blocks(segments: &[u64]) -> Sack {
+        let mut sack = Sack::default();
+        for n in segments {
+            sack.push(Block { start: (n - 1) * 1000, end: n * 1000 });
+        }
+        sack
+    }
+
+    fn resend_number(resend: Option<Resend>) -> Option<u64> {
+        resend.map(|r| r.seq / 1000 + 1)
+    }
+
+    #[test]
+    fn three_runs_above_make_a_loss() {
+        // Segments 1–10 out, 3, 5 and 7 SACKed: 1 and 2 are lost, pipe is 5.
+        let mut board = ten();
+        board.sack(&blocks(&[3, 5, 7]));
+        board.mark_lost(MSS);
+        assert_eq!((board.lost(), board.pipe()), (2000, 5000));
+        for (n, pipe) in [(1, 6000), (2, 7000)] {
+            assert_eq!(resend_number(board.next_waiting()), Some(n));
+            board.resent((n - 1) * 1000, Time(1));
+            assert_eq!(board.pipe(), pipe);
+        }
+        assert_eq!(board.next_waiting(), None);
+        assert_eq!(resend_number(board.next_hole()), Some(4));
+    }
+
+    #[test]
+    fn two_segments_above_are_not_enough_three_are() {
+        let mut board = ten();
+        board.sack(&blocks(&[2, 3]));
+        board.mark_lost(MSS);
+        assert_eq!(board.lost(), 0);
+        board.sack(&blocks(&[4, 2, 3]));
+        board.mark_lost(MSS);
+        assert_eq!(board.lost(), 1000);
+        assert!(board.is_head_lost());
+    }
+
+    #[test]
+    fn a_cumulative_acknowledgement_clears_every_account() {
+        let mut board = ten();
+        board.sack(&blocks(&[3, 5, 7]));
+        board.mark_lost(MSS);
+        board.resent(0, Time(1));
+        let news = board.acknowledge(10_000);
+        assert_eq!(news.delivered, 7000);
+        assert_eq!((board.pipe(), board.lost(), board.outstanding(), board.has_waiting()), (0, 0, 0, false));
+    }
+
+    #[test]
+    fn a_timeout_marks_what_is_not_sacked() {
+        let mut board = ten();
+        board.sack(&blocks(&[3]));
+        board.resent(0, Time(1));
+        board.mark_all_lost();
+        assert_eq!((board.lost(), board.pipe()), (9000, 0));
+        assert_eq!(resend_number(board.next_waiting()), Some(1));
+    }
+}

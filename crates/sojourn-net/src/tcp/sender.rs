@@ -1,0 +1,346 @@
+//! The sending half: what may be sent now.
+//!
+//! Source: RFC 5681, RFC 6675 §5 (what to send during recovery), RFC 3042 (limited transmit), RFC 6298 §5 (managing the timer).
+//! Reactions to loss are in [`super::recovery`]. Differences: the window is counted against `pipe` at all times, and a segment
+//! is sent only if it fits wholly.
+
+use super::endpoint::Config;
+use super::recovery::State;
+use super::rtt::Rtt;
+use super::scoreboard::{Resend, Scoreboard};
+use super::Sack;
+use crate::congestion::{Ack, CongestionControl, Window};
+use crate::{Span, Time};
+
+/// What a sender has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// Segments sent, retransmissions included.
+    pub segments: u64,
+    /// Segments sent again.
+    pub retransmits: u64,
+    /// Expiries of the retransmission timer.
+    pub timeouts: u64,
+    /// Fast recoveries entered.
+    pub recoveries: u64,
+}
+
+/// Time spent waiting for losses to be repaired, overlapping repairs counted once: from the previous sending of each
+/// retransmitted segment to its retransmission.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Repair {
+    /// The sum.
+    pub total: Span,
+    until: Time,
+}
+
+impl Repair {
+    fn add(&mut self, sent: Time, resent: Time) {
+        self.total = self.total + resent.since(sent.max(self.until));
+        self.until = resent;
+    }
+}
+
+/// A piece of sequence space to send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Out {
+    pub(super) seq: u64,
+    pub(super) len: u32,
+    pub(super) retransmission: bool,
+}
+
+/// The sending half of an endpoint.
+pub struct Sender {
+    pub(super) una: u64,
+    nxt: u64,
+    end: u64,
+    window: Window,
+    pub(super) board: Scoreboard,
+    pub(super) state: State,
+    /// Duplicate acknowledgements since `una` last advanced.
+    pub(super) dupacks: u32,
+    /// Without SACK: bytes that duplicate acknowledgements say have left the network.
+    pub(super) left_network: u64,
+    rto_at: Time,
+    pub(super) rtt: Rtt,
+    pub(super) mss: u32,
+    /// The next retransmission goes out whatever the window says (RFC 6675 §5, step 4.3).
+    pub(super) force: bool,
+    pub(super) rescue: bool,
+    pub(super) sack: bool,
+    pub(super) partial_acks: bool,
+    limited_transmit: bool,
+    idle_restart: bool,
+    fin: bool,
+    receive_window: u64,
+    restart_window: u64,
+    last_sent: Time,
+    pub(super) control: Box<dyn CongestionControl>,
+    pub(super) statistics: Statistics,
+    repair: Repair,
+}
+
+impl Sender {
+    pub(super) fn new(config: &Config, control: Box<dyn CongestionControl>) -> Self {
+        Self {
+            una: 0,
+            nxt: 0,
+            end: 0,
+            window: control.window(),
+            board: Scoreboard::default(),
+            state: State::Open,
+            dupacks: 0,
+            left_network: 0,
+            rto_at: Time::NEVER,
+            rtt: Rtt::new(config.min_rto),
+            mss: config.mss,
+            force: false,
+            rescue: false,
+            sack: config.sack,
+            partial_acks: config.partial_acks,
+            limited_transmit: config.limited_transmit,
+            idle_restart: config.idle_restart,
+            fin: false,
+            receive_window: config.receive_window,
+            restart_window: config.initial_window(),
+            last_sent: Time::ZERO,
+            control,
+            statistics: Statistics::default(),
+            repair: Repair::default(),
+        }
+    }
+
+    /// Next sequence number not sent before.
+    pub fn next(&self) -> u64 {
+        self.nxt
+    }
+
+    /// Oldest sequence number not acknowledged.
+    pub fn acknowledged(&self) -> u64 {
+        self.una
+    }
+
+    /// When the retransmission timer expires; `NEVER` if nothing is outstanding.
+    pub fn rto_at(&self) -> Time {
+        self.rto_at
+    }
+
+    /// The congestion window.
+    pub fn window(&self) -> Window {
+        self.window
+    }
+
+    /// Bytes believed to be in the network.
+    pub fn in_flight(&self) -> u64 {
+        self.board.pipe().saturating_sub(self.left_network)
+    }
+
+    /// Smoothed round-trip time; zero before the first sample.
+    pub fn srtt(&self) -> Span {
+        self.rtt.smoothed()
+    }
+
+    /// What the sender has done so far.
+    pub fn statistics(&self) -> Statistics {
+        self.statistics
+    }
+
+    /// Time spent waiting for losses to be repaired.
+    pub fn repair(&self) -> Repair {
+        self.repair
+    }
+
+    /// True once the FIN has been acknowledged.
+    pub fn is_finished(&self) -> bool {
+        self.fin && self.una == self.end
+    }
+
+    /// True if nothing written remains unacknowledged.
+    pub fn is_idle(&self) -> bool {
+        self.una == self.end
+    }
+
+    pub(super) fn open(&mut self) {
+        self.end = self.end.max(1);
+    }
+
+    pub(super) fn write(&mut self, bytes: u64) {
+        if !self.fin {
+            self.end = self.end.max(1).saturating_add(bytes).min(u64::MAX / 2);
+        }
+    }
+
+    pub(super) fn close(&mut self) {
+        if !self.fin {
+            self.end = self.end.max(1) + 1;
+            self.fin = true;
+        }
+    }
+
+    /// True if the unit at `seq` is the FIN.
+    pub(super) fn is_fin(&self, seq: u64) -> bool {
+        self.fin && seq + 1 == self.end
+    }
+
+    pub(super) fn refresh_window(&mut self) {
+        self.window = self.control.window();
+    }
+
+    /// An acknowledgement arrived. `pure`: on a segment that carries nothing else. Returns true if it advanced.
+    pub(super) fn on_ack(&mut self, now: Time, ack: u64, echo: Time, sack: &Sack, pure: bool) -> bool {
+        if ack > self.nxt || ack < self.una {
+            return false;
+        }
+        let in_flight = self.in_flight();
+        let advanced = ack > self.una;
+        let acked = ack - self.una;
+        let mut delivered = 0;
+        let mut rtt = None;
+        if advanced {
+            let news = self.board.acknowledge(ack);
+            // The SYN is no data: it does not open the window.
+            delivered = news.delivered - u64::from(self.una == 0);
+            self.una = ack;
+            let sent = if echo == Time::NEVER { news.sent } else { Some(echo) };
+            rtt = sent.map(|sent| now.since(sent));
+            if let Some(rtt) = rtt {
+                self.rtt.sample(rtt);
+            }
+        }
+        let sacked = if sack.is_empty() { 0 } else { self.board.sack(sack) };
+        delivered += sacked;
+        if !advanced && self.board.outstanding() == 0 {
+            return false;
+        }
+        self.judge(now, acked, sacked, pure, in_flight);
+        if advanced {
+            self.rto_at = if self.board.outstanding() == 0 { Time::NEVER } else { self.rtt.deadline(now) };
+        }
+        if advanced && delivered > 0 {
+            self.tell_control(now, delivered, in_flight, rtt);
+        }
+        advanced
+    }
+
+    fn tell_control(&mut self, now: Time, delivered: u64, in_flight: u64, rtt: Option<Span>) {
+        let Window { cwnd, ssthresh, .. } = self.window;
+        let used = in_flight + u64::from(self.mss) > cwnd || (cwnd < ssthresh && 2 * in_flight > cwnd);
+        self.control.on_ack(
+            now,
+            &Ack {
+                delivered,
+                in_flight,
+                rtt,
+                srtt: self.rtt.smoothed(),
+                min_rtt: self.rtt.min(),
+                app_limited: !used,
+                recovering: self.state.is_recovery(),
+            },
+        );
+        self.refresh_window();
+    }
+
+    /// The next piece to send at `now`, if anything may be sent. Call until it returns `None`.
+    pub(super) fn next_out(&mut self, now: Time) -> Option<Out> {
+        if self.board.has_waiting() {
+            let resend = self.board.next_waiting()?;
+            if self.force || self.in_flight() + u64::from(resend.len.min(self.mss)) <= self.window.cwnd {
+                return Some(self.resend(now, resend));
+            }
+            return None;
+        }
+        if let Some(out) = self.new_data(now) {
+            return Some(out);
+        }
+        if self.state.is_recovery() && self.sack && self.nxt >= self.end {
+            return self.fill(now);
+        }
+        None
+    }
+
+    fn new_data(&mut self, now: Time) -> Option<Out> {
+        let left = self.end - self.nxt;
+        if left == 0 || (self.una == 0 && self.nxt > 0) {
+            return None;
+        }
+        let len = if self.nxt == 0 { 1 } else { self.segment_len(left) };
+        if self.board.outstanding() == 0 {
+            self.restart_if_idle(now);
+        }
+        let counted = if self.limited_transmit || self.dupacks == 0 || self.state != State::Open {
+            self.in_flight()
+        } else {
+            self.board.outstanding()
+        };
+        let bytes = u64::from(len.min(self.mss)); // A FIN on a full segment is no reason to hold it back.
+        let fits = counted + bytes <= self.window.cwnd && self.nxt + bytes <= self.una + self.receive_window;
+        if !fits {
+            return None;
+        }
+        let seq = self.nxt;
+        self.nxt += u64::from(len);
+        self.board.push(len, now);
+        self.sent(now);
+        Some(Out { seq, len, retransmission: false })
+    }
+
+    /// A full segment, or all that is left; the FIN travels on the last data segment if nothing else remains.
+    fn segment_len(&self, left: u64) -> u32 {
+        if left <= u64::from(self.mss) {
+            left as u32
+        } else if self.fin && left == u64::from(self.mss) + 1 {
+            self.mss + 1
+        } else {
+            self.mss
+        }
+    }
+
+    /// Nothing new to send during recovery: other holes, then one rescue (RFC 6675, NextSeg rules 3 and 4).
+    fn fill(&mut self, now: Time) -> Option<Out> {
+        if self.in_flight() + u64::from(self.mss) > self.window.cwnd {
+            return None;
+        }
+        if let Some(resend) = self.board.next_hole() {
+            return Some(self.resend(now, resend));
+        }
+        if self.rescue {
+            self.rescue = false;
+            let resend = self.board.last_hole()?;
+            return Some(self.resend(now, resend));
+        }
+        None
+    }
+
+    fn resend(&mut self, now: Time, Resend { seq, len, sent }: Resend) -> Out {
+        self.force = false;
+        self.repair.add(sent, now);
+        self.board.resent(seq, now);
+        self.statistics.retransmits += 1;
+        self.sent(now);
+        Out { seq, len, retransmission: true }
+    }
+
+    fn sent(&mut self, now: Time) {
+        self.statistics.segments += 1;
+        self.last_sent = now;
+        if self.rto_at == Time::NEVER {
+            self.rto_at = self.rtt.deadline(now);
+        }
+    }
+
+    fn restart_if_idle(&mut self, now: Time) {
+        if self.idle_restart && self.una > 0 && now.since(self.last_sent) > self.rtt.rto() {
+            self.control.on_idle(now, self.restart_window);
+            self.refresh_window();
+        }
+    }
+
+    /// The retransmission timer expired at `now` (RFC 6298 §5.4–5.7).
+    pub(super) fn on_timeout(&mut self, now: Time) {
+        if self.rto_at > now {
+            return;
+        }
+        self.time_out(now);
+        self.rto_at = self.rtt.deadline(now);
+    }
+}

@@ -1,0 +1,263 @@
+//! Two endpoints and a wire: segments in order, with chosen ones lost.
+
+use super::*;
+use crate::congestion::{Reno, Window};
+use crate::{Span, Time};
+use proptest::prelude::*;
+use std::collections::VecDeque;
+
+const MSS: u32 = 1000;
+
+/// A network in one struct: a fixed delay each way and a set of data transmissions that get lost.
+struct Pair {
+    now: Time,
+    ends: [Endpoint; 2],
+    wires: [VecDeque<(Time, Segment)>; 2],
+    delay: Span,
+    /// Numbers of the data-bearing transmissions of end 0 that are lost, first is 0.
+    lose: Vec<u64>,
+    sent: u64,
+    log: Vec<(Time, u64, bool)>,
+}
+
+impl Pair {
+    fn new(config: &Config, lose: &[u64]) -> Self {
+        let end = |role| Endpoint::new(role, config, Box::new(Reno::new(u64::from(config.mss), config.initial_window())));
+        Self {
+            now: Time::ZERO,
+            ends: [end(Role::Active), end(Role::Passive)],
+            wires: [VecDeque::new(), VecDeque::new()],
+            delay: Span::from_millis(50),
+            lose: lose.to_vec(),
+            sent: 0,
+            log: Vec::new(),
+        }
+    }
+
+    fn transmit(&mut self) {
+        for side in 0..2 {
+            while let Some(segment) = self.ends[side].poll(self.now) {
+                if side == 0 && segment.payload() > 0 {
+                    self.log.push((self.now, segment.seq, segment.retransmission));
+                    self.sent += 1;
+                    if self.lose.contains(&(self.sent - 1)) {
+                        continue;
+                    }
+                }
+                self.wires[side].push_back((self.now + self.delay, segment));
+            }
+        }
+    }
+
+    fn next_event(&self) -> Time {
+        let wires = self.wires.iter().filter_map(|w| w.front().map(|f| f.0));
+        let timers = self.ends.iter().map(|e| e.rto_at().min(e.ack_at()));
+        wires.chain(timers).min().unwrap_or(Time::NEVER)
+    }
+
+    /// Runs until nothing more happens, or `until`.
+    fn run(&mut self, until: Time) {
+        loop {
+            self.transmit();
+            let next = self.next_event();
+            if next > until || next == Time::NEVER {
+                return;
+            }
+            self.now = next;
+            for side in 0..2 {
+                while self.wires[side].front().is_some_and(|f| f.0 <= next) {
+                    if let Some((_, segment)) = self.wires[side].pop_front() {
+                        self.ends[1 - side].on_segment(next, &segment);
+                        self.transmit();
+                    }
+                }
+                self.ends[side].on_timeout(next);
+            }
+        }
+    }
+}
+
+fn config() -> Config {
+    Config { mss: MSS, ack_delay: Span::ZERO, ..Config::default() }
+}
+
+fn transfer(config: &Config, bytes: u64, lose: &[u64]) -> Pair {
+    let mut pair = Pair::new(config, lose);
+    pair.ends[0].write(bytes);
+    pair.ends[0].close();
+    pair.ends[1].close();
+    pair.run(Time(600_000_000_000));
+    pair
+}
+
+#[test]
+fn a_connection_opens_carries_its_bytes_and_closes() {
+    let pair = transfer(&config(), 25_500, &[]);
+    assert_eq!(pair.ends[1].receiver().delivered(), 25_500);
+    assert!(pair.ends.iter().all(Endpoint::is_closed));
+    assert_eq!(pair.sent, 26);
+}
+
+#[test]
+fn slow_start_sends_twice_as_much_each_round() {
+    let pair = transfer(&Config { initial_segments: 2, ..config() }, 30_000, &[]);
+    let rounds: Vec<usize> = (0..4).map(|k| pair.log.iter().filter(|l| l.0 == Time(100_000_000 * (k + 1))).count()).collect();
+    assert_eq!(rounds, [2, 4, 8, 16]);
+}
+
+#[test]
+fn one_lost_segment_is_sent_again_after_three_duplicates_and_halves_the_window() {
+    for sack in [true, false] {
+        let pair = transfer(&Config { sack, ..config() }, 40_000, &[0]);
+        let statistics = pair.ends[0].sender().statistics();
+        assert_eq!((statistics.retransmits, statistics.timeouts, statistics.recoveries), (1, 0, 1), "sack {sack}");
+        // Sent at 100 ms, its retransmission when the third duplicate is there, 100 ms later.
+        let again: Vec<_> = pair.log.iter().filter(|l| l.2).map(|l| (l.0, l.1)).collect();
+        assert_eq!(again, [(Time(200_000_000), 1)]);
+        assert_eq!(pair.ends[0].sender().window().ssthresh, 5000);
+    }
+}
+
+#[test]
+fn limited_transmit_releases_one_new_segment_for_each_of_the_first_two_duplicates() {
+    // Ten out, the first lost, and nine duplicates: two new segments before recovery, then the retransmission.
+    for (limited_transmit, before) in [(true, 2), (false, 0)] {
+        let mut pair = Pair::new(&Config { limited_transmit, ..config() }, &[0]);
+        pair.ends[0].write(100_000);
+        pair.run(Time(199_999_999));
+        let duplicates = std::mem::take(&mut pair.wires[1]);
+        assert_eq!(duplicates.len(), 9);
+        pair.now = Time(200_000_000);
+        for (_, segment) in duplicates.iter().take(2) {
+            pair.ends[0].on_segment(pair.now, segment);
+            pair.transmit();
+        }
+        let new = pair.log.iter().filter(|l| l.0 == pair.now).count();
+        assert_eq!(new, before, "limited transmit {limited_transmit}");
+        pair.ends[0].on_segment(pair.now, &duplicates[2].1);
+        pair.transmit();
+        assert_eq!(pair.log.iter().filter(|l| l.2).count(), 1);
+    }
+}
+
+#[test]
+fn a_lost_retransmission_waits_for_the_timer() {
+    let pair = transfer(&config(), 10_000, &[0, 10]);
+    assert_eq!(pair.ends[0].sender().statistics().timeouts, 1);
+    assert_eq!(pair.ends[1].receiver().delivered(), 10_000);
+}
+
+#[test]
+fn newreno_repairs_one_hole_a_round_trip_reno_waits_for_the_timer() {
+    let lose = [0, 2, 4];
+    let newreno = transfer(&Config { sack: false, ..config() }, 60_000, &lose);
+    let times: Vec<_> = newreno.log.iter().filter(|l| l.2).map(|l| l.0.0 / 1_000_000).collect();
+    assert_eq!(times, [200, 300, 400]);
+    assert_eq!(newreno.ends[0].sender().statistics().timeouts, 0);
+    let reno = transfer(&Config { sack: false, partial_acks: false, ..config() }, 60_000, &lose);
+    assert!(reno.ends[0].sender().statistics().timeouts + reno.ends[0].sender().statistics().recoveries > 1);
+}
+
+#[test]
+fn sack_repairs_several_holes_in_one_round_trip() {
+    let pair = transfer(&config(), 60_000, &[0, 2, 4]);
+    let times: Vec<_> = pair.log.iter().filter(|l| l.2).map(|l| l.0.0 / 1_000_000).collect();
+    assert!(times.iter().all(|t| *t == 200), "{times:?}");
+}
+
+#[test]
+fn an_idle_sender_starts_again_from_the_initial_window() {
+    for idle_restart in [true, false] {
+        let mut pair = Pair::new(&Config { idle_restart, ..config() }, &[]);
+        pair.ends[0].write(100_000);
+        pair.run(Time(20_000_000_000));
+        let grown = pair.ends[0].sender().window().cwnd;
+        assert!(grown > 30_000);
+        pair.now = Time(30_000_000_000);
+        pair.ends[0].write(200_000);
+        pair.transmit();
+        let burst = pair.log.iter().filter(|l| l.0 == pair.now).count();
+        assert_eq!(burst as u64, if idle_restart { 10 } else { grown / 1000 });
+    }
+}
+
+#[test]
+fn the_receive_window_bounds_what_is_outstanding() {
+    let mut pair = Pair::new(&Config { receive_window: 7000, ..config() }, &[]);
+    pair.ends[0].write(u64::MAX);
+    for ms in 0..2000 {
+        pair.run(Time(ms * 1_000_000));
+        let sender = pair.ends[0].sender();
+        assert!(sender.next() - sender.acknowledged() <= 7000);
+    }
+    assert_eq!(pair.ends[0].sender().in_flight(), 7000);
+}
+
+#[test]
+fn an_application_that_sends_little_does_not_grow_the_window() {
+    let mut pair = Pair::new(&config(), &[]);
+    for round in 0..50 {
+        pair.now = Time(round * 250_000_000);
+        pair.ends[0].write(5000);
+        pair.run(Time(round * 250_000_000 + 249_999_999));
+    }
+    assert_eq!(pair.ends[0].sender().window(), Window { cwnd: 10_000, ssthresh: u64::MAX, pacing: None });
+}
+
+#[test]
+fn a_lost_syn_is_sent_again_after_a_second() {
+    let mut pair = Pair::new(&config(), &[]);
+    pair.ends[0].write(1000);
+    pair.transmit();
+    pair.wires[0].clear();
+    pair.run(Time(10_000_000_000));
+    assert_eq!(pair.log[0].0, Time(1_100_000_000));
+    assert_eq!(pair.ends[1].receiver().delivered(), 1000);
+    assert_eq!(pair.ends[0].sender().window().cwnd, 10_000);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+    #[test]
+    fn whatever_is_lost_every_byte_arrives_and_the_accounts_balance(
+        bytes in 1u64..120_000,
+        lose in prop::collection::vec(0u64..160, 0..60),
+        sack: bool, limited_transmit: bool, timestamps: bool, partial_acks: bool, delayed: bool,
+    ) {
+        let ack_delay = Span::from_millis(if delayed { 40 } else { 0 });
+        let config = Config { sack, limited_transmit, timestamps, partial_acks, ack_delay, ..config() };
+        let mut pair = Pair::new(&config, &lose);
+        pair.ends[0].write(bytes);
+        pair.ends[0].close();
+        pair.ends[1].close();
+        pair.run(Time(100_000_000_000_000));
+        prop_assert_eq!(pair.ends[1].receiver().delivered(), bytes);
+        prop_assert!(pair.ends.iter().all(Endpoint::is_closed));
+        prop_assert_eq!(pair.ends[0].sender().in_flight(), 0);
+    }
+
+    #[test]
+    fn no_segment_from_a_stranger_makes_an_endpoint_panic(
+        segments in prop::collection::vec(
+            (0u64..50_000, 0u32..3000, any::<bool>(), any::<bool>(), prop::option::of(0u64..60_000),
+             prop::collection::vec((0u64..60_000, 0u64..60_000), 0..4)), 0..60),
+    ) {
+        let mut pair = Pair::new(&config(), &[]);
+        pair.ends[0].write(30_000);
+        pair.run(Time(150_000_000));
+        for (i, (seq, len, syn, fin, ack, blocks)) in segments.into_iter().enumerate() {
+            let now = Time(200_000_000 + i as u64 * 1_000_000);
+            let mut sack = Sack::default();
+            for (start, end) in blocks {
+                sack.push(Block { start, end });
+            }
+            let len = len + u32::from(syn) + u32::from(fin);
+            let segment = Segment { seq, len, syn, fin, ack, retransmission: false, stamp: now, echo: Time::NEVER, sack };
+            for end in &mut pair.ends {
+                end.on_segment(now, &segment);
+                while end.poll(now).is_some() {}
+                end.on_timeout(now);
+            }
+        }
+    }
+}
