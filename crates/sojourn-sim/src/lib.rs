@@ -1,1 +1,5 @@
-//! Queue disciplines, links, TCP and congestion control: state that is told the time.
+//! Study schema, virtual clock, workload sources and applications, recorder: simulations from study files.
+
+pub mod distribution;
+pub mod scenario;
+pub mod stream;

@@ -1,0 +1,108 @@
+//! The virtual clock: what happens next.
+//!
+//! Most events come in an order that is known in advance: a delay line is first in, first out, and so are timers of one fixed
+//! length. Only their heads compete, a dozen numbers that are scanned; what is left (retransmission timers, sources) goes through a heap.
+//! Ties are broken by the place in the list, then by order of insertion: the same everywhere.
+
+use sojourn_net::Time;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Something that was put on the heap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Timer {
+    /// An endpoint's retransmission timer may have expired: connection, flow number, side.
+    Retransmission {
+        /// Place of the connection.
+        slot: u32,
+        /// Its flow number, to know a successor in the same place.
+        flow: u32,
+        /// Which end.
+        side: u8,
+    },
+    /// A source wanted to be woken.
+    Source {
+        /// The source.
+        source: u32,
+        /// What it said to be woken with.
+        token: u64,
+    },
+}
+
+/// Pending events.
+#[derive(Default)]
+pub(crate) struct Agenda {
+    /// When the head of each ordered stream is due.
+    due: Vec<u64>,
+    heap: BinaryHeap<Reverse<(Time, u64, Timer)>>,
+    inserted: u64,
+}
+
+/// Place of the heap among the streams.
+pub(crate) const HEAP: usize = 0;
+
+impl Agenda {
+    pub(crate) fn new() -> Self {
+        Self { due: vec![u64::MAX], ..Self::default() }
+    }
+
+    /// Adds an ordered stream with nothing in it; returns its place.
+    pub(crate) fn add_stream(&mut self) -> usize {
+        self.due.push(u64::MAX);
+        self.due.len() - 1
+    }
+
+    /// The head of a stream is due at `at` (`NEVER`: it is empty).
+    #[inline]
+    pub(crate) fn set(&mut self, stream: usize, at: Time) {
+        self.due[stream] = at.0;
+    }
+
+    /// Whatever is due first: its stream and time.
+    #[inline]
+    pub(crate) fn next(&self) -> (usize, Time) {
+        let (mut first, mut least) = (0, self.due[0]);
+        for (i, due) in self.due.iter().enumerate().skip(1) {
+            if *due < least {
+                (first, least) = (i, *due);
+            }
+        }
+        (first, Time(least))
+    }
+
+    /// Puts a timer on the heap.
+    pub(crate) fn push(&mut self, at: Time, timer: Timer) {
+        self.inserted += 1;
+        self.heap.push(Reverse((at, self.inserted, timer)));
+        self.due[HEAP] = self.due[HEAP].min(at.0);
+    }
+
+    /// Takes the first timer off the heap.
+    pub(crate) fn pop(&mut self) -> Option<Timer> {
+        let timer = self.heap.pop().map(|t| t.0.2);
+        self.due[HEAP] = self.heap.peek().map_or(u64::MAX, |t| t.0.0.0);
+        timer
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_come_in_order_of_time_then_of_insertion() {
+        let mut agenda = Agenda::new();
+        let line = agenda.add_stream();
+        let source = |token| Timer::Source { source: 0, token };
+        agenda.push(Time(20), source(1));
+        agenda.push(Time(10), source(2));
+        agenda.push(Time(10), source(3));
+        agenda.set(line, Time(15));
+        assert_eq!(agenda.next(), (HEAP, Time(10)));
+        assert_eq!(agenda.pop(), Some(source(2)));
+        assert_eq!(agenda.pop(), Some(source(3)));
+        assert_eq!(agenda.next(), (line, Time(15)));
+        agenda.set(line, Time::NEVER);
+        assert_eq!(agenda.next(), (HEAP, Time(20)));
+    }
+}

@@ -1,0 +1,403 @@
+//! The network that sources act on: connections, the two links, time.
+
+use crate::agenda::{Agenda, HEAP, Timer};
+use crate::packet::{Kind, Packet};
+use crate::source::{End, Event};
+use crate::wire::{Way, Wire};
+use sojourn_net::congestion::CongestionControl;
+use sojourn_net::tcp::{self, Endpoint, Role, Sack};
+use sojourn_net::{Span, Time};
+use std::collections::VecDeque;
+
+const IP_AND_TCP: u32 = 40;
+const TIMESTAMPS: u32 = 12;
+const SYN_OPTIONS: u32 = 20;
+
+/// Hosts at the same distance with the same TCP.
+pub struct Group {
+    /// How their endpoints behave.
+    pub config: tcp::Config,
+    /// Makes the controller of a new endpoint.
+    pub control: fn(&tcp::Config) -> Box<dyn CongestionControl>,
+    /// One-way delay between client and link.
+    pub client_delay: Span,
+    /// One-way delay between link and server.
+    pub server_delay: Span,
+    /// Counts in the summary of flows.
+    pub background: bool,
+    lines: [u16; 2],
+    ack_line: usize,
+}
+
+/// A connection, by place and flow number: a place is used again, a number never.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConnectionId {
+    slot: u32,
+    flow: u32,
+}
+
+/// Counts over all background connections, those that have ended included.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FlowTotals {
+    /// Connections that have ended.
+    pub completed: u64,
+    /// Payload bytes delivered in order.
+    pub delivered: u64,
+    /// Segments sent again.
+    pub retransmits: u64,
+    /// Expiries of the retransmission timer.
+    pub timeouts: u64,
+    /// Connections open × nanoseconds.
+    pub open: u128,
+}
+
+struct Connection {
+    /// Zero if the place is free.
+    flow: u32,
+    group: u16,
+    /// Told of what happens; `NOBODY` if nobody is.
+    owner: u32,
+    closing: bool,
+    /// When the pending entry of each end's retransmission timer is due.
+    armed: [Time; 2],
+    ack_armed: [bool; 2],
+    ends: [Endpoint; 2],
+}
+
+/// Delayed-ACK timers of one length: first in, first out.
+struct AckLine {
+    delay: Span,
+    timers: VecDeque<(Time, u32, u32, u8)>,
+    stream: usize,
+}
+
+const NOBODY: u32 = u32::MAX;
+
+/// Connections, links and pending events.
+pub struct Network {
+    now: Time,
+    pub(crate) agenda: Agenda,
+    pub(crate) wire: Wire,
+    groups: Vec<Group>,
+    connections: Vec<Connection>,
+    free: VecDeque<u32>,
+    flows: u32,
+    ack_lines: Vec<AckLine>,
+    notices: VecDeque<(u32, Event)>,
+    ended: FlowTotals,
+    open: u32,
+    open_changed: Time,
+    pub(crate) events: u64,
+}
+
+impl Network {
+    pub(crate) fn new(agenda: Agenda, wire: Wire) -> Self {
+        Self {
+            now: Time::ZERO,
+            agenda,
+            wire,
+            groups: Vec::new(),
+            connections: Vec::new(),
+            free: VecDeque::new(),
+            flows: 0,
+            ack_lines: Vec::new(),
+            notices: VecDeque::new(),
+            ended: FlowTotals::default(),
+            open: 0,
+            open_changed: Time::ZERO,
+            events: 0,
+        }
+    }
+
+    /// The present time.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// Adds a group of hosts; returns its number.
+    pub fn add_group(
+        &mut self,
+        config: tcp::Config,
+        control: fn(&tcp::Config) -> Box<dyn CongestionControl>,
+        client_delay: Span,
+        server_delay: Span,
+        background: bool,
+    ) -> u16 {
+        let lines = [
+            self.wire.line(Way::Down, client_delay, &mut self.agenda),
+            self.wire.line(Way::Up, server_delay, &mut self.agenda),
+        ];
+        let ack_line = self.ack_lines.iter().position(|l| l.delay == config.ack_delay).unwrap_or_else(|| {
+            let stream = self.agenda.add_stream();
+            self.ack_lines.push(AckLine { delay: config.ack_delay, timers: VecDeque::new(), stream });
+            self.ack_lines.len() - 1
+        });
+        self.groups.push(Group { config, control, client_delay, server_delay, background, lines, ack_line });
+        self.groups.len() as u16 - 1
+    }
+
+    /// Opens a connection of a group from one end. `owner` is told of what happens if `told`.
+    pub fn connect(&mut self, group: u16, opener: End, owner: u32, told: bool) -> ConnectionId {
+        let g = &self.groups[group as usize];
+        let end = |end| {
+            let role = if end == opener { Role::Active } else { Role::Passive };
+            Endpoint::new(role, &g.config, (g.control)(&g.config))
+        };
+        self.flows += 1;
+        let connection = Connection {
+            flow: self.flows,
+            group,
+            owner: if told { owner } else { NOBODY },
+            closing: false,
+            armed: [Time::NEVER; 2],
+            ack_armed: [false; 2],
+            ends: [end(End::Client), end(End::Server)],
+        };
+        if g.background {
+            self.count_open(1);
+        }
+        let slot = match self.free.pop_front() {
+            Some(slot) => {
+                self.connections[slot as usize] = connection;
+                slot
+            }
+            None => {
+                self.connections.push(connection);
+                self.connections.len() as u32 - 1
+            }
+        };
+        self.flush(slot as usize, opener);
+        ConnectionId { slot, flow: self.flows }
+    }
+
+    /// Writes `bytes` at one end of a connection; `u64::MAX` is an endless stream.
+    pub fn write(&mut self, id: ConnectionId, end: End, bytes: u64) {
+        if let Some(connection) = self.get_mut(id) {
+            connection.ends[end as usize].write(bytes);
+            self.flush(id.slot as usize, end);
+        }
+    }
+
+    /// One end has written its last byte. The connection ends when both have, and all has arrived.
+    pub fn close(&mut self, id: ConnectionId, end: End) {
+        if let Some(connection) = self.get_mut(id) {
+            connection.closing = true;
+            connection.ends[end as usize].close();
+            self.flush(id.slot as usize, end);
+            self.end_if_closed(id.slot as usize);
+        }
+    }
+
+    /// An end of a connection, if it still exists.
+    pub fn endpoint(&self, id: ConnectionId, end: End) -> Option<&Endpoint> {
+        let connection = self.connections.get(id.slot as usize)?;
+        (connection.flow == id.flow).then(|| &connection.ends[end as usize])
+    }
+
+    /// A new flow number, for datagrams.
+    pub fn new_flow(&mut self) -> u32 {
+        self.flows += 1;
+        self.flows
+    }
+
+    /// Sends a datagram of `size` bytes (at IP) over `way`'s link to hosts of a group. `owner` is told of its arrival if `seq` is
+    /// a voice packet's; other datagrams are only counted.
+    pub fn datagram(&mut self, group: u16, way: Way, kind: Kind, flow: u32, owner: u32, seq: u64, size: u16) {
+        let line = self.groups[group as usize].lines[way as usize];
+        let packet = Packet::datagram(kind, seq, self.now, flow, owner, line, size);
+        self.wire.send(self.now, way, packet, &Sack::default(), &mut self.agenda);
+    }
+
+    /// One-way delay of a datagram that arrives now, from sending to arrival.
+    fn one_way(&self, group_line: u16, way: Way, sent: Time) -> Span {
+        let apart = self.groups.iter().find(|g| g.lines[way as usize] == group_line);
+        let fold = apart.map_or(0, |g| {
+            let (near, far) = match way {
+                Way::Down => (g.server_delay, g.client_delay),
+                Way::Up => (g.client_delay, g.server_delay),
+            };
+            self.wire.fold(group_line, near, far)
+        });
+        Span((self.now.since(sent).0 as i64 - fold) as u64)
+    }
+
+    /// Wakes a source with `token` at `at`.
+    pub fn wake_at(&mut self, at: Time, source: u32, token: u64) {
+        self.agenda.push(at.max(self.now), Timer::Source { source, token });
+    }
+
+    /// The next thing for a source, if any.
+    pub(crate) fn notice(&mut self) -> Option<(u32, Event)> {
+        self.notices.pop_front()
+    }
+
+    /// Counts over all background connections so far.
+    pub fn totals(&self) -> FlowTotals {
+        let mut totals = self.ended;
+        totals.open += u128::from(self.open) * u128::from(self.now.since(self.open_changed).0);
+        for connection in self.connections.iter().filter(|c| c.flow != 0) {
+            if self.groups[connection.group as usize].background {
+                add_up(&mut totals, &connection.ends);
+            }
+        }
+        totals
+    }
+
+    /// Does the next thing, if it is due before `end`; otherwise moves the clock to `end` and returns false.
+    #[inline]
+    pub(crate) fn step(&mut self, end: Time) -> bool {
+        let (stream, at) = self.agenda.next();
+        if at >= end {
+            self.now = end;
+            return false;
+        }
+        self.now = at;
+        self.events += 1;
+        if stream == HEAP {
+            self.on_timer();
+        } else if let Some(way) = self.wire.way_of(stream) {
+            self.wire.poll(at, way, &mut self.agenda);
+        } else if let Some(line) = self.wire.line_of(stream) {
+            self.arrive(line);
+        } else {
+            self.on_ack_timer(stream);
+        }
+        true
+    }
+
+    #[inline]
+    fn arrive(&mut self, line: usize) {
+        let Some((way, packet, sack)) = self.wire.arrive(line, &mut self.agenda) else { return };
+        if !packet.is_segment() {
+            if packet.kind == Kind::Voice {
+                let delay = self.one_way(packet.line, way, packet.stamp);
+                self.notices.push_back((packet.slot, Event::Datagram { packet, delay }));
+            }
+            return;
+        }
+        let slot = packet.slot as usize;
+        let connection = &mut self.connections[slot];
+        if connection.flow != packet.flow {
+            return; // A late copy for a connection that has ended.
+        }
+        let end = if way == Way::Down { End::Client } else { End::Server };
+        let mut segment = packet.to_segment();
+        segment.sack = sack;
+        let endpoint = &mut connection.ends[end as usize];
+        let progress = endpoint.on_segment(self.now, &segment);
+        if connection.owner != NOBODY {
+            let (owner, id) = (connection.owner, ConnectionId { slot: packet.slot, flow: packet.flow });
+            if progress.received {
+                let bytes = endpoint.receiver().delivered();
+                self.notices.push_back((owner, Event::Received { connection: id, at: end, bytes }));
+            }
+            if progress.acknowledged && endpoint.sender().is_idle() {
+                self.notices.push_back((owner, Event::Sent { connection: id, at: end }));
+            }
+        }
+        self.flush(slot, end);
+        self.end_if_closed(slot);
+    }
+
+    /// Sends all that an endpoint has to send, and arms its timers.
+    #[inline]
+    fn flush(&mut self, slot: usize, end: End) {
+        let connection = &mut self.connections[slot];
+        let group = &self.groups[connection.group as usize];
+        let way = if end == End::Client { Way::Up } else { Way::Down };
+        let line = group.lines[way as usize];
+        let options = if group.config.timestamps { TIMESTAMPS } else { 0 };
+        let endpoint = &mut connection.ends[end as usize];
+        while let Some(segment) = endpoint.poll(self.now) {
+            let options = if segment.syn { SYN_OPTIONS } else { options + sack_option(&segment.sack) };
+            let size = segment.payload() + IP_AND_TCP + options;
+            let packet = Packet::segment(&segment, connection.flow, slot as u32, line, size as u16);
+            self.wire.send(self.now, way, packet, &segment.sack, &mut self.agenda);
+        }
+        let side = end as usize;
+        let (rto_at, ack_at) = (endpoint.rto_at(), endpoint.ack_at());
+        if rto_at < connection.armed[side] {
+            connection.armed[side] = rto_at;
+            let timer = Timer::Retransmission { slot: slot as u32, flow: connection.flow, side: side as u8 };
+            self.agenda.push(rto_at, timer);
+        }
+        if ack_at != Time::NEVER && !connection.ack_armed[side] {
+            connection.ack_armed[side] = true;
+            let line = &mut self.ack_lines[group.ack_line];
+            if line.timers.is_empty() {
+                self.agenda.set(line.stream, ack_at);
+            }
+            line.timers.push_back((ack_at, slot as u32, connection.flow, side as u8));
+        }
+    }
+
+    fn on_timer(&mut self) {
+        match self.agenda.pop() {
+            Some(Timer::Source { source, token }) => self.notices.push_back((source, Event::Wake(token))),
+            Some(Timer::Retransmission { slot, flow, side }) => {
+                let connection = &mut self.connections[slot as usize];
+                if connection.flow != flow {
+                    return;
+                }
+                connection.armed[side as usize] = Time::NEVER;
+                connection.ends[side as usize].on_timeout(self.now);
+                self.flush(slot as usize, if side == 0 { End::Client } else { End::Server });
+            }
+            None => {}
+        }
+    }
+
+    fn on_ack_timer(&mut self, stream: usize) {
+        let Some(line) = self.ack_lines.iter_mut().find(|l| l.stream == stream) else { return };
+        let Some((_, slot, flow, side)) = line.timers.pop_front() else { return };
+        self.agenda.set(stream, line.timers.front().map_or(Time::NEVER, |t| t.0));
+        let connection = &mut self.connections[slot as usize];
+        if connection.flow != flow {
+            return;
+        }
+        connection.ack_armed[side as usize] = false;
+        connection.ends[side as usize].on_timeout(self.now);
+        self.flush(slot as usize, if side == 0 { End::Client } else { End::Server });
+    }
+
+    fn end_if_closed(&mut self, slot: usize) {
+        let connection = &mut self.connections[slot];
+        if !connection.closing || !connection.ends.iter().all(Endpoint::is_closed) {
+            return;
+        }
+        connection.flow = 0;
+        if self.groups[connection.group as usize].background {
+            add_up(&mut self.ended, &connection.ends);
+            self.ended.completed += 1;
+            self.count_open(-1);
+        }
+        self.free.push_back(slot as u32);
+    }
+
+    fn count_open(&mut self, change: i32) {
+        self.ended.open += u128::from(self.open) * u128::from(self.now.since(self.open_changed).0);
+        self.open_changed = self.now;
+        self.open = self.open.wrapping_add_signed(change);
+    }
+
+    fn get_mut(&mut self, id: ConnectionId) -> Option<&mut Connection> {
+        self.connections.get_mut(id.slot as usize).filter(|c| c.flow == id.flow)
+    }
+}
+
+fn add_up(totals: &mut FlowTotals, ends: &[Endpoint; 2]) {
+    for end in ends {
+        let statistics = end.sender().statistics();
+        totals.delivered += end.receiver().delivered();
+        totals.retransmits += statistics.retransmits;
+        totals.timeouts += statistics.timeouts;
+    }
+}
+
+/// Bytes of the SACK option, padded to a multiple of four (RFC 2018 §3, RFC 7323 appendix A).
+fn sack_option(sack: &Sack) -> u32 {
+    match sack.blocks().len() as u32 {
+        0 => 0,
+        n => 4 + 8 * n,
+    }
+}

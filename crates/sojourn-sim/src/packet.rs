@@ -1,0 +1,163 @@
+//! The simulator's packet: a 56-byte record of headers, no payload.
+
+use sojourn_net::tcp::Segment;
+use sojourn_net::{Ecn, Packet as _, Time};
+
+/// What a packet is, for the packet log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    /// A TCP segment with payload.
+    Data,
+    /// A TCP segment without payload or flags.
+    Ack,
+    /// A TCP segment that opens or closes a connection.
+    Control,
+    /// A datagram of a paced source.
+    Datagram,
+    /// A datagram of a voice call.
+    Voice,
+}
+
+impl Kind {
+    /// Names in the packet log, in the order of the codes.
+    pub const NAMES: [&'static str; 5] = ["data", "ack", "control", "datagram", "voice"];
+
+    /// True for packets with payload.
+    pub fn is_data(self) -> bool {
+        !matches!(self, Self::Ack | Self::Control)
+    }
+}
+
+const SYN: u8 = 1;
+const FIN: u8 = 2;
+const ACK: u8 = 4;
+const RETRANSMISSION: u8 = 8;
+
+/// No SACK blocks.
+pub(crate) const NO_SACK: u32 = u32::MAX;
+
+/// A packet on its way.
+#[derive(Clone, Copy, Debug)]
+pub struct Packet {
+    /// First sequence unit; for datagrams a number that the source chose.
+    pub seq: u64,
+    pub(crate) ack: u64,
+    /// When it was sent.
+    pub(crate) stamp: Time,
+    pub(crate) echo: Time,
+    /// The flow's number, unique in the run.
+    pub flow: u32,
+    /// Place of the connection, or of the source that sent the datagram.
+    pub(crate) slot: u32,
+    /// Row of the packet log.
+    pub(crate) id: u32,
+    /// Place of its SACK blocks in the pool.
+    pub(crate) sack: u32,
+    /// Sequence length of a segment.
+    pub(crate) len: u16,
+    /// Bytes at IP.
+    pub(crate) size: u16,
+    /// Delay line that it takes after the link.
+    pub(crate) line: u16,
+    /// What it is.
+    pub kind: Kind,
+    flags: u8,
+}
+
+impl Packet {
+    /// The packet of a TCP segment; its SACK blocks are kept elsewhere.
+    pub(crate) fn segment(segment: &Segment, flow: u32, slot: u32, line: u16, size: u16) -> Self {
+        let kind = match segment {
+            s if s.payload() > 0 => Kind::Data,
+            s if s.syn || s.fin => Kind::Control,
+            _ => Kind::Ack,
+        };
+        let flags = u8::from(segment.syn) * SYN
+            | u8::from(segment.fin) * FIN
+            | u8::from(segment.ack.is_some()) * ACK
+            | u8::from(segment.retransmission) * RETRANSMISSION;
+        Self {
+            seq: segment.seq,
+            ack: segment.ack.unwrap_or(0),
+            stamp: segment.stamp,
+            echo: segment.echo,
+            flow,
+            slot,
+            id: 0,
+            sack: NO_SACK,
+            len: segment.len as u16,
+            size,
+            line,
+            kind,
+            flags,
+        }
+    }
+
+    /// A datagram.
+    pub(crate) fn datagram(kind: Kind, seq: u64, now: Time, flow: u32, source: u32, line: u16, size: u16) -> Self {
+        Self {
+            seq,
+            ack: 0,
+            stamp: now,
+            echo: Time::NEVER,
+            flow,
+            slot: source,
+            id: 0,
+            sack: NO_SACK,
+            len: 0,
+            size,
+            line,
+            kind,
+            flags: 0,
+        }
+    }
+
+    /// The TCP segment that it carries, without its SACK blocks.
+    pub(crate) fn to_segment(self) -> Segment {
+        Segment {
+            seq: self.seq,
+            len: u32::from(self.len),
+            syn: self.flags & SYN != 0,
+            fin: self.flags & FIN != 0,
+            ack: (self.flags & ACK != 0).then_some(self.ack),
+            retransmission: self.flags & RETRANSMISSION != 0,
+            stamp: self.stamp,
+            echo: self.echo,
+            sack: Default::default(),
+        }
+    }
+
+    /// True for a TCP segment.
+    pub(crate) fn is_segment(&self) -> bool {
+        matches!(self.kind, Kind::Data | Kind::Ack | Kind::Control)
+    }
+
+    /// Bytes at IP.
+    pub fn bytes(&self) -> u32 {
+        self.size()
+    }
+}
+
+impl sojourn_net::Packet for Packet {
+    fn size(&self) -> u32 {
+        u32::from(self.size)
+    }
+    fn flow(&self) -> u32 {
+        self.flow
+    }
+    fn ecn(&self) -> Ecn {
+        Ecn::NotEct
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_and_its_time_of_arrival_fill_one_cache_line() {
+        assert_eq!(size_of::<Packet>(), 56);
+        assert_eq!(size_of::<(Time, Packet)>(), 64);
+    }
+}

@@ -1,0 +1,59 @@
+//! The packet log: one row for every packet that arrived at a link, in order of arrival, in columns.
+
+use crate::packet::Packet;
+use sojourn_net::probe::DropCause;
+use sojourn_net::{Packet as _, Time};
+
+/// Code in `drop_cause` of a packet that was not dropped.
+pub const NOT_DROPPED: u8 = 255;
+
+/// Columns of the packet log of one link. All have the same length.
+#[derive(Clone, Debug, Default)]
+pub struct Log {
+    /// The flow's number.
+    pub flow: Vec<u32>,
+    /// Code of the kind, names in [`crate::packet::Kind::NAMES`].
+    pub kind: Vec<u8>,
+    /// Bytes at IP.
+    pub size_bytes: Vec<u32>,
+    /// Arrival at the queue.
+    pub arrive_ns: Vec<u64>,
+    /// Start of transmission; −1 if it was dropped or still waits at the end.
+    pub depart_ns: Vec<i64>,
+    /// Code of the cause, or [`NOT_DROPPED`].
+    pub drop_cause: Vec<u8>,
+    /// Packets waiting when it arrived.
+    pub backlog_pkts: Vec<u32>,
+    /// Bytes waiting when it arrived.
+    pub backlog_bytes: Vec<u32>,
+    /// Sequence number.
+    pub seq: Vec<u64>,
+}
+
+impl Log {
+    /// Number of rows.
+    pub fn rows(&self) -> u32 {
+        self.flow.len() as u32
+    }
+
+    pub(super) fn arrived(&mut self, now: Time, packet: &Packet, packets: u32, bytes: u64) {
+        debug_assert_eq!(packet.id, self.rows());
+        self.flow.push(packet.flow);
+        self.kind.push(packet.kind as u8);
+        self.size_bytes.push(packet.size());
+        self.arrive_ns.push(now.0);
+        self.depart_ns.push(-1);
+        self.drop_cause.push(NOT_DROPPED);
+        self.backlog_pkts.push(packets);
+        self.backlog_bytes.push(bytes as u32);
+        self.seq.push(packet.seq);
+    }
+
+    pub(super) fn departed(&mut self, now: Time, packet: &Packet) {
+        self.depart_ns[packet.id as usize] = now.0 as i64;
+    }
+
+    pub(super) fn dropped(&mut self, packet: &Packet, cause: DropCause) {
+        self.drop_cause[packet.id as usize] = cause as u8;
+    }
+}

@@ -1,0 +1,91 @@
+//! Sources and applications: who sends what, and when.
+//!
+//! A source is told of [`Event`]s and acts on the [`Network`]: it opens connections, writes, sends datagrams, asks to be woken.
+//! Each has its own random stream.
+
+mod bulk;
+mod paced;
+mod sessions;
+mod voice;
+mod web;
+
+pub use bulk::Bulk;
+pub use paced::Paced;
+pub use sessions::Sessions;
+pub use voice::{Voice, VoiceTable};
+pub use web::{Web, WebTable};
+
+use crate::network::{ConnectionId, Network};
+use crate::packet::Packet;
+use sojourn_net::Span;
+
+/// What happened.
+#[derive(Clone, Copy, Debug)]
+pub enum Event {
+    /// The run begins.
+    Start,
+    /// The time asked for has come.
+    Wake(u64),
+    /// The client's end of a connection has received more in order (bytes so far), or is established (zero bytes).
+    Received {
+        /// The connection.
+        connection: ConnectionId,
+        /// Which end received.
+        at: End,
+        /// Payload bytes in order so far.
+        bytes: u64,
+    },
+    /// Everything written at this end has been acknowledged.
+    Sent {
+        /// The connection.
+        connection: ConnectionId,
+        /// Which end.
+        at: End,
+    },
+    /// A datagram arrived after this one-way network delay.
+    Datagram {
+        /// The datagram.
+        packet: Packet,
+        /// From sending to arrival.
+        delay: Span,
+    },
+}
+
+/// Which end of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum End {
+    /// The client's.
+    Client,
+    /// The server's.
+    Server,
+}
+
+impl End {
+    /// The other one.
+    pub fn other(self) -> Self {
+        match self {
+            Self::Client => Self::Server,
+            Self::Server => Self::Client,
+        }
+    }
+}
+
+/// Table rows that an application leaves behind.
+#[derive(Default)]
+pub struct Tables {
+    /// One row per voice packet.
+    pub voice: VoiceTable,
+    /// One row per page load.
+    pub web: WebTable,
+}
+
+/// A source of traffic or an application.
+pub trait Source {
+    /// Something happened.
+    fn on(&mut self, event: Event, network: &mut Network);
+    /// The run is over: add to the tables.
+    fn finish(&mut self, network: &Network, tables: &mut Tables) {
+        let _ = (network, tables);
+    }
+}

@@ -1,0 +1,195 @@
+//! The two bottleneck links and the delay lines behind them.
+//!
+//! A path's fixed delays are folded: a packet that leaves a link reaches its host after *twice* the delay between link and host,
+//! and a packet that a host sends is at the next link at once. Hosts thus live on clocks shifted by their distance from the link; every
+//! round trip, queue and interval at one host is as if the delays stood where they belong, at half the events. What compares
+//! clocks of both ends (one-way delay) is corrected by [`Wire::fold`].
+
+use crate::agenda::Agenda;
+use crate::packet::{NO_SACK, Packet};
+use crate::record::LinkRecord;
+use rand_pcg::Pcg64Mcg;
+use sojourn_net::link::{Departure, Link, random_loss};
+use sojourn_net::queue::Cx;
+use sojourn_net::tcp::Sack;
+use sojourn_net::{Packet as _, Span, Time};
+use std::collections::VecDeque;
+
+/// Which of the two links: towards the clients or towards the servers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Way {
+    /// From servers to clients.
+    Down,
+    /// From clients to servers.
+    Up,
+}
+
+impl Way {
+    /// Both, in the order of their codes.
+    pub const BOTH: [Self; 2] = [Self::Down, Self::Up];
+
+    /// The other one.
+    pub fn reverse(self) -> Self {
+        match self {
+            Self::Down => Self::Up,
+            Self::Up => Self::Down,
+        }
+    }
+}
+
+/// A link with what belongs to it.
+pub(crate) struct Port {
+    pub(crate) link: Link<Packet>,
+    pub(crate) record: LinkRecord,
+    overhead: u32,
+    loss: f64,
+    rng: Pcg64Mcg,
+    stream: usize,
+    /// The transmission started last.
+    pub(crate) last: (Time, Time, u32),
+}
+
+/// Packets under way from a link to hosts at one distance.
+struct Line {
+    way: Way,
+    delay: Span,
+    packets: VecDeque<(Time, Packet)>,
+    stream: usize,
+}
+
+pub(crate) struct Wire {
+    pub(crate) ports: [Port; 2],
+    lines: Vec<Line>,
+    sacks: SackPool,
+    first_line_stream: usize,
+}
+
+impl Port {
+    pub(crate) fn new(link: Link<Packet>, record: LinkRecord, overhead: u32, loss: f64, rng: Pcg64Mcg) -> Self {
+        Self { link, record, overhead, loss, rng, stream: 0, last: (Time::ZERO, Time::ZERO, 0) }
+    }
+}
+
+impl Wire {
+    pub(crate) fn new(mut ports: [Port; 2], agenda: &mut Agenda) -> Self {
+        for port in &mut ports {
+            port.stream = agenda.add_stream();
+        }
+        Self { ports, lines: Vec::new(), sacks: SackPool::default(), first_line_stream: usize::MAX }
+    }
+
+    /// The line for packets that leave `way`'s link towards hosts at `distance`; made if there is none yet.
+    pub(crate) fn line(&mut self, way: Way, distance: Span, agenda: &mut Agenda) -> u16 {
+        let delay = distance * 2;
+        let found = self.lines.iter().position(|l| l.way == way && l.delay == delay);
+        found.unwrap_or_else(|| {
+            let stream = agenda.add_stream();
+            self.first_line_stream = self.first_line_stream.min(stream);
+            self.lines.push(Line { way, delay, packets: VecDeque::new(), stream });
+            self.lines.len() - 1
+        }) as u16
+    }
+
+    /// The link whose stream this is.
+    #[inline]
+    pub(crate) fn way_of(&self, stream: usize) -> Option<Way> {
+        Way::BOTH.into_iter().find(|way| self.ports[*way as usize].stream == stream)
+    }
+
+    /// The line whose stream this is.
+    pub(crate) fn line_of(&self, stream: usize) -> Option<usize> {
+        self.lines.iter().position(|l| l.stream == stream)
+    }
+
+    /// A host sends a packet into a link.
+    #[inline]
+    pub(crate) fn send(&mut self, now: Time, way: Way, mut packet: Packet, sack: &Sack, agenda: &mut Agenda) {
+        if !sack.is_empty() {
+            packet.sack = self.sacks.put(*sack);
+        }
+        let port = &mut self.ports[way as usize];
+        packet.id = port.record.next_row();
+        let mut cx = Cx { now, rng: &mut port.rng, probe: &mut port.record };
+        let Some(packet) = random_loss(packet, port.loss, &mut cx) else {
+            self.free_orphans(way);
+            return;
+        };
+        let departure = port.link.send(packet, &mut cx);
+        self.after(way, departure, agenda);
+    }
+
+    /// The link's next step is due.
+    #[inline]
+    pub(crate) fn poll(&mut self, now: Time, way: Way, agenda: &mut Agenda) {
+        let port = &mut self.ports[way as usize];
+        let mut cx = Cx { now, rng: &mut port.rng, probe: &mut port.record };
+        let departure = port.link.poll(&mut cx);
+        self.after(way, departure, agenda);
+    }
+
+    #[inline]
+    fn after(&mut self, way: Way, departure: Option<Departure<Packet>>, agenda: &mut Agenda) {
+        let port = &mut self.ports[way as usize];
+        agenda.set(port.stream, port.link.poll_at().unwrap_or(Time::NEVER));
+        if let Some(Departure { packet, start, end }) = departure {
+            let bytes = packet.size() + port.overhead;
+            port.record.transmitted(start, end, bytes);
+            port.last = (start, end, bytes);
+            let line = &mut self.lines[packet.line as usize];
+            let arrival = end + line.delay;
+            if line.packets.is_empty() {
+                agenda.set(line.stream, arrival);
+            }
+            line.packets.push_back((arrival, packet));
+        }
+        if !self.ports[way as usize].record.orphans.is_empty() {
+            self.free_orphans(way);
+        }
+    }
+
+    fn free_orphans(&mut self, way: Way) {
+        while let Some(place) = self.ports[way as usize].record.orphans.pop() {
+            self.sacks.take(place);
+        }
+    }
+
+    /// The first packet of a line has reached its host.
+    #[inline]
+    pub(crate) fn arrive(&mut self, line: usize, agenda: &mut Agenda) -> Option<(Way, Packet, Sack)> {
+        let line = &mut self.lines[line];
+        let (_, packet) = line.packets.pop_front()?;
+        agenda.set(line.stream, line.packets.front().map_or(Time::NEVER, |p| p.0));
+        let sack = if packet.sack == NO_SACK { Sack::default() } else { self.sacks.take(packet.sack) };
+        Some((line.way, packet, sack))
+    }
+
+    /// How much later than in truth a packet seems to arrive, measured by the sender's stamp: the line's delay stands for the far
+    /// side twice, the near side not at all.
+    pub(crate) fn fold(&self, line: u16, near: Span, far: Span) -> i64 {
+        self.lines[line as usize].delay.0 as i64 - near.0 as i64 - far.0 as i64
+    }
+}
+
+/// SACK blocks of packets under way; few packets have any.
+#[derive(Default)]
+struct SackPool {
+    places: Vec<Sack>,
+    free: Vec<u32>,
+}
+
+impl SackPool {
+    fn put(&mut self, sack: Sack) -> u32 {
+        if let Some(place) = self.free.pop() {
+            self.places[place as usize] = sack;
+            return place;
+        }
+        self.places.push(sack);
+        self.places.len() as u32 - 1
+    }
+
+    fn take(&mut self, place: u32) -> Sack {
+        self.free.push(place);
+        self.places[place as usize]
+    }
+}
