@@ -238,10 +238,16 @@ def packet_log(columns: dict[str, Any]) -> Any:
 
 def fetch_media(points: Iterable[Point]) -> None:
     """Have the speech recordings at hand before the first simulation, if any of the points needs them."""
-    if any(user.get("kind") == "voice" for point in points for user in point.document.get("users") or []):
-        from sojourn.media import speech
+    users = [user for point in points for user in point.document.get("users") or []]
+    folders = {user.get("recordings") for user in users if user.get("kind") == "voice"}
+    if folders:
+        from sojourn.media.speech import MissingSpeech, samples
 
-        speech.recordings()
+        try:
+            for folder in sorted(folders, key=str):
+                samples(folder)
+        except MissingSpeech as error:
+            raise SojournError(str(error)) from None
 
 
 def run(

@@ -28,7 +28,7 @@ def calibrate(
 ) -> int:
     """Find the number of sessions that offers a load when there is no bottleneck to hold them up.
 
-    Example:
+    **Example**
 
     ```
     sojourn calibrate studies/quickstart.toml --workload short --load 96% --duration 60s

@@ -12,7 +12,7 @@ from sojourn.results import open_results
 def report(results: Path, /, *, json: Flag = False) -> int:
     """Make the page of a study from the results that are on disk: its figures, tables and what was published.
 
-    Example:
+    **Example**
 
     ```
     sojourn report results/quickstart
@@ -25,9 +25,9 @@ def report(results: Path, /, *, json: Flag = False) -> int:
     json
         Print the path of the page as JSON.
     """
+    found = open_results(results)
     from sojourn.report import write_report
 
-    found = open_results(results)
     if found.missing:
         complain(f"note: {found.missing} of the study's points are not there yet; the page shows the others")
     page = write_report(found.store.path)

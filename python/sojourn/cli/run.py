@@ -36,7 +36,7 @@ def run(
     Interrupt it at any time: the same command goes on where it stopped, and a study that was
     extended runs only what is new.
 
-    Example:
+    **Example**
 
     ```
     sojourn run studies/quickstart.toml --jobs 4

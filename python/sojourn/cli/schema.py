@@ -8,7 +8,7 @@ from sojourn.cli.terms import Exit, Flag
 def schema(*, json: Flag = False) -> int:
     """Print the JSON Schema of study files, for editors and for those who write studies by program.
 
-    Example:
+    **Example**
 
     ```
     sojourn schema > study.schema.json

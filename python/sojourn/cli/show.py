@@ -12,7 +12,7 @@ from sojourn.results import open_results
 def show(results: Path, point: str | None = None, /, *, json: Flag = False) -> int:
     """Show the points of a study, or everything about one of them.
 
-    Example:
+    **Example**
 
     ```
     sojourn show results/quickstart

@@ -1,0 +1,64 @@
+# Everything is made in .venv and target; nothing else on the machine is changed.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
+
+.PHONY: setup demo test bench validation lint clean
+
+setup: $(VENV)/.built $(VENV)/.speech
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "sojourn needs Python 3.11 or newer, found: $$($(PYTHON) --version 2>&1)"; exit 1; }
+	@command -v cargo >/dev/null || \
+		{ echo "sojourn needs Rust (cargo), which is not installed: see https://rustup.rs"; exit 1; }
+	@command -v cc >/dev/null || \
+		{ echo "sojourn needs a C compiler (cc), which is not installed: apt-get install gcc"; exit 1; }
+	@$(PYTHON) -m venv $(VENV) >$(VENV).log 2>&1 || \
+		{ cat $(VENV).log; rm -rf $(VENV) $(VENV).log; \
+		echo "$(PYTHON) cannot make a virtual environment: apt-get install python3-venv"; exit 1; }
+	@rm -f $(VENV).log
+
+# Dependency groups and the builder; again only when pyproject.toml changes.
+$(VENV)/.tools: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1' 'maturin>=1.9,<2'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev
+	@touch $@
+
+# The engine, in release mode, and the package, which is used from where it lies.
+$(VENV)/.built: $(VENV)/.tools $(RUST)
+	VIRTUAL_ENV=$(abspath $(VENV)) PATH="$(abspath $(BIN)):$$PATH" \
+		$(BIN)/maturin develop --quiet --release --extras speech,dask
+	@touch $@
+
+# Voice needs recordings; without them all the rest still works.
+$(VENV)/.speech: | $(VENV)/.built
+	@$(BIN)/python -c 'from sojourn.media.speech import samples; samples()' >$@.log 2>&1 \
+		&& { mv $@.log $@; echo "speech recordings: in the cache"; } \
+		|| { echo "speech recordings: none yet, so that voice cannot be scored:"; tail -n 1 $@.log; rm -f $@.log; }
+
+demo: setup
+	$(BIN)/sojourn run studies/quickstart.toml
+	$(BIN)/sojourn report results/quickstart
+
+test: setup
+	cargo test --workspace --exclude sojourn-py --release --quiet
+	$(BIN)/python -m pytest
+
+bench: setup
+	cargo bench --workspace --exclude sojourn-py
+	@if [ -f tests/bench.py ]; then $(BIN)/python tests/bench.py; fi
+
+validation: setup
+	$(BIN)/python -m sojourn.validation
+
+lint: setup
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- -D warnings
+	$(BIN)/ruff check python tests
+	$(BIN)/ruff format --check python tests
+
+clean:
+	rm -rf $(VENV) target results

@@ -1,0 +1,101 @@
+"""How tests call the command: as a user does, in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+FAKE_ENGINE = ROOT / "tests" / "fake_engine"
+
+
+@dataclass
+class Command:
+    """`sojourn`, run in a directory of its own."""
+
+    cwd: Path
+    env: dict[str, str] = field(default_factory=dict)
+
+    def argv(self, *words: object) -> list[str]:
+        return [sys.executable, "-m", "sojourn", *map(str, words)]
+
+    def environment(self) -> dict[str, str]:
+        return {**os.environ, "COLUMNS": "100", **self.env}
+
+    def __call__(
+        self, *words: object, code: int = 0, timeout: float = 120
+    ) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            self.argv(*words),
+            cwd=self.cwd,
+            env=self.environment(),
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+        )
+        assert done.returncode == code, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
+        assert "Traceback" not in done.stderr, done.stderr
+        return done
+
+    def start(self, *words: object) -> subprocess.Popen[str]:
+        """Start it in a process group of its own."""
+        return subprocess.Popen(
+            self.argv(*words),
+            cwd=self.cwd,
+            env=self.environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def json(self, *words: object, code: int = 0) -> list[dict[str, Any]]:
+        """Return the objects that it prints with --json."""
+        return [json.loads(line) for line in self(*words, "--json", code=code).stdout.splitlines()]
+
+    def script(self, text: str) -> str:
+        """Run a Python script in the same surroundings and return what it prints."""
+        file = self.cwd / "script.py"
+        file.write_text(text)
+        done = subprocess.run(
+            [sys.executable, str(file)],
+            cwd=self.cwd,
+            env=self.environment(),
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+
+@pytest.fixture
+def sojourn(tmp_path: Path) -> Command:
+    """The command with the real engine."""
+    return Command(tmp_path)
+
+
+@pytest.fixture
+def faked(tmp_path: Path) -> Command:
+    """The command with an engine that fails, dies or takes long on demand."""
+    places = [str(FAKE_ENGINE), str(ROOT / "python"), os.environ.get("PYTHONPATH", "")]
+    return Command(tmp_path, {"PYTHONPATH": os.pathsep.join(filter(None, places))})
+
+
+def stored(results: Path) -> dict[str, bytes]:
+    """Return the bytes of every point on disk."""
+    return {file.name: file.read_bytes() for file in sorted((results / "points").iterdir())}
+
+
+def sentence(stderr: str) -> str:
+    """Return the one complaint on standard error."""
+    lines = [line for line in stderr.splitlines() if line.startswith("sojourn: ") and "note:" not in line]
+    assert lines, stderr
+    return stderr[stderr.index(lines[-1]) + len("sojourn: ") :].strip()

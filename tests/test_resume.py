@@ -1,0 +1,87 @@
+"""Killed, interrupted, extended: what is on disk is whole, and is not computed again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from conftest import Command, stored
+
+STUDY = 'name = "long"\nseed = 2\n[sweep]\na = [{}]\n[fake]\nsleep = 0.15\n'
+
+
+@pytest.fixture
+def long(faked: Command) -> Command:
+    (faked.cwd / "long.toml").write_text(STUDY.format(", ".join(map(str, range(16)))))
+    return faked
+
+
+def points_done(directory: Path) -> int:
+    return len(list(directory.glob("points/*.json")))
+
+
+def wait_for(directory: Path, count: int, process: subprocess.Popen[str]) -> None:
+    deadline = time.monotonic() + 60
+    while points_done(directory) < count:
+        assert process.poll() is None and time.monotonic() < deadline, process.communicate()
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("victim", ["parent", "all"])
+def test_kill_9_then_the_same_bytes(long: Command, victim: str) -> None:
+    process = long.start("run", "long.toml", "--out", "killed", "--jobs", "2")
+    wait_for(long.cwd / "killed", 3, process)
+    os.kill(process.pid, signal.SIGKILL) if victim == "parent" else os.killpg(process.pid, signal.SIGKILL)
+    process.communicate(timeout=20)  # the pipes close when the last worker is gone
+    before = stored(long.cwd / "killed")
+    done = {name: text for name, text in before.items() if name.endswith(".json") and name[0] != "."}
+    assert 3 <= len(done) < 16
+    (long.cwd / "killed" / "points" / ".ab.json.nowhere.99.0a1b2c3d.tmp").touch()
+    os.utime(long.cwd / "killed" / "points" / ".ab.json.nowhere.99.0a1b2c3d.tmp", (0, 0))
+    resumed = long("run", "long.toml", "--out", "killed")
+    assert f"{16 - len(done)} simulated" in resumed.stdout
+    long("run", "long.toml", "--out", "whole")
+    assert stored(long.cwd / "killed") == stored(long.cwd / "whole")
+
+
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted_and_resumable(long: Command, stop: signal.Signals) -> None:
+    process = long.start("run", "long.toml", "--out", "out", "--jobs", "2", "--json")
+    wait_for(long.cwd / "out", 3, process)
+    started = time.monotonic()
+    os.killpg(process.pid, stop)
+    _, stderr = process.communicate(timeout=20)
+    assert time.monotonic() - started < 3
+    assert process.returncode == 130
+    assert "run the same command again" in stderr and "Traceback" not in stderr
+    assert len(long.json("run", "long.toml", "--out", "out")) == 16
+
+
+def test_an_extended_study_runs_only_what_is_new(long: Command) -> None:
+    long("run", "long.toml", "--out", "out")
+    before = stored(long.cwd / "out")
+    (long.cwd / "long.toml").write_text("repeat = 2\n" + STUDY.format(", ".join(map(str, range(17)))))
+    assert "18 simulated" in long("run", "long.toml", "--out", "out").stdout
+    after = stored(long.cwd / "out")
+    assert len(after) == 34 and before.items() <= after.items()
+
+
+def test_two_runs_at_once_into_one_directory(long: Command) -> None:
+    both = [long.start("run", "long.toml", "--out", "out", "--jobs", "2") for _ in range(2)]
+    for process in both:
+        _, stderr = process.communicate(timeout=60)
+        assert process.returncode == 0, stderr
+    long("run", "long.toml", "--out", "alone")
+    assert stored(long.cwd / "out") == stored(long.cwd / "alone")
+
+
+def test_another_study_in_the_same_directory_is_said(long: Command) -> None:
+    (long.cwd / "other.toml").write_text('name = "other"\n')
+    long("run", "long.toml", "--out", "out", "--only", "a=1")
+    done = long("run", "other.toml", "--out", "out")
+    assert "holds results of the study 'long'" in done.stderr
+    assert points_done(long.cwd / "out") == 2

@@ -1,0 +1,130 @@
+"""The results directory: whole files or none, and one sentence when something is wrong with it."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sojourn.errors import StoreError
+from sojourn.store import Store, plain_json, result_text
+
+RESULT = {
+    "study": "s",
+    "point": {"a": 1},
+    "replication": 0,
+    "links": {"down": {"loss": 0.1}},
+    "engine": {"wall_s": 1.5, "packets": 3},
+}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    store = Store(tmp_path / "deep" / "results")
+    store.prepare()
+    return store
+
+
+def test_a_result_is_stored_without_its_wall_time(store: Store) -> None:
+    store.write_point("ab", RESULT)
+    assert store.has("ab") and not store.has("cd") and not store.has("ab", packets=True)
+    assert store.read_point("ab")["engine"] == {"packets": 3}
+    assert store.hashes() == ["ab"]
+    assert [file.name for file in store.points.iterdir()] == ["ab.json"]
+
+
+def test_numbers_of_any_kind_become_plain(store: Store) -> None:
+    odd = {
+        "a": np.float64(0.1),
+        "b": np.int32(3),
+        "c": float("nan"),
+        "d": np.array([1.5, np.inf]),
+        "e": (1, None),
+    }
+    assert plain_json(odd) == {"a": 0.1, "b": 3, "c": None, "d": [1.5, None], "e": [1, None]}
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_floats_come_back_as_they_were(value: float) -> None:
+    text = result_text({**RESULT, "links": value})
+    assert json.loads(text)["links"] == value
+    assert result_text({**RESULT, "links": np.float64(value)}) == text
+
+
+def test_reading_makes_nothing(tmp_path: Path) -> None:
+    store = Store(tmp_path / "none")
+    assert store.hashes() == [] and store.times() == {} and store.read_study() is None and not store.has("ab")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("text", ["", '{"study": "s"', "[]", '{"study": "s"}', "\udcff"])
+def test_a_damaged_file_is_named(store: Store, text: str) -> None:
+    store.point_file("ab").write_bytes(text.encode("utf-8", "surrogateescape"))
+    with pytest.raises(StoreError, match=r"points/ab\.json is damaged: .*; delete it and run"):
+        store.read_point("ab")
+
+
+def test_what_a_killed_run_left_is_removed_and_what_a_live_one_writes_is_not(store: Store) -> None:
+    host = os.uname().nodename.replace(".", "-")
+    gone = store.points / f".ab.json.{host}.{2**22 + 1}.0a1b2c3d.tmp"
+    live = store.points / f".cd.json.{host}.{os.getppid()}.0a1b2c3d.tmp"
+    elsewhere = store.points / ".ef.json.another-host.12.0a1b2c3d.tmp"
+    old = store.points / ".gh.json.another-host.12.0a1b2c3d.tmp"
+    for file in (gone, live, elsewhere, old):
+        file.write_text("{")
+    os.utime(old, (0, 0))
+    store.prepare()
+    assert sorted(store.points.iterdir()) == sorted([live, elsewhere])
+    assert store.hashes() == []
+
+
+def test_a_writer_whose_temporary_file_is_taken_away_writes_again(store: Store, monkeypatch) -> None:
+    replace, taken = Path.replace, []
+
+    def lose_once(self: Path, target: Path) -> Path:
+        if not taken:
+            taken.append(self)
+            self.unlink()
+        return replace(self, target)
+
+    monkeypatch.setattr(Path, "replace", lose_once)
+    store.write_point("ab", RESULT)
+    assert taken and store.read_point("ab")["point"] == {"a": 1}
+
+
+def test_many_writers_of_one_point(store: Store) -> None:
+    threads = [
+        threading.Thread(target=lambda: [store.write_point("ab", RESULT) for _ in range(20)])
+        for _ in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [file.name for file in store.points.iterdir()] == ["ab.json"]
+    assert store.point_file("ab").read_text() == result_text(RESULT)
+
+
+def test_times_survive_a_broken_line(store: Store) -> None:
+    store.record_time("ab", 1.5)
+    with store.timings.open("a") as file:
+        file.write('{"hash": "x", "wall')
+        file.write("\n")
+    store.record_time("cd", 2.5)
+    store.record_time("ab", 3.5)
+    assert store.times() == {"ab": 3.5, "cd": 2.5}
+
+
+def test_a_full_disk_is_one_sentence(store: Store, monkeypatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(StoreError, match="No space left on device; choose another directory"):
+        store.write_point("ab", RESULT)
+    assert list(store.points.iterdir()) == []
