@@ -1,0 +1,1 @@
+"""Sound as it is sent, lost, concealed and played."""

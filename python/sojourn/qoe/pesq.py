@@ -1,0 +1,89 @@
+"""PESQ through the optional `pesq` package, and the P.862.1 mapping.
+
+Implements the call of ITU-T P.862 (narrow band) on 8 kHz signals, and P.862.1's mapping of the raw score
+to MOS-LQO with its inverse. The package returns the mapped score.
+
+Differences: a received signal that PESQ cannot score (silence, no utterance found) is the worst speech
+there is and scores 1.0; such cases are counted by the caller. The package's C sources carry the ITU
+rights holders' notice (evaluation use), so that it is an optional dependency and never part of this one.
+"""
+
+from __future__ import annotations
+
+from math import log
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+try:
+    from pesq import pesq as _pesq
+except ImportError:
+    _pesq = None
+
+__all__ = ["RATE_HZ", "WORST", "available", "lqo_to_raw", "mos_lqo", "raw_to_lqo"]
+
+#: Sampling rate of the signals, in hertz.
+RATE_HZ = 8000
+
+#: Score of speech that PESQ cannot score.
+WORST = 1.0
+
+MISSING = "PESQ needs the optional package `pesq`: pip install 'sojourn[speech]' (a C compiler is required)"
+
+
+def available() -> bool:
+    """Whether the `pesq` package can be imported."""
+    return _pesq is not None
+
+
+def mos_lqo(reference: NDArray[Any], degraded: NDArray[Any]) -> tuple[float, bool]:
+    """Listening quality of a received signal.
+
+    Parameters
+    ----------
+    reference, degraded : ndarray, shape (n,)
+        Sent and received speech at 8 kHz, int16 or float in [-1, 1]; the received one starts at the playout
+        of the first frame (network delay must not be in it: it is scored elsewhere).
+
+    Returns
+    -------
+    lqo : float
+        P.862.1 MOS-LQO, 1.0 to 4.5486.
+    scored : bool
+        False if PESQ could not score the signal (then `lqo` is 1.0).
+
+    Raises
+    ------
+    RuntimeError
+        If the package is not installed.
+    """
+    if _pesq is None:
+        raise RuntimeError(MISSING)
+    if not degraded.any():
+        return WORST, False
+    try:
+        score = float(_pesq(RATE_HZ, reference, degraded, "nb"))
+    except (ValueError, RuntimeError):
+        return WORST, False
+    if not np.isfinite(score):
+        return WORST, False
+    return max(WORST, score), True
+
+
+def raw_to_lqo(raw: ArrayLike) -> NDArray[np.float64]:
+    """P.862.1: MOS-LQO of raw PESQ scores (-0.5 to 4.5), any shape."""
+    return 0.999 + 4.0 / (1.0 + np.exp(4.6607 - 1.4945 * np.asarray(raw, dtype=np.float64)))
+
+
+def lqo_to_raw(lqo: float) -> float:
+    """Inverse of `raw_to_lqo`.
+
+    Raises
+    ------
+    ValueError
+        If `lqo` is not between the asymptotes 0.999 and 4.999.
+    """
+    if not 0.999 < lqo < 4.999:
+        raise ValueError(f"MOS-LQO {lqo} is outside of P.862.1's range: expected a value in (0.999, 4.999)")
+    return (4.6607 - log(4.0 / (lqo - 0.999) - 1.0)) / 1.4945

@@ -1,0 +1,69 @@
+"""From the tables of one run to the scores in its result.
+
+The entries of a scenario's `users` stand for `count` individuals each, who are numbered in the order of
+the document; the tables carry that number in their column `user`. All voice users of a scenario are
+summarised together, and so are all web users, each scored with the options of its own entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sojourn.qoe import voice, web
+
+__all__ = ["score"]
+
+Table = Mapping[str, NDArray[Any]]
+
+
+def score(document: Mapping[str, Any], tables: Mapping[str, Table]) -> dict[str, Any]:
+    """Score the users of one scenario.
+
+    Parameters
+    ----------
+    document : mapping
+        The complete scenario; only its `users` are read.
+    tables : mapping
+        The run's tables by name, of which `voice` and `web` are read; absent ones have nothing to score.
+
+    Returns
+    -------
+    dict
+        "voice" and "web" as far as there are such users and tables, to be merged into the result.
+
+    Raises
+    ------
+    MissingSpeech
+        If a user insists on PESQ and it, or recordings, are missing.
+    ValueError
+        If an option or a table is not as expected.
+    """
+    found: dict[str, list[Any]] = {"voice": [], "web": []}
+    first = 0
+    for user in document.get("users") or ():
+        count = user.get("count")
+        last = first + (1 if count is None else int(count))
+        kind = user.get("kind")
+        if kind in found and (table := tables.get(kind)) is not None:
+            rows = _rows(table, kind, first, last)
+            found[kind].append(voice.calls(rows, user) if kind == "voice" else web.loads(rows, user))
+        first = last
+    out: dict[str, Any] = {}
+    if found["voice"]:
+        out["voice"] = voice.summary(found["voice"])
+    if found["web"]:
+        out["web"] = web.summary(found["web"])
+    return {name: scores for name, scores in out.items() if scores}
+
+
+def _rows(table: Table, kind: str, first: int, last: int) -> dict[str, NDArray[Any]]:
+    """Rows of the users numbered from `first` up to but not including `last`."""
+    if "user" not in table:
+        raise ValueError(f"the {kind} table lacks the column user")
+    user = np.asarray(table["user"])
+    mine = (user >= first) & (user < last)
+    return {name: np.asarray(column)[mine] for name, column in table.items()}

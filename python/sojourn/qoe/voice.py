@@ -1,0 +1,333 @@
+"""Scores of voice calls: what loss and lateness do to the sound, and what delay does to the conversation.
+
+Per call, z1 is the PESQ (P.862.1 MOS-LQO) of the received audio put on the R scale by Sun's cubic, z2 the
+delay impairment Idd of G.107, z = max(0, z1 − z2), and MOS = G.107's curve of z, in [1, 4.5]. z1 and z2
+are reported on the R scale (0 to 100), the MOS-LQO behind z1 as `lqo`.
+
+Without PESQ or recordings, z1 is the E-model's 93.2 − Ie-eff of the codec under the call's erased frames
+and their burst ratio. That is another model with other numbers; results carry its name and a note.
+
+The delay Ta of `half_rtt` (default) is packetisation + half the conversational round trip (the mean
+delays of both directions of the same call) + the mean wait in this direction's playout buffer; `own`
+takes this direction's own one-way delay instead. Half the round trip is what fits the published cells in
+which only the other direction's queue is full (RMSE 0.19 MOS against 1.19).
+
+Differences: the study names P.862.2 for its last step, but that maps raw PESQ scores, not R; its printed
+class edges are G.107's. A call in which nothing arrives has no delay: z1 speaks alone. Calls longer than
+one sample repeat it and are scored in pieces of about 8 s, as PESQ is made for; their MOS-LQO are
+averaged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, MutableMapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sojourn.media import concealment, playout, speech
+from sojourn.media.speech import MissingSpeech, Speech
+from sojourn.qoe import emodel, options, pesq
+
+__all__ = ["DIRECTIONS", "Calls", "MissingSpeech", "ScoreCache", "calls", "score_voice", "summary"]
+
+#: Names of the `direction` column's values.
+DIRECTIONS = ("talks", "listens")
+
+#: (samples' digest, sample, frames, concealment, erased frames) -> (MOS-LQO, whether PESQ could score it).
+ScoreCache = MutableMapping[tuple[str, int, int, str, bytes], tuple[float, bool]]
+
+_COLUMNS = ("user", "call", "direction", "seq", "sent_ns", "delay_ns")
+_QUANTILES = {"median": 50.0, "p5": 5.0, "p25": 25.0, "p75": 75.0, "p95": 95.0}
+_PACKETISATION_MS = {"g711a": 20.0, "g729a": 25.0}  # 20 ms of speech in a packet; G.729 looks 5 ms ahead
+_MOST_CACHED = 200_000
+
+_scores: ScoreCache = {}
+_no_speech: dict[str | None, str] = {}
+
+
+@dataclass(frozen=True)
+class Calls:
+    """Scores of the calls of some users; arrays have one entry per call and direction.
+
+    Attributes
+    ----------
+    direction : ndarray of int
+        Index into `DIRECTIONS`.
+    mos, z1, z2, lqo : ndarray
+        z1, z2 on the R scale; z2 is NaN where nothing arrived; lqo is NaN under the E-model.
+    packets, lost, late : ndarray of int
+        Packets sent, lost by the network, and arrived but not played.
+    delay_ms, ta_ms : ndarray
+        Mean one-way delay in the network, and the delay that was scored; NaN where nothing arrived.
+    unscored : ndarray of bool
+        PESQ could not score the sound (silence), which counts as 1.0.
+    model : "pesq" or "emodel"
+    speech, note : str
+        Whose voices; a warning, or "".
+    """
+
+    direction: NDArray[np.int64]
+    mos: NDArray[np.float64]
+    z1: NDArray[np.float64]
+    z2: NDArray[np.float64]
+    lqo: NDArray[np.float64]
+    packets: NDArray[np.int64]
+    lost: NDArray[np.int64]
+    late: NDArray[np.int64]
+    delay_ms: NDArray[np.float64]
+    ta_ms: NDArray[np.float64]
+    unscored: NDArray[np.bool_]
+    model: str
+    speech: str
+    note: str
+
+
+def score_voice(
+    columns: Mapping[str, NDArray[Any]], user: Mapping[str, Any], *, cache: ScoreCache | None = None
+) -> dict[str, Any]:
+    """Score the calls of one entry of users.
+
+    Parameters
+    ----------
+    columns : mapping of str to ndarray
+        The voice table: `user`, `call`, `direction` (0 = talks, 1 = listens), `seq`, `sent_ns`, `delay_ns`
+        (−1 = lost), one row per packet.
+    user : mapping
+        The entry of the scenario's `users`; see `sojourn.qoe.options.Voice`.
+    cache : mutable mapping, optional
+        Scores of sound already heard; by default one per process.
+
+    Returns
+    -------
+    dict
+        See `summary`.
+
+    Raises
+    ------
+    MissingSpeech
+        If `score` is "pesq" and the package or the recordings are missing.
+    ValueError
+        If an option or the table is not as expected.
+    """
+    return summary([calls(columns, user, cache=cache)])
+
+
+def calls(
+    columns: Mapping[str, NDArray[Any]], user: Mapping[str, Any], *, cache: ScoreCache | None = None
+) -> Calls:
+    """Score every call; parameters and errors as for `score_voice`."""
+    asked = options.Voice.read(user)
+    sound, note = _speech(asked)
+    rows = _calls_of(columns)
+    delays = {key: _mean_delay(part["delay_ns"]) for key, part in rows.items()}
+    done = [
+        _one(asked, key, part, delays, sound, _scores if cache is None else cache)
+        for key, part in rows.items()
+    ]
+    table = np.array(done, dtype=np.float64).reshape(-1, 11).T
+    whole = [table[i].astype(np.int64) for i in (0, 5, 6, 7)]
+    return Calls(
+        whole[0], *table[1:5], *whole[1:], table[8], table[9], table[10].astype(bool),
+        "emodel" if sound is None else "pesq", "" if sound is None else sound.source, note,
+    )  # fmt: skip
+
+
+def summary(scored: Sequence[Calls]) -> dict[str, Any]:
+    """Statistics over the calls of one or more entries of users.
+
+    Returns
+    -------
+    dict
+        Under "talks" and "listens", each absent without calls: "mos", "z1", "z2" (with PESQ also "lqo") as
+        {"median", "mean", "p5", "p25", "p75", "p95"}, None where no call has a value; "loss" and "late" as
+        shares of the packets sent; "delay_ms" and "ta_ms", means over calls; "calls"; "unscored"; "model";
+        "speech" and "note" where there is something to say.
+    """
+    out: dict[str, Any] = {}
+    for number, name in enumerate(DIRECTIONS):
+        parts = [(c, c.direction == number) for c in scored]
+        parts = [(c, here) for c, here in parts if here.any()]
+        if not parts:
+            continue
+
+        def gather(field: str, parts: list[tuple[Calls, Any]] = parts) -> NDArray[Any]:
+            return np.concatenate([getattr(c, field)[here] for c, here in parts])
+
+        models = sorted({c.model for c, _ in parts})
+        sent = int(gather("packets").sum())
+        entry: dict[str, Any] = {
+            "mos": statistics(gather("mos"), 4),
+            "z1": statistics(gather("z1"), 3),
+            "z2": statistics(gather("z2"), 3),
+        }
+        if "pesq" in models:
+            entry["lqo"] = statistics(gather("lqo"), 4)
+        entry |= {
+            "loss": round(int(gather("lost").sum()) / sent, 6),
+            "late": round(int(gather("late").sum()) / sent, 6),
+            "delay_ms": _mean(gather("delay_ms"), 3),
+            "ta_ms": _mean(gather("ta_ms"), 3),
+            "calls": int(gather("mos").size),
+            "unscored": int(gather("unscored").sum()),
+            "model": "+".join(models),
+        }
+        for key in ("speech", "note"):
+            if texts := sorted({text for c, _ in parts if (text := getattr(c, key))}):
+                entry[key] = "; ".join(texts)
+        out[name] = entry
+    return out
+
+
+def statistics(values: NDArray[np.float64], digits: int) -> dict[str, float | None]:
+    """Median, mean and percentiles of the values that are not NaN, rounded; None if there are none."""
+    known = values[~np.isnan(values)]
+    if known.size == 0:
+        return dict.fromkeys(("median", "mean", "p5", "p25", "p75", "p95"))
+    found = {k: round(float(np.percentile(known, q)), digits) for k, q in _QUANTILES.items()}
+    mean = round(float(known.mean()), digits)
+    return {k: mean if k == "mean" else found[k] for k in ("median", "mean", "p5", "p25", "p75", "p95")}
+
+
+def _mean(values: NDArray[np.float64], digits: int) -> float | None:
+    return statistics(values, digits)["mean"]
+
+
+def _speech(asked: options.Voice) -> tuple[Speech | None, str]:
+    """The samples to score with, or none and why the E-model has to do."""
+    if asked.score == "emodel":
+        return None, ""
+    if asked.codec != "g711a":
+        if asked.score == "pesq":
+            raise ValueError(f"score = 'pesq' needs codec = 'g711a', found {asked.codec!r}")
+        return None, ""
+    try:
+        if not pesq.available():
+            raise MissingSpeech(pesq.MISSING)
+        if asked.score == "auto" and asked.recordings in _no_speech:
+            raise MissingSpeech(_no_speech[asked.recordings])
+        return speech.samples(asked.recordings), ""
+    except MissingSpeech as missing:
+        if asked.score == "pesq" or asked.recordings is not None:
+            raise
+        _no_speech[asked.recordings] = str(missing)
+        return None, f"scored by the E-model, whose numbers are not those of PESQ: {missing}"
+
+
+def _calls_of(
+    columns: Mapping[str, NDArray[Any]],
+) -> dict[tuple[int, int, int], dict[str, NDArray[np.int64]]]:
+    """Rows of each (direction, user, call), in order of `seq`."""
+    missing = [name for name in _COLUMNS if name not in columns]
+    if missing:
+        raise ValueError(f"the voice table lacks {', '.join(missing)}: expected {', '.join(_COLUMNS)}")
+    table = {name: np.asarray(columns[name]).astype(np.int64) for name in _COLUMNS}
+    if len({c.shape for c in table.values()}) != 1 or table["seq"].ndim != 1:
+        raise ValueError("the voice table's columns differ in length")
+    if table["seq"].size == 0:
+        return {}
+    if bad := set(np.unique(table["direction"]).tolist()) - {0, 1}:
+        raise ValueError(f"the voice table has directions {sorted(bad)}: expected 0 (talks) and 1 (listens)")
+    order = np.lexsort((table["seq"], table["call"], table["user"], table["direction"]))
+    table = {name: column[order] for name, column in table.items()}
+    keys = np.stack([table[name] for name in ("direction", "user", "call")])
+    cuts = np.flatnonzero((keys[:, 1:] != keys[:, :-1]).any(axis=0)) + 1
+    bounds = [0, *cuts.tolist(), keys.shape[1]]
+    return {
+        tuple(keys[:, a].tolist()): {name: column[a:b] for name, column in table.items()}
+        for a, b in pairwise(bounds)
+    }
+
+
+def _mean_delay(delay_ns: NDArray[np.int64]) -> float:
+    """Mean delay in milliseconds of the packets that arrived; NaN if none did."""
+    there = delay_ns[delay_ns >= 0]
+    return float(there.mean()) / 1e6 if there.size else float("nan")
+
+
+def _one(
+    asked: options.Voice,
+    key: tuple[int, int, int],
+    part: dict[str, NDArray[np.int64]],
+    delays: dict[tuple[int, int, int], float],
+    sound: Speech | None,
+    cache: ScoreCache,
+) -> tuple[float, ...]:
+    """One call: direction, mos, z1, z2, lqo, packets, lost, late, delay_ms, ta_ms, unscored."""
+    direction, user, call = key
+    sample = 0 if sound is None else (call + user) % len(sound.names)
+    content, pieces = _content(len(part["seq"]), None if sound is None else sound.talk[sample])
+
+    if asked.playout == "fixed":
+        heard = playout.fixed(part["sent_ns"], part["delay_ns"], asked.playout_ns)
+    else:
+        talk = None if sound is None else sound.talk[sample][content]
+        heard = playout.adaptive(part["sent_ns"], part["delay_ns"], asked.playout_ns, talk)
+    erased = heard.erased
+
+    lqo, scored = float("nan"), True
+    if sound is not None:
+        got = [_listen(sound, sample, content[a:b], erased[a:b], asked.concealment, cache) for a, b in pieces]
+        lqo = sum(score for score, _ in got) / len(got)
+        scored = all(ok for _, ok in got)
+        z1 = float(emodel.sun_mos_to_r(lqo))
+    elif erased.all():
+        z1 = 0.0
+    else:
+        codec = emodel.CODECS[
+            "g729a" if asked.codec == "g729a" else "g711" if asked.concealment == "zero" else "g711-plc"
+        ]
+        share = 100.0 * float(erased.mean())
+        z1 = emodel.R_DEFAULT - float(emodel.ie_eff(codec.ie, codec.bpl, share, emodel.burst_ratio(erased)))
+
+    own = delays[key]
+    way = own
+    if asked.delay_model == "half_rtt":
+        other = delays.get((1 - direction, user, call), float("nan"))
+        way = own if np.isnan(other) else (own + other) / 2.0
+    ta = _PACKETISATION_MS[asked.codec] + way + heard.wait_ns / 1e6
+    z2 = float("nan") if np.isnan(ta) else float(emodel.idd(ta))
+    mos = float(emodel.r_to_mos(max(0.0, z1 - (0.0 if np.isnan(z2) else z2))))
+    counts = (erased.size, int(heard.lost.sum()), int(heard.late.sum()))
+    return (direction, mos, z1, z2, lqo, *counts, own, ta, not scored)
+
+
+def _content(count: int, talk: NDArray[np.bool_] | None) -> tuple[NDArray[np.int64], list[tuple[int, int]]]:
+    """Which frame of the sample each packet of a call carries, and the pieces that are scored alone.
+
+    A short call begins where the speech does; a long one repeats the sample.
+    """
+    size = 400 if talk is None else talk.size
+    whole = max(1, round(count / size))
+    bounds = [count * i // whole for i in range(whole + 1)]
+    pieces = list(pairwise(bounds))
+    start = 0
+    if count < size and talk is not None:
+        start = min(int(np.argmax(talk)), size - count)
+    content = np.concatenate([start + np.arange(b - a) for a, b in pieces]) % size
+    return content, pieces
+
+
+def _listen(
+    sound: Speech,
+    sample: int,
+    content: NDArray[np.int64],
+    erased: NDArray[np.bool_],
+    method: str,
+    cache: ScoreCache,
+) -> tuple[float, bool]:
+    """PESQ of one piece of a call, remembered by what was erased from it."""
+    pattern = np.packbits(erased).tobytes() if erased.any() else b""
+    key = (sound.digest, sample, content.size, method, pattern)
+    if (known := cache.get(key)) is not None:
+        return known
+    reference = sound.signals[sample].reshape(-1, sound.coded.shape[2])[content].reshape(-1)
+    received = concealment.conceal(sound.coded[sample][content], erased, method)
+    score = pesq.mos_lqo(reference, received)
+    if len(cache) >= _MOST_CACHED:
+        cache.clear()
+    cache[key] = score
+    return score
