@@ -128,12 +128,38 @@ def test_a_damaged_study_record_is_named(faked: Command) -> None:
         assert "out/study.json is damaged" in sentence(faked(*words, code=2).stderr)
 
 
-def test_speech_that_cannot_be_had(faked: Command) -> None:
-    (faked.cwd / "study.toml").write_text('name = "talk"\n[fake]\nsleep = 30\n[[users]]\nkind = "voice"\n')
-    faked.env |= {"SOJOURN_CACHE": str(faked.cwd / "cache"), "PATH": str(faked.cwd)}
-    said = sentence(faked("run", "study.toml", code=2, timeout=20).stderr)
-    assert "speech" in said
+VOICE = 'name = "talk"\n[[users]]\nkind = "voice"\n'
+
+
+def without_speech(command: Command, text: str) -> None:
+    (command.cwd / "study.toml").write_text(text)
+    command.env |= {"SOJOURN_CACHE": str(command.cwd / "cache"), "PATH": str(command.cwd)}
+
+
+@pytest.mark.parametrize("put", ['score = "pesq"', 'recordings = "nowhere"'])
+def test_speech_that_cannot_be_had(faked: Command, put: str) -> None:
+    without_speech(faked, f"{VOICE}{put}\n")
+    assert "recordings" in sentence(faked("run", "study.toml", code=2, timeout=20).stderr)
     assert not (faked.cwd / "results").exists()
+
+
+def test_score_that_needs_a_package(faked: Command) -> None:
+    without_speech(faked, f'{VOICE}score = "pesq"\n')
+    (faked.cwd / "pesq.py").write_text("raise ImportError\n")
+    faked.env["PYTHONPATH"] = f"{faked.cwd}{os.pathsep}{faked.env['PYTHONPATH']}"
+    said = sentence(faked("run", "study.toml", code=2, timeout=20).stderr)
+    assert "pip install 'sojourn[speech]'" in said
+
+
+def test_an_automatic_score_is_said_and_is_part_of_the_hash(faked: Command) -> None:
+    without_speech(faked, VOICE)
+    done = faked("run", "study.toml", "--json")
+    assert "note: voice is scored by the E-model" in done.stderr
+    assert json.loads(done.stdout)["voice"]["talks"] == {"mos": {"median": 4.1}, "loss": None}
+    (file,) = (faked.cwd / "results/talk/points").iterdir()
+    (faked.cwd / "study.toml").write_text(f'{VOICE}score = "emodel"\n')
+    assert "0 simulated" in faked("run", "study.toml").stdout
+    assert "scenario" in faked("show", "results/talk", file.stem).stdout
 
 
 def test_scheduler_without_its_package(faked: Command) -> None:

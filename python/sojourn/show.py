@@ -102,9 +102,10 @@ def reproduce(results: Results, result: dict[str, Any]) -> str:
 def _point(results: Results, digest: str) -> Point | None:
     try:
         texts = _core.points(json.dumps(results.document))
-    except _core.StudyError:
+        points = (Point.from_json(text, auto=auto) for text in texts for auto in ("pesq", "emodel"))
+        return next((point for point in points if point.hash == digest), None)
+    except (_core.StudyError, RuntimeError):
         return None
-    return next((point for point in map(Point.from_json, texts) if point.hash == digest), None)
 
 
 def _number(value: Any, kind: str) -> str:

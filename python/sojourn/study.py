@@ -14,6 +14,7 @@ from typing import Any
 
 from sojourn import _core
 from sojourn.errors import SojournError
+from sojourn.listening import own_recordings, settle
 
 RESULT_FORMAT = 1
 """Version of the results format; part of every point's hash."""
@@ -38,10 +39,13 @@ class Point:
     replication: int
     text: str = field(repr=False)
 
+    note: str | None = None
+
     @classmethod
-    def from_json(cls, text: str) -> Point:
-        """Read a point as the engine lists it."""
+    def from_json(cls, text: str, *, auto: str | None = None) -> Point:
+        """Read a point as the engine lists it; `auto` is what an automatic choice of score comes to."""
         point = json.loads(text)
+        note = settle(point["document"], auto)
         identity = {
             "document": point["document"],
             "seed": point["seed"],
@@ -49,8 +53,11 @@ class Point:
             "format": RESULT_FORMAT,
             "sojourn": _core.version(),
         }
+        if recordings := own_recordings(point["document"]):
+            identity["recordings"] = recordings
         digest = hashlib.sha256(canonical(identity).encode()).hexdigest()[:32]
-        return cls(digest, point["point"], point["replication"], text)
+        text = json.dumps(point, ensure_ascii=False)
+        return cls(digest, point["point"], point["replication"], text, note)
 
     @property
     def document(self) -> dict[str, Any]:

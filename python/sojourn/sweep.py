@@ -97,24 +97,26 @@ class Campaign:
         return self.log or bool((point.document.get("record") or {}).get("packets"))
 
     def _differences(self, before: dict[str, Any] | None) -> list[str]:
+        notes = list(dict.fromkeys(point.note for point in self.todo if point.note))
         if before is None:
-            return []
+            return notes
         if before["study"] != self.study.name:
             return [
+                *notes,
                 f"{self.store.path} holds results of the study {before['study']!r}; "
-                f"it is now the directory of {self.study.name!r}, and the earlier points stay on disk"
+                f"it is now the directory of {self.study.name!r}, and the earlier points stay on disk",
             ]
         left = len(set(self.store.hashes()) - self._named.keys())
         if left:
             return [
+                *notes,
                 f"{self.store.path} holds {left} points of another version of this study; "
-                "they stay on disk and are not part of this one"
+                "they stay on disk and are not part of this one",
             ]
-        return []
+        return notes
 
     def prepare(self) -> None:
-        """Make the directory and write the study into it; fetch what the workers will need."""
-        fetch_media(self.todo)
+        """Make the directory and write the study into it."""
         self.store.prepare(packets=any(self.keeps_packets(point) for point in self.todo))
         self.store.write_study(
             {
@@ -234,20 +236,6 @@ def packet_log(columns: dict[str, Any]) -> Any:
         pl.when(pl.col("depart_ns") >= 0).then(pl.col("depart_ns")).alias("depart_ns"),
         named("drop_cause", list(columns["drop_causes"])),
     )
-
-
-def fetch_media(points: Iterable[Point]) -> None:
-    """Have the speech recordings at hand before the first simulation, if any of the points needs them."""
-    users = [user for point in points for user in point.document.get("users") or []]
-    folders = {user.get("recordings") for user in users if user.get("kind") == "voice"}
-    if folders:
-        from sojourn.media.speech import MissingSpeech, samples
-
-        try:
-            for folder in sorted(folders, key=str):
-                samples(folder)
-        except MissingSpeech as error:
-            raise SojournError(str(error)) from None
 
 
 def run(
