@@ -7,7 +7,7 @@ mod cubic;
 mod reno;
 
 pub use cubic::Cubic;
-pub use reno::Reno;
+pub use reno::{Counting, Reno};
 
 use crate::{Rate, Span, Time};
 

@@ -4,6 +4,7 @@
 //! length. Only their heads compete, a dozen numbers that are scanned; what is left (retransmission timers, sources) goes through a heap.
 //! Ties are broken by the place in the list, then by order of insertion: the same everywhere.
 
+use crate::wire::Way;
 use sojourn_net::Time;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -29,25 +30,38 @@ pub(crate) enum Timer {
     },
 }
 
+/// What a stream of events is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stream {
+    /// The timers on the heap.
+    Timers,
+    /// The next step of a link.
+    Link(Way),
+    /// The head of a delay line.
+    Line(u16),
+    /// Delayed-ACK timers of one length.
+    Acks(u16),
+}
+
 /// Pending events.
-#[derive(Default)]
 pub(crate) struct Agenda {
     /// When the head of each ordered stream is due.
     due: Vec<u64>,
+    streams: Vec<Stream>,
     heap: BinaryHeap<Reverse<(Time, u64, Timer)>>,
     inserted: u64,
 }
 
-/// Place of the heap among the streams.
-pub(crate) const HEAP: usize = 0;
+const HEAP: usize = 0;
 
 impl Agenda {
     pub(crate) fn new() -> Self {
-        Self { due: vec![u64::MAX], ..Self::default() }
+        Self { due: vec![u64::MAX], streams: vec![Stream::Timers], heap: BinaryHeap::new(), inserted: 0 }
     }
 
     /// Adds an ordered stream with nothing in it; returns its place.
-    pub(crate) fn add_stream(&mut self) -> usize {
+    pub(crate) fn add_stream(&mut self, stream: Stream) -> usize {
+        self.streams.push(stream);
         self.due.push(u64::MAX);
         self.due.len() - 1
     }
@@ -60,14 +74,14 @@ impl Agenda {
 
     /// Whatever is due first: its stream and time.
     #[inline]
-    pub(crate) fn next(&self) -> (usize, Time) {
+    pub(crate) fn next(&self) -> (Stream, Time) {
         let (mut first, mut least) = (0, self.due[0]);
         for (i, due) in self.due.iter().enumerate().skip(1) {
             if *due < least {
                 (first, least) = (i, *due);
             }
         }
-        (first, Time(least))
+        (self.streams[first], Time(least))
     }
 
     /// Puts a timer on the heap.
@@ -92,17 +106,17 @@ mod tests {
     #[test]
     fn events_come_in_order_of_time_then_of_insertion() {
         let mut agenda = Agenda::new();
-        let line = agenda.add_stream();
+        let line = agenda.add_stream(Stream::Line(0));
         let source = |token| Timer::Source { source: 0, token };
         agenda.push(Time(20), source(1));
         agenda.push(Time(10), source(2));
         agenda.push(Time(10), source(3));
         agenda.set(line, Time(15));
-        assert_eq!(agenda.next(), (HEAP, Time(10)));
+        assert_eq!(agenda.next(), (Stream::Timers, Time(10)));
         assert_eq!(agenda.pop(), Some(source(2)));
         assert_eq!(agenda.pop(), Some(source(3)));
-        assert_eq!(agenda.next(), (line, Time(15)));
+        assert_eq!(agenda.next(), (Stream::Line(0), Time(15)));
         agenda.set(line, Time::NEVER);
-        assert_eq!(agenda.next(), (HEAP, Time(20)));
+        assert_eq!(agenda.next(), (Stream::Timers, Time(20)));
     }
 }

@@ -1,5 +1,16 @@
 //! Study schema, virtual clock, workload sources and applications, recorder: simulations from study files.
 
+mod agenda;
 pub mod distribution;
+pub mod network;
+pub mod packet;
+pub mod record;
+pub mod run;
 pub mod scenario;
+pub mod source;
 pub mod stream;
+pub mod study;
+pub mod summary;
+pub mod wire;
+
+pub use run::{Outcome, run};

@@ -1,6 +1,6 @@
 //! The network that sources act on: connections, the two links, time.
 
-use crate::agenda::{Agenda, HEAP, Timer};
+use crate::agenda::{Agenda, Stream, Timer};
 use crate::packet::{Kind, Packet};
 use crate::source::{End, Event};
 use crate::wire::{Way, Wire};
@@ -34,6 +34,13 @@ pub struct Group {
 pub struct ConnectionId {
     slot: u32,
     flow: u32,
+}
+
+impl ConnectionId {
+    /// The flow's number, unique in the run.
+    pub fn flow(self) -> u32 {
+        self.flow
+    }
 }
 
 /// Counts over all background connections, those that have ended included.
@@ -128,7 +135,7 @@ impl Network {
             self.wire.line(Way::Up, server_delay, &mut self.agenda),
         ];
         let ack_line = self.ack_lines.iter().position(|l| l.delay == config.ack_delay).unwrap_or_else(|| {
-            let stream = self.agenda.add_stream();
+            let stream = self.agenda.add_stream(Stream::Acks(self.ack_lines.len() as u16));
             self.ack_lines.push(AckLine { delay: config.ack_delay, timers: VecDeque::new(), stream });
             self.ack_lines.len() - 1
         });
@@ -178,6 +185,14 @@ impl Network {
         }
     }
 
+    /// One end starts again from its initial window before what it writes next.
+    pub fn restart(&mut self, id: ConnectionId, end: End) {
+        let now = self.now;
+        if let Some(connection) = self.get_mut(id) {
+            connection.ends[end as usize].restart(now);
+        }
+    }
+
     /// One end has written its last byte. The connection ends when both have, and all has arrived.
     pub fn close(&mut self, id: ConnectionId, end: End) {
         if let Some(connection) = self.get_mut(id) {
@@ -204,26 +219,30 @@ impl Network {
     /// a voice packet's; other datagrams are only counted.
     pub fn datagram(&mut self, group: u16, way: Way, kind: Kind, flow: u32, owner: u32, seq: u64, size: u16) {
         let line = self.groups[group as usize].lines[way as usize];
-        let packet = Packet::datagram(kind, seq, self.now, flow, owner, line, size);
+        let mut packet = Packet::datagram(kind, seq, self.now, flow, owner, line, size);
+        packet.ack = u64::from(group);
         self.wire.send(self.now, way, packet, &Sack::default(), &mut self.agenda);
     }
 
-    /// One-way delay of a datagram that arrives now, from sending to arrival.
-    fn one_way(&self, group_line: u16, way: Way, sent: Time) -> Span {
-        let apart = self.groups.iter().find(|g| g.lines[way as usize] == group_line);
-        let fold = apart.map_or(0, |g| {
-            let (near, far) = match way {
-                Way::Down => (g.server_delay, g.client_delay),
-                Way::Up => (g.client_delay, g.server_delay),
-            };
-            self.wire.fold(group_line, near, far)
-        });
-        Span((self.now.since(sent).0 as i64 - fold) as u64)
+    /// One-way delay of a datagram that arrives now. The two hosts' clocks are shifted by their distances (see [`Wire`]).
+    fn one_way(&self, packet: &Packet, way: Way) -> Span {
+        let group = &self.groups[packet.ack as usize];
+        let (near, far) = match way {
+            Way::Down => (group.server_delay, group.client_delay),
+            Way::Up => (group.client_delay, group.server_delay),
+        };
+        self.now.since(packet.stamp) + near - far
     }
 
     /// Wakes a source with `token` at `at`.
     pub fn wake_at(&mut self, at: Time, source: u32, token: u64) {
         self.agenda.push(at.max(self.now), Timer::Source { source, token });
+    }
+
+    /// Numbers of a source's voice packets that were dropped.
+    pub fn lost_voice(&self, source: u32) -> impl Iterator<Item = u64> {
+        let lost = self.wire.ports.iter().flat_map(|port| &port.record.lost_voice);
+        lost.filter(move |(owner, _)| *owner == source).map(|(_, seq)| *seq)
     }
 
     /// The next thing for a source, if any.
@@ -253,24 +272,21 @@ impl Network {
         }
         self.now = at;
         self.events += 1;
-        if stream == HEAP {
-            self.on_timer();
-        } else if let Some(way) = self.wire.way_of(stream) {
-            self.wire.poll(at, way, &mut self.agenda);
-        } else if let Some(line) = self.wire.line_of(stream) {
-            self.arrive(line);
-        } else {
-            self.on_ack_timer(stream);
+        match stream {
+            Stream::Link(way) => self.wire.poll(at, way, &mut self.agenda),
+            Stream::Line(line) => self.arrive(line),
+            Stream::Acks(line) => self.on_ack_timer(line),
+            Stream::Timers => self.on_timer(),
         }
         true
     }
 
     #[inline]
-    fn arrive(&mut self, line: usize) {
+    fn arrive(&mut self, line: u16) {
         let Some((way, packet, sack)) = self.wire.arrive(line, &mut self.agenda) else { return };
         if !packet.is_segment() {
             if packet.kind == Kind::Voice {
-                let delay = self.one_way(packet.line, way, packet.stamp);
+                let delay = self.one_way(&packet, way);
                 self.notices.push_back((packet.slot, Event::Datagram { packet, delay }));
             }
             return;
@@ -336,7 +352,8 @@ impl Network {
             Some(Timer::Source { source, token }) => self.notices.push_back((source, Event::Wake(token))),
             Some(Timer::Retransmission { slot, flow, side }) => {
                 let connection = &mut self.connections[slot as usize];
-                if connection.flow != flow {
+                // An entry that an earlier one has overtaken is void.
+                if connection.flow != flow || connection.armed[side as usize] != self.now {
                     return;
                 }
                 connection.armed[side as usize] = Time::NEVER;
@@ -347,10 +364,10 @@ impl Network {
         }
     }
 
-    fn on_ack_timer(&mut self, stream: usize) {
-        let Some(line) = self.ack_lines.iter_mut().find(|l| l.stream == stream) else { return };
+    fn on_ack_timer(&mut self, line: u16) {
+        let line = &mut self.ack_lines[line as usize];
         let Some((_, slot, flow, side)) = line.timers.pop_front() else { return };
-        self.agenda.set(stream, line.timers.front().map_or(Time::NEVER, |t| t.0));
+        self.agenda.set(line.stream, line.timers.front().map_or(Time::NEVER, |t| t.0));
         let connection = &mut self.connections[slot as usize];
         if connection.flow != flow {
             return;

@@ -37,8 +37,8 @@ pub struct LinkRecord {
     changed: Time,
     /// SACK blocks of dropped packets, to be freed.
     pub(crate) orphans: Vec<u32>,
-    /// Numbers of dropped voice packets.
-    pub(crate) lost_voice: Vec<u64>,
+    /// Dropped voice packets: source and number.
+    pub(crate) lost_voice: Vec<(u32, u64)>,
     pub(crate) log: Option<Log>,
 }
 
@@ -152,7 +152,7 @@ impl Probe<Packet> for LinkRecord {
             self.orphans.push(packet.sack);
         }
         if packet.kind == Kind::Voice {
-            self.lost_voice.push(packet.seq);
+            self.lost_voice.push((packet.slot, packet.seq));
         }
     }
 }

@@ -3,9 +3,9 @@
 //! A path's fixed delays are folded: a packet that leaves a link reaches its host after *twice* the delay between link and host,
 //! and a packet that a host sends is at the next link at once. Hosts thus live on clocks shifted by their distance from the link; every
 //! round trip, queue and interval at one host is as if the delays stood where they belong, at half the events. What compares
-//! clocks of both ends (one-way delay) is corrected by [`Wire::fold`].
+//! clocks of both ends (a datagram's one-way delay) is corrected by the difference of the two distances.
 
-use crate::agenda::Agenda;
+use crate::agenda::{Agenda, Stream};
 use crate::packet::{NO_SACK, Packet};
 use crate::record::LinkRecord;
 use rand_pcg::Pcg64Mcg;
@@ -62,7 +62,6 @@ pub(crate) struct Wire {
     pub(crate) ports: [Port; 2],
     lines: Vec<Line>,
     sacks: SackPool,
-    first_line_stream: usize,
 }
 
 impl Port {
@@ -73,10 +72,10 @@ impl Port {
 
 impl Wire {
     pub(crate) fn new(mut ports: [Port; 2], agenda: &mut Agenda) -> Self {
-        for port in &mut ports {
-            port.stream = agenda.add_stream();
+        for way in Way::BOTH {
+            ports[way as usize].stream = agenda.add_stream(Stream::Link(way));
         }
-        Self { ports, lines: Vec::new(), sacks: SackPool::default(), first_line_stream: usize::MAX }
+        Self { ports, lines: Vec::new(), sacks: SackPool::default() }
     }
 
     /// The line for packets that leave `way`'s link towards hosts at `distance`; made if there is none yet.
@@ -84,22 +83,10 @@ impl Wire {
         let delay = distance * 2;
         let found = self.lines.iter().position(|l| l.way == way && l.delay == delay);
         found.unwrap_or_else(|| {
-            let stream = agenda.add_stream();
-            self.first_line_stream = self.first_line_stream.min(stream);
+            let stream = agenda.add_stream(Stream::Line(self.lines.len() as u16));
             self.lines.push(Line { way, delay, packets: VecDeque::new(), stream });
             self.lines.len() - 1
         }) as u16
-    }
-
-    /// The link whose stream this is.
-    #[inline]
-    pub(crate) fn way_of(&self, stream: usize) -> Option<Way> {
-        Way::BOTH.into_iter().find(|way| self.ports[*way as usize].stream == stream)
-    }
-
-    /// The line whose stream this is.
-    pub(crate) fn line_of(&self, stream: usize) -> Option<usize> {
-        self.lines.iter().position(|l| l.stream == stream)
     }
 
     /// A host sends a packet into a link.
@@ -156,18 +143,12 @@ impl Wire {
 
     /// The first packet of a line has reached its host.
     #[inline]
-    pub(crate) fn arrive(&mut self, line: usize, agenda: &mut Agenda) -> Option<(Way, Packet, Sack)> {
-        let line = &mut self.lines[line];
+    pub(crate) fn arrive(&mut self, line: u16, agenda: &mut Agenda) -> Option<(Way, Packet, Sack)> {
+        let line = &mut self.lines[line as usize];
         let (_, packet) = line.packets.pop_front()?;
         agenda.set(line.stream, line.packets.front().map_or(Time::NEVER, |p| p.0));
         let sack = if packet.sack == NO_SACK { Sack::default() } else { self.sacks.take(packet.sack) };
         Some((line.way, packet, sack))
-    }
-
-    /// How much later than in truth a packet seems to arrive, measured by the sender's stamp: the line's delay stands for the far
-    /// side twice, the near side not at all.
-    pub(crate) fn fold(&self, line: u16, near: Span, far: Span) -> i64 {
-        self.lines[line as usize].delay.0 as i64 - near.0 as i64 - far.0 as i64
     }
 }
 

@@ -3,13 +3,25 @@
 //! Source: RFC 5681 §3.1 (slow start, congestion avoidance), RFC 3465 (byte counting), RFC 6582 names the loss recovery that
 //! goes with it (NewReno), which is the sender's part. Differences: slow start grows by all the bytes that an ACK delivers
 //! (RFC 3465 with L = ∞, as Linux and ns-3 do), and ssthresh is half the congestion window rather than half the flight
-//! (as Linux does; a sender that did not fill its window has not let it grow).
+//! (as Linux does; a sender that did not fill its window has not let it grow). In congestion avoidance the RFC leaves two readings, and
+//! under delayed ACKs they differ by a factor of two in growth: a segment for every window of *bytes* acknowledged (its
+//! recommendation; Linux's `reno`), or SMSS²/cwnd for every *ACK* (its equation 3; the NewReno of ns-2 and ns-3).
 
 use super::{Ack, Congestion, CongestionControl, Window};
 use crate::Time;
 
+/// What congestion avoidance counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counting {
+    /// Bytes: one segment more for every window delivered.
+    Bytes,
+    /// Acknowledgements: SMSS²/cwnd more for each, so half as fast under delayed ACKs.
+    Acks,
+}
+
 /// AIMD(1, 1/2) in bytes.
 pub struct Reno {
+    counting: Counting,
     mss: u64,
     cwnd: u64,
     ssthresh: u64,
@@ -19,8 +31,8 @@ pub struct Reno {
 
 impl Reno {
     /// Starts with `initial` bytes of window and segments of `mss` bytes.
-    pub fn new(mss: u64, initial: u64) -> Self {
-        Self { mss, cwnd: initial, ssthresh: u64::MAX, counted: 0 }
+    pub fn new(mss: u64, initial: u64, counting: Counting) -> Self {
+        Self { counting, mss, cwnd: initial, ssthresh: u64::MAX, counted: 0 }
     }
 }
 
@@ -36,7 +48,11 @@ impl CongestionControl for Reno {
         if ack.recovering || ack.app_limited {
             return;
         }
-        self.counted += slow_start(&mut self.cwnd, self.ssthresh, ack.delivered);
+        let left = slow_start(&mut self.cwnd, self.ssthresh, ack.delivered);
+        self.counted += match self.counting {
+            Counting::Bytes => left,
+            Counting::Acks => left.min(self.mss),
+        };
         if self.counted >= self.cwnd {
             self.counted -= self.cwnd;
             self.cwnd += self.mss;
@@ -83,7 +99,7 @@ mod tests {
     #[test]
     fn slow_start_doubles_each_round_with_and_without_delayed_acks() {
         for segments_an_ack in [1, 2] {
-            let mut reno = Reno::new(MSS, 2 * MSS);
+            let mut reno = Reno::new(MSS, 2 * MSS, Counting::Bytes);
             for _ in 0..(6 / segments_an_ack) {
                 reno.on_ack(Time(0), &ack(segments_an_ack));
             }
@@ -92,26 +108,29 @@ mod tests {
     }
 
     #[test]
-    fn congestion_avoidance_adds_one_segment_a_window() {
-        let mut reno = Reno::new(MSS, 20 * MSS);
-        reno.on_congestion(Time(0), Congestion::Loss, 0);
-        assert_eq!(reno.window().cwnd, 10 * MSS);
-        for _ in 0..10 {
-            reno.on_ack(Time(0), &ack(1));
+    fn congestion_avoidance_adds_one_segment_a_window_of_bytes_or_of_acknowledgements() {
+        for (counting, acks) in [(Counting::Bytes, 5), (Counting::Acks, 10)] {
+            let mut reno = Reno::new(MSS, 20 * MSS, counting);
+            reno.on_congestion(Time(0), Congestion::Loss, 0);
+            assert_eq!(reno.window().cwnd, 10 * MSS);
+            for i in 0..acks {
+                assert_eq!(reno.window().cwnd, 10 * MSS, "ACK {i} of {acks}");
+                reno.on_ack(Time(0), &ack(2));
+            }
+            assert_eq!(reno.window().cwnd, 11 * MSS);
         }
-        assert_eq!(reno.window().cwnd, 11 * MSS);
     }
 
     #[test]
     fn a_timeout_leaves_one_segment_and_half_the_window_as_threshold() {
-        let mut reno = Reno::new(MSS, 20 * MSS);
+        let mut reno = Reno::new(MSS, 20 * MSS, Counting::Bytes);
         reno.on_congestion(Time(0), Congestion::Timeout, 0);
         assert_eq!(reno.window(), Window { cwnd: MSS, ssthresh: 10 * MSS, pacing: None });
     }
 
     #[test]
     fn the_threshold_is_at_least_two_segments() {
-        let mut reno = Reno::new(MSS, MSS);
+        let mut reno = Reno::new(MSS, MSS, Counting::Bytes);
         reno.on_congestion(Time(0), Congestion::Loss, 0);
         assert_eq!(reno.window().cwnd, 2 * MSS);
     }

@@ -114,6 +114,11 @@ impl Endpoint {
         self.sender.close();
     }
 
+    /// Starts again from the initial window, as some servers did for every response.
+    pub fn restart(&mut self, now: Time) {
+        self.sender.restart(now);
+    }
+
     /// Both SYNs have been acknowledged as far as this end knows.
     pub fn is_established(&self) -> bool {
         self.sender.acknowledged() > 0 && self.receiver.is_open()

@@ -16,11 +16,13 @@ pub(super) struct Rtt {
     min: u64,
     floor: u64,
     backoff: u32,
+    sum: u64,
+    samples: u64,
 }
 
 impl Rtt {
     pub(super) fn new(min_rto: Span) -> Self {
-        Self { srtt: 0, rttvar: 0, min: u64::MAX, floor: min_rto.0, backoff: 0 }
+        Self { srtt: 0, rttvar: 0, min: u64::MAX, floor: min_rto.0, backoff: 0, sum: 0, samples: 0 }
     }
 
     /// A round trip was measured: updates the estimate and ends any back-off.
@@ -35,6 +37,8 @@ impl Rtt {
         }
         self.min = self.min.min(r);
         self.backoff = 0;
+        self.sum += r;
+        self.samples += 1;
     }
 
     /// The timer expired: the next timeout is twice as long.
@@ -59,6 +63,11 @@ impl Rtt {
     /// Smoothed round-trip time; zero before the first sample.
     pub(super) fn smoothed(&self) -> Span {
         Span(self.srtt)
+    }
+
+    /// Mean of all samples; zero before the first.
+    pub(super) fn mean(&self) -> Span {
+        Span(self.sum / self.samples.max(1))
     }
 
     /// Smallest sample; zero before the first.

@@ -140,6 +140,11 @@ impl Sender {
         self.rtt.smoothed()
     }
 
+    /// Mean of the round-trip times measured; zero before the first.
+    pub fn mean_rtt(&self) -> Span {
+        self.rtt.mean()
+    }
+
     /// What the sender has done so far.
     pub fn statistics(&self) -> Statistics {
         self.statistics
@@ -328,10 +333,15 @@ impl Sender {
         }
     }
 
+    /// Returns to the restart window, as after an idle time (RFC 5681 §4.1).
+    pub(super) fn restart(&mut self, now: Time) {
+        self.control.on_idle(now, self.restart_window);
+        self.refresh_window();
+    }
+
     fn restart_if_idle(&mut self, now: Time) {
         if self.idle_restart && self.una > 0 && now.since(self.last_sent) > self.rtt.rto() {
-            self.control.on_idle(now, self.restart_window);
-            self.refresh_window();
+            self.restart(now);
         }
     }
 

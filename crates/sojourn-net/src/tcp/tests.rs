@@ -1,7 +1,7 @@
 //! Two endpoints and a wire: segments in order, with chosen ones lost.
 
 use super::*;
-use crate::congestion::{Reno, Window};
+use crate::congestion::{Counting, Reno, Window};
 use crate::{Span, Time};
 use proptest::prelude::*;
 use std::collections::VecDeque;
@@ -22,7 +22,7 @@ struct Pair {
 
 impl Pair {
     fn new(config: &Config, lose: &[u64]) -> Self {
-        let end = |role| Endpoint::new(role, config, Box::new(Reno::new(u64::from(config.mss), config.initial_window())));
+        let end = |role| Endpoint::new(role, config, Box::new(Reno::new(u64::from(config.mss), config.initial_window(), Counting::Bytes)));
         Self {
             now: Time::ZERO,
             ends: [end(Role::Active), end(Role::Passive)],

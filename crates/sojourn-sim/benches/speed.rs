@@ -1,0 +1,59 @@
+//! Data packets across the bottleneck per second of wall time, in the scenarios that peers are compared in.
+//!
+//! `cargo bench -p sojourn-sim` prints the best and median of five runs; arguments after `--` choose scenarios by part of their name.
+
+#![expect(clippy::disallowed_methods, reason = "a bench reads the clock")]
+
+use serde_json::json;
+use sojourn_sim::scenario::Scenario;
+use std::time::Instant;
+
+fn dumbbell(rate: &str, rtt: &str, limit: u32, transport: &str, count: u32, window: u32, duration: &str) -> Scenario {
+    let link = |rate: &str| json!({ "rate": rate, "queue": { "kind": "fifo", "limit": format!("{limit}pkt") } });
+    let document = json!({
+        "duration": duration, "warmup": "5s",
+        "path": { "rtt": rtt, "down": link(rate), "up": link(rate) },
+        "flows": [{ "source": { "kind": "bulk" }, "transport": transport, "direction": "down", "count": count,
+                    "start-within": if count > 100 { "5s" } else { "1s" }, "initial-window": window }],
+    });
+    serde_json::from_value(document).expect("the bench's own scenario")
+}
+
+fn main() {
+    let chosen: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with("--")).collect();
+    let scenarios = [
+        ("speed-newreno-fifo", dumbbell("100Mbit", "20ms", 167, "newreno", 10, 10, "120s")),
+        ("speed-cubic-fifo", dumbbell("100Mbit", "20ms", 167, "cubic", 10, 10, "120s")),
+        ("backbone-long-28", dumbbell("149.76Mbit", "60ms", 28, "newreno", 768, 3, "60s")),
+        ("backbone-long-749", dumbbell("149.76Mbit", "60ms", 749, "newreno", 768, 3, "60s")),
+    ];
+    for (name, scenario) in scenarios {
+        if !chosen.is_empty() && !chosen.iter().any(|c| name.contains(c.as_str())) {
+            continue;
+        }
+        let mut rates = Vec::new();
+        let mut last = None;
+        for _ in 0..5 {
+            let begun = Instant::now();
+            let outcome = sojourn_sim::run(&scenario, 1, 0, &mut |_| true).expect("nobody stops it");
+            let wall = begun.elapsed().as_secs_f64();
+            let down = &outcome.summary.links["down"];
+            let share = (scenario.duration.0 - scenario.warmup.0) as f64 / scenario.duration.0 as f64;
+            rates.push(down.departed_data_pkts as f64 / share / wall / 1e6);
+            last = Some(outcome.summary);
+        }
+        rates.sort_by(f64::total_cmp);
+        let summary = last.expect("five runs");
+        let down = &summary.links["down"];
+        println!(
+            "{name:20} {:6.2} M data packets/s best, {:6.2} median; events/packet {:.2}; delay {} ms, loss {}, utilisation {}, up {}",
+            rates[4],
+            rates[2],
+            summary.engine.events as f64 / summary.engine.packets as f64,
+            serde_json::to_value(&down.queue_delay_ms).expect("numbers")["mean"],
+            down.loss,
+            down.utilisation,
+            summary.links["up"].utilisation,
+        );
+    }
+}

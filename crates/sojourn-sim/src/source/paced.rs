@@ -1,0 +1,52 @@
+//! Datagrams at a pace of their own: constant bit rate, or a Poisson process.
+
+use super::{Event, Source};
+use crate::distribution::Distribution;
+use crate::network::Network;
+use crate::packet::Kind;
+use crate::wire::Way;
+use rand_pcg::Pcg64Mcg;
+use sojourn_net::{Bytes, Span, Time};
+
+/// A stream of datagrams that nothing slows down. Its arrivals are counted at the link only.
+pub struct Paced {
+    /// Number of this source.
+    pub number: u32,
+    /// Its hosts.
+    pub group: u16,
+    /// Which link it crosses.
+    pub way: Way,
+    /// Time between packets.
+    pub gap: Distribution<Span>,
+    /// Size of the packets at IP.
+    pub size: Distribution<Bytes>,
+    /// When it starts.
+    pub start: Time,
+    /// Its random stream.
+    pub rng: Pcg64Mcg,
+    /// Its flow number, once started.
+    pub flow: u32,
+    /// Packets sent.
+    pub sent: u64,
+    /// When the next packet is due, without rounding to the nanosecond.
+    pub due: f64,
+}
+
+impl Source for Paced {
+    fn on(&mut self, event: Event, network: &mut Network) {
+        match event {
+            Event::Start => {
+                self.flow = network.new_flow();
+                self.due = self.start.0 as f64 + self.gap.sample(&mut self.rng);
+            }
+            Event::Wake(_) => {
+                let size = self.size.draw(&mut self.rng).0.min(u64::from(u16::MAX)) as u16;
+                network.datagram(self.group, self.way, Kind::Datagram, self.flow, self.number, self.sent, size);
+                self.sent += 1;
+                self.due += self.gap.sample(&mut self.rng);
+            }
+            _ => return,
+        }
+        network.wake_at(Time(self.due as u64), self.number, 0);
+    }
+}

@@ -1,0 +1,154 @@
+//! Telephone calls: a packet every 20 ms in each direction, one call after another.
+//!
+//! G.711 in RTP: 160 bytes of speech and 40 of headers, 50 packets/s (RFC 3551). The engine carries the packets; what was heard is
+//! judged from their fates.
+
+use super::{Event, Source, Tables};
+use crate::network::Network;
+use crate::packet::Kind;
+use crate::wire::Way;
+use rand::RngExt;
+use rand_pcg::Pcg64Mcg;
+use sojourn_net::{Span, Time};
+
+/// Time between packets of a call in one direction.
+pub const INTERVAL: Span = Span::from_millis(20);
+const PACKET: u16 = 200;
+
+/// Delay of a packet that was dropped.
+pub const LOST: i64 = -1;
+/// Delay of a packet that had neither arrived nor been dropped when the run ended.
+const UNDER_WAY: i64 = -2;
+
+/// One row per packet of the calls that were complete when the run ended and had begun after the warm-up.
+#[derive(Clone, Debug, Default)]
+pub struct VoiceTable {
+    /// The user, counted over all users of the scenario.
+    pub user: Vec<u32>,
+    /// The user's call.
+    pub call: Vec<u32>,
+    /// 0: from the user (talks, up); 1: to the user (listens, down).
+    pub direction: Vec<u8>,
+    /// Number of the packet in its call and direction.
+    pub seq: Vec<u16>,
+    /// When it was sent.
+    pub sent_ns: Vec<u64>,
+    /// One-way network delay; [`LOST`] if it was dropped.
+    pub delay_ns: Vec<i64>,
+}
+
+impl VoiceTable {
+    fn push(&mut self, user: u32, call: u32, direction: u8, seq: u16, sent: u64, delay: i64) {
+        self.user.push(user);
+        self.call.push(call);
+        self.direction.push(direction);
+        self.seq.push(seq);
+        self.sent_ns.push(sent);
+        self.delay_ns.push(delay);
+    }
+}
+
+/// One caller.
+pub struct Voice {
+    /// Number of this source.
+    pub number: u32,
+    /// Number of the user.
+    pub user: u32,
+    /// Its hosts.
+    pub group: u16,
+    /// Which ways speech goes.
+    pub ways: Vec<Way>,
+    /// Packets of a call in each direction.
+    pub packets: u16,
+    /// Pause between calls.
+    pub gap: Span,
+    /// The first call starts within this time.
+    pub start_within: Span,
+    /// Calls that begin earlier are not reported.
+    pub warmup: Time,
+    /// Its random stream.
+    pub rng: Pcg64Mcg,
+    /// Packets sent in all, both directions.
+    rows: VoiceTable,
+    /// Next packet of the present call.
+    next: u16,
+    call: u32,
+    flows: [u32; 2],
+}
+
+impl Voice {
+    /// A caller who has not yet called.
+    #[expect(clippy::too_many_arguments, reason = "a plain record of what the scenario says")]
+    pub fn new(
+        number: u32,
+        user: u32,
+        group: u16,
+        ways: Vec<Way>,
+        packets: u16,
+        gap: Span,
+        start_within: Span,
+        warmup: Time,
+        rng: Pcg64Mcg,
+    ) -> Self {
+        let rows = VoiceTable::default();
+        Self { number, user, group, ways, packets, gap, start_within, warmup, rng, rows, next: 0, call: 0, flows: [0; 2] }
+    }
+
+    fn speak(&mut self, network: &mut Network) {
+        for i in 0..self.ways.len() {
+            let way = self.ways[i];
+            let row = self.rows.user.len() as u64;
+            let direction = u8::from(way == Way::Down);
+            self.rows.push(self.user, self.call, direction, self.next, network.now().0, UNDER_WAY);
+            // The row travels as the packet's number; the source's own number tells whose row it is.
+            network.datagram(self.group, way, Kind::Voice, self.flows[way as usize], self.number, row, PACKET);
+        }
+        self.next += 1;
+        let mut pause = INTERVAL;
+        if self.next == self.packets {
+            self.next = 0;
+            self.call += 1;
+            pause = pause + self.gap;
+        }
+        network.wake_at(network.now() + pause, self.number, 0);
+    }
+}
+
+impl Source for Voice {
+    fn on(&mut self, event: Event, network: &mut Network) {
+        match event {
+            Event::Start => {
+                self.flows = [network.new_flow(), network.new_flow()];
+                let wait = self.rng.random::<f64>() * self.start_within.0 as f64;
+                network.wake_at(Time(wait as u64), self.number, 0);
+            }
+            Event::Wake(_) => self.speak(network),
+            Event::Datagram { packet, delay } => self.rows.delay_ns[packet.seq as usize] = delay.0 as i64,
+            _ => {}
+        }
+    }
+
+    fn finish(&mut self, network: &Network, tables: &mut Tables) {
+        for row in network.lost_voice(self.number) {
+            self.rows.delay_ns[row as usize] = LOST;
+        }
+        let rows = &self.rows;
+        let per_call = usize::from(self.packets) * self.ways.len();
+        for call in 0..rows.user.len() / per_call.max(1) {
+            let range = call * per_call..(call + 1) * per_call;
+            let complete = rows.delay_ns[range.clone()].iter().all(|delay| *delay != UNDER_WAY);
+            if complete && rows.sent_ns[range.start] >= self.warmup.0 {
+                for i in range {
+                    tables.voice.push(
+                        self.user,
+                        rows.call[i],
+                        rows.direction[i],
+                        rows.seq[i],
+                        rows.sent_ns[i],
+                        rows.delay_ns[i],
+                    );
+                }
+            }
+        }
+    }
+}
