@@ -7,7 +7,7 @@ RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.to
 
 .PHONY: setup demo test bench validation lint clean
 
-setup: $(VENV)/.built $(VENV)/.speech
+setup: $(VENV)/.built $(VENV)/.pesq $(VENV)/.speech
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -30,14 +30,21 @@ $(VENV)/.tools: pyproject.toml | $(BIN)/python
 # The engine, in release mode, and the package, which is used from where it lies.
 $(VENV)/.built: $(VENV)/.tools $(RUST)
 	VIRTUAL_ENV=$(abspath $(VENV)) PATH="$(abspath $(BIN)):$$PATH" \
-		$(BIN)/maturin develop --quiet --release --extras speech,dask
+		$(BIN)/maturin develop --quiet --release --extras dask
 	@touch $@
 
-# Voice needs recordings; without them all the rest still works.
-$(VENV)/.speech: | $(VENV)/.built
+# PESQ is C that is compiled here; without it, voice is scored by the E-model.
+$(VENV)/.pesq: pyproject.toml | $(VENV)/.built
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pesq>=0.0.4' >$@.log 2>&1 \
+		&& mv $@.log $@ \
+		|| { tail -n 3 $@.log; rm -f $@.log; \
+		echo "PESQ could not be built, so that voice is scored by the E-model: apt-get install gcc python3-dev"; }
+
+# Speech recordings; without them, voice is scored by the E-model too.
+$(VENV)/.speech: | $(VENV)/.pesq
 	@$(BIN)/python -c 'from sojourn.media.speech import samples; samples()' >$@.log 2>&1 \
 		&& { mv $@.log $@; echo "speech recordings: in the cache"; } \
-		|| { echo "speech recordings: none yet, so that voice cannot be scored:"; tail -n 1 $@.log; rm -f $@.log; }
+		|| { echo "speech recordings: none yet, so that voice is scored by the E-model:"; tail -n 1 $@.log; rm -f $@.log; }
 
 demo: setup
 	$(BIN)/sojourn run studies/quickstart.toml

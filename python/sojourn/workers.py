@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
+import re
 import signal
 import threading
 from collections import deque
@@ -87,6 +88,10 @@ class Cluster(Workers):
             raise SojournError(
                 "--scheduler needs the package distributed: pip install 'sojourn[dask]'"
             ) from None
+        if not re.fullmatch(r"((tcp|tls|ucx|wss?)://)?[^/\s]+:\d+/?", address):
+            raise SojournError(
+                f"--scheduler {address}: expected the address of a Dask scheduler, as tcp://host:8786"
+            )
         try:
             self.client = Client(address, timeout="10s", set_as_default=False)
         except (OSError, ValueError) as error:
