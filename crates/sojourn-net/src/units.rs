@@ -90,12 +90,7 @@ struct Kind {
 
 const RATE: Kind = Kind {
     what: "rate",
-    units: &[
-        ("Gbit", 1_000_000_000),
-        ("Mbit", 1_000_000),
-        ("kbit", 1_000),
-        ("bit", 1),
-    ],
+    units: &[("Gbit", 1_000_000_000), ("Mbit", 1_000_000), ("kbit", 1_000), ("bit", 1)],
     hint: "write a number and bit, kbit, Mbit or Gbit, as in \"10Mbit\"",
 };
 const SPAN: Kind = Kind {
@@ -133,9 +128,7 @@ const LIMIT: Kind = Kind {
 /// Splits `"16 Mbit"` into its digits and its unit; no sign, exponent or separator is a number here.
 fn split(text: &str) -> (&str, &str) {
     let text = text.trim();
-    let end = text
-        .find(|c: char| !(c.is_ascii_digit() || c == '.'))
-        .unwrap_or(text.len());
+    let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
     (&text[..end], text[end..].trim_start())
 }
 
@@ -147,9 +140,7 @@ fn exact(digits: &str, scale: u64) -> Result<u64, &'static str> {
     }
     let fraction = fraction.trim_end_matches('0');
     let whole: u128 = whole.parse().map_err(|_| "it is too large")?;
-    let mut total = whole
-        .checked_mul(u128::from(scale))
-        .ok_or("it is too large")?;
+    let mut total = whole.checked_mul(u128::from(scale)).ok_or("it is too large")?;
     if !fraction.is_empty() {
         if fraction.len() > 18 {
             return Err("it has too many decimals");
@@ -160,9 +151,7 @@ fn exact(digits: &str, scale: u64) -> Result<u64, &'static str> {
         if !scaled.is_multiple_of(divisor) {
             return Err("it is not a whole number of the smallest unit");
         }
-        total = total
-            .checked_add(scaled / divisor)
-            .ok_or("it is too large")?;
+        total = total.checked_add(scaled / divisor).ok_or("it is too large")?;
     }
     u64::try_from(total).map_err(|_| "it is too large")
 }
@@ -170,20 +159,12 @@ fn exact(digits: &str, scale: u64) -> Result<u64, &'static str> {
 /// Quotes what was found, cut to a readable length.
 fn quoted(text: &str) -> String {
     let short: String = text.chars().take(40).collect();
-    if short.len() < text.len() {
-        format!("\"{short}…\"")
-    } else {
-        format!("\"{short}\"")
-    }
+    if short.len() < text.len() { format!("\"{short}…\"") } else { format!("\"{short}\"") }
 }
 
 impl Kind {
     fn error(&self, text: &str, hint: impl Into<String>) -> UnitError {
-        UnitError {
-            found: quoted(text),
-            what: self.what,
-            hint: hint.into(),
-        }
+        UnitError { found: quoted(text), what: self.what, hint: hint.into() }
     }
 
     /// Reads a number with one of this kind's units; a bare number counts `bare` if that is given.
@@ -208,8 +189,7 @@ impl Kind {
     /// Says why a unit is refused and what to write instead.
     fn explain(&self, digits: &str, unit: &str) -> String {
         let lower = unit.to_ascii_lowercase();
-        let rate_like =
-            lower.ends_with("bps") || lower.ends_with("b/s") || lower.ends_with("bit/s");
+        let rate_like = lower.ends_with("bps") || lower.ends_with("b/s") || lower.ends_with("bit/s");
         if self.what == RATE.what && rate_like {
             let (prefix, name) = match lower.as_bytes().first() {
                 Some(b'k') => ("kbit", "kilobits to some tools and kilobytes"),
@@ -224,11 +204,7 @@ impl Kind {
                 "KB is 1000 bytes to some tools and 1024 to others; write \"{digits}kB\" or \"{digits}KiB\""
             );
         }
-        match self
-            .units
-            .iter()
-            .find(|(name, _)| name.to_ascii_lowercase() == lower)
-        {
+        match self.units.iter().find(|(name, _)| name.to_ascii_lowercase() == lower) {
             Some((name, _)) => format!("the unit is spelt {name}; write \"{digits}{name}\""),
             None => format!("{} is not a unit of it; {}", quoted(unit), self.hint),
         }
@@ -248,21 +224,14 @@ fn decimal(f: &mut fmt::Formatter<'_>, value: u64, scale: u64, unit: &str) -> fm
 
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (unit, scale) = RATE
-            .units
-            .iter()
-            .find(|(_, scale)| self.0 >= *scale)
-            .unwrap_or(&("bit", 1));
+        let (unit, scale) = RATE.units.iter().find(|(_, scale)| self.0 >= *scale).unwrap_or(&("bit", 1));
         decimal(f, self.0, *scale, unit)
     }
 }
 
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (unit, scale) = SPAN.units[..4]
-            .iter()
-            .find(|(_, scale)| self.0 >= *scale)
-            .unwrap_or(&SPAN.units[0]);
+        let (unit, scale) = SPAN.units[..4].iter().find(|(_, scale)| self.0 >= *scale).unwrap_or(&SPAN.units[0]);
         decimal(f, self.0, *scale, unit)
     }
 }
@@ -270,11 +239,7 @@ impl fmt::Display for Span {
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let whole = |scale: u64| self.0 >= scale && self.0.is_multiple_of(scale);
-        let (unit, scale) = BYTES
-            .units
-            .iter()
-            .find(|(_, scale)| whole(*scale))
-            .unwrap_or(&("B", 1));
+        let (unit, scale) = BYTES.units.iter().find(|(_, scale)| whole(*scale)).unwrap_or(&("B", 1));
         write!(f, "{}{unit}", self.0 / scale)
     }
 }
@@ -295,10 +260,7 @@ impl FromStr for Rate {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Self, UnitError> {
         match RATE.read(text, Some(1))? {
-            0 => Err(RATE.error(
-                text,
-                "a link that never sends is not a link; write a rate above zero",
-            )),
+            0 => Err(RATE.error(text, "a link that never sends is not a link; write a rate above zero")),
             rate => Ok(Self(rate)),
         }
     }
@@ -338,10 +300,7 @@ impl FromStr for Limit {
         };
         match limit {
             Self::Packets(0) | Self::Bytes(0) | Self::Time(Span::ZERO) | Self::Bdp(0.0) => {
-                Err(LIMIT.error(
-                    text,
-                    "a queue must hold something; write a limit above zero",
-                ))
+                Err(LIMIT.error(text, "a queue must hold something; write a limit above zero"))
             }
             limit => Ok(limit),
         }

@@ -163,9 +163,7 @@ impl<T: Quantity> Distribution<T> {
             Self::Fixed { value } => return value.to_base(),
             Self::Exponential { mean } => return mean.to_base(),
             Self::Uniform { low, .. } => return low.to_base(),
-            Self::Pareto { scale, mean, .. } | Self::Weibull { scale, mean, .. } => {
-                (base(scale), base(mean))
-            }
+            Self::Pareto { scale, mean, .. } | Self::Weibull { scale, mean, .. } => (base(scale), base(mean)),
             Self::LogNormal { median, mean, .. } => (base(median), base(mean)),
         };
         given.unwrap_or_else(|| mean.unwrap_or(0.0) / self.mean_per_scale())
@@ -188,9 +186,7 @@ impl<T: Quantity> Distribution<T> {
             if value.is_finite() && value > 0.0 && value < 1e3 {
                 Ok(())
             } else {
-                Err(format!(
-                    "{name} is {value}; it must be above 0 and below 1000"
-                ))
+                Err(format!("{name} is {value}; it must be above 0 and below 1000"))
             }
         };
         let one_of = |name: &str, given: &Option<T>, mean: &Option<T>| match (given, mean) {
@@ -213,28 +209,18 @@ impl<T: Quantity> Distribution<T> {
                 positive("shape", *shape)?;
                 one_of("scale", scale, mean)?;
             }
-            Self::LogNormal {
-                sigma,
-                median,
-                mean,
-            } => {
+            Self::LogNormal { sigma, median, mean } => {
                 positive("sigma", *sigma)?;
                 one_of("median", median, mean)?;
             }
             Self::Uniform { low, high } => {
                 if low.to_base() > high.to_base() {
-                    return Err(format!(
-                        "low is {low} and high is {high}; low must not be above high"
-                    ));
+                    return Err(format!("low is {low} and high is {high}; low must not be above high"));
                 }
             }
         }
         let median = self.median();
-        if median > 0.0 && median.is_finite() {
-            Ok(())
-        } else {
-            Err("its values must be above zero".to_owned())
-        }
+        if median > 0.0 && median.is_finite() { Ok(()) } else { Err("its values must be above zero".to_owned()) }
     }
 }
 
@@ -253,9 +239,7 @@ impl<'de, T: Quantity + Deserialize<'de>> Deserialize<'de> for Distribution<T> {
                 f.write_str("a value such as \"1500B\", or a distribution such as { kind = \"exponential\", mean = … }")
             }
             fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Self::Value, E> {
-                text.parse()
-                    .map(|value| Distribution::Fixed { value })
-                    .map_err(E::custom)
+                text.parse().map(|value| Distribution::Fixed { value }).map_err(E::custom)
             }
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
                 let distribution = Distribution::deserialize(MapAccessDeserializer::new(map))?;
@@ -292,10 +276,7 @@ mod tests {
     #[test]
     fn a_pareto_of_mean_110_kb_starts_where_it_should() {
         for (shape, least) in [(1.2, 18_333.0), (1.5, 36_667.0), (2.0, 55_000.0)] {
-            let pareto = sizes(&format!(
-                "{{ kind = 'pareto', shape = {shape}, mean = '110kB' }}"
-            ))
-            .unwrap();
+            let pareto = sizes(&format!("{{ kind = 'pareto', shape = {shape}, mean = '110kB' }}")).unwrap();
             assert_eq!(pareto.scale().round(), least);
             assert!((pareto.mean() - 110_000.0).abs() < 1e-6);
         }
@@ -313,20 +294,12 @@ mod tests {
         ] {
             let distribution = sizes(text).unwrap();
             let mut rng = stream(1, 0, text);
-            let mut draws: Vec<f64> = (0..100_000)
-                .map(|_| distribution.sample(&mut rng))
-                .collect();
+            let mut draws: Vec<f64> = (0..100_000).map(|_| distribution.sample(&mut rng)).collect();
             draws.sort_by(f64::total_cmp);
             let mean = draws.iter().sum::<f64>() / draws.len() as f64;
-            assert!(
-                (mean / distribution.mean() - 1.0).abs() < 0.02,
-                "{text}: mean {mean}"
-            );
+            assert!((mean / distribution.mean() - 1.0).abs() < 0.02, "{text}: mean {mean}");
             let median = draws[draws.len() / 2];
-            assert!(
-                (median / distribution.median() - 1.0).abs() < 0.02,
-                "{text}: median {median}"
-            );
+            assert!((median / distribution.median() - 1.0).abs() < 0.02, "{text}: median {median}");
         }
     }
 
@@ -343,17 +316,10 @@ mod tests {
 
     #[test]
     fn the_canonical_form_reads_back() {
-        for text in [
-            "'1500B'",
-            "{ kind = 'pareto', shape = 1.2, mean = '110kB' }",
-        ] {
+        for text in ["'1500B'", "{ kind = 'pareto', shape = 1.2, mean = '110kB' }"] {
             let distribution = sizes(text).unwrap();
             let json = serde_json::to_string(&distribution).unwrap();
-            assert_eq!(
-                serde_json::from_str::<Distribution<Bytes>>(&json).unwrap(),
-                distribution,
-                "{json}"
-            );
+            assert_eq!(serde_json::from_str::<Distribution<Bytes>>(&json).unwrap(), distribution, "{json}");
         }
     }
 }

@@ -16,9 +16,7 @@ use sojourn_net::rate::RateProfile;
 use sojourn_net::{Bytes, Limit, Rate, Span};
 
 pub use flows::{Direction, Flows, Sessions, SourceSpec, Tcp, Transport};
-pub use users::{
-    CallDirection, Codec, Concealment, DelayModel, Playout, ScoreMethod, Users, Voice, Web,
-};
+pub use users::{CallDirection, Codec, Concealment, DelayModel, Playout, ScoreMethod, Users, Voice, Web};
 
 /// One complete scenario, every default filled in.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -91,20 +89,13 @@ impl TryFrom<PathFile> for Path {
             }
             (None, None, Some(rtt)) => (half(half(rtt)), half(rtt) - half(half(rtt))),
             (Some(one), None, Some(rtt)) | (None, Some(one), Some(rtt)) if one > half(rtt) => {
-                return Err(format!(
-                    "a delay of {one} each way does not fit in rtt = \"{rtt}\""
-                ));
+                return Err(format!("a delay of {one} each way does not fit in rtt = \"{rtt}\""));
             }
             (Some(client), None, Some(rtt)) => (client, half(rtt) - client),
             (None, Some(server), Some(rtt)) => (half(rtt) - server, server),
             _ => return Err("give client-delay and server-delay, or rtt".to_owned()),
         };
-        Ok(Self {
-            client_delay,
-            server_delay,
-            down: file.down,
-            up: file.up,
-        })
+        Ok(Self { client_delay, server_delay, down: file.down, up: file.up })
     }
 }
 
@@ -183,16 +174,11 @@ impl TryFrom<RateSteps> for RateSpec {
             return Err("the first of the steps must be from \"0s\"".to_owned());
         }
         if let Some(pair) = steps.windows(2).find(|pair| pair[0].0 >= pair[1].0) {
-            return Err(format!(
-                "steps must be in order of time, but {} comes after {}",
-                pair[1].0, pair[0].0
-            ));
+            return Err(format!("steps must be in order of time, but {} comes after {}", pair[1].0, pair[0].0));
         }
         let last = steps.last().map_or(Span::ZERO, |step| step.0);
         if let Some(repeat) = repeat.filter(|repeat| *repeat <= last) {
-            return Err(format!(
-                "repeat = \"{repeat}\" must come after the last step, at {last}"
-            ));
+            return Err(format!("repeat = \"{repeat}\" must come after the last step, at {last}"));
         }
         Ok(Self(RateProfile::Steps { steps, repeat }))
     }
@@ -203,11 +189,9 @@ impl Serialize for RateSpec {
         match &self.0 {
             RateProfile::Constant(rate) => rate.serialize(serializer),
             RateProfile::Unlimited => serializer.serialize_str("unlimited"),
-            RateProfile::Steps { steps, repeat } => RateSteps {
-                steps: steps.clone(),
-                repeat: *repeat,
+            RateProfile::Steps { steps, repeat } => {
+                RateSteps { steps: steps.clone(), repeat: *repeat }.serialize(serializer)
             }
-            .serialize(serializer),
         }
     }
 }
@@ -218,7 +202,9 @@ impl<'de> Deserialize<'de> for RateSpec {
         impl<'de> Visitor<'de> for RateOrSteps {
             type Value = RateSpec;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a rate such as \"16Mbit\", \"unlimited\", or a table { steps = [[\"0s\", \"16Mbit\"], …] }")
+                f.write_str(
+                    "a rate such as \"16Mbit\", \"unlimited\", or a table { steps = [[\"0s\", \"16Mbit\"], …] }",
+                )
             }
             fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<RateSpec, E> {
                 if text == "unlimited" {
@@ -254,12 +240,7 @@ impl JsonSchema for RateSpec {
 
 /// The queue in front of a link: discipline and limit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(
-    tag = "kind",
-    rename_all = "kebab-case",
-    rename_all_fields = "kebab-case",
-    deny_unknown_fields
-)]
+#[serde(tag = "kind", rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum QueueSpec {
     /// First in, first out; what does not fit is dropped.
     Fifo {
@@ -318,64 +299,48 @@ pub struct Invalid {
 
 impl Invalid {
     pub(crate) fn new(key: impl Into<String>, message: impl Into<String>) -> Self {
-        Self {
-            key: key.into(),
-            message: message.into(),
-        }
+        Self { key: key.into(), message: message.into() }
+    }
+
+    /// The error as a sentence; without the key if that is not known.
+    pub(crate) fn sentence(&self) -> String {
+        if self.key.is_empty() { self.message.clone() } else { self.to_string() }
     }
 
     /// The same under an outer key.
     pub(crate) fn under(self, outer: &str) -> Self {
-        Self {
-            key: format!("{outer}.{}", self.key),
-            ..self
-        }
+        Self { key: format!("{outer}.{}", self.key), ..self }
     }
 }
 
 impl Scenario {
     /// Checks what types cannot: ranges, and keys that must agree with one another.
     pub fn check(&self) -> Result<(), Invalid> {
-        let Self {
-            duration,
-            warmup,
-            path,
-            flows,
-            users,
-            record: _,
-        } = self;
+        let Self { duration, warmup, path, flows, users, record: _ } = self;
         if *duration == Span::ZERO {
             return Err(Invalid::new("duration", "a run must last longer than zero"));
         }
         if warmup >= duration {
-            let message =
-                format!("a warm-up of {warmup} leaves nothing of a duration of {duration}");
+            let message = format!("a warm-up of {warmup} leaves nothing of a duration of {duration}");
             return Err(Invalid::new("warmup", message));
         }
         for (name, link) in [("path.down", &path.down), ("path.up", &path.up)] {
             if !(0.0..1.0).contains(&link.loss) {
-                let message = format!(
-                    "{} is not a share of packets; write 0 to below 1",
-                    link.loss
-                );
+                let message = format!("{} is not a share of packets; write 0 to below 1", link.loss);
                 return Err(Invalid::new(format!("{name}.loss"), message));
             }
             let limit = link.queue.limit();
             let needs_rate = matches!(limit, Limit::Time(_) | Limit::Bdp(_));
             if needs_rate && *link.rate.profile() == RateProfile::Unlimited {
-                let message =
-                    format!("a limit of {limit} needs a rate, but the link's is unlimited");
+                let message = format!("a limit of {limit} needs a rate, but the link's is unlimited");
                 return Err(Invalid::new(format!("{name}.queue.limit"), message));
             }
         }
         for (i, group) in flows.iter().enumerate() {
-            group
-                .check()
-                .map_err(|invalid| invalid.under(&format!("flows.{i}")))?;
+            group.check().map_err(|invalid| invalid.under(&format!("flows.{i}")))?;
         }
         for (i, user) in users.iter().enumerate() {
-            user.check()
-                .map_err(|invalid| invalid.under(&format!("users.{i}")))?;
+            user.check().map_err(|invalid| invalid.under(&format!("users.{i}")))?;
         }
         Ok(())
     }

@@ -21,9 +21,7 @@ pub fn stream(seed: u64, replication: u32, name: &str) -> Pcg64Mcg {
 
 /// FNV-1a over the bytes.
 fn fnv1a(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-    })
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 /// One step of `SplitMix64` from this state.

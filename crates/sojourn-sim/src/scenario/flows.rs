@@ -174,12 +174,7 @@ pub(super) fn start_within() -> Span {
 
 /// What sends.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(
-    tag = "kind",
-    rename_all = "kebab-case",
-    rename_all_fields = "kebab-case",
-    deny_unknown_fields
-)]
+#[serde(tag = "kind", rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum SourceSpec {
     /// One transfer as fast as TCP goes.
     Bulk {
@@ -253,11 +248,7 @@ impl TryFrom<SessionsFile> for Sessions {
     type Error = &'static str;
 
     fn try_from(file: SessionsFile) -> Result<Self, &'static str> {
-        let sizes = || Distribution::Weibull {
-            shape: 0.35,
-            scale: Some(Bytes(10_039)),
-            mean: None,
-        };
+        let sizes = || Distribution::Weibull { shape: 0.35, scale: Some(Bytes(10_039)), mean: None };
         let mean = |preset| match preset {
             Preset::Imc14 => Span::from_millis(500),
             Preset::Imc14AsPrinted => Span::from_secs(2),
@@ -293,10 +284,7 @@ const MANY: u32 = 100_000;
 /// Refuses a number outside 1 to `MANY`.
 pub(super) fn check_count(key: &str, count: u32) -> Result<(), Invalid> {
     match count {
-        0 => Err(Invalid::new(
-            key,
-            "must be at least 1; leave the entry out to have none",
-        )),
+        0 => Err(Invalid::new(key, "must be at least 1; leave the entry out to have none")),
         1..=MANY => Ok(()),
         _ => Err(Invalid::new(key, format!("{count} is more than {MANY}"))),
     }
@@ -310,24 +298,15 @@ impl Tcp {
             return Err(Invalid::new("mss", message));
         }
         if !(1..=100).contains(&self.initial_window) {
-            let message = format!(
-                "{} is not an initial window; write 1 to 100 segments",
-                self.initial_window
-            );
+            let message = format!("{} is not an initial window; write 1 to 100 segments", self.initial_window);
             return Err(Invalid::new("initial-window", message));
         }
         if self.receive_window < self.mss {
-            let message = format!(
-                "{} is less than one segment of {}",
-                self.receive_window, self.mss
-            );
+            let message = format!("{} is less than one segment of {}", self.receive_window, self.mss);
             return Err(Invalid::new("receive-window", message));
         }
         if self.min_rto == Span::ZERO {
-            return Err(Invalid::new(
-                "min-rto",
-                "a retransmission timeout must be longer than zero",
-            ));
+            return Err(Invalid::new("min-rto", "a retransmission timeout must be longer than zero"));
         }
         Ok(())
     }
@@ -338,8 +317,7 @@ fn check_datagram(size: Bytes) -> Result<(), Invalid> {
     if (29..=65_535).contains(&size.0) {
         return Ok(());
     }
-    let message =
-        format!("{size} is not the size of a UDP packet; write 29B (28 of them headers) to 65535B");
+    let message = format!("{size} is not the size of a UDP packet; write 29B (28 of them headers) to 65535B");
     Err(Invalid::new("source.size", message))
 }
 
@@ -352,10 +330,7 @@ impl Flows {
         let (kind, paces_itself) = match &self.source {
             SourceSpec::Bulk { size } => {
                 if *size == Some(Bytes(0)) {
-                    return Err(Invalid::new(
-                        "source.size",
-                        "a transfer must have at least one byte",
-                    ));
+                    return Err(Invalid::new("source.size", "a transfer must have at least one byte"));
                 }
                 ("bulk", false)
             }
@@ -377,14 +352,11 @@ impl Flows {
         match (udp, paces_itself) {
             (true, false) => Err(Invalid::new(
                 "transport",
-                format!(
-                    "a {kind} source needs TCP to pace it; write reno, newreno or cubic, not udp"
-                ),
+                format!("a {kind} source needs TCP to pace it; write reno, newreno or cubic, not udp"),
             )),
-            (false, true) => Err(Invalid::new(
-                "transport",
-                format!("a {kind} source paces itself; write transport = \"udp\""),
-            )),
+            (false, true) => {
+                Err(Invalid::new("transport", format!("a {kind} source paces itself; write transport = \"udp\"")))
+            }
             _ => Ok(()),
         }
     }

@@ -92,12 +92,7 @@ pub enum CallDirection {
 
 /// The receiver's playout buffer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(
-    tag = "kind",
-    rename_all = "kebab-case",
-    rename_all_fields = "kebab-case",
-    deny_unknown_fields
-)]
+#[serde(tag = "kind", rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum Playout {
     /// Play this long after the first packet's arrival.
     Fixed {
@@ -110,9 +105,7 @@ pub enum Playout {
 
 impl Default for Playout {
     fn default() -> Self {
-        Self::Fixed {
-            delay: Span::from_millis(60),
-        }
+        Self::Fixed { delay: Span::from_millis(60) }
     }
 }
 
@@ -183,6 +176,9 @@ with_tcp_keys! {
         /// Page load time from which on a load is scored 1.
         #[serde(default = "plt_max")]
         pub plt_max: Span,
+        /// Round trips of one load on an empty path: a load is dominated by them if they make up most of its time.
+        #[serde(default = "round_trips")]
+        pub round_trips: u32,
         /// Congestion controller.
         #[serde(default = "cubic")]
         pub transport: Transport,
@@ -215,6 +211,10 @@ fn plt_min() -> Span {
 
 fn plt_max() -> Span {
     Span::from_secs(6)
+}
+
+fn round_trips() -> u32 {
+    14
 }
 
 fn cubic() -> Transport {
@@ -252,10 +252,7 @@ impl Voice {
         check_count("count", self.count)?;
         let packet = Span::from_millis(20);
         if self.call < packet || self.call > packet * u64::from(u16::MAX) {
-            let message = format!(
-                "{} is not the length of a call; write 20ms (one packet) to 21min",
-                self.call
-            );
+            let message = format!("{} is not the length of a call; write 20ms (one packet) to 21min", self.call);
             return Err(Invalid::new("call", message));
         }
         Ok(())
@@ -267,26 +264,18 @@ impl Web {
         check_count("count", self.count)?;
         self.tcp().check()?;
         if self.transport == Transport::Udp {
-            return Err(Invalid::new(
-                "transport",
-                "pages are loaded over TCP; write reno, newreno or cubic",
-            ));
+            return Err(Invalid::new("transport", "pages are loaded over TCP; write reno, newreno or cubic"));
         }
         if self.objects.is_empty() || self.objects.len() > 10_000 {
             return Err(Invalid::new("objects", "a page has 1 to 10000 objects"));
         }
         if let Some(i) = self.objects.iter().position(|size| size.0 == 0) {
-            return Err(Invalid::new(
-                format!("objects.{i}"),
-                "an object must have at least one byte",
-            ));
+            return Err(Invalid::new(format!("objects.{i}"), "an object must have at least one byte"));
         }
         if self.request.0 == 0 {
-            return Err(Invalid::new(
-                "request",
-                "a request must have at least one byte",
-            ));
+            return Err(Invalid::new("request", "a request must have at least one byte"));
         }
+        check_count("round-trips", self.round_trips)?;
         if self.plt_min == Span::ZERO || self.plt_min >= self.plt_max {
             let message = format!(
                 "scores fall from 5 at {} to 1 at plt-max = \"{}\"; plt-min must be above zero and below plt-max",

@@ -1,0 +1,16 @@
+//! The exception that bad studies raise.
+
+use pyo3::PyErr;
+use sojourn_sim::study;
+
+pyo3::create_exception!(
+    sojourn._core,
+    StudyError,
+    pyo3::exceptions::PyValueError,
+    "A study that cannot be run: one clear sentence, and the place in the file."
+);
+
+/// The exception for an error of the study schema.
+pub(crate) fn study_error(error: study::StudyError) -> PyErr {
+    StudyError::new_err(error.to_string())
+}

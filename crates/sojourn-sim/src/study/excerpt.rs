@@ -1,0 +1,131 @@
+//! Errors with the line they are about, and a caret under the words.
+
+use std::ops::Range;
+
+use toml::de::{DeTable, DeValue};
+
+/// `file:line:column: sentence`, then the line and carets; without a span, `file: sentence`.
+pub(super) fn render(file: &str, text: &str, span: Option<Range<usize>>, message: &str) -> String {
+    let sentence = suggest(message.trim_end());
+    let Some(span) = span.filter(|span| span.start <= text.len()) else {
+        return format!("{file}: {sentence}");
+    };
+    let span = narrow(text, span, message);
+    let start = text.floor_char_boundary(span.start);
+    let line_start = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
+    let line_end = text[start..].find('\n').map_or(text.len(), |newline| start + newline);
+    let line = text[line_start..line_end].trim_end_matches('\r');
+    let number = text[..line_start].matches('\n').count() + 1;
+    let column = text[line_start..start].chars().count();
+    let end = text.ceil_char_boundary(span.end.clamp(start, line_start + line.len().max(start - line_start)));
+    let width = text[start..end].chars().count().max(1);
+    // Very long lines are cut; tabs are kept under the line so that carets stand right.
+    let shown: String = line.chars().take(160).collect();
+    let pad: String = line.chars().take(column).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
+    let gutter = " ".repeat(number.to_string().len());
+    let mut out = format!("{file}:{number}:{}: {sentence}\n{gutter} |\n{number} | {shown}", column + 1);
+    if column < 160 {
+        out.push_str(&format!("\n{gutter} | {pad}{}", "^".repeat(width.min(160 - column))));
+    }
+    out
+}
+
+/// Adds "did you mean" to serde's complaint about an unknown key or name.
+pub(super) fn suggest(message: &str) -> String {
+    let mut names = message.split('`').skip(1).step_by(2);
+    let unknown = message.contains("unknown field") || message.contains("unknown variant");
+    let Some(found) = names.next().filter(|_| unknown) else {
+        return message.to_owned();
+    };
+    let near = names.map(|name| (distance(found, name), name)).min();
+    match near {
+        Some((edits, name)) if edits <= 1 + found.chars().count() / 4 => {
+            format!("{message}; did you mean `{name}`?")
+        }
+        _ => message.to_owned(),
+    }
+}
+
+/// Levenshtein's edit distance of two short words.
+fn distance(from: &str, to: &str) -> usize {
+    let to: Vec<char> = to.chars().take(64).collect();
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (i, a) in from.chars().take(64).enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, b) in to.iter().enumerate() {
+            let replaced = diagonal + usize::from(a != *b);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[to.len()]
+}
+
+/// The words that a message quotes, where the span is of a whole table: serde keeps no finer one inside tagged tables.
+fn narrow(text: &str, span: Range<usize>, message: &str) -> Range<usize> {
+    let start = text.floor_char_boundary(span.start);
+    let rest = &text[start..];
+    let table = rest.starts_with('[');
+    let length = if table {
+        // A header: the table reaches to the next one.
+        rest.match_indices("\n[").next().map_or(rest.len(), |(at, _)| at)
+    } else {
+        (text.ceil_char_boundary(span.end.min(text.len()))).saturating_sub(start)
+    };
+    let region = &rest[..length];
+    let quoted = message.split('`').nth(1).unwrap_or_default();
+    let found = if message.starts_with("unknown field") {
+        let word = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
+        region.match_indices(quoted).find(|(at, _)| {
+            let after = region[at + quoted.len()..].trim_start_matches(['"', '\'', ' ', '\t']);
+            !region[..*at].ends_with(word) && after.starts_with('=')
+        })
+    } else if message.starts_with("unknown variant") {
+        region.match_indices(quoted).find(|(at, _)| region[..*at].ends_with(['"', '\'']))
+    } else {
+        let value = message.strip_prefix('"').and_then(|rest| rest.split('"').next()).unwrap_or_default();
+        region.match_indices(value).find(|(at, _)| region[..*at].ends_with(['"', '\'']))
+    };
+    match found.filter(|(_, words)| !words.is_empty()) {
+        Some((at, words)) => start + at..start + at + words.len(),
+        None => span,
+    }
+}
+
+/// Where the value of a dotted key stands, or what comes nearest to it from the outside.
+pub(super) fn locate(text: &str, key: &str) -> Option<Range<usize>> {
+    let document = DeTable::parse(text).ok()?;
+    let mut place: Option<&toml::Spanned<DeValue<'_>>> = None;
+    let mut rest = key;
+    loop {
+        let next = match place.map(toml::Spanned::get_ref) {
+            None => step(document.get_ref(), rest),
+            Some(DeValue::Table(table)) => step(table, rest),
+            Some(DeValue::Array(entries)) => {
+                let (index, after) = rest.split_once('.').unwrap_or((rest, ""));
+                index.parse().ok().and_then(|i: usize| entries.get(i)).map(|entry| (entry, after))
+            }
+            Some(_) => None,
+        };
+        match next {
+            Some((value, after)) => (place, rest) = (Some(value), after),
+            None => return place.map(toml::Spanned::span),
+        }
+        if rest.is_empty() {
+            return place.map(toml::Spanned::span);
+        }
+    }
+}
+
+/// The entry of a table that a dotted key begins with (names may have dots themselves), and the rest of the key.
+fn step<'t, 'k>(table: &'t DeTable<'_>, key: &'k str) -> Option<(&'t toml::Spanned<DeValue<'t>>, &'k str)> {
+    table
+        .iter()
+        .filter_map(|(name, value)| {
+            let after = key.strip_prefix(name.get_ref().as_ref())?;
+            let after = if after.is_empty() { after } else { after.strip_prefix('.')? };
+            Some((value, after))
+        })
+        .min_by_key(|(_, after)| after.len())
+}

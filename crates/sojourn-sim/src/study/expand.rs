@@ -1,0 +1,248 @@
+//! The axes of a sweep and the scenarios that their combinations make.
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::{StudyFile, keys};
+use crate::scenario::{Invalid, Scenario};
+
+/// The label of the axis `workload` for the scenario without any.
+pub(super) const NO_WORKLOAD: &str = "none";
+
+/// Keys of a study that make up a scenario.
+const SCENARIO: [&str; 6] = ["duration", "warmup", "path", "flows", "users", "record"];
+
+/// The axes of a study over its document.
+pub(super) struct Expansion<'s> {
+    axes: Vec<Axis<'s>>,
+    /// What axes may change: the keys of the scenario, the workloads and the seed.
+    base: Value,
+}
+
+/// One axis: its values, their labels, and what is tied to it.
+struct Axis<'s> {
+    name: &'s str,
+    values: &'s [Value],
+    labels: Vec<String>,
+    /// Where the tie stands in the document, its key, and its values.
+    ties: Vec<(String, &'s str, &'s [Value])>,
+}
+
+/// For some axes (by place), the value chosen (by place).
+pub(super) type Choice = Vec<(usize, usize)>;
+
+/// The values of an axis or of a tied key: an array with something in it.
+fn values_of<'s>(key: String, value: &'s Value) -> Result<&'s [Value], Invalid> {
+    match value {
+        Value::Array(values) if values.is_empty() => {
+            Err(Invalid::new(key, "has no values; an axis needs at least one"))
+        }
+        Value::Array(values) => Ok(values),
+        _ => Err(Invalid::new(key, "must be an array of values, as in [\"8pkt\", \"64pkt\"]")),
+    }
+}
+
+/// What a value is called: its text in the file; a table by its `kind`, if that tells the tables of the axis apart.
+fn labels_of(key: &str, values: &[Value]) -> Result<Vec<String>, Invalid> {
+    let kinds: Option<Vec<&str>> = values.iter().map(|value| value.get("kind").and_then(Value::as_str)).collect();
+    let distinct = |kinds: &[&str]| (1..kinds.len()).all(|i| !kinds[..i].contains(&kinds[i]));
+    let labels: Vec<String> = match kinds.filter(|kinds| distinct(kinds)) {
+        Some(kinds) => kinds.into_iter().map(str::to_owned).collect(),
+        None => values.iter().map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned)).collect(),
+    };
+    match (1..labels.len()).find(|i| labels[..*i].contains(&labels[*i])) {
+        Some(i) => Err(Invalid::new(format!("{key}.{i}"), format!("{} is in the axis twice", labels[i]))),
+        None => Ok(labels),
+    }
+}
+
+impl<'s> Expansion<'s> {
+    /// Reads axes and ties.
+    pub(super) fn new(study: &'s StudyFile, document: &Value) -> Result<Self, Invalid> {
+        let mut axes = Vec::new();
+        for (name, values) in &study.sweep {
+            let key = format!("sweep.{name}");
+            let root = name.split('.').next().unwrap_or_default();
+            let allowed = SCENARIO.contains(&root) || root == "seed" || root == "workload";
+            if !allowed {
+                let message = format!(
+                    "no axis can change {root:?}; an axis is workload, seed, or a key under {}",
+                    SCENARIO.join(", ")
+                );
+                return Err(Invalid::new(key, message));
+            }
+            let values = values_of(key.clone(), values)?;
+            let labels = labels_of(&key, values)?;
+            if name == "workload" {
+                check_workloads(&key, study, values)?;
+            }
+            axes.push(Axis { name, values, labels, ties: Vec::new() });
+        }
+        for (i, tie) in study.tie.iter().enumerate() {
+            let names = axes.iter().map(|axis| axis.name).collect::<Vec<_>>().join(", ");
+            let Some(axis) = axes.iter_mut().find(|axis| axis.name == tie.with) else {
+                let has = if names.is_empty() { "has no axes".to_owned() } else { format!("has the axes {names}") };
+                return Err(Invalid::new(
+                    format!("tie.{i}.with"),
+                    format!("{:?} is not an axis; the sweep {has}", tie.with),
+                ));
+            };
+            for (name, values) in &tie.set {
+                let key = format!("tie.{i}.set.{name}");
+                let values = values_of(key.clone(), values)?;
+                if values.len() != axis.values.len() {
+                    let message = format!(
+                        "{} values are tied to the axis {}, which has {}; give one for each",
+                        values.len(),
+                        axis.name,
+                        axis.values.len()
+                    );
+                    return Err(Invalid::new(key, message));
+                }
+                if study.sweep.contains_key(name) {
+                    return Err(Invalid::new(key, "is an axis itself, so it cannot be tied to another"));
+                }
+                axis.ties.push((key, name, values));
+            }
+        }
+        let root = |key: &&str| document.get(*key).map(|value| ((*key).to_owned(), value.clone()));
+        let base = SCENARIO.iter().chain(&["seed", "workload"]).filter_map(root).collect();
+        Ok(Self { axes, base: Value::Object(base) })
+    }
+
+    /// Number of combinations.
+    pub(super) fn len(&self) -> usize {
+        self.axes.iter().fold(1, |product: usize, axis| product.saturating_mul(axis.values.len()))
+    }
+
+    /// Every combination of the values of all axes, the first axis slowest.
+    pub(super) fn choices(&self) -> impl Iterator<Item = Choice> + '_ {
+        (0..self.len()).map(|mut index| {
+            let digits = self.axes.iter().enumerate().rev().map(|(a, axis)| {
+                let digit = index % axis.values.len();
+                index /= axis.values.len();
+                (a, digit)
+            });
+            let mut choice: Choice = digits.collect();
+            choice.reverse();
+            choice
+        })
+    }
+
+    /// The labels of a choice.
+    pub(super) fn labels(&self, choice: &Choice) -> Map<String, Value> {
+        let label = |(a, v): &(usize, usize)| (self.axes[*a].name.to_owned(), self.axes[*a].labels[*v].clone().into());
+        choice.iter().map(label).collect()
+    }
+
+    /// The labels of an axis, if there is such an axis.
+    pub(super) fn axis(&self, name: &str) -> Option<&[String]> {
+        self.axes.iter().find(|axis| axis.name == name).map(|axis| axis.labels.as_slice())
+    }
+
+    /// The names of all axes.
+    pub(super) fn names(&self) -> Vec<&str> {
+        self.axes.iter().map(|axis| axis.name).collect()
+    }
+
+    /// The seed and the complete scenario of a choice.
+    pub(super) fn scenario(&self, choice: &Choice) -> Result<(u64, Scenario), Invalid> {
+        let mut document = self.base.clone();
+        let mut workload = NO_WORKLOAD;
+        for (a, v) in choice {
+            let axis = &self.axes[*a];
+            if axis.name == "workload" {
+                workload = axis.values[*v].as_str().unwrap_or(NO_WORKLOAD);
+            } else {
+                set(&mut document, axis.name, &axis.values[*v])?;
+            }
+            for (_, key, values) in &axis.ties {
+                set(&mut document, key, &values[*v])?;
+            }
+        }
+        complete(document, workload)
+    }
+
+    /// Makes every scenario, and says which value of which axis is to blame if one is wrong.
+    pub(super) fn check(&self) -> Result<(), Invalid> {
+        self.scenario(&Choice::new())?;
+        for (a, axis) in self.axes.iter().enumerate() {
+            for v in 0..axis.values.len() {
+                if let Err(invalid) = self.scenario(&vec![(a, v)]) {
+                    return Err(self.blame(a, v, &invalid));
+                }
+            }
+        }
+        if self.axes.len() > 1 {
+            for choice in self.choices() {
+                self.scenario(&choice).map_err(|invalid| {
+                    let labels = self.labels(&choice);
+                    let named: Vec<String> = labels.iter().map(|(axis, label)| format!("{axis} = {label}")).collect();
+                    Invalid::new("sweep", format!("at {}: {}", named.join(", "), invalid.sentence()))
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts an error of one value of one axis where the file has that value, or the one tied to it.
+    fn blame(&self, a: usize, v: usize, invalid: &Invalid) -> Invalid {
+        let axis = &self.axes[a];
+        let mut document = self.base.clone();
+        let alone = axis.name == "workload"
+            || set(&mut document, axis.name, &axis.values[v])
+                .and_then(|()| complete(document, NO_WORKLOAD).map(drop))
+                .is_ok();
+        match axis.ties.first().filter(|_| alone) {
+            Some((key, ..)) => Invalid::new(format!("{key}.{v}"), invalid.sentence()),
+            None => Invalid::new(format!("sweep.{}.{v}", axis.name), invalid.sentence()),
+        }
+    }
+}
+
+/// Refuses values of the axis `workload` that name none.
+fn check_workloads(key: &str, study: &StudyFile, values: &[Value]) -> Result<(), Invalid> {
+    for (i, value) in values.iter().enumerate() {
+        let known = value.as_str().is_some_and(|name| name == NO_WORKLOAD || study.workload.contains_key(name));
+        if !known {
+            let names: Vec<&str> = study.workload.keys().map(String::as_str).chain([NO_WORKLOAD]).collect();
+            let message = format!("{value} is not a workload; this study has {}", names.join(", "));
+            return Err(Invalid::new(format!("{key}.{i}"), message));
+        }
+    }
+    Ok(())
+}
+
+/// Puts a value of an axis in its place.
+fn set(document: &mut Value, key: &str, value: &Value) -> Result<(), Invalid> {
+    keys::put(document, &keys::split(key), value.clone()).map_err(|message| Invalid::new("", message))
+}
+
+/// Reads the scenario out of a document, adds the workload's flows, fills in names and checks the whole.
+fn complete(mut document: Value, workload: &str) -> Result<(u64, Scenario), Invalid> {
+    let wrong = |error: serde_json::Error| Invalid::new("", error.to_string());
+    let mut take = |key: &str| document.as_object_mut().and_then(|table| table.shift_remove(key));
+    let seed = take("seed").map_or(Ok(1), |seed| u64::deserialize(seed).map_err(wrong))?;
+    let groups = take("workload").and_then(|mut all| all.as_object_mut()?.shift_remove(workload));
+    let mut scenario = Scenario::deserialize(document).map_err(wrong)?;
+    for (i, group) in scenario.flows.iter_mut().enumerate() {
+        group.name.get_or_insert_with(|| format!("flows-{i}"));
+    }
+    for (i, user) in scenario.users.iter_mut().enumerate() {
+        user.name_mut().get_or_insert_with(|| format!("users-{i}"));
+    }
+    let own = scenario.flows.len();
+    scenario.flows.extend(groups.map_or(Ok(Vec::new()), |groups| Vec::deserialize(groups).map_err(wrong))?);
+    for (i, group) in scenario.flows[own..].iter_mut().enumerate() {
+        group.name.get_or_insert_with(|| format!("workload-{i}"));
+    }
+    scenario.check()?;
+    let names = scenario.flows.iter().map(|group| group.name.as_deref());
+    let mut names: Vec<_> = names.chain(scenario.users.iter().map(|user| user.name())).collect();
+    names.sort_unstable();
+    if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+        let name = pair[0].unwrap_or_default();
+        return Err(Invalid::new("", format!("two groups of flows or users are named {name:?}; names must differ")));
+    }
+    Ok((seed, scenario))
+}

@@ -1,0 +1,115 @@
+//! What a study's report draws. The engine only checks it; the figures themselves are drawn from results.
+//!
+//! A figure may print a published table (a CSV file beside the study) with ours. Its rows are matched to points so: the axis `workload` has the
+//! label `<workload>-<activity>` (`short-few-upload`) or, if the table has no column `activity`, `<workload>`; our `none` is its
+//! `noBG`; a buffer of `64pkt` is `buffer_packets` 64; other columns are chosen by `published-where`.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::expand::Expansion;
+use crate::scenario::Invalid;
+
+/// A figure of the report.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[allow(dead_code, reason = "the report reads it from the document")]
+pub struct Figure {
+    /// What is drawn.
+    pub kind: FigureKind,
+    /// Heading.
+    pub title: Option<String>,
+    /// Text under the figure.
+    pub caption: Option<String>,
+    /// The axis that runs across; for a scatter plot, an axis or a value of the results.
+    pub x: Option<String>,
+    /// The axis that runs down (heatmap); for other kinds, an axis whose labels become one series each.
+    pub y: Option<String>,
+    /// The value of the results that is shown, as `run --json` names it: `links.up.loss`, `voice.talks.mos.median`.
+    pub value: String,
+    /// Unit or meaning of the value, for the colour bar or the axis.
+    pub label: Option<String>,
+    /// How values are coloured: `g114` (delay, ITU-T G.114), `mos`, or `none`.
+    pub scale: Option<Scale>,
+    /// For some axes, the labels that are shown.
+    #[serde(default)]
+    pub only: std::collections::BTreeMap<String, Vec<String>>,
+    /// The published table printed beside ours: a CSV file, relative to the study.
+    pub published: Option<String>,
+    /// The table's column of values; by default its last.
+    pub published_column: Option<String>,
+    /// Rows of the table to use: for each column, its text.
+    #[serde(default)]
+    pub published_where: std::collections::BTreeMap<String, String>,
+    /// Anything else for the drawing, kept as given.
+    #[serde(default)]
+    pub options: Map<String, Value>,
+}
+
+/// Kinds of figures.
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FigureKind {
+    /// Cells coloured by value: `x` across, `y` down.
+    Heatmap,
+    /// Box plots along `x`; the value names an object with quantiles.
+    Box,
+    /// Lines over `x`, one for each label of `y`.
+    Lines,
+    /// Numbers in rows and columns.
+    Table,
+    /// Distribution function of the value over points, one line for each label of `y`.
+    Cdf,
+    /// Points of two values.
+    Scatter,
+}
+
+/// Colours of values.
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scale {
+    /// One-way delay in ms: below 150 good, below 400 acceptable, above it not (ITU-T G.114).
+    G114,
+    /// Mean opinion score, 1 to 5.
+    Mos,
+    /// A plain colour map.
+    None,
+}
+
+impl Figure {
+    /// Checks that axes and labels exist.
+    pub(super) fn check(&self, expansion: &Expansion<'_>) -> Result<(), Invalid> {
+        let no_axis = |name: &str| {
+            let names = expansion.names().join(", ");
+            let has = if names.is_empty() { "has no axes".to_owned() } else { format!("has the axes {names}") };
+            format!("{name:?} is not an axis; the sweep {has}")
+        };
+        if self.value.is_empty() {
+            return Err(Invalid::new("value", "must name a value of the results, as in \"links.up.loss\""));
+        }
+        for (key, axis) in [("x", &self.x), ("y", &self.y)] {
+            match axis {
+                Some(axis) if expansion.axis(axis).is_none() && !(self.kind == FigureKind::Scatter && key == "x") => {
+                    return Err(Invalid::new(key, no_axis(axis)));
+                }
+                None if self.kind == FigureKind::Heatmap => {
+                    return Err(Invalid::new(key, "is missing: a heatmap has an axis across (x) and one down (y)"));
+                }
+                _ => {}
+            }
+        }
+        for (axis, labels) in &self.only {
+            let key = format!("only.{axis}");
+            let known = expansion.axis(axis).ok_or_else(|| Invalid::new(&key, no_axis(axis)))?;
+            if let Some(i) = labels.iter().position(|label| !known.contains(label)) {
+                let message = format!("{:?} is not a label of the axis; it has {}", labels[i], known.join(", "));
+                return Err(Invalid::new(format!("{key}.{i}"), message));
+            }
+        }
+        if self.published.is_none() && (self.published_column.is_some() || !self.published_where.is_empty()) {
+            return Err(Invalid::new("published", "is missing: which table do the other published- keys speak of?"));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,93 @@
+//! Dotted keys (`path.down.queue.limit`, `flows.0.count`) and the values that they name in a study document.
+
+use serde_json::{Map, Value};
+
+use crate::scenario::Invalid;
+
+/// Puts `value` in the place that `key` names; tables on the way are made, entries of arrays must exist.
+pub(super) fn put(document: &mut Value, key: &[String], value: Value) -> Result<(), String> {
+    let mut place = document;
+    for (depth, name) in key.iter().enumerate() {
+        let so_far = || key[..depth].join(".");
+        place = match place {
+            Value::Object(table) => table.entry(name).or_insert_with(|| match depth + 1 {
+                last if last == key.len() => Value::Null,
+                _ => Value::Object(Map::new()),
+            }),
+            Value::Array(entries) => {
+                let count = entries.len();
+                let entry = name.parse().ok().and_then(|i: usize| entries.get_mut(i));
+                entry.ok_or_else(|| match count {
+                    0 => format!("{} is empty, so there is no {name} in it", so_far()),
+                    _ => format!("{} has the entries 0 to {}, not {name}", so_far(), count - 1),
+                })?
+            }
+            _ => return Err(format!("{} is a single value, so there is no {name} in it", so_far())),
+        };
+    }
+    *place = value;
+    Ok(())
+}
+
+/// Splits a dotted key.
+pub(super) fn split(key: &str) -> Vec<String> {
+    key.split('.').map(str::to_owned).collect()
+}
+
+/// Makes a document plain: axes that were written as nested tables (`path.down.rate = […]` without quotes) get their dotted
+/// names, dates become text, and numbers that JSON does not have are refused.
+pub(super) fn make_plain(document: &mut Value) -> Result<(), Invalid> {
+    plain_values(document, &mut Vec::new())?;
+    if let Some(sweep) = document.get_mut("sweep") {
+        flatten(sweep);
+    }
+    for tie in document.get_mut("tie").and_then(Value::as_array_mut).into_iter().flatten() {
+        if let Some(set) = tie.get_mut("set") {
+            flatten(set);
+        }
+    }
+    Ok(())
+}
+
+fn plain_values(value: &mut Value, at: &mut Vec<String>) -> Result<(), Invalid> {
+    match value {
+        Value::Null => Err(Invalid::new(at.join("."), "is not a finite number")),
+        Value::Array(entries) => entries.iter_mut().enumerate().try_for_each(|(i, entry)| {
+            at.push(i.to_string());
+            plain_values(entry, at)?;
+            at.pop();
+            Ok(())
+        }),
+        Value::Object(table) => {
+            if let Some(Value::String(date)) = table.get("$__toml_private_datetime") {
+                *value = Value::String(date.clone());
+                return Ok(());
+            }
+            table.iter_mut().try_for_each(|(key, entry)| {
+                at.push(key.clone());
+                plain_values(entry, at)?;
+                at.pop();
+                Ok(())
+            })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Joins the keys of nested tables with dots.
+fn flatten(value: &mut Value) {
+    fn collect(prefix: &str, table: Map<String, Value>, flat: &mut Map<String, Value>) {
+        for (key, value) in table {
+            let key = if prefix.is_empty() { key } else { format!("{prefix}.{key}") };
+            match value {
+                Value::Object(inner) if !inner.is_empty() => collect(&key, inner, flat),
+                value => drop(flat.insert(key, value)),
+            }
+        }
+    }
+    if let Value::Object(table) = value {
+        let mut flat = Map::new();
+        collect("", std::mem::take(table), &mut flat);
+        *table = flat;
+    }
+}
