@@ -66,6 +66,9 @@ CODECS: dict[str, Codec] = {
     "gsm-efr": Codec(5.0, 10.0),
 }
 
+#: Where the curve leaves MOS 1 for good: the lesser root of (R − 60)(100 − R) = −5000.
+_R_OF_ONE = 80.0 - sqrt(5400.0)
+
 #: G.114: up to the first value (ms, one way) acceptable, up to the second if planned for, above not.
 DELAY_CLASSES_MS = (150.0, 400.0)
 
@@ -316,10 +319,10 @@ def mos_to_r(mos: ArrayLike) -> NDArray[np.float64]:
     Returns
     -------
     ndarray
-        R in [6.52, 100].
+        R in [6.515, 100].
     """
     m = np.clip(np.asarray(mos, dtype=np.float64), 1.0, 4.5)
-    lo, hi = np.full(m.shape, 6.52), np.full(m.shape, 100.0)
+    lo, hi = np.full(m.shape, _R_OF_ONE), np.full(m.shape, 100.0)
     for _ in range(60):
         mid = (lo + hi) / 2.0
         below = r_to_mos(mid) < m

@@ -84,9 +84,7 @@ class Voice:
         """
         buffer = user.get("playout") or {}
         if not isinstance(buffer, Mapping):
-            raise ValueError(
-                f'playout = {buffer!r}: expected {{ kind = "fixed", delay = "60ms" }} or so'
-            )
+            raise ValueError(f'playout = {buffer!r}: expected {{ kind = "fixed", delay = "60ms" }} or so')
         delay = buffer.get("delay")
         recordings = user.get("recordings")
         if recordings is not None and not isinstance(recordings, str):

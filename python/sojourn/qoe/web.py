@@ -11,7 +11,8 @@ lower bound, named in `bounded`, and its MOS is 1: a page that does not come is 
 
 Differences: the recommendation's sessions of several pages are not modelled. With loads that all ended,
 quantiles are order statistics (the least time that at least the share q of loads have), not interpolated,
-except for the median of an even number, which is the mean of the middle two.
+except for the median of an even number, which is the mean of the middle two (of the last that ended and the
+longest time seen, if the others never ended).
 """
 
 from __future__ import annotations
@@ -77,8 +78,9 @@ class Survival:
         at = int(np.searchsorted(reached, q - _EDGE))
         if at >= self.times.size:
             return None
-        if q == 0.5 and abs(reached[at] - q) <= _EDGE and at + 1 < self.times.size:
-            return float(self.times[at] + self.times[at + 1]) / 2.0
+        if q == 0.5 and abs(reached[at] - q) <= _EDGE:
+            upper = self.times[at + 1] if at + 1 < self.times.size else self.longest
+            return float(self.times[at] + upper) / 2.0
         return float(self.times[at])
 
 
