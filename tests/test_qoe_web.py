@@ -46,10 +46,10 @@ def test_quantiles_are_those_of_the_sample_when_all_end() -> None:
 
 
 def test_best_time_is_an_option() -> None:
-    got = web.score_web(table([0.85]), {"plt-best": "0.85s", "plt-worst": "6s"})
+    got = web.score_web(table([0.85]), {"plt-min": "0.85s", "plt-max": "6s"})
     assert got["mos"]["median"] == 5.0
-    with pytest.raises(ValueError, match="plt-best"):
-        web.score_web(table([1.0]), {"plt-best": "7s"})
+    with pytest.raises(ValueError, match="plt-min"):
+        web.score_web(table([1.0]), {"plt-min": "7s"})
 
 
 def test_kaplan_meier_textbook_case() -> None:

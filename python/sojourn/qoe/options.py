@@ -107,8 +107,8 @@ class Web:
     Attributes
     ----------
     best_s, worst_s : float
-        Page load times that are excellent (5) and bad (1); `plt-best`, 0.56 s (0.85 s in the backbone of
-        IMC'14), and `plt-worst`, 6 s.
+        Page load times that are excellent (5) and bad (1); `plt-min`, 0.56 s (0.85 s in the backbone of
+        IMC'14), and `plt-max`, 6 s.
     round_trips : int
         Round trips of one load on an empty path; `round-trips`, 14.
     """
@@ -120,14 +120,14 @@ class Web:
     @classmethod
     def read(cls, user: Mapping[str, Any]) -> Web:
         """Options of one `[[users]]` entry; raises ValueError as `Voice.read` does."""
-        best, worst, trips = (user.get(k) for k in ("plt-best", "plt-worst", "round-trips"))
+        best, worst, trips = (user.get(k) for k in ("plt-min", "plt-max", "round-trips"))
         made = cls(
-            cls.best_s if best is None else seconds(best, "plt-best"),
-            cls.worst_s if worst is None else seconds(worst, "plt-worst"),
+            cls.best_s if best is None else seconds(best, "plt-min"),
+            cls.worst_s if worst is None else seconds(worst, "plt-max"),
             cls.round_trips if trips is None else trips,
         )
         if not 0.0 < made.best_s < made.worst_s:
-            raise ValueError(f"plt-best = {best!r}, plt-worst = {worst!r}: expected 0 < plt-best < plt-worst")
+            raise ValueError(f"plt-min = {best!r}, plt-max = {worst!r}: expected 0 < plt-min < plt-max")
         if not isinstance(made.round_trips, int) or made.round_trips < 1:
             raise ValueError(f"round-trips = {trips!r}: expected a positive integer")
         return made
