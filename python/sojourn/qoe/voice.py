@@ -20,7 +20,7 @@ averaged.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -32,7 +32,7 @@ from sojourn.media import concealment, playout, speech
 from sojourn.media.speech import MissingSpeech, Speech
 from sojourn.qoe import emodel, options, pesq
 
-__all__ = ["DIRECTIONS", "Calls", "MissingSpeech", "ScoreCache", "calls", "prepare", "score_voice", "summary"]
+__all__ = ["DIRECTIONS", "Calls", "MissingSpeech", "ScoreCache", "calls", "score_voice", "summary"]
 
 #: Names of the `direction` column's values.
 DIRECTIONS = ("talks", "listens")
@@ -134,28 +134,6 @@ def calls(
         whole[0], *table[1:5], *whole[1:], table[8], table[9], table[10].astype(bool),
         "emodel" if sound is None else "pesq", "" if sound is None else sound.source, note,
     )  # fmt: skip
-
-
-def prepare(users: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Have at hand what voice users will be scored with, before anything is simulated.
-
-    Parameters
-    ----------
-    users : iterable of mapping
-        Entries of scenarios' `users`; those of other kinds are passed over.
-
-    Returns
-    -------
-    list of str
-        Why some of them will be scored by the E-model although nobody asked for it; each reason once.
-
-    Raises
-    ------
-    MissingSpeech, ValueError
-        As `score_voice`.
-    """
-    notes = (_speech(options.Voice.read(user))[1] for user in users if user.get("kind") == "voice")
-    return sorted({note for note in notes if note})
 
 
 def summary(scored: Sequence[Calls]) -> dict[str, Any]:
