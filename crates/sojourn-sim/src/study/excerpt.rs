@@ -37,9 +37,10 @@ pub(super) fn suggest(message: &str) -> String {
     let Some(found) = names.next().filter(|_| unknown) else {
         return message.to_owned();
     };
-    let near = names.map(|name| (distance(found, name), name)).min();
+    let names: Vec<&str> = names.collect();
+    let near = names.iter().map(|name| (distance(found, name), name)).min();
     match near {
-        Some((edits, name)) if edits <= 1 + found.chars().count() / 4 => {
+        Some((edits, name)) if names.len() > 1 && edits <= 1 + found.chars().count() / 4 => {
             format!("{message}; did you mean `{name}`?")
         }
         _ => message.to_owned(),

@@ -10,10 +10,13 @@ pub(super) fn put(document: &mut Value, key: &[String], value: Value) -> Result<
     for (depth, name) in key.iter().enumerate() {
         let so_far = || key[..depth].join(".");
         place = match place {
-            Value::Object(table) => table.entry(name).or_insert_with(|| match depth + 1 {
-                last if last == key.len() => Value::Null,
-                _ => Value::Object(Map::new()),
-            }),
+            Value::Object(table) => {
+                let next = key.get(depth + 1);
+                if let Some(next) = next.filter(|next| !table.contains_key(name) && next.parse::<usize>().is_ok()) {
+                    return Err(format!("{} is empty, so there is no {next} in it", key[..=depth].join(".")));
+                }
+                table.entry(name).or_insert_with(|| next.map_or(Value::Null, |_| Value::Object(Map::new())))
+            }
             Value::Array(entries) => {
                 let count = entries.len();
                 let entry = name.parse().ok().and_then(|i: usize| entries.get_mut(i));

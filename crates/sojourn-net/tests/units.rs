@@ -1,0 +1,126 @@
+//! Units are read exactly, printed so that they read back, and refused in sentences.
+
+use proptest::prelude::*;
+use sojourn_net::{Bytes, Limit, Rate, Span};
+use std::fmt::Display;
+use std::str::FromStr;
+
+fn error<T: FromStr<Err: Display>>(text: &str) -> String {
+    match text.parse::<T>() {
+        Ok(_) => panic!("{text} was accepted"),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[test]
+fn numbers_are_read_exactly() {
+    for (text, rate) in [
+        ("16Mbit", 16_000_000),
+        ("149.76Mbit", 149_760_000),
+        ("0.5kbit", 500),
+        ("2.50Gbit", 2_500_000_000),
+        ("1000000", 1_000_000),
+        (" 16 Mbit ", 16_000_000),
+    ] {
+        assert_eq!(text.parse(), Ok(Rate(rate)), "{text}");
+    }
+    for (text, ns) in [("20ms", 20_000_000), ("0.5us", 500), ("2min", 120_000_000_000), ("1h", 3_600_000_000_000)] {
+        assert_eq!(text.parse(), Ok(Span(ns)), "{text}");
+    }
+    for (text, bytes) in [("96kB", 96_000), ("5.8KiB", 0), ("15KiB", 15_360), ("1448", 1448), ("16MB", 16_000_000)] {
+        match bytes {
+            0 => assert!(text.parse::<Bytes>().is_err(), "{text} is not a whole number of bytes"),
+            _ => assert_eq!(text.parse(), Ok(Bytes(bytes)), "{text}"),
+        }
+    }
+}
+
+#[test]
+fn limits_have_five_forms() {
+    for (text, limit) in [
+        ("64pkt", Limit::Packets(64)),
+        ("96kB", Limit::Bytes(96_000)),
+        ("100ms", Limit::Time(Span::from_millis(100))),
+        ("2BDP", Limit::Bdp(2.0)),
+        ("0.5BDP", Limit::Bdp(0.5)),
+        ("unlimited", Limit::Unlimited),
+    ] {
+        assert_eq!(text.parse(), Ok(limit), "{text}");
+        assert_eq!(limit.to_string(), text);
+    }
+}
+
+#[test]
+fn limits_resolve_to_packets_or_bytes() {
+    let (rate, rtt) = (Rate(149_760_000), Span::from_millis(60));
+    assert_eq!(Limit::Bdp(1.0).resolve(rate, rtt), (749, u64::MAX));
+    assert_eq!(Limit::Bdp(10.0).resolve(rate, rtt), (7488, u64::MAX));
+    assert_eq!(Limit::Bdp(0.0001).resolve(rate, rtt), (1, u64::MAX));
+    assert_eq!(Limit::Time(Span::from_millis(100)).resolve(Rate(1_000_000), rtt), (u32::MAX, 12_500));
+    assert_eq!(Limit::Time(Span(1)).resolve(rate, rtt), (u32::MAX, 1500));
+    assert_eq!(Limit::Unlimited.resolve(rate, rtt), (u32::MAX, u64::MAX));
+}
+
+#[test]
+fn transmission_takes_its_time() {
+    assert_eq!(Rate(1_000_000).transmission(1500), Span::from_millis(12));
+    assert_eq!(Rate(u64::MAX).transmission(1500), Span(1));
+    assert_eq!(Rate(1).transmission(u64::MAX), Span(u64::MAX));
+}
+
+#[test]
+fn refusals_say_what_to_write() {
+    assert_eq!(
+        error::<Rate>("10Mbps"),
+        "\"10Mbps\" is not a rate: Mbps is megabits to some tools and megabytes to others; write \"10Mbit\""
+    );
+    assert!(error::<Rate>("8kb/s").contains("write \"8kbit\""));
+    assert!(error::<Rate>("0Mbit").contains("above zero"));
+    assert!(error::<Rate>("-5Mbit").contains("negative"));
+    assert!(error::<Rate>("10mbit").contains("spelt Mbit"));
+    assert!(error::<Rate>("Mbit").contains("write a number and bit"));
+    assert!(error::<Rate>("0.5bit").contains("not a whole number"));
+    assert!(error::<Rate>("1e6").contains("\"e6\" is not a unit"));
+    assert!(error::<Rate>("99999999999999999999Gbit").contains("too large"));
+    assert!(error::<Span>("20").contains("no unit"));
+    assert!(error::<Span>("0.1ns").contains("not a whole number"));
+    assert!(error::<Bytes>("64KB").contains("write \"64kB\" or \"64KiB\""));
+    assert!(error::<Limit>("64").contains("no unit"));
+    assert!(error::<Limit>("64pakets").contains("write packets (\"64pkt\")"));
+    assert!(error::<Limit>("0pkt").contains("must hold something"));
+    assert!(error::<Limit>("0.0BDP").contains("must hold something"));
+    assert!(error::<Limit>(&format!("{}BDP", "9".repeat(400))).contains("is not a limit"));
+    assert!(error::<Limit>("5000000000pkt").contains("too large"));
+}
+
+fn limit() -> impl Strategy<Value = Limit> {
+    prop_oneof![
+        (1..u32::MAX).prop_map(Limit::Packets),
+        (1..u64::MAX).prop_map(Limit::Bytes),
+        (1..u64::MAX).prop_map(|ns| Limit::Time(Span(ns))),
+        (1e-300..1e300_f64).prop_map(Limit::Bdp),
+        Just(Limit::Unlimited),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn what_is_printed_reads_back(rate in 1..u64::MAX, ns: u64, bytes: u64, round in 0..1_000_000_u64, limit in limit()) {
+        prop_assert_eq!(Rate(rate).to_string().parse(), Ok(Rate(rate)));
+        prop_assert_eq!(Span(ns).to_string().parse(), Ok(Span(ns)));
+        prop_assert_eq!(Bytes(bytes).to_string().parse(), Ok(Bytes(bytes)));
+        for unit in [1_000, 1_024, 1_000_000, 1 << 20] {
+            prop_assert_eq!(Bytes(round * unit).to_string().parse(), Ok(Bytes(round * unit)));
+            prop_assert_eq!(Span(round * unit).to_string().parse(), Ok(Span(round * unit)));
+        }
+        prop_assert_eq!(limit.to_string().parse(), Ok(limit));
+    }
+
+    #[test]
+    fn arbitrary_text_never_panics(text in "\\PC*|-?[0-9.]{0,30} ?[a-zA-Zµ/]{0,8}") {
+        let _ = text.parse::<Rate>();
+        let _ = text.parse::<Span>();
+        let _ = text.parse::<Bytes>();
+        let _ = text.parse::<Limit>();
+    }
+}
