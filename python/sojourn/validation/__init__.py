@@ -1,0 +1,1 @@
+"""What the simulator is held against: queueing theory, two other simulators, and the Linux kernel."""

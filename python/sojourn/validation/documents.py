@@ -1,0 +1,95 @@
+"""Study documents of the validation: dumbbells as plain dictionaries, their TOML, their stored results."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from sojourn import _core
+from sojourn.results import Results
+from sojourn.study import Study
+from sojourn.sweep import run
+
+
+def rate(bps: float) -> str:
+    """Return a rate as study files write it."""
+    return f"{bps / 1e6:.10g}Mbit"
+
+
+def link(bps: float | None, queue: Mapping[str, Any], **keys: Any) -> dict[str, Any]:
+    """Return one direction of the bottleneck; without a rate, a link that nothing waits at."""
+    return {"rate": "unlimited" if bps is None else rate(bps), "queue": dict(queue), **keys}
+
+
+def fifo(packets: int | None) -> dict[str, Any]:
+    """Return a FIFO in which so many packets may wait."""
+    return {"kind": "fifo", "limit": "unlimited" if packets is None else f"{packets}pkt"}
+
+
+def bulk(direction: str, count: int, transport: str, **keys: Any) -> dict[str, Any]:
+    """Return a group of long flows."""
+    return {
+        "source": {"kind": "bulk"},
+        "transport": transport,
+        "direction": direction,
+        "count": count,
+        **keys,
+    }
+
+
+def to_toml(document: Mapping[str, Any]) -> str:
+    """Return a study document as TOML, one top-level key a line."""
+    return "".join(f"{_key(key)} = {_value(value)}\n" for key, value in document.items())
+
+
+def _key(key: str) -> str:
+    return key if key.replace("-", "").replace("_", "").isalnum() else json.dumps(key)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{_key(key)} = {_value(item)}" for key, item in value.items()) + " }"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(_value(item) for item in value) + "]"
+    # TOML's basic strings, numbers and booleans are JSON's.
+    return json.dumps(value, ensure_ascii=False)
+
+
+def study(document: Mapping[str, Any]) -> Study:
+    """Return a document as a study that can be run."""
+    name = document["name"]
+    return Study(_core.parse(to_toml(document), f"{name}.toml", []), f"{name}.toml")
+
+
+@functools.cache
+def kinds() -> frozenset[str]:
+    """Return every word that the study schema allows as a value: queue disciplines, sources, transports…"""
+    found: set[str] = set()
+
+    def walk(node: Any) -> None:
+        if isinstance(node, dict):
+            if isinstance(node.get("const"), str):
+                found.add(node["const"])
+            found.update(word for word in node.get("enum", ()) if isinstance(word, str))
+            for item in node.values():
+                walk(item)
+        elif isinstance(node, list):
+            for item in node:
+                walk(item)
+
+    walk(json.loads(_core.schema()))
+    return frozenset(found)
+
+
+def results(
+    document: Mapping[str, Any], root: str | os.PathLike[str], jobs: int | None = None
+) -> list[dict[str, Any]]:
+    """Return the replications' results of a document, stored under `root`; run what is missing."""
+    wanted = study(document)
+    out = Path(root) / wanted.name
+    run(wanted, out=out, jobs=jobs)
+    return list(Results(out))

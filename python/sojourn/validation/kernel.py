@@ -1,0 +1,135 @@
+"""Real Linux TCP through a real FIFO, as measured, and the same scenarios simulated.
+
+`data/kernel.csv` has what was measured (Linux 6.18: network namespaces, htb with a pfifo of N packets, a
+relay for the delay; see docs/validation.md). Differences of the set-up that the studies take over:
+
+- a full frame is 1514 bytes: the 1500-byte packet and 14 bytes of Ethernet header, as link overhead;
+- the receiver has a packet at the *start* of its transmission, so the time of a full frame (and of the
+  acknowledgement that comes back) is taken off the round trip;
+- N packets wait beside the one that is sent; IW 10; acknowledgements delayed for 40 ms at most; windows
+  that never limit;
+- the direction without a queue has no rate.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import statistics
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+from sojourn.validation.checks import Check, mean_and_spread, within
+from sojourn.validation.documents import bulk, fifo, link, results
+
+REPLICATIONS = 5
+FULL_FRAME = 1514
+ACK_FRAME = 66
+UTILISATION_POINTS = 0.015
+DELAY_SHARE = 0.10
+LOSS_SHARE = 0.30
+CONTROLLERS = ("reno", "cubic")
+
+QUANTITIES = {
+    "utilisation": ("utilisation", "", f"within {100 * UTILISATION_POINTS:g} points of the kernel's"),
+    "delay": ("mean queueing delay", "ms", f"within {DELAY_SHARE:.0%} of the kernel's"),
+    "loss": ("loss", "", f"within {LOSS_SHARE:.0%} of the kernel's"),
+}
+_COLUMNS = {"utilisation": "utilisation", "delay": "delay_mean_ms", "loss": "loss"}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What was measured at one queue in one scenario, its repetitions together."""
+
+    scenario: str
+    link: str
+    parameters: dict[str, str]
+    runs: tuple[dict[str, float], ...]
+
+    def values(self, quantity: str) -> list[float]:
+        """Return a quantity of every run."""
+        return [run[_COLUMNS[quantity]] for run in self.runs]
+
+
+def measurements() -> list[Measured]:
+    """Return what was measured, one entry for each scenario and link."""
+    numbers = ("utilisation", "delay_mean_ms", "delay_p50_ms", "delay_p95_ms", "loss", "loss_episodes")
+    text = files("sojourn.validation").joinpath("data/kernel.csv").read_text(encoding="utf-8")
+    found: dict[tuple[str, str], list[dict[str, str]]] = {}
+    for row in csv.DictReader(text.splitlines()):
+        found.setdefault((row["scenario"], row["link"]), []).append(row)
+    return [
+        Measured(scenario, way, rows[0], tuple({name: float(row[name]) for name in numbers} for row in rows))
+        for (scenario, way), rows in found.items()
+    ]
+
+
+def document(parameters: dict[str, str]) -> dict[str, Any]:
+    """Return the study of one measured scenario."""
+    up_bps = 1e6 * float(parameters["up_mbps"])
+    down_bps = 1e6 * float(parameters["down_mbps"]) if parameters["down_mbps"] else None
+    queue = fifo(int(parameters["buffer_pkts"]))
+    rtt_ms = float(parameters["base_rtt_ms"])
+
+    def sending(frame: int, bps: float | None) -> float:
+        return frame * 8e3 / bps if bps else 0.0
+
+    def flows(
+        direction: str, count: str, data_bps: float | None, ack_bps: float | None
+    ) -> list[dict[str, Any]]:
+        own = rtt_ms - sending(FULL_FRAME, data_bps) - sending(ACK_FRAME, ack_bps)
+        rtt = f"{round(own * 1e6)}ns"
+        return [bulk(direction, int(count), parameters["congestion_control"], rtt=rtt)] if int(count) else []
+
+    return {
+        "name": parameters["scenario"],
+        "seed": 1,
+        "repeat": REPLICATIONS,
+        "duration": f"{parameters['end_s']}s",
+        "warmup": f"{parameters['begin_s']}s",
+        "path": {
+            "rtt": f"{rtt_ms:g}ms",
+            "down": link(down_bps, queue if down_bps else fifo(None), overhead="14B"),
+            "up": link(up_bps, queue, overhead="14B"),
+        },
+        "flows": [
+            *flows("up", parameters["up_flows"], up_bps, down_bps),
+            *flows("down", parameters["down_flows"], down_bps, up_bps),
+        ],
+    }
+
+
+def holds(quantity: str, ours: float, reference: float) -> bool:
+    """Say whether the rule of a quantity holds."""
+    if quantity == "utilisation":
+        return within(ours, [reference], add=UTILISATION_POINTS)
+    return within(ours, [reference], share=DELAY_SHARE if quantity == "delay" else LOSS_SHARE)
+
+
+def checks(root: str | os.PathLike[str], jobs: int | None = None) -> Iterator[Check]:
+    """Run the scenarios with Reno and CUBIC, and compare."""
+    for entry in measurements():
+        if entry.parameters["congestion_control"] not in CONTROLLERS:
+            continue
+        found = results(document(entry.parameters), root, jobs)
+        for quantity, (label, unit, rule) in QUANTITIES.items():
+            runs = entry.values(quantity)
+            reference = statistics.fmean(runs)
+            values = []
+            for result in found:
+                queue = result["links"][entry.link]
+                values.append(queue["queue_delay_ms"]["mean"] if quantity == "delay" else queue[quantity])
+            ours, spread = mean_and_spread(values)
+            yield Check(
+                key=f"kernel/{entry.scenario}/{entry.link}/{quantity}",
+                quantity=label,
+                unit=unit,
+                ours=ours,
+                spread=spread,
+                references=((f"Linux ({len(runs)})", reference),),
+                ok=holds(quantity, ours, reference),
+                rule=rule,
+            )

@@ -1,0 +1,253 @@
+"""The scenarios that ns-2 and ns-3 were run on, as studies, and ours held against their figures.
+
+`data/peers.csv` has what the two peers gave (ns-3 3.37 and ns-2.35, one seed each): the distance between
+them shows how far honest models of the same TCP differ. ``benches/peers`` runs the same dumbbells on them
+again.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from importlib.resources import files
+from typing import Any
+
+from sojourn.validation.checks import Check, Skipped, mean_and_spread, within
+from sojourn.validation.documents import bulk, fifo, kinds, link, results
+
+REPLICATIONS = 3
+DELAY_SHARE = 0.10
+LOSS_SHARE = 0.25
+UTILISATION_POINTS = 0.02
+IDLE_MS = 0.1
+"""A mean delay below this is an idle queue's: a difference of that size says nothing."""
+
+QUANTITIES = {
+    "delay": ("mean queueing delay", "ms", f"between the peers', or within {DELAY_SHARE:.0%} of one"),
+    "utilisation": (
+        "utilisation",
+        "",
+        f"between the peers', or within {100 * UTILISATION_POINTS:g} points of one",
+    ),
+    "loss": ("loss", "", f"between the peers', or within {LOSS_SHARE:.0%} of one"),
+}
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """Long flows over a dumbbell, in numbers that suit the study file and the peers' scripts alike."""
+
+    name: str
+    down_bps: float
+    up_bps: float
+    rtt_ms: float
+    down_flows: int
+    up_flows: int
+    tcp: str
+    initial_window: int
+    limit: int
+    warmup_s: float
+    duration_s: float
+    start_within_s: float
+    queue: str = "fifo"
+    seed: int = 1
+    repeat: int = REPLICATIONS
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """Words of the study file without which the scenario cannot be written."""
+        return frozenset({self.tcp, self.queue})
+
+    def document(self) -> dict[str, Any]:
+        """Return the scenario as a study document."""
+        queue = fifo(self.limit) | {"kind": self.queue}
+        keys = {"initial-window": self.initial_window, "start-within": f"{self.start_within_s:g}s"}
+        flows = (("down", self.down_flows), ("up", self.up_flows))
+        return {
+            "name": self.name,
+            "seed": self.seed,
+            "repeat": self.repeat,
+            "duration": f"{self.duration_s:g}s",
+            "warmup": f"{self.warmup_s:g}s",
+            "path": {
+                "rtt": f"{self.rtt_ms:g}ms",
+                "down": link(self.down_bps, queue),
+                "up": link(self.up_bps, queue),
+            },
+            "flows": [bulk(way, count, self.tcp, **keys) for way, count in flows if count],
+        }
+
+
+@dataclass(frozen=True)
+class MixedScenario:
+    """Four long flows of two round-trip times beside web, video and voice, over a slow link."""
+
+    name: str
+    queue: dict[str, str]
+    repeat: int = REPLICATIONS
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """Words of the study file without which the scenario cannot be written."""
+        return frozenset({self.queue["kind"]})
+
+    def document(self) -> dict[str, Any]:
+        """Return the scenario as a study document."""
+        long = {"mss": "1024B", "initial-window": 3}
+        web = {
+            "kind": "sessions",
+            "sizes": {"kind": "exponential", "mean": "700B"},
+            "interconnection": {"kind": "exponential", "mean": "125ms"},
+        }
+
+        def paced(rate: str, size: str, direction: str, count: int = 1) -> dict[str, Any]:
+            source = {"kind": "cbr", "rate": rate, "size": size}
+            return {"source": source, "transport": "udp", "direction": direction, "count": count}
+
+        return {
+            "name": self.name,
+            "seed": 1,
+            "repeat": self.repeat,
+            "duration": "200s",
+            "warmup": "20s",
+            "path": {"rtt": "100ms", "down": link(2e6, self.queue), "up": link(2e6, self.queue)},
+            "flows": [
+                bulk("down", 2, "newreno", rtt="10ms", **long),
+                bulk("down", 2, "newreno", rtt="300ms", **long),
+                {"source": web, "transport": "newreno", "direction": "down", "count": 2, "initial-window": 3},
+                paced("450kbit", "1052B", "down"),
+                paced("24kbit", "60B", "down", 3),
+                paced("24kbit", "60B", "up", 3),
+            ],
+        }
+
+
+def _speed(name: str, tcp: str, queue: str) -> Scenario:
+    return Scenario(
+        name=name,
+        down_bps=100e6,
+        up_bps=100e6,
+        rtt_ms=20,
+        down_flows=10,
+        up_flows=0,
+        tcp=tcp,
+        initial_window=10,
+        limit=167 if queue == "fifo" else 1000,
+        warmup_s=5,
+        duration_s=60,
+        start_within_s=1,
+        queue=queue,
+    )
+
+
+def _backbone(limit: int) -> Scenario:
+    return Scenario(
+        name=f"backbone-long-{limit}",
+        down_bps=149.76e6,
+        up_bps=149.76e6,
+        rtt_ms=60,
+        down_flows=768,
+        up_flows=0,
+        tcp="newreno",
+        initial_window=3,
+        limit=limit,
+        warmup_s=30,
+        duration_s=90,
+        start_within_s=5,
+    )
+
+
+def _access(load: str, activity: str, limit: int) -> Scenario:
+    down, up = {"long-few": (8, 1), "long-many": (64, 8)}[load]
+    return Scenario(
+        name=f"access-{load}-{activity}-{limit}",
+        down_bps=16e6,
+        up_bps=1e6,
+        rtt_ms=50,
+        down_flows=down if activity != "up" else 0,
+        up_flows=up if activity != "down" else 0,
+        tcp="cubic",
+        initial_window=3,
+        limit=limit,
+        warmup_s=60,
+        duration_s=360,
+        start_within_s=1,
+    )
+
+
+SCENARIOS: dict[str, Scenario | MixedScenario] = {
+    scenario.name: scenario
+    for scenario in (
+        _speed("speed-newreno-fifo", "newreno", "fifo"),
+        _speed("speed-newreno-codel", "newreno", "codel"),
+        _speed("speed-cubic-fifo", "cubic", "fifo"),
+        _speed("speed-cubic-codel", "cubic", "codel"),
+        _speed("speed-bic-fifo", "bic", "fifo"),
+        *(_backbone(limit) for limit in (28, 749)),
+        *(_access(load, "down", limit) for load in ("long-few", "long-many") for limit in (8, 64, 256)),
+        *(_access(load, "up", 64) for load in ("long-few", "long-many")),
+        *(_access("long-many", "both", limit) for limit in (8, 64, 256)),
+        MixedScenario("aqm-droptail", fifo(100)),
+        MixedScenario("aqm-pie", {"kind": "pie", "limit": "100pkt", "target": "10ms"}),
+    )
+}
+
+
+def shortened(scenario: Scenario, simulated_s: float, seed: int = 1) -> Scenario:
+    """Return a scenario for timing: no warm-up, one replication, so many simulated seconds."""
+    return replace(scenario, warmup_s=0, duration_s=simulated_s, seed=seed, repeat=1)
+
+
+def published() -> dict[str, dict[str, dict[str, float]]]:
+    """Return the peers' figures: scenario → peer → column."""
+    found: dict[str, dict[str, dict[str, float]]] = {}
+    text = files("sojourn.validation").joinpath("data/peers.csv").read_text(encoding="utf-8")
+    for row in csv.DictReader(text.splitlines()):
+        figures = {key: float(value) for key, value in row.items() if key not in ("scenario", "peer")}
+        found.setdefault(row["scenario"], {})[row["peer"]] = figures
+    return found
+
+
+def holds(quantity: str, ours: float, references: list[float]) -> bool:
+    """Say whether the rule of a quantity holds."""
+    if quantity == "delay":
+        return within(ours, references, share=DELAY_SHARE, add=IDLE_MS)
+    if quantity == "utilisation":
+        return within(ours, references, add=UTILISATION_POINTS)
+    # The peers' loss is known to four digits.
+    return within(ours, references, share=LOSS_SHARE, add=0.00005)
+
+
+def measured(result: dict[str, Any], direction: str, quantity: str) -> float:
+    """Return a quantity of one of our results."""
+    found = result["links"][direction]
+    return found["queue_delay_ms"]["mean"] if quantity == "delay" else found[quantity]
+
+
+def checks(root: str | os.PathLike[str], jobs: int | None = None) -> Iterator[Check | Skipped]:
+    """Run the scenarios and compare delay, utilisation and loss of the links that carry data."""
+    for name, peers in published().items():
+        scenario = SCENARIOS[name]
+        if missing := scenario.needs - kinds():
+            yield Skipped(f"peers/{name}", f"study files have no {' and no '.join(sorted(missing))} yet")
+            continue
+        found = results(scenario.document(), root, jobs)
+        for direction in ("down", "up"):
+            if all(figures[f"{direction}_delay_ms"] < 1 for figures in peers.values()):
+                continue  # acknowledgements only: nothing queues
+            for quantity, (label, unit, rule) in QUANTITIES.items():
+                column = f"{direction}_delay_ms" if quantity == "delay" else f"{direction}_{quantity}"
+                references = {peer: figures[column] for peer, figures in peers.items()}
+                ours, spread = mean_and_spread([measured(result, direction, quantity) for result in found])
+                yield Check(
+                    key=f"peers/{name}/{direction}/{quantity}",
+                    quantity=label,
+                    unit=unit,
+                    ours=ours,
+                    spread=spread,
+                    references=tuple(references.items()),
+                    ok=holds(quantity, ours, list(references.values())),
+                    rule=rule,
+                )

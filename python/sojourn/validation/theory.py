@@ -1,0 +1,193 @@
+"""Queueing theory and the inverse-square-root law, and the studies that are held against them.
+
+The queue: 1000-byte packets (fixed, or exponential of that mean) arrive as a Poisson process at a link of 8
+Mb/s, so that the mean service time is s = 1 ms. Waiting is arrival to the start of transmission, as in the
+formulas.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from sojourn.validation.checks import Check, interval_99
+from sojourn.validation.documents import bulk, fifo, link, rate, results
+
+LOADS = (0.5, 0.8, 0.95)
+LINK_BPS = 8e6
+PACKET_BYTES = 1000
+SERVICE_MS = PACKET_BYTES * 8 / LINK_BPS * 1e3
+WAITING_PLACES = 9
+LOSS_LOADS = (0.8, 0.95, 1.2)
+PROBABILITIES = (0.001, 0.002, 0.005, 0.01, 0.02)
+LAW_RTT_S = 0.1
+LAW_TOLERANCE = 0.10
+ACKED_AT_ONCE = 2
+REPLICATIONS = 10
+
+
+def md1_wait(load: float, service: float) -> float:
+    """Return the mean wait of M/D/1: ρ s / (2 (1 − ρ)) (Pollaczek and Khinchine, no variance of service)."""
+    return load * service / (2 * (1 - load))
+
+
+def mm1_wait(load: float, service: float) -> float:
+    """Return the mean wait of M/M/1: ρ s / (1 − ρ)."""
+    return load * service / (1 - load)
+
+
+def md1k_loss(load: float, places: int) -> float:
+    """Return the share of arrivals that M/D/1/K refuses; K = `places` counts the packet in service.
+
+    The number of packets that departures leave behind is a Markov chain on 0…K−1: during one service a
+    Poisson number of packets arrives (mean ρ) and one leaves; from 0 the chain moves as from 1, since the
+    next service begins with an arrival. With π its stationary distribution, the server is busy for the
+    share ρ / (π₀ + ρ) of the time, which is also the load that gets through, so that
+
+        loss = 1 − 1 / (π₀ + ρ).
+
+    π follows from the cuts between j and j + 1, across which as much goes up as down, in terms that are all
+    positive:
+
+        π_{j+1} a₀ = π₀ A_{j+1} + Σ_{i=1..j} π_i A_{j+2−i}
+
+    with a₀ the probability of no arrival and A_n that of n or more.
+    """
+    if places == 1:
+        return load / (1 + load)
+    arrivals = [math.exp(-load) * load**n / math.factorial(n) for n in range(places + 1)]
+    tails = [1.0]
+    for probability in arrivals:
+        tails.append(tails[-1] - probability)
+    weights = [1.0]
+    for j in range(places - 1):
+        up = weights[0] * tails[j + 1]
+        up += sum(weights[i] * tails[j + 2 - i] for i in range(1, j + 1))
+        weights.append(up / arrivals[0])
+    empty = weights[0] / sum(weights)
+    return 1 - 1 / (empty + load)
+
+
+def random_loss_window(probability: float, acked: int = 1) -> float:
+    """Return the mean window, in packets, of additive increase and halving under independent packet losses.
+
+    The window grows by 1/`acked` in a round trip (`acked` packets per acknowledgement). Counted in packets
+    sent, W² grows by 2/`acked` a packet, losses are a Poisson process of rate p, and a loss quarters W². So
+    the square before a loss is 2/(`acked` p) × Y with Y = Σ E_k / 4^k, E_k exponential of mean 1. A cycle
+    sends 1/p packets on average and lasts `acked` (W_before − W_after) = `acked` W_before / 2 round trips,
+    hence the mean window √(2 / (`acked` p)) / E√Y, where
+
+        E Yˢ = Γ(1 + s) ∏_{n≥1} (1 − 4^−(n+s)) / (1 − 4^−n),
+
+    which is 1.3098 / √(`acked` p) (Ott, Kemperman and Mathis, 1996). Losses at equal distances give 1.2247
+    instead.
+    """
+    root = math.gamma(1.5)
+    for n in range(1, 40):
+        root *= (1 - 4.0 ** -(n + 0.5)) / (1 - 4.0**-n)
+    return math.sqrt(2 / (acked * probability)) / root
+
+
+def queue_document(load: float, sizes: str, waiting: int | None = None) -> dict[str, Any]:
+    """Return the study of one queue: `sizes` is `fixed` or `exponential`; `waiting` places, or no limit."""
+    size: Any = f"{PACKET_BYTES}B"
+    if sizes == "exponential":
+        size = {"kind": "exponential", "mean": size}
+    letter = "d" if sizes == "fixed" else "m"
+    name = f"m{letter}1-{load:g}" if waiting is None else f"m{letter}1k-{load:g}"
+    source = {"kind": "poisson", "rate": rate(load * LINK_BPS), "size": size}
+    return {
+        "name": name,
+        "seed": 1,
+        "repeat": REPLICATIONS,
+        "duration": "420s",
+        "warmup": "20s",
+        "path": {"rtt": "10ms", "down": link(LINK_BPS, fifo(waiting)), "up": link(LINK_BPS, fifo(100))},
+        "flows": [{"source": source, "transport": "udp", "direction": "down", "start-within": "0s"}],
+    }
+
+
+def law_document(probability: float) -> dict[str, Any]:
+    """Return the study of one NewReno flow over a link that loses packets at random and never fills."""
+    return {
+        "name": f"square-root-{probability:g}",
+        "seed": 1,
+        "repeat": REPLICATIONS,
+        "duration": "2050s",
+        "warmup": "50s",
+        "path": {
+            "rtt": f"{LAW_RTT_S * 1e3:g}ms",
+            "down": link(1e9, fifo(10_000), loss=probability),
+            "up": link(1e9, fifo(10_000)),
+        },
+        "flows": [bulk("down", 1, "newreno")],
+    }
+
+
+def waits(root: str | os.PathLike[str], jobs: int | None = None) -> Iterator[Check]:
+    """Compare mean waits of M/D/1 and M/M/1."""
+    for sizes, label, formula in (("fixed", "M/D/1", md1_wait), ("exponential", "M/M/1", mm1_wait)):
+        for load in LOADS:
+            found = [
+                result["links"]["down"]["queue_delay_ms"]["mean"]
+                for result in results(queue_document(load, sizes), root, jobs)
+            ]
+            yield _in_interval(
+                f"theory/{label}/{load:g}/wait", "mean wait", "ms", found, formula(load, SERVICE_MS)
+            )
+
+
+def losses(root: str | os.PathLike[str], jobs: int | None = None) -> Iterator[Check]:
+    """Compare the loss of M/D/1/K."""
+    for load in LOSS_LOADS:
+        documents = queue_document(load, "fixed", WAITING_PLACES)
+        found = [100 * result["links"]["down"]["loss"] for result in results(documents, root, jobs)]
+        expected = 100 * md1k_loss(load, WAITING_PLACES + 1)
+        yield _in_interval(f"theory/M/D/1/{WAITING_PLACES + 1}/{load:g}/loss", "loss", "%", found, expected)
+
+
+def square_root_law(root: str | os.PathLike[str], jobs: int | None = None) -> Iterator[Check]:
+    """Compare the mean window of one NewReno flow, from the packets it sends in a round trip."""
+    for probability in PROBABILITIES:
+        document = law_document(probability)
+        measured_s = 2000.0
+        found = [
+            result["links"]["down"]["arrived_pkts"] / measured_s * LAW_RTT_S
+            for result in results(document, root, jobs)
+        ]
+        ours, interval = interval_99(found)
+        expected = random_loss_window(probability, ACKED_AT_ONCE)
+        ok = expected * (1 - LAW_TOLERANCE) <= ours <= expected * (1 + LAW_TOLERANCE)
+        yield Check(
+            key=f"theory/square-root/{probability:g}/window",
+            quantity="mean window",
+            unit="packets",
+            ours=ours,
+            spread=interval,
+            references=(("1.3098 / √(2p)", expected),),
+            ok=ok,
+            rule=f"within {LAW_TOLERANCE:.0%} of the law, which leaves out recovery and timeouts",
+        )
+
+
+def _in_interval(key: str, quantity: str, unit: str, found: list[float], expected: float) -> Check:
+    ours, (low, high) = interval_99(found)
+    return Check(
+        key=key,
+        quantity=quantity,
+        unit=unit,
+        ours=ours,
+        spread=(low, high),
+        references=(("theory", expected),),
+        ok=low <= expected <= high,
+        rule=f"theory inside the 99 % interval of {len(found)} replications",
+    )
+
+
+def checks(root: str | os.PathLike[str], jobs: int | None = None) -> Iterator[Check]:
+    """Compare everything of this module."""
+    yield from waits(root, jobs)
+    yield from losses(root, jobs)
+    yield from square_root_law(root, jobs)
