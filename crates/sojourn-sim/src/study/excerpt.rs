@@ -11,13 +11,13 @@ pub(super) fn render(file: &str, text: &str, span: Option<Range<usize>>, message
         return format!("{file}: {sentence}");
     };
     let span = narrow(text, span, message);
-    let start = text.floor_char_boundary(span.start);
+    let start = boundary(text, span.start);
     let line_start = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
     let line_end = text[start..].find('\n').map_or(text.len(), |newline| start + newline);
     let line = text[line_start..line_end].trim_end_matches('\r');
     let number = text[..line_start].matches('\n').count() + 1;
     let column = text[line_start..start].chars().count();
-    let end = text.ceil_char_boundary(span.end.clamp(start, line_start + line.len().max(start - line_start)));
+    let end = boundary(text, span.end.clamp(start, line_start + line.len().max(start - line_start)));
     let width = text[start..end].chars().count().max(1);
     // Very long lines are cut; tabs are kept under the line so that carets stand right.
     let shown: String = line.chars().take(160).collect();
@@ -28,6 +28,11 @@ pub(super) fn render(file: &str, text: &str, span: Option<Range<usize>>, message
         out.push_str(&format!("\n{gutter} | {pad}{}", "^".repeat(width.min(160 - column))));
     }
     out
+}
+
+/// The last boundary between characters up to `at`.
+fn boundary(text: &str, at: usize) -> usize {
+    (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
 /// Adds "did you mean" to serde's complaint about an unknown key or name.
@@ -65,14 +70,14 @@ fn distance(from: &str, to: &str) -> usize {
 
 /// The words that a message quotes, where the span is of a whole table: serde keeps no finer one inside tagged tables.
 fn narrow(text: &str, span: Range<usize>, message: &str) -> Range<usize> {
-    let start = text.floor_char_boundary(span.start);
+    let start = boundary(text, span.start);
     let rest = &text[start..];
     let table = rest.starts_with('[');
     let length = if table {
         // A header: the table reaches to the next one.
         rest.match_indices("\n[").next().map_or(rest.len(), |(at, _)| at)
     } else {
-        (text.ceil_char_boundary(span.end.min(text.len()))).saturating_sub(start)
+        boundary(text, span.end).saturating_sub(start)
     };
     let region = &rest[..length];
     let quoted = message.split('`').nth(1).unwrap_or_default();

@@ -32,7 +32,7 @@ struct Axis<'s> {
 pub(super) type Choice = Vec<(usize, usize)>;
 
 /// The values of an axis or of a tied key: an array with something in it.
-fn values_of<'s>(key: String, value: &'s Value) -> Result<&'s [Value], Invalid> {
+fn values_of(key: String, value: &Value) -> Result<&[Value], Invalid> {
     match value {
         Value::Array(values) if values.is_empty() => {
             Err(Invalid::new(key, "has no values; an axis needs at least one"))
