@@ -138,7 +138,7 @@ def test_replications_differ_and_seeds_decide(small: Command) -> None:
 
 
 def test_calibration_finds_a_load(small: Command) -> None:
-    sessions = '{ kind = "sessions" }'
+    sessions = '{ kind = "sessions", preset = "imc14" }'
     (small.cwd / "small.toml").write_text(STUDY.replace('{ kind = "bulk" }', sessions))
     words = ["--workload", "few", "--load", "40%", "--duration", "20s", "--replications", "2"]
     (found,) = small.json("calibrate", "small.toml", *words)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import threading
@@ -70,20 +71,35 @@ def test_a_damaged_file_is_named(store: Store, text: str) -> None:
 
 
 def test_what_a_killed_run_left_is_removed_and_what_a_live_one_writes_is_not(store: Store) -> None:
-    host = os.uname().nodename.replace(".", "-")
-    gone = store.points / f".ab.json.{host}.{2**22 + 1}.0a1b2c3d.tmp"
-    live = store.points / f".cd.json.{host}.{os.getppid()}.0a1b2c3d.tmp"
-    elsewhere = store.points / ".ef.json.another-host.12.0a1b2c3d.tmp"
-    old = store.points / ".gh.json.another-host.12.0a1b2c3d.tmp"
-    for file in (gone, live, elsewhere, old):
-        file.write_text("{")
+    gone, live = store.points / ".ab.json.0a1b2c3d.tmp", store.points / ".cd.json.0a1b2c3d.tmp"
+    gone.write_text("{")
+    with live.open("wb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        store.prepare()
+        assert list(store.points.iterdir()) == [live]
+        assert store.hashes() == []
+    store.prepare()
+    assert list(store.points.iterdir()) == []
+
+
+def test_where_files_cannot_be_locked_age_decides(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_locks(*_: object) -> None:
+        raise OSError(38, "Function not implemented")
+
+    monkeypatch.setattr(fcntl, "flock", no_locks)
+    old, new = store.points / ".ab.json.0a1b2c3d.tmp", store.points / ".cd.json.0a1b2c3d.tmp"
+    for file in (old, new):
+        file.touch()
     os.utime(old, (0, 0))
     store.prepare()
-    assert sorted(store.points.iterdir()) == sorted([live, elsewhere])
-    assert store.hashes() == []
+    assert list(store.points.iterdir()) == [new]
+    store.write_point("ab", RESULT)
+    assert store.has("ab")
 
 
-def test_a_writer_whose_temporary_file_is_taken_away_writes_again(store: Store, monkeypatch) -> None:
+def test_a_writer_whose_temporary_file_is_taken_away_writes_again(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     replace, taken = Path.replace, []
 
     def lose_once(self: Path, target: Path) -> Path:

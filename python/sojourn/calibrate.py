@@ -1,8 +1,8 @@
 """Find the number of sessions that offers a wanted load, measured where there is no bottleneck.
 
 Closed-loop sessions slow down when packets are lost, so the load that they *offer* is what they
-send through a link too fast to hold them up: the study's own path, with the rate of the link that
-is calibrated a hundred times higher and no limit to its queue. What is offered grows almost in
+send through a path too fast to hold them up: the study's own delays, with both links a hundred times
+faster than the one that is calibrated and no limit to their queues. What is offered grows almost in
 proportion to the number of sessions, so a few rounds of the secant rule, each with several
 replications, come to it.
 """
@@ -19,7 +19,7 @@ from typing import Any
 
 from sojourn import _core
 from sojourn.errors import SojournError
-from sojourn.study import Study, listed
+from sojourn.study import Study, expand, listed
 from sojourn.workers import Workers, spread
 
 FASTER = 100
@@ -37,6 +37,11 @@ class Trial:
     load: float
     half_width: float
     """Half of the 95 % confidence interval of the mean over replications."""
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % confidence interval."""
+        return max(0.0, self.load - self.half_width), self.load + self.half_width
 
 
 @dataclass(frozen=True)
@@ -88,16 +93,12 @@ class Scale:
             hint = f"; choose one with --workload: {listed(named)}" if named and not workload else ""
             raise SojournError(f"{study.file}: {where} has no sessions in the direction {direction}{hint}")
         self.shares = [int(flow.get("count", 1)) for flow in self._sessions(document)]
-        probe = json.loads(_core.points(json.dumps({**document, "repeat": 1}))[0])["document"]
-        try:
-            link = document["path"][direction]
-        except KeyError:
-            raise SojournError(
-                f"{study.file}: path.{direction} is missing, whose rate the load is of"
-            ) from None
+        probe = json.loads(expand({**document, "repeat": 1}, study.file)[0])["document"]
         self.rate_bps = rate_bps(probe["path"][direction]["rate"], study.file)
-        link["rate"] = f"{self.rate_bps * FASTER}bit"
-        link["queue"] = {"kind": "fifo", "limit": "unlimited"}
+        # Neither direction may hold the other up: acknowledgements need their link too.
+        for link in ("down", "up"):
+            document["path"][link]["rate"] = f"{self.rate_bps * FASTER}bit"
+            document["path"][link]["queue"] = {"kind": "fifo", "limit": "unlimited"}
 
     def _sessions(self, document: dict[str, Any]) -> list[dict[str, Any]]:
         flows = list(document.get("flows") or [])
@@ -118,7 +119,7 @@ class Scale:
         document["repeat"] = replications
         if duration is not None:
             document["duration"] = duration
-        return _core.points(json.dumps(document))
+        return expand(document, self.study.file)
 
 
 def calibrate(
@@ -161,7 +162,7 @@ def calibrate(
         rate_bps=scale.rate_bps,
         count=best.count,
         load=best.load,
-        interval=(best.load - best.half_width, best.load + best.half_width),
+        interval=best.interval,
         trials=sorted(trials.values(), key=lambda trial: trial.count),
     )
 

@@ -14,15 +14,16 @@ again. A process killed at any moment leaves at most a temporary file, which the
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import math
 import os
 import secrets
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from sojourn.errors import StoreError
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 _ABANDONED_S = 24 * 3600
-_HOST = socket.gethostname().replace(".", "-")
+_TEMPORARY = ".tmp"
 
 
 class Store:
@@ -54,9 +55,9 @@ class Store:
         for directory in (self.points, self.packets) if packets else (self.points,):
             try:
                 directory.mkdir(parents=True, exist_ok=True)
-                probe = directory / _temporary("probe")
+                probe = directory / f".probe.{secrets.token_hex(8)}{_TEMPORARY}"
                 probe.touch()
-                probe.unlink()
+                probe.unlink(missing_ok=True)
             except OSError as error:
                 raise StoreError(_unwritable(self.path, error)) from None
             _remove_abandoned(directory)
@@ -91,7 +92,7 @@ class Store:
 
     def write_point(self, point: str, result: dict[str, Any]) -> None:
         """Store the result of a point, without its wall time."""
-        self._replace(self.point_file(point), lambda file: _write_text(file, result_text(result)))
+        self._replace(self.point_file(point), lambda file: file.write(result_text(result).encode()))
 
     def write_packets(self, point: str, log: pl.DataFrame) -> None:
         """Store the packet log of a point."""
@@ -110,11 +111,11 @@ class Store:
     def write_study(self, study: dict[str, Any]) -> None:
         """Store the study, in place of the one before."""
         text = json.dumps(study, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
-        self._replace(self.study, lambda file: _write_text(file, text))
+        self._replace(self.study, lambda file: file.write(text.encode()))
 
     def record_time(self, point: str, wall_s: float) -> None:
         """Note how long a point took."""
-        row = {"hash": point, "wall_s": wall_s, "host": _HOST}
+        row = {"hash": point, "wall_s": wall_s, "host": socket.gethostname()}
         try:
             fd = os.open(self.timings, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
             try:
@@ -137,17 +138,20 @@ class Store:
                 times[entry["hash"]] = float(entry["wall_s"])
         return times
 
-    def _replace(self, target: Path, write: Callable[[Path], object]) -> None:
+    def _replace(self, target: Path, write: Callable[[BinaryIO], object]) -> None:
         """Write a file under a temporary name, flush it to the disk, and rename it into place."""
         for attempt in range(3):
-            temporary = target.parent / _temporary(target.name)
+            temporary = target.parent / f".{target.name}.{secrets.token_hex(8)}{_TEMPORARY}"
             try:
-                write(temporary)
-                _flush(temporary)
-                temporary.replace(target)
-                _flush(target.parent)
+                with temporary.open("xb") as file:
+                    _lock(file.fileno())
+                    write(file)
+                    file.flush()
+                    os.fsync(file.fileno())
+                    temporary.replace(target)
+                _flush_directory(target.parent)
             except FileNotFoundError as error:
-                # Another run may have taken the temporary file for an abandoned one: write it again.
+                # Another run may have removed it as abandoned before it was locked: write it again.
                 if attempt == 2 or not target.parent.is_dir():
                     raise StoreError(_unwritable(target, error)) from None
             except OSError as error:
@@ -196,41 +200,30 @@ def _read_object(file: Path, needed: tuple[str, ...], remedy: str) -> dict[str, 
     return value
 
 
-def _temporary(name: str) -> str:
-    return f".{name}.{_HOST}.{os.getpid()}.{secrets.token_hex(4)}.tmp"
-
-
-def _temporaries(directory: Path) -> Iterator[tuple[Path, str, int]]:
-    for file in directory.glob(".*.tmp"):
-        _, *parts = file.name.rsplit(".", 4)
-        if len(parts) == 4 and parts[1].isdigit():
-            yield file, parts[0], int(parts[1])
-
-
 def _remove_abandoned(directory: Path) -> None:
     """Remove temporary files whose writer is gone; other runs may be writing here at this moment."""
-    for file, host, pid in _temporaries(directory):
+    for file in directory.glob(f".*{_TEMPORARY}"):
         with contextlib.suppress(OSError):
-            gone = host == _HOST and not _alive(pid)
-            if gone or time.time() - file.stat().st_mtime > _ABANDONED_S:
+            with file.open("rb") as held:
+                abandoned = _lock(held.fileno())
+            if abandoned is None:  # a file system without locks
+                abandoned = time.time() - file.stat().st_mtime > _ABANDONED_S
+            if abandoned:
                 file.unlink()
 
 
-def _alive(pid: int) -> bool:
+def _lock(fd: int) -> bool | None:
+    """Lock a file until it is closed, or its process dies; None where files cannot be locked."""
     try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
         return False
     except OSError:
-        return True
+        return None
     return True
 
 
-def _write_text(file: Path, text: str) -> None:
-    file.write_text(text, encoding="utf-8")
-
-
-def _flush(path: Path) -> None:
+def _flush_directory(path: Path) -> None:
     fd = os.open(path, os.O_RDONLY)
     try:
         os.fsync(fd)

@@ -120,7 +120,7 @@ class Study:
     @cached_property
     def points(self) -> list[Point]:
         """Every point and replication, in study order."""
-        return [Point.from_json(text) for text in _core.points(self.text)]
+        return [Point.from_json(text) for text in expand(self.document, self.file)]
 
     @property
     def command(self) -> str:
@@ -147,6 +147,14 @@ class Study:
             for point in self.points
             if all(axes_of(point)[axis] in values for axis, values in wanted.items())
         ]
+
+
+def expand(document: dict[str, Any], file: str) -> list[str]:
+    """Return the points of a study document; an error names the file that it came from."""
+    try:
+        return _core.points(json.dumps(document))
+    except _core.StudyError as error:
+        raise SojournError(str(error) if file in str(error) else f"{file}: {error}") from None
 
 
 def axes_of(point: Point) -> dict[str, str]:

@@ -60,14 +60,17 @@ def calibrate(
 
     target = load_share(load)
     scale = Scale(Study.load(study, assignments(set or [], "--set")), workload, direction)
-    if not json:
-        print(f"{'sessions':>8}  {'offered load':>12}  95 % interval")
+    header = f"{'sessions':>8}  {'offered load':>12}  95 % interval\n"
     with open_workers(jobs=min(jobs or cores(), replications)) as workers:
         for found in trials_of(scale, target, workers, replications=replications, duration=duration):
             if isinstance(found, Trial):
-                low, high = found.load - found.half_width, found.load + found.half_width
+                low, high = found.interval
                 row = f"{found.count:8}  {found.load:12.1%}  {low:.1%} to {high:.1%}"
-                print(row, flush=True) if not json else complain(row)
+                if json:
+                    complain(row.strip())
+                else:
+                    print(header + row, flush=True)
+                    header = ""
     if json:
         print(_json.dumps(found.as_dict()))
     else:
