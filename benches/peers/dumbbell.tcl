@@ -133,11 +133,21 @@ proc report {} {
             foreach name {arrived dropped departed bytes waiting} a $before($direction) b $now {
                 set $name [expr {double($b - $a)}]
             }
+            # ns-2 counts bytes in 32 bits: take differences modulo 2^32.
+            set bytes [expr {int([lindex $now 3] - [lindex $before($direction) 3]) & 0xffffffff}]
+            # No agent counts its acknowledgements, but they have one size and data packets another.
+            set whole_run [expr {int([lindex $now 2])}]
+            if {[llength $senders([expr {$direction eq "down" ? "up" : "down"}])]} {
+                set whole_run_bytes [expr {int([lindex $now 3]) & 0xffffffff}]
+                set whole_run [expr {round(($whole_run_bytes - 52.0 * $whole_run) / ($opt(packet) - 52))}]
+            } elseif {![llength $senders($direction)]} {
+                set whole_run 0
+            }
             set delay [expr {$departed > 0 ? 1e3 * $waiting / $departed : 0.0}]
             set loss [expr {$arrived > 0 ? $dropped / $arrived : 0.0}]
             set utilisation [expr {$bytes * 8 / ($opt($direction-rate) * $measured)}]
-            append out [format {, "%s": {"arrived_pkts": %.0f, "dropped_pkts": %.0f, "departed_pkts": %.0f, "whole_run_pkts": %.0f, "delay_ms": %.3f, "utilisation": %.4f, "loss": %.5f}} \
-                $direction $arrived $dropped $departed [lindex $now 2] $delay $utilisation $loss]
+            append out [format {, "%s": {"arrived_pkts": %.0f, "dropped_pkts": %.0f, "departed_pkts": %.0f, "whole_run_data_pkts": %d, "delay_ms": %.3f, "utilisation": %.4f, "loss": %.5f}} \
+                $direction $arrived $dropped $departed $whole_run $delay $utilisation $loss]
         }
     }
     puts "{$out}"
