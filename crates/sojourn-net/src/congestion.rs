@@ -6,7 +6,7 @@
 mod cubic;
 mod reno;
 
-pub use cubic::Cubic;
+pub use cubic::{Arithmetic, Cubic};
 pub use reno::{Counting, Reno};
 
 use crate::{Rate, Span, Time};

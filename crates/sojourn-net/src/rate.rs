@@ -36,7 +36,8 @@ impl RateProfile {
         match self {
             Self::Steps { steps, repeat: Some(cycle) } if cycle.0 > 0 => {
                 let ends = steps.iter().skip(1).map(|s| s.0).chain([*cycle]);
-                let bits: u128 = steps.iter().zip(ends).map(|((from, r), to)| u128::from((to - *from).0) * u128::from(r.0)).sum();
+                let bits: u128 =
+                    steps.iter().zip(ends).map(|((from, r), to)| u128::from((to - *from).0) * u128::from(r.0)).sum();
                 Some(Rate((bits / u128::from(cycle.0)) as u64))
             }
             Self::Steps { steps, .. } => steps.last().map(|s| s.1),

@@ -7,6 +7,7 @@
 //! RFC 7323 (timestamps). Not modelled: urgent data, Nagle's rule, window shrinking, simultaneous open, reset.
 
 mod endpoint;
+mod prr;
 mod receiver;
 mod recovery;
 mod rtt;

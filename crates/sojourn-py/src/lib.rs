@@ -1,6 +1,7 @@
 //! The extension module `sojourn._core`: conversion and errors only.
 
 mod error;
+mod run;
 mod study;
 
 /// The engine: study files in, simulations out.
@@ -8,7 +9,8 @@ mod study;
 mod _core {
     #[pymodule_export]
     use crate::error::StudyError;
-    // `run` is exported here, from its own module.
+    #[pymodule_export]
+    use crate::run::run;
     #[pymodule_export]
     use crate::study::{parse, points, schema, version};
 }

@@ -11,7 +11,7 @@ use crate::summary::Summary;
 use crate::wire::{Port, Way, Wire};
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
-use sojourn_net::congestion::{CongestionControl, Counting, Cubic, Reno};
+use sojourn_net::congestion::{Arithmetic, CongestionControl, Counting, Cubic, Reno};
 use sojourn_net::link::Link;
 use sojourn_net::queue::{self, Fifo, QueueDiscipline};
 use sojourn_net::{Bytes, Rate, Span, Time, tcp};
@@ -143,7 +143,8 @@ impl Engine {
             }
             Users::Web(web) => {
                 let settings = web.tcp();
-                let group = self.network.add_group(config(&settings), control(settings.transport), client, server, false);
+                let group =
+                    self.network.add_group(config(&settings), control(settings.transport), client, server, false);
                 let objects = web.objects.iter().map(|object| object.0 + web.response_header.0).collect();
                 let page = source::Page { objects, request: web.request.0, restart: web.object_restart };
                 Box::new(Web::new(number, user, group, page, web.pause, web.start_within, warmup, rng))
@@ -271,7 +272,8 @@ fn config(tcp: &Tcp) -> tcp::Config {
 
 fn control(transport: Transport) -> fn(&tcp::Config) -> Box<dyn CongestionControl> {
     match transport {
-        Transport::Cubic => |c| Box::new(Cubic::new(u64::from(c.mss), c.initial_window())),
+        Transport::Cubic => |c| Box::new(Cubic::new(u64::from(c.mss), c.initial_window(), Arithmetic::Linux)),
+        Transport::CubicRfc9438 => |c| Box::new(Cubic::new(u64::from(c.mss), c.initial_window(), Arithmetic::Exact)),
         Transport::NewReno => |c| Box::new(Reno::new(u64::from(c.mss), c.initial_window(), Counting::Acks)),
         Transport::Reno | Transport::Udp => {
             |c| Box::new(Reno::new(u64::from(c.mss), c.initial_window(), Counting::Bytes))

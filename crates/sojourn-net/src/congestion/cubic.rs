@@ -1,8 +1,12 @@
 //! CUBIC: the window as a cubic function of the time since the last loss.
 //!
-//! Source: RFC 9438 (2023): W(t) = C(t − K)³ + W_max (§4.2), Reno-friendly region (§4.3), target bounded by 1.5 × cwnd (§4.2),
-//! multiplicative decrease 0.7 (§4.6), fast convergence (§4.7), timeout (§4.8). Differences: slow start grows as in Reno
-//! (no HyStart++); ssthresh is 0.7 × cwnd rather than × flight, as Linux does. Windows are in segments inside.
+//! Source: RFC 9438 (2023): W(t) = C(t − K)³ + W_max (§4.2), Reno-friendly region (§4.3), growth bounded by half a window a round trip
+//! (§4.2), multiplicative decrease 0.7 (§4.6), fast convergence (§4.7), timeout (§4.8). Two arithmetics: [`Arithmetic::Exact`] is the
+//! RFC's; [`Arithmetic::Linux`] counts whole segments as Linux's `tcp_cubic` does, and that can be seen: its |C(t − K)³| is rounded down,
+//! so the plateau is reached up to (1/C)^⅓ = 1.36 s early and a flow alone on a link loses that much more often; its
+//! W_est grows by one segment every 15/8 windows and never faster; it looks one minimum round trip ahead rather than one smoothed.
+//! Differences from both: slow start grows as in Reno (no HyStart); ssthresh is 0.7 × cwnd rather than × flight, and windows at a
+//! loss are compared in whole segments (as in Linux), or fast convergence would be a coin toss for a flow alone on a link.
 
 use super::reno::slow_start;
 use super::{Ack, Congestion, CongestionControl, Window};
@@ -10,14 +14,26 @@ use crate::Time;
 
 const C: f64 = 0.4;
 const BETA: f64 = 0.7;
+/// Linux: windows that must be acknowledged for one more segment of W_est.
+const LINUX_WINDOWS_PER_SEGMENT: f64 = 15.0 / 8.0;
+
+/// How windows are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arithmetic {
+    /// In fractions of segments, as RFC 9438 writes it.
+    Exact,
+    /// In whole segments, as Linux does.
+    Linux,
+}
 
 /// CUBIC congestion control.
 pub struct Cubic {
+    arithmetic: Arithmetic,
     mss: u64,
-    /// Congestion window in bytes (slow start) …
+    /// Congestion window in bytes, a whole number of segments in congestion avoidance …
     cwnd: u64,
     ssthresh: u64,
-    /// … and the part of a segment that it lacks in congestion avoidance.
+    /// … and what has been earned towards the next one.
     fraction: f64,
     w_max: f64,
     cwnd_prior: f64,
@@ -32,10 +48,29 @@ struct Epoch {
     w_est: f64,
 }
 
+impl Epoch {
+    /// W_cubic at `t` seconds.
+    fn window(&self, t: f64, arithmetic: Arithmetic) -> f64 {
+        let x = t - self.k;
+        let distance = (C * x * x * x).abs();
+        let distance = if arithmetic == Arithmetic::Linux { distance.floor() } else { distance };
+        if x < 0.0 { self.origin - distance } else { self.origin + distance }
+    }
+}
+
 impl Cubic {
     /// Starts with `initial` bytes of window and segments of `mss` bytes.
-    pub fn new(mss: u64, initial: u64) -> Self {
-        Self { mss, cwnd: initial, ssthresh: u64::MAX, fraction: 0.0, w_max: 0.0, cwnd_prior: 0.0, epoch: None }
+    pub fn new(mss: u64, initial: u64, arithmetic: Arithmetic) -> Self {
+        Self {
+            arithmetic,
+            mss,
+            cwnd: initial,
+            ssthresh: u64::MAX,
+            fraction: 0.0,
+            w_max: 0.0,
+            cwnd_prior: 0.0,
+            epoch: None,
+        }
     }
 
     fn segments(&self) -> f64 {
@@ -50,25 +85,36 @@ impl Cubic {
     }
 
     fn avoid_congestion(&mut self, now: Time, ack: &Ack, delivered: u64) {
-        let cwnd = self.segments();
         let acked = delivered as f64 / self.mss as f64;
         let mut epoch = self.epoch.take().unwrap_or_else(|| self.begin_epoch(now));
         let t = now.since(epoch.start).as_secs();
-        let w = |t: f64| {
-            let x = t - epoch.k;
-            C * x * x * x + epoch.origin
-        };
-        let alpha = if epoch.w_est < self.cwnd_prior { 3.0 * (1.0 - BETA) / (1.0 + BETA) } else { 1.0 };
-        epoch.w_est += alpha * acked / cwnd;
-        let new = if w(t) < epoch.w_est {
-            cwnd.max(epoch.w_est)
-        } else {
-            let target = w(t + ack.srtt.as_secs()).clamp(cwnd, 1.5 * cwnd);
-            cwnd + (target - cwnd) / cwnd * acked
+        let new = match self.arithmetic {
+            Arithmetic::Exact => self.exact(&mut epoch, t, ack, acked),
+            Arithmetic::Linux => self.linux(&mut epoch, t, ack, acked),
         };
         self.epoch = Some(epoch);
         self.cwnd = new as u64 * self.mss;
         self.fraction = new - (new as u64) as f64;
+    }
+
+    fn exact(&self, epoch: &mut Epoch, t: f64, ack: &Ack, acked: f64) -> f64 {
+        let cwnd = self.segments();
+        let alpha = if epoch.w_est < self.cwnd_prior { 3.0 * (1.0 - BETA) / (1.0 + BETA) } else { 1.0 };
+        epoch.w_est += alpha * acked / cwnd;
+        if epoch.window(t, self.arithmetic) < epoch.w_est {
+            return cwnd.max(epoch.w_est);
+        }
+        let target = epoch.window(t + ack.srtt.as_secs(), self.arithmetic).clamp(cwnd, 1.5 * cwnd);
+        cwnd + (target - cwnd) / cwnd * acked
+    }
+
+    fn linux(&self, epoch: &mut Epoch, t: f64, ack: &Ack, acked: f64) -> f64 {
+        let cwnd = (self.cwnd / self.mss) as f64;
+        epoch.w_est += acked / (LINUX_WINDOWS_PER_SEGMENT * cwnd);
+        let target = epoch.window(t + ack.min_rtt.as_secs(), self.arithmetic).max(epoch.w_est.floor());
+        // Segments per acknowledged segment: to the target within a window, and a trickle of 1 % when there already.
+        let slowest = if self.w_max == 0.0 { 0.05 } else { 0.01 / cwnd };
+        cwnd + self.fraction + acked * ((target - cwnd) / cwnd).clamp(slowest, 0.5)
     }
 }
 
@@ -84,7 +130,7 @@ impl CongestionControl for Cubic {
     }
 
     fn on_congestion(&mut self, _: Time, what: Congestion, _: u64) {
-        let cwnd = self.segments();
+        let cwnd = (self.cwnd / self.mss) as f64;
         self.cwnd_prior = cwnd;
         self.ssthresh = ((cwnd * BETA) as u64).max(2) * self.mss;
         (self.cwnd, self.w_max) = match what {
@@ -114,7 +160,7 @@ mod tests {
     const MSS: u64 = 1000;
 
     fn after_loss(w_max: f64, cwnd: u64) -> Cubic {
-        let mut cubic = Cubic::new(MSS, cwnd * MSS);
+        let mut cubic = Cubic::new(MSS, cwnd * MSS, Arithmetic::Exact);
         cubic.ssthresh = cwnd * MSS;
         cubic.w_max = w_max;
         cubic.cwnd_prior = w_max;
@@ -180,6 +226,18 @@ mod tests {
         assert!((rounds[0] - 21.5).abs() < 0.1 && (rounds[1] - 22.0).abs() < 0.15, "{rounds:?}");
         assert!((rounds[16] - 29.8).abs() < 0.5, "{rounds:?}");
         assert!((rounds[24] - rounds[23] - 1.0).abs() < 0.1, "{rounds:?}");
+    }
+
+    #[test]
+    fn whole_segments_reach_the_plateau_early() {
+        // W_max 134, K 4.67 s: |C(t − K)³| < 1 from 1.36 s before K on.
+        let mut cubic = Cubic { arithmetic: Arithmetic::Linux, ..after_loss(134.0, 93) };
+        let mut now = 0.0;
+        while cubic.segments() < 134.0 && now < 10.0 {
+            cubic.on_ack(Time((now * 1e9) as u64), &ack(1, 50));
+            now += 0.1 / cubic.segments();
+        }
+        assert!((3.2..3.7).contains(&now), "{now}");
     }
 
     #[test]

@@ -1,13 +1,14 @@
 //! Loss recovery: when a segment is held for lost, and what follows.
 //!
-//! Source: RFC 6675 §5 with SACK, RFC 6582 §3.2 without (the "impatient" variant does not apply: the timer restarts with every
+//! Source: RFC 6675 §5 with SACK, its window reduced in proportion (RFC 6937, [`super::prr`]); RFC 6582 §3.2 without (the "impatient" variant does not apply: the timer restarts with every
 //! advancing ACK), RFC 6298 §5.4–5.7 after a timeout. Differences: without SACK, duplicate ACKs are taken off `pipe` instead of
 //! being added to the window, which sends the same packets; after a timeout SACK information is kept (as Linux does) and the
 //! timeout's retransmissions run in slow start against `pipe`. A lost retransmission is found by the timer only (no RACK).
 
+use super::prr::Prr;
 use super::sender::Sender;
-use crate::congestion::Congestion;
 use crate::Time;
+use crate::congestion::Congestion;
 
 const DUP_THRESH: u32 = 3;
 
@@ -62,6 +63,7 @@ impl Sender {
         self.state = State::Recovery { point: self.next() };
         self.force = true;
         self.rescue = true;
+        self.prr = Prr::begin(self.board.outstanding());
         self.statistics.recoveries += 1;
         self.control.on_congestion(now, Congestion::Loss, in_flight);
         self.refresh_window();
@@ -84,6 +86,7 @@ impl Sender {
         self.left_network = 0;
         self.force = false;
         self.rescue = false;
+        self.refresh_window();
     }
 
     /// The retransmission timer expired.

@@ -1,12 +1,14 @@
 //! Round-trip time and retransmission timeout.
 //!
 //! Source: RFC 6298 (2011), with the minimum as a parameter (200 ms is what Linux, ns-2 and ns-3 use; the RFC says 1 s).
-//! Clock granularity is zero. Samples come from timestamps (RFC 7323) or from segments sent only once (Karn's rule).
+//! Difference: the term 4 × RTTVAR is at least 200 ms (or the minimum, if that is less), as in Linux; without that a queue that
+//! fills slowly, so that RTTVAR is almost nothing, makes every fast recovery a race against the timer. Samples come from timestamps (RFC 7323) or from segments sent only once (Karn's rule).
 
 use crate::{Span, Time};
 
 const INITIAL: Span = Span::from_secs(1);
 const MAX: Span = Span::from_secs(60);
+const LEAST_SLACK: Span = Span::from_millis(200);
 
 /// The estimator of one sender.
 #[derive(Clone, Debug)]
@@ -15,6 +17,7 @@ pub(super) struct Rtt {
     rttvar: u64,
     min: u64,
     floor: u64,
+    slack: u64,
     backoff: u32,
     sum: u64,
     samples: u64,
@@ -22,7 +25,16 @@ pub(super) struct Rtt {
 
 impl Rtt {
     pub(super) fn new(min_rto: Span) -> Self {
-        Self { srtt: 0, rttvar: 0, min: u64::MAX, floor: min_rto.0, backoff: 0, sum: 0, samples: 0 }
+        Self {
+            srtt: 0,
+            rttvar: 0,
+            min: u64::MAX,
+            floor: min_rto.0,
+            slack: min_rto.min(LEAST_SLACK).0,
+            backoff: 0,
+            sum: 0,
+            samples: 0,
+        }
     }
 
     /// A round trip was measured: updates the estimate and ends any back-off.
@@ -52,7 +64,8 @@ impl Rtt {
     }
 
     pub(super) fn rto(&self) -> Span {
-        let base = if self.srtt == 0 { INITIAL.0 } else { (self.srtt + 4 * self.rttvar).max(self.floor) };
+        let base =
+            if self.srtt == 0 { INITIAL.0 } else { (self.srtt + (4 * self.rttvar).max(self.slack)).max(self.floor) };
         Span(base.saturating_mul(1 << self.backoff.min(10)).min(MAX.0.max(self.floor)))
     }
 
@@ -82,7 +95,13 @@ mod tests {
 
     fn rtos(floor_ms: u64, samples: &[f64]) -> Vec<f64> {
         let mut rtt = Rtt::new(Span::from_millis(floor_ms));
-        samples.iter().map(|s| { rtt.sample(Span::from_secs_f64(*s)); rtt.rto().as_secs() }).collect()
+        samples
+            .iter()
+            .map(|s| {
+                rtt.sample(Span::from_secs_f64(*s));
+                rtt.rto().as_secs()
+            })
+            .collect()
     }
 
     #[test]
@@ -108,5 +127,12 @@ mod tests {
         }
         rtt.sample(Span::from_millis(100));
         assert_eq!(rtt.rto(), Span::from_millis(300));
+    }
+
+    #[test]
+    fn a_steady_round_trip_leaves_room_for_a_repair() {
+        let mut rtt = Rtt::new(Span::from_millis(200));
+        (0..100).for_each(|_| rtt.sample(Span::from_millis(250)));
+        assert!(rtt.rto() >= Span::from_millis(449), "{:?}", rtt.rto());
     }
 }

@@ -55,6 +55,8 @@ pub(super) struct Scoreboard {
     /// No segment waiting to be sent again starts below.
     cursor: u64,
     seen: Sack,
+    /// Bytes ever marked lost.
+    marked: u64,
 }
 
 impl Scoreboard {
@@ -73,9 +75,9 @@ impl Scoreboard {
         self.waiting > 0
     }
 
-    /// Lost bytes, sent again or not.
-    pub(super) fn lost(&self) -> u64 {
-        self.lost
+    /// Bytes ever marked lost: grows with every new loss.
+    pub(super) fn marked(&self) -> u64 {
+        self.marked
     }
 
     /// True if the first outstanding segment is lost.
@@ -240,6 +242,7 @@ impl Scoreboard {
         }
         segment.state |= LOST;
         self.lost += u64::from(segment.len);
+        self.marked += u64::from(segment.len);
         if segment.state & RESENT == 0 {
             self.waiting += u64::from(segment.len);
             self.cursor = self.cursor.min(segment.end - u64::from(segment.len));
@@ -252,7 +255,8 @@ impl Scoreboard {
             return None;
         }
         let first = self.segments.partition_point(|s| s.end <= self.cursor);
-        let found = (first..self.segments.len()).find(|i| self.segments[*i].state & (LOST | RESENT | SACKED) == LOST)?;
+        let found =
+            (first..self.segments.len()).find(|i| self.segments[*i].state & (LOST | RESENT | SACKED) == LOST)?;
         let resend = self.resend(found);
         self.cursor = resend.seq;
         Some(resend)
@@ -324,7 +328,7 @@ mod tests {
         let mut board = ten();
         board.sack(&blocks(&[3, 5, 7]));
         board.mark_lost(MSS);
-        assert_eq!((board.lost(), board.pipe()), (2000, 5000));
+        assert_eq!((board.lost, board.pipe()), (2000, 5000));
         for (n, pipe) in [(1, 6000), (2, 7000)] {
             assert_eq!(resend_number(board.next_waiting()), Some(n));
             board.resent((n - 1) * 1000, Time(1));
@@ -339,10 +343,10 @@ mod tests {
         let mut board = ten();
         board.sack(&blocks(&[2, 3]));
         board.mark_lost(MSS);
-        assert_eq!(board.lost(), 0);
+        assert_eq!(board.lost, 0);
         board.sack(&blocks(&[4, 2, 3]));
         board.mark_lost(MSS);
-        assert_eq!(board.lost(), 1000);
+        assert_eq!(board.lost, 1000);
         assert!(board.is_head_lost());
     }
 
@@ -354,7 +358,7 @@ mod tests {
         board.resent(0, Time(1));
         let news = board.acknowledge(10_000);
         assert_eq!(news.delivered, 7000);
-        assert_eq!((board.pipe(), board.lost(), board.outstanding(), board.has_waiting()), (0, 0, 0, false));
+        assert_eq!((board.pipe(), board.lost, board.outstanding(), board.has_waiting()), (0, 0, 0, false));
     }
 
     #[test]
@@ -363,7 +367,7 @@ mod tests {
         board.sack(&blocks(&[3]));
         board.resent(0, Time(1));
         board.mark_all_lost();
-        assert_eq!((board.lost(), board.pipe()), (9000, 0));
+        assert_eq!((board.lost, board.pipe()), (9000, 0));
         assert_eq!(resend_number(board.next_waiting()), Some(1));
     }
 }

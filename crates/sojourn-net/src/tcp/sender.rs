@@ -1,14 +1,15 @@
 //! The sending half: what may be sent now.
 //!
 //! Source: RFC 5681, RFC 6675 §5 (what to send during recovery), RFC 3042 (limited transmit), RFC 6298 §5 (managing the timer).
-//! Reactions to loss are in [`super::recovery`]. Differences: the window is counted against `pipe` at all times, and a segment
-//! is sent only if it fits wholly.
+//! Reactions to loss are in [`super::recovery`]. Differences: the window is counted against `pipe` at all times, a segment
+//! is sent only if it fits wholly, and the timer also restarts when the oldest outstanding segment is sent again (as in Linux and ns-2).
 
+use super::Sack;
 use super::endpoint::Config;
+use super::prr::Prr;
 use super::recovery::State;
 use super::rtt::Rtt;
 use super::scoreboard::{Resend, Scoreboard};
-use super::Sack;
 use crate::congestion::{Ack, CongestionControl, Window};
 use crate::{Span, Time};
 
@@ -57,6 +58,9 @@ pub struct Sender {
     window: Window,
     pub(super) board: Scoreboard,
     pub(super) state: State,
+    pub(super) prr: Prr,
+    /// Bytes that may be in flight now: the window, or less while recovery reduces it.
+    allowed: u64,
     /// Duplicate acknowledgements since `una` last advanced.
     pub(super) dupacks: u32,
     /// Without SACK: bytes that duplicate acknowledgements say have left the network.
@@ -89,6 +93,8 @@ impl Sender {
             window: control.window(),
             board: Scoreboard::default(),
             state: State::Open,
+            prr: Prr::default(),
+            allowed: control.window().cwnd,
             dupacks: 0,
             left_network: 0,
             rto_at: Time::NEVER,
@@ -189,6 +195,14 @@ impl Sender {
 
     pub(super) fn refresh_window(&mut self) {
         self.window = self.control.window();
+        self.allowed = self.window.cwnd;
+    }
+
+    /// In fast recovery an acknowledgement of `delivered` bytes releases only a share of them.
+    fn reduce_rate(&mut self, delivered: u64, safe: bool) {
+        let pipe = self.in_flight();
+        let released = self.prr.on_ack(delivered, pipe, self.window.ssthresh, u64::from(self.mss), safe);
+        self.allowed = pipe + released;
     }
 
     /// An acknowledgement arrived. `pure`: on a segment that carries nothing else. Returns true if it advanced.
@@ -217,12 +231,16 @@ impl Sender {
         if !advanced && self.board.outstanding() == 0 {
             return false;
         }
+        let marked = self.board.marked();
         self.judge(now, acked, sacked, pure, in_flight);
         if advanced {
             self.rto_at = if self.board.outstanding() == 0 { Time::NEVER } else { self.rtt.deadline(now) };
         }
         if advanced && delivered > 0 {
             self.tell_control(now, delivered, in_flight, rtt);
+        }
+        if self.sack && self.state.is_recovery() {
+            self.reduce_rate(delivered, advanced && self.board.marked() == marked);
         }
         advanced
     }
@@ -249,7 +267,7 @@ impl Sender {
     pub(super) fn next_out(&mut self, now: Time) -> Option<Out> {
         if self.board.has_waiting() {
             let resend = self.board.next_waiting()?;
-            if self.force || self.in_flight() + u64::from(resend.len.min(self.mss)) <= self.window.cwnd {
+            if self.force || self.in_flight() + u64::from(resend.len.min(self.mss)) <= self.allowed {
                 return Some(self.resend(now, resend));
             }
             return None;
@@ -278,14 +296,14 @@ impl Sender {
             self.board.outstanding()
         };
         let bytes = u64::from(len.min(self.mss)); // A FIN on a full segment is no reason to hold it back.
-        let fits = counted + bytes <= self.window.cwnd && self.nxt + bytes <= self.una + self.receive_window;
+        let fits = counted + bytes <= self.allowed && self.nxt + bytes <= self.una + self.receive_window;
         if !fits {
             return None;
         }
         let seq = self.nxt;
         self.nxt += u64::from(len);
         self.board.push(len, now);
-        self.sent(now);
+        self.sent(now, len);
         Some(Out { seq, len, retransmission: false })
     }
 
@@ -302,7 +320,7 @@ impl Sender {
 
     /// Nothing new to send during recovery: other holes, then one rescue (RFC 6675, NextSeg rules 3 and 4).
     fn fill(&mut self, now: Time) -> Option<Out> {
-        if self.in_flight() + u64::from(self.mss) > self.window.cwnd {
+        if self.in_flight() + u64::from(self.mss) > self.allowed {
             return None;
         }
         if let Some(resend) = self.board.next_hole() {
@@ -321,11 +339,15 @@ impl Sender {
         self.repair.add(sent, now);
         self.board.resent(seq, now);
         self.statistics.retransmits += 1;
-        self.sent(now);
+        if seq == self.una {
+            self.rto_at = self.rtt.deadline(now);
+        }
+        self.sent(now, len);
         Out { seq, len, retransmission: true }
     }
 
-    fn sent(&mut self, now: Time) {
+    fn sent(&mut self, now: Time, len: u32) {
+        self.prr.sent(u64::from(len));
         self.statistics.segments += 1;
         self.last_sent = now;
         if self.rto_at == Time::NEVER {

@@ -22,7 +22,13 @@ struct Pair {
 
 impl Pair {
     fn new(config: &Config, lose: &[u64]) -> Self {
-        let end = |role| Endpoint::new(role, config, Box::new(Reno::new(u64::from(config.mss), config.initial_window(), Counting::Bytes)));
+        let end = |role| {
+            Endpoint::new(
+                role,
+                config,
+                Box::new(Reno::new(u64::from(config.mss), config.initial_window(), Counting::Bytes)),
+            )
+        };
         Self {
             now: Time::ZERO,
             ends: [end(Role::Active), end(Role::Passive)],
@@ -101,7 +107,8 @@ fn a_connection_opens_carries_its_bytes_and_closes() {
 #[test]
 fn slow_start_sends_twice_as_much_each_round() {
     let pair = transfer(&Config { initial_segments: 2, ..config() }, 30_000, &[]);
-    let rounds: Vec<usize> = (0..4).map(|k| pair.log.iter().filter(|l| l.0 == Time(100_000_000 * (k + 1))).count()).collect();
+    let rounds: Vec<usize> =
+        (0..4).map(|k| pair.log.iter().filter(|l| l.0 == Time(100_000_000 * (k + 1))).count()).collect();
     assert_eq!(rounds, [2, 4, 8, 16]);
 }
 

@@ -4,8 +4,8 @@ use crate::packet::Packet;
 use sojourn_net::probe::DropCause;
 use sojourn_net::{Packet as _, Time};
 
-/// Code in `drop_cause` of a packet that was not dropped.
-pub const NOT_DROPPED: u8 = 255;
+// Code in `drop_cause` of a packet that was not dropped.
+const NOT_DROPPED: u8 = 255;
 
 /// Columns of the packet log of one link. All have the same length.
 #[derive(Clone, Debug, Default)]
@@ -20,7 +20,7 @@ pub struct Log {
     pub arrive_ns: Vec<u64>,
     /// Start of transmission; −1 if it was dropped or still waits at the end.
     pub depart_ns: Vec<i64>,
-    /// Code of the cause, or [`NOT_DROPPED`].
+    /// Code of the cause, or 255.
     pub drop_cause: Vec<u8>,
     /// Packets waiting when it arrived.
     pub backlog_pkts: Vec<u32>,
@@ -34,6 +34,19 @@ impl Log {
     /// Number of rows.
     pub fn rows(&self) -> u32 {
         self.flow.len() as u32
+    }
+
+    /// Puts the rows of another log behind these.
+    pub fn append(&mut self, other: &mut Self) {
+        self.flow.append(&mut other.flow);
+        self.kind.append(&mut other.kind);
+        self.size_bytes.append(&mut other.size_bytes);
+        self.arrive_ns.append(&mut other.arrive_ns);
+        self.depart_ns.append(&mut other.depart_ns);
+        self.drop_cause.append(&mut other.drop_cause);
+        self.backlog_pkts.append(&mut other.backlog_pkts);
+        self.backlog_bytes.append(&mut other.backlog_bytes);
+        self.seq.append(&mut other.seq);
     }
 
     pub(super) fn arrived(&mut self, now: Time, packet: &Packet, packets: u32, bytes: u64) {

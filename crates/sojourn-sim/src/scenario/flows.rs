@@ -25,12 +25,15 @@ pub enum Direction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Transport {
-    /// TCP Reno (RFC 5681); with `sack = false`, without New Reno's partial acknowledgements.
+    /// TCP Reno as Linux counts it, in bytes (RFC 5681); with `sack = false`, without New Reno's partial acknowledgements.
     Reno,
-    /// TCP New Reno (RFC 6582).
+    /// TCP New Reno (RFC 6582), whose congestion avoidance counts ACKs (RFC 5681 equation 3) as in ns-2 and ns-3.
     NewReno,
-    /// TCP CUBIC (RFC 9438).
+    /// TCP CUBIC as Linux counts it, in whole segments.
     Cubic,
+    /// TCP CUBIC to the letter of RFC 9438, in fractions of segments.
+    #[serde(rename = "cubic-rfc9438")]
+    CubicRfc9438,
     /// UDP: the source paces itself.
     Udp,
 }

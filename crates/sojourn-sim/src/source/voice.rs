@@ -15,9 +15,9 @@ use sojourn_net::{Span, Time};
 pub const INTERVAL: Span = Span::from_millis(20);
 const PACKET: u16 = 200;
 
-/// Delay of a packet that was dropped.
-pub const LOST: i64 = -1;
-/// Delay of a packet that had neither arrived nor been dropped when the run ended.
+// Delay of a packet that was dropped.
+const LOST: i64 = -1;
+// Delay of a packet that had neither arrived nor been dropped when the run ended.
 const UNDER_WAY: i64 = -2;
 
 /// One row per packet of the calls that were complete when the run ended and had begun after the warm-up.
@@ -33,7 +33,7 @@ pub struct VoiceTable {
     pub seq: Vec<u16>,
     /// When it was sent.
     pub sent_ns: Vec<u64>,
-    /// One-way network delay; [`LOST`] if it was dropped.
+    /// One-way network delay; −1 if it was dropped.
     pub delay_ns: Vec<i64>,
 }
 
@@ -91,7 +91,21 @@ impl Voice {
         rng: Pcg64Mcg,
     ) -> Self {
         let rows = VoiceTable::default();
-        Self { number, user, group, ways, packets, gap, start_within, warmup, rng, rows, next: 0, call: 0, flows: [0; 2] }
+        Self {
+            number,
+            user,
+            group,
+            ways,
+            packets,
+            gap,
+            start_within,
+            warmup,
+            rng,
+            rows,
+            next: 0,
+            call: 0,
+            flows: [0; 2],
+        }
     }
 
     fn speak(&mut self, network: &mut Network) {

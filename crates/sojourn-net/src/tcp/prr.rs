@@ -1,0 +1,65 @@
+//! Proportional rate reduction: how much each acknowledgement may release during fast recovery.
+//!
+//! Source: RFC 6937 (2013) §3 with the slow-start reduction bound, as RFC 9937 makes it depend on whether the ACK is "safe" (it advances
+//! and brings no news of further losses). Counted in bytes.
+
+/// State of one recovery.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Prr {
+    /// Bytes outstanding when recovery began.
+    recover_fs: u64,
+    delivered: u64,
+    out: u64,
+}
+
+impl Prr {
+    /// Recovery begins with so many bytes outstanding.
+    pub(super) fn begin(outstanding: u64) -> Self {
+        Self { recover_fs: outstanding.max(1), delivered: 0, out: 0 }
+    }
+
+    /// So many bytes were sent.
+    pub(super) fn sent(&mut self, bytes: u64) {
+        self.out += bytes;
+    }
+
+    /// An acknowledgement delivered so many bytes and left `pipe` in the network: bytes that may be sent now.
+    pub(super) fn on_ack(&mut self, delivered: u64, pipe: u64, ssthresh: u64, mss: u64, safe: bool) -> u64 {
+        self.delivered += delivered;
+        if pipe > ssthresh {
+            let due = (u128::from(self.delivered) * u128::from(ssthresh)).div_ceil(u128::from(self.recover_fs)) as u64;
+            due.saturating_sub(self.out)
+        } else {
+            let owed = self.delivered.saturating_sub(self.out);
+            let bound = if safe { owed.max(delivered) + mss } else { owed };
+            bound.min(ssthresh - pipe)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One ACK each delivering one segment; everything released is sent.
+    fn released(ssthresh: u64, recover_fs: u64, pipes: impl Iterator<Item = u64>, safe: bool) -> Vec<u64> {
+        let mut prr = Prr::begin(recover_fs);
+        pipes
+            .map(|pipe| {
+                let count = prr.on_ack(1, pipe, ssthresh, 1, safe);
+                prr.sent(count);
+                count
+            })
+            .collect()
+    }
+
+    #[test]
+    fn half_the_acks_release_a_segment_until_pipe_is_at_the_threshold() {
+        assert_eq!(released(10, 20, (8..20).rev(), true), [1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 2]);
+    }
+
+    #[test]
+    fn below_the_threshold_an_unsafe_ack_releases_what_was_delivered() {
+        assert_eq!(released(5, 10, (1..10).rev(), false), [1, 0, 1, 0, 0, 1, 2, 3, 1]);
+    }
+}
