@@ -10,6 +10,8 @@ use crate::{Span, Time};
 /// Reassembly and acknowledgement of one direction.
 pub struct Receiver {
     next: u64,
+    /// What the last acknowledgement said.
+    acknowledged: u64,
     /// Ranges beyond `next`, disjoint, most recently changed first.
     held: Vec<Block>,
     /// Delayed-ACK deadline; `NEVER` if none is pending.
@@ -28,6 +30,7 @@ impl Receiver {
     pub fn new(mss: u32, delay: Span, sack: bool) -> Self {
         Self {
             next: 0,
+            acknowledged: 0,
             held: Vec::new(),
             ack_at: Time::NEVER,
             echo: Time::NEVER,
@@ -71,6 +74,10 @@ impl Receiver {
         if segment.fin {
             self.fin = Some(end - 1);
         }
+        // RFC 7323 §4.3 (2): the stamp of the earliest segment not yet acknowledged, or of a duplicate.
+        if start <= self.acknowledged {
+            self.echo = segment.stamp;
+        }
         if start > self.next {
             self.hold(Block { start, end });
             self.ack_now = true;
@@ -79,9 +86,6 @@ impl Receiver {
         if end <= self.next {
             self.ack_now = true;
             return false;
-        }
-        if self.unacked == 0 {
-            self.echo = segment.stamp;
         }
         self.unacked += (end - self.next) as u32;
         self.next = end;
@@ -112,6 +116,7 @@ impl Receiver {
         self.ack_now = false;
         self.ack_at = Time::NEVER;
         self.unacked = 0;
+        self.acknowledged = self.next;
         let mut sack = Sack::default();
         if self.sack {
             for block in self.held.iter().take(3) {
@@ -172,6 +177,15 @@ mod tests {
         let (ack, echo, _) = receiver.acknowledge();
         assert_eq!((ack, echo), (2000, Time(0)), "the stamp of the earliest unacknowledged segment");
         assert_eq!(receiver.ack_at(), Time::NEVER);
+    }
+
+    #[test]
+    fn a_duplicate_is_echoed_or_its_round_trip_would_seem_as_long_as_the_wait_for_it() {
+        let mut receiver = Receiver::new(1000, Span::ZERO, true);
+        receiver.on_segment(Time(0), &data(0, 1000));
+        receiver.acknowledge();
+        receiver.on_segment(Time(900), &Segment { stamp: Time(800), ..data(0, 1000) });
+        assert_eq!(receiver.acknowledge().1, Time(800));
     }
 
     #[test]
