@@ -57,4 +57,5 @@ def within(ours: float, references: Iterable[float], *, share: float = 0.0, add:
     known = list(references)
     if min(known) <= ours <= max(known):
         return True
-    return any(abs(ours - reference) <= share * abs(reference) + add for reference in known)
+    slack = 1 + 1e-9  # 1.0 − 0.98 is more than 0.02 in binary
+    return any(abs(ours - reference) <= (share * abs(reference) + add) * slack for reference in known)

@@ -21,8 +21,6 @@ REPLICATIONS = 3
 DELAY_SHARE = 0.10
 LOSS_SHARE = 0.25
 UTILISATION_POINTS = 0.02
-IDLE_MS = 0.1
-"""A mean delay below this is an idle queue's: a difference of that size says nothing."""
 
 QUANTITIES = {
     "delay": ("mean queueing delay", "ms", f"between the peers', or within {DELAY_SHARE:.0%} of one"),
@@ -213,11 +211,10 @@ def published() -> dict[str, dict[str, dict[str, float]]]:
 def holds(quantity: str, ours: float, references: list[float]) -> bool:
     """Say whether the rule of a quantity holds."""
     if quantity == "delay":
-        return within(ours, references, share=DELAY_SHARE, add=IDLE_MS)
+        return within(ours, references, share=DELAY_SHARE)
     if quantity == "utilisation":
         return within(ours, references, add=UTILISATION_POINTS)
-    # The peers' loss is known to four digits.
-    return within(ours, references, share=LOSS_SHARE, add=0.00005)
+    return within(ours, references, share=LOSS_SHARE)
 
 
 def measured(result: dict[str, Any], direction: str, quantity: str) -> float:
