@@ -262,7 +262,7 @@ def test_the_page_tells_ok_explained_and_unexplained(tmp_path):
     assert "*Unexplained.*" in text
     assert "The bucket lets two packets pass." in text
     assert "`peers/b` not run: study files have no codel yet." in text
-    assert "| s: Delay | t (uplink) | 3 of 4 | 1 | 0.75 | 67% |" in text
+    assert "| s: Delay | t (uplink) | 3 of 4 | 1 | 0.75 | 67 % |" in text
     assert "| speed-newreno-fifo | ns2 | 3000 | 14 | 240 | 2.3 |" in text
     assert page.unexplained() == [page.rows("peers")[2]]
     for line in text.splitlines():

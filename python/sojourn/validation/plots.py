@@ -8,8 +8,9 @@ from pathlib import Path
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from sojourn.figures.style import COLOURS, INK, MUTED, look, save, settle, styled
+from sojourn.figures.style import COLOURS, MUTED, look, save, settle, styled
 from sojourn.validation import theory
 from sojourn.validation.checks import Check
 from sojourn.validation.study import Comparison
@@ -27,7 +28,8 @@ def waits(checks: Sequence[Check], stem: Path) -> None:
                 check for check in checks if check.key.startswith(f"theory/{name}/") and "wait" in check.key
             ]
             _points(left, [float(check.key.split("/")[-2]) for check in rows], rows, i, name)
-        left.set(yscale="log", xlabel="load", ylabel="mean wait (ms)", title="One queue, service of 1 ms")
+        _plain_logs(left, "y")
+        left.set(xlabel="load", ylabel="mean wait (ms)", title="One queue, service of 1 ms")
         losses = [10 ** (-3.2 + i * 0.05) for i in range(34)]
         law = [theory.random_loss_window(p, theory.ACKED_AT_ONCE) for p in losses]
         right.plot(losses, law, color=COLOURS[0])
@@ -35,7 +37,8 @@ def waits(checks: Sequence[Check], stem: Path) -> None:
             rows = [check for check in checks if check.key.startswith(f"theory/square-root-{ack_delay}/")]
             at = [float(check.key.split("/")[-2]) for check in rows]
             _points(right, at, rows, i, f"New Reno, ACKs after {ack_delay}")
-        right.set(xscale="log", yscale="log", xlabel="loss", ylabel="mean window (packets)")
+        _plain_logs(right, "xy")
+        right.set(ylim=(4, 100), xlabel="loss", ylabel="mean window (packets)")
         right.set_title("Inverse square root of the loss")
         for axes in (left, right):
             settle(axes, grid="both")
@@ -71,7 +74,8 @@ def against(checks: Sequence[Check], stem: Path, other: str) -> None:
             _diagonal(
                 axes, [value for check in rows for _, value in check.references], [c.ours for c in rows]
             )
-            axes.set(xscale="log", yscale="log", title=quantity.capitalize())
+            _plain_logs(axes, "xy")
+            axes.set(title=quantity.capitalize())
             axes.set_xlabel(f"{other}{unit}")
             axes.set_ylabel(f"sojourn{unit}")
             axes.plot([], [], linestyle="none", marker="o", color=COLOURS[0], label="the rule holds")
@@ -96,7 +100,7 @@ def scatter(comparison: Comparison, stem: Path) -> None:
         ours = [pair.ours for pair in comparison.pairs]
         values = [value for value in published + ours if value > 0]
         if values and max(values) > 20 * min(values) and len(values) == len(published + ours):
-            axes.set(xscale="log", yscale="log")
+            _plain_logs(axes, "xy")
         _diagonal(axes, published, ours)
         axes.set(xlabel="published", ylabel="sojourn", title=comparison.title)
         settle(axes, grid="both")
@@ -104,9 +108,17 @@ def scatter(comparison: Comparison, stem: Path) -> None:
         save(figure, stem)
 
 
+def _plain_logs(axes: Axes, which: str) -> None:
+    """Make axes (`x`, `y` or `xy`) logarithmic, with plain numbers at the decades."""
+    for name in which:
+        axes.set(**{f"{name}scale": "log"})
+        axis = axes.xaxis if name == "x" else axes.yaxis
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axis.set_minor_formatter(NullFormatter())
+
+
 def _diagonal(axes: Axes, first: Sequence[float], second: Sequence[float]) -> None:
     values = [value for value in (*first, *second) if math.isfinite(value)]
     if values:
         ends = [min(values), max(values)]
         axes.plot(ends, ends, color=MUTED, linewidth=0.9, zorder=0)
-        axes.tick_params(colors=INK)

@@ -31,7 +31,7 @@ interval of the replications (Student's t).
 
 The last rows are one New Reno flow (SACK, an acknowledgement for every second segment) with an RTT of
 {rtt:g} ms over a link that loses packets independently and never fills: the mean window is to be within
-{tolerance:.0%} of 1.3098 / √(2p) (Ott, Kemperman and Mathis), which leaves out recovery and timeouts. The
+{tolerance:g} % of 1.3098 / √(2p) (Ott, Kemperman and Mathis), which leaves out recovery and timeouts. The
 delayed-ACK timer is the usual 40 ms, and then 5 ms: this second set was added after the first had been seen
 to miss the rule, to find out whether the timer is the reason.
 """
@@ -39,14 +39,14 @@ to miss the rule, to find out whether the timer is the reason.
 PEERS = """## Two other simulators
 
 The same dumbbells on ns-3 3.37 and ns-2.35 (one seed each; `benches/peers` runs them again) and on sojourn
-({replications} replications: mean, and least to greatest in brackets). 1500-byte packets, SACK, delayed
+({replications} replications: their mean, least and greatest). 1500-byte packets, SACK, delayed
 ACKs of 40 ms, least RTO of 200 ms. Delay is the mean sojourn until transmission starts, loss is dropped
 over arrived, after the warm-up; links that carry nothing but acknowledgements are left out. The two peers
 differ from one another, up to several times in CUBIC's loss: so far apart are honest models. ns-2's sender
 counts acknowledgements where the others count bytes.
 
-Rules: delay between the two peers' or within {delay:.0%} of one; utilisation within {points:g} points; loss
-within {loss:.0%} of one.
+Rules: delay between the two peers' or within {delay:g} % of one; utilisation within {points:g} points; loss
+within {loss:g} % of one.
 
 - **speed**: 100 Mb/s, RTT 20 ms, 10 long flows down, FIFO of 167 packets (1 BDP) or CoDel of 1000, IW 10,
   60 s, the first 5 left out.
@@ -72,7 +72,7 @@ wait, which a strict link such as ours makes wait for one another. The scenarios
 of 100 bytes, which is a strict link to within an acknowledgement: they are the fair comparison where a
 queue is not always backlogged.
 
-Rules: utilisation within {points:g} points, delay within {delay:.0%}, loss within {loss:.0%} of the mean of
+Rules: utilisation within {points:g} points, delay within {delay:g} %, loss within {loss:g} % of the mean of
 the measured runs.
 """
 
@@ -157,16 +157,16 @@ def _theory_text() -> str:
         replications=theory.REPLICATIONS,
         places=theory.WAITING_PLACES,
         rtt=theory.LAW_RTT_S * 1e3,
-        tolerance=theory.LAW_TOLERANCE,
+        tolerance=100 * theory.LAW_TOLERANCE,
     )
 
 
 def _peers_text() -> str:
     return PEERS.format(
         replications=peers.REPLICATIONS,
-        delay=peers.DELAY_SHARE,
+        delay=100 * peers.DELAY_SHARE,
         points=100 * peers.UTILISATION_POINTS,
-        loss=peers.LOSS_SHARE,
+        loss=100 * peers.LOSS_SHARE,
     )
 
 
@@ -174,8 +174,8 @@ def _kernel_text() -> str:
     return KERNEL.format(
         replications=kernel.REPLICATIONS,
         points=100 * kernel.UTILISATION_POINTS,
-        delay=kernel.DELAY_SHARE,
-        loss=kernel.LOSS_SHARE,
+        delay=100 * kernel.DELAY_SHARE,
+        loss=100 * kernel.LOSS_SHARE,
     )
 
 
@@ -263,7 +263,7 @@ def _outside(page: Page, section: str) -> str:
         for check in checks:
             expected = ", ".join(f"{name} {number(value, _kind(check))}" for name, value in check.references)
             lines.append(f"- `{check.key}`: {number(check.ours, _kind(check))} against {expected}")
-        lines += ["", f"  {reason.strip() if reason else '*Unexplained.*'}", ""]
+        lines += ["", f"  {' '.join(reason.split()) if reason else '*Unexplained.*'}", ""]
     return "\n".join(lines)
 
 
@@ -286,7 +286,7 @@ def _published(comparisons: Sequence[Comparison], images: Path) -> list[str]:
                 str(len(comparison.pairs)) + (f" of {len(comparison.pairs) + comparison.unmatched}"),
                 number(comparison.rank_correlation),
                 number(comparison.median_ratio),
-                f"{comparison.share_within(0.25):.0%}",
+                f"{100 * comparison.share_within(0.25):.0f} %",
             ]
         )
         figures.append(f"`{comparison.command}`, sojourn {comparison.version}:\n\n{_image(stem)}")
