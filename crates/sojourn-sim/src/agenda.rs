@@ -21,6 +21,15 @@ pub(crate) enum Timer {
         /// Which end.
         side: u8,
     },
+    /// A delayed acknowledgement may be due, of a timer that was not the last to be set.
+    DelayedAck {
+        /// Place of the connection.
+        slot: u32,
+        /// Its flow number.
+        flow: u32,
+        /// Which end.
+        side: u8,
+    },
     /// A source wanted to be woken.
     Source {
         /// The source.

@@ -270,6 +270,7 @@ impl Network {
             self.now = end;
             return false;
         }
+        debug_assert!(at >= self.now, "time runs backwards: {at} after {}", self.now);
         self.now = at;
         self.events += 1;
         match stream {
@@ -340,10 +341,17 @@ impl Network {
         if ack_at != Time::NEVER && !connection.ack_armed[side] {
             connection.ack_armed[side] = true;
             let line = &mut self.ack_lines[group.ack_line];
-            if line.timers.is_empty() {
-                self.agenda.set(line.stream, ack_at);
+            let (slot, flow, side) = (slot as u32, connection.flow, side as u8);
+            match line.timers.back() {
+                // A timer that was put off is out of turn.
+                Some((last, ..)) if *last > ack_at => self.agenda.push(ack_at, Timer::DelayedAck { slot, flow, side }),
+                last => {
+                    if last.is_none() {
+                        self.agenda.set(line.stream, ack_at);
+                    }
+                    line.timers.push_back((ack_at, slot, flow, side));
+                }
             }
-            line.timers.push_back((ack_at, slot as u32, connection.flow, side as u8));
         }
     }
 
@@ -360,6 +368,7 @@ impl Network {
                 connection.ends[side as usize].on_timeout(self.now);
                 self.flush(slot as usize, if side == 0 { End::Client } else { End::Server });
             }
+            Some(Timer::DelayedAck { slot, flow, side }) => self.acknowledge_late(slot, flow, side),
             None => {}
         }
     }
@@ -368,6 +377,10 @@ impl Network {
         let line = &mut self.ack_lines[line as usize];
         let Some((_, slot, flow, side)) = line.timers.pop_front() else { return };
         self.agenda.set(line.stream, line.timers.front().map_or(Time::NEVER, |t| t.0));
+        self.acknowledge_late(slot, flow, side);
+    }
+
+    fn acknowledge_late(&mut self, slot: u32, flow: u32, side: u8) {
         let connection = &mut self.connections[slot as usize];
         if connection.flow != flow {
             return;

@@ -42,6 +42,17 @@ impl Repair {
     }
 }
 
+/// How far the window was used lately: only a window that was filled may grow (RFC 7661's concern, in Linux's form).
+#[derive(Clone, Copy, Debug, Default)]
+struct Usage {
+    /// Sending stopped at the window.
+    limited: bool,
+    /// Most bytes in flight.
+    most: u64,
+    /// The observation holds until this has been acknowledged.
+    until: u64,
+}
+
 /// A piece of sequence space to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Out {
@@ -59,6 +70,7 @@ pub struct Sender {
     pub(super) board: Scoreboard,
     pub(super) state: State,
     pub(super) prr: Prr,
+    usage: Usage,
     /// Bytes that may be in flight now: the window, or less while recovery reduces it.
     allowed: u64,
     /// Duplicate acknowledgements since `una` last advanced.
@@ -94,6 +106,7 @@ impl Sender {
             board: Scoreboard::default(),
             state: State::Open,
             prr: Prr::default(),
+            usage: Usage::default(),
             allowed: control.window().cwnd,
             dupacks: 0,
             left_network: 0,
@@ -247,7 +260,7 @@ impl Sender {
 
     fn tell_control(&mut self, now: Time, delivered: u64, in_flight: u64, rtt: Option<Span>) {
         let Window { cwnd, ssthresh, .. } = self.window;
-        let used = in_flight + u64::from(self.mss) > cwnd || (cwnd < ssthresh && 2 * in_flight > cwnd);
+        let used = self.usage.limited || (cwnd < ssthresh && cwnd < 2 * self.usage.most);
         self.control.on_ack(
             now,
             &Ack {
@@ -270,34 +283,30 @@ impl Sender {
             if self.force || self.in_flight() + u64::from(resend.len.min(self.mss)) <= self.allowed {
                 return Some(self.resend(now, resend));
             }
+            self.observe_usage(true);
             return None;
         }
-        if let Some(out) = self.new_data(now) {
-            return Some(out);
+        if self.end > self.nxt && (self.una > 0 || self.nxt == 0) {
+            return self.new_data(now);
         }
-        if self.state.is_recovery() && self.sack && self.nxt >= self.end {
-            return self.fill(now);
-        }
-        None
+        self.observe_usage(false);
+        if self.state.is_recovery() && self.sack { self.fill(now) } else { None }
     }
 
     fn new_data(&mut self, now: Time) -> Option<Out> {
-        let left = self.end - self.nxt;
-        if left == 0 || (self.una == 0 && self.nxt > 0) {
-            return None;
-        }
-        let len = if self.nxt == 0 { 1 } else { self.segment_len(left) };
         if self.board.outstanding() == 0 {
             self.restart_if_idle(now);
         }
+        let len = if self.nxt == 0 { 1 } else { self.segment_len(self.end - self.nxt) };
         let counted = if self.limited_transmit || self.dupacks == 0 || self.state != State::Open {
             self.in_flight()
         } else {
             self.board.outstanding()
         };
         let bytes = u64::from(len.min(self.mss)); // A FIN on a full segment is no reason to hold it back.
-        let fits = counted + bytes <= self.allowed && self.nxt + bytes <= self.una + self.receive_window;
-        if !fits {
+        let fits = counted + bytes <= self.allowed;
+        if !fits || self.nxt + bytes > self.una + self.receive_window {
+            self.observe_usage(!fits);
             return None;
         }
         let seq = self.nxt;
@@ -305,6 +314,15 @@ impl Sender {
         self.board.push(len, now);
         self.sent(now, len);
         Some(Out { seq, len, retransmission: false })
+    }
+
+    /// Sending stops: at the window or for want of data.
+    fn observe_usage(&mut self, limited: bool) {
+        let most = self.in_flight();
+        let usage = &mut self.usage;
+        if limited || self.una >= usage.until || (!usage.limited && most > usage.most) {
+            *usage = Usage { limited, most, until: self.nxt };
+        }
     }
 
     /// A full segment, or all that is left; the FIN travels on the last data segment if nothing else remains.
