@@ -43,6 +43,25 @@ impl ConnectionId {
     }
 }
 
+/// A datagram to send.
+#[derive(Clone, Copy, Debug)]
+pub struct Datagram {
+    /// Hosts between which it goes.
+    pub group: u16,
+    /// Which link it crosses.
+    pub way: Way,
+    /// What it is.
+    pub kind: Kind,
+    /// Number of its flow.
+    pub flow: u32,
+    /// The source that sends it.
+    pub owner: u32,
+    /// A number of the source's choice.
+    pub seq: u64,
+    /// Bytes at IP.
+    pub size: u16,
+}
+
 /// Counts over all background connections, those that have ended included.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FlowTotals {
@@ -215,9 +234,9 @@ impl Network {
         self.flows
     }
 
-    /// Sends a datagram of `size` bytes (at IP) over `way`'s link to hosts of a group. `owner` is told of its arrival if `seq` is
-    /// a voice packet's; other datagrams are only counted.
-    pub fn datagram(&mut self, group: u16, way: Way, kind: Kind, flow: u32, owner: u32, seq: u64, size: u16) {
+    /// Sends a datagram. Its owner is told of its arrival if it is voice; others are only counted.
+    pub fn datagram(&mut self, datagram: &Datagram) {
+        let Datagram { group, way, kind, flow, owner, seq, size } = *datagram;
         let line = self.groups[group as usize].lines[way as usize];
         let mut packet = Packet::datagram(kind, seq, self.now, flow, owner, line, size);
         packet.ack = u64::from(group);

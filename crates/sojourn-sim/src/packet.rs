@@ -73,10 +73,11 @@ impl Packet {
             s if s.syn || s.fin => Kind::Control,
             _ => Kind::Ack,
         };
-        let flags = u8::from(segment.syn) * SYN
-            | u8::from(segment.fin) * FIN
-            | u8::from(segment.ack.is_some()) * ACK
-            | u8::from(segment.retransmission) * RETRANSMISSION;
+        let flag = |set, bit| if set { bit } else { 0 };
+        let flags = flag(segment.syn, SYN)
+            | flag(segment.fin, FIN)
+            | flag(segment.ack.is_some(), ACK)
+            | flag(segment.retransmission, RETRANSMISSION);
         Self {
             seq: segment.seq,
             ack: segment.ack.unwrap_or(0),

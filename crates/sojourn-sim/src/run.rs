@@ -139,7 +139,18 @@ impl Engine {
                     CallDirection::Down => vec![Way::Down],
                 };
                 let packets = (voice.call.0 / source::VOICE_INTERVAL.0).max(1) as u16;
-                Box::new(Voice::new(number, user, group, ways, packets, voice.gap, voice.start_within, warmup, rng))
+                Box::new(Voice {
+                    number,
+                    user,
+                    group,
+                    ways,
+                    packets,
+                    gap: voice.gap,
+                    start_within: voice.start_within,
+                    warmup,
+                    rng,
+                    calls: Default::default(),
+                })
             }
             Users::Web(web) => {
                 let settings = web.tcp();
@@ -147,7 +158,17 @@ impl Engine {
                     self.network.add_group(config(&settings), control(settings.transport), client, server, false);
                 let objects = web.objects.iter().map(|object| object.0 + web.response_header.0).collect();
                 let page = source::Page { objects, request: web.request.0, restart: web.object_restart };
-                Box::new(Web::new(number, user, group, page, web.pause, web.start_within, warmup, rng))
+                Box::new(Web {
+                    number,
+                    user,
+                    group,
+                    page,
+                    pause: web.pause,
+                    start_within: web.start_within,
+                    warmup,
+                    rng,
+                    loads: Default::default(),
+                })
             }
         };
         self.sources.push(source);

@@ -12,8 +12,8 @@ mod web;
 pub use bulk::Bulk;
 pub use paced::Paced;
 pub use sessions::Sessions;
-pub use voice::{INTERVAL as VOICE_INTERVAL, Voice, VoiceTable};
-pub use web::{Page, Web, WebTable};
+pub use voice::{Calls, INTERVAL as VOICE_INTERVAL, Voice, VoiceTable};
+pub use web::{Loads, Page, Web, WebTable};
 
 use crate::network::{ConnectionId, Network};
 use crate::packet::Packet;

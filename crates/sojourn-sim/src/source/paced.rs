@@ -2,7 +2,7 @@
 
 use super::{Event, Source};
 use crate::distribution::Distribution;
-use crate::network::Network;
+use crate::network::{Datagram, Network};
 use crate::packet::Kind;
 use crate::wire::Way;
 use rand_pcg::Pcg64Mcg;
@@ -41,7 +41,15 @@ impl Source for Paced {
             }
             Event::Wake(_) => {
                 let size = self.size.draw(&mut self.rng).0.min(u64::from(u16::MAX)) as u16;
-                network.datagram(self.group, self.way, Kind::Datagram, self.flow, self.number, self.sent, size);
+                network.datagram(&Datagram {
+                    group: self.group,
+                    way: self.way,
+                    kind: Kind::Datagram,
+                    flow: self.flow,
+                    owner: self.number,
+                    seq: self.sent,
+                    size,
+                });
                 self.sent += 1;
                 self.due += self.gap.sample(&mut self.rng);
             }

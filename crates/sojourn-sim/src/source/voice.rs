@@ -4,7 +4,7 @@
 //! judged from their fates.
 
 use super::{Event, Source, Tables};
-use crate::network::Network;
+use crate::network::{Datagram, Network};
 use crate::packet::Kind;
 use crate::wire::Way;
 use rand::RngExt;
@@ -68,6 +68,13 @@ pub struct Voice {
     pub warmup: Time,
     /// Its random stream.
     pub rng: Pcg64Mcg,
+    /// Where it stands.
+    pub calls: Calls,
+}
+
+/// Calls made so far.
+#[derive(Default)]
+pub struct Calls {
     /// Packets sent in all, both directions.
     rows: VoiceTable,
     /// Next packet of the present call.
@@ -77,51 +84,28 @@ pub struct Voice {
 }
 
 impl Voice {
-    /// A caller who has not yet called.
-    #[expect(clippy::too_many_arguments, reason = "a plain record of what the scenario says")]
-    pub fn new(
-        number: u32,
-        user: u32,
-        group: u16,
-        ways: Vec<Way>,
-        packets: u16,
-        gap: Span,
-        start_within: Span,
-        warmup: Time,
-        rng: Pcg64Mcg,
-    ) -> Self {
-        let rows = VoiceTable::default();
-        Self {
-            number,
-            user,
-            group,
-            ways,
-            packets,
-            gap,
-            start_within,
-            warmup,
-            rng,
-            rows,
-            next: 0,
-            call: 0,
-            flows: [0; 2],
-        }
-    }
-
     fn speak(&mut self, network: &mut Network) {
-        for i in 0..self.ways.len() {
-            let way = self.ways[i];
-            let row = self.rows.user.len() as u64;
-            let direction = u8::from(way == Way::Down);
-            self.rows.push(self.user, self.call, direction, self.next, network.now().0, UNDER_WAY);
-            // The row travels as the packet's number; the source's own number tells whose row it is.
-            network.datagram(self.group, way, Kind::Voice, self.flows[way as usize], self.number, row, PACKET);
+        let calls = &mut self.calls;
+        for way in &self.ways {
+            // The row travels as the packet's number, with the source's own number.
+            let row = calls.rows.user.len() as u64;
+            let direction = u8::from(*way == Way::Down);
+            calls.rows.push(self.user, calls.call, direction, calls.next, network.now().0, UNDER_WAY);
+            network.datagram(&Datagram {
+                group: self.group,
+                way: *way,
+                kind: Kind::Voice,
+                flow: calls.flows[*way as usize],
+                owner: self.number,
+                seq: row,
+                size: PACKET,
+            });
         }
-        self.next += 1;
+        calls.next += 1;
         let mut pause = INTERVAL;
-        if self.next == self.packets {
-            self.next = 0;
-            self.call += 1;
+        if calls.next == self.packets {
+            calls.next = 0;
+            calls.call += 1;
             pause = pause + self.gap;
         }
         network.wake_at(network.now() + pause, self.number, 0);
@@ -132,21 +116,21 @@ impl Source for Voice {
     fn on(&mut self, event: Event, network: &mut Network) {
         match event {
             Event::Start => {
-                self.flows = [network.new_flow(), network.new_flow()];
+                self.calls.flows = [network.new_flow(), network.new_flow()];
                 let wait = self.rng.random::<f64>() * self.start_within.0 as f64;
                 network.wake_at(Time(wait as u64), self.number, 0);
             }
             Event::Wake(_) => self.speak(network),
-            Event::Datagram { packet, delay } => self.rows.delay_ns[packet.seq as usize] = delay.0 as i64,
+            Event::Datagram { packet, delay } => self.calls.rows.delay_ns[packet.seq as usize] = delay.0 as i64,
             _ => {}
         }
     }
 
     fn finish(&mut self, network: &Network, tables: &mut Tables) {
         for row in network.lost_voice(self.number) {
-            self.rows.delay_ns[row as usize] = LOST;
+            self.calls.rows.delay_ns[row as usize] = LOST;
         }
-        let rows = &self.rows;
+        let rows = &self.calls.rows;
         let per_call = usize::from(self.packets) * self.ways.len();
         for call in 0..rows.user.len() / per_call.max(1) {
             let range = call * per_call..(call + 1) * per_call;

@@ -41,15 +41,30 @@ pub struct Page {
 
 /// One reader.
 pub struct Web {
-    number: u32,
-    user: u32,
-    group: u16,
-    page: Page,
-    pause: Span,
-    start_within: Span,
-    warmup: Time,
-    rng: Pcg64Mcg,
-    load: Option<Load>,
+    /// Number of this source.
+    pub number: u32,
+    /// Number of the user.
+    pub user: u32,
+    /// Its hosts.
+    pub group: u16,
+    /// What is loaded.
+    pub page: Page,
+    /// Time between the end of a load and the next.
+    pub pause: Span,
+    /// The first load starts within this time.
+    pub start_within: Span,
+    /// Loads that begin earlier are not reported.
+    pub warmup: Time,
+    /// Its random stream.
+    pub rng: Pcg64Mcg,
+    /// Where it stands.
+    pub loads: Loads,
+}
+
+/// Pages loaded so far.
+#[derive(Default)]
+pub struct Loads {
+    present: Option<Load>,
     rows: WebTable,
 }
 
@@ -63,29 +78,15 @@ struct Load {
 }
 
 impl Web {
-    /// A reader who has not yet begun.
-    #[expect(clippy::too_many_arguments, reason = "a plain record of what the scenario says")]
-    pub fn new(
-        number: u32,
-        user: u32,
-        group: u16,
-        page: Page,
-        pause: Span,
-        start_within: Span,
-        warmup: Time,
-        rng: Pcg64Mcg,
-    ) -> Self {
-        Self { number, user, group, page, pause, start_within, warmup, rng, load: None, rows: WebTable::default() }
-    }
-
     fn begin(&mut self, network: &mut Network) {
         let connection = network.connect(self.group, End::Client, self.number, true);
         network.write(connection, End::Client, self.page.request);
-        self.load = Some(Load { connection, start: network.now(), arrived: 0, expected: self.page.objects[0] });
+        self.loads.present =
+            Some(Load { connection, start: network.now(), arrived: 0, expected: self.page.objects[0] });
     }
 
     fn received(&mut self, id: ConnectionId, at: End, bytes: u64, network: &mut Network) {
-        let Some(load) = self.load.as_mut().filter(|load| load.connection == id) else {
+        let Some(load) = self.loads.present.as_mut().filter(|load| load.connection == id) else {
             // The server of a page that is complete hears the FIN, and closes too.
             network.close(id, at);
             return;
@@ -104,7 +105,7 @@ impl Web {
                 network.write(id, End::Client, self.page.request);
             } else {
                 self.end(true, network);
-                self.load = None;
+                self.loads.present = None;
                 network.close(id, End::Client);
                 network.wake_at(network.now() + self.pause, self.number, 0);
             }
@@ -113,17 +114,18 @@ impl Web {
 
     /// Writes down the present load.
     fn end(&mut self, complete: bool, network: &Network) {
-        let Some(load) = self.load.as_ref().filter(|load| load.start >= self.warmup) else { return };
+        let Some(load) = self.loads.present.as_ref().filter(|load| load.start >= self.warmup) else { return };
         let ends = [End::Client, End::Server].map(|end| network.endpoint(load.connection, end).map(|e| e.sender()));
         let repair = ends.iter().flatten().map(|s| s.repair().total.0).sum();
         let retransmits: u64 = ends.iter().flatten().map(|s| s.statistics().retransmits).sum();
-        self.rows.user.push(self.user);
-        self.rows.start_ns.push(load.start.0);
-        self.rows.plt_ns.push(network.now().since(load.start).0);
-        self.rows.complete.push(complete);
-        self.rows.rtt_ns.push(ends[1].map_or(0, |s| s.mean_rtt().0));
-        self.rows.repair_ns.push(repair);
-        self.rows.retransmits.push(retransmits as u32);
+        let rows = &mut self.loads.rows;
+        rows.user.push(self.user);
+        rows.start_ns.push(load.start.0);
+        rows.plt_ns.push(network.now().since(load.start).0);
+        rows.complete.push(complete);
+        rows.rtt_ns.push(ends[1].map_or(0, |s| s.mean_rtt().0));
+        rows.repair_ns.push(repair);
+        rows.retransmits.push(retransmits as u32);
     }
 }
 
@@ -142,7 +144,7 @@ impl Source for Web {
 
     fn finish(&mut self, network: &Network, tables: &mut Tables) {
         self.end(false, network);
-        let (all, own) = (&mut tables.web, &mut self.rows);
+        let (all, own) = (&mut tables.web, &mut self.loads.rows);
         all.user.append(&mut own.user);
         all.start_ns.append(&mut own.start_ns);
         all.plt_ns.append(&mut own.plt_ns);
