@@ -60,7 +60,7 @@ impl Sack {
     }
 }
 
-/// A segment. Its data, if any, is only a length.
+/// A segment. Its data, if any, is only a length; its SACK blocks, which few segments have, travel beside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
     /// Sequence number of the first unit (SYN, byte or FIN).
@@ -79,8 +79,6 @@ pub struct Segment {
     pub stamp: Time,
     /// The other end's stamp that is echoed (TSecr); `Time::NEVER` if there is none.
     pub echo: Time,
-    /// Selective acknowledgements.
-    pub sack: Sack,
 }
 
 impl Segment {

@@ -317,10 +317,9 @@ impl Network {
             return; // A late copy for a connection that has ended.
         }
         let end = if way == Way::Down { End::Client } else { End::Server };
-        let mut segment = packet.to_segment();
-        segment.sack = sack;
+        let segment = packet.to_segment();
         let endpoint = &mut connection.ends[end as usize];
-        let progress = endpoint.on_segment(self.now, &segment);
+        let progress = endpoint.on_segment(self.now, &segment, &sack);
         if connection.owner != NOBODY {
             let (owner, id) = (connection.owner, ConnectionId { slot: packet.slot, flow: packet.flow });
             if progress.received {
@@ -345,10 +344,11 @@ impl Network {
         let options = if group.config.timestamps { TIMESTAMPS } else { 0 };
         let endpoint = &mut connection.ends[end as usize];
         while let Some(segment) = endpoint.poll(self.now) {
-            let options = if segment.syn { SYN_OPTIONS } else { options + sack_option(&segment.sack) };
+            let sack = endpoint.sack();
+            let options = if segment.syn { SYN_OPTIONS } else { options + sack_option(&sack) };
             let size = segment.payload() + IP_AND_TCP + options;
             let packet = Packet::segment(&segment, connection.flow, slot as u32, line, size as u16);
-            self.wire.send(self.now, way, packet, &segment.sack, &mut self.agenda);
+            self.wire.send(self.now, way, packet, &sack, &mut self.agenda);
         }
         let side = end as usize;
         let (rto_at, ack_at) = (endpoint.rto_at(), endpoint.ack_at());

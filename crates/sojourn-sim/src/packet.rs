@@ -125,7 +125,6 @@ impl Packet {
             retransmission: self.flags & RETRANSMISSION != 0,
             stamp: self.stamp,
             echo: self.echo,
-            sack: Default::default(),
         }
     }
 

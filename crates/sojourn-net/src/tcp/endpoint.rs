@@ -139,15 +139,15 @@ impl Endpoint {
         self.receiver.ack_at()
     }
 
-    /// A segment arrived.
-    pub fn on_segment(&mut self, now: Time, segment: &Segment) -> Progress {
+    /// A segment arrived, with these SACK blocks.
+    pub fn on_segment(&mut self, now: Time, segment: &Segment, sack: &Sack) -> Progress {
         let mut progress = Progress::default();
         if segment.syn && !self.receiver.is_open() {
             self.sender.open();
         }
         if let Some(ack) = segment.ack {
             let echo = if self.timestamps { segment.echo } else { Time::NEVER };
-            progress.acknowledged = self.sender.on_ack(now, ack, echo, &segment.sack, segment.len == 0);
+            progress.acknowledged = self.sender.on_ack(now, ack, echo, sack, segment.len == 0);
         }
         if segment.len > 0 && (segment.syn || self.receiver.is_open()) {
             progress.received = self.receiver.on_segment(now, segment);
@@ -161,6 +161,11 @@ impl Endpoint {
         self.receiver.on_timeout(now);
     }
 
+    /// The SACK blocks to send with the segment that [`poll`](Self::poll) has just returned.
+    pub fn sack(&self) -> Sack {
+        self.receiver.sack()
+    }
+
     /// The next segment to send at `now`. Call until it returns `None`.
     pub fn poll(&mut self, now: Time) -> Option<Segment> {
         // A passive end may not speak before it has heard the SYN.
@@ -168,16 +173,16 @@ impl Endpoint {
         if out.is_none() && !self.receiver.wants_ack() {
             return None;
         }
-        let (ack, echo, sack) = if self.receiver.is_open() {
-            let (ack, echo, sack) = self.receiver.acknowledge();
-            (Some(ack), echo, sack)
+        let (ack, echo) = if self.receiver.is_open() {
+            let (ack, echo) = self.receiver.acknowledge();
+            (Some(ack), echo)
         } else {
-            (None, Time::NEVER, Sack::default())
+            (None, Time::NEVER)
         };
         let nothing = (self.sender.next(), 0, false);
         let (seq, len, retransmission) = out.map_or(nothing, |o| (o.seq, o.len, o.retransmission));
         let last = (seq + u64::from(len)).saturating_sub(1);
         let fin = len > 0 && self.sender.is_fin(last);
-        Some(Segment { seq, len, syn: len > 0 && seq == 0, fin, ack, retransmission, stamp: now, echo, sack })
+        Some(Segment { seq, len, syn: len > 0 && seq == 0, fin, ack, retransmission, stamp: now, echo })
     }
 }

@@ -111,19 +111,24 @@ impl Receiver {
         self.ack_now
     }
 
-    /// An acknowledgement leaves: what it says.
-    pub fn acknowledge(&mut self) -> (u64, Time, Sack) {
+    /// An acknowledgement leaves: the sequence number it says, and the stamp it echoes.
+    pub fn acknowledge(&mut self) -> (u64, Time) {
         self.ack_now = false;
         self.ack_at = Time::NEVER;
         self.unacked = 0;
         self.acknowledged = self.next;
+        (self.next, self.echo)
+    }
+
+    /// The SACK blocks that go with an acknowledgement.
+    pub fn sack(&self) -> Sack {
         let mut sack = Sack::default();
         if self.sack {
             for block in self.held.iter().take(3) {
                 sack.push(*block);
             }
         }
-        (self.next, self.echo, sack)
+        sack
     }
 
     fn hold(&mut self, mut block: Block) {
@@ -162,7 +167,6 @@ mod tests {
             retransmission: false,
             stamp: Time(seq),
             echo: Time::NEVER,
-            sack: Sack::default(),
         }
     }
 
@@ -174,7 +178,7 @@ mod tests {
         assert_eq!(receiver.ack_at(), Time(40_000_000));
         receiver.on_segment(Time(5), &data(1000, 1000));
         assert!(receiver.wants_ack());
-        let (ack, echo, _) = receiver.acknowledge();
+        let (ack, echo) = receiver.acknowledge();
         assert_eq!((ack, echo), (2000, Time(0)), "the stamp of the earliest unacknowledged segment");
         assert_eq!(receiver.ack_at(), Time::NEVER);
     }
@@ -195,7 +199,8 @@ mod tests {
             receiver.on_segment(Time(0), &data(seq, 1000));
             assert!(receiver.wants_ack());
         }
-        let (ack, _, sack) = receiver.acknowledge();
+        let (ack, _) = receiver.acknowledge();
+        let sack = receiver.sack();
         assert_eq!(ack, 0);
         let block = |start, end| Block { start, end };
         assert_eq!(sack.blocks(), [block(4000, 7000), block(8000, 9000), block(2000, 3000)]);
@@ -210,7 +215,8 @@ mod tests {
             let mut receiver = Receiver::new(100, Span::ZERO, true);
             for i in order {
                 receiver.on_segment(Time(0), &data(i * 100, 100));
-                let (ack, _, sack) = receiver.acknowledge();
+                let (ack, _) = receiver.acknowledge();
+        let sack = receiver.sack();
                 prop_assert!(sack.blocks().iter().all(|b| b.start > ack && b.end > b.start));
             }
             prop_assert_eq!(receiver.next(), 4000);

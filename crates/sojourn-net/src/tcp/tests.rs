@@ -12,7 +12,7 @@ const MSS: u32 = 1000;
 struct Pair {
     now: Time,
     ends: [Endpoint; 2],
-    wires: [VecDeque<(Time, Segment)>; 2],
+    wires: [VecDeque<(Time, Segment, Sack)>; 2],
     delay: Span,
     /// Numbers of the data-bearing transmissions of end 0 that are lost, first is 0.
     lose: Vec<u64>,
@@ -50,7 +50,8 @@ impl Pair {
                         continue;
                     }
                 }
-                self.wires[side].push_back((self.now + self.delay, segment));
+                let sack = self.ends[side].sack();
+                self.wires[side].push_back((self.now + self.delay, segment, sack));
             }
         }
     }
@@ -72,8 +73,8 @@ impl Pair {
             self.now = next;
             for side in 0..2 {
                 while self.wires[side].front().is_some_and(|f| f.0 <= next) {
-                    if let Some((_, segment)) = self.wires[side].pop_front() {
-                        self.ends[1 - side].on_segment(next, &segment);
+                    if let Some((_, segment, sack)) = self.wires[side].pop_front() {
+                        self.ends[1 - side].on_segment(next, &segment, &sack);
                         self.transmit();
                     }
                 }
@@ -135,13 +136,13 @@ fn limited_transmit_releases_one_new_segment_for_each_of_the_first_two_duplicate
         let duplicates = std::mem::take(&mut pair.wires[1]);
         assert_eq!(duplicates.len(), 9);
         pair.now = Time(200_000_000);
-        for (_, segment) in duplicates.iter().take(2) {
-            pair.ends[0].on_segment(pair.now, segment);
+        for (_, segment, sack) in duplicates.iter().take(2) {
+            pair.ends[0].on_segment(pair.now, segment, sack);
             pair.transmit();
         }
         let new = pair.log.iter().filter(|l| l.0 == pair.now).count();
         assert_eq!(new, before, "limited transmit {limited_transmit}");
-        pair.ends[0].on_segment(pair.now, &duplicates[2].1);
+        pair.ends[0].on_segment(pair.now, &duplicates[2].1, &duplicates[2].2);
         pair.transmit();
         assert_eq!(pair.log.iter().filter(|l| l.2).count(), 1);
     }
@@ -259,9 +260,9 @@ proptest! {
                 sack.push(Block { start, end });
             }
             let len = len + u32::from(syn) + u32::from(fin);
-            let segment = Segment { seq, len, syn, fin, ack, retransmission: false, stamp: now, echo: Time::NEVER, sack };
+            let segment = Segment { seq, len, syn, fin, ack, retransmission: false, stamp: now, echo: Time::NEVER };
             for end in &mut pair.ends {
-                end.on_segment(now, &segment);
+                end.on_segment(now, &segment, &sack);
                 while end.poll(now).is_some() {}
                 end.on_timeout(now);
             }

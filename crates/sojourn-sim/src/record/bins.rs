@@ -35,6 +35,9 @@ pub struct Bins {
     start: Time,
     width: u64,
     series: Vec<Bin>,
+    /// The bin asked for last, and when it starts.
+    last: usize,
+    last_start: u64,
     second: Time,
     in_second: u64,
     /// Bytes carried in each whole second.
@@ -55,6 +58,8 @@ impl Bins {
             start: Time::ZERO,
             width: width.0.max(1),
             series: Vec::new(),
+            last: 0,
+            last_start: 0,
             second: Time(SECOND),
             in_second: 0,
             seconds: Histogram::default(),
@@ -116,12 +121,21 @@ impl Bins {
         (now.since(self.start).0 / self.width) as usize
     }
 
+    /// The bin of `now`. The bin asked for last is remembered: it is nearly always the same.
+    #[inline]
     fn bin(&mut self, now: Time) -> &mut Bin {
-        let i = self.index(now);
-        if i >= self.series.len() {
-            self.series.resize(i + 1, Bin::default());
+        if now.0.wrapping_sub(self.last_start) >= self.width || self.series.is_empty() {
+            self.turn_to(now);
         }
-        &mut self.series[i]
+        &mut self.series[self.last]
+    }
+
+    fn turn_to(&mut self, now: Time) {
+        self.last = self.index(now);
+        self.last_start = self.start.0 + self.last as u64 * self.width;
+        if self.last >= self.series.len() {
+            self.series.resize(self.last + 1, Bin::default());
+        }
     }
 
     fn close_seconds(&mut self, now: Time) {
