@@ -1,0 +1,110 @@
+"""The look of all figures, and writing them so that the same figure is the same bytes."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from matplotlib import style
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+INK, MUTED, GRID = "#16181d", "#5b616b", "#d9dce1"
+
+# Okabe and Ito's colours, ordered so that neighbours differ in lightness; with them go marker and dash.
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#56b4e9", "#8a4a75", "#b07d00", "#16181d", "#7f8790")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (1, 1)), (0, (3, 3)))
+
+_RC = {
+    "font.family": ["DejaVu Sans"],
+    "font.size": 10,
+    "axes.titlesize": 10.5,
+    "axes.titleweight": "bold",
+    "axes.labelsize": 10,
+    "axes.edgecolor": MUTED,
+    "axes.linewidth": 0.8,
+    "axes.labelcolor": INK,
+    "axes.titlecolor": INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "grid.color": GRID,
+    "grid.linewidth": 0.7,
+    "hatch.linewidth": 0.7,
+    "legend.fontsize": 9,
+    "legend.frameon": False,
+    "lines.linewidth": 1.8,
+    "lines.markersize": 5.5,
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "xtick.labelsize": 9.5,
+    "ytick.labelsize": 9.5,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "sojourn",
+    "path.simplify": True,
+    "text.usetex": False,
+    "text.parse_math": False,
+    "figure.dpi": 100,
+    "savefig.dpi": 144,
+}
+
+
+@contextmanager
+def styled() -> Iterator[None]:
+    """Draw in the one look, whatever the user's own settings are."""
+    with style.context(["default", _RC]):
+        yield
+
+
+def look(index: int) -> dict[str, object]:
+    """Return colour, marker and dash of a line: three ways to tell it from the next."""
+    turn = index // len(COLOURS)
+    return {
+        "color": COLOURS[index % len(COLOURS)],
+        "marker": MARKERS[(index + turn) % len(MARKERS)],
+        "linestyle": DASHES[(index + turn) % len(DASHES)],
+    }
+
+
+def settle(axes: Axes, *, grid: str = "y") -> None:
+    """Give a panel its grid and let ticks stand back."""
+    axes.grid(True, axis=grid)
+    axes.tick_params(length=0)
+
+
+def svg(figure: Figure, name: str = "figure") -> str:
+    """Return a figure as an SVG element that can stand inside a page, its ids beginning with `name`."""
+    buffer = io.StringIO()
+    with styled():
+        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+    text = buffer.getvalue()
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>\s*", "", text, flags=re.DOTALL)
+    # matplotlib's ids depend on addresses in memory, and repeat from figure to figure: number them anew.
+    used = dict.fromkeys(re.findall(r"(?:url\(#|href=\"#)([^)\"]+)", text))
+    names = {old: f"{name}-{number}" for number, old in enumerate(used)}
+    text = re.sub(r' id="([^"]+)"', lambda at: f' id="{names[at[1]]}"' if at[1] in names else "", text)
+    text = re.sub(r'(url\(#|href="#)([^)"]+)', lambda at: at[1] + names[at[2]], text)
+    return re.sub(r"'DejaVu Sans'(, sans-serif)?", "'DejaVu Sans', Verdana, Arial, sans-serif", text)
+
+
+def png(figure: Figure) -> bytes:
+    """Return a figure as PNG."""
+    buffer = io.BytesIO()
+    with styled():
+        figure.savefig(buffer, format="png", metadata={"Software": None})
+    return buffer.getvalue()
+
+
+def save(figure: Figure, stem: Path) -> str:
+    """Write ``stem.svg`` and ``stem.png``; return the SVG."""
+    text = svg(figure, stem.name)
+    head = '<?xml version="1.0" encoding="utf-8"?>\n'
+    stem.with_name(stem.name + ".svg").write_text(head + text, encoding="utf-8")
+    stem.with_name(stem.name + ".png").write_bytes(png(figure))
+    return text

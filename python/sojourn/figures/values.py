@@ -1,0 +1,197 @@
+"""What the numbers of a result are called, in what unit they are shown, and which way is better."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from math import isfinite
+
+_WHO = {
+    "links.up": "uplink",
+    "links.down": "downlink",
+    "flows": "flows",
+    "voice.talks": "voice, user talks",
+    "voice.listens": "voice, user listens",
+    "video": "video",
+    "web": "web",
+    "browser": "browser",
+    "adaptive": "adaptive video",
+    "engine": "engine",
+}
+
+# Path ending → name, unit, kind, better. The longest ending that fits wins.
+_KINDS = {
+    "occupancy_delay_ms": ("queueing delay (from mean occupancy)", "ms", "delay", "low"),
+    "queue_delay_ms.mean": ("mean queueing delay", "ms", "delay", "low"),
+    "queue_delay_ms.p50": ("median queueing delay", "ms", "delay", "low"),
+    "queue_delay_ms.p95": ("queueing delay, 95th percentile", "ms", "delay", "low"),
+    "queue_delay_ms.p99": ("queueing delay, 99th percentile", "ms", "delay", "low"),
+    "queue_delay_ms.max": ("largest queueing delay", "ms", "delay", "low"),
+    "series.queue_delay_ms": ("queueing delay per time bin", "ms", "delay", "low"),
+    "series.utilisation": ("utilisation per time bin", "%", "utilisation", "high"),
+    "occupancy_pkts": ("mean occupancy", "pkt", "plain", "low"),
+    "utilisation_quantiles": ("utilisation, 1 s bins", "%", "utilisation", "high"),
+    "utilisation_sd_1s": ("s.d. of utilisation, 1 s bins", "%", "share", ""),
+    "utilisation": ("utilisation", "%", "utilisation", "high"),
+    "loss": ("loss", "%", "loss", "low"),
+    "mos": ("MOS", "", "mos", "high"),
+    "mos.median": ("median MOS", "", "mos", "high"),
+    "z1.median": ("median R from the signal (z1)", "", "plain", "high"),
+    "z2.median": ("median impairment by delay (z2)", "", "plain", "low"),
+    "ssim.median": ("median SSIM", "", "ssim", "high"),
+    "ssim": ("SSIM", "", "ssim", "high"),
+    "psnr_db.median": ("median PSNR", "dB", "plain", "high"),
+    "plt_s.median": ("median page load time", "s", "seconds", "low"),
+    "plt_s.p95": ("page load time, 95th percentile", "s", "seconds", "low"),
+    "rtt_dominated": ("loads dominated by round trips", "%", "share", ""),
+    "loss_dominated": ("loads dominated by repair of losses", "%", "share", "low"),
+    "abandoned": ("pages abandoned", "", "plain", "low"),
+    "instability": ("instability", "", "index", "low"),
+    "unfairness": ("unfairness", "", "index", "low"),
+    "average_rate_kbps": ("average rate", "kb/s", "plain", "high"),
+    "per_client_rate_kbps": ("rate of each client", "kb/s", "plain", "high"),
+    "clients_stalled_pct": ("clients that stalled", "%", "percent", "low"),
+    "stalls": ("stalls", "", "plain", "low"),
+    "stall_s": ("time stalled", "s", "seconds", "low"),
+    "goodput_bps": ("goodput", "Mb/s", "rate", "high"),
+    "mean_concurrent": ("mean concurrent flows", "", "plain", ""),
+    "retransmits": ("retransmissions", "", "plain", "low"),
+    "timeouts": ("timeouts", "", "plain", "low"),
+    "completed": ("completed", "", "plain", "high"),
+    "dropped_pkts": ("dropped packets", "pkt", "plain", "low"),
+}
+
+
+@dataclass(frozen=True)
+class Value:
+    """How one number of a result is shown."""
+
+    path: str
+    name: str
+    unit: str
+    kind: str
+    better: str
+    """``"low"``, ``"high"``, or nothing where neither is better."""
+    phrase: str = ""
+    """The name inside a sentence."""
+
+    @property
+    def factor(self) -> float:
+        """From the stored number to the one shown."""
+        if self.kind in ("utilisation", "loss", "share"):
+            return 100.0
+        return 1e-6 if self.kind == "rate" else 1.0
+
+    @property
+    def title(self) -> str:
+        """Name and unit."""
+        return f"{self.name} ({self.unit})" if self.unit else self.name
+
+    def text(self, number: float | None) -> str:
+        """Write a stored number, in the unit shown but without it."""
+        if number is None or not isfinite(number):
+            return "–"
+        shown = number * self.factor
+        if self.kind == "ssim":
+            return f"{shown:.2f}"
+        if self.kind == "index":
+            return f"{shown:.3g}"
+        if self.kind == "mos":
+            return f"{shown:.2f}"
+        if self.kind == "seconds":
+            return f"{shown:.1f}" if abs(shown) < 100 else f"{shown:.0f}"
+        if shown and abs(shown) < 0.095 and self.kind != "delay":
+            return f"{shown:.1g}"
+        return f"{shown:.1f}".replace("-0.0", "0.0") if abs(shown) < 10 else f"{shown:.0f}"
+
+    def as_printed(self, number: float | None) -> str:
+        """Write a published number with the digits that it was printed with."""
+        return "–" if number is None else f"{number * self.factor:.4g}"
+
+    def difference(self, number: float | None) -> str:
+        """Write a difference of stored numbers, with its sign."""
+        text = self.text(number)
+        zero = not text.strip("-0.–")
+        return text.lstrip("-") if zero else text.replace("-", "−") if number < 0 else f"+{text}"
+
+    def with_unit(self, number: float | None) -> str:
+        """Write a stored number with its unit."""
+        return f"{self.text(number)} {self.unit}".strip()
+
+
+def value(path: str, unit_if_unknown: str | None = None) -> Value:
+    """Describe the number at a path of the result, such as ``links.up.occupancy_delay_ms``."""
+    parts = path.split(".")
+    for start in range(len(parts)):
+        found = _KINDS.get(".".join(parts[start:]))
+        if found:
+            break
+    else:
+        start = max(len(parts) - 1, 0)
+        found = (parts[-1].replace("_", " "), unit_if_unknown or "", "plain", "")
+        if path.endswith("_ms"):
+            found = (parts[-1][:-3].replace("_", " "), "ms", "plain", "")
+    name, unit, kind, better = found
+    prefix = ".".join(parts[:start])
+    who = next((_WHO[key] for key in (prefix, *_prefixes(prefix)) if key in _WHO), prefix)
+    full = f"{who}: {name}" if who else name
+    phrase = f"{name} ({who})" if who else name
+    return Value(path, full[:1].upper() + full[1:], unit, kind, better, phrase)
+
+
+def _prefixes(path: str) -> list[str]:
+    parts = path.split(".")
+    return [".".join(parts[:end]) for end in range(len(parts) - 1, 0, -1)]
+
+
+_AXES = {
+    "workload": "Workload",
+    "replication": "Replication",
+    "queue.limit": "Buffer",
+    "queue.kind": "Queue discipline",
+    "queue.target": "Target delay",
+    "queue": "Queue",
+    "rate": "Rate",
+    "rtt": "Base RTT",
+    "transport": "Transport",
+    "count": "Number",
+}
+_UNITS = {"pkt": "packets", "bdp": "× BDP"}
+_LABEL = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z%][A-Za-z/%]*)")
+
+
+def axis_name(axis: str, labels: list[str] | None = None) -> str:
+    """Name an axis of a sweep, with the unit that all its labels share."""
+    parts = axis.split(".")
+    name = next(
+        (_AXES[end] for start in range(len(parts)) if (end := ".".join(parts[start:])) in _AXES), None
+    )
+    if name is None:
+        name = axis.replace("-", " ").replace(".", " ")
+        name = name[:1].upper() + name[1:]
+    unit = shared_unit(labels or [])
+    return f"{name} ({_UNITS.get(unit.lower(), unit)})" if unit else name
+
+
+def shared_unit(labels: list[str]) -> str:
+    """Return the unit that all labels end in, as ``pkt`` of ``8pkt`` and ``64pkt``, or nothing."""
+    found = [_LABEL.fullmatch(label) for label in labels]
+    units = {match[2] if match else "" for match in found}
+    return units.pop() if len(units) == 1 else ""
+
+
+def tick(label: str, unit: str) -> str:
+    """Write an axis label under an axis that already names the unit."""
+    return label[: -len(unit)].strip() if unit and label.endswith(unit) else label
+
+
+def number_of(label: str) -> float | None:
+    """Return the number that a label begins with, or None when it is a name."""
+    match = re.match(r"\d+(?:\.\d+)?", label)
+    whole = re.fullmatch(r"\d+(?:\.\d+)?", label) or _LABEL.fullmatch(label)
+    if not match or not whole:
+        return None
+    unit = whole[2].lower() if whole.re is _LABEL else ""
+    scale = {"k": 1e3, "m": 1e6, "g": 1e9}.get(unit[:1], 1.0) if unit.endswith(("bit", "bit/s", "b")) else 1.0
+    scale *= {"us": 1e-3, "s": 1e3, "min": 6e4}.get(unit, 1.0)
+    return float(match[0]) * scale

@@ -1,0 +1,209 @@
+"""The report of a study: one page that stands by itself, and its figures as files."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from sojourn.errors import SojournError, StoreError
+from sojourn.figures import Plot, labels_of
+from sojourn.figures.cells import look_up, text
+from sojourn.report.answer import answer
+from sojourn.report.sections import Files, gather_all, inside, points_table, scalar_paths, section
+from sojourn.results import Results, open_results
+
+__all__ = ["write", "write_report"]
+
+_MOST_ROWS = 600
+
+
+def write(results_dir: str | os.PathLike[str], out: str | os.PathLike[str] | None = None) -> Path:
+    """Write ``report.html`` and ``figures/`` from results.
+
+    The same results give the same bytes. Nothing is written when a figure cannot be drawn.
+
+    Parameters
+    ----------
+    results_dir
+        A results directory.
+    out
+        The directory to write to, in place of the results directory itself.
+
+    Returns
+    -------
+    Path
+        The page.
+
+    Raises
+    ------
+    SojournError
+        The directory holds no study or no results, or a figure names a number that no result has.
+    """
+    found = open_results(results_dir)
+    results = list(found)
+    if not results:
+        raise SojournError(f"{found.store.path} holds no finished points yet; run its study first")
+    axes = labels_of(entry["point"] for entry in found.record["points"])
+    plots = gather_all(found.document.get("figures") or [], results, axes)
+    target = Path(out) if out is not None else found.store.path
+    try:
+        page = _write(found, results, axes, plots, target)
+    except OSError as error:
+        raise StoreError(f"{target} cannot be written: {error.strerror or error}") from None
+    return page
+
+
+write_report = write
+
+
+def _write(
+    found: Results,
+    results: Sequence[Mapping[str, Any]],
+    axes: Mapping[str, list[str]],
+    plots: Sequence[Plot],
+    target: Path,
+) -> Path:
+    files = Files(target / "figures")
+    folders = _study_folders(found)
+    sections = [section(plot, number, files, folders) for number, plot in enumerate(plots, start=1)]
+    files.csv(found.table().drop("engine.wall_s", "hash", strict=False), "points")
+    worst, link = _worst(results, plots)
+    where = ", ".join(text(label) for label in worst["point"].values()) or "the one point"
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("sojourn.report", "."),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    table = points_table(results, axes, scalar_paths(plots))
+    html = environment.get_template("page.html.jinja").render(
+        name=found.name,
+        description=found.document.get("description", ""),
+        answer=answer(results, axes),
+        facts=_facts(found, results, axes),
+        sections=sections,
+        inside=inside(worst, link, where, files),
+        points=table,
+        most=_MOST_ROWS,
+        limits=_limits(found, results, sections),
+        command=found.record.get("command") or f"sojourn run {found.name}.toml",
+        report_command=f"sojourn report {shlex.quote(found.store.path.name or '.')}",
+        version=found.record.get("sojourn", "unknown"),
+        document=found.document,
+    )
+    page = target / "report.html"
+    temporary = target / f".report.html.{os.getpid()}.{secrets.token_hex(4)}.tmp"
+    try:
+        temporary.write_text(html, encoding="utf-8")
+        temporary.replace(page)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return page
+
+
+def _study_folders(found: Results) -> list[Path]:
+    """Return where published tables are looked for: beside the results, and beside the study file."""
+    try:
+        words = shlex.split(found.record.get("command") or "")
+    except ValueError:
+        words = []
+    return [found.store.path, *(Path(word).parent for word in words if word.endswith(".toml"))]
+
+
+def _facts(
+    found: Results, results: Sequence[Mapping[str, Any]], axes: Mapping[str, list[str]]
+) -> list[tuple[str, str]]:
+    document = found.document
+    cells = len({tuple(map(text, result["point"].values())) for result in results})
+    runs = f"{len(results)} simulations: {cells} cells"
+    repeat = sorted({sum(1 for r in results if r["point"] == result["point"]) for result in results})
+    runs += f" × {repeat[0]}" if len(repeat) == 1 else f" × {repeat[0]} to {repeat[-1]}"
+    runs += " replication" if repeat == [1] else " replications"
+    runs += f"; {found.missing} more are not there yet" if found.missing else ""
+    packets = sum(look_up(result, "engine.packets") or 0 for result in results)
+    simulated = sum(look_up(result, "engine.simulated_s") or 0 for result in results)
+    lasts = document.get("duration")
+    warmup = document.get("warmup")
+    facts = [
+        ("Study", found.name),
+        ("Points", runs),
+        ("Swept", "; ".join(f"{axis}: {', '.join(labels)}" for axis, labels in axes.items()) or "nothing"),
+        (
+            "Each lasts",
+            (lasts or "the default") + (f", of which {warmup} warm-up are not counted" if warmup else ""),
+        ),
+        ("Simulated", f"{packets:,} packets in {simulated:,.0f} s of simulated time".replace(",", " ")),
+        ("Seed", str(found.record.get("seed", document.get("seed", "the default")))),
+        ("Version", f"sojourn {found.record.get('sojourn', 'unknown')}"),
+        ("Command", found.record.get("command") or "not recorded"),
+    ]
+    return facts
+
+
+def _limits(found: Results, results: Sequence[Mapping[str, Any]], sections: Sequence[Any]) -> list[str]:
+    repeat = min(sum(1 for r in results if r["point"] == result["point"]) for result in results)
+    limits = [
+        "These are simulations of one bottleneck in each direction. Real paths have more than one queue, "
+        "radio links whose rate changes, and hosts that take time.",
+        "A verdict holds for the loads, rates and round-trip times that were run, and for no others.",
+    ]
+    if repeat == 1:
+        limits.append(
+            "Every cell was run once, so that chance cannot be told from effect: set `repeat` to 3 or more "
+            "for intervals."
+        )
+    else:
+        limits.append(
+            f"Cells have {repeat} replications or more; intervals are 95 % of Student's t for their mean, "
+            "and say nothing of errors that all replications share."
+        )
+    if any("mos" in str(section.picture.slug) for section in sections):
+        limits.append(
+            "Opinion scores are models of what an average listener or reader says, not what anyone said; "
+            "differences below 0.2 are hardly noticed."
+        )
+    if any(section.citation for section in sections):
+        limits.append(
+            "Published numbers are medians or means as printed, mostly without spread; where ours differ, "
+            "the difference is shown and nothing was tuned to remove it."
+        )
+    if found.missing:
+        limits.append(f"{found.missing} points of the study are missing; their cells are hatched.")
+    if found.foreign:
+        limits.append(
+            f"{found.foreign} points on disk belong to another version of the study and are left out."
+        )
+    return limits
+
+
+def _worst(results: Sequence[Mapping[str, Any]], plots: Sequence[Plot]) -> tuple[Mapping[str, Any], str]:
+    """Return the result that is worst by the first figure that knows what is good, and its link."""
+    for plot in plots:
+        better = plot.value.better
+        scored = [
+            (float(number), -place)
+            for place, result in enumerate(results)
+            if isinstance(number := look_up(result, plot.value.path), int | float)
+        ]
+        if better and scored:
+            _, place = max(scored) if better == "low" else max((-number, place) for number, place in scored)
+            worst = results[-place]
+            parts = plot.value.path.split(".")
+            return worst, parts[1] if parts[0] == "links" else _slower(worst)
+    worst = max(
+        results, key=lambda result: look_up(result, f"links.{_slower(result)}.queue_delay_ms.mean") or 0
+    )
+    return worst, _slower(worst)
+
+
+def _slower(result: Mapping[str, Any]) -> str:
+    """Return the link whose packets wait longest."""
+    links = result.get("links") or {"down": {}}
+    return max(sorted(links), key=lambda link: look_up(result, f"links.{link}.queue_delay_ms.mean") or 0)

@@ -1,0 +1,285 @@
+"""The parts of a report that hold a figure: drawn, written to files, set beside what was published."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from markupsafe import Markup
+from matplotlib.figure import Figure
+
+from sojourn.errors import SojournError
+from sojourn.figures import Plot, Spec, against_published, draw, gather, heatmap, series, series_table
+from sojourn.figures.cells import look_up, text
+from sojourn.figures.style import save
+from sojourn.figures.values import axis_name, value
+from sojourn.published import Comparison, beside
+from sojourn.report.sentences import how_to_read, what_is_good
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure in the page: its SVG, its files' common name, and what a screen reader says."""
+
+    slug: str
+    svg: Markup
+    says: str
+    least_px: int
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of text."""
+
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    words: int = 1
+    """Number of columns, from the left, that hold words."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A figure of the report with all that stands beside it."""
+
+    title: str
+    picture: Picture
+    read: str
+    good: str
+    caption: str = ""
+    data: Table | None = None
+    beside: list[Picture] = field(default_factory=list)
+    verdict: str = ""
+    citation: str = ""
+    compared: Table | None = None
+    note: str = ""
+
+
+class Files:
+    """Where the figures of a report go; every file is written once, under the slug of its figure."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        directory.mkdir(parents=True, exist_ok=True)
+
+    def picture(self, figure: Figure, slug: str, says: str) -> Picture:
+        """Write a figure as SVG and PNG."""
+        svg = save(figure, self.directory / slug)
+        least = min(figure.get_figwidth() * 96 * 0.72, 620)
+        return Picture(slug, Markup(_labelled(svg, says)), says, round(least))
+
+    def csv(self, frame: pl.DataFrame, slug: str) -> None:
+        """Write the table of a figure."""
+        (self.directory / f"{slug}.csv").write_text(frame.write_csv(), encoding="utf-8")
+
+
+def gather_all(
+    entries: Sequence[Mapping[str, Any]], results: Sequence[Mapping[str, Any]], axes: Mapping[str, list[str]]
+) -> list[Plot]:
+    """Gather the tables of all figures, before anything is written."""
+    plots = []
+    for index, entry in enumerate(entries, start=1):
+        try:
+            plots.append(gather(Spec.read(entry), results, axes))
+        except SojournError as error:
+            raise SojournError(f"figure {index} of the study cannot be drawn: {error}") from None
+    return plots
+
+
+def section(plot: Plot, number: int, files: Files, folders: Sequence[Path]) -> Section:
+    """Draw a figure, write its files, and set what was published beside it."""
+    slug = f"{number:02d}-{plot.spec.kind}-{_slug(plot.value.path)}"
+    picture = files.picture(draw(plot), slug, f"{plot.title}. {how_to_read(plot)}")
+    files.csv(_tidy(plot), slug)
+    made = Section(
+        plot.title,
+        picture,
+        how_to_read(plot),
+        what_is_good(plot.value),
+        plot.spec.caption or "",
+        _as_text(plot) if plot.spec.kind in ("heatmap", "table", "lines") else None,
+    )
+    if not plot.spec.published:
+        return made
+    if plot.spec.kind not in ("heatmap", "lines", "table"):
+        return replace(made, note=f"A {plot.spec.kind} figure has no single number per cell to compare.")
+    try:
+        found = beside(plot, folders)
+    except SojournError as error:
+        return replace(made, note=f"What was published could not be set beside this figure: {error}.")
+    if not found.both.height:
+        return replace(
+            made, citation=_source(found), note=f"No cell of this study has a row in {found.table.name}.csv."
+        )
+    files.csv(found.frame, f"{slug}-published")
+    return replace(
+        made,
+        beside=_published_pictures(plot, found, slug, files),
+        verdict=_verdict(plot, found),
+        citation=_source(found),
+        compared=_comparison_table(plot, found),
+    )
+
+
+def inside(result: Mapping[str, Any], link: str, where: str, files: Files) -> Section | None:
+    """Draw the time series of one link at one point, if the result has them."""
+    try:
+        frame = series_table(result, link)
+    except SojournError:
+        return None
+    slug = f"inside-{link}"
+    bins = f"{frame['time_s'][1] - frame['time_s'][0]:g} s" if frame.height > 1 else "one bin"
+    picture = files.picture(series(frame, f"{link.capitalize()}link, {where}"), slug, f"{link}link over time")
+    files.csv(frame, slug)
+    return Section(
+        f"A look inside: {where}",
+        picture,
+        f"Queueing delay, utilisation and drops of the {link}link over time, in bins of {bins}; time counts "
+        "from the end of the warm-up.",
+        "Good is a delay that keeps returning to zero; one that never does is a standing queue, which adds "
+        "waiting and no throughput.",
+    )
+
+
+def _published_pictures(plot: Plot, found: Comparison, slug: str, files: Files) -> list[Picture]:
+    pictures = []
+    if plot.spec.kind == "heatmap":
+        columns = ("panel", "x", "y", "published", "difference")
+        known = found.both["y"].unique().to_list()
+        theirs = replace(
+            plot,
+            y_labels=[label for label in plot.y_labels if label in known],
+            frame=plot.frame.join(found.frame.select(columns), on=["panel", "x", "y"]).filter(
+                pl.col("y").is_in(known)
+            ),
+        )
+        span = (plot.frame["value"].min(), plot.frame["value"].max())
+        for column, title in (
+            ("published", f"Published: {found.table.short}"),
+            ("difference", "Ours − published"),
+        ):
+            pictures.append(
+                files.picture(
+                    heatmap(theirs, column, title, span), f"{slug}-{column}", f"{title}, {plot.title}"
+                )
+            )
+    figure = against_published(found.frame, plot.value)
+    pictures.append(files.picture(figure, f"{slug}-against", f"Ours against published, {plot.title}"))
+    return pictures
+
+
+def _verdict(plot: Plot, found: Comparison) -> str:
+    cells = f"{found.both.height} of {found.frame.height} cells have a published number"
+    rank = found.rank_correlation
+    ranks = "too few to rank" if rank is None else f"rank correlation {rank:.2f}"
+    middle = plot.value.with_unit(found.median_difference)
+    higher = found.both.filter(pl.col("difference") > 0).height
+    lower = found.both.filter(pl.col("difference") < 0).height
+    unused = f" {found.unused} published cells have no counterpart in this study." if found.unused else ""
+    return (
+        f"{cells}: {ranks}, median absolute difference {middle}; "
+        f"ours is higher in {higher} and lower in {lower}.{unused}"
+    )
+
+
+def _comparison_table(plot: Plot, found: Comparison) -> Table:
+    shown = plot.value
+    panels = len(plot.panels) > 1
+    heads = [axis_name(plot.y) if plot.y else "", axis_name(plot.x) if plot.x else ""]
+    heads = ["Panel", *heads] if panels else heads
+    rows = [
+        [row["panel"]] * panels
+        + [row["y"], row["x"]]
+        + [shown.text(row["ours"]), shown.as_printed(row["published"])]
+        + [shown.difference(row["difference"]) if row["difference"] is not None else "–"]
+        + [f"{row['ratio']:.2f}" if row["ratio"] is not None else "–"]
+        for row in found.frame.iter_rows(named=True)
+    ]
+    unit = f" ({shown.unit})" if shown.unit else ""
+    heads += [f"Ours{unit}", f"Published{unit}", f"Difference{unit}", "Ratio"]
+    return Table(heads, rows, 2 + panels)
+
+
+def _as_text(plot: Plot) -> Table:
+    """Return the numbers of a figure as text, with their intervals where there are any."""
+    rows = []
+    for panel in plot.panels:
+        cells = plot.rows(panel)
+        for y in plot.y_labels:
+            row = [panel] if len(plot.panels) > 1 else []
+            for x in plot.x_labels:
+                cell = cells.get((y, x))
+                words = plot.value.text(cell["value"] if cell else None)
+                if cell and cell["low"] is not None:
+                    words += f" ± {plot.value.text((cell['high'] - cell['low']) / 2)}"
+                row.append(words)
+            rows.append([*row[: len(row) - len(plot.x_labels)], y, *row[len(row) - len(plot.x_labels) :]])
+    heads = (["Panel"] if len(plot.panels) > 1 else []) + [
+        axis_name(plot.y) if plot.y else "",
+        *plot.x_labels,
+    ]
+    return Table(heads, rows, len(heads) - len(plot.x_labels))
+
+
+def _tidy(plot: Plot) -> pl.DataFrame:
+    """Return the table of a figure with the axes' own names and the value's full path."""
+    renamed = {"value": plot.value.path}
+    dropped = []
+    for column, axis in (("x", plot.x), ("y", plot.y)):
+        if axis:
+            renamed[column] = axis
+        elif plot.spec.kind != "scatter" or column != "x":
+            dropped.append(column)
+    if plot.spec.kind == "scatter":
+        renamed |= {"x": "cell", "at": plot.spec.x or "at"}
+    if plot.panels == [""]:
+        dropped.append("panel")
+    return plot.frame.drop(dropped).rename({k: v for k, v in renamed.items() if k in plot.frame.columns})
+
+
+def _source(found: Comparison) -> str:
+    citation = found.table.citation
+    return f"{citation} ({found.table.shows})"
+
+
+def _slug(path: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", path.lower()).strip("-")
+
+
+def _labelled(svg: str, says: str) -> str:
+    """Give an SVG element its role and what a screen reader says."""
+    escaped = says.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
+    return svg.replace("<svg ", f'<svg role="img" aria-label="{escaped}" ', 1)
+
+
+def scalar_paths(plots: Sequence[Plot]) -> list[str]:
+    """Return the numbers that the table of all points shows."""
+    usual = [
+        f"links.{link}.{name}"
+        for link in ("down", "up")
+        for name in ("utilisation", "loss", "queue_delay_ms.mean")
+    ]
+    shown = [plot.value.path for plot in plots if plot.spec.kind in ("heatmap", "lines", "table")]
+    return list(dict.fromkeys([*shown, *usual]))
+
+
+def points_table(
+    results: Sequence[Mapping[str, Any]], axes: Mapping[str, list[str]], paths: Sequence[str]
+) -> Table:
+    """Return one row for each result, in study order."""
+    values = [
+        value(path)
+        for path in paths
+        if any(isinstance(look_up(result, path), int | float) for result in results)
+    ]
+    heads = [axis_name(axis) for axis in axes] + ["Replication"] + [shown.title for shown in values]
+    rows = [
+        [text(result["point"].get(axis, "")) for axis in axes]
+        + [str(result["replication"])]
+        + [shown.text(look_up(result, shown.path)) for shown in values]
+        for result in results
+    ]
+    return Table(heads, rows, len(axes) + 1)

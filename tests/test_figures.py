@@ -1,0 +1,261 @@
+"""Figures: tables gathered from results, and pictures that say what the tables say."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Callable, Mapping
+from itertools import pairwise, product
+from pathlib import Path
+from typing import Any
+
+import pytest
+from matplotlib import rcParams
+from sojourn.errors import SojournError
+from sojourn.figures import KINDS, Spec, draw, gather, labels_of, series, series_table
+from sojourn.figures.cells import interval
+from sojourn.figures.scales import SCALES, ink
+from sojourn.figures.style import png, svg
+from sojourn.figures.values import axis_name, number_of, value
+
+LIMIT = "path.down.queue.limit"
+WORKLOADS = ("none", "short-few-upload", "long-many-upload")
+LIMITS = ("8pkt", "64pkt", "256pkt")
+AXES = {"workload": WORKLOADS, LIMIT: LIMITS}
+
+
+def result(point: Mapping[str, Any], replication: int = 0, **numbers: float) -> dict[str, Any]:
+    """Return a result in the shape of `run --json`, with plausible numbers from a fixed stream."""
+    draw = random.Random(f"{sorted(point.items())} {replication}")
+    buffer = number_of(str(point.get(LIMIT, "64pkt"))) or 64.0
+    load = {"none": 0.02}.get(str(point.get("workload")), 0.9)
+    delay = load * buffer * 12.3 * draw.uniform(0.85, 1.0)
+    talks = max(1.0, 4.34 - delay / 400 - load)
+
+    def link(scale: float) -> dict[str, Any]:
+        mean = delay * scale
+        return {
+            "utilisation": load,
+            "loss": load * 0.04,
+            "queue_delay_ms": {"mean": mean, "p50": mean, "p95": 2 * mean, "p99": 3 * mean, "max": 4 * mean},
+            "occupancy_delay_ms": mean * 1.1,
+            "utilisation_quantiles": {
+                name: min(1.0, load * share)
+                for name, share in zip(
+                    ("p5", "p25", "p50", "p75", "p95"), (0.5, 0.8, 1, 1.05, 1.1), strict=True
+                )
+            },
+            "series": {
+                "bin_s": 0.5,
+                "utilisation": [min(1.0, load * draw.uniform(0.8, 1.1)) for _ in range(40)],
+                "queue_delay_ms": [mean * draw.uniform(0.5, 1.5) for _ in range(40)],
+                "dropped_pkts": [draw.randrange(5) for _ in range(40)],
+            },
+        }
+
+    found: dict[str, Any] = {
+        "study": "trial",
+        "point": dict(point),
+        "replication": replication,
+        "links": {"down": link(1 / 16), "up": link(1.0)},
+        "voice": {
+            side: {"mos": {"median": score}, "loss": 0.01}
+            for side, score in (("talks", talks), ("listens", min(4.4, talks + 0.5)))
+        },
+        "video": {"ssim": {"median": 1 - load / 2}},
+        "web": {"plt_s": {"median": 0.6 + delay / 300}, "mos": {"median": max(1.0, 5 - delay / 500)}},
+        "adaptive": {"instability": 0.1, "unfairness": 0.1, "utilisation": 0.7, "average_rate_kbps": 800.0,
+                     "clients_stalled_pct": 3.0, "stall_s": 5.0, "per_client_rate_kbps": [700.0, 900.0]},
+        "engine": {"packets": 1000, "events": 5000, "simulated_s": 20.0},
+    }  # fmt: skip
+    for path, number in numbers.items():
+        inner = found
+        *parents, last = path.split(".")
+        for part in parents:
+            inner = inner.setdefault(part, {})
+        inner[last] = number
+    return found
+
+
+def sweep(axes: Mapping[str, tuple[str, ...]] = AXES, repeat: int = 2) -> list[dict[str, Any]]:
+    """Return the results of every point of a sweep."""
+    points = [dict(zip(axes, labels, strict=True)) for labels in product(*axes.values())]
+    return [result(point, replication) for point in points for replication in range(repeat)]
+
+
+def write_results(
+    directory: Path, results: list[dict[str, Any]], figures: list[dict[str, Any]], **document: Any
+) -> Path:
+    """Write a results directory as `sojourn run` leaves it."""
+    (directory / "points").mkdir(parents=True)
+    plan = []
+    for number, one in enumerate(results):
+        name = f"{number:032x}"
+        plan.append({"hash": name, "point": one["point"], "replication": one["replication"]})
+        (directory / "points" / f"{name}.json").write_text(json.dumps(one))
+    record = {
+        "format": 1,
+        "sojourn": "0.1.0",
+        "study": "trial",
+        "seed": 1,
+        "command": "sojourn run studies/trial.toml",
+        "document": {
+            "name": "trial",
+            "seed": 1,
+            "duration": "30s",
+            "warmup": "10s",
+            "figures": figures,
+            **document,
+        },
+        "points": plan,
+    }
+    (directory / "study.json").write_text(json.dumps(record))
+    return directory
+
+
+def plot_of(entry: dict[str, Any], results: list[dict[str, Any]] | None = None):
+    results = sweep() if results is None else results
+    return gather(Spec.read(entry), results, labels_of(one["point"] for one in results))
+
+
+ENTRIES = {
+    "heatmap": {"x": LIMIT, "y": "workload", "value": "voice.talks.mos.median"},
+    "box": {"x": "workload", "value": "links.up.utilisation_quantiles", "only": {LIMIT: ["64pkt"]}},
+    "lines": {"x": LIMIT, "y": "workload", "value": "links.up.queue_delay_ms.mean"},
+    "cdf": {"y": "workload", "value": "links.up.series.queue_delay_ms"},
+    "scatter": {"x": "links.up.queue_delay_ms.mean", "y": "workload", "value": "voice.talks.mos.median"},
+    "table": {"x": LIMIT, "y": "workload", "value": "links.up.loss"},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_draws_the_same_bytes_and_leaves_settings_alone(kind: str) -> None:
+    before = dict(rcParams)
+    first, second = (draw(plot_of({"kind": kind, **ENTRIES[kind]})) for _ in range(2))
+    assert svg(first) == svg(second)
+    assert png(first) == png(second)
+    assert dict(rcParams) == before
+    text = svg(first)
+    assert not re.search(r"<image|<metadata|20\d\d-\d\d-\d\d", text)
+    assert not re.search(r'(?:href|src)="http', text)
+
+
+def test_a_heatmap_prints_number_and_class_of_every_cell() -> None:
+    plot = plot_of({"kind": "heatmap", **ENTRIES["heatmap"]})
+    text = svg(draw(plot))
+    for row in plot.frame.iter_rows(named=True):
+        assert f">{plot.value.text(row['value'])}</text>" in text
+        assert row["n"] == 2
+    assert ">A</text>" in text
+    assert "2 replications a cell" in text
+
+
+def test_a_cell_that_was_not_run_is_hatched() -> None:
+    results = [one for one in sweep() if (one["point"]["workload"], one["point"][LIMIT]) != ("none", "64pkt")]
+    results.append(result({"workload": "long-few", LIMIT: "64pkt"}))
+    plot = plot_of({"kind": "heatmap", **ENTRIES["heatmap"]}, results)
+    assert ("none", "64pkt") not in plot.rows("")
+    assert "no value" in svg(draw(plot))
+
+
+def test_replications_give_mean_median_and_interval() -> None:
+    point = {"workload": "none", LIMIT: "8pkt"}
+    results = [
+        result(point, i, **{"links.up.loss": loss, "web.plt_s.median": loss})
+        for i, loss in enumerate((0.1, 0.2, 0.6))
+    ]
+    [mean] = plot_of({"kind": "lines", "x": LIMIT, "value": "links.up.loss"}, results).frame.iter_rows(
+        named=True
+    )
+    [middle] = plot_of({"kind": "lines", "x": LIMIT, "value": "web.plt_s.median"}, results).frame.iter_rows(
+        named=True
+    )
+    assert mean["value"] == pytest.approx(0.3)
+    assert middle["value"] == 0.2
+    # Student's t with two degrees of freedom: 4.303 · s / √3
+    assert (mean["high"] - mean["low"]) / 2 == pytest.approx(4.303 * 0.0700**0.5 / 3**0.5, rel=1e-3)
+    assert interval([1.0]) is None
+
+
+def test_intervals_agree_with_scipy() -> None:
+    from scipy import stats
+
+    for count in (2, 5, 30, 31, 40, 100):
+        numbers = [float(i % 7) for i in range(count)]
+        low, high = stats.t.interval(0.95, count - 1, loc=0, scale=stats.sem(numbers))
+        assert interval(numbers) == pytest.approx((high - low) / 2, rel=2e-3)
+
+
+def test_axes_beyond_x_and_y_become_panels() -> None:
+    results = sweep({**AXES, "path.down.queue.kind": ("fifo", "codel")}, repeat=1)
+    plot = plot_of({"kind": "heatmap", **ENTRIES["heatmap"]}, results)
+    assert plot.panels == ["Queue discipline fifo", "Queue discipline codel"]
+    one = plot_of(
+        {"kind": "heatmap", **ENTRIES["heatmap"], "only": {"path.down.queue.kind": ["codel"]}}, results
+    )
+    assert one.panels == [""]
+    draw(plot)
+
+
+@pytest.mark.parametrize(
+    ("entry", "says"),
+    [
+        ({"kind": "pie", "value": "x"}, "expected one of heatmap"),
+        ({"kind": "heatmap"}, "needs `value`"),
+        ({"kind": "lines", "value": "links.up.los", "x": LIMIT}, "links.up.loss"),
+        ({"kind": "lines", "value": "links.up.loss", "x": "path.rtt"}, "the axes are workload"),
+        ({"kind": "scatter", "value": "links.up.loss"}, "needs `x`"),
+        ({"kind": "box", "value": "links.up.loss"}, "utilisation_quantiles"),
+        ({"kind": "heatmap", "value": "links.up.series.utilisation"}, "no single number"),
+        ({"kind": "table", "value": "links.up.loss", "only": {"rtt": ["1ms"]}}, "`only` names 'rtt'"),
+        ({"kind": "table", "value": "links.up.loss", "scale": "rainbow"}, "scale 'rainbow' is not known"),
+    ],
+)
+def test_a_figure_that_cannot_be_drawn_says_why(entry: dict[str, Any], says: str) -> None:
+    with pytest.raises(SojournError, match=re.escape(says)):
+        plot_of(entry)
+
+
+def test_classes_have_the_published_limits() -> None:
+    assert [SCALES["g114"].letter(delay) for delay in (149.9, 150, 399, 400)] == ["A", "B", "B", "C"]
+    assert [SCALES["mos"].letter(mos) for mos in (4.3, 4.29, 4.0, 3.6, 3.1, 2.6, 2.59)] == list("ABBCDEF")
+
+
+@pytest.mark.parametrize("name", [name for name, scale in SCALES.items() if scale.colours])
+def test_classes_differ_in_lightness_and_their_text_can_be_read(name: str) -> None:
+    scale = SCALES[name]
+    light = [_luminance(scale.colour(edge, 0, 1)) for edge in (*(e - 1e-6 for e in scale.edges), 1e9)]
+    falling = light if light[0] > light[-1] else light[::-1]
+    for lighter, darker in pairwise(falling):
+        assert (lighter + 0.05) / (darker + 0.05) > 1.15
+    for colour in scale.colours:
+        rgb = tuple(int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
+        text = _luminance(tuple(int(ink(rgb)[i : i + 2], 16) / 255 for i in (1, 3, 5)))
+        high, low = max(text, _luminance(rgb)), min(text, _luminance(rgb))
+        assert (high + 0.05) / (low + 0.05) >= 4.5
+
+
+def _luminance(colour: tuple[float, ...]) -> float:
+    linear: Callable[[float], float] = lambda c: c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4  # noqa: E731
+    return sum(share * linear(c) for share, c in zip((0.2126, 0.7152, 0.0722), colour, strict=True))
+
+
+def test_names_and_units() -> None:
+    assert value("links.up.occupancy_delay_ms").title == "Uplink: queueing delay (from mean occupancy) (ms)"
+    assert value("voice.talks.mos.median").phrase == "median MOS (voice, user talks)"
+    assert value("links.up.loss").with_unit(0.0412) == "4.1 %"
+    assert value("links.up.loss").difference(-0.0412) == "−4.1"
+    assert value("web.plt_s.median").difference(0.04) == "0.0"
+    assert axis_name(LIMIT, list(LIMITS)) == "Buffer (packets)"
+    assert number_of("2Mbit") == 2e6
+    assert number_of("1s") == number_of("1000ms")
+    assert number_of("short-few") is None
+
+
+def test_the_series_of_a_cell() -> None:
+    frame = series_table(sweep()[0], "up")
+    assert frame["time_s"].to_list()[:3] == [0.0, 0.5, 1.0]
+    assert "Queueing" in svg(series(frame, "inside"))
+    with pytest.raises(SojournError, match="no time series"):
+        series_table({"links": {"up": {}}}, "up")

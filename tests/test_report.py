@@ -1,0 +1,223 @@
+"""The report: one page that stands by itself, the same bytes from the same results, honest at the top."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sojourn.errors import SojournError
+from sojourn.report import write
+from sojourn.report.answer import answer
+from test_figures import ENTRIES, LIMIT, LIMITS, result, sweep, write_results
+
+TALKS = {
+    "kind": "heatmap",
+    **ENTRIES["heatmap"],
+    "published": "published/imc14-fig7b-voip-access-upload.csv",
+    "published-where": {"direction": "user talks"},
+}
+EVERY = [TALKS, *({"kind": kind, **entry} for kind, entry in ENTRIES.items())]
+
+
+class Page(HTMLParser):
+    """Checks that elements nest, and collects what the page points to and says."""
+
+    VOID = frozenset({"meta", "br", "img", "link", "hr", "input", "path", "use", "rect"})
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.links: list[str] = []
+        self.ids: list[str] = []
+        self.words: list[str] = []
+        self.feed(text)
+        assert not self.open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, target in attrs:
+            if name in ("href", "src", "xlink:href"):
+                self.links.append(target or "")
+            if name == "id":
+                self.ids.append(target or "")
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in self.VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in self.VOID:
+            assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if not self.open or self.open[-1] != "style":
+            self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.words).split())
+
+
+def files(directory: Path) -> dict[str, bytes]:
+    return {
+        str(f.relative_to(directory)): f.read_bytes() for f in sorted(directory.rglob("*")) if f.is_file()
+    }
+
+
+def test_the_page_stands_by_itself_and_its_files_are_there(tmp_path: Path) -> None:
+    done = write_results(tmp_path / "done", sweep(), EVERY, description="A <trial> & more")
+    page = write(done)
+    assert page == done / "report.html"
+    text = page.read_text()
+    read = Page(text)
+    assert not re.search(r"<script|<link|@import|url\((?!#)", text)
+    for link in read.links:
+        assert link.startswith(("#", "figures/"))
+        assert link.startswith("#") or (done / link).is_file()
+    assert len(read.ids) == len(set(read.ids))
+    for number, entry in enumerate(EVERY, start=1):
+        stems = {f.name.split(".")[0] for f in (done / "figures").glob(f"{number:02d}-{entry['kind']}-*")}
+        assert stems
+        for kind in ("svg", "png", "csv"):
+            assert list((done / "figures").glob(f"{number:02d}-{entry['kind']}-*.{kind}"))
+    for said in (
+        "A <trial> & more",
+        "18 simulations: 9 cells × 2 replications",
+        "18 000 packets",
+        "sojourn run studies/trial.toml",
+        "9 of 9 cells have a published number: rank correlation",
+        "Hohlfeld",
+        "Limits",
+        "How to reproduce",
+        "A look inside: ",
+        "ITU-T G.107",
+    ):
+        assert said in read.text, said
+    assert str(tmp_path) not in text
+
+
+def test_the_same_results_give_the_same_bytes_anywhere(tmp_path: Path) -> None:
+    first = write_results(tmp_path / "a" / "done", sweep(), EVERY)
+    second = write_results(tmp_path / "b" / "done", sweep(), EVERY)
+    (second / "timings.jsonl").write_text('{"hash": "0", "wall_s": 3.0, "host": "other"}\n')
+    write(first)
+    write(second)
+    (second / "timings.jsonl").unlink()
+    assert files(first) == files(second)
+    write(first)
+    assert files(first) == files(second)
+
+
+def test_out_leaves_the_results_alone(tmp_path: Path) -> None:
+    done = write_results(tmp_path / "done", sweep(), [TALKS])
+    before = files(done)
+    page = write(done, tmp_path / "elsewhere")
+    assert page == tmp_path / "elsewhere" / "report.html"
+    assert files(done) == before
+
+
+def test_a_table_that_cannot_be_matched_is_said_and_the_figure_stays(tmp_path: Path) -> None:
+    unsettled = {**TALKS, "published": "published/none.csv"}
+    page = write(write_results(tmp_path / "done", sweep(), [unsettled]))
+    assert "the published table published/none.csv is not there" in Page(page.read_text()).text
+
+
+def test_a_study_without_figures_or_series_has_a_page_too(tmp_path: Path) -> None:
+    results = sweep(repeat=1)
+    for one in results:
+        for link in one["links"].values():
+            del link["series"]
+    text = Page(write(write_results(tmp_path / "done", results, [])).read_text()).text
+    assert "Inside the worst cell" not in text
+    assert "Every cell was run once" in text
+
+
+@pytest.mark.parametrize(
+    ("figures", "results", "says"),
+    [
+        ([{**TALKS, "value": "voice.talk.mos.median"}], None, "figure 1 of the study cannot be drawn"),
+        ([TALKS], [], "no finished points"),
+    ],
+)
+def test_what_cannot_be_reported_is_one_sentence_and_nothing_written(
+    tmp_path: Path, figures: list[dict[str, Any]], results: list[dict[str, Any]] | None, says: str
+) -> None:
+    done = write_results(tmp_path / "done", sweep() if results is None else results, figures)
+    with pytest.raises(SojournError, match=says) as caught:
+        write(done)
+    assert "\n" not in str(caught.value)
+    assert not (done / "report.html").exists()
+    assert not (done / "figures").exists()
+
+
+def test_no_study_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(SojournError, match=r"no study\.json"):
+        write(tmp_path)
+
+
+def judged(talks: dict[tuple[str, str], list[float]]) -> Any:
+    """Return the first answer for voice scores by (workload, buffer)."""
+    results = [
+        result(
+            {"workload": workload, LIMIT: limit},
+            i,
+            **{"voice.talks.mos.median": mos, "voice.listens.mos.median": 4.3, "web.mos.median": 4.5},
+        )
+        for (workload, limit), scores in talks.items()
+        for i, mos in enumerate(scores)
+    ]
+    for one in results:
+        del one["video"], one["adaptive"]
+    workloads = list(dict.fromkeys(workload for workload, _ in talks))
+    return answer(results, {"workload": workloads, LIMIT: list(LIMITS)})
+
+
+def test_the_first_answer_names_the_buffers_that_keep_users_content() -> None:
+    scores = {
+        **{("idle", limit): [4.3, 4.3] for limit in LIMITS},
+        ("busy", "8pkt"): [4.0, 4.01],
+        ("busy", "64pkt"): [3.9, 3.91],
+        ("busy", "256pkt"): [1.0, 1.1],
+    }
+    found = judged(scores)
+    assert found.sentences == [
+        "Which buffer keeps voice at a MOS of 3.6 or better both ways "
+        "and web pages at a MOS of 3.0 or better?",
+        "As one choice for all, each of 8 and 64 packets keeps this under all 2 conditions; "
+        "no other buffer does under as many.",
+    ]
+    assert found.items == ["idle: every buffer that was tried", "busy: 8 and 64 packets"]
+    assert [verdict.word for verdict in found.rows[1][1]] == ["yes", "yes", "no"]
+    assert found.rows[1][1][2].weakest == "user talks 1.05"
+
+
+def test_the_first_answer_admits_doubt_and_defeat() -> None:
+    scores = {
+        ("busy", "8pkt"): [3.5, 4.0],
+        ("busy", "64pkt"): [3.0, 3.1],
+        ("busy", "256pkt"): [1.0, 1.1],
+        **{("flood", limit): [2.0 - i / 10, 2.0 - i / 10] for i, limit in enumerate(LIMITS)},
+    }
+    found = judged(scores)
+    assert found.sentences[1] == "No single buffer keeps this for certain under any condition that was run."
+    assert found.items == [
+        "busy: 8 packets, though replications disagree",
+        "flood: no buffer that was tried; 8 packets comes closest (user talks 2.00)",
+    ]
+
+
+def test_without_users_delay_stands_in() -> None:
+    results = sweep()
+    for one in results:
+        for key in ("voice", "video", "web", "adaptive"):
+            del one[key]
+    found = answer(
+        results, {"workload": list({one["point"]["workload"]: 0 for one in results}), LIMIT: list(LIMITS)}
+    )
+    assert found.sentences[0].startswith("No users are scored in this study, so delay stands in for them.")
+    assert found.rows[0][1][0].word == "yes"
