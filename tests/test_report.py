@@ -206,9 +206,15 @@ def test_the_first_answer_admits_doubt_and_defeat() -> None:
     found = judged(scores)
     assert found.sentences[1] == "No single buffer keeps this for certain under any condition that was run."
     assert found.items == [
-        "busy: 8 packets, though replications disagree",
+        "busy: 8 packets, though not for certain",
         "flood: no buffer that was tried; 8 packets comes closest (user talks 2.00)",
     ]
+
+
+def test_one_replication_near_the_limit_is_no_certainty() -> None:
+    found = judged({("busy", limit): [mos] for limit, mos in zip(LIMITS, (3.65, 4.0, 3.5), strict=True)})
+    assert [verdict.word for verdict in found.rows[0][1]] == ["close", "yes", "no"]
+    assert found.items == ["8 and 64 packets, though not for certain for 8 packets"]
 
 
 def test_without_users_delay_stands_in() -> None:

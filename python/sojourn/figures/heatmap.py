@@ -37,7 +37,7 @@ def heatmap(
     numbers = [row[column] for row in plot.frame.iter_rows(named=True) if row[column] is not None]
     signed = column == "difference"
     scale = SCALES["difference"] if signed else plot.scale
-    low, high = span or ((min(numbers), max(numbers)) if numbers else (0.0, 1.0))
+    low, high = (None if signed else span) or ((min(numbers), max(numbers)) if numbers else (0.0, 1.0))
     if signed:
         low, high = -max(abs(low), abs(high)), max(abs(low), abs(high))
     unit_x, unit_y = shared_unit(plot.x_labels), shared_unit(plot.y_labels)

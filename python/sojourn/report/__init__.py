@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import shlex
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -121,9 +122,9 @@ def _facts(
     found: Results, results: Sequence[Mapping[str, Any]], axes: Mapping[str, list[str]]
 ) -> list[tuple[str, str]]:
     document = found.document
-    cells = len({tuple(map(text, result["point"].values())) for result in results})
-    runs = f"{len(results)} simulations: {cells} cells"
-    repeat = sorted({sum(1 for r in results if r["point"] == result["point"]) for result in results})
+    counts = _replications(results)
+    runs = f"{len(results)} simulations: {len(counts)} cells"
+    repeat = sorted(set(counts))
     runs += f" × {repeat[0]}" if len(repeat) == 1 else f" × {repeat[0]} to {repeat[-1]}"
     runs += " replication" if repeat == [1] else " replications"
     runs += f"; {found.missing} more are not there yet" if found.missing else ""
@@ -147,8 +148,13 @@ def _facts(
     return facts
 
 
+def _replications(results: Sequence[Mapping[str, Any]]) -> list[int]:
+    """Return the number of replications of every cell."""
+    return list(Counter(tuple(map(text, result["point"].values())) for result in results).values())
+
+
 def _limits(found: Results, results: Sequence[Mapping[str, Any]], sections: Sequence[Any]) -> list[str]:
-    repeat = min(sum(1 for r in results if r["point"] == result["point"]) for result in results)
+    repeat = min(_replications(results))
     limits = [
         "These are simulations of one bottleneck in each direction. Real paths have more than one queue, "
         "radio links whose rate changes, and hosts that take time.",
@@ -166,13 +172,12 @@ def _limits(found: Results, results: Sequence[Mapping[str, Any]], sections: Sequ
         )
     if any("mos" in str(section.picture.slug) for section in sections):
         limits.append(
-            "Opinion scores are models of what an average listener or reader says, not what anyone said; "
-            "differences below 0.2 are hardly noticed."
+            "Opinion scores are models of what an average listener or reader says, not what anyone said."
         )
     if any(section.citation for section in sections):
         limits.append(
             "Published numbers are medians or means as printed, mostly without spread; where ours differ, "
-            "the difference is shown and nothing was tuned to remove it."
+            "the difference is shown as it is."
         )
     if found.missing:
         limits.append(f"{found.missing} points of the study are missing; their cells are hatched.")

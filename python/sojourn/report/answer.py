@@ -27,6 +27,9 @@ class Wish:
 
 
 VOICE, WEB, SSIM, DELAY_MS = 3.6, 3.0, 0.88, 150.0
+LONELY = 0.05
+"""What a single replication must have to spare, as a share of the limit, to count for certain."""
+
 _WISHES = (
     Wish(
         "voice.talks.mos.median", VOICE, True, "user talks", f"voice at a MOS of {VOICE} or better both ways"
@@ -151,7 +154,8 @@ def judge(wishes: Sequence[Wish], cell: Sequence[Mapping[str, Any]]) -> Verdict 
         mean = fmean(numbers)
         margin = wish.margin(mean)
         half = interval(numbers) or 0.0
-        close |= margin >= 0 and (margin - half / wish.limit < 0 or any(wish.margin(n) < 0 for n in numbers))
+        least = margin - half / wish.limit if len(numbers) > 1 else margin - LONELY
+        close |= margin >= 0 and (least < 0 or any(wish.margin(number) < 0 for number in numbers))
         if weakest is None or margin < weakest[0]:
             weakest = (margin, f"{wish.who} {value(wish.path).text(mean)}")
     if weakest is None:
@@ -178,7 +182,7 @@ def _which(
     if not doubt:
         return words
     which = "" if doubt == good else f" for {_run(doubt, labels, unit)}{unit_word}"
-    return f"{words}, though replications disagree{which}"
+    return f"{words}, though not for certain{which}"
 
 
 def _fewer(alike: Mapping[str, list[str]], noun: str) -> list[tuple[str, list[str]]]:
