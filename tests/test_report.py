@@ -155,6 +155,15 @@ def test_what_cannot_be_reported_is_one_sentence_and_nothing_written(
     assert not (done / "figures").exists()
 
 
+def test_an_unfinished_study_has_a_page_of_what_is_there(tmp_path: Path) -> None:
+    done = write_results(tmp_path / "done", sweep(), [{**TALKS, "value": "browser.plt_s.median"}, TALKS])
+    (done / "points" / f"{0:032x}.json").unlink()
+    text = Page(write(done).read_text()).text
+    assert "1 not there yet" in text
+    assert "Figure 1 of the study is not here yet" in text
+    assert "1. Voice, user talks: median MOS" in text
+
+
 def test_no_study_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(SojournError, match=r"no study\.json"):
         write(tmp_path)

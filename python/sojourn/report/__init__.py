@@ -44,17 +44,19 @@ def write(results_dir: str | os.PathLike[str], out: str | os.PathLike[str] | Non
     Raises
     ------
     SojournError
-        The directory holds no study or no results, or a figure names a number that no result has.
+        The directory holds no study or no results, or a figure names a number that no result has (of a study
+        that is not finished, such figures are left out).
     """
     found = open_results(results_dir)
     results = list(found)
     if not results:
         raise SojournError(f"{found.store.path} holds no finished points yet; run its study first")
     axes = labels_of(entry["point"] for entry in found.record["points"])
-    plots = gather_all(found.document.get("figures") or [], results, axes)
+    entries = found.document.get("figures") or []
+    plots, left_out = gather_all(entries, results, axes, unfinished=found.missing > 0)
     target = Path(out) if out is not None else found.store.path
     try:
-        page = _write(found, results, axes, plots, target)
+        page = _write(found, results, axes, plots, left_out, target)
     except OSError as error:
         raise StoreError(f"{target} cannot be written: {error.strerror or error}") from None
     return page
@@ -68,6 +70,7 @@ def _write(
     results: Sequence[Mapping[str, Any]],
     axes: Mapping[str, list[str]],
     plots: Sequence[Plot],
+    left_out: Sequence[str],
     target: Path,
 ) -> Path:
     files = Files(target / "figures")
@@ -93,7 +96,7 @@ def _write(
         inside=inside(worst, link, where, files),
         points=table,
         most=_MOST_ROWS,
-        limits=_limits(found, results, sections),
+        limits=[*left_out, *_limits(found, results, sections)],
         command=found.record.get("command") or f"sojourn run {found.name}.toml",
         report_command=f"sojourn report {shlex.quote(found.store.path.name or '.')}",
         version=found.record.get("sojourn", "unknown"),
@@ -127,7 +130,7 @@ def _facts(
     repeat = sorted(set(counts))
     runs += f" × {repeat[0]}" if len(repeat) == 1 else f" × {repeat[0]} to {repeat[-1]}"
     runs += " replication" if repeat == [1] else " replications"
-    runs += f"; {found.missing} more are not there yet" if found.missing else ""
+    runs += f"; {found.missing} not there yet" if found.missing else ""
     packets = sum(look_up(result, "engine.packets") or 0 for result in results)
     simulated = sum(look_up(result, "engine.simulated_s") or 0 for result in results)
     lasts = document.get("duration")

@@ -77,16 +77,24 @@ class Files:
 
 
 def gather_all(
-    entries: Sequence[Mapping[str, Any]], results: Sequence[Mapping[str, Any]], axes: Mapping[str, list[str]]
-) -> list[Plot]:
-    """Gather the tables of all figures, before anything is written."""
-    plots = []
+    entries: Sequence[Mapping[str, Any]],
+    results: Sequence[Mapping[str, Any]],
+    axes: Mapping[str, list[str]],
+    unfinished: bool,
+) -> tuple[list[Plot], list[str]]:
+    """Gather the tables of all figures, before anything is written.
+
+    Of an unfinished study, figures may lack what they show; these are left out, and why is returned beside.
+    """
+    plots, left_out = [], []
     for index, entry in enumerate(entries, start=1):
         try:
             plots.append(gather(Spec.read(entry), results, axes))
         except SojournError as error:
-            raise SojournError(f"figure {index} of the study cannot be drawn: {error}") from None
-    return plots
+            if not unfinished:
+                raise SojournError(f"figure {index} of the study cannot be drawn: {error}") from None
+            left_out.append(f"Figure {index} of the study is not here yet: {error}.")
+    return plots, left_out
 
 
 def section(plot: Plot, number: int, files: Files, folders: Sequence[Path]) -> Section:

@@ -40,7 +40,10 @@ def how_to_read(plot: Plot) -> str:
     down = _lower(axis_name(plot.y)) if plot.y else ""
     what = plot.value.phrase
     unit = f" in {plot.value.unit}" if plot.value.unit else ""
-    panels = "; one panel for each of the other settings" if len(plot.panels) > 1 else ""
+    rest = "; one panel for each of the other settings" if len(plot.panels) > 1 else ""
+    rest += "".join(
+        f"; {_lower(axis_name(axis))} {', '.join(labels)}" for axis, labels in plot.spec.only.items()
+    )
     if plot.spec.kind == "heatmap":
         letter = ""
         if plot.scale.letters:
@@ -48,23 +51,23 @@ def how_to_read(plot: Plot) -> str:
             if plot.scale.name == "mos" and not plot.value.path.startswith("voice."):
                 source += ", a scale made for voice"
             letter = f", and the letter below it is its class{source}"
-        return f"Across runs the {across}, down the {down}; each number is the {what}{unit}{letter}{panels}."
+        return f"Across runs the {across}, down the {down}; each number is the {what}{unit}{letter}{rest}."
     if plot.spec.kind == "box":
         by = f", one for each {down}" if down else ""
         return (
             f"A box spans the middle half of all time bins of a cell, the line in it is the median, "
-            f"and the whiskers reach from 5 to 95 %{by}{panels}."
+            f"and the whiskers reach from 5 to 95 %{by}{rest}."
         )
     if plot.spec.kind == "lines":
         line = f", one line for each {down}" if down else ""
-        return f"The {what}{unit} over the {across}{line}; bars are 95 % intervals over replications{panels}."
+        return f"The {what}{unit} over the {across}{line}; bars are 95 % intervals over replications{rest}."
     if plot.spec.kind == "cdf":
         curve = f", one curve for each {down}" if down else ""
-        return f"A curve gives the share of observations whose {what} is at most the number below it{curve}."
+        return f"A curve gives the share of observations whose {what} is at most the number below it{curve}{rest}."
     if plot.spec.kind == "scatter":
         mark = f", its shape the {down}" if down else ""
-        return f"Each mark is one cell{mark}; {_lower(_name(plot.spec.x))} runs across and {what} up."
-    return f"Rows are the {down or 'study'}, columns the {across}; each number is the {what}{unit}."
+        return f"Each mark is one cell{mark}; {_lower(_name(plot.spec.x))} runs across and {what} up{rest}."
+    return f"Rows are the {down or 'study'}, columns the {across}; each number is the {what}{unit}{rest}."
 
 
 def what_is_good(shown: Value) -> str:
