@@ -63,10 +63,11 @@ def how_to_read(plot: Plot) -> str:
         return f"The {what}{unit} over the {across}{line}; bars are 95 % intervals over replications{rest}."
     if plot.spec.kind == "cdf":
         curve = f", one curve for each {down}" if down else ""
-        return f"A curve gives the share of observations whose {what} is at most the number below it{curve}{rest}."
+        return f"A curve is the share of observations whose {what} is at most that below it{curve}{rest}."
     if plot.spec.kind == "scatter":
         mark = f", its shape the {down}" if down else ""
-        return f"Each mark is one cell{mark}; {_lower(_name(plot.spec.x))} runs across and {what} up{rest}."
+        across = _lower(_name(plot.spec.x))
+        return f"Each mark is one cell{mark}; {across} runs across and {what} up{rest}."
     return f"Rows are the {down or 'study'}, columns the {across}; each number is the {what}{unit}{rest}."
 
 
