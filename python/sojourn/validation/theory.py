@@ -22,13 +22,13 @@ PACKET_BYTES = 1000
 SERVICE_MS = PACKET_BYTES * 8 / LINK_BPS * 1e3
 WAITING_PLACES = 9
 LOSS_LOADS = (0.8, 0.95, 1.2)
-PROBABILITIES = (0.001, 0.002, 0.005, 0.01, 0.02)
+PROBABILITIES = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02)
 LAW_RTT_S = 0.1
 LAW_MEASURED_S = 2000
 LAW_WARMUP_S = 50
 LAW_ACK_DELAYS = ("40ms", "5ms")
 """Longest delays of an acknowledgement: the usual one, and one that hardly lengthens the round trip."""
-LAW_TOLERANCE = 0.10
+LAW_TOLERANCE = 0.05
 ACKED_AT_ONCE = 2
 REPLICATIONS = 10
 
