@@ -55,17 +55,23 @@ test: setup
 	$(BIN)/python -m pytest
 
 bench: setup
-	cargo bench --workspace --exclude sojourn-py
-	@if [ -f tests/bench.py ]; then $(BIN)/python tests/bench.py; fi
+	cargo bench -p sojourn-sim --bench speed
+	$(BIN)/python benches/speed.py
+	$(BIN)/python benches/qoe.py
 
-validation: setup
+# The page docs/validation.md: what is missing is simulated, the published studies in a shorter form.
+validation: demo
+	mkdir -p docs/images
+	cp results/quickstart/figures/01-heatmap-voice-talks-mos-median.png docs/images/quickstart.png
+	$(BIN)/sojourn run studies/imc14-access.toml --set duration=320s --set repeat=1
+	$(BIN)/sojourn run studies/imc14-backbone.toml
 	$(BIN)/python -m sojourn.validation
 
 lint: setup
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
-	$(BIN)/ruff check python tests
-	$(BIN)/ruff format --check python tests
+	$(BIN)/ruff check python tests benches
+	$(BIN)/ruff format --check python tests benches
 
 clean:
 	rm -rf $(VENV) target results

@@ -68,12 +68,14 @@ pub struct Service {
     profile: RateProfile,
     /// Constant rate only: nanoseconds × rate still owed, below `rate`.
     carry: u64,
+    /// The size asked for last, its whole nanoseconds and what is over: most packets of a link have one size.
+    memo: (u32, u64, u64),
 }
 
 impl Service {
     /// A link at rest.
     pub fn new(profile: RateProfile) -> Self {
-        Self { profile, carry: 0 }
+        Self { profile, carry: 0, memo: (0, 0, 0) }
     }
 
     /// The rate over time.
@@ -85,10 +87,15 @@ impl Service {
     pub fn finish(&mut self, start: Time, bytes: u32, back_to_back: bool) -> Time {
         match &self.profile {
             RateProfile::Constant(rate) => {
-                let owed = if back_to_back { self.carry } else { 0 };
-                let work = u64::from(bytes) * 8_000_000_000 + owed;
-                self.carry = work % rate.0;
-                start + Span(work / rate.0)
+                if self.memo.0 != bytes {
+                    let work = u64::from(bytes) * 8_000_000_000;
+                    self.memo = (bytes, work / rate.0, work % rate.0);
+                }
+                let (_, whole, over) = self.memo;
+                let owed = if back_to_back { self.carry + over } else { over };
+                let more = u64::from(owed >= rate.0);
+                self.carry = owed - more * rate.0;
+                start + Span(whole + more)
             }
             RateProfile::Unlimited => start,
             RateProfile::Steps { steps, repeat } => {
