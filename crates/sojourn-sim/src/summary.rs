@@ -52,7 +52,7 @@ pub struct LinkSummary {
     pub occupancy_delay_ms: f64,
     /// Mean number of packets waiting, over time.
     pub occupancy_pkts: f64,
-    /// Drops by cause; causes that did not occur are absent.
+    /// Drops by cause; causes other than `full` that did not occur are absent.
     pub drops_by_cause: BTreeMap<&'static str, u64>,
     /// The period in bins.
     pub series: Series,
@@ -191,7 +191,7 @@ impl LinkSummary {
             },
             occupancy_delay_ms: tidy(rate.map_or(0.0, |_| occupancy * FULL_PACKET / bytes_per_second * 1e3)),
             occupancy_pkts: tidy(occupancy),
-            drops_by_cause: causes.filter(|(_, count)| *count > 0).collect(),
+            drops_by_cause: causes.filter(|(cause, count)| *count > 0 || *cause == DropCause::Full.name()).collect(),
             series: Series {
                 bin_s,
                 utilisation: (0..last).map(|i| tidy(bins[i].bytes() / bytes_per_second / width_of(i))).collect(),

@@ -1,21 +1,21 @@
 //! Reno: slow start, additive increase, multiplicative decrease.
 //!
-//! Source: RFC 5681 §3.1 (slow start, congestion avoidance), RFC 3465 (byte counting), RFC 6582 names the loss recovery that
-//! goes with it (NewReno), which is the sender's part. Differences: slow start grows by all the bytes that an ACK delivers
-//! (RFC 3465 with L = ∞, as Linux and ns-3 do), and ssthresh is half the congestion window rather than half the flight
-//! (as Linux does; a sender that did not fill its window has not let it grow). In congestion avoidance the RFC leaves two readings, and
-//! under delayed ACKs they differ by a factor of two in growth: a segment for every window of *bytes* acknowledged (its
-//! recommendation; Linux's `reno`), or SMSS²/cwnd for every *ACK* (its equation 3; the NewReno of ns-2 and ns-3).
+//! Source: RFC 5681 §3.1 (slow start, congestion avoidance); RFC 6582 names the loss recovery that goes with it (NewReno), which
+//! is the sender's part. What an acknowledgement is worth can be counted in two ways, and under delayed ACKs they differ by a
+//! factor of two: in *bytes* (RFC 3465 with L = ∞: Linux's `reno` today, doubling every round trip, then one segment more for every window
+//! delivered), or in *ACKs*, each worth at most one segment (RFC 5681 equations 2 and 3: the NewReno of ns-2 and ns-3, Linux before
+//! 3.13). Difference: ssthresh is half the congestion window rather than half the flight (as in Linux; a sender that did not fill
+//! its window has not let it grow).
 
 use super::{Ack, Congestion, CongestionControl, Window};
 use crate::Time;
 
-/// What congestion avoidance counts.
+/// What an acknowledgement is worth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counting {
-    /// Bytes: one segment more for every window delivered.
+    /// The bytes that it delivers.
     Bytes,
-    /// Acknowledgements: SMSS²/cwnd more for each, so half as fast under delayed ACKs.
+    /// At most one segment, so that growth is slower under delayed ACKs.
     Acks,
 }
 
@@ -48,11 +48,11 @@ impl CongestionControl for Reno {
         if ack.recovering || ack.app_limited {
             return;
         }
-        let left = slow_start(&mut self.cwnd, self.ssthresh, ack.delivered);
-        self.counted += match self.counting {
-            Counting::Bytes => left,
-            Counting::Acks => left.min(self.mss),
+        let counted = match self.counting {
+            Counting::Bytes => ack.delivered,
+            Counting::Acks => ack.delivered.min(self.mss),
         };
+        self.counted += slow_start(&mut self.cwnd, self.ssthresh, counted);
         if self.counted >= self.cwnd {
             self.counted -= self.cwnd;
             self.cwnd += self.mss;
@@ -97,13 +97,15 @@ mod tests {
     }
 
     #[test]
-    fn slow_start_doubles_each_round_with_and_without_delayed_acks() {
-        for segments_an_ack in [1, 2] {
-            let mut reno = Reno::new(MSS, 2 * MSS, Counting::Bytes);
+    fn slow_start_doubles_each_round_but_for_delayed_acks_that_are_counted() {
+        for (counting, segments_an_ack, grown) in
+            [(Counting::Bytes, 1, 8), (Counting::Bytes, 2, 8), (Counting::Acks, 1, 8), (Counting::Acks, 2, 5)]
+        {
+            let mut reno = Reno::new(MSS, 2 * MSS, counting);
             for _ in 0..(6 / segments_an_ack) {
                 reno.on_ack(Time(0), &ack(segments_an_ack));
             }
-            assert_eq!(reno.window().cwnd, 8 * MSS);
+            assert_eq!(reno.window().cwnd, grown * MSS);
         }
     }
 
