@@ -1,6 +1,7 @@
 //! Study schema, virtual clock, workload sources and applications, recorder: simulations from study files.
 
 mod agenda;
+mod connection;
 pub mod distribution;
 pub mod network;
 pub mod packet;

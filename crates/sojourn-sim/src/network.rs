@@ -1,6 +1,7 @@
 //! The network that sources act on: connections, the two links, time.
 
 use crate::agenda::{Agenda, Stream, Timer};
+use crate::connection::{Connection, NOBODY};
 use crate::packet::{Kind, Packet};
 use crate::source::{End, Event};
 use crate::wire::{Way, Wire};
@@ -8,6 +9,8 @@ use sojourn_net::congestion::CongestionControl;
 use sojourn_net::tcp::{self, Endpoint, Role, Sack};
 use sojourn_net::{Span, Time};
 use std::collections::VecDeque;
+
+pub use crate::connection::{ConnectionId, FlowTotals};
 
 const IP_AND_TCP: u32 = 40;
 const TIMESTAMPS: u32 = 12;
@@ -29,20 +32,6 @@ pub struct Group {
     ack_line: usize,
 }
 
-/// A connection, by place and flow number: a place is used again, a number never.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ConnectionId {
-    slot: u32,
-    flow: u32,
-}
-
-impl ConnectionId {
-    /// The flow's number, unique in the run.
-    pub fn flow(self) -> u32 {
-        self.flow
-    }
-}
-
 /// A datagram to send.
 #[derive(Clone, Copy, Debug)]
 pub struct Datagram {
@@ -62,42 +51,12 @@ pub struct Datagram {
     pub size: u16,
 }
 
-/// Counts over all background connections, those that have ended included.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct FlowTotals {
-    /// Connections that have ended.
-    pub completed: u64,
-    /// Payload bytes delivered in order.
-    pub delivered: u64,
-    /// Segments sent again.
-    pub retransmits: u64,
-    /// Expiries of the retransmission timer.
-    pub timeouts: u64,
-    /// Connections open × nanoseconds.
-    pub open: u128,
-}
-
-struct Connection {
-    /// Zero if the place is free.
-    flow: u32,
-    group: u16,
-    /// Told of what happens; `NOBODY` if nobody is.
-    owner: u32,
-    closing: bool,
-    /// When the pending entry of each end's retransmission timer is due.
-    armed: [Time; 2],
-    ack_armed: [bool; 2],
-    ends: [Endpoint; 2],
-}
-
 /// Delayed-ACK timers of one length: first in, first out.
 struct AckLine {
     delay: Span,
     timers: VecDeque<(Time, u32, u32, u8)>,
     stream: usize,
 }
-
-const NOBODY: u32 = u32::MAX;
 
 /// Connections, links and pending events.
 pub struct Network {
@@ -275,7 +234,7 @@ impl Network {
         totals.open += u128::from(self.open) * u128::from(self.now.since(self.open_changed).0);
         for connection in self.connections.iter().filter(|c| c.flow != 0) {
             if self.groups[connection.group as usize].background {
-                add_up(&mut totals, &connection.ends);
+                totals.add(&connection.ends);
             }
         }
         totals
@@ -416,7 +375,7 @@ impl Network {
         }
         connection.flow = 0;
         if self.groups[connection.group as usize].background {
-            add_up(&mut self.ended, &connection.ends);
+            self.ended.add(&connection.ends);
             self.ended.completed += 1;
             self.count_open(-1);
         }
@@ -431,15 +390,6 @@ impl Network {
 
     fn get_mut(&mut self, id: ConnectionId) -> Option<&mut Connection> {
         self.connections.get_mut(id.slot as usize).filter(|c| c.flow == id.flow)
-    }
-}
-
-fn add_up(totals: &mut FlowTotals, ends: &[Endpoint; 2]) {
-    for end in ends {
-        let statistics = end.sender().statistics();
-        totals.delivered += end.receiver().delivered();
-        totals.retransmits += statistics.retransmits;
-        totals.timeouts += statistics.timeouts;
     }
 }
 

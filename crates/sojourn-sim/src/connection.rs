@@ -1,0 +1,62 @@
+//! Connections: two endpoints each, in places that are used again.
+
+use sojourn_net::Time;
+use sojourn_net::tcp::Endpoint;
+
+/// Owner of a connection that nobody is told of.
+pub(crate) const NOBODY: u32 = u32::MAX;
+
+/// A connection, by place and flow number: a place is used again, a number never.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConnectionId {
+    pub(crate) slot: u32,
+    pub(crate) flow: u32,
+}
+
+impl ConnectionId {
+    /// The flow's number, unique in the run.
+    pub fn flow(self) -> u32 {
+        self.flow
+    }
+}
+
+/// Two endpoints and what the network keeps of them.
+pub(crate) struct Connection {
+    /// Zero if the place is free.
+    pub(crate) flow: u32,
+    pub(crate) group: u16,
+    /// Told of what happens; `NOBODY` if nobody is.
+    pub(crate) owner: u32,
+    pub(crate) closing: bool,
+    /// When the pending entry of each end's retransmission timer is due.
+    pub(crate) armed: [Time; 2],
+    pub(crate) ack_armed: [bool; 2],
+    pub(crate) ends: [Endpoint; 2],
+}
+
+/// Counts over all background connections, those that have ended included.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FlowTotals {
+    /// Connections that have ended.
+    pub completed: u64,
+    /// Payload bytes delivered in order.
+    pub delivered: u64,
+    /// Segments sent again.
+    pub retransmits: u64,
+    /// Expiries of the retransmission timer.
+    pub timeouts: u64,
+    /// Connections open × nanoseconds.
+    pub open: u128,
+}
+
+impl FlowTotals {
+    /// Adds what a connection has done.
+    pub(crate) fn add(&mut self, ends: &[Endpoint; 2]) {
+        for end in ends {
+            let statistics = end.sender().statistics();
+            self.delivered += end.receiver().delivered();
+            self.retransmits += statistics.retransmits;
+            self.timeouts += statistics.timeouts;
+        }
+    }
+}
