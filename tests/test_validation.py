@@ -276,3 +276,38 @@ def test_numbers_as_they_are_printed():
     assert number(0.99967, "utilisation") == "1.000"
     assert number(2876.93, "delay") == "2877"
     assert number(math.nan) == "–"
+
+
+def test_findings_are_judged_by_their_bounds():
+    from sojourn.validation.findings import ACCESS_BUFFERS, UPLOADS, Cells, access
+
+    def result(workload: str, buffer: str, good: bool) -> dict:
+        deep = ACCESS_BUFFERS.index(buffer)
+        loud = workload != "none" and good
+        return {
+            "point": {"workload": workload, "path.down.queue.limit": buffer},
+            "links": {
+                "up": {
+                    "queue_delay_ms": {"mean": 1500.0 if loud else 1.0, "max": 3000.0 if loud else 2.0},
+                    "utilisation": 0.99,
+                }
+            },
+            "voice": {
+                "talks": {"mos": {"median": 1.0 if loud and deep > 2 else 4.3}},
+                "listens": {"mos": {"median": 4.3 - 0.3 * deep if loud else 4.3}},
+            },
+            "web": {
+                "mos": {"median": 4.0 if workload == "none" and deep == 0 and good else 5.0},
+                "plt_s": {"median": 20.0 if loud else 0.6},
+            },
+        }
+
+    def judged(good: bool) -> list[bool]:
+        loads = ("none", *UPLOADS)
+        return [
+            finding.holds
+            for finding in access(Cells([result(load, b, good) for load in loads for b in ACCESS_BUFFERS]))
+        ]
+
+    assert judged(good=True) == [True] * 6
+    assert judged(good=False) == [False] * 5 + [True]

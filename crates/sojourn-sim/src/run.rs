@@ -287,6 +287,7 @@ fn config(tcp: &Tcp) -> tcp::Config {
         min_rto: tcp.min_rto,
         idle_restart: tcp.idle_restart,
         limited_transmit: tcp.limited_transmit,
+        grow_half_used: tcp.transport != Transport::NewReno,
         partial_acks: tcp.transport != Transport::Reno,
     }
 }

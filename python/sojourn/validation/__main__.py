@@ -55,6 +55,7 @@ def main() -> int:
             else:
                 print(f"{'not run':8} {row.key:62} {row.reason}", file=sys.stderr)
     if not arguments.only:
+        page.studies_results, page.studies = arguments.published, arguments.studies
         page.published = all_comparisons(arguments.published, arguments.studies)
         print(write(page, arguments.docs))
         for pattern in page.explanations.idle():

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from sojourn import _core
-from sojourn.validation import kernel, peers, plots, theory
+from sojourn.results import Results
+from sojourn.validation import findings, kernel, peers, plots, theory
 from sojourn.validation.checks import Check, Skipped
 from sojourn.validation.explanations import Explanations
 from sojourn.validation.study import Comparison
@@ -83,6 +84,14 @@ a testbed with other TCP stacks is not met to the percent; the rank correlation 
 cells come in the same order.
 """
 
+TABLE_1 = """### Table 1: ours (published)
+
+At 64 packets (access) and 749 packets (backbone), the bandwidth-delay products of the downlinks; at which
+buffer the study took its table is not said, nor whether its losses count acknowledgements. The study files
+say how the loads are read. A short upload is one session: its load in a short run is a matter of a few
+large files.
+"""
+
 SPEED = """## Speed
 
 `python benches/speed.py --json {file}`, {turns} turns on {system} with {cores} cores, sojourn {version}:
@@ -101,6 +110,10 @@ class Page:
     root: Path
     checks: dict[str, list[Check | Skipped]] = field(default_factory=dict)
     published: list[Comparison] = field(default_factory=list)
+    studies_results: Path = Path("results")
+    """Where the results folders of the published studies lie."""
+    studies: Path = Path("studies")
+    """Where the published tables lie."""
     explanations: Explanations = field(default_factory=Explanations)
 
     def rows(self, section: str) -> list[Check]:
@@ -144,6 +157,7 @@ def write(page: Page, docs: Path) -> Path:
         parts += [_outside(page, "kernel")]
     if page.published:
         parts += [PUBLISHED, *_published(page.published, images)]
+        parts += _study(page.studies_results, page.studies, images)
     parts += _speed(page.root / "speed.json")
     target = docs / "validation.md"
     target.write_text("\n".join(part.rstrip("\n") + "\n" for part in parts if part), encoding="utf-8")
@@ -292,6 +306,44 @@ def _published(comparisons: Sequence[Comparison], images: Path) -> list[str]:
         figures.append(f"`{comparison.command}`, sojourn {comparison.version}:\n\n{_image(stem)}")
     head = ["figure", "published table", "cells", "rank correlation", "median ratio", "within 25 %"]
     return [_table(head, rows), *figures]
+
+
+def _study(results: Path, studies: Path, images: Path) -> list[str]:
+    """Return the findings of the study, its table 1 and its heatmaps, as far as results are there."""
+    parts = []
+    if (results / "imc14-access" / "study.json").is_file():
+        rows = [
+            [finding.statement, finding.here, "holds" if finding.holds else "**does not hold**"]
+            for finding in findings.access(findings.Cells(Results(results / "imc14-access")))
+        ]
+        parts += ["### What the study found\n", _table(["finding", "here", ""], rows)]
+    if rows := findings.table_1(results, studies):
+        head = [
+            "testbed",
+            "workload",
+            "util. up %",
+            "util. down %",
+            "loss up %",
+            "loss down %",
+            "concurrent flows",
+        ]
+        parts += [TABLE_1, _table(head, rows)]
+    for name in ("imc14-access", "imc14-backbone"):
+        if (results / name / "study.json").is_file():
+            for title, (ours, published, difference) in findings.heatmaps(results / name, images):
+                cells = [
+                    f"![{text}](validation/{file})"
+                    for text, file in (
+                        ("ours", ours),
+                        ("published", published),
+                        ("ours − published", difference),
+                    )
+                ]
+                parts += [
+                    f"### {name}: {title}\n",
+                    _table(["ours", "published", "ours − published"], [cells]),
+                ]
+    return parts
 
 
 def _speed(file: Path) -> list[str]:

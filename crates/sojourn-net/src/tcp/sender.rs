@@ -87,6 +87,7 @@ pub struct Sender {
     pub(super) partial_acks: bool,
     limited_transmit: bool,
     idle_restart: bool,
+    grow_half_used: bool,
     fin: bool,
     receive_window: u64,
     restart_window: u64,
@@ -119,6 +120,7 @@ impl Sender {
             partial_acks: config.partial_acks,
             limited_transmit: config.limited_transmit,
             idle_restart: config.idle_restart,
+            grow_half_used: config.grow_half_used,
             fin: false,
             receive_window: config.receive_window,
             restart_window: config.initial_window(),
@@ -260,7 +262,7 @@ impl Sender {
 
     fn tell_control(&mut self, now: Time, delivered: u64, in_flight: u64, rtt: Option<Span>) {
         let Window { cwnd, ssthresh, .. } = self.window;
-        let used = self.usage.limited || (cwnd < ssthresh && cwnd < 2 * self.usage.most);
+        let used = self.usage.limited || (self.grow_half_used && cwnd < ssthresh && cwnd < 2 * self.usage.most);
         self.control.on_ack(
             now,
             &Ack {

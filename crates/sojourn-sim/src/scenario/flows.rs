@@ -27,7 +27,8 @@ pub enum Direction {
 pub enum Transport {
     /// TCP Reno as Linux counts it, in bytes (RFC 5681); with `sack = false`, without New Reno's partial acknowledgements.
     Reno,
-    /// TCP New Reno (RFC 6582), whose congestion avoidance counts ACKs (RFC 5681 equation 3) as in ns-2 and ns-3.
+    /// TCP New Reno (RFC 6582) that counts ACKs (RFC 5681 equations 2 and 3) and grows only a window that was used up: ns-2, ns-3, and
+    /// Linux until about 2013.
     NewReno,
     /// TCP CUBIC as Linux counts it, in whole segments.
     Cubic,
