@@ -3,9 +3,11 @@
 //! Which packets were lost, and when to retransmit them, is the sender's business ([`crate::tcp`]); a controller hears
 //! of acknowledgements and of congestion and answers with a window.
 
+mod bic;
 mod cubic;
 mod reno;
 
+pub use bic::Bic;
 pub use cubic::{Arithmetic, Cubic};
 pub use reno::{Counting, Reno};
 
@@ -28,6 +30,22 @@ pub struct Ack {
     pub app_limited: bool,
     /// The sender is repairing a loss found by duplicate acknowledgements.
     pub recovering: bool,
+}
+
+#[cfg(test)]
+impl Ack {
+    /// An acknowledgement of `delivered` bytes after a round trip as short as any, in a window that was filled.
+    fn of(delivered: u64, rtt: Span) -> Self {
+        Self {
+            delivered,
+            in_flight: u64::MAX,
+            rtt: Some(rtt),
+            srtt: rtt,
+            min_rtt: rtt,
+            app_limited: false,
+            recovering: false,
+        }
+    }
 }
 
 /// What went wrong.

@@ -168,16 +168,7 @@ mod tests {
     }
 
     fn ack(segments: u64, rtt_ms: u64) -> Ack {
-        let rtt = Span::from_millis(rtt_ms);
-        Ack {
-            delivered: segments * MSS,
-            in_flight: u64::MAX,
-            rtt: Some(rtt),
-            srtt: rtt,
-            min_rtt: rtt,
-            app_limited: false,
-            recovering: false,
-        }
+        Ack::of(segments * MSS, Span::from_millis(rtt_ms))
     }
 
     #[test]

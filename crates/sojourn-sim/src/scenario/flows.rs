@@ -34,6 +34,8 @@ pub enum Transport {
     /// TCP CUBIC to the letter of RFC 9438, in fractions of segments.
     #[serde(rename = "cubic-rfc9438")]
     CubicRfc9438,
+    /// TCP BIC with Linux's constants.
+    Bic,
     /// UDP: the source paces itself.
     Udp,
 }
