@@ -4,10 +4,12 @@
 //! of acknowledgements and of congestion and answers with a window.
 
 mod bic;
+mod compound;
 mod cubic;
 mod reno;
 
 pub use bic::Bic;
+pub use compound::Compound;
 pub use cubic::{Arithmetic, Cubic};
 pub use reno::{Counting, Reno};
 
@@ -20,6 +22,10 @@ pub struct Ack {
     pub delivered: u64,
     /// Bytes in flight before it arrived.
     pub in_flight: u64,
+    /// First sequence number that it does not acknowledge …
+    pub una: u64,
+    /// … and the first not sent before it arrived.
+    pub next: u64,
     /// Round-trip time measured by it.
     pub rtt: Option<Span>,
     /// Smoothed round-trip time.
@@ -39,12 +45,31 @@ impl Ack {
         Self {
             delivered,
             in_flight: u64::MAX,
+            una: 0,
+            next: 0,
             rtt: Some(rtt),
             srtt: rtt,
             min_rtt: rtt,
             app_limited: false,
             recovering: false,
         }
+    }
+}
+
+/// Rounds: each ends when what had been sent at its beginning has been acknowledged.
+#[derive(Clone, Copy, Debug, Default)]
+struct Round {
+    end: u64,
+}
+
+impl Round {
+    /// True if `ack` ends a round, and another begins.
+    fn ends(&mut self, ack: &Ack) -> bool {
+        let ends = ack.una >= self.end;
+        if ends {
+            self.end = ack.next;
+        }
+        ends
     }
 }
 

@@ -11,7 +11,7 @@ use crate::summary::Summary;
 use crate::wire::{Port, Way, Wire};
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
-use sojourn_net::congestion::{Arithmetic, Bic, CongestionControl, Counting, Cubic, Reno};
+use sojourn_net::congestion::{Arithmetic, Bic, Compound, CongestionControl, Counting, Cubic, Reno};
 use sojourn_net::link::Link;
 use sojourn_net::queue::{self, Fifo, QueueDiscipline};
 use sojourn_net::{Bytes, Rate, Span, Time, tcp};
@@ -296,6 +296,7 @@ fn control(transport: Transport) -> fn(&tcp::Config) -> Box<dyn CongestionContro
         Transport::Cubic => |c| Box::new(Cubic::new(u64::from(c.mss), c.initial_window(), Arithmetic::Linux)),
         Transport::CubicRfc9438 => |c| Box::new(Cubic::new(u64::from(c.mss), c.initial_window(), Arithmetic::Exact)),
         Transport::Bic => |c| Box::new(Bic::new(u64::from(c.mss), c.initial_window())),
+        Transport::Compound => |c| Box::new(Compound::new(u64::from(c.mss), c.initial_window())),
         Transport::NewReno => |c| Box::new(Reno::new(u64::from(c.mss), c.initial_window(), Counting::Acks)),
         Transport::Reno | Transport::Udp => {
             |c| Box::new(Reno::new(u64::from(c.mss), c.initial_window(), Counting::Bytes))

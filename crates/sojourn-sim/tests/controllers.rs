@@ -40,7 +40,7 @@ fn shares(outcome: &Outcome) -> Vec<f64> {
 
 #[test]
 fn two_equal_flows_share() {
-    for transport in ["bic"] {
+    for transport in ["bic", "compound"] {
         let mut off = 0.0;
         for seed in 1..=4 {
             let outcome = outcome(seed, "340s", "10Mbit", "80pkt", &json!([bulk(transport), bulk(transport)]));

@@ -266,6 +266,8 @@ impl Sender {
             &Ack {
                 delivered,
                 in_flight,
+                una: self.una,
+                next: self.nxt,
                 rtt,
                 srtt: self.rtt.smoothed(),
                 min_rtt: self.rtt.min(),

@@ -36,6 +36,8 @@ pub enum Transport {
     CubicRfc9438,
     /// TCP BIC with Linux's constants.
     Bic,
+    /// Compound TCP.
+    Compound,
     /// UDP: the source paces itself.
     Udp,
 }
