@@ -6,11 +6,13 @@
 mod bic;
 mod compound;
 mod cubic;
+mod ledbat;
 mod reno;
 
 pub use bic::Bic;
 pub use compound::Compound;
 pub use cubic::{Arithmetic, Cubic};
+pub use ledbat::Ledbat;
 pub use reno::{Counting, Reno};
 
 use crate::{Rate, Span, Time};
@@ -28,6 +30,8 @@ pub struct Ack {
     pub next: u64,
     /// Round-trip time measured by it.
     pub rtt: Option<Span>,
+    /// One-way delay of the segment that it echoes, and of the acknowledgement's own wait at the receiver; needs timestamps.
+    pub one_way: Option<Span>,
     /// Smoothed round-trip time.
     pub srtt: Span,
     /// Smallest round-trip time seen.
@@ -48,6 +52,7 @@ impl Ack {
             una: 0,
             next: 0,
             rtt: Some(rtt),
+            one_way: None,
             srtt: rtt,
             min_rtt: rtt,
             app_limited: false,

@@ -40,14 +40,34 @@ fn shares(outcome: &Outcome) -> Vec<f64> {
 
 #[test]
 fn two_equal_flows_share() {
-    for transport in ["bic", "compound"] {
+    for (transport, limit) in [("bic", "80pkt"), ("compound", "80pkt"), ("ledbat", "200pkt")] {
         let mut off = 0.0;
         for seed in 1..=4 {
-            let outcome = outcome(seed, "340s", "10Mbit", "80pkt", &json!([bulk(transport), bulk(transport)]));
+            let outcome = outcome(seed, "340s", "10Mbit", limit, &json!([bulk(transport), bulk(transport)]));
             let utilisation = outcome.summary.links["down"].utilisation;
             assert!(utilisation > 0.97, "{transport}: {utilisation}");
             off += (shares(&outcome)[0] - 0.5).abs() / 4.0;
         }
         assert!(off < 0.05, "{transport}: {off} from an equal share on average");
     }
+}
+
+#[test]
+fn ledbat_alone_settles_at_its_target() {
+    for target_ms in [25.0, 100.0] {
+        let mut flow = bulk("ledbat");
+        flow["ledbat-target"] = format!("{target_ms}ms").into();
+        let outcome = outcome(1, "240s", "10Mbit", "2000pkt", &json!([flow]));
+        let summary = serde_json::to_value(&outcome.summary).expect("it has no odd keys");
+        let delay = summary["links"]["down"]["queue_delay_ms"]["mean"].as_f64().expect("a number");
+        assert!((delay / target_ms - 1.0).abs() < 0.1, "{delay} for {target_ms}");
+    }
+}
+
+#[test]
+fn ledbat_yields_to_cubic_where_the_buffer_is_deeper_than_its_target() {
+    let mut first = bulk("ledbat");
+    first["start-within"] = "0s".into();
+    let shares = shares(&outcome(1, "240s", "10Mbit", "200pkt", &json!([first, bulk("cubic")])));
+    assert!(shares[0] < 0.05, "{shares:?}");
 }

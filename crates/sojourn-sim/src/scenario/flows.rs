@@ -38,6 +38,8 @@ pub enum Transport {
     Bic,
     /// Compound TCP.
     Compound,
+    /// LEDBAT (RFC 6817), a background transport; see `ledbat-target`.
+    Ledbat,
     /// UDP: the source paces itself.
     Udp,
 }
@@ -67,6 +69,8 @@ pub struct Tcp {
     pub idle_restart: bool,
     /// Send new data on the first two duplicate acknowledgements.
     pub limited_transmit: bool,
+    /// Queueing delay that [`Transport::Ledbat`] aims at.
+    pub ledbat_target: Span,
 }
 
 /// Declares a struct of a study file with the keys of [`Tcp`] beside its own, which serde's `flatten` cannot do without giving up
@@ -109,6 +113,9 @@ macro_rules! with_tcp_keys {
             /// Send new data on the first two duplicate acknowledgements (RFC 3042).
             #[serde(default = "tcp_defaults::yes")]
             pub limited_transmit: bool,
+            /// Queueing delay that the transport `ledbat` aims at, 100 ms if absent; others ignore it.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub ledbat_target: Option<sojourn_net::Span>,
         }
 
         /// Defaults: Linux's, but for the initial window.
@@ -137,6 +144,7 @@ macro_rules! with_tcp_keys {
                     min_rto: self.min_rto,
                     idle_restart: self.idle_restart,
                     limited_transmit: self.limited_transmit,
+                    ledbat_target: self.ledbat_target.unwrap_or(sojourn_net::Span::from_millis(100)),
                 }
             }
         }
@@ -314,6 +322,12 @@ impl Tcp {
         }
         if self.min_rto == Span::ZERO {
             return Err(Invalid::new("min-rto", "a retransmission timeout must be longer than zero"));
+        }
+        if self.ledbat_target == Span::ZERO {
+            return Err(Invalid::new("ledbat-target", "a target must be longer than zero"));
+        }
+        if self.transport == Transport::Ledbat && !self.timestamps {
+            return Err(Invalid::new("timestamps", "ledbat measures delay by timestamps; leave them on"));
         }
         Ok(())
     }
