@@ -6,12 +6,14 @@
 mod bic;
 mod compound;
 mod cubic;
+mod hystart;
 mod ledbat;
 mod reno;
 
 pub use bic::Bic;
 pub use compound::Compound;
 pub use cubic::{Arithmetic, Cubic};
+pub use hystart::HyStart;
 pub use ledbat::Ledbat;
 pub use reno::{Counting, Reno};
 
@@ -61,7 +63,7 @@ impl Ack {
     }
 }
 
-/// Rounds: each ends when what had been sent at its beginning has been acknowledged.
+/// Rounds: each ends with the first acknowledgement of something sent after its beginning.
 #[derive(Clone, Copy, Debug, Default)]
 struct Round {
     end: u64,
@@ -70,7 +72,7 @@ struct Round {
 impl Round {
     /// True if `ack` ends a round, and another begins.
     fn ends(&mut self, ack: &Ack) -> bool {
-        let ends = ack.una >= self.end;
+        let ends = ack.una > self.end;
         if ends {
             self.end = ack.next;
         }

@@ -11,7 +11,7 @@ use crate::summary::Summary;
 use crate::wire::{Port, Way, Wire};
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
-use sojourn_net::congestion::{Arithmetic, Bic, Compound, CongestionControl, Counting, Cubic, Ledbat, Reno};
+use sojourn_net::congestion::{Arithmetic, Bic, Compound, CongestionControl, Counting, Cubic, HyStart, Ledbat, Reno};
 use sojourn_net::link::Link;
 use sojourn_net::queue::{self, Fifo, QueueDiscipline};
 use sojourn_net::{Bytes, Rate, Span, Time, tcp};
@@ -296,9 +296,18 @@ fn control(tcp: &Tcp) -> Control {
     let config = config(tcp);
     let (mss, initial) = (u64::from(config.mss), config.initial_window());
     let target = tcp.ledbat_target;
+    let hystart = match tcp.hystart {
+        scenario::HyStart::None => None,
+        scenario::HyStart::Linux => Some(HyStart::Linux),
+        scenario::HyStart::Rfc9406 => Some(HyStart::Rfc9406),
+    };
+    let cubic = move |arithmetic| {
+        let cubic = Cubic::new(mss, initial, arithmetic);
+        hystart.into_iter().fold(cubic, Cubic::with_hystart)
+    };
     match tcp.transport {
-        Transport::Cubic => Box::new(move || Box::new(Cubic::new(mss, initial, Arithmetic::Linux))),
-        Transport::CubicRfc9438 => Box::new(move || Box::new(Cubic::new(mss, initial, Arithmetic::Exact))),
+        Transport::Cubic => Box::new(move || Box::new(cubic(Arithmetic::Linux))),
+        Transport::CubicRfc9438 => Box::new(move || Box::new(cubic(Arithmetic::Exact))),
         Transport::Bic => Box::new(move || Box::new(Bic::new(mss, initial))),
         Transport::Compound => Box::new(move || Box::new(Compound::new(mss, initial))),
         Transport::Ledbat => Box::new(move || Box::new(Ledbat::new(mss, initial, target))),

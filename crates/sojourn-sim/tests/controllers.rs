@@ -71,3 +71,15 @@ fn ledbat_yields_to_cubic_where_the_buffer_is_deeper_than_its_target() {
     let shares = shares(&outcome(1, "240s", "10Mbit", "200pkt", &json!([first, bulk("cubic")])));
     assert!(shares[0] < 0.05, "{shares:?}");
 }
+
+#[test]
+fn hystart_ends_slow_start_before_a_deep_buffer_is_full() {
+    for (hystart, early) in [("none", true), ("linux", false), ("rfc9406", false)] {
+        let mut flow = bulk("cubic");
+        flow["hystart"] = hystart.into();
+        let outcome = outcome(1, "41s", "10Mbit", "1000pkt", &json!([flow]));
+        let [down, _] = outcome.logs.as_ref().expect("the scenario keeps them");
+        let first = down.drop_cause.iter().position(|cause| *cause != 255).map(|i| down.arrive_ns[i]);
+        assert_eq!(first.is_some_and(|at| at < 5_000_000_000), early, "{hystart}: {first:?}");
+    }
+}

@@ -44,6 +44,19 @@ pub enum Transport {
     Udp,
 }
 
+/// How CUBIC's slow start ends before a loss.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum HyStart {
+    /// It does not.
+    #[default]
+    None,
+    /// As in Linux: by delay or by the length of a train of ACKs.
+    Linux,
+    /// HyStart++ (RFC 9406).
+    Rfc9406,
+}
+
 /// The TCP settings of a group of connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tcp {
@@ -71,6 +84,8 @@ pub struct Tcp {
     pub limited_transmit: bool,
     /// Queueing delay that [`Transport::Ledbat`] aims at.
     pub ledbat_target: Span,
+    /// How the slow start of [`Transport::Cubic`] and [`Transport::CubicRfc9438`] ends before a loss.
+    pub hystart: HyStart,
 }
 
 /// Declares a struct of a study file with the keys of [`Tcp`] beside its own, which serde's `flatten` cannot do without giving up
@@ -116,6 +131,9 @@ macro_rules! with_tcp_keys {
             /// Queueing delay that the transport `ledbat` aims at, 100 ms if absent; others ignore it.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub ledbat_target: Option<sojourn_net::Span>,
+            /// How CUBIC's slow start ends before a loss, `none` if absent; others ignore it.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub hystart: Option<$crate::scenario::HyStart>,
         }
 
         /// Defaults: Linux's, but for the initial window.
@@ -145,6 +163,7 @@ macro_rules! with_tcp_keys {
                     idle_restart: self.idle_restart,
                     limited_transmit: self.limited_transmit,
                     ledbat_target: self.ledbat_target.unwrap_or(sojourn_net::Span::from_millis(100)),
+                    hystart: self.hystart.unwrap_or_default(),
                 }
             }
         }
