@@ -3,10 +3,18 @@
 //! Which packets were lost, and when to retransmit them, is the sender's business ([`crate::tcp`]); a controller hears
 //! of acknowledgements and of congestion and answers with a window.
 
+mod bic;
+mod compound;
 mod cubic;
+mod hystart;
+mod ledbat;
 mod reno;
 
+pub use bic::Bic;
+pub use compound::Compound;
 pub use cubic::{Arithmetic, Cubic};
+pub use hystart::HyStart;
+pub use ledbat::Ledbat;
 pub use reno::{Counting, Reno};
 
 use crate::{Rate, Span, Time};
@@ -18,8 +26,14 @@ pub struct Ack {
     pub delivered: u64,
     /// Bytes in flight before it arrived.
     pub in_flight: u64,
+    /// First sequence number that it does not acknowledge …
+    pub una: u64,
+    /// … and the first not sent before it arrived.
+    pub next: u64,
     /// Round-trip time measured by it.
     pub rtt: Option<Span>,
+    /// One-way delay of the segment that it echoes, and of the acknowledgement's own wait at the receiver; needs timestamps.
+    pub one_way: Option<Span>,
     /// Smoothed round-trip time.
     pub srtt: Span,
     /// Smallest round-trip time seen.
@@ -28,6 +42,42 @@ pub struct Ack {
     pub app_limited: bool,
     /// The sender is repairing a loss found by duplicate acknowledgements.
     pub recovering: bool,
+}
+
+#[cfg(test)]
+impl Ack {
+    /// An acknowledgement of `delivered` bytes after a round trip as short as any, in a window that was filled.
+    fn of(delivered: u64, rtt: Span) -> Self {
+        Self {
+            delivered,
+            in_flight: u64::MAX,
+            una: 0,
+            next: 0,
+            rtt: Some(rtt),
+            one_way: None,
+            srtt: rtt,
+            min_rtt: rtt,
+            app_limited: false,
+            recovering: false,
+        }
+    }
+}
+
+/// Rounds: each ends with the first acknowledgement of something sent after its beginning.
+#[derive(Clone, Copy, Debug, Default)]
+struct Round {
+    end: u64,
+}
+
+impl Round {
+    /// True if `ack` ends a round, and another begins.
+    fn ends(&mut self, ack: &Ack) -> bool {
+        let ends = ack.una > self.end;
+        if ends {
+            self.end = ack.next;
+        }
+        ends
+    }
 }
 
 /// What went wrong.

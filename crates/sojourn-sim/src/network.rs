@@ -16,12 +16,15 @@ const IP_AND_TCP: u32 = 40;
 const TIMESTAMPS: u32 = 12;
 const SYN_OPTIONS: u32 = 20;
 
+/// Makes the congestion controller of a new endpoint.
+pub type Control = Box<dyn Fn() -> Box<dyn CongestionControl>>;
+
 /// Hosts at the same distance with the same TCP.
 pub struct Group {
     /// How their endpoints behave.
     pub config: tcp::Config,
     /// Makes the controller of a new endpoint.
-    pub control: fn(&tcp::Config) -> Box<dyn CongestionControl>,
+    pub control: Control,
     /// One-way delay between client and link.
     pub client_delay: Span,
     /// One-way delay between link and server.
@@ -103,7 +106,7 @@ impl Network {
     pub fn add_group(
         &mut self,
         config: tcp::Config,
-        control: fn(&tcp::Config) -> Box<dyn CongestionControl>,
+        control: Control,
         client_delay: Span,
         server_delay: Span,
         background: bool,
@@ -126,7 +129,7 @@ impl Network {
         let g = &self.groups[group as usize];
         let end = |end| {
             let role = if end == opener { Role::Active } else { Role::Passive };
-            Endpoint::new(role, &g.config, (g.control)(&g.config))
+            Endpoint::new(role, &g.config, (g.control)())
         };
         self.flows += 1;
         let connection = Connection {

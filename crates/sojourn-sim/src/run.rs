@@ -2,7 +2,7 @@
 
 use crate::agenda::Agenda;
 use crate::distribution::Distribution;
-use crate::network::{FlowTotals, Network};
+use crate::network::{Control, FlowTotals, Network};
 use crate::record::{LinkRecord, Log};
 use crate::scenario::{self, CallDirection, Direction, Flows, QueueSpec, Scenario, SourceSpec, Tcp, Transport, Users};
 use crate::source::{self, Bulk, End, Event, Paced, Sessions, Source, Tables, Voice, Web};
@@ -11,7 +11,7 @@ use crate::summary::Summary;
 use crate::wire::{Port, Way, Wire};
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
-use sojourn_net::congestion::{Arithmetic, CongestionControl, Counting, Cubic, Reno};
+use sojourn_net::congestion::{Arithmetic, Bic, Compound, CongestionControl, Counting, Cubic, HyStart, Ledbat, Reno};
 use sojourn_net::link::Link;
 use sojourn_net::queue::{self, Fifo, QueueDiscipline};
 use sojourn_net::{Bytes, Rate, Span, Time, tcp};
@@ -84,7 +84,7 @@ impl Engine {
     fn add_flows(&mut self, scenario: &Scenario, flows: &Flows, stream_of: &dyn Fn(u32) -> Pcg64Mcg) {
         let (client, server) = delays(&scenario.path, flows.rtt);
         let settings = flows.tcp();
-        let group = self.network.add_group(config(&settings), control(settings.transport), client, server, true);
+        let group = self.network.add_group(config(&settings), control(&settings), client, server, true);
         let (sender, way) = match flows.direction {
             Direction::Down => (End::Server, Way::Down),
             Direction::Up => (End::Client, Way::Up),
@@ -131,8 +131,10 @@ impl Engine {
         let warmup = Time(scenario.warmup.0);
         let source: Box<dyn Source> = match users {
             Users::Voice(voice) => {
-                let group =
-                    self.network.add_group(tcp::Config::default(), control(Transport::Reno), client, server, false);
+                let config = tcp::Config::default();
+                let (mss, initial) = (u64::from(config.mss), config.initial_window());
+                let unused = move || Box::new(Reno::new(mss, initial, Counting::Bytes)) as Box<dyn CongestionControl>;
+                let group = self.network.add_group(config, Box::new(unused), client, server, false);
                 let ways = match voice.direction {
                     CallDirection::Both => vec![Way::Up, Way::Down],
                     CallDirection::Up => vec![Way::Up],
@@ -154,8 +156,7 @@ impl Engine {
             }
             Users::Web(web) => {
                 let settings = web.tcp();
-                let group =
-                    self.network.add_group(config(&settings), control(settings.transport), client, server, false);
+                let group = self.network.add_group(config(&settings), control(&settings), client, server, false);
                 let objects = web.objects.iter().map(|object| object.0 + web.response_header.0).collect();
                 let page = source::Page { objects, request: web.request.0, restart: web.object_restart };
                 Box::new(Web {
@@ -292,13 +293,26 @@ fn config(tcp: &Tcp) -> tcp::Config {
     }
 }
 
-fn control(transport: Transport) -> fn(&tcp::Config) -> Box<dyn CongestionControl> {
-    match transport {
-        Transport::Cubic => |c| Box::new(Cubic::new(u64::from(c.mss), c.initial_window(), Arithmetic::Linux)),
-        Transport::CubicRfc9438 => |c| Box::new(Cubic::new(u64::from(c.mss), c.initial_window(), Arithmetic::Exact)),
-        Transport::NewReno => |c| Box::new(Reno::new(u64::from(c.mss), c.initial_window(), Counting::Acks)),
-        Transport::Reno | Transport::Udp => {
-            |c| Box::new(Reno::new(u64::from(c.mss), c.initial_window(), Counting::Bytes))
-        }
+fn control(tcp: &Tcp) -> Control {
+    let config = config(tcp);
+    let (mss, initial) = (u64::from(config.mss), config.initial_window());
+    let target = tcp.ledbat_target;
+    let hystart = match tcp.hystart {
+        scenario::HyStart::None => None,
+        scenario::HyStart::Linux => Some(HyStart::Linux),
+        scenario::HyStart::Rfc9406 => Some(HyStart::Rfc9406),
+    };
+    let cubic = move |arithmetic| {
+        let cubic = Cubic::new(mss, initial, arithmetic);
+        hystart.into_iter().fold(cubic, Cubic::with_hystart)
+    };
+    match tcp.transport {
+        Transport::Cubic => Box::new(move || Box::new(cubic(Arithmetic::Linux))),
+        Transport::CubicRfc9438 => Box::new(move || Box::new(cubic(Arithmetic::Exact))),
+        Transport::Bic => Box::new(move || Box::new(Bic::new(mss, initial))),
+        Transport::Compound => Box::new(move || Box::new(Compound::new(mss, initial))),
+        Transport::Ledbat => Box::new(move || Box::new(Ledbat::new(mss, initial, target))),
+        Transport::NewReno => Box::new(move || Box::new(Reno::new(mss, initial, Counting::Acks))),
+        Transport::Reno | Transport::Udp => Box::new(move || Box::new(Reno::new(mss, initial, Counting::Bytes))),
     }
 }

@@ -15,7 +15,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sojourn_net::rate::RateProfile;
 use sojourn_net::{Bytes, Limit, Rate, Span};
 
-pub use flows::{Direction, Flows, Sessions, SourceSpec, Tcp, Transport};
+pub use flows::{Direction, Flows, HyStart, Sessions, SourceSpec, Tcp, Transport};
 pub use users::{CallDirection, Codec, Concealment, DelayModel, Playout, ScoreMethod, Users, Voice, Web};
 
 /// One complete scenario, every default filled in.

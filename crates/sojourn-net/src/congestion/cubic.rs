@@ -5,9 +5,10 @@
 //! RFC's; [`Arithmetic::Linux`] counts whole segments as Linux's `tcp_cubic` does, and that can be seen: its |C(t − K)³| is rounded down,
 //! so the plateau is reached up to (1/C)^⅓ = 1.36 s early and a flow alone on a link loses that much more often; its
 //! W_est grows by one segment every 15/8 windows and never faster; it looks one minimum round trip ahead rather than one smoothed.
-//! Differences from both: slow start grows as in Reno (no HyStart); ssthresh is 0.7 × cwnd rather than × flight, and windows at a
+//! Slow start is Reno's, and may end by [`HyStart`]. Differences from both: ssthresh is 0.7 × cwnd rather than × flight, and windows at a
 //! loss are compared in whole segments (as in Linux), or fast convergence would be a coin toss for a flow alone on a link.
 
+use super::hystart::{HyStart, Watch};
 use super::reno::slow_start;
 use super::{Ack, Congestion, CongestionControl, Window};
 use crate::Time;
@@ -38,6 +39,7 @@ pub struct Cubic {
     w_max: f64,
     cwnd_prior: f64,
     epoch: Option<Epoch>,
+    hystart: Option<Watch>,
 }
 
 /// A congestion-avoidance stage (RFC 9438 §4.1.2).
@@ -70,7 +72,13 @@ impl Cubic {
             w_max: 0.0,
             cwnd_prior: 0.0,
             epoch: None,
+            hystart: None,
         }
+    }
+
+    /// The same with slow start ended early.
+    pub fn with_hystart(self, kind: HyStart) -> Self {
+        Self { hystart: Some(Watch::new(kind)), ..self }
     }
 
     fn segments(&self) -> f64 {
@@ -120,10 +128,17 @@ impl Cubic {
 
 impl CongestionControl for Cubic {
     fn on_ack(&mut self, now: Time, ack: &Ack) {
+        let mut delivered = ack.delivered;
+        if let Some(watch) = self.hystart.as_mut().filter(|_| self.cwnd < self.ssthresh && !ack.recovering) {
+            match watch.on_ack(now, ack, self.cwnd, self.mss) {
+                Some(growth) => delivered = growth,
+                None => self.ssthresh = self.cwnd,
+            }
+        }
         if ack.recovering || ack.app_limited {
             return;
         }
-        let left = slow_start(&mut self.cwnd, self.ssthresh, ack.delivered);
+        let left = slow_start(&mut self.cwnd, self.ssthresh, delivered);
         if left > 0 {
             self.avoid_congestion(now, ack, left);
         }
@@ -140,6 +155,9 @@ impl CongestionControl for Cubic {
         };
         self.fraction = 0.0;
         self.epoch = None;
+        if let Some(watch) = &mut self.hystart {
+            watch.on_congestion(what == Congestion::Timeout);
+        }
     }
 
     fn on_idle(&mut self, _: Time, restart: u64) {
@@ -168,16 +186,7 @@ mod tests {
     }
 
     fn ack(segments: u64, rtt_ms: u64) -> Ack {
-        let rtt = Span::from_millis(rtt_ms);
-        Ack {
-            delivered: segments * MSS,
-            in_flight: u64::MAX,
-            rtt: Some(rtt),
-            srtt: rtt,
-            min_rtt: rtt,
-            app_limited: false,
-            recovering: false,
-        }
+        Ack::of(segments * MSS, Span::from_millis(rtt_ms))
     }
 
     #[test]

@@ -85,15 +85,7 @@ mod tests {
     const MSS: u64 = 1000;
 
     fn ack(segments: u64) -> Ack {
-        Ack {
-            delivered: segments * MSS,
-            in_flight: u64::MAX,
-            rtt: None,
-            srtt: Span::ZERO,
-            min_rtt: Span::ZERO,
-            app_limited: false,
-            recovering: false,
-        }
+        Ack::of(segments * MSS, Span::ZERO)
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! sent and acknowledged rather than named. Every segment but the first SYN carries an acknowledgement.
 
 use super::receiver::Receiver;
-use super::sender::Sender;
+use super::sender::{Heard, Sender};
 use super::{Sack, Segment};
 use crate::congestion::CongestionControl;
 use crate::{Span, Time};
@@ -150,7 +150,8 @@ impl Endpoint {
         }
         if let Some(ack) = segment.ack {
             let echo = if self.timestamps { segment.echo } else { Time::NEVER };
-            progress.acknowledged = self.sender.on_ack(now, ack, echo, sack, segment.len == 0);
+            let heard = Heard { ack, echo, stamp: segment.stamp, pure: segment.len == 0 };
+            progress.acknowledged = self.sender.on_ack(now, heard, sack);
         }
         if segment.len > 0 && (segment.syn || self.receiver.is_open()) {
             progress.received = self.receiver.on_segment(now, segment);

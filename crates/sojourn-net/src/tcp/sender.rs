@@ -53,6 +53,19 @@ struct Usage {
     until: u64,
 }
 
+/// What the header of a segment says about what has arrived.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Heard {
+    /// Next sequence number expected.
+    pub(super) ack: u64,
+    /// The stamp that it echoes; `NEVER` without timestamps.
+    pub(super) echo: Time,
+    /// Its own.
+    pub(super) stamp: Time,
+    /// The segment carries nothing else.
+    pub(super) pure: bool,
+}
+
 /// A piece of sequence space to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Out {
@@ -220,8 +233,9 @@ impl Sender {
         self.allowed = pipe + released;
     }
 
-    /// An acknowledgement arrived. `pure`: on a segment that carries nothing else. Returns true if it advanced.
-    pub(super) fn on_ack(&mut self, now: Time, ack: u64, echo: Time, sack: &Sack, pure: bool) -> bool {
+    /// An acknowledgement arrived. Returns true if it advanced.
+    pub(super) fn on_ack(&mut self, now: Time, heard: Heard, sack: &Sack) -> bool {
+        let Heard { ack, echo, stamp, pure } = heard;
         if ack > self.nxt || ack < self.una {
             return false;
         }
@@ -230,6 +244,7 @@ impl Sender {
         let acked = ack - self.una;
         let mut delivered = 0;
         let mut rtt = None;
+        let one_way = (echo != Time::NEVER).then(|| stamp.since(echo));
         if advanced {
             let news = self.board.acknowledge(ack);
             // The SYN is no data: it does not open the window.
@@ -252,7 +267,7 @@ impl Sender {
             self.rto_at = if self.board.outstanding() == 0 { Time::NEVER } else { self.rtt.deadline(now) };
         }
         if advanced && delivered > 0 {
-            self.tell_control(now, delivered, in_flight, rtt);
+            self.tell_control(now, delivered, in_flight, (rtt, one_way));
         }
         if self.sack && self.state.is_recovery() {
             self.reduce_rate(delivered, advanced && self.board.marked() == marked);
@@ -260,7 +275,13 @@ impl Sender {
         advanced
     }
 
-    fn tell_control(&mut self, now: Time, delivered: u64, in_flight: u64, rtt: Option<Span>) {
+    fn tell_control(
+        &mut self,
+        now: Time,
+        delivered: u64,
+        in_flight: u64,
+        (rtt, one_way): (Option<Span>, Option<Span>),
+    ) {
         let Window { cwnd, ssthresh, .. } = self.window;
         let used = self.usage.limited || (self.grow_half_used && cwnd < ssthresh && cwnd < 2 * self.usage.most);
         self.control.on_ack(
@@ -268,7 +289,10 @@ impl Sender {
             &Ack {
                 delivered,
                 in_flight,
+                una: self.una,
+                next: self.nxt,
                 rtt,
+                one_way,
                 srtt: self.rtt.smoothed(),
                 min_rtt: self.rtt.min(),
                 app_limited: !used,

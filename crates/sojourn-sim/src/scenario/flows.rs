@@ -35,8 +35,27 @@ pub enum Transport {
     /// TCP CUBIC to the letter of RFC 9438, in fractions of segments.
     #[serde(rename = "cubic-rfc9438")]
     CubicRfc9438,
+    /// TCP BIC with Linux's constants.
+    Bic,
+    /// Compound TCP.
+    Compound,
+    /// LEDBAT (RFC 6817), a background transport; see `ledbat-target`.
+    Ledbat,
     /// UDP: the source paces itself.
     Udp,
+}
+
+/// How CUBIC's slow start ends before a loss.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum HyStart {
+    /// It does not.
+    #[default]
+    None,
+    /// As in Linux: by delay or by the length of a train of ACKs.
+    Linux,
+    /// HyStart++ (RFC 9406).
+    Rfc9406,
 }
 
 /// The TCP settings of a group of connections.
@@ -64,6 +83,10 @@ pub struct Tcp {
     pub idle_restart: bool,
     /// Send new data on the first two duplicate acknowledgements.
     pub limited_transmit: bool,
+    /// Queueing delay that [`Transport::Ledbat`] aims at.
+    pub ledbat_target: Span,
+    /// How the slow start of [`Transport::Cubic`] and [`Transport::CubicRfc9438`] ends before a loss.
+    pub hystart: HyStart,
 }
 
 /// Declares a struct of a study file with the keys of [`Tcp`] beside its own, which serde's `flatten` cannot do without giving up
@@ -106,6 +129,12 @@ macro_rules! with_tcp_keys {
             /// Send new data on the first two duplicate acknowledgements (RFC 3042).
             #[serde(default = "tcp_defaults::yes")]
             pub limited_transmit: bool,
+            /// Queueing delay that the transport `ledbat` aims at, 100 ms if absent; others ignore it.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub ledbat_target: Option<sojourn_net::Span>,
+            /// How CUBIC's slow start ends before a loss, `none` if absent; others ignore it.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub hystart: Option<$crate::scenario::HyStart>,
         }
 
         /// Defaults: Linux's, but for the initial window.
@@ -134,6 +163,8 @@ macro_rules! with_tcp_keys {
                     min_rto: self.min_rto,
                     idle_restart: self.idle_restart,
                     limited_transmit: self.limited_transmit,
+                    ledbat_target: self.ledbat_target.unwrap_or(sojourn_net::Span::from_millis(100)),
+                    hystart: self.hystart.unwrap_or_default(),
                 }
             }
         }
@@ -311,6 +342,12 @@ impl Tcp {
         }
         if self.min_rto == Span::ZERO {
             return Err(Invalid::new("min-rto", "a retransmission timeout must be longer than zero"));
+        }
+        if self.ledbat_target == Span::ZERO {
+            return Err(Invalid::new("ledbat-target", "a target must be longer than zero"));
+        }
+        if self.transport == Transport::Ledbat && !self.timestamps {
+            return Err(Invalid::new("timestamps", "ledbat measures delay by timestamps; leave them on"));
         }
         Ok(())
     }

@@ -1,0 +1,181 @@
+//! Compound TCP: Reno's window plus one that grows fast while there is no queue.
+//!
+//! Source: draft-sridharan-tcpm-ctcp-02 (2008): window = cwnd + dwnd; cwnd grows by a segment a round trip, dwnd by α·window^k − 1
+//! while fewer than γ segments are queued, and shrinks by ζ segments for each that is queued beyond that. Segments queued are estimated as in
+//! TCP Vegas from the smallest round-trip time of each round, and only from more than two samples, as ns-2's module does. Differences:
+//! γ is 30 (the draft adapts it between 5 and 30, ns-2's module does not); no least window is asked for, since α·window^k − 1 is positive
+//! only beyond 16 segments.
+
+use super::reno::slow_start;
+use super::{Ack, Congestion, CongestionControl, Round, Window};
+use crate::{Span, Time};
+
+const ALPHA: f64 = 0.125;
+const BETA: f64 = 0.5;
+const K: f64 = 0.75;
+const GAMMA: f64 = 30.0;
+const ZETA: f64 = 1.0;
+/// Fewer samples than this say nothing about a round.
+const LEAST_SAMPLES: u32 = 3;
+
+/// Compound TCP congestion control.
+pub struct Compound {
+    mss: u64,
+    /// The loss-based window in bytes …
+    cwnd: u64,
+    /// … its slow-start threshold …
+    ssthresh: u64,
+    /// … and the delay-based window in segments.
+    dwnd: f64,
+    /// Bytes delivered towards the next increase of `cwnd`.
+    counted: u64,
+    round: Round,
+    /// Of this round: its smallest round-trip time, and how many were measured.
+    rtt: Span,
+    samples: u32,
+}
+
+impl Compound {
+    /// Starts with `initial` bytes of window and segments of `mss` bytes.
+    pub fn new(mss: u64, initial: u64) -> Self {
+        Self {
+            mss,
+            cwnd: initial,
+            ssthresh: u64::MAX,
+            dwnd: 0.0,
+            counted: 0,
+            round: Round::default(),
+            rtt: Span(u64::MAX),
+            samples: 0,
+        }
+    }
+
+    fn delay_window(&self) -> u64 {
+        (self.dwnd * self.mss as f64) as u64
+    }
+
+    fn total(&self) -> u64 {
+        self.cwnd + self.delay_window()
+    }
+
+    /// The end of a round whose shortest round trip was `rtt`.
+    fn adapt(&mut self, base: Span, rtt: Span) {
+        let window = self.cwnd as f64 / self.mss as f64 + self.dwnd;
+        let queued = window * (1.0 - base.as_secs() / rtt.as_secs());
+        if queued < GAMMA {
+            self.dwnd += (ALPHA * libm::pow(window, K) - 1.0).max(0.0);
+        } else {
+            self.dwnd = (self.dwnd - ZETA * queued).max(0.0);
+        }
+    }
+
+    fn observe(&mut self, ack: &Ack) {
+        if let Some(rtt) = ack.rtt {
+            self.rtt = self.rtt.min(rtt);
+            self.samples += 1;
+        }
+        if self.round.ends(ack) {
+            let usable = self.samples >= LEAST_SAMPLES && !ack.recovering && !ack.app_limited;
+            if usable && self.cwnd >= self.ssthresh {
+                self.adapt(ack.min_rtt, self.rtt);
+            }
+            (self.rtt, self.samples) = (Span(u64::MAX), 0);
+        }
+    }
+}
+
+impl CongestionControl for Compound {
+    fn on_ack(&mut self, _: Time, ack: &Ack) {
+        self.observe(ack);
+        if ack.recovering || ack.app_limited {
+            return;
+        }
+        self.counted += slow_start(&mut self.cwnd, self.ssthresh, ack.delivered);
+        let window = self.total();
+        if self.counted >= window {
+            self.counted -= window;
+            self.cwnd += self.mss;
+        }
+    }
+
+    fn on_congestion(&mut self, _: Time, what: Congestion, _: u64) {
+        let total = self.cwnd as f64 / self.mss as f64 + self.dwnd;
+        self.counted = 0;
+        match what {
+            Congestion::Loss => {
+                let half = self.cwnd as f64 / self.mss as f64 / 2.0;
+                self.dwnd = (total * (1.0 - BETA) - half).max(0.0);
+                self.ssthresh = (self.cwnd / 2).max(2 * self.mss);
+                self.cwnd = self.ssthresh;
+            }
+            Congestion::Timeout => {
+                self.ssthresh = (self.total() / 2).max(2 * self.mss);
+                self.dwnd = 0.0;
+                self.cwnd = self.mss;
+            }
+        }
+    }
+
+    fn on_idle(&mut self, _: Time, restart: u64) {
+        self.cwnd = self.cwnd.min(restart);
+        self.dwnd = 0.0;
+    }
+
+    fn window(&self) -> Window {
+        let ssthresh = self.ssthresh.saturating_add(self.delay_window());
+        Window { cwnd: self.total(), ssthresh, pacing: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: u64 = 1000;
+
+    fn at(cwnd: u64, dwnd: f64) -> Compound {
+        Compound { ssthresh: cwnd * MSS, dwnd, ..Compound::new(MSS, cwnd * MSS) }
+    }
+
+    #[test]
+    fn the_delay_window_follows_the_queue() {
+        for (cwnd, dwnd, rtt_ms, want) in
+            [(20, 0.0, 100, 0.182177), (30, 5.0, 150, 5.79871), (60, 30.0, 150, 0.0), (100, 60.0, 130, 23.0769)]
+        {
+            let mut compound = at(cwnd, dwnd);
+            compound.adapt(Span::from_millis(100), Span::from_millis(rtt_ms));
+            assert!((compound.dwnd - want).abs() < 1e-4, "{cwnd} + {dwnd}: {}", compound.dwnd);
+        }
+    }
+
+    #[test]
+    fn both_windows_grow_once_a_round() {
+        let mut compound = at(30, 5.0);
+        for i in 1..=71 {
+            let rtt = Span::from_millis(if i % 7 == 0 { 150 } else { 160 });
+            let ack = Ack { min_rtt: Span::from_millis(100), next: (i + 34) * MSS, una: i * MSS, ..Ack::of(MSS, rtt) };
+            compound.on_ack(Time::ZERO, &ack);
+            if i == 36 {
+                assert_eq!(compound.cwnd, 31 * MSS);
+                assert!((compound.dwnd - 5.83711).abs() < 1e-4, "{}", compound.dwnd);
+            }
+        }
+        assert_eq!(compound.cwnd, 31 * MSS, "36.8 segments a round by now");
+        assert!((6.70..6.71).contains(&compound.dwnd), "{}", compound.dwnd);
+    }
+
+    #[test]
+    fn a_loss_halves_the_sum() {
+        let mut compound = at(60, 40.0);
+        compound.on_congestion(Time::ZERO, Congestion::Loss, 0);
+        assert_eq!((compound.cwnd, compound.dwnd), (30 * MSS, 20.0));
+        assert_eq!(compound.window(), Window { cwnd: 50 * MSS, ssthresh: 50 * MSS, pacing: None });
+    }
+
+    #[test]
+    fn a_timeout_ends_the_delay_window() {
+        let mut compound = at(60, 40.0);
+        compound.on_congestion(Time::ZERO, Congestion::Timeout, 0);
+        assert_eq!(compound.window(), Window { cwnd: MSS, ssthresh: 50 * MSS, pacing: None });
+    }
+}

@@ -1,0 +1,238 @@
+//! HyStart: leaving slow start before it overflows the queue.
+//!
+//! Sources: [`HyStart::Rfc9406`] is HyStart++ (RFC 9406 §4.2–4.3): when a round's smallest RTT has risen, growth goes on at a quarter
+//! of the speed for at most five rounds, and at full speed again if the RTT falls back; the first slow start only. [`HyStart::Linux`] is
+//! that of Linux's `tcp_cubic` (after Ha and Rhee, "Taming the elephants", 2008): slow start ends at once when a round's smallest RTT is
+//! well above the connection's, or when acknowledgements have kept coming closely for half a round trip; the first slow start and those
+//! after timeouts. Differences: Linux's allowance for the delay of segmentation offload, and its blindness for a second after a
+//! recovery, are left out.
+
+use super::{Ack, Round};
+use crate::{Span, Time};
+
+/// How slow start ends before a loss.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HyStart {
+    /// As in Linux: by delay or by the length of a train of ACKs.
+    Linux,
+    /// HyStart++.
+    Rfc9406,
+}
+
+const LEAST_SAMPLES: u32 = 8;
+const LEAST_RISE: Span = Span::from_millis(4);
+const MOST_RISE: Span = Span::from_millis(16);
+/// Linux: the smallest window, in segments, at which anything is concluded.
+const LOW_WINDOW: u64 = 16;
+/// Linux: ACKs that follow one another within this belong to one train.
+const TRAIN_GAP: Span = Span::from_millis(2);
+/// RFC 9406: most segments that one ACK is worth (L, without pacing).
+const LIMIT: u64 = 8;
+/// RFC 9406: conservative slow start is slower by this factor …
+const CONSERVATIVE_DIVISOR: u64 = 4;
+/// … and lasts so many rounds.
+const CONSERVATIVE_ROUNDS: u32 = 5;
+const UNKNOWN: Span = Span(u64::MAX);
+
+/// The rise above `rtt` that counts: an eighth of it, but 4 to 16 ms.
+fn rise(rtt: Span) -> Span {
+    Span(rtt.0 / 8).clamp(LEAST_RISE, MOST_RISE)
+}
+
+/// The watch over one sender's slow start.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Watch {
+    kind: HyStart,
+    round: Round,
+    /// Smallest round-trip time of this round, and how many were measured.
+    rtt: Span,
+    samples: u32,
+    /// Linux: beginning of the round, and the last ACK of the train that began it.
+    began: Time,
+    train: Time,
+    /// RFC 9406: the smallest of the last round.
+    last_rtt: Span,
+    /// RFC 9406: conservative slow start, begun at this round-trip time, so many rounds ago.
+    conservative: Option<(Span, u32)>,
+    done: bool,
+}
+
+impl Watch {
+    pub(super) fn new(kind: HyStart) -> Self {
+        Self {
+            kind,
+            round: Round::default(),
+            rtt: UNKNOWN,
+            samples: 0,
+            began: Time::ZERO,
+            train: Time::ZERO,
+            last_rtt: UNKNOWN,
+            conservative: None,
+            done: false,
+        }
+    }
+
+    /// Slow start was left by a loss.
+    pub(super) fn on_congestion(&mut self, timeout: bool) {
+        *self = Self { done: self.kind == HyStart::Rfc9406 || (self.done && !timeout), ..Self::new(self.kind) };
+    }
+
+    /// An acknowledgement in slow start: the bytes by which the window, now `cwnd`, may grow; `None` ends slow start.
+    pub(super) fn on_ack(&mut self, now: Time, ack: &Ack, cwnd: u64, mss: u64) -> Option<u64> {
+        if self.done {
+            return Some(ack.delivered);
+        }
+        let growth = match self.kind {
+            HyStart::Linux => self.linux(now, ack, cwnd / mss).then_some(ack.delivered),
+            HyStart::Rfc9406 => self.rfc9406(ack).map(|divisor| ack.delivered.min(LIMIT * mss) / divisor),
+        };
+        self.done = growth.is_none();
+        growth
+    }
+
+    /// False if slow start is to end.
+    fn linux(&mut self, now: Time, ack: &Ack, cwnd: u64) -> bool {
+        let Some(rtt) = ack.rtt.filter(|_| cwnd >= LOW_WINDOW) else { return true };
+        if self.round.ends(ack) {
+            (self.rtt, self.samples) = (UNKNOWN, 0);
+            (self.began, self.train) = (now, now);
+        }
+        if now.since(self.train) <= TRAIN_GAP {
+            self.train = now;
+            if now.since(self.began) > Span(ack.min_rtt.0 / 2) {
+                return false;
+            }
+        }
+        self.rtt = self.rtt.min(rtt);
+        if self.samples < LEAST_SAMPLES {
+            self.samples += 1;
+            return true;
+        }
+        self.rtt <= ack.min_rtt + rise(ack.min_rtt)
+    }
+
+    /// What to divide the growth by; `None` if slow start is to end.
+    fn rfc9406(&mut self, ack: &Ack) -> Option<u64> {
+        if self.round.ends(ack) {
+            if let Some((_, rounds)) = &mut self.conservative {
+                *rounds += 1;
+                if *rounds == CONSERVATIVE_ROUNDS {
+                    return None;
+                }
+            }
+            self.last_rtt = self.rtt;
+            (self.rtt, self.samples) = (UNKNOWN, 0);
+        }
+        if let Some(rtt) = ack.rtt {
+            self.rtt = self.rtt.min(rtt);
+            self.samples += 1;
+        }
+        if self.samples >= LEAST_SAMPLES {
+            self.conservative = match self.conservative {
+                Some((baseline, _)) if self.rtt < baseline => None,
+                None if self.last_rtt != UNKNOWN && self.rtt >= self.last_rtt + rise(self.last_rtt) => {
+                    Some((self.rtt, 0))
+                }
+                same => same,
+            };
+        }
+        Some(if self.conservative.is_some() { CONSERVATIVE_DIVISOR } else { 1 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: u64 = 1000;
+
+    /// Feeds rounds of ten ACKs with these round-trip times: the round and the ACK in it (from 1) of every change, and what it was.
+    fn changes(rounds_ms: &[u64]) -> Vec<(usize, u32, Option<u64>)> {
+        let mut watch = Watch::new(HyStart::Rfc9406);
+        let mut changes = vec![];
+        let mut last = Some(MSS);
+        let mut una = 0;
+        for (round, ms) in rounds_ms.iter().enumerate() {
+            for i in 1..=10 {
+                una += 1;
+                let next = 10 * (round as u64 + 1);
+                let ack = Ack { una, next, ..Ack::of(MSS, Span::from_millis(*ms)) };
+                let growth = watch.on_ack(Time::ZERO, &ack, 20 * MSS, MSS);
+                if growth != last {
+                    changes.push((round + 1, i, growth));
+                    last = growth;
+                }
+                if growth.is_none() {
+                    return changes;
+                }
+            }
+        }
+        changes
+    }
+
+    #[test]
+    fn a_rise_slows_growth_down_and_five_rounds_later_ends_it() {
+        let got = changes(&[40, 40, 45, 47, 46, 46, 46, 46]);
+        assert_eq!(got, [(3, 8, Some(MSS / 4)), (8, 1, None)], "the first ACK of round 8 is the end of round 7");
+    }
+
+    #[test]
+    fn a_fall_below_the_baseline_resumes_slow_start() {
+        assert_eq!(changes(&[40, 46, 44]), [(2, 8, Some(MSS / 4)), (3, 8, Some(MSS))]);
+    }
+
+    #[test]
+    fn an_ack_is_worth_at_most_eight_segments() {
+        let mut watch = Watch::new(HyStart::Rfc9406);
+        let ack = Ack::of(20 * MSS, Span::from_millis(40));
+        assert_eq!(watch.on_ack(Time::ZERO, &ack, 20 * MSS, MSS), Some(8 * MSS));
+    }
+
+    fn linux(rtts_ms: impl Iterator<Item = u64>, gap: Span, min_rtt: Span) -> Option<(usize, u64)> {
+        let mut watch = Watch::new(HyStart::Linux);
+        let mut cwnd = 20;
+        for (i, ms) in rtts_ms.enumerate() {
+            let now = Time::ZERO + Span::from_secs(1) + gap * i as u64;
+            let una = 10 + 2 * i as u64;
+            let ack = Ack { una, next: una + cwnd, min_rtt, ..Ack::of(2 * MSS, Span::from_millis(ms)) };
+            if watch.on_ack(now, &ack, cwnd * MSS, MSS).is_none() {
+                return Some((i + 1, cwnd));
+            }
+            cwnd += 2;
+        }
+        None
+    }
+
+    #[test]
+    fn linux_ends_it_at_the_ninth_delayed_sample_of_a_round() {
+        let min_rtt = Span::from_millis(200);
+        let gap = Span::from_millis(3);
+        assert_eq!(linux([240; 20].into_iter(), gap, min_rtt), Some((9, 36)));
+        assert_eq!(linux([216; 10].into_iter(), gap, min_rtt), None, "16 ms more are not enough");
+    }
+
+    #[test]
+    fn linux_ends_it_when_the_train_is_half_a_round_trip_long() {
+        let min_rtt = Span::from_millis(10);
+        let length = |gap_us: u64| linux([10; 10].into_iter(), Span(gap_us * 1000), min_rtt).map(|(i, _)| i);
+        assert_eq!(length(1000), Some(7), "6 ms after the first");
+        assert_eq!(length(500), None);
+        assert_eq!(length(2100), None, "no train");
+    }
+
+    #[test]
+    fn linux_concludes_nothing_from_small_windows() {
+        let mut watch = Watch::new(HyStart::Linux);
+        let ack = Ack { min_rtt: Span::from_millis(10), next: 100, ..Ack::of(MSS, Span::from_millis(90)) };
+        assert!((0..20).all(|_| watch.on_ack(Time::ZERO, &ack, 15 * MSS, MSS).is_some()));
+    }
+
+    #[test]
+    fn a_timeout_makes_linux_watch_again_but_not_the_rfc() {
+        for (kind, done) in [(HyStart::Linux, false), (HyStart::Rfc9406, true)] {
+            let mut watch = Watch { done: true, ..Watch::new(kind) };
+            watch.on_congestion(true);
+            assert_eq!(watch.done, done);
+        }
+    }
+}
