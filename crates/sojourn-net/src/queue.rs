@@ -1,8 +1,11 @@
 //! Queue disciplines: which packets are held, which leave, which are dropped.
 
 mod fifo;
+mod line;
+mod red;
 
 pub use fifo::{DropFrom, Fifo};
+pub use red::{AdaptiveRed, Red, RedConfig, RedVariant, RedWeight};
 
 use crate::probe::Probe;
 use crate::{Packet, Time};
@@ -50,3 +53,5 @@ pub trait QueueDiscipline<P: Packet>: Send {
 
 #[cfg(test)]
 pub(crate) mod check;
+#[cfg(test)]
+pub(crate) mod script;
