@@ -2,9 +2,11 @@
 
 mod fifo;
 mod line;
+mod pie;
 mod red;
 
 pub use fifo::{DropFrom, Fifo};
+pub use pie::{PIE_LINUX_ONE, Pie, PieConfig, PieDelay, PieVariant};
 pub use red::{AdaptiveRed, Red, RedConfig, RedVariant, RedWeight};
 
 use crate::probe::Probe;

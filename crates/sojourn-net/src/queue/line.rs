@@ -46,4 +46,9 @@ impl<P: Packet> Line<P> {
         self.bytes -= u64::from(packet.size());
         Some((now.since(arrived), packet))
     }
+
+    /// How long the oldest packet has waited; zero if there is none.
+    pub(super) fn head_delay(&self, now: Time) -> Span {
+        self.waiting.front().map_or(Span::ZERO, |(arrived, _)| now.since(*arrived))
+    }
 }
