@@ -1,10 +1,12 @@
 //! Queue disciplines: which packets are held, which leave, which are dropped.
 
+mod dualpi2;
 mod fifo;
 mod line;
 mod pie;
 mod red;
 
+pub use dualpi2::{DualPi2, DualPi2Config};
 pub use fifo::{DropFrom, Fifo};
 pub use pie::{PIE_LINUX_ONE, Pie, PieConfig, PieDelay, PieVariant};
 pub use red::{AdaptiveRed, Red, RedConfig, RedVariant, RedWeight};
