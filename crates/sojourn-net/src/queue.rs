@@ -1,8 +1,15 @@
 //! Queue disciplines: which packets are held, which leave, which are dropped.
 
+mod dualpi2;
 mod fifo;
+mod line;
+mod pie;
+mod red;
 
+pub use dualpi2::{DualPi2, DualPi2Config};
 pub use fifo::{DropFrom, Fifo};
+pub use pie::{PIE_LINUX_ONE, Pie, PieConfig, PieDelay, PieVariant};
+pub use red::{AdaptiveRed, Red, RedConfig, RedVariant, RedWeight};
 
 use crate::probe::Probe;
 use crate::{Packet, Time};
@@ -50,3 +57,5 @@ pub trait QueueDiscipline<P: Packet>: Send {
 
 #[cfg(test)]
 pub(crate) mod check;
+#[cfg(test)]
+pub(crate) mod script;

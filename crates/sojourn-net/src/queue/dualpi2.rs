@@ -1,0 +1,350 @@
+//! DualPI2: a queue for classic traffic and a low-latency one for L4S, with one coupled controller.
+//!
+//! Source: RFC 9332; the rules of Linux `sch_dualpi2`. A PI controller moves p'. Classic packets are dropped or marked
+//! with p' squared, L4S packets are marked with k p', or when they have waited longer than the step. While k p' is above
+//! 1 (overload), classic packets are dropped whatever their ECN bits, and L4S packets are dropped with p' squared and
+//! otherwise marked. Packets with ECT(1) or CE are L4S. All decisions are made when a packet leaves, which is Linux's
+//! default, and none while less than two MTU remain. A weighted round robin serves the low-latency queue first but
+//! leaves the classic queue its share. Differences from Linux:
+//!
+//! - p' is a floating-point number; the kernel's has 32 bits.
+//! - The round robin's credit starts anew when the queue has emptied; in Linux, when an empty queue has been asked.
+//! - There are no packet-counting step, no GSO splitting and no drop of non-ECN packets sent to the L4S queue.
+
+use super::line::Line;
+use super::{Backlog, Cx, QueueDiscipline};
+use crate::probe::DropCause;
+use crate::{Ecn, Packet, Span, Time};
+use rand::RngExt;
+
+/// The settings of [`DualPi2`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DualPi2Config {
+    /// Most packets waiting in both queues; `MAX` means no limit.
+    pub max_packets: u32,
+    /// Most bytes waiting in both queues; `MAX` means no limit.
+    pub max_bytes: u64,
+    /// Queueing delay aimed at in the classic queue.
+    pub target: Span,
+    /// Time between two updates of p'.
+    pub update: Span,
+    /// Gain per second of delay above the target.
+    pub alpha: f64,
+    /// Gain per second of growth of the delay.
+    pub beta: f64,
+    /// The coupling factor k.
+    pub coupling: f64,
+    /// L4S packets that have waited longer are marked.
+    pub step: Span,
+    /// Share of the link that the round robin leaves to the classic queue, 0 to 1.
+    pub classic_share: f64,
+    /// Largest packet in bytes.
+    pub mtu: u32,
+}
+
+impl Default for DualPi2Config {
+    fn default() -> Self {
+        Self {
+            max_packets: 10_000,
+            max_bytes: u64::MAX,
+            target: Span::from_millis(15),
+            update: Span::from_millis(16),
+            alpha: 0.16,
+            beta: 3.2,
+            coupling: 2.0,
+            step: Span::from_millis(1),
+            classic_share: 0.1,
+            mtu: 1514,
+        }
+    }
+}
+
+impl DualPi2Config {
+    /// p' after an update; delays in seconds.
+    pub fn step_p(&self, p: f64, delay: f64, last_delay: f64) -> f64 {
+        let change = self.alpha * (delay - self.target.as_secs()) + self.beta * (delay - last_delay);
+        (p + change).clamp(0.0, 1.0)
+    }
+
+    /// Weights of the two queues in thousandths: classic, low latency.
+    fn weights(&self) -> (i64, i64) {
+        let classic = (self.classic_share.clamp(0.0, 1.0) * 1000.0 + 0.5) as i64;
+        (classic, 1000 - classic)
+    }
+
+    fn first_credit(&self) -> i64 {
+        let (classic, low) = self.weights();
+        i64::from(self.mtu) * (classic - low)
+    }
+}
+
+/// What becomes of a packet that leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    Pass,
+    Mark,
+    Drop,
+}
+
+/// The DualPI2 queue.
+pub struct DualPi2<P> {
+    classic: Line<P>,
+    low: Line<P>,
+    config: DualPi2Config,
+    weights: (i64, i64),
+    /// Above zero it is the classic queue's turn.
+    credit: i64,
+    p: f64,
+    last_delay: Span,
+    next_update: Time,
+}
+
+impl<P: Packet> DualPi2<P> {
+    /// A queue at rest at time zero.
+    pub fn new(config: DualPi2Config) -> Self {
+        let capacity = config.max_packets.min(1024);
+        Self {
+            classic: Line::with_capacity(capacity),
+            low: Line::with_capacity(capacity),
+            weights: config.weights(),
+            credit: config.first_credit(),
+            p: 0.0,
+            last_delay: Span::ZERO,
+            next_update: Time::ZERO + config.update,
+            config,
+        }
+    }
+
+    /// The controller's p'.
+    pub fn p(&self) -> f64 {
+        self.p
+    }
+
+    fn total(&self) -> Backlog {
+        let (classic, low) = (self.classic.backlog(), self.low.backlog());
+        Backlog { packets: classic.packets + low.packets, bytes: classic.bytes + low.bytes }
+    }
+
+    /// Whether the low-latency queue is served next.
+    fn is_low_next(&self) -> bool {
+        !self.low.is_empty() && (self.classic.is_empty() || self.credit <= 0)
+    }
+
+    /// Decides about a packet that left `remaining` bytes behind it; `draw` gives numbers in [0, 1).
+    fn decide(&self, low: bool, ecn: Ecn, waited: Span, remaining: u64, mut draw: impl FnMut() -> f64) -> Verdict {
+        let late = low && waited > self.config.step;
+        let otherwise = if late { Verdict::Mark } else { Verdict::Pass };
+        if remaining < 2 * u64::from(self.config.mtu) || self.p == 0.0 {
+            return otherwise;
+        }
+        let coupled = self.config.coupling * self.p;
+        let overload = coupled > 1.0;
+        if low && !overload {
+            return if draw() < coupled { Verdict::Mark } else { otherwise };
+        }
+        let squared = draw() < self.p && draw() < self.p;
+        match (low, squared) {
+            (true, true) => Verdict::Drop,
+            (true, false) => Verdict::Mark,
+            (false, true) if overload || ecn == Ecn::NotEct => Verdict::Drop,
+            (false, true) => Verdict::Mark,
+            (false, false) => Verdict::Pass,
+        }
+    }
+}
+
+impl<P: Packet + Send> QueueDiscipline<P> for DualPi2<P> {
+    fn enqueue(&mut self, packet: P, cx: &mut Cx<'_, P>) {
+        let total = self.total();
+        let full = total.packets >= self.config.max_packets;
+        if full || total.bytes + u64::from(packet.size()) > self.config.max_bytes {
+            cx.probe.dropped(cx.now, packet, DropCause::Full, None);
+            return;
+        }
+        let line = if matches!(packet.ecn(), Ecn::Ect1 | Ecn::Ce) { &mut self.low } else { &mut self.classic };
+        line.push(packet, cx);
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Option<P> {
+        loop {
+            let low = self.is_low_next();
+            let (waited, mut packet) = if low { self.low.pop(cx.now)? } else { self.classic.pop(cx.now)? };
+            let remaining = self.total();
+            let rng = &mut *cx.rng;
+            let verdict = self.decide(low, packet.ecn(), waited, remaining.bytes, || rng.random());
+            let size = i64::from(packet.size());
+            if remaining.packets == 0 {
+                self.credit = self.config.first_credit();
+            } else if verdict == Verdict::Drop {
+                // A dropped packet takes nothing of the link.
+            } else if low {
+                self.credit += self.weights.0 * size;
+            } else if !self.low.is_empty() {
+                self.credit -= self.weights.1 * size;
+            }
+            match verdict {
+                Verdict::Drop => {
+                    cx.probe.dropped(cx.now, packet, DropCause::Early, Some(waited));
+                    continue;
+                }
+                Verdict::Mark => {
+                    packet.mark();
+                    cx.probe.marked(cx.now, &packet);
+                }
+                Verdict::Pass => {}
+            }
+            cx.probe.dequeued(cx.now, &packet, waited);
+            return Some(packet);
+        }
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.total()
+    }
+
+    fn wake_at(&self) -> Option<Time> {
+        Some(self.next_update)
+    }
+
+    fn wake(&mut self, cx: &mut Cx<'_, P>) {
+        let delay = self.classic.head_delay(cx.now).max(self.low.head_delay(cx.now));
+        self.p = self.config.step_p(self.p, delay.as_secs(), self.last_delay.as_secs());
+        self.last_delay = delay;
+        self.next_update += self.config.update;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::check;
+    use crate::queue::script::{Script, Tagged, ms, packet};
+    use proptest::prelude::*;
+
+    fn queue(p: f64) -> DualPi2<Tagged> {
+        DualPi2 { p, ..DualPi2::new(DualPi2Config::default()) }
+    }
+
+    #[test]
+    fn the_controller_moves_p() {
+        let config = DualPi2Config::default();
+        let delays = [0.0, 0.01, 0.02, 0.03, 0.03, 0.02, 0.015, 0.015, 0.01, 0.0];
+        let expected = [0.0, 0.0312, 0.064, 0.0984, 0.1008, 0.0696, 0.0536, 0.0536, 0.0368, 0.0024];
+        let (mut p, mut last) = (0.0, 0.0);
+        for (delay, expected) in delays.into_iter().zip(expected) {
+            p = config.step_p(p, delay, last);
+            last = delay;
+            assert!((p - expected).abs() < 1e-12, "{p} is not {expected}");
+        }
+        assert_eq!(config.step_p(0.9, 1.0, 0.0), 1.0);
+    }
+
+    /// Share of the verdicts over a fine grid of both draws.
+    fn shares(p: f64, low: bool, ecn: Ecn) -> [f64; 3] {
+        let queue = queue(p);
+        let mut counts = [0u32; 3];
+        for i in 0..500u32 {
+            for j in 0..500u32 {
+                let mut draws = [i, j].map(|n| (f64::from(n) + 0.5) / 500.0).into_iter();
+                let verdict = queue.decide(low, ecn, Span::ZERO, 1 << 20, || draws.next().expect("two draws at most"));
+                counts[verdict as usize] += 1;
+            }
+        }
+        counts.map(|count| f64::from(count) / 250_000.0)
+    }
+
+    #[test]
+    fn classic_gets_the_square_and_l4s_k_times_p() {
+        assert_eq!(shares(0.1, false, Ecn::NotEct), [0.99, 0.0, 0.01]);
+        assert_eq!(shares(0.1, false, Ecn::Ect0), [0.99, 0.01, 0.0]);
+        assert_eq!(shares(0.1, true, Ecn::Ect1), [0.8, 0.2, 0.0]);
+        assert!((0.0984f64 * 0.0984 - 0.00968256).abs() < 1e-12);
+    }
+
+    #[test]
+    fn overload_drops_ecn_packets_too() {
+        assert_eq!(shares(0.6, false, Ecn::Ect0), [0.64, 0.0, 0.36]);
+        assert_eq!(shares(0.6, true, Ecn::Ect1), [0.0, 0.64, 0.36]);
+        assert_eq!(shares(0.5, true, Ecn::Ect1), [0.0, 1.0, 0.0], "k p' = 1 is not yet overload");
+    }
+
+    #[test]
+    fn nothing_but_the_step_acts_on_a_short_queue() {
+        let queue = queue(0.6);
+        let late = queue.config.step + Span(1);
+        assert_eq!(queue.decide(false, Ecn::NotEct, late, 3027, || 0.0), Verdict::Pass);
+        assert_eq!(queue.decide(true, Ecn::Ect1, queue.config.step, 3027, || 0.0), Verdict::Pass);
+        assert_eq!(queue.decide(true, Ecn::Ect1, late, 3027, || 0.0), Verdict::Mark);
+        assert_eq!(queue.decide(false, Ecn::NotEct, late, 3028, || 0.0), Verdict::Drop);
+    }
+
+    #[test]
+    fn l4s_packets_that_waited_too_long_are_marked() {
+        let (mut queue, mut script) = (queue(0.0), Script::new());
+        for n in 0..3 {
+            script.at(Time(0), |cx| queue.enqueue(packet(n, 1000).with_ecn(Ecn::Ect1), cx));
+        }
+        script.at(Time(0), |cx| queue.enqueue(packet(3, 1000).with_ecn(Ecn::Ect0), cx));
+        for now in [0, 1_000_000, 1_000_001, 9_000_000] {
+            script.at(Time(now), |cx| queue.dequeue(cx));
+        }
+        assert_eq!((script.fates.marked, script.fates.dequeued), (vec![2], vec![0, 1, 2, 3]));
+    }
+
+    #[test]
+    fn the_classic_queue_keeps_its_share() {
+        let (mut queue, mut script) = (queue(0.0), Script::new());
+        for n in 0..400 {
+            let ecn = if n % 2 == 0 { Ecn::NotEct } else { Ecn::Ce };
+            script.at(ms(0), |cx| queue.enqueue(packet(n, 1514).with_ecn(ecn), cx));
+        }
+        (0..200).for_each(|_| _ = script.at(ms(0), |cx| queue.dequeue(cx)));
+        let classic: Vec<_> = (0..200).filter(|i| script.fates.dequeued[*i] % 2 == 0).collect();
+        assert_eq!(classic.len(), 20);
+        assert_eq!(classic[0], 9, "eight low-latency packets bring the credit to zero, a ninth above it");
+        assert!(classic.windows(2).all(|pair| pair[1] - pair[0] == 10));
+    }
+
+    #[test]
+    fn the_older_head_is_the_delay_of_the_controller() {
+        let (mut queue, mut script) = (queue(0.0), Script::new());
+        script.at(ms(6), |cx| queue.enqueue(packet(0, 1000).with_ecn(Ecn::Ect1), cx));
+        script.at(ms(1), |cx| queue.enqueue(packet(1, 1000), cx));
+        assert_eq!(queue.wake_at(), Some(ms(16)));
+        script.at(ms(16), |cx| queue.wake(cx));
+        assert_eq!((queue.last_delay, queue.wake_at()), (Span::from_millis(15), Some(ms(32))));
+        assert!((queue.p() - 3.2 * 0.015).abs() < 1e-12);
+    }
+
+    proptest! {
+        #[test]
+        fn every_packet_leaves_by_one_door(events in check::events(), packets in 0u32..60, bytes in 0u64..80_000) {
+            let config = DualPi2Config {
+                max_packets: packets,
+                max_bytes: bytes,
+                target: Span::from_millis(1),
+                ..DualPi2Config::default()
+            };
+            check::conserves(&mut DualPi2::new(config), &events)?;
+        }
+
+        #[test]
+        fn both_queues_conserve(events in prop::collection::vec((0u8..6, 100u32..1500), 0..300), p in 0.0f64..1.0) {
+            let (mut queue, mut script) = (queue(p), Script::new());
+            let (mut arrived, mut asked) = (0, 0);
+            for (i, (kind, size)) in events.into_iter().enumerate() {
+                script.draw = (i % 7) as f64 / 7.0;
+                let now = ms(i as u64);
+                let ecn = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce].get(usize::from(kind)).copied();
+                match ecn {
+                    Some(ecn) => script.at(now, |cx| queue.enqueue(packet(i, size).with_ecn(ecn), cx)),
+                    None => asked += u32::from(script.at(now, |cx| queue.dequeue(cx)).is_some()),
+                }
+                arrived += usize::from(ecn.is_some());
+            }
+            prop_assert_eq!(asked as usize, script.fates.dequeued.len());
+            let gone = script.fates.dequeued.len() + script.fates.dropped.len();
+            prop_assert_eq!(arrived, gone + queue.backlog().packets as usize);
+        }
+    }
+}

@@ -1,0 +1,754 @@
+//! Proportional Integral controller Enhanced (PIE): a timer moves the probability with which arrivals are dropped.
+//!
+//! Source: RFC 8033; the rules of Linux `sch_pie`, with its probabilities in units of 2^-56 and its ticks of 64 ns; the
+//! rules of the authors' own ns-2 code of 2013. The three differ in more than constants:
+//!
+//! - Rfc8033: smoothing divisors down to 1/2048; a burst allowance spent by the timer; the delay is the head's age.
+//! - Linux: as the RFC, but the first update comes after 500 ms, the delay is the sojourn of the packet last dequeued,
+//!   2 % are added above 250 ms, the decay is 1/64 and needs an empty queue, the allowance is spent by the time between
+//!   dequeues, and the probability has no bound at 1 (only at 256, where the kernel's integer would overflow).
+//! - Ns2Authors: fewer divisors, and multipliers from 10 %; 2 % are added above 200 ms; no bound at 1; no
+//!   derandomisation; the delay is the backlog over a measured departure rate; the allowance is armed by the first
+//!   packet after 1.5 s of calm, and the probability is 0 while it lasts.
+//!
+//! Differences from all: a departure rate is a floating-point number of bytes per second; the limit is that of
+//! [`Fifo`](super::Fifo) and is tested first; a departure rate that has not been measured yet means no delay.
+
+use super::line::Line;
+use super::{Backlog, Cx, QueueDiscipline};
+use crate::probe::DropCause;
+use crate::{Ecn, Packet, Span, Time};
+use rand::{Rng, RngExt};
+
+/// Whose rules.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PieVariant {
+    /// RFC 8033.
+    #[default]
+    Rfc8033,
+    /// Linux `sch_pie`.
+    Linux,
+    /// The authors' ns-2 code of 2013.
+    Ns2Authors,
+}
+
+/// Where the queueing delay comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PieDelay {
+    /// The packets' own waiting times.
+    Timestamps,
+    /// The backlog divided by a measured departure rate.
+    DepartureRate,
+}
+
+/// The settings of [`Pie`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PieConfig {
+    /// Whose rules.
+    pub variant: PieVariant,
+    /// Most packets waiting; `MAX` means no limit.
+    pub max_packets: u32,
+    /// Most bytes waiting; `MAX` means no limit.
+    pub max_bytes: u64,
+    /// Queueing delay aimed at.
+    pub target: Span,
+    /// Time between two updates of the probability.
+    pub update: Span,
+    /// How long a burst gets in after a calm.
+    pub burst: Span,
+    /// Gain per second of delay above the target (Linux: in multiples of 1/16).
+    pub alpha: f64,
+    /// Gain per second of growth of the delay (Linux: in multiples of 1/16).
+    pub beta: f64,
+    /// Mean packet size in bytes (Linux: the MTU with its link-layer header). Two of them are always let in.
+    pub mean_packet: u32,
+    /// Whether larger packets are dropped more.
+    pub by_size: bool,
+    /// Whether drops are kept from clustering and from staying away (RFC 8033 section 5.4).
+    pub derandomise: bool,
+    /// Where the queueing delay comes from.
+    pub delay: PieDelay,
+    /// Bytes in the queue from which the departure rate is measured, and bytes in a measurement.
+    pub rate_threshold: u32,
+    /// Weight of the newest measurement of the departure rate.
+    pub rate_weight: f64,
+    /// Whether ECN-capable packets are marked.
+    pub ecn: bool,
+    /// They are dropped all the same from this probability on.
+    pub mark_p: f64,
+}
+
+impl Default for PieConfig {
+    fn default() -> Self {
+        Self::of(PieVariant::Rfc8033)
+    }
+}
+
+impl PieConfig {
+    /// The defaults of the variant.
+    pub fn of(variant: PieVariant) -> Self {
+        let rfc = Self {
+            variant,
+            max_packets: 1000,
+            max_bytes: u64::MAX,
+            target: Span::from_millis(15),
+            update: Span::from_millis(15),
+            burst: Span::from_millis(150),
+            alpha: 0.125,
+            beta: 1.25,
+            mean_packet: 1000,
+            by_size: false,
+            derandomise: true,
+            delay: PieDelay::Timestamps,
+            rate_threshold: 16384,
+            rate_weight: 0.5,
+            ecn: false,
+            mark_p: 0.1,
+        };
+        match variant {
+            PieVariant::Rfc8033 => rfc,
+            PieVariant::Linux => Self { mean_packet: 1514, rate_weight: 0.125, ..rfc },
+            PieVariant::Ns2Authors => Self {
+                target: Span::from_millis(20),
+                update: Span::from_millis(30),
+                burst: Span::from_millis(100),
+                derandomise: false,
+                delay: PieDelay::DepartureRate,
+                rate_threshold: 10_000,
+                ..rfc
+            },
+        }
+    }
+
+    /// When the first update is due.
+    pub(super) fn first_update(&self) -> Time {
+        let after = if self.variant == PieVariant::Linux { Span::from_millis(500) } else { self.update };
+        Time::ZERO + after
+    }
+
+    /// The probability after an update by RFC 8033's rules; delays in seconds.
+    pub fn rfc8033_step(&self, p: f64, delay: f64, last_delay: f64) -> f64 {
+        let divisor = match p {
+            _ if p < 1e-6 => 2048.0,
+            _ if p < 1e-5 => 512.0,
+            _ if p < 1e-4 => 128.0,
+            _ if p < 1e-3 => 32.0,
+            _ if p < 1e-2 => 8.0,
+            _ if p < 0.1 => 2.0,
+            _ => 1.0,
+        };
+        let next = p + self.change(p, delay, last_delay, divisor);
+        if delay == 0.0 && last_delay == 0.0 { (next * 0.98).clamp(0.0, 1.0) } else { next.clamp(0.0, 1.0) }
+    }
+
+    /// The probability after an update by the rules of the authors' ns-2 code; delays in seconds.
+    pub fn ns2_step(&self, p: f64, delay: f64, last_delay: f64) -> f64 {
+        let divisor = match p {
+            _ if p < 1e-3 => 32.0,
+            _ if p < 1e-2 => 8.0,
+            _ if p < 0.1 => 2.0,
+            _ if p < 1.0 => 0.5,
+            _ if p < 10.0 => 0.125,
+            _ => 0.03125,
+        };
+        let next = p + self.change(p, delay, last_delay, divisor);
+        let next = match delay {
+            _ if delay == 0.0 && last_delay == 0.0 => next * 0.98,
+            _ if delay > 0.2 => next + 0.02,
+            _ => next,
+        };
+        next.max(0.0)
+    }
+
+    fn change(&self, p: f64, delay: f64, last_delay: f64, divisor: f64) -> f64 {
+        let pull = self.alpha * (delay - self.target.as_secs()) + self.beta * (delay - last_delay);
+        let change = pull / divisor;
+        if p >= 0.1 { change.min(0.02) } else { change }
+    }
+
+    /// The probability after an update by Linux's rules, in units of 1 / [`PIE_LINUX_ONE`]; delays in ticks of 64 ns.
+    pub fn linux_step(&self, p: u64, delay: u64, last_delay: u64, idle: bool) -> u64 {
+        let gain = |sixteenths: f64| (((sixteenths * 16.0 + 0.5) as u64) * (PIE_LINUX_ONE / TICKS_PER_SEC)) >> 4;
+        // From 10 % down the gains are halved, and quartered again at every further power of ten down to 1e-6.
+        let steps = [10, 100, 1_000, 10_000, 100_000, 1_000_000];
+        let below = steps.iter().take_while(|step| p < PIE_LINUX_ONE / **step).count();
+        let shift = if below == 0 { 0 } else { 2 * below - 1 };
+        let pull = |gain: u64, ticks: i64| ((gain >> shift) as i64).saturating_mul(ticks);
+        let (delay_i, target) = (delay as i64, ticks(self.target) as i64);
+        let pulls = [pull(gain(self.alpha), delay_i - target), pull(gain(self.beta), delay_i - last_delay as i64)];
+        let mut change = pulls[0].saturating_add(pulls[1]);
+        if change > (PIE_LINUX_ONE / 50) as i64 && p >= PIE_LINUX_ONE / 10 {
+            change = (PIE_LINUX_ONE / 100 * 2) as i64;
+        }
+        if delay > ticks(Span::from_millis(250)) {
+            change = change.saturating_add((PIE_LINUX_ONE / 50) as i64);
+        }
+        if change > 0 {
+            return p.checked_add(change as u64).unwrap_or(PIE_LINUX_ONE);
+        }
+        let next = p.saturating_sub(change.unsigned_abs());
+        if delay == 0 && last_delay == 0 && idle { next - next / 64 } else { next }
+    }
+}
+
+/// Probability 1 in Linux's units.
+pub const PIE_LINUX_ONE: u64 = u64::MAX >> 8;
+const TICKS_PER_SEC: u64 = 1_000_000_000 >> 6;
+
+const fn ticks(span: Span) -> u64 {
+    span.0 >> 6
+}
+
+/// Measures a departure rate over cycles of at least so many bytes, begun only when the queue is that long.
+#[derive(Clone, Debug, Default)]
+struct RateMeter {
+    /// Start of the cycle and bytes that have left in it.
+    cycle: Option<(Time, u64)>,
+    /// Bytes per second; zero before the first cycle has ended.
+    rate: f64,
+}
+
+impl RateMeter {
+    /// A packet left `backlog` bytes behind it. Returns the length of the cycle that this ended.
+    fn departed(&mut self, config: &PieConfig, now: Time, size: u32, backlog: u64) -> Option<Span> {
+        let threshold = u64::from(config.rate_threshold);
+        if self.cycle.is_none() && backlog < threshold {
+            return None;
+        }
+        let (start, bytes) = self.cycle.get_or_insert((now, 0));
+        *bytes += u64::from(size);
+        let length = now.since(*start);
+        if *bytes < threshold || length == Span::ZERO {
+            return None;
+        }
+        let sample = *bytes as f64 / length.as_secs();
+        let weight = config.rate_weight;
+        self.rate = if self.rate == 0.0 { sample } else { (1.0 - weight) * self.rate + weight * sample };
+        let enough = backlog > threshold || backlog == threshold && config.variant != PieVariant::Ns2Authors;
+        self.cycle = enough.then_some((now, 0));
+        Some(length)
+    }
+}
+
+/// Where the authors' code is between two bursts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Burst {
+    /// The next packet arms the allowance.
+    None,
+    /// It has been armed, and the queue has not been calm since.
+    Protecting,
+    /// Calm for so many updates.
+    Calm(u32),
+}
+
+/// The state of one PIE controller, without the queue.
+#[derive(Clone, Debug)]
+pub(super) struct Control {
+    /// The probability; Linux has it in `fixed`.
+    p: f64,
+    fixed: u64,
+    /// Probability added up since the last drop.
+    accumulated: f64,
+    fixed_accumulated: u64,
+    /// As known at the last update, or for Linux at the last dequeue.
+    delay: Span,
+    /// At the update before.
+    last_delay: Span,
+    allowance: Span,
+    burst: Burst,
+    last_dequeue: Option<Time>,
+    meter: RateMeter,
+}
+
+impl Control {
+    pub(super) fn new(config: &PieConfig) -> Self {
+        let armed = config.variant != PieVariant::Ns2Authors;
+        Self {
+            p: 0.0,
+            fixed: 0,
+            accumulated: 0.0,
+            fixed_accumulated: 0,
+            delay: Span::ZERO,
+            last_delay: Span::ZERO,
+            allowance: if armed { config.burst } else { Span::ZERO },
+            burst: Burst::None,
+            last_dequeue: None,
+            meter: RateMeter::default(),
+        }
+    }
+
+    /// The probability.
+    pub(super) fn p(&self, config: &PieConfig) -> f64 {
+        if config.variant == PieVariant::Linux { self.fixed as f64 / PIE_LINUX_ONE as f64 } else { self.p }
+    }
+
+    /// Whether the arrival is to be dropped or marked.
+    #[inline]
+    pub(super) fn hits(&mut self, config: &PieConfig, backlog: u64, size: u32, rng: &mut dyn Rng) -> bool {
+        if self.allowance > Span::ZERO {
+            return false;
+        }
+        if config.variant == PieVariant::Ns2Authors && self.burst == Burst::None {
+            self.burst = Burst::Protecting;
+            self.allowance = config.burst;
+        }
+        let calm = self.delay.0 < config.target.0 / 2;
+        let two = 2 * u64::from(config.mean_packet);
+        if config.variant == PieVariant::Linux {
+            return !(calm && self.fixed < PIE_LINUX_ONE / 5 || backlog < two) && self.linux_hits(config, size, rng);
+        }
+        if calm && self.p < 0.2 || backlog <= two {
+            return false;
+        }
+        let relative = if config.by_size { f64::from(size) / f64::from(config.mean_packet) } else { 1.0 };
+        let p = self.p * relative;
+        if config.derandomise {
+            self.accumulated = if p == 0.0 { 0.0 } else { self.accumulated + p };
+            if self.accumulated < 0.85 {
+                return false;
+            }
+        }
+        let hit = config.derandomise && self.accumulated >= 8.5 || p > 0.0 && rng.random::<f64>() <= p;
+        if hit {
+            self.accumulated = 0.0;
+        }
+        hit
+    }
+
+    fn linux_hits(&mut self, config: &PieConfig, size: u32, rng: &mut dyn Rng) -> bool {
+        let p = match config.by_size && size <= config.mean_packet {
+            true => self.fixed / u64::from(config.mean_packet) * u64::from(size),
+            false => self.fixed,
+        };
+        if config.derandomise {
+            self.fixed_accumulated = if p == 0 { 0 } else { self.fixed_accumulated.saturating_add(p) };
+            if self.fixed_accumulated < PIE_LINUX_ONE / 100 * 85 {
+                return false;
+            }
+        }
+        let hit = config.derandomise && self.fixed_accumulated >= PIE_LINUX_ONE / 2 * 17 || (rng.next_u64() >> 8) < p;
+        if hit {
+            self.fixed_accumulated = 0;
+        }
+        hit
+    }
+
+    /// Whether a hit may be a mark.
+    pub(super) fn may_mark(&self, config: &PieConfig, ecn: Ecn) -> bool {
+        let low = match config.variant {
+            PieVariant::Linux => self.p(config) <= config.mark_p,
+            PieVariant::Rfc8033 | PieVariant::Ns2Authors => self.p < config.mark_p,
+        };
+        config.ecn && ecn != Ecn::NotEct && low
+    }
+
+    /// A packet was dropped because the queue was full.
+    pub(super) fn overflowed(&mut self) {
+        self.accumulated = 0.0;
+        self.fixed_accumulated = 0;
+    }
+
+    /// A packet leaves after `waited`, and `backlog` bytes remain.
+    #[inline]
+    pub(super) fn departed(&mut self, config: &PieConfig, now: Time, size: u32, waited: Span, backlog: u64) {
+        let passed = match config.delay {
+            PieDelay::DepartureRate => self.meter.departed(config, now, size, backlog),
+            PieDelay::Timestamps if config.variant == PieVariant::Linux => {
+                self.delay = if backlog == 0 { Span::ZERO } else { waited };
+                self.last_dequeue.replace(now).map(|last| now.since(last))
+            }
+            PieDelay::Timestamps => None,
+        };
+        if let (PieVariant::Linux, Some(passed)) = (config.variant, passed) {
+            self.allowance = self.allowance - passed;
+        }
+    }
+
+    /// The periodic update. `head` is how long the oldest packet has waited.
+    pub(super) fn update(&mut self, config: &PieConfig, head: Span, backlog: u64) {
+        let delay = match config.delay {
+            PieDelay::DepartureRate if self.meter.rate == 0.0 => Span::ZERO,
+            PieDelay::DepartureRate => Span::from_secs_f64(backlog as f64 / self.meter.rate),
+            PieDelay::Timestamps if config.variant == PieVariant::Linux => self.delay,
+            PieDelay::Timestamps => head,
+        };
+        let last = self.last_delay;
+        let calm = delay.0 < config.target.0 / 2 && last.0 < config.target.0 / 2;
+        (self.delay, self.last_delay) = (delay, delay);
+        match config.variant {
+            PieVariant::Rfc8033 => {
+                self.p = config.rfc8033_step(self.p, delay.as_secs(), last.as_secs());
+                let calm = calm && self.p == 0.0;
+                self.allowance = if calm { config.burst } else { self.allowance - config.update };
+            }
+            PieVariant::Linux => {
+                self.fixed = config.linux_step(self.fixed, ticks(delay), ticks(last), backlog == 0);
+                let known = config.delay == PieDelay::Timestamps || self.meter.rate > 0.0;
+                if calm && self.fixed == 0 && known {
+                    *self = Self { delay, last_delay: delay, ..Self::new(config) };
+                }
+            }
+            PieVariant::Ns2Authors => {
+                let spent = self.allowance == Span::ZERO;
+                self.p = if spent { config.ns2_step(self.p, delay.as_secs(), last.as_secs()) } else { 0.0 };
+                self.allowance = self.allowance - config.update;
+                let calm = calm && self.p == 0.0;
+                if calm && self.meter.rate > 0.0 {
+                    self.meter = RateMeter::default();
+                }
+                let patience = (CALM.0 / config.update.0.max(1)) as u32;
+                self.burst = match self.burst {
+                    Burst::Protecting if calm && self.allowance == Span::ZERO => Burst::Calm(0),
+                    Burst::Calm(updates) if calm && updates >= patience => Burst::None,
+                    Burst::Calm(updates) if calm => Burst::Calm(updates + 1),
+                    Burst::Calm(_) => Burst::Calm(0),
+                    other => other,
+                };
+            }
+        }
+    }
+}
+
+/// Calm after which the authors' code lets a burst in again.
+const CALM: Span = Span::from_millis(1500);
+
+/// The PIE queue.
+pub struct Pie<P> {
+    line: Line<P>,
+    config: PieConfig,
+    control: Control,
+    next_update: Time,
+}
+
+impl<P: Packet> Pie<P> {
+    /// A queue at rest at time zero.
+    pub fn new(config: PieConfig) -> Self {
+        Self {
+            line: Line::with_capacity(config.max_packets.min(1024)),
+            control: Control::new(&config),
+            next_update: config.first_update(),
+            config,
+        }
+    }
+
+    /// The drop probability.
+    pub fn p(&self) -> f64 {
+        self.control.p(&self.config)
+    }
+}
+
+impl<P: Packet + Send> QueueDiscipline<P> for Pie<P> {
+    fn enqueue(&mut self, mut packet: P, cx: &mut Cx<'_, P>) {
+        let size = packet.size();
+        let backlog = self.line.bytes();
+        if self.line.packets() >= self.config.max_packets as usize || backlog + u64::from(size) > self.config.max_bytes
+        {
+            self.control.overflowed();
+            cx.probe.dropped(cx.now, packet, DropCause::Full, None);
+            return;
+        }
+        if self.control.hits(&self.config, backlog, size, cx.rng) {
+            if !self.control.may_mark(&self.config, packet.ecn()) {
+                cx.probe.dropped(cx.now, packet, DropCause::Early, None);
+                return;
+            }
+            packet.mark();
+            cx.probe.marked(cx.now, &packet);
+        }
+        self.line.push(packet, cx);
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Option<P> {
+        let (waited, packet) = self.line.pop(cx.now)?;
+        self.control.departed(&self.config, cx.now, packet.size(), waited, self.line.bytes());
+        cx.probe.dequeued(cx.now, &packet, waited);
+        Some(packet)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.line.backlog()
+    }
+
+    fn wake_at(&self) -> Option<Time> {
+        Some(self.next_update)
+    }
+
+    fn wake(&mut self, cx: &mut Cx<'_, P>) {
+        self.control.update(&self.config, self.line.head_delay(cx.now), self.line.bytes());
+        self.next_update += self.config.update;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::check;
+    use crate::queue::script::{Fixed, Script, ms, packet};
+    use proptest::prelude::*;
+
+    /// Delays in ms at the updates of the vectors that start at rest.
+    const RISE_AND_FALL: [f64; 9] = [0.0, 5.0, 20.0, 40.0, 60.0, 60.0, 50.0, 30.0, 15.0];
+
+    fn steps(mut p: f64, delays: &[f64], step: impl Fn(f64, f64, f64) -> f64) -> Vec<f64> {
+        let mut last = 0.0;
+        let one = |delay: &f64| {
+            let delay = delay * 1e-3;
+            p = step(p, delay, std::mem::replace(&mut last, delay));
+            p
+        };
+        delays.iter().map(one).collect()
+    }
+
+    fn same(found: &[f64], expected: &[f64], relative: f64) {
+        assert_eq!(found.len(), expected.len());
+        for (found, expected) in found.iter().zip(expected) {
+            assert!((found - expected).abs() <= relative * expected.abs(), "{found:?} is not {expected:?}");
+        }
+    }
+
+    #[test]
+    fn rfc8033_steps() {
+        let pie = PieConfig::default();
+        let step = |p, delay, last| pie.rfc8033_step(p, delay, last);
+        #[rustfmt::skip]
+        same(&steps(0.0, &RISE_AND_FALL, step), &[
+            0.0, 2.44140625e-6, 4.0283203125e-5, 2.60009765625e-4, 1.217041015625e-3, 1.920166015625e-3,
+            9.04541015625e-4, 1.8188476562e-4, 0.0,
+        ], 1e-9);
+        same(&steps(0.0, &[15.0, 10.0, 5.0, 0.0, 0.0], step)[1..], &[0.0; 4], 0.0);
+        let high = [20.0, 60.0, 60.0, 20.0, 0.0, 0.0];
+        same(&steps(0.15, &high, step), &[0.17, 0.19, 0.195625, 0.14625, 0.119375, 0.11515], 1e-9);
+        same(&[step(0.0, 100.0, 50.0)], &[0.036620178], 1e-8);
+    }
+
+    #[test]
+    fn ns2_steps() {
+        let pie = PieConfig::of(PieVariant::Ns2Authors);
+        let step = |p, delay, last| pie.ns2_step(p, delay, last);
+        #[rustfmt::skip]
+        same(&steps(0.0, &RISE_AND_FALL, step), &[
+            0.0, 1.3671875e-4, 7.2265625e-4, 1.58203125e-3, 5.33203125e-3, 5.95703125e-3, 4.86328125e-3, 1.89453125e-3,
+            0.0,
+        ], 1e-9);
+        let high = [20.0, 60.0, 60.0, 20.0, 0.0, 0.0];
+        same(&steps(0.15, &high, step), &[0.17, 0.19, 0.20, 0.10, 0.045, 0.042875], 1e-9);
+        assert!(step(0.999, 0.3, 0.3) > 1.0, "nothing bounds it");
+    }
+
+    #[test]
+    fn linux_steps() {
+        let pie = PieConfig::of(PieVariant::Linux);
+        let (mut p, mut last) = (0, 0);
+        let mut found = Vec::new();
+        for delay in RISE_AND_FALL {
+            let delay = ticks(Span::from_secs_f64(delay * 1e-3));
+            p = pie.linux_step(p, delay, last, delay == 0);
+            last = delay;
+            found.push(p as f64 / PIE_LINUX_ONE as f64);
+        }
+        #[rustfmt::skip]
+        same(&found, &[
+            0.0, 2.4414075e-6, 4.02832032e-5, 2.600097611e-4, 1.2170410057e-3, 1.9201660054e-3, 9.045410059e-4,
+            1.818847547e-4, 0.0,
+        ], 2e-8);
+        let half = PIE_LINUX_ONE / 2;
+        let kept = pie.linux_step(half, 0, 0, false);
+        assert_eq!(pie.linux_step(half, 0, 0, true), kept - kept / 64, "decays only when nothing waits");
+        let gap = pie.linux_step(half, ticks(Span::from_millis(251)), ticks(Span::from_millis(251)), false) - half;
+        assert!(gap > PIE_LINUX_ONE / 50, "2 % more above 250 ms");
+    }
+
+    #[test]
+    fn the_burst_allowance_is_spent_by_the_timer() {
+        let config = PieConfig::default();
+        let mut control = Control::new(&config);
+        for n in 1..=10 {
+            control.update(&config, Span::from_millis(100), 50_000);
+            assert_eq!(control.allowance, Span::from_millis(150 - 15 * n));
+        }
+        control.p = 0.0;
+        control.update(&config, Span::ZERO, 0);
+        control.update(&config, Span::ZERO, 0);
+        assert_eq!((control.p, control.allowance), (0.0, config.burst), "calm: a new burst gets in");
+    }
+
+    #[test]
+    fn linux_spends_the_burst_allowance_between_dequeues() {
+        let config = PieConfig::of(PieVariant::Linux);
+        let mut control = Control::new(&config);
+        control.departed(&config, ms(10), 1000, Span::from_millis(9), 5000);
+        control.update(&config, Span::ZERO, 5000);
+        assert_eq!(control.allowance, config.burst);
+        control.departed(&config, ms(50), 1000, Span::from_millis(9), 5000);
+        assert_eq!((control.allowance, control.delay), (Span::from_millis(110), Span::from_millis(9)));
+        control.departed(&config, ms(250), 1000, Span::from_millis(9), 0);
+        assert_eq!((control.allowance, control.delay), (Span::ZERO, Span::ZERO));
+    }
+
+    #[test]
+    fn the_authors_arm_the_allowance_at_the_first_packet_after_a_calm() {
+        let config = PieConfig::of(PieVariant::Ns2Authors);
+        let mut control = Control::new(&config);
+        assert!(!control.hits(&config, 5000, 1000, &mut Fixed(0.0)));
+        assert_eq!((control.burst, control.allowance), (Burst::Protecting, config.burst));
+        (0..4).for_each(|_| control.update(&config, Span::ZERO, 0));
+        assert_eq!((control.burst, control.allowance), (Burst::Calm(0), Span::ZERO));
+        (0..50).for_each(|_| control.update(&config, Span::ZERO, 0));
+        assert_eq!(control.burst, Burst::Calm(50));
+        control.update(&config, Span::ZERO, 0);
+        assert_eq!(control.burst, Burst::None);
+    }
+
+    /// Which of so many arrivals are dropped at a constant p, when every draw is `u`.
+    fn hits(config: &PieConfig, p: f64, u: f64, arrivals: u32) -> Vec<u32> {
+        let mut control = Control::new(config);
+        control.allowance = Span::ZERO;
+        control.delay = Span::from_millis(100);
+        control.p = p;
+        control.fixed = (p * PIE_LINUX_ONE as f64) as u64;
+        (1..=arrivals).filter(|_| control.hits(config, 50_000, 1000, &mut Fixed(u))).collect()
+    }
+
+    #[test]
+    fn derandomisation_keeps_drops_apart_and_coming() {
+        for config in [PieConfig::default(), PieConfig::of(PieVariant::Linux)] {
+            assert_eq!(hits(&config, 0.1, 0.05, 40), [9, 18, 27, 36]);
+            assert_eq!(hits(&config, 0.1, 0.99, 40), [0; 0]);
+            let forced = hits(&config, 0.1, 0.99, 100);
+            assert!(forced == [85] || forced == [86], "{forced:?}");
+        }
+        let plain = PieConfig { derandomise: false, ..PieConfig::default() };
+        assert_eq!(hits(&plain, 0.1, 0.05, 3), [1, 2, 3]);
+    }
+
+    #[test]
+    fn small_queues_and_short_delays_let_everything_in() {
+        for (variant, two, more) in
+            [(PieVariant::Rfc8033, 2000, 2001), (PieVariant::Ns2Authors, 2000, 2001), (PieVariant::Linux, 3027, 3028)]
+        {
+            let config = PieConfig { derandomise: false, ..PieConfig::of(variant) };
+            let mut control = Control::new(&config);
+            (control.allowance, control.burst) = (Span::ZERO, Burst::Protecting);
+            (control.p, control.fixed) = (0.19, PIE_LINUX_ONE / 100 * 19);
+            control.delay = Span(config.target.0 / 2);
+            assert!(!control.hits(&config, two, 1000, &mut Fixed(0.0)));
+            assert!(control.hits(&config, more, 1000, &mut Fixed(0.0)));
+            control.delay = Span(config.target.0 / 2 - 1);
+            assert!(!control.hits(&config, more, 1000, &mut Fixed(0.0)));
+            (control.p, control.fixed) = (0.21, PIE_LINUX_ONE / 100 * 21);
+            assert!(control.hits(&config, more, 1000, &mut Fixed(0.0)));
+        }
+    }
+
+    #[test]
+    fn the_departure_rate_is_averaged_over_cycles() {
+        for (threshold, weight, packets, lengths, rates) in [
+            (10_000, 0.5, 10, [41_600_000, 20_800_000, 41_600_000], [250_000.0, 375_000.0, 312_500.0]),
+            (16_384, 0.25, 16, [66_560_000, 33_280_000, 66_560_000], [250_000.0, 312_500.0, 296_875.0]),
+        ] {
+            let config =
+                PieConfig { rate_threshold: threshold, rate_weight: weight, ..PieConfig::of(PieVariant::Ns2Authors) };
+            let mut meter = RateMeter::default();
+            assert_eq!(meter.departed(&config, Time(0), 1040, u64::from(threshold) - 1), None);
+            assert!(meter.cycle.is_none(), "the queue is too short to begin");
+            let mut now = Time(0);
+            meter.departed(&config, now, 1040, 100_000);
+            let mut left = packets - 1;
+            for (length, rate) in lengths.into_iter().zip(rates) {
+                (1..left).for_each(|_| _ = meter.departed(&config, now, 1040, 100_000));
+                now += Span(length);
+                assert_eq!(meter.departed(&config, now, 1040, 100_000), Some(Span(length)));
+                assert!((meter.rate - rate).abs() < 1e-6, "{} is not {rate}", meter.rate);
+                left = packets;
+            }
+        }
+    }
+
+    #[test]
+    fn updates_come_when_they_are_due() {
+        let mut script = Script::new();
+        for (variant, first, next) in
+            [(PieVariant::Rfc8033, 15, 30), (PieVariant::Linux, 500, 515), (PieVariant::Ns2Authors, 30, 60)]
+        {
+            let mut pie = Pie::new(PieConfig::of(variant));
+            assert_eq!(pie.wake_at(), Some(ms(first)));
+            script.at(ms(first), |cx| pie.wake(cx));
+            assert_eq!(pie.wake_at(), Some(ms(next)));
+        }
+        let mut pie = Pie::new(PieConfig { burst: Span::ZERO, ..PieConfig::default() });
+        (0..9).for_each(|n| script.at(Time::ZERO, |cx| pie.enqueue(packet(n, 1000), cx)));
+        script.at(ms(15), |cx| pie.wake(cx));
+        same(&[pie.p()], &[1.25 * 0.015 / 2048.0], 1e-12);
+    }
+
+    #[test]
+    fn ecn_marks_below_mark_p_and_drops_above() {
+        for (p, ecn, marked) in [(0.05, Ecn::Ect0, true), (0.05, Ecn::NotEct, false), (0.15, Ecn::Ect0, false)] {
+            for variant in [PieVariant::Rfc8033, PieVariant::Linux, PieVariant::Ns2Authors] {
+                let mut pie = Pie::new(PieConfig { ecn: true, derandomise: false, ..PieConfig::of(variant) });
+                let mut script = Script::new();
+                (0..4).for_each(|n| script.at(ms(0), |cx| pie.enqueue(packet(n, 1000), cx)));
+                (pie.control.p, pie.control.fixed) = (p, (p * PIE_LINUX_ONE as f64) as u64);
+                (pie.control.allowance, pie.control.delay) = (Span::ZERO, Span::from_millis(40));
+                script.at(ms(1), |cx| pie.enqueue(packet(4, 1000).with_ecn(ecn), cx));
+                let expected: &[usize] = &[4];
+                assert_eq!(script.fates.marked, if marked { expected } else { &[] });
+                assert_eq!(script.fates.dropped.len(), usize::from(!marked));
+            }
+        }
+    }
+
+    /// Early drops when 400 packets arrive every 10 ms and leave every `every` ms, as in ns-3's tests.
+    fn early_drops(config: PieConfig, every: u64) -> usize {
+        let mut pie = Pie::new(config);
+        let mut rng = <rand_pcg::Pcg64Mcg as rand::SeedableRng>::seed_from_u64(3);
+        let mut told = crate::queue::script::Told::default();
+        for now in 0..4000 {
+            let mut cx = Cx { now: ms(now), rng: &mut rng, probe: &mut told };
+            if pie.wake_at() == Some(cx.now) {
+                pie.wake(&mut cx);
+            }
+            if now % every == 0 {
+                pie.dequeue(&mut cx);
+            }
+            if now % 10 == 0 {
+                pie.enqueue(packet(now as usize, 1000), &mut cx);
+            }
+        }
+        assert!(told.dropped.iter().all(|(_, cause)| *cause == DropCause::Early));
+        told.dropped.len()
+    }
+
+    #[test]
+    fn more_load_means_more_drops_and_a_longer_target_fewer() {
+        let ns2 = PieConfig::of(PieVariant::Ns2Authors);
+        let base = early_drops(ns2, 12);
+        assert!(base > 0);
+        assert!(early_drops(PieConfig { target: Span::from_millis(80), ..ns2 }, 12) < base);
+        assert!(early_drops(ns2, 15) > base);
+        for variant in [PieVariant::Rfc8033, PieVariant::Linux] {
+            let drops = early_drops(PieConfig::of(variant), 12);
+            assert!(drops > 20, "{variant:?}: {drops}, a sixth of the load is too much");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_packet_leaves_by_one_door(
+            events in check::events(), packets in 0u32..60, bytes in 0u64..80_000, variant in 0usize..3, rate: bool,
+            by_size: bool,
+        ) {
+            let variant = [PieVariant::Rfc8033, PieVariant::Linux, PieVariant::Ns2Authors][variant];
+            let config = PieConfig {
+                max_packets: packets,
+                max_bytes: bytes,
+                burst: Span::from_millis(10),
+                target: Span::from_millis(2),
+                delay: if rate { PieDelay::DepartureRate } else { PieDelay::Timestamps },
+                by_size,
+                ..PieConfig::of(variant)
+            };
+            check::conserves(&mut Pie::new(config), &events)?;
+        }
+    }
+}
