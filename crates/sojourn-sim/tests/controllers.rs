@@ -95,3 +95,31 @@ fn hystart_ends_slow_start_before_a_deep_buffer_is_full() {
         assert_eq!(first.is_some_and(|at| at < 5_000_000_000), early, "{hystart}: {first:?}");
     }
 }
+
+#[test]
+fn every_controller_survives_a_hard_life() {
+    let flows = |transport: &str, sack: bool, hystart: &str| {
+        let mut flow = bulk(transport);
+        flow["sack"] = sack.into();
+        flow["hystart"] = hystart.into();
+        let mut sessions = flow.clone();
+        sessions["source"] = json!({ "kind": "sessions", "preset": "imc14" });
+        sessions["count"] = 3.into();
+        json!([flow, sessions])
+    };
+    for (transport, hystart) in [
+        ("bic", "none"),
+        ("compound", "none"),
+        ("ledbat", "none"),
+        ("ledbat++", "none"),
+        ("cubic", "linux"),
+        ("cubic-rfc9438", "rfc9406"),
+    ] {
+        for (sack, limit) in [(true, "2pkt"), (false, "2pkt"), (true, "30pkt"), (false, "30pkt")] {
+            let outcome = outcome(3, "60s", "2Mbit", limit, &flows(transport, sack, hystart));
+            let utilisation = outcome.summary.links["down"].utilisation;
+            assert!(utilisation > 0.5, "{transport}, SACK {sack}, {limit}: {utilisation}");
+            assert!(outcome.summary.flows.completed > 0, "{transport}, SACK {sack}, {limit}");
+        }
+    }
+}
