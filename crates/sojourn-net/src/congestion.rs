@@ -8,6 +8,7 @@ mod compound;
 mod cubic;
 mod hystart;
 mod ledbat;
+mod ledbat_plus_plus;
 mod reno;
 
 pub use bic::Bic;
@@ -15,6 +16,7 @@ pub use compound::Compound;
 pub use cubic::{Arithmetic, Cubic};
 pub use hystart::HyStart;
 pub use ledbat::Ledbat;
+pub use ledbat_plus_plus::LedbatPlusPlus;
 pub use reno::{Counting, Reno};
 
 use crate::{Rate, Span, Time};

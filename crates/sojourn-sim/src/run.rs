@@ -11,7 +11,9 @@ use crate::summary::Summary;
 use crate::wire::{Port, Way, Wire};
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
-use sojourn_net::congestion::{Arithmetic, Bic, Compound, CongestionControl, Counting, Cubic, HyStart, Ledbat, Reno};
+use sojourn_net::congestion::{
+    Arithmetic, Bic, Compound, CongestionControl, Counting, Cubic, HyStart, Ledbat, LedbatPlusPlus, Reno,
+};
 use sojourn_net::link::Link;
 use sojourn_net::queue::{self, Fifo, QueueDiscipline};
 use sojourn_net::{Bytes, Rate, Span, Time, tcp};
@@ -312,6 +314,7 @@ fn control(tcp: &Tcp) -> Control {
         Transport::Bic => Box::new(move || Box::new(Bic::new(mss, initial))),
         Transport::Compound => Box::new(move || Box::new(Compound::new(mss, initial))),
         Transport::Ledbat => Box::new(move || Box::new(Ledbat::new(mss, initial, target))),
+        Transport::LedbatPlusPlus => Box::new(move || Box::new(LedbatPlusPlus::new(mss, initial, target))),
         Transport::NewReno => Box::new(move || Box::new(Reno::new(mss, initial, Counting::Acks))),
         Transport::Reno | Transport::Udp => Box::new(move || Box::new(Reno::new(mss, initial, Counting::Bytes))),
     }

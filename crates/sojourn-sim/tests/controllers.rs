@@ -40,7 +40,7 @@ fn shares(outcome: &Outcome) -> Vec<f64> {
 
 #[test]
 fn two_equal_flows_share() {
-    for (transport, limit) in [("bic", "80pkt"), ("compound", "80pkt"), ("ledbat", "200pkt")] {
+    for (transport, limit) in [("bic", "80pkt"), ("compound", "80pkt"), ("ledbat", "200pkt"), ("ledbat++", "200pkt")] {
         let mut off = 0.0;
         for seed in 1..=4 {
             let outcome = outcome(seed, "340s", "10Mbit", limit, &json!([bulk(transport), bulk(transport)]));
@@ -54,22 +54,34 @@ fn two_equal_flows_share() {
 
 #[test]
 fn ledbat_alone_settles_at_its_target() {
-    for target_ms in [25.0, 100.0] {
-        let mut flow = bulk("ledbat");
+    for (transport, target_ms) in [("ledbat", 25.0), ("ledbat", 100.0), ("ledbat++", 60.0)] {
+        let mut flow = bulk(transport);
         flow["ledbat-target"] = format!("{target_ms}ms").into();
         let outcome = outcome(1, "240s", "10Mbit", "2000pkt", &json!([flow]));
         let summary = serde_json::to_value(&outcome.summary).expect("it has no odd keys");
         let delay = summary["links"]["down"]["queue_delay_ms"]["mean"].as_f64().expect("a number");
-        assert!((delay / target_ms - 1.0).abs() < 0.1, "{delay} for {target_ms}");
+        assert!((delay / target_ms - 1.0).abs() < 0.1, "{transport}: {delay} for {target_ms}");
     }
 }
 
 #[test]
 fn ledbat_yields_to_cubic_where_the_buffer_is_deeper_than_its_target() {
-    let mut first = bulk("ledbat");
-    first["start-within"] = "0s".into();
-    let shares = shares(&outcome(1, "240s", "10Mbit", "200pkt", &json!([first, bulk("cubic")])));
-    assert!(shares[0] < 0.05, "{shares:?}");
+    for transport in ["ledbat", "ledbat++"] {
+        let mut first = bulk(transport);
+        first["start-within"] = "0s".into();
+        let shares = shares(&outcome(1, "240s", "10Mbit", "200pkt", &json!([first, bulk("cubic")])));
+        assert!(shares[0] < 0.05, "{transport}: {shares:?}");
+    }
+}
+
+#[test]
+fn a_latecomer_takes_all_from_ledbat_but_not_from_ledbat_plus_plus() {
+    for (transport, least, most) in [("ledbat", 0.85, 1.0), ("ledbat++", 0.45, 0.55)] {
+        let mut flow = bulk(transport);
+        flow["start-within"] = "30s".into();
+        let shares = shares(&outcome(2, "340s", "10Mbit", "200pkt", &json!([flow, flow])));
+        assert!((least..most).contains(&shares[1]), "{transport}: {shares:?}");
+    }
 }
 
 #[test]
@@ -81,5 +93,33 @@ fn hystart_ends_slow_start_before_a_deep_buffer_is_full() {
         let [down, _] = outcome.logs.as_ref().expect("the scenario keeps them");
         let first = down.drop_cause.iter().position(|cause| *cause != 255).map(|i| down.arrive_ns[i]);
         assert_eq!(first.is_some_and(|at| at < 5_000_000_000), early, "{hystart}: {first:?}");
+    }
+}
+
+#[test]
+fn every_controller_survives_a_hard_life() {
+    let flows = |transport: &str, sack: bool, hystart: &str| {
+        let mut flow = bulk(transport);
+        flow["sack"] = sack.into();
+        flow["hystart"] = hystart.into();
+        let mut sessions = flow.clone();
+        sessions["source"] = json!({ "kind": "sessions", "preset": "imc14" });
+        sessions["count"] = 3.into();
+        json!([flow, sessions])
+    };
+    for (transport, hystart) in [
+        ("bic", "none"),
+        ("compound", "none"),
+        ("ledbat", "none"),
+        ("ledbat++", "none"),
+        ("cubic", "linux"),
+        ("cubic-rfc9438", "rfc9406"),
+    ] {
+        for (sack, limit) in [(true, "2pkt"), (false, "2pkt"), (true, "30pkt"), (false, "30pkt")] {
+            let outcome = outcome(3, "60s", "2Mbit", limit, &flows(transport, sack, hystart));
+            let utilisation = outcome.summary.links["down"].utilisation;
+            assert!(utilisation > 0.5, "{transport}, SACK {sack}, {limit}: {utilisation}");
+            assert!(outcome.summary.flows.completed > 0, "{transport}, SACK {sack}, {limit}");
+        }
     }
 }

@@ -14,14 +14,14 @@ const GAIN: f64 = 1.0;
 /// Segments that the window may exceed what is in flight.
 const ALLOWED_INCREASE: u64 = 1;
 /// Least window in segments, but for one after a timeout.
-const MIN_CWND: u64 = 2;
+pub(super) const MIN_CWND: u64 = 2;
 const BASE_HISTORY: usize = 10;
 const BASE_INTERVAL: Span = Span::from_secs(60);
 const CURRENT_FILTER: usize = 4;
 
-/// What one-way delays say about the queue.
+/// What delays say about the queue.
 #[derive(Debug, Default)]
-struct Delays {
+pub(super) struct Delays {
     /// Smallest delay of each of the last intervals, the present one last.
     base: VecDeque<Span>,
     /// The number of the present interval.
@@ -31,7 +31,7 @@ struct Delays {
 }
 
 impl Delays {
-    fn add(&mut self, now: Time, delay: Span) {
+    pub(super) fn add(&mut self, now: Time, delay: Span) {
         let interval = now.0 / BASE_INTERVAL.0;
         match self.base.back_mut() {
             Some(least) if interval == self.interval => *least = delay.min(*least),
@@ -48,10 +48,15 @@ impl Delays {
     }
 
     /// The delay above the base: the least of the last four, but of none older than a round trip.
-    fn queueing(&self, now: Time, rtt: Span) -> Span {
+    pub(super) fn queueing(&self, now: Time, rtt: Span) -> Span {
         let recent = self.current.iter().rev().enumerate().filter(|(i, (at, _))| *i == 0 || now.since(*at) <= rtt);
         let current = recent.map(|(_, (_, delay))| *delay).min().unwrap_or_default();
-        current - self.base.iter().copied().min().unwrap_or_default()
+        current - self.base()
+    }
+
+    /// The least delay of the last intervals.
+    pub(super) fn base(&self) -> Span {
+        self.base.iter().copied().min().unwrap_or_default()
     }
 }
 

@@ -41,8 +41,18 @@ pub enum Transport {
     Compound,
     /// LEDBAT (RFC 6817), a background transport; see `ledbat-target`.
     Ledbat,
+    /// LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus); see `ledbat-target`.
+    #[serde(rename = "ledbat++")]
+    LedbatPlusPlus,
     /// UDP: the source paces itself.
     Udp,
+}
+
+impl Transport {
+    /// Queueing delay that it aims at by default, if it aims at any.
+    pub(super) fn target(self) -> Span {
+        Span::from_millis(if self == Self::LedbatPlusPlus { 60 } else { 100 })
+    }
 }
 
 /// How CUBIC's slow start ends before a loss.
@@ -83,7 +93,7 @@ pub struct Tcp {
     pub idle_restart: bool,
     /// Send new data on the first two duplicate acknowledgements.
     pub limited_transmit: bool,
-    /// Queueing delay that [`Transport::Ledbat`] aims at.
+    /// Queueing delay that [`Transport::Ledbat`] and [`Transport::LedbatPlusPlus`] aim at.
     pub ledbat_target: Span,
     /// How the slow start of [`Transport::Cubic`] and [`Transport::CubicRfc9438`] ends before a loss.
     pub hystart: HyStart,
@@ -129,7 +139,7 @@ macro_rules! with_tcp_keys {
             /// Send new data on the first two duplicate acknowledgements (RFC 3042).
             #[serde(default = "tcp_defaults::yes")]
             pub limited_transmit: bool,
-            /// Queueing delay that the transport `ledbat` aims at, 100 ms if absent; others ignore it.
+            /// Queueing delay that the transports `ledbat` (100 ms if absent) and `ledbat++` (60 ms) aim at; others ignore it.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub ledbat_target: Option<sojourn_net::Span>,
             /// How CUBIC's slow start ends before a loss, `none` if absent; others ignore it.
@@ -163,7 +173,7 @@ macro_rules! with_tcp_keys {
                     min_rto: self.min_rto,
                     idle_restart: self.idle_restart,
                     limited_transmit: self.limited_transmit,
-                    ledbat_target: self.ledbat_target.unwrap_or(sojourn_net::Span::from_millis(100)),
+                    ledbat_target: self.ledbat_target.unwrap_or(self.transport.target()),
                     hystart: self.hystart.unwrap_or_default(),
                 }
             }
