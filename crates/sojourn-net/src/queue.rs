@@ -1,7 +1,9 @@
 //! Queue disciplines: which packets are held, which leave, which are dropped.
 
+pub mod codel;
 mod fifo;
 
+pub use codel::Codel;
 pub use fifo::{DropFrom, Fifo};
 
 use crate::probe::Probe;
