@@ -2,9 +2,12 @@
 
 pub mod codel;
 mod fifo;
+pub mod fq_codel;
+mod lines;
 
 pub use codel::Codel;
 pub use fifo::{DropFrom, Fifo};
+pub use fq_codel::FqCodel;
 
 use crate::probe::Probe;
 use crate::{Packet, Time};
