@@ -1,10 +1,12 @@
 //! Queue disciplines: which packets are held, which leave, which are dropped.
 
+pub mod cobalt;
 pub mod codel;
 mod fifo;
 pub mod fq_codel;
 mod lines;
 
+pub use cobalt::Cobalt;
 pub use codel::Codel;
 pub use fifo::{DropFrom, Fifo};
 pub use fq_codel::FqCodel;

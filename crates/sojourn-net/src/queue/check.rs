@@ -24,6 +24,12 @@ pub(crate) struct Numbered {
     ecn: Ecn,
 }
 
+impl Numbered {
+    pub(crate) fn new(number: usize) -> Self {
+        Self { number, size: 1000, flow: 0, ecn: Ecn::NotEct }
+    }
+}
+
 impl Packet for Numbered {
     fn size(&self) -> u32 {
         self.size
