@@ -182,6 +182,7 @@ impl Law {
     }
 
     /// The verdict on a packet that was just taken out.
+    #[inline]
     fn is_late(&self, state: &mut State, arrived: Time, left: u64, now: u64) -> bool {
         if now - self.ticks(arrived) < self.target || left <= self.short {
             state.first_above = 0;
@@ -233,7 +234,7 @@ impl Law {
         cx: &mut Cx<'_, P>,
     ) -> Option<P> {
         let now = self.ticks(cx.now);
-        let Some((arrived, mut packet)) = line.next() else {
+        let Some((arrived, packet)) = line.next() else {
             match self.variant {
                 Variant::Linux | Variant::Ns3 => state.dropping = false,
                 Variant::Acmq2012 => (state.dropping, state.first_above) = (false, 0),
@@ -241,23 +242,26 @@ impl Law {
             }
             return None;
         };
-        let late = self.is_late(state, arrived, line.bytes(), now);
-        state.dropping &= late;
-        let arrived = if late {
-            let (arrived, chosen) = self.thin(state, line, cx, now, (arrived, packet))?;
-            packet = chosen;
-            arrived
-        } else {
-            arrived
-        };
+        if !self.is_late(state, arrived, line.bytes(), now) {
+            state.dropping = false;
+            return Some(self.deliver(arrived, packet, now, cx));
+        }
+        let (arrived, packet) = self.thin(state, line, cx, now, (arrived, packet))?;
+        Some(self.deliver(arrived, packet, now, cx))
+    }
+
+    #[inline]
+    fn deliver<P: Packet>(&self, arrived: Time, mut packet: P, now: u64, cx: &mut Cx<'_, P>) -> P {
         if now - self.ticks(arrived) > self.ce_threshold && packet.ecn() != Ecn::Ce {
             mark(&mut packet, cx);
         }
         cx.probe.dequeued(cx.now, &packet, cx.now.since(arrived));
-        Some(packet)
+        packet
     }
 
     /// What follows when the packet at the head is late.
+    #[cold]
+    #[inline(never)]
     fn thin<P: Packet>(
         &self,
         state: &mut State,

@@ -15,7 +15,6 @@ const NONE: u32 = u32::MAX;
 struct Node<P> {
     arrived: Time,
     packet: Option<P>,
-    older: u32,
     newer: u32,
 }
 
@@ -48,7 +47,7 @@ impl<P: Packet> Lines<P> {
     pub(super) fn push(&mut self, line: u32, arrived: Time, packet: P) {
         let size = u64::from(packet.size());
         let ends = &mut self.ends[line as usize];
-        let node = Node { arrived, packet: Some(packet), older: ends.newest, newer: NONE };
+        let node = Node { arrived, packet: Some(packet), newer: NONE };
         let place = if self.free == NONE {
             self.nodes.push(node);
             self.nodes.len() as u32 - 1
@@ -71,25 +70,19 @@ impl<P: Packet> Lines<P> {
     }
 
     /// Takes the oldest packet of a line.
+    #[inline]
     pub(super) fn pop_oldest(&mut self, line: u32) -> Option<(Time, P)> {
-        self.take(line, self.ends[line as usize].oldest)
-    }
-
-    fn take(&mut self, line: u32, place: u32) -> Option<(Time, P)> {
+        let ends = &mut self.ends[line as usize];
+        let place = ends.oldest;
         let node = self.nodes.get_mut(place as usize)?;
-        let (arrived, older, newer) = (node.arrived, node.older, node.newer);
+        let arrived = node.arrived;
         let packet = node.packet.take()?;
+        ends.oldest = node.newer;
+        if ends.oldest == NONE {
+            ends.newest = NONE;
+        }
         node.newer = self.free;
         self.free = place;
-        let ends = &mut self.ends[line as usize];
-        match older {
-            NONE => ends.oldest = newer,
-            older => self.nodes[older as usize].newer = newer,
-        }
-        match newer {
-            NONE => ends.newest = older,
-            newer => self.nodes[newer as usize].older = older,
-        }
         let size = u64::from(packet.size());
         for held in [&mut ends.held, &mut self.total] {
             held.packets -= 1;
