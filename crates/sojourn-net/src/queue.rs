@@ -45,6 +45,10 @@ pub trait QueueDiscipline<P: Packet>: Send {
     fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Option<P>;
     /// What is waiting.
     fn backlog(&self) -> Backlog;
+    /// True if it must be asked for a packet once more when it is empty, at the end of the last transmission.
+    fn minds_emptiness(&self) -> bool {
+        false
+    }
     /// When it next wants [`wake`](Self::wake), if ever.
     fn wake_at(&self) -> Option<Time> {
         None

@@ -169,6 +169,10 @@ impl<P: Packet + Send> QueueDiscipline<P> for Cobalt<P> {
     fn backlog(&self) -> Backlog {
         self.waiting.backlog()
     }
+
+    fn minds_emptiness(&self) -> bool {
+        true
+    }
 }
 
 #[cfg(test)]

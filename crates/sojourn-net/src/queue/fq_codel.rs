@@ -149,6 +149,10 @@ impl<P: Packet + Send> QueueDiscipline<P> for FqCodel<P> {
     fn backlog(&self) -> Backlog {
         self.lines.total()
     }
+
+    fn minds_emptiness(&self) -> bool {
+        true
+    }
 }
 
 #[cfg(test)]
