@@ -89,7 +89,7 @@ fn disciplines_that_drop_by_sojourn_keep_a_bulk_flow_near_their_target() {
         let mean = delay(json!({ "kind": "codel", "limit": "500pkt", "variant": variant }));
         assert!((1.0..15.0).contains(&mean), "{variant}: {mean}");
     }
-    for kind in ["fq-codel", "cobalt"] {
+    for kind in ["fq-codel", "cobalt", "sfq-codel"] {
         let mean = delay(json!({ "kind": kind, "limit": "500pkt" }));
         assert!((1.0..15.0).contains(&mean), "{kind}: {mean}");
     }

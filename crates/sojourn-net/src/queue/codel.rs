@@ -122,6 +122,11 @@ impl Default for State {
 }
 
 impl State {
+    /// Leaves the dropping state.
+    pub(super) fn leave(&mut self) {
+        self.dropping = false;
+    }
+
     fn set_count(&mut self, count: u32) {
         self.count = count;
         // x ← x (3 − count x²) / 2 with 32 fractional bits, of which 16 are kept.

@@ -15,6 +15,7 @@ const NONE: u32 = u32::MAX;
 struct Node<P> {
     arrived: Time,
     packet: Option<P>,
+    older: u32,
     newer: u32,
 }
 
@@ -47,7 +48,7 @@ impl<P: Packet> Lines<P> {
     pub(super) fn push(&mut self, line: u32, arrived: Time, packet: P) {
         let size = u64::from(packet.size());
         let ends = &mut self.ends[line as usize];
-        let node = Node { arrived, packet: Some(packet), newer: NONE };
+        let node = Node { arrived, packet: Some(packet), older: ends.newest, newer: NONE };
         let place = if self.free == NONE {
             self.nodes.push(node);
             self.nodes.len() as u32 - 1
@@ -78,11 +79,34 @@ impl<P: Packet> Lines<P> {
         let arrived = node.arrived;
         let packet = node.packet.take()?;
         ends.oldest = node.newer;
-        if ends.oldest == NONE {
-            ends.newest = NONE;
-        }
         node.newer = self.free;
         self.free = place;
+        match ends.oldest {
+            NONE => ends.newest = NONE,
+            oldest => self.nodes[oldest as usize].older = NONE,
+        }
+        let size = u64::from(packet.size());
+        for held in [&mut ends.held, &mut self.total] {
+            held.packets -= 1;
+            held.bytes -= size;
+        }
+        Some((arrived, packet))
+    }
+
+    /// Takes the newest packet of a line.
+    pub(super) fn pop_newest(&mut self, line: u32) -> Option<(Time, P)> {
+        let ends = &mut self.ends[line as usize];
+        let place = ends.newest;
+        let node = self.nodes.get_mut(place as usize)?;
+        let arrived = node.arrived;
+        let packet = node.packet.take()?;
+        ends.newest = node.older;
+        node.newer = self.free;
+        self.free = place;
+        match ends.newest {
+            NONE => ends.oldest = NONE,
+            newest => self.nodes[newest as usize].newer = NONE,
+        }
         let size = u64::from(packet.size());
         for held in [&mut ends.held, &mut self.total] {
             held.packets -= 1;
@@ -122,6 +146,8 @@ pub(super) enum Short {
     Line,
     /// Those of all lines.
     All,
+    /// Those of all lines, none if the line is empty.
+    AllUnlessEmpty,
 }
 
 pub(super) struct OneLine<'a, P> {
@@ -139,7 +165,8 @@ impl<P: Packet> Line<P> for OneLine<'_, P> {
         let own = self.lines.held(self.line).bytes;
         match self.short {
             Short::Line => own,
-            Short::All => self.lines.total.bytes,
+            Short::AllUnlessEmpty if own == 0 => 0,
+            Short::All | Short::AllUnlessEmpty => self.lines.total.bytes,
         }
     }
 }

@@ -2,7 +2,9 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sojourn_net::queue::{self, Cobalt, Codel, Fifo, FqCodel, QueueDiscipline, cobalt, codel, fq_codel};
+use sojourn_net::queue::{
+    self, Cobalt, Codel, Fifo, FqCodel, QueueDiscipline, SfqCodel, cobalt, codel, fq_codel, sfq_codel,
+};
 use sojourn_net::{Bytes, Limit, Packet, Span};
 
 use super::Invalid;
@@ -19,6 +21,8 @@ pub enum QueueSpec {
     FqCodel(FqCodelSpec),
     /// COBALT: CoDel that forgets slowly, with BLUE against floods.
     Cobalt(CobaltSpec),
+    /// SFQ-CoDel of ns-2: bins take turns, each with its own CoDel.
+    SfqCodel(SfqCodelSpec),
 }
 
 /// First in, first out.
@@ -137,6 +141,26 @@ pub struct CobaltSpec {
     pub blue_threshold: Option<Span>,
 }
 
+/// SFQ-CoDel.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct SfqCodelSpec {
+    /// How much it holds, all bins together.
+    pub limit: Limit,
+    /// Bins that flows are spread over by a hash.
+    #[serde(default = "lines")]
+    pub bins: u32,
+    /// Bytes that a bin may send in a round; `"0B"` means one packet.
+    #[serde(default)]
+    pub quantum: Bytes,
+    /// Waiting time that is acceptable.
+    #[serde(default = "target")]
+    pub target: Span,
+    /// How long it must be exceeded: about a worst-case round trip.
+    #[serde(default = "interval")]
+    pub interval: Span,
+}
+
 fn target() -> Span {
     Span::from_millis(5)
 }
@@ -173,6 +197,7 @@ impl QueueSpec {
             Self::Codel(spec) => spec.limit,
             Self::FqCodel(spec) => spec.limit,
             Self::Cobalt(spec) => spec.limit,
+            Self::SfqCodel(spec) => spec.limit,
         }
     }
 
@@ -183,6 +208,7 @@ impl QueueSpec {
             Self::Codel(spec) => Box::new(Codel::new(max_packets, max_bytes, &spec.settings())),
             Self::FqCodel(spec) => Box::new(FqCodel::new(max_packets, max_bytes, &spec.settings())),
             Self::Cobalt(spec) => Box::new(Cobalt::new(max_packets, max_bytes, &spec.settings())),
+            Self::SfqCodel(spec) => Box::new(SfqCodel::new(max_packets, max_bytes, &spec.settings())),
         }
     }
 
@@ -193,6 +219,7 @@ impl QueueSpec {
             Self::Codel(spec) => check_codel(spec.interval, &spec.settings()),
             Self::FqCodel(spec) => spec.check(),
             Self::Cobalt(spec) => check_interval(spec.interval),
+            Self::SfqCodel(spec) => spec.check(),
         }
     }
 }
@@ -200,6 +227,13 @@ impl QueueSpec {
 fn check_interval(interval: Span) -> Result<(), Invalid> {
     if interval < Span(2048) {
         return Err(Invalid::new("interval", format!("{interval} is too short an interval; write at least \"3us\"")));
+    }
+    Ok(())
+}
+
+fn check_lines(key: &str, lines: u32) -> Result<(), Invalid> {
+    if !(1..=65536).contains(&lines) {
+        return Err(Invalid::new(key, format!("{lines} lines; write 1 to 65536")));
     }
     Ok(())
 }
@@ -254,9 +288,7 @@ impl FqCodelSpec {
     }
 
     fn check(&self) -> Result<(), Invalid> {
-        if !(1..=65536).contains(&self.flows) {
-            return Err(Invalid::new("flows", format!("{} lines; write 1 to 65536", self.flows)));
-        }
+        check_lines("flows", self.flows)?;
         if self.quantum < Bytes(64) {
             let message = format!("a quantum of {} is too small; write at least \"64B\"", self.quantum);
             return Err(Invalid::new("quantum", message));
@@ -269,5 +301,23 @@ impl CobaltSpec {
     fn settings(&self) -> cobalt::Settings {
         let Self { limit: _, target, interval, ecn, blue_threshold } = *self;
         cobalt::Settings { target, interval, ecn, blue_threshold }
+    }
+}
+
+impl SfqCodelSpec {
+    fn settings(&self) -> sfq_codel::Settings {
+        let Self { limit: _, bins, quantum, target, interval } = *self;
+        let default = sfq_codel::Settings::default();
+        let codel = codel::Settings { target, interval, ..default.codel };
+        sfq_codel::Settings { codel, bins, quantum: quantum.0.min(u64::from(u32::MAX)) as u32 }
+    }
+
+    fn check(&self) -> Result<(), Invalid> {
+        check_lines("bins", self.bins)?;
+        if (1..64).contains(&self.quantum.0) {
+            let message = format!("a quantum of {} is too small; write \"0B\" or at least \"64B\"", self.quantum);
+            return Err(Invalid::new("quantum", message));
+        }
+        check_interval(self.interval)
     }
 }
