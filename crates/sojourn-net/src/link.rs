@@ -28,13 +28,26 @@ pub struct Link<P> {
     busy_until: Time,
     waiting: bool,
     wakes: bool,
+    /// The queue must still be told that it ran empty at `busy_until`.
+    untold: bool,
+    minds_emptiness: bool,
 }
 
 impl<P: Packet> Link<P> {
     /// A link at rest. `overhead` bytes of link-layer framing are transmitted with every packet.
     pub fn new(queue: Box<dyn QueueDiscipline<P>>, rate: RateProfile, overhead: u32) -> Self {
         let wakes = queue.wake_at().is_some();
-        Self { queue, service: Service::new(rate), overhead, busy_until: Time::ZERO, waiting: false, wakes }
+        let minds_emptiness = queue.minds_emptiness();
+        Self {
+            queue,
+            service: Service::new(rate),
+            overhead,
+            busy_until: Time::ZERO,
+            waiting: false,
+            wakes,
+            untold: false,
+            minds_emptiness,
+        }
     }
 
     /// What is waiting; the packet in transmission is outside.
@@ -49,6 +62,9 @@ impl<P: Packet> Link<P> {
 
     /// A packet arrives. If the link is idle, a transmission starts at once and is returned.
     pub fn send(&mut self, packet: P, cx: &mut Cx<'_, P>) -> Option<Departure<P>> {
+        if self.untold && cx.now > self.busy_until {
+            self.tell_empty(cx);
+        }
         self.queue.enqueue(packet, cx);
         if self.waiting || cx.now < self.busy_until {
             self.waiting = true;
@@ -79,10 +95,20 @@ impl<P: Packet> Link<P> {
     fn start(&mut self, cx: &mut Cx<'_, P>, back_to_back: bool) -> Option<Departure<P>> {
         let packet = self.queue.dequeue(cx);
         self.waiting = self.queue.backlog().packets > 0;
+        self.untold = self.minds_emptiness && !self.waiting && packet.is_some();
         let packet = packet?;
         let end = self.service.finish(cx.now, packet.size() + self.overhead, back_to_back);
         self.busy_until = end;
         Some(Departure { packet, start: cx.now, end })
+    }
+
+    /// Asks the empty queue for a packet at the end of the last transmission, late, which only the queue could notice.
+    #[cold]
+    fn tell_empty(&mut self, cx: &mut Cx<'_, P>) {
+        self.untold = false;
+        let mut cx = Cx { now: self.busy_until, rng: &mut *cx.rng, probe: &mut *cx.probe };
+        let none = self.queue.dequeue(&mut cx);
+        debug_assert!(none.is_none(), "nothing was waiting");
     }
 }
 
@@ -119,6 +145,43 @@ mod tests {
 
     fn link() -> Link<Sized> {
         Link::new(Box::new(Fifo::new(10, u64::MAX, DropFrom::Tail)), RateProfile::Constant(Rate(8_000_000)), 0)
+    }
+
+    /// Remembers when it was asked for a packet that it did not have.
+    struct Minder(Fifo<Sized>, std::sync::Arc<std::sync::Mutex<Vec<Time>>>);
+    impl QueueDiscipline<Sized> for Minder {
+        fn enqueue(&mut self, packet: Sized, cx: &mut Cx<'_, Sized>) {
+            self.0.enqueue(packet, cx);
+        }
+        fn dequeue(&mut self, cx: &mut Cx<'_, Sized>) -> Option<Sized> {
+            let packet = self.0.dequeue(cx);
+            if packet.is_none() {
+                self.1.lock().unwrap().push(cx.now);
+            }
+            packet
+        }
+        fn backlog(&self) -> Backlog {
+            self.0.backlog()
+        }
+        fn minds_emptiness(&self) -> bool {
+            true
+        }
+    }
+
+    #[test]
+    fn a_queue_that_minds_hears_once_of_each_time_it_ran_empty() {
+        let heard = std::sync::Arc::default();
+        let queue = Minder(Fifo::new(10, u64::MAX, DropFrom::Tail), std::sync::Arc::clone(&heard));
+        let mut link = Link::new(Box::new(queue), RateProfile::Constant(Rate(8_000_000)), 0);
+        let mut rng = rand_pcg::Pcg64Mcg::seed_from_u64(1);
+        let mut cx = Cx { now: Time(0), rng: &mut rng, probe: &mut () };
+        for at in [0, 500_000, 3_000_000, 4_000_000, 9_000_000] {
+            cx.now = Time(at);
+            while link.poll(&mut cx).is_some() {}
+            link.send(Sized(1000), &mut cx);
+        }
+        // The packet at 4 ms comes as the last transmission ends: the link was never idle.
+        assert_eq!(*heard.lock().unwrap(), [Time(2_000_000), Time(5_000_000)]);
     }
 
     #[test]

@@ -1,15 +1,24 @@
 //! Queue disciplines: which packets are held, which leave, which are dropped.
 
+pub mod cobalt;
+pub mod codel;
 mod dualpi2;
 mod fifo;
+pub mod fq_codel;
 mod line;
+mod lines;
 mod pie;
 mod red;
+pub mod sfq_codel;
 
+pub use cobalt::Cobalt;
+pub use codel::Codel;
 pub use dualpi2::{DualPi2, DualPi2Config};
 pub use fifo::{DropFrom, Fifo};
+pub use fq_codel::FqCodel;
 pub use pie::{PIE_LINUX_ONE, Pie, PieConfig, PieDelay, PieVariant};
 pub use red::{AdaptiveRed, Red, RedConfig, RedVariant, RedWeight};
+pub use sfq_codel::SfqCodel;
 
 use crate::probe::Probe;
 use crate::{Packet, Time};
@@ -45,6 +54,10 @@ pub trait QueueDiscipline<P: Packet>: Send {
     fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Option<P>;
     /// What is waiting.
     fn backlog(&self) -> Backlog;
+    /// True if it must be asked for a packet once more when it is empty, at the end of the last transmission.
+    fn minds_emptiness(&self) -> bool {
+        false
+    }
     /// When it next wants [`wake`](Self::wake), if ever.
     fn wake_at(&self) -> Option<Time> {
         None

@@ -19,11 +19,22 @@ fn dumbbell(rate: &str, rtt: &str, limit: u32, transport: &str, count: u32, wind
     serde_json::from_value(document).expect("the bench's own scenario")
 }
 
+/// The same with another discipline in both directions, holding at most 1000 packets.
+fn with_queue(mut scenario: Scenario, kind: &str) -> Scenario {
+    let queue = json!({ "kind": kind, "limit": "1000pkt" });
+    for link in [&mut scenario.path.down, &mut scenario.path.up] {
+        link.queue = serde_json::from_value(queue.clone()).expect("the bench's own queue");
+    }
+    scenario
+}
+
 fn main() {
     let chosen: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with("--")).collect();
     let scenarios = [
         ("speed-newreno-fifo", dumbbell("100Mbit", "20ms", 167, "newreno", 10, 10, "120s")),
         ("speed-cubic-fifo", dumbbell("100Mbit", "20ms", 167, "cubic", 10, 10, "120s")),
+        ("speed-newreno-codel", with_queue(dumbbell("100Mbit", "20ms", 167, "newreno", 10, 10, "120s"), "codel")),
+        ("speed-newreno-fq-codel", with_queue(dumbbell("100Mbit", "20ms", 167, "newreno", 10, 10, "120s"), "fq-codel")),
         ("backbone-long-28", dumbbell("149.76Mbit", "60ms", 28, "newreno", 768, 3, "60s")),
         ("backbone-long-749", dumbbell("149.76Mbit", "60ms", 749, "newreno", 768, 3, "60s")),
     ];
@@ -46,7 +57,7 @@ fn main() {
         let summary = last.expect("five runs");
         let down = &summary.links["down"];
         println!(
-            "{name:20} {:6.2} M data packets/s best, {:6.2} median; events/packet {:.2}; delay {} ms, loss {}, utilisation {}, up {}",
+            "{name:22} {:6.2} M data packets/s best, {:6.2} median; events/packet {:.2}; delay {} ms, loss {}, utilisation {}, up {}",
             rates[4],
             rates[2],
             summary.engine.events as f64 / summary.engine.packets as f64,

@@ -4,7 +4,7 @@ use crate::agenda::Agenda;
 use crate::distribution::Distribution;
 use crate::network::{Control, FlowTotals, Network};
 use crate::record::{LinkRecord, Log};
-use crate::scenario::{self, CallDirection, Direction, Flows, QueueSpec, Scenario, SourceSpec, Tcp, Transport, Users};
+use crate::scenario::{self, CallDirection, Direction, Flows, Scenario, SourceSpec, Tcp, Transport, Users};
 use crate::source::{self, Bulk, End, Event, Paced, Sessions, Source, Tables, Voice, Web};
 use crate::stream::stream;
 use crate::summary::Summary;
@@ -15,7 +15,6 @@ use sojourn_net::congestion::{
     Arithmetic, Bic, Compound, CongestionControl, Counting, Cubic, HyStart, Ledbat, LedbatPlusPlus, Reno,
 };
 use sojourn_net::link::Link;
-use sojourn_net::queue::{self, Fifo, QueueDiscipline};
 use sojourn_net::{Bytes, Rate, Span, Time, tcp};
 
 /// Most bins of a time series.
@@ -249,15 +248,7 @@ fn port(scenario: &Scenario, way: Way, seed: u64, replication: u32) -> Port {
         Way::Up => ("path.up", &scenario.path.up),
     };
     let (max_packets, max_bytes) = spec.capacity(scenario.path.rtt());
-    let queue: Box<dyn QueueDiscipline<_>> = match spec.queue {
-        QueueSpec::Fifo { drop, .. } => {
-            let drop_from = match drop {
-                scenario::DropFrom::Tail => queue::DropFrom::Tail,
-                scenario::DropFrom::Head => queue::DropFrom::Head,
-            };
-            Box::new(Fifo::new(max_packets, max_bytes, drop_from))
-        }
-    };
+    let queue = spec.queue.build(max_packets, max_bytes);
     let overhead = spec.overhead.0 as u32;
     let measured = (scenario.duration - scenario.warmup).0;
     let bin = Span(measured.div_ceil(MOST_BINS).div_ceil(1_000_000_000) * 1_000_000_000);

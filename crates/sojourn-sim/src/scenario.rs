@@ -4,6 +4,7 @@
 //! describes the whole simulation and its hash can name the result. Keys and units are those of study files.
 
 mod flows;
+mod queues;
 mod users;
 
 use std::fmt;
@@ -16,6 +17,7 @@ use sojourn_net::rate::RateProfile;
 use sojourn_net::{Bytes, Limit, Rate, Span};
 
 pub use flows::{Direction, Flows, HyStart, Sessions, SourceSpec, Tcp, Transport};
+pub use queues::{CobaltSpec, CodelSpec, CodelVariant, DropFrom, FifoSpec, FqCodelSpec, QueueSpec, SfqCodelSpec};
 pub use users::{CallDirection, Codec, Concealment, DelayModel, Playout, ScoreMethod, Users, Voice, Web};
 
 /// One complete scenario, every default filled in.
@@ -238,40 +240,6 @@ impl JsonSchema for RateSpec {
     }
 }
 
-/// The queue in front of a link: discipline and limit.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "kind", rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
-pub enum QueueSpec {
-    /// First in, first out; what does not fit is dropped.
-    Fifo {
-        /// How much it holds.
-        limit: Limit,
-        /// Which packet is dropped when it is full.
-        #[serde(default)]
-        drop: DropFrom,
-    },
-}
-
-impl QueueSpec {
-    /// How much the queue holds.
-    pub fn limit(&self) -> Limit {
-        match self {
-            Self::Fifo { limit, .. } => *limit,
-        }
-    }
-}
-
-/// Which end of a full queue loses a packet.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum DropFrom {
-    /// The packet that arrives.
-    #[default]
-    Tail,
-    /// The packet that has waited longest.
-    Head,
-}
-
 /// What a run keeps beyond its summaries.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -329,6 +297,7 @@ impl Scenario {
                 let message = format!("{} is not a share of packets; write 0 to below 1", link.loss);
                 return Err(Invalid::new(format!("{name}.loss"), message));
             }
+            link.queue.check().map_err(|invalid| invalid.under(&format!("{name}.queue")))?;
             let limit = link.queue.limit();
             let needs_rate = matches!(limit, Limit::Time(_) | Limit::Bdp(_));
             if needs_rate && *link.rate.profile() == RateProfile::Unlimited {

@@ -71,6 +71,31 @@ proptest! {
 }
 
 #[test]
+fn disciplines_that_drop_by_sojourn_keep_a_bulk_flow_near_their_target() {
+    let delay = |queue: Value| {
+        let link = |rate: &str| json!({ "rate": rate, "queue": queue.clone() });
+        let scenario = scenario(json!({
+            "duration": "40s", "warmup": "10s",
+            "path": { "rtt": "40ms", "down": link("10Mbit"), "up": link("10Mbit") },
+            "flows": [{ "source": { "kind": "bulk" }, "transport": "newreno", "direction": "down", "count": 2 }],
+        }));
+        let summary = outcome(&scenario, 1).summary;
+        let down = &summary.links["down"];
+        assert!(down.utilisation > 0.9, "{queue}: {}", down.utilisation);
+        serde_json::to_value(&down.queue_delay_ms).unwrap()["mean"].as_f64().unwrap()
+    };
+    assert!(delay(json!({ "kind": "fifo", "limit": "500pkt" })) > 100.0);
+    for variant in ["rfc8289", "linux", "ns3", "ns2_2013", "ns2_2012", "acmq2012"] {
+        let mean = delay(json!({ "kind": "codel", "limit": "500pkt", "variant": variant }));
+        assert!((1.0..15.0).contains(&mean), "{variant}: {mean}");
+    }
+    for kind in ["fq-codel", "cobalt", "sfq-codel"] {
+        let mean = delay(json!({ "kind": kind, "limit": "500pkt" }));
+        assert!((1.0..15.0).contains(&mean), "{kind}: {mean}");
+    }
+}
+
+#[test]
 fn the_same_seed_gives_the_same_run_and_another_seed_another() {
     let text = |seed| serde_json::to_string(&outcome(&mixed("20pkt", "cubic", true, "tail"), seed).summary).unwrap();
     assert_eq!(text(1), text(1));

@@ -130,7 +130,7 @@ fn errors_show_the_place() {
       |                  ^^^^^^
     "#);
     insta::assert_snapshot!(error_with("kind = \"fifo\"", "kind = \"fofi\""), @r#"
-    study.toml:9:45: unknown variant `fofi`, expected `fifo`
+    study.toml:9:45: unknown variant `fofi`, expected one of `fifo`, `codel`, `fq-codel`, `cobalt`, `sfq-codel`; did you mean `fifo`?
       |
     9 | down = { rate = "16Mbit", queue = { kind = "fofi", limit = "64pkt" } }
       |                                             ^^^^
@@ -220,6 +220,12 @@ fn what_cannot_be_simulated_is_refused() {
             "rate = \"unlimited\", queue = { kind = \"fifo\", limit = \"1BDP\"",
             "needs a rate",
         ),
+        ("kind = \"fifo\"", "kind = \"codel\", variant = \"ns2_2013\", ecn = true", "cannot mark"),
+        ("kind = \"fifo\"", "kind = \"codel\", ce-threshold = \"1ms\"", "take linux or ns3"),
+        ("kind = \"fifo\"", "kind = \"cobalt\", interval = \"1ns\"", "too short"),
+        ("kind = \"fifo\"", "kind = \"fq-codel\", flows = 0", "1 to 65536"),
+        ("kind = \"fifo\"", "kind = \"sfq-codel\", quantum = \"63B\"", "too small"),
+        ("kind = \"fifo\"", "kind = \"fq-codel\", quantum = \"1B\"", "too small"),
         ("\"1Mbit\"", "{ steps = [[\"1s\", \"1Mbit\"]] }", "must be from \"0s\""),
         ("\"1Mbit\"", "{ steps = [[\"0s\", \"1Mbit\"], [\"2s\", \"2Mbit\"]], repeat = \"1s\" }", "after the last step"),
         ("count     = 8", "count = 0", "at least 1"),

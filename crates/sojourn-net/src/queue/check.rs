@@ -2,9 +2,10 @@
 
 use super::{Cx, QueueDiscipline};
 use crate::probe::{DropCause, Probe};
-use crate::{Packet, Span, Time};
+use crate::{Ecn, Packet, Span, Time};
 use proptest::prelude::*;
 use rand::SeedableRng;
+use rand_pcg::Pcg64Mcg;
 
 /// What happens to the queue in a test, 1 ms apart.
 #[derive(Clone, Copy, Debug)]
@@ -19,6 +20,14 @@ pub(crate) enum Event {
 pub(crate) struct Numbered {
     number: usize,
     size: u32,
+    flow: u32,
+    ecn: Ecn,
+}
+
+impl Numbered {
+    pub(crate) fn new(number: usize) -> Self {
+        Self { number, size: 1000, flow: 0, ecn: Ecn::NotEct }
+    }
 }
 
 impl Packet for Numbered {
@@ -26,7 +35,14 @@ impl Packet for Numbered {
         self.size
     }
     fn flow(&self) -> u32 {
-        (self.number % 3) as u32
+        self.flow
+    }
+    fn ecn(&self) -> Ecn {
+        self.ecn
+    }
+    fn mark(&mut self) {
+        assert_ne!(self.ecn, Ecn::NotEct, "marked a packet whose transport does not understand it");
+        self.ecn = Ecn::Ce;
     }
 }
 
@@ -36,6 +52,7 @@ pub(crate) struct Fates {
     pub(crate) enqueued: Vec<usize>,
     pub(crate) dequeued: Vec<usize>,
     pub(crate) dropped: Vec<(usize, DropCause)>,
+    pub(crate) marked: Vec<usize>,
     dropped_inside: u32,
 }
 
@@ -45,6 +62,9 @@ impl Probe<Numbered> for Fates {
     }
     fn dequeued(&mut self, _: Time, packet: &Numbered, _: Span) {
         self.dequeued.push(packet.number);
+    }
+    fn marked(&mut self, _: Time, packet: &Numbered) {
+        self.marked.push(packet.number);
     }
     fn dropped(&mut self, _: Time, packet: Numbered, cause: DropCause, waited: Option<Span>) {
         self.dropped.push((packet.number, cause));
@@ -59,7 +79,7 @@ pub(crate) fn events() -> impl Strategy<Value = Vec<Event>> {
 
 pub(crate) fn drive(queue: &mut dyn QueueDiscipline<Numbered>, events: &[Event]) -> Fates {
     let mut fates = Fates::default();
-    let mut rng = rand_pcg::Pcg64Mcg::seed_from_u64(1);
+    let mut rng = Pcg64Mcg::seed_from_u64(1);
     let mut number = 0;
     for (i, event) in events.iter().enumerate() {
         let mut cx = Cx { now: Time(i as u64 * 1_000_000), rng: &mut rng, probe: &mut fates };
@@ -68,7 +88,8 @@ pub(crate) fn drive(queue: &mut dyn QueueDiscipline<Numbered>, events: &[Event])
         }
         match *event {
             Event::Arrive(size) => {
-                queue.enqueue(Numbered { number, size }, &mut cx);
+                let (flow, ecn) = ((number % 3) as u32, [Ecn::NotEct, Ecn::Ect0][number / 3 % 2]);
+                queue.enqueue(Numbered { number, size, flow, ecn }, &mut cx);
                 number += 1;
             }
             Event::Serve => {
@@ -93,4 +114,38 @@ pub(crate) fn conserves(queue: &mut dyn QueueDiscipline<Numbered>, events: &[Eve
     all.sort_unstable();
     prop_assert!(all.windows(2).all(|w| w[0] != w[1]), "a packet left twice");
     Ok(())
+}
+
+/// A queue driven by hand, for test vectors: packets are numbered from 0 in order of arrival.
+pub(crate) struct Desk<Q> {
+    pub(crate) queue: Q,
+    pub(crate) fates: Fates,
+    rng: Pcg64Mcg,
+    arrived: usize,
+}
+
+impl<Q: QueueDiscipline<Numbered>> Desk<Q> {
+    pub(crate) fn new(queue: Q) -> Self {
+        Self { queue, fates: Fates::default(), rng: Pcg64Mcg::seed_from_u64(1), arrived: 0 }
+    }
+
+    pub(crate) fn arrive(&mut self, now: Time, flow: u32, size: u32, ecn: Ecn) {
+        let mut cx = Cx { now, rng: &mut self.rng, probe: &mut self.fates };
+        self.queue.enqueue(Numbered { number: self.arrived, size, flow, ecn }, &mut cx);
+        self.arrived += 1;
+    }
+
+    /// The number of the packet that leaves.
+    pub(crate) fn serve(&mut self, now: Time) -> Option<usize> {
+        let mut cx = Cx { now, rng: &mut self.rng, probe: &mut self.fates };
+        self.queue.dequeue(&mut cx).map(|packet| packet.number)
+    }
+
+    pub(crate) fn dropped(&self) -> Vec<usize> {
+        self.fates.dropped.iter().map(|d| d.0).collect()
+    }
+}
+
+pub(crate) fn ms(ms: f64) -> Time {
+    Time((ms * 1e6).round() as u64)
 }

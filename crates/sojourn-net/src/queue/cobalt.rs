@@ -1,0 +1,265 @@
+//! COBALT: a CoDel that counts down again when it stops dropping, with BLUE against floods.
+//!
+//! Source: Linux `sch_cake.c` (one flow of it) and ns-3's `CobaltQueueDisc`. Each packet at the head is judged by its
+//! sojourn; drops are spaced by interval / √count, and where CoDel forgets its count, COBALT lowers it by one each time a
+//! drop would have been due. BLUE drops at random, ECN or not, with a probability that rises by 1/256 when the queue
+//! overflows and falls by 1/4096 when it is found empty, each at most once per target; such drops have the cause `early`.
+//!
+//! Differences: one queue, and an arrival that does not fit is refused, as in ns-3. √ is exact. The last packet of the
+//! queue may be dropped, as in ns-3 and unlike CAKE; CAKE's further tests of the target by link rate are left out.
+//! `blue_threshold` is ns-3's: a sojourn above it raises BLUE's probability too. As in both, the time since the planned
+//! drop is not taken anew when dropping begins, so a first late packet after a pause is soon followed by a drop.
+
+use super::codel::{self, Line, Waiting};
+use super::{Backlog, Cx, QueueDiscipline};
+use crate::probe::DropCause;
+use crate::{Packet, Span, Time};
+use rand::RngExt;
+
+const RISE: f64 = 1.0 / 256.0;
+const FALL: f64 = 1.0 / 4096.0;
+
+/// What COBALT is told.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Settings {
+    /// Waiting time that is acceptable.
+    pub target: Span,
+    /// How long it must be exceeded: about a worst-case round trip.
+    pub interval: Span,
+    /// Mark ECN-capable packets instead of dropping them, except by BLUE.
+    pub ecn: bool,
+    /// A wait above which BLUE drops more, as in ns-3 (400 ms there).
+    pub blue_threshold: Option<Span>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { target: Span::from_millis(5), interval: Span::from_millis(100), ecn: false, blue_threshold: None }
+    }
+}
+
+/// What is decided on the packet at the head.
+enum Verdict {
+    Leaves,
+    Drop(DropCause),
+}
+
+/// The COBALT queue.
+pub struct Cobalt<P> {
+    waiting: Waiting<P>,
+    settings: Settings,
+    count: u32,
+    drop_next: Time,
+    dropping: bool,
+    blue: f64,
+    blue_moved: Time,
+}
+
+impl<P: Packet> Cobalt<P> {
+    /// A queue that holds at most `max_packets` packets and `max_bytes` bytes; `MAX` of the type means no limit.
+    pub fn new(max_packets: u32, max_bytes: u64, settings: &Settings) -> Self {
+        Self {
+            waiting: Waiting::new(max_packets, max_bytes),
+            settings: *settings,
+            count: 0,
+            drop_next: Time::ZERO,
+            dropping: false,
+            blue: 0.0,
+            blue_moved: Time::ZERO,
+        }
+    }
+
+    fn gap(&self) -> Span {
+        Span((self.settings.interval.0 as f64 / f64::from(self.count.max(1)).sqrt()) as u64)
+    }
+
+    /// Moves BLUE's probability, at most once per target.
+    fn move_blue(&mut self, now: Time, step: f64) {
+        if now.since(self.blue_moved) > self.settings.target {
+            self.blue = (self.blue + step).clamp(0.0, 1.0);
+            self.blue_moved = now;
+        }
+    }
+
+    #[cold]
+    fn overflows(&mut self, now: Time) {
+        self.move_blue(now, RISE);
+        self.dropping = true;
+        self.drop_next = now;
+        self.count = self.count.max(1);
+    }
+
+    fn runs_empty(&mut self, now: Time) {
+        if self.blue > 0.0 {
+            self.move_blue(now, -FALL);
+        }
+        self.dropping = false;
+        if self.count > 0 && now >= self.drop_next {
+            self.count -= 1;
+            self.drop_next += self.gap();
+        }
+    }
+
+    fn judge(&mut self, packet: &mut P, waited: Span, cx: &mut Cx<'_, P>) -> Verdict {
+        let now = cx.now;
+        let mut due = self.count > 0 && now >= self.drop_next;
+        let mut late = now > self.drop_next;
+        if waited > self.settings.target {
+            if !self.dropping {
+                self.dropping = true;
+                self.drop_next = now + self.gap();
+            }
+            self.count = self.count.max(1);
+        } else {
+            self.dropping = false;
+        }
+        let mut verdict = Verdict::Leaves;
+        if due && self.dropping {
+            if !(self.settings.ecn && codel::mark(packet, cx)) {
+                verdict = Verdict::Drop(DropCause::Sojourn);
+            }
+            self.count = self.count.saturating_add(1);
+            self.drop_next += self.gap();
+            late = now > self.drop_next;
+        } else {
+            while due {
+                self.count -= 1;
+                self.drop_next += self.gap();
+                due = self.count > 0 && now >= self.drop_next;
+                late = now > self.drop_next;
+            }
+        }
+        if self.settings.blue_threshold.is_some_and(|threshold| waited > threshold) {
+            self.move_blue(now, RISE);
+        }
+        if self.blue > 0.0 && matches!(verdict, Verdict::Leaves) && cx.rng.random::<f64>() < self.blue {
+            verdict = Verdict::Drop(DropCause::Early);
+        }
+        if self.count == 0 {
+            self.drop_next = now + self.settings.interval;
+        } else if late && matches!(verdict, Verdict::Leaves) {
+            self.drop_next = now;
+        }
+        verdict
+    }
+}
+
+impl<P: Packet + Send> QueueDiscipline<P> for Cobalt<P> {
+    fn enqueue(&mut self, packet: P, cx: &mut Cx<'_, P>) {
+        if !self.waiting.push(packet, cx) {
+            self.overflows(cx.now);
+        }
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Option<P> {
+        while let Some((arrived, mut packet)) = self.waiting.next() {
+            let waited = cx.now.since(arrived);
+            match self.judge(&mut packet, waited, cx) {
+                Verdict::Leaves => {
+                    cx.probe.dequeued(cx.now, &packet, waited);
+                    return Some(packet);
+                }
+                Verdict::Drop(cause) => cx.probe.dropped(cx.now, packet, cause, Some(waited)),
+            }
+        }
+        self.runs_empty(cx.now);
+        None
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.waiting.backlog()
+    }
+
+    fn minds_emptiness(&self) -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Ecn;
+    use crate::queue::check::{self, Desk, Numbered, ms};
+    use proptest::prelude::*;
+    use rand::SeedableRng;
+
+    #[test]
+    fn counts_up_while_it_drops_and_down_afterwards() {
+        let steps = [
+            (0.0, 0.0, false, 0, 100.0),
+            (100.0, 6.0, false, 1, 200.0),
+            (150.0, 6.0, false, 1, 200.0),
+            (201.0, 6.0, true, 2, 270.711),
+            (272.0, 7.0, true, 3, 328.446),
+            (300.0, 7.0, false, 3, 328.446),
+            (330.0, 8.0, true, 4, 378.446),
+            (390.0, 8.0, true, 5, 423.167),
+            (395.0, 2.0, false, 5, 423.167),
+            (440.0, 2.0, false, 4, 473.167),
+            (500.0, 9.0, true, 5, 594.721),
+            (560.0, 9.0, false, 5, 594.721),
+        ];
+        let mut queue = Cobalt::new(1000, u64::MAX, &Settings::default());
+        let mut rng = rand_pcg::Pcg64Mcg::seed_from_u64(1);
+        for (i, (now, waited, drops, count, next)) in steps.into_iter().enumerate() {
+            let mut packet = Numbered::new(i);
+            let mut cx = Cx { now: ms(now), rng: &mut rng, probe: &mut () };
+            let verdict = queue.judge(&mut packet, Span(ms(waited).0), &mut cx);
+            assert_eq!(matches!(verdict, Verdict::Drop(DropCause::Sojourn)), drops, "step {i}");
+            assert_eq!(queue.count, count, "step {i}");
+            let planned = queue.drop_next.0 as f64 / 1e6;
+            assert!((planned - next).abs() < 0.001, "step {i}: {planned}");
+        }
+    }
+
+    #[test]
+    fn a_long_wait_raises_blue_once_per_dequeue() {
+        let settings = Settings { blue_threshold: Some(Span::from_millis(400)), ..Settings::default() };
+        let mut desk = Desk::new(Cobalt::new(5000, u64::MAX, &settings));
+        for _ in 0..5000 {
+            desk.arrive(Time::ZERO, 0, 1000, Ecn::Ect0);
+        }
+        for i in 1..=100 {
+            desk.serve(ms(10.0 * f64::from(i)));
+        }
+        assert_eq!(desk.queue.blue, 60.0 / 256.0);
+        assert!(desk.fates.dropped.iter().any(|d| d.1 == DropCause::Early));
+    }
+
+    #[test]
+    fn overflow_raises_blue_once_per_target() {
+        let mut desk = Desk::new(Cobalt::new(100, u64::MAX, &Settings::default()));
+        for i in 0..200 {
+            desk.arrive(ms(f64::from(i)), 0, 1000, Ecn::NotEct);
+        }
+        assert_eq!(desk.fates.dropped, (100..200).map(|n| (n, DropCause::Full)).collect::<Vec<_>>());
+        // From 100 to 199 ms, every 6 ms.
+        assert_eq!(desk.queue.blue, 17.0 / 256.0);
+    }
+
+    #[test]
+    fn marked_packets_leave() {
+        let mut desk = Desk::new(Cobalt::new(100, u64::MAX, &Settings { ecn: true, ..Settings::default() }));
+        for _ in 0..20 {
+            desk.arrive(Time::ZERO, 0, 1000, Ecn::Ect0);
+        }
+        let left = [10.0, 120.0, 210.0].map(|at| desk.serve(ms(at)));
+        assert_eq!(left, [0, 1, 2].map(Some));
+        assert_eq!(desk.fates.marked, [1, 2]);
+    }
+
+    proptest! {
+        #[test]
+        fn every_packet_leaves_by_one_door(
+            events in check::events(), packets in 0u32..60, bytes in 0u64..90_000, ecn: bool,
+        ) {
+            let settings = Settings {
+                target: Span::from_millis(1),
+                interval: Span::from_millis(8),
+                ecn,
+                blue_threshold: Some(Span::from_millis(20)),
+            };
+            check::conserves(&mut Cobalt::new(packets, bytes, &settings), &events)?;
+        }
+    }
+}

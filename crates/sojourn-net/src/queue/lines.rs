@@ -1,0 +1,221 @@
+//! Many lines of packets over one store, for the disciplines that queue flows apart, and lists of those lines.
+//!
+//! Packets live in a slab whose free places are reused, last freed first, so that nothing is allocated once it has grown
+//! to the longest queue. Flows are spread over lines by a salted 32-bit finaliser (MurmurHash3's), scaled to the number
+//! of lines; the salt is drawn from the queue's random stream, so that replications differ in who collides with whom.
+
+use super::Backlog;
+use super::codel::Line;
+use crate::{Packet, Time};
+use rand::Rng;
+
+/// No place, no line.
+const NONE: u32 = u32::MAX;
+
+struct Node<P> {
+    arrived: Time,
+    packet: Option<P>,
+    older: u32,
+    newer: u32,
+}
+
+#[derive(Clone, Copy)]
+struct Ends {
+    oldest: u32,
+    newest: u32,
+    held: Backlog,
+}
+
+pub(super) struct Lines<P> {
+    nodes: Vec<Node<P>>,
+    free: u32,
+    ends: Vec<Ends>,
+    total: Backlog,
+}
+
+impl<P: Packet> Lines<P> {
+    pub(super) fn new(lines: u32, max_packets: u32) -> Self {
+        let capacity = max_packets.min(1024) as usize;
+        let empty = Ends { oldest: NONE, newest: NONE, held: Backlog::default() };
+        Self {
+            nodes: Vec::with_capacity(capacity),
+            free: NONE,
+            ends: vec![empty; lines as usize],
+            total: Backlog::default(),
+        }
+    }
+
+    pub(super) fn push(&mut self, line: u32, arrived: Time, packet: P) {
+        let size = u64::from(packet.size());
+        let ends = &mut self.ends[line as usize];
+        let node = Node { arrived, packet: Some(packet), older: ends.newest, newer: NONE };
+        let place = if self.free == NONE {
+            self.nodes.push(node);
+            self.nodes.len() as u32 - 1
+        } else {
+            let place = self.free;
+            let slot = &mut self.nodes[place as usize];
+            self.free = slot.newer;
+            *slot = node;
+            place
+        };
+        match ends.newest {
+            NONE => ends.oldest = place,
+            last => self.nodes[last as usize].newer = place,
+        }
+        ends.newest = place;
+        for held in [&mut ends.held, &mut self.total] {
+            held.packets += 1;
+            held.bytes += size;
+        }
+    }
+
+    /// Takes the oldest packet of a line.
+    #[inline]
+    pub(super) fn pop_oldest(&mut self, line: u32) -> Option<(Time, P)> {
+        let ends = &mut self.ends[line as usize];
+        let place = ends.oldest;
+        let node = self.nodes.get_mut(place as usize)?;
+        let arrived = node.arrived;
+        let packet = node.packet.take()?;
+        ends.oldest = node.newer;
+        node.newer = self.free;
+        self.free = place;
+        match ends.oldest {
+            NONE => ends.newest = NONE,
+            oldest => self.nodes[oldest as usize].older = NONE,
+        }
+        let size = u64::from(packet.size());
+        for held in [&mut ends.held, &mut self.total] {
+            held.packets -= 1;
+            held.bytes -= size;
+        }
+        Some((arrived, packet))
+    }
+
+    /// Takes the newest packet of a line.
+    pub(super) fn pop_newest(&mut self, line: u32) -> Option<(Time, P)> {
+        let ends = &mut self.ends[line as usize];
+        let place = ends.newest;
+        let node = self.nodes.get_mut(place as usize)?;
+        let arrived = node.arrived;
+        let packet = node.packet.take()?;
+        ends.newest = node.older;
+        node.newer = self.free;
+        self.free = place;
+        match ends.newest {
+            NONE => ends.oldest = NONE,
+            newest => self.nodes[newest as usize].newer = NONE,
+        }
+        let size = u64::from(packet.size());
+        for held in [&mut ends.held, &mut self.total] {
+            held.packets -= 1;
+            held.bytes -= size;
+        }
+        Some((arrived, packet))
+    }
+
+    pub(super) fn held(&self, line: u32) -> Backlog {
+        self.ends[line as usize].held
+    }
+
+    pub(super) fn total(&self) -> Backlog {
+        self.total
+    }
+
+    pub(super) fn count(&self) -> u32 {
+        self.ends.len() as u32
+    }
+
+    /// The line that holds most bytes, the first of equals.
+    pub(super) fn fattest(&self) -> u32 {
+        let fattest = self.ends.iter().enumerate().rev().max_by_key(|(_, ends)| ends.held.bytes);
+        fattest.map_or(0, |(line, _)| line as u32)
+    }
+
+    /// A line as CoDel takes packets from it.
+    pub(super) fn line(&mut self, line: u32, short: Short) -> OneLine<'_, P> {
+        OneLine { lines: self, line, short }
+    }
+}
+
+/// Which bytes count in CoDel's test of a short queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Short {
+    /// Those of the line.
+    Line,
+    /// Those of all lines.
+    All,
+    /// Those of all lines, none if the line is empty.
+    AllUnlessEmpty,
+}
+
+pub(super) struct OneLine<'a, P> {
+    lines: &'a mut Lines<P>,
+    line: u32,
+    short: Short,
+}
+
+impl<P: Packet> Line<P> for OneLine<'_, P> {
+    fn next(&mut self) -> Option<(Time, P)> {
+        self.lines.pop_oldest(self.line)
+    }
+
+    fn bytes(&self) -> u64 {
+        let own = self.lines.held(self.line).bytes;
+        match self.short {
+            Short::Line => own,
+            Short::AllUnlessEmpty if own == 0 => 0,
+            Short::All | Short::AllUnlessEmpty => self.lines.total.bytes,
+        }
+    }
+}
+
+/// Which line a flow belongs to.
+#[derive(Default)]
+pub(super) struct Spread {
+    salt: Option<u32>,
+}
+
+impl Spread {
+    pub(super) fn line(&mut self, flow: u32, lines: u32, rng: &mut dyn Rng) -> u32 {
+        let salt = *self.salt.get_or_insert_with(|| rng.next_u32());
+        let mut hash = flow ^ salt;
+        hash = (hash ^ (hash >> 16)).wrapping_mul(0x85eb_ca6b);
+        hash = (hash ^ (hash >> 13)).wrapping_mul(0xc2b2_ae35);
+        hash ^= hash >> 16;
+        ((u64::from(hash) * u64::from(lines)) >> 32) as u32
+    }
+}
+
+/// A list of lines in the order in which they are served. `next` is shared: a line is in one list at most.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct List {
+    head: u32,
+    tail: u32,
+}
+
+impl List {
+    pub(super) const EMPTY: Self = Self { head: NONE, tail: NONE };
+
+    pub(super) fn first(&self) -> Option<u32> {
+        (self.head != NONE).then_some(self.head)
+    }
+
+    pub(super) fn append(&mut self, line: u32, next: &mut [u32]) {
+        next[line as usize] = NONE;
+        match self.tail {
+            NONE => self.head = line,
+            tail => next[tail as usize] = line,
+        }
+        self.tail = line;
+    }
+
+    pub(super) fn remove_first(&mut self, next: &[u32]) {
+        if self.head == self.tail {
+            *self = Self::EMPTY;
+        } else {
+            self.head = next[self.head as usize];
+        }
+    }
+}
