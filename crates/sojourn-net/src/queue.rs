@@ -2,12 +2,14 @@
 
 mod dualpi2;
 mod fifo;
+mod fq_pie;
 mod line;
 mod pie;
 mod red;
 
 pub use dualpi2::{DualPi2, DualPi2Config};
 pub use fifo::{DropFrom, Fifo};
+pub use fq_pie::{FqPie, FqPieConfig};
 pub use pie::{PIE_LINUX_ONE, Pie, PieConfig, PieDelay, PieVariant};
 pub use red::{AdaptiveRed, Red, RedConfig, RedVariant, RedWeight};
 
