@@ -364,6 +364,15 @@ impl Control {
         }
     }
 
+    /// Whether updates change nothing as long as nothing arrives.
+    pub(super) fn is_at_rest(&self, config: &PieConfig) -> bool {
+        let rested = match config.variant {
+            PieVariant::Rfc8033 | PieVariant::Linux => self.allowance == config.burst,
+            PieVariant::Ns2Authors => self.allowance == Span::ZERO && self.burst == Burst::None,
+        };
+        rested && self.p == 0.0 && self.fixed == 0 && self.delay == Span::ZERO && self.last_dequeue.is_none()
+    }
+
     /// The periodic update. `head` is how long the oldest packet has waited.
     pub(super) fn update(&mut self, config: &PieConfig, head: Span, backlog: u64) {
         let delay = match config.delay {

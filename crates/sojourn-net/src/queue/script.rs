@@ -17,6 +17,9 @@ impl Tagged {
     pub(crate) fn with_ecn(self, ecn: Ecn) -> Self {
         Self { ecn, ..self }
     }
+    pub(crate) fn with_flow(self, flow: u32) -> Self {
+        Self { flow, ..self }
+    }
 }
 
 impl Packet for Tagged {
