@@ -5,12 +5,14 @@ pub mod codel;
 mod fifo;
 pub mod fq_codel;
 mod lines;
+pub mod sfq;
 pub mod sfq_codel;
 
 pub use cobalt::Cobalt;
 pub use codel::Codel;
 pub use fifo::{DropFrom, Fifo};
 pub use fq_codel::FqCodel;
+pub use sfq::Sfq;
 pub use sfq_codel::SfqCodel;
 
 use crate::probe::Probe;
