@@ -5,6 +5,7 @@ pub mod distribution;
 pub mod network;
 pub mod packet;
 pub mod record;
+pub mod replay;
 pub mod run;
 pub mod scenario;
 pub mod source;
