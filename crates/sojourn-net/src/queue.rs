@@ -10,6 +10,7 @@ mod line;
 mod lines;
 mod pie;
 mod red;
+pub mod sfq;
 pub mod sfq_codel;
 
 pub use cobalt::Cobalt;
@@ -20,6 +21,7 @@ pub use fq_codel::FqCodel;
 pub use fq_pie::{FqPie, FqPieConfig};
 pub use pie::{PIE_LINUX_ONE, Pie, PieConfig, PieDelay, PieVariant};
 pub use red::{AdaptiveRed, Red, RedConfig, RedVariant, RedWeight};
+pub use sfq::Sfq;
 pub use sfq_codel::SfqCodel;
 
 use crate::probe::Probe;

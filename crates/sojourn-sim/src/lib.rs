@@ -6,6 +6,7 @@ pub mod distribution;
 pub mod network;
 pub mod packet;
 pub mod record;
+pub mod replay;
 pub mod run;
 pub mod scenario;
 pub mod source;

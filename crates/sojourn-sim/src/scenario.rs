@@ -17,7 +17,9 @@ use sojourn_net::rate::RateProfile;
 use sojourn_net::{Bytes, Limit, Rate, Span};
 
 pub use flows::{Direction, Flows, HyStart, Sessions, SourceSpec, Tcp, Transport};
-pub use queues::{CobaltSpec, CodelSpec, CodelVariant, DropFrom, FifoSpec, FqCodelSpec, QueueSpec, SfqCodelSpec};
+pub use queues::{
+    CobaltSpec, CodelSpec, CodelVariant, DropFrom, FifoSpec, FqCodelSpec, QueueSpec, SfqCodelSpec, SfqSpec,
+};
 pub use users::{CallDirection, Codec, Concealment, DelayModel, Playout, ScoreMethod, Users, Voice, Web};
 
 /// One complete scenario, every default filled in.

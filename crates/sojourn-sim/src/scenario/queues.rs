@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sojourn_net::queue::{
-    self, Cobalt, Codel, Fifo, FqCodel, QueueDiscipline, SfqCodel, cobalt, codel, fq_codel, sfq_codel,
+    self, Cobalt, Codel, Fifo, FqCodel, QueueDiscipline, Sfq, SfqCodel, cobalt, codel, fq_codel, sfq, sfq_codel,
 };
 use sojourn_net::{Bytes, Limit, Packet, Span};
 
@@ -23,6 +23,8 @@ pub enum QueueSpec {
     Cobalt(CobaltSpec),
     /// SFQ-CoDel of ns-2: bins take turns, each with its own CoDel.
     SfqCodel(SfqCodelSpec),
+    /// Stochastic fairness queueing: flows take turns.
+    Sfq(SfqSpec),
 }
 
 /// First in, first out.
@@ -161,6 +163,20 @@ pub struct SfqCodelSpec {
     pub interval: Span,
 }
 
+/// Stochastic fairness queueing.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct SfqSpec {
+    /// How much it holds, all flows together.
+    pub limit: Limit,
+    /// Lines that flows are spread over by a hash.
+    #[serde(default = "lines")]
+    pub flows: u32,
+    /// Bytes that a flow may send in a round.
+    #[serde(default = "quantum")]
+    pub quantum: Bytes,
+}
+
 fn target() -> Span {
     Span::from_millis(5)
 }
@@ -198,6 +214,7 @@ impl QueueSpec {
             Self::FqCodel(spec) => spec.limit,
             Self::Cobalt(spec) => spec.limit,
             Self::SfqCodel(spec) => spec.limit,
+            Self::Sfq(spec) => spec.limit,
         }
     }
 
@@ -209,6 +226,7 @@ impl QueueSpec {
             Self::FqCodel(spec) => Box::new(FqCodel::new(max_packets, max_bytes, &spec.settings())),
             Self::Cobalt(spec) => Box::new(Cobalt::new(max_packets, max_bytes, &spec.settings())),
             Self::SfqCodel(spec) => Box::new(SfqCodel::new(max_packets, max_bytes, &spec.settings())),
+            Self::Sfq(spec) => Box::new(Sfq::new(max_packets, max_bytes, &spec.settings())),
         }
     }
 
@@ -220,6 +238,7 @@ impl QueueSpec {
             Self::FqCodel(spec) => spec.check(),
             Self::Cobalt(spec) => check_interval(spec.interval),
             Self::SfqCodel(spec) => spec.check(),
+            Self::Sfq(spec) => check_lines("flows", spec.flows).and_then(|()| check_quantum(spec.quantum)),
         }
     }
 }
@@ -234,6 +253,13 @@ fn check_interval(interval: Span) -> Result<(), Invalid> {
 fn check_lines(key: &str, lines: u32) -> Result<(), Invalid> {
     if !(1..=65536).contains(&lines) {
         return Err(Invalid::new(key, format!("{lines} lines; write 1 to 65536")));
+    }
+    Ok(())
+}
+
+fn check_quantum(quantum: Bytes) -> Result<(), Invalid> {
+    if quantum < Bytes(64) {
+        return Err(Invalid::new("quantum", format!("a quantum of {quantum} is too small; write at least \"64B\"")));
     }
     Ok(())
 }
@@ -289,10 +315,7 @@ impl FqCodelSpec {
 
     fn check(&self) -> Result<(), Invalid> {
         check_lines("flows", self.flows)?;
-        if self.quantum < Bytes(64) {
-            let message = format!("a quantum of {} is too small; write at least \"64B\"", self.quantum);
-            return Err(Invalid::new("quantum", message));
-        }
+        check_quantum(self.quantum)?;
         check_codel(self.interval, &self.settings().codel)
     }
 }
@@ -319,5 +342,12 @@ impl SfqCodelSpec {
             return Err(Invalid::new("quantum", message));
         }
         check_interval(self.interval)
+    }
+}
+
+impl SfqSpec {
+    fn settings(&self) -> sfq::Settings {
+        let Self { limit: _, flows, quantum } = *self;
+        sfq::Settings { flows, quantum: quantum.0.min(u64::from(u32::MAX)) as u32 }
     }
 }

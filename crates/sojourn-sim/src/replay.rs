@@ -1,0 +1,211 @@
+//! A queue by itself: given arrivals in, and each packet's fate out.
+
+use crate::scenario::QueueSpec;
+use rand::SeedableRng;
+use rand_pcg::Pcg64Mcg;
+use sojourn_net::link::Link;
+use sojourn_net::probe::{DropCause, Probe};
+use sojourn_net::queue::{Cx, QueueDiscipline};
+use sojourn_net::rate::RateProfile;
+use sojourn_net::{Ecn, Limit, Packet, Rate, Span, Time};
+
+/// A packet that arrives at the queue.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival {
+    /// When it arrives.
+    pub at: Time,
+    /// Its bytes.
+    pub size: u32,
+    /// The flow it belongs to.
+    pub flow: u32,
+    /// Its ECN bits.
+    pub ecn: Ecn,
+}
+
+/// What asks the queue for packets.
+#[derive(Clone, Copy, Debug)]
+pub enum Departures<'a> {
+    /// A link of this rate.
+    Rate(Rate),
+    /// Somebody at these times, in order; packets that arrive at the same time come first.
+    At(&'a [Time]),
+}
+
+/// What became of a packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Fate {
+    /// When it left or was dropped; `None` if it is still waiting.
+    pub at: Option<Time>,
+    /// Why it was dropped, if it was.
+    pub cause: Option<DropCause>,
+    /// True if it was marked.
+    pub marked: bool,
+}
+
+struct Replayed {
+    number: u32,
+    arrival: Arrival,
+}
+
+impl Packet for Replayed {
+    fn size(&self) -> u32 {
+        self.arrival.size
+    }
+    fn flow(&self) -> u32 {
+        self.arrival.flow
+    }
+    fn ecn(&self) -> Ecn {
+        self.arrival.ecn
+    }
+    fn mark(&mut self) {
+        self.arrival.ecn = Ecn::Ce;
+    }
+}
+
+struct Fates(Vec<Fate>);
+
+impl Probe<Replayed> for Fates {
+    fn enqueued(&mut self, _: Time, _: &Replayed) {}
+    fn dequeued(&mut self, now: Time, packet: &Replayed, _: Span) {
+        self.0[packet.number as usize].at = Some(now);
+    }
+    fn marked(&mut self, _: Time, packet: &Replayed) {
+        self.0[packet.number as usize].marked = true;
+    }
+    fn dropped(&mut self, now: Time, packet: Replayed, cause: DropCause, _: Option<Span>) {
+        let fate = &mut self.0[packet.number as usize];
+        (fate.at, fate.cause) = (Some(now), Some(cause));
+    }
+}
+
+/// Sends packets, in order of arrival, through a queue; returns the fate of each. `seed` chooses the queue's random stream.
+///
+/// Fails with a sentence if the packets or times are out of order, or if the limit needs a rate or a path that is not there.
+pub fn replay(
+    queue: &QueueSpec,
+    arrivals: &[Arrival],
+    departures: Departures<'_>,
+    seed: u64,
+) -> Result<Vec<Fate>, String> {
+    let limit = queue.limit();
+    let rate = match (limit, departures) {
+        (Limit::Bdp(_), _) => return Err(format!("a limit of {limit} needs a path; write packets, bytes or a time")),
+        (Limit::Time(_), Departures::At(_)) => return Err(format!("a limit of {limit} needs a link's rate")),
+        (_, Departures::Rate(rate)) => rate,
+        _ => Rate(u64::MAX),
+    };
+    if !arrivals.is_sorted_by_key(|arrival| arrival.at) {
+        return Err("packets must be in order of arrival".to_owned());
+    }
+    let (max_packets, max_bytes) = limit.resolve(rate, Span::ZERO);
+    let discipline = queue.build(max_packets, max_bytes);
+    let mut fates = Fates(vec![Fate::default(); arrivals.len()]);
+    let packets = (0..).zip(arrivals).map(|(number, arrival)| Replayed { number, arrival: *arrival });
+    let mut rng = Pcg64Mcg::seed_from_u64(seed);
+    let mut cx = Cx { now: Time::ZERO, rng: &mut rng, probe: &mut fates };
+    match departures {
+        Departures::Rate(rate) => through_link(Link::new(discipline, RateProfile::Constant(rate), 0), packets, &mut cx),
+        Departures::At(times) if times.is_sorted() => at_times(discipline, packets, times, &mut cx),
+        Departures::At(_) => return Err("times of departure must be in order".to_owned()),
+    }
+    Ok(fates.0)
+}
+
+fn through_link(mut link: Link<Replayed>, packets: impl Iterator<Item = Replayed>, cx: &mut Cx<'_, Replayed>) {
+    for packet in packets {
+        cx.now = packet.arrival.at;
+        while link.poll_at().is_some_and(|due| due <= cx.now) {
+            link.poll(cx);
+        }
+        link.send(packet, cx);
+    }
+    while link.backlog().packets > 0 {
+        let Some(due) = link.poll_at() else { break };
+        cx.now = due;
+        link.poll(cx);
+    }
+}
+
+fn at_times(
+    mut queue: Box<dyn QueueDiscipline<Replayed>>,
+    packets: impl Iterator<Item = Replayed>,
+    times: &[Time],
+    cx: &mut Cx<'_, Replayed>,
+) {
+    let mut packets = packets.peekable();
+    for time in times {
+        while let Some(packet) = packets.next_if(|packet| packet.arrival.at <= *time) {
+            wake(&mut *queue, packet.arrival.at, cx);
+            queue.enqueue(packet, cx);
+        }
+        wake(&mut *queue, *time, cx);
+        queue.dequeue(cx);
+    }
+    for packet in packets {
+        wake(&mut *queue, packet.arrival.at, cx);
+        queue.enqueue(packet, cx);
+    }
+}
+
+/// Lets the queue do what is due up to `now`.
+fn wake(queue: &mut dyn QueueDiscipline<Replayed>, now: Time, cx: &mut Cx<'_, Replayed>) {
+    while let Some(due) = queue.wake_at().filter(|due| *due <= now) {
+        cx.now = due;
+        queue.wake(cx);
+    }
+    cx.now = now;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn queue(variant: &str) -> QueueSpec {
+        serde_json::from_value(json!({ "kind": "codel", "limit": "1000pkt", "variant": variant })).unwrap()
+    }
+
+    fn packet(at: u64) -> Arrival {
+        Arrival { at: Time(at), size: 1000, flow: 0, ecn: Ecn::NotEct }
+    }
+
+    fn dropped(fates: &[Fate]) -> Vec<usize> {
+        (1..).zip(fates).filter(|(_, fate)| fate.cause.is_some()).map(|(number, _)| number).collect()
+    }
+
+    #[test]
+    fn four_dequeues_of_twenty_packets() {
+        let times = [10, 210, 210, 420].map(|ms| Time(ms * 1_000_000));
+        for (variant, drops, last) in [("rfc8289", vec![2, 5, 6], 7), ("linux", vec![2, 5, 6, 7], 8)] {
+            let fates = replay(&queue(variant), &[packet(0); 20], Departures::At(&times), 1).unwrap();
+            assert_eq!(dropped(&fates), drops);
+            assert_eq!(fates[last - 1], Fate { at: Some(times[3]), ..Fate::default() });
+            assert_eq!(fates[last], Fate::default());
+        }
+    }
+
+    #[test]
+    fn two_bursts_through_a_link() {
+        let spaced = |k: u64| k * 3_213_700;
+        let late = (0..160).map(|k| spaced(k) + 1_400_000_000);
+        let arrivals: Vec<_> = (0..260).map(spaced).chain(late).map(packet).collect();
+        let expected = [
+            35, 61, 80, 96, 109, 121, 132, 143, 153, 162, 171, 180, 188, 196, 203, 211, 218, 225, 232, 239, 245, 252,
+            258, 295, 302, 308, 314, 320, 326, 332, 338, 343, 349, 354, 360, 365, 370, 376, 381, 386, 391, 396, 401,
+            406, 411, 415,
+        ];
+        let fates = replay(&queue("rfc8289"), &arrivals, Departures::Rate(Rate(2_000_000)), 1).unwrap();
+        assert_eq!(dropped(&fates), expected);
+        assert!(fates.iter().all(|fate| fate.at.is_some()), "the link runs until the queue is empty");
+    }
+
+    #[test]
+    fn what_cannot_be_replayed_is_refused() {
+        let limited = |limit: &str| serde_json::from_value(json!({ "kind": "fifo", "limit": limit })).unwrap();
+        let fails =
+            |queue: &QueueSpec, packets: &[Arrival]| replay(queue, packets, Departures::At(&[]), 1).unwrap_err();
+        assert!(fails(&limited("2BDP"), &[]).contains("needs a path"));
+        assert!(fails(&limited("20ms"), &[]).contains("needs a link's rate"));
+        assert!(fails(&limited("2pkt"), &[packet(1), packet(0)]).contains("in order"));
+    }
+}
