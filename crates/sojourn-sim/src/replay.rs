@@ -97,8 +97,7 @@ pub fn replay(
     if !arrivals.is_sorted_by_key(|arrival| arrival.at) {
         return Err("packets must be in order of arrival".to_owned());
     }
-    let (max_packets, max_bytes) = limit.resolve(rate, Span::ZERO);
-    let discipline = queue.build(max_packets, max_bytes);
+    let discipline = queue.build(limit.resolve(rate, Span::ZERO), rate);
     let mut fates = Fates(vec![Fate::default(); arrivals.len()]);
     let packets = (0..).zip(arrivals).map(|(number, arrival)| Replayed { number, arrival: *arrival });
     let mut rng = Pcg64Mcg::seed_from_u64(seed);

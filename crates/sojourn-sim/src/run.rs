@@ -247,8 +247,8 @@ fn port(scenario: &Scenario, way: Way, seed: u64, replication: u32) -> Port {
         Way::Down => ("path.down", &scenario.path.down),
         Way::Up => ("path.up", &scenario.path.up),
     };
-    let (max_packets, max_bytes) = spec.capacity(scenario.path.rtt());
-    let queue = spec.queue.build(max_packets, max_bytes);
+    let rate = spec.rate.profile().mean().unwrap_or(Rate(u64::MAX));
+    let queue = spec.queue.build(spec.capacity(scenario.path.rtt()), rate);
     let overhead = spec.overhead.0 as u32;
     let measured = (scenario.duration - scenario.warmup).0;
     let bin = Span(measured.div_ceil(MOST_BINS).div_ceil(1_000_000_000) * 1_000_000_000);

@@ -18,7 +18,8 @@ use sojourn_net::{Bytes, Limit, Rate, Span};
 
 pub use flows::{Direction, Flows, HyStart, Sessions, SourceSpec, Tcp, Transport};
 pub use queues::{
-    CobaltSpec, CodelSpec, CodelVariant, DropFrom, FifoSpec, FqCodelSpec, QueueSpec, SfqCodelSpec, SfqSpec,
+    CobaltSpec, CodelSpec, CodelVariant, DropFrom, FifoSpec, FqCodelSpec, PieSpec, PieVariant, QueueSpec, RedSpec,
+    RedVariant, SfqCodelSpec, SfqSpec,
 };
 pub use users::{CallDirection, Codec, Concealment, DelayModel, Playout, ScoreMethod, Users, Voice, Web};
 

@@ -187,3 +187,29 @@ fn a_watcher_can_stop_a_run() {
     });
     assert!(stopped.is_none() || seen == 0);
 }
+
+#[test]
+fn active_queues_hold_a_bulk_load_near_their_targets() {
+    let delay = |queue: Value| {
+        let scenario = scenario(json!({
+            "duration": "120s", "warmup": "20s",
+            "path": { "rtt": "60ms", "down": { "rate": "10Mbit", "queue": queue }, "up": link("10Mbit", "1000pkt") },
+            "flows": [{ "source": { "kind": "bulk" }, "transport": "reno", "direction": "down", "count": 6 }],
+        }));
+        let summary = outcome(&scenario, 1).summary;
+        let down = &summary.links["down"];
+        assert!(down.utilisation > 0.9, "{}", down.utilisation);
+        serde_json::to_value(&down.queue_delay_ms).unwrap()["mean"].as_f64().unwrap()
+    };
+    let tail = delay(json!({ "kind": "fifo", "limit": "1000pkt" }));
+    for variant in ["rfc8033", "linux", "ns2_authors"] {
+        let pie = delay(json!({ "kind": "pie", "limit": "1000pkt", "variant": variant, "target": "20ms" }));
+        assert!((12.0..32.0).contains(&pie), "{variant}: {pie} ms against {tail}");
+    }
+    // ns-2's automatic thresholds at 10 Mbit/s: 12.5 and 37.5 packets of 500 bytes, so an average of about 25 packets of 1500: 30 ms.
+    for adaptive in [false, true] {
+        let red = delay(json!({ "kind": "red", "limit": "1000pkt", "adaptive": adaptive, "target": "10ms" }));
+        assert!((10.0..60.0).contains(&red), "adaptive {adaptive}: {red} ms against {tail}");
+    }
+    assert!(tail > 150.0, "{tail}");
+}

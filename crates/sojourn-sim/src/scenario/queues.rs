@@ -3,9 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sojourn_net::queue::{
-    self, Cobalt, Codel, Fifo, FqCodel, QueueDiscipline, Sfq, SfqCodel, cobalt, codel, fq_codel, sfq, sfq_codel,
+    self, AdaptiveRed, Cobalt, Codel, Fifo, FqCodel, Pie, PieConfig, QueueDiscipline, Red, RedConfig, Sfq, SfqCodel,
+    cobalt, codel, fq_codel, sfq, sfq_codel,
 };
-use sojourn_net::{Bytes, Limit, Packet, Span};
+use sojourn_net::{Bytes, Limit, Packet, Rate, Span};
 
 use super::Invalid;
 
@@ -23,6 +24,10 @@ pub enum QueueSpec {
     Cobalt(CobaltSpec),
     /// SFQ-CoDel of ns-2: bins take turns, each with its own CoDel.
     SfqCodel(SfqCodelSpec),
+    /// PIE: drops arrivals with a probability that a timer steers by the queueing delay.
+    Pie(PieSpec),
+    /// RED, or Adaptive RED: drops arrivals with a probability that grows with the average queue.
+    Red(RedSpec),
     /// Stochastic fairness queueing: flows take turns.
     Sfq(SfqSpec),
 }
@@ -163,6 +168,90 @@ pub struct SfqCodelSpec {
     pub interval: Span,
 }
 
+/// PIE.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct PieSpec {
+    /// How much it holds.
+    pub limit: Limit,
+    /// Whose PIE.
+    #[serde(default)]
+    pub variant: PieVariant,
+    /// Queueing delay aimed at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<Span>,
+    /// Time between two updates of the probability.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub update: Option<Span>,
+    /// How long a burst gets in after a calm.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub burst: Option<Span>,
+}
+
+/// Published PIEs; what is not given has the variant's default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PieVariant {
+    /// RFC 8033.
+    #[default]
+    Rfc8033,
+    /// Linux `sch_pie`.
+    Linux,
+    /// The authors' ns-2 code of 2013.
+    Ns2Authors,
+}
+
+/// RED and Adaptive RED, in packets.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct RedSpec {
+    /// How much it holds.
+    pub limit: Limit,
+    /// Whose RED.
+    #[serde(default)]
+    pub variant: RedVariant,
+    /// Move the greatest probability so that the average stays between the thresholds.
+    #[serde(default)]
+    pub adaptive: bool,
+    /// Queueing delay aimed at, where the lower threshold is not given.
+    #[serde(default = "target")]
+    pub target: Span,
+    /// Lower threshold in packets; by default from the target and the link's rate, and at least 5.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min: Option<f64>,
+    /// Upper threshold in packets; by default three times the lower.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max: Option<f64>,
+    /// Probability at the upper threshold, at first.
+    #[serde(default = "tenth")]
+    pub max_p: f64,
+    /// Rise to 1 between one and two upper thresholds instead of jumping.
+    #[serde(default = "yes")]
+    pub gentle: bool,
+    /// Mean packet size.
+    #[serde(default = "mean_packet")]
+    pub mean_packet: Bytes,
+}
+
+/// Published REDs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RedVariant {
+    /// ns-2.35.
+    #[default]
+    Ns2,
+    /// The papers of 1993 and 2001.
+    Paper,
+}
+
+fn tenth() -> f64 {
+    0.1
+}
+
+fn mean_packet() -> Bytes {
+    Bytes(500)
+}
+
 /// Stochastic fairness queueing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -214,13 +303,21 @@ impl QueueSpec {
             Self::FqCodel(spec) => spec.limit,
             Self::Cobalt(spec) => spec.limit,
             Self::SfqCodel(spec) => spec.limit,
+            Self::Pie(spec) => spec.limit,
+            Self::Red(spec) => spec.limit,
             Self::Sfq(spec) => spec.limit,
         }
     }
 
-    /// The discipline, holding at most so many packets and bytes; `MAX` of the type means no limit.
-    pub fn build<P: Packet + Send + 'static>(&self, max_packets: u32, max_bytes: u64) -> Box<dyn QueueDiscipline<P>> {
+    /// The discipline, holding at most so many packets and bytes (`MAX` of the type means no limit), on a link of this rate.
+    pub fn build<P: Packet + Send + 'static>(
+        &self,
+        (max_packets, max_bytes): (u32, u64),
+        rate: Rate,
+    ) -> Box<dyn QueueDiscipline<P>> {
         match self {
+            Self::Pie(spec) => Box::new(Pie::new(PieConfig { max_packets, max_bytes, ..spec.settings() })),
+            Self::Red(spec) => Box::new(Red::new(RedConfig { max_packets, max_bytes, rate, ..spec.settings() })),
             Self::Fifo(spec) => Box::new(Fifo::new(max_packets, max_bytes, spec.drop.into())),
             Self::Codel(spec) => Box::new(Codel::new(max_packets, max_bytes, &spec.settings())),
             Self::FqCodel(spec) => Box::new(FqCodel::new(max_packets, max_bytes, &spec.settings())),
@@ -238,6 +335,8 @@ impl QueueSpec {
             Self::FqCodel(spec) => spec.check(),
             Self::Cobalt(spec) => check_interval(spec.interval),
             Self::SfqCodel(spec) => spec.check(),
+            Self::Pie(spec) => spec.check(),
+            Self::Red(spec) => spec.check(),
             Self::Sfq(spec) => check_lines("flows", spec.flows).and_then(|()| check_quantum(spec.quantum)),
         }
     }
@@ -342,6 +441,64 @@ impl SfqCodelSpec {
             return Err(Invalid::new("quantum", message));
         }
         check_interval(self.interval)
+    }
+}
+
+impl PieSpec {
+    fn settings(&self) -> PieConfig {
+        let default = PieConfig::of(match self.variant {
+            PieVariant::Rfc8033 => queue::PieVariant::Rfc8033,
+            PieVariant::Linux => queue::PieVariant::Linux,
+            PieVariant::Ns2Authors => queue::PieVariant::Ns2Authors,
+        });
+        PieConfig {
+            target: self.target.unwrap_or(default.target),
+            update: self.update.unwrap_or(default.update),
+            burst: self.burst.unwrap_or(default.burst),
+            ..default
+        }
+    }
+
+    fn check(&self) -> Result<(), Invalid> {
+        for (key, span) in [("target", self.target), ("update", self.update)] {
+            if span == Some(Span::ZERO) {
+                return Err(Invalid::new(key, "must be longer than zero"));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl RedSpec {
+    fn settings(&self) -> RedConfig {
+        let default = match self.variant {
+            RedVariant::Ns2 => RedConfig::default(),
+            RedVariant::Paper => RedConfig::paper(),
+        };
+        RedConfig {
+            target: self.target,
+            min_threshold: self.min,
+            max_threshold: self.max,
+            max_p: self.max_p,
+            gentle: self.gentle,
+            mean_packet: self.mean_packet.0.clamp(1, 65_535) as u32,
+            adaptive: self.adaptive.then(AdaptiveRed::default),
+            ..default
+        }
+    }
+
+    fn check(&self) -> Result<(), Invalid> {
+        if !(0.0..=1.0).contains(&self.max_p) || self.max_p == 0.0 {
+            return Err(Invalid::new("max-p", format!("{} is not a probability above 0", self.max_p)));
+        }
+        let least = self.min.unwrap_or(f64::MIN_POSITIVE);
+        if !(least.is_finite() && least > 0.0 && self.max.is_none_or(|max| max.is_finite() && max > least)) {
+            return Err(Invalid::new("min", "thresholds are packets: min above 0, max above min"));
+        }
+        if self.max.is_some() && self.min.is_none() {
+            return Err(Invalid::new("max", "an upper threshold needs a lower one: give min too"));
+        }
+        Ok(())
     }
 }
 
