@@ -188,7 +188,9 @@ SCENARIOS: dict[str, Scenario | MixedScenario] = {
         *(_access(load, "up", 64) for load in ("long-few", "long-many")),
         *(_access("long-many", "both", limit) for limit in (8, 64, 256)),
         MixedScenario("aqm-droptail", fifo(100)),
-        MixedScenario("aqm-pie", {"kind": "pie", "limit": "100pkt", "target": "10ms"}),
+        MixedScenario(
+            "aqm-pie", {"kind": "pie", "limit": "100pkt", "target": "10ms", "variant": "ns2_authors"}
+        ),
     )
 }
 
