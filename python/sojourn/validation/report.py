@@ -44,7 +44,10 @@ The same dumbbells on ns-3 3.37 and ns-2.35 (one seed each; `benches/peers` runs
 ACKs of 40 ms, least RTO of 200 ms. Delay is the mean sojourn until transmission starts, loss is dropped
 over arrived, after the warm-up; links that carry nothing but acknowledgements are left out. The two peers
 differ from one another, up to several times in CUBIC's loss: so far apart are honest models. ns-2's sender
-counts acknowledgements where the others count bytes.
+counts acknowledgements where the others count bytes. Of CUBIC there are as many variants as programs:
+ns-2's is that of Linux 2.6.22 and decreases to 0.8 instead of 0.7, which, tried in ours, brings its delay to
+theirs but not its loss. In the **aqm** rows our web and video are stand-ins (sessions, a constant bit rate), and PIE is taken in its authors' ns-2 variant; RFC 8033's is
+further from ns-3.
 
 Rules: delay between the two peers' or within {delay:g} % of one; utilisation within {points:g} points; loss
 within {loss:g} % of one.
@@ -72,6 +75,10 @@ transmission, the studies take one transmission time off the RTT.
 wait, which a strict link such as ours makes wait for one another. The scenarios `-burst100` have a bucket
 of 100 bytes, which is a strict link to within an acknowledgement: they are the fair comparison where a
 queue is not always backlogged.
+
+In the two-way rows Linux has what the engine does not: RACK and TLP, HyStart (here only if asked for),
+receivers that hold back duplicate acknowledgements, senders that hand over two segments at a time, and
+`htb`'s bucket. How much each carries has not been measured, so those rows are called unexplained.
 
 Rules: utilisation within {points:g} points, delay within {delay:g} %, loss within {loss:g} % of the mean of
 the measured runs.

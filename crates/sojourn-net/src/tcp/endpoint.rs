@@ -30,7 +30,7 @@ pub struct Config {
     pub idle_restart: bool,
     /// Send new data on the first two duplicate acknowledgements (RFC 3042).
     pub limited_transmit: bool,
-    /// Slow start also grows a window that was more than half used (Linux since 3.16), not only one that was used up.
+    /// Slow start also grows a window that was more than half used (Linux today), not only one that was used up.
     pub grow_half_used: bool,
     /// Without SACK: stay in recovery on a partial acknowledgement (NewReno) rather than leave it (Reno).
     pub partial_acks: bool,

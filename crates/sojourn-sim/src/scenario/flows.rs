@@ -28,7 +28,7 @@ pub enum Transport {
     /// TCP Reno as Linux counts it, in bytes (RFC 5681); with `sack = false`, without New Reno's partial acknowledgements.
     Reno,
     /// TCP New Reno (RFC 6582) that counts ACKs (RFC 5681 equations 2 and 3) and grows only a window that was used up: ns-2, ns-3, and
-    /// Linux until about 2013.
+    /// older Linux.
     NewReno,
     /// TCP CUBIC as Linux counts it, in whole segments.
     Cubic,
