@@ -46,7 +46,8 @@ over arrived, after the warm-up; links that carry nothing but acknowledgements a
 differ from one another, up to several times in CUBIC's loss: so far apart are honest models. ns-2's sender
 counts acknowledgements where the others count bytes. Of CUBIC there are as many variants as programs:
 ns-2's is that of Linux 2.6.22 and decreases to 0.8 instead of 0.7, which, tried in ours, brings its delay to
-theirs but not its loss. In the **aqm** rows our web and video are stand-ins (sessions, a constant bit rate), and PIE is taken in its authors' ns-2 variant; RFC 8033's is
+theirs but not its loss. In the **aqm** rows our web and video are stand-ins (sessions, constant
+bit rate), and PIE is taken in its authors' ns-2 variant; RFC 8033's is
 further from ns-3.
 
 Rules: delay between the two peers' or within {delay:g} % of one; utilisation within {points:g} points; loss
