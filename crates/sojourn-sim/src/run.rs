@@ -1,21 +1,19 @@
 //! One simulation: a scenario set up, run to its end, and summed up.
 
+mod flows;
+mod hosts;
+mod users;
+
 use crate::agenda::Agenda;
-use crate::distribution::Distribution;
-use crate::network::{Control, FlowTotals, Network};
+use crate::network::{FlowTotals, Network};
 use crate::record::{LinkRecord, Log};
-use crate::scenario::{self, CallDirection, Direction, Flows, Scenario, SourceSpec, Tcp, Transport, Users};
-use crate::source::{self, Bulk, End, Event, Paced, Sessions, Source, Tables, Voice, Web};
+use crate::scenario::Scenario;
+use crate::source::{Event, Source, Tables};
 use crate::stream::stream;
 use crate::summary::Summary;
 use crate::wire::{Port, Way, Wire};
-use rand::RngExt;
-use rand_pcg::Pcg64Mcg;
-use sojourn_net::congestion::{
-    Arithmetic, Bic, Compound, CongestionControl, Counting, Cubic, HyStart, Ledbat, LedbatPlusPlus, Reno,
-};
 use sojourn_net::link::Link;
-use sojourn_net::{Bytes, Rate, Span, Time, tcp};
+use sojourn_net::{Rate, Span, Time};
 
 /// Most bins of a time series.
 const MOST_BINS: u64 = 512;
@@ -65,12 +63,8 @@ impl Engine {
         }
         let mut user = 0;
         for (i, users) in scenario.users.iter().enumerate() {
-            let (name, count) = match users {
-                Users::Voice(voice) => (&voice.name, voice.count),
-                Users::Web(web) => (&web.name, web.count),
-            };
-            let name = name.clone().unwrap_or_else(|| format!("users-{i}"));
-            for k in 0..count {
+            let name = users.name().map_or_else(|| format!("users-{i}"), str::to_owned);
+            for k in 0..users.count() {
                 engine.add_user(scenario, users, user, stream(seed, replication, &format!("{name}.{k}")));
                 user += 1;
             }
@@ -78,102 +72,9 @@ impl Engine {
         engine
     }
 
+    /// The number of the next source.
     fn next_number(&self) -> u32 {
         self.sources.len() as u32
-    }
-
-    fn add_flows(&mut self, scenario: &Scenario, flows: &Flows, stream_of: &dyn Fn(u32) -> Pcg64Mcg) {
-        let (client, server) = delays(&scenario.path, flows.rtt);
-        let settings = flows.tcp();
-        let group = self.network.add_group(config(&settings), control(&settings), client, server, true);
-        let (sender, way) = match flows.direction {
-            Direction::Down => (End::Server, Way::Down),
-            Direction::Up => (End::Client, Way::Up),
-        };
-        for k in 0..flows.count {
-            let mut rng = stream_of(k);
-            let number = self.next_number();
-            let start = Time((rng.random::<f64>() * flows.start_within.0 as f64) as u64);
-            let paced = |gap, size, rng| {
-                Box::new(Paced { number, group, way, gap, size, start, rng, flow: 0, sent: 0, due: 0.0 })
-            };
-            let source: Box<dyn Source> = match &flows.source {
-                SourceSpec::Bulk { size } => {
-                    Box::new(Bulk { number, group, sender, size: size.map(|Bytes(bytes)| bytes), start })
-                }
-                SourceSpec::Sessions(sessions) => Box::new(Sessions {
-                    number,
-                    group,
-                    client: sender.other(),
-                    sizes: sessions.sizes.clone(),
-                    interconnection: sessions.interconnection.clone(),
-                    closed_loop: sessions.closed_loop,
-                    parallel: sessions.parallel,
-                    start_within: flows.start_within,
-                    rng,
-                    transfers: Default::default(),
-                }),
-                SourceSpec::Cbr { rate, size } => {
-                    let gap = Distribution::Fixed { value: interval(*rate, size.0 as f64) };
-                    paced(gap, Distribution::Fixed { value: *size }, rng)
-                }
-                SourceSpec::Poisson { rate, size } => {
-                    let gap = Distribution::Exponential { mean: interval(*rate, size.mean()) };
-                    paced(gap, size.clone(), rng)
-                }
-            };
-            self.sources.push(source);
-        }
-    }
-
-    fn add_user(&mut self, scenario: &Scenario, users: &Users, user: u32, rng: Pcg64Mcg) {
-        let number = self.next_number();
-        let (client, server) = delays(&scenario.path, None);
-        let warmup = Time(scenario.warmup.0);
-        let source: Box<dyn Source> = match users {
-            Users::Voice(voice) => {
-                let config = tcp::Config::default();
-                let (mss, initial) = (u64::from(config.mss), config.initial_window());
-                let unused = move || Box::new(Reno::new(mss, initial, Counting::Bytes)) as Box<dyn CongestionControl>;
-                let group = self.network.add_group(config, Box::new(unused), client, server, false);
-                let ways = match voice.direction {
-                    CallDirection::Both => vec![Way::Up, Way::Down],
-                    CallDirection::Up => vec![Way::Up],
-                    CallDirection::Down => vec![Way::Down],
-                };
-                let packets = (voice.call.0 / source::VOICE_INTERVAL.0).max(1) as u16;
-                Box::new(Voice {
-                    number,
-                    user,
-                    group,
-                    ways,
-                    packets,
-                    gap: voice.gap,
-                    start_within: voice.start_within,
-                    warmup,
-                    rng,
-                    calls: Default::default(),
-                })
-            }
-            Users::Web(web) => {
-                let settings = web.tcp();
-                let group = self.network.add_group(config(&settings), control(&settings), client, server, false);
-                let objects = web.objects.iter().map(|object| object.0 + web.response_header.0).collect();
-                let page = source::Page { objects, request: web.request.0, restart: web.object_restart };
-                Box::new(Web {
-                    number,
-                    user,
-                    group,
-                    page,
-                    pause: web.pause,
-                    start_within: web.start_within,
-                    warmup,
-                    rng,
-                    loads: Default::default(),
-                })
-            }
-        };
-        self.sources.push(source);
     }
 
     fn start(&mut self) {
@@ -237,11 +138,6 @@ impl Engine {
     }
 }
 
-/// Time between packets of `bytes` at a rate.
-fn interval(rate: Rate, bytes: f64) -> Span {
-    Span::from_secs_f64(bytes * 8.0 / rate.0 as f64)
-}
-
 fn port(scenario: &Scenario, way: Way, seed: u64, replication: u32) -> Port {
     let (name, spec) = match way {
         Way::Down => ("path.down", &scenario.path.down),
@@ -255,58 +151,4 @@ fn port(scenario: &Scenario, way: Way, seed: u64, replication: u32) -> Port {
     let record = LinkRecord::new(bin, scenario.record.packets);
     let link = Link::new(queue, spec.rate.profile().clone(), overhead);
     Port::new(link, record, overhead, spec.loss, stream(seed, replication, name))
-}
-
-/// One-way delays of hosts at a round-trip time of their own: the path's, stretched in proportion.
-fn delays(path: &scenario::Path, rtt: Option<Span>) -> (Span, Span) {
-    match rtt {
-        None => (path.client_delay, path.server_delay),
-        Some(rtt) => {
-            let both = (path.client_delay + path.server_delay).0.max(1);
-            let half = rtt.0 / 2;
-            let client = (u128::from(half) * u128::from(path.client_delay.0) / u128::from(both)) as u64;
-            (Span(client), Span(half - client))
-        }
-    }
-}
-
-fn config(tcp: &Tcp) -> tcp::Config {
-    tcp::Config {
-        mss: tcp.mss.0 as u32,
-        initial_segments: tcp.initial_window,
-        ack_delay: if tcp.delayed_ack { tcp.ack_delay } else { Span::ZERO },
-        sack: tcp.sack,
-        timestamps: tcp.timestamps,
-        receive_window: tcp.receive_window.0,
-        min_rto: tcp.min_rto,
-        idle_restart: tcp.idle_restart,
-        limited_transmit: tcp.limited_transmit,
-        grow_half_used: tcp.transport != Transport::NewReno,
-        partial_acks: tcp.transport != Transport::Reno,
-    }
-}
-
-fn control(tcp: &Tcp) -> Control {
-    let config = config(tcp);
-    let (mss, initial) = (u64::from(config.mss), config.initial_window());
-    let target = tcp.ledbat_target;
-    let hystart = match tcp.hystart {
-        scenario::HyStart::None => None,
-        scenario::HyStart::Linux => Some(HyStart::Linux),
-        scenario::HyStart::Rfc9406 => Some(HyStart::Rfc9406),
-    };
-    let cubic = move |arithmetic| {
-        let cubic = Cubic::new(mss, initial, arithmetic);
-        hystart.into_iter().fold(cubic, Cubic::with_hystart)
-    };
-    match tcp.transport {
-        Transport::Cubic => Box::new(move || Box::new(cubic(Arithmetic::Linux))),
-        Transport::CubicRfc9438 => Box::new(move || Box::new(cubic(Arithmetic::Exact))),
-        Transport::Bic => Box::new(move || Box::new(Bic::new(mss, initial))),
-        Transport::Compound => Box::new(move || Box::new(Compound::new(mss, initial))),
-        Transport::Ledbat => Box::new(move || Box::new(Ledbat::new(mss, initial, target))),
-        Transport::LedbatPlusPlus => Box::new(move || Box::new(LedbatPlusPlus::new(mss, initial, target))),
-        Transport::NewReno => Box::new(move || Box::new(Reno::new(mss, initial, Counting::Acks))),
-        Transport::Reno | Transport::Udp => Box::new(move || Box::new(Reno::new(mss, initial, Counting::Bytes))),
-    }
 }

@@ -1,0 +1,63 @@
+//! Sets up background traffic.
+
+use super::Engine;
+use super::hosts::{config, control, delays};
+use crate::distribution::Distribution;
+use crate::scenario::{Direction, Flows, Scenario, SourceSpec};
+use crate::source::{Bulk, End, Paced, Sessions, Source};
+use crate::wire::Way;
+use rand::RngExt;
+use rand_pcg::Pcg64Mcg;
+use sojourn_net::{Bytes, Rate, Span, Time};
+
+impl Engine {
+    /// Adds the sources of one group of flows; `stream_of` makes the random stream of each.
+    pub(super) fn add_flows(&mut self, scenario: &Scenario, flows: &Flows, stream_of: &dyn Fn(u32) -> Pcg64Mcg) {
+        let (client, server) = delays(&scenario.path, flows.rtt);
+        let settings = flows.tcp();
+        let group = self.network.add_group(config(&settings), control(&settings), client, server, true);
+        let (sender, way) = match flows.direction {
+            Direction::Down => (End::Server, Way::Down),
+            Direction::Up => (End::Client, Way::Up),
+        };
+        for k in 0..flows.count {
+            let mut rng = stream_of(k);
+            let number = self.next_number();
+            let start = Time((rng.random::<f64>() * flows.start_within.0 as f64) as u64);
+            let paced = |gap, size, rng| {
+                Box::new(Paced { number, group, way, gap, size, start, rng, flow: 0, sent: 0, due: 0.0 })
+            };
+            let source: Box<dyn Source> = match &flows.source {
+                SourceSpec::Bulk { size } => {
+                    Box::new(Bulk { number, group, sender, size: size.map(|Bytes(bytes)| bytes), start })
+                }
+                SourceSpec::Sessions(sessions) => Box::new(Sessions {
+                    number,
+                    group,
+                    client: sender.other(),
+                    sizes: sessions.sizes.clone(),
+                    interconnection: sessions.interconnection.clone(),
+                    closed_loop: sessions.closed_loop,
+                    parallel: sessions.parallel,
+                    start_within: flows.start_within,
+                    rng,
+                    transfers: Default::default(),
+                }),
+                SourceSpec::Cbr { rate, size } => {
+                    let gap = Distribution::Fixed { value: interval(*rate, size.0 as f64) };
+                    paced(gap, Distribution::Fixed { value: *size }, rng)
+                }
+                SourceSpec::Poisson { rate, size } => {
+                    let gap = Distribution::Exponential { mean: interval(*rate, size.mean()) };
+                    paced(gap, size.clone(), rng)
+                }
+            };
+            self.sources.push(source);
+        }
+    }
+}
+
+/// Time between packets of `bytes` at a rate.
+fn interval(rate: Rate, bytes: f64) -> Span {
+    Span::from_secs_f64(bytes * 8.0 / rate.0 as f64)
+}

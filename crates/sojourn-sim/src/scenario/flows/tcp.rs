@@ -1,0 +1,196 @@
+//! The TCP settings of a group of connections, as keys of a study file.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sojourn_net::{Bytes, Span};
+
+use crate::scenario::Invalid;
+
+/// TCP with a congestion controller, or UDP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Transport {
+    /// TCP Reno as Linux counts it, in bytes (RFC 5681); with `sack = false`, without New Reno's partial acknowledgements.
+    Reno,
+    /// TCP New Reno (RFC 6582) that counts ACKs (RFC 5681 equations 2 and 3) and grows only a window that was used up: ns-2, ns-3, and
+    /// older Linux.
+    NewReno,
+    /// TCP CUBIC as Linux counts it, in whole segments.
+    Cubic,
+    /// TCP CUBIC to the letter of RFC 9438, in fractions of segments.
+    #[serde(rename = "cubic-rfc9438")]
+    CubicRfc9438,
+    /// TCP BIC with Linux's constants.
+    Bic,
+    /// Compound TCP.
+    Compound,
+    /// LEDBAT (RFC 6817), a background transport; see `ledbat-target`.
+    Ledbat,
+    /// LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus); see `ledbat-target`.
+    #[serde(rename = "ledbat++")]
+    LedbatPlusPlus,
+    /// UDP: the source paces itself.
+    Udp,
+}
+
+impl Transport {
+    /// Queueing delay that it aims at by default, if it aims at any.
+    pub(in crate::scenario) fn target(self) -> Span {
+        Span::from_millis(if self == Self::LedbatPlusPlus { 60 } else { 100 })
+    }
+}
+
+/// How CUBIC's slow start ends before a loss.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum HyStart {
+    /// It does not.
+    #[default]
+    None,
+    /// As in Linux: by delay or by the length of a train of ACKs.
+    Linux,
+    /// HyStart++ (RFC 9406).
+    Rfc9406,
+}
+
+/// The TCP settings of a group of connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tcp {
+    /// Congestion controller; never [`Transport::Udp`] in a checked scenario.
+    pub transport: Transport,
+    /// Payload of a full segment.
+    pub mss: Bytes,
+    /// Initial window in segments.
+    pub initial_window: u32,
+    /// Acknowledge every second segment.
+    pub delayed_ack: bool,
+    /// Longest time that an acknowledgement is delayed.
+    pub ack_delay: Span,
+    /// Selective acknowledgements.
+    pub sack: bool,
+    /// Timestamps, 12 bytes in every header.
+    pub timestamps: bool,
+    /// Receive window.
+    pub receive_window: Bytes,
+    /// Least retransmission timeout.
+    pub min_rto: Span,
+    /// Return to the initial window after an idle time of one retransmission timeout.
+    pub idle_restart: bool,
+    /// Send new data on the first two duplicate acknowledgements.
+    pub limited_transmit: bool,
+    /// Queueing delay that [`Transport::Ledbat`] and [`Transport::LedbatPlusPlus`] aim at.
+    pub ledbat_target: Span,
+    /// How the slow start of [`Transport::Cubic`] and [`Transport::CubicRfc9438`] ends before a loss.
+    pub hystart: HyStart,
+}
+
+/// Declares a struct of a study file with the keys of [`Tcp`] beside its own, which serde's `flatten` cannot do without giving up
+/// the refusal of unknown keys.
+macro_rules! with_tcp_keys {
+    (
+        initial_window = $initial_window:expr;
+        $(#[$meta:meta])* pub struct $Name:ident { $($(#[$field_meta:meta])* pub $field:ident: $Type:ty,)* }
+    ) => {
+        $(#[$meta])*
+        pub struct $Name {
+            $($(#[$field_meta])* pub $field: $Type,)*
+            /// Payload of a full segment, timestamps not included.
+            #[serde(default = "tcp_defaults::mss")]
+            pub mss: sojourn_net::Bytes,
+            /// Initial window in segments.
+            #[serde(default = "tcp_defaults::initial_window")]
+            pub initial_window: u32,
+            /// Acknowledge every second segment, or after `ack-delay`.
+            #[serde(default = "tcp_defaults::yes")]
+            pub delayed_ack: bool,
+            /// Longest time that an acknowledgement is delayed.
+            #[serde(default = "tcp_defaults::ack_delay")]
+            pub ack_delay: sojourn_net::Span,
+            /// Selective acknowledgements (RFC 2018, RFC 6675).
+            #[serde(default = "tcp_defaults::yes")]
+            pub sack: bool,
+            /// Timestamps (RFC 7323): 12 bytes in every header.
+            #[serde(default = "tcp_defaults::yes")]
+            pub timestamps: bool,
+            /// Receive window.
+            #[serde(default = "tcp_defaults::receive_window")]
+            pub receive_window: sojourn_net::Bytes,
+            /// Least retransmission timeout.
+            #[serde(default = "tcp_defaults::min_rto")]
+            pub min_rto: sojourn_net::Span,
+            /// Return to the initial window after an idle time of one retransmission timeout (RFC 5681 §4.1).
+            #[serde(default = "tcp_defaults::yes")]
+            pub idle_restart: bool,
+            /// Send new data on the first two duplicate acknowledgements (RFC 3042).
+            #[serde(default = "tcp_defaults::yes")]
+            pub limited_transmit: bool,
+            /// Queueing delay that the transports `ledbat` (100 ms if absent) and `ledbat++` (60 ms) aim at; others ignore it.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub ledbat_target: Option<sojourn_net::Span>,
+            /// How CUBIC's slow start ends before a loss, `none` if absent; others ignore it.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub hystart: Option<$crate::scenario::HyStart>,
+        }
+
+        /// Defaults: Linux's, but for the initial window.
+        mod tcp_defaults {
+            use sojourn_net::{Bytes, Span};
+            pub(super) fn mss() -> Bytes { Bytes(1448) }
+            pub(super) fn initial_window() -> u32 { $initial_window }
+            pub(super) fn yes() -> bool { true }
+            pub(super) fn ack_delay() -> Span { Span::from_millis(40) }
+            pub(super) fn receive_window() -> Bytes { Bytes(16_000_000) }
+            pub(super) fn min_rto() -> Span { Span::from_millis(200) }
+        }
+
+        impl $Name {
+            /// The TCP settings.
+            pub fn tcp(&self) -> $crate::scenario::Tcp {
+                $crate::scenario::Tcp {
+                    transport: self.transport,
+                    mss: self.mss,
+                    initial_window: self.initial_window,
+                    delayed_ack: self.delayed_ack,
+                    ack_delay: self.ack_delay,
+                    sack: self.sack,
+                    timestamps: self.timestamps,
+                    receive_window: self.receive_window,
+                    min_rto: self.min_rto,
+                    idle_restart: self.idle_restart,
+                    limited_transmit: self.limited_transmit,
+                    ledbat_target: self.ledbat_target.unwrap_or(self.transport.target()),
+                    hystart: self.hystart.unwrap_or_default(),
+                }
+            }
+        }
+    };
+}
+pub(in crate::scenario) use with_tcp_keys;
+
+impl Tcp {
+    /// Checks the ranges of the settings.
+    pub(in crate::scenario) fn check(&self) -> Result<(), Invalid> {
+        if !(64..=64_000).contains(&self.mss.0) {
+            let message = format!("{} is not a segment size; write 64B to 64kB", self.mss);
+            return Err(Invalid::new("mss", message));
+        }
+        if !(1..=100).contains(&self.initial_window) {
+            let message = format!("{} is not an initial window; write 1 to 100 segments", self.initial_window);
+            return Err(Invalid::new("initial-window", message));
+        }
+        if self.receive_window < self.mss {
+            let message = format!("{} is less than one segment of {}", self.receive_window, self.mss);
+            return Err(Invalid::new("receive-window", message));
+        }
+        if self.min_rto == Span::ZERO {
+            return Err(Invalid::new("min-rto", "a retransmission timeout must be longer than zero"));
+        }
+        if self.ledbat_target == Span::ZERO {
+            return Err(Invalid::new("ledbat-target", "a target must be longer than zero"));
+        }
+        if self.transport == Transport::Ledbat && !self.timestamps {
+            return Err(Invalid::new("timestamps", "ledbat measures delay by timestamps; leave them on"));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,146 @@
+//! Callers. Defaults follow the IMC 2014 study of buffer sizing and quality of experience: G.711 calls of 8 s.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sojourn_net::Span;
+
+use crate::scenario::Invalid;
+use crate::scenario::flows::{check_count, one, start_within};
+
+/// Users who make one telephone call after another.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Voice {
+    /// Names the group's random stream; by default `users-N`, N from 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Speech codec.
+    pub codec: Codec,
+    /// Whose speech is sent.
+    #[serde(default)]
+    pub direction: CallDirection,
+    /// Number of callers.
+    #[serde(default = "one")]
+    pub count: u32,
+    /// Length of a call.
+    #[serde(default = "call")]
+    pub call: Span,
+    /// Time between a call's end and the next one's beginning.
+    #[serde(default = "gap")]
+    pub gap: Span,
+    /// The receiver's playout buffer.
+    #[serde(default)]
+    pub playout: Playout,
+    /// Which delay impairs the conversation.
+    #[serde(default)]
+    pub delay_model: DelayModel,
+    /// How calls are scored.
+    #[serde(default)]
+    pub score: ScoreMethod,
+    /// Folder of speech recordings to score with; by default the built-in ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recordings: Option<String>,
+    /// What is played where a packet is missing.
+    #[serde(default)]
+    pub concealment: Concealment,
+    /// First calls are spread uniformly over this time.
+    #[serde(default = "start_within")]
+    pub start_within: Span,
+}
+
+fn call() -> Span {
+    Span::from_secs(8)
+}
+
+fn gap() -> Span {
+    Span::from_secs(1)
+}
+
+/// Speech codecs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Codec {
+    /// G.711 A-law: 64 kbit/s, a packet of 160 bytes of speech every 20 ms.
+    G711a,
+}
+
+/// Whose speech a call sends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CallDirection {
+    /// Both: the user talks (up) and listens (down).
+    #[default]
+    Both,
+    /// The user talks.
+    Up,
+    /// The user listens.
+    Down,
+}
+
+/// The receiver's playout buffer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
+pub enum Playout {
+    /// Play this long after the first packet's arrival.
+    Fixed {
+        /// The time that a packet may wait.
+        delay: Span,
+    },
+    /// Follow the delay from talk spurt to talk spurt.
+    Adaptive {},
+}
+
+impl Default for Playout {
+    fn default() -> Self {
+        Self::Fixed { delay: Span::from_millis(60) }
+    }
+}
+
+/// The mouth-to-ear delay that enters the E-model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DelayModel {
+    /// Half of the conversation's round trip, and playout.
+    #[default]
+    HalfRtt,
+    /// The direction's own delay, and playout.
+    Own,
+}
+
+/// How a call becomes a score.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ScoreMethod {
+    /// PESQ if it is installed, else the E-model.
+    #[default]
+    Auto,
+    /// PESQ (ITU-T P.862) of the received speech.
+    Pesq,
+    /// The E-model (ITU-T G.107) of loss and delay.
+    Emodel,
+}
+
+/// What a receiver plays where a packet is missing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Concealment {
+    /// Pitch-based concealment (ITU-T G.711 Appendix I).
+    #[default]
+    Plc,
+    /// Silence.
+    Zero,
+    /// The last packet again.
+    Repeat,
+}
+
+impl Voice {
+    pub(super) fn check(&self) -> Result<(), Invalid> {
+        check_count("count", self.count)?;
+        let packet = Span::from_millis(20);
+        if self.call < packet || self.call > packet * u64::from(u16::MAX) {
+            let message = format!("{} is not the length of a call; write 20ms (one packet) to 21min", self.call);
+            return Err(Invalid::new("call", message));
+        }
+        Ok(())
+    }
+}

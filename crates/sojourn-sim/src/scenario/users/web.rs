@@ -1,0 +1,112 @@
+//! Readers of web pages. Defaults follow the IMC 2014 study of buffer sizing and quality of experience: a page of 15, 5.8, 30 and 30 KB fetched one
+//! object after another over one connection.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sojourn_net::{Bytes, Span};
+
+use crate::scenario::flows::{check_count, one, start_within, with_tcp_keys};
+use crate::scenario::{Invalid, Transport};
+
+with_tcp_keys! {
+    initial_window = 3;
+    /// Users who load one page after another: the objects in turn over one persistent connection.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+    pub struct Web {
+        /// Names the group's random stream; by default `users-N`, N from 0.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub name: Option<String>,
+        /// Sizes of the page's objects, in order.
+        #[serde(default = "page")]
+        pub objects: Vec<Bytes>,
+        /// Size of a request.
+        #[serde(default = "header")]
+        pub request: Bytes,
+        /// Bytes of header in front of each object.
+        #[serde(default = "header")]
+        pub response_header: Bytes,
+        /// Number of users.
+        #[serde(default = "one")]
+        pub count: u32,
+        /// Time between a page's end and the next one's beginning.
+        #[serde(default = "pause")]
+        pub pause: Span,
+        /// Page load time that is scored 5: the least that the path allows.
+        #[serde(default = "plt_min")]
+        pub plt_min: Span,
+        /// Page load time from which on a load is scored 1.
+        #[serde(default = "plt_max")]
+        pub plt_max: Span,
+        /// Round trips of one load on an empty path: a load is dominated by them if they make up most of its time.
+        #[serde(default = "round_trips")]
+        pub round_trips: u32,
+        /// Congestion controller.
+        #[serde(default = "cubic")]
+        pub transport: Transport,
+        /// Start every object with the initial window again, as stacks and servers did that pause between objects.
+        #[serde(default)]
+        pub object_restart: bool,
+        /// First loads are spread uniformly over this time.
+        #[serde(default = "start_within")]
+        pub start_within: Span,
+    }
+}
+
+/// The page of the IMC 2014 study: HTML, CSS and two pictures (1 KB = 1024 bytes).
+fn page() -> Vec<Bytes> {
+    [15 * 1024, 5939, 30 * 1024, 30 * 1024].map(Bytes).to_vec()
+}
+
+fn header() -> Bytes {
+    Bytes(300)
+}
+
+fn pause() -> Span {
+    Span::from_secs(1)
+}
+
+/// The fastest load of the access testbed of the IMC 2014 study.
+fn plt_min() -> Span {
+    Span::from_millis(560)
+}
+
+fn plt_max() -> Span {
+    Span::from_secs(6)
+}
+
+fn round_trips() -> u32 {
+    14
+}
+
+fn cubic() -> Transport {
+    Transport::Cubic
+}
+
+impl Web {
+    pub(super) fn check(&self) -> Result<(), Invalid> {
+        check_count("count", self.count)?;
+        self.tcp().check()?;
+        if self.transport == Transport::Udp {
+            return Err(Invalid::new("transport", "pages are loaded over TCP; write reno, newreno or cubic"));
+        }
+        if self.objects.is_empty() || self.objects.len() > 10_000 {
+            return Err(Invalid::new("objects", "a page has 1 to 10000 objects"));
+        }
+        if let Some(i) = self.objects.iter().position(|size| size.0 == 0) {
+            return Err(Invalid::new(format!("objects.{i}"), "an object must have at least one byte"));
+        }
+        if self.request.0 == 0 {
+            return Err(Invalid::new("request", "a request must have at least one byte"));
+        }
+        check_count("round-trips", self.round_trips)?;
+        if self.plt_min == Span::ZERO || self.plt_min >= self.plt_max {
+            let message = format!(
+                "scores fall from 5 at {} to 1 at plt-max = \"{}\"; plt-min must be above zero and below plt-max",
+                self.plt_min, self.plt_max
+            );
+            return Err(Invalid::new("plt-min", message));
+        }
+        Ok(())
+    }
+}
