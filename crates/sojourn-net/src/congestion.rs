@@ -19,7 +19,7 @@ pub use ledbat::Ledbat;
 pub use ledbat_plus_plus::LedbatPlusPlus;
 pub use reno::{Counting, Reno};
 
-use crate::{Rate, Span, Time};
+use crate::{Ecn, Rate, Span, Time};
 
 /// One acknowledgement's news. A struct, so that a new controller needs no new argument.
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +44,42 @@ pub struct Ack {
     pub app_limited: bool,
     /// The sender is repairing a loss found by duplicate acknowledgements.
     pub recovering: bool,
+    /// Bytes in flight after it arrived, and after what it shows to be lost was taken off.
+    pub left_in_flight: u64,
+    /// Bytes delivered since the connection began.
+    pub total_delivered: u64,
+    /// Bytes found to be lost since the connection began.
+    pub total_lost: u64,
+    /// Of the bytes delivered by it, those in segments that arrived marked (Congestion Experienced), as far as the receiver tells.
+    pub marked: u64,
+    /// How fast the network delivered lately.
+    pub sample: Option<RateSample>,
+}
+
+/// A sample of the delivery rate (draft-ietf-ccwg-bbr §4.5.1.1, "rate sample"): what happened between the sending of the most
+/// recently sent of the segments that an acknowledgement shows to have arrived, and that acknowledgement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateSample {
+    /// Bytes delivered in that time.
+    pub delivered: u64,
+    /// The longer of the time in which they were sent and that in which they were acknowledged.
+    pub interval: Span,
+    /// `total_delivered` when that segment was sent.
+    pub prior_delivered: u64,
+    /// Bytes found to be lost in that time.
+    pub lost: u64,
+    /// Bytes in flight just after that segment was sent, itself included.
+    pub tx_in_flight: u64,
+    /// The sender had nothing to send when that segment was sent: the rate is a lower bound.
+    pub app_limited: bool,
+}
+
+impl RateSample {
+    /// The rate; `None` if no time passed.
+    pub fn rate(&self) -> Option<Rate> {
+        let bits = u128::from(self.delivered) * 8_000_000_000;
+        (self.interval > Span::ZERO).then(|| Rate((bits / u128::from(self.interval.0)) as u64))
+    }
 }
 
 #[cfg(test)]
@@ -61,6 +97,11 @@ impl Ack {
             min_rtt: rtt,
             app_limited: false,
             recovering: false,
+            left_in_flight: u64::MAX,
+            total_delivered: 0,
+            total_lost: 0,
+            marked: 0,
+            sample: None,
         }
     }
 }
@@ -89,6 +130,8 @@ pub enum Congestion {
     Loss,
     /// The retransmission timer expired.
     Timeout,
+    /// The receiver echoes a mark (RFC 3168 §6.1.2).
+    Mark,
 }
 
 /// What a sender may do.
@@ -106,10 +149,22 @@ pub struct Window {
 pub trait CongestionControl: Send {
     /// News of arrivals.
     fn on_ack(&mut self, now: Time, ack: &Ack);
-    /// A loss (told once for each window of data) or a timeout, with the bytes in flight when it was found.
+    /// A loss or a mark (each told once for each window of data) or a timeout, with the bytes in flight when it was found.
     fn on_congestion(&mut self, now: Time, what: Congestion, in_flight: u64);
     /// The sender was idle for longer than its retransmission timeout: the window to restart with, at most.
     fn on_idle(&mut self, now: Time, restart: u64);
+    /// All that was lost has been repaired: the recovery that began with a loss or a timeout is over.
+    fn on_recovered(&mut self, now: Time) {
+        let _ = now;
+    }
     /// The present window.
     fn window(&self) -> Window;
+    /// The code point that data carries if the connection may use ECN; `Ect1` also asks the receiver for accurate feedback.
+    fn ecn(&self) -> Ecn {
+        Ecn::Ect0
+    }
+    /// The controller decides by itself what a loss does to the window: no proportional rate reduction during recovery.
+    fn paces_recovery(&self) -> bool {
+        false
+    }
 }

@@ -82,7 +82,7 @@ impl CongestionControl for Bic {
         (self.cwnd, self.last_max) = match what {
             // Fast convergence: a flow that did not get back to its maximum gives up room.
             Congestion::Loss if cwnd < self.last_max => (self.ssthresh, cwnd * (BETA_SCALE + BETA) / (2 * BETA_SCALE)),
-            Congestion::Loss => (self.ssthresh, cwnd),
+            Congestion::Loss | Congestion::Mark => (self.ssthresh, cwnd),
             Congestion::Timeout => (self.mss, 0),
         };
         self.counted = 0;

@@ -102,7 +102,7 @@ impl CongestionControl for Compound {
         let total = self.cwnd as f64 / self.mss as f64 + self.dwnd;
         self.counted = 0;
         match what {
-            Congestion::Loss => {
+            Congestion::Loss | Congestion::Mark => {
                 let half = self.cwnd as f64 / self.mss as f64 / 2.0;
                 self.dwnd = (total * (1.0 - BETA) - half).max(0.0);
                 self.ssthresh = (self.cwnd / 2).max(2 * self.mss);

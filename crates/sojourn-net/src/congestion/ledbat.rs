@@ -94,7 +94,7 @@ impl CongestionControl for Ledbat {
 
     fn on_congestion(&mut self, _: Time, what: Congestion, _: u64) {
         self.cwnd = match what {
-            Congestion::Loss => self.cwnd.min((self.cwnd / 2.0).max((MIN_CWND * self.mss) as f64)),
+            Congestion::Loss | Congestion::Mark => self.cwnd.min((self.cwnd / 2.0).max((MIN_CWND * self.mss) as f64)),
             Congestion::Timeout => self.mss as f64,
         };
     }

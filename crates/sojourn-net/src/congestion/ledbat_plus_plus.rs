@@ -121,7 +121,7 @@ impl CongestionControl for LedbatPlusPlus {
         let held = matches!(self.phase, Phase::Held { .. });
         self.ssthresh = (if held { self.ssthresh } else { self.cwnd } / 2).max(self.least());
         match what {
-            Congestion::Loss => self.cwnd = self.cwnd.min(self.ssthresh),
+            Congestion::Loss | Congestion::Mark => self.cwnd = self.cwnd.min(self.ssthresh),
             Congestion::Timeout => {
                 self.cwnd = self.mss;
                 self.phase = Phase::SlowStart;

@@ -63,7 +63,7 @@ impl CongestionControl for Reno {
         self.ssthresh = (self.cwnd / 2).max(2 * self.mss);
         self.counted = 0;
         self.cwnd = match what {
-            Congestion::Loss => self.ssthresh,
+            Congestion::Loss | Congestion::Mark => self.ssthresh,
             Congestion::Timeout => self.mss,
         };
     }

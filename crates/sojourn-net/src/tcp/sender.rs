@@ -297,6 +297,11 @@ impl Sender {
                 min_rtt: self.rtt.min(),
                 app_limited: !used,
                 recovering: self.state.is_recovery(),
+                left_in_flight: self.in_flight(),
+                total_delivered: 0,
+                total_lost: 0,
+                marked: 0,
+                sample: None,
             },
         );
         self.refresh_window();
