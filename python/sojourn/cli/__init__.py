@@ -19,6 +19,7 @@ from sojourn.cli.run import run
 from sojourn.cli.schema import schema
 from sojourn.cli.show import show
 from sojourn.cli.terms import Exit, complain
+from sojourn.cli.wild import wild
 from sojourn.errors import SojournError
 
 
@@ -36,7 +37,7 @@ app = App(
     help_format="markdown",
     suppress_keyboard_interrupt=False,
 )
-for _place, _verb in enumerate((run, report, show, calibrate, schema)):
+for _place, _verb in enumerate((run, report, show, wild, calibrate, schema)):
     app.command(_verb, sort_key=_place, help_epilogue="")
 
 

@@ -1,0 +1,132 @@
+"""`sojourn wild`: queueing delay from a table of TCP connections."""
+
+from __future__ import annotations
+
+import json as _json
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter, validators
+
+from sojourn.cli.terms import Exit, Flag, complain
+from sojourn.errors import SojournError
+
+
+def wild(
+    tables: Annotated[list[Path], Parameter(negative=(), consume_multiple=True)],
+    /,
+    *,
+    out: Path | None = None,
+    access: Path | None = None,
+    column: Annotated[list[str] | None, Parameter(negative=())] = None,
+    min_samples: Annotated[int, Parameter(validator=validators.Number(gte=1))] = 10,
+    near: str = "100ms",
+    save: Path | None = None,
+    json: Flag = False,
+) -> int:
+    """Estimate how long users' packets wait in queues, from per-connection TCP statistics.
+
+    A table is Parquet or CSV with the columns `min_rtt_ms`, `max_rtt_ms`, `rtt_samples` and, if there,
+    `avg_rtt_ms`, `client`, `host`, `access` (times also as `_s`, `_us`, `_ns`); or snapshots of `ss -tinHO`,
+    one after another; or NDT results as JSON. The delay of a connection is its largest minus its smallest
+    smoothed round-trip time.
+
+    **Example**
+
+    ```
+    while sleep 1; do ss -tinHO; done > snapshots.txt
+    sojourn wild snapshots.txt --out wild
+    ```
+
+    Parameters
+    ----------
+    tables
+        Files of one kind.
+    out
+        Directory for the page, its figures and tables; by default `results/wild`.
+    access
+        CSV of `prefix,access`: the class of a client by its address; otherwise by the column `access`, or by
+        the name in `host`.
+    column
+        OURS=THEIRS: the name that a column has in the table. Repeatable.
+    min_samples
+        Connections with fewer round-trip samples are left out.
+    near
+        Hosts with a smallest round-trip time up to this are near.
+    save
+        Also write the connections, under our names, as Parquet.
+    json
+        Print the shares as JSON.
+    """
+    from sojourn.wild import open_table, survey
+    from sojourn.wild.access import Prefixes, by_column, by_name
+    from sojourn.wild.page import shares_table, write_page
+
+    names = dict(_assignment(word) for word in column or [])
+    table = open_table(tables, names)
+    present = table.collect_schema()
+    chosen = None
+    if access is not None:
+        if "client" not in present:
+            raise SojournError(f"{tables[0]} has no column client, which classes by prefix need")
+        chosen = Prefixes(access).expression()
+    elif "access" in present:
+        chosen = by_column()
+    elif "host" in present:
+        chosen = by_name()
+    found = survey(table, chosen, min_samples, _milliseconds(near))
+    if not found.shares()["connections"]:
+        reasons = ", ".join(f"{count} with {reason}" for reason, count in found.discarded.items())
+        raise SojournError(f"none of {found.rows} connections can be used: {reasons}")
+    if save is not None:
+        table.sink_parquet(save)
+    page = write_page(
+        found,
+        [str(path) for path in tables],
+        shlex.join(["sojourn", *sys.argv[1:]]),
+        out or Path("results/wild"),
+    )
+    rows = shares_table(found).to_dicts()
+    if json:
+        settings = {"min_samples": min_samples, "near_ms": found.near_ms}
+        print(
+            _json.dumps(
+                {
+                    "rows": found.rows,
+                    "discarded": found.discarded,
+                    **settings,
+                    "shares": rows,
+                    "report": str(page),
+                }
+            )
+        )
+    else:
+        for row in rows:
+            if row["hosts"] == "all" and row["connections"]:
+                complain(
+                    f"{row['access']}: {row['connections']} connections, median {row['p50_ms']:.3g} ms, "
+                    f"{row['above_100ms']:.1%} above 100 ms, {row['above_1000ms']:.2%} above 1 s"
+                )
+        print(page)
+    return Exit.DONE
+
+
+def _assignment(word: str) -> tuple[str, str]:
+    ours, equals, theirs = word.partition("=")
+    if not (equals and ours and theirs):
+        raise SojournError(f"--column {word}: expected OURS=THEIRS, as min_rtt_ms=min_srtt")
+    return ours, theirs
+
+
+def _milliseconds(text: str) -> float:
+    for unit, factor in (("ms", 1.0), ("us", 1e-3), ("s", 1e3)):
+        if text.endswith(unit):
+            try:
+                value = float(text.removesuffix(unit)) * factor
+            except ValueError:
+                break
+            if value > 0:
+                return value
+    raise SojournError(f"--near {text}: expected a time, as 100ms")

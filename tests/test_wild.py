@@ -1,0 +1,228 @@
+"""`sojourn wild`: what the survey counts, and every way to hand it a table."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+import subprocess
+import threading
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sojourn.errors import SojournError
+from sojourn.wild import open_table, survey
+from sojourn.wild.access import Prefixes, by_name
+
+
+def _table(tmp_path, **columns):
+    file = tmp_path / "table.parquet"
+    pl.DataFrame(columns).write_parquet(file)
+    return file
+
+
+def test_shares_are_exact_and_quantiles_within_a_bin(tmp_path):
+    rng = np.random.default_rng(1)
+    low = 10 ** rng.normal(1.4, 0.4, 50_000)
+    wait = 10 ** rng.normal(1.5, 0.8, 50_000)
+    file = _table(tmp_path, min_rtt_ms=low, max_rtt_ms=low + wait, rtt_samples=rng.integers(1, 40, 50_000))
+    kept = pl.read_parquet(file).filter(pl.col("rtt_samples") >= 10)
+    true = (kept["max_rtt_ms"] - kept["min_rtt_ms"]).to_numpy()
+    found = survey(open_table([file]))
+    shares = found.shares()
+    assert shares["connections"] == len(true)
+    assert shares["above_100ms"] == np.mean(true > 100)
+    assert shares["above_1000ms"] == np.mean(true > 1000)
+    assert shares["mean_ms"] == pytest.approx(true.mean(), rel=1e-4)
+    for quantile in (50, 80, 95, 99):
+        assert shares[f"p{quantile}_ms"] == pytest.approx(np.percentile(true, quantile), rel=0.025)
+    near = true[kept["min_rtt_ms"].to_numpy() <= 100]
+    assert found.shares(near=True)["above_500ms"] == np.mean(near > 500)
+
+
+@pytest.mark.parametrize("which", ["min", "max", "queueing"])
+def test_a_density_integrates_to_one(tmp_path, which):
+    file = _table(tmp_path, min_rtt_ms=[5.0, 20, 20], max_rtt_ms=[5.0, 90, 3000], rtt_samples=[10, 11, 12])
+    middles, density = survey(open_table([file])).density(which)
+    assert density.sum() * 0.05 == pytest.approx(1)
+    assert middles[np.flatnonzero(density)[-1]] == pytest.approx(
+        {"min": 1.3, "max": 3.475, "queueing": 3.475}[which], abs=0.051
+    )
+
+
+def test_units_other_names_and_bad_rows(tmp_path):
+    file = _table(
+        tmp_path,
+        low=[10_000, 10_000, None, 30_000, 10_000],
+        max_rtt_s=[0.25, 0.02, 0.1, 0.02, float("nan")],
+        n=[10, 9, 50, 50, 50],
+    )
+    found = survey(open_table([file], {"min_rtt_us": "low", "rtt_samples": "n"}))
+    assert found.rows == 5
+    assert found.discarded == {"no sane times": 3, "fewer than 10 samples": 1}
+    assert found.shares()["mean_ms"] == pytest.approx(240)
+
+
+def test_classes_by_name_and_by_longest_prefix(tmp_path):
+    hosts = ["p1.dip.vdsl.example.net", "cable-77.example.org", "x.ftth.example", "host.example", None]
+    frame = pl.DataFrame({"host": hosts}).select(by_name())
+    assert frame.to_series().to_list() == ["adsl", "cable", "ftth", "unknown", "unknown"]
+    prefixes = tmp_path / "prefixes.csv"
+    prefixes.write_text(
+        "prefix,access\n10.0.0.0/8,ADSL\n10.1.0.0/16,cable\n10.1.2.3/32,ftth\n2001:db8::/32,ftth\n"
+    )
+    clients = [
+        "10.2.3.4",
+        "10.1.9.9",
+        "10.1.2.3",
+        "10.1.2.4",
+        "11.0.0.1",
+        "2001:db8::7",
+        "2001:db9::",
+        "",
+        None,
+    ]
+    found = Prefixes(prefixes).classify(pl.Series("client", clients)).to_list()
+    expected = ["adsl", "cable", "ftth", "cable", "unknown", "ftth", "unknown", "unknown", "unknown"]
+    assert found == expected
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 2**32 - 1), st.integers(0, 32)), max_size=12), st.integers(0, 2**32 - 1)
+)
+@settings(max_examples=60, deadline=None)
+def test_prefixes_agree_with_the_plain_rule(tmp_path_factory, entries, address):
+    import ipaddress
+
+    networks = [ipaddress.ip_network((number, length), strict=False) for number, length in entries]
+    file = tmp_path_factory.mktemp("prefixes") / "prefixes.csv"
+    rows = [f"{network},c{place}" for place, network in enumerate(networks)]
+    file.write_text("\n".join(["prefix,access", *rows]) + "\n")
+    at = ipaddress.ip_address(address)
+    holding = [(network.prefixlen, f"c{place}") for place, network in enumerate(networks) if at in network]
+    longest = max((length for length, _ in holding), default=None)
+    found = Prefixes(file).classify(pl.Series("client", [str(at)])).to_list()[0]
+    assert found in ({name for length, name in holding if length == longest} or {"unknown"})
+
+
+def _snapshots_of_a_real_connection():
+    server = socket.create_server(("127.0.0.1", 0))
+    port = server.getsockname()[1]
+
+    def echo():
+        peer, _ = server.accept()
+        with peer:
+            while data := peer.recv(1000):
+                peer.sendall(data)
+
+    threading.Thread(target=echo, daemon=True).start()
+    text = ""
+    with socket.create_connection(("127.0.0.1", port)) as client:
+        for _ in range(3):
+            client.sendall(b"x" * 100)
+            client.recv(1000)
+            ours = f"( dport = :{port} )"
+            text += subprocess.run(["ss", "-tinHO", ours], capture_output=True, text=True, check=True).stdout
+    server.close()
+    return text
+
+
+@pytest.mark.skipif(shutil.which("ss") is None, reason="ss (iproute2) is not installed")
+def test_snapshots_of_ss_become_one_row_per_connection(tmp_path):
+    text = _snapshots_of_a_real_connection()
+    assert text.count("rtt:") >= 3, text
+    file = tmp_path / "snapshots.txt"
+    file.write_text(text)
+    table = open_table([file]).collect()
+    assert table.height == 1
+    row = table.row(0, named=True)
+    assert row["client"] == "127.0.0.1"
+    assert row["rtt_samples"] == 3
+    assert 0 < row["min_rtt_ms"] <= row["avg_rtt_ms"] <= row["max_rtt_ms"] < 1000
+
+
+def test_ss_of_ipv6_and_of_states_without_times(tmp_path):
+    file = tmp_path / "snapshots.txt"
+    file.write_text(
+        "ESTAB 0 0 [2001:db8::1]:443 [::ffff:10.0.0.7]:5001 cubic wscale:7,7 rto:204 rtt:12.5/3 minrtt:2\n"
+        "ESTAB 0 0 [2001:db8::1]:443 [::ffff:10.0.0.7]:5001 cubic wscale:7,7 rto:204 rtt:40/3 minrtt:2\n"
+        "LISTEN 0 128 0.0.0.0:22 0.0.0.0:*\n"
+        "ESTAB 0 0 10.0.0.1:443 10.0.0.9:5001 cubic rto:1000 mss:524\n"
+    )
+    rows = open_table([file]).collect().to_dicts()
+    assert [(row["client"], row["min_rtt_ms"], row["max_rtt_ms"]) for row in rows] == [
+        ("10.0.0.7", 12.5, 40.0)
+    ]
+
+
+def test_ndt_results_in_their_shapes(tmp_path):
+    shots = [{"TCPInfo": {"RTT": time, "MinRTT": 9_000}} for time in (10_000, 30_000, 20_000)]
+    ndt7 = {
+        "ClientIP": "192.0.2.1",
+        "Download": {"ServerMeasurements": [*shots, {"BBRInfo": {}}]},
+        "Upload": None,
+    }
+    row = {"id": "x", "raw": {"ClientIP": "192.0.2.2", "Snapshots": shots[:2]}}
+    file = tmp_path / "results.jsonl"
+    file.write_text(json.dumps(ndt7) + "\n" + json.dumps(row) + "\n")
+    found = open_table([file]).sort("client").collect().to_dicts()
+    assert [(r["client"], r["min_rtt_ms"], r["max_rtt_ms"], r["rtt_samples"]) for r in found] == [
+        ("192.0.2.1", 10.0, 30.0, 3.0),
+        ("192.0.2.2", 10.0, 30.0, 2.0),
+    ]
+    assert found[0]["avg_rtt_ms"] == 20
+    whole = tmp_path / "whole.json"
+    whole.write_text(json.dumps([ndt7, row], indent=1))
+    assert open_table([whole]).collect().height == 2
+
+
+@given(st.binary(max_size=400))
+@settings(max_examples=80, deadline=None)
+def test_no_file_is_worse_than_a_sentence(tmp_path_factory, content):
+    file = tmp_path_factory.mktemp("any") / "table"
+    file.write_bytes(content)
+    try:
+        survey(open_table([file]))
+    except SojournError as error:
+        assert str(error)
+
+
+def test_the_command_writes_a_page_and_prints_the_shares(sojourn, tmp_path):
+    file = tmp_path / "table.csv"
+    file.write_text(
+        "min_rtt_ms,avg_rtt_ms,max_rtt_ms,rtt_samples,access\n"
+        + "".join(f"{10 + i},{20 + i},{15 + 3 * i},12,{'ADSL' if i % 2 else 'ftth'}\n" for i in range(200))
+    )
+    (out,) = sojourn.json("wild", file, "--out", tmp_path / "out")
+    assert out["rows"] == 200
+    rows = {(row["access"], row["hosts"]): row for row in out["shares"]}
+    assert rows["adsl", "all"]["connections"] == 100
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "Queueing delay by class of access" in page
+    assert {path.name for path in (tmp_path / "out" / "figures").glob("*.png")} == {
+        "queueing.png",
+        "beyond.png",
+        "round-trips.png",
+        "pairs.png",
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a,b\n1,2\n", "no column min_rtt_ms"),
+        ("min_rtt_ms,max_rtt_ms\n1,2\n", "no column rtt_samples"),
+        ("min_rtt_ms,max_rtt_ms,rtt_samples\n5,2,20\n", "none of 1 connections can be used"),
+        ("{\n", "expected JSON"),
+        ("{}\n", "no object has TCPInfo snapshots"),
+    ],
+)
+def test_bad_tables_get_one_sentence(sojourn, tmp_path, text, words):
+    file = tmp_path / "table.csv"
+    file.write_text(text)
+    done = sojourn("wild", file, "--out", tmp_path / "out", code=2)
+    assert words in done.stderr
+    assert not (tmp_path / "out").exists()
