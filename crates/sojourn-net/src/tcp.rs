@@ -6,6 +6,8 @@
 //! RFC 6298 (timer), RFC 2018 and 6675 (SACK and recovery), RFC 6582 (NewReno), RFC 3042 (limited transmit),
 //! RFC 7323 (timestamps). Not modelled: urgent data, Nagle's rule, window shrinking, simultaneous open, reset.
 
+mod ack;
+mod delivery;
 mod endpoint;
 mod prr;
 mod receiver;
@@ -13,10 +15,13 @@ mod recovery;
 mod rtt;
 mod scoreboard;
 mod sender;
+mod statistics;
+mod usage;
 
 pub use endpoint::{Config, Endpoint, Role};
 pub use receiver::Receiver;
-pub use sender::{Repair, Sender, Statistics};
+pub use sender::Sender;
+pub use statistics::{Repair, Statistics};
 
 #[cfg(test)]
 mod tests;

@@ -3,8 +3,9 @@
 //! Source: RFC 9293 §3.5 and §3.6 (three-way handshake, FIN in each direction), with the states implied by what has been
 //! sent and acknowledged rather than named. Every segment but the first SYN carries an acknowledgement.
 
+use super::ack::Heard;
 use super::receiver::Receiver;
-use super::sender::{Heard, Sender};
+use super::sender::Sender;
 use super::{Sack, Segment};
 use crate::congestion::CongestionControl;
 use crate::{Span, Time};

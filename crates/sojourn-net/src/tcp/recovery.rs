@@ -38,8 +38,8 @@ impl Sender {
             self.left_network = self.left_network.min(self.board.outstanding());
             match self.state {
                 State::Open => self.left_network = 0,
-                State::Recovery { point } | State::Loss { point } if self.una >= point => self.recovered(),
-                State::Recovery { .. } => self.partial_ack(),
+                State::Recovery { point } | State::Loss { point } if self.una >= point => self.recovered(now),
+                State::Recovery { .. } => self.partial_ack(now),
                 State::Loss { .. } => {}
             }
         } else if sacked > 0 || (!self.sack && pure) {
@@ -69,7 +69,7 @@ impl Sender {
         self.refresh_window();
     }
 
-    fn partial_ack(&mut self) {
+    fn partial_ack(&mut self, now: Time) {
         if self.sack {
             return;
         }
@@ -77,11 +77,12 @@ impl Sender {
             self.board.mark_head_lost();
             self.force = true;
         } else {
-            self.recovered();
+            self.recovered(now);
         }
     }
 
-    fn recovered(&mut self) {
+    fn recovered(&mut self, now: Time) {
+        self.control.on_recovered(now);
         self.state = State::Open;
         self.left_network = 0;
         self.force = false;
