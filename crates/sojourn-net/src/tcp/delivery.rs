@@ -158,14 +158,15 @@ mod tests {
     }
 
     #[test]
-    fn an_acknowledgement_of_a_retransmission_that_comes_too_soon_gives_no_sample() {
+    fn an_acknowledgement_that_comes_sooner_than_a_round_trip_can_gives_no_sample() {
         let mut delivery = Delivery::default();
         delivery.sent(ms(0), 1000, 0);
         delivery.sent(ms(0), 2000, 0);
         delivery.arrived(1, 2000);
         assert!(delivery.sample(ms(100), 1000, 0, RTT).is_some());
-        delivery.resent(0, ms(190), 1000, 1000);
+        // Sent again at 110 ms, but what arrives 5 ms later must be the original.
+        delivery.resent(0, ms(110), 1000, 1000);
         delivery.arrived(0, 1000);
-        assert_eq!(delivery.sample(ms(195), 2000, 1000, RTT).map(|s| s.delivered), None);
+        assert_eq!(delivery.sample(ms(115), 2000, 1000, RTT * 2), None);
     }
 }
