@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use sojourn_net::tcp::EcnMode;
 use sojourn_net::{Bytes, Span};
 
 use crate::scenario::Invalid;
@@ -37,6 +38,13 @@ impl Transport {
     /// Queueing delay that it aims at by default, if it aims at any.
     pub(in crate::scenario) fn target(self) -> Span {
         Span::from_millis(if self == Self::LedbatPlusPlus { 60 } else { 100 })
+    }
+}
+
+impl Transport {
+    /// How it uses ECN when it does; only transports that are made for ECN use another than the classic one.
+    pub(crate) fn ecn_mode(self) -> EcnMode {
+        EcnMode::Classic
     }
 }
 
@@ -84,6 +92,8 @@ pub struct Tcp {
     pub hystart: HyStart,
     /// Packets leave at a rate, whatever the controller asks; `None` as it asks.
     pub pacing: Option<bool>,
+    /// Explicit congestion notification.
+    pub ecn: bool,
 }
 
 /// Declares a struct of a study file with the keys of [`Tcp`] beside its own, which serde's `flatten` cannot do without giving up
@@ -136,6 +146,10 @@ macro_rules! with_tcp_keys {
             /// transport has a rate of its own; `false` never. If absent, as the transport asks.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub pacing: Option<bool>,
+            /// Explicit congestion notification (RFC 3168): queues that mark may mark instead of dropping. If absent, off, but on for
+            /// transports that are made for it.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub ecn: Option<bool>,
         }
 
         /// Defaults: Linux's, but for the initial window.
@@ -167,6 +181,7 @@ macro_rules! with_tcp_keys {
                     ledbat_target: self.ledbat_target.unwrap_or(self.transport.target()),
                     hystart: self.hystart.unwrap_or_default(),
                     pacing: self.pacing,
+                    ecn: self.ecn.unwrap_or(self.transport.ecn_mode() != sojourn_net::tcp::EcnMode::Classic),
                 }
             }
         }
