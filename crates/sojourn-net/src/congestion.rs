@@ -163,6 +163,10 @@ pub trait CongestionControl: Send {
     fn ecn(&self) -> Ecn {
         Ecn::Ect0
     }
+    /// The controller wants samples of the delivery rate, and to hear also of acknowledgements that deliver only selectively.
+    fn wants_samples(&self) -> bool {
+        false
+    }
     /// The controller decides by itself what a loss does to the window: no proportional rate reduction during recovery.
     fn paces_recovery(&self) -> bool {
         false

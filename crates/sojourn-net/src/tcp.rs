@@ -6,22 +6,31 @@
 //! RFC 6298 (timer), RFC 2018 and 6675 (SACK and recovery), RFC 6582 (NewReno), RFC 3042 (limited transmit),
 //! RFC 7323 (timestamps). Not modelled: urgent data, Nagle's rule, window shrinking, simultaneous open, reset.
 
+mod ack;
+mod delivery;
+mod ecn;
 mod endpoint;
+mod pacing;
 mod prr;
 mod receiver;
 mod recovery;
 mod rtt;
 mod scoreboard;
 mod sender;
+mod statistics;
+mod usage;
 
+pub use ecn::EcnMode;
 pub use endpoint::{Config, Endpoint, Role};
+pub use pacing::Pacing;
 pub use receiver::Receiver;
-pub use sender::{Repair, Sender, Statistics};
+pub use sender::Sender;
+pub use statistics::{Repair, Statistics};
 
 #[cfg(test)]
 mod tests;
 
-use crate::Time;
+use crate::{Ecn, Time};
 
 /// A range of sequence numbers that arrived: `start` inclusive, `end` exclusive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -79,6 +88,10 @@ pub struct Segment {
     pub stamp: Time,
     /// The other end's stamp that is echoed (TSecr); `Time::NEVER` if there is none.
     pub echo: Time,
+    /// The ECN bits of its packet.
+    pub ecn: Ecn,
+    /// The three header bits for feedback of marks: a counter, or ECN-Echo (1) and congestion window reduced (2).
+    pub feedback: u8,
 }
 
 impl Segment {

@@ -3,8 +3,10 @@
 //! Source: RFC 6675 §4 (IsLost, pipe, NextSeg), kept per segment rather than per octet. Loss marks are made when SACK news
 //! arrives and never taken back; `pipe` is then a sum kept up to date: outstanding − SACKed − lost + retransmitted.
 
+use super::delivery::Delivery;
 use super::{Block, Sack};
-use crate::Time;
+use crate::congestion::RateSample;
+use crate::{Span, Time};
 use std::collections::VecDeque;
 
 const SACKED: u8 = 1;
@@ -57,9 +59,16 @@ pub(super) struct Scoreboard {
     seen: Sack,
     /// Bytes ever marked lost.
     marked: u64,
+    /// What samples of the delivery rate need, if they are wanted.
+    delivery: Option<Box<Delivery>>,
 }
 
 impl Scoreboard {
+    /// Nothing outstanding. `sampling`: samples of the delivery rate will be asked for.
+    pub(super) fn new(sampling: bool) -> Self {
+        Self { delivery: sampling.then(Box::default), ..Self::default() }
+    }
+
     /// Bytes believed to be in the network.
     pub(super) fn pipe(&self) -> u64 {
         self.outstanding - self.sacked - self.lost + self.resent
@@ -90,6 +99,10 @@ impl Scoreboard {
         let start = self.segments.back().map_or(self.una, |s| s.end);
         self.segments.push_back(Sent { end: start + u64::from(len), at: now, len, state: 0 });
         self.outstanding += u64::from(len);
+        let in_flight = self.pipe();
+        if let Some(delivery) = &mut self.delivery {
+            delivery.sent(now, in_flight, self.marked);
+        }
     }
 
     /// Everything below `ack` has arrived.
@@ -102,11 +115,14 @@ impl Scoreboard {
             } else {
                 let left = (first.end - ack).min(u64::from(first.len));
                 let part = u64::from(first.len) - left;
+                if part == 0 {
+                    break;
+                }
                 first.len = left as u32;
                 (part, false)
             };
-            let state = first.state;
-            if part > 0 && state & EVER_RESENT == 0 && news.sent.is_none() {
+            let (state, end) = (first.state, first.end);
+            if state & EVER_RESENT == 0 && news.sent.is_none() {
                 news.sent = Some(first.at);
             }
             self.outstanding -= part;
@@ -117,11 +133,17 @@ impl Scoreboard {
                 if state != 0 {
                     self.forget_marks(state, part);
                 }
+                if let Some(delivery) = &mut self.delivery {
+                    delivery.arrived(0, end);
+                }
             }
             if !whole {
                 break;
             }
             self.segments.pop_front();
+            if let Some(delivery) = &mut self.delivery {
+                delivery.forget_first();
+            }
         }
         news
     }
@@ -178,6 +200,9 @@ impl Scoreboard {
                 self.sacked += u64::from(len);
                 delivered += u64::from(len);
                 self.highest_sacked = self.highest_sacked.max(end);
+                if let Some(delivery) = &mut self.delivery {
+                    delivery.arrived(i, end);
+                }
             }
         }
         delivered
@@ -226,6 +251,9 @@ impl Scoreboard {
         (self.lost, self.resent, self.waiting) = (0, 0, 0);
         for segment in &mut self.segments {
             if segment.state & SACKED == 0 {
+                if segment.state & (LOST | RESENT) != LOST {
+                    self.marked += u64::from(segment.len);
+                }
                 segment.state = (segment.state | LOST) & !RESENT;
                 self.lost += u64::from(segment.len);
             }
@@ -293,6 +321,24 @@ impl Scoreboard {
         }
         segment.state |= RESENT | EVER_RESENT;
         segment.at = now;
+        let in_flight = self.pipe();
+        if let Some(delivery) = &mut self.delivery {
+            delivery.resent(i, now, in_flight, self.marked);
+        }
+    }
+
+    /// The sender has nothing to send.
+    pub(super) fn ran_dry(&mut self) {
+        let in_flight = self.pipe();
+        if let Some(delivery) = &mut self.delivery {
+            delivery.ran_dry(in_flight);
+        }
+    }
+
+    /// The sample of an acknowledgement after which so many bytes have been delivered.
+    pub(super) fn sample(&mut self, now: Time, delivered: u64, min_rtt: Span) -> Option<RateSample> {
+        let lost = self.marked;
+        self.delivery.as_mut()?.sample(now, delivered, lost, min_rtt)
     }
 }
 

@@ -4,67 +4,17 @@
 //! Reactions to loss are in [`super::recovery`]. Differences: the window is counted against `pipe` at all times, a segment
 //! is sent only if it fits wholly, and the timer also restarts when the oldest outstanding segment is sent again (as in Linux and ns-2).
 
-use super::Sack;
+use super::ecn::Marking;
 use super::endpoint::Config;
+use super::pacing::{Pacer, Pacing};
 use super::prr::Prr;
 use super::recovery::State;
 use super::rtt::Rtt;
 use super::scoreboard::{Resend, Scoreboard};
-use crate::congestion::{Ack, CongestionControl, Window};
-use crate::{Span, Time};
-
-/// What a sender has done.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Statistics {
-    /// Segments sent, retransmissions included.
-    pub segments: u64,
-    /// Segments sent again.
-    pub retransmits: u64,
-    /// Expiries of the retransmission timer.
-    pub timeouts: u64,
-    /// Fast recoveries entered.
-    pub recoveries: u64,
-}
-
-/// Time spent waiting for losses to be repaired, overlapping repairs counted once: from the previous sending of each
-/// retransmitted segment to its retransmission.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Repair {
-    /// The sum.
-    pub total: Span,
-    until: Time,
-}
-
-impl Repair {
-    fn add(&mut self, sent: Time, resent: Time) {
-        self.total = self.total + resent.since(sent.max(self.until));
-        self.until = resent;
-    }
-}
-
-/// How far the window was used lately: only a window that was filled may grow (RFC 7661's concern, in Linux's form).
-#[derive(Clone, Copy, Debug, Default)]
-struct Usage {
-    /// Sending stopped at the window.
-    limited: bool,
-    /// Most bytes in flight.
-    most: u64,
-    /// The observation holds until this has been acknowledged.
-    until: u64,
-}
-
-/// What the header of a segment says about what has arrived.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Heard {
-    /// Next sequence number expected.
-    pub(super) ack: u64,
-    /// The stamp that it echoes; `NEVER` without timestamps.
-    pub(super) echo: Time,
-    /// Its own.
-    pub(super) stamp: Time,
-    /// The segment carries nothing else.
-    pub(super) pure: bool,
-}
+use super::statistics::{Repair, Statistics};
+use super::usage::Usage;
+use crate::congestion::{CongestionControl, Window};
+use crate::{Rate, Span, Time};
 
 /// A piece of sequence space to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,20 +27,20 @@ pub(super) struct Out {
 /// The sending half of an endpoint.
 pub struct Sender {
     pub(super) una: u64,
-    nxt: u64,
+    pub(super) nxt: u64,
     end: u64,
-    window: Window,
+    pub(super) window: Window,
     pub(super) board: Scoreboard,
     pub(super) state: State,
     pub(super) prr: Prr,
-    usage: Usage,
+    pub(super) usage: Usage,
     /// Bytes that may be in flight now: the window, or less while recovery reduces it.
-    allowed: u64,
+    pub(super) allowed: u64,
     /// Duplicate acknowledgements since `una` last advanced.
     pub(super) dupacks: u32,
     /// Without SACK: bytes that duplicate acknowledgements say have left the network.
     pub(super) left_network: u64,
-    rto_at: Time,
+    pub(super) rto_at: Time,
     pub(super) rtt: Rtt,
     pub(super) mss: u32,
     /// The next retransmission goes out whatever the window says (RFC 6675 §5, step 4.3).
@@ -100,12 +50,24 @@ pub struct Sender {
     pub(super) partial_acks: bool,
     limited_transmit: bool,
     idle_restart: bool,
-    grow_half_used: bool,
+    pub(super) grow_half_used: bool,
     fin: bool,
     receive_window: u64,
     restart_window: u64,
     last_sent: Time,
+    pacing: Pacing,
+    /// The rate to pace at, if any.
+    pace: Option<Rate>,
+    pacer: Pacer,
+    send_at: Time,
+    pub(super) marking: Marking,
     pub(super) control: Box<dyn CongestionControl>,
+    /// The controller wants samples of the delivery rate.
+    pub(super) sampling: bool,
+    /// The controller decides alone what a loss does to the window: no proportional reduction.
+    pub(super) unreduced: bool,
+    /// Bytes delivered.
+    pub(super) delivered: u64,
     pub(super) statistics: Statistics,
     repair: Repair,
 }
@@ -117,7 +79,7 @@ impl Sender {
             nxt: 0,
             end: 0,
             window: control.window(),
-            board: Scoreboard::default(),
+            board: Scoreboard::new(control.wants_samples()),
             state: State::Open,
             prr: Prr::default(),
             usage: Usage::default(),
@@ -138,6 +100,14 @@ impl Sender {
             receive_window: config.receive_window,
             restart_window: config.initial_window(),
             last_sent: Time::ZERO,
+            pacing: config.pacing,
+            pace: config.pacing.rate(control.window(), Span::ZERO),
+            pacer: Pacer::default(),
+            send_at: Time::NEVER,
+            marking: Marking::new(config.ecn, control.ecn()),
+            sampling: control.wants_samples(),
+            unreduced: control.paces_recovery(),
+            delivered: 0,
             control,
             statistics: Statistics::default(),
             repair: Repair::default(),
@@ -157,6 +127,11 @@ impl Sender {
     /// When the retransmission timer expires; `NEVER` if nothing is outstanding.
     pub fn rto_at(&self) -> Time {
         self.rto_at
+    }
+
+    /// When pacing next lets something leave that waits for nothing else; `NEVER` if it holds nothing back.
+    pub fn send_at(&self) -> Time {
+        self.send_at
     }
 
     /// The congestion window.
@@ -224,104 +199,38 @@ impl Sender {
     pub(super) fn refresh_window(&mut self) {
         self.window = self.control.window();
         self.allowed = self.window.cwnd;
-    }
-
-    /// In fast recovery an acknowledgement of `delivered` bytes releases only a share of them.
-    fn reduce_rate(&mut self, delivered: u64, safe: bool) {
-        let pipe = self.in_flight();
-        let released = self.prr.on_ack(delivered, pipe, self.window.ssthresh, u64::from(self.mss), safe);
-        self.allowed = pipe + released;
-    }
-
-    /// An acknowledgement arrived. Returns true if it advanced.
-    pub(super) fn on_ack(&mut self, now: Time, heard: Heard, sack: &Sack) -> bool {
-        let Heard { ack, echo, stamp, pure } = heard;
-        if ack > self.nxt || ack < self.una {
-            return false;
-        }
-        let in_flight = self.in_flight();
-        let advanced = ack > self.una;
-        let acked = ack - self.una;
-        let mut delivered = 0;
-        let mut rtt = None;
-        let one_way = (echo != Time::NEVER).then(|| stamp.since(echo));
-        if advanced {
-            let news = self.board.acknowledge(ack);
-            // The SYN is no data: it does not open the window.
-            delivered = news.delivered - u64::from(self.una == 0);
-            self.una = ack;
-            let sent = if echo == Time::NEVER { news.sent } else { Some(echo) };
-            rtt = sent.map(|sent| now.since(sent));
-            if let Some(rtt) = rtt {
-                self.rtt.sample(rtt);
-            }
-        }
-        let sacked = if sack.is_empty() { 0 } else { self.board.sack(sack) };
-        delivered += sacked;
-        if !advanced && self.board.outstanding() == 0 {
-            return false;
-        }
-        let marked = self.board.marked();
-        self.judge(now, acked, sacked, pure, in_flight);
-        if advanced {
-            self.rto_at = if self.board.outstanding() == 0 { Time::NEVER } else { self.rtt.deadline(now) };
-        }
-        if advanced && delivered > 0 {
-            self.tell_control(now, delivered, in_flight, (rtt, one_way));
-        }
-        if self.sack && self.state.is_recovery() {
-            self.reduce_rate(delivered, advanced && self.board.marked() == marked);
-        }
-        advanced
-    }
-
-    fn tell_control(
-        &mut self,
-        now: Time,
-        delivered: u64,
-        in_flight: u64,
-        (rtt, one_way): (Option<Span>, Option<Span>),
-    ) {
-        let Window { cwnd, ssthresh, .. } = self.window;
-        let used = self.usage.limited || (self.grow_half_used && cwnd < ssthresh && cwnd < 2 * self.usage.most);
-        self.control.on_ack(
-            now,
-            &Ack {
-                delivered,
-                in_flight,
-                una: self.una,
-                next: self.nxt,
-                rtt,
-                one_way,
-                srtt: self.rtt.smoothed(),
-                min_rtt: self.rtt.min(),
-                app_limited: !used,
-                recovering: self.state.is_recovery(),
-                left_in_flight: self.in_flight(),
-                total_delivered: 0,
-                total_lost: 0,
-                marked: 0,
-                sample: None,
-            },
-        );
-        self.refresh_window();
+        self.pace = self.pacing.rate(self.window, self.rtt.smoothed());
     }
 
     /// The next piece to send at `now`, if anything may be sent. Call until it returns `None`.
     pub(super) fn next_out(&mut self, now: Time) -> Option<Out> {
+        self.send_at = Time::NEVER;
         if self.board.has_waiting() {
             let resend = self.board.next_waiting()?;
-            if self.force || self.in_flight() + u64::from(resend.len.min(self.mss)) <= self.allowed {
+            let fits = self.in_flight() + u64::from(resend.len.min(self.mss)) <= self.allowed;
+            if self.force || (fits && !self.is_held(now)) {
                 return Some(self.resend(now, resend));
             }
-            self.observe_usage(true);
+            self.observe_usage(!fits);
             return None;
         }
         if self.end > self.nxt && (self.una > 0 || self.nxt == 0) {
             return self.new_data(now);
         }
         self.observe_usage(false);
+        if self.sampling && self.end == self.nxt && self.in_flight() < self.allowed {
+            self.board.ran_dry();
+        }
         if self.state.is_recovery() && self.sack { self.fill(now) } else { None }
+    }
+
+    /// Pacing lets nothing leave at `now`.
+    fn is_held(&mut self, now: Time) -> bool {
+        let held = self.pace.is_some() && self.pacer.holds(now);
+        if held {
+            self.send_at = self.pacer.next;
+        }
+        held
     }
 
     fn new_data(&mut self, now: Time) -> Option<Out> {
@@ -340,6 +249,10 @@ impl Sender {
             self.observe_usage(!fits);
             return None;
         }
+        if self.is_held(now) {
+            self.observe_usage(false);
+            return None;
+        }
         let seq = self.nxt;
         self.nxt += u64::from(len);
         self.board.push(len, now);
@@ -349,11 +262,7 @@ impl Sender {
 
     /// Sending stops: at the window or for want of data.
     fn observe_usage(&mut self, limited: bool) {
-        let most = self.in_flight();
-        let usage = &mut self.usage;
-        if limited || self.una >= usage.until || (!usage.limited && most > usage.most) {
-            *usage = Usage { limited, most, until: self.nxt };
-        }
+        self.usage.observe(limited, self.in_flight(), self.una, self.nxt);
     }
 
     /// A full segment, or all that is left; the FIN travels on the last data segment if nothing else remains.
@@ -369,7 +278,7 @@ impl Sender {
 
     /// Nothing new to send during recovery: other holes, then one rescue (RFC 6675, NextSeg rules 3 and 4).
     fn fill(&mut self, now: Time) -> Option<Out> {
-        if self.in_flight() + u64::from(self.mss) > self.allowed {
+        if self.in_flight() + u64::from(self.mss) > self.allowed || self.is_held(now) {
             return None;
         }
         if let Some(resend) = self.board.next_hole() {
@@ -399,6 +308,10 @@ impl Sender {
         self.prr.sent(u64::from(len));
         self.statistics.segments += 1;
         self.last_sent = now;
+        if let Some(rate) = self.pace {
+            let (mss, asked) = (u64::from(self.mss), self.window.pacing.is_some());
+            self.pacer.sent(now, u64::from(len), mss, rate, asked, self.statistics.segments);
+        }
         if self.rto_at == Time::NEVER {
             self.rto_at = self.rtt.deadline(now);
         }
@@ -421,6 +334,7 @@ impl Sender {
         if self.rto_at > now {
             return;
         }
+        self.pacer.release(now);
         self.time_out(now);
         self.rto_at = self.rtt.deadline(now);
     }

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use sojourn_net::tcp::EcnMode;
 use sojourn_net::{Bytes, Span};
 
 use crate::scenario::Invalid;
@@ -37,6 +38,13 @@ impl Transport {
     /// Queueing delay that it aims at by default, if it aims at any.
     pub(in crate::scenario) fn target(self) -> Span {
         Span::from_millis(if self == Self::LedbatPlusPlus { 60 } else { 100 })
+    }
+}
+
+impl Transport {
+    /// How it uses ECN when it does; only transports that are made for ECN use another than the classic one.
+    pub(crate) fn ecn_mode(self) -> EcnMode {
+        EcnMode::Classic
     }
 }
 
@@ -82,6 +90,10 @@ pub struct Tcp {
     pub ledbat_target: Span,
     /// How the slow start of [`Transport::Cubic`] and [`Transport::CubicRfc9438`] ends before a loss.
     pub hystart: HyStart,
+    /// Packets leave at a rate, whatever the controller asks; `None` as it asks.
+    pub pacing: Option<bool>,
+    /// Explicit congestion notification.
+    pub ecn: bool,
 }
 
 /// Declares a struct of a study file with the keys of [`Tcp`] beside its own, which serde's `flatten` cannot do without giving up
@@ -130,6 +142,14 @@ macro_rules! with_tcp_keys {
             /// How CUBIC's slow start ends before a loss, `none` if absent; others ignore it.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub hystart: Option<$crate::scenario::HyStart>,
+            /// Packets leave at a rate: `true` as Linux's fq does it, at 2 (in slow start) or 1.2 × window / round trip unless the
+            /// transport has a rate of its own; `false` never. If absent, as the transport asks.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub pacing: Option<bool>,
+            /// Explicit congestion notification (RFC 3168): queues that mark may mark instead of dropping. If absent, off, but on for
+            /// transports that are made for it.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub ecn: Option<bool>,
         }
 
         /// Defaults: Linux's, but for the initial window.
@@ -160,6 +180,8 @@ macro_rules! with_tcp_keys {
                     limited_transmit: self.limited_transmit,
                     ledbat_target: self.ledbat_target.unwrap_or(self.transport.target()),
                     hystart: self.hystart.unwrap_or_default(),
+                    pacing: self.pacing,
+                    ecn: self.ecn.unwrap_or(self.transport.ecn_mode() != sojourn_net::tcp::EcnMode::Classic),
                 }
             }
         }

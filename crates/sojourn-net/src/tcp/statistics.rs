@@ -1,0 +1,36 @@
+//! What a sender has done, for summaries and for the applications that ask.
+
+use crate::{Span, Time};
+
+/// What a sender has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// Segments sent, retransmissions included.
+    pub segments: u64,
+    /// Segments sent again.
+    pub retransmits: u64,
+    /// Expiries of the retransmission timer.
+    pub timeouts: u64,
+    /// Fast recoveries entered.
+    pub recoveries: u64,
+    /// Reductions of the window because of a mark.
+    pub marks: u64,
+    /// Tail loss probes sent.
+    pub probes: u64,
+}
+
+/// Time spent waiting for losses to be repaired, overlapping repairs counted once: from the previous sending of each
+/// retransmitted segment to its retransmission.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Repair {
+    /// The sum.
+    pub total: Span,
+    until: Time,
+}
+
+impl Repair {
+    pub(super) fn add(&mut self, sent: Time, resent: Time) {
+        self.total = self.total + resent.since(sent.max(self.until));
+        self.until = resent;
+    }
+}
