@@ -3,14 +3,19 @@
 //! Which packets were lost, and when to retransmit them, is the sender's business ([`crate::tcp`]); a controller hears
 //! of acknowledgements and of congestion and answers with a window.
 
+mod bbr1;
 mod bic;
 mod compound;
 mod cubic;
+mod delivery;
 mod hystart;
 mod ledbat;
 mod ledbat_plus_plus;
+#[cfg(test)]
+mod path;
 mod reno;
 
+pub use bbr1::Bbr1;
 pub use bic::Bic;
 pub use compound::Compound;
 pub use cubic::{Arithmetic, Cubic};

@@ -29,6 +29,8 @@ pub enum Transport {
     /// LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus); see `ledbat-target`.
     #[serde(rename = "ledbat++")]
     LedbatPlusPlus,
+    /// BBR version 1 as in Linux: a model of the path instead of losses.
+    Bbr,
     /// UDP: the source paces itself.
     Udp,
 }
