@@ -9,6 +9,7 @@
 mod ack;
 mod delivery;
 mod endpoint;
+mod pacing;
 mod prr;
 mod receiver;
 mod recovery;
@@ -19,6 +20,7 @@ mod statistics;
 mod usage;
 
 pub use endpoint::{Config, Endpoint, Role};
+pub use pacing::Pacing;
 pub use receiver::Receiver;
 pub use sender::Sender;
 pub use statistics::{Repair, Statistics};

@@ -30,6 +30,15 @@ pub(crate) enum Timer {
         /// Which end.
         side: u8,
     },
+    /// Pacing may let an endpoint send.
+    Pacing {
+        /// Place of the connection.
+        slot: u32,
+        /// Its flow number.
+        flow: u32,
+        /// Which end.
+        side: u8,
+    },
     /// A source wanted to be woken.
     Source {
         /// The source.

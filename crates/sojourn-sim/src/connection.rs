@@ -31,6 +31,8 @@ pub(crate) struct Connection {
     /// When the pending entry of each end's retransmission timer is due.
     pub(crate) armed: [Time; 2],
     pub(crate) ack_armed: [bool; 2],
+    /// The same of pacing.
+    pub(crate) send_armed: [Time; 2],
     pub(crate) ends: [Endpoint; 2],
 }
 

@@ -139,6 +139,7 @@ impl Network {
             closing: false,
             armed: [Time::NEVER; 2],
             ack_armed: [false; 2],
+            send_armed: [Time::NEVER; 2],
             ends: [end(End::Client), end(End::Server)],
         };
         if g.background {
@@ -319,6 +320,12 @@ impl Network {
             let timer = Timer::Retransmission { slot: slot as u32, flow: connection.flow, side: side as u8 };
             self.agenda.push(rto_at, timer);
         }
+        let send_at = endpoint.send_at();
+        if send_at < connection.send_armed[side] {
+            connection.send_armed[side] = send_at;
+            let timer = Timer::Pacing { slot: slot as u32, flow: connection.flow, side: side as u8 };
+            self.agenda.push(send_at, timer);
+        }
         if ack_at != Time::NEVER && !connection.ack_armed[side] {
             connection.ack_armed[side] = true;
             let line = &mut self.ack_lines[group.ack_line];
@@ -348,6 +355,13 @@ impl Network {
                 connection.armed[side as usize] = Time::NEVER;
                 connection.ends[side as usize].on_timeout(self.now);
                 self.flush(slot as usize, if side == 0 { End::Client } else { End::Server });
+            }
+            Some(Timer::Pacing { slot, flow, side }) => {
+                let connection = &mut self.connections[slot as usize];
+                if connection.flow == flow && connection.send_armed[side as usize] == self.now {
+                    connection.send_armed[side as usize] = Time::NEVER;
+                    self.flush(slot as usize, if side == 0 { End::Client } else { End::Server });
+                }
             }
             Some(Timer::DelayedAck { slot, flow, side }) => self.acknowledge_late(slot, flow, side),
             None => {}

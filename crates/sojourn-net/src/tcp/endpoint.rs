@@ -4,6 +4,7 @@
 //! sent and acknowledged rather than named. Every segment but the first SYN carries an acknowledgement.
 
 use super::ack::Heard;
+use super::pacing::Pacing;
 use super::receiver::Receiver;
 use super::sender::Sender;
 use super::{Sack, Segment};
@@ -35,6 +36,8 @@ pub struct Config {
     pub grow_half_used: bool,
     /// Without SACK: stay in recovery on a partial acknowledgement (NewReno) rather than leave it (Reno).
     pub partial_acks: bool,
+    /// Packets leave at a rate.
+    pub pacing: Pacing,
 }
 
 impl Default for Config {
@@ -51,6 +54,7 @@ impl Default for Config {
             limited_transmit: true,
             grow_half_used: true,
             partial_acks: true,
+            pacing: Pacing::AsAsked,
         }
     }
 }
@@ -136,6 +140,11 @@ impl Endpoint {
     /// When the retransmission timer expires.
     pub fn rto_at(&self) -> Time {
         self.sender.rto_at()
+    }
+
+    /// When pacing next lets something leave that waits for nothing else.
+    pub fn send_at(&self) -> Time {
+        self.sender.send_at()
     }
 
     /// When a delayed acknowledgement is due.

@@ -5,6 +5,7 @@
 //! is sent only if it fits wholly, and the timer also restarts when the oldest outstanding segment is sent again (as in Linux and ns-2).
 
 use super::endpoint::Config;
+use super::pacing::{Pacer, Pacing};
 use super::prr::Prr;
 use super::recovery::State;
 use super::rtt::Rtt;
@@ -12,7 +13,7 @@ use super::scoreboard::{Resend, Scoreboard};
 use super::statistics::{Repair, Statistics};
 use super::usage::Usage;
 use crate::congestion::{CongestionControl, Window};
-use crate::{Span, Time};
+use crate::{Rate, Span, Time};
 
 /// A piece of sequence space to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +54,11 @@ pub struct Sender {
     receive_window: u64,
     restart_window: u64,
     last_sent: Time,
+    pacing: Pacing,
+    /// The rate to pace at, if any.
+    pace: Option<Rate>,
+    pacer: Pacer,
+    send_at: Time,
     pub(super) control: Box<dyn CongestionControl>,
     /// The controller wants samples of the delivery rate.
     pub(super) sampling: bool,
@@ -92,6 +98,10 @@ impl Sender {
             receive_window: config.receive_window,
             restart_window: config.initial_window(),
             last_sent: Time::ZERO,
+            pacing: config.pacing,
+            pace: config.pacing.rate(control.window(), Span::ZERO),
+            pacer: Pacer::default(),
+            send_at: Time::NEVER,
             sampling: control.wants_samples(),
             unreduced: control.paces_recovery(),
             delivered: 0,
@@ -114,6 +124,11 @@ impl Sender {
     /// When the retransmission timer expires; `NEVER` if nothing is outstanding.
     pub fn rto_at(&self) -> Time {
         self.rto_at
+    }
+
+    /// When pacing next lets something leave that waits for nothing else; `NEVER` if it holds nothing back.
+    pub fn send_at(&self) -> Time {
+        self.send_at
     }
 
     /// The congestion window.
@@ -181,16 +196,19 @@ impl Sender {
     pub(super) fn refresh_window(&mut self) {
         self.window = self.control.window();
         self.allowed = self.window.cwnd;
+        self.pace = self.pacing.rate(self.window, self.rtt.smoothed());
     }
 
     /// The next piece to send at `now`, if anything may be sent. Call until it returns `None`.
     pub(super) fn next_out(&mut self, now: Time) -> Option<Out> {
+        self.send_at = Time::NEVER;
         if self.board.has_waiting() {
             let resend = self.board.next_waiting()?;
-            if self.force || self.in_flight() + u64::from(resend.len.min(self.mss)) <= self.allowed {
+            let fits = self.in_flight() + u64::from(resend.len.min(self.mss)) <= self.allowed;
+            if self.force || (fits && !self.is_held(now)) {
                 return Some(self.resend(now, resend));
             }
-            self.observe_usage(true);
+            self.observe_usage(!fits);
             return None;
         }
         if self.end > self.nxt && (self.una > 0 || self.nxt == 0) {
@@ -201,6 +219,15 @@ impl Sender {
             self.board.ran_dry();
         }
         if self.state.is_recovery() && self.sack { self.fill(now) } else { None }
+    }
+
+    /// Pacing lets nothing leave at `now`.
+    fn is_held(&mut self, now: Time) -> bool {
+        let held = self.pace.is_some() && self.pacer.holds(now);
+        if held {
+            self.send_at = self.pacer.next;
+        }
+        held
     }
 
     fn new_data(&mut self, now: Time) -> Option<Out> {
@@ -217,6 +244,10 @@ impl Sender {
         let fits = counted + bytes <= self.allowed;
         if !fits || self.nxt + bytes > self.una + self.receive_window {
             self.observe_usage(!fits);
+            return None;
+        }
+        if self.is_held(now) {
+            self.observe_usage(false);
             return None;
         }
         let seq = self.nxt;
@@ -244,7 +275,7 @@ impl Sender {
 
     /// Nothing new to send during recovery: other holes, then one rescue (RFC 6675, NextSeg rules 3 and 4).
     fn fill(&mut self, now: Time) -> Option<Out> {
-        if self.in_flight() + u64::from(self.mss) > self.allowed {
+        if self.in_flight() + u64::from(self.mss) > self.allowed || self.is_held(now) {
             return None;
         }
         if let Some(resend) = self.board.next_hole() {
@@ -274,6 +305,10 @@ impl Sender {
         self.prr.sent(u64::from(len));
         self.statistics.segments += 1;
         self.last_sent = now;
+        if let Some(rate) = self.pace {
+            let (mss, asked) = (u64::from(self.mss), self.window.pacing.is_some());
+            self.pacer.sent(now, u64::from(len), mss, rate, asked, self.statistics.segments);
+        }
         if self.rto_at == Time::NEVER {
             self.rto_at = self.rtt.deadline(now);
         }
@@ -296,6 +331,7 @@ impl Sender {
         if self.rto_at > now {
             return;
         }
+        self.pacer.release(now);
         self.time_out(now);
         self.rto_at = self.rtt.deadline(now);
     }

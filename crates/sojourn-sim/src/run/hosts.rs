@@ -35,6 +35,11 @@ pub(super) fn config(tcp: &Tcp) -> tcp::Config {
         limited_transmit: tcp.limited_transmit,
         grow_half_used: tcp.transport != Transport::NewReno,
         partial_acks: tcp.transport != Transport::Reno,
+        pacing: match tcp.pacing {
+            None => tcp::Pacing::AsAsked,
+            Some(true) => tcp::Pacing::On,
+            Some(false) => tcp::Pacing::Off,
+        },
     }
 }
 

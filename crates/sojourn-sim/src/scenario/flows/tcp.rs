@@ -84,6 +84,8 @@ pub struct Tcp {
     pub ledbat_target: Span,
     /// How the slow start of [`Transport::Cubic`] and [`Transport::CubicRfc9438`] ends before a loss.
     pub hystart: HyStart,
+    /// Packets leave at a rate, whatever the controller asks; `None` as it asks.
+    pub pacing: Option<bool>,
 }
 
 /// Declares a struct of a study file with the keys of [`Tcp`] beside its own, which serde's `flatten` cannot do without giving up
@@ -132,6 +134,10 @@ macro_rules! with_tcp_keys {
             /// How CUBIC's slow start ends before a loss, `none` if absent; others ignore it.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub hystart: Option<$crate::scenario::HyStart>,
+            /// Packets leave at a rate: `true` as Linux's fq does it, at 2 (in slow start) or 1.2 × window / round trip unless the
+            /// transport has a rate of its own; `false` never. If absent, as the transport asks.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub pacing: Option<bool>,
         }
 
         /// Defaults: Linux's, but for the initial window.
@@ -162,6 +168,7 @@ macro_rules! with_tcp_keys {
                     limited_transmit: self.limited_transmit,
                     ledbat_target: self.ledbat_target.unwrap_or(self.transport.target()),
                     hystart: self.hystart.unwrap_or_default(),
+                    pacing: self.pacing,
                 }
             }
         }
