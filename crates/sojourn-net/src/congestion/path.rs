@@ -29,6 +29,8 @@ pub(super) struct Path {
     next_send: Time,
     sent: u64,
     recovery: Option<u64>,
+    /// Last packet sent when a mark was last told.
+    reacted: u64,
     min_rtt: Span,
     srtt: Span,
     last_ack: Time,
@@ -70,6 +72,7 @@ impl Path {
             next_send: zero,
             sent: 0,
             recovery: None,
+            reacted: 0,
             min_rtt: never,
             srtt: Span::ZERO,
             last_ack: zero,
@@ -157,6 +160,11 @@ impl Path {
             self.recovery = Some(self.sent);
             control.on_congestion(self.now, Congestion::Loss, in_flight);
         }
+        let marked = sent.waited > self.mark_above;
+        if marked && sent.number > self.reacted {
+            self.reacted = self.sent;
+            control.on_congestion(self.now, Congestion::Mark, in_flight);
+        }
         let interval = sent.at.since(sent.first_sent).max(self.now.since(sent.last_ack));
         self.first_sent = sent.at;
         self.last_ack = self.now;
@@ -171,7 +179,7 @@ impl Path {
             left_in_flight: self.in_flight,
             total_delivered: self.delivered,
             total_lost: self.lost,
-            marked: if sent.waited > self.mark_above { MSS } else { 0 },
+            marked: if marked { MSS } else { 0 },
             sample: Some(RateSample {
                 delivered: self.delivered - sent.delivered,
                 interval,
