@@ -3,21 +3,36 @@
 //! Which packets were lost, and when to retransmit them, is the sender's business ([`crate::tcp`]); a controller hears
 //! of acknowledgements and of congestion and answers with a window.
 
+mod bbr1;
 mod bic;
 mod compound;
 mod cubic;
+mod cubic_ns2;
+mod dctcp;
+mod delivery;
 mod hystart;
 mod ledbat;
+mod ledbat_ns2;
 mod ledbat_plus_plus;
+#[cfg(test)]
+mod path;
+mod prague;
 mod reno;
+mod utp;
 
+pub use bbr1::Bbr1;
 pub use bic::Bic;
 pub use compound::Compound;
 pub use cubic::{Arithmetic, Cubic};
+pub use cubic_ns2::CubicNs2;
+pub use dctcp::Dctcp;
 pub use hystart::HyStart;
 pub use ledbat::Ledbat;
+pub use ledbat_ns2::LedbatNs2;
 pub use ledbat_plus_plus::LedbatPlusPlus;
+pub use prague::Prague;
 pub use reno::{Counting, Reno};
+pub use utp::Utp;
 
 use crate::{Ecn, Rate, Span, Time};
 

@@ -15,13 +15,17 @@ const GAIN: f64 = 1.0;
 const ALLOWED_INCREASE: u64 = 1;
 /// Least window in segments, but for one after a timeout.
 pub(super) const MIN_CWND: u64 = 2;
-const BASE_HISTORY: usize = 10;
 const BASE_INTERVAL: Span = Span::from_secs(60);
-const CURRENT_FILTER: usize = 4;
+/// Intervals of the base, and recent delays of which the least counts.
+pub(super) const BASE_MINUTES: usize = 10;
+pub(super) const CURRENT: usize = 4;
 
 /// What delays say about the queue.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Delays {
+    /// How many intervals and how many recent delays are kept.
+    intervals: usize,
+    recent: usize,
     /// Smallest delay of each of the last intervals, the present one last.
     base: VecDeque<Span>,
     /// The number of the present interval.
@@ -31,6 +35,11 @@ pub(super) struct Delays {
 }
 
 impl Delays {
+    /// Keeps the minima of `intervals` minutes, and `recent` delays.
+    pub(super) fn new(intervals: usize, recent: usize) -> Self {
+        Self { intervals, recent, base: VecDeque::new(), interval: 0, current: VecDeque::new() }
+    }
+
     pub(super) fn add(&mut self, now: Time, delay: Span) {
         let interval = now.0 / BASE_INTERVAL.0;
         match self.base.back_mut() {
@@ -38,16 +47,16 @@ impl Delays {
             _ => self.base.push_back(delay),
         }
         self.interval = interval;
-        if self.base.len() > BASE_HISTORY {
+        if self.base.len() > self.intervals {
             self.base.pop_front();
         }
-        if self.current.len() == CURRENT_FILTER {
+        if self.current.len() == self.recent {
             self.current.pop_front();
         }
         self.current.push_back((now, delay));
     }
 
-    /// The delay above the base: the least of the last four, but of none older than a round trip.
+    /// The delay above the base: the least of the last few, but of none older than a round trip.
     pub(super) fn queueing(&self, now: Time, rtt: Span) -> Span {
         let recent = self.current.iter().rev().enumerate().filter(|(i, (at, _))| *i == 0 || now.since(*at) <= rtt);
         let current = recent.map(|(_, (_, delay))| *delay).min().unwrap_or_default();
@@ -72,7 +81,7 @@ pub struct Ledbat {
 impl Ledbat {
     /// Starts with `initial` bytes of window and segments of `mss` bytes, and aims at a queueing delay of `target`.
     pub fn new(mss: u64, initial: u64, target: Span) -> Self {
-        Self { target, mss, cwnd: initial as f64, delays: Delays::default() }
+        Self { target, mss, cwnd: initial as f64, delays: Delays::new(BASE_MINUTES, CURRENT) }
     }
 
     fn update(&mut self, queueing: Span, ack: &Ack) {
@@ -152,7 +161,7 @@ mod tests {
 
     #[test]
     fn the_base_is_the_least_of_ten_minutes_and_the_current_delay_the_least_of_four() {
-        let mut delays = Delays::default();
+        let mut delays = Delays::new(BASE_MINUTES, CURRENT);
         let at = |s| Time::ZERO + Span::from_secs(s);
         let ms = Span::from_millis;
         delays.add(at(0), ms(20));

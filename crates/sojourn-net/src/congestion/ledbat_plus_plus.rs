@@ -7,7 +7,7 @@
 //! its implementations only. Differences: the first window is the sender's `initial` one (the draft says 2 segments); a loss while
 //! the window is held at two segments halves the window to return to.
 
-use super::ledbat::{Delays, MIN_CWND};
+use super::ledbat::{BASE_MINUTES, CURRENT, Delays, MIN_CWND};
 use super::reno::slow_start;
 use super::{Ack, Congestion, CongestionControl, Window};
 use crate::{Span, Time};
@@ -61,7 +61,7 @@ impl LedbatPlusPlus {
             ssthresh: u64::MAX,
             fraction: 0.0,
             phase: Phase::SlowStart,
-            delays: Delays::default(),
+            delays: Delays::new(BASE_MINUTES, CURRENT),
         }
     }
 

@@ -34,6 +34,13 @@ impl Reno {
     pub fn new(mss: u64, initial: u64, counting: Counting) -> Self {
         Self { counting, mss, cwnd: initial, ssthresh: u64::MAX, counted: 0 }
     }
+
+    /// Leaves what `of` makes of the window, two segments at least.
+    pub(super) fn reduce(&mut self, of: impl Fn(u64) -> u64) {
+        self.ssthresh = of(self.cwnd).max(2 * self.mss);
+        self.cwnd = self.ssthresh;
+        self.counted = 0;
+    }
 }
 
 /// Slow start: grows by what was delivered up to ssthresh, and returns what is left for congestion avoidance.
@@ -60,12 +67,10 @@ impl CongestionControl for Reno {
     }
 
     fn on_congestion(&mut self, _: Time, what: Congestion, _: u64) {
-        self.ssthresh = (self.cwnd / 2).max(2 * self.mss);
-        self.counted = 0;
-        self.cwnd = match what {
-            Congestion::Loss | Congestion::Mark => self.ssthresh,
-            Congestion::Timeout => self.mss,
-        };
+        self.reduce(|cwnd| cwnd / 2);
+        if what == Congestion::Timeout {
+            self.cwnd = self.mss;
+        }
     }
 
     fn on_idle(&mut self, _: Time, restart: u64) {
