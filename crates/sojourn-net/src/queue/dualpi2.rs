@@ -12,6 +12,7 @@
 
 use super::inspect::Inspector;
 use super::line::Line;
+use super::pie::seconds;
 use super::{Backlog, Cx, QueueDiscipline};
 use crate::probe::DropCause;
 use crate::{Ecn, Packet, Span, Time};
@@ -62,7 +63,7 @@ impl Default for DualPi2Config {
 impl DualPi2Config {
     /// p' after an update; delays in seconds.
     pub fn step_p(&self, p: f64, delay: f64, last_delay: f64) -> f64 {
-        let change = self.alpha * (delay - self.target.as_secs()) + self.beta * (delay - last_delay);
+        let change = self.alpha * (delay - seconds(self.target)) + self.beta * (delay - last_delay);
         (p + change).clamp(0.0, 1.0)
     }
 
@@ -215,7 +216,7 @@ impl<P: Packet + Send> QueueDiscipline<P> for DualPi2<P> {
 
     fn wake(&mut self, cx: &mut Cx<'_, P>) {
         let delay = self.classic.head_delay(cx.now).max(self.low.head_delay(cx.now));
-        self.p = self.config.step_p(self.p, delay.as_secs(), self.last_delay.as_secs());
+        self.p = self.config.step_p(self.p, seconds(delay), seconds(self.last_delay));
         self.last_delay = delay;
         self.next_update += self.config.update;
     }

@@ -19,18 +19,24 @@ pub enum Scope {
 pub struct Inspector<'a> {
     flow: u32,
     scope: Scope,
+    refused: bool,
     visit: &'a mut dyn FnMut(&'static str, Scope, f64) -> f64,
 }
 
 impl<'a> Inspector<'a> {
     /// Calls `visit` with the name, scope and value of each variable; what it returns becomes the value.
     pub fn new(flow: u32, visit: &'a mut dyn FnMut(&'static str, Scope, f64) -> f64) -> Self {
-        Self { flow, scope: Scope::Queue, visit }
+        Self { flow, scope: Scope::Queue, refused: false, visit }
     }
 
     /// The flow whose line is looked at.
     pub fn flow(&self) -> u32 {
         self.flow
+    }
+
+    /// Whether a value was handed back for a variable that follows from others and cannot be set.
+    pub fn refused(&self) -> bool {
+        self.refused
     }
 
     /// From here on, variables are those of the flow's line.
@@ -48,7 +54,7 @@ impl<'a> Inspector<'a> {
 
     /// Shows a value that follows from others and cannot be set.
     pub(super) fn tell(&mut self, name: &'static str, value: f64) {
-        (self.visit)(name, self.scope, value);
+        self.refused |= self.changed(name, value).is_some();
     }
 
     /// Shows a value; returns the new one if it was set.

@@ -25,6 +25,7 @@ use crate::probe::DropCause;
 use crate::{Ecn, Packet, Span, Time};
 use rand::{Rng, RngExt};
 
+pub(super) use rules::seconds;
 use rules::ticks;
 pub use rules::{PIE_LINUX_ONE, PieConfig, PieDelay, PieVariant};
 
@@ -225,7 +226,7 @@ impl Control {
         (self.delay, self.last_delay) = (delay, delay);
         match config.variant {
             PieVariant::Rfc8033 => {
-                self.p = config.rfc8033_step(self.p, delay.as_secs(), last.as_secs());
+                self.p = config.rfc8033_step(self.p, seconds(delay), seconds(last));
                 let calm = calm && self.p == 0.0;
                 self.allowance = if calm { config.burst } else { self.allowance - config.update };
             }
@@ -238,7 +239,7 @@ impl Control {
             }
             PieVariant::Ns2Authors => {
                 let spent = self.allowance == Span::ZERO;
-                self.p = if spent { config.ns2_step(self.p, delay.as_secs(), last.as_secs()) } else { 0.0 };
+                self.p = if spent { config.ns2_step(self.p, seconds(delay), seconds(last)) } else { 0.0 };
                 self.allowance = self.allowance - config.update;
                 let calm = calm && self.p == 0.0;
                 if calm && self.meter.rate > 0.0 {

@@ -149,7 +149,7 @@ impl PieConfig {
     }
 
     fn change(&self, p: f64, delay: f64, last_delay: f64, divisor: f64) -> f64 {
-        let pull = self.alpha * (delay - self.target.as_secs()) + self.beta * (delay - last_delay);
+        let pull = self.alpha * (delay - seconds(self.target)) + self.beta * (delay - last_delay);
         let change = pull / divisor;
         if p >= 0.1 && self.cap { change.min(0.02) } else { change }
     }
@@ -182,6 +182,11 @@ impl PieConfig {
 /// Probability 1 in Linux's units.
 pub const PIE_LINUX_ONE: u64 = u64::MAX >> 8;
 const TICKS_PER_SEC: u64 = 1_000_000_000 >> 6;
+
+/// The span in seconds, rounded once: a published p of exactly 10 % depends on it.
+pub(in crate::queue) fn seconds(span: Span) -> f64 {
+    span.0 as f64 / 1e9
+}
 
 pub(super) const fn ticks(span: Span) -> u64 {
     span.0 >> 6
