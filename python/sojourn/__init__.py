@@ -17,18 +17,32 @@ from sojourn.errors import SojournError, StoreError
 
 if TYPE_CHECKING:
     from sojourn._core import StudyError
+    from sojourn.decisions import Decisions, replay
     from sojourn.results import Results
     from sojourn.results import open_results as open
     from sojourn.study import Study
     from sojourn.sweep import run
 
-__all__ = ["Results", "SojournError", "StoreError", "Study", "StudyError", "__version__", "open", "run"]
+__all__ = [
+    "Decisions",
+    "Results",
+    "SojournError",
+    "StoreError",
+    "Study",
+    "StudyError",
+    "__version__",
+    "open",
+    "replay",
+    "run",
+]
 
 _WHERE = {
+    "Decisions": ("sojourn.decisions", "Decisions"),
     "Results": ("sojourn.results", "Results"),
     "Study": ("sojourn.study", "Study"),
     "StudyError": ("sojourn._core", "StudyError"),
     "open": ("sojourn.results", "open_results"),
+    "replay": ("sojourn.decisions", "replay"),
     "run": ("sojourn.sweep", "run"),
 }
 
