@@ -10,7 +10,7 @@ mod _core {
     #[pymodule_export]
     use crate::error::StudyError;
     #[pymodule_export]
-    use crate::run::run;
+    use crate::run::{drop_causes, packet_kinds, run};
     #[pymodule_export]
     use crate::study::{parse, points, schema, version};
 }
