@@ -232,7 +232,8 @@ def simulate(text: str, packets: BinaryIO | None = None) -> tuple[dict[str, Any]
         from sojourn.losses import of_point
 
         packets.flush()
-        scores["losses"] = of_point(packets.name, flows, point["document"], links)
+        rates = {link: summary["links"][link]["rate_bps"] for link in links}
+        scores["losses"] = of_point(packets.name, flows, point["document"], rates)
     result = {
         "study": point["study"],
         "point": point["point"],
