@@ -12,8 +12,22 @@ def parse(text: str, name: str, sets: list[tuple[str, str]]) -> str:
 def points(document: str) -> list[str]:
     """Expand a study document into its points, every replication of each, in study order."""
 
-def run(point: str, log: bool = False, progress: Callable[[float], object] | None = None) -> dict[str, Any]:
-    """Simulate one point: `summary` (JSON text) and tables of NumPy columns. Releases the GIL."""
+def run(
+    point: str,
+    log: bool = False,
+    progress: Callable[[float], object] | None = None,
+    packets: Callable[[dict[str, Any]], object] | None = None,
+) -> dict[str, Any]:
+    """Simulate one point: `summary` (JSON text) and tables of NumPy columns. Releases the GIL.
+
+    With `packets`, the packet log is handed to it in pieces while the simulation runs, and is not returned.
+    """
+
+def packet_kinds() -> list[str]:
+    """Return the names of the kinds of packets, in the order of their codes in the packet log."""
+
+def drop_causes() -> list[str]:
+    """Return the names of the causes of drops, in the order of their codes in the packet log (255: none)."""
 
 def schema() -> str:
     """Return the JSON Schema of study files."""

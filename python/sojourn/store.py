@@ -4,6 +4,7 @@
 ``study.json``         the study, its seed, the version and command that ran it, the list of points
 ``points/H.json``      the result of the point with hash H; the same bytes whoever computed it
 ``packets/H.parquet``  its packet log, where one was asked for
+``flows/H.parquet``    its table of connections, likewise
 ``timings.jsonl``      how long each point took; differs between runs, so it is kept apart
 =====================  ==============================================================================
 
@@ -21,7 +22,7 @@ import os
 import secrets
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -47,6 +48,7 @@ class Store:
         self.path = Path(path)
         self.points = self.path / "points"
         self.packets = self.path / "packets"
+        self.flows = self.path / "flows"
         self.timings = self.path / "timings.jsonl"
         self.study = self.path / "study.json"
 
@@ -61,7 +63,8 @@ class Store:
             except OSError as error:
                 raise StoreError(_unwritable(self.path, error)) from None
             _remove_abandoned(directory)
-        _remove_abandoned(self.path)
+        for directory in (self.path, self.packets, self.flows):
+            _remove_abandoned(directory)
 
     def has(self, point: str, *, packets: bool = False) -> bool:
         """Say whether a point is on disk (and its packet log, if that is wanted too)."""
@@ -94,9 +97,37 @@ class Store:
         """Store the result of a point, without its wall time."""
         self._replace(self.point_file(point), lambda file: file.write(result_text(result).encode()))
 
-    def write_packets(self, point: str, log: pl.DataFrame) -> None:
-        """Store the packet log of a point."""
-        self._replace(self.packet_file(point), lambda file: log.write_parquet(file, compression="zstd"))
+    @contextlib.contextmanager
+    def packets_written(self, point: str, *, keep: bool) -> Iterator[BinaryIO]:
+        """Open the file that a packet log is written to; what is kept of it gets its name when all went well."""
+        target = self.packet_file(point)
+        temporary = target.parent / f".{target.name}.{secrets.token_hex(8)}{_TEMPORARY}"
+        try:
+            with temporary.open("xb") as file:
+                _lock(file.fileno())
+                yield file
+                if keep:
+                    file.flush()
+                    os.fsync(file.fileno())
+                    temporary.replace(target)
+        except OSError as error:
+            raise StoreError(_unwritable(target, error)) from None
+        finally:
+            temporary.unlink(missing_ok=True)
+        if keep:
+            _flush_directory(target.parent)
+
+    def flow_file(self, point: str) -> Path:
+        """Return where the table of connections of a point is kept."""
+        return self.flows / f"{point}.parquet"
+
+    def write_flows(self, point: str, flows: pl.DataFrame) -> None:
+        """Store the table of connections of a point."""
+        try:
+            self.flows.mkdir(exist_ok=True)
+        except OSError as error:
+            raise StoreError(_unwritable(self.path, error)) from None
+        self._replace(self.flow_file(point), lambda file: flows.write_parquet(file, compression="zstd"))
 
     def read_study(self) -> dict[str, Any] | None:
         """Return what `study.json` holds, or None when there is none yet."""

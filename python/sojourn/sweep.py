@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from sojourn import _core
 from sojourn.errors import SojournError, StoreError
@@ -18,6 +18,9 @@ from sojourn.results import Results, labelled
 from sojourn.store import Store
 from sojourn.study import RESULT_FORMAT, Point, Study
 from sojourn.workers import Workers, open_workers, spread
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 class Outcome(NamedTuple):
@@ -94,7 +97,7 @@ class Campaign:
 
     def keeps_packets(self, point: Point) -> bool:
         """Say whether the packet log of a point is wanted, by `log` or by its scenario."""
-        return self.log or bool((point.document.get("record") or {}).get("packets"))
+        return self.log or bool(_record(json.loads(point.text)).get("packets"))
 
     def _differences(self, before: dict[str, Any] | None) -> list[str]:
         notes = list(dict.fromkeys(point.note for point in self.todo if point.note))
@@ -168,16 +171,21 @@ class Campaign:
 def simulate_point(text: str, digest: str, out: str, log: bool) -> Done | Failed:
     """Simulate one point and store its result; this is what workers do."""
     try:
-        result, packets, wall_s = simulate(text, log=log)
         store = Store(out)
+        analysed = bool(_record(json.loads(text)).get("losses"))
         try:
             store.points.mkdir(parents=True, exist_ok=True)
-            if packets is not None:
+            if log or analysed:
                 store.packets.mkdir(exist_ok=True)
         except OSError as error:
             return Failed(f"{store.path} cannot be written by a worker: {error.strerror}", fatal=True)
-        if packets is not None:
-            store.write_packets(digest, packet_log(packets))
+        if log or analysed:
+            with store.packets_written(digest, keep=log) as file:
+                result, flows, wall_s = simulate(text, file)
+        else:
+            result, flows, wall_s = simulate(text)
+        if flows is not None:
+            store.write_flows(digest, flows)
         store.record_time(digest, wall_s)
         store.write_point(digest, result)
         return Done(result, wall_s)
@@ -189,53 +197,69 @@ def simulate_point(text: str, digest: str, out: str, log: bool) -> Done | Failed
         return Failed(_reason(error))
 
 
-def simulate(text: str, *, log: bool = False) -> tuple[dict[str, Any], dict[str, Any] | None, float]:
+def simulate(text: str, packets: BinaryIO | None = None) -> tuple[dict[str, Any], pl.DataFrame | None, float]:
     """Simulate and score one point.
+
+    Parameters
+    ----------
+    text
+        The point, as JSON.
+    packets
+        A file that takes the packet log, if one is kept or analysed.
 
     Returns
     -------
-    result, packets, wall_s
-        The result without wall time, the packet log's columns or None, and the time of the simulation.
+    result, flows, wall_s
+        The result without wall time, the table of connections or None, and the time of the simulation.
     """
     from sojourn.qoe.score import score
 
     point = json.loads(text)
     started = time.perf_counter()
-    ran = _core.run(text, log)
+    if packets is None:
+        ran = _core.run(text)
+    else:
+        from sojourn.packets import run_into
+
+        ran = run_into(text, packets)
     wall_s = round(time.perf_counter() - started, 6)
     summary = json.loads(ran.pop("summary"))
-    packets = ran.pop("packets", None)
-    names = {key: ran.pop(key) for key in ("packet_kinds", "drop_causes") if key in ran}
+    flows = flow_table(ran.pop("flows")) if "flows" in ran else None
     engine = summary.pop("engine")
+    scores = score(point["document"], ran)
+    links = _record(point).get("losses")
+    if packets is not None and links:
+        from sojourn.losses import of_point
+
+        packets.flush()
+        rates = {link: summary["links"][link]["rate_bps"] for link in links}
+        scores["losses"] = of_point(packets.name, flows, point["document"], rates)
     result = {
         "study": point["study"],
         "point": point["point"],
         "replication": point["replication"],
         **summary,
-        **score(point["document"], ran),
+        **scores,
         "engine": {key: value for key, value in engine.items() if key != "wall_s"},
     }
-    return result, ({**names, **packets} if packets is not None else None), wall_s
+    return result, flows, wall_s
 
 
-def packet_log(columns: dict[str, Any]) -> Any:
-    """Return a packet log as a data frame, with names in the place of codes and nulls where nothing was."""
+def flow_table(columns: Mapping[str, Any]) -> pl.DataFrame:
+    """Return the engine's table of connections as a data frame, with nulls where nothing was measured."""
     import polars as pl
 
-    order = "link packet flow kind size_bytes arrive_ns depart_ns drop_cause backlog_pkts backlog_bytes seq"
-    codes = pl.DataFrame({name: columns[name] for name in order.split()})
-
-    def named(column: str, names: list[str]) -> pl.Expr:
-        # Codes without a name, as the 255 of a packet that was not dropped, become null.
-        kind = pl.Enum(names)
-        return pl.col(column).replace_strict(list(range(len(names))), names, default=None, return_dtype=kind)
-
-    return codes.with_columns(
-        named("link", ["down", "up"]),
-        named("kind", list(columns["packet_kinds"])),
-        pl.when(pl.col("depart_ns") >= 0).then(pl.col("depart_ns")).alias("depart_ns"),
-        named("drop_cause", list(columns["drop_causes"])),
+    return pl.DataFrame(dict(columns)).with_columns(
+        pl.Series("link", ["down", "up"], dtype=pl.Enum(["down", "up"])).gather(pl.Series(columns["link"])),
+        pl.when(pl.col("end_ns") >= 0).then(pl.col("end_ns")).alias("end_ns"),
+        pl.col("mean_cwnd_pkts", "initial_ssthresh_pkts").fill_nan(None),
+        pl.when(pl.col("mean_rtt_ns") > 0).then(pl.col("mean_rtt_ns")).alias("mean_rtt_ns"),
     )
+
+
+def _record(point: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a point's scenario asks to be kept."""
+    return point["document"].get("record") or {}
 
 
 def run(

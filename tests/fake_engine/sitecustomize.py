@@ -72,7 +72,7 @@ def points(document):
     return found
 
 
-def run(text, log=False, progress=None):
+def run(text, log=False, progress=None, packets=None):
     point = json.loads(text)
     fake = point["document"].get("fake", {})
     label = ",".join(f"{axis}={value}" for axis, value in point["document"]["axes"].items())
@@ -89,9 +89,7 @@ def run(text, log=False, progress=None):
     summary = {"links": {"down": link, "up": link}, "flows": {"completed": 3}}
     ran = {"summary": json.dumps(summary | {"engine": {"packets": 2, "events": 9, "simulated_s": 1.0}})}
     if log:
-        ran["packet_kinds"] = ["data", "ack"]
-        ran["drop_causes"] = ["full", "early"]
-        ran["packets"] = {
+        columns = {
             "link": np.array([0, 1], np.uint8),
             "packet": np.array([1, 2], np.uint32),
             "flow": np.array([7, 7], np.uint32),
@@ -104,6 +102,10 @@ def run(text, log=False, progress=None):
             "backlog_bytes": np.array([0, 6000], np.uint32),
             "seq": np.array([0, 0], np.uint64),
         }
+        if packets is None:
+            ran["packets"] = columns
+        else:
+            packets(columns)
     return ran
 
 
@@ -115,6 +117,7 @@ def score(document, tables):
 
 core = types.ModuleType("sojourn._core")
 core.StudyError, core.parse, core.points, core.run = StudyError, parse, points, run
+core.packet_kinds, core.drop_causes = (lambda: ["data", "ack"]), (lambda: ["full", "early"])
 core.schema, core.version = (lambda: json.dumps({"title": "fake"})), (lambda: "0.0.0-fake")
 StudyError.__module__ = "sojourn._core"
 scoring = types.ModuleType("sojourn.qoe.score")

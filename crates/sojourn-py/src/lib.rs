@@ -13,7 +13,7 @@ mod _core {
     #[pymodule_export]
     use crate::replay::replay;
     #[pymodule_export]
-    use crate::run::run;
+    use crate::run::{drop_causes, packet_kinds, run};
     #[pymodule_export]
     use crate::study::{parse, points, schema, version};
 }

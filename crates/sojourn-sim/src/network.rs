@@ -3,6 +3,7 @@
 use crate::agenda::{Agenda, Stream, Timer};
 use crate::connection::{Connection, NOBODY};
 use crate::packet::{Kind, Packet};
+use crate::record::{FlowRecord, FlowTable};
 use crate::source::{End, Event};
 use crate::wire::{Way, Wire};
 use sojourn_net::congestion::CongestionControl;
@@ -76,6 +77,7 @@ pub struct Network {
     open: u32,
     open_changed: Time,
     pub(crate) events: u64,
+    pub(crate) flow_record: Option<FlowRecord>,
 }
 
 impl Network {
@@ -94,6 +96,7 @@ impl Network {
             open: 0,
             open_changed: Time::ZERO,
             events: 0,
+            flow_record: None,
         }
     }
 
@@ -155,6 +158,9 @@ impl Network {
                 self.connections.len() as u32 - 1
             }
         };
+        if let Some(record) = &mut self.flow_record {
+            record.opened(self.now, slot);
+        }
         self.flush(slot as usize, opener);
         ConnectionId { slot, flow: self.flows }
     }
@@ -283,6 +289,9 @@ impl Network {
         let segment = packet.to_segment();
         let endpoint = &mut connection.ends[end as usize];
         let progress = endpoint.on_segment(self.now, &segment, &sack);
+        if let Some(record) = self.flow_record.as_mut().filter(|_| progress.acknowledged) {
+            record.acknowledged(packet.slot, end, endpoint.sender());
+        }
         if connection.owner != NOBODY {
             let (owner, id) = (connection.owner, ConnectionId { slot: packet.slot, flow: packet.flow });
             if progress.received {
@@ -390,6 +399,12 @@ impl Network {
         if !connection.closing || !connection.ends.iter().all(Endpoint::is_closed) {
             return;
         }
+        if let Some(record) = &mut self.flow_record {
+            let [down, up] = &self.wire.ports;
+            let mss = self.groups[connection.group as usize].config.mss;
+            let links = [&down.record, &up.record];
+            record.closed((slot as u32, connection.flow), Some(self.now), &connection.ends, mss, links);
+        }
         connection.flow = 0;
         if self.groups[connection.group as usize].background {
             self.ended.add(&connection.ends);
@@ -397,6 +412,18 @@ impl Network {
             self.count_open(-1);
         }
         self.free.push_back(slot as u32);
+    }
+
+    /// The table of connections, those that are still open last.
+    pub(crate) fn take_flows(&mut self) -> Option<FlowTable> {
+        let mut record = self.flow_record.take()?;
+        let [down, up] = &self.wire.ports;
+        for (slot, connection) in self.connections.iter().enumerate().filter(|(_, c)| c.flow != 0) {
+            let mss = self.groups[connection.group as usize].config.mss;
+            let links = [&down.record, &up.record];
+            record.closed((slot as u32, connection.flow), None, &connection.ends, mss, links);
+        }
+        Some(record.finish())
     }
 
     fn count_open(&mut self, change: i32) {

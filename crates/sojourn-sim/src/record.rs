@@ -3,10 +3,12 @@
 //! Both come from the same four calls of the queue's probe, so they agree.
 
 mod bins;
+mod flows;
 mod histogram;
 mod log;
 
 pub use bins::Bins;
+pub use flows::{FlowRecord, FlowTable};
 pub use histogram::Histogram;
 pub use log::Log;
 
@@ -42,6 +44,8 @@ pub struct LinkRecord {
     /// Dropped voice packets: source and number.
     pub(crate) lost_voice: Vec<(u32, u64)>,
     pub(crate) log: Option<Log>,
+    /// For each flow number, packets that arrived and packets dropped, from the beginning of the run.
+    pub(crate) by_flow: Option<Vec<[u32; 2]>>,
 }
 
 impl LinkRecord {
@@ -63,6 +67,7 @@ impl LinkRecord {
             orphans: Vec::new(),
             lost_voice: Vec::new(),
             log: keep_log.then(Log::default),
+            by_flow: None,
         }
     }
 
@@ -99,7 +104,23 @@ impl LinkRecord {
 
     /// The row that the next packet gets in the log.
     pub(crate) fn next_row(&self) -> u32 {
-        self.log.as_ref().map_or(0, Log::rows)
+        self.log.as_ref().map_or(0, Log::next)
+    }
+
+    /// Packets of a flow that arrived, and those of them that were dropped.
+    pub(crate) fn of_flow(&self, flow: u32) -> [u32; 2] {
+        self.by_flow.as_ref().and_then(|flows| flows.get(flow as usize)).copied().unwrap_or_default()
+    }
+
+    #[inline]
+    fn count_flow(&mut self, flow: u32, what: usize) {
+        if let Some(flows) = &mut self.by_flow {
+            let flow = flow as usize;
+            if flow >= flows.len() {
+                flows.resize((flow + 1).next_power_of_two(), [0; 2]);
+            }
+            flows[flow][what] += 1;
+        }
     }
 
     #[inline]
@@ -113,6 +134,7 @@ impl Probe<Packet> for LinkRecord {
     #[inline]
     fn enqueued(&mut self, now: Time, packet: &Packet) {
         self.arrived += 1;
+        self.count_flow(packet.flow, 0);
         if let Some(log) = &mut self.log {
             log.arrived(now, packet, self.waiting_packets, self.waiting_bytes);
         }
@@ -147,7 +169,9 @@ impl Probe<Packet> for LinkRecord {
             self.waiting_bytes -= u64::from(packet.size());
         } else {
             self.arrived += 1;
+            self.count_flow(packet.flow, 0);
         }
+        self.count_flow(packet.flow, 1);
         self.dropped[cause as usize] += 1;
         self.bins.dropped(now);
         if let Some(log) = &mut self.log {

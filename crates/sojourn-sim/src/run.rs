@@ -6,7 +6,7 @@ mod users;
 
 use crate::agenda::Agenda;
 use crate::network::{FlowTotals, Network};
-use crate::record::{LinkRecord, Log};
+use crate::record::{FlowRecord, FlowTable, LinkRecord, Log};
 use crate::scenario::Scenario;
 use crate::source::{Event, Source, Tables};
 use crate::stream::stream;
@@ -19,6 +19,11 @@ use sojourn_net::{Rate, Span, Time};
 const MOST_BINS: u64 = 512;
 /// Events between two looks at the watcher.
 const SLICE: u32 = 1 << 16;
+/// Rows of the packet log that are handed out together.
+const BATCH: usize = 1 << 18;
+
+/// Takes rows of a link's packet log, in order; they are its own from then on.
+pub type LogSink<'a> = &'a mut dyn FnMut(Way, Log);
 
 /// What a run leaves behind.
 pub struct Outcome {
@@ -26,22 +31,35 @@ pub struct Outcome {
     pub summary: Summary,
     /// What applications saw.
     pub tables: Tables,
-    /// Packet logs of the down and the up link, if the scenario keeps them.
+    /// Packet logs of the down and the up link, if the scenario keeps them and nobody took them during the run.
     pub logs: Option<[Log; 2]>,
+    /// The table of connections, if the scenario keeps it.
+    pub flows: Option<FlowTable>,
 }
 
 /// Runs a scenario. `seed` and `replication` choose the random streams. `watch` is told now and then of the simulated time and may
 /// stop the run by returning false: then there is no outcome.
 pub fn run(scenario: &Scenario, seed: u64, replication: u32, watch: &mut dyn FnMut(Time) -> bool) -> Option<Outcome> {
+    run_logging(scenario, seed, replication, watch, None)
+}
+
+/// The same; `sink` takes the packet log batch by batch as its rows settle, so that it needs no memory to speak of.
+pub fn run_logging(
+    scenario: &Scenario,
+    seed: u64,
+    replication: u32,
+    watch: &mut dyn FnMut(Time) -> bool,
+    mut sink: Option<LogSink<'_>>,
+) -> Option<Outcome> {
     let mut engine = Engine::new(scenario, seed, replication);
     engine.start();
     let warmup = Time(scenario.warmup.0);
     let end = Time(scenario.duration.0);
-    if warmup > Time::ZERO && !engine.run_until(warmup, watch) {
+    if warmup > Time::ZERO && !engine.run_until(warmup, watch, &mut sink) {
         return None;
     }
     engine.begin_measuring();
-    engine.run_until(end, watch).then(|| engine.finish(scenario))
+    engine.run_until(end, watch, &mut sink).then(|| engine.finish(scenario, sink))
 }
 
 struct Engine {
@@ -55,7 +73,13 @@ impl Engine {
     fn new(scenario: &Scenario, seed: u64, replication: u32) -> Self {
         let mut agenda = Agenda::new();
         let wire = Wire::new(Way::BOTH.map(|way| port(scenario, way, seed, replication)), &mut agenda);
-        let network = Network::new(agenda, wire);
+        let mut network = Network::new(agenda, wire);
+        if scenario.record.flows {
+            network.flow_record = Some(FlowRecord::default());
+            for port in &mut network.wire.ports {
+                port.record.by_flow = Some(Vec::new());
+            }
+        }
         let mut engine = Self { network, sources: Vec::new(), at_warmup: FlowTotals::default(), packets_before: 0 };
         for (i, flows) in scenario.flows.iter().enumerate() {
             let name = flows.name.clone().unwrap_or_else(|| format!("flows-{i}"));
@@ -84,7 +108,12 @@ impl Engine {
     }
 
     /// Runs up to `end`. False if the watcher stopped it.
-    fn run_until(&mut self, end: Time, watch: &mut dyn FnMut(Time) -> bool) -> bool {
+    fn run_until(
+        &mut self,
+        end: Time,
+        watch: &mut dyn FnMut(Time) -> bool,
+        sink: &mut Option<LogSink<'_>>,
+    ) -> bool {
         let mut left = SLICE;
         while self.network.step(end) {
             while let Some((source, event)) = self.network.notice() {
@@ -93,6 +122,14 @@ impl Engine {
             left -= 1;
             if left == 0 {
                 left = SLICE;
+                if let Some(sink) = sink {
+                    for way in Way::BOTH {
+                        let log = &mut self.network.wire.ports[way as usize].record.log;
+                        if let Some(rows) = log.as_mut().and_then(|log| log.take_settled(BATCH)) {
+                            sink(way, rows);
+                        }
+                    }
+                }
                 if !watch(self.network.now()) {
                     return false;
                 }
@@ -110,7 +147,7 @@ impl Engine {
         self.at_warmup = self.network.totals();
     }
 
-    fn finish(mut self, scenario: &Scenario) -> Outcome {
+    fn finish(mut self, scenario: &Scenario, sink: Option<LogSink<'_>>) -> Outcome {
         let now = self.network.now();
         let mut tables = Tables::default();
         for source in &mut self.sources {
@@ -130,11 +167,17 @@ impl Engine {
             self.packets_before,
             self.network.events,
         );
-        let logs = scenario.record.packets.then(|| {
+        let flows = self.network.take_flows();
+        let mut logs = scenario.record.packets.then(|| {
             let [down, up] = &mut self.network.wire.ports;
             [&mut down.record, &mut up.record].map(|record| record.log.take().unwrap_or_default())
         });
-        Outcome { summary, tables, logs }
+        if let Some(sink) = sink {
+            for (way, log) in Way::BOTH.into_iter().zip(logs.take().into_iter().flatten()) {
+                sink(way, log);
+            }
+        }
+        Outcome { summary, tables, logs, flows }
     }
 }
 

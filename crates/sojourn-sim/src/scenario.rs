@@ -250,6 +250,16 @@ pub struct Record {
     /// Keep the packet log.
     #[serde(default)]
     pub packets: bool,
+    /// Keep the table of connections: a row for each with its bytes, losses, window, threshold and round-trip time.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub flows: bool,
+    /// Links whose loss process is analysed into the result, whether or not the packet log is kept.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub losses: Vec<Direction>,
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 impl Record {

@@ -1,0 +1,130 @@
+"""The packet log as a table: a row for every packet that arrived at a link, and writing it while the engine runs.
+
+==================  ==================================================================================
+``link``            the link that it arrived at: ``down`` or ``up``
+``packet``          number of the packet at its link, from 0 in order of arrival
+``flow``            number of its flow
+``kind``            ``data``, ``ack``, ``control``, ``datagram`` or ``voice``
+``size_bytes``      bytes at IP
+``arrive_ns``       arrival at the queue
+``depart_ns``       start of transmission; null if it was dropped, or still waits at the end
+``drop_cause``      why it was dropped; null if it was not
+``backlog_pkts``    packets that waited when it arrived
+``backlog_bytes``   bytes that waited
+``seq``             sequence number
+==================  ==================================================================================
+
+Rows of a link are in order of arrival; those of the two links may alternate in batches.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from functools import cache
+from queue import Empty, Full, Queue
+from typing import Any, BinaryIO
+
+import polars as pl
+from polars.io.plugins import register_io_source
+
+from sojourn import _core
+
+ROWS_TOGETHER = 1 << 18
+"""Rows in a group of the file: a reader needs memory for a few of them."""
+
+_WAITING_BATCHES = 4
+
+
+@cache
+def schema() -> dict[str, pl.DataType]:
+    """Return the columns of the packet log and their types."""
+    return {
+        "link": pl.Enum(["down", "up"]),
+        "packet": pl.UInt32(),
+        "flow": pl.UInt32(),
+        "kind": pl.Enum(_core.packet_kinds()),
+        "size_bytes": pl.UInt32(),
+        "arrive_ns": pl.UInt64(),
+        "depart_ns": pl.Int64(),
+        "drop_cause": pl.Enum(_core.drop_causes()),
+        "backlog_pkts": pl.UInt32(),
+        "backlog_bytes": pl.UInt32(),
+        "seq": pl.UInt64(),
+    }
+
+
+def table(columns: Mapping[str, Any]) -> pl.DataFrame:
+    """Return the engine's columns as a data frame, with names in the place of codes and nulls where nothing was."""
+    frame = pl.DataFrame({name: columns[name] for name in schema()})
+    departed = pl.when(pl.col("depart_ns") >= 0).then(pl.col("depart_ns")).alias("depart_ns")
+    return frame.with_columns(departed, *(_named(frame[name]) for name in ("link", "kind", "drop_cause")))
+
+
+def _named(codes: pl.Series) -> pl.Series:
+    """Return the names of codes; those without one, as the 255 of a packet that was not dropped, become null."""
+    kind = schema()[codes.name]
+    names = [*kind.categories, None]
+    return pl.Series(codes.name, names, dtype=kind).gather(codes.clip(0, len(names) - 1))
+
+
+def run_into(text: str, file: BinaryIO) -> dict[str, Any]:
+    """Simulate a point and write its packet log as Parquet while it runs, in bounded memory.
+
+    Parameters
+    ----------
+    text
+        The point, as JSON.
+    file
+        Where the log goes.
+
+    Returns
+    -------
+    dict
+        What the engine returns, without the log.
+    """
+    batches: Queue[dict[str, Any] | None] = Queue(_WAITING_BATCHES)
+    abandoned = threading.Event()
+    outcome: dict[str, Any] = {}
+
+    def hand_over(columns: dict[str, Any] | None) -> None:
+        while not abandoned.is_set():
+            try:
+                return batches.put(columns, timeout=0.2)
+            except Full:
+                continue
+        raise InterruptedError("the packet log can no longer be written")
+
+    def simulate() -> None:
+        try:
+            outcome["ran"] = _core.run(text, True, None, hand_over)
+        except BaseException as error:  # told to whoever waits, whatever it is
+            outcome["error"] = error
+        finally:
+            if not abandoned.is_set():
+                hand_over(None)
+
+    engine = threading.Thread(target=simulate, name="engine", daemon=True)
+
+    def rows(
+        with_columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, batch_size: int | None
+    ) -> Iterator[pl.DataFrame]:
+        while (columns := batches.get()) is not None:
+            yield table(columns)
+
+    engine.start()
+    try:
+        register_io_source(rows, schema=schema(), is_pure=True).sink_parquet(
+            file, compression="zstd", row_group_size=ROWS_TOGETHER, maintain_order=True, engine="streaming"
+        )
+    finally:
+        abandoned.set()
+        while not batches.empty():
+            try:
+                batches.get_nowait()
+            except Empty:
+                break
+        engine.join()
+    if "error" in outcome:
+        raise outcome["error"]
+    return outcome["ran"]
