@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sojourn import _core
+from sojourn import _core, traces
 from sojourn.errors import SojournError, StoreError
 from sojourn.results import Results, labelled
 from sojourn.store import Store
@@ -125,6 +125,7 @@ class Campaign:
                 "study": self.study.name,
                 "seed": self.study.document.get("seed"),
                 "command": self.study.command,
+                "folder": str(Path(self.study.file).parent.absolute()),
                 "document": self.study.document,
                 "points": [
                     {"hash": point.hash, "point": point.labels, "replication": point.replication}
@@ -201,7 +202,7 @@ def simulate(text: str, *, log: bool = False) -> tuple[dict[str, Any], dict[str,
 
     point = json.loads(text)
     started = time.perf_counter()
-    ran = _core.run(text, log)
+    ran = _core.run(traces.fill(text), log)
     wall_s = round(time.perf_counter() - started, 6)
     summary = json.loads(ran.pop("summary"))
     packets = ran.pop("packets", None)

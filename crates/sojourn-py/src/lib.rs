@@ -12,5 +12,5 @@ mod _core {
     #[pymodule_export]
     use crate::run::run;
     #[pymodule_export]
-    use crate::study::{parse, points, schema, version};
+    use crate::study::{check_trace, parse, points, schema, version};
 }

@@ -231,6 +231,9 @@ pub struct RedSpec {
     /// Mean packet size.
     #[serde(default = "mean_packet")]
     pub mean_packet: Bytes,
+    /// Rate that it takes for the link's, where the link's varies or is not known to it; by default the link's mean.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Rate>,
 }
 
 /// Published REDs.
@@ -317,7 +320,10 @@ impl QueueSpec {
     ) -> Box<dyn QueueDiscipline<P>> {
         match self {
             Self::Pie(spec) => Box::new(Pie::new(PieConfig { max_packets, max_bytes, ..spec.settings() })),
-            Self::Red(spec) => Box::new(Red::new(RedConfig { max_packets, max_bytes, rate, ..spec.settings() })),
+            Self::Red(spec) => {
+                let rate = spec.rate.unwrap_or(rate);
+                Box::new(Red::new(RedConfig { max_packets, max_bytes, rate, ..spec.settings() }))
+            }
             Self::Fifo(spec) => Box::new(Fifo::new(max_packets, max_bytes, spec.drop.into())),
             Self::Codel(spec) => Box::new(Codel::new(max_packets, max_bytes, &spec.settings())),
             Self::FqCodel(spec) => Box::new(FqCodel::new(max_packets, max_bytes, &spec.settings())),
