@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+from pathlib import Path
 from typing import Any
 
 from sojourn import _core
+from sojourn.errors import SojournError
 from sojourn.progress import duration
 from sojourn.results import Results, flatten
 from sojourn.study import Point, label_text
@@ -102,9 +104,12 @@ def reproduce(results: Results, result: dict[str, Any]) -> str:
 def _point(results: Results, digest: str) -> Point | None:
     try:
         texts = _core.points(json.dumps(results.document))
-        points = (Point.from_json(text, auto=auto) for text in texts for auto in ("pesq", "emodel"))
+        folder = Path(results.record.get("folder", "."))
+        points = (
+            Point.from_json(text, auto=auto, folder=folder) for text in texts for auto in ("pesq", "emodel")
+        )
         return next((point for point in points if point.hash == digest), None)
-    except (_core.StudyError, RuntimeError):
+    except (_core.StudyError, SojournError, RuntimeError):
         return None
 
 

@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from sojourn import _core
+from sojourn import _core, traces
 from sojourn.errors import SojournError
 from sojourn.listening import own_recordings, settle
 
@@ -42,12 +42,23 @@ class Point:
     note: str | None = None
 
     @classmethod
-    def from_json(cls, text: str, *, auto: str | None = None) -> Point:
-        """Read a point as the engine lists it; `auto` is what an automatic choice of score comes to."""
+    def from_json(cls, text: str, *, auto: str | None = None, folder: Path = Path()) -> Point:
+        """Read a point as the engine lists it.
+
+        Parameters
+        ----------
+        text
+            The point (JSON).
+        auto
+            What an automatic choice of score comes to; by default what this machine can do.
+        folder
+            Where the study file lies, beside which its traces are looked for.
+        """
         point = json.loads(text)
         note = settle(point["document"], auto)
+        traces.settle(point["document"], folder)
         identity = {
-            "document": point["document"],
+            "document": traces.identity(point["document"]),
             "seed": point["seed"],
             "replication": point["replication"],
             "format": RESULT_FORMAT,
@@ -120,7 +131,8 @@ class Study:
     @cached_property
     def points(self) -> list[Point]:
         """Every point and replication, in study order."""
-        return [Point.from_json(text) for text in expand(self.document, self.file)]
+        folder = Path(self.file).parent
+        return [Point.from_json(text, folder=folder) for text in expand(self.document, self.file)]
 
     @property
     def command(self) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
-from sojourn import _core
+from sojourn import _core, traces
 from sojourn.errors import SojournError, StoreError
 from sojourn.results import Results, labelled
 from sojourn.store import Store
@@ -128,6 +128,7 @@ class Campaign:
                 "study": self.study.name,
                 "seed": self.study.document.get("seed"),
                 "command": self.study.command,
+                "folder": str(Path(self.study.file).parent.absolute()),
                 "document": self.study.document,
                 "points": [
                     {"hash": point.hash, "point": point.labels, "replication": point.replication}
@@ -216,12 +217,13 @@ def simulate(text: str, packets: BinaryIO | None = None) -> tuple[dict[str, Any]
 
     point = json.loads(text)
     started = time.perf_counter()
+    filled = traces.fill(text)
     if packets is None:
-        ran = _core.run(text)
+        ran = _core.run(filled)
     else:
         from sojourn.packets import run_into
 
-        ran = run_into(text, packets)
+        ran = run_into(filled, packets)
     wall_s = round(time.perf_counter() - started, 6)
     summary = json.loads(ran.pop("summary"))
     flows = flow_table(ran.pop("flows")) if "flows" in ran else None

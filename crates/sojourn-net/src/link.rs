@@ -73,6 +73,16 @@ impl<P: Packet> Link<P> {
         self.start(cx, cx.now == self.busy_until)
     }
 
+    /// True if a transmission may start now; otherwise the link is busy until one may.
+    #[inline]
+    fn open(&mut self, now: Time, back_to_back: bool) -> bool {
+        let opening = self.service.opening(now, back_to_back);
+        if opening > now {
+            (self.busy_until, self.waiting) = (opening, true);
+        }
+        opening <= now
+    }
+
     /// When [`poll`](Self::poll) has something to do.
     pub fn poll_at(&self) -> Option<Time> {
         let next = self.waiting.then_some(self.busy_until);
@@ -93,6 +103,9 @@ impl<P: Packet> Link<P> {
     }
 
     fn start(&mut self, cx: &mut Cx<'_, P>, back_to_back: bool) -> Option<Departure<P>> {
+        if !self.open(cx.now, back_to_back) {
+            return None;
+        }
         let packet = self.queue.dequeue(cx);
         self.waiting = self.queue.backlog().packets > 0;
         self.untold = self.minds_emptiness && !self.waiting && packet.is_some();

@@ -1,9 +1,15 @@
-//! How fast a link serves: a constant rate, or one that changes at given times.
+//! How fast a link serves: a constant rate, one that changes at given times, or opportunities of a trace.
 //!
 //! A transmission that spans a change of rate is served at each rate for its part: the finishing time solves
 //! ∫ rate dt = bits. (ns-2 and ns-3 let the packet in service finish at the old rate.)
 
+mod opportunities;
+
+pub use opportunities::Opportunities;
+
 use crate::{Rate, Span, Time};
+use opportunities::Taken;
+use std::sync::Arc;
 
 /// The rate of a link over time.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,16 +25,32 @@ pub enum RateProfile {
         /// Length of the cycle.
         repeat: Option<Span>,
     },
+    /// Bytes that may leave at given instants only.
+    Opportunities(Arc<Opportunities>),
 }
 
 impl RateProfile {
-    /// The rate in force at `now`; `None` if unlimited.
+    /// The rate in force at `now`, or the mean of opportunities; `None` if unlimited.
     pub fn at(&self, now: Time) -> Option<Rate> {
         match self {
             Self::Constant(rate) => Some(*rate),
             Self::Unlimited => None,
             Self::Steps { steps, repeat } => Some(segment(steps, *repeat, now).0),
+            Self::Opportunities(trace) => Some(trace.mean()),
         }
+    }
+
+    /// The mean rate between two instants; `None` if unlimited.
+    pub fn mean_between(&self, from: Time, to: Time) -> Option<Rate> {
+        let Self::Steps { steps, repeat } = self else { return self.at(from) };
+        let (mut now, mut work) = (from, 0u128);
+        while now < to {
+            let (rate, until) = segment(steps, *repeat, now);
+            let until = until.min(to);
+            work += u128::from(rate.0) * u128::from(until.since(now).0);
+            now = until;
+        }
+        Some(Rate((work / u128::from(to.since(from).0.max(1))) as u64))
     }
 
     /// The mean rate over a cycle (or of the last step, without one); `None` if unlimited.
@@ -70,17 +92,29 @@ pub struct Service {
     carry: u64,
     /// The size asked for last, its whole nanoseconds and what is over: most packets of a link have one size.
     memo: (u32, u64, u64),
+    /// Opportunities only: what of them is used.
+    taken: Taken,
 }
 
 impl Service {
     /// A link at rest.
     pub fn new(profile: RateProfile) -> Self {
-        Self { profile, carry: 0, memo: (0, 0, 0) }
+        Self { profile, carry: 0, memo: (0, 0, 0), taken: Taken::default() }
     }
 
     /// The rate over time.
     pub fn profile(&self) -> &RateProfile {
         &self.profile
+    }
+
+    /// When a transmission that could start at `now` does: at once, but for opportunities, which must be waited for.
+    /// `back_to_back`: the link was busy, or waited for this opportunity, until `now`.
+    #[inline]
+    pub fn opening(&mut self, now: Time, back_to_back: bool) -> Time {
+        match &self.profile {
+            RateProfile::Opportunities(trace) => self.taken.opening(trace, now, back_to_back),
+            _ => now,
+        }
     }
 
     /// When `bytes` whose transmission starts at `start` have left. `back_to_back`: the link was busy until `start`.
@@ -98,6 +132,7 @@ impl Service {
                 start + Span(whole + more)
             }
             RateProfile::Unlimited => start,
+            RateProfile::Opportunities(trace) => self.taken.take(trace, bytes),
             RateProfile::Steps { steps, repeat } => {
                 let mut work = u128::from(bytes) * 8_000_000_000;
                 let mut now = start;
@@ -139,6 +174,20 @@ mod tests {
         let mut service = Service::new(RateProfile::Steps { steps, repeat: None });
         // 1500 bytes: 1000 in the first second, 500 in the next quarter.
         assert_eq!(service.finish(Time::ZERO, 1500, false), Time(1_250_000_000));
+    }
+
+    #[test]
+    fn the_mean_over_a_time_weighs_each_rate_by_its_part() {
+        let steps = vec![(Span::ZERO, Rate(8_000)), (Span::from_secs(1), Rate(16_000))];
+        let profile = RateProfile::Steps { steps, repeat: Some(Span::from_secs(4)) };
+        assert_eq!(profile.mean_between(Time::ZERO, Time(2_000_000_000)), Some(Rate(12_000)));
+        assert_eq!(profile.mean_between(Time(500_000_000), Time(5_000_000_000)), profile_mean(0.5 + 1.0, 3.0));
+        assert_eq!(RateProfile::Unlimited.mean_between(Time::ZERO, Time(1)), None);
+    }
+
+    /// The mean over so many seconds at 8 and at 16 kbit/s.
+    fn profile_mean(slow: f64, fast: f64) -> Option<Rate> {
+        Some(Rate(((slow * 8_000.0 + fast * 16_000.0) / (slow + fast)) as u64))
     }
 
     #[test]

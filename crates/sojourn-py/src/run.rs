@@ -37,6 +37,9 @@ pub(crate) fn run<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let mut point: Point =
         serde_json::from_str(point).map_err(|error| StudyError::new_err(format!("this is not a point: {error}")))?;
+    if let Some(file) = point.document.missing_file() {
+        return Err(StudyError::new_err(format!("the text of {file} is not in the point; fill it in as content")));
+    }
     point.document.record.packets |= log;
     let mut interrupted = Ok(());
     let (outcome, refused) = py.detach(|| {

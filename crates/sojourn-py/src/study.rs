@@ -28,3 +28,14 @@ pub(crate) fn schema() -> String {
 pub(crate) fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
 }
+
+/// Check the text of a trace: `kind` is "link" (mahimahi) or "video" (the frames of an `EvalVid` sender).
+#[pyfunction]
+pub(crate) fn check_trace(py: Python<'_>, kind: &str, text: &str) -> PyResult<()> {
+    py.detach(|| match kind {
+        "link" => sojourn_net::rate::Opportunities::read(text).map(drop),
+        "video" => sojourn_sim::source::Clip::read(text).map(drop),
+        _ => Err(format!("{kind:?} is no kind of trace; expected \"link\" or \"video\"")),
+    })
+    .map_err(crate::error::StudyError::new_err)
+}

@@ -158,12 +158,13 @@ impl Engine {
         }
         let totals = self.network.totals();
         let [down, up] = &self.network.wire.ports;
-        let rates = [&scenario.path.down, &scenario.path.up].map(|link| link.rate.profile().mean());
+        let measured = (Time(scenario.warmup.0), now);
+        let rates = [down, up].map(|port| port.link.rate().mean_between(measured.0, measured.1));
         let summary = Summary::new(
             [&down.record, &up.record],
             rates,
             (&self.at_warmup, &totals),
-            (Time(scenario.warmup.0), now),
+            measured,
             self.packets_before,
             self.network.events,
         );
@@ -186,12 +187,13 @@ fn port(scenario: &Scenario, way: Way, seed: u64, replication: u32) -> Port {
         Way::Down => ("path.down", &scenario.path.down),
         Way::Up => ("path.up", &scenario.path.up),
     };
-    let rate = spec.rate.profile().mean().unwrap_or(Rate(u64::MAX));
+    let rate = spec.rate.mean().unwrap_or(Rate(u64::MAX));
+    let profile = spec.rate.profile(scenario.duration, &mut stream(seed, replication, &format!("{name}.rate")));
     let queue = spec.queue.build(spec.capacity(scenario.path.rtt()), rate);
     let overhead = spec.overhead.0 as u32;
     let measured = (scenario.duration - scenario.warmup).0;
     let bin = Span(measured.div_ceil(MOST_BINS).div_ceil(1_000_000_000) * 1_000_000_000);
     let record = LinkRecord::new(bin, scenario.record.packets);
-    let link = Link::new(queue, spec.rate.profile().clone(), overhead);
+    let link = Link::new(queue, profile, overhead);
     Port::new(link, record, overhead, spec.loss, stream(seed, replication, name))
 }

@@ -5,23 +5,20 @@
 
 mod flows;
 mod queues;
+mod rate;
 mod users;
 
-use std::fmt;
-
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use sojourn_net::rate::RateProfile;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Serialize};
 use sojourn_net::{Bytes, Limit, Rate, Span};
 
-pub use flows::{Direction, Flows, HyStart, Sessions, SourceSpec, Tcp, Transport};
+pub use flows::{Direction, Flows, HttpVersion, HyStart, Packmime, Sessions, SourceSpec, Tcp, Transport, Video};
 pub use queues::{
     CakeSpec, CobaltSpec, CodelSpec, CodelVariant, DropFrom, DualPi2Spec, FifoSpec, FqCodelSpec, FqPieSpec, HashSpec,
     PieDelay, PieSpec, PieVariant, QueueSpec, RedAveraging, RedSpec, RedVariant, SfqCodelSpec, SfqSpec,
 };
-pub use users::{CallDirection, Codec, Concealment, DelayModel, Playout, ScoreMethod, Users, Voice, Web};
+pub use rate::{RateDrawn, RateSpec, RateSteps, RateTrace};
+pub use users::{CallDirection, Codec, Concealment, DelayModel, Playout, ScoreMethod, TalkSpurts, Users, Voice, Web};
 
 /// One complete scenario, every default filled in.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -139,107 +136,8 @@ pub struct LinkSpec {
 impl LinkSpec {
     /// The queue's limit as (most packets, most bytes) for a path of this base round-trip time.
     pub fn capacity(&self, rtt: Span) -> (u32, u64) {
-        let rate = self.rate.profile().mean().unwrap_or(Rate(u64::MAX));
+        let rate = self.rate.mean().unwrap_or(Rate(u64::MAX));
         self.queue.limit().resolve(rate, rtt)
-    }
-}
-
-/// The rate of a link: `"16Mbit"`, `"unlimited"`, or `{ steps = [["0s", "16Mbit"], ["10s", "8Mbit"]], repeat = "20s" }`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct RateSpec(RateProfile);
-
-/// A rate that changes at given times.
-#[derive(Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-struct RateSteps {
-    /// `[from, rate]` pairs in order of time, the first from `"0s"`.
-    steps: Vec<(Span, Rate)>,
-    /// Start again after this time; without it the last rate stays.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    repeat: Option<Span>,
-}
-
-impl RateSpec {
-    /// A constant rate.
-    pub fn constant(rate: Rate) -> Self {
-        Self(RateProfile::Constant(rate))
-    }
-
-    /// The rate over time, as links take it.
-    pub fn profile(&self) -> &RateProfile {
-        &self.0
-    }
-}
-
-impl TryFrom<RateSteps> for RateSpec {
-    type Error = String;
-
-    fn try_from(RateSteps { steps, repeat }: RateSteps) -> Result<Self, String> {
-        if steps.first().is_none_or(|(from, _)| *from != Span::ZERO) {
-            return Err("the first of the steps must be from \"0s\"".to_owned());
-        }
-        if let Some(pair) = steps.windows(2).find(|pair| pair[0].0 >= pair[1].0) {
-            return Err(format!("steps must be in order of time, but {} comes after {}", pair[1].0, pair[0].0));
-        }
-        let last = steps.last().map_or(Span::ZERO, |step| step.0);
-        if let Some(repeat) = repeat.filter(|repeat| *repeat <= last) {
-            return Err(format!("repeat = \"{repeat}\" must come after the last step, at {last}"));
-        }
-        Ok(Self(RateProfile::Steps { steps, repeat }))
-    }
-}
-
-impl Serialize for RateSpec {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match &self.0 {
-            RateProfile::Constant(rate) => rate.serialize(serializer),
-            RateProfile::Unlimited => serializer.serialize_str("unlimited"),
-            RateProfile::Steps { steps, repeat } => {
-                RateSteps { steps: steps.clone(), repeat: *repeat }.serialize(serializer)
-            }
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for RateSpec {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct RateOrSteps;
-        impl<'de> Visitor<'de> for RateOrSteps {
-            type Value = RateSpec;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(
-                    "a rate such as \"16Mbit\", \"unlimited\", or a table { steps = [[\"0s\", \"16Mbit\"], …] }",
-                )
-            }
-            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<RateSpec, E> {
-                if text == "unlimited" {
-                    return Ok(RateSpec(RateProfile::Unlimited));
-                }
-                text.parse().map(RateSpec::constant).map_err(E::custom)
-            }
-            fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<RateSpec, E> {
-                self.visit_str(&number.to_string())
-            }
-            fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<RateSpec, E> {
-                self.visit_str(&number.to_string())
-            }
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<RateSpec, A::Error> {
-                let steps = RateSteps::deserialize(MapAccessDeserializer::new(map))?;
-                steps.try_into().map_err(serde::de::Error::custom)
-            }
-        }
-        deserializer.deserialize_any(RateOrSteps)
-    }
-}
-
-impl JsonSchema for RateSpec {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "LinkRate".into()
-    }
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let rate = generator.subschema_for::<Rate>();
-        let steps = generator.subschema_for::<RateSteps>();
-        json_schema!({ "anyOf": [rate, { "const": "unlimited" }, steps] })
     }
 }
 
@@ -295,6 +193,12 @@ impl Invalid {
 }
 
 impl Scenario {
+    /// A file whose content must be filled in before a run, if there is one.
+    pub fn missing_file(&self) -> Option<&str> {
+        let rates = [&self.path.down, &self.path.up].into_iter().filter_map(|link| link.rate.missing());
+        rates.chain(self.flows.iter().filter_map(|group| group.source.missing())).next()
+    }
+
     /// Checks what types cannot: ranges, and keys that must agree with one another.
     pub fn check(&self) -> Result<(), Invalid> {
         let Self { duration, warmup, path, flows, users, record: _ } = self;
@@ -310,10 +214,11 @@ impl Scenario {
                 let message = format!("{} is not a share of packets; write 0 to below 1", link.loss);
                 return Err(Invalid::new(format!("{name}.loss"), message));
             }
+            link.rate.check(*duration).map_err(|invalid| invalid.under(&format!("{name}.rate")))?;
             link.queue.check().map_err(|invalid| invalid.under(&format!("{name}.queue")))?;
             let limit = link.queue.limit();
             let needs_rate = matches!(limit, Limit::Time(_) | Limit::Bdp(_));
-            if needs_rate && *link.rate.profile() == RateProfile::Unlimited {
+            if needs_rate && link.rate == RateSpec::Unlimited {
                 let message = format!("a limit of {limit} needs a rate, but the link's is unlimited");
                 return Err(Invalid::new(format!("{name}.queue.limit"), message));
             }

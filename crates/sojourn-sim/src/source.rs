@@ -4,19 +4,29 @@
 //! Each has its own random stream.
 
 mod bulk;
+mod chirp;
+mod frames;
+mod onoff;
 mod paced;
+mod packmime;
 mod sessions;
 mod voice;
 mod web;
 
 pub use bulk::Bulk;
+pub use chirp::Chirp;
+pub use frames::{Clip, Frames, HEADERS as FRAME_HEADERS};
+pub use onoff::OnOff;
 pub use paced::Paced;
+pub use packmime::{Http, Model as PackmimeModel, Packmime};
 pub use sessions::Sessions;
 pub use voice::{Calls, INTERVAL as VOICE_INTERVAL, Voice, VoiceTable};
 pub use web::{Loads, Page, Web, WebTable};
 
 use crate::network::{ConnectionId, Network};
 use crate::packet::Packet;
+use rand::RngExt;
+use rand_pcg::Pcg64Mcg;
 use sojourn_net::Span;
 
 /// What happened.
@@ -88,4 +98,14 @@ pub trait Source {
     fn finish(&mut self, network: &Network, tables: &mut Tables) {
         let _ = (network, tables);
     }
+}
+
+/// Uniform in (0, 1], so that its logarithm is finite.
+fn uniform(rng: &mut Pcg64Mcg) -> f64 {
+    1.0 - rng.random::<f64>()
+}
+
+/// A standard normal variate (Box and Muller).
+fn normal(rng: &mut Pcg64Mcg) -> f64 {
+    libm::sqrt(-2.0 * libm::log(uniform(rng))) * libm::cos(std::f64::consts::TAU * uniform(rng))
 }

@@ -148,7 +148,7 @@ fn errors_show_the_place() {
        | ^^^^^
     "#);
     insta::assert_snapshot!(error_with("codec = \"g711a\"", "codex = \"g711a\""), @r#"
-    study.toml:20:1: unknown field `codex`, expected one of `name`, `codec`, `direction`, `count`, `call`, `gap`, `playout`, `delay-model`, `score`, `recordings`, `concealment`, `start-within`; did you mean `codec`?
+    study.toml:20:1: unknown field `codex`, expected one of `name`, `codec`, `direction`, `count`, `call`, `gap`, `talk-spurts`, `playout`, `delay-model`, `score`, `recordings`, `concealment`, `start-within`; did you mean `codec`?
        |
     20 | codex = "g711a"
        | ^^^^^
@@ -178,7 +178,7 @@ fn errors_show_the_place() {
        |        ^^^^^^^^^^^^^^^^^^^^^^^
     "#);
     insta::assert_snapshot!(error_with("workload = [\"none\", \"long\"]", "\"users.0.cuont\" = [1, 2]"), @r#"
-    study.toml:23:20: sweep.users.0.cuont.0: unknown field `cuont`, expected one of `name`, `codec`, `direction`, `count`, `call`, `gap`, `playout`, `delay-model`, `score`, `recordings`, `concealment`, `start-within`; did you mean `count`?
+    study.toml:23:20: sweep.users.0.cuont.0: unknown field `cuont`, expected one of `name`, `codec`, `direction`, `count`, `call`, `gap`, `talk-spurts`, `playout`, `delay-model`, `score`, `recordings`, `concealment`, `start-within`; did you mean `count`?
        |
     23 | "users.0.cuont" = [1, 2]
        |                    ^

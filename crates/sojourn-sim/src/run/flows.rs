@@ -3,8 +3,8 @@
 use super::Engine;
 use super::hosts::{config, control, delays};
 use crate::distribution::Distribution;
-use crate::scenario::{Direction, Flows, Scenario, SourceSpec};
-use crate::source::{Bulk, End, Paced, Sessions, Source};
+use crate::scenario::{Direction, Flows, HttpVersion, Scenario, SourceSpec};
+use crate::source::{Bulk, Chirp, End, Frames, Http, OnOff, Paced, Packmime, PackmimeModel, Sessions, Source};
 use crate::wire::Way;
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
@@ -51,6 +51,32 @@ impl Engine {
                 SourceSpec::Poisson { rate, size } => {
                     let gap = Distribution::Exponential { mean: interval(*rate, size.mean()) };
                     paced(gap, size.clone(), rng)
+                }
+                SourceSpec::Packmime(packmime) => {
+                    let http = match packmime.http {
+                        HttpVersion::V1_0 => Http::V1_0,
+                        HttpVersion::V1_1 => Http::V1_1,
+                    };
+                    let mean = packmime.response_mean.map(|bytes| bytes.0 as f64);
+                    let model = PackmimeModel::new(packmime.rate, http, mean, rng);
+                    Box::new(Packmime { number, group, client: sender.other(), start, model, open: Default::default() })
+                }
+                SourceSpec::Video(video) => {
+                    let (clip, packet) = (video.clip(&mut rng), video.packet.0 as u16);
+                    Box::new(Frames { number, group, way, clip, packet, start, flow: 0, sent: 0 })
+                }
+                SourceSpec::Chirp { bursts, gap, every } => {
+                    let (first, bursts, gap, every) = (settings.mss.0, *bursts, *gap, *every);
+                    Box::new(Chirp { number, group, sender, first, bursts, gap, every, start, connection: None })
+                }
+                SourceSpec::Heartbeat { size, every } => {
+                    let (first, gap, every) = (size.0, Span::ZERO, *every);
+                    Box::new(Chirp { number, group, sender, first, bursts: 1, gap, every, start, connection: None })
+                }
+                SourceSpec::OnOff { rate, size, on, off } => {
+                    let (gap, size) = (interval(*rate, size.0 as f64), size.0 as u16);
+                    let (on, off) = (on.clone(), off.clone());
+                    Box::new(OnOff { number, group, way, gap, size, on, off, start, rng, state: Default::default() })
                 }
             };
             self.sources.push(source);

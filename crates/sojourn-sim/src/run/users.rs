@@ -34,6 +34,8 @@ impl Engine {
                     group,
                     ways,
                     packets,
+                    size: voice.codec.packet(),
+                    spurts: voice.talk_spurts.clone(),
                     gap: voice.gap,
                     start_within: voice.start_within,
                     warmup,

@@ -1,11 +1,15 @@
 //! Groups of background flows: what sends, over which transport, with which settings.
 
+mod packmime;
 mod sources;
 mod tcp;
+mod video;
 
+pub use packmime::{HttpVersion, Packmime};
 pub use sources::{Sessions, SourceSpec};
 pub(super) use tcp::with_tcp_keys;
 pub use tcp::{HyStart, Tcp, Transport};
+pub use video::Video;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -34,7 +38,7 @@ with_tcp_keys! {
         pub name: Option<String>,
         /// What sends.
         pub source: SourceSpec,
-        /// `udp` for sources that pace themselves (cbr, poisson), a TCP variant for the others.
+        /// `udp` for sources that pace themselves (cbr, poisson, video, on-off), a TCP variant for the others.
         pub transport: Transport,
         /// Which way the data goes.
         pub direction: Direction,

@@ -3,7 +3,7 @@
 mod voice;
 mod web;
 
-pub use voice::{CallDirection, Codec, Concealment, DelayModel, Playout, ScoreMethod, Voice};
+pub use voice::{CallDirection, Codec, Concealment, DelayModel, Playout, ScoreMethod, TalkSpurts, Voice};
 pub use web::Web;
 
 use schemars::JsonSchema;

@@ -1,11 +1,13 @@
 //! Telephone calls: a packet every 20 ms in each direction, one call after another.
 //!
-//! G.711 in RTP: 160 bytes of speech and 40 of headers, 50 packets/s (RFC 3551). The engine carries the packets; what was heard is
-//! judged from their fates.
+//! In RTP, 50 packets/s of 160 bytes of G.711 or 20 bytes of G.729 and 40 bytes of headers (RFC 3551). The engine carries the packets;
+//! what was heard is judged from their fates. With talk spurts a direction sends only while somebody speaks: speech and silence are
+//! exponential times (ITU-T P.59's means), independent in the two directions, which P.59's are not.
 
-use super::{Event, Source, Tables};
+use super::{Event, Source, Tables, uniform};
 use crate::network::{Datagram, Network};
 use crate::packet::Kind;
+use crate::scenario::TalkSpurts;
 use crate::wire::Way;
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
@@ -13,7 +15,6 @@ use sojourn_net::{Span, Time};
 
 /// Time between packets of a call in one direction.
 pub const INTERVAL: Span = Span::from_millis(20);
-const PACKET: u16 = 200;
 
 // Delay of a packet that was dropped.
 const LOST: i64 = -1;
@@ -58,8 +59,12 @@ pub struct Voice {
     pub group: u16,
     /// Which ways speech goes.
     pub ways: Vec<Way>,
-    /// Packets of a call in each direction.
+    /// Packets of a call in each direction, those of silence counted.
     pub packets: u16,
+    /// Bytes of a packet at IP.
+    pub size: u16,
+    /// Send only speech.
+    pub spurts: Option<TalkSpurts>,
     /// Pause between calls.
     pub gap: Span,
     /// The first call starts within this time.
@@ -81,26 +86,45 @@ pub struct Calls {
     next: u16,
     call: u32,
     flows: [u32; 2],
+    /// In each direction, whether somebody speaks and until when.
+    speech: [(bool, Time); 2],
 }
 
 impl Voice {
+    /// Whether a direction has speech to send now.
+    fn speaks(&mut self, way: Way, now: Time) -> bool {
+        let Some(spurts) = &self.spurts else { return true };
+        let (speaks, until) = &mut self.calls.speech[way as usize];
+        while *until <= now {
+            *speaks = !*speaks;
+            let mean = if *speaks { spurts.talk } else { spurts.silence };
+            *until += Span((-libm::log(uniform(&mut self.rng)) * mean.0 as f64) as u64 + 1);
+        }
+        *speaks
+    }
+
     fn speak(&mut self, network: &mut Network) {
-        let calls = &mut self.calls;
-        for way in &self.ways {
+        for i in 0..self.ways.len() {
+            let way = self.ways[i];
+            if !self.speaks(way, network.now()) {
+                continue;
+            }
+            let calls = &mut self.calls;
             // The row travels as the packet's number, with the source's own number.
             let row = calls.rows.user.len() as u64;
-            let direction = u8::from(*way == Way::Down);
+            let direction = u8::from(way == Way::Down);
             calls.rows.push(self.user, calls.call, direction, calls.next, network.now().0, UNDER_WAY);
             network.datagram(&Datagram {
                 group: self.group,
-                way: *way,
+                way,
                 kind: Kind::Voice,
-                flow: calls.flows[*way as usize],
+                flow: calls.flows[way as usize],
                 owner: self.number,
                 seq: row,
-                size: PACKET,
+                size: self.size,
             });
         }
+        let calls = &mut self.calls;
         calls.next += 1;
         let mut pause = INTERVAL;
         if calls.next == self.packets {
@@ -131,9 +155,14 @@ impl Source for Voice {
             self.calls.rows.delay_ns[row as usize] = LOST;
         }
         let rows = &self.calls.rows;
-        let per_call = usize::from(self.packets) * self.ways.len();
-        for call in 0..rows.user.len() / per_call.max(1) {
-            let range = call * per_call..(call + 1) * per_call;
+        let mut end = 0;
+        // The call that was going on when the run ended is left out.
+        for call in 0..self.calls.call {
+            let range = end..end + rows.call[end..].iter().take_while(|of| **of == call).count();
+            end = range.end;
+            if range.is_empty() {
+                continue;
+            }
             let complete = rows.delay_ns[range.clone()].iter().all(|delay| *delay != UNDER_WAY);
             if complete && rows.sent_ns[range.start] >= self.warmup.0 {
                 for i in range {

@@ -8,6 +8,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use sojourn_net::{Bytes, Span};
 
+use super::packmime::Packmime;
+use super::video::Video;
 use super::{check_count, one};
 use crate::distribution::Distribution;
 use crate::scenario::Invalid;
@@ -38,6 +40,62 @@ pub enum SourceSpec {
         /// Size of the IP packets: one value or a distribution.
         size: Distribution<Bytes>,
     },
+    /// Web connections that start whatever becomes of the earlier ones (PackMime-HTTP).
+    Packmime(Packmime),
+    /// Packets of variable-bit-rate video over UDP.
+    Video(Video),
+    /// TCP bursts of 1, 2, 4, … segments, again and again on one connection.
+    Chirp {
+        /// Bursts of a chirp, the first of one segment.
+        #[serde(default = "bursts")]
+        bursts: u32,
+        /// Time between bursts.
+        #[serde(default = "second")]
+        gap: Span,
+        /// Time between the beginnings of chirps.
+        #[serde(default = "half_minute")]
+        every: Span,
+    },
+    /// A small TCP message again and again on one connection.
+    Heartbeat {
+        /// Bytes of a message.
+        #[serde(default = "message")]
+        size: Bytes,
+        /// Time between messages.
+        #[serde(default = "beat")]
+        every: Span,
+    },
+    /// UDP packets at a constant rate for a random time, then none for another.
+    OnOff {
+        /// Rate of IP packets while it is on.
+        rate: sojourn_net::Rate,
+        /// Size of the IP packet.
+        size: Bytes,
+        /// How long it is on.
+        on: Distribution<Span>,
+        /// How long it is off.
+        off: Distribution<Span>,
+    },
+}
+
+fn bursts() -> u32 {
+    10
+}
+
+fn second() -> Span {
+    Span::from_secs(1)
+}
+
+fn half_minute() -> Span {
+    Span::from_secs(30)
+}
+
+fn message() -> Bytes {
+    Bytes(64)
+}
+
+fn beat() -> Span {
+    Span::from_millis(200)
 }
 
 /// Sessions in Harpoon's sense: a source and a destination between which connections start, each for one file.
@@ -151,6 +209,43 @@ impl SourceSpec {
                 }
                 ("poisson", true)
             }
+            Self::Packmime(packmime) => {
+                packmime.check()?;
+                ("packmime", false)
+            }
+            Self::Video(video) => {
+                video.check()?;
+                ("video", true)
+            }
+            Self::Chirp { bursts, gap, every } => {
+                if !(1..=24).contains(bursts) {
+                    return Err(Invalid::new("source.bursts", format!("{bursts} bursts; write 1 to 24")));
+                }
+                if *every == Span::ZERO || *every < *gap * u64::from(*bursts) {
+                    let message = format!("{bursts} bursts {gap} apart do not fit in every = \"{every}\"");
+                    return Err(Invalid::new("source.every", message));
+                }
+                ("chirp", false)
+            }
+            Self::Heartbeat { size, every } => {
+                if *size == Bytes(0) || *every < Span(1000) {
+                    let message = "a heartbeat has at least one byte, and at least 1us between two";
+                    return Err(Invalid::new("source.every", message));
+                }
+                ("heartbeat", false)
+            }
+            Self::OnOff { size, .. } => {
+                check_datagram(*size)?;
+                ("on-off", true)
+            }
         })
+    }
+
+    /// The file whose content must be filled in before a run, if it is not.
+    pub(in crate::scenario) fn missing(&self) -> Option<&str> {
+        match self {
+            Self::Video(video) => video.missing(),
+            _ => None,
+        }
     }
 }

@@ -28,6 +28,9 @@ pub struct Voice {
     /// Time between a call's end and the next one's beginning.
     #[serde(default = "gap")]
     pub gap: Span,
+    /// Send only while somebody speaks, each direction by itself (codecs that PESQ does not score: `g729a`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub talk_spurts: Option<TalkSpurts>,
     /// The receiver's playout buffer.
     #[serde(default)]
     pub playout: Playout,
@@ -62,6 +65,38 @@ fn gap() -> Span {
 pub enum Codec {
     /// G.711 A-law: 64 kbit/s, a packet of 160 bytes of speech every 20 ms.
     G711a,
+    /// G.729 Annex A: 8 kbit/s, a packet of two frames of 10 bytes every 20 ms; scored by the E-model.
+    G729a,
+}
+
+impl Codec {
+    /// Bytes of a packet at IP, every 20 ms: the speech and 40 of RTP, UDP and IP.
+    pub(crate) fn packet(self) -> u16 {
+        match self {
+            Self::G711a => 160 + 40,
+            Self::G729a => 20 + 40,
+        }
+    }
+}
+
+/// Speech and silence in turn, each of exponential length. Defaults are the means of ITU-T P.59.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct TalkSpurts {
+    /// Mean length of speech.
+    #[serde(default = "talk")]
+    pub talk: Span,
+    /// Mean length of silence.
+    #[serde(default = "silence")]
+    pub silence: Span,
+}
+
+fn talk() -> Span {
+    Span::from_millis(1004)
+}
+
+fn silence() -> Span {
+    Span::from_millis(1587)
 }
 
 /// Whose speech a call sends.
@@ -140,6 +175,16 @@ impl Voice {
         if self.call < packet || self.call > packet * u64::from(u16::MAX) {
             let message = format!("{} is not the length of a call; write 20ms (one packet) to 21min", self.call);
             return Err(Invalid::new("call", message));
+        }
+        if let Some(spurts) = &self.talk_spurts {
+            if self.codec != Codec::G729a {
+                let message =
+                    "speech is scored by its samples, silence included; write codec = \"g729a\", or leave it out";
+                return Err(Invalid::new("talk-spurts", message));
+            }
+            if spurts.talk < packet {
+                return Err(Invalid::new("talk-spurts.talk", "must be at least 20ms, one packet"));
+            }
         }
         Ok(())
     }

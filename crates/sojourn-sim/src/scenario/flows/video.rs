@@ -1,0 +1,99 @@
+//! Video packets in study files: a model of frames, or a file of them.
+
+use std::sync::Arc;
+
+use rand_pcg::Pcg64Mcg;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sojourn_net::{Bytes, Rate};
+
+use crate::scenario::Invalid;
+use crate::source::{Clip, FRAME_HEADERS};
+
+/// A clip of video, sent again and again over RTP and UDP. Defaults are CIF at 450 kbit/s.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Video {
+    /// Mean rate of the frames, headers not counted; not with a trace.
+    #[serde(default = "rate")]
+    pub rate: Rate,
+    /// Frames a second; not with a trace.
+    #[serde(default = "fps")]
+    pub fps: f64,
+    /// Frames of the clip; not with a trace.
+    #[serde(default = "frames")]
+    pub frames: u32,
+    /// Largest IP packet, of which 40 bytes are headers.
+    #[serde(default = "packet")]
+    pub packet: Bytes,
+    /// A file with a line for each frame: number, type (H, I, P or B), bytes, packets and time in seconds, as an EvalVid sender writes them.
+    /// Relative to the study's file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<String>,
+    /// SHA-256 of the file, in hexadecimal: filled in when the study is read, and part of what names a result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    sha256: Option<String>,
+    /// The text of the file: filled in when the point is run.
+    #[serde(default, skip_serializing)]
+    #[schemars(skip)]
+    content: Option<Content>,
+}
+
+/// A trace's text, read.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(try_from = "String")]
+struct Content(Arc<Clip>);
+
+impl TryFrom<String> for Content {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        Clip::read(&text).map(|read| Self(Arc::new(read)))
+    }
+}
+
+fn rate() -> Rate {
+    Rate(450_000)
+}
+
+fn fps() -> f64 {
+    24.0
+}
+
+fn frames() -> u32 {
+    1065
+}
+
+fn packet() -> Bytes {
+    Bytes(1024 + FRAME_HEADERS as u64)
+}
+
+impl Video {
+    /// The clip: the file's, or one made with draws from `rng`.
+    pub(crate) fn clip(&self, rng: &mut Pcg64Mcg) -> Arc<Clip> {
+        match &self.content {
+            Some(Content(clip)) => Arc::clone(clip),
+            None => Arc::new(Clip::model(self.rate, self.fps, self.frames, rng)),
+        }
+    }
+
+    /// The file whose content must be filled in before a run, if it is not.
+    pub(super) fn missing(&self) -> Option<&str> {
+        self.trace.as_deref().filter(|_| self.content.is_none())
+    }
+
+    pub(super) fn check(&self) -> Result<(), Invalid> {
+        if !(1.0..=1000.0).contains(&self.fps) {
+            return Err(Invalid::new("source.fps", format!("{} frames a second; write 1 to 1000", self.fps)));
+        }
+        if !(1..=1_000_000).contains(&self.frames) {
+            return Err(Invalid::new("source.frames", format!("{} frames; write 1 to 1000000", self.frames)));
+        }
+        if !(u64::from(FRAME_HEADERS) + 1..=65_535).contains(&self.packet.0) {
+            let message =
+                format!("{} is not the size of a packet; write 41B (40 of them headers) to 65535B", self.packet);
+            return Err(Invalid::new("source.packet", message));
+        }
+        Ok(())
+    }
+}

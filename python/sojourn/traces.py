@@ -1,0 +1,114 @@
+"""Files that a study names: traces of links (mahimahi) and of video frames (EvalVid senders).
+
+A table of a scenario with the key ``trace`` names a file, relative to the study's. When a point is made, the path is
+made absolute and the file's SHA-256 put beside it; the digest, and not the path, is part of what names the
+result. When the point is run, the text is put beside that, and it must still have the digest.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from sojourn import _core
+from sojourn.errors import SojournError
+
+_MOST_BYTES = 200_000_000
+
+
+def settle(document: dict[str, Any], folder: Path) -> None:
+    """Find the files of a scenario, check them, and write down where they are and what they hold.
+
+    Parameters
+    ----------
+    document
+        The scenario, changed in place.
+    folder
+        Where the study file lies.
+
+    Raises
+    ------
+    SojournError
+        One sentence: the file, the line, and what was expected.
+    """
+    for kind, table in _tables(document):
+        file = (folder / table["trace"]).absolute()
+        table["sha256"] = _digest(str(file), kind, _changed(file))
+        table["trace"] = str(file)
+
+
+def identity(document: dict[str, Any]) -> dict[str, Any]:
+    """Return a scenario with the files' digests, but not their places."""
+    if not any(True for _ in _tables(document)):
+        return document
+    document = copy.deepcopy(document)
+    for _, table in _tables(document):
+        del table["trace"]
+    return document
+
+
+def fill(text: str) -> str:
+    """Return a point (JSON) with the texts of its files, for the engine to run."""
+    if '"trace"' not in text:
+        return text
+    point = json.loads(text)
+    for _, table in _tables(point["document"]):
+        file = Path(table["trace"])
+        content = _read(file)
+        if _sha256(content) != table.get("sha256"):
+            raise SojournError(f"{file} has changed since the study was read; run the study again")
+        table["content"] = content
+    return json.dumps(point, ensure_ascii=False)
+
+
+def _tables(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Iterate over the tables that name a file, each with what the file is: a link's or video's."""
+    path = document.get("path") or {}
+    for way in ("down", "up"):
+        rate = (path.get(way) or {}).get("rate")
+        if isinstance(rate, dict) and "trace" in rate:
+            yield "link", rate
+    for flows in document.get("flows") or ():
+        source = flows.get("source")
+        if isinstance(source, dict) and "trace" in source:
+            yield "video", source
+
+
+@lru_cache(maxsize=256)
+def _digest(file: str, kind: str, changed: int) -> str:
+    """Check a file and return its digest; `changed` is here so that a file that changes is read again."""
+    content = _read(Path(file))
+    try:
+        _core.check_trace(kind, content)
+    except _core.StudyError as error:
+        raise SojournError(f"{file}: {error}") from None
+    return _sha256(content)
+
+
+def _sha256(content: str) -> str:
+    return hashlib.sha256(content.encode()).hexdigest()
+
+
+def _changed(file: Path) -> int:
+    try:
+        return file.stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+def _read(file: Path) -> str:
+    try:
+        if file.stat().st_size > _MOST_BYTES:
+            raise SojournError(f"{file} is larger than {_MOST_BYTES // 1_000_000} MB; expected a trace")
+        return file.read_bytes().decode()
+    except FileNotFoundError:
+        raise SojournError(f"{file}: there is no such trace; it is looked for beside the study file") from None
+    except UnicodeDecodeError as error:
+        raise SojournError(f"{file} is not text (byte {error.start}); expected a trace") from None
+    except OSError as error:
+        raise SojournError(f"{file} cannot be read: {error.strerror}") from None
