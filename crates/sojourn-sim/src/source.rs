@@ -6,18 +6,25 @@
 mod bulk;
 mod paced;
 mod sessions;
+mod video;
 mod voice;
 mod web;
 
 pub use bulk::Bulk;
 pub use paced::Paced;
 pub use sessions::Sessions;
+pub use video::{Schedule, Shown, Video, VideoTable};
 pub use voice::{Calls, INTERVAL as VOICE_INTERVAL, Voice, VoiceTable};
 pub use web::{Loads, Page, Web, WebTable};
 
 use crate::network::{ConnectionId, Network};
 use crate::packet::Packet;
 use sojourn_net::Span;
+
+// Delay of a datagram that was dropped.
+const LOST: i64 = -1;
+// Delay of a datagram that had neither arrived nor been dropped when the run ended.
+const UNDER_WAY: i64 = -2;
 
 /// What happened.
 #[derive(Clone, Copy, Debug)]
@@ -74,6 +81,8 @@ impl End {
 /// Table rows that an application leaves behind.
 #[derive(Default)]
 pub struct Tables {
+    /// One row per video packet.
+    pub video: VideoTable,
     /// One row per voice packet.
     pub voice: VoiceTable,
     /// One row per page load.

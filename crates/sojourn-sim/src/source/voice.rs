@@ -1,9 +1,9 @@
 //! Telephone calls: a packet every 20 ms in each direction, one call after another.
 //!
-//! G.711 in RTP: 160 bytes of speech and 40 of headers, 50 packets/s (RFC 3551). The engine carries the packets; what was heard is
-//! judged from their fates.
+//! G.711 in RTP is 160 bytes of speech and 40 of headers, G.729A 20 and 40, both 50 packets/s (RFC 3551). The engine carries the
+//! packets; what was heard is judged from their fates.
 
-use super::{Event, Source, Tables};
+use super::{Event, LOST, Source, Tables, UNDER_WAY};
 use crate::network::{Datagram, Network};
 use crate::packet::Kind;
 use crate::wire::Way;
@@ -13,12 +13,6 @@ use sojourn_net::{Span, Time};
 
 /// Time between packets of a call in one direction.
 pub const INTERVAL: Span = Span::from_millis(20);
-const PACKET: u16 = 200;
-
-// Delay of a packet that was dropped.
-const LOST: i64 = -1;
-// Delay of a packet that had neither arrived nor been dropped when the run ended.
-const UNDER_WAY: i64 = -2;
 
 /// One row per packet of the calls that were complete when the run ended and had begun after the warm-up.
 #[derive(Clone, Debug, Default)]
@@ -58,6 +52,8 @@ pub struct Voice {
     pub group: u16,
     /// Which ways speech goes.
     pub ways: Vec<Way>,
+    /// Bytes of a packet at IP.
+    pub packet: u16,
     /// Packets of a call in each direction.
     pub packets: u16,
     /// Pause between calls.
@@ -98,7 +94,7 @@ impl Voice {
                 flow: calls.flows[*way as usize],
                 owner: self.number,
                 seq: row,
-                size: PACKET,
+                size: self.packet,
             });
         }
         calls.next += 1;
@@ -127,7 +123,7 @@ impl Source for Voice {
     }
 
     fn finish(&mut self, network: &Network, tables: &mut Tables) {
-        for row in network.lost_voice(self.number) {
+        for row in network.lost(self.number) {
             self.calls.rows.delay_ns[row as usize] = LOST;
         }
         let rows = &self.calls.rows;

@@ -62,6 +62,16 @@ fn gap() -> Span {
 pub enum Codec {
     /// G.711 A-law: 64 kbit/s, a packet of 160 bytes of speech every 20 ms.
     G711a,
+    /// G.729 annex A: 8 kbit/s, a packet of two frames of 10 bytes every 20 ms.
+    G729a,
+}
+
+impl Codec {
+    /// Bytes at IP of a packet of 20 ms.
+    pub fn packet(self) -> u16 {
+        const HEADERS: u16 = 20 + 8 + 12;
+        HEADERS + if self == Self::G711a { 160 } else { 20 }
+    }
 }
 
 /// Whose speech a call sends.
