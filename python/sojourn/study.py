@@ -12,9 +12,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from sojourn import _core
+from sojourn import _core, listening, viewing
 from sojourn.errors import SojournError
-from sojourn.listening import own_recordings, settle
 
 RESULT_FORMAT = 1
 """Version of the results format; part of every point's hash."""
@@ -45,7 +44,7 @@ class Point:
     def from_json(cls, text: str, *, auto: str | None = None) -> Point:
         """Read a point as the engine lists it; `auto` is what an automatic choice of score comes to."""
         point = json.loads(text)
-        note = settle(point["document"], auto)
+        notes = [listening.settle(point["document"], auto), viewing.settle(point["document"])]
         identity = {
             "document": point["document"],
             "seed": point["seed"],
@@ -53,10 +52,13 @@ class Point:
             "format": RESULT_FORMAT,
             "sojourn": _core.version(),
         }
-        if recordings := own_recordings(point["document"]):
+        if recordings := listening.own_recordings(point["document"]):
             identity["recordings"] = recordings
+        if clips := viewing.identity(point["document"]):
+            identity["clips"] = clips
         digest = hashlib.sha256(canonical(identity).encode()).hexdigest()[:32]
         text = json.dumps(point, ensure_ascii=False)
+        note = "; ".join(filter(None, notes)) or None
         return cls(digest, point["point"], point["replication"], text, note)
 
     @property

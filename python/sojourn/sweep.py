@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sojourn import _core
+from sojourn import _core, viewing
 from sojourn.errors import SojournError, StoreError
 from sojourn.results import Results, labelled
 from sojourn.store import Store
@@ -87,6 +87,7 @@ class Campaign:
                 if _labels(stored) != (study.name, point.labels, point.replication):
                     self._stale.append(point)
         self.todo = [point for point in self._wanted() if point.hash not in self.done]
+        self.unmade = viewing.unmade(point.document for point in self.todo)
         self.notes = self._differences(before)
 
     def _wanted(self) -> list[Point]:
@@ -98,6 +99,8 @@ class Campaign:
 
     def _differences(self, before: dict[str, Any] | None) -> list[str]:
         notes = list(dict.fromkeys(point.note for point in self.todo if point.note))
+        if self.unmade:
+            notes.append(f"{len(self.unmade)} clips are encoded first, once for all runs: some seconds each")
         if before is None:
             return notes
         if before["study"] != self.study.name:
@@ -140,7 +143,13 @@ class Campaign:
         self.store.write_point(point.hash, {**stored, **names})
 
     def execute(self, workers: Workers) -> Iterator[Outcome]:
-        """Simulate the points that are missing; yield what became of each, as they finish."""
+        """Simulate the points that are missing; yield what became of each, as they finish.
+
+        Clips that they show and that are not kept yet are encoded first.
+        """
+        for _, came in spread(workers, viewing.encode, [(need, need) for need in self.unmade]):
+            if came is not None:
+                raise SojournError(came if isinstance(came, str) else _reason(came))
         tasks = [
             (point, (point.text, point.hash, str(self.store.path.absolute()), self.keeps_packets(point)))
             for point in self.todo
@@ -200,8 +209,9 @@ def simulate(text: str, *, log: bool = False) -> tuple[dict[str, Any], dict[str,
     from sojourn.qoe.score import score
 
     point = json.loads(text)
+    clips = viewing.packets(point["document"])
     started = time.perf_counter()
-    ran = _core.run(text, log)
+    ran = _core.run(text, log, clips=clips)
     wall_s = round(time.perf_counter() - started, 6)
     summary = json.loads(ran.pop("summary"))
     packets = ran.pop("packets", None)

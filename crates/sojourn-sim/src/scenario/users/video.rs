@@ -35,6 +35,9 @@ pub struct Video {
     /// A packet that takes longer than the first one by more than this comes too late.
     #[serde(default = "second")]
     pub playout: Span,
+    /// Every so many pictures, one is compared with the original.
+    #[serde(default = "every")]
+    pub every: u32,
     /// Time between a showing's end and the next one's beginning.
     #[serde(default = "second")]
     pub gap: Span,
@@ -51,6 +54,10 @@ pub struct Video {
 
 fn second() -> Span {
     Span::from_secs(1)
+}
+
+fn every() -> u32 {
+    5
 }
 
 /// Picture sizes.
@@ -83,6 +90,7 @@ pub enum Profile {
 impl Video {
     pub(super) fn check(&self) -> Result<(), Invalid> {
         check_count("count", self.count)?;
+        check_count("every", self.every)?;
         if self.clips.len() > MOST_CLIPS {
             return Err(Invalid::new(
                 "clips",
