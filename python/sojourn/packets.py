@@ -68,7 +68,7 @@ def _named(codes: pl.Series) -> pl.Series:
     return pl.Series(codes.name, names, dtype=kind).gather(codes.clip(0, len(names) - 1))
 
 
-def run_into(text: str, file: BinaryIO) -> dict[str, Any]:
+def run_into(text: str, file: BinaryIO, clips: Mapping[int, Any] | None = None) -> dict[str, Any]:
     """Simulate a point and write its packet log as Parquet while it runs, in bounded memory.
 
     Parameters
@@ -77,6 +77,8 @@ def run_into(text: str, file: BinaryIO) -> dict[str, Any]:
         The point, as JSON.
     file
         Where the log goes.
+    clips
+        Packets of the clips that video users are shown, by the place of the user.
 
     Returns
     -------
@@ -97,7 +99,7 @@ def run_into(text: str, file: BinaryIO) -> dict[str, Any]:
 
     def simulate() -> None:
         try:
-            outcome["ran"] = _core.run(text, True, None, hand_over)
+            outcome["ran"] = _core.run(text, True, None, hand_over, clips)
         except BaseException as error:  # told to whoever waits, whatever it is
             outcome["error"] = error
         finally:

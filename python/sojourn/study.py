@@ -12,9 +12,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from sojourn import _core, traces
+from sojourn import _core, listening, traces, viewing
 from sojourn.errors import SojournError
-from sojourn.listening import own_recordings, settle
 
 RESULT_FORMAT = 1
 """Version of the results format; part of every point's hash."""
@@ -55,7 +54,7 @@ class Point:
             Where the study file lies, beside which its traces are looked for.
         """
         point = json.loads(text)
-        note = settle(point["document"], auto)
+        notes = [listening.settle(point["document"], auto), viewing.settle(point["document"])]
         traces.settle(point["document"], folder)
         identity = {
             "document": traces.identity(point["document"]),
@@ -64,10 +63,13 @@ class Point:
             "format": RESULT_FORMAT,
             "sojourn": _core.version(),
         }
-        if recordings := own_recordings(point["document"]):
+        if recordings := listening.own_recordings(point["document"]):
             identity["recordings"] = recordings
+        if clips := viewing.identity(point["document"]):
+            identity["clips"] = clips
         digest = hashlib.sha256(canonical(identity).encode()).hexdigest()[:32]
         text = json.dumps(point, ensure_ascii=False)
+        note = "; ".join(filter(None, notes)) or None
         return cls(digest, point["point"], point["replication"], text, note)
 
     @property

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
-from sojourn import _core, traces
+from sojourn import _core, traces, viewing
 from sojourn.errors import SojournError, StoreError
 from sojourn.results import Results, labelled
 from sojourn.store import Store
@@ -90,6 +90,7 @@ class Campaign:
                 if _labels(stored) != (study.name, point.labels, point.replication):
                     self._stale.append(point)
         self.todo = [point for point in self._wanted() if point.hash not in self.done]
+        self.unmade = viewing.unmade(point.document for point in self.todo)
         self.notes = self._differences(before)
 
     def _wanted(self) -> list[Point]:
@@ -101,6 +102,8 @@ class Campaign:
 
     def _differences(self, before: dict[str, Any] | None) -> list[str]:
         notes = list(dict.fromkeys(point.note for point in self.todo if point.note))
+        if self.unmade:
+            notes.append(f"{len(self.unmade)} clips are encoded first, once for all runs: some seconds each")
         if before is None:
             return notes
         if before["study"] != self.study.name:
@@ -144,7 +147,13 @@ class Campaign:
         self.store.write_point(point.hash, {**stored, **names})
 
     def execute(self, workers: Workers) -> Iterator[Outcome]:
-        """Simulate the points that are missing; yield what became of each, as they finish."""
+        """Simulate the points that are missing; yield what became of each, as they finish.
+
+        Clips that they show and that are not kept yet are encoded first.
+        """
+        for _, came in spread(workers, viewing.encode, [(need, need) for need in self.unmade]):
+            if came is not None:
+                raise SojournError(came if isinstance(came, str) else _reason(came))
         tasks = [
             (point, (point.text, point.hash, str(self.store.path.absolute()), self.keeps_packets(point)))
             for point in self.todo
@@ -216,14 +225,15 @@ def simulate(text: str, packets: BinaryIO | None = None) -> tuple[dict[str, Any]
     from sojourn.qoe.score import score
 
     point = json.loads(text)
+    clips = viewing.packets(point["document"])
     started = time.perf_counter()
     filled = traces.fill(text)
     if packets is None:
-        ran = _core.run(filled)
+        ran = _core.run(filled, clips=clips)
     else:
         from sojourn.packets import run_into
 
-        ran = run_into(filled, packets)
+        ran = run_into(filled, packets, clips)
     wall_s = round(time.perf_counter() - started, 6)
     summary = json.loads(ran.pop("summary"))
     flows = flow_table(ran.pop("flows")) if "flows" in ran else None

@@ -1,6 +1,7 @@
 //! The extension module `sojourn._core`: conversion and errors only.
 
 mod error;
+mod picture;
 mod replay;
 mod run;
 mod study;
@@ -10,6 +11,8 @@ mod study;
 mod _core {
     #[pymodule_export]
     use crate::error::StudyError;
+    #[pymodule_export]
+    use crate::picture::compare_pictures;
     #[pymodule_export]
     use crate::replay::replay;
     #[pymodule_export]

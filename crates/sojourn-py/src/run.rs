@@ -1,16 +1,18 @@
 //! One simulation: a point in, summary and NumPy columns out.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use numpy::IntoPyArray;
+use numpy::{IntoPyArray, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use sojourn_net::Time;
 use sojourn_net::probe::DropCause;
+use sojourn_net::{Span, Time};
 use sojourn_sim::packet::Kind;
 use sojourn_sim::record::{FlowTable, Log};
-use sojourn_sim::scenario::Scenario;
-use sojourn_sim::source::{VoiceTable, WebTable};
+use sojourn_sim::scenario::{Scenario, Users};
+use sojourn_sim::source::{Schedule, VideoTable, VoiceTable, WebTable};
 use sojourn_sim::wire::Way;
 
 use crate::error::StudyError;
@@ -23,17 +25,22 @@ struct Point {
     document: Scenario,
 }
 
+/// The packets of one clip: send times in ns from the showing's beginning, and bytes at IP.
+type Clip<'py> = (PyReadonlyArray1<'py, u64>, PyReadonlyArray1<'py, u16>);
+
 /// Simulate a point (JSON). `log` keeps the packet log whether or not the point asks for it. `progress` is called now and then with
 /// the simulated seconds; `packets` takes the packet log in pieces as it is made (dicts of NumPy columns, each of one link), and then it is not
-/// returned. Returns a dict: `summary` (JSON) and one dict of NumPy columns for each table.
+/// returned. `clips` gives, for the place of each video user among the point's users, the packets of its clips: pairs of arrays
+/// `send_ns` (u64, never falling) and `size_bytes` (u16). Returns a dict: `summary` (JSON) and one dict of NumPy columns for each table.
 #[pyfunction]
-#[pyo3(signature = (point, log = false, progress = None, packets = None))]
+#[pyo3(signature = (point, log = false, progress = None, packets = None, clips = None))]
 pub(crate) fn run<'py>(
     py: Python<'py>,
     point: &str,
     log: bool,
     progress: Option<Py<PyAny>>,
     packets: Option<Py<PyAny>>,
+    clips: Option<BTreeMap<usize, Vec<Clip<'py>>>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let mut point: Point =
         serde_json::from_str(point).map_err(|error| StudyError::new_err(format!("this is not a point: {error}")))?;
@@ -41,6 +48,7 @@ pub(crate) fn run<'py>(
         return Err(StudyError::new_err(format!("the text of {file} is not in the point; fill it in as content")));
     }
     point.document.record.packets |= log;
+    give_clips(&mut point.document, clips.unwrap_or_default())?;
     let mut interrupted = Ok(());
     let (outcome, refused) = py.detach(|| {
         let refused = RefCell::new(Ok(()));
@@ -75,6 +83,9 @@ pub(crate) fn run<'py>(
     let summary = serde_json::to_string(&outcome.summary)
         .map_err(|error| pyo3::exceptions::PyRuntimeError::new_err(error.to_string()))?;
     result.set_item("summary", summary)?;
+    if !outcome.tables.video.user.is_empty() {
+        result.set_item("video", video(py, outcome.tables.video)?)?;
+    }
     if !outcome.tables.voice.user.is_empty() {
         result.set_item("voice", voice(py, outcome.tables.voice)?)?;
     }
@@ -95,7 +106,7 @@ pub(crate) fn run<'py>(
 
 /// Names of the kinds of packets, in the order of their codes in the packet log.
 #[pyfunction]
-pub(crate) fn packet_kinds() -> [&'static str; 5] {
+pub(crate) fn packet_kinds() -> [&'static str; Kind::NAMES.len()] {
     Kind::NAMES
 }
 
@@ -105,6 +116,28 @@ pub(crate) fn drop_causes() -> [&'static str; DropCause::ALL.len()] {
     DropCause::ALL.map(DropCause::name)
 }
 
+/// Gives video users the packets of their clips.
+fn give_clips(scenario: &mut Scenario, mut clips: BTreeMap<usize, Vec<Clip<'_>>>) -> PyResult<()> {
+    for (place, user) in scenario.users.iter_mut().enumerate() {
+        let Users::Video(video) = user else { continue };
+        let found = clips.remove(&place).filter(|clips| !clips.is_empty()).ok_or_else(|| {
+            StudyError::new_err(format!("users.{place} is shown video, and the packets of its clips were not given"))
+        })?;
+        video.schedules = found.iter().map(|(send, size)| schedule(send, size)).collect::<PyResult<_>>()?;
+    }
+    match clips.keys().next() {
+        Some(place) => Err(StudyError::new_err(format!("clips were given for users.{place}, which is no video user"))),
+        None => Ok(()),
+    }
+}
+
+fn schedule(send: &PyReadonlyArray1<'_, u64>, size: &PyReadonlyArray1<'_, u16>) -> PyResult<Arc<Schedule>> {
+    let send = send.as_slice()?.iter().map(|ns| Span(*ns)).collect();
+    Schedule::new(send, size.as_slice()?.to_vec())
+        .map(Arc::new)
+        .map_err(|error| StudyError::new_err(format!("these are not the packets of a clip: {error}")))
+}
+
 /// Sets each column of a table as a NumPy array, without copying.
 macro_rules! columns {
     ($py:expr, { $($name:ident: $values:expr),* $(,)? }) => {{
@@ -112,6 +145,13 @@ macro_rules! columns {
         $(table.set_item(stringify!($name), $values.into_pyarray($py))?;)*
         Ok(table)
     }};
+}
+
+fn video(py: Python<'_>, table: VideoTable) -> PyResult<Bound<'_, PyDict>> {
+    let VideoTable { user, showing, clip, seq, sent_ns, delay_ns } = table;
+    columns!(py, {
+        user: user, showing: showing, clip: clip, seq: seq, sent_ns: sent_ns, delay_ns: delay_ns,
+    })
 }
 
 fn voice(py: Python<'_>, table: VoiceTable) -> PyResult<Bound<'_, PyDict>> {
@@ -157,7 +197,8 @@ fn of_link(py: Python<'_>, way: Way, log: Log) -> PyResult<Bound<'_, PyDict>> {
 }
 
 fn columns_of(py: Python<'_>, link: Vec<u8>, packet: Vec<u32>, log: Log) -> PyResult<Bound<'_, PyDict>> {
-    let Log { first: _, flow, kind, size_bytes, arrive_ns, depart_ns, drop_cause, backlog_pkts, backlog_bytes, seq } = log;
+    let Log { first: _, flow, kind, size_bytes, arrive_ns, depart_ns, drop_cause, backlog_pkts, backlog_bytes, seq } =
+        log;
     columns!(py, {
         link: link, packet: packet, flow: flow, kind: kind, size_bytes: size_bytes, arrive_ns: arrive_ns,
         depart_ns: depart_ns, drop_cause: drop_cause, backlog_pkts: backlog_pkts, backlog_bytes: backlog_bytes, seq: seq,

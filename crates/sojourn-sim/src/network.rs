@@ -203,7 +203,7 @@ impl Network {
         self.flows
     }
 
-    /// Sends a datagram. Its owner is told of its arrival if it is voice; others are only counted.
+    /// Sends a datagram. Its owner is told of its arrival if it is voice or video; others are only counted.
     pub fn datagram(&mut self, datagram: &Datagram) {
         let Datagram { group, way, kind, flow, owner, seq, size } = *datagram;
         let line = self.groups[group as usize].lines[way as usize];
@@ -227,9 +227,9 @@ impl Network {
         self.agenda.push(at.max(self.now), Timer::Source { source, token });
     }
 
-    /// Numbers of a source's voice packets that were dropped.
-    pub fn lost_voice(&self, source: u32) -> impl Iterator<Item = u64> {
-        let lost = self.wire.ports.iter().flat_map(|port| &port.record.lost_voice);
+    /// Numbers of a source's voice or video packets that were dropped.
+    pub fn lost(&self, source: u32) -> impl Iterator<Item = u64> {
+        let lost = self.wire.ports.iter().flat_map(|port| &port.record.lost);
         lost.filter(move |(owner, _)| *owner == source).map(|(_, seq)| *seq)
     }
 
@@ -274,7 +274,7 @@ impl Network {
     fn arrive(&mut self, line: u16) {
         let Some((way, packet, sack)) = self.wire.arrive(line, &mut self.agenda) else { return };
         if !packet.is_segment() {
-            if packet.kind == Kind::Voice {
+            if packet.kind.is_told() {
                 let delay = self.one_way(&packet, way);
                 self.notices.push_back((packet.slot, Event::Datagram { packet, delay }));
             }

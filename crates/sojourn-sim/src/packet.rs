@@ -17,15 +17,22 @@ pub enum Kind {
     Datagram,
     /// A datagram of a voice call.
     Voice,
+    /// A datagram of a video stream.
+    Video,
 }
 
 impl Kind {
     /// Names in the packet log, in the order of the codes.
-    pub const NAMES: [&'static str; 5] = ["data", "ack", "control", "datagram", "voice"];
+    pub const NAMES: [&'static str; 6] = ["data", "ack", "control", "datagram", "voice", "video"];
 
     /// True for packets with payload.
     pub fn is_data(self) -> bool {
         !matches!(self, Self::Ack | Self::Control)
+    }
+
+    /// True for datagrams whose sender is told what became of each.
+    pub(crate) fn is_told(self) -> bool {
+        matches!(self, Self::Voice | Self::Video)
     }
 }
 

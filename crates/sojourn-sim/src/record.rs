@@ -12,7 +12,7 @@ pub use flows::{FlowRecord, FlowTable};
 pub use histogram::Histogram;
 pub use log::Log;
 
-use crate::packet::{Kind, NO_SACK, Packet};
+use crate::packet::{NO_SACK, Packet};
 use sojourn_net::probe::{DropCause, Probe};
 use sojourn_net::{Packet as _, Span, Time};
 
@@ -41,8 +41,8 @@ pub struct LinkRecord {
     changed: Time,
     /// SACK blocks of dropped packets, to be freed.
     pub(crate) orphans: Vec<u32>,
-    /// Dropped voice packets: source and number.
-    pub(crate) lost_voice: Vec<(u32, u64)>,
+    /// Dropped datagrams whose sender is told: source and number.
+    pub(crate) lost: Vec<(u32, u64)>,
     pub(crate) log: Option<Log>,
     /// For each flow number, packets that arrived and packets dropped, from the beginning of the run.
     pub(crate) by_flow: Option<Vec<[u32; 2]>>,
@@ -65,7 +65,7 @@ impl LinkRecord {
             occupancy: 0,
             changed: Time::ZERO,
             orphans: Vec::new(),
-            lost_voice: Vec::new(),
+            lost: Vec::new(),
             log: keep_log.then(Log::default),
             by_flow: None,
         }
@@ -183,8 +183,8 @@ impl Probe<Packet> for LinkRecord {
         if packet.sack != NO_SACK {
             self.orphans.push(packet.sack);
         }
-        if packet.kind == Kind::Voice {
-            self.lost_voice.push((packet.slot, packet.seq));
+        if packet.kind.is_told() {
+            self.lost.push((packet.slot, packet.seq));
         }
     }
 }

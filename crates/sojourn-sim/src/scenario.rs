@@ -12,13 +12,18 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use sojourn_net::{Bytes, Limit, Rate, Span};
 
-pub use flows::{Direction, Flows, HttpVersion, HyStart, Packmime, Sessions, SourceSpec, Tcp, Transport, Video};
+pub use flows::{
+    Direction, Flows, HttpVersion, HyStart, Packmime, Sessions, SourceSpec, Tcp, Transport, Video as VideoTraffic,
+};
 pub use queues::{
     CakeSpec, CobaltSpec, CodelSpec, CodelVariant, DropFrom, DualPi2Spec, FifoSpec, FqCodelSpec, FqPieSpec, HashSpec,
     PieDelay, PieSpec, PieVariant, QueueSpec, RedAveraging, RedSpec, RedVariant, SfqCodelSpec, SfqSpec,
 };
 pub use rate::{RateDrawn, RateSpec, RateSteps, RateTrace};
-pub use users::{CallDirection, Codec, Concealment, DelayModel, Playout, ScoreMethod, TalkSpurts, Users, Voice, Web};
+pub use users::{
+    CallDirection, Codec, Concealment, DelayModel, Playout, Profile, Resolution, ScoreMethod, TalkSpurts, Users, Video,
+    Voice, Web,
+};
 
 /// One complete scenario, every default filled in.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

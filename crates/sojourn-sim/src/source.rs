@@ -10,6 +10,7 @@ mod onoff;
 mod paced;
 mod packmime;
 mod sessions;
+mod video;
 mod voice;
 mod web;
 
@@ -20,6 +21,7 @@ pub use onoff::OnOff;
 pub use paced::Paced;
 pub use packmime::{Http, Model as PackmimeModel, Packmime};
 pub use sessions::Sessions;
+pub use video::{Schedule, Shown, Video, VideoTable};
 pub use voice::{Calls, INTERVAL as VOICE_INTERVAL, Voice, VoiceTable};
 pub use web::{Loads, Page, Web, WebTable};
 
@@ -28,6 +30,11 @@ use crate::packet::Packet;
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use sojourn_net::Span;
+
+// Delay of a datagram that was dropped.
+const LOST: i64 = -1;
+// Delay of a datagram that had neither arrived nor been dropped when the run ended.
+const UNDER_WAY: i64 = -2;
 
 /// What happened.
 #[derive(Clone, Copy, Debug)]
@@ -84,6 +91,8 @@ impl End {
 /// Table rows that an application leaves behind.
 #[derive(Default)]
 pub struct Tables {
+    /// One row per video packet.
+    pub video: VideoTable,
     /// One row per voice packet.
     pub voice: VoiceTable,
     /// One row per page load.

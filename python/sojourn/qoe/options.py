@@ -13,7 +13,7 @@ from typing import Any
 
 from sojourn.media import concealment, playout
 
-__all__ = ["Voice", "Web", "seconds"]
+__all__ = ["Video", "Voice", "Web", "seconds"]
 
 _UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 _TIME = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?|\.[0-9]+)\s*([a-zµ]+)\s*")
@@ -97,6 +97,51 @@ class Voice:
             score=_choice(user, "score", ("auto", "pesq", "emodel")),
             concealment=_choice(user, "concealment", concealment.METHODS),
             recordings=recordings,
+        )
+
+
+@dataclass(frozen=True)
+class Video:
+    """Options of a video user; the first of the choices is the default.
+
+    Attributes
+    ----------
+    clips : tuple of str
+        Shown in turn.
+    resolution : "sd", "hd", "cif"
+    profile : "aligned", "paper", "evalvid"
+    smoothing_ns, playout_ns : int
+        1 s unless stated.
+    every : int
+        Every so many pictures, one is compared; 5 unless stated.
+    """
+
+    clips: tuple[str, ...] = ("synthetic",)
+    resolution: str = "sd"
+    profile: str = "aligned"
+    smoothing_ns: int = 1_000_000_000
+    playout_ns: int = 1_000_000_000
+    every: int = 5
+
+    @classmethod
+    def read(cls, user: Mapping[str, Any]) -> Video:
+        """Options of one `[[users]]` entry; raises ValueError as `Voice.read` does."""
+        clips, every = user.get("clips") or cls.clips, user.get("every", cls.every)
+        if isinstance(clips, str) or not all(isinstance(clip, str) for clip in clips):
+            raise ValueError(f"clips = {clips!r}: expected a list of names")
+        if not isinstance(every, int) or every < 1:
+            raise ValueError(f"every = {every!r}: expected a positive integer")
+        times = {}
+        for key in ("smoothing", "playout"):
+            value = user.get(key)
+            default = getattr(cls, f"{key}_ns")
+            times[f"{key}_ns"] = default if value is None else round(seconds(value, key) * 1e9)
+        return cls(
+            clips=tuple(clips),
+            resolution=_choice(user, "resolution", ("sd", "hd", "cif")),
+            profile=_choice(user, "profile", ("aligned", "paper", "evalvid")),
+            every=every,
+            **times,
         )
 
 

@@ -1,13 +1,13 @@
 """From the tables of one run to the scores in its result.
 
 The entries of a scenario's `users` stand for `count` individuals each, who are numbered in the order of
-the document; the tables carry that number in their column `user`. All voice users of a scenario are
-summarised together, and so are all web users, each scored with the options of its own entry.
+the document; the tables carry that number in their column `user`. All users of one kind are
+summarised together, each scored with the options of its own entry.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -28,21 +28,23 @@ def score(document: Mapping[str, Any], tables: Mapping[str, Table]) -> dict[str,
     document : mapping
         The complete scenario; only its `users` are read.
     tables : mapping
-        The run's tables by name, of which `voice` and `web` are read; absent ones have nothing to score.
+        The run's tables by name, of which `voice`, `video` and `web` are read; absent ones have nothing to score.
 
     Returns
     -------
     dict
-        "voice" and "web" as far as there are such users and tables, to be merged into the result.
+        "voice", "video" and "web" as far as there are such users and tables, to be merged into the result.
 
     Raises
     ------
     MissingSpeech
         If a user insists on PESQ and it, or recordings, are missing.
+    MissingVideo
+        If the codec or a clip is missing.
     ValueError
         If an option or a table is not as expected.
     """
-    found: dict[str, list[Any]] = {"voice": [], "web": []}
+    found: dict[str, list[Any]] = {"voice": [], "video": [], "web": []}
     first = 0
     for user in document.get("users") or ():
         count = user.get("count")
@@ -50,14 +52,26 @@ def score(document: Mapping[str, Any], tables: Mapping[str, Table]) -> dict[str,
         kind = user.get("kind")
         if kind in found and (table := tables.get(kind)) is not None:
             rows = _rows(table, kind, first, last)
-            found[kind].append(voice.calls(rows, user) if kind == "voice" else web.loads(rows, user))
+            found[kind].append(_scorer(kind)(rows, user))
         first = last
     out: dict[str, Any] = {}
     if found["voice"]:
         out["voice"] = voice.summary(found["voice"])
+    if found["video"]:
+        from sojourn.qoe import video
+
+        out["video"] = video.summary(found["video"])
     if found["web"]:
         out["web"] = web.summary(found["web"])
     return {name: scores for name, scores in out.items() if scores}
+
+
+def _scorer(kind: str) -> Callable[[Table, Mapping[str, Any]], Any]:
+    if kind == "video":
+        from sojourn.qoe import video  # the codec is loaded where there is video to look at
+
+        return video.showings
+    return voice.calls if kind == "voice" else web.loads
 
 
 def _rows(table: Table, kind: str, first: int, last: int) -> dict[str, NDArray[Any]]:

@@ -3,12 +3,12 @@
 use super::Engine;
 use super::hosts::{config, control, delays};
 use crate::scenario::{CallDirection, Scenario, Users};
-use crate::source::{self, Source, Voice, Web};
+use crate::source::{self, Source, Video, Voice, Web};
 use crate::wire::Way;
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use sojourn_net::congestion::{CongestionControl, Counting, Reno};
-use sojourn_net::{Time, tcp};
+use sojourn_net::{Span, Time, tcp};
 
 impl Engine {
     /// Adds one user; `user` counts over all users of the scenario.
@@ -17,11 +17,19 @@ impl Engine {
         let (client, server) = delays(&scenario.path, None);
         let warmup = Time(scenario.warmup.0);
         let source: Box<dyn Source> = match users {
+            Users::Video(video) => Box::new(Video {
+                number,
+                user,
+                group: self.without_tcp(client, server),
+                schedules: video.schedules.clone(),
+                gap: video.gap,
+                start_within: video.start_within,
+                warmup,
+                rng,
+                shown: Default::default(),
+            }),
             Users::Voice(voice) => {
-                let config = tcp::Config::default();
-                let (mss, initial) = (u64::from(config.mss), config.initial_window());
-                let unused = move || Box::new(Reno::new(mss, initial, Counting::Bytes)) as Box<dyn CongestionControl>;
-                let group = self.network.add_group(config, Box::new(unused), client, server, false);
+                let group = self.without_tcp(client, server);
                 let ways = match voice.direction {
                     CallDirection::Both => vec![Way::Up, Way::Down],
                     CallDirection::Up => vec![Way::Up],
@@ -63,5 +71,13 @@ impl Engine {
             }
         };
         self.sources.push(source);
+    }
+
+    /// Adds hosts that send datagrams only.
+    fn without_tcp(&mut self, client: Span, server: Span) -> u16 {
+        let config = tcp::Config::default();
+        let (mss, initial) = (u64::from(config.mss), config.initial_window());
+        let unused = move || Box::new(Reno::new(mss, initial, Counting::Bytes)) as Box<dyn CongestionControl>;
+        self.network.add_group(config, Box::new(unused), client, server, false)
     }
 }

@@ -4,7 +4,7 @@
 //! what was heard is judged from their fates. With talk spurts a direction sends only while somebody speaks: speech and silence are
 //! exponential times (ITU-T P.59's means), independent in the two directions, which P.59's are not.
 
-use super::{Event, Source, Tables, uniform};
+use super::{Event, LOST, Source, Tables, UNDER_WAY, uniform};
 use crate::network::{Datagram, Network};
 use crate::packet::Kind;
 use crate::scenario::TalkSpurts;
@@ -15,11 +15,6 @@ use sojourn_net::{Span, Time};
 
 /// Time between packets of a call in one direction.
 pub const INTERVAL: Span = Span::from_millis(20);
-
-// Delay of a packet that was dropped.
-const LOST: i64 = -1;
-// Delay of a packet that had neither arrived nor been dropped when the run ended.
-const UNDER_WAY: i64 = -2;
 
 /// One row per packet of the calls that were complete when the run ended and had begun after the warm-up.
 #[derive(Clone, Debug, Default)]
@@ -151,7 +146,7 @@ impl Source for Voice {
     }
 
     fn finish(&mut self, network: &Network, tables: &mut Tables) {
-        for row in network.lost_voice(self.number) {
+        for row in network.lost(self.number) {
             self.calls.rows.delay_ns[row as usize] = LOST;
         }
         let rows = &self.calls.rows;

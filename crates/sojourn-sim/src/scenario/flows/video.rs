@@ -13,6 +13,7 @@ use crate::source::{Clip, FRAME_HEADERS};
 /// A clip of video, sent again and again over RTP and UDP. Defaults are CIF at 450 kbit/s.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[schemars(rename = "VideoTraffic")]
 pub struct Video {
     /// Mean rate of the frames, headers not counted; not with a trace.
     #[serde(default = "rate")]

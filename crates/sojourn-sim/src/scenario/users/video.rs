@@ -1,0 +1,112 @@
+//! Viewers. Defaults follow the IMC 2014 study of buffer sizing and quality of experience: clips of 16 s, H.264 in MPEG-2 TS over RTP.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sojourn_net::Span;
+use std::sync::Arc;
+
+use crate::scenario::Invalid;
+use crate::scenario::flows::{check_count, one, start_within};
+use crate::source::Schedule;
+
+/// Most clips that a user is shown in turn.
+const MOST_CLIPS: usize = 200;
+
+/// Users to whom one clip after another is streamed (always down).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Video {
+    /// Names the group's random stream; by default `users-N`, N from 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The clips, shown in this order and then again from the first: `interview`, `sport`, `movie`, others that are built in, or paths of
+    /// the user's own. By default those three, or synthetic pictures where they cannot be had.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clips: Vec<String>,
+    /// Picture size, and with it frame rate and bit rate.
+    #[serde(default)]
+    pub resolution: Resolution,
+    /// How it is coded, played and measured.
+    #[serde(default)]
+    pub profile: Profile,
+    /// Packets of each such span are sent evenly over it; `"0s"`: a picture's packets all at once.
+    #[serde(default = "second")]
+    pub smoothing: Span,
+    /// A packet that takes longer than the first one by more than this comes too late.
+    #[serde(default = "second")]
+    pub playout: Span,
+    /// Every so many pictures, one is compared with the original.
+    #[serde(default = "every")]
+    pub every: u32,
+    /// Time between a showing's end and the next one's beginning.
+    #[serde(default = "second")]
+    pub gap: Span,
+    /// Number of viewers.
+    #[serde(default = "one")]
+    pub count: u32,
+    /// First showings are spread uniformly over this time.
+    #[serde(default = "start_within")]
+    pub start_within: Span,
+    /// The packets of each clip, which are no part of the study: whoever runs it has the media.
+    #[serde(skip)]
+    pub schedules: Vec<Arc<Schedule>>,
+}
+
+fn second() -> Span {
+    Span::from_secs(1)
+}
+
+fn every() -> u32 {
+    5
+}
+
+/// Picture sizes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Resolution {
+    /// 720×576, 25 pictures/s, 4 Mbit/s.
+    #[default]
+    Sd,
+    /// 1280×720, 25 pictures/s, 8 Mbit/s.
+    Hd,
+    /// 352×288, 24 pictures/s, 450 kbit/s, 1065 pictures.
+    Cif,
+}
+
+/// What the published studies leave open: coding, concealment, and what is compared with what.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Profile {
+    /// 32 slices a picture, an intra picture every second, error concealment, pictures compared by their time with the original.
+    #[default]
+    Aligned,
+    /// 32 slices a picture, an intra picture every ten seconds, no concealment, the k-th picture received compared with the k-th decoded
+    /// without loss.
+    Paper,
+    /// One slice a picture, an intra picture every second, error concealment, late packets count as received (as EvalVid's PSNR from losses).
+    Evalvid,
+}
+
+impl Video {
+    pub(super) fn check(&self) -> Result<(), Invalid> {
+        check_count("count", self.count)?;
+        check_count("every", self.every)?;
+        if self.clips.len() > MOST_CLIPS {
+            return Err(Invalid::new(
+                "clips",
+                format!("{} clips; at most {MOST_CLIPS} are shown in turn", self.clips.len()),
+            ));
+        }
+        if let Some(i) = self.clips.iter().position(String::is_empty) {
+            return Err(Invalid::new(format!("clips.{i}"), "a clip must have a name"));
+        }
+        if self.gap < Span::from_millis(1) {
+            return Err(Invalid::new("gap", format!("\"{}\" is too short; write 1ms or more", self.gap)));
+        }
+        if (self.profile == Profile::Evalvid) != (self.resolution == Resolution::Cif) {
+            let message = "the profile evalvid goes with resolution = \"cif\", and cif with it";
+            return Err(Invalid::new("profile", message));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,353 @@
+"""Scores of video: each showing's pictures against the clip's, by SSIM and PSNR of luma, and MOS from those.
+
+A packet is missing if it was dropped, or if it took longer than the first one that arrived by more than the
+playout delay. The decoder plays what is left; the pictures measured (every so many) are compared and
+averaged over the showing: SSIM, and PSNR with at most 100 dB for equal pictures (the mean of the pictures'
+PSNR, not the PSNR of the mean error).
+
+The published studies leave the measurement open, and it decides the figures. So a result names its profile:
+
+- `aligned`: concealment, an intra picture every second; pictures are compared by their time stamps with the
+  original, and one that is missing shows the one before. MOS by SSIM.
+- `paper`: no concealment, an intra picture every ten seconds; the k-th picture that came out is compared with
+  the k-th of the clip coded and decoded without loss. The nearest to figure 9 of the IMC 2014 study of what was
+  tried. MOS by SSIM.
+- `evalvid`: CIF, one slice a picture; as `aligned`, but late packets are not missing (PSNR from losses only);
+  MOS of each picture by its PSNR, averaged.
+
+MOS by SSIM is the table of Zinner et al. (2010), by PSNR that of Ohm as used by EvalVid (Klaue et al., 2003).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sojourn import _core
+from sojourn.media.video.coding import Coding, Encoded, encoded
+from sojourn.qoe import options
+from sojourn.qoe.voice import statistics
+
+__all__ = [
+    "PROFILES",
+    "Profile",
+    "Seen",
+    "Showings",
+    "coding",
+    "mos_of_psnr",
+    "mos_of_ssim",
+    "runs",
+    "showings",
+    "summary",
+    "unpacked",
+    "watch",
+]
+
+MOST_DB = 100.0
+_BLACK = 16
+_MOST_CACHED = 5000
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What a study leaves open.
+
+    Attributes
+    ----------
+    slices : int
+        Of each picture.
+    gop_s : float
+        Seconds from one intra picture to the next, at most.
+    conceal : bool
+        The decoder guesses what is missing.
+    align : "time", "index"
+        Which pictures are compared: those of the same time, or those of the same rank.
+    reference : "original", "decoded"
+        With what: the clip before coding, or what a decoder makes of it without loss.
+    late : bool
+        Whether late packets are missing.
+    mos : "ssim", "psnr"
+    """
+
+    slices: int
+    gop_s: float
+    conceal: bool
+    align: str
+    reference: str
+    late: bool
+    mos: str
+
+
+PROFILES = {
+    "aligned": Profile(32, 1, True, "time", "original", True, "ssim"),
+    "paper": Profile(32, 10, False, "index", "decoded", True, "ssim"),
+    "evalvid": Profile(1, 1, True, "time", "original", False, "psnr"),
+}
+
+# width, height, pictures/s, pictures, kbit/s
+_FORMATS = {
+    "sd": (720, 576, 25, 400, 4000),
+    "hd": (1280, 720, 25, 400, 8000),
+    "cif": (352, 288, 24, 1065, 450),
+}
+
+
+def coding(resolution: str, profile: Profile | str) -> Coding:
+    """How clips are coded for a picture size under a profile."""
+    chosen = PROFILES[profile] if isinstance(profile, str) else profile
+    width, height, fps, pictures, kbps = _FORMATS[resolution]
+    return Coding(width, height, fps, pictures, kbps, chosen.slices, round(chosen.gop_s * fps))
+
+
+def mos_of_ssim(ssim: Any) -> NDArray[np.int64]:
+    """5 from an SSIM of 0.99, 4 from 0.95, 3 from 0.88, 2 from 0.5, 1 below (Zinner et al. 2010)."""
+    return 1 + np.searchsorted([0.5, 0.88, 0.95, 0.99], np.asarray(ssim), side="right")
+
+
+def mos_of_psnr(psnr_db: Any) -> NDArray[np.int64]:
+    """5 above 37 dB, 4 from 31, 3 from 25, 2 from 20, 1 below (Ohm; EvalVid)."""
+    return np.where(
+        np.asarray(psnr_db) > 37.0, 5, 1 + np.searchsorted([20.0, 25.0, 31.0], np.asarray(psnr_db), "right")
+    )
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A showing as measured: one entry for each picture that was compared.
+
+    Attributes
+    ----------
+    picture : ndarray of int
+        Its number in the clip, in order of showing.
+    ssim, psnr_db : ndarray
+    """
+
+    picture: NDArray[np.int64]
+    ssim: NDArray[np.float64]
+    psnr_db: NDArray[np.float64]
+
+
+_seen: dict[tuple[str, Profile, int, bytes], Seen] = {}
+
+
+def watch(clip: Encoded, profile: Profile, lost: NDArray[np.bool_], every: int = 5) -> Seen:
+    """Decode a showing and compare its pictures; the same losses are looked at once in a process.
+
+    Parameters
+    ----------
+    clip : Encoded
+    profile : Profile
+    lost : ndarray of bool, shape (packets,)
+    every : int
+        Pictures 0, every, 2·every, … are compared.
+    """
+    count = clip.coding.pictures
+    if not lost.any() and profile.reference == "decoded":
+        same = np.arange(0, count, every)
+        return Seen(same, np.ones(len(same)), np.full(len(same), MOST_DB))
+    key = (clip.key, profile, every, np.packbits(lost).tobytes() if lost.any() else b"")
+    if (known := _seen.get(key)) is not None:
+        return known
+    reference = clip.reference(profile.reference, every)
+    played = clip.played(lost, profile.conceal)
+    shown = _in_time(clip, played) if profile.align == "time" else _in_order(clip, played)
+    rows = [
+        (number, *_core.compare_pictures(reference[number // every], picture))
+        for number, picture in shown
+        if number % every == 0
+    ]
+    number, ssim, mse = np.array(rows, dtype=np.float64).reshape(-1, 3).T
+    with np.errstate(divide="ignore"):
+        psnr = np.minimum(10.0 * np.log10(255.0**2 / mse), MOST_DB)
+    if len(_seen) >= _MOST_CACHED:
+        _seen.clear()
+    _seen[key] = Seen(number.astype(np.int64), ssim, psnr)
+    return _seen[key]
+
+
+def _in_time(clip: Encoded, played: Any) -> Any:
+    """What is on the screen when each picture of the clip should be: black, then the last that came out."""
+    count = clip.coding.pictures
+    screen = np.full((clip.coding.height, clip.coding.width), _BLACK, dtype=np.uint8)
+    due = 0
+    for pts, picture in played:
+        at = min(clip.at(pts), count)
+        for number in range(due, at):
+            yield number, screen
+        if at < due:
+            continue  # its time is over
+        due, screen = at, picture
+    for number in range(due, count):
+        yield number, screen
+
+
+def _in_order(clip: Encoded, played: Any) -> Any:
+    """The pictures that came out, numbered as they came; black ones throughout if none did."""
+    number = -1
+    for number, (_, picture) in enumerate(played):
+        if number < clip.coding.pictures:
+            yield number, picture
+    if number < 0:
+        yield from _in_time(clip, ())
+
+
+@dataclass(frozen=True)
+class Showings:
+    """Scores of the showings to some users; arrays have one entry per showing.
+
+    Attributes
+    ----------
+    clip : list of str
+    ssim, psnr_db, mos : ndarray
+        Means over the pictures.
+    packets, lost, late : ndarray of int
+    options : options.Video
+    worst : dict
+        The showing with the least SSIM; see `summary`.
+    """
+
+    clip: list[str]
+    ssim: NDArray[np.float64]
+    psnr_db: NDArray[np.float64]
+    mos: NDArray[np.float64]
+    packets: NDArray[np.int64]
+    lost: NDArray[np.int64]
+    late: NDArray[np.int64]
+    options: options.Video
+    worst: dict[str, Any]
+
+
+def showings(columns: Mapping[str, NDArray[Any]], user: Mapping[str, Any]) -> Showings:
+    """Score every showing.
+
+    Parameters
+    ----------
+    columns : mapping of str to ndarray
+        The video table: `user`, `showing`, `clip`, `seq`, `sent_ns`, `delay_ns` (−1 = lost), one row per packet, in
+        order of user, showing and packet.
+    user : mapping
+        The entry of the scenario's `users`; see `sojourn.qoe.options.Video`.
+
+    Raises
+    ------
+    MissingVideo
+        If the codec or a clip is missing.
+    ValueError
+        If an option or the table is not as expected.
+    """
+    asked = options.Video.read(user)
+    profile = PROFILES[asked.profile]
+    how = coding(asked.resolution, profile)
+    names, rows, worst = [], [], {}
+    for part in _parts(columns):
+        name = asked.clips[int(part["clip"][0])]
+        clip = encoded(name, how)
+        if len(part["seq"]) != len(clip.sizes):
+            raise ValueError(
+                f"a showing of {name} has {len(part['seq'])} packets: expected {len(clip.sizes)}"
+            )
+        lost, late = missing(part["delay_ns"], asked.playout_ns)
+        gone = lost | late if profile.late else lost
+        seen = watch(clip, profile, gone, asked.every)
+        ssim, psnr = float(seen.ssim.mean()), float(seen.psnr_db.mean())
+        mos = mos_of_ssim(ssim) if profile.mos == "ssim" else mos_of_psnr(seen.psnr_db).mean()
+        if not worst or ssim < worst["ssim"]:
+            worst = {
+                "clip": name,
+                "showing": int(part["showing"][0]),
+                "began_s": round(float(part["sent_ns"][0]) / 1e9, 6),
+                "ssim": round(ssim, 6),
+                "psnr_db": round(psnr, 3),
+                "missing": runs(gone),
+                "series": {
+                    "time_s": np.round(seen.picture / how.fps, 6).tolist(),
+                    "ssim": np.round(seen.ssim, 6).tolist(),
+                    "psnr_db": np.round(seen.psnr_db, 3).tolist(),
+                },
+            }
+        names.append(name)
+        rows.append((ssim, psnr, float(mos), len(gone), int(lost.sum()), int(late.sum())))
+    table = np.array(rows, dtype=np.float64).reshape(-1, 6).T
+    return Showings(names, *table[:3], *table[3:].astype(np.int64), asked, worst)
+
+
+def missing(delay_ns: NDArray[np.int64], playout_ns: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Which packets were lost, and which came too late: later than the first to arrive by more than playout."""
+    lost = delay_ns < 0
+    if lost.all():
+        return lost, np.zeros_like(lost)
+    return lost, ~lost & (delay_ns > delay_ns[~lost][0] + playout_ns)
+
+
+def _parts(columns: Mapping[str, NDArray[Any]]) -> list[dict[str, NDArray[Any]]]:
+    """Rows of each showing."""
+    needed = ("user", "showing", "clip", "seq", "sent_ns", "delay_ns")
+    if lacking := [name for name in needed if name not in columns]:
+        raise ValueError(f"the video table lacks {', '.join(lacking)}: expected {', '.join(needed)}")
+    table = {name: np.asarray(columns[name]) for name in needed}
+    bounds = [*np.flatnonzero(table["seq"] == 0).tolist(), len(table["seq"])]
+    return [{name: column[a:b] for name, column in table.items()} for a, b in pairwise(bounds)]
+
+
+def runs(lost: NDArray[np.bool_]) -> list[list[int]]:
+    """Lost packets as pairs of first number and count."""
+    edges = np.flatnonzero(np.diff(np.concatenate(([0], lost.astype(np.int8), [0]))))
+    return [[int(a), int(b - a)] for a, b in edges.reshape(-1, 2)]
+
+
+def unpacked(pairs: Sequence[Sequence[int]], packets: int) -> NDArray[np.bool_]:
+    """The opposite of `runs`: shape (packets,)."""
+    lost = np.zeros(packets, dtype=bool)
+    for first, count in pairs:
+        lost[first : first + count] = True
+    return lost
+
+
+def summary(scored: Sequence[Showings]) -> dict[str, Any]:
+    """Statistics over the showings of one or more entries of users.
+
+    Returns
+    -------
+    dict
+        "ssim", "psnr_db", "mos" as {"median", "mean", "p5", "p25", "p75", "p95"}; "loss" and "late" as shares of the
+        packets sent; "showings", and "undamaged" of them; "clips", for each its median SSIM; "profile" and
+        "resolution"; "worst": clip, showing, when it began, SSIM, PSNR, the missing packets as pairs of first
+        and count, and the series of its pictures; "note" where there is something to say. Empty
+        without showings.
+    """
+    scored = [s for s in scored if s.clip]
+    if not scored:
+        return {}
+
+    def gather(field: str) -> NDArray[Any]:
+        return np.concatenate([getattr(s, field) for s in scored])
+
+    names = np.array([name for s in scored for name in s.clip])
+    sent, ssim = int(gather("packets").sum()), gather("ssim")
+    out: dict[str, Any] = {
+        "ssim": statistics(ssim, 6),
+        "psnr_db": statistics(gather("psnr_db"), 3),
+        "mos": statistics(gather("mos"), 4),
+        "loss": round(int(gather("lost").sum()) / sent, 6),
+        "late": round(int(gather("late").sum()) / sent, 6),
+        "showings": len(names),
+        "undamaged": int((gather("lost") + gather("late") == 0).sum()),
+        "clips": {name: statistics(ssim[names == name], 6)["median"] for name in sorted(set(names.tolist()))},
+        "profile": "+".join(sorted({s.options.profile for s in scored})),
+        "resolution": "+".join(sorted({s.options.resolution for s in scored})),
+    }
+    least = min(scored, key=lambda s: s.worst["ssim"])
+    out["worst"] = {
+        "profile": least.options.profile,
+        "resolution": least.options.resolution,
+        "every": least.options.every,
+        **least.worst,
+    }
+    if "synthetic" in names:
+        out["note"] = "synthetic pictures, whose scores are not those of real clips"
+    return out
