@@ -1,6 +1,7 @@
 //! The extension module `sojourn._core`: conversion and errors only.
 
 mod error;
+mod measure;
 mod run;
 mod study;
 
@@ -8,7 +9,9 @@ mod study;
 #[pyo3::pymodule]
 mod _core {
     #[pymodule_export]
-    use crate::error::StudyError;
+    use crate::error::{CaptureError, StudyError};
+    #[pymodule_export]
+    use crate::measure::{Follower, measure};
     #[pymodule_export]
     use crate::run::run;
     #[pymodule_export]
