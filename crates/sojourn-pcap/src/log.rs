@@ -118,10 +118,14 @@ pub(crate) struct Track {
     pub(crate) least: Option<Bound>,
     pub(crate) floor: Option<Bound>,
     pub(crate) prompt: Option<Bound>,
+    /// What the base lies above the least delay because that was a lucky packet's, ns.
+    pub(crate) lift: f64,
     /// Base delay, ns on the track's own scale.
     pub(crate) base: f64,
-    /// How far the base may be off, ns.
-    pub(crate) base_error: f64,
+    /// Round trip without a queue, ns.
+    pub(crate) round_trip_base: f64,
+    /// Stamp of the last packet, and how long after it the packet was sent, ns.
+    pub(crate) phase: Option<(i64, f64)>,
     /// What neighbouring flows say that the base is too high by, ns.
     pub(crate) takeover: f64,
     /// The base was bounded by round trips, so that it can be compared between flows.
@@ -160,8 +164,10 @@ impl Track {
             least: None,
             floor: None,
             prompt: None,
+            lift: 0.0,
             base: 0.0,
-            base_error: 0.0,
+            round_trip_base: 0.0,
+            phase: None,
             takeover: 0.0,
             by_round_trip: false,
             silent: false,

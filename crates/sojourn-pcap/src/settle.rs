@@ -136,13 +136,14 @@ fn sample(shared: &mut Shared, entry: &Entry, start_ns: i64) -> Option<Sample> {
     let excess = track.delay(entry.time, entry.stamp, line) - track.base + track.takeover;
     let tick = track.tick_ns.unwrap_or(0.0);
     let host = &mut hosts.all[host as usize];
-    let echo_min = host.echo_min;
     let stats = host.stats(track.protocol);
     let estimate = match (track.estimator, track.protocol) {
         (Estimator::Observer, Protocol::Tcp) => {
             let round_trip = entry.extra().map(|micros| i64::from(micros) * 1000);
-            let over = round_trip.map(|ns| (ns - echo_min) as f64 + track.takeover);
-            let estimate = tcp_observer::estimate(excess, tick, over);
+            let over = round_trip.map(|ns| ns as f64 - track.round_trip_base + track.takeover);
+            let phase = track.phase.filter(|(stamp, _)| *stamp == entry.stamp).map(|(_, phase)| phase);
+            let estimate = tcp_observer::estimate(excess, tick, over, phase);
+            track.phase = Some((entry.stamp, (excess - estimate.delay).clamp(0.0, tick)));
             if let (Some(ns), true) = (round_trip, over == Some(estimate.delay)) {
                 stats.rtt.add(ns as f64);
             }

@@ -20,9 +20,10 @@ pub struct Estimate {
 /// The delay of a packet whose `excess` is its delay over the base (stamp's tick not counted) and whose round trip
 /// exceeds the shortest by `round_trip`, if it echoed one.
 ///
-/// Where the interval reaches down to nothing, an empty queue is the answer that needs no coincidence.
+/// Where the interval reaches down to nothing, an empty queue is the answer that needs no coincidence. Otherwise a packet that
+/// carries the same stamp as the one before is taken to have been sent together with it, `phase` after its stamp.
 #[inline]
-pub fn estimate(excess: f64, tick: f64, round_trip: Option<f64>) -> Estimate {
+pub fn estimate(excess: f64, tick: f64, round_trip: Option<f64>, phase: Option<f64>) -> Estimate {
     let (low, high) = (excess - tick, excess);
     match round_trip {
         Some(bound) if bound > low && bound < high => {
@@ -30,7 +31,7 @@ pub fn estimate(excess: f64, tick: f64, round_trip: Option<f64>) -> Estimate {
             Estimate { delay, error: ((bound - low.max(0.0)) / 2.0).max(0.0) }
         }
         _ if low <= 0.0 => Estimate { delay: 0.0, error: high.max(0.0) / 2.0 },
-        _ => Estimate { delay: low + tick / 2.0, error: tick / 2.0 },
+        _ => Estimate { delay: high - phase.unwrap_or(tick / 2.0), error: tick / 2.0 },
     }
 }
 
@@ -40,10 +41,11 @@ mod tests {
 
     #[test]
     fn a_round_trip_narrows_the_tick() {
-        assert_eq!(estimate(10.7, 1.0, None), Estimate { delay: 10.2, error: 0.5 });
-        assert_eq!(estimate(10.7, 1.0, Some(10.1)).delay, 10.1);
+        assert_eq!(estimate(10.7, 1.0, None, None), Estimate { delay: 10.2, error: 0.5 });
+        assert_eq!(estimate(10.7, 1.0, Some(10.1), None).delay, 10.1);
         // A sender that waited before it answered says nothing.
-        assert_eq!(estimate(10.7, 1.0, Some(150.0)).delay, 10.2);
-        assert_eq!(estimate(0.6, 1.0, Some(150.0)).delay, 0.0);
+        assert_eq!(estimate(10.7, 1.0, Some(150.0), None).delay, 10.2);
+        assert_eq!(estimate(10.75, 1.0, None, Some(0.25)).delay, 10.5);
+        assert_eq!(estimate(0.6, 1.0, Some(150.0), None).delay, 0.0);
     }
 }
