@@ -132,6 +132,8 @@ pub(crate) struct Track {
     pub(crate) by_round_trip: bool,
     /// Another track of the same direction says more: this one gives no samples.
     pub(crate) silent: bool,
+    /// It gave a sample.
+    pub(crate) counted: bool,
 }
 
 impl Track {
@@ -171,6 +173,7 @@ impl Track {
             takeover: 0.0,
             by_round_trip: false,
             silent: false,
+            counted: false,
         }
     }
 

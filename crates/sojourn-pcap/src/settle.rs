@@ -55,15 +55,13 @@ impl Meter {
 
     /// Forget the log, and the tracks of flows that are over.
     fn clear(&mut self) {
-        let Shared { tracks, log, hosts, .. } = &mut self.shared;
+        let Shared { tracks, log, .. } = &mut self.shared;
         log.clear();
         let mut map = vec![NONE; tracks.len()];
         let mut kept = 0;
         for (old, track) in tracks.iter_mut().enumerate() {
             track.closed |= self.last_time - track.last_time > IDLE;
-            if track.closed {
-                hosts.all[track.host[0] as usize].stats(track.protocol).flows += u64::from(!track.silent);
-            } else {
+            if !track.closed {
                 map[old] = kept;
                 kept += 1;
             }
@@ -163,6 +161,7 @@ fn sample(shared: &mut Shared, entry: &Entry, start_ns: i64) -> Option<Sample> {
         hosts.all[peer as usize].stats(track.protocol).to.add(estimate.delay);
         return None;
     }
+    stats.flows += u64::from(!std::mem::replace(&mut track.counted, true));
     stats.from.add(estimate.delay);
     stats.uncertainty += estimate.error;
     stats.by_estimator[usize::from(track.estimator == Estimator::Reported)] += 1;

@@ -99,14 +99,14 @@ impl TcpFlow {
         me.last = identity;
         me.packets = me.packets.saturating_add(1);
         let prompt = self.times(shared, side, segment, time);
-        let Some((value, echo)) = segment.stamps else {
-            let why = if segment.options_cut { Discard::OptionsCut } else { Discard::NoTimestamps };
-            return shared.discard(host, Protocol::Tcp, why, 1);
-        };
         if segment.flags & RST != 0 {
             // Resets are often made by middleboxes, or carry the stamp of what they answer.
             return;
         }
+        let Some((value, echo)) = segment.stamps else {
+            let why = if segment.options_cut { Discard::OptionsCut } else { Discard::NoTimestamps };
+            return shared.discard(host, Protocol::Tcp, why, 1);
+        };
         self.stamped(shared, key, side, packet.ttl, segment, (value, echo), prompt, frame, time);
     }
 

@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn nothing_counts_until_a_hole_is_passed() {
         let mut reports = Reports::default();
-        let mut ack = |reports: &mut Reports, n| reports.acknowledged(&segment(0, n, 0), false, |_, _| {});
+        let ack = |reports: &mut Reports, n| reports.acknowledged(&segment(0, n, 0), false, |_, _| {});
         reports.sent(&segment(0, 0, 100), 0, (0, 0), false);
         reports.sent(&segment(200, 0, 100), 2, (2, 0), false);
         assert!(ack(&mut reports, 100).is_none());

@@ -95,14 +95,14 @@ impl Capture {
     /// A file cannot be opened, or the first is no capture.
     pub fn open(paths: &[PathBuf]) -> Result<Self, ReadError> {
         let mut total_bytes = Some(0);
-        for path in paths.iter().filter(|path| path.as_os_str() != "-") {
+        for path in paths.iter().filter(|path| !is_stdin(path)) {
             let about = std::fs::metadata(path).map_err(|error| io_error(path, error))?;
             if about.is_dir() {
                 return Err(io_error(path, std::io::Error::other("is a directory, not a capture")));
             }
             total_bytes = total_bytes.map(|sum| sum + about.len());
         }
-        if paths.iter().any(|path| path.as_os_str() == "-") {
+        if paths.iter().any(|path| is_stdin(path)) {
             total_bytes = None;
         }
         let mut waiting: std::collections::VecDeque<PathBuf> = paths.iter().cloned().collect();
@@ -167,12 +167,16 @@ impl Capture {
     }
 }
 
+fn is_stdin(path: &Path) -> bool {
+    path.as_os_str() == "-" || path.as_os_str() == "/dev/stdin"
+}
+
 fn io_error(path: &Path, error: std::io::Error) -> ReadError {
     ReadError::Io(path.display().to_string(), error)
 }
 
 fn start(path: &Path) -> Result<Open, ReadError> {
-    if path.as_os_str() == "-" {
+    if is_stdin(path) {
         return start_stream(Box::new(std::io::stdin()), "standard input".to_owned());
     }
     let file = File::open(path).map_err(|error| io_error(path, error))?;
