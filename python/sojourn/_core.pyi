@@ -1,10 +1,36 @@
-"""The engine: study files in, simulations out. Everything here is deterministic and reads no file."""
+"""The engine: study files in, simulations out; captures in, delays out. Only `measure` reads files."""
 
 from collections.abc import Callable
 from typing import Any
 
 class StudyError(ValueError):
     """One clear sentence: file, line or key, what was found, what was expected."""
+
+class CaptureError(ValueError):
+    """One clear sentence: which capture, what was found, what was expected."""
+
+def measure(
+    paths: list[str],
+    options: str = "{}",
+    on_samples: Callable[[dict[str, Any]], object] | None = None,
+    progress: Callable[[float | None], object] | None = None,
+) -> str:
+    """Measure captures as one stream; return the summary (JSON). Releases the GIL.
+
+    `options` (JSON): `estimator` (auto, observer, reported), `local` (prefixes), `min_samples`, `most_flows`,
+    `log_packets`. `on_samples` is given dicts of columns `frame`, `time_ns`, `flow` (place in `flows`: remote,
+    local, name), `protocol` (place in `protocols`), `queue_delay_ns`, `uncertainty_ns`.
+    """
+
+class Follower:
+    """Measures frames as they come."""
+
+    def __init__(self, link: int = 1, options: str = "{}") -> None: ...
+    def feed(self, frames: list[tuple[int, int, bytes]]) -> None:
+        """Take in frames: time (ns since 1970), length on the wire, bytes."""
+
+    def settle(self) -> str:
+        """Return the summary (JSON) with `recent`: remote, protocol, samples, mean, maximum (ms) since the last."""
 
 def parse(text: str, name: str, sets: list[tuple[str, str]]) -> str:
     """Read a study file (TOML) and return the study document (JSON); `name` is used in errors."""

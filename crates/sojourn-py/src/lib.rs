@@ -1,6 +1,7 @@
 //! The extension module `sojourn._core`: conversion and errors only.
 
 mod error;
+mod measure;
 mod picture;
 mod replay;
 mod run;
@@ -10,7 +11,9 @@ mod study;
 #[pyo3::pymodule]
 mod _core {
     #[pymodule_export]
-    use crate::error::StudyError;
+    use crate::error::{CaptureError, StudyError};
+    #[pymodule_export]
+    use crate::measure::{Follower, measure};
     #[pymodule_export]
     use crate::picture::compare_pictures;
     #[pymodule_export]

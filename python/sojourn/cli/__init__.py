@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 from cyclopts import App, CycloptsError
 
 from sojourn.cli.calibrate import calibrate
+from sojourn.cli.measure import measure
 from sojourn.cli.report import report
 from sojourn.cli.run import run
 from sojourn.cli.schema import schema
@@ -37,7 +38,7 @@ app = App(
     help_format="markdown",
     suppress_keyboard_interrupt=False,
 )
-for _place, _verb in enumerate((run, report, show, wild, calibrate, schema)):
+for _place, _verb in enumerate((run, report, show, measure, wild, calibrate, schema)):
     app.command(_verb, sort_key=_place, help_epilogue="")
 
 
@@ -51,6 +52,9 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 def call(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code."""
     tokens = list(sys.argv[1:] if arguments is None else arguments)
+    if tokens[:1] == ["measure"]:
+        # The parser takes a lone hyphen for an option.
+        tokens = ["/dev/stdin" if token == "-" else token for token in tokens]
     try:
         quiet = {"exit_on_error": False, "print_error": False, "result_action": "return_value"}
         code = app(tokens, **quiet, **_plain_when_piped())

@@ -1,0 +1,154 @@
+//! Second part of a settlement: the base delay of every track, over all packets of its sender.
+//!
+//! The base is what the delay would be with an empty queue. It is no more than the least delay seen. Where packets echo stamps of the
+//! near side, it is also no less than what the round trips leave: a packet's queueing delay is at most its round trip less the shortest
+//! round trip of the *host*, over all its flows. Round trips are told by the capture's clock alone, so that they can be compared between flows whose
+//! stamps start at random offsets: a flow that begins in a standing queue has its base from the other flows of its host in this way.
+//! The answers of the handshake are sent at once, and bound the base from above too.
+
+use crate::estimate::utp_observer::PATH_JITTER;
+use crate::host::Hosts;
+use crate::log::{Bound, Entry, Estimator, PROMPT, Protocol, Track};
+
+/// What the shortest round trip of a host is expected to be off by, ns.
+const ROUND_TRIP_JITTER: f64 = 150_000.0;
+/// A sender that keeps time sends in few phases of its tick, however many packets it sends.
+const PHASES: u32 = 8;
+/// So many of the least delays are averaged where stamps are fine, of those within the path's jitter of the least.
+const LEAST: usize = 8;
+/// Bounds that lie further apart than a tick and this, ns, do not both hold.
+const SLACK: f64 = 1e6;
+
+impl Track {
+    /// One-way delay of a packet up to the track's constant, ns. `line` is where the receiver's stamp stands.
+    #[inline]
+    pub(crate) fn delay(&self, time: i64, stamp: i64, line: i64) -> f64 {
+        let tick = self.tick_ns.unwrap_or(0.0);
+        let sent = stamp as f64 * tick * (1.0 - self.skew);
+        match (self.estimator, self.protocol) {
+            (Estimator::Observer, _) => (time - self.start) as f64 - sent,
+            (Estimator::Reported, Protocol::Tcp) => {
+                line as f64 * self.peer_tick_ns.unwrap_or(0.0) * (1.0 - self.peer_skew) - sent
+            }
+            (Estimator::Reported, _) => {
+                stamp as f64 * 1000.0 - (self.peer_skew - self.skew) * (time - self.start) as f64
+            }
+        }
+    }
+
+    fn delay_at(&self, bound: &Bound) -> f64 {
+        self.delay(bound.time, bound.stamp, bound.extra)
+    }
+
+    /// Whether its delays can be worked out.
+    pub(crate) fn timed(&self) -> bool {
+        self.tick_ns.is_some() && (self.estimator == Estimator::Observer || self.peer_tick_ns.is_some())
+    }
+}
+
+/// Find the base of every track from its log and from what earlier logs left.
+pub(crate) fn settle(log: &[Entry], tracks: &mut [Track], hosts: &Hosts) {
+    let mut lines: Vec<_> = tracks.iter().map(|track| track.extra_line).collect();
+    let echo_min: Vec<i64> = tracks.iter().map(|track| hosts.all[track.host[0] as usize].echo_min).collect();
+    let over = |track: u32, bound: &Bound| (bound.extra * 1000 - echo_min[track as usize]) as f64;
+    // Least delay, highest lower bound, lowest prompt bound: as they stand.
+    let mut now: Vec<[f64; 3]> = tracks
+        .iter()
+        .enumerate()
+        .map(|(i, track)| {
+            let by_round_trip = |bound: &Bound| track.delay_at(bound) - over(i as u32, bound);
+            [
+                track.least.as_ref().map_or(f64::INFINITY, |bound| track.delay_at(bound)),
+                track.floor.as_ref().map_or(f64::NEG_INFINITY, by_round_trip),
+                track.prompt.as_ref().map_or(f64::INFINITY, by_round_trip),
+            ]
+        })
+        .collect();
+    for entry in log {
+        let at = entry.track as usize;
+        let track = &mut tracks[at];
+        let [least, floor, prompt] = &mut now[at];
+        let mut bound = Bound { time: entry.time, stamp: entry.stamp, extra: 0 };
+        if let (Estimator::Reported, Some(extra)) = (track.estimator, entry.extra()) {
+            bound.extra = lines[at].follow(extra);
+        }
+        let delay = track.delay_at(&bound);
+        if delay < *least {
+            *least = delay;
+            track.least = Some(bound);
+        }
+        if let (Estimator::Observer, Protocol::Tcp, Some(extra)) = (track.estimator, track.protocol, entry.extra()) {
+            bound.extra = i64::from(extra);
+            let low = delay - over(entry.track, &bound);
+            if low > *floor {
+                *floor = low;
+                track.floor = Some(bound);
+            }
+            if entry.is(PROMPT) && low < *prompt {
+                *prompt = low;
+                track.prompt = Some(bound);
+            }
+        }
+    }
+    let near_least = near_least(log, tracks, &now);
+    let lifts = lifts(log, tracks, &now);
+    for (i, (track, [least, floor, prompt])) in tracks.iter_mut().zip(now).enumerate() {
+        let tick = track.tick_ns.unwrap_or(0.0);
+        let high = least.min(prompt);
+        let low = floor - tick;
+        // Stamps of n packets lie anywhere in their ticks, so the luckiest is expected this far above the base.
+        // Differences of two coarse stamps are off both ways, and their least by as much as any.
+        let lucky = match track.estimator {
+            Estimator::Observer => tick / (f64::from(near_least[i].min(PHASES)) + 1.0),
+            Estimator::Reported => 0.0,
+        };
+        let from_above = high - lucky + lifts[i].max(track.lift);
+        track.by_round_trip = (low - high).abs() <= tick + SLACK;
+        track.base = if track.by_round_trip {
+            // Each is as good as its spread is small.
+            let (above, below) = (lucky * lucky, ROUND_TRIP_JITTER * ROUND_TRIP_JITTER);
+            ((from_above * below + low * above) / (above + below)).min(high)
+        } else {
+            from_above
+        };
+        track.lift = lifts[i].max(track.lift);
+        // No round trip is so short that a delay would exceed it.
+        let echo_min = echo_min[i] as f64;
+        track.round_trip_base = if floor.is_finite() { echo_min.min(echo_min + track.base - low) } else { echo_min };
+    }
+}
+
+/// How far the mean of the least delays lies above the very least, for tracks with fine stamps: the least of many packets is a lucky one.
+fn lifts(log: &[Entry], tracks: &[Track], now: &[[f64; 3]]) -> Vec<f64> {
+    let fine = |track: &Track| {
+        track.protocol == Protocol::Utp || (track.estimator == Estimator::Observer && track.tick_ns < Some(PATH_JITTER))
+    };
+    let mut over: Vec<([f64; LEAST], usize)> = vec![([0.0; LEAST], 0); tracks.len()];
+    for entry in log {
+        let (track, at) = (&tracks[entry.track as usize], entry.track as usize);
+        let above = track.delay(entry.time, entry.stamp, 0) - now[at][0];
+        let (least, count) = &mut over[at];
+        if above > PATH_JITTER || (*count == LEAST && above >= least[LEAST - 1]) || !fine(track) {
+            continue;
+        }
+        let end = (*count).min(LEAST - 1);
+        least[end] = above;
+        *count = end + 1;
+        least[..*count].sort_unstable_by(f64::total_cmp);
+    }
+    over.iter().map(|(least, count)| least[..*count].iter().sum::<f64>() / (*count).max(1) as f64).collect()
+}
+
+/// How many packets of each track may have met an empty queue: those within a tick of the least.
+fn near_least(log: &[Entry], tracks: &[Track], now: &[[f64; 3]]) -> Vec<u32> {
+    let mut count = vec![0u32; tracks.len()];
+    for entry in log {
+        let track = &tracks[entry.track as usize];
+        if (track.estimator, track.protocol) == (Estimator::Observer, Protocol::Tcp) {
+            let [least, _, prompt] = now[entry.track as usize];
+            let over = track.delay(entry.time, entry.stamp, 0) - least.min(prompt);
+            count[entry.track as usize] += u32::from(over < track.tick_ns.unwrap_or(0.0));
+        }
+    }
+    count
+}

@@ -1,0 +1,280 @@
+//! Packets with real headers, written as pcapng (nanoseconds) or pcap: Ethernet, IPv4, and TCP with timestamps or uTP.
+//!
+//! Payloads are not written: frames are cut after the headers, as a capture with a short snap length is, and carry their true length. Checksums
+//! of IPv4 headers are right; those of TCP and UDP are 0, since the payload that they cover does not exist.
+
+use std::io::{self, Write};
+use std::net::Ipv4Addr;
+
+/// One end of a flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct End {
+    /// Address.
+    pub address: Ipv4Addr,
+    /// Port.
+    pub port: u16,
+}
+
+/// What follows the IPv4 header.
+#[derive(Debug, Clone, Copy)]
+pub enum Header {
+    /// A TCP segment; with timestamps (TSval, TSecr) if given.
+    Tcp {
+        /// Sequence number.
+        seq: u32,
+        /// Acknowledgement.
+        ack: u32,
+        /// Flags, see [`crate::decode::tcp`].
+        flags: u8,
+        /// TSval and TSecr.
+        stamps: Option<(u32, u32)>,
+    },
+    /// A uTP packet.
+    Utp(crate::decode::utp::Header),
+}
+
+/// A packet to be written.
+#[derive(Debug, Clone, Copy)]
+pub struct Datagram {
+    /// Sender.
+    pub source: End,
+    /// Receiver.
+    pub destination: End,
+    /// IPv4 identification.
+    pub id: u16,
+    /// Hop limit.
+    pub ttl: u8,
+    /// Bytes of payload on the wire.
+    pub payload: u16,
+    /// Transport.
+    pub header: Header,
+}
+
+const ETHERNET: usize = 14;
+const IPV4: usize = 20;
+
+impl Datagram {
+    /// The headers of the frame, and the frame's length on the wire.
+    pub fn frame(&self) -> (Vec<u8>, u32) {
+        let mut frame = vec![0x02, 0, 0, 0, 0, 2, 0x02, 0, 0, 0, 0, 1, 8, 0];
+        let transport = match self.header {
+            Header::Tcp { stamps: None, .. } => 20,
+            Header::Tcp { .. } => 32,
+            Header::Utp(_) => 28,
+        };
+        let total = (IPV4 + transport) as u16 + self.payload;
+        frame.extend([0x45, 0]);
+        frame.extend(total.to_be_bytes());
+        frame.extend(self.id.to_be_bytes());
+        let protocol = if matches!(self.header, Header::Tcp { .. }) { 6 } else { 17 };
+        frame.extend([0x40, 0, self.ttl, protocol, 0, 0]);
+        frame.extend(self.source.address.octets());
+        frame.extend(self.destination.address.octets());
+        let sum = checksum(&frame[ETHERNET..]);
+        frame[ETHERNET + 10..ETHERNET + 12].copy_from_slice(&sum.to_be_bytes());
+        frame.extend(self.source.port.to_be_bytes());
+        frame.extend(self.destination.port.to_be_bytes());
+        match self.header {
+            Header::Tcp { seq, ack, flags, stamps } => {
+                frame.extend(seq.to_be_bytes());
+                frame.extend(ack.to_be_bytes());
+                frame.extend([(transport as u8 / 4) << 4, flags, 0xff, 0xff, 0, 0, 0, 0]);
+                if let Some((value, echo)) = stamps {
+                    frame.extend([1, 1, 8, 10]);
+                    frame.extend(value.to_be_bytes());
+                    frame.extend(echo.to_be_bytes());
+                }
+            }
+            Header::Utp(utp) => {
+                frame.extend((28 + self.payload).to_be_bytes());
+                frame.extend([0, 0, utp.kind << 4 | 1, 0]);
+                frame.extend(utp.connection.to_be_bytes());
+                frame.extend(utp.stamp.to_be_bytes());
+                frame.extend(utp.difference.to_be_bytes());
+                frame.extend((1u32 << 20).to_be_bytes());
+                frame.extend(utp.seq.to_be_bytes());
+                frame.extend(utp.ack.to_be_bytes());
+            }
+        }
+        (frame, u32::from(total) + ETHERNET as u32)
+    }
+}
+
+fn checksum(header: &[u8]) -> u16 {
+    let mut sum: u32 = header.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    !(sum as u16)
+}
+
+/// Writes pcapng with one interface for each name, nanosecond stamps, little-endian.
+pub struct Pcapng<W> {
+    out: W,
+}
+
+impl<W: Write> Pcapng<W> {
+    /// Begin a file: its section and its Ethernet interfaces.
+    ///
+    /// # Errors
+    /// Writing failed.
+    pub fn new(mut out: W, interfaces: &[&str]) -> io::Result<Self> {
+        let mut section = Vec::new();
+        section.extend(0x1a2b_3c4du32.to_le_bytes());
+        section.extend([1, 0, 0, 0]);
+        section.extend([0xff; 8]);
+        block(&mut out, 0x0a0d_0d0a, &section)?;
+        for name in interfaces {
+            let mut body = vec![1, 0, 0, 0];
+            body.extend(0u32.to_le_bytes());
+            option(&mut body, 2, name.as_bytes());
+            option(&mut body, 9, &[9]);
+            body.extend([0; 4]);
+            block(&mut out, 1, &body)?;
+        }
+        Ok(Self { out })
+    }
+
+    /// Write a frame that was captured on an interface; `comment` is kept beside it if it is not empty.
+    ///
+    /// # Errors
+    /// Writing failed.
+    pub fn frame(&mut self, interface: u32, time_ns: u64, frame: (&[u8], u32), comment: &str) -> io::Result<()> {
+        let (bytes, wire_len) = frame;
+        let mut body = Vec::with_capacity(bytes.len() + 32);
+        body.extend(interface.to_le_bytes());
+        body.extend(((time_ns >> 32) as u32).to_le_bytes());
+        body.extend((time_ns as u32).to_le_bytes());
+        body.extend((bytes.len() as u32).to_le_bytes());
+        body.extend(wire_len.to_le_bytes());
+        body.extend(bytes);
+        body.resize(body.len().next_multiple_of(4), 0);
+        if !comment.is_empty() {
+            option(&mut body, 1, comment.as_bytes());
+            body.extend([0; 4]);
+        }
+        block(&mut self.out, 6, &body)
+    }
+
+    /// Write a packet with its headers.
+    ///
+    /// # Errors
+    /// Writing failed.
+    pub fn datagram(&mut self, interface: u32, time_ns: u64, datagram: &Datagram) -> io::Result<()> {
+        let (bytes, wire_len) = datagram.frame();
+        self.frame(interface, time_ns, (&bytes, wire_len), "")
+    }
+
+    /// Finish and give back what was written to.
+    ///
+    /// # Errors
+    /// Writing failed.
+    pub fn finish(mut self) -> io::Result<W> {
+        self.out.flush()?;
+        Ok(self.out)
+    }
+}
+
+fn option(body: &mut Vec<u8>, code: u16, value: &[u8]) {
+    body.extend(code.to_le_bytes());
+    body.extend((value.len() as u16).to_le_bytes());
+    body.extend(value);
+    body.resize(body.len().next_multiple_of(4), 0);
+}
+
+fn block(out: &mut impl Write, kind: u32, body: &[u8]) -> io::Result<()> {
+    let length = (body.len() as u32 + 12).to_le_bytes();
+    out.write_all(&kind.to_le_bytes())?;
+    out.write_all(&length)?;
+    out.write_all(body)?;
+    out.write_all(&length)
+}
+
+/// Writes pcap with nanosecond stamps, little-endian, Ethernet.
+pub struct Pcap<W> {
+    out: W,
+}
+
+impl<W: Write> Pcap<W> {
+    /// Begin a file.
+    ///
+    /// # Errors
+    /// Writing failed.
+    pub fn new(mut out: W) -> io::Result<Self> {
+        out.write_all(&0xa1b2_3c4du32.to_le_bytes())?;
+        out.write_all(&[2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0])?;
+        out.write_all(&262_144u32.to_le_bytes())?;
+        out.write_all(&1u32.to_le_bytes())?;
+        Ok(Self { out })
+    }
+
+    /// Write a packet with its headers.
+    ///
+    /// # Errors
+    /// Writing failed.
+    pub fn datagram(&mut self, time_ns: u64, datagram: &Datagram) -> io::Result<()> {
+        let (bytes, wire_len) = datagram.frame();
+        self.out.write_all(&((time_ns / 1_000_000_000) as u32).to_le_bytes())?;
+        self.out.write_all(&((time_ns % 1_000_000_000) as u32).to_le_bytes())?;
+        self.out.write_all(&(bytes.len() as u32).to_le_bytes())?;
+        self.out.write_all(&wire_len.to_le_bytes())?;
+        self.out.write_all(&bytes)
+    }
+
+    /// Finish and give back what was written to.
+    ///
+    /// # Errors
+    /// Writing failed.
+    pub fn finish(mut self) -> io::Result<W> {
+        self.out.flush()?;
+        Ok(self.out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decode::{Transport, utp};
+    use crate::read::Capture;
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let ends = [1, 2].map(|n| End { address: Ipv4Addr::new(10, 0, 0, n), port: u16::from(n) * 1000 });
+        let tcp = Header::Tcp { seq: 7, ack: 8, flags: 16, stamps: Some((9, 10)) };
+        let header = utp::Header { kind: utp::DATA, connection: 3, stamp: 4, difference: 5, seq: 6, ack: 7 };
+        let packets = [tcp, Header::Utp(header)].map(|header| Datagram {
+            source: ends[0],
+            destination: ends[1],
+            id: 11,
+            ttl: 60,
+            payload: 1000,
+            header,
+        });
+        let mut ng = Pcapng::new(Vec::new(), &["bottleneck:down"]).unwrap();
+        let mut old = Pcap::new(Vec::new()).unwrap();
+        for (n, packet) in packets.iter().enumerate() {
+            ng.datagram(0, 1_700_000_000_000_000_001 + n as u64, packet).unwrap();
+            old.datagram(1_700_000_000_000_000_001 + n as u64, packet).unwrap();
+        }
+        for bytes in [ng.finish().unwrap(), old.finish().unwrap()] {
+            let mut capture = Capture::from_stream(io::Cursor::new(bytes), "memory").unwrap();
+            for n in 0..2u64 {
+                let frame = capture.next_frame().unwrap().unwrap();
+                assert_eq!((frame.number, frame.time_ns), (n + 1, 1_700_000_000_000_000_001 + n as i64));
+                let packet = crate::decode::decode(frame.link, frame.data, frame.wire_len).unwrap();
+                assert_eq!(packet.source.to_string(), "10.0.0.1");
+                match packet.transport {
+                    Transport::Tcp(segment) => {
+                        assert_eq!((segment.seq, segment.payload, segment.stamps), (7, 1000, Some((9, 10))));
+                    }
+                    Transport::Udp { payload, length, .. } => {
+                        let read = utp::header(payload, length).unwrap();
+                        assert_eq!((length, read.stamp, read.seq), (1020, 4, 6));
+                    }
+                }
+            }
+            assert!(capture.next_frame().unwrap().is_none());
+            assert!(capture.damage().is_empty());
+        }
+    }
+}

@@ -1,0 +1,96 @@
+"""The file of samples: one row for each packet whose queueing delay is known, as CSV or Parquet."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sojourn.errors import SojournError
+
+COLUMNS = ("frame", "time_s", "remote", "local", "protocol", "flow", "queue_delay_ms")
+
+Batch = Mapping[str, Any]
+
+
+@contextmanager
+def sample_file(path: Path, *, uncertainty: bool = False) -> Iterator[Callable[[Batch], None]]:
+    """Give a function that appends batches; the file appears when all went well, and not otherwise."""
+    if path.suffix not in (".csv", ".parquet"):
+        raise SojournError(
+            f"{path}: samples are written as .csv or .parquet, not as {path.suffix or 'no suffix'}"
+        )
+    scratch = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
+    try:
+        if path.suffix == ".csv":
+            with scratch.open("wb") as file:
+                header = [*COLUMNS, "uncertainty_ms"] if uncertainty else COLUMNS
+                file.write((",".join(header) + "\n").encode())
+                yield lambda batch: _frame(batch, uncertainty, exact=True).write_csv(
+                    file, include_header=False
+                )
+        else:
+            scratch.mkdir()
+            yield _parts(scratch, uncertainty)
+            _join(scratch, uncertainty)
+            scratch, parts = scratch / "all.parquet", scratch
+            scratch.replace(path)
+            scratch = parts
+            return
+        scratch.replace(path)
+    finally:
+        if scratch.is_dir():
+            shutil.rmtree(scratch)
+        else:
+            scratch.unlink(missing_ok=True)
+
+
+def _parts(folder: Path, uncertainty: bool) -> Callable[[Batch], None]:
+    count = 0
+
+    def write(batch: Batch) -> None:
+        nonlocal count
+        _frame(batch, uncertainty, exact=False).write_ipc(folder / f"{count:08}.arrow")
+        count += 1
+
+    return write
+
+
+def _join(folder: Path, uncertainty: bool) -> None:
+    """Make one Parquet file of the parts, without holding them all."""
+    import polars as pl
+
+    parts = sorted(folder.glob("*.arrow"))
+    if parts:
+        pl.scan_ipc(parts).sink_parquet(folder / "all.parquet")
+    else:
+        nothing = {name: [] for name in ("frame", "time_ns", "flow", "protocol", "queue_delay_ns")}
+        empty = {**nothing, "uncertainty_ns": [], "flows": [], "protocols": ["tcp"]}
+        _frame(empty, uncertainty, exact=False).write_parquet(folder / "all.parquet")
+
+
+def _frame(batch: Batch, uncertainty: bool, *, exact: bool) -> Any:
+    """Return a batch as a table. `exact`: times as text with all their nanoseconds, which a float would lose."""
+    import polars as pl
+
+    flow = pl.Series(batch["flow"], dtype=pl.UInt32)
+    names = [pl.Series([row[i] for row in batch["flows"]], dtype=pl.String) for i in range(3)]
+    ns = pl.Series(batch["time_ns"], dtype=pl.Int64)
+    seconds, rest = (ns // 1_000_000_000).cast(pl.String), (ns % 1_000_000_000).cast(pl.String)
+    protocols = pl.Series(batch["protocols"], dtype=pl.String)
+    columns = {
+        "frame": pl.Series(batch["frame"], dtype=pl.UInt64),
+        "time_s": seconds + "." + rest.str.zfill(9) if exact else ns / 1e9,
+        "remote": names[0].gather(flow),
+        "local": names[1].gather(flow),
+        "protocol": protocols.gather(pl.Series(batch["protocol"], dtype=pl.UInt32)),
+        "flow": names[2].gather(flow),
+        "queue_delay_ms": (pl.Series(batch["queue_delay_ns"], dtype=pl.Float64) / 1e6).round(6),
+    }
+    if uncertainty:
+        columns["uncertainty_ms"] = (pl.Series(batch["uncertainty_ns"], dtype=pl.Float64) / 1e6).round(6)
+    return pl.DataFrame(columns)

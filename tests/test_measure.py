@@ -1,0 +1,218 @@
+"""Passive measurement: accuracy against captures with ground truth, damaged files, and what the command prints and writes."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import struct
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from conftest import Command, sentence
+
+DATA = Path(__file__).parent / "data" / "passive"
+
+# What a plain script after the published equations reached, with either clock: the better of the two medians and 95th
+# percentiles of the absolute error (ms), and the fewer samples. The rewritten captures: what their method allows.
+REACHED = {
+    "utp_backlogged": (0.043, 0.102, 7336),
+    "utp_loss": (0.069, 0.163, 4823),
+    "tcp_backlogged": (0.249, 0.476, 7042),
+    "tcp_chirp": (0.275, 0.548, 2764),
+    "tcp_heartbeat_hidden_chirp": (0.0085, 0.627, 435),
+    "tcp_loss": (0.349, 0.806, 4839),
+    "tcp_pcapng_ns": (0.178, 0.587, 1412),
+    "tcp_cooked_any": (0.259, 0.834, 4865),
+    "derived_tick4ms": (0.474, 2.628, 2764),
+    "derived_utp_drift": (0.031, 0.09, 7336),
+    "snaplen96_ipv6": (0.252, 0.588, 4876),
+    "rewritten_tick10": (5.0, 10.1, 7042),
+    "rewritten_usec": (0.067, 0.09, 7042),
+    "rewritten_wrap": (0.249, 0.476, 7042),
+    "rewritten_drift100": (0.69, 1.6, 7042),
+}
+# The same for the receiver's clock: the method as published.
+PUBLISHED = {
+    "utp_backlogged": (0.043, 0.102),
+    "utp_loss": (0.088, 0.226),
+    "tcp_backlogged": (0.2645, 0.861),
+    "tcp_chirp": (0.3205, 0.8735),
+    "tcp_loss": (0.3805, 0.81),
+    "tcp_pcapng_ns": (0.2025, 0.7715),
+    "derived_tick4ms": (0.7385, 2.851),
+    "derived_utp_drift": (0.031, 0.09),
+}
+
+
+def capture(name: str) -> Path:
+    return next(DATA.glob(f"{name}.pcap*.gz"))
+
+
+def errors(name: str, samples: Path) -> np.ndarray:
+    """Return estimate minus truth (ms) of every sample of B; every one must be of a packet that the queue held."""
+    rows = pl.read_csv(samples)
+    truth = pl.read_csv(gzip.decompress((DATA / f"{name}.truth.csv.gz").read_bytes()))
+    both = rows.join(truth, on="frame", how="left")
+    assert both["queue_delay_us"].null_count() == 0
+    assert set(rows["remote"]) <= {"10.1.1.2", "fd01:1::2"}
+    return (both["queue_delay_ms"] - both["queue_delay_us"] / 1000).to_numpy()
+
+
+@pytest.mark.parametrize("name", REACHED)
+def test_is_at_least_as_accurate_as_the_plain_script(sojourn: Command, name: str) -> None:
+    median, p95, least = REACHED[name]
+    [host] = sojourn.json("measure", capture(name), "--samples", "s.csv")
+    off = np.abs(errors(name, sojourn.cwd / "s.csv"))
+    assert np.median(off) <= median
+    assert np.percentile(off, 95) <= p95
+    assert host["samples"] == len(off) >= least
+    assert host["estimator"] == "observer_clock"
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_the_published_method_gives_what_the_plain_script_gave(sojourn: Command, name: str) -> None:
+    [host] = sojourn.json("measure", capture(name), "--samples", "s.csv", "--estimator", "reported")
+    off = np.abs(errors(name, sojourn.cwd / "s.csv"))
+    assert np.median(off) <= PUBLISHED[name][0]
+    assert np.percentile(off, 95) <= PUBLISHED[name][1]
+    assert host["estimator"] == "receiver_reports"
+
+
+@pytest.mark.parametrize(
+    ("name", "tick_ms", "drift_ppm", "within"),
+    [
+        ("derived_tick4ms", 4.0, 0, 10),
+        ("rewritten_tick10", 10.0, 0, 15),
+        ("rewritten_usec", 0.001, 0, 1),
+        ("rewritten_drift100", 1.0, 100, 3),
+        ("derived_utp_drift", 0.001, -150, 1),
+    ],
+)
+def test_finds_ticks_and_drifts(
+    sojourn: Command, name: str, tick_ms: float, drift_ppm: float, within: float
+) -> None:
+    [host] = sojourn.json("measure", capture(name))
+    assert host["tick_ms"] == tick_ms
+    assert abs(host["base_drift_ppm"] - drift_ppm) <= within
+
+
+def test_what_is_printed_and_written_is_the_contract(sojourn: Command) -> None:
+    [host] = sojourn.json("measure", capture("tcp_pcapng_ns"), "--samples", "s.csv")
+    for key in ("samples", "mean_ms", "p50_ms", "p95_ms", "max_ms", "base_drift_ppm", "tick_ms", "discarded"):
+        assert key in host
+    assert (host["remote"], host["protocol"]) == ("10.1.1.2", "tcp")
+    rows = pl.read_csv(sojourn.cwd / "s.csv", schema_overrides={"time_s": pl.String})
+    assert rows.columns == ["frame", "time_s", "remote", "local", "protocol", "flow", "queue_delay_ms"]
+    delay = rows["queue_delay_ms"]
+    assert host["mean_ms"] == pytest.approx(delay.mean(), rel=1e-6)
+    assert host["max_ms"] == pytest.approx(delay.max(), rel=1e-6)
+    for share, key in ((0.5, "p50_ms"), (0.95, "p95_ms")):
+        assert host[key] == pytest.approx(delay.quantile(share, "lower"), rel=0.01)
+    # Nanoseconds survive.
+    assert len({time[-3:] for time in rows["time_s"]}) > 100
+    sojourn("measure", capture("tcp_pcapng_ns"), "--samples", "s.parquet", "--uncertainty")
+    parquet = pl.read_parquet(sojourn.cwd / "s.parquet")
+    assert parquet["queue_delay_ms"].to_list() == delay.to_list()
+    assert (parquet["uncertainty_ms"] >= 0).all()
+
+
+def test_ways_of_reading_agree(sojourn: Command) -> None:
+    name = "tcp_loss"
+    plain = gzip.decompress(capture(name).read_bytes())
+    first = sojourn("measure", capture(name), "--json").stdout
+    (sojourn.cwd / "plain.pcap").write_bytes(plain)
+    assert sojourn("measure", "plain.pcap", "--json").stdout == first
+    piped = subprocess.run(
+        sojourn.argv("measure", "-", "--json"),
+        input=plain,
+        capture_output=True,
+        env=sojourn.environment(),
+        check=True,
+    )
+    assert piped.stdout.decode() == first
+    # Cut between two records, the parts are one stream.
+    at = 24
+    for _ in range(4000):
+        at += 16 + struct.unpack_from("<I", plain, at + 8)[0]
+    (sojourn.cwd / "a.pcap").write_bytes(plain[:at])
+    (sojourn.cwd / "b.pcap").write_bytes(plain[:24] + plain[at:])
+    assert sojourn("measure", "a.pcap", "b.pcap", "--json").stdout == first
+    # In the other byte order.
+    swapped = bytearray(struct.pack(">IHHIIII", *struct.unpack("<IHHIIII", plain[:24])))
+    at = 24
+    while at < len(plain):
+        record = struct.unpack_from("<IIII", plain, at)
+        swapped += struct.pack(">IIII", *record) + plain[at + 16 : at + 16 + record[2]]
+        at += 16 + record[2]
+    (sojourn.cwd / "big.pcap").write_bytes(swapped)
+    assert sojourn("measure", "big.pcap", "--json").stdout == first
+
+
+def test_frames_within_vlans_read_the_same(sojourn: Command) -> None:
+    plain = gzip.decompress(capture("tcp_loss").read_bytes())
+    tagged, at = bytearray(plain[:24]), 24
+    while at < len(plain):
+        seconds, fraction, kept, length = struct.unpack_from("<IIII", plain, at)
+        frame = plain[at + 16 : at + 16 + kept]
+        frame = frame[:12] + bytes.fromhex("88a8000a 8100000b") + frame[12:]
+        tagged += struct.pack("<IIII", seconds, fraction, kept + 8, length + 8) + frame
+        at += 16 + kept
+    (sojourn.cwd / "tagged.pcap").write_bytes(tagged)
+    expected = sojourn("measure", capture("tcp_loss"), "--json").stdout
+    assert sojourn("measure", "tagged.pcap", "--json").stdout == expected
+
+
+def test_damaged_files_give_a_sentence(sojourn: Command) -> None:
+    plain = gzip.decompress(capture("tcp_loss").read_bytes())
+    (sojourn.cwd / "empty.pcap").write_bytes(b"")
+    done = sojourn("measure", "empty.pcap", "--samples", "s.csv", code=2)
+    assert "is no capture" in sentence(done.stderr)
+    assert not (sojourn.cwd / "s.csv").exists()
+    (sojourn.cwd / "head.pcap").write_bytes(plain[:24])
+    assert "no remote host" in sojourn("measure", "head.pcap").stdout
+    (sojourn.cwd / "tail.pcap").write_bytes(plain[:300_001])
+    assert "into its data" in sojourn("measure", "tail.pcap").stderr
+    at = 24
+    for _ in range(2000):
+        at += 16 + struct.unpack_from("<I", plain, at + 8)[0]
+    damaged = plain[: at + 8] + struct.pack("<I", 2**31 - 1) + plain[at + 12 :]
+    (sojourn.cwd / "length.pcap").write_bytes(damaged)
+    assert "record 2001" in sentence(sojourn("measure", "length.pcap", code=1).stderr)
+    (sojourn.cwd / "text.pcap").write_text("this is no capture")
+    assert "74 68 69 73" in sentence(sojourn("measure", "text.pcap", code=2).stderr)
+    assert "No such file" in sentence(sojourn("measure", "nowhere.pcap", code=2).stderr)
+    (sojourn.cwd / "cut.pcap.gz").write_bytes(capture("tcp_loss").read_bytes()[:50_000])
+    assert "cut.pcap.gz" in sentence(sojourn("measure", "cut.pcap.gz", code=2).stderr)
+
+
+def test_options_that_make_no_sense_are_refused(sojourn: Command) -> None:
+    sojourn("measure", code=2)
+    assert ".csv or .parquet" in sentence(
+        sojourn("measure", capture("tcp_loss"), "--samples", "s.txt", code=2).stderr
+    )
+    assert "prefix" in sentence(sojourn("measure", capture("tcp_loss"), "--local", "10.0/8x", code=2).stderr)
+
+
+def test_the_small_log_is_settled_again_and_again(sojourn: Command) -> None:
+    """What bounds the memory must not spoil the delays: a log of 1000 packets instead of four million."""
+    script = f"""
+import json
+from sojourn import _core
+options = {{"log_packets": 1000}}
+got = json.loads(_core.measure([{str(capture("tcp_backlogged"))!r}], json.dumps(options)))
+print(json.dumps(got["hosts"]))
+"""
+    [small] = json.loads(sojourn.script(script))
+    [whole] = sojourn.json("measure", capture("tcp_backlogged"))
+    assert small["samples"] == whole["samples"]
+    assert small["p50_ms"] == pytest.approx(whole["p50_ms"], abs=1.0)
+    assert small["p95_ms"] == pytest.approx(whole["p95_ms"], abs=1.0)
+
+
+def test_the_local_side_can_be_named(sojourn: Command) -> None:
+    hosts = sojourn.json("measure", capture("tcp_loss"), "--local", "10.1.3.0/24")
+    assert [host["remote"] for host in hosts] == ["10.1.1.2"]
+    assert sojourn.json("measure", capture("tcp_loss"), "--local", "10.1.1.2") == []
