@@ -107,7 +107,9 @@ def _read(file: Path) -> str:
             raise SojournError(f"{file} is larger than {_MOST_BYTES // 1_000_000} MB; expected a trace")
         return file.read_bytes().decode()
     except FileNotFoundError:
-        raise SojournError(f"{file}: there is no such trace; it is looked for beside the study file") from None
+        raise SojournError(
+            f"{file}: there is no such trace; it is looked for beside the study file"
+        ) from None
     except UnicodeDecodeError as error:
         raise SojournError(f"{file} is not text (byte {error.start}); expected a trace") from None
     except OSError as error:

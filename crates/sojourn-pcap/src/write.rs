@@ -31,6 +31,8 @@ pub enum Header {
     },
     /// A uTP packet.
     Utp(crate::decode::utp::Header),
+    /// A UDP datagram.
+    Udp,
 }
 
 /// A packet to be written.
@@ -61,6 +63,7 @@ impl Datagram {
             Header::Tcp { stamps: None, .. } => 20,
             Header::Tcp { .. } => 32,
             Header::Utp(_) => 28,
+            Header::Udp => 8,
         };
         let total = (IPV4 + transport) as u16 + self.payload;
         frame.extend([0x45, 0]);
@@ -84,6 +87,10 @@ impl Datagram {
                     frame.extend(value.to_be_bytes());
                     frame.extend(echo.to_be_bytes());
                 }
+            }
+            Header::Udp => {
+                frame.extend((8 + self.payload).to_be_bytes());
+                frame.extend([0, 0]);
             }
             Header::Utp(utp) => {
                 frame.extend((28 + self.payload).to_be_bytes());

@@ -1,6 +1,7 @@
 //! The extension module `sojourn._core`: conversion and errors only.
 
 mod error;
+mod export;
 mod measure;
 mod picture;
 mod replay;
@@ -12,6 +13,8 @@ mod study;
 mod _core {
     #[pymodule_export]
     use crate::error::{CaptureError, StudyError};
+    #[pymodule_export]
+    use crate::export::export;
     #[pymodule_export]
     use crate::measure::{Follower, measure};
     #[pymodule_export]

@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sojourn_net::probe::DropCause;
 use sojourn_net::{Span, Time};
+use sojourn_sim::Sinks;
 use sojourn_sim::packet::Kind;
 use sojourn_sim::record::{FlowTable, Log};
 use sojourn_sim::scenario::{Scenario, Users};
@@ -19,10 +20,10 @@ use crate::error::StudyError;
 
 /// A point as [`crate::study::points`] writes it, as far as the engine needs it.
 #[derive(serde::Deserialize)]
-struct Point {
-    seed: u64,
-    replication: u32,
-    document: Scenario,
+pub(crate) struct Point {
+    pub(crate) seed: u64,
+    pub(crate) replication: u32,
+    pub(crate) document: Scenario,
 }
 
 /// The packets of one clip: send times in ns from the showing's beginning, and bytes at IP.
@@ -69,7 +70,8 @@ pub(crate) fn run<'py>(
                         *refused = Python::attach(|py| call.call1(py, (of_link(py, way, log)?,)).map(drop));
                     }
                 };
-                sojourn_sim::run_logging(document, *seed, *replication, &mut watch, Some(&mut sink))
+                let sinks = Sinks { log: Some(&mut sink), tap: None };
+                sojourn_sim::run_into(document, *seed, *replication, &mut watch, sinks)
             }
         };
         (outcome, refused.into_inner())
@@ -95,13 +97,18 @@ pub(crate) fn run<'py>(
     if let Some(table) = outcome.flows {
         result.set_item("flows", flows(py, table)?)?;
     }
-    if let Some([mut down, up]) = outcome.logs {
-        let links = [vec![Way::Down as u8; down.rows() as usize], vec![Way::Up as u8; up.rows() as usize]].concat();
-        let numbers = (0..down.rows()).chain(0..up.rows()).collect();
-        down.append(up);
-        result.set_item("packets", columns_of(py, links, numbers, down)?)?;
+    if let Some(logs) = outcome.logs {
+        result.set_item("packets", columns_of_logs(py, logs)?)?;
     }
     Ok(result)
+}
+
+/// The packet logs of both links as one dict of columns.
+pub(crate) fn columns_of_logs(py: Python<'_>, [mut down, up]: [Log; 2]) -> PyResult<Bound<'_, PyDict>> {
+    let links = [vec![Way::Down as u8; down.rows() as usize], vec![Way::Up as u8; up.rows() as usize]].concat();
+    let numbers = (0..down.rows()).chain(0..up.rows()).collect();
+    down.append(up);
+    columns_of(py, links, numbers, down)
 }
 
 /// Names of the kinds of packets, in the order of their codes in the packet log.

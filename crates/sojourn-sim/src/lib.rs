@@ -15,4 +15,4 @@ pub mod study;
 pub mod summary;
 pub mod wire;
 
-pub use run::{Outcome, run, run_logging};
+pub use run::{Outcome, Sinks, run, run_into};

@@ -3,7 +3,7 @@
 use crate::agenda::{Agenda, Stream, Timer};
 use crate::connection::{Connection, NOBODY};
 use crate::packet::{Kind, Packet};
-use crate::record::{FlowRecord, FlowTable};
+use crate::record::{FlowRecord, FlowTable, Seen, Tap};
 use crate::source::{End, Event};
 use crate::wire::{Way, Wire};
 use sojourn_net::congestion::CongestionControl;
@@ -78,6 +78,7 @@ pub struct Network {
     open_changed: Time,
     pub(crate) events: u64,
     pub(crate) flow_record: Option<FlowRecord>,
+    pub(crate) tap: Option<Tap>,
 }
 
 impl Network {
@@ -97,6 +98,7 @@ impl Network {
             open_changed: Time::ZERO,
             events: 0,
             flow_record: None,
+            tap: None,
         }
     }
 
@@ -209,6 +211,10 @@ impl Network {
         let line = self.groups[group as usize].lines[way as usize];
         let mut packet = Packet::datagram(kind, seq, self.now, flow, owner, line, size);
         packet.ack = u64::from(group);
+        if let Some(tap) = &mut self.tap {
+            let seen = Seen { at: self.now, way, group, packet, sack: Sack::default() };
+            tap.pass(way.source(), seen);
+        }
         self.wire.send(self.now, way, packet, &Sack::default(), &mut self.agenda);
     }
 
@@ -273,6 +279,11 @@ impl Network {
     #[inline]
     fn arrive(&mut self, line: u16) {
         let Some((way, packet, sack)) = self.wire.arrive(line, &mut self.agenda) else { return };
+        if let Some(tap) = &mut self.tap {
+            let group =
+                if packet.is_segment() { self.connections[packet.slot as usize].group } else { packet.ack as u16 };
+            tap.pass(way.destination(), Seen { at: self.now, way, group, packet, sack });
+        }
         if !packet.is_segment() {
             if packet.kind.is_told() {
                 let delay = self.one_way(&packet, way);
@@ -285,7 +296,7 @@ impl Network {
         if connection.flow != packet.flow {
             return; // A late copy for a connection that has ended.
         }
-        let end = if way == Way::Down { End::Client } else { End::Server };
+        let end = way.destination();
         let segment = packet.to_segment();
         let endpoint = &mut connection.ends[end as usize];
         let progress = endpoint.on_segment(self.now, &segment, &sack);
@@ -320,6 +331,9 @@ impl Network {
             let options = if segment.syn { SYN_OPTIONS } else { options + sack_option(&sack) };
             let size = segment.payload() + IP_AND_TCP + options;
             let packet = Packet::segment(&segment, connection.flow, slot as u32, line, size as u16);
+            if let Some(tap) = &mut self.tap {
+                tap.pass(end, Seen { at: self.now, way, group: connection.group, packet, sack });
+            }
             self.wire.send(self.now, way, packet, &sack, &mut self.agenda);
         }
         let side = end as usize;

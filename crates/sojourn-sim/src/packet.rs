@@ -147,6 +147,16 @@ impl Packet {
         matches!(self.kind, Kind::Data | Kind::Ack | Kind::Control)
     }
 
+    /// The TCP segment that it carries, without its SACK blocks; `None` for a datagram.
+    pub fn segment_of(&self) -> Option<Segment> {
+        self.is_segment().then(|| self.to_segment())
+    }
+
+    /// Its row in the packet log of the link that it crossed, if one is kept.
+    pub fn row(&self) -> u32 {
+        self.id
+    }
+
     /// Bytes at IP.
     pub fn bytes(&self) -> u32 {
         self.size()

@@ -6,11 +6,14 @@ mod bins;
 mod flows;
 mod histogram;
 mod log;
+mod tap;
 
 pub use bins::Bins;
 pub use flows::{FlowRecord, FlowTable};
 pub use histogram::Histogram;
 pub use log::Log;
+pub use tap::Seen;
+pub(crate) use tap::Tap;
 
 use crate::packet::{NO_SACK, Packet};
 use sojourn_net::probe::{DropCause, Probe};

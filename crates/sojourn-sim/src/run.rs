@@ -6,9 +6,9 @@ mod users;
 
 use crate::agenda::Agenda;
 use crate::network::{FlowTotals, Network};
-use crate::record::{FlowRecord, FlowTable, LinkRecord, Log};
+use crate::record::{FlowRecord, FlowTable, LinkRecord, Log, Seen, Tap};
 use crate::scenario::Scenario;
-use crate::source::{Event, Source, Tables};
+use crate::source::{End, Event, Source, Tables};
 use crate::stream::stream;
 use crate::summary::Summary;
 use crate::wire::{Port, Way, Wire};
@@ -22,8 +22,19 @@ const SLICE: u32 = 1 << 16;
 /// Rows of the packet log that are handed out together.
 const BATCH: usize = 1 << 18;
 
-/// Takes rows of a link's packet log, in order; they are its own from then on.
+/// Takes settled rows of a link's packet log, in order; they are its own from then on.
 pub type LogSink<'a> = &'a mut dyn FnMut(Way, Log);
+/// Takes what is seen at the hosts of one side, in order.
+pub type TapSink<'a> = &'a mut dyn FnMut(&[Seen]);
+
+/// What takes a run's records batch by batch while it goes on, so that they need no memory to speak of.
+#[derive(Default)]
+pub struct Sinks<'a> {
+    /// The packet log.
+    pub log: Option<LogSink<'a>>,
+    /// The packets at one side.
+    pub tap: Option<(End, TapSink<'a>)>,
+}
 
 /// What a run leaves behind.
 pub struct Outcome {
@@ -40,26 +51,27 @@ pub struct Outcome {
 /// Runs a scenario. `seed` and `replication` choose the random streams. `watch` is told now and then of the simulated time and may
 /// stop the run by returning false: then there is no outcome.
 pub fn run(scenario: &Scenario, seed: u64, replication: u32, watch: &mut dyn FnMut(Time) -> bool) -> Option<Outcome> {
-    run_logging(scenario, seed, replication, watch, None)
+    run_into(scenario, seed, replication, watch, Sinks::default())
 }
 
-/// The same; `sink` takes the packet log batch by batch as its rows settle, so that it needs no memory to speak of.
-pub fn run_logging(
+/// The same; records go into `sinks` while the run goes on.
+pub fn run_into(
     scenario: &Scenario,
     seed: u64,
     replication: u32,
     watch: &mut dyn FnMut(Time) -> bool,
-    mut sink: Option<LogSink<'_>>,
+    mut sinks: Sinks<'_>,
 ) -> Option<Outcome> {
     let mut engine = Engine::new(scenario, seed, replication);
+    engine.network.tap = sinks.tap.as_ref().map(|(end, _)| Tap::new(*end));
     engine.start();
     let warmup = Time(scenario.warmup.0);
     let end = Time(scenario.duration.0);
-    if warmup > Time::ZERO && !engine.run_until(warmup, watch, &mut sink) {
+    if warmup > Time::ZERO && !engine.run_until(warmup, watch, &mut sinks) {
         return None;
     }
     engine.begin_measuring();
-    engine.run_until(end, watch, &mut sink).then(|| engine.finish(scenario, sink))
+    engine.run_until(end, watch, &mut sinks).then(|| engine.finish(scenario, sinks))
 }
 
 struct Engine {
@@ -108,7 +120,7 @@ impl Engine {
     }
 
     /// Runs up to `end`. False if the watcher stopped it.
-    fn run_until(&mut self, end: Time, watch: &mut dyn FnMut(Time) -> bool, sink: &mut Option<LogSink<'_>>) -> bool {
+    fn run_until(&mut self, end: Time, watch: &mut dyn FnMut(Time) -> bool, sinks: &mut Sinks<'_>) -> bool {
         let mut left = SLICE;
         while self.network.step(end) {
             while let Some((source, event)) = self.network.notice() {
@@ -117,7 +129,7 @@ impl Engine {
             left -= 1;
             if left == 0 {
                 left = SLICE;
-                if let Some(sink) = sink {
+                if let Some(sink) = &mut sinks.log {
                     for way in Way::BOTH {
                         let log = &mut self.network.wire.ports[way as usize].record.log;
                         if let Some(rows) = log.as_mut().and_then(|log| log.take_settled(BATCH)) {
@@ -125,12 +137,20 @@ impl Engine {
                         }
                     }
                 }
+                self.empty_tap(sinks);
                 if !watch(self.network.now()) {
                     return false;
                 }
             }
         }
         true
+    }
+
+    fn empty_tap(&mut self, sinks: &mut Sinks<'_>) {
+        if let (Some(tap), Some((_, sink))) = (&mut self.network.tap, &mut sinks.tap) {
+            sink(&tap.seen);
+            tap.seen.clear();
+        }
     }
 
     fn begin_measuring(&mut self) {
@@ -142,7 +162,8 @@ impl Engine {
         self.at_warmup = self.network.totals();
     }
 
-    fn finish(mut self, scenario: &Scenario, sink: Option<LogSink<'_>>) -> Outcome {
+    fn finish(mut self, scenario: &Scenario, mut sinks: Sinks<'_>) -> Outcome {
+        self.empty_tap(&mut sinks);
         let now = self.network.now();
         let mut tables = Tables::default();
         for source in &mut self.sources {
@@ -168,7 +189,7 @@ impl Engine {
             let [down, up] = &mut self.network.wire.ports;
             [&mut down.record, &mut up.record].map(|record| record.log.take().unwrap_or_default())
         });
-        if let Some(sink) = sink {
+        if let Some(sink) = sinks.log {
             for (way, log) in Way::BOTH.into_iter().zip(logs.take().into_iter().flatten()) {
                 sink(way, log);
             }

@@ -8,6 +8,7 @@
 use crate::agenda::{Agenda, Stream};
 use crate::packet::{NO_SACK, Packet};
 use crate::record::LinkRecord;
+use crate::source::End;
 use rand_pcg::Pcg64Mcg;
 use sojourn_net::link::{Departure, Link, random_loss};
 use sojourn_net::queue::Cx;
@@ -35,6 +36,19 @@ impl Way {
             Self::Down => Self::Up,
             Self::Up => Self::Down,
         }
+    }
+
+    /// The end that sends.
+    pub fn source(self) -> End {
+        match self {
+            Self::Down => End::Server,
+            Self::Up => End::Client,
+        }
+    }
+
+    /// The end that receives.
+    pub fn destination(self) -> End {
+        self.source().other()
     }
 }
 

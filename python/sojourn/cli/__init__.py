@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 from cyclopts import App, CycloptsError
 
 from sojourn.cli.calibrate import calibrate
+from sojourn.cli.export import export
 from sojourn.cli.measure import measure
 from sojourn.cli.report import report
 from sojourn.cli.run import run
@@ -38,7 +39,7 @@ app = App(
     help_format="markdown",
     suppress_keyboard_interrupt=False,
 )
-for _place, _verb in enumerate((run, report, show, measure, wild, calibrate, schema)):
+for _place, _verb in enumerate((run, report, show, measure, wild, export, calibrate, schema)):
     app.command(_verb, sort_key=_place, help_epilogue="")
 
 

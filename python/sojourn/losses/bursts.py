@@ -53,7 +53,14 @@ def runs(lost: np.ndarray, reach: int) -> np.ndarray:
 def _described(lengths: np.ndarray) -> dict[str, Any]:
     if not len(lengths):
         empty = {"length_pkts": [], "share": []}
-        return {"lengths": {}, "ccdf": empty, "count": 0, "mean_pkts": None, "max_pkts": 0, "median_pkts": None}
+        return {
+            "lengths": {},
+            "ccdf": empty,
+            "count": 0,
+            "mean_pkts": None,
+            "max_pkts": 0,
+            "median_pkts": None,
+        }
     values, counts = np.unique(lengths, return_counts=True)
     at_least = counts[::-1].cumsum()[::-1]
     dropped = (values * counts).cumsum()

@@ -56,7 +56,13 @@ def independence(counts: np.ndarray, lags: int, window: int) -> dict[str, Any]:
     """
     lags = max(1, min(lags, len(counts) // 4))
     whole = ljung_box(counts, lags) if len(counts) > 4 else None
-    found: dict[str, Any] = {"lags": lags, "statistic": None, "p": None, "strongest": None, "strongest_lag": None}
+    found: dict[str, Any] = {
+        "lags": lags,
+        "statistic": None,
+        "p": None,
+        "strongest": None,
+        "strongest_lag": None,
+    }
     if whole:
         correlation = autocorrelation(counts, lags)
         strongest = int(np.argmax(np.abs(correlation)))

@@ -16,7 +16,9 @@ from sojourn.losses.period import Period
 QUANTILES = (5, 25, 50, 75, 95)
 
 
-def utilisation(log: pl.LazyFrame, period: Period, rate_bps: float | None, bin_s: float = 1.0) -> dict[str, Any]:
+def utilisation(
+    log: pl.LazyFrame, period: Period, rate_bps: float | None, bin_s: float = 1.0
+) -> dict[str, Any]:
     """Return mean, standard deviation and quantiles over whole bins.
 
     Parameters

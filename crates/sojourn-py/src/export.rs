@@ -1,0 +1,161 @@
+//! A simulated run as a capture: what the hosts of one side would have seen, with real headers.
+//!
+//! Each group of hosts has an address at either side, 10.1.x.y for clients and 10.2.x.y for servers, and each flow a port of its own at the client.
+//! TSval ticks from a random offset per connection, as in Linux since 4.10. Flows of the transport `utp` are written as uTP (BEP 29), their sequence
+//! numbers counted in segments; the difference that the far end reports is its stamp minus the stamp that it echoes, so that it holds what an
+//! acknowledgement was delayed. Payloads are not written.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::net::Ipv4Addr;
+
+use numpy::IntoPyArray;
+use pyo3::exceptions::PyOSError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use sojourn_net::{Span, Time};
+use sojourn_pcap::decode::{tcp, utp};
+use sojourn_pcap::write::{Datagram, End, Header, Pcapng};
+use sojourn_sim::Sinks;
+use sojourn_sim::record::Seen;
+use sojourn_sim::scenario::{Scenario, Transport};
+use sojourn_sim::source;
+use sojourn_sim::wire::Way;
+
+use crate::error::StudyError;
+use crate::run::{Point, columns_of_logs};
+
+const SERVER_PORT: u16 = 443;
+const HEADERS: u32 = 40;
+const TIMESTAMPS: u32 = 12;
+
+/// Simulate a point (JSON) and write what the hosts of one side see to `path` as pcapng.
+///
+/// `at` is `clients` or `servers`; `tick_ns` the tick of TCP timestamps. Returns a dict: `packets`, the packet log as `run` returns it, and for
+/// each packet that arrived at that side `frame` (number in the capture, from 1), `link` (0 down, 1 up) and `packet` (row of the log).
+#[pyfunction]
+pub(crate) fn export<'py>(
+    py: Python<'py>,
+    point: &str,
+    at: &str,
+    path: &str,
+    tick_ns: u64,
+) -> PyResult<Bound<'py, PyDict>> {
+    let mut point: Point =
+        serde_json::from_str(point).map_err(|error| StudyError::new_err(format!("this is not a point: {error}")))?;
+    point.document.record.packets = true;
+    let end = match at {
+        "clients" => source::End::Client,
+        "servers" => source::End::Server,
+        other => return Err(StudyError::new_err(format!("{other} is no side; write clients or servers"))),
+    };
+    let unwritten = |error: io::Error| PyOSError::new_err(format!("{path} cannot be written: {error}"));
+    let out = BufWriter::new(File::create(path).map_err(unwritten)?);
+    let mut capture =
+        Capture { out: Pcapng::new(out, &[at]).map_err(unwritten)?, end, tick_ns, frames: 0, arrivals: Vec::new() };
+    let (outcome, written) = py.detach(|| {
+        let mut written = Ok(());
+        let Point { seed, replication, document } = &point;
+        let mut sink = |seen: &[Seen]| {
+            for packet in seen {
+                if written.is_ok() {
+                    written = capture.write(document, packet);
+                }
+            }
+        };
+        let sinks = Sinks { log: None, tap: Some((end, &mut sink)) };
+        let mut watch = |_: Time| Python::attach(|py| py.check_signals().is_ok());
+        (sojourn_sim::run_into(document, *seed, *replication, &mut watch, sinks), written)
+    });
+    py.check_signals()?;
+    written.map_err(unwritten)?;
+    capture.out.finish().and_then(|mut out| out.flush()).map_err(unwritten)?;
+    let logs = outcome
+        .and_then(|outcome| outcome.logs)
+        .ok_or_else(|| pyo3::exceptions::PyKeyboardInterrupt::new_err("the simulation was stopped"))?;
+    let result = PyDict::new(py);
+    result.set_item("packets", columns_of_logs(py, logs)?)?;
+    result.set_item("frame", capture.arrivals.iter().map(|row| row.0).collect::<Vec<_>>().into_pyarray(py))?;
+    result.set_item("link", capture.arrivals.iter().map(|row| row.1).collect::<Vec<_>>().into_pyarray(py))?;
+    result.set_item("packet", capture.arrivals.iter().map(|row| row.2).collect::<Vec<_>>().into_pyarray(py))?;
+    Ok(result)
+}
+
+struct Capture {
+    out: Pcapng<BufWriter<File>>,
+    end: source::End,
+    tick_ns: u64,
+    frames: u32,
+    /// Frame number, link and row in the packet log of each packet that arrived.
+    arrivals: Vec<(u32, u8, u32)>,
+}
+
+impl Capture {
+    fn write(&mut self, scenario: &Scenario, seen: &Seen) -> io::Result<()> {
+        let flow = seen.packet.flow;
+        let [high, low] = seen.group.to_be_bytes();
+        let client = End { address: Ipv4Addr::new(10, 1, high, low), port: 1024 + (flow % 64_000) as u16 };
+        let server = End { address: Ipv4Addr::new(10, 2, high, low), port: SERVER_PORT };
+        let (source, destination) = if seen.way == Way::Up { (client, server) } else { (server, client) };
+        let group = scenario.flows.get(usize::from(seen.group));
+        let (header, payload) = match seen.packet.segment_of() {
+            None => (Header::Udp, seen.packet.bytes().saturating_sub(28)),
+            Some(segment) if group.is_some_and(|flows| flows.transport == Transport::Utp) => {
+                let mss = group.map_or(1448, |flows| flows.mss.0);
+                (Header::Utp(utp_header(&segment, seen.way, flow, mss)), segment.payload())
+            }
+            Some(segment) => {
+                let stamped = seen.packet.bytes() >= HEADERS + TIMESTAMPS + segment.payload();
+                (self.tcp_header(&segment, seen.way, flow, stamped), segment.payload())
+            }
+        };
+        let id = if seen.way == Way::Up { self.frames } else { self.frames ^ 0x8000 } as u16;
+        let packet = Datagram { source, destination, id, ttl: 64, payload: payload as u16, header };
+        self.frames += 1;
+        if seen.way.destination() == self.end {
+            self.arrivals.push((self.frames, seen.way as u8, seen.packet.row()));
+        }
+        self.out.datagram(0, seen.at.0, &packet)
+    }
+
+    fn tcp_header(&self, segment: &sojourn_net::tcp::Segment, way: Way, flow: u32, stamped: bool) -> Header {
+        let flag = |set: bool, flag: u8| if set { flag } else { 0 };
+        let value = |time: Time, way: Way| mix(flow, way as u32 + 2).wrapping_add((time.0 / self.tick_ns) as u32);
+        let echo = if segment.echo == Time::NEVER { 0 } else { value(segment.echo, way.reverse()) };
+        Header::Tcp {
+            seq: (segment.seq as u32).wrapping_add(mix(flow, way as u32)),
+            ack: segment.ack.map_or(0, |ack| (ack as u32).wrapping_add(mix(flow, way.reverse() as u32))),
+            flags: flag(segment.syn, tcp::SYN) | flag(segment.fin, tcp::FIN) | flag(segment.ack.is_some(), tcp::ACK),
+            stamps: stamped.then(|| (value(segment.stamp, way), echo)),
+        }
+    }
+}
+
+/// Data packets are numbered from 1, in segments of `mss` bytes.
+fn utp_header(segment: &sojourn_net::tcp::Segment, way: Way, flow: u32, mss: u64) -> utp::Header {
+    let number = |unit: u64| (unit.saturating_sub(1)).div_ceil(mss.max(1)) as u16;
+    let micros = |span: Span| (span.0 / 1000) as u32;
+    let kind = match segment {
+        segment if segment.syn && segment.ack.is_none() => utp::SYN,
+        segment if segment.fin => utp::FIN,
+        segment if segment.payload() > 0 => utp::DATA,
+        _ => utp::STATE,
+    };
+    let id = mix(flow, 0) as u16;
+    utp::Header {
+        kind,
+        connection: if way == Way::Up { id.wrapping_add(u16::from(kind != utp::SYN)) } else { id },
+        stamp: (segment.stamp.0 / 1000) as u32,
+        difference: if segment.echo == Time::NEVER { 0 } else { micros(segment.stamp.since(segment.echo)).max(1) },
+        seq: number(segment.seq).wrapping_add(1),
+        ack: segment.ack.map_or(0, number),
+    }
+}
+
+/// A number that looks random, the same for the same flow.
+fn mix(flow: u32, what: u32) -> u32 {
+    let mut x = (u64::from(flow) << 32 | u64::from(what)).wrapping_add(0x9e37_79b9_7f4a_7c15);
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (x ^ (x >> 31)) as u32
+}

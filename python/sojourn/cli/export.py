@@ -1,0 +1,79 @@
+"""`sojourn export`: a simulated run as a capture."""
+
+from __future__ import annotations
+
+import json as _json
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from sojourn.cli.terms import Exit, Flag
+from sojourn.errors import SojournError
+from sojourn.study import Study, assignments
+from sojourn.sweep import Campaign
+
+
+def export(
+    study: Path,
+    capture: Path,
+    /,
+    *,
+    at: Literal["clients", "servers"] = "clients",
+    tick: Literal["1ms", "1us"] = "1ms",
+    truth: Path | None = None,
+    set: Annotated[list[str] | None, Parameter(negative=())] = None,
+    only: Annotated[list[str] | None, Parameter(negative=())] = None,
+    json: Flag = False,
+) -> int:
+    """Simulate one point of a study and write what the hosts of one side see as pcapng.
+
+    The packets carry real headers: TCP with timestamps, or uTP for flows of that transport. `--truth` keeps the
+    time that each of them spent in the queue, so that a method that infers it can be checked.
+
+    **Example**
+
+    ```
+    sojourn export studies/quickstart.toml run.pcapng --only workload=long-few --truth truth.csv
+    sojourn measure run.pcapng --samples samples.csv
+    ```
+
+    Parameters
+    ----------
+    study
+        Study file (TOML).
+    capture
+        The pcapng file to write.
+    at
+        The side whose hosts are watched.
+    tick
+        Tick of TCP's timestamps.
+    truth
+        CSV to write: frame, flow, kind and queue_delay_ms of every packet that arrived at that side.
+    set
+        KEY=VALUE: replace any key of the study. Repeatable.
+    only
+        AXIS=VALUE: the point that is meant; "replication" is an axis too. Repeatable.
+    json
+        Print the numbers of packets as JSON.
+    """
+    from sojourn.export import export as write
+
+    wanted: dict[str, list[str]] = {}
+    for axis, label in assignments(only or [], "--only"):
+        wanted.setdefault(axis, []).append(label)
+    points = Campaign(Study.load(study, assignments(set or [], "--set")), None, only=wanted).points
+    replications = {point.replication for point in points}
+    if "replication" not in wanted:
+        points = [point for point in points if point.replication == min(replications)]
+    if len(points) != 1:
+        axes = sorted({axis for point in points for axis in point.labels})
+        raise SojournError(f"{study} has {len(points)} points; name one with --only: {', '.join(axes)}")
+    found = write(points[0], capture, at, 1_000_000 if tick == "1ms" else 1000)
+    if truth is not None:
+        found.write_csv(truth)
+    if json:
+        print(_json.dumps({"capture": str(capture), "arrived": found.height, "truth": truth and str(truth)}))
+    else:
+        print(f"{capture}: {found.height} packets arrived at the {at}")
+    return Exit.DONE

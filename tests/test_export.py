@@ -1,0 +1,73 @@
+"""`sojourn export`: what passive measurement infers from a simulated capture is what the simulator knows."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+STUDY = """
+name = "export"
+duration = "30s"
+[path]
+rtt = "50ms"
+down = {{ rate = "10Mbit", queue = {{ kind = "fifo", limit = "100pkt" }} }}
+up   = {{ rate = "2Mbit", queue = {{ kind = "fifo", limit = "64pkt" }} }}
+[[flows]]
+source    = {{ kind = "bulk" }}
+transport = "{transport}"
+direction = "{direction}"
+count     = {count}
+[[users]]
+kind  = "voice"
+codec = "g711a"
+"""
+PACKET_MS = {"up": 1500 * 8 / 2e6 * 1e3, "down": 1500 * 8 / 10e6 * 1e3}
+
+
+@pytest.mark.parametrize(
+    ("transport", "direction", "count", "tick", "protocol"),
+    [
+        ("newreno", "up", 3, "1us", "tcp"),
+        ("cubic", "down", 3, "1us", "tcp"),
+        ("cubic", "up", 1, "1ms", "tcp"),
+        ("utp", "up", 1, "1ms", "utp"),
+    ],
+)
+def test_measured_delay_is_the_engines_own(sojourn, tmp_path, transport, direction, count, tick, protocol):
+    study = tmp_path / "study.toml"
+    study.write_text(STUDY.format(transport=transport, direction=direction, count=count))
+    at = "servers" if direction == "up" else "clients"
+    sojourn("export", study, "run.pcapng", "--at", at, "--tick", tick, "--truth", "truth.csv")
+    sojourn("measure", "run.pcapng", "--samples", "samples.csv")
+    truth = pl.read_csv(tmp_path / "truth.csv")
+    samples = pl.read_csv(tmp_path / "samples.csv").filter(pl.col("protocol") == protocol)
+    both = samples.join(truth, on="frame", suffix="_true")
+    assert both.height > 0.5 * truth.filter(pl.col("kind") == "data").height
+    error = (both["queue_delay_ms"] - both["queue_delay_ms_true"]).abs()
+    assert error.max() <= PACKET_MS[direction] + (1 if tick == "1ms" else 0.002)
+    assert both["queue_delay_ms_true"].max() > 10 * PACKET_MS[direction]
+
+
+def test_the_true_delays_are_those_of_the_packet_log(sojourn, tmp_path):
+    study = tmp_path / "study.toml"
+    study.write_text(STUDY.format(transport="newreno", direction="up", count=2))
+    sojourn("export", study, "run.pcapng", "--at", "servers", "--truth", "truth.csv")
+    sojourn("run", study, "--log", "--out", "out")
+    log = pl.read_parquet(next((tmp_path / "out" / "packets").glob("*.parquet")))
+    left = log.filter((pl.col("link") == "up") & pl.col("depart_ns").is_not_null())
+    waits = ((left["depart_ns"] - left["arrive_ns"].cast(pl.Int64)) / 1e6).sort()
+    truth = pl.read_csv(tmp_path / "truth.csv")["queue_delay_ms"].sort()
+    # Those last in the queue had not arrived when the run ended.
+    assert len(waits) - 40 < len(truth) <= len(waits)
+    assert truth.quantile(0.5) == pytest.approx(waits.quantile(0.5), rel=0.01)
+
+
+def test_several_points_and_bad_places_get_a_sentence(sojourn, tmp_path):
+    study = tmp_path / "study.toml"
+    text = STUDY.format(transport="newreno", direction="up", count=1)
+    study.write_text(text + '[sweep]\n"path.up.queue.limit" = ["8pkt", "64pkt"]\n')
+    done = sojourn("export", study, "run.pcapng", code=2)
+    assert "has 2 points; name one with --only: path.up.queue.limit" in done.stderr
+    assert not (tmp_path / "run.pcapng").exists()
+    done = sojourn("export", study, "no/run.pcapng", "--only", "path.up.queue.limit=8pkt", code=2)
+    assert "cannot be written" in done.stderr
