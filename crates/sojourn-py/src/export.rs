@@ -2,9 +2,10 @@
 //!
 //! Each group of hosts has an address at either side, 10.1.x.y for clients and 10.2.x.y for servers, and each flow a port of its own at the client.
 //! TSval ticks from a random offset per connection, as in Linux since 4.10. Flows of the transport `utp` are written as uTP (BEP 29), their sequence
-//! numbers counted in segments; the difference that the far end reports is its stamp minus the stamp that it echoes, so that it holds what an
-//! acknowledgement was delayed. Payloads are not written.
+//! numbers counted in segments; the difference that the near end reports is that of the last packet to arrive, the far end's its stamp minus the
+//! stamp that it echoes, so that it holds what an acknowledgement was delayed. Payloads are not written.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::net::Ipv4Addr;
@@ -13,7 +14,7 @@ use numpy::IntoPyArray;
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use sojourn_net::{Span, Time};
+use sojourn_net::Time;
 use sojourn_pcap::decode::{tcp, utp};
 use sojourn_pcap::write::{Datagram, End, Header, Pcapng};
 use sojourn_sim::Sinks;
@@ -51,8 +52,14 @@ pub(crate) fn export<'py>(
     };
     let unwritten = |error: io::Error| PyOSError::new_err(format!("{path} cannot be written: {error}"));
     let out = BufWriter::new(File::create(path).map_err(unwritten)?);
-    let mut capture =
-        Capture { out: Pcapng::new(out, &[at]).map_err(unwritten)?, end, tick_ns, frames: 0, arrivals: Vec::new() };
+    let mut capture = Capture {
+        out: Pcapng::new(out, &[at]).map_err(unwritten)?,
+        end,
+        tick_ns,
+        frames: 0,
+        arrivals: Vec::new(),
+        differences: BTreeMap::new(),
+    };
     let (outcome, written) = py.detach(|| {
         let mut written = Ok(());
         let Point { seed, replication, document } = &point;
@@ -88,6 +95,8 @@ struct Capture {
     frames: u32,
     /// Frame number, link and row in the packet log of each packet that arrived.
     arrivals: Vec<(u32, u8, u32)>,
+    /// For each uTP flow: arrival of its last packet minus that packet's stamp, in µs.
+    differences: BTreeMap<u32, u32>,
 }
 
 impl Capture {
@@ -102,7 +111,13 @@ impl Capture {
             None => (Header::Udp, seen.packet.bytes().saturating_sub(28)),
             Some(segment) if group.is_some_and(|flows| flows.transport == Transport::Utp) => {
                 let mss = group.map_or(1448, |flows| flows.mss.0);
-                (Header::Utp(utp_header(&segment, seen.way, flow, mss)), segment.payload())
+                let mut header = utp_header(&segment, seen.way, flow, mss);
+                if seen.way.destination() == self.end {
+                    self.differences.insert(flow, micros(seen.at).wrapping_sub(header.stamp).max(1));
+                } else {
+                    header.difference = self.differences.get(&flow).copied().unwrap_or(0);
+                }
+                (Header::Utp(header), segment.payload())
             }
             Some(segment) => {
                 let stamped = seen.packet.bytes() >= HEADERS + TIMESTAMPS + segment.payload();
@@ -134,7 +149,6 @@ impl Capture {
 /// Data packets are numbered from 1, in segments of `mss` bytes.
 fn utp_header(segment: &sojourn_net::tcp::Segment, way: Way, flow: u32, mss: u64) -> utp::Header {
     let number = |unit: u64| (unit.saturating_sub(1)).div_ceil(mss.max(1)) as u16;
-    let micros = |span: Span| (span.0 / 1000) as u32;
     let kind = match segment {
         segment if segment.syn && segment.ack.is_none() => utp::SYN,
         segment if segment.fin => utp::FIN,
@@ -145,11 +159,19 @@ fn utp_header(segment: &sojourn_net::tcp::Segment, way: Way, flow: u32, mss: u64
     utp::Header {
         kind,
         connection: if way == Way::Up { id.wrapping_add(u16::from(kind != utp::SYN)) } else { id },
-        stamp: (segment.stamp.0 / 1000) as u32,
-        difference: if segment.echo == Time::NEVER { 0 } else { micros(segment.stamp.since(segment.echo)).max(1) },
+        stamp: micros(segment.stamp),
+        difference: if segment.echo == Time::NEVER {
+            0
+        } else {
+            micros(segment.stamp).wrapping_sub(micros(segment.echo)).max(1)
+        },
         seq: number(segment.seq).wrapping_add(1),
         ack: segment.ack.map_or(0, number),
     }
+}
+
+fn micros(time: Time) -> u32 {
+    (time.0 / 1000) as u32
 }
 
 /// A number that looks random, the same for the same flow.
