@@ -27,6 +27,11 @@ pub struct Receiver {
     ecn: Echo,
     /// An acknowledgement that must leave before what arrived since is told of, and its feedback.
     early: Option<(u64, Time, u8)>,
+    /// Report duplicates (RFC 2883).
+    reports_duplicates: bool,
+    /// What arrived a second time since the last acknowledgement, and what the last one reports of that.
+    duplicate: Option<Block>,
+    reported: Option<Block>,
 }
 
 impl Receiver {
@@ -46,12 +51,20 @@ impl Receiver {
             fin: None,
             ecn: Echo::default(),
             early: None,
+            reports_duplicates: false,
+            duplicate: None,
+            reported: None,
         }
     }
 
     /// The same with ECN.
     pub(super) fn with_ecn(self, mode: EcnMode) -> Self {
         Self { ecn: Echo::new(mode), ..self }
+    }
+
+    /// The same with reports of duplicates.
+    pub(super) fn with_duplicate_reports(self, reports_duplicates: bool) -> Self {
+        Self { reports_duplicates, ..self }
     }
 
     /// Next sequence number expected: everything below has arrived.
@@ -102,6 +115,7 @@ impl Receiver {
         }
         if end <= self.next {
             self.ack_now = true;
+            self.duplicate = self.reports_duplicates.then_some(Block { start, end });
             return false;
         }
         self.unacked += (end - self.next) as u32;
@@ -147,6 +161,7 @@ impl Receiver {
         self.ack_now = false;
         self.ack_at = Time::NEVER;
         self.unacked = 0;
+        self.reported = self.duplicate.take();
         self.acknowledged = self.next;
         (self.next, self.echo)
     }
@@ -155,6 +170,9 @@ impl Receiver {
     pub fn sack(&self) -> Sack {
         let mut sack = Sack::default();
         if self.sack {
+            if let Some(block) = self.reported {
+                sack.push(block);
+            }
             for block in self.held.iter().take(3) {
                 sack.push(*block);
             }
