@@ -10,6 +10,7 @@ mod ack;
 mod delivery;
 mod ecn;
 mod endpoint;
+mod holding;
 mod pacing;
 mod prr;
 mod rack;

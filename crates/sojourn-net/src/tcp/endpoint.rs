@@ -53,6 +53,8 @@ pub struct Config {
     pub ecn: EcnMode,
     /// How losses are found.
     pub recovery: Recovery,
+    /// Quick ACKs at the start, compressed SACKs, data in pairs of segments: as Linux does.
+    pub linux: bool,
 }
 
 impl Default for Config {
@@ -72,6 +74,7 @@ impl Default for Config {
             pacing: Pacing::AsAsked,
             ecn: EcnMode::Off,
             recovery: Recovery::Rfc6675,
+            linux: false,
         }
     }
 }
@@ -117,7 +120,8 @@ impl Endpoint {
         }
         let receiver = Receiver::new(config.mss, config.ack_delay, config.sack)
             .with_ecn(config.ecn)
-            .with_duplicate_reports(config.sack && config.recovery == Recovery::RackTlp);
+            .with_duplicate_reports(config.sack && config.recovery == Recovery::RackTlp)
+            .as_linux(config.linux);
         Self { sender, receiver, timestamps: config.timestamps }
     }
 
@@ -156,9 +160,9 @@ impl Endpoint {
         self.sender.is_finished() && self.receiver.is_finished() && !self.receiver.wants_ack()
     }
 
-    /// When the first of the sender's timers expires: for retransmission, for a probe, for reordering.
+    /// When the first of the timers expires: for retransmission, for a probe, for reordering; or what the receiver holds back leaves.
     pub fn rto_at(&self) -> Time {
-        self.sender.timer_at()
+        self.sender.timer_at().min(self.receiver.held_until())
     }
 
     /// When pacing next lets something leave that waits for nothing else.

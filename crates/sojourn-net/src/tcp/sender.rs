@@ -25,6 +25,9 @@ pub(super) struct Out {
     pub(super) retransmission: bool,
 }
 
+/// A sender of pairs waits for room this long after it last sent, and for an acknowledgement that is expected within this.
+const TWO_AT_ONCE_WAIT: Span = Span::from_millis(1);
+
 /// The sending half of an endpoint.
 pub struct Sender {
     pub(super) una: u64,
@@ -57,6 +60,8 @@ pub struct Sender {
     limited_transmit: bool,
     idle_restart: bool,
     pub(super) grow_half_used: bool,
+    /// New data leaves two segments at a time if it can.
+    pairs: bool,
     fin: bool,
     receive_window: u64,
     restart_window: u64,
@@ -106,6 +111,7 @@ impl Sender {
             limited_transmit: config.limited_transmit,
             idle_restart: config.idle_restart,
             grow_half_used: config.grow_half_used,
+            pairs: config.linux,
             fin: false,
             receive_window: config.receive_window,
             restart_window: config.initial_window(),
@@ -262,11 +268,23 @@ impl Sender {
             self.observe_usage(!fits);
             return None;
         }
-        if self.is_held(now) {
+        if self.is_held(now) || (self.pairs && self.waits_for_room(now, counted)) {
             self.observe_usage(false);
             return None;
         }
         Some(self.send_new(now, len))
+    }
+
+    /// There is room for one segment only, and the acknowledgement that makes room for two is near (Linux, `tcp_tso_should_defer`).
+    fn waits_for_room(&self, now: Time, counted: u64) -> bool {
+        let room = self.allowed.saturating_sub(counted);
+        let two = 2 * u64::from(self.mss);
+        if room >= two || self.end - self.nxt < two || room >= self.window.cwnd / 3 || self.state.is_recovery() {
+            return false;
+        }
+        let near = TWO_AT_ONCE_WAIT.min(Span(self.rtt.smoothed().0 / 2));
+        let first = self.board.first_sent().unwrap_or(now);
+        now.since(self.last_sent) <= TWO_AT_ONCE_WAIT && first + self.rtt.smoothed() <= now + near
     }
 
     fn send_new(&mut self, now: Time, len: u32) -> Out {
