@@ -4,6 +4,7 @@
 //! of acknowledgements and of congestion and answers with a window.
 
 mod bbr1;
+mod bbr3;
 mod bic;
 mod compound;
 mod cubic;
@@ -21,6 +22,7 @@ mod reno;
 mod utp;
 
 pub use bbr1::Bbr1;
+pub use bbr3::Bbr3;
 pub use bic::Bic;
 pub use compound::Compound;
 pub use cubic::{Arithmetic, Cubic};

@@ -18,6 +18,7 @@ use crate::{Rate, Span, Time};
 use policer::{News, Policer};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
+use std::ops::Range;
 
 /// Gains are in 256ths.
 const UNIT: u64 = 256;
@@ -84,7 +85,7 @@ pub struct Bbr1 {
     delivered: u64,
     lost: u64,
     /// What was sent in this range of deliveries was held back on purpose.
-    held_back: (u64, u64),
+    held_back: Range<u64>,
 }
 
 impl Bbr1 {
@@ -113,7 +114,7 @@ impl Bbr1 {
             idle_restart: false,
             delivered: 0,
             lost: 0,
-            held_back: (0, 0),
+            held_back: 0..0,
         };
         new.pacing = new.first_pacing(FIRST_RTT);
         new
@@ -180,8 +181,7 @@ impl Bbr1 {
         if self.round_start && self.repair == Repair::Conserving {
             self.repair = Repair::Under;
         }
-        let (from, to) = self.held_back;
-        let app_limited = sample.app_limited || (from..to).contains(&sample.prior_delivered);
+        let app_limited = sample.app_limited || self.held_back.contains(&sample.prior_delivered);
         let news = News {
             now,
             delivered: ack.total_delivered,
@@ -241,7 +241,7 @@ impl Bbr1 {
         if expired && !self.idle_restart && !matches!(self.mode, Mode::ProbeRtt { .. }) {
             self.save_window();
             self.mode = Mode::ProbeRtt { until: None, round_done: false };
-            self.held_back.0 = ack.total_delivered;
+            self.held_back.start = ack.total_delivered;
         }
         self.probe_rtt(now, ack);
         self.idle_restart = false;
@@ -249,7 +249,7 @@ impl Bbr1 {
 
     fn probe_rtt(&mut self, now: Time, ack: &Ack) {
         let Mode::ProbeRtt { until, round_done } = &mut self.mode else { return };
-        self.held_back.1 = ack.total_delivered + ack.left_in_flight;
+        self.held_back.end = ack.total_delivered + ack.left_in_flight;
         match until {
             None if ack.left_in_flight <= LEAST_WINDOW * self.mss => {
                 *until = Some(now + PROBE_RTT);

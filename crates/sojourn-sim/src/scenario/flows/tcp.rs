@@ -42,6 +42,8 @@ pub enum Transport {
     Utp,
     /// BBR version 1 as in Linux: a model of the path instead of losses.
     Bbr,
+    /// BBR version 3 (draft-ietf-ccwg-bbr): a model of the path that losses bound.
+    Bbr3,
     /// DCTCP (RFC 8257): a window cut by the share of marks.
     Dctcp,
     /// TCP Prague, of L4S.
