@@ -8,6 +8,7 @@
 
 mod ack;
 mod delivery;
+mod ecn;
 mod endpoint;
 mod pacing;
 mod prr;
@@ -19,6 +20,7 @@ mod sender;
 mod statistics;
 mod usage;
 
+pub use ecn::EcnMode;
 pub use endpoint::{Config, Endpoint, Role};
 pub use pacing::Pacing;
 pub use receiver::Receiver;
@@ -28,7 +30,7 @@ pub use statistics::{Repair, Statistics};
 #[cfg(test)]
 mod tests;
 
-use crate::Time;
+use crate::{Ecn, Time};
 
 /// A range of sequence numbers that arrived: `start` inclusive, `end` exclusive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -86,6 +88,10 @@ pub struct Segment {
     pub stamp: Time,
     /// The other end's stamp that is echoed (TSecr); `Time::NEVER` if there is none.
     pub echo: Time,
+    /// The ECN bits of its packet.
+    pub ecn: Ecn,
+    /// The three header bits for feedback of marks: a counter, or ECN-Echo (1) and congestion window reduced (2).
+    pub feedback: u8,
 }
 
 impl Segment {

@@ -31,8 +31,12 @@ impl Kind {
 
 const SYN: u8 = 1;
 const FIN: u8 = 2;
-const ACK: u8 = 4;
-const RETRANSMISSION: u8 = 8;
+const RETRANSMISSION: u8 = 4;
+/// Where the three bits of feedback and the two ECN bits are among the flags.
+const FEEDBACK: u32 = 3;
+const ECN: u32 = 6;
+/// In place of an acknowledgement number: there is none.
+const NO_ACK: u64 = u64::MAX;
 
 /// No SACK blocks.
 pub(crate) const NO_SACK: u32 = u32::MAX;
@@ -76,11 +80,12 @@ impl Packet {
         let flag = |set, bit| if set { bit } else { 0 };
         let flags = flag(segment.syn, SYN)
             | flag(segment.fin, FIN)
-            | flag(segment.ack.is_some(), ACK)
-            | flag(segment.retransmission, RETRANSMISSION);
+            | flag(segment.retransmission, RETRANSMISSION)
+            | ((segment.feedback & 7) << FEEDBACK)
+            | ((segment.ecn as u8) << ECN);
         Self {
             seq: segment.seq,
-            ack: segment.ack.unwrap_or(0),
+            ack: segment.ack.unwrap_or(NO_ACK),
             stamp: segment.stamp,
             echo: segment.echo,
             flow,
@@ -121,10 +126,12 @@ impl Packet {
             len: u32::from(self.len),
             syn: self.flags & SYN != 0,
             fin: self.flags & FIN != 0,
-            ack: (self.flags & ACK != 0).then_some(self.ack),
+            ack: (self.ack != NO_ACK).then_some(self.ack),
             retransmission: self.flags & RETRANSMISSION != 0,
             stamp: self.stamp,
             echo: self.echo,
+            ecn: self.ecn(),
+            feedback: (self.flags >> FEEDBACK) & 7,
         }
     }
 
@@ -146,8 +153,12 @@ impl sojourn_net::Packet for Packet {
     fn flow(&self) -> u32 {
         self.flow
     }
+    #[inline]
     fn ecn(&self) -> Ecn {
-        Ecn::NotEct
+        [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce][usize::from(self.flags >> ECN)]
+    }
+    fn mark(&mut self) {
+        self.flags |= (Ecn::Ce as u8) << ECN;
     }
 }
 

@@ -24,6 +24,8 @@ pub struct LinkRecord {
     pub departed_data: u64,
     /// Bytes of the packets that left the queue.
     pub departed_bytes: u64,
+    /// Packets marked.
+    pub marked: u64,
     /// Drops by cause.
     pub dropped: [u64; DropCause::ALL.len()],
     /// Time in the queue of the packets that left.
@@ -50,6 +52,7 @@ impl LinkRecord {
             departed: 0,
             departed_data: 0,
             departed_bytes: 0,
+            marked: 0,
             dropped: [0; DropCause::ALL.len()],
             sojourn: Histogram::default(),
             bins: Bins::new(bin),
@@ -66,6 +69,7 @@ impl LinkRecord {
     /// Forgets all but what is waiting and the packet log: the measured period starts at `now`.
     pub fn reset(&mut self, now: Time) {
         (self.arrived, self.departed, self.departed_data, self.departed_bytes) = (0, 0, 0, 0);
+        self.marked = 0;
         self.dropped = [0; DropCause::ALL.len()];
         self.sojourn = Histogram::default();
         self.bins.reset(now);
@@ -130,6 +134,10 @@ impl Probe<Packet> for LinkRecord {
         if let Some(log) = &mut self.log {
             log.departed(now, packet);
         }
+    }
+
+    fn marked(&mut self, _: Time, _: &Packet) {
+        self.marked += 1;
     }
 
     fn dropped(&mut self, now: Time, packet: Packet, cause: DropCause, waited: Option<Span>) {

@@ -34,6 +34,9 @@ pub struct LinkSummary {
     pub departed_pkts: u64,
     /// Of those, the ones with payload.
     pub departed_data_pkts: u64,
+    /// Packets marked Congestion Experienced; absent if none was.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub marked_pkts: u64,
     /// Bytes (at IP) of the packets whose transmission started.
     pub departed_bytes: u64,
     /// Packets waiting at the end of the period.
@@ -115,6 +118,11 @@ pub struct EngineSummary {
     pub simulated_s: f64,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
 /// Nine significant digits: what two machines can be expected to agree on, and more than anyone reads.
 fn tidy(value: f64) -> f64 {
     if value == 0.0 || !value.is_finite() {
@@ -170,6 +178,7 @@ impl LinkSummary {
             dropped_pkts: dropped,
             departed_pkts: record.departed,
             departed_data_pkts: record.departed_data,
+            marked_pkts: record.marked,
             departed_bytes: record.departed_bytes,
             backlog_pkts: record.waiting(),
             loss: tidy(dropped as f64 / record.arrived.max(1) as f64),

@@ -45,3 +45,19 @@ fn a_paced_window_is_spread_over_the_round_trip_an_unpaced_one_is_a_burst() {
         assert!(goodput > 0.8 * 100_000.0 * 8.0 / 0.05, "pacing {pacing}: {goodput}");
     }
 }
+
+#[test]
+fn with_ecn_a_queue_that_marks_need_not_drop() {
+    let queue =
+        json!({ "rate": "10Mbit", "queue": { "kind": "codel", "limit": "1000pkt", "variant": "linux", "ecn": true } });
+    for (ecn, marks) in [(true, true), (false, false)] {
+        let flow = bulk("reno", json!({ "ecn": ecn, "count": 2 }));
+        let outcome = outcome("30s", &queue, &fifo("10Mbit", "100pkt"), &json!([flow]));
+        let down = &outcome.summary.links["down"];
+        assert_eq!((down.marked_pkts > 0, down.dropped_pkts > 0), (marks, !marks), "ecn {ecn}");
+        assert_eq!(outcome.summary.flows.retransmits > 0, !marks);
+        assert!(down.utilisation > 0.93, "ecn {ecn}: {}", down.utilisation);
+        let json = serde_json::to_value(down).expect("it has no odd keys");
+        assert_eq!(json.get("marked_pkts").is_some(), marks);
+    }
+}

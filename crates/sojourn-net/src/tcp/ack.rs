@@ -19,6 +19,8 @@ pub(super) struct Heard {
     pub(super) stamp: Time,
     /// The segment carries nothing else.
     pub(super) pure: bool,
+    /// What it says of marks.
+    pub(super) feedback: u8,
 }
 
 impl Sender {
@@ -31,7 +33,7 @@ impl Sender {
 
     /// An acknowledgement arrived. Returns true if it advanced.
     pub(super) fn on_ack(&mut self, now: Time, heard: Heard, sack: &Sack) -> bool {
-        let Heard { ack, echo, stamp, pure } = heard;
+        let Heard { ack, echo, stamp, pure, feedback } = heard;
         if ack > self.nxt || ack < self.una {
             return false;
         }
@@ -59,14 +61,22 @@ impl Sender {
         }
         let marked = self.board.marked();
         self.judge(now, acked, sacked, pure, in_flight);
+        let mut told = 0;
+        if !self.marking.is_off() {
+            let (is_marked, bytes) = self.marking.on_feedback(feedback, delivered, self.mss);
+            told = bytes;
+            if is_marked && self.una > 1 {
+                self.on_mark(now, in_flight);
+            }
+        }
         if advanced {
             self.rto_at = if self.board.outstanding() == 0 { Time::NEVER } else { self.rtt.deadline(now) };
         }
         self.delivered += delivered;
         if delivered > 0 && (advanced || self.sampling) {
-            self.tell_control(now, delivered, in_flight, (rtt, one_way));
+            self.tell_control(now, (delivered, told), in_flight, (rtt, one_way));
         }
-        if self.sack && self.state.is_recovery() && !self.unreduced {
+        if self.sack && self.state.is_reducing() && !self.unreduced {
             self.reduce_rate(delivered, advanced && self.board.marked() == marked);
         }
         advanced
@@ -75,7 +85,7 @@ impl Sender {
     fn tell_control(
         &mut self,
         now: Time,
-        delivered: u64,
+        (delivered, marked): (u64, u64),
         in_flight: u64,
         (rtt, one_way): (Option<Span>, Option<Span>),
     ) {
@@ -92,11 +102,11 @@ impl Sender {
                 srtt: self.rtt.smoothed(),
                 min_rtt: self.rtt.min(),
                 app_limited: !self.usage.is_full(self.window, self.grow_half_used),
-                recovering: self.state.is_recovery(),
+                recovering: self.state.is_reducing(),
                 left_in_flight: self.in_flight(),
                 total_delivered: self.delivered,
                 total_lost: self.board.marked(),
-                marked: 0,
+                marked,
                 sample,
             },
         );

@@ -4,12 +4,13 @@
 //! sent and acknowledged rather than named. Every segment but the first SYN carries an acknowledgement.
 
 use super::ack::Heard;
+use super::ecn::EcnMode;
 use super::pacing::Pacing;
 use super::receiver::Receiver;
 use super::sender::Sender;
 use super::{Sack, Segment};
 use crate::congestion::CongestionControl;
-use crate::{Span, Time};
+use crate::{Ecn, Span, Time};
 
 /// How an endpoint behaves.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,6 +39,8 @@ pub struct Config {
     pub partial_acks: bool,
     /// Packets leave at a rate.
     pub pacing: Pacing,
+    /// Explicit congestion notification; the other end must be set alike.
+    pub ecn: EcnMode,
 }
 
 impl Default for Config {
@@ -55,6 +58,7 @@ impl Default for Config {
             grow_half_used: true,
             partial_acks: true,
             pacing: Pacing::AsAsked,
+            ecn: EcnMode::Off,
         }
     }
 }
@@ -98,7 +102,7 @@ impl Endpoint {
         if role == Role::Active {
             sender.open();
         }
-        let receiver = Receiver::new(config.mss, config.ack_delay, config.sack);
+        let receiver = Receiver::new(config.mss, config.ack_delay, config.sack).with_ecn(config.ecn);
         Self { sender, receiver, timestamps: config.timestamps }
     }
 
@@ -160,7 +164,7 @@ impl Endpoint {
         }
         if let Some(ack) = segment.ack {
             let echo = if self.timestamps { segment.echo } else { Time::NEVER };
-            let heard = Heard { ack, echo, stamp: segment.stamp, pure: segment.len == 0 };
+            let heard = Heard { ack, echo, stamp: segment.stamp, pure: segment.len == 0, feedback: segment.feedback };
             progress.acknowledged = self.sender.on_ack(now, heard, sack);
         }
         if segment.len > 0 && (segment.syn || self.receiver.is_open()) {
@@ -183,10 +187,11 @@ impl Endpoint {
     /// The next segment to send at `now`. Call until it returns `None`.
     pub fn poll(&mut self, now: Time) -> Option<Segment> {
         // A passive end may not speak before it has heard the SYN.
-        let out = self.sender.next_out(now);
+        let out = if self.receiver.owes_early() { None } else { self.sender.next_out(now) };
         if out.is_none() && !self.receiver.wants_ack() {
             return None;
         }
+        let feedback = self.receiver.feedback();
         let (ack, echo) = if self.receiver.is_open() {
             let (ack, echo) = self.receiver.acknowledge();
             (Some(ack), echo)
@@ -197,6 +202,12 @@ impl Endpoint {
         let (seq, len, retransmission) = out.map_or(nothing, |o| (o.seq, o.len, o.retransmission));
         let last = (seq + u64::from(len)).saturating_sub(1);
         let fin = len > 0 && self.sender.is_fin(last);
-        Some(Segment { seq, len, syn: len > 0 && seq == 0, fin, ack, retransmission, stamp: now, echo })
+        let syn = len > 0 && seq == 0;
+        let mut segment =
+            Segment { seq, len, syn, fin, ack, retransmission, stamp: now, echo, ecn: Ecn::NotEct, feedback };
+        if !self.sender.marking.is_off() {
+            self.sender.marking.label(&mut segment);
+        }
+        Some(segment)
     }
 }

@@ -4,6 +4,7 @@
 //! and for data that fills a hole), RFC 2018 (SACK), RFC 7323 §4.3 (which stamp to echo). The delay is fixed (40 ms is Linux's least);
 //! Linux's quick ACKs at the start of a connection are not modelled.
 
+use super::ecn::{Echo, EcnMode};
 use super::{Block, Sack, Segment};
 use crate::{Span, Time};
 
@@ -23,6 +24,9 @@ pub struct Receiver {
     ack_now: bool,
     sack: bool,
     fin: Option<u64>,
+    ecn: Echo,
+    /// An acknowledgement that must leave before what arrived since is told of, and its feedback.
+    early: Option<(u64, Time, u8)>,
 }
 
 impl Receiver {
@@ -40,7 +44,14 @@ impl Receiver {
             ack_now: false,
             sack,
             fin: None,
+            ecn: Echo::default(),
+            early: None,
         }
+    }
+
+    /// The same with ECN.
+    pub(super) fn with_ecn(self, mode: EcnMode) -> Self {
+        Self { ecn: Echo::new(mode), ..self }
     }
 
     /// Next sequence number expected: everything below has arrived.
@@ -73,6 +84,12 @@ impl Receiver {
         let (start, end) = (segment.seq, segment.seq + u64::from(segment.len));
         if segment.fin {
             self.fin = Some(end - 1);
+        }
+        if !self.ecn.is_off() && segment.payload() > 0 {
+            if self.ecn.turns(segment) && self.ack_at != Time::NEVER {
+                self.early = Some((self.next, self.echo, self.ecn.feedback()));
+            }
+            self.ack_now |= self.ecn.on_segment(segment);
         }
         // RFC 7323 §4.3 (2): the stamp of the earliest segment not yet acknowledged, or of a duplicate.
         if start <= self.acknowledged {
@@ -111,8 +128,22 @@ impl Receiver {
         self.ack_now
     }
 
+    /// True if the next acknowledgement is about the time before the latest arrival, and so must travel alone.
+    pub(super) fn owes_early(&self) -> bool {
+        self.early.is_some()
+    }
+
+    /// What the next acknowledgement says of marks.
+    pub(super) fn feedback(&self) -> u8 {
+        self.early.map_or_else(|| self.ecn.feedback(), |early| early.2)
+    }
+
     /// An acknowledgement leaves: the sequence number it says, and the stamp it echoes.
     pub fn acknowledge(&mut self) -> (u64, Time) {
+        if let Some((next, echo, _)) = self.early.take() {
+            self.acknowledged = self.acknowledged.max(next);
+            return (next, echo);
+        }
         self.ack_now = false;
         self.ack_at = Time::NEVER;
         self.unacked = 0;
@@ -167,6 +198,8 @@ mod tests {
             retransmission: false,
             stamp: Time(seq),
             echo: Time::NEVER,
+            ecn: crate::Ecn::NotEct,
+            feedback: 0,
         }
     }
 

@@ -19,6 +19,11 @@ pub(super) enum State {
     Open,
     /// Fast recovery.
     Recovery { point: u64 },
+    /// Reducing the window for a mark, with no loss known.
+    Reduced {
+        /// As above.
+        point: u64,
+    },
     /// Retransmitting after a timeout.
     Loss { point: u64 },
 }
@@ -26,6 +31,11 @@ pub(super) enum State {
 impl State {
     pub(super) fn is_recovery(self) -> bool {
         matches!(self, Self::Recovery { .. })
+    }
+
+    /// The window is being brought down to ssthresh.
+    pub(super) fn is_reducing(self) -> bool {
+        matches!(self, Self::Recovery { .. } | Self::Reduced { .. })
     }
 }
 
@@ -39,8 +49,13 @@ impl Sender {
             match self.state {
                 State::Open => self.left_network = 0,
                 State::Recovery { point } | State::Loss { point } if self.una >= point => self.recovered(now),
+                // What was sent next says that the window was reduced: earlier echoes are of the same marks.
+                State::Reduced { point } if self.una > point => {
+                    self.state = State::Open;
+                    self.refresh_window();
+                }
                 State::Recovery { .. } => self.partial_ack(now),
-                State::Loss { .. } => {}
+                State::Loss { .. } | State::Reduced { .. } => {}
             }
         } else if sacked > 0 || (!self.sack && pure) {
             self.dupacks += 1;
@@ -53,20 +68,37 @@ impl Sender {
             self.board.mark_lost(self.mss);
         }
         let found = self.dupacks >= DUP_THRESH || (self.sack && self.board.is_head_lost());
-        if self.state == State::Open && found {
+        if found && matches!(self.state, State::Open | State::Reduced { .. }) {
             self.enter_recovery(now, in_flight);
         }
     }
 
+    /// The receiver tells of a mark: one reduction for each window, and none while a loss is being repaired.
+    pub(super) fn on_mark(&mut self, now: Time, in_flight: u64) {
+        if self.state == State::Open {
+            self.state = State::Reduced { point: self.next() };
+            self.statistics.marks += 1;
+            self.reduce(now, Congestion::Mark, in_flight);
+        }
+    }
+
+    fn reduce(&mut self, now: Time, what: Congestion, in_flight: u64) {
+        self.prr = Prr::begin(self.board.outstanding());
+        self.marking.on_reduction();
+        self.control.on_congestion(now, what, in_flight);
+        self.refresh_window();
+    }
+
     fn enter_recovery(&mut self, now: Time, in_flight: u64) {
         self.board.mark_head_lost();
+        let reduced = self.state != State::Open;
         self.state = State::Recovery { point: self.next() };
         self.force = true;
         self.rescue = true;
-        self.prr = Prr::begin(self.board.outstanding());
         self.statistics.recoveries += 1;
-        self.control.on_congestion(now, Congestion::Loss, in_flight);
-        self.refresh_window();
+        if !reduced {
+            self.reduce(now, Congestion::Loss, in_flight);
+        }
     }
 
     fn partial_ack(&mut self, now: Time) {
@@ -104,6 +136,7 @@ impl Sender {
         }
         // A segment that times out again leaves ssthresh alone (RFC 5681 §3.1, below equation 4).
         if !self.rtt.backed_off_before() {
+            self.marking.on_reduction();
             self.control.on_congestion(now, Congestion::Timeout, in_flight);
             self.refresh_window();
         }

@@ -115,11 +115,14 @@ impl Scoreboard {
             } else {
                 let left = (first.end - ack).min(u64::from(first.len));
                 let part = u64::from(first.len) - left;
+                if part == 0 {
+                    break;
+                }
                 first.len = left as u32;
                 (part, false)
             };
             let (state, end) = (first.state, first.end);
-            if part > 0 && state & EVER_RESENT == 0 && news.sent.is_none() {
+            if state & EVER_RESENT == 0 && news.sent.is_none() {
                 news.sent = Some(first.at);
             }
             self.outstanding -= part;

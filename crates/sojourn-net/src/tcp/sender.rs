@@ -4,6 +4,7 @@
 //! Reactions to loss are in [`super::recovery`]. Differences: the window is counted against `pipe` at all times, a segment
 //! is sent only if it fits wholly, and the timer also restarts when the oldest outstanding segment is sent again (as in Linux and ns-2).
 
+use super::ecn::Marking;
 use super::endpoint::Config;
 use super::pacing::{Pacer, Pacing};
 use super::prr::Prr;
@@ -59,6 +60,7 @@ pub struct Sender {
     pace: Option<Rate>,
     pacer: Pacer,
     send_at: Time,
+    pub(super) marking: Marking,
     pub(super) control: Box<dyn CongestionControl>,
     /// The controller wants samples of the delivery rate.
     pub(super) sampling: bool,
@@ -102,6 +104,7 @@ impl Sender {
             pace: config.pacing.rate(control.window(), Span::ZERO),
             pacer: Pacer::default(),
             send_at: Time::NEVER,
+            marking: Marking::new(config.ecn, control.ecn()),
             sampling: control.wants_samples(),
             unreduced: control.paces_recovery(),
             delivered: 0,

@@ -1,10 +1,12 @@
 //! Two endpoints and a wire: segments in order, with chosen ones lost.
 
 use super::*;
-use crate::congestion::{Counting, Reno, Window};
+use crate::congestion::{CongestionControl, Counting, Reno, Window};
 use crate::{Span, Time};
 use proptest::prelude::*;
 use std::collections::VecDeque;
+
+mod feedback;
 
 const MSS: u32 = 1000;
 
@@ -16,25 +18,27 @@ struct Pair {
     delay: Span,
     /// Numbers of the data-bearing transmissions of end 0 that are lost, first is 0.
     lose: Vec<u64>,
+    /// Those that are marked, if they are ECN-capable.
+    mark: Vec<u64>,
     sent: u64,
     log: Vec<(Time, u64, bool)>,
 }
 
 impl Pair {
     fn new(config: &Config, lose: &[u64]) -> Self {
-        let end = |role| {
-            Endpoint::new(
-                role,
-                config,
-                Box::new(Reno::new(u64::from(config.mss), config.initial_window(), Counting::Bytes)),
-            )
-        };
+        let reno = || Reno::new(u64::from(config.mss), config.initial_window(), Counting::Bytes);
+        Self::with(config, lose, [Box::new(reno()), Box::new(reno())])
+    }
+
+    fn with(config: &Config, lose: &[u64], [first, second]: [Box<dyn CongestionControl>; 2]) -> Self {
+        let end = |role, control| Endpoint::new(role, config, control);
         Self {
             now: Time::ZERO,
-            ends: [end(Role::Active), end(Role::Passive)],
+            ends: [end(Role::Active, first), end(Role::Passive, second)],
             wires: [VecDeque::new(), VecDeque::new()],
             delay: Span::from_millis(50),
             lose: lose.to_vec(),
+            mark: Vec::new(),
             sent: 0,
             log: Vec::new(),
         }
@@ -42,12 +46,15 @@ impl Pair {
 
     fn transmit(&mut self) {
         for side in 0..2 {
-            while let Some(segment) = self.ends[side].poll(self.now) {
+            while let Some(mut segment) = self.ends[side].poll(self.now) {
                 if side == 0 && segment.payload() > 0 {
                     self.log.push((self.now, segment.seq, segment.retransmission));
                     self.sent += 1;
                     if self.lose.contains(&(self.sent - 1)) {
                         continue;
+                    }
+                    if self.mark.contains(&(self.sent - 1)) && segment.ecn != Ecn::NotEct {
+                        segment.ecn = Ecn::Ce;
                     }
                 }
                 let sack = self.ends[side].sack();
@@ -58,7 +65,7 @@ impl Pair {
 
     fn next_event(&self) -> Time {
         let wires = self.wires.iter().filter_map(|w| w.front().map(|f| f.0));
-        let timers = self.ends.iter().map(|e| e.rto_at().min(e.ack_at()));
+        let timers = self.ends.iter().map(|e| e.rto_at().min(e.ack_at()).min(e.send_at()));
         wires.chain(timers).min().unwrap_or(Time::NEVER)
     }
 
@@ -260,7 +267,7 @@ proptest! {
                 sack.push(Block { start, end });
             }
             let len = len + u32::from(syn) + u32::from(fin);
-            let segment = Segment { seq, len, syn, fin, ack, retransmission: false, stamp: now, echo: Time::NEVER };
+            let segment = Segment { seq, len, syn, fin, ack, retransmission: false, stamp: now, echo: Time::NEVER, ecn: Ecn::Ce, feedback: i as u8 & 7 };
             for end in &mut pair.ends {
                 end.on_segment(now, &segment, &sack);
                 while end.poll(now).is_some() {}

@@ -41,6 +41,7 @@ pub(super) fn config(tcp: &Tcp) -> tcp::Config {
             Some(true) => tcp::Pacing::On,
             Some(false) => tcp::Pacing::Off,
         },
+        ecn: if tcp.ecn { tcp.transport.ecn_mode() } else { tcp::EcnMode::Off },
     }
 }
 

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use sojourn_net::tcp::EcnMode;
 use sojourn_net::{Bytes, Span};
 
 use crate::scenario::Invalid;
@@ -59,6 +60,13 @@ impl Transport {
     }
 }
 
+impl Transport {
+    /// How it uses ECN when it does; only transports that are made for ECN use another than the classic one.
+    pub(crate) fn ecn_mode(self) -> EcnMode {
+        EcnMode::Classic
+    }
+}
+
 /// How CUBIC's slow start ends before a loss.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -103,6 +111,8 @@ pub struct Tcp {
     pub hystart: HyStart,
     /// Packets leave at a rate, whatever the controller asks; `None` as it asks.
     pub pacing: Option<bool>,
+    /// Explicit congestion notification.
+    pub ecn: bool,
 }
 
 /// Declares a struct of a study file with the keys of [`Tcp`] beside its own, which serde's `flatten` cannot do without giving up
@@ -155,6 +165,10 @@ macro_rules! with_tcp_keys {
             /// transport has a rate of its own; `false` never. If absent, as the transport asks.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub pacing: Option<bool>,
+            /// Explicit congestion notification (RFC 3168): queues that mark may mark instead of dropping. If absent, off, but on for
+            /// transports that are made for it.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub ecn: Option<bool>,
         }
 
         /// Defaults: Linux's, but for the initial window.
@@ -186,6 +200,7 @@ macro_rules! with_tcp_keys {
                     ledbat_target: self.ledbat_target.unwrap_or(self.transport.target()),
                     hystart: self.hystart.unwrap_or_default(),
                     pacing: self.pacing,
+                    ecn: self.ecn.unwrap_or(self.transport.ecn_mode() != sojourn_net::tcp::EcnMode::Classic),
                 }
             }
         }
