@@ -13,7 +13,7 @@ mod policer;
 mod tests;
 
 use super::delivery::{Aggregation, DeliveryRound, MaxFilter, quantum};
-use super::{Ack, Congestion, CongestionControl, Window};
+use super::{Ack, Congestion, CongestionControl, Window, bytes, segments};
 use crate::{Rate, Span, Time};
 use policer::{News, Policer};
 use rand::{RngExt, SeedableRng};
@@ -368,8 +368,9 @@ impl CongestionControl for Bbr1 {
     }
 
     fn on_recovered(&mut self, _: Time) {
-        self.repair = Repair::None;
-        self.cwnd = self.cwnd.max(self.prior_cwnd);
+        if std::mem::replace(&mut self.repair, Repair::None) != Repair::None {
+            self.cwnd = self.cwnd.max(self.prior_cwnd);
+        }
     }
 
     fn window(&self) -> Window {
@@ -381,6 +382,35 @@ impl CongestionControl for Bbr1 {
     }
 
     fn paces_recovery(&self) -> bool {
+        true
+    }
+
+    fn state(&self, tell: &mut dyn FnMut(&'static str, f64)) {
+        tell("cwnd", segments(self.cwnd, self.mss));
+        tell("ssthresh", f64::INFINITY);
+        let (mode, phase) = match self.mode {
+            Mode::Startup => (0.0, f64::NAN),
+            Mode::Drain => (1.0, f64::NAN),
+            Mode::ProbeBw { phase, .. } => (2.0, phase as f64),
+            Mode::ProbeRtt { .. } => (3.0, f64::NAN),
+        };
+        tell("mode", mode);
+        tell("phase", phase);
+        tell("bw", self.bandwidth().0 as f64);
+        tell("min_rtt", if self.min_rtt == Span(u64::MAX) { f64::NAN } else { self.min_rtt.as_secs() });
+        tell("full_bw", self.full_bandwidth as f64);
+        tell("round", self.rounds.count as f64);
+        tell("extra_acked", segments(self.extra.get(), self.mss));
+        tell("lt_bw", self.policer.rate().map_or(f64::NAN, |rate| rate.0 as f64));
+    }
+
+    fn set(&mut self, name: &str, value: f64) -> bool {
+        match name {
+            "cwnd" => self.cwnd = bytes(value, self.mss),
+            "bw" => self.bandwidth.update(0, value as u64),
+            "min_rtt" => self.min_rtt = Span::from_secs_f64(value),
+            _ => return false,
+        }
         true
     }
 }

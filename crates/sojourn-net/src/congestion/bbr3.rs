@@ -14,7 +14,7 @@ mod min_rtt;
 mod tests;
 
 use super::delivery::{Aggregation, DeliveryRound, MaxFilter, quantum};
-use super::{Ack, Congestion, CongestionControl, RateSample, Window};
+use super::{Ack, Congestion, CongestionControl, RateSample, Window, bytes, segments};
 use crate::{Rate, Span, Time};
 use bounds::{Bounds, NONE, beta, lost_too_much};
 use full_pipe::FullPipe;
@@ -339,7 +339,7 @@ impl Bbr3 {
             return;
         }
         self.min_rtt.looked(now);
-        self.cwnd = self.cwnd.max(self.prior_cwnd);
+        self.cwnd = self.cwnd.max(std::mem::take(&mut self.prior_cwnd));
         self.bounds.free();
         if self.full.reached {
             self.start_down(now);
@@ -411,8 +411,7 @@ impl CongestionControl for Bbr3 {
     }
 
     fn on_recovered(&mut self, _: Time) {
-        self.cwnd = self.cwnd.max(self.prior_cwnd);
-        self.prior_cwnd = 0;
+        self.cwnd = self.cwnd.max(std::mem::take(&mut self.prior_cwnd));
     }
 
     fn window(&self) -> Window {
@@ -424,6 +423,37 @@ impl CongestionControl for Bbr3 {
     }
 
     fn paces_recovery(&self) -> bool {
+        true
+    }
+
+    fn state(&self, tell: &mut dyn FnMut(&'static str, f64)) {
+        tell("cwnd", segments(self.cwnd, self.mss));
+        tell("ssthresh", f64::INFINITY);
+        let mode = match self.mode {
+            Mode::Startup => 0.0,
+            Mode::Drain => 1.0,
+            Mode::Down => 2.0,
+            Mode::Cruise => 3.0,
+            Mode::Refill => 4.0,
+            Mode::Up => 5.0,
+            Mode::ProbeRtt { .. } => 6.0,
+        };
+        tell("mode", mode);
+        tell("bw", self.bandwidth().0 as f64);
+        tell("max_bw", self.max_bw.get() as f64);
+        tell("min_rtt", self.min_rtt.get().map_or(f64::NAN, Span::as_secs));
+        tell("round", self.rounds.count as f64);
+        tell("extra_acked", segments(self.extra.get(), self.mss));
+        self.bounds.state(self.mss, tell);
+    }
+
+    fn set(&mut self, name: &str, value: f64) -> bool {
+        match name {
+            "cwnd" => self.cwnd = bytes(value, self.mss),
+            "max_bw" => self.max_bw.update(0, value as u64),
+            "min_rtt" => self.min_rtt.set(Span::from_secs_f64(value)),
+            _ => return self.bounds.set(name, value, self.mss),
+        }
         true
     }
 }

@@ -5,7 +5,7 @@
 //! of it were lost, less 15 % between probes. ECN as in Linux's third version: flight falls by a third of α, the averaged share of
 //! marks; a flight of which half was marked was too high. Difference: ECN counts at all round-trip times (Linux: up to 5 ms).
 
-use super::super::{Ack, RateSample};
+use super::super::{Ack, RateSample, bytes, segments};
 use crate::Rate;
 
 /// What a bound falls to at a loss.
@@ -99,6 +99,23 @@ impl Bounds {
         }
         self.start_round();
         (self.bw_latest, self.inflight_latest) = (rate.0, sample.delivered);
+    }
+
+    pub(super) fn state(&self, mss: u64, tell: &mut dyn FnMut(&'static str, f64)) {
+        tell("inflight_hi", segments(self.inflight_hi, mss));
+        tell("inflight_lo", segments(self.inflight_lo, mss));
+        tell("bw_lo", if self.bw_lo == NONE { f64::INFINITY } else { self.bw_lo as f64 });
+        tell("ecn_alpha", self.ecn_alpha);
+    }
+
+    pub(super) fn set(&mut self, name: &str, value: f64, mss: u64) -> bool {
+        match name {
+            "inflight_hi" => self.inflight_hi = bytes(value, mss),
+            "inflight_lo" => self.inflight_lo = bytes(value, mss),
+            "ecn_alpha" => self.ecn_alpha = value,
+            _ => return false,
+        }
+        true
     }
 
     /// Forgets what this round saw.
