@@ -3,21 +3,38 @@
 //! Which packets were lost, and when to retransmit them, is the sender's business ([`crate::tcp`]); a controller hears
 //! of acknowledgements and of congestion and answers with a window.
 
+mod bbr1;
+mod bbr3;
 mod bic;
 mod compound;
 mod cubic;
+mod cubic_ns2;
+mod dctcp;
+mod delivery;
 mod hystart;
 mod ledbat;
+mod ledbat_ns2;
 mod ledbat_plus_plus;
+#[cfg(test)]
+mod path;
+mod prague;
 mod reno;
+mod utp;
 
+pub use bbr1::Bbr1;
+pub use bbr3::Bbr3;
 pub use bic::Bic;
 pub use compound::Compound;
 pub use cubic::{Arithmetic, Cubic};
+pub use cubic_ns2::CubicNs2;
+pub use dctcp::Dctcp;
 pub use hystart::HyStart;
 pub use ledbat::Ledbat;
+pub use ledbat_ns2::LedbatNs2;
 pub use ledbat_plus_plus::LedbatPlusPlus;
+pub use prague::Prague;
 pub use reno::{Counting, Reno};
+pub use utp::Utp;
 
 use crate::{Ecn, Rate, Span, Time};
 
@@ -171,4 +188,24 @@ pub trait CongestionControl: Send {
     fn paces_recovery(&self) -> bool {
         false
     }
+    /// Tells its variables: windows in segments, times in seconds, rates in bit/s. `cwnd` and `ssthresh` are told by all.
+    fn state(&self, tell: &mut dyn FnMut(&'static str, f64)) {
+        let _ = tell;
+    }
+    /// Sets one of them before the first event, so that a published vector can start anywhere. False if it cannot be set.
+    fn set(&mut self, name: &str, value: f64) -> bool {
+        let _ = (name, value);
+        false
+    }
+}
+
+/// Bytes in segments; no bound is infinite.
+fn segments(bytes: u64, mss: u64) -> f64 {
+    if bytes == u64::MAX { f64::INFINITY } else { bytes as f64 / mss as f64 }
+}
+
+/// Segments in bytes, rounded to the nearest.
+fn bytes(segments: f64, mss: u64) -> u64 {
+    let bytes = segments * mss as f64 + 0.5;
+    if bytes >= u64::MAX as f64 { u64::MAX } else { bytes as u64 }
 }

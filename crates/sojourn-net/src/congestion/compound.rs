@@ -2,12 +2,13 @@
 //!
 //! Source: draft-sridharan-tcpm-ctcp-02 (2008): window = cwnd + dwnd; cwnd grows by a segment a round trip, dwnd by α·window^k − 1
 //! while fewer than γ segments are queued, and shrinks by ζ segments for each that is queued beyond that. Segments queued are estimated as in
-//! TCP Vegas from the smallest round-trip time of each round, and only from more than two samples, as ns-2's module does. Differences:
-//! γ is 30 (the draft adapts it between 5 and 30, ns-2's module does not); no least window is asked for, since α·window^k − 1 is positive
-//! only beyond 16 segments.
+//! TCP Vegas from the smallest round-trip time of each round, and only from more than two samples, as ns-2's module does. [`Arithmetic::Linux`] is
+//! that module's: queue and growth rounded down to whole segments, which makes both windows grow more slowly. Differences: γ is 30 (the
+//! draft adapts it between 5 and 30, ns-2's module does not); no least window is asked for, since α·window^k − 1 is positive only beyond
+//! 16 segments.
 
 use super::reno::slow_start;
-use super::{Ack, Congestion, CongestionControl, Round, Window};
+use super::{Ack, Arithmetic, Congestion, CongestionControl, Round, Window, bytes, segments};
 use crate::{Span, Time};
 
 const ALPHA: f64 = 0.125;
@@ -20,6 +21,7 @@ const LEAST_SAMPLES: u32 = 3;
 
 /// Compound TCP congestion control.
 pub struct Compound {
+    arithmetic: Arithmetic,
     mss: u64,
     /// The loss-based window in bytes …
     cwnd: u64,
@@ -33,12 +35,15 @@ pub struct Compound {
     /// Of this round: its smallest round-trip time, and how many were measured.
     rtt: Span,
     samples: u32,
+    /// Segments queued, as last estimated.
+    diff: f64,
 }
 
 impl Compound {
     /// Starts with `initial` bytes of window and segments of `mss` bytes.
-    pub fn new(mss: u64, initial: u64) -> Self {
+    pub fn new(mss: u64, initial: u64, arithmetic: Arithmetic) -> Self {
         Self {
+            arithmetic,
             mss,
             cwnd: initial,
             ssthresh: u64::MAX,
@@ -47,6 +52,7 @@ impl Compound {
             round: Round::default(),
             rtt: Span(u64::MAX),
             samples: 0,
+            diff: 0.0,
         }
     }
 
@@ -61,9 +67,11 @@ impl Compound {
     /// The end of a round whose shortest round trip was `rtt`.
     fn adapt(&mut self, base: Span, rtt: Span) {
         let window = self.cwnd as f64 / self.mss as f64 + self.dwnd;
-        let queued = window * (1.0 - base.as_secs() / rtt.as_secs());
+        let rounded = |x: f64| if self.arithmetic == Arithmetic::Linux { x.floor() } else { x };
+        let queued = rounded(window * (1.0 - base.as_secs() / rtt.as_secs()));
+        self.diff = queued;
         if queued < GAMMA {
-            self.dwnd += (ALPHA * libm::pow(window, K) - 1.0).max(0.0);
+            self.dwnd += (rounded(ALPHA * libm::pow(window, K)) - 1.0).max(0.0);
         } else {
             self.dwnd = (self.dwnd - ZETA * queued).max(0.0);
         }
@@ -125,6 +133,23 @@ impl CongestionControl for Compound {
         let ssthresh = self.ssthresh.saturating_add(self.delay_window());
         Window { cwnd: self.total(), ssthresh, pacing: None }
     }
+
+    fn state(&self, tell: &mut dyn FnMut(&'static str, f64)) {
+        tell("cwnd", segments(self.cwnd, self.mss));
+        tell("ssthresh", segments(self.ssthresh, self.mss));
+        tell("dwnd", self.dwnd);
+        tell("diff", self.diff);
+    }
+
+    fn set(&mut self, name: &str, value: f64) -> bool {
+        match name {
+            "cwnd" => self.cwnd = bytes(value, self.mss),
+            "ssthresh" => self.ssthresh = bytes(value, self.mss),
+            "dwnd" => self.dwnd = value,
+            _ => return false,
+        }
+        true
+    }
 }
 
 #[cfg(test)]
@@ -134,7 +159,7 @@ mod tests {
     const MSS: u64 = 1000;
 
     fn at(cwnd: u64, dwnd: f64) -> Compound {
-        Compound { ssthresh: cwnd * MSS, dwnd, ..Compound::new(MSS, cwnd * MSS) }
+        Compound { ssthresh: cwnd * MSS, dwnd, ..Compound::new(MSS, cwnd * MSS, Arithmetic::Exact) }
     }
 
     #[test]
@@ -145,6 +170,17 @@ mod tests {
             let mut compound = at(cwnd, dwnd);
             compound.adapt(Span::from_millis(100), Span::from_millis(rtt_ms));
             assert!((compound.dwnd - want).abs() < 1e-4, "{cwnd} + {dwnd}: {}", compound.dwnd);
+        }
+    }
+
+    #[test]
+    fn whole_segments_grow_more_slowly() {
+        for (cwnd, exact, whole) in [(20, 20.18, 20.0), (40, 40.99, 40.0), (50, 51.35, 51.0), (500, 512.22, 512.0)] {
+            for (arithmetic, want) in [(Arithmetic::Exact, exact), (Arithmetic::Linux, whole)] {
+                let mut compound = Compound { arithmetic, ..at(cwnd, 0.0) };
+                compound.adapt(Span::from_millis(100), Span::from_millis(100));
+                assert!((cwnd as f64 + compound.dwnd - want).abs() < 0.01, "{cwnd}: {}", compound.dwnd);
+            }
         }
     }
 

@@ -15,13 +15,17 @@ const GAIN: f64 = 1.0;
 const ALLOWED_INCREASE: u64 = 1;
 /// Least window in segments, but for one after a timeout.
 pub(super) const MIN_CWND: u64 = 2;
-const BASE_HISTORY: usize = 10;
 const BASE_INTERVAL: Span = Span::from_secs(60);
-const CURRENT_FILTER: usize = 4;
+/// Intervals of the base, and recent delays of which the least counts.
+pub(super) const BASE_MINUTES: usize = 10;
+pub(super) const CURRENT: usize = 4;
 
 /// What delays say about the queue.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Delays {
+    /// How many intervals and how many recent delays are kept.
+    intervals: usize,
+    recent: usize,
     /// Smallest delay of each of the last intervals, the present one last.
     base: VecDeque<Span>,
     /// The number of the present interval.
@@ -31,6 +35,11 @@ pub(super) struct Delays {
 }
 
 impl Delays {
+    /// Keeps the minima of `intervals` minutes, and `recent` delays.
+    pub(super) fn new(intervals: usize, recent: usize) -> Self {
+        Self { intervals, recent, base: VecDeque::new(), interval: 0, current: VecDeque::new() }
+    }
+
     pub(super) fn add(&mut self, now: Time, delay: Span) {
         let interval = now.0 / BASE_INTERVAL.0;
         match self.base.back_mut() {
@@ -38,20 +47,31 @@ impl Delays {
             _ => self.base.push_back(delay),
         }
         self.interval = interval;
-        if self.base.len() > BASE_HISTORY {
+        if self.base.len() > self.intervals {
             self.base.pop_front();
         }
-        if self.current.len() == CURRENT_FILTER {
+        if self.current.len() == self.recent {
             self.current.pop_front();
         }
         self.current.push_back((now, delay));
     }
 
-    /// The delay above the base: the least of the last four, but of none older than a round trip.
+    /// The delay above the base: the least of the last few, but of none older than a round trip.
     pub(super) fn queueing(&self, now: Time, rtt: Span) -> Span {
         let recent = self.current.iter().rev().enumerate().filter(|(i, (at, _))| *i == 0 || now.since(*at) <= rtt);
         let current = recent.map(|(_, (_, delay))| *delay).min().unwrap_or_default();
         current - self.base()
+    }
+
+    pub(super) fn state(&self, tell: &mut dyn FnMut(&'static str, f64)) {
+        let Some((now, _)) = self.current.back() else { return };
+        tell("base_delay", self.base().as_secs());
+        tell("queueing", self.queueing(*now, Span(u64::MAX)).as_secs());
+    }
+
+    /// Takes a delay of so many seconds for measured.
+    pub(super) fn set_base(&mut self, seconds: f64) {
+        self.base.push_back(Span::from_secs_f64(seconds));
     }
 
     /// The least delay of the last intervals.
@@ -72,7 +92,7 @@ pub struct Ledbat {
 impl Ledbat {
     /// Starts with `initial` bytes of window and segments of `mss` bytes, and aims at a queueing delay of `target`.
     pub fn new(mss: u64, initial: u64, target: Span) -> Self {
-        Self { target, mss, cwnd: initial as f64, delays: Delays::default() }
+        Self { target, mss, cwnd: initial as f64, delays: Delays::new(BASE_MINUTES, CURRENT) }
     }
 
     fn update(&mut self, queueing: Span, ack: &Ack) {
@@ -106,6 +126,21 @@ impl CongestionControl for Ledbat {
     fn window(&self) -> Window {
         let cwnd = self.cwnd as u64;
         Window { cwnd, ssthresh: cwnd, pacing: None }
+    }
+
+    fn state(&self, tell: &mut dyn FnMut(&'static str, f64)) {
+        tell("cwnd", self.cwnd / self.mss as f64);
+        tell("ssthresh", self.cwnd / self.mss as f64);
+        self.delays.state(tell);
+    }
+
+    fn set(&mut self, name: &str, value: f64) -> bool {
+        match name {
+            "cwnd" => self.cwnd = value * self.mss as f64,
+            "base_delay" => self.delays.set_base(value),
+            _ => return false,
+        }
+        true
     }
 }
 
@@ -152,7 +187,7 @@ mod tests {
 
     #[test]
     fn the_base_is_the_least_of_ten_minutes_and_the_current_delay_the_least_of_four() {
-        let mut delays = Delays::default();
+        let mut delays = Delays::new(BASE_MINUTES, CURRENT);
         let at = |s| Time::ZERO + Span::from_secs(s);
         let ms = Span::from_millis;
         delays.add(at(0), ms(20));

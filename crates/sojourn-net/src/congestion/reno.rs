@@ -7,7 +7,7 @@
 //! Linux). Difference: ssthresh is half the congestion window rather than half the flight (as in Linux; a sender that did not fill
 //! its window has not let it grow).
 
-use super::{Ack, Congestion, CongestionControl, Window};
+use super::{Ack, Congestion, CongestionControl, Window, bytes, segments};
 use crate::Time;
 
 /// What an acknowledgement is worth.
@@ -33,6 +33,13 @@ impl Reno {
     /// Starts with `initial` bytes of window and segments of `mss` bytes.
     pub fn new(mss: u64, initial: u64, counting: Counting) -> Self {
         Self { counting, mss, cwnd: initial, ssthresh: u64::MAX, counted: 0 }
+    }
+
+    /// Leaves what `of` makes of the window, two segments at least.
+    pub(super) fn reduce(&mut self, of: impl Fn(u64) -> u64) {
+        self.ssthresh = of(self.cwnd).max(2 * self.mss);
+        self.cwnd = self.ssthresh;
+        self.counted = 0;
     }
 }
 
@@ -60,12 +67,10 @@ impl CongestionControl for Reno {
     }
 
     fn on_congestion(&mut self, _: Time, what: Congestion, _: u64) {
-        self.ssthresh = (self.cwnd / 2).max(2 * self.mss);
-        self.counted = 0;
-        self.cwnd = match what {
-            Congestion::Loss | Congestion::Mark => self.ssthresh,
-            Congestion::Timeout => self.mss,
-        };
+        self.reduce(|cwnd| cwnd / 2);
+        if what == Congestion::Timeout {
+            self.cwnd = self.mss;
+        }
     }
 
     fn on_idle(&mut self, _: Time, restart: u64) {
@@ -74,6 +79,22 @@ impl CongestionControl for Reno {
 
     fn window(&self) -> Window {
         Window { cwnd: self.cwnd, ssthresh: self.ssthresh, pacing: None }
+    }
+
+    fn state(&self, tell: &mut dyn FnMut(&'static str, f64)) {
+        tell("cwnd", segments(self.cwnd, self.mss));
+        tell("ssthresh", segments(self.ssthresh, self.mss));
+        tell("counted", segments(self.counted, self.mss));
+    }
+
+    fn set(&mut self, name: &str, value: f64) -> bool {
+        match name {
+            "cwnd" => self.cwnd = bytes(value, self.mss),
+            "ssthresh" => self.ssthresh = bytes(value, self.mss),
+            "counted" => self.counted = bytes(value, self.mss),
+            _ => return false,
+        }
+        true
     }
 }
 

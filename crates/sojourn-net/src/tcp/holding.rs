@@ -1,7 +1,7 @@
 //! Which acknowledgements Linux's receiver sends sooner, and which later, than RFC 5681 asks.
 //!
 //! Source: Linux's `tcp_input.c`, by its rules. Quick ACKs: the first sixteen acknowledgements of a connection, and sixteen after a
-//! duplicate, are not delayed. Compression of SACKs (`tcp_comp_sack_delay_ns`, `tcp_comp_sack_nr`): of duplicate acknowledgements only the
+//! duplicate or a pause, are not delayed. Compression of SACKs (`tcp_comp_sack_delay_ns`, `tcp_comp_sack_nr`): of duplicate acknowledgements only the
 //! first three of a hole leave at once; later ones are held for a millisecond, or until 44 have been, and leave as one. Difference: the
 //! millisecond does not shrink on paths of less than 20 ms.
 
@@ -20,17 +20,26 @@ pub(super) struct Holding {
     hole: u64,
     at_once: u32,
     held: u32,
+    last: Time,
     /// When what is held leaves; `NEVER` if nothing is.
     pub(super) at: Time,
 }
 
 impl Default for Holding {
     fn default() -> Self {
-        Self { quick: QUICK, hole: u64::MAX, at_once: 0, held: 0, at: Time::NEVER }
+        Self { quick: QUICK, hole: u64::MAX, at_once: 0, held: 0, last: Time::ZERO, at: Time::NEVER }
     }
 }
 
 impl Holding {
+    /// A segment of data arrived. After a pause longer than the retransmission timeout (of this end) the other end may have begun anew
+    /// with a small window.
+    pub(super) fn on_data(&mut self, now: Time, rto: Span) {
+        if now.since(std::mem::replace(&mut self.last, now)) > rto {
+            self.quick = QUICK;
+        }
+    }
+
     /// A duplicate arrived.
     pub(super) fn on_duplicate(&mut self) {
         self.quick = QUICK;

@@ -76,6 +76,13 @@ impl Receiver {
         Self { holding: linux.then(Holding::default), ..self }
     }
 
+    /// A segment of data is about to arrive at an end with this retransmission timeout.
+    pub(super) fn on_data(&mut self, now: Time, rto: Span) {
+        if let Some(holding) = &mut self.holding {
+            holding.on_data(now, rto);
+        }
+    }
+
     /// When acknowledgements of data out of order that are held back leave; `NEVER` if none are.
     pub fn held_until(&self) -> Time {
         self.holding.map_or(Time::NEVER, |holding| holding.at)

@@ -15,7 +15,8 @@ impl Engine {
     pub(super) fn add_flows(&mut self, scenario: &Scenario, flows: &Flows, stream_of: &dyn Fn(u32) -> Pcg64Mcg) {
         let (client, server) = delays(&scenario.path, flows.rtt);
         let settings = flows.tcp();
-        let group = self.network.add_group(config(&settings), control(&settings), client, server, true);
+        let seed = stream_of(flows.count).random();
+        let group = self.network.add_group(config(&settings), control(&settings, seed), client, server, true);
         let (sender, way) = match flows.direction {
             Direction::Down => (End::Server, Way::Down),
             Direction::Up => (End::Client, Way::Up),

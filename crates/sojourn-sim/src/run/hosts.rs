@@ -2,8 +2,12 @@
 
 use crate::network::Control;
 use crate::scenario::{self, Tcp, Transport};
-use sojourn_net::congestion::{Arithmetic, Bic, Compound, Counting, Cubic, HyStart, Ledbat, LedbatPlusPlus, Reno};
+use sojourn_net::congestion::{
+    Arithmetic, Bbr1, Bbr3, Bic, Compound, Counting, Cubic, CubicNs2, Dctcp, HyStart, Ledbat, LedbatNs2,
+    LedbatPlusPlus, Prague, Reno, Utp,
+};
 use sojourn_net::{Span, tcp};
+use std::cell::Cell;
 
 /// One-way delays of hosts at a round-trip time of their own: the path's, stretched in proportion.
 pub(super) fn delays(path: &scenario::Path, rtt: Option<Span>) -> (Span, Span) {
@@ -46,8 +50,8 @@ pub(super) fn config(tcp: &Tcp) -> tcp::Config {
     }
 }
 
-/// Makes their controllers.
-pub(super) fn control(tcp: &Tcp) -> Control {
+/// Makes their controllers; those that draw do so from seeds that begin with `seed`.
+pub(super) fn control(tcp: &Tcp, seed: u64) -> Control {
     let config = config(tcp);
     let (mss, initial) = (u64::from(config.mss), config.initial_window());
     let target = tcp.ledbat_target;
@@ -60,13 +64,23 @@ pub(super) fn control(tcp: &Tcp) -> Control {
         let cubic = Cubic::new(mss, initial, arithmetic);
         hystart.into_iter().fold(cubic, Cubic::with_hystart)
     };
+    let seeds = Cell::new(seed);
+    let next_seed = move || seeds.replace(seeds.get().wrapping_add(1));
     match tcp.transport {
         Transport::Cubic => Box::new(move || Box::new(cubic(Arithmetic::Linux))),
         Transport::CubicRfc9438 => Box::new(move || Box::new(cubic(Arithmetic::Exact))),
         Transport::Bic => Box::new(move || Box::new(Bic::new(mss, initial))),
-        Transport::Compound => Box::new(move || Box::new(Compound::new(mss, initial))),
+        Transport::Compound => Box::new(move || Box::new(Compound::new(mss, initial, Arithmetic::Exact))),
         Transport::Ledbat => Box::new(move || Box::new(Ledbat::new(mss, initial, target))),
         Transport::LedbatPlusPlus => Box::new(move || Box::new(LedbatPlusPlus::new(mss, initial, target))),
+        Transport::CubicNs2 => Box::new(move || Box::new(CubicNs2::new(mss, initial))),
+        Transport::CompoundNs2 => Box::new(move || Box::new(Compound::new(mss, initial, Arithmetic::Linux))),
+        Transport::LedbatNs2 => Box::new(move || Box::new(LedbatNs2::new(mss, initial, target))),
+        Transport::Utp => Box::new(move || Box::new(Utp::new(mss, initial))),
+        Transport::Dctcp => Box::new(move || Box::new(Dctcp::new(mss, initial))),
+        Transport::Prague => Box::new(move || Box::new(Prague::new(mss, initial))),
+        Transport::Bbr3 => Box::new(move || Box::new(Bbr3::new(mss, initial, next_seed()))),
+        Transport::Bbr => Box::new(move || Box::new(Bbr1::new(mss, initial, next_seed()))),
         Transport::NewReno => Box::new(move || Box::new(Reno::new(mss, initial, Counting::Acks))),
         Transport::Reno | Transport::Udp => Box::new(move || Box::new(Reno::new(mss, initial, Counting::Bytes))),
     }

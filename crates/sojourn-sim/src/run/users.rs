@@ -5,6 +5,7 @@ use super::hosts::{config, control, delays};
 use crate::scenario::{CallDirection, Scenario, Users};
 use crate::source::{self, Source, Voice, Web};
 use crate::wire::Way;
+use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use sojourn_net::congestion::{CongestionControl, Counting, Reno};
 use sojourn_net::{Time, tcp};
@@ -42,7 +43,8 @@ impl Engine {
             }
             Users::Web(web) => {
                 let settings = web.tcp();
-                let group = self.network.add_group(config(&settings), control(&settings), client, server, false);
+                let seed = rng.clone().random();
+                let group = self.network.add_group(config(&settings), control(&settings, seed), client, server, false);
                 let objects = web.objects.iter().map(|object| object.0 + web.response_header.0).collect();
                 let page = source::Page { objects, request: web.request.0, restart: web.object_restart };
                 Box::new(Web {

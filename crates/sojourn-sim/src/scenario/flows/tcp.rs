@@ -30,6 +30,25 @@ pub enum Transport {
     /// LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus); see `ledbat-target`.
     #[serde(rename = "ledbat++")]
     LedbatPlusPlus,
+    /// CUBIC as in ns-2: that of Linux 2.6.22.
+    #[serde(rename = "cubic-ns2")]
+    CubicNs2,
+    /// Compound TCP as in ns-2: in whole segments.
+    #[serde(rename = "compound-ns2")]
+    CompoundNs2,
+    /// LEDBAT as in ns-2, after its first draft; see `ledbat-target`.
+    #[serde(rename = "ledbat-ns2")]
+    LedbatNs2,
+    /// µTP's own controller, 100 ms.
+    Utp,
+    /// BBR version 1 as in Linux: a model of the path instead of losses.
+    Bbr,
+    /// BBR version 3 (draft-ietf-ccwg-bbr): a model of the path that losses bound.
+    Bbr3,
+    /// DCTCP (RFC 8257): a window cut by the share of marks.
+    Dctcp,
+    /// TCP Prague, of L4S.
+    Prague,
     /// UDP: the source paces itself.
     Udp,
 }
@@ -162,7 +181,7 @@ macro_rules! with_tcp_keys {
             /// Send new data on the first two duplicate acknowledgements (RFC 3042).
             #[serde(default = "tcp_defaults::yes")]
             pub limited_transmit: bool,
-            /// Queueing delay that the transports `ledbat` (100 ms if absent) and `ledbat++` (60 ms) aim at; others ignore it.
+            /// Queueing delay that the transports `ledbat`, `ledbat-ns2` (100 ms if absent) and `ledbat++` (60 ms) aim at; others ignore it.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub ledbat_target: Option<sojourn_net::Span>,
             /// How CUBIC's slow start ends before a loss, `none` if absent; others ignore it.
@@ -254,8 +273,9 @@ impl Tcp {
         if self.recovery == Recovery::RackTlp && !self.sack {
             return Err(Invalid::new("recovery", "rack-tlp needs sack = true"));
         }
-        if self.transport == Transport::Ledbat && !self.timestamps {
-            return Err(Invalid::new("timestamps", "ledbat measures delay by timestamps; leave them on"));
+        let by_timestamps = [Transport::Ledbat, Transport::LedbatNs2, Transport::Utp].contains(&self.transport);
+        if by_timestamps && !self.timestamps {
+            return Err(Invalid::new("timestamps", "this transport measures delay by timestamps; leave them on"));
         }
         Ok(())
     }

@@ -1,0 +1,116 @@
+//! BBR on a path of one link, and what it does about losses.
+
+use super::super::path::{MSS, Path};
+use super::*;
+
+/// 8 Mbit/s and 50 ms: a BDP of 50 packets.
+fn path(limit: usize) -> Path {
+    Path::new(Rate(8_000_000), Span::from_millis(50), limit)
+}
+
+fn bbr(seed: u64) -> Bbr1 {
+    Bbr1::new(MSS, 10 * MSS, seed)
+}
+
+#[test]
+fn it_fills_the_link_with_little_queue() {
+    let (mut bbr, mut path) = (bbr(1), path(1000));
+    path.run(&mut bbr, 2.0);
+    assert!(matches!(bbr.mode, Mode::ProbeBw { .. }), "{:?}", bbr.mode);
+    let (share, waited) = path.run(&mut bbr, 7.0);
+    assert!(share > 0.98 && waited < Span::from_millis(8), "{share}, {waited}");
+    assert!((7_900_000..8_300_000).contains(&bbr.bandwidth.get()), "{}", bbr.bandwidth.get());
+    assert!((51_000_000..52_500_000).contains(&bbr.min_rtt.0), "{}", bbr.min_rtt);
+}
+
+#[test]
+fn the_start_leaves_at_most_two_products_behind_and_drains_them() {
+    let (mut bbr, mut path) = (bbr(1), path(1000));
+    path.run(&mut bbr, 1.0);
+    assert!(path.longest < Span::from_millis(110), "{}", path.longest);
+    path.run(&mut bbr, 1.0);
+    assert!(path.longest < Span::from_millis(30), "{}", path.longest);
+}
+
+#[test]
+fn the_round_trip_time_is_looked_for_every_ten_seconds() {
+    let (mut bbr, mut path) = (bbr(1), path(1000));
+    let mut changes = vec![];
+    let mut looking = false;
+    while path.now < Time::ZERO + Span::from_secs(30) {
+        path.run(&mut bbr, 0.001);
+        if matches!(bbr.mode, Mode::ProbeRtt { .. }) != looking {
+            looking = !looking;
+            changes.push(path.now.as_secs());
+        }
+        assert!(!looking || bbr.cwnd <= 4 * MSS);
+    }
+    let [begin, end, again, ..] = changes[..] else { panic!("{changes:?}") };
+    assert!((0.25..0.36).contains(&(end - begin)), "200 ms, and round trips to drain and to return: {changes:?}");
+    assert!((10.0..10.1).contains(&(again - end)), "{changes:?}");
+}
+
+#[test]
+fn random_losses_do_not_slow_it_down() {
+    let (mut bbr, mut path) = (bbr(1), path(1000));
+    path.lose_each = 100;
+    path.run(&mut bbr, 2.0);
+    let (share, _) = path.run(&mut bbr, 7.0);
+    assert!(share > 0.98, "{share} of a link that loses 1 %");
+}
+
+#[test]
+fn a_change_of_rate_is_followed() {
+    let (mut bbr, mut path) = (bbr(1), path(1000));
+    path.run(&mut bbr, 3.0);
+    path.rate = Rate(16_000_000);
+    path.run(&mut bbr, 2.0);
+    assert!(path.run(&mut bbr, 3.0).0 > 0.95);
+    path.rate = Rate(4_000_000);
+    path.run(&mut bbr, 8.0);
+    assert!(path.run(&mut bbr, 1.0).1 < Span::from_millis(60));
+}
+
+#[test]
+fn the_first_phase_is_drawn_and_never_the_slow_one() {
+    let mut seen = [0; 8];
+    for seed in 0..400 {
+        let mut bbr = bbr(seed);
+        bbr.probe_bandwidth(Time::ZERO);
+        let Mode::ProbeBw { phase, .. } = bbr.mode else { panic!() };
+        seen[phase] += 1;
+    }
+    assert!(seen[1] == 0 && [0, 2, 3, 4, 5, 6, 7].iter().all(|phase| seen[*phase] > 30), "{seen:?}");
+}
+
+#[test]
+fn a_loss_conserves_packets_for_a_round_and_gives_the_window_back_after_recovery() {
+    let (mut bbr, mut path) = (bbr(1), path(1000));
+    path.run(&mut bbr, 3.0);
+    let before = bbr.cwnd;
+    bbr.on_congestion(path.now, Congestion::Loss, 60 * MSS);
+    let ack = |lost: u64, left: u64| Ack {
+        left_in_flight: left * MSS,
+        total_delivered: path.delivered,
+        total_lost: path.lost + lost * MSS,
+        recovering: true,
+        ..Ack::of(MSS, Span::from_millis(55))
+    };
+    bbr.on_ack(path.now, &ack(1, 58));
+    assert_eq!((bbr.cwnd, bbr.repair), (59 * MSS, Repair::Conserving));
+    bbr.on_ack(path.now, &ack(3, 55));
+    assert_eq!(bbr.cwnd, 57 * MSS, "two more were lost, and 56 + 1 remain");
+    bbr.on_recovered(path.now);
+    assert_eq!(bbr.cwnd, before);
+}
+
+#[test]
+fn a_timeout_leaves_one_segment() {
+    let (mut bbr, mut path) = (bbr(1), path(1000));
+    path.run(&mut bbr, 3.0);
+    let before = bbr.cwnd;
+    bbr.on_congestion(path.now, Congestion::Timeout, 60 * MSS);
+    assert_eq!(bbr.window().cwnd, MSS);
+    bbr.on_recovered(path.now);
+    assert_eq!(bbr.window().cwnd, before);
+}
