@@ -4,6 +4,7 @@
 //! of acknowledgements and of congestion and answers with a window.
 
 mod bbr1;
+mod bbr3;
 mod bic;
 mod compound;
 mod cubic;
@@ -21,6 +22,7 @@ mod reno;
 mod utp;
 
 pub use bbr1::Bbr1;
+pub use bbr3::Bbr3;
 pub use bic::Bic;
 pub use compound::Compound;
 pub use cubic::{Arithmetic, Cubic};
@@ -186,4 +188,24 @@ pub trait CongestionControl: Send {
     fn paces_recovery(&self) -> bool {
         false
     }
+    /// Tells its variables: windows in segments, times in seconds, rates in bit/s. `cwnd` and `ssthresh` are told by all.
+    fn state(&self, tell: &mut dyn FnMut(&'static str, f64)) {
+        let _ = tell;
+    }
+    /// Sets one of them before the first event, so that a published vector can start anywhere. False if it cannot be set.
+    fn set(&mut self, name: &str, value: f64) -> bool {
+        let _ = (name, value);
+        false
+    }
+}
+
+/// Bytes in segments; no bound is infinite.
+fn segments(bytes: u64, mss: u64) -> f64 {
+    if bytes == u64::MAX { f64::INFINITY } else { bytes as f64 / mss as f64 }
+}
+
+/// Segments in bytes, rounded to the nearest.
+fn bytes(segments: f64, mss: u64) -> u64 {
+    let bytes = segments * mss as f64 + 0.5;
+    if bytes >= u64::MAX as f64 { u64::MAX } else { bytes as u64 }
 }

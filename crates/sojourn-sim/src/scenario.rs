@@ -13,7 +13,8 @@ use serde::{Deserialize, Serialize};
 use sojourn_net::{Bytes, Limit, Rate, Span};
 
 pub use flows::{
-    Direction, Flows, HttpVersion, HyStart, Packmime, Sessions, SourceSpec, Tcp, Transport, Video as VideoTraffic,
+    Direction, Flows, HttpVersion, HyStart, Packmime, Recovery, Sessions, SourceSpec, Stack, Tcp, Transport,
+    Video as VideoTraffic,
 };
 pub use queues::{
     CakeSpec, CobaltSpec, CodelSpec, CodelVariant, DropFrom, DualPi2Spec, FifoSpec, FqCodelSpec, FqPieSpec, HashSpec,
@@ -136,6 +137,30 @@ pub struct LinkSpec {
     /// Share of packets lost at random before the queue (cause `path`).
     #[serde(default)]
     pub loss: f64,
+    /// How the link keeps its rate.
+    #[serde(default, skip_serializing_if = "LinkRule::is_default")]
+    pub rule: LinkRule,
+    /// With the rule `htb`: bytes of tokens that an idle link saves up, 1600 if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub burst: Option<Bytes>,
+}
+
+/// How a link keeps its rate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum LinkRule {
+    /// One packet at a time: it has arrived when its last bit has been sent.
+    #[default]
+    Strict,
+    /// By tokens, as Linux's `htb`: a packet has arrived when its transmission starts, and an idle link passes `burst` at once.
+    Htb,
+}
+
+impl LinkRule {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 impl LinkSpec {
@@ -220,6 +245,9 @@ impl Scenario {
                 return Err(Invalid::new(format!("{name}.loss"), message));
             }
             link.rate.check(*duration).map_err(|invalid| invalid.under(&format!("{name}.rate")))?;
+            if link.rule == LinkRule::Strict && link.burst.is_some() {
+                return Err(Invalid::new(format!("{name}.burst"), "a burst needs rule = \"htb\""));
+            }
             link.queue.check().map_err(|invalid| invalid.under(&format!("{name}.queue")))?;
             let limit = link.queue.limit();
             let needs_rate = matches!(limit, Limit::Time(_) | Limit::Bdp(_));

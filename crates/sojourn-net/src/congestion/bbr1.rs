@@ -13,11 +13,12 @@ mod policer;
 mod tests;
 
 use super::delivery::{Aggregation, DeliveryRound, MaxFilter, quantum};
-use super::{Ack, Congestion, CongestionControl, Window};
+use super::{Ack, Congestion, CongestionControl, Window, bytes, segments};
 use crate::{Rate, Span, Time};
 use policer::{News, Policer};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
+use std::ops::Range;
 
 /// Gains are in 256ths.
 const UNIT: u64 = 256;
@@ -84,7 +85,7 @@ pub struct Bbr1 {
     delivered: u64,
     lost: u64,
     /// What was sent in this range of deliveries was held back on purpose.
-    held_back: (u64, u64),
+    held_back: Range<u64>,
 }
 
 impl Bbr1 {
@@ -113,7 +114,7 @@ impl Bbr1 {
             idle_restart: false,
             delivered: 0,
             lost: 0,
-            held_back: (0, 0),
+            held_back: 0..0,
         };
         new.pacing = new.first_pacing(FIRST_RTT);
         new
@@ -180,8 +181,7 @@ impl Bbr1 {
         if self.round_start && self.repair == Repair::Conserving {
             self.repair = Repair::Under;
         }
-        let (from, to) = self.held_back;
-        let app_limited = sample.app_limited || (from..to).contains(&sample.prior_delivered);
+        let app_limited = sample.app_limited || self.held_back.contains(&sample.prior_delivered);
         let news = News {
             now,
             delivered: ack.total_delivered,
@@ -241,7 +241,7 @@ impl Bbr1 {
         if expired && !self.idle_restart && !matches!(self.mode, Mode::ProbeRtt { .. }) {
             self.save_window();
             self.mode = Mode::ProbeRtt { until: None, round_done: false };
-            self.held_back.0 = ack.total_delivered;
+            self.held_back.start = ack.total_delivered;
         }
         self.probe_rtt(now, ack);
         self.idle_restart = false;
@@ -249,7 +249,7 @@ impl Bbr1 {
 
     fn probe_rtt(&mut self, now: Time, ack: &Ack) {
         let Mode::ProbeRtt { until, round_done } = &mut self.mode else { return };
-        self.held_back.1 = ack.total_delivered + ack.left_in_flight;
+        self.held_back.end = ack.total_delivered + ack.left_in_flight;
         match until {
             None if ack.left_in_flight <= LEAST_WINDOW * self.mss => {
                 *until = Some(now + PROBE_RTT);
@@ -368,8 +368,9 @@ impl CongestionControl for Bbr1 {
     }
 
     fn on_recovered(&mut self, _: Time) {
-        self.repair = Repair::None;
-        self.cwnd = self.cwnd.max(self.prior_cwnd);
+        if std::mem::replace(&mut self.repair, Repair::None) != Repair::None {
+            self.cwnd = self.cwnd.max(self.prior_cwnd);
+        }
     }
 
     fn window(&self) -> Window {
@@ -381,6 +382,35 @@ impl CongestionControl for Bbr1 {
     }
 
     fn paces_recovery(&self) -> bool {
+        true
+    }
+
+    fn state(&self, tell: &mut dyn FnMut(&'static str, f64)) {
+        tell("cwnd", segments(self.cwnd, self.mss));
+        tell("ssthresh", f64::INFINITY);
+        let (mode, phase) = match self.mode {
+            Mode::Startup => (0.0, f64::NAN),
+            Mode::Drain => (1.0, f64::NAN),
+            Mode::ProbeBw { phase, .. } => (2.0, phase as f64),
+            Mode::ProbeRtt { .. } => (3.0, f64::NAN),
+        };
+        tell("mode", mode);
+        tell("phase", phase);
+        tell("bw", self.bandwidth().0 as f64);
+        tell("min_rtt", if self.min_rtt == Span(u64::MAX) { f64::NAN } else { self.min_rtt.as_secs() });
+        tell("full_bw", self.full_bandwidth as f64);
+        tell("round", self.rounds.count as f64);
+        tell("extra_acked", segments(self.extra.get(), self.mss));
+        tell("lt_bw", self.policer.rate().map_or(f64::NAN, |rate| rate.0 as f64));
+    }
+
+    fn set(&mut self, name: &str, value: f64) -> bool {
+        match name {
+            "cwnd" => self.cwnd = bytes(value, self.mss),
+            "bw" => self.bandwidth.update(0, value as u64),
+            "min_rtt" => self.min_rtt = Span::from_secs_f64(value),
+            _ => return false,
+        }
         true
     }
 }

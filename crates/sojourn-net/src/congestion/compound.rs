@@ -8,7 +8,7 @@
 //! 16 segments.
 
 use super::reno::slow_start;
-use super::{Ack, Arithmetic, Congestion, CongestionControl, Round, Window};
+use super::{Ack, Arithmetic, Congestion, CongestionControl, Round, Window, bytes, segments};
 use crate::{Span, Time};
 
 const ALPHA: f64 = 0.125;
@@ -35,6 +35,8 @@ pub struct Compound {
     /// Of this round: its smallest round-trip time, and how many were measured.
     rtt: Span,
     samples: u32,
+    /// Segments queued, as last estimated.
+    diff: f64,
 }
 
 impl Compound {
@@ -50,6 +52,7 @@ impl Compound {
             round: Round::default(),
             rtt: Span(u64::MAX),
             samples: 0,
+            diff: 0.0,
         }
     }
 
@@ -66,6 +69,7 @@ impl Compound {
         let window = self.cwnd as f64 / self.mss as f64 + self.dwnd;
         let rounded = |x: f64| if self.arithmetic == Arithmetic::Linux { x.floor() } else { x };
         let queued = rounded(window * (1.0 - base.as_secs() / rtt.as_secs()));
+        self.diff = queued;
         if queued < GAMMA {
             self.dwnd += (rounded(ALPHA * libm::pow(window, K)) - 1.0).max(0.0);
         } else {
@@ -128,6 +132,23 @@ impl CongestionControl for Compound {
     fn window(&self) -> Window {
         let ssthresh = self.ssthresh.saturating_add(self.delay_window());
         Window { cwnd: self.total(), ssthresh, pacing: None }
+    }
+
+    fn state(&self, tell: &mut dyn FnMut(&'static str, f64)) {
+        tell("cwnd", segments(self.cwnd, self.mss));
+        tell("ssthresh", segments(self.ssthresh, self.mss));
+        tell("dwnd", self.dwnd);
+        tell("diff", self.diff);
+    }
+
+    fn set(&mut self, name: &str, value: f64) -> bool {
+        match name {
+            "cwnd" => self.cwnd = bytes(value, self.mss),
+            "ssthresh" => self.ssthresh = bytes(value, self.mss),
+            "dwnd" => self.dwnd = value,
+            _ => return false,
+        }
+        true
     }
 }
 

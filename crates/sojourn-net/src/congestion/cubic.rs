@@ -10,7 +10,7 @@
 
 use super::hystart::{HyStart, Watch};
 use super::reno::slow_start;
-use super::{Ack, Congestion, CongestionControl, Window};
+use super::{Ack, Congestion, CongestionControl, Window, bytes, segments};
 use crate::Time;
 
 const C: f64 = 0.4;
@@ -48,6 +48,8 @@ struct Epoch {
     k: f64,
     origin: f64,
     w_est: f64,
+    /// Seconds since its start, at the last acknowledgement.
+    t: f64,
 }
 
 impl Epoch {
@@ -89,13 +91,14 @@ impl Cubic {
         let cwnd = self.segments();
         let (k, origin) =
             if cwnd < self.w_max { (libm::cbrt((self.w_max - cwnd) / C), self.w_max) } else { (0.0, cwnd) };
-        Epoch { start: now, k, origin, w_est: cwnd }
+        Epoch { start: now, k, origin, w_est: cwnd, t: 0.0 }
     }
 
     fn avoid_congestion(&mut self, now: Time, ack: &Ack, delivered: u64) {
         let acked = delivered as f64 / self.mss as f64;
         let mut epoch = self.epoch.take().unwrap_or_else(|| self.begin_epoch(now));
         let t = now.since(epoch.start).as_secs();
+        epoch.t = t;
         let new = match self.arithmetic {
             Arithmetic::Exact => self.exact(&mut epoch, t, ack, acked),
             Arithmetic::Linux => self.linux(&mut epoch, t, ack, acked),
@@ -169,6 +172,39 @@ impl CongestionControl for Cubic {
 
     fn window(&self) -> Window {
         Window { cwnd: self.cwnd, ssthresh: self.ssthresh, pacing: None }
+    }
+
+    fn state(&self, tell: &mut dyn FnMut(&'static str, f64)) {
+        tell("cwnd", self.segments());
+        tell("ssthresh", segments(self.ssthresh, self.mss));
+        tell("w_max", self.w_max);
+        tell("cwnd_prior", self.cwnd_prior);
+        if let Some(epoch) = &self.epoch {
+            tell("k", epoch.k);
+            tell("origin", epoch.origin);
+            tell("w_cubic", epoch.window(epoch.t, self.arithmetic));
+            tell("w_est", epoch.w_est);
+        }
+        if let Some(watch) = &self.hystart {
+            watch.state(tell);
+        }
+    }
+
+    fn set(&mut self, name: &str, value: f64) -> bool {
+        match name {
+            "cwnd" => {
+                self.cwnd = value as u64 * self.mss;
+                self.fraction = value - value.floor();
+            }
+            "ssthresh" => self.ssthresh = bytes(value, self.mss),
+            "w_max" => {
+                self.w_max = value;
+                self.cwnd_prior = value;
+            }
+            "cwnd_prior" => self.cwnd_prior = value,
+            _ => return false,
+        }
+        true
     }
 }
 

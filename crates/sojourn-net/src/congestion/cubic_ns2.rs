@@ -7,7 +7,7 @@
 //! delivered rather than in ACKs times an estimated ratio of segments to ACKs, which is what that ratio is for.
 
 use super::reno::slow_start;
-use super::{Ack, Congestion, CongestionControl, Window};
+use super::{Ack, Congestion, CongestionControl, Window, bytes, segments};
 use crate::{Span, Time};
 
 const BETA: u64 = 819;
@@ -131,6 +131,27 @@ impl CongestionControl for CubicNs2 {
 
     fn window(&self) -> Window {
         Window { cwnd: self.cwnd, ssthresh: self.ssthresh, pacing: None }
+    }
+
+    fn state(&self, tell: &mut dyn FnMut(&'static str, f64)) {
+        tell("cwnd", segments(self.cwnd, self.mss));
+        tell("ssthresh", segments(self.ssthresh, self.mss));
+        tell("w_max", self.last_max as f64);
+        if let Some(epoch) = &self.epoch {
+            tell("k", epoch.k as f64 / 1024.0);
+            tell("origin", epoch.origin as f64);
+            tell("w_est", epoch.reno as f64);
+        }
+    }
+
+    fn set(&mut self, name: &str, value: f64) -> bool {
+        match name {
+            "cwnd" => self.cwnd = bytes(value, self.mss),
+            "ssthresh" => self.ssthresh = bytes(value, self.mss),
+            "w_max" => self.last_max = value as u64,
+            _ => return false,
+        }
+        true
     }
 }
 

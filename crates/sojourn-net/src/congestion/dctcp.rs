@@ -63,6 +63,19 @@ impl CongestionControl for Dctcp {
     fn window(&self) -> Window {
         self.reno.window()
     }
+
+    fn state(&self, tell: &mut dyn FnMut(&'static str, f64)) {
+        self.reno.state(tell);
+        tell("alpha", self.alpha as f64);
+    }
+
+    fn set(&mut self, name: &str, value: f64) -> bool {
+        match name {
+            "alpha" => self.alpha = (value as u64).min(SCALE),
+            _ => return self.reno.set(name, value),
+        }
+        true
+    }
 }
 
 #[cfg(test)]

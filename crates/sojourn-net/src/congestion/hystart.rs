@@ -72,6 +72,17 @@ impl Watch {
         }
     }
 
+    pub(super) fn state(&self, tell: &mut dyn FnMut(&'static str, f64)) {
+        let known = |rtt: Span| if rtt == UNKNOWN { f64::NAN } else { rtt.as_secs() };
+        tell("round_min_rtt", known(self.rtt));
+        tell("round_samples", f64::from(self.samples));
+        tell("last_round_min_rtt", known(self.last_rtt));
+        tell("css", f64::from(self.conservative.is_some()));
+        tell("css_baseline", self.conservative.map_or(f64::NAN, |(rtt, _)| rtt.as_secs()));
+        tell("css_rounds", self.conservative.map_or(0.0, |(_, rounds)| f64::from(rounds)));
+        tell("slow_start_over", f64::from(self.done));
+    }
+
     /// Slow start was left by a loss.
     pub(super) fn on_congestion(&mut self, timeout: bool) {
         *self = Self { done: self.kind == HyStart::Rfc9406 || (self.done && !timeout), ..Self::new(self.kind) };

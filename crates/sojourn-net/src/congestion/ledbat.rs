@@ -63,6 +63,17 @@ impl Delays {
         current - self.base()
     }
 
+    pub(super) fn state(&self, tell: &mut dyn FnMut(&'static str, f64)) {
+        let Some((now, _)) = self.current.back() else { return };
+        tell("base_delay", self.base().as_secs());
+        tell("queueing", self.queueing(*now, Span(u64::MAX)).as_secs());
+    }
+
+    /// Takes a delay of so many seconds for measured.
+    pub(super) fn set_base(&mut self, seconds: f64) {
+        self.base.push_back(Span::from_secs_f64(seconds));
+    }
+
     /// The least delay of the last intervals.
     pub(super) fn base(&self) -> Span {
         self.base.iter().copied().min().unwrap_or_default()
@@ -115,6 +126,21 @@ impl CongestionControl for Ledbat {
     fn window(&self) -> Window {
         let cwnd = self.cwnd as u64;
         Window { cwnd, ssthresh: cwnd, pacing: None }
+    }
+
+    fn state(&self, tell: &mut dyn FnMut(&'static str, f64)) {
+        tell("cwnd", self.cwnd / self.mss as f64);
+        tell("ssthresh", self.cwnd / self.mss as f64);
+        self.delays.state(tell);
+    }
+
+    fn set(&mut self, name: &str, value: f64) -> bool {
+        match name {
+            "cwnd" => self.cwnd = value * self.mss as f64,
+            "base_delay" => self.delays.set_base(value),
+            _ => return false,
+        }
+        true
     }
 }
 

@@ -73,6 +73,23 @@ impl CongestionControl for LedbatNs2 {
         let cwnd = self.cwnd * self.mss;
         Window { cwnd, ssthresh: cwnd, pacing: None }
     }
+
+    fn state(&self, tell: &mut dyn FnMut(&'static str, f64)) {
+        tell("cwnd", self.cwnd as f64);
+        tell("ssthresh", self.cwnd as f64);
+        tell("counter", self.counter as f64);
+        self.delays.state(tell);
+    }
+
+    fn set(&mut self, name: &str, value: f64) -> bool {
+        match name {
+            "cwnd" => self.cwnd = value as u64,
+            "counter" => self.counter = value as i64,
+            "base_delay" => self.delays.set_base(value),
+            _ => return false,
+        }
+        true
+    }
 }
 
 #[cfg(test)]

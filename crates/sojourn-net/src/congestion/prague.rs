@@ -8,7 +8,7 @@
 //! segments, the rest carried over, at most one an ACK); no fallback for classic ECN queues.
 
 use super::reno::slow_start;
-use super::{Ack, Congestion, CongestionControl, Round, Window};
+use super::{Ack, Congestion, CongestionControl, Round, Window, bytes, segments};
 use crate::{Ecn, Rate, Span, Time};
 
 /// α = 1.
@@ -91,7 +91,7 @@ impl Prague {
     }
 
     /// Sets the window, in bytes.
-    fn set(&mut self, cwnd: f64) {
+    fn set_window(&mut self, cwnd: f64) {
         let cwnd = cwnd.max((LEAST_WINDOW * self.mss) as f64);
         self.cwnd = cwnd as u64;
         self.fraction = cwnd - self.cwnd as f64;
@@ -104,7 +104,7 @@ impl Prague {
         }
         let left = slow_start(&mut self.cwnd, self.ssthresh, unmarked);
         let cwnd = self.cwnd as f64 + self.fraction;
-        self.set(cwnd + left as f64 / cwnd * self.increase() * self.mss as f64);
+        self.set_window(cwnd + left as f64 / cwnd * self.increase() * self.mss as f64);
     }
 
     fn average(&mut self, now: Time) {
@@ -146,11 +146,11 @@ impl CongestionControl for Prague {
             Congestion::Mark if self.too_soon(now, self.reduced_at) => return,
             Congestion::Mark => {
                 self.reduced_at = now;
-                self.set(cwnd - cwnd * self.alpha() as f64 / (2 * ONE) as f64);
+                self.set_window(cwnd - cwnd * self.alpha() as f64 / (2 * ONE) as f64);
             }
             Congestion::Loss | Congestion::Timeout => {
                 self.repairing = true;
-                self.set(cwnd / 2.0);
+                self.set_window(cwnd / 2.0);
             }
         }
         self.ssthresh = self.cwnd;
@@ -176,6 +176,25 @@ impl CongestionControl for Prague {
     }
 
     fn paces_recovery(&self) -> bool {
+        true
+    }
+
+    fn state(&self, tell: &mut dyn FnMut(&'static str, f64)) {
+        tell("cwnd", (self.cwnd as f64 + self.fraction) / self.mss as f64);
+        tell("ssthresh", segments(self.ssthresh, self.mss));
+        tell("alpha", self.alpha() as f64);
+        tell("rounds", f64::from(self.rounds));
+        tell("increase", self.increase());
+    }
+
+    fn set(&mut self, name: &str, value: f64) -> bool {
+        match name {
+            "cwnd" => self.set_window(value * self.mss as f64),
+            "ssthresh" => self.ssthresh = bytes(value, self.mss),
+            "alpha" => self.upscaled_alpha = (value as u64).min(ONE) << SHIFT_G,
+            "rounds" => self.rounds = value as u32,
+            _ => return false,
+        }
         true
     }
 }

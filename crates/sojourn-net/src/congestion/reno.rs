@@ -7,7 +7,7 @@
 //! Linux). Difference: ssthresh is half the congestion window rather than half the flight (as in Linux; a sender that did not fill
 //! its window has not let it grow).
 
-use super::{Ack, Congestion, CongestionControl, Window};
+use super::{Ack, Congestion, CongestionControl, Window, bytes, segments};
 use crate::Time;
 
 /// What an acknowledgement is worth.
@@ -79,6 +79,22 @@ impl CongestionControl for Reno {
 
     fn window(&self) -> Window {
         Window { cwnd: self.cwnd, ssthresh: self.ssthresh, pacing: None }
+    }
+
+    fn state(&self, tell: &mut dyn FnMut(&'static str, f64)) {
+        tell("cwnd", segments(self.cwnd, self.mss));
+        tell("ssthresh", segments(self.ssthresh, self.mss));
+        tell("counted", segments(self.counted, self.mss));
+    }
+
+    fn set(&mut self, name: &str, value: f64) -> bool {
+        match name {
+            "cwnd" => self.cwnd = bytes(value, self.mss),
+            "ssthresh" => self.ssthresh = bytes(value, self.mss),
+            "counted" => self.counted = bytes(value, self.mss),
+            _ => return false,
+        }
+        true
     }
 }
 

@@ -115,6 +115,24 @@ impl CongestionControl for Utp {
     fn paces_recovery(&self) -> bool {
         true
     }
+
+    fn state(&self, tell: &mut dyn FnMut(&'static str, f64)) {
+        tell("cwnd", self.cwnd / self.mss as f64);
+        tell("ssthresh", self.ssthresh / self.mss as f64);
+        tell("slow_start", f64::from(self.slow_start));
+        self.delays.state(tell);
+    }
+
+    fn set(&mut self, name: &str, value: f64) -> bool {
+        match name {
+            "cwnd" => self.cwnd = value * self.mss as f64,
+            "ssthresh" => self.ssthresh = value * self.mss as f64,
+            "slow_start" => self.slow_start = value != 0.0,
+            "base_delay" => self.delays.set_base(value),
+            _ => return false,
+        }
+        true
+    }
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 use crate::network::Control;
 use crate::scenario::{self, Tcp, Transport};
 use sojourn_net::congestion::{
-    Arithmetic, Bbr1, Bic, Compound, Counting, Cubic, CubicNs2, Dctcp, HyStart, Ledbat, LedbatNs2, LedbatPlusPlus,
-    Prague, Reno, Utp,
+    Arithmetic, Bbr1, Bbr3, Bic, Compound, Counting, Cubic, CubicNs2, Dctcp, HyStart, Ledbat, LedbatNs2,
+    LedbatPlusPlus, Prague, Reno, Utp,
 };
 use sojourn_net::{Span, tcp};
 use std::cell::Cell;
@@ -42,6 +42,11 @@ pub(super) fn config(tcp: &Tcp) -> tcp::Config {
             Some(false) => tcp::Pacing::Off,
         },
         ecn: if tcp.ecn { tcp.transport.ecn_mode() } else { tcp::EcnMode::Off },
+        recovery: match tcp.recovery {
+            scenario::Recovery::Rfc6675 => tcp::Recovery::Rfc6675,
+            scenario::Recovery::RackTlp => tcp::Recovery::RackTlp,
+        },
+        linux: tcp.stack == scenario::Stack::Linux,
     }
 }
 
@@ -74,6 +79,7 @@ pub(super) fn control(tcp: &Tcp, seed: u64) -> Control {
         Transport::Utp => Box::new(move || Box::new(Utp::new(mss, initial))),
         Transport::Dctcp => Box::new(move || Box::new(Dctcp::new(mss, initial))),
         Transport::Prague => Box::new(move || Box::new(Prague::new(mss, initial))),
+        Transport::Bbr3 => Box::new(move || Box::new(Bbr3::new(mss, initial, next_seed()))),
         Transport::Bbr => Box::new(move || Box::new(Bbr1::new(mss, initial, next_seed()))),
         Transport::NewReno => Box::new(move || Box::new(Reno::new(mss, initial, Counting::Acks))),
         Transport::Reno | Transport::Udp => Box::new(move || Box::new(Reno::new(mss, initial, Counting::Bytes))),

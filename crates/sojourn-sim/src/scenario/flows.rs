@@ -8,7 +8,7 @@ mod video;
 pub use packmime::{HttpVersion, Packmime};
 pub use sources::{Sessions, SourceSpec};
 pub(super) use tcp::with_tcp_keys;
-pub use tcp::{HyStart, Tcp, Transport};
+pub use tcp::{HyStart, Recovery, Stack, Tcp, Transport};
 pub use video::Video;
 
 use schemars::JsonSchema;
