@@ -17,17 +17,29 @@ from sojourn.errors import SojournError, StoreError
 
 if TYPE_CHECKING:
     from sojourn._core import StudyError
+    from sojourn.control import controller
     from sojourn.results import Results
     from sojourn.results import open_results as open
     from sojourn.study import Study
     from sojourn.sweep import run
 
-__all__ = ["Results", "SojournError", "StoreError", "Study", "StudyError", "__version__", "open", "run"]
+__all__ = [
+    "Results",
+    "SojournError",
+    "StoreError",
+    "Study",
+    "StudyError",
+    "__version__",
+    "controller",
+    "open",
+    "run",
+]
 
 _WHERE = {
     "Results": ("sojourn.results", "Results"),
     "Study": ("sojourn.study", "Study"),
     "StudyError": ("sojourn._core", "StudyError"),
+    "controller": ("sojourn.control", "controller"),
     "open": ("sojourn.results", "open_results"),
     "run": ("sojourn.sweep", "run"),
 }

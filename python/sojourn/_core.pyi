@@ -6,6 +6,9 @@ from typing import Any
 class StudyError(ValueError):
     """One clear sentence: file, line or key, what was found, what was expected."""
 
+def controller(setup: str, events: str) -> str:
+    """Drive one congestion controller: set-up and events (JSON) in, a JSON list of what it says after each out."""
+
 def parse(text: str, name: str, sets: list[tuple[str, str]]) -> str:
     """Read a study file (TOML) and return the study document (JSON); `name` is used in errors."""
 

@@ -1,5 +1,6 @@
 //! The extension module `sojourn._core`: conversion and errors only.
 
+mod controller;
 mod error;
 mod run;
 mod study;
@@ -7,6 +8,8 @@ mod study;
 /// The engine: study files in, simulations out.
 #[pyo3::pymodule]
 mod _core {
+    #[pymodule_export]
+    use crate::controller::controller;
     #[pymodule_export]
     use crate::error::StudyError;
     #[pymodule_export]
