@@ -7,7 +7,7 @@ class StudyError(ValueError):
     """One clear sentence: file, line or key, what was found, what was expected."""
 
 def controller(setup: str, events: str) -> str:
-    """Drive one congestion controller: set-up and events (JSON) in, a JSON list of what it says after each out."""
+    """Drive one congestion controller by events (JSON); return what it says after each (JSON list)."""
 
 def parse(text: str, name: str, sets: list[tuple[str, str]]) -> str:
     """Read a study file (TOML) and return the study document (JSON); `name` is used in errors."""

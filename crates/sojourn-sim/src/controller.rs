@@ -170,6 +170,9 @@ impl Connection {
         }
         let initial = setup.cwnd.bytes(mss).max(1);
         let mut control = Choice { transport, mss, initial, target, hystart: setup.hystart }.make(setup.seed);
+        if let Amount::Segments(segments) = setup.cwnd {
+            control.set("cwnd", segments); // with its fraction
+        }
         let mut min_rtt = Span(u64::MAX);
         for (name, value) in &setup.state {
             if *value < 0.0 {
