@@ -134,7 +134,7 @@ def test_cubic_follows_its_function_where_it_leads():
 
 
 def test_cubic_is_reno_friendly_where_round_trips_are_short():
-    """W_max 30, 20 ms: W_est rules from the first round on, by 0.53 a round, and by 1 above the old window."""
+    """W_max 30, 20 ms: W_est rules from the first round on, by 0.53 a round, by 1 above the old window."""
     rounds, cwnd, events = [], 21.0, []
     for number in range(1, 26):
         for _ in range(int(cwnd)):

@@ -72,9 +72,9 @@ def controller(
         mss: bytes of a segment.
         cwnd: first window (amount).
         hystart: how the slow start of ``cubic`` and ``cubic-rfc9438`` ends: ``"none"``, ``"linux"`` or
-        ``"rfc9406"``.
+            ``"rfc9406"``.
         target: queueing delay that ``ledbat``, ``ledbat-ns2`` (100 ms) and ``ledbat++`` (60 ms) aim at
-        (time).
+            (time).
         seed: what ``bbr`` and ``bbr3`` draw from.
         **state: variables set before the first event, in the units in which they are told: ``ssthresh``,
             ``w_max``, ``base_delay``, ``alpha``, ``dwnd``, ``min_rtt`` …; see `docs/controller.md` for
@@ -89,7 +89,7 @@ def controller(
 
     >>> import sojourn
     >>> acks = [{"event": "ack", "at": f"{100 * i}ms", "delivered": 10, "rtt": "100ms"} for i in range(1, 4)]
-    >>> list(sojourn.controller("reno", acks, cwnd=10, ssthresh=10).cwnd)
+    >>> sojourn.controller("reno", acks, cwnd=10, ssthresh=10).cwnd.tolist()
     [11.0, 11.0, 12.0]
     """
     if hystart not in ("none", "linux", "rfc9406"):
