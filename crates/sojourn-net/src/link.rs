@@ -7,7 +7,7 @@
 use crate::probe::Probe;
 use crate::queue::{Backlog, Cx, QueueDiscipline};
 use crate::rate::{RateProfile, Service};
-use crate::{Packet, Time};
+use crate::{Packet, Span, Time};
 
 /// A packet whose transmission has started.
 #[derive(Debug)]
@@ -31,6 +31,8 @@ pub struct Link<P> {
     /// The queue must still be told that it ran empty at `busy_until`.
     untold: bool,
     minds_emptiness: bool,
+    /// Of a link with a bucket of tokens: how much time it may save up, and when its tokens were or will be used up.
+    bucket: Option<(Span, Time)>,
 }
 
 impl<P: Packet> Link<P> {
@@ -47,7 +49,17 @@ impl<P: Packet> Link<P> {
             wakes,
             untold: false,
             minds_emptiness,
+            bucket: None,
         }
+    }
+
+    /// The same by the rule of Linux's `htb`: tokens grow at the rate up to `burst` bytes; a packet leaves at once, and is at its
+    /// receiver's, if the tokens are not below zero, and takes its size off them. So an idle link passes a small burst unhindered, and
+    /// a transmission takes no time: the next one waits for it.
+    pub fn with_bucket(self, burst: u64) -> Self {
+        let rate = self.rate().mean().map_or(u64::MAX, |rate| rate.0.max(1));
+        let time = Span((u128::from(burst) * 8_000_000_000 / u128::from(rate)) as u64);
+        Self { bucket: Some((time, Time::ZERO)), ..self }
     }
 
     /// What is waiting; the packet in transmission is outside.
@@ -97,9 +109,21 @@ impl<P: Packet> Link<P> {
         self.waiting = self.queue.backlog().packets > 0;
         self.untold = self.minds_emptiness && !self.waiting && packet.is_some();
         let packet = packet?;
+        if self.bucket.is_some() {
+            return Some(self.start_by_tokens(packet, cx.now));
+        }
         let end = self.service.finish(cx.now, packet.size() + self.overhead, back_to_back);
         self.busy_until = end;
         Some(Departure { packet, start: cx.now, end })
+    }
+
+    fn start_by_tokens(&mut self, packet: P, now: Time) -> Departure<P> {
+        if let Some((most, spent)) = &mut self.bucket {
+            let from = (*spent).max(Time(now.0.saturating_sub(most.0)));
+            *spent = self.service.finish(from, packet.size() + self.overhead, from == *spent);
+            self.busy_until = now.max(*spent);
+        }
+        Departure { packet, start: now, end: now }
     }
 
     /// Asks the empty queue for a packet at the end of the last transmission, late, which only the queue could notice.
@@ -144,7 +168,7 @@ mod tests {
     }
 
     fn link() -> Link<Sized> {
-        Link::new(Box::new(Fifo::new(10, u64::MAX, DropFrom::Tail)), RateProfile::Constant(Rate(8_000_000)), 0)
+        Link::new(Box::new(Fifo::new(40, u64::MAX, DropFrom::Tail)), RateProfile::Constant(Rate(8_000_000)), 0)
     }
 
     /// Remembers when it was asked for a packet that it did not have.
@@ -197,6 +221,27 @@ mod tests {
         assert_eq!(link.poll(&mut cx).map(|d| d.end), Some(Time(2_000_000)));
         assert_eq!(link.poll(&mut cx).map(|d| d.end), Some(Time(3_000_000)));
         assert!(link.poll(&mut cx).is_none());
+    }
+
+    #[test]
+    fn a_bucket_passes_what_it_saved_and_then_keeps_the_rate() {
+        let mut rng = rand_pcg::Pcg64Mcg::seed_from_u64(1);
+        let mut cx = Cx { now: Time(10_000_000), rng: &mut rng, probe: &mut () };
+        // A byte a microsecond, 1600 saved: of packets of 1000 bytes two pass (600 and −400 left), the third when 400 have come.
+        let mut link = link().with_bucket(1600);
+        let mut ends = Vec::new();
+        for _ in 0..5 {
+            ends.extend(link.send(Sized(1000), &mut cx).map(|d| d.end.0 / 1000));
+        }
+        cx.now = Time(50_000_000);
+        while let Some(departure) = link.poll(&mut cx) {
+            ends.push(departure.end.0 / 1000);
+        }
+        assert_eq!(ends, [10_000, 10_000, 10_400, 11_400, 12_400]);
+        // 25 acknowledgements of 66 bytes pass an idle link.
+        cx.now = Time(60_000_000);
+        let passed = (0..40).take_while(|_| link.send(Sized(66), &mut cx).is_some()).count();
+        assert_eq!(passed, 25);
     }
 
     #[test]

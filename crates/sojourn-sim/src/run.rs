@@ -7,7 +7,7 @@ mod users;
 use crate::agenda::Agenda;
 use crate::network::{FlowTotals, Network};
 use crate::record::{LinkRecord, Log};
-use crate::scenario::Scenario;
+use crate::scenario::{LinkRule, Scenario};
 use crate::source::{Event, Source, Tables};
 use crate::stream::stream;
 use crate::summary::Summary;
@@ -150,5 +150,9 @@ fn port(scenario: &Scenario, way: Way, seed: u64, replication: u32) -> Port {
     let bin = Span(measured.div_ceil(MOST_BINS).div_ceil(1_000_000_000) * 1_000_000_000);
     let record = LinkRecord::new(bin, scenario.record.packets);
     let link = Link::new(queue, spec.rate.profile().clone(), overhead);
+    let link = match spec.rule {
+        LinkRule::Strict => link,
+        LinkRule::Htb => link.with_bucket(spec.burst.map_or(1600, |burst| burst.0)),
+    };
     Port::new(link, record, overhead, spec.loss, stream(seed, replication, name))
 }

@@ -16,7 +16,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sojourn_net::rate::RateProfile;
 use sojourn_net::{Bytes, Limit, Rate, Span};
 
-pub use flows::{Direction, Flows, HyStart, Sessions, SourceSpec, Tcp, Transport};
+pub use flows::{Direction, Flows, HyStart, Recovery, Sessions, SourceSpec, Stack, Tcp, Transport};
 pub use queues::{
     CobaltSpec, CodelSpec, CodelVariant, DropFrom, FifoSpec, FqCodelSpec, PieSpec, PieVariant, QueueSpec, RedSpec,
     RedVariant, SfqCodelSpec, SfqSpec,
@@ -134,6 +134,30 @@ pub struct LinkSpec {
     /// Share of packets lost at random before the queue (cause `path`).
     #[serde(default)]
     pub loss: f64,
+    /// How the link keeps its rate.
+    #[serde(default, skip_serializing_if = "LinkRule::is_default")]
+    pub rule: LinkRule,
+    /// With the rule `htb`: bytes of tokens that an idle link saves up, 1600 if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub burst: Option<Bytes>,
+}
+
+/// How a link keeps its rate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum LinkRule {
+    /// One packet at a time: it has arrived when its last bit has been sent.
+    #[default]
+    Strict,
+    /// By tokens, as Linux's `htb`: a packet has arrived when its transmission starts, and an idle link passes `burst` at once.
+    Htb,
+}
+
+impl LinkRule {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 impl LinkSpec {
@@ -299,6 +323,9 @@ impl Scenario {
             if !(0.0..1.0).contains(&link.loss) {
                 let message = format!("{} is not a share of packets; write 0 to below 1", link.loss);
                 return Err(Invalid::new(format!("{name}.loss"), message));
+            }
+            if link.rule == LinkRule::Strict && link.burst.is_some() {
+                return Err(Invalid::new(format!("{name}.burst"), "a burst needs rule = \"htb\""));
             }
             link.queue.check().map_err(|invalid| invalid.under(&format!("{name}.queue")))?;
             let limit = link.queue.limit();

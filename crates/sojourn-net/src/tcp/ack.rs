@@ -40,6 +40,9 @@ impl Sender {
         let in_flight = self.in_flight();
         let advanced = ack > self.una;
         let acked = ack - self.una;
+        if self.by_time {
+            self.board.begin(now, self.rtt.min());
+        }
         let mut delivered = 0;
         let mut rtt = None;
         let one_way = (echo != Time::NEVER).then(|| stamp.since(echo));
@@ -69,8 +72,15 @@ impl Sender {
                 self.on_mark(now, in_flight);
             }
         }
+        if self.by_time {
+            let two_copies = sack.blocks().first().is_some_and(|block| block.end <= ack);
+            self.on_probe_ack(now, two_copies || (!advanced && sacked == 0 && pure), in_flight);
+        }
         if advanced {
             self.rto_at = if self.board.outstanding() == 0 { Time::NEVER } else { self.rtt.deadline(now) };
+            if self.by_time {
+                self.arm_probe(now);
+            }
         }
         self.delivered += delivered;
         if delivered > 0 && (advanced || self.sampling) {

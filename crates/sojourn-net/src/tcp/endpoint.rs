@@ -12,6 +12,16 @@ use super::{Sack, Segment};
 use crate::congestion::CongestionControl;
 use crate::{Ecn, Span, Time};
 
+/// How losses are found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Recovery {
+    /// By what was SACKed above (RFC 6675), or by duplicate acknowledgements.
+    #[default]
+    Rfc6675,
+    /// By time, with probes for losses at the tail (RFC 8985). Needs SACK.
+    RackTlp,
+}
+
 /// How an endpoint behaves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
@@ -41,6 +51,10 @@ pub struct Config {
     pub pacing: Pacing,
     /// Explicit congestion notification; the other end must be set alike.
     pub ecn: EcnMode,
+    /// How losses are found.
+    pub recovery: Recovery,
+    /// Quick ACKs at the start, compressed SACKs, data in pairs of segments: as Linux does.
+    pub linux: bool,
 }
 
 impl Default for Config {
@@ -59,6 +73,8 @@ impl Default for Config {
             partial_acks: true,
             pacing: Pacing::AsAsked,
             ecn: EcnMode::Off,
+            recovery: Recovery::Rfc6675,
+            linux: false,
         }
     }
 }
@@ -102,7 +118,10 @@ impl Endpoint {
         if role == Role::Active {
             sender.open();
         }
-        let receiver = Receiver::new(config.mss, config.ack_delay, config.sack).with_ecn(config.ecn);
+        let receiver = Receiver::new(config.mss, config.ack_delay, config.sack)
+            .with_ecn(config.ecn)
+            .with_duplicate_reports(config.sack && config.recovery == Recovery::RackTlp)
+            .as_linux(config.linux);
         Self { sender, receiver, timestamps: config.timestamps }
     }
 
@@ -141,9 +160,9 @@ impl Endpoint {
         self.sender.is_finished() && self.receiver.is_finished() && !self.receiver.wants_ack()
     }
 
-    /// When the retransmission timer expires.
+    /// When the first of the timers expires: for retransmission, for a probe, for reordering; or what the receiver holds back leaves.
     pub fn rto_at(&self) -> Time {
-        self.sender.rto_at()
+        self.sender.timer_at().min(self.receiver.held_until())
     }
 
     /// When pacing next lets something leave that waits for nothing else.
@@ -168,6 +187,7 @@ impl Endpoint {
             progress.acknowledged = self.sender.on_ack(now, heard, sack);
         }
         if segment.len > 0 && (segment.syn || self.receiver.is_open()) {
+            self.receiver.on_data(now, self.sender.rtt.rto());
             progress.received = self.receiver.on_segment(now, segment);
         }
         progress

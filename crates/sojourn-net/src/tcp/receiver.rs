@@ -2,9 +2,10 @@
 //!
 //! Source: RFC 5681 §4.2 and RFC 1122 §4.2.3.2 (delayed ACKs: at least every second full segment, at once for data out of order
 //! and for data that fills a hole), RFC 2018 (SACK), RFC 7323 §4.3 (which stamp to echo). The delay is fixed (40 ms is Linux's least);
-//! Linux's quick ACKs at the start of a connection are not modelled.
+//! what else Linux does is in [`super::holding`].
 
 use super::ecn::{Echo, EcnMode};
+use super::holding::Holding;
 use super::{Block, Sack, Segment};
 use crate::{Span, Time};
 
@@ -27,6 +28,13 @@ pub struct Receiver {
     ecn: Echo,
     /// An acknowledgement that must leave before what arrived since is told of, and its feedback.
     early: Option<(u64, Time, u8)>,
+    /// Report duplicates (RFC 2883).
+    reports_duplicates: bool,
+    /// What arrived a second time since the last acknowledgement, and what the last one reports of that.
+    duplicate: Option<Block>,
+    reported: Option<Block>,
+    /// Linux's exceptions from the rules, if they apply.
+    holding: Option<Holding>,
 }
 
 impl Receiver {
@@ -46,12 +54,38 @@ impl Receiver {
             fin: None,
             ecn: Echo::default(),
             early: None,
+            reports_duplicates: false,
+            duplicate: None,
+            reported: None,
+            holding: None,
         }
     }
 
     /// The same with ECN.
     pub(super) fn with_ecn(self, mode: EcnMode) -> Self {
         Self { ecn: Echo::new(mode), ..self }
+    }
+
+    /// The same with reports of duplicates.
+    pub(super) fn with_duplicate_reports(self, reports_duplicates: bool) -> Self {
+        Self { reports_duplicates, ..self }
+    }
+
+    /// The same with quick ACKs and compressed SACKs, as in Linux.
+    pub(super) fn as_linux(self, linux: bool) -> Self {
+        Self { holding: linux.then(Holding::default), ..self }
+    }
+
+    /// A segment of data is about to arrive at an end with this retransmission timeout.
+    pub(super) fn on_data(&mut self, now: Time, rto: Span) {
+        if let Some(holding) = &mut self.holding {
+            holding.on_data(now, rto);
+        }
+    }
+
+    /// When acknowledgements of data out of order that are held back leave; `NEVER` if none are.
+    pub fn held_until(&self) -> Time {
+        self.holding.map_or(Time::NEVER, |holding| holding.at)
     }
 
     /// Next sequence number expected: everything below has arrived.
@@ -97,17 +131,28 @@ impl Receiver {
         }
         if start > self.next {
             self.hold(Block { start, end });
-            self.ack_now = true;
+            let next = self.next;
+            self.ack_now |= self.holding.as_mut().is_none_or(|holding| holding.on_gap(now, next));
             return false;
         }
         if end <= self.next {
             self.ack_now = true;
+            if let Some(holding) = &mut self.holding {
+                holding.on_duplicate();
+            }
+            self.duplicate = self.reports_duplicates.then_some(Block { start, end });
             return false;
         }
         self.unacked += (end - self.next) as u32;
         self.next = end;
         let filled = !self.held.is_empty() && self.absorb();
-        if filled || segment.syn || segment.fin || self.unacked >= 2 * self.mss || self.delay == Span::ZERO {
+        if filled
+            || segment.syn
+            || segment.fin
+            || self.unacked >= 2 * self.mss
+            || self.delay == Span::ZERO
+            || self.holding.is_some_and(|holding| holding.is_quick())
+        {
             self.ack_now = true;
         } else if self.ack_at == Time::NEVER {
             self.ack_at = now + self.delay;
@@ -119,6 +164,9 @@ impl Receiver {
     pub fn on_timeout(&mut self, now: Time) {
         if self.ack_at <= now {
             self.ack_at = Time::NEVER;
+            self.ack_now = true;
+        }
+        if self.held_until() <= now {
             self.ack_now = true;
         }
     }
@@ -147,6 +195,10 @@ impl Receiver {
         self.ack_now = false;
         self.ack_at = Time::NEVER;
         self.unacked = 0;
+        self.reported = self.duplicate.take();
+        if let Some(holding) = &mut self.holding {
+            holding.on_acknowledge();
+        }
         self.acknowledged = self.next;
         (self.next, self.echo)
     }
@@ -155,6 +207,9 @@ impl Receiver {
     pub fn sack(&self) -> Sack {
         let mut sack = Sack::default();
         if self.sack {
+            if let Some(block) = self.reported {
+                sack.push(block);
+            }
             for block in self.held.iter().take(3) {
                 sack.push(*block);
             }

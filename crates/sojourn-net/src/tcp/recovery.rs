@@ -3,14 +3,17 @@
 //! Source: RFC 6675 §5 with SACK, its window reduced in proportion (RFC 6937, [`super::prr`]); RFC 6582 §3.2 without (the "impatient" variant does not apply: the timer restarts with every
 //! advancing ACK), RFC 6298 §5.4–5.7 after a timeout. Differences: without SACK, duplicate ACKs are taken off `pipe` instead of
 //! being added to the window, which sends the same packets; after a timeout SACK information is kept (as Linux does) and the
-//! timeout's retransmissions run in slow start against `pipe`. A lost retransmission is found by the timer only (no RACK).
+//! timeout's retransmissions run in slow start against `pipe`. By RFC 6675 a lost retransmission is found by the timer only; losses
+//! found by time ([`super::rack`]) enter and leave the same recovery.
 
 use super::prr::Prr;
 use super::sender::Sender;
-use crate::Time;
 use crate::congestion::Congestion;
+use crate::{Span, Time};
 
 const DUP_THRESH: u32 = 3;
+/// The timer for reordering expires so much late, as in Linux.
+const TIMER_SLACK: Span = Span::from_millis(2);
 
 /// What the sender is doing about losses. `point` is the highest sequence number sent when it began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +34,11 @@ pub(super) enum State {
 impl State {
     pub(super) fn is_recovery(self) -> bool {
         matches!(self, Self::Recovery { .. })
+    }
+
+    /// No loss is being repaired.
+    pub(super) fn has_no_loss(self) -> bool {
+        matches!(self, Self::Open | Self::Reduced { .. })
     }
 
     /// The window is being brought down to ssthresh.
@@ -64,11 +72,29 @@ impl Sender {
                 self.left_network = left.min(self.board.outstanding().saturating_sub(u64::from(self.mss)));
             }
         }
+        if self.by_time {
+            if self.board.take_advance() {
+                self.find_overdue(now, in_flight);
+            }
+            return;
+        }
         if sacked > 0 {
             self.board.mark_lost(self.mss);
         }
         let found = self.dupacks >= DUP_THRESH || (self.sack && self.board.is_head_lost());
-        if found && matches!(self.state, State::Open | State::Reduced { .. }) {
+        if found && self.state.has_no_loss() {
+            self.board.mark_head_lost();
+            self.enter_recovery(now, in_flight);
+        }
+    }
+
+    /// Looks for losses by time, and says when to look again.
+    pub(super) fn find_overdue(&mut self, now: Time, in_flight: u64) {
+        let repairing = !self.state.has_no_loss();
+        let (min_rtt, srtt) = (self.rtt.min(), self.rtt.smoothed());
+        let next = self.board.mark_overdue(now, repairing, self.mss, min_rtt, srtt);
+        self.reorder_at = if next == Time::NEVER { next } else { next + TIMER_SLACK };
+        if self.state.has_no_loss() && self.board.has_lost() {
             self.enter_recovery(now, in_flight);
         }
     }
@@ -90,12 +116,12 @@ impl Sender {
     }
 
     fn enter_recovery(&mut self, now: Time, in_flight: u64) {
-        self.board.mark_head_lost();
         let reduced = self.state != State::Open;
         self.state = State::Recovery { point: self.next() };
         self.force = true;
         self.rescue = true;
         self.statistics.recoveries += 1;
+        self.forget_probe();
         if !reduced {
             self.reduce(now, Congestion::Loss, in_flight);
         }
@@ -127,7 +153,13 @@ impl Sender {
         self.statistics.timeouts += 1;
         self.rtt.back_off();
         let in_flight = self.in_flight();
-        self.board.mark_all_lost();
+        if self.by_time {
+            self.board.mark_old_lost(now);
+            self.forget_probe();
+            self.reorder_at = Time::NEVER;
+        } else {
+            self.board.mark_all_lost();
+        }
         self.left_network = 0;
         self.dupacks = 0;
         self.force = false;
@@ -138,8 +170,8 @@ impl Sender {
         if !self.rtt.backed_off_before() {
             self.marking.on_reduction();
             self.control.on_congestion(now, Congestion::Timeout, in_flight);
-            self.refresh_window();
         }
+        self.refresh_window(); // The rate of a recovery that was under way ends with it.
         self.state = State::Loss { point: self.next() };
     }
 }

@@ -4,6 +4,7 @@
 //! arrives and never taken back; `pipe` is then a sum kept up to date: outstanding − SACKed − lost + retransmitted.
 
 use super::delivery::Delivery;
+use super::rack::Rack;
 use super::{Block, Sack};
 use crate::congestion::RateSample;
 use crate::{Span, Time};
@@ -61,12 +62,14 @@ pub(super) struct Scoreboard {
     marked: u64,
     /// What samples of the delivery rate need, if they are wanted.
     delivery: Option<Box<Delivery>>,
+    /// What finding losses by time needs, if they are found so.
+    rack: Option<Box<Rack>>,
 }
 
 impl Scoreboard {
-    /// Nothing outstanding. `sampling`: samples of the delivery rate will be asked for.
-    pub(super) fn new(sampling: bool) -> Self {
-        Self { delivery: sampling.then(Box::default), ..Self::default() }
+    /// Nothing outstanding. `sampling`: samples of the delivery rate will be asked for; `by_time`: losses are found by time.
+    pub(super) fn new(sampling: bool, by_time: bool) -> Self {
+        Self { delivery: sampling.then(Box::default), rack: by_time.then(Box::default), ..Self::default() }
     }
 
     /// Bytes believed to be in the network.
@@ -89,6 +92,21 @@ impl Scoreboard {
         self.marked
     }
 
+    /// When the first outstanding segment was last sent.
+    pub(super) fn first_sent(&self) -> Option<Time> {
+        self.segments.front().map(|s| s.at)
+    }
+
+    /// True if anything outstanding is held for lost, sent again or not.
+    pub(super) fn has_lost(&self) -> bool {
+        self.lost > 0
+    }
+
+    /// True if anything outstanding is SACKed.
+    pub(super) fn has_sacked(&self) -> bool {
+        self.sacked > 0
+    }
+
     /// True if the first outstanding segment is lost.
     pub(super) fn is_head_lost(&self) -> bool {
         self.segments.front().is_some_and(|s| s.state & LOST != 0)
@@ -97,7 +115,8 @@ impl Scoreboard {
     /// A new segment was sent.
     pub(super) fn push(&mut self, len: u32, now: Time) {
         let start = self.segments.back().map_or(self.una, |s| s.end);
-        self.segments.push_back(Sent { end: start + u64::from(len), at: now, len, state: 0 });
+        let at = self.rack.as_mut().map_or(now, |rack| rack.on_send(now, start + u64::from(len)));
+        self.segments.push_back(Sent { end: start + u64::from(len), at, len, state: 0 });
         self.outstanding += u64::from(len);
         let in_flight = self.pipe();
         if let Some(delivery) = &mut self.delivery {
@@ -121,9 +140,9 @@ impl Scoreboard {
                 first.len = left as u32;
                 (part, false)
             };
-            let (state, end) = (first.state, first.end);
+            let Sent { state, end, at, .. } = *first;
             if state & EVER_RESENT == 0 && news.sent.is_none() {
-                news.sent = Some(first.at);
+                news.sent = Some(at);
             }
             self.outstanding -= part;
             if state & SACKED != 0 {
@@ -135,6 +154,9 @@ impl Scoreboard {
                 }
                 if let Some(delivery) = &mut self.delivery {
                     delivery.arrived(0, end);
+                }
+                if let Some(rack) = &mut self.rack {
+                    rack.arrived(at, end, state & EVER_RESENT != 0);
                 }
             }
             if !whole {
@@ -190,7 +212,7 @@ impl Scoreboard {
         let mut delivered = 0;
         let first = self.segments.partition_point(|s| s.end <= block.start);
         for i in first..self.segments.len() {
-            let Sent { end, len, state, .. } = self.segments[i];
+            let Sent { end, len, state, at } = self.segments[i];
             if end > block.end {
                 break;
             }
@@ -202,6 +224,9 @@ impl Scoreboard {
                 self.highest_sacked = self.highest_sacked.max(end);
                 if let Some(delivery) = &mut self.delivery {
                     delivery.arrived(i, end);
+                }
+                if let Some(rack) = &mut self.rack {
+                    rack.arrived(at, end, state & EVER_RESENT != 0);
                 }
             }
         }
@@ -320,7 +345,7 @@ impl Scoreboard {
             }
         }
         segment.state |= RESENT | EVER_RESENT;
-        segment.at = now;
+        segment.at = self.rack.as_mut().map_or(now, |rack| rack.on_send(now, segment.end));
         let in_flight = self.pipe();
         if let Some(delivery) = &mut self.delivery {
             delivery.resent(i, now, in_flight, self.marked);
@@ -342,78 +367,6 @@ impl Scoreboard {
     }
 }
 
+mod overdue;
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const MSS: u32 = 1000;
-
-    fn ten() -> Scoreboard {
-        let mut board = Scoreboard::default();
-        for _ in 0..10 {
-            board.push(MSS, Time::ZERO);
-        }
-        board
-    }
-
-    fn blocks(segments: &[u64]) -> Sack {
-        let mut sack = Sack::default();
-        for n in segments {
-            sack.push(Block { start: (n - 1) * 1000, end: n * 1000 });
-        }
-        sack
-    }
-
-    fn resend_number(resend: Option<Resend>) -> Option<u64> {
-        resend.map(|r| r.seq / 1000 + 1)
-    }
-
-    #[test]
-    fn three_runs_above_make_a_loss() {
-        // Segments 1–10 out, 3, 5 and 7 SACKed: 1 and 2 are lost, pipe is 5.
-        let mut board = ten();
-        board.sack(&blocks(&[3, 5, 7]));
-        board.mark_lost(MSS);
-        assert_eq!((board.lost, board.pipe()), (2000, 5000));
-        for (n, pipe) in [(1, 6000), (2, 7000)] {
-            assert_eq!(resend_number(board.next_waiting()), Some(n));
-            board.resent((n - 1) * 1000, Time(1));
-            assert_eq!(board.pipe(), pipe);
-        }
-        assert_eq!(board.next_waiting(), None);
-        assert_eq!(resend_number(board.next_hole()), Some(4));
-    }
-
-    #[test]
-    fn two_segments_above_are_not_enough_three_are() {
-        let mut board = ten();
-        board.sack(&blocks(&[2, 3]));
-        board.mark_lost(MSS);
-        assert_eq!(board.lost, 0);
-        board.sack(&blocks(&[4, 2, 3]));
-        board.mark_lost(MSS);
-        assert_eq!(board.lost, 1000);
-        assert!(board.is_head_lost());
-    }
-
-    #[test]
-    fn a_cumulative_acknowledgement_clears_every_account() {
-        let mut board = ten();
-        board.sack(&blocks(&[3, 5, 7]));
-        board.mark_lost(MSS);
-        board.resent(0, Time(1));
-        let news = board.acknowledge(10_000);
-        assert_eq!(news.delivered, 7000);
-        assert_eq!((board.pipe(), board.lost, board.outstanding(), board.has_waiting()), (0, 0, 0, false));
-    }
-
-    #[test]
-    fn a_timeout_marks_what_is_not_sacked() {
-        let mut board = ten();
-        board.sack(&blocks(&[3]));
-        board.resent(0, Time(1));
-        board.mark_all_lost();
-        assert_eq!((board.lost, board.pipe()), (9000, 0));
-        assert_eq!(resend_number(board.next_waiting()), Some(1));
-    }
-}
+mod tests;

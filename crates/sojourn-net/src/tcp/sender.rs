@@ -5,13 +5,14 @@
 //! is sent only if it fits wholly, and the timer also restarts when the oldest outstanding segment is sent again (as in Linux and ns-2).
 
 use super::ecn::Marking;
-use super::endpoint::Config;
+use super::endpoint::{Config, Recovery};
 use super::pacing::{Pacer, Pacing};
 use super::prr::Prr;
 use super::recovery::State;
 use super::rtt::Rtt;
 use super::scoreboard::{Resend, Scoreboard};
 use super::statistics::{Repair, Statistics};
+use super::tlp::Tlp;
 use super::usage::Usage;
 use crate::congestion::{CongestionControl, Window};
 use crate::{Rate, Span, Time};
@@ -23,6 +24,9 @@ pub(super) struct Out {
     pub(super) len: u32,
     pub(super) retransmission: bool,
 }
+
+/// A sender of pairs waits for room this long after it last sent, and for an acknowledgement that is expected within this.
+const TWO_AT_ONCE_WAIT: Span = Span::from_millis(1);
 
 /// The sending half of an endpoint.
 pub struct Sender {
@@ -41,6 +45,11 @@ pub struct Sender {
     /// Without SACK: bytes that duplicate acknowledgements say have left the network.
     pub(super) left_network: u64,
     pub(super) rto_at: Time,
+    /// When losses are to be looked for by time.
+    pub(super) reorder_at: Time,
+    pub(super) tlp: Tlp,
+    /// Losses are found by time.
+    pub(super) by_time: bool,
     pub(super) rtt: Rtt,
     pub(super) mss: u32,
     /// The next retransmission goes out whatever the window says (RFC 6675 §5, step 4.3).
@@ -51,6 +60,8 @@ pub struct Sender {
     limited_transmit: bool,
     idle_restart: bool,
     pub(super) grow_half_used: bool,
+    /// New data leaves two segments at a time if it can.
+    pairs: bool,
     fin: bool,
     receive_window: u64,
     restart_window: u64,
@@ -74,12 +85,13 @@ pub struct Sender {
 
 impl Sender {
     pub(super) fn new(config: &Config, control: Box<dyn CongestionControl>) -> Self {
+        let by_time = config.recovery == Recovery::RackTlp;
         Self {
             una: 0,
             nxt: 0,
             end: 0,
             window: control.window(),
-            board: Scoreboard::new(control.wants_samples()),
+            board: Scoreboard::new(control.wants_samples(), by_time),
             state: State::Open,
             prr: Prr::default(),
             usage: Usage::default(),
@@ -87,6 +99,9 @@ impl Sender {
             dupacks: 0,
             left_network: 0,
             rto_at: Time::NEVER,
+            reorder_at: Time::NEVER,
+            tlp: Tlp::default(),
+            by_time,
             rtt: Rtt::new(config.min_rto),
             mss: config.mss,
             force: false,
@@ -96,6 +111,7 @@ impl Sender {
             limited_transmit: config.limited_transmit,
             idle_restart: config.idle_restart,
             grow_half_used: config.grow_half_used,
+            pairs: config.linux,
             fin: false,
             receive_window: config.receive_window,
             restart_window: config.initial_window(),
@@ -124,9 +140,9 @@ impl Sender {
         self.una
     }
 
-    /// When the retransmission timer expires; `NEVER` if nothing is outstanding.
-    pub fn rto_at(&self) -> Time {
-        self.rto_at
+    /// When the first of the timers expires; `NEVER` if nothing is outstanding.
+    pub fn timer_at(&self) -> Time {
+        self.rto_at.min(self.tlp.at).min(self.reorder_at)
     }
 
     /// When pacing next lets something leave that waits for nothing else; `NEVER` if it holds nothing back.
@@ -205,6 +221,9 @@ impl Sender {
     /// The next piece to send at `now`, if anything may be sent. Call until it returns `None`.
     pub(super) fn next_out(&mut self, now: Time) -> Option<Out> {
         self.send_at = Time::NEVER;
+        if self.tlp.due {
+            return self.probe_out(now);
+        }
         if self.board.has_waiting() {
             let resend = self.board.next_waiting()?;
             let fits = self.in_flight() + u64::from(resend.len.min(self.mss)) <= self.allowed;
@@ -221,7 +240,7 @@ impl Sender {
         if self.sampling && self.end == self.nxt && self.in_flight() < self.allowed {
             self.board.ran_dry();
         }
-        if self.state.is_recovery() && self.sack { self.fill(now) } else { None }
+        if self.state.is_recovery() && self.sack && !self.by_time { self.fill(now) } else { None }
     }
 
     /// Pacing lets nothing leave at `now`.
@@ -249,15 +268,51 @@ impl Sender {
             self.observe_usage(!fits);
             return None;
         }
-        if self.is_held(now) {
+        if self.is_held(now) || (self.pairs && self.waits_for_room(now, counted)) {
             self.observe_usage(false);
             return None;
         }
+        Some(self.send_new(now, len))
+    }
+
+    /// There is room for one segment only, and the acknowledgement that makes room for two is near (Linux, `tcp_tso_should_defer`).
+    fn waits_for_room(&self, now: Time, counted: u64) -> bool {
+        let room = self.allowed.saturating_sub(counted);
+        let two = 2 * u64::from(self.mss);
+        if room >= two || self.end - self.nxt < two || room >= self.window.cwnd / 3 || self.state.is_recovery() {
+            return false;
+        }
+        let near = TWO_AT_ONCE_WAIT.min(Span(self.rtt.smoothed().0 / 2));
+        let first = self.board.first_sent().unwrap_or(now);
+        now.since(self.last_sent) <= TWO_AT_ONCE_WAIT && first + self.rtt.smoothed() <= now + near
+    }
+
+    fn send_new(&mut self, now: Time, len: u32) -> Out {
         let seq = self.nxt;
         self.nxt += u64::from(len);
         self.board.push(len, now);
         self.sent(now, len);
-        Some(Out { seq, len, retransmission: false })
+        if self.by_time {
+            self.arm_probe(now);
+        }
+        Out { seq, len, retransmission: false }
+    }
+
+    /// A probe for losses at the tail: new data whatever the window, else the last segment again.
+    fn probe_out(&mut self, now: Time) -> Option<Out> {
+        self.tlp.due = false;
+        let left = self.end - self.nxt;
+        let room = (self.una + self.receive_window).saturating_sub(self.nxt);
+        let out = if left > 0 && self.una > 0 && room >= u64::from(self.mss) {
+            let len = self.segment_len(left);
+            self.send_new(now, len)
+        } else {
+            let resend = self.board.last_hole()?;
+            self.resend(now, resend)
+        };
+        self.tlp.at = Time::NEVER;
+        self.probed(out.retransmission);
+        Some(out)
     }
 
     /// Sending stops: at the window or for want of data.
@@ -329,13 +384,22 @@ impl Sender {
         }
     }
 
-    /// The retransmission timer expired at `now` (RFC 6298 §5.4–5.7).
+    /// Timers may have expired at `now` (RFC 6298 §5.4–5.7; RFC 8985 §6.2, §7.3).
     pub(super) fn on_timeout(&mut self, now: Time) {
-        if self.rto_at > now {
-            return;
+        if self.reorder_at <= now {
+            let repairing = self.state.is_recovery();
+            self.find_overdue(now, self.in_flight());
+            if self.state.is_recovery() && !repairing && !self.unreduced {
+                self.allowed = self.in_flight() + u64::from(self.mss);
+            }
         }
-        self.pacer.release(now);
-        self.time_out(now);
-        self.rto_at = self.rtt.deadline(now);
+        if self.tlp.at <= now {
+            self.probe(now);
+        }
+        if self.rto_at <= now {
+            self.pacer.release(now);
+            self.time_out(now);
+            self.rto_at = self.rtt.deadline(now);
+        }
     }
 }

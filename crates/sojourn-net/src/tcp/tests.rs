@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use std::collections::VecDeque;
 
 mod feedback;
+mod rack_tlp;
 
 const MSS: u32 = 1000;
 
@@ -163,6 +164,19 @@ fn a_lost_retransmission_waits_for_the_timer() {
 }
 
 #[test]
+fn a_timer_that_expires_in_a_recovery_ends_its_rate() {
+    // Without timestamps the back-off lasts through retransmissions, and a second timeout in a row reduces nothing.
+    let lose =
+        [0..=3, 5..=22, 27..=28, 30..=30, 38..=41, 45..=46, 68..=68, 80..=80, 86..=86, 104..=104, 111..=111, 115..=115];
+    let lose: Vec<u64> = lose.into_iter().flatten().chain([121, 123, 125, 129, 132, 133, 136, 140]).collect();
+    let mut pair = Pair::new(&Config { timestamps: false, partial_acks: false, ..config() }, &lose);
+    pair.ends[0].write(96_001);
+    pair.ends[0].close();
+    pair.run(Time(100_000_000_000_000));
+    assert_eq!(pair.ends[1].receiver().delivered(), 96_001);
+}
+
+#[test]
 fn newreno_repairs_one_hole_a_round_trip_reno_waits_for_the_timer() {
     let lose = [0, 2, 4];
     let newreno = transfer(&Config { sack: false, ..config() }, 60_000, &lose);
@@ -237,10 +251,11 @@ proptest! {
     fn whatever_is_lost_every_byte_arrives_and_the_accounts_balance(
         bytes in 1u64..120_000,
         lose in prop::collection::vec(0u64..160, 0..60),
-        sack: bool, limited_transmit: bool, timestamps: bool, partial_acks: bool, delayed: bool,
+        sack: bool, limited_transmit: bool, timestamps: bool, partial_acks: bool, delayed: bool, by_time: bool,
     ) {
         let ack_delay = Span::from_millis(if delayed { 40 } else { 0 });
-        let config = Config { sack, limited_transmit, timestamps, partial_acks, ack_delay, ..config() };
+        let recovery = if by_time && sack { Recovery::RackTlp } else { Recovery::Rfc6675 };
+        let config = Config { recovery, sack, limited_transmit, timestamps, partial_acks, ack_delay, ..config() };
         let mut pair = Pair::new(&config, &lose);
         pair.ends[0].write(bytes);
         pair.ends[0].close();
@@ -256,8 +271,10 @@ proptest! {
         segments in prop::collection::vec(
             (0u64..50_000, 0u32..3000, any::<bool>(), any::<bool>(), prop::option::of(0u64..60_000),
              prop::collection::vec((0u64..60_000, 0u64..60_000), 0..4)), 0..60),
+        by_time: bool,
     ) {
-        let mut pair = Pair::new(&config(), &[]);
+        let recovery = if by_time { Recovery::RackTlp } else { Recovery::Rfc6675 };
+        let mut pair = Pair::new(&Config { recovery, ecn: EcnMode::Classic, ..config() }, &[]);
         pair.ends[0].write(30_000);
         pair.run(Time(150_000_000));
         for (i, (seq, len, syn, fin, ack, blocks)) in segments.into_iter().enumerate() {

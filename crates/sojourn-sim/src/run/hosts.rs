@@ -39,6 +39,11 @@ pub(super) fn config(tcp: &Tcp) -> tcp::Config {
             Some(false) => tcp::Pacing::Off,
         },
         ecn: if tcp.ecn { tcp.transport.ecn_mode() } else { tcp::EcnMode::Off },
+        recovery: match tcp.recovery {
+            scenario::Recovery::Rfc6675 => tcp::Recovery::Rfc6675,
+            scenario::Recovery::RackTlp => tcp::Recovery::RackTlp,
+        },
+        linux: tcp.stack == scenario::Stack::Linux,
     }
 }
 

@@ -5,7 +5,7 @@ mod tcp;
 
 pub use sources::{Sessions, SourceSpec};
 pub(super) use tcp::with_tcp_keys;
-pub use tcp::{HyStart, Tcp, Transport};
+pub use tcp::{HyStart, Recovery, Stack, Tcp, Transport};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -82,6 +82,28 @@ pub enum HyStart {
     Rfc9406,
 }
 
+/// How losses are found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Recovery {
+    /// By what was SACKed above (RFC 6675), or by duplicate acknowledgements.
+    #[default]
+    Rfc6675,
+    /// By time, with probes for losses at the tail (RFC 8985).
+    RackTlp,
+}
+
+/// Whose habits the endpoints of a connection have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Stack {
+    /// Nobody's: what the standards say, and the other keys.
+    #[default]
+    Plain,
+    /// Linux's: RACK-TLP, HyStart in CUBIC, quick ACKs at the start, compressed SACKs, data in pairs of segments.
+    Linux,
+}
+
 /// The TCP settings of a group of connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tcp {
@@ -115,6 +137,10 @@ pub struct Tcp {
     pub pacing: Option<bool>,
     /// Explicit congestion notification.
     pub ecn: bool,
+    /// How losses are found.
+    pub recovery: Recovery,
+    /// Whose habits the endpoints have.
+    pub stack: Stack,
 }
 
 /// Declares a struct of a study file with the keys of [`Tcp`] beside its own, which serde's `flatten` cannot do without giving up
@@ -171,6 +197,13 @@ macro_rules! with_tcp_keys {
             /// transports that are made for it.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub ecn: Option<bool>,
+            /// How losses are found: `rfc6675`, or `rack-tlp` (RFC 8985: by time, with probes for losses at the tail). If absent, `rfc6675`,
+            /// but `rack-tlp` with `stack = "linux"`.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub recovery: Option<$crate::scenario::Recovery>,
+            /// Whose habits the endpoints have, `plain` if absent.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub stack: Option<$crate::scenario::Stack>,
         }
 
         /// Defaults: Linux's, but for the initial window.
@@ -187,6 +220,12 @@ macro_rules! with_tcp_keys {
         impl $Name {
             /// The TCP settings.
             pub fn tcp(&self) -> $crate::scenario::Tcp {
+                use $crate::scenario::{HyStart, Recovery, Stack};
+                let stack = self.stack.unwrap_or_default();
+                let (recovery, hystart) = match stack {
+                    Stack::Plain => (Recovery::Rfc6675, HyStart::None),
+                    Stack::Linux => (Recovery::RackTlp, HyStart::Linux),
+                };
                 $crate::scenario::Tcp {
                     transport: self.transport,
                     mss: self.mss,
@@ -200,9 +239,11 @@ macro_rules! with_tcp_keys {
                     idle_restart: self.idle_restart,
                     limited_transmit: self.limited_transmit,
                     ledbat_target: self.ledbat_target.unwrap_or(self.transport.target()),
-                    hystart: self.hystart.unwrap_or_default(),
+                    hystart: self.hystart.unwrap_or(hystart),
                     pacing: self.pacing,
                     ecn: self.ecn.unwrap_or(self.transport.ecn_mode() != sojourn_net::tcp::EcnMode::Classic),
+                    recovery: self.recovery.unwrap_or(recovery),
+                    stack,
                 }
             }
         }
@@ -230,6 +271,9 @@ impl Tcp {
         }
         if self.ledbat_target == Span::ZERO {
             return Err(Invalid::new("ledbat-target", "a target must be longer than zero"));
+        }
+        if self.recovery == Recovery::RackTlp && !self.sack {
+            return Err(Invalid::new("recovery", "rack-tlp needs sack = true"));
         }
         let by_timestamps = [Transport::Ledbat, Transport::LedbatNs2, Transport::Utp].contains(&self.transport);
         if by_timestamps && !self.timestamps {

@@ -1,0 +1,106 @@
+//! Which acknowledgements Linux's receiver sends sooner, and which later, than RFC 5681 asks.
+//!
+//! Source: Linux's `tcp_input.c`, by its rules. Quick ACKs: the first sixteen acknowledgements of a connection, and sixteen after a
+//! duplicate or a pause, are not delayed. Compression of SACKs (`tcp_comp_sack_delay_ns`, `tcp_comp_sack_nr`): of duplicate acknowledgements only the
+//! first three of a hole leave at once; later ones are held for a millisecond, or until 44 have been, and leave as one. Difference: the
+//! millisecond does not shrink on paths of less than 20 ms.
+
+use crate::{Span, Time};
+
+const QUICK: u32 = 16;
+const AT_ONCE: u32 = 3;
+const MOST_HELD: u32 = 44;
+const HELD_FOR: Span = Span::from_millis(1);
+
+/// What one receiver holds back.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Holding {
+    quick: u32,
+    /// Where the hole begins that duplicates were counted for, and how many left at once.
+    hole: u64,
+    at_once: u32,
+    held: u32,
+    last: Time,
+    /// When what is held leaves; `NEVER` if nothing is.
+    pub(super) at: Time,
+}
+
+impl Default for Holding {
+    fn default() -> Self {
+        Self { quick: QUICK, hole: u64::MAX, at_once: 0, held: 0, last: Time::ZERO, at: Time::NEVER }
+    }
+}
+
+impl Holding {
+    /// A segment of data arrived. After a pause longer than the retransmission timeout (of this end) the other end may have begun anew
+    /// with a small window.
+    pub(super) fn on_data(&mut self, now: Time, rto: Span) {
+        if now.since(std::mem::replace(&mut self.last, now)) > rto {
+            self.quick = QUICK;
+        }
+    }
+
+    /// A duplicate arrived.
+    pub(super) fn on_duplicate(&mut self) {
+        self.quick = QUICK;
+    }
+
+    /// True if an acknowledgement may not be delayed.
+    pub(super) fn is_quick(&self) -> bool {
+        self.quick > 0
+    }
+
+    /// A segment arrived out of order, `next` being expected. True if that is to be told at once.
+    pub(super) fn on_gap(&mut self, now: Time, next: u64) -> bool {
+        if self.quick > 0 || self.held >= MOST_HELD {
+            return true;
+        }
+        if self.hole != next {
+            (self.hole, self.at_once) = (next, 0);
+        }
+        if self.at_once < AT_ONCE {
+            self.at_once += 1;
+            return true;
+        }
+        self.held += 1;
+        self.at = self.at.min(now + HELD_FOR);
+        false
+    }
+
+    /// An acknowledgement leaves.
+    pub(super) fn on_acknowledge(&mut self) {
+        self.quick = self.quick.saturating_sub(1);
+        (self.held, self.at) = (0, Time::NEVER);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sixteen_are_quick_then_three_of_a_hole_leave_at_once_and_the_rest_once_a_millisecond() {
+        let mut holding = Holding::default();
+        for _ in 0..16 {
+            assert!(holding.on_gap(Time(0), 1000));
+            holding.on_acknowledge();
+        }
+        let mut told = |now, hole| {
+            let told = holding.on_gap(Time(now), hole);
+            if told {
+                holding.on_acknowledge();
+            }
+            (told, holding.at)
+        };
+        for _ in 0..3 {
+            assert_eq!(told(5, 1000), (true, Time::NEVER));
+        }
+        assert_eq!(told(7, 1000), (false, Time(1_000_007)));
+        for i in 1..44 {
+            assert_eq!(told(7 + i, 1000), (false, Time(1_000_007)));
+        }
+        assert_eq!(told(99, 1000), (true, Time::NEVER), "44 were held");
+        assert_eq!(told(100, 1000).0, false);
+        assert_eq!(told(101, 2000).0, true, "another hole");
+    }
+}

@@ -1,0 +1,74 @@
+//! The scoreboard's accounts, with RFC 6675's example.
+
+use super::*;
+
+const MSS: u32 = 1000;
+
+fn ten() -> Scoreboard {
+    let mut board = Scoreboard::default();
+    for _ in 0..10 {
+        board.push(MSS, Time::ZERO);
+    }
+    board
+}
+
+fn blocks(segments: &[u64]) -> Sack {
+    let mut sack = Sack::default();
+    for n in segments {
+        sack.push(Block { start: (n - 1) * 1000, end: n * 1000 });
+    }
+    sack
+}
+
+fn resend_number(resend: Option<Resend>) -> Option<u64> {
+    resend.map(|r| r.seq / 1000 + 1)
+}
+
+#[test]
+fn three_runs_above_make_a_loss() {
+    // Segments 1–10 out, 3, 5 and 7 SACKed: 1 and 2 are lost, pipe is 5.
+    let mut board = ten();
+    board.sack(&blocks(&[3, 5, 7]));
+    board.mark_lost(MSS);
+    assert_eq!((board.lost, board.pipe()), (2000, 5000));
+    for (n, pipe) in [(1, 6000), (2, 7000)] {
+        assert_eq!(resend_number(board.next_waiting()), Some(n));
+        board.resent((n - 1) * 1000, Time(1));
+        assert_eq!(board.pipe(), pipe);
+    }
+    assert_eq!(board.next_waiting(), None);
+    assert_eq!(resend_number(board.next_hole()), Some(4));
+}
+
+#[test]
+fn two_segments_above_are_not_enough_three_are() {
+    let mut board = ten();
+    board.sack(&blocks(&[2, 3]));
+    board.mark_lost(MSS);
+    assert_eq!(board.lost, 0);
+    board.sack(&blocks(&[4, 2, 3]));
+    board.mark_lost(MSS);
+    assert_eq!(board.lost, 1000);
+    assert!(board.is_head_lost());
+}
+
+#[test]
+fn a_cumulative_acknowledgement_clears_every_account() {
+    let mut board = ten();
+    board.sack(&blocks(&[3, 5, 7]));
+    board.mark_lost(MSS);
+    board.resent(0, Time(1));
+    let news = board.acknowledge(10_000);
+    assert_eq!(news.delivered, 7000);
+    assert_eq!((board.pipe(), board.lost, board.outstanding(), board.has_waiting()), (0, 0, 0, false));
+}
+
+#[test]
+fn a_timeout_marks_what_is_not_sacked() {
+    let mut board = ten();
+    board.sack(&blocks(&[3]));
+    board.resent(0, Time(1));
+    board.mark_all_lost();
+    assert_eq!((board.lost, board.pipe()), (9000, 0));
+    assert_eq!(resend_number(board.next_waiting()), Some(1));
+}
