@@ -46,7 +46,9 @@ def test_cd1_gaps_shrink_with_the_square_root():
 
 def test_cd2_newton_steps_of_linux():
     found = replay("codel", **BUSY, variant="linux")
-    count, inverse, plan = (after(found, "departure", name) for name in ("count", "rec_inv_sqrt", "drop_next"))
+    count, inverse, plan = (
+        after(found, "departure", name) for name in ("count", "rec_inv_sqrt", "drop_next")
+    )
     expected = [
         65535, 32769, 36864, 31968, 28935, 26481, 24588, 23037, 21746, 20647, 19699, 18869, 18136, 17481, 16893,
         16360,
@@ -92,9 +94,57 @@ def test_cd4_dropping_resumes_with_this_count(variant, expected):
         assert float(np.ravel(after(found, "departure", "count"))[-1]) == wanted
 
 
-FIRST = [35, 61, 80, 96, 109, 121, 132, 143, 153, 162, 171, 180, 188, 196, 203, 211, 218, 225, 232, 239, 245, 252, 258]
+FIRST = [
+    35,
+    61,
+    80,
+    96,
+    109,
+    121,
+    132,
+    143,
+    153,
+    162,
+    171,
+    180,
+    188,
+    196,
+    203,
+    211,
+    218,
+    225,
+    232,
+    239,
+    245,
+    252,
+    258,
+]
 SECOND = [295, 302, 308, 314, 320, 326, 332, 338, 343, 349, 354, 360, 365, 370, 376, 381, 386, 391, 396, 401, 406, 411, 415]  # fmt: skip
-LINUX = [36, 62, 76, 91, 104, 116, 127, 138, 148, 157, 166, 174, 182, 190, 198, 205, 213, 220, 227, 233, 240, 246, 253]
+LINUX = [
+    36,
+    62,
+    76,
+    91,
+    104,
+    116,
+    127,
+    138,
+    148,
+    157,
+    166,
+    174,
+    182,
+    190,
+    198,
+    205,
+    213,
+    220,
+    227,
+    233,
+    240,
+    246,
+    253,
+]
 NS2_2013 = [276, 283, 290, 296, 302, 308, 314, 320, 326, 332, 337, 343, 348, 354, 359, 364, 370, 375, 380, 385, 390, 395, 400, 405, 409, 414]  # fmt: skip
 ACMQ = [58, 84, 103, 119, 132, 144, 155, 166, 176, 185, 194, 203, 211, 219, 226, 234, 241, 248, 255, 318, 344, 363, 379, 392, 404, 415]  # fmt: skip
 LATE = [71, 97, 116, 132, 145, 157, 168, 179, 189, 198, 207, 216, 224, 232, 239, 247, 254]
@@ -130,7 +180,7 @@ SMALL = {"min": 5.0, "max": 15.0, "weight": 0.1, "max-p": 0.1, "mean-packet": "1
 @pytest.mark.parametrize(("wait", "gaps"), [(True, range(20, 40)), (False, range(1, 20))])
 def test_red1_gaps_between_drops_are_uniform(wait, gaps):
     # The average stands at 10 and nothing leaves, so that p_b is 0.05; 400 000 arrivals.
-    keys = {"limit": "unlimited", "min": 5.0, "max": 15.0, "weight": 1e-12, "max-p": 0.1, "wait": wait}
+    keys = {"limit": "unlimited", "min": 5.0, "max": 15.0, "weight": 0.0, "max-p": 0.1, "wait": wait}
     packets = {"time": np.full(400_000, 5), "size": 1000}
     queue = {"kind": "red", "rate": "2Mbit", **keys}
     found = sojourn.replay(queue, packets, [], state={"avg": 10.0, "idle_since": float("nan")}, trace=False)
@@ -202,7 +252,7 @@ def test_red3_max_p_moves_at_arrivals():
 def test_red3_single_steps(at, average, start, expected):
     # To fill the queue up to 11.1 takes arrivals, which would move max_p on the way: from a given state.
     state = {"avg": average, "max_p": start, "idle_since": float("nan")}
-    found = replay("red", [at], [], state=state, **{**SMALL, "weight": 1e-15}, adaptive=True)
+    found = replay("red", [at], [], state=state, **{**SMALL, "weight": 0.0}, adaptive=True)
     assert found.trace["max_p"][0] == pytest.approx(expected)
 
 
@@ -333,7 +383,12 @@ def test_pie9_departure_rates():
             departures += [now] * (packets - 1 - (i == 0))
             now += length
             departures.append(now)
-        keys = {"delay": "rate", "rate-threshold": f"{threshold}B", "rate-weight": weight, "variant": "ns2_authors"}
+        keys = {
+            "delay": "rate",
+            "rate-threshold": f"{threshold}B",
+            "rate-weight": weight,
+            "variant": "ns2_authors",
+        }
         found = replay("pie", [(0, 1040)] * 200, departures, **keys, limit="unlimited", update="100s")
         rate = after(found, "departure", "rate")
         assert list(dict.fromkeys(rate[rate > 0])) == pytest.approx(rates)

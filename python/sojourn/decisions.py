@@ -154,9 +154,12 @@ def _columns(packets: Mapping[str, Any] | Sequence[Any]) -> list[np.ndarray]:
     if not isinstance(packets, Mapping):
         rows = [tuple(row) if isinstance(row, Sequence | np.ndarray) else (row,) for row in packets]
         if wrong := [row for row in rows if not 1 <= len(row) <= len(_KEYS)]:
-            raise ValueError(f"{wrong[0]} is not a packet; write (time, size, flow, ecn), the last may be left out")
+            raise ValueError(
+                f"{wrong[0]} is not a packet; write (time, size, flow, ecn), the last may be left out"
+            )
         packets = {
-            key: [row[i] if i < len(row) else _DEFAULTS.get(key) for row in rows] for i, key in enumerate(_KEYS)
+            key: [row[i] if i < len(row) else _DEFAULTS.get(key) for row in rows]
+            for i, key in enumerate(_KEYS)
         }
     if unknown := [key for key in packets if key not in _KEYS]:
         raise ValueError(f'packets have no "{unknown[0]}"; they have {", ".join(_KEYS)}')
@@ -197,7 +200,9 @@ def _whole(
         raise ValueError(f"{name} must be whole numbers") from None
     most = min(np.iinfo(dtype).max, 2**63 - 1) if most is None else most
     with np.errstate(invalid="ignore"):
-        wrong = given[~((given >= least) & (given <= most) & (given == np.floor(given)))] if given.size else given
+        wrong = (
+            given[~((given >= least) & (given <= most) & (given == np.floor(given)))] if given.size else given
+        )
     if wrong.size:
         raise ValueError(f"{name} {wrong.flat[0]} is not a whole number from {least} to {most}")
     return given.astype(dtype)
