@@ -73,7 +73,10 @@ impl Port {
 impl Wire {
     pub(crate) fn new(mut ports: [Port; 2], agenda: &mut Agenda) -> Self {
         for way in Way::BOTH {
-            ports[way as usize].stream = agenda.add_stream(Stream::Link(way));
+            let port = &mut ports[way as usize];
+            port.stream = agenda.add_stream(Stream::Link(way));
+            // A discipline's timer runs from the beginning, also where the first packet comes late.
+            agenda.set(port.stream, port.link.poll_at().unwrap_or(Time::NEVER));
         }
         Self { ports, lines: Vec::new(), sacks: SackPool::default() }
     }
