@@ -2,7 +2,7 @@
 //!
 //! `cargo bench -p sojourn-sim --bench disciplines` simulates 10 long flows at 100 Mbit/s and 20 ms with each discipline in both
 //! directions, turn by turn so that whatever else the machine does meets all of them alike, and prints medians.
-//! `-- NAME` runs the disciplines whose name contains NAME, once, for a profiler.
+//! `-- NAME` runs that discipline once, for a profiler.
 
 #![expect(clippy::disallowed_methods, reason = "a bench reads the clock")]
 
@@ -57,7 +57,7 @@ fn main() {
     ];
     let scenarios: Vec<_> = disciplines
         .iter()
-        .filter(|(name, _)| chosen.is_empty() || chosen.iter().any(|c| name.contains(c.as_str())))
+        .filter(|(name, _)| chosen.is_empty() || chosen.iter().any(|c| c == name))
         .map(|(name, queue)| (*name, scenario(queue)))
         .collect();
     let turns = if chosen.is_empty() { TURNS } else { 1 };
