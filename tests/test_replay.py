@@ -169,6 +169,8 @@ PLAIN = {"time": [0, 1]}
         ((CODEL, {"time": [1, 0]}, []), {}, "in order of arrival"),
         ((CODEL, PLAIN, [3, 1]), {}, "departure must be in order"),
         ((CODEL, PLAIN, "2Mbps"), {}, "Mbit"),
+        ((CODEL, PLAIN, 2_000_000), {}, "neither a rate"),
+        ((CODEL, {"time": [0], "size": 70_000}, []), {}, "from 1 to 65535"),
         ((CODEL, {"size": [1]}, []), {}, "need a time"),
         ((CODEL, {"time": [0], "colour": 1}, []), {}, 'no "colour"'),
         ((CODEL, {"time": [0], "size": [1, 2]}, []), {}, "one for each packet"),
