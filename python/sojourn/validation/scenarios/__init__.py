@@ -23,9 +23,9 @@ Written by `python -m sojourn.validation.scenarios`; no figure is typed by hand.
 unit tests of its queue disciplines, rebuilt and run through `sojourn.replay` (see [replay.md](replay.md)).
 *ns-3 demands* is what its test asserts. Where ours differs, the last column says why.
 
-CoDel and FQ-CoDel are taken in the `ns3` variant. PIE is `rfc8033`, without derandomisation unless said: ns-3's
-PIE keeps p at 0 while a burst allowance lasts and takes the delay of the packet that left last, so that its
-counts are others than ours.
+CoDel and FQ-CoDel are taken in the `ns3` variant. PIE is `rfc8033`, without derandomisation unless said;
+ns-3's PIE keeps p at 0 while a burst allowance lasts and takes the delay of the packet that left last, so
+its counts are others than ours.
 
 Not repeated here: tests that need what a discipline by itself does not have (packets that no filter matches,
 five-tuples, the classes of `prio`, `tbf` and `mq`, full stacks).
