@@ -75,7 +75,6 @@ impl Wire {
         for way in Way::BOTH {
             let port = &mut ports[way as usize];
             port.stream = agenda.add_stream(Stream::Link(way));
-            // A discipline's timer runs from the beginning, also where the first packet comes late.
             agenda.set(port.stream, port.link.poll_at().unwrap_or(Time::NEVER));
         }
         Self { ports, lines: Vec::new(), sacks: SackPool::default() }
