@@ -17,30 +17,37 @@ from sojourn.errors import SojournError, StoreError
 
 if TYPE_CHECKING:
     from sojourn._core import StudyError
-    from sojourn.control import controller
+    from sojourn.control import Windows, controller
+    from sojourn.decisions import Decisions, replay
     from sojourn.results import Results
     from sojourn.results import open_results as open
     from sojourn.study import Study
     from sojourn.sweep import run
 
 __all__ = [
+    "Decisions",
     "Results",
     "SojournError",
     "StoreError",
     "Study",
     "StudyError",
+    "Windows",
     "__version__",
     "controller",
     "open",
+    "replay",
     "run",
 ]
 
 _WHERE = {
+    "Decisions": ("sojourn.decisions", "Decisions"),
     "Results": ("sojourn.results", "Results"),
     "Study": ("sojourn.study", "Study"),
     "StudyError": ("sojourn._core", "StudyError"),
+    "Windows": ("sojourn.control", "Windows"),
     "controller": ("sojourn.control", "controller"),
     "open": ("sojourn.results", "open_results"),
+    "replay": ("sojourn.decisions", "replay"),
     "run": ("sojourn.sweep", "run"),
 }
 

@@ -14,11 +14,18 @@ pub enum DropCause {
     Sojourn,
     /// Lost on the path, before the queue.
     Path,
+    /// The average queue was so long that nothing was let in (RED).
+    Forced,
+    /// Thinned out at random after an overflow (BLUE, in COBALT and CAKE).
+    Blue,
+    /// The congestion signal of an overloaded low-latency pair of queues, whatever the packet's ECN bits (DualPI2).
+    Overload,
 }
 
 impl DropCause {
     /// All causes, in the order of their codes.
-    pub const ALL: [Self; 4] = [Self::Full, Self::Early, Self::Sojourn, Self::Path];
+    pub const ALL: [Self; 7] =
+        [Self::Full, Self::Early, Self::Sojourn, Self::Path, Self::Forced, Self::Blue, Self::Overload];
 
     /// The name used in results.
     pub const fn name(self) -> &'static str {
@@ -27,6 +34,9 @@ impl DropCause {
             Self::Early => "early",
             Self::Sojourn => "sojourn",
             Self::Path => "path",
+            Self::Forced => "forced",
+            Self::Blue => "blue",
+            Self::Overload => "overload",
         }
     }
 }

@@ -1,18 +1,23 @@
 //! Queue disciplines: which packets are held, which leave, which are dropped.
 
+pub mod cake;
 pub mod cobalt;
 pub mod codel;
 mod dualpi2;
 mod fifo;
 pub mod fq_codel;
 mod fq_pie;
+pub mod inspect;
 mod line;
 mod lines;
 mod pie;
 mod red;
+mod rounds;
 pub mod sfq;
 pub mod sfq_codel;
+pub mod spread;
 
+pub use cake::Cake;
 pub use cobalt::Cobalt;
 pub use codel::Codel;
 pub use dualpi2::{DualPi2, DualPi2Config};
@@ -20,10 +25,12 @@ pub use fifo::{DropFrom, Fifo};
 pub use fq_codel::FqCodel;
 pub use fq_pie::{FqPie, FqPieConfig};
 pub use pie::{PIE_LINUX_ONE, Pie, PieConfig, PieDelay, PieVariant};
-pub use red::{AdaptiveRed, Red, RedConfig, RedVariant, RedWeight};
+pub use red::{AdaptiveRed, FengRed, Red, RedConfig, RedVariant, RedWeight};
 pub use sfq::Sfq;
 pub use sfq_codel::SfqCodel;
+pub use spread::Hash;
 
+use self::inspect::Inspector;
 use crate::probe::Probe;
 use crate::{Packet, Time};
 use rand::Rng;
@@ -62,7 +69,7 @@ pub trait QueueDiscipline<P: Packet>: Send {
     fn minds_emptiness(&self) -> bool {
         false
     }
-    /// When it next wants [`wake`](Self::wake), if ever.
+    /// When it next wants [`wake`](Self::wake), if ever. Only `wake` may change it: a link asks again after that.
     fn wake_at(&self) -> Option<Time> {
         None
     }
@@ -70,9 +77,11 @@ pub trait QueueDiscipline<P: Packet>: Send {
     fn wake(&mut self, cx: &mut Cx<'_, P>) {
         let _ = cx;
     }
+    /// Shows its named variables, for traces.
+    fn inspect(&mut self, inspector: &mut Inspector<'_>) {
+        let _ = inspector;
+    }
 }
 
 #[cfg(test)]
 pub(crate) mod check;
-#[cfg(test)]
-pub(crate) mod script;

@@ -2,6 +2,7 @@
 
 mod controller;
 mod error;
+mod replay;
 mod run;
 mod study;
 
@@ -12,6 +13,8 @@ mod _core {
     use crate::controller::controller;
     #[pymodule_export]
     use crate::error::StudyError;
+    #[pymodule_export]
+    use crate::replay::replay;
     #[pymodule_export]
     use crate::run::run;
     #[pymodule_export]

@@ -1,13 +1,24 @@
-//! A queue by itself: given arrivals in, and each packet's fate out.
+//! A queue by itself: given arrivals in, and each packet's fate and the discipline's variables out.
+//!
+//! The discipline is the one that a study's link has, behind the same [`Link`] if a rate is given. Random numbers may be
+//! given too, and the discipline's variables set before the first packet, so that published vectors can be held against
+//! it whatever state they start from.
+
+mod draws;
+mod trace;
 
 use crate::scenario::QueueSpec;
-use rand::SeedableRng;
-use rand_pcg::Pcg64Mcg;
 use sojourn_net::link::Link;
 use sojourn_net::probe::{DropCause, Probe};
+use sojourn_net::queue::inspect::{Inspector, Scope};
 use sojourn_net::queue::{Cx, QueueDiscipline};
 use sojourn_net::rate::RateProfile;
 use sojourn_net::{Ecn, Limit, Packet, Rate, Span, Time};
+
+pub use draws::Draws;
+use draws::Stream;
+use trace::Watched;
+pub use trace::{Column, Event, Trace};
 
 /// A packet that arrives at the queue.
 #[derive(Clone, Copy, Debug)]
@@ -42,6 +53,43 @@ pub struct Fate {
     pub marked: bool,
 }
 
+/// What came of a replay.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// What became of each packet.
+    pub fates: Vec<Fate>,
+    /// Numbers of the packets that left, in order.
+    pub left: Vec<u32>,
+    /// Numbers of the packets that were dropped, in order.
+    pub dropped: Vec<u32>,
+    /// The discipline's variables over time, if asked for.
+    pub trace: Trace,
+}
+
+/// A variable to set before the first packet.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Setting {
+    /// Its name, as in the trace.
+    pub name: String,
+    /// The flow whose line it is set for; `None`: all flows.
+    pub flow: Option<u32>,
+    /// Its value.
+    pub value: f64,
+}
+
+/// How a replay is done, beside the queue and the packets.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options<'a> {
+    /// Chooses the queue's random stream.
+    pub seed: u64,
+    /// Random numbers to take instead.
+    pub draws: Draws<'a>,
+    /// Variables to set before the first packet.
+    pub state: &'a [Setting],
+    /// Whether to keep the discipline's variables after every event.
+    pub trace: bool,
+}
+
 struct Replayed {
     number: u32,
     arrival: Arrival,
@@ -62,52 +110,106 @@ impl Packet for Replayed {
     }
 }
 
-struct Fates(Vec<Fate>);
+struct Fates(Outcome);
 
 impl Probe<Replayed> for Fates {
     fn enqueued(&mut self, _: Time, _: &Replayed) {}
     fn dequeued(&mut self, now: Time, packet: &Replayed, _: Span) {
-        self.0[packet.number as usize].at = Some(now);
+        self.0.fates[packet.number as usize].at = Some(now);
+        self.0.left.push(packet.number);
     }
     fn marked(&mut self, _: Time, packet: &Replayed) {
-        self.0[packet.number as usize].marked = true;
+        self.0.fates[packet.number as usize].marked = true;
     }
     fn dropped(&mut self, now: Time, packet: Replayed, cause: DropCause, _: Option<Span>) {
-        let fate = &mut self.0[packet.number as usize];
+        let fate = &mut self.0.fates[packet.number as usize];
         (fate.at, fate.cause) = (Some(now), Some(cause));
+        self.0.dropped.push(packet.number);
     }
 }
 
-/// Sends packets, in order of arrival, through a queue; returns the fate of each. `seed` chooses the queue's random stream.
+/// Sends packets, in order of arrival, through a queue; returns the fate of each.
 ///
-/// Fails with a sentence if the packets or times are out of order, or if the limit needs a rate or a path that is not there.
+/// Fails with a sentence if the queue's settings are not allowed, if packets or times are out of order, if the queue needs
+/// a rate or a path that is not there, if a variable that is to be set does not exist, or if random numbers run out.
 pub fn replay(
     queue: &QueueSpec,
     arrivals: &[Arrival],
     departures: Departures<'_>,
-    seed: u64,
-) -> Result<Vec<Fate>, String> {
+    options: &Options<'_>,
+) -> Result<Outcome, String> {
+    queue.check().map_err(|invalid| invalid.sentence())?;
     let limit = queue.limit();
     let rate = match (limit, departures) {
         (Limit::Bdp(_), _) => return Err(format!("a limit of {limit} needs a path; write packets, bytes or a time")),
         (Limit::Time(_), Departures::At(_)) => return Err(format!("a limit of {limit} needs a link's rate")),
+        (_, Departures::At(_)) if queue.needs_rate() => {
+            return Err(
+                "RED's weight or thresholds follow from a link's rate: give rate, or weight, min and max".into()
+            );
+        }
         (_, Departures::Rate(rate)) => rate,
         _ => Rate(u64::MAX),
     };
     if !arrivals.is_sorted_by_key(|arrival| arrival.at) {
         return Err("packets must be in order of arrival".to_owned());
     }
-    let discipline = queue.build(limit.resolve(rate, Span::ZERO), rate);
-    let mut fates = Fates(vec![Fate::default(); arrivals.len()]);
-    let packets = (0..).zip(arrivals).map(|(number, arrival)| Replayed { number, arrival: *arrival });
-    let mut rng = Pcg64Mcg::seed_from_u64(seed);
-    let mut cx = Cx { now: Time::ZERO, rng: &mut rng, probe: &mut fates };
-    match departures {
-        Departures::Rate(rate) => through_link(Link::new(discipline, RateProfile::Constant(rate), 0), packets, &mut cx),
-        Departures::At(times) if times.is_sorted() => at_times(discipline, packets, times, &mut cx),
-        Departures::At(_) => return Err("times of departure must be in order".to_owned()),
+    if matches!(departures, Departures::At(times) if !times.is_sorted()) {
+        return Err("times of departure must be in order".to_owned());
     }
-    Ok(fates.0)
+    let mut discipline = queue.build(limit.resolve(rate, Span::ZERO), rate);
+    let mut flows: Vec<u32> = arrivals.iter().map(|arrival| arrival.flow).collect();
+    flows.sort_unstable();
+    flows.dedup();
+    set(&mut *discipline, &flows, options.state)?;
+    let mut stream = Stream::new(options.seed, options.draws, arrivals.len())?;
+    let (watched, seen) = Watched::new(discipline, flows, options.trace, stream.arriving());
+    let outcome = Outcome { fates: vec![Fate::default(); arrivals.len()], ..Outcome::default() };
+    let mut fates = Fates(outcome);
+    let packets = (0..).zip(arrivals).map(|(number, arrival)| Replayed { number, arrival: *arrival });
+    let mut cx = Cx { now: Time::ZERO, rng: &mut stream, probe: &mut fates };
+    match departures {
+        Departures::Rate(rate) => {
+            through_link(Link::new(Box::new(watched), RateProfile::Constant(rate), 0), packets, &mut cx);
+        }
+        Departures::At(times) => at_times(watched, packets, times, &mut cx),
+    }
+    stream.check()?;
+    let mut outcome = fates.0;
+    outcome.trace = seen.take()?;
+    Ok(outcome)
+}
+
+/// Sets variables before the first packet.
+fn set(queue: &mut dyn QueueDiscipline<Replayed>, flows: &[u32], settings: &[Setting]) -> Result<(), String> {
+    let all = if flows.is_empty() { &[0][..] } else { flows };
+    for Setting { name: wanted, flow: of, value } in settings {
+        let (mut names, mut found, mut refused) = (Vec::new(), false, false);
+        for flow in all.iter().filter(|flow| of.is_none_or(|of| of == **flow)) {
+            let mut visit = |name: &'static str, scope, now| {
+                names.push(name);
+                let is_it = name == wanted && (scope == Scope::Flow || of.is_none());
+                found |= is_it;
+                if is_it { *value } else { now }
+            };
+            let mut inspector = Inspector::new(*flow, &mut visit);
+            queue.inspect(&mut inspector);
+            refused |= inspector.refused();
+        }
+        names.sort_unstable();
+        names.dedup();
+        if !found {
+            let known = names.join(", ");
+            return Err(match known.as_str() {
+                "" => format!("the queue has no variable {wanted} before its first packet"),
+                _ => format!("the queue has no variable {wanted} to set; it has {known}"),
+            });
+        }
+        if refused {
+            return Err(format!("{wanted} follows from other variables and cannot be set"));
+        }
+    }
+    Ok(())
 }
 
 fn through_link(mut link: Link<Replayed>, packets: impl Iterator<Item = Replayed>, cx: &mut Cx<'_, Replayed>) {
@@ -125,29 +227,24 @@ fn through_link(mut link: Link<Replayed>, packets: impl Iterator<Item = Replayed
     }
 }
 
-fn at_times(
-    mut queue: Box<dyn QueueDiscipline<Replayed>>,
-    packets: impl Iterator<Item = Replayed>,
-    times: &[Time],
-    cx: &mut Cx<'_, Replayed>,
-) {
+fn at_times(mut queue: Watched, packets: impl Iterator<Item = Replayed>, times: &[Time], cx: &mut Cx<'_, Replayed>) {
     let mut packets = packets.peekable();
     for time in times {
         while let Some(packet) = packets.next_if(|packet| packet.arrival.at <= *time) {
-            wake(&mut *queue, packet.arrival.at, cx);
+            wake(&mut queue, packet.arrival.at, cx);
             queue.enqueue(packet, cx);
         }
-        wake(&mut *queue, *time, cx);
+        wake(&mut queue, *time, cx);
         queue.dequeue(cx);
     }
     for packet in packets {
-        wake(&mut *queue, packet.arrival.at, cx);
+        wake(&mut queue, packet.arrival.at, cx);
         queue.enqueue(packet, cx);
     }
 }
 
 /// Lets the queue do what is due up to `now`.
-fn wake(queue: &mut dyn QueueDiscipline<Replayed>, now: Time, cx: &mut Cx<'_, Replayed>) {
+fn wake(queue: &mut Watched, now: Time, cx: &mut Cx<'_, Replayed>) {
     while let Some(due) = queue.wake_at().filter(|due| *due <= now) {
         cx.now = due;
         queue.wake(cx);
@@ -176,7 +273,8 @@ mod tests {
     fn four_dequeues_of_twenty_packets() {
         let times = [10, 210, 210, 420].map(|ms| Time(ms * 1_000_000));
         for (variant, drops, last) in [("rfc8289", vec![2, 5, 6], 7), ("linux", vec![2, 5, 6, 7], 8)] {
-            let fates = replay(&queue(variant), &[packet(0); 20], Departures::At(&times), 1).unwrap();
+            let fates =
+                replay(&queue(variant), &[packet(0); 20], Departures::At(&times), &Options::default()).unwrap().fates;
             assert_eq!(dropped(&fates), drops);
             assert_eq!(fates[last - 1], Fate { at: Some(times[3]), ..Fate::default() });
             assert_eq!(fates[last], Fate::default());
@@ -193,7 +291,8 @@ mod tests {
             258, 295, 302, 308, 314, 320, 326, 332, 338, 343, 349, 354, 360, 365, 370, 376, 381, 386, 391, 396, 401,
             406, 411, 415,
         ];
-        let fates = replay(&queue("rfc8289"), &arrivals, Departures::Rate(Rate(2_000_000)), 1).unwrap();
+        let fates =
+            replay(&queue("rfc8289"), &arrivals, Departures::Rate(Rate(2_000_000)), &Options::default()).unwrap().fates;
         assert_eq!(dropped(&fates), expected);
         assert!(fates.iter().all(|fate| fate.at.is_some()), "the link runs until the queue is empty");
     }
@@ -201,8 +300,9 @@ mod tests {
     #[test]
     fn what_cannot_be_replayed_is_refused() {
         let limited = |limit: &str| serde_json::from_value(json!({ "kind": "fifo", "limit": limit })).unwrap();
-        let fails =
-            |queue: &QueueSpec, packets: &[Arrival]| replay(queue, packets, Departures::At(&[]), 1).unwrap_err();
+        let fails = |queue: &QueueSpec, packets: &[Arrival]| {
+            replay(queue, packets, Departures::At(&[]), &Options::default()).unwrap_err()
+        };
         assert!(fails(&limited("2BDP"), &[]).contains("needs a path"));
         assert!(fails(&limited("20ms"), &[]).contains("needs a link's rate"));
         assert!(fails(&limited("2pkt"), &[packet(1), packet(0)]).contains("in order"));

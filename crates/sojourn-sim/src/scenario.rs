@@ -18,8 +18,8 @@ use sojourn_net::{Bytes, Limit, Rate, Span};
 
 pub use flows::{Direction, Flows, HyStart, Recovery, Sessions, SourceSpec, Stack, Tcp, Transport};
 pub use queues::{
-    CobaltSpec, CodelSpec, CodelVariant, DropFrom, FifoSpec, FqCodelSpec, PieSpec, PieVariant, QueueSpec, RedSpec,
-    RedVariant, SfqCodelSpec, SfqSpec,
+    CakeSpec, CobaltSpec, CodelSpec, CodelVariant, DropFrom, DualPi2Spec, FifoSpec, FqCodelSpec, FqPieSpec, HashSpec,
+    PieDelay, PieSpec, PieVariant, QueueSpec, RedAveraging, RedSpec, RedVariant, SfqCodelSpec, SfqSpec,
 };
 pub use users::{CallDirection, Codec, Concealment, DelayModel, Playout, ScoreMethod, Users, Voice, Web};
 

@@ -1,4 +1,5 @@
-//! What every discipline must keep, for the property tests: conservation, order within a flow, no negative sojourn.
+//! Disciplines under test: what each must keep (conservation, order within a flow, no negative sojourn), a queue driven
+//! by hand, and given random numbers.
 
 use super::{Cx, QueueDiscipline};
 use crate::probe::{DropCause, Probe};
@@ -6,6 +7,7 @@ use crate::{Ecn, Packet, Span, Time};
 use proptest::prelude::*;
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
+use std::convert::Infallible;
 
 /// What happens to the queue in a test, 1 ms apart.
 #[derive(Clone, Copy, Debug)]
@@ -16,9 +18,10 @@ pub(crate) enum Event {
     Serve,
 }
 
-#[derive(Clone, Debug)]
+/// A packet that knows how many arrived before it.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Numbered {
-    number: usize,
+    pub(crate) number: usize,
     size: u32,
     flow: u32,
     ecn: Ecn,
@@ -26,8 +29,19 @@ pub(crate) struct Numbered {
 
 impl Numbered {
     pub(crate) fn new(number: usize) -> Self {
-        Self { number, size: 1000, flow: 0, ecn: Ecn::NotEct }
+        packet(number, 1000)
     }
+    pub(crate) fn with_ecn(self, ecn: Ecn) -> Self {
+        Self { ecn, ..self }
+    }
+    pub(crate) fn with_flow(self, flow: u32) -> Self {
+        Self { flow, ..self }
+    }
+}
+
+/// A packet without ECN.
+pub(crate) fn packet(number: usize, size: u32) -> Numbered {
+    Numbered { number, size, flow: 0, ecn: Ecn::NotEct }
 }
 
 impl Packet for Numbered {
@@ -47,26 +61,43 @@ impl Packet for Numbered {
 }
 
 /// What became of the packets, by number of arrival.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Fates {
     pub(crate) enqueued: Vec<usize>,
     pub(crate) dequeued: Vec<usize>,
     pub(crate) dropped: Vec<(usize, DropCause)>,
     pub(crate) marked: Vec<usize>,
     dropped_inside: u32,
+    arrived: Vec<(usize, Time)>,
+    wrong: Vec<usize>,
+}
+
+impl Fates {
+    /// A packet leaves after `waited`: that must be the time since its arrival.
+    fn waited(&mut self, now: Time, packet: &Numbered, waited: Span) {
+        let arrived = self.arrived.iter().rev().find(|(number, _)| *number == packet.number);
+        if arrived.is_none_or(|(_, at)| *at > now || now.since(*at) != waited) {
+            self.wrong.push(packet.number);
+        }
+    }
 }
 
 impl Probe<Numbered> for Fates {
-    fn enqueued(&mut self, _: Time, packet: &Numbered) {
+    fn enqueued(&mut self, now: Time, packet: &Numbered) {
         self.enqueued.push(packet.number);
+        self.arrived.push((packet.number, now));
     }
-    fn dequeued(&mut self, _: Time, packet: &Numbered, _: Span) {
+    fn dequeued(&mut self, now: Time, packet: &Numbered, waited: Span) {
+        self.waited(now, packet, waited);
         self.dequeued.push(packet.number);
     }
     fn marked(&mut self, _: Time, packet: &Numbered) {
         self.marked.push(packet.number);
     }
-    fn dropped(&mut self, _: Time, packet: Numbered, cause: DropCause, waited: Option<Span>) {
+    fn dropped(&mut self, now: Time, packet: Numbered, cause: DropCause, waited: Option<Span>) {
+        if let Some(waited) = waited {
+            self.waited(now, &packet, waited);
+        }
         self.dropped.push((packet.number, cause));
         self.dropped_inside += u32::from(waited.is_some());
     }
@@ -104,6 +135,8 @@ pub(crate) fn conserves(queue: &mut dyn QueueDiscipline<Numbered>, events: &[Eve
     let fates = drive(queue, events);
     let arrived = events.iter().filter(|e| matches!(e, Event::Arrive(_))).count();
     let left = queue.backlog().packets as usize;
+    prop_assert!(fates.wrong.is_empty(), "wrong sojourn: {:?}", fates.wrong);
+    prop_assert!(left > 0 || queue.backlog().bytes == 0, "an empty queue with bytes");
     prop_assert_eq!(arrived, fates.dequeued.len() + fates.dropped.len() + left);
     prop_assert_eq!(fates.enqueued.len(), fates.dequeued.len() + fates.dropped_inside as usize + left);
     for flow in 0..3 {
@@ -146,6 +179,41 @@ impl<Q: QueueDiscipline<Numbered>> Desk<Q> {
     }
 }
 
-pub(crate) fn ms(ms: f64) -> Time {
-    Time((ms * 1e6).round() as u64)
+pub(crate) fn ms(ms: impl Into<f64>) -> Time {
+    Time((ms.into() * 1e6).round() as u64)
+}
+
+/// A random stream that always gives the same number in [0, 1).
+pub(crate) struct Fixed(pub(crate) f64);
+
+impl rand::TryRng for Fixed {
+    type Error = Infallible;
+    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
+        Ok((self.0 * (1u64 << 32) as f64) as u32)
+    }
+    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
+        Ok(((self.0 * (1u64 << 53) as f64) as u64) << 11)
+    }
+    fn try_fill_bytes(&mut self, _: &mut [u8]) -> Result<(), Infallible> {
+        unreachable!("no discipline draws bytes")
+    }
+}
+
+/// What becomes of the packets of a queue that is driven at given times with a given random number.
+#[derive(Debug, Default)]
+pub(crate) struct Script {
+    /// The number that every draw gives.
+    pub(crate) draw: f64,
+    pub(crate) departures: u64,
+    pub(crate) fates: Fates,
+}
+
+impl Script {
+    pub(crate) fn new() -> Self {
+        Self::default()
+    }
+
+    pub(crate) fn at<R>(&mut self, now: Time, act: impl FnOnce(&mut Cx<'_, Numbered>) -> R) -> R {
+        act(&mut Cx { now, rng: &mut Fixed(self.draw), probe: &mut self.fates })
+    }
 }

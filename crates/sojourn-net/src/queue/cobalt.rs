@@ -3,17 +3,19 @@
 //! Source: Linux `sch_cake.c` (one flow of it) and ns-3's `CobaltQueueDisc`. Each packet at the head is judged by its
 //! sojourn; drops are spaced by interval / √count, and where CoDel forgets its count, COBALT lowers it by one each time a
 //! drop would have been due. BLUE drops at random, ECN or not, with a probability that rises by 1/256 when the queue
-//! overflows and falls by 1/4096 when it is found empty, each at most once per target; such drops have the cause `early`.
+//! overflows and falls by 1/4096 when it is found empty, each at most once per target; such drops have the cause `blue`.
 //!
 //! Differences: one queue, and an arrival that does not fit is refused, as in ns-3. √ is exact. The last packet of the
 //! queue may be dropped, as in ns-3 and unlike CAKE; CAKE's further tests of the target by link rate are left out.
 //! `blue_threshold` is ns-3's: a sojourn above it raises BLUE's probability too. As in both, the time since the planned
 //! drop is not taken anew when dropping begins, so a first late packet after a pause is soon followed by a drop.
 
-use super::codel::{self, Line, Waiting};
+use super::codel;
+use super::inspect::Inspector;
+use super::line::Line;
 use super::{Backlog, Cx, QueueDiscipline};
 use crate::probe::DropCause;
-use crate::{Packet, Span, Time};
+use crate::{Ecn, Packet, Span, Time};
 use rand::RngExt;
 
 const RISE: f64 = 1.0 / 256.0;
@@ -28,26 +30,34 @@ pub struct Settings {
     pub interval: Span,
     /// Mark ECN-capable packets instead of dropping them, except by BLUE.
     pub ecn: bool,
+    /// Mark ECN-capable packets that waited longer than this, as in ns-3.
+    pub ce_threshold: Option<Span>,
     /// A wait above which BLUE drops more, as in ns-3 (400 ms there).
     pub blue_threshold: Option<Span>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { target: Span::from_millis(5), interval: Span::from_millis(100), ecn: false, blue_threshold: None }
+        Self {
+            target: Span::from_millis(5),
+            interval: Span::from_millis(100),
+            ecn: false,
+            ce_threshold: None,
+            blue_threshold: None,
+        }
     }
 }
 
 /// What is decided on the packet at the head.
-enum Verdict {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
     Leaves,
     Drop(DropCause),
 }
 
-/// The COBALT queue.
-pub struct Cobalt<P> {
-    waiting: Waiting<P>,
-    settings: Settings,
+/// What COBALT remembers of one line of packets.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct State {
     count: u32,
     drop_next: Time,
     dropping: bool,
@@ -55,106 +65,140 @@ pub struct Cobalt<P> {
     blue_moved: Time,
 }
 
-impl<P: Packet> Cobalt<P> {
-    /// A queue that holds at most `max_packets` packets and `max_bytes` bytes; `MAX` of the type means no limit.
-    pub fn new(max_packets: u32, max_bytes: u64, settings: &Settings) -> Self {
-        Self {
-            waiting: Waiting::new(max_packets, max_bytes),
-            settings: *settings,
-            count: 0,
-            drop_next: Time::ZERO,
-            dropping: false,
-            blue: 0.0,
-            blue_moved: Time::ZERO,
-        }
+impl State {
+    pub(super) const NEW: Self =
+        Self { count: 0, drop_next: Time::ZERO, dropping: false, blue: 0.0, blue_moved: Time::ZERO };
+
+    pub(super) fn inspect(&mut self, inspector: &mut Inspector<'_>) {
+        inspector.see("count", &mut self.count);
+        inspector.see("drop_next", &mut self.drop_next);
+        inspector.see("dropping", &mut self.dropping);
+        inspector.see("p_blue", &mut self.blue);
+        inspector.see("blue_moved", &mut self.blue_moved);
     }
 
-    fn gap(&self) -> Span {
-        Span((self.settings.interval.0 as f64 / f64::from(self.count.max(1)).sqrt()) as u64)
+    fn gap(&self, settings: &Settings) -> Span {
+        Span((settings.interval.0 as f64 / f64::from(self.count.max(1)).sqrt()) as u64)
     }
 
     /// Moves BLUE's probability, at most once per target.
-    fn move_blue(&mut self, now: Time, step: f64) {
-        if now.since(self.blue_moved) > self.settings.target {
+    fn move_blue(&mut self, settings: &Settings, now: Time, step: f64) {
+        if now.since(self.blue_moved) > settings.target {
             self.blue = (self.blue + step).clamp(0.0, 1.0);
             self.blue_moved = now;
         }
     }
 
     #[cold]
-    fn overflows(&mut self, now: Time) {
-        self.move_blue(now, RISE);
+    pub(super) fn overflows(&mut self, settings: &Settings, now: Time) {
+        self.move_blue(settings, now, RISE);
         self.dropping = true;
         self.drop_next = now;
         self.count = self.count.max(1);
     }
 
-    fn runs_empty(&mut self, now: Time) {
+    pub(super) fn runs_empty(&mut self, settings: &Settings, now: Time) {
         if self.blue > 0.0 {
-            self.move_blue(now, -FALL);
+            self.move_blue(settings, now, -FALL);
         }
         self.dropping = false;
         if self.count > 0 && now >= self.drop_next {
             self.count -= 1;
-            self.drop_next += self.gap();
+            self.drop_next += self.gap(settings);
         }
     }
 
-    fn judge(&mut self, packet: &mut P, waited: Span, cx: &mut Cx<'_, P>) -> Verdict {
+    /// What a line that was idle has counted down when it has packets again.
+    pub(super) fn rested(&mut self, settings: &Settings, now: Time) {
+        while self.count > 0 && now >= self.drop_next {
+            self.count -= 1;
+            self.drop_next += self.gap(settings);
+        }
+    }
+
+    /// Judges the packet that was taken out. `target` is what it may have waited.
+    pub(super) fn judge<P: Packet>(
+        &mut self,
+        settings: &Settings,
+        target: Span,
+        packet: &mut P,
+        waited: Span,
+        cx: &mut Cx<'_, P>,
+    ) -> Verdict {
         let now = cx.now;
         let mut due = self.count > 0 && now >= self.drop_next;
         let mut late = now > self.drop_next;
-        if waited > self.settings.target {
+        if waited > target {
             if !self.dropping {
                 self.dropping = true;
-                self.drop_next = now + self.gap();
+                self.drop_next = now + self.gap(settings);
             }
             self.count = self.count.max(1);
         } else {
             self.dropping = false;
         }
         let mut verdict = Verdict::Leaves;
+        let mut marked = false;
         if due && self.dropping {
-            if !(self.settings.ecn && codel::mark(packet, cx)) {
+            marked = settings.ecn && codel::mark(packet, cx);
+            if !marked {
                 verdict = Verdict::Drop(DropCause::Sojourn);
             }
             self.count = self.count.saturating_add(1);
-            self.drop_next += self.gap();
+            self.drop_next += self.gap(settings);
             late = now > self.drop_next;
         } else {
             while due {
                 self.count -= 1;
-                self.drop_next += self.gap();
+                self.drop_next += self.gap(settings);
                 due = self.count > 0 && now >= self.drop_next;
                 late = now > self.drop_next;
             }
         }
-        if self.settings.blue_threshold.is_some_and(|threshold| waited > threshold) {
-            self.move_blue(now, RISE);
+        let is_over = settings.ce_threshold.is_some_and(|threshold| waited > threshold);
+        if is_over && !marked && verdict == Verdict::Leaves && packet.ecn() != Ecn::Ce {
+            codel::mark(packet, cx);
         }
-        if self.blue > 0.0 && matches!(verdict, Verdict::Leaves) && cx.rng.random::<f64>() < self.blue {
-            verdict = Verdict::Drop(DropCause::Early);
+        if settings.blue_threshold.is_some_and(|threshold| waited > threshold) {
+            self.move_blue(settings, now, RISE);
+        }
+        if self.blue > 0.0 && verdict == Verdict::Leaves && cx.rng.random::<f64>() < self.blue {
+            verdict = Verdict::Drop(DropCause::Blue);
         }
         if self.count == 0 {
-            self.drop_next = now + self.settings.interval;
-        } else if late && matches!(verdict, Verdict::Leaves) {
+            self.drop_next = now + settings.interval;
+        } else if late && verdict == Verdict::Leaves {
             self.drop_next = now;
         }
         verdict
     }
 }
 
+/// The COBALT queue.
+pub struct Cobalt<P> {
+    waiting: Line<P>,
+    settings: Settings,
+    state: State,
+}
+
+impl<P: Packet> Cobalt<P> {
+    /// A queue that holds at most `max_packets` packets and `max_bytes` bytes; `MAX` of the type means no limit.
+    pub fn new(max_packets: u32, max_bytes: u64, settings: &Settings) -> Self {
+        Self { waiting: Line::new(max_packets, max_bytes), settings: *settings, state: State::NEW }
+    }
+}
+
 impl<P: Packet + Send> QueueDiscipline<P> for Cobalt<P> {
     fn enqueue(&mut self, packet: P, cx: &mut Cx<'_, P>) {
         if !self.waiting.push(packet, cx) {
-            self.overflows(cx.now);
+            self.state.overflows(&self.settings, cx.now);
         }
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Option<P> {
-        while let Some((arrived, mut packet)) = self.waiting.next() {
+        while let Some((arrived, mut packet)) = self.waiting.pop() {
             let waited = cx.now.since(arrived);
-            match self.judge(&mut packet, waited, cx) {
+            match self.state.judge(&self.settings, self.settings.target, &mut packet, waited, cx) {
                 Verdict::Leaves => {
                     cx.probe.dequeued(cx.now, &packet, waited);
                     return Some(packet);
@@ -162,7 +206,7 @@ impl<P: Packet + Send> QueueDiscipline<P> for Cobalt<P> {
                 Verdict::Drop(cause) => cx.probe.dropped(cx.now, packet, cause, Some(waited)),
             }
         }
-        self.runs_empty(cx.now);
+        self.state.runs_empty(&self.settings, cx.now);
         None
     }
 
@@ -172,6 +216,10 @@ impl<P: Packet + Send> QueueDiscipline<P> for Cobalt<P> {
 
     fn minds_emptiness(&self) -> bool {
         true
+    }
+
+    fn inspect(&mut self, inspector: &mut Inspector<'_>) {
+        self.state.inspect(inspector);
     }
 }
 
@@ -199,12 +247,13 @@ mod tests {
             (500.0, 9.0, true, 5, 594.721),
             (560.0, 9.0, false, 5, 594.721),
         ];
-        let mut queue = Cobalt::new(1000, u64::MAX, &Settings::default());
+        let settings = Settings::default();
+        let mut queue = State::NEW;
         let mut rng = rand_pcg::Pcg64Mcg::seed_from_u64(1);
         for (i, (now, waited, drops, count, next)) in steps.into_iter().enumerate() {
             let mut packet = Numbered::new(i);
             let mut cx = Cx { now: ms(now), rng: &mut rng, probe: &mut () };
-            let verdict = queue.judge(&mut packet, Span(ms(waited).0), &mut cx);
+            let verdict = queue.judge(&settings, settings.target, &mut packet, Span(ms(waited).0), &mut cx);
             assert_eq!(matches!(verdict, Verdict::Drop(DropCause::Sojourn)), drops, "step {i}");
             assert_eq!(queue.count, count, "step {i}");
             let planned = queue.drop_next.0 as f64 / 1e6;
@@ -222,8 +271,8 @@ mod tests {
         for i in 1..=100 {
             desk.serve(ms(10.0 * f64::from(i)));
         }
-        assert_eq!(desk.queue.blue, 60.0 / 256.0);
-        assert!(desk.fates.dropped.iter().any(|d| d.1 == DropCause::Early));
+        assert_eq!(desk.queue.state.blue, 60.0 / 256.0);
+        assert!(desk.fates.dropped.iter().any(|d| d.1 == DropCause::Blue));
     }
 
     #[test]
@@ -234,7 +283,7 @@ mod tests {
         }
         assert_eq!(desk.fates.dropped, (100..200).map(|n| (n, DropCause::Full)).collect::<Vec<_>>());
         // From 100 to 199 ms, every 6 ms.
-        assert_eq!(desk.queue.blue, 17.0 / 256.0);
+        assert_eq!(desk.queue.state.blue, 17.0 / 256.0);
     }
 
     #[test]
@@ -257,6 +306,7 @@ mod tests {
                 target: Span::from_millis(1),
                 interval: Span::from_millis(8),
                 ecn,
+                ce_threshold: ecn.then_some(Span::from_millis(3)),
                 blue_threshold: Some(Span::from_millis(20)),
             };
             check::conserves(&mut Cobalt::new(packets, bytes, &settings), &events)?;

@@ -8,82 +8,20 @@
 //! dropped; the one behind it leaves. Every arrival that finds the queue at its limit is refused.
 //!
 //! Differences: time never wraps; the ns-2 variants count nanoseconds instead of floating-point seconds; a packet that
-//! carries CE already counts as marked but is not marked again.
+//! carries CE already counts as marked but is not marked again; `l4s` is ns-3's, and open to `linux` too.
 
+mod settings;
+
+use super::inspect::Inspector;
+use super::line::Line;
 use super::{Backlog, Cx, QueueDiscipline};
 use crate::probe::DropCause;
-use crate::{Ecn, Packet, Span, Time};
-use std::collections::VecDeque;
+use crate::{Ecn, Packet, Time};
 
-/// Which published CoDel.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Variant {
-    /// RFC 8289, exact square roots.
-    #[default]
-    Rfc8289,
-    /// Linux, `codel_impl.h`.
-    Linux,
-    /// ns-3.
-    Ns3,
-    /// ns-2.35, `codel.cc`.
-    Ns2_2013,
-    /// The authors' ns-2 file of 2012.
-    Ns2_2012,
-    /// The listing in ACM Queue.
-    Acmq2012,
-    /// ns-2.35, inside `sfqcodel.cc`.
-    Ns2Sfq,
-}
-
-impl Variant {
-    /// True if it can mark packets instead of dropping them.
-    pub const fn has_ecn(self) -> bool {
-        matches!(self, Self::Rfc8289 | Self::Linux | Self::Ns3)
-    }
-
-    /// True if it can mark packets above a threshold of their own.
-    pub const fn has_ce_threshold(self) -> bool {
-        matches!(self, Self::Linux | Self::Ns3)
-    }
-
-    /// True if it approximates the square root and counts 1024 ns.
-    const fn is_fixed_point(self) -> bool {
-        matches!(self, Self::Linux | Self::Ns3)
-    }
-}
-
-/// What a CoDel is told.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Settings {
-    /// Which published CoDel.
-    pub variant: Variant,
-    /// Waiting time that is acceptable.
-    pub target: Span,
-    /// How long it must be exceeded: about a worst-case round trip.
-    pub interval: Span,
-    /// Mark ECN-capable packets instead of dropping them.
-    pub ecn: bool,
-    /// Mark ECN-capable packets that waited longer than this.
-    pub ce_threshold: Option<Span>,
-    /// Bytes of a full packet: a queue that holds no more is left alone. ns-2 learns it from the packets instead.
-    pub mtu: u32,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            variant: Variant::default(),
-            target: Span::from_millis(5),
-            interval: Span::from_millis(100),
-            ecn: false,
-            ce_threshold: None,
-            mtu: 1500,
-        }
-    }
-}
+pub use settings::{Settings, Variant};
 
 /// Where packets to be judged come from.
-pub(super) trait Line<P> {
+pub(super) trait Head<P> {
     /// Takes the oldest packet and the time of its arrival.
     fn next(&mut self) -> Option<(Time, P)>;
     /// Bytes that count in the test of a short queue.
@@ -100,6 +38,7 @@ pub(super) struct Law {
     short: u64,
     ecn: bool,
     ce_threshold: u64,
+    l4s: bool,
 }
 
 /// What CoDel remembers of one line.
@@ -139,7 +78,7 @@ impl State {
 
 impl Law {
     pub(super) fn new(settings: &Settings) -> Self {
-        let Settings { variant, target, interval, ecn, ce_threshold, mtu } = *settings;
+        let Settings { variant, target, interval, ecn, ce_threshold, l4s, mtu } = *settings;
         let shift = if variant.is_fixed_point() { 10 } else { 0 };
         let short = match variant {
             Variant::Rfc8289 | Variant::Linux => u64::from(mtu),
@@ -155,6 +94,7 @@ impl Law {
             short,
             ecn: ecn && variant.has_ecn(),
             ce_threshold: ce_threshold.filter(|_| variant.has_ce_threshold()).map_or(u64::MAX, |span| span.0 >> shift),
+            l4s: l4s && variant.has_ce_threshold(),
         }
     }
 
@@ -235,7 +175,7 @@ impl Law {
     pub(super) fn dequeue<P: Packet>(
         &self,
         state: &mut State,
-        line: &mut impl Line<P>,
+        line: &mut impl Head<P>,
         cx: &mut Cx<'_, P>,
     ) -> Option<P> {
         let now = self.ticks(cx.now);
@@ -247,17 +187,20 @@ impl Law {
             }
             return None;
         };
+        if self.l4s && matches!(packet.ecn(), Ecn::Ect1 | Ecn::Ce) {
+            return Some(self.deliver(arrived, packet, now, true, cx));
+        }
         if !self.is_late(state, arrived, line.bytes(), now) {
             state.dropping = false;
-            return Some(self.deliver(arrived, packet, now, cx));
+            return Some(self.deliver(arrived, packet, now, !self.l4s, cx));
         }
         let (arrived, packet) = self.thin(state, line, cx, now, (arrived, packet))?;
-        Some(self.deliver(arrived, packet, now, cx))
+        Some(self.deliver(arrived, packet, now, !self.l4s, cx))
     }
 
     #[inline]
-    fn deliver<P: Packet>(&self, arrived: Time, mut packet: P, now: u64, cx: &mut Cx<'_, P>) -> P {
-        if now - self.ticks(arrived) > self.ce_threshold && packet.ecn() != Ecn::Ce {
+    fn deliver<P: Packet>(&self, arrived: Time, mut packet: P, now: u64, by_threshold: bool, cx: &mut Cx<'_, P>) -> P {
+        if now - self.ticks(arrived) > self.ce_threshold && by_threshold && packet.ecn() != Ecn::Ce {
             mark(&mut packet, cx);
         }
         cx.probe.dequeued(cx.now, &packet, cx.now.since(arrived));
@@ -270,7 +213,7 @@ impl Law {
     fn thin<P: Packet>(
         &self,
         state: &mut State,
-        line: &mut impl Line<P>,
+        line: &mut impl Head<P>,
         cx: &mut Cx<'_, P>,
         now: u64,
         mut head: (Time, P),
@@ -315,8 +258,25 @@ impl Law {
         Some(head)
     }
 
+    /// Shows the variables of one line; times are nanoseconds.
+    pub(super) fn inspect(&self, state: &mut State, inspector: &mut Inspector<'_>) {
+        let ns = |ticks: u64| (ticks << self.shift) as f64;
+        if let Some(at) = inspector.changed("first_above", ns(state.first_above)) {
+            state.first_above = at as u64 >> self.shift;
+        }
+        if let Some(at) = inspector.changed("drop_next", ns(state.drop_next)) {
+            state.drop_next = at as u64 >> self.shift;
+        }
+        inspector.see("count", &mut state.count);
+        inspector.see("last_count", &mut state.last_count);
+        inspector.see("dropping", &mut state.dropping);
+        if self.variant.is_fixed_point() {
+            inspector.see("rec_inv_sqrt", &mut state.reciprocal);
+        }
+    }
+
     /// The next packet and its verdict.
-    fn take<P>(&self, state: &mut State, line: &mut impl Line<P>, now: u64) -> (Option<(Time, P)>, bool) {
+    fn take<P>(&self, state: &mut State, line: &mut impl Head<P>, now: u64) -> (Option<(Time, P)>, bool) {
         let next = line.next();
         let late = match &next {
             Some((arrived, _)) => self.is_late(state, *arrived, line.bytes(), now),
@@ -346,53 +306,9 @@ pub(super) fn drop_late<P: Packet>(arrived: Time, packet: P, cx: &mut Cx<'_, P>)
     cx.probe.dropped(cx.now, packet, DropCause::Sojourn, Some(cx.now.since(arrived)));
 }
 
-/// One line of packets with a limit; what does not fit is refused.
-pub(super) struct Waiting<P> {
-    packets: VecDeque<(Time, P)>,
-    bytes: u64,
-    max_packets: u32,
-    max_bytes: u64,
-}
-
-impl<P: Packet> Waiting<P> {
-    pub(super) fn new(max_packets: u32, max_bytes: u64) -> Self {
-        let capacity = max_packets.min(1024) as usize;
-        Self { packets: VecDeque::with_capacity(capacity), bytes: 0, max_packets, max_bytes }
-    }
-
-    /// Takes the packet in, or refuses it and returns false.
-    pub(super) fn push(&mut self, packet: P, cx: &mut Cx<'_, P>) -> bool {
-        let bytes = self.bytes + u64::from(packet.size());
-        if self.packets.len() >= self.max_packets as usize || bytes > self.max_bytes {
-            cx.probe.dropped(cx.now, packet, DropCause::Full, None);
-            return false;
-        }
-        cx.probe.enqueued(cx.now, &packet);
-        self.bytes = bytes;
-        self.packets.push_back((cx.now, packet));
-        true
-    }
-
-    pub(super) fn backlog(&self) -> Backlog {
-        Backlog { packets: self.packets.len() as u32, bytes: self.bytes }
-    }
-}
-
-impl<P: Packet> Line<P> for Waiting<P> {
-    fn next(&mut self) -> Option<(Time, P)> {
-        let head = self.packets.pop_front()?;
-        self.bytes -= u64::from(head.1.size());
-        Some(head)
-    }
-
-    fn bytes(&self) -> u64 {
-        self.bytes
-    }
-}
-
 /// The CoDel queue.
 pub struct Codel<P> {
-    waiting: Waiting<P>,
+    waiting: Line<P>,
     law: Law,
     state: State,
 }
@@ -400,7 +316,7 @@ pub struct Codel<P> {
 impl<P: Packet> Codel<P> {
     /// A queue that holds at most `max_packets` packets and `max_bytes` bytes; `MAX` of the type means no limit.
     pub fn new(max_packets: u32, max_bytes: u64, settings: &Settings) -> Self {
-        Self { waiting: Waiting::new(max_packets, max_bytes), law: Law::new(settings), state: State::default() }
+        Self { waiting: Line::new(max_packets, max_bytes), law: Law::new(settings), state: State::default() }
     }
 }
 
@@ -416,6 +332,10 @@ impl<P: Packet + Send> QueueDiscipline<P> for Codel<P> {
 
     fn backlog(&self) -> Backlog {
         self.waiting.backlog()
+    }
+
+    fn inspect(&mut self, inspector: &mut Inspector<'_>) {
+        self.law.inspect(&mut self.state, inspector);
     }
 }
 

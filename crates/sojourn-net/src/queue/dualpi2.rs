@@ -8,10 +8,11 @@
 //! leaves the classic queue its share. Differences from Linux:
 //!
 //! - p' is a floating-point number; the kernel's has 32 bits.
-//! - The round robin's credit starts anew when the queue has emptied; in Linux, when an empty queue has been asked.
 //! - There are no packet-counting step, no GSO splitting and no drop of non-ECN packets sent to the L4S queue.
 
+use super::inspect::Inspector;
 use super::line::Line;
+use super::pie::seconds;
 use super::{Backlog, Cx, QueueDiscipline};
 use crate::probe::DropCause;
 use crate::{Ecn, Packet, Span, Time};
@@ -62,7 +63,7 @@ impl Default for DualPi2Config {
 impl DualPi2Config {
     /// p' after an update; delays in seconds.
     pub fn step_p(&self, p: f64, delay: f64, last_delay: f64) -> f64 {
-        let change = self.alpha * (delay - self.target.as_secs()) + self.beta * (delay - last_delay);
+        let change = self.alpha * (delay - seconds(self.target)) + self.beta * (delay - last_delay);
         (p + change).clamp(0.0, 1.0)
     }
 
@@ -102,10 +103,9 @@ pub struct DualPi2<P> {
 impl<P: Packet> DualPi2<P> {
     /// A queue at rest at time zero.
     pub fn new(config: DualPi2Config) -> Self {
-        let capacity = config.max_packets.min(1024);
         Self {
-            classic: Line::with_capacity(capacity),
-            low: Line::with_capacity(capacity),
+            classic: Line::new(config.max_packets, config.max_bytes),
+            low: Line::new(config.max_packets, config.max_bytes),
             weights: config.weights(),
             credit: config.first_credit(),
             p: 0.0,
@@ -140,9 +140,9 @@ impl<P: Packet> DualPi2<P> {
         let coupled = self.config.coupling * self.p;
         let overload = coupled > 1.0;
         if low && !overload {
-            return if draw() < coupled { Verdict::Mark } else { otherwise };
+            return if draw() <= coupled { Verdict::Mark } else { otherwise };
         }
-        let squared = draw() < self.p && draw() < self.p;
+        let squared = draw() <= self.p && draw() <= self.p;
         match (low, squared) {
             (true, true) => Verdict::Drop,
             (true, false) => Verdict::Mark,
@@ -168,14 +168,16 @@ impl<P: Packet + Send> QueueDiscipline<P> for DualPi2<P> {
     fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Option<P> {
         loop {
             let low = self.is_low_next();
-            let (waited, mut packet) = if low { self.low.pop(cx.now)? } else { self.classic.pop(cx.now)? };
+            let Some((arrived, mut packet)) = (if low { &mut self.low } else { &mut self.classic }).pop() else {
+                self.credit = self.config.first_credit();
+                return None;
+            };
+            let waited = cx.now.since(arrived);
             let remaining = self.total();
             let rng = &mut *cx.rng;
             let verdict = self.decide(low, packet.ecn(), waited, remaining.bytes, || rng.random());
             let size = i64::from(packet.size());
-            if remaining.packets == 0 {
-                self.credit = self.config.first_credit();
-            } else if verdict == Verdict::Drop {
+            if verdict == Verdict::Drop {
                 // A dropped packet takes nothing of the link.
             } else if low {
                 self.credit += self.weights.0 * size;
@@ -184,7 +186,9 @@ impl<P: Packet + Send> QueueDiscipline<P> for DualPi2<P> {
             }
             match verdict {
                 Verdict::Drop => {
-                    cx.probe.dropped(cx.now, packet, DropCause::Early, Some(waited));
+                    let capable = packet.ecn() != Ecn::NotEct;
+                    let cause = if capable { DropCause::Overload } else { DropCause::Early };
+                    cx.probe.dropped(cx.now, packet, cause, Some(waited));
                     continue;
                 }
                 Verdict::Mark => {
@@ -202,26 +206,40 @@ impl<P: Packet + Send> QueueDiscipline<P> for DualPi2<P> {
         self.total()
     }
 
+    fn minds_emptiness(&self) -> bool {
+        true
+    }
+
     fn wake_at(&self) -> Option<Time> {
         Some(self.next_update)
     }
 
     fn wake(&mut self, cx: &mut Cx<'_, P>) {
         let delay = self.classic.head_delay(cx.now).max(self.low.head_delay(cx.now));
-        self.p = self.config.step_p(self.p, delay.as_secs(), self.last_delay.as_secs());
+        self.p = self.config.step_p(self.p, seconds(delay), seconds(self.last_delay));
         self.last_delay = delay;
         self.next_update += self.config.update;
+    }
+
+    fn inspect(&mut self, inspector: &mut Inspector<'_>) {
+        inspector.see("p", &mut self.p);
+        inspector.tell("p_classic", self.p * self.p);
+        inspector.tell("p_l4s", (self.config.coupling * self.p).min(1.0));
+        inspector.see("delay", &mut self.last_delay);
+        inspector.see("credit", &mut self.credit);
+        inspector.see("next_update", &mut self.next_update);
+        inspector.tell("classic_pkts", f64::from(self.classic.backlog().packets));
+        inspector.tell("l4s_pkts", f64::from(self.low.backlog().packets));
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::queue::check;
-    use crate::queue::script::{Script, Tagged, ms, packet};
+    use crate::queue::check::{self, Numbered, Script, ms, packet};
     use proptest::prelude::*;
 
-    fn queue(p: f64) -> DualPi2<Tagged> {
+    fn queue(p: f64) -> DualPi2<Numbered> {
         DualPi2 { p, ..DualPi2::new(DualPi2Config::default()) }
     }
 
@@ -334,7 +352,7 @@ mod tests {
             let (mut arrived, mut asked) = (0, 0);
             for (i, (kind, size)) in events.into_iter().enumerate() {
                 script.draw = (i % 7) as f64 / 7.0;
-                let now = ms(i as u64);
+                let now = ms(i as u32);
                 let ecn = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce].get(usize::from(kind)).copied();
                 match ecn {
                     Some(ecn) => script.at(now, |cx| queue.enqueue(packet(i, size).with_ecn(ecn), cx)),

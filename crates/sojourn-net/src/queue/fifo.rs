@@ -5,10 +5,10 @@
 //! ns-3 and Linux `pfifo`, and unlike ns-2's DropTail, whose limit of N holds N − 1. Head drop makes room by
 //! dropping from the front instead; a packet larger than the byte limit itself is always refused.
 
+use super::line::Line;
 use super::{Backlog, Cx, QueueDiscipline};
+use crate::Packet;
 use crate::probe::DropCause;
-use crate::{Packet, Time};
-use std::collections::VecDeque;
 
 /// Which end loses a packet when the queue is full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,54 +22,42 @@ pub enum DropFrom {
 
 /// The FIFO queue.
 pub struct Fifo<P> {
-    waiting: VecDeque<(Time, P)>,
-    bytes: u64,
-    max_packets: u32,
-    max_bytes: u64,
+    waiting: Line<P>,
     drop_from: DropFrom,
 }
 
 impl<P: Packet> Fifo<P> {
     /// A queue that holds at most `max_packets` packets and `max_bytes` bytes; `MAX` of the type means no limit.
     pub fn new(max_packets: u32, max_bytes: u64, drop_from: DropFrom) -> Self {
-        let capacity = max_packets.min(1024) as usize;
-        Self { waiting: VecDeque::with_capacity(capacity), bytes: 0, max_packets, max_bytes, drop_from }
+        Self { waiting: Line::new(max_packets, max_bytes), drop_from }
     }
 
-    fn is_full_for(&self, size: u32) -> bool {
-        self.waiting.len() >= self.max_packets as usize || self.bytes + u64::from(size) > self.max_bytes
+    #[cold]
+    fn make_room(&mut self, size: u32, cx: &mut Cx<'_, P>) {
+        while self.waiting.is_full_for(size) {
+            let Some((arrived, oldest)) = self.waiting.pop() else { break };
+            cx.probe.dropped(cx.now, oldest, DropCause::Full, Some(cx.now.since(arrived)));
+        }
     }
 }
 
 impl<P: Packet + Send> QueueDiscipline<P> for Fifo<P> {
     fn enqueue(&mut self, packet: P, cx: &mut Cx<'_, P>) {
         let size = packet.size();
-        if self.is_full_for(size) {
-            let hopeless = u64::from(size) > self.max_bytes || self.max_packets == 0;
-            if self.drop_from == DropFrom::Tail || hopeless {
-                cx.probe.dropped(cx.now, packet, DropCause::Full, None);
-                return;
-            }
-            while self.is_full_for(size) {
-                let Some((arrived, oldest)) = self.waiting.pop_front() else { break };
-                self.bytes -= u64::from(oldest.size());
-                cx.probe.dropped(cx.now, oldest, DropCause::Full, Some(cx.now.since(arrived)));
-            }
+        if self.drop_from == DropFrom::Head && self.waiting.is_full_for(size) && !self.waiting.is_hopeless(size) {
+            self.make_room(size, cx);
         }
-        cx.probe.enqueued(cx.now, &packet);
-        self.bytes += u64::from(size);
-        self.waiting.push_back((cx.now, packet));
+        self.waiting.push(packet, cx);
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Option<P> {
-        let (arrived, packet) = self.waiting.pop_front()?;
-        self.bytes -= u64::from(packet.size());
+        let (arrived, packet) = self.waiting.pop()?;
         cx.probe.dequeued(cx.now, &packet, cx.now.since(arrived));
         Some(packet)
     }
 
     fn backlog(&self) -> Backlog {
-        Backlog { packets: self.waiting.len() as u32, bytes: self.bytes }
+        self.waiting.backlog()
     }
 }
 

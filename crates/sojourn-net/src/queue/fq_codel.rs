@@ -5,18 +5,18 @@
 //! more round among the old ones. When the queue overflows, the flow with most bytes loses from its head half of them, or
 //! 64 packets, and its CoDel counts those as drops.
 //!
-//! Differences: flows are told apart by [`Packet::flow`] instead of the five-tuple; there is no memory limit beside the
-//! limits in packets and bytes. With `linux` CoDel's test of a short queue sees the bytes of all flows, as in Linux; with
+//! Differences: flows are told apart by [`Packet::flow`] instead of the five-tuple; the memory limit counts the bytes of
+//! packets, not those of their buffers. With `linux` CoDel's test of a short queue sees the bytes of all flows, as in Linux; with
 //! the other variants those of the flow, as in ns-3.
 
 use super::codel::{self, Law, State, Variant};
-use super::lines::{Lines, List, Short, Spread};
+use super::inspect::Inspector;
+use super::lines::{Lines, Short};
+use super::rounds::Rounds;
+use super::spread::{Hash, Spread};
 use super::{Backlog, Cx, QueueDiscipline};
 use crate::Packet;
 use crate::probe::DropCause;
-
-/// Most packets that one overflow takes from the fattest flow.
-const DROP_BATCH: u32 = 64;
 
 /// What FQ-CoDel is told.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -27,33 +27,30 @@ pub struct Settings {
     pub flows: u32,
     /// Bytes that a flow may send in each round.
     pub quantum: u32,
+    /// Most packets that one overflow takes from the fattest flow.
+    pub drop_batch: u32,
+    /// How flows are spread over the lines.
+    pub hash: Hash,
+    /// Lines in a set; 1 means that a flow has no choice of line.
+    pub ways: u32,
 }
 
 impl Default for Settings {
     fn default() -> Self {
         let codel = codel::Settings { variant: Variant::Linux, ecn: true, ..codel::Settings::default() };
-        Self { codel, flows: 1024, quantum: 1514 }
+        Self { codel, flows: 1024, quantum: 1514, drop_batch: 64, hash: Hash::Salted, ways: 1 }
     }
-}
-
-#[derive(Clone, Copy, Default)]
-struct Flow {
-    codel: State,
-    deficit: i64,
-    active: bool,
 }
 
 /// The FQ-CoDel queue.
 pub struct FqCodel<P> {
     lines: Lines<P>,
-    flows: Vec<Flow>,
-    next: Vec<u32>,
-    new: List,
-    old: List,
+    codels: Vec<State>,
+    rounds: Rounds,
     spread: Spread,
     law: Law,
     short: Short,
-    quantum: i64,
+    drop_batch: u32,
     max_packets: u32,
     max_bytes: u64,
 }
@@ -64,14 +61,12 @@ impl<P: Packet> FqCodel<P> {
         let flows = settings.flows.max(1);
         Self {
             lines: Lines::new(flows, max_packets),
-            flows: vec![Flow::default(); flows as usize],
-            next: vec![0; flows as usize],
-            new: List::EMPTY,
-            old: List::EMPTY,
-            spread: Spread::default(),
+            codels: vec![State::default(); flows as usize],
+            rounds: Rounds::new(flows, settings.quantum),
+            spread: Spread::new(flows, settings.ways, settings.hash),
             law: Law::new(&settings.codel),
             short: if settings.codel.variant == Variant::Linux { Short::All } else { Short::Line },
-            quantum: i64::from(settings.quantum.max(1)),
+            drop_batch: settings.drop_batch.max(1),
             max_packets,
             max_bytes,
         }
@@ -88,7 +83,7 @@ impl<P: Packet> FqCodel<P> {
         let line = self.lines.fattest();
         let enough = self.lines.held(line).bytes / 2;
         let (mut packets, mut bytes) = (0, 0);
-        while packets < DROP_BATCH {
+        while packets < self.drop_batch {
             let Some((arrived, packet)) = self.lines.pop_oldest(line) else { break };
             packets += 1;
             bytes += u64::from(packet.size());
@@ -97,23 +92,19 @@ impl<P: Packet> FqCodel<P> {
                 break;
             }
         }
-        let count = &mut self.flows[line as usize].codel.count;
+        let count = &mut self.codels[line as usize].count;
         *count = count.saturating_add(packets);
     }
 }
 
 impl<P: Packet + Send> QueueDiscipline<P> for FqCodel<P> {
     fn enqueue(&mut self, packet: P, cx: &mut Cx<'_, P>) {
-        let line = self.spread.line(packet.flow(), self.lines.count(), cx.rng);
+        let rounds = &self.rounds;
+        let line = self.spread.line(packet.flow(), cx.rng, |line| rounds.is_active(line));
         self.law.arrives(packet.size());
         cx.probe.enqueued(cx.now, &packet);
         self.lines.push(line, cx.now, packet);
-        let flow = &mut self.flows[line as usize];
-        if !flow.active {
-            flow.active = true;
-            flow.deficit = self.quantum;
-            self.new.append(line, &mut self.next);
-        }
+        self.rounds.join(line);
         while self.is_over() {
             self.shrink(cx);
         }
@@ -121,28 +112,13 @@ impl<P: Packet + Send> QueueDiscipline<P> for FqCodel<P> {
 
     fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Option<P> {
         loop {
-            let (line, is_new) = match self.new.first() {
-                Some(line) => (line, true),
-                None => (self.old.first()?, false),
-            };
-            let list = if is_new { &mut self.new } else { &mut self.old };
-            let flow = &mut self.flows[line as usize];
-            if flow.deficit <= 0 {
-                flow.deficit += self.quantum;
-                list.remove_first(&self.next);
-                self.old.append(line, &mut self.next);
-                continue;
-            }
-            if let Some(packet) = self.law.dequeue(&mut flow.codel, &mut self.lines.line(line, self.short), cx) {
-                flow.deficit -= i64::from(packet.size());
+            let line = self.rounds.turn()?;
+            let codel = &mut self.codels[line as usize];
+            if let Some(packet) = self.law.dequeue(codel, &mut self.lines.line(line, self.short), cx) {
+                self.rounds.sent(line, packet.size());
                 return Some(packet);
             }
-            list.remove_first(&self.next);
-            if is_new && self.old.first().is_some() {
-                self.old.append(line, &mut self.next);
-            } else {
-                flow.active = false;
-            }
+            self.rounds.ran_empty(line);
         }
     }
 
@@ -152,6 +128,14 @@ impl<P: Packet + Send> QueueDiscipline<P> for FqCodel<P> {
 
     fn minds_emptiness(&self) -> bool {
         true
+    }
+
+    fn inspect(&mut self, inspector: &mut Inspector<'_>) {
+        inspector.of_flow();
+        let Some(line) = self.spread.known(inspector.flow()) else { return };
+        self.lines.inspect(line, inspector);
+        self.rounds.inspect(line, inspector);
+        self.law.inspect(&mut self.codels[line as usize], inspector);
     }
 }
 
@@ -172,14 +156,21 @@ mod tests {
         desk.arrive(Time::ZERO, flow, size, Ecn::NotEct);
     }
 
-    fn flow(desk: &mut Queue, number: u32) -> (Flow, u32) {
-        let mut rng = <rand_pcg::Pcg64Mcg as rand::SeedableRng>::seed_from_u64(1);
-        let line = desk.queue.spread.line(number, desk.queue.lines.count(), &mut rng);
-        (desk.queue.flows[line as usize], desk.queue.lines.held(line).packets)
+    /// The variable of a flow's line.
+    fn of(desk: &mut Queue, flow: u32, wanted: &str) -> i64 {
+        let mut found = None;
+        let mut visit = |name: &'static str, _, value| {
+            if name == wanted {
+                found = Some(value);
+            }
+            value
+        };
+        desk.queue.inspect(&mut Inspector::new(flow, &mut visit));
+        found.expect("a variable of FQ-CoDel") as i64
     }
 
     fn deficits<const N: usize>(desk: &mut Queue) -> [i64; N] {
-        std::array::from_fn(|number| flow(desk, number as u32).0.deficit)
+        std::array::from_fn(|number| of(desk, number as u32, "deficit"))
     }
 
     /// ns-3's test of deficits.
@@ -201,7 +192,7 @@ mod tests {
         }
         assert_eq!(desk.serve(Time::ZERO), None);
         assert_eq!(deficits(&mut desk), [90, 30]);
-        assert!(!flow(&mut desk, 0).0.active && !flow(&mut desk, 1).0.active);
+        assert_eq!([0, 1].map(|flow| of(&mut desk, flow, "active")), [0, 0]);
     }
 
     #[test]
@@ -236,8 +227,8 @@ mod tests {
             arrive(&mut desk, number, 120);
         }
         assert_eq!(desk.fates.dropped, [(0, DropCause::Full), (1, DropCause::Full)]);
-        assert_eq!((flow(&mut desk, 0).1, flow(&mut desk, 1).1), (1, 2));
-        assert_eq!(flow(&mut desk, 0).0.codel.count, 2);
+        assert_eq!([0, 1].map(|flow| of(&mut desk, flow, "line_pkts")), [1, 2]);
+        assert_eq!(of(&mut desk, 0, "count"), 2);
     }
 
     #[test]
@@ -290,7 +281,8 @@ mod tests {
                 ecn: true,
                 ..codel::Settings::default()
             };
-            let settings = Settings { codel, flows, quantum: 700 };
+            let ways = if flows % 4 == 0 { 4 } else { 1 };
+            let settings = Settings { codel, flows, quantum: 700, ways, ..Settings::default() };
             check::conserves(&mut FqCodel::new(packets, bytes, &settings), &events)?;
         }
     }

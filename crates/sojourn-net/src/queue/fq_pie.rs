@@ -4,14 +4,16 @@
 //! of all flows together and refuses the arrival (FQ-CoDel drops from the longest flow instead). All controllers are
 //! updated by one timer. Differences:
 //!
-//! - Flows are told apart by [`Packet::flow`] and spread over the queues by a multiplicative hash, whose salt is drawn
-//!   from the queue's random stream; the kernel hashes addresses and ports.
+//! - Flows are told apart by [`Packet::flow`]; the kernel hashes addresses and ports.
 //! - A controller that has come to rest is not updated until a packet arrives, which changes nothing of its state; the
 //!   kernel visits them all, at most 2048 in one pass.
 //! - The rules of the controller may be those of any [`PieVariant`](super::PieVariant).
 
-use super::line::Line;
+use super::inspect::Inspector;
+use super::lines::Lines;
 use super::pie::Control;
+use super::rounds::Rounds;
+use super::spread::{Hash, Spread};
 use super::{Backlog, Cx, PieConfig, PieVariant, QueueDiscipline};
 use crate::probe::DropCause;
 use crate::{Packet, Time};
@@ -25,62 +27,28 @@ pub struct FqPieConfig {
     pub flows: u32,
     /// Bytes that a flow may send in its turn.
     pub quantum: u32,
+    /// How flows are spread over the queues.
+    pub hash: Hash,
+    /// Queues in a set; 1 means that a flow has no choice of queue.
+    pub ways: u32,
 }
 
 impl Default for FqPieConfig {
     fn default() -> Self {
         let pie = PieConfig { max_packets: 10_240, ..PieConfig::of(PieVariant::Linux) };
-        Self { pie, flows: 1024, quantum: 1514 }
-    }
-}
-
-const NONE: u32 = u32::MAX;
-
-struct Flow<P> {
-    line: Line<P>,
-    control: Control,
-    deficit: i64,
-    /// The flow served after this one, if it is in a round.
-    next: u32,
-    in_round: bool,
-    awake: bool,
-}
-
-/// Flows in the order in which they are served, chained through the flows themselves.
-struct Round {
-    first: u32,
-    last: u32,
-}
-
-impl Round {
-    const EMPTY: Self = Self { first: NONE, last: NONE };
-
-    fn append<P>(&mut self, flow: u32, flows: &mut [Flow<P>]) {
-        flows[flow as usize].next = NONE;
-        match self.last {
-            NONE => self.first = flow,
-            last => flows[last as usize].next = flow,
-        }
-        self.last = flow;
-    }
-
-    fn drop_first<P>(&mut self, flows: &[Flow<P>]) {
-        self.first = flows[self.first as usize].next;
-        if self.first == NONE {
-            self.last = NONE;
-        }
+        Self { pie, flows: 1024, quantum: 1514, hash: Hash::Salted, ways: 1 }
     }
 }
 
 /// The FQ-PIE queue.
 pub struct FqPie<P> {
-    flows: Vec<Flow<P>>,
-    new: Round,
-    old: Round,
-    /// Flows whose controllers the timer updates.
+    lines: Lines<P>,
+    controls: Vec<Control>,
+    rounds: Rounds,
+    spread: Spread,
+    /// Lines whose controllers the timer updates.
     awake: Vec<u32>,
-    salt: Option<u32>,
-    total: Backlog,
+    is_awake: Vec<bool>,
     config: FqPieConfig,
     next_update: Time,
 }
@@ -88,100 +56,75 @@ pub struct FqPie<P> {
 impl<P: Packet> FqPie<P> {
     /// A queue at rest at time zero.
     pub fn new(config: FqPieConfig) -> Self {
-        let config = FqPieConfig { flows: config.flows.max(1), quantum: config.quantum.max(1), ..config };
-        let flow = |_| Flow {
-            line: Line::with_capacity(0),
-            control: Control::new(&config.pie),
-            deficit: 0,
-            next: NONE,
-            in_round: false,
-            awake: false,
-        };
+        let flows = config.flows.max(1);
         Self {
-            flows: (0..config.flows).map(flow).collect(),
-            new: Round::EMPTY,
-            old: Round::EMPTY,
-            awake: Vec::with_capacity(config.flows as usize),
-            salt: None,
-            total: Backlog::default(),
-            config,
+            lines: Lines::new(flows, config.pie.max_packets),
+            controls: vec![Control::new(&config.pie); flows as usize],
+            rounds: Rounds::new(flows, config.quantum),
+            spread: Spread::new(flows, config.ways, config.hash),
+            awake: Vec::with_capacity(flows as usize),
+            is_awake: vec![false; flows as usize],
             next_update: config.pie.first_update(),
+            config,
         }
-    }
-
-    fn place(&mut self, packet: &P, cx: &mut Cx<'_, P>) -> u32 {
-        let salt = *self.salt.get_or_insert_with(|| cx.rng.next_u32());
-        let hash = u64::from(packet.flow() ^ salt).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-        ((hash * u64::from(self.config.flows)) >> 32) as u32
     }
 }
 
 impl<P: Packet + Send> QueueDiscipline<P> for FqPie<P> {
     fn enqueue(&mut self, mut packet: P, cx: &mut Cx<'_, P>) {
-        let place = self.place(&packet, cx);
+        let rounds = &self.rounds;
+        let line = self.spread.line(packet.flow(), cx.rng, |line| rounds.is_active(line));
         let pie = &self.config.pie;
         let size = packet.size();
-        let flow = &mut self.flows[place as usize];
-        if self.total.packets >= pie.max_packets || self.total.bytes + u64::from(size) > pie.max_bytes {
-            flow.control.overflowed();
+        let control = &mut self.controls[line as usize];
+        let Backlog { packets, bytes } = self.lines.total();
+        if packets >= pie.max_packets || bytes + u64::from(size) > pie.max_bytes {
+            control.overflowed();
             cx.probe.dropped(cx.now, packet, DropCause::Full, None);
             return;
         }
-        if !flow.awake {
-            flow.awake = true;
-            self.awake.push(place);
+        if !std::mem::replace(&mut self.is_awake[line as usize], true) {
+            self.awake.push(line);
         }
-        if flow.control.hits(pie, flow.line.bytes(), size, cx.rng) {
-            if !flow.control.may_mark(pie, packet.ecn()) {
+        if !pie.spares(packet.ecn()) && control.hits(pie, self.lines.held(line).bytes, size, cx.rng) {
+            if !control.may_mark(pie, packet.ecn()) {
                 cx.probe.dropped(cx.now, packet, DropCause::Early, None);
                 return;
             }
             packet.mark();
             cx.probe.marked(cx.now, &packet);
         }
-        flow.line.push(packet, cx);
-        self.total.packets += 1;
-        self.total.bytes += u64::from(size);
-        if !flow.in_round {
-            flow.in_round = true;
-            flow.deficit = i64::from(self.config.quantum);
-            self.new.append(place, &mut self.flows);
-        }
+        cx.probe.enqueued(cx.now, &packet);
+        self.lines.push(line, cx.now, packet);
+        self.rounds.join(line);
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Option<P> {
         loop {
-            let is_new = self.new.first != NONE;
-            let round = if is_new { &mut self.new } else { &mut self.old };
-            let place = round.first;
-            let flow = self.flows.get_mut(place as usize)?;
-            if flow.deficit <= 0 {
-                flow.deficit += i64::from(self.config.quantum);
-                round.drop_first(&self.flows);
-                self.old.append(place, &mut self.flows);
-                continue;
-            }
-            let Some((waited, packet)) = flow.line.pop(cx.now) else {
-                round.drop_first(&self.flows);
-                if is_new && self.old.first != NONE {
-                    self.old.append(place, &mut self.flows);
-                } else {
-                    self.flows[place as usize].in_round = false;
-                }
+            let line = self.rounds.turn()?;
+            let Some((arrived, mut packet)) = self.lines.pop_oldest(line) else {
+                self.rounds.ran_empty(line);
                 continue;
             };
-            let size = packet.size();
-            flow.deficit -= i64::from(size);
-            flow.control.departed(&self.config.pie, cx.now, size, waited, flow.line.bytes());
-            self.total.packets -= 1;
-            self.total.bytes -= u64::from(size);
+            let (size, waited) = (packet.size(), cx.now.since(arrived));
+            self.rounds.sent(line, size);
+            if self.config.pie.marks_at_departure(packet.ecn(), waited) {
+                packet.mark();
+                cx.probe.marked(cx.now, &packet);
+            }
+            let left = self.lines.held(line).bytes;
+            self.controls[line as usize].departed(&self.config.pie, cx.now, size, waited, left);
             cx.probe.dequeued(cx.now, &packet, waited);
             return Some(packet);
         }
     }
 
     fn backlog(&self) -> Backlog {
-        self.total
+        self.lines.total()
+    }
+
+    fn minds_emptiness(&self) -> bool {
+        true
     }
 
     fn wake_at(&self) -> Option<Time> {
@@ -189,14 +132,26 @@ impl<P: Packet + Send> QueueDiscipline<P> for FqPie<P> {
     }
 
     fn wake(&mut self, cx: &mut Cx<'_, P>) {
-        let (flows, pie) = (&mut self.flows, &self.config.pie);
-        self.awake.retain(|place| {
-            let flow = &mut flows[*place as usize];
-            flow.control.update(pie, flow.line.head_delay(cx.now), flow.line.bytes());
-            flow.awake = !(flow.line.is_empty() && flow.control.is_at_rest(pie));
-            flow.awake
+        let Self { lines, controls, is_awake, .. } = self;
+        let pie = &self.config.pie;
+        self.awake.retain(|line| {
+            let control = &mut controls[*line as usize];
+            let backlog = lines.held(*line).bytes;
+            control.update(pie, lines.head_delay(*line, cx.now), backlog);
+            let awake = backlog > 0 || !control.is_at_rest(pie);
+            is_awake[*line as usize] = awake;
+            awake
         });
         self.next_update += pie.update;
+    }
+
+    fn inspect(&mut self, inspector: &mut Inspector<'_>) {
+        inspector.see("next_update", &mut self.next_update);
+        inspector.of_flow();
+        let Some(line) = self.spread.known(inspector.flow()) else { return };
+        self.lines.inspect(line, inspector);
+        self.rounds.inspect(line, inspector);
+        self.controls[line as usize].inspect(&self.config.pie, inspector);
     }
 }
 
@@ -204,21 +159,27 @@ impl<P: Packet + Send> QueueDiscipline<P> for FqPie<P> {
 mod tests {
     use super::*;
     use crate::Span;
-    use crate::queue::check;
-    use crate::queue::script::{Script, Tagged, ms, packet};
+    use crate::queue::check::{self, Numbered, Script, ms, packet};
     use proptest::prelude::*;
 
-    fn queue(quantum: u32) -> FqPie<Tagged> {
+    fn queue(quantum: u32) -> FqPie<Numbered> {
         FqPie::new(FqPieConfig { quantum, ..FqPieConfig::default() })
     }
 
-    fn arrive(queue: &mut FqPie<Tagged>, script: &mut Script, at: Time, number: usize, flow: u32, size: u32) {
+    fn arrive(queue: &mut FqPie<Numbered>, script: &mut Script, at: Time, number: usize, flow: u32, size: u32) {
         script.at(at, |cx| queue.enqueue(packet(number, size).with_flow(flow), cx));
     }
 
-    fn deficit(queue: &mut FqPie<Tagged>, script: &mut Script, flow: u32) -> i64 {
-        let place = script.at(ms(0), |cx| queue.place(&packet(0, 1).with_flow(flow), cx));
-        queue.flows[place as usize].deficit
+    fn deficit(queue: &mut FqPie<Numbered>, script: &mut Script, flow: u32) -> i64 {
+        let mut found = 0.0;
+        let mut visit = |name: &'static str, _, value: f64| {
+            if name == "deficit" {
+                found = value;
+            }
+            value
+        };
+        script.at(ms(0), |_| queue.inspect(&mut Inspector::new(flow, &mut visit)));
+        found as i64
     }
 
     #[test]
@@ -238,7 +199,7 @@ mod tests {
         }
         assert!(script.at(ms(0), |cx| queue.dequeue(cx)).is_none());
         assert_eq!((deficit(&mut queue, &mut script, 1), deficit(&mut queue, &mut script, 2)), (90, 30));
-        assert!(queue.flows.iter().all(|flow| !flow.in_round));
+        assert!((0..1024).all(|line| !queue.rounds.is_active(line)));
     }
 
     #[test]
@@ -292,10 +253,10 @@ mod tests {
         assert_eq!(queue.wake_at(), Some(ms(500)));
         script.at(ms(500), |cx| queue.wake(cx));
         assert_eq!((queue.awake.len(), queue.wake_at()), (0, Some(ms(515))));
-        for flow in &mut queue.flows {
-            let before = format!("{:?}", flow.control);
-            flow.control.update(&queue.config.pie, Span::ZERO, 0);
-            assert_eq!(format!("{:?}", flow.control), before);
+        for control in &mut queue.controls {
+            let before = format!("{control:?}");
+            control.update(&queue.config.pie, Span::ZERO, 0);
+            assert_eq!(format!("{control:?}"), before);
         }
     }
 
@@ -313,7 +274,7 @@ mod tests {
                 target: Span::from_millis(2),
                 ..PieConfig::of(variant)
             };
-            check::conserves(&mut FqPie::new(FqPieConfig { pie, flows, quantum }), &events)?;
+            check::conserves(&mut FqPie::new(FqPieConfig { pie, flows, quantum, ..FqPieConfig::default() }), &events)?;
         }
     }
 }

@@ -1,28 +1,28 @@
 //! Packets that wait in order of arrival, each with its time of arrival: what the disciplines decide about.
 
+use super::codel::Head;
 use super::{Backlog, Cx};
-use crate::Time;
-use crate::{Packet, Span};
+use crate::probe::DropCause;
+use crate::{Packet, Span, Time};
 use std::collections::VecDeque;
 
 /// A queue without a rule of its own, within a limit in packets and one in bytes.
 pub(super) struct Line<P> {
     waiting: VecDeque<(Time, P)>,
     bytes: u64,
+    max_packets: u32,
+    max_bytes: u64,
 }
 
 impl<P: Packet> Line<P> {
-    /// An empty line, with room for so many packets before it grows.
-    pub(super) fn with_capacity(packets: u32) -> Self {
-        Self { waiting: VecDeque::with_capacity(packets as usize), bytes: 0 }
+    /// An empty line that holds at most so many packets and bytes; `MAX` of the type means no limit.
+    pub(super) fn new(max_packets: u32, max_bytes: u64) -> Self {
+        let capacity = max_packets.min(1024) as usize;
+        Self { waiting: VecDeque::with_capacity(capacity), bytes: 0, max_packets, max_bytes }
     }
 
     pub(super) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
-    }
-
-    pub(super) fn packets(&self) -> usize {
-        self.waiting.len()
     }
 
     pub(super) fn bytes(&self) -> u64 {
@@ -33,22 +33,53 @@ impl<P: Packet> Line<P> {
         Backlog { packets: self.waiting.len() as u32, bytes: self.bytes }
     }
 
-    /// Takes the packet in and says so.
-    pub(super) fn push(&mut self, packet: P, cx: &mut Cx<'_, P>) {
-        cx.probe.enqueued(cx.now, &packet);
-        self.bytes += u64::from(packet.size());
-        self.waiting.push_back((cx.now, packet));
+    /// Whether a packet of this size does not fit.
+    #[inline]
+    pub(super) fn is_full_for(&self, size: u32) -> bool {
+        self.waiting.len() >= self.max_packets as usize || self.bytes + u64::from(size) > self.max_bytes
     }
 
-    /// The oldest packet and the time it has waited; its fate is still to be told.
-    pub(super) fn pop(&mut self, now: Time) -> Option<(Span, P)> {
-        let (arrived, packet) = self.waiting.pop_front()?;
-        self.bytes -= u64::from(packet.size());
-        Some((now.since(arrived), packet))
+    /// Whether it would not fit even in the empty line.
+    pub(super) fn is_hopeless(&self, size: u32) -> bool {
+        self.max_packets == 0 || u64::from(size) > self.max_bytes
+    }
+
+    /// Takes the packet in, or refuses it and returns false; says which.
+    #[inline]
+    pub(super) fn push(&mut self, packet: P, cx: &mut Cx<'_, P>) -> bool {
+        let size = packet.size();
+        if self.is_full_for(size) {
+            cx.probe.dropped(cx.now, packet, DropCause::Full, None);
+            return false;
+        }
+        cx.probe.enqueued(cx.now, &packet);
+        self.bytes += u64::from(size);
+        self.waiting.push_back((cx.now, packet));
+        true
+    }
+
+    /// The oldest packet and the time of its arrival; its fate is still to be told.
+    #[inline]
+    pub(super) fn pop(&mut self) -> Option<(Time, P)> {
+        let head = self.waiting.pop_front()?;
+        self.bytes -= u64::from(head.1.size());
+        Some(head)
     }
 
     /// How long the oldest packet has waited; zero if there is none.
     pub(super) fn head_delay(&self, now: Time) -> Span {
         self.waiting.front().map_or(Span::ZERO, |(arrived, _)| now.since(*arrived))
+    }
+}
+
+impl<P: Packet> Head<P> for Line<P> {
+    #[inline]
+    fn next(&mut self) -> Option<(Time, P)> {
+        self.pop()
+    }
+
+    #[inline]
+    fn bytes(&self) -> u64 {
+        self.bytes
     }
 }

@@ -1,13 +1,12 @@
-//! Many lines of packets over one store, for the disciplines that queue flows apart, and lists of those lines.
+//! Many lines of packets over one store, for the disciplines that queue flows apart.
 //!
 //! Packets live in a slab whose free places are reused, last freed first, so that nothing is allocated once it has grown
-//! to the longest queue. Flows are spread over lines by a salted 32-bit finaliser (MurmurHash3's), scaled to the number
-//! of lines; the salt is drawn from the queue's random stream, so that replications differ in who collides with whom.
+//! to the longest queue.
 
 use super::Backlog;
-use super::codel::Line;
-use crate::{Packet, Time};
-use rand::Rng;
+use super::codel::Head;
+use super::inspect::Inspector;
+use crate::{Packet, Span, Time};
 
 /// No place, no line.
 const NONE: u32 = u32::MAX;
@@ -45,6 +44,7 @@ impl<P: Packet> Lines<P> {
         }
     }
 
+    #[inline]
     pub(super) fn push(&mut self, line: u32, arrived: Time, packet: P) {
         let size = u64::from(packet.size());
         let ends = &mut self.ends[line as usize];
@@ -127,6 +127,17 @@ impl<P: Packet> Lines<P> {
         self.ends.len() as u32
     }
 
+    /// How long the oldest packet of a line has waited; zero if there is none.
+    pub(super) fn head_delay(&self, line: u32, now: Time) -> Span {
+        let oldest = self.nodes.get(self.ends[line as usize].oldest as usize);
+        oldest.map_or(Span::ZERO, |node| now.since(node.arrived))
+    }
+
+    pub(super) fn inspect(&self, line: u32, inspector: &mut Inspector<'_>) {
+        inspector.tell("line", f64::from(line));
+        inspector.tell("line_pkts", f64::from(self.held(line).packets));
+    }
+
     /// The line that holds most bytes, the first of equals.
     pub(super) fn fattest(&self) -> u32 {
         let fattest = self.ends.iter().enumerate().rev().max_by_key(|(_, ends)| ends.held.bytes);
@@ -156,7 +167,7 @@ pub(super) struct OneLine<'a, P> {
     short: Short,
 }
 
-impl<P: Packet> Line<P> for OneLine<'_, P> {
+impl<P: Packet> Head<P> for OneLine<'_, P> {
     fn next(&mut self) -> Option<(Time, P)> {
         self.lines.pop_oldest(self.line)
     }
@@ -167,55 +178,6 @@ impl<P: Packet> Line<P> for OneLine<'_, P> {
             Short::Line => own,
             Short::AllUnlessEmpty if own == 0 => 0,
             Short::All | Short::AllUnlessEmpty => self.lines.total.bytes,
-        }
-    }
-}
-
-/// Which line a flow belongs to.
-#[derive(Default)]
-pub(super) struct Spread {
-    salt: Option<u32>,
-}
-
-impl Spread {
-    pub(super) fn line(&mut self, flow: u32, lines: u32, rng: &mut dyn Rng) -> u32 {
-        let salt = *self.salt.get_or_insert_with(|| rng.next_u32());
-        let mut hash = flow ^ salt;
-        hash = (hash ^ (hash >> 16)).wrapping_mul(0x85eb_ca6b);
-        hash = (hash ^ (hash >> 13)).wrapping_mul(0xc2b2_ae35);
-        hash ^= hash >> 16;
-        ((u64::from(hash) * u64::from(lines)) >> 32) as u32
-    }
-}
-
-/// A list of lines in the order in which they are served. `next` is shared: a line is in one list at most.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct List {
-    head: u32,
-    tail: u32,
-}
-
-impl List {
-    pub(super) const EMPTY: Self = Self { head: NONE, tail: NONE };
-
-    pub(super) fn first(&self) -> Option<u32> {
-        (self.head != NONE).then_some(self.head)
-    }
-
-    pub(super) fn append(&mut self, line: u32, next: &mut [u32]) {
-        next[line as usize] = NONE;
-        match self.tail {
-            NONE => self.head = line,
-            tail => next[tail as usize] = line,
-        }
-        self.tail = line;
-    }
-
-    pub(super) fn remove_first(&mut self, next: &[u32]) {
-        if self.head == self.tail {
-            *self = Self::EMPTY;
-        } else {
-            self.head = next[self.head as usize];
         }
     }
 }

@@ -12,192 +12,22 @@
 //!   packet after 1.5 s of calm, and the probability is 0 while it lasts.
 //!
 //! Differences from all: a departure rate is a floating-point number of bytes per second; the limit is that of
-//! [`Fifo`](super::Fifo) and is tested first; a departure rate that has not been measured yet means no delay.
+//! [`Fifo`](super::Fifo) and is tested first; a departure rate that has not been measured yet means no delay. With
+//! `active_threshold`, which is ns-3's, PIE sleeps until an update finds that delay, and again once there is none and
+//! the probability is 0; ns-3 looks at arrivals.
 
+mod rules;
+
+use super::inspect::Inspector;
 use super::line::Line;
 use super::{Backlog, Cx, QueueDiscipline};
 use crate::probe::DropCause;
 use crate::{Ecn, Packet, Span, Time};
 use rand::{Rng, RngExt};
 
-/// Whose rules.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum PieVariant {
-    /// RFC 8033.
-    #[default]
-    Rfc8033,
-    /// Linux `sch_pie`.
-    Linux,
-    /// The authors' ns-2 code of 2013.
-    Ns2Authors,
-}
-
-/// Where the queueing delay comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PieDelay {
-    /// The packets' own waiting times.
-    Timestamps,
-    /// The backlog divided by a measured departure rate.
-    DepartureRate,
-}
-
-/// The settings of [`Pie`].
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PieConfig {
-    /// Whose rules.
-    pub variant: PieVariant,
-    /// Most packets waiting; `MAX` means no limit.
-    pub max_packets: u32,
-    /// Most bytes waiting; `MAX` means no limit.
-    pub max_bytes: u64,
-    /// Queueing delay aimed at.
-    pub target: Span,
-    /// Time between two updates of the probability.
-    pub update: Span,
-    /// How long a burst gets in after a calm.
-    pub burst: Span,
-    /// Gain per second of delay above the target (Linux: in multiples of 1/16).
-    pub alpha: f64,
-    /// Gain per second of growth of the delay (Linux: in multiples of 1/16).
-    pub beta: f64,
-    /// Mean packet size in bytes (Linux: the MTU with its link-layer header). Two of them are always let in.
-    pub mean_packet: u32,
-    /// Whether larger packets are dropped more.
-    pub by_size: bool,
-    /// Whether drops are kept from clustering and from staying away (RFC 8033 section 5.4).
-    pub derandomise: bool,
-    /// Where the queueing delay comes from.
-    pub delay: PieDelay,
-    /// Bytes in the queue from which the departure rate is measured, and bytes in a measurement.
-    pub rate_threshold: u32,
-    /// Weight of the newest measurement of the departure rate.
-    pub rate_weight: f64,
-    /// Whether ECN-capable packets are marked.
-    pub ecn: bool,
-    /// They are dropped all the same from this probability on.
-    pub mark_p: f64,
-}
-
-impl Default for PieConfig {
-    fn default() -> Self {
-        Self::of(PieVariant::Rfc8033)
-    }
-}
-
-impl PieConfig {
-    /// The defaults of the variant.
-    pub fn of(variant: PieVariant) -> Self {
-        let rfc = Self {
-            variant,
-            max_packets: 1000,
-            max_bytes: u64::MAX,
-            target: Span::from_millis(15),
-            update: Span::from_millis(15),
-            burst: Span::from_millis(150),
-            alpha: 0.125,
-            beta: 1.25,
-            mean_packet: 1000,
-            by_size: false,
-            derandomise: true,
-            delay: PieDelay::Timestamps,
-            rate_threshold: 16384,
-            rate_weight: 0.5,
-            ecn: false,
-            mark_p: 0.1,
-        };
-        match variant {
-            PieVariant::Rfc8033 => rfc,
-            PieVariant::Linux => Self { mean_packet: 1514, rate_weight: 0.125, ..rfc },
-            PieVariant::Ns2Authors => Self {
-                target: Span::from_millis(20),
-                update: Span::from_millis(30),
-                burst: Span::from_millis(100),
-                derandomise: false,
-                delay: PieDelay::DepartureRate,
-                rate_threshold: 10_000,
-                ..rfc
-            },
-        }
-    }
-
-    /// When the first update is due.
-    pub(super) fn first_update(&self) -> Time {
-        let after = if self.variant == PieVariant::Linux { Span::from_millis(500) } else { self.update };
-        Time::ZERO + after
-    }
-
-    /// The probability after an update by RFC 8033's rules; delays in seconds.
-    pub fn rfc8033_step(&self, p: f64, delay: f64, last_delay: f64) -> f64 {
-        let divisor = match p {
-            _ if p < 1e-6 => 2048.0,
-            _ if p < 1e-5 => 512.0,
-            _ if p < 1e-4 => 128.0,
-            _ if p < 1e-3 => 32.0,
-            _ if p < 1e-2 => 8.0,
-            _ if p < 0.1 => 2.0,
-            _ => 1.0,
-        };
-        let next = p + self.change(p, delay, last_delay, divisor);
-        if delay == 0.0 && last_delay == 0.0 { (next * 0.98).clamp(0.0, 1.0) } else { next.clamp(0.0, 1.0) }
-    }
-
-    /// The probability after an update by the rules of the authors' ns-2 code; delays in seconds.
-    pub fn ns2_step(&self, p: f64, delay: f64, last_delay: f64) -> f64 {
-        let divisor = match p {
-            _ if p < 1e-3 => 32.0,
-            _ if p < 1e-2 => 8.0,
-            _ if p < 0.1 => 2.0,
-            _ if p < 1.0 => 0.5,
-            _ if p < 10.0 => 0.125,
-            _ => 0.03125,
-        };
-        let next = p + self.change(p, delay, last_delay, divisor);
-        let next = match delay {
-            _ if delay == 0.0 && last_delay == 0.0 => next * 0.98,
-            _ if delay > 0.2 => next + 0.02,
-            _ => next,
-        };
-        next.max(0.0)
-    }
-
-    fn change(&self, p: f64, delay: f64, last_delay: f64, divisor: f64) -> f64 {
-        let pull = self.alpha * (delay - self.target.as_secs()) + self.beta * (delay - last_delay);
-        let change = pull / divisor;
-        if p >= 0.1 { change.min(0.02) } else { change }
-    }
-
-    /// The probability after an update by Linux's rules, in units of 1 / [`PIE_LINUX_ONE`]; delays in ticks of 64 ns.
-    pub fn linux_step(&self, p: u64, delay: u64, last_delay: u64, idle: bool) -> u64 {
-        let gain = |sixteenths: f64| (((sixteenths * 16.0 + 0.5) as u64) * (PIE_LINUX_ONE / TICKS_PER_SEC)) >> 4;
-        // From 10 % down the gains are halved, and quartered again at every further power of ten down to 1e-6.
-        let steps = [10, 100, 1_000, 10_000, 100_000, 1_000_000];
-        let below = steps.iter().take_while(|step| p < PIE_LINUX_ONE / **step).count();
-        let shift = if below == 0 { 0 } else { 2 * below - 1 };
-        let pull = |gain: u64, ticks: i64| ((gain >> shift) as i64).saturating_mul(ticks);
-        let (delay_i, target) = (delay as i64, ticks(self.target) as i64);
-        let pulls = [pull(gain(self.alpha), delay_i - target), pull(gain(self.beta), delay_i - last_delay as i64)];
-        let mut change = pulls[0].saturating_add(pulls[1]);
-        if change > (PIE_LINUX_ONE / 50) as i64 && p >= PIE_LINUX_ONE / 10 {
-            change = (PIE_LINUX_ONE / 100 * 2) as i64;
-        }
-        if delay > ticks(Span::from_millis(250)) {
-            change = change.saturating_add((PIE_LINUX_ONE / 50) as i64);
-        }
-        if change > 0 {
-            return p.checked_add(change as u64).unwrap_or(PIE_LINUX_ONE);
-        }
-        let next = p.saturating_sub(change.unsigned_abs());
-        if delay == 0 && last_delay == 0 && idle { next - next / 64 } else { next }
-    }
-}
-
-/// Probability 1 in Linux's units.
-pub const PIE_LINUX_ONE: u64 = u64::MAX >> 8;
-const TICKS_PER_SEC: u64 = 1_000_000_000 >> 6;
-
-const fn ticks(span: Span) -> u64 {
-    span.0 >> 6
-}
+pub(super) use rules::seconds;
+use rules::ticks;
+pub use rules::{PIE_LINUX_ONE, PieConfig, PieDelay, PieVariant};
 
 /// Measures a departure rate over cycles of at least so many bytes, begun only when the queue is that long.
 #[derive(Clone, Debug, Default)]
@@ -256,6 +86,7 @@ pub(super) struct Control {
     last_delay: Span,
     allowance: Span,
     burst: Burst,
+    asleep: bool,
     last_dequeue: Option<Time>,
     meter: RateMeter,
 }
@@ -272,6 +103,7 @@ impl Control {
             last_delay: Span::ZERO,
             allowance: if armed { config.burst } else { Span::ZERO },
             burst: Burst::None,
+            asleep: config.active_threshold.is_some(),
             last_dequeue: None,
             meter: RateMeter::default(),
         }
@@ -285,7 +117,7 @@ impl Control {
     /// Whether the arrival is to be dropped or marked.
     #[inline]
     pub(super) fn hits(&mut self, config: &PieConfig, backlog: u64, size: u32, rng: &mut dyn Rng) -> bool {
-        if self.allowance > Span::ZERO {
+        if self.allowance > Span::ZERO || self.asleep {
             return false;
         }
         if config.variant == PieVariant::Ns2Authors && self.burst == Burst::None {
@@ -382,11 +214,19 @@ impl Control {
             PieDelay::Timestamps => head,
         };
         let last = self.last_delay;
+        if let Some(threshold) = config.active_threshold {
+            let rests = self.p(config) == 0.0 && delay == Span::ZERO && last == Span::ZERO;
+            match self.asleep {
+                true if delay >= threshold => *self = Self { asleep: false, ..Self::new(config) },
+                true => return,
+                false => self.asleep = rests,
+            }
+        }
         let calm = delay.0 < config.target.0 / 2 && last.0 < config.target.0 / 2;
         (self.delay, self.last_delay) = (delay, delay);
         match config.variant {
             PieVariant::Rfc8033 => {
-                self.p = config.rfc8033_step(self.p, delay.as_secs(), last.as_secs());
+                self.p = config.rfc8033_step(self.p, seconds(delay), seconds(last));
                 let calm = calm && self.p == 0.0;
                 self.allowance = if calm { config.burst } else { self.allowance - config.update };
             }
@@ -399,7 +239,7 @@ impl Control {
             }
             PieVariant::Ns2Authors => {
                 let spent = self.allowance == Span::ZERO;
-                self.p = if spent { config.ns2_step(self.p, delay.as_secs(), last.as_secs()) } else { 0.0 };
+                self.p = if spent { config.ns2_step(self.p, seconds(delay), seconds(last)) } else { 0.0 };
                 self.allowance = self.allowance - config.update;
                 let calm = calm && self.p == 0.0;
                 if calm && self.meter.rate > 0.0 {
@@ -418,6 +258,27 @@ impl Control {
     }
 }
 
+impl Control {
+    /// Shows the variables; times are nanoseconds, the rate is in bytes per second.
+    pub(super) fn inspect(&mut self, config: &PieConfig, inspector: &mut Inspector<'_>) {
+        let one = PIE_LINUX_ONE as f64;
+        if config.variant == PieVariant::Linux {
+            for (name, fixed) in [("p", &mut self.fixed), ("accu", &mut self.fixed_accumulated)] {
+                if let Some(p) = inspector.changed(name, *fixed as f64 / one) {
+                    *fixed = (p * one) as u64;
+                }
+            }
+        } else {
+            inspector.see("p", &mut self.p);
+            inspector.see("accu", &mut self.accumulated);
+        }
+        inspector.see("burst", &mut self.allowance);
+        inspector.see("delay", &mut self.delay);
+        inspector.see("delay_old", &mut self.last_delay);
+        inspector.see("rate", &mut self.meter.rate);
+    }
+}
+
 /// Calm after which the authors' code lets a burst in again.
 const CALM: Span = Span::from_millis(1500);
 
@@ -433,7 +294,7 @@ impl<P: Packet> Pie<P> {
     /// A queue at rest at time zero.
     pub fn new(config: PieConfig) -> Self {
         Self {
-            line: Line::with_capacity(config.max_packets.min(1024)),
+            line: Line::new(config.max_packets, config.max_bytes),
             control: Control::new(&config),
             next_update: config.first_update(),
             config,
@@ -450,13 +311,12 @@ impl<P: Packet + Send> QueueDiscipline<P> for Pie<P> {
     fn enqueue(&mut self, mut packet: P, cx: &mut Cx<'_, P>) {
         let size = packet.size();
         let backlog = self.line.bytes();
-        if self.line.packets() >= self.config.max_packets as usize || backlog + u64::from(size) > self.config.max_bytes
-        {
+        if self.line.is_full_for(size) {
             self.control.overflowed();
             cx.probe.dropped(cx.now, packet, DropCause::Full, None);
             return;
         }
-        if self.control.hits(&self.config, backlog, size, cx.rng) {
+        if !self.config.spares(packet.ecn()) && self.control.hits(&self.config, backlog, size, cx.rng) {
             if !self.control.may_mark(&self.config, packet.ecn()) {
                 cx.probe.dropped(cx.now, packet, DropCause::Early, None);
                 return;
@@ -468,7 +328,12 @@ impl<P: Packet + Send> QueueDiscipline<P> for Pie<P> {
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Option<P> {
-        let (waited, packet) = self.line.pop(cx.now)?;
+        let (arrived, mut packet) = self.line.pop()?;
+        let waited = cx.now.since(arrived);
+        if self.config.marks_at_departure(packet.ecn(), waited) {
+            packet.mark();
+            cx.probe.marked(cx.now, &packet);
+        }
         self.control.departed(&self.config, cx.now, packet.size(), waited, self.line.bytes());
         cx.probe.dequeued(cx.now, &packet, waited);
         Some(packet)
@@ -485,6 +350,11 @@ impl<P: Packet + Send> QueueDiscipline<P> for Pie<P> {
     fn wake(&mut self, cx: &mut Cx<'_, P>) {
         self.control.update(&self.config, self.line.head_delay(cx.now), self.line.bytes());
         self.next_update += self.config.update;
+    }
+
+    fn inspect(&mut self, inspector: &mut Inspector<'_>) {
+        self.control.inspect(&self.config, inspector);
+        inspector.see("next_update", &mut self.next_update);
     }
 }
 

@@ -8,165 +8,21 @@
 //!   made uniform; the slope of `gentle` keeps the initial max_p; max_p moves at arrivals, so not while nothing arrives.
 //! - Paper: bytes weigh before; the slope follows max_p; max_p moves by a timer, exact to the nanosecond. `paper()` is
 //!   the algorithm of 1993; `wait` and `gentle`, which came later, remain settings.
-//! - ns-2 starts the idle time when the link asks an empty queue. A queue here is not asked then, so Ns2 adds the
-//!   transmission time of the last packet at the configured rate, which is the same instant on a link of constant rate.
+//! - Idle time begins when the link asks the empty queue (Ns2), or when the last packet leaves it (Paper).
+//! - `feng` is the older adaptation by Feng et al. (1999) as ns-3 has it: max_p is doubled when the average rises above
+//!   the thresholds and divided by three when it falls below them, once each time; it begins as if above.
 //! - The hard limit is that of [`Fifo`](super::Fifo) (in bytes: what would exceed it; ns-2: what reached it).
 
+mod config;
+
+use super::inspect::Inspector;
 use super::line::Line;
 use super::{Backlog, Cx, QueueDiscipline};
 use crate::probe::DropCause;
-use crate::{Ecn, Packet, Rate, Span, Time};
+use crate::{Ecn, Packet, Time};
 use rand::RngExt;
 
-/// Whose rules.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum RedVariant {
-    /// ns-2.35, and ns-3 after it.
-    #[default]
-    Ns2,
-    /// The papers of 1993 and 2001.
-    Paper,
-}
-
-/// How fast the average follows the queue.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum RedWeight {
-    /// This weight of the newest sample.
-    Fixed(f64),
-    /// A time constant of 1 s (ns-2's `q_weight_ 0`).
-    OneSecond,
-    /// A time constant of ten round-trip times of at least 100 ms (ns-2's `q_weight_ -1`).
-    TenRtts,
-    /// A time constant of 100 ms (ns-2's `q_weight_ -2`).
-    TenthOfSecond,
-}
-
-/// How Adaptive RED moves max_p.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct AdaptiveRed {
-    /// Most that max_p grows by at once (it also grows by at most a quarter of itself).
-    pub alpha: f64,
-    /// What max_p is multiplied by to shrink.
-    pub beta: f64,
-    /// Time between two steps.
-    pub interval: Span,
-    /// It does not grow from here.
-    pub top: f64,
-    /// It does not shrink from here; `None`: one hundredth, or less on a fast link (80 000 / rate).
-    pub bottom: Option<f64>,
-}
-
-impl Default for AdaptiveRed {
-    fn default() -> Self {
-        Self { alpha: 0.01, beta: 0.9, interval: Span::from_millis(500), top: 0.5, bottom: None }
-    }
-}
-
-/// The settings of [`Red`].
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RedConfig {
-    /// Whose rules.
-    pub variant: RedVariant,
-    /// Most packets waiting; `MAX` means no limit.
-    pub max_packets: u32,
-    /// Most bytes waiting; `MAX` means no limit.
-    pub max_bytes: u64,
-    /// Whether the average is of bytes, not of packets (ns-2's `queue_in_bytes_`).
-    pub in_bytes: bool,
-    /// Whether larger packets are dropped more (ns-2's `bytes_`).
-    pub by_size: bool,
-    /// Mean packet size in bytes.
-    pub mean_packet: u32,
-    /// The link's rate: how many packets an idle time stands for, and the automatic settings.
-    pub rate: Rate,
-    /// The link's delay, for [`RedWeight::TenRtts`].
-    pub link_delay: Span,
-    /// Queueing delay aimed at, for the automatic lower threshold.
-    pub target: Span,
-    /// Lower threshold in packets; `None`: what the link sends in half the target, at least 5.
-    pub min_threshold: Option<f64>,
-    /// Upper threshold in packets; `None`: three times the lower.
-    pub max_threshold: Option<f64>,
-    /// Weight of the newest sample in the average.
-    pub weight: RedWeight,
-    /// Probability at the upper threshold (initially, if adaptive).
-    pub max_p: f64,
-    /// Whether the probability rises to 1 between one and two upper thresholds, and does not jump.
-    pub gentle: bool,
-    /// Whether drops are 1/p to 2/p packets apart, and not 1 to 1/p.
-    pub wait: bool,
-    /// Whether ECN-capable packets are marked.
-    pub ecn: bool,
-    /// They are dropped all the same from this probability on; `None`: only when the average forces it.
-    pub mark_p: Option<f64>,
-    /// Adaptive RED.
-    pub adaptive: Option<AdaptiveRed>,
-}
-
-impl Default for RedConfig {
-    /// ns-2's defaults in packet mode, 25 packets, on a link of 10 Mbit/s and 20 ms.
-    fn default() -> Self {
-        Self {
-            variant: RedVariant::Ns2,
-            max_packets: 25,
-            max_bytes: u64::MAX,
-            in_bytes: false,
-            by_size: false,
-            mean_packet: 500,
-            rate: Rate(10_000_000),
-            link_delay: Span::from_millis(20),
-            target: Span::from_millis(5),
-            min_threshold: None,
-            max_threshold: None,
-            weight: RedWeight::TenRtts,
-            max_p: 0.1,
-            gentle: true,
-            wait: true,
-            ecn: false,
-            mark_p: Some(0.1),
-            adaptive: None,
-        }
-    }
-}
-
-impl RedConfig {
-    /// The algorithm of 1993: weight 0.002, no gentle slope, drops 1 to 1/p packets apart, marks up to the threshold.
-    pub fn paper() -> Self {
-        Self {
-            variant: RedVariant::Paper,
-            weight: RedWeight::Fixed(0.002),
-            max_p: 0.02,
-            gentle: false,
-            wait: false,
-            mark_p: None,
-            ..Self::default()
-        }
-    }
-
-    /// Packets of mean size that the link sends in a second.
-    pub fn packets_per_second(&self) -> f64 {
-        self.rate.0 as f64 / (8.0 * f64::from(self.mean_packet))
-    }
-
-    /// The weight of the newest sample.
-    pub fn weight(&self) -> f64 {
-        let ptc = self.packets_per_second();
-        let packets = match self.weight {
-            RedWeight::Fixed(weight) => return weight,
-            RedWeight::OneSecond => ptc,
-            RedWeight::TenRtts => 10.0 * ptc * (3.0 * (self.link_delay.as_secs() + 1.0 / ptc)).max(0.1),
-            RedWeight::TenthOfSecond => ptc / 10.0,
-        };
-        -libm::expm1(-1.0 / packets)
-    }
-
-    /// The two thresholds in packets.
-    pub fn thresholds(&self) -> (f64, f64) {
-        let automatic = || (self.target.as_secs() * self.packets_per_second() / 2.0).max(5.0);
-        let min = self.min_threshold.unwrap_or_else(automatic);
-        (min, self.max_threshold.unwrap_or(3.0 * min))
-    }
-}
+pub use config::{AdaptiveRed, FengRed, RedConfig, RedVariant, RedWeight};
 
 /// What RED says of an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -193,6 +49,8 @@ struct Core {
     count_bytes: u64,
     /// Ns2: whether the average was above the lower threshold at the last arrival.
     above: bool,
+    feng_is_above: bool,
+    feng_is_below: bool,
     /// The last max_p step (Ns2) or the next (Paper).
     step: Time,
     idle_since: Option<Time>,
@@ -218,6 +76,8 @@ impl Core {
             count: if config.variant == RedVariant::Paper { -1 } else { 0 },
             count_bytes: 0,
             above: false,
+            feng_is_above: true,
+            feng_is_below: false,
             step: timer.map_or(Time::ZERO, |a| Time::ZERO + a.interval),
             idle_since: Some(Time::ZERO),
             p_b: 0.0,
@@ -230,6 +90,9 @@ impl Core {
     fn decide(&mut self, now: Time, backlog: Backlog, size: u32, hit: impl FnOnce(f64) -> bool) -> Verdict {
         let queue = if self.config.in_bytes { backlog.bytes } else { u64::from(backlog.packets) };
         self.sample(now, queue as f64);
+        if let Some(feng) = self.config.feng {
+            self.adapt_by_status(feng);
+        }
         match self.config.variant {
             RedVariant::Ns2 => {
                 if self.config.adaptive.is_some_and(|a| now > self.step + a.interval) && self.adapt() {
@@ -306,6 +169,19 @@ impl Core {
         true
     }
 
+    /// Feng's step: one each time that the average leaves the band between the thresholds at another end.
+    fn adapt_by_status(&mut self, feng: FengRed) {
+        if self.average > self.min && self.average < self.max {
+            (self.feng_is_above, self.feng_is_below) = (false, false);
+        } else if self.average < self.min && !self.feng_is_below {
+            (self.feng_is_above, self.feng_is_below) = (false, true);
+            self.max_p /= feng.shrink;
+        } else if self.average > self.max && !self.feng_is_above {
+            (self.feng_is_above, self.feng_is_below) = (true, false);
+            self.max_p *= feng.grow;
+        }
+    }
+
     /// The average from which nothing gets in.
     fn forced(&self) -> f64 {
         if self.config.gentle { 2.0 * self.max } else { self.max }
@@ -365,7 +241,7 @@ pub struct Red<P> {
 impl<P: Packet> Red<P> {
     /// A queue at rest at time zero.
     pub fn new(config: RedConfig) -> Self {
-        Self { line: Line::with_capacity(config.max_packets.min(1024)), core: Core::new(config) }
+        Self { line: Line::new(config.max_packets, config.max_bytes), core: Core::new(config) }
     }
 
     /// The average queue, in packets or bytes as configured.
@@ -380,7 +256,7 @@ impl<P: Packet> Red<P> {
 
     fn may_mark(&self, packet: &P) -> bool {
         let config = &self.core.config;
-        config.ecn && packet.ecn() != Ecn::NotEct && config.mark_p.is_none_or(|limit| self.core.p_b < limit)
+        config.ecn && packet.ecn() != Ecn::NotEct && config.mark_p.is_none_or(|limit| self.core.p_b <= limit)
     }
 }
 
@@ -392,35 +268,52 @@ impl<P: Packet + Send> QueueDiscipline<P> for Red<P> {
         let mark = verdict == Verdict::Early && self.may_mark(&packet);
         if verdict != Verdict::Accept && !mark {
             self.core.restart();
-            cx.probe.dropped(cx.now, packet, DropCause::Early, None);
-        } else if self.line.packets() >= self.core.config.max_packets as usize
-            || self.line.bytes() + u64::from(size) > self.core.config.max_bytes
-        {
-            self.core.restart();
-            cx.probe.dropped(cx.now, packet, DropCause::Full, None);
-        } else {
-            if mark {
-                packet.mark();
-                cx.probe.marked(cx.now, &packet);
+            let cause = if verdict == Verdict::Forced { DropCause::Forced } else { DropCause::Early };
+            cx.probe.dropped(cx.now, packet, cause, None);
+            if self.line.is_empty() {
+                self.core.idle_since = Some(cx.now);
             }
-            self.line.push(packet, cx);
+            return;
         }
-        if self.line.is_empty() {
-            self.core.idle_since = Some(cx.now);
+        if mark && !self.line.is_full_for(size) {
+            packet.mark();
+            cx.probe.marked(cx.now, &packet);
+        }
+        if !self.line.push(packet, cx) {
+            self.core.restart();
         }
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Option<P> {
-        let (waited, packet) = self.line.pop(cx.now)?;
-        if self.line.is_empty() {
-            let transmission = match self.core.config.variant {
-                RedVariant::Ns2 => self.core.config.rate.transmission(u64::from(packet.size())),
-                RedVariant::Paper => Span::ZERO,
-            };
-            self.core.idle_since = Some(cx.now + transmission);
+        let Some((arrived, packet)) = self.line.pop() else {
+            self.core.idle_since.get_or_insert(cx.now);
+            return None;
+        };
+        if self.line.is_empty() && self.core.config.variant == RedVariant::Paper {
+            self.core.idle_since = Some(cx.now);
         }
-        cx.probe.dequeued(cx.now, &packet, waited);
+        cx.probe.dequeued(cx.now, &packet, cx.now.since(arrived));
         Some(packet)
+    }
+
+    fn minds_emptiness(&self) -> bool {
+        self.core.config.variant == RedVariant::Ns2
+    }
+
+    fn inspect(&mut self, inspector: &mut Inspector<'_>) {
+        let core = &mut self.core;
+        inspector.see("avg", &mut core.average);
+        inspector.see("max_p", &mut core.max_p);
+        inspector.see("p_b", &mut core.p_b);
+        inspector.see("p_a", &mut core.p_a);
+        inspector.see("count", &mut core.count);
+        inspector.see("count_bytes", &mut core.count_bytes);
+        inspector.see("above", &mut core.above);
+        inspector.see("last_step", &mut core.step);
+        inspector.see("idle_since", &mut core.idle_since);
+        inspector.tell("weight", core.weight);
+        inspector.tell("min", core.min);
+        inspector.tell("max", core.max);
     }
 
     fn backlog(&self) -> Backlog {

@@ -7,7 +7,10 @@
 //! Differences: flows are told apart by [`Packet::flow`]; the hash is not perturbed while the queue runs; there is no
 //! limit for each line, and no RED. The arriving packet is let in first, and may be the one that is dropped.
 
-use super::lines::{Lines, List, Spread};
+use super::inspect::Inspector;
+use super::lines::Lines;
+use super::rounds::{List, Turn};
+use super::spread::{Hash, Spread};
 use super::{Backlog, Cx, QueueDiscipline};
 use crate::Packet;
 use crate::probe::DropCause;
@@ -19,20 +22,20 @@ pub struct Settings {
     pub flows: u32,
     /// Bytes that a line may send in each round.
     pub quantum: u32,
+    /// How flows are spread over the lines.
+    pub hash: Hash,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { flows: 1024, quantum: 1514 }
+        Self { flows: 1024, quantum: 1514, hash: Hash::Salted }
     }
 }
 
 /// The SFQ queue.
 pub struct Sfq<P> {
     lines: Lines<P>,
-    deficits: Vec<i64>,
-    active: Vec<bool>,
-    next: Vec<u32>,
+    turns: Vec<Turn>,
     round: List,
     spread: Spread,
     quantum: i64,
@@ -46,11 +49,9 @@ impl<P: Packet> Sfq<P> {
         let flows = settings.flows.max(1);
         Self {
             lines: Lines::new(flows, max_packets),
-            deficits: vec![0; flows as usize],
-            active: vec![false; flows as usize],
-            next: vec![0; flows as usize],
+            turns: vec![Turn::IDLE; flows as usize],
             round: List::EMPTY,
-            spread: Spread::default(),
+            spread: Spread::new(flows, 1, settings.hash),
             quantum: i64::from(settings.quantum.max(1)),
             max_packets,
             max_bytes,
@@ -69,13 +70,13 @@ impl<P: Packet> Sfq<P> {
 
 impl<P: Packet + Send> QueueDiscipline<P> for Sfq<P> {
     fn enqueue(&mut self, packet: P, cx: &mut Cx<'_, P>) {
-        let line = self.spread.line(packet.flow(), self.lines.count(), cx.rng);
+        let line = self.spread.line(packet.flow(), cx.rng, |_| false);
         cx.probe.enqueued(cx.now, &packet);
         self.lines.push(line, cx.now, packet);
-        if !self.active[line as usize] {
-            self.active[line as usize] = true;
-            self.deficits[line as usize] = self.quantum;
-            self.round.append(line, &mut self.next);
+        let turn = &mut self.turns[line as usize];
+        if !turn.active {
+            (turn.active, turn.deficit) = (true, self.quantum);
+            self.round.append(line, &mut self.turns);
         }
         loop {
             let Backlog { packets, bytes } = self.lines.total();
@@ -89,23 +90,23 @@ impl<P: Packet + Send> QueueDiscipline<P> for Sfq<P> {
     fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Option<P> {
         loop {
             let line = self.round.first()?;
-            let deficit = &mut self.deficits[line as usize];
+            let turn = &mut self.turns[line as usize];
             if self.lines.held(line).packets == 0 {
-                self.round.remove_first(&self.next);
-                self.active[line as usize] = false;
+                turn.active = false;
+                self.round.remove_first(&self.turns);
                 continue;
             }
-            if *deficit <= 0 {
-                *deficit += self.quantum;
-                self.round.remove_first(&self.next);
-                self.round.append(line, &mut self.next);
+            if turn.deficit <= 0 {
+                turn.deficit += self.quantum;
+                self.round.remove_first(&self.turns);
+                self.round.append(line, &mut self.turns);
                 continue;
             }
             let (arrived, packet) = self.lines.pop_oldest(line)?;
-            *deficit -= i64::from(packet.size());
+            turn.deficit -= i64::from(packet.size());
             if self.lines.held(line).packets == 0 {
-                self.round.remove_first(&self.next);
-                self.active[line as usize] = false;
+                turn.active = false;
+                self.round.remove_first(&self.turns);
             }
             cx.probe.dequeued(cx.now, &packet, cx.now.since(arrived));
             return Some(packet);
@@ -114,6 +115,13 @@ impl<P: Packet + Send> QueueDiscipline<P> for Sfq<P> {
 
     fn backlog(&self) -> Backlog {
         self.lines.total()
+    }
+
+    fn inspect(&mut self, inspector: &mut Inspector<'_>) {
+        inspector.of_flow();
+        let Some(line) = self.spread.known(inspector.flow()) else { return };
+        self.lines.inspect(line, inspector);
+        inspector.see("deficit", &mut self.turns[line as usize].deficit);
     }
 }
 
@@ -153,7 +161,7 @@ mod tests {
         fn every_packet_leaves_by_one_door(
             events in check::events(), packets in 0u32..60, bytes in 0u64..90_000, flows in 1u32..8, quantum in 1u32..2000,
         ) {
-            check::conserves(&mut Sfq::new(packets, bytes, &Settings { flows, quantum }), &events)?;
+            check::conserves(&mut Sfq::new(packets, bytes, &Settings { flows, quantum, ..Settings::default() }), &events)?;
         }
     }
 }

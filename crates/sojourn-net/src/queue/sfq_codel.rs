@@ -11,7 +11,9 @@
 //! refused; constant-rate packets have no bin of their own. As there, a single served bin stays ahead of a new one.
 
 use super::codel::{self, Law, State, Variant};
-use super::lines::{Lines, Short, Spread};
+use super::inspect::Inspector;
+use super::lines::{Lines, Short};
+use super::spread::{Hash, Spread};
 use super::{Backlog, Cx, QueueDiscipline};
 use crate::Packet;
 use crate::probe::DropCause;
@@ -26,12 +28,14 @@ pub struct Settings {
     pub bins: u32,
     /// Bytes that a bin may send in each round; 0 means one packet.
     pub quantum: u32,
+    /// How flows are spread over the bins.
+    pub hash: Hash,
 }
 
 impl Default for Settings {
     fn default() -> Self {
         let codel = codel::Settings { variant: Variant::Ns2Sfq, ..codel::Settings::default() };
-        Self { codel, bins: 1024, quantum: 0 }
+        Self { codel, bins: 1024, quantum: 0, hash: Hash::Salted }
     }
 }
 
@@ -65,7 +69,7 @@ impl<P: Packet> SfqCodel<P> {
             lines: Lines::new(bins, max_packets),
             bins: vec![Bin::default(); bins as usize],
             schedule: VecDeque::with_capacity(bins as usize),
-            spread: Spread::default(),
+            spread: Spread::new(bins, 1, settings.hash),
             law: Law::new(&settings.codel),
             quantum: i64::from(settings.quantum),
             longest: 0,
@@ -116,7 +120,7 @@ impl<P: Packet + Send> QueueDiscipline<P> for SfqCodel<P> {
         while self.is_full_for(size) {
             self.shrink(cx);
         }
-        let line = self.spread.line(packet.flow(), self.lines.count(), cx.rng);
+        let line = self.spread.line(packet.flow(), cx.rng, |_| false);
         self.law.arrives(size);
         cx.probe.enqueued(cx.now, &packet);
         self.lines.push(line, cx.now, packet);
@@ -158,6 +162,17 @@ impl<P: Packet + Send> QueueDiscipline<P> for SfqCodel<P> {
 
     fn minds_emptiness(&self) -> bool {
         true
+    }
+
+    fn inspect(&mut self, inspector: &mut Inspector<'_>) {
+        inspector.of_flow();
+        let Some(line) = self.spread.known(inspector.flow()) else { return };
+        self.lines.inspect(line, inspector);
+        let bin = &mut self.bins[line as usize];
+        inspector.see("deficit", &mut bin.deficit);
+        inspector.tell("active", f64::from(u8::from(bin.scheduled)));
+        inspector.tell("new", f64::from(u8::from(bin.new)));
+        self.law.inspect(&mut bin.codel, inspector);
     }
 }
 
@@ -207,7 +222,7 @@ mod tests {
                 interval: Span::from_millis(8),
                 ..Settings::default().codel
             };
-            check::conserves(&mut SfqCodel::new(packets, bytes, &Settings { codel, bins, quantum }), &events)?;
+            check::conserves(&mut SfqCodel::new(packets, bytes, &Settings { codel, bins, quantum, ..Settings::default() }), &events)?;
         }
     }
 }

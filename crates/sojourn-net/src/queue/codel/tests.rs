@@ -1,4 +1,5 @@
 use super::*;
+use crate::Span;
 use crate::queue::check::{self, Desk, ms};
 use proptest::prelude::*;
 

@@ -1,8 +1,7 @@
 //! PIE held to published vectors.
 
 use super::*;
-use crate::queue::check;
-use crate::queue::script::{Fixed, Script, ms, packet};
+use crate::queue::check::{self, Fixed, Script, ms, packet};
 use proptest::prelude::*;
 
 /// Delays in ms at the updates of the vectors that start at rest.
@@ -218,10 +217,10 @@ fn ecn_marks_below_mark_p_and_drops_above() {
 }
 
 /// Early drops when 400 packets arrive every 10 ms and leave every `every` ms, as in ns-3's tests.
-fn early_drops(config: PieConfig, every: u64) -> usize {
+fn early_drops(config: PieConfig, every: i32) -> usize {
     let mut pie = Pie::new(config);
     let mut rng = <rand_pcg::Pcg64Mcg as rand::SeedableRng>::seed_from_u64(3);
-    let mut told = crate::queue::script::Told::default();
+    let mut told = check::Fates::default();
     for now in 0..4000 {
         let mut cx = Cx { now: ms(now), rng: &mut rng, probe: &mut told };
         if pie.wake_at() == Some(cx.now) {

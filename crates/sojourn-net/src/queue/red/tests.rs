@@ -1,8 +1,8 @@
 //! RED and Adaptive RED held to published vectors.
 
 use super::*;
-use crate::queue::check;
-use crate::queue::script::{Script, ms, packet};
+use crate::queue::check::{self, Script, ms, packet};
+use crate::{Rate, Span};
 use proptest::prelude::*;
 
 fn close(found: f64, expected: f64) {
@@ -224,7 +224,8 @@ fn an_idle_time_counts_as_small_packets() {
     script.at(ms(0), |cx| red.enqueue(packet(0, 1000), cx));
     script.at(ms(0), |cx| red.dequeue(cx));
     red.core.average = 4.0;
-    // The link is busy for 4 ms with the packet, then idle for 2.5 packets of 4 ms.
+    // The link is busy for 4 ms with the packet, asks for another, and is idle for 2.5 packets of 4 ms.
+    assert!(red.minds_emptiness() && script.at(ms(4), |cx| red.dequeue(cx)).is_none());
     script.at(ms(14), |cx| red.enqueue(packet(1, 1000), cx));
     close(red.average(), 4.0 * 0.9 * 0.9 * 0.9);
     script.at(ms(15), |cx| red.enqueue(packet(2, 1000), cx));

@@ -1,0 +1,105 @@
+//! The named variables of a discipline, for traces: read after every event of a replay, and set before its first.
+//!
+//! A discipline shows its variables one by one to an [`Inspector`], which may hand back another value. Nothing is shown,
+//! and nothing costs anything, unless somebody asks. Times are nanoseconds, probabilities and averages as the algorithm
+//! has them.
+
+use crate::{Span, Time};
+
+/// Whose variable it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// One of the whole queue.
+    Queue,
+    /// One of the line that a flow waits in.
+    Flow,
+}
+
+/// Goes through the variables of a discipline, as they are for one flow.
+pub struct Inspector<'a> {
+    flow: u32,
+    scope: Scope,
+    refused: bool,
+    visit: &'a mut dyn FnMut(&'static str, Scope, f64) -> f64,
+}
+
+impl<'a> Inspector<'a> {
+    /// Calls `visit` with the name, scope and value of each variable; what it returns becomes the value.
+    pub fn new(flow: u32, visit: &'a mut dyn FnMut(&'static str, Scope, f64) -> f64) -> Self {
+        Self { flow, scope: Scope::Queue, refused: false, visit }
+    }
+
+    /// The flow whose line is looked at.
+    pub fn flow(&self) -> u32 {
+        self.flow
+    }
+
+    /// Whether a value was handed back for a variable that follows from others and cannot be set.
+    pub fn refused(&self) -> bool {
+        self.refused
+    }
+
+    /// From here on, variables are those of the flow's line.
+    pub(super) fn of_flow(&mut self) {
+        self.scope = Scope::Flow;
+    }
+
+    /// Shows a variable.
+    pub(super) fn see<V: Variable>(&mut self, name: &'static str, variable: &mut V) {
+        let value = variable.shown();
+        if let Some(new) = self.changed(name, value) {
+            *variable = V::from_shown(new);
+        }
+    }
+
+    /// Shows a value that follows from others and cannot be set.
+    pub(super) fn tell(&mut self, name: &'static str, value: f64) {
+        self.refused |= self.changed(name, value).is_some();
+    }
+
+    /// Shows a value; returns the new one if it was set.
+    pub(super) fn changed(&mut self, name: &'static str, value: f64) -> Option<f64> {
+        let new = (self.visit)(name, self.scope, value);
+        (new.to_bits() != value.to_bits()).then_some(new)
+    }
+}
+
+/// What can be shown as a number.
+pub(super) trait Variable {
+    fn shown(&self) -> f64;
+    fn from_shown(value: f64) -> Self;
+}
+
+macro_rules! variables {
+    ($($type:ty: $shown:expr, $back:expr;)*) => {
+        $(impl Variable for $type {
+            fn shown(&self) -> f64 {
+                ($shown)(*self)
+            }
+            fn from_shown(value: f64) -> Self {
+                ($back)(value)
+            }
+        })*
+    };
+}
+
+variables! {
+    f64: |x| x, |x| x;
+    u16: f64::from, |x| x as Self;
+    u32: f64::from, |x| x as Self;
+    u64: |x| x as f64, |x| x as Self;
+    i64: |x| x as f64, |x| x as Self;
+    bool: |x| f64::from(u8::from(x)), |x| x != 0.0;
+    Time: |x: Self| x.0 as f64, |x| Self(x as u64);
+    Span: |x: Self| x.0 as f64, |x| Self(x as u64);
+}
+
+/// `None` is not a number.
+impl Variable for Option<Time> {
+    fn shown(&self) -> f64 {
+        self.map_or(f64::NAN, |time| time.0 as f64)
+    }
+    fn from_shown(value: f64) -> Self {
+        if value.is_nan() { None } else { Some(Time(value as u64)) }
+    }
+}
