@@ -62,6 +62,8 @@ pub struct Sender {
     pub(super) grow_half_used: bool,
     /// New data leaves two segments at a time if it can.
     pairs: bool,
+    /// When the first of a pair left whose second must follow.
+    second_at: Time,
     fin: bool,
     receive_window: u64,
     restart_window: u64,
@@ -112,6 +114,7 @@ impl Sender {
             idle_restart: config.idle_restart,
             grow_half_used: config.grow_half_used,
             pairs: config.linux,
+            second_at: Time::NEVER,
             fin: false,
             receive_window: config.receive_window,
             restart_window: config.initial_window(),
@@ -276,10 +279,16 @@ impl Sender {
     }
 
     /// There is room for one segment only, and the acknowledgement that makes room for two is near (Linux, `tcp_tso_should_defer`).
-    fn waits_for_room(&self, now: Time, counted: u64) -> bool {
+    fn waits_for_room(&mut self, now: Time, counted: u64) -> bool {
+        if std::mem::replace(&mut self.second_at, Time::NEVER) == now {
+            return false;
+        }
         let room = self.allowed.saturating_sub(counted);
         let two = 2 * u64::from(self.mss);
-        if room >= two || self.end - self.nxt < two || room >= self.window.cwnd / 3 || self.state.is_recovery() {
+        if room >= two {
+            self.second_at = now;
+        }
+        if room >= two.min(self.window.cwnd / 3) || self.end - self.nxt < two || self.state.is_recovery() {
             return false;
         }
         let near = TWO_AT_ONCE_WAIT.min(Span(self.rtt.smoothed().0 / 2));
