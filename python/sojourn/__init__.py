@@ -17,6 +17,7 @@ from sojourn.errors import SojournError, StoreError
 
 if TYPE_CHECKING:
     from sojourn._core import StudyError
+    from sojourn.control import Windows, controller
     from sojourn.decisions import Decisions, replay
     from sojourn.results import Results
     from sojourn.results import open_results as open
@@ -30,7 +31,9 @@ __all__ = [
     "StoreError",
     "Study",
     "StudyError",
+    "Windows",
     "__version__",
+    "controller",
     "open",
     "replay",
     "run",
@@ -41,6 +44,8 @@ _WHERE = {
     "Results": ("sojourn.results", "Results"),
     "Study": ("sojourn.study", "Study"),
     "StudyError": ("sojourn._core", "StudyError"),
+    "Windows": ("sojourn.control", "Windows"),
+    "controller": ("sojourn.control", "controller"),
     "open": ("sojourn.results", "open_results"),
     "replay": ("sojourn.decisions", "replay"),
     "run": ("sojourn.sweep", "run"),

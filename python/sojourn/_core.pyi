@@ -32,6 +32,9 @@ class Follower:
     def settle(self) -> str:
         """Return the summary (JSON) with `recent`: remote, protocol, samples, mean, maximum (ms) since the last."""
 
+def controller(setup: str, events: str) -> str:
+    """Drive one congestion controller by events (JSON); return what it says after each (JSON list)."""
+
 def parse(text: str, name: str, sets: list[tuple[str, str]]) -> str:
     """Read a study file (TOML) and return the study document (JSON); `name` is used in errors."""
 

@@ -83,22 +83,25 @@ def replay(
         The queue as in a study file, with the same keys, units and checks: ``{"kind": "codel", "variant":
         "linux", "target": "5ms", "limit": "100pkt"}``.
     packets
-        Either a mapping of columns ``time`` (ns; required), ``size`` (bytes, 1500), ``flow`` (0 … 2³² − 1, 0)
-        and ``ecn`` (``"not-ect"``, ``"ect0"``, ``"ect1"``, ``"ce"`` or the two bits as a number 0 … 3; not-ECT),
-        each an array or list of n values or one value for all packets; or a list of tuples in that order, in
-        which trailing fields may be left out. In order of time, which begins at 0 and may repeat.
+        Either a mapping of columns ``time`` (ns; required), ``size`` (1 … 65535 bytes; 1500 if absent),
+        ``flow`` (0 … 2³² − 1; 0) and ``ecn`` (``"not-ect"``, ``"ect0"``, ``"ect1"``, ``"ce"``, or the two
+        bits as a number 0 … 3; not-ECT), each an array or list of n values or one value for all packets; or
+        a list of tuples in that order, in which trailing fields may be left out. In order of time, which
+        begins at 0 and may repeat.
     departures
-        The rate of a link, ``"2Mbit"``: it takes a packet whenever it is idle, works until the queue is empty,
-        and (as in a simulation) asks disciplines that mind it once more when they ran empty. Or times (ns, in
-        order, may repeat) at which the queue is asked for a packet; packets that arrive at the same time come
-        first, and what is left stays waiting. Limits in time, and automatic settings of RED, need a rate.
+        The rate of a link, ``"2Mbit"``: it takes a packet whenever it is idle, works until the queue is
+        empty, and (as in a simulation) asks disciplines that mind it once more when they ran empty and
+        another packet comes later. Or times (ns, in order, may repeat) at which the queue is asked for a
+        packet; packets that arrive at the same time come first, and what is left stays waiting. Limits in
+        time, and automatic settings of RED, need a rate.
     seed
         Chooses the queue's random stream.
     draws
-        Random numbers in [0, 1) instead of the stream: one number that every draw gives; a sequence taken in the
-        order of the draws; or ``{"by_packet": numbers}``, n of them, of which packet k's gives whatever is
-        drawn while it arrives. A number below (or at) a probability is a hit. The salt of a hash is always
-        the seed's; ``hash = "plain"`` does without one.
+        Random numbers in [0, 1) instead of the stream: one number that every draw gives; a sequence taken in
+        the order of the draws; or ``{"by_packet": numbers}``, n of them, of which packet k's gives whatever
+        is drawn while it arrives. A number below (RED, PIE: or at) a probability is a hit. RED and PIE draw
+        only where the outcome is open: not at a probability of 0, or while PIE's accumulated probability
+        decides. The salt of a hash is always the seed's; ``hash = "plain"`` does without one.
     state
         Variables to set before the first packet, by their names in the trace: a number, or (variables of
         flows) ``{flow: number}``. A flow's line is known before its first packet only with ``hash = "plain"``
@@ -123,6 +126,8 @@ def replay(
     """
     columns = _columns(packets)
     rate, times = (departures, []) if isinstance(departures, str) else (None, departures)
+    if np.ndim(times) != 1:
+        raise ValueError(f'departures {departures!r} are neither a rate such as "2Mbit" nor a list of times')
     numbers, drawn = _draws(draws)
     found = _core.replay(
         json.dumps(dict(queue), default=_refuse),
@@ -170,7 +175,7 @@ def _columns(packets: Mapping[str, Any] | Sequence[Any]) -> list[np.ndarray]:
     time = _whole("time", packets["time"], np.uint64)
     columns = [
         time,
-        _whole("size", packets.get("size", _DEFAULTS["size"]), np.uint32, least=1),
+        _whole("size", packets.get("size", _DEFAULTS["size"]), np.uint32, least=1, most=65_535),
         _whole("flow", packets.get("flow", _DEFAULTS["flow"]), np.uint32),
         _whole("ecn", bits, np.uint8, most=3),
     ]

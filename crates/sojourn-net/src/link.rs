@@ -27,7 +27,8 @@ pub struct Link<P> {
     overhead: u32,
     busy_until: Time,
     waiting: bool,
-    wakes: bool,
+    /// When the queue wants to be woken; `NEVER` if it has no timer.
+    wake_at: Time,
     /// The queue must still be told that it ran empty at `busy_until`.
     untold: bool,
     minds_emptiness: bool,
@@ -38,7 +39,7 @@ pub struct Link<P> {
 impl<P: Packet> Link<P> {
     /// A link at rest. `overhead` bytes of link-layer framing are transmitted with every packet.
     pub fn new(queue: Box<dyn QueueDiscipline<P>>, rate: RateProfile, overhead: u32) -> Self {
-        let wakes = queue.wake_at().is_some();
+        let wake_at = queue.wake_at().unwrap_or(Time::NEVER);
         let minds_emptiness = queue.minds_emptiness();
         Self {
             queue,
@@ -46,7 +47,7 @@ impl<P: Packet> Link<P> {
             overhead,
             busy_until: Time::ZERO,
             waiting: false,
-            wakes,
+            wake_at,
             untold: false,
             minds_emptiness,
             bucket: None,
@@ -96,20 +97,20 @@ impl<P: Packet> Link<P> {
     }
 
     /// When [`poll`](Self::poll) has something to do.
+    #[inline]
     pub fn poll_at(&self) -> Option<Time> {
-        let next = self.waiting.then_some(self.busy_until);
-        if !self.wakes {
-            return next;
-        }
-        [next, self.queue.wake_at()].into_iter().flatten().min()
+        let next = if self.waiting { self.busy_until } else { Time::NEVER };
+        let due = next.min(self.wake_at);
+        (due != Time::NEVER).then_some(due)
     }
 
     /// Does the earliest thing that is due, at the time it was due. Returns the transmission that it started, if any.
     pub fn poll(&mut self, cx: &mut Cx<'_, P>) -> Option<Departure<P>> {
         let due = self.poll_at().filter(|due| *due <= cx.now)?;
         let mut cx = Cx { now: due, rng: &mut *cx.rng, probe: &mut *cx.probe };
-        if self.wakes && self.queue.wake_at().is_some_and(|at| at <= due) {
+        if self.wake_at <= due {
             self.queue.wake(&mut cx);
+            self.wake_at = self.queue.wake_at().unwrap_or(Time::NEVER);
         }
         if self.waiting && self.busy_until <= due { self.start(&mut cx, true) } else { None }
     }

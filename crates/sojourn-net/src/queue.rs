@@ -69,7 +69,7 @@ pub trait QueueDiscipline<P: Packet>: Send {
     fn minds_emptiness(&self) -> bool {
         false
     }
-    /// When it next wants [`wake`](Self::wake), if ever.
+    /// When it next wants [`wake`](Self::wake), if ever. Only `wake` may change it: a link asks again after that.
     fn wake_at(&self) -> Option<Time> {
         None
     }

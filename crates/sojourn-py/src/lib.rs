@@ -1,5 +1,6 @@
 //! The extension module `sojourn._core`: conversion and errors only.
 
+mod controller;
 mod error;
 mod export;
 mod measure;
@@ -11,6 +12,8 @@ mod study;
 /// The engine: study files in, simulations out.
 #[pyo3::pymodule]
 mod _core {
+    #[pymodule_export]
+    use crate::controller::controller;
     #[pymodule_export]
     use crate::error::{CaptureError, StudyError};
     #[pymodule_export]

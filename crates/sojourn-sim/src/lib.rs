@@ -2,6 +2,7 @@
 
 mod agenda;
 mod connection;
+pub mod controller;
 pub mod distribution;
 pub mod network;
 pub mod packet;

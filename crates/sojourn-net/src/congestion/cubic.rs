@@ -10,7 +10,7 @@
 
 use super::hystart::{HyStart, Watch};
 use super::reno::slow_start;
-use super::{Ack, Congestion, CongestionControl, Window, bytes, segments};
+use super::{Ack, Congestion, CongestionControl, Window, segments};
 use crate::Time;
 
 const C: f64 = 0.4;
@@ -196,7 +196,7 @@ impl CongestionControl for Cubic {
                 self.cwnd = value as u64 * self.mss;
                 self.fraction = value - value.floor();
             }
-            "ssthresh" => self.ssthresh = bytes(value, self.mss),
+            "ssthresh" => self.ssthresh = (value as u64).saturating_mul(self.mss),
             "w_max" => {
                 self.w_max = value;
                 self.cwnd_prior = value;

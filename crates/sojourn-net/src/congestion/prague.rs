@@ -4,7 +4,7 @@
 //! 1 at first, moved by g = 1/16 with its remainder kept; a mark takes α/2 of the window; growth by a segment a window for each that
 //! arrived unmarked, whatever the state; paced at window / round trip, at twice that below half of ssthresh; a loss halves. Flows with
 //! a round trip below 25 ms come to grow, reduce and average as if it were 25 ms: so that rates, not windows, converge. Differences: that
-//! begins four rounds after slow start (Linux: 500, later versions 4); the window moves in fractions of a byte (Linux: by whole
+//! begins four rounds after slow start (Linux: 500, later versions 4), and reductions are 25 ms apart (Linux: the next round trip's end after that); the window moves in fractions of a byte (Linux: by whole
 //! segments, the rest carried over, at most one an ACK); no fallback for classic ECN queues.
 
 use super::reno::slow_start;
@@ -136,6 +136,10 @@ impl CongestionControl for Prague {
         self.grow(ack);
         if !self.too_soon(now, self.averaged_at) && self.round.ends(ack) {
             self.average(now);
+        }
+        // Senders tell of marks once a round trip, which is not when 25 ms have passed.
+        if ack.marked > 0 && self.is_rtt_independent() {
+            self.on_congestion(now, Congestion::Mark, ack.in_flight);
         }
         self.pace(ack);
     }

@@ -140,9 +140,9 @@ impl<P: Packet> DualPi2<P> {
         let coupled = self.config.coupling * self.p;
         let overload = coupled > 1.0;
         if low && !overload {
-            return if draw() < coupled { Verdict::Mark } else { otherwise };
+            return if draw() <= coupled { Verdict::Mark } else { otherwise };
         }
-        let squared = draw() < self.p && draw() < self.p;
+        let squared = draw() <= self.p && draw() <= self.p;
         match (low, squared) {
             (true, true) => Verdict::Drop,
             (true, false) => Verdict::Mark,

@@ -86,7 +86,7 @@ impl<P: Packet + Send> QueueDiscipline<P> for FqPie<P> {
         if !std::mem::replace(&mut self.is_awake[line as usize], true) {
             self.awake.push(line);
         }
-        if control.hits(pie, self.lines.held(line).bytes, size, cx.rng) {
+        if !pie.spares(packet.ecn()) && control.hits(pie, self.lines.held(line).bytes, size, cx.rng) {
             if !control.may_mark(pie, packet.ecn()) {
                 cx.probe.dropped(cx.now, packet, DropCause::Early, None);
                 return;
@@ -102,12 +102,16 @@ impl<P: Packet + Send> QueueDiscipline<P> for FqPie<P> {
     fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Option<P> {
         loop {
             let line = self.rounds.turn()?;
-            let Some((arrived, packet)) = self.lines.pop_oldest(line) else {
+            let Some((arrived, mut packet)) = self.lines.pop_oldest(line) else {
                 self.rounds.ran_empty(line);
                 continue;
             };
             let (size, waited) = (packet.size(), cx.now.since(arrived));
             self.rounds.sent(line, size);
+            if self.config.pie.marks_at_departure(packet.ecn(), waited) {
+                packet.mark();
+                cx.probe.marked(cx.now, &packet);
+            }
             let left = self.lines.held(line).bytes;
             self.controls[line as usize].departed(&self.config.pie, cx.now, size, waited, left);
             cx.probe.dequeued(cx.now, &packet, waited);

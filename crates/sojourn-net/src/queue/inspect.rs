@@ -100,6 +100,6 @@ impl Variable for Option<Time> {
         self.map_or(f64::NAN, |time| time.0 as f64)
     }
     fn from_shown(value: f64) -> Self {
-        (!value.is_nan()).then(|| Time(value as u64))
+        if value.is_nan() { None } else { Some(Time(value as u64)) }
     }
 }

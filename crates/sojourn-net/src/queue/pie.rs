@@ -316,7 +316,7 @@ impl<P: Packet + Send> QueueDiscipline<P> for Pie<P> {
             cx.probe.dropped(cx.now, packet, DropCause::Full, None);
             return;
         }
-        if self.control.hits(&self.config, backlog, size, cx.rng) {
+        if !self.config.spares(packet.ecn()) && self.control.hits(&self.config, backlog, size, cx.rng) {
             if !self.control.may_mark(&self.config, packet.ecn()) {
                 cx.probe.dropped(cx.now, packet, DropCause::Early, None);
                 return;
@@ -328,8 +328,12 @@ impl<P: Packet + Send> QueueDiscipline<P> for Pie<P> {
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Option<P> {
-        let (arrived, packet) = self.line.pop()?;
+        let (arrived, mut packet) = self.line.pop()?;
         let waited = cx.now.since(arrived);
+        if self.config.marks_at_departure(packet.ecn(), waited) {
+            packet.mark();
+            cx.probe.marked(cx.now, &packet);
+        }
         self.control.departed(&self.config, cx.now, packet.size(), waited, self.line.bytes());
         cx.probe.dequeued(cx.now, &packet, waited);
         Some(packet)

@@ -256,7 +256,7 @@ impl<P: Packet> Red<P> {
 
     fn may_mark(&self, packet: &P) -> bool {
         let config = &self.core.config;
-        config.ecn && packet.ecn() != Ecn::NotEct && config.mark_p.is_none_or(|limit| self.core.p_b < limit)
+        config.ecn && packet.ecn() != Ecn::NotEct && config.mark_p.is_none_or(|limit| self.core.p_b <= limit)
     }
 }
 

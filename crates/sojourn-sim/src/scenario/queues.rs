@@ -203,3 +203,13 @@ fn check_spans(spans: &[(&str, Option<Span>)]) -> Result<(), Invalid> {
         None => Ok(()),
     }
 }
+
+/// Refuses timers that would do nothing but fire.
+fn check_update(update: Option<Span>) -> Result<(), Invalid> {
+    match update {
+        Some(span) if span < Span(1000) => {
+            Err(Invalid::new("update", format!("{span} is too short a time between updates; write at least \"1us\"")))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,6 +1,6 @@
 //! The settings of PIE, and how each of the published ones moves the probability.
 
-use crate::{Span, Time};
+use crate::{Ecn, Span, Time};
 
 /// Whose rules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -58,6 +58,8 @@ pub struct PieConfig {
     pub cap: bool,
     /// The delay at which PIE wakes up; `None`: it never sleeps.
     pub active_threshold: Option<Span>,
+    /// ECT(1) and CE packets are let in without a test, and marked if they waited longer (ns-3's `UseL4s`).
+    pub l4s_threshold: Option<Span>,
     /// Whether ECN-capable packets are marked.
     pub ecn: bool,
     /// They are dropped all the same from this probability on.
@@ -90,6 +92,7 @@ impl PieConfig {
             rate_weight: 0.5,
             cap: true,
             active_threshold: None,
+            l4s_threshold: None,
             ecn: false,
             mark_p: 0.1,
         };
@@ -112,6 +115,16 @@ impl PieConfig {
     pub(in crate::queue) fn first_update(&self) -> Time {
         let after = if self.variant == PieVariant::Linux { Span::from_millis(500) } else { self.update };
         Time::ZERO + after
+    }
+
+    /// Whether a packet is spared the test at its arrival.
+    pub(in crate::queue) fn spares(&self, ecn: Ecn) -> bool {
+        self.l4s_threshold.is_some() && matches!(ecn, Ecn::Ect1 | Ecn::Ce)
+    }
+
+    /// Whether a packet that was spared is to be marked when it leaves.
+    pub(in crate::queue) fn marks_at_departure(&self, ecn: Ecn, waited: Span) -> bool {
+        ecn == Ecn::Ect1 && self.l4s_threshold.is_some_and(|threshold| waited > threshold)
     }
 
     /// The probability after an update by RFC 8033's rules; delays in seconds.

@@ -96,7 +96,7 @@ pub struct RedConfig {
     pub wait: bool,
     /// Whether ECN-capable packets are marked.
     pub ecn: bool,
-    /// They are dropped all the same from this probability on; `None`: only when the average forces it.
+    /// They are dropped all the same above this probability; `None`: only when the average forces it.
     pub mark_p: Option<f64>,
     /// Adaptive RED.
     pub adaptive: Option<AdaptiveRed>,

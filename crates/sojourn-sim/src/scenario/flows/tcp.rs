@@ -55,15 +55,17 @@ pub enum Transport {
 
 impl Transport {
     /// Queueing delay that it aims at by default, if it aims at any.
-    pub(in crate::scenario) fn target(self) -> Span {
+    pub(crate) fn target(self) -> Span {
         Span::from_millis(if self == Self::LedbatPlusPlus { 60 } else { 100 })
     }
-}
 
-impl Transport {
     /// How it uses ECN when it does; only transports that are made for ECN use another than the classic one.
     pub(crate) fn ecn_mode(self) -> EcnMode {
-        EcnMode::Classic
+        match self {
+            Self::Dctcp => EcnMode::Dctcp,
+            Self::Prague => EcnMode::Accurate,
+            _ => EcnMode::Classic,
+        }
     }
 }
 

@@ -60,6 +60,9 @@ macro_rules! with_pie_keys {
             /// Do nothing until the delay is this long, and again after a calm (ns-3); PIE never sleeps if absent.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub active_threshold: Option<sojourn_net::Span>,
+            /// Let ECT(1) and CE packets in without a test, and mark them if they waited longer than this (ns-3's L4S mode); no packet is spared if absent.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub l4s_threshold: Option<sojourn_net::Span>,
             /// Mark ECN-capable packets instead of dropping them (default false).
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub ecn: Option<bool>,
@@ -86,6 +89,7 @@ macro_rules! with_pie_keys {
                     rate_weight: self.rate_weight.unwrap_or(default.rate_weight),
                     cap: self.cap.unwrap_or(default.cap),
                     active_threshold: self.active_threshold,
+                    l4s_threshold: self.l4s_threshold,
                     ecn: self.ecn.unwrap_or(default.ecn),
                     mark_p: self.mark_p.unwrap_or(default.mark_p),
                     ..default
@@ -98,7 +102,8 @@ macro_rules! with_pie_keys {
                 super::check_gain("beta", self.beta)?;
                 super::check_probability("rate-weight", self.rate_weight)?;
                 super::check_probability("mark-p", self.mark_p)?;
-                super::check_spans(&[("target", self.target), ("update", self.update)])
+                super::check_spans(&[("target", self.target)])?;
+                super::check_update(self.update)
             }
         }
     };
@@ -223,7 +228,8 @@ impl DualPi2Spec {
     }
 
     pub(super) fn check(&self) -> Result<(), Invalid> {
-        check_spans(&[("target", Some(self.target)), ("update", Some(self.update))])?;
+        check_spans(&[("target", Some(self.target))])?;
+        super::check_update(Some(self.update))?;
         for (key, gain) in [("alpha", self.alpha), ("beta", self.beta), ("coupling", self.coupling)] {
             check_gain(key, Some(gain))?;
         }

@@ -56,7 +56,7 @@ pub struct RedSpec {
     /// Mark ECN-capable packets instead of dropping them (default false).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ecn: Option<bool>,
-    /// Drop them all the same from this probability on; by default 0.1 (`ns2`) or not at all (`paper`).
+    /// Drop them all the same above this probability; by default 0.1 (`ns2`) or not at all (`paper`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mark_p: Option<f64>,
     /// Drop without a test, and not mark, from the upper threshold on, or from twice it if gentle (ns-2's `use_mark_p_` off); by default false (`ns2`) or true (`paper`).

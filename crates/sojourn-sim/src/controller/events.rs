@@ -1,0 +1,138 @@
+//! What can be told to a controller, as JSON.
+
+use serde::de::{Error, Visitor};
+use serde::{Deserialize, Deserializer};
+use sojourn_net::{Bytes, Rate, Span, Time};
+use std::fmt;
+
+/// A time: whole nanoseconds, or text with a unit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Moment(pub Span);
+
+/// An amount of data: a number of segments, or text in bytes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Amount {
+    /// Segments.
+    Segments(f64),
+    /// Bytes.
+    Bytes(Bytes),
+}
+
+impl Amount {
+    pub(super) fn bytes(self, mss: u64) -> u64 {
+        match self {
+            Self::Segments(segments) => (segments * mss as f64 + 0.5) as u64,
+            Self::Bytes(Bytes(bytes)) => bytes,
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Moment {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either;
+        impl Visitor<'_> for Either {
+            type Value = Moment;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a time: whole nanoseconds, or text such as \"20ms\"")
+            }
+            fn visit_u64<E: Error>(self, ns: u64) -> Result<Moment, E> {
+                Ok(Moment(Span(ns)))
+            }
+            fn visit_str<E: Error>(self, text: &str) -> Result<Moment, E> {
+                text.parse().map(Moment).map_err(E::custom)
+            }
+        }
+        deserializer.deserialize_any(Either)
+    }
+}
+
+impl<'de> Deserialize<'de> for Amount {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either;
+        impl Visitor<'_> for Either {
+            type Value = Amount;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an amount of data: a number of segments, or text such as \"2892B\"")
+            }
+            fn visit_u64<E: Error>(self, segments: u64) -> Result<Amount, E> {
+                self.visit_f64(segments as f64)
+            }
+            fn visit_f64<E: Error>(self, segments: f64) -> Result<Amount, E> {
+                if (0.0..=1e12).contains(&segments) {
+                    Ok(Amount::Segments(segments))
+                } else {
+                    Err(E::custom(format!("{segments} is not a number of segments; write 0 or more")))
+                }
+            }
+            fn visit_str<E: Error>(self, text: &str) -> Result<Amount, E> {
+                text.parse().map(Amount::Bytes).map_err(E::custom)
+            }
+        }
+        deserializer.deserialize_any(Either)
+    }
+}
+
+/// One thing that a controller hears of.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(tag = "event", rename_all = "lowercase")]
+pub(super) enum Event {
+    Ack(News),
+    Loss(Trouble),
+    Timeout(Trouble),
+    Mark(Trouble),
+    Recovered(Bare),
+    Idle(Idle),
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct News {
+    pub(super) at: Moment,
+    pub(super) delivered: Amount,
+    pub(super) rtt: Option<Moment>,
+    pub(super) one_way: Option<Moment>,
+    pub(super) srtt: Option<Moment>,
+    pub(super) min_rtt: Option<Moment>,
+    pub(super) in_flight: Option<Amount>,
+    pub(super) left_in_flight: Option<Amount>,
+    pub(super) marked: Option<Amount>,
+    pub(super) lost: Option<Amount>,
+    pub(super) rate: Option<Rate>,
+    pub(super) round: Option<bool>,
+    #[serde(default)]
+    pub(super) app_limited: bool,
+    #[serde(default)]
+    pub(super) recovering: bool,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Trouble {
+    pub(super) at: Moment,
+    pub(super) in_flight: Option<Amount>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Bare {
+    pub(super) at: Moment,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Idle {
+    pub(super) at: Moment,
+    pub(super) restart: Amount,
+}
+
+impl Event {
+    pub(super) fn at(&self) -> Time {
+        let (Self::Ack(News { at, .. })
+        | Self::Loss(Trouble { at, .. })
+        | Self::Timeout(Trouble { at, .. })
+        | Self::Mark(Trouble { at, .. })
+        | Self::Recovered(Bare { at })
+        | Self::Idle(Idle { at, .. })) = self;
+        Time(at.0.0)
+    }
+}

@@ -1,0 +1,87 @@
+"""The pages of the models: up to date, complete, and true to the engine where they state defaults."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+import sojourn
+from sojourn import _core
+from sojourn.models import DOCS, drawings, models, texts
+from sojourn.models.parameters import default
+from sojourn.models.pictures import PHASE_S, measure
+
+PAGES = texts()
+KINDS = json.loads(_core.schema())["$defs"]["QueueSpec"]["oneOf"]
+
+
+def test_the_pages_are_up_to_date():
+    written = {file.name: file.read_text(encoding="utf-8") for file in DOCS.glob("*.md")}
+    assert written == PAGES, "run python -m sojourn.models"
+
+
+@pytest.mark.parametrize("model", models(), ids=lambda model: model.stem)
+def test_every_page_has_all_its_parts(model):
+    text = PAGES[f"{model.stem}.md"]
+    wanted = ["## Parameters", "## Source", "## Differences from it", "## Validation"]
+    wanted += ["## Behaviour"] if model.is_queue or model.transport else []
+    assert re.findall(r"^## .*", text, re.MULTILINE) == wanted
+    assert "- every packet leaves by one door" in text or not model.is_queue
+    for target in re.findall(r"\]\(([^)]+)\)", text):
+        assert (DOCS / target).exists(), target
+
+
+def test_pictures_are_small_and_there():
+    for stem, _, _ in drawings():
+        size = (DOCS / f"{stem}.svg").stat().st_size
+        assert size <= 40_000, f"{stem}.svg has {size} bytes"
+
+
+def test_every_discipline_and_controller_is_in_the_index():
+    for model in models():
+        assert f"({model.stem}.md)" in PAGES["README.md"]
+
+
+def test_the_step_load_shows_what_it_is_for():
+    queue = {"kind": "codel", "limit": "200pkt"}
+    times, delay, drops = measure(queue, "cubic")
+    phases = [slice(i * PHASE_S + 5, (i + 1) * PHASE_S) for i in range(4)]
+    calm, loaded, flooded, again = (np.nanmean(delay[phase]) for phase in phases)
+    assert calm < loaded < flooded
+    assert again < loaded
+    assert drops[phases[2]].mean() > drops[phases[0]].mean()
+    assert len(times) == 4 * PHASE_S
+
+
+def stated():
+    for entry in KINDS:
+        kind = entry["properties"]["kind"]["const"]
+        for key, value in entry["properties"].items():
+            found = re.fullmatch(r"`(.*)`", default(value)) if key != "kind" else None
+            if found and key != "limit":
+                yield kind, key, found[1]
+
+
+@pytest.mark.parametrize(("kind", "key", "text"), [*stated()])
+def test_a_stated_default_is_what_the_engine_does(kind, key, text):
+    try:
+        value = json.loads(text)
+    except ValueError:
+        value = text
+    draw = np.random.default_rng(5)
+    packets = {
+        "time": np.cumsum(draw.integers(0, 1_500_000, 3000)),
+        "size": draw.integers(100, 1500, 3000),
+        "flow": draw.integers(0, 5, 3000),
+        "ecn": draw.integers(0, 4, 3000),
+    }
+    queue = {"kind": kind, "limit": "150pkt"}
+    if kind == "red" and key != "adaptive":
+        queue["adaptive"] = True
+    if key == "mark-p":
+        queue["ecn"] = True
+    one, other = (sojourn.replay(given, packets, "8Mbit") for given in (queue, {**queue, key: value}))
+    assert one.time.tolist() == other.time.tolist()
+    assert one.marked.tolist() == other.marked.tolist()
+    for name, values in one.trace.items():
+        np.testing.assert_array_equal(values, other.trace[name])
