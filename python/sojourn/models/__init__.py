@@ -16,6 +16,7 @@ from typing import Any
 from sojourn import _core
 from sojourn.models.headers import Constant, Header, constants, read, tests
 from sojourn.models.parameters import keys_table, mentioned_table, transports_table
+from sojourn.validation.documents import to_toml
 
 ROOT = Path(__file__).resolve().parents[3]
 NET = ROOT / "crates" / "sojourn-net" / "src"
@@ -90,8 +91,9 @@ def page(model: Model) -> str:
     parts += ["## Source", header.source, "## Differences from it", header.differences or "None are stated."]
     parts += ["## Validation", "\n".join(_validation(model))]
     if model.is_queue or model.transport:
-        queue = "FIFO" if model.transport not in QUEUE_OF else f"`{QUEUE_OF[model.transport]['kind']}`"
-        what = f"`{model.name}`" if model.is_queue else f'`transport = "{model.transport}"` and {queue}'
+        queue, transport = _picture(model)
+        what = to_toml({"queue": queue} if model.is_queue else {"queue": queue, "transport": transport})
+        what = " and ".join(f"`{line}`" for line in what.splitlines())
         parts += [
             "## Behaviour",
             f"The [standard step load](README.md) with {what}: queueing delay and drops, second by second.",
@@ -149,7 +151,7 @@ VECTORS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 """Beginnings of the names of the tests that hold vectors of a discipline."""
 
-QUEUE_OF: dict[str | None, dict[str, Any]] = {
+QUEUE_OF: dict[str, dict[str, Any]] = {
     "prague": {"kind": "dualpi2"},
     "dctcp": {"kind": "codel", "variant": "linux", "ecn": True, "ce-threshold": "1ms", "limit": "200pkt"},
 }
@@ -179,13 +181,18 @@ def texts() -> dict[str, str]:
     return {"README.md": index(found, LOAD), **pages}
 
 
+def _picture(model: Model) -> tuple[dict[str, Any], str]:
+    """Return the queue and the transport of a model's picture."""
+    from sojourn.models.pictures import LIMIT, QUEUES, TRANSPORT
+
+    if model.is_queue:
+        return QUEUES.get(model.name, {"kind": model.name, "limit": LIMIT}), TRANSPORT
+    transport = model.transport or TRANSPORT
+    return QUEUE_OF.get(transport, {"kind": "fifo", "limit": LIMIT}), transport
+
+
 def drawings() -> Iterator[tuple[str, dict[str, Any], str]]:
     """Return the stem, queue and transport of every picture."""
-    from sojourn.models.pictures import QUEUES, TRANSPORT
-
     for model in models():
-        if model.is_queue:
-            yield model.stem, QUEUES.get(model.name, {"kind": model.name, "limit": "200pkt"}), TRANSPORT
-        elif model.transport:
-            queue = QUEUE_OF.get(model.transport, {"kind": "fifo", "limit": "200pkt"})
-            yield model.stem, queue, model.transport
+        if model.is_queue or model.transport:
+            yield model.stem, *_picture(model)
