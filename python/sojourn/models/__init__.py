@@ -138,7 +138,7 @@ def _validation(model: Model) -> Iterator[str]:
         yield from (f"- {sentence} (`tests/{name}`)" for name, sentence in vectors)
     plain = (ROOT / "tests" / "test_plain_models.py").read_text("utf-8")
     if f"def {model.file.stem}(packets" in plain:
-        yield "\nA plain model in Python drops the same packets of random traffic (`tests/test_plain_models.py`)."
+        yield "\nA plain model drops the same packets of random traffic (`tests/test_plain_models.py`)."
     page = (ROOT / "docs" / "ns3-scenarios.md").read_text("utf-8")
     rows = tuple(f"| {suite} |" for suite in SUITES.get(model.name, (model.name,)))
     demands = [line for line in page.splitlines() if line.startswith(rows)]
