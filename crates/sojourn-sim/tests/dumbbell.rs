@@ -211,5 +211,9 @@ fn active_queues_hold_a_bulk_load_near_their_targets() {
         let red = delay(json!({ "kind": "red", "limit": "1000pkt", "adaptive": adaptive, "target": "10ms" }));
         assert!((10.0..60.0).contains(&red), "adaptive {adaptive}: {red} ms against {tail}");
     }
+    for (kind, range) in [("fq-codel", 3.0..20.0), ("cake", 3.0..20.0), ("fq-pie", 8.0..40.0), ("dualpi2", 8.0..30.0)] {
+        let kept = delay(json!({ "kind": kind, "limit": "1000pkt" }));
+        assert!(range.contains(&kept), "{kind}: {kept} ms against {tail}");
+    }
     assert!(tail > 150.0, "{tail}");
 }

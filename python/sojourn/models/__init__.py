@@ -15,7 +15,8 @@ from typing import Any
 
 from sojourn import _core
 from sojourn.models.headers import Constant, Header, constants, read, tests
-from sojourn.models.parameters import keys_table, mentioned_table
+from sojourn.models.parameters import keys_table, mentioned_table, transports_table
+from sojourn.validation.documents import to_toml
 
 ROOT = Path(__file__).resolve().parents[3]
 NET = ROOT / "crates" / "sojourn-net" / "src"
@@ -24,11 +25,14 @@ DOCS = ROOT / "docs" / "models"
 FILES = {"fq-codel": "fq_codel", "sfq-codel": "sfq_codel", "fq-pie": "fq_pie"}
 """Files of disciplines that are not called as their kind is."""
 
-TRANSPORTS = {"ledbat_plus_plus": "ledbat++"}
+TRANSPORTS = {"ledbat_plus_plus": "ledbat++", "bbr1": "bbr"}
 """Transports that are not called as their file is."""
 
 NOT_CONTROLLERS = ("hystart",)
 """Files beside the controllers that no transport is named after."""
+
+KIN = {"reno": ("newreno",)}
+"""Transports without a file of their own that are not called after the file."""
 
 INDEX = """# Models
 
@@ -73,6 +77,12 @@ def models() -> list[Model]:
     return found
 
 
+def _controllers() -> set[str]:
+    """Return the transports that have files of their own."""
+    stems = [file.stem for file in (NET / "congestion").glob("*.rs")]
+    return {TRANSPORTS.get(stem, stem.replace("_", "-")) for stem in stems}
+
+
 def page(model: Model) -> str:
     """Return the page of a model."""
     header: Header = read(model.file)
@@ -81,7 +91,9 @@ def page(model: Model) -> str:
     parts += ["## Source", header.source, "## Differences from it", header.differences or "None are stated."]
     parts += ["## Validation", "\n".join(_validation(model))]
     if model.is_queue or model.transport:
-        what = f"`{model.name}`" if model.is_queue else f'`transport = "{model.transport}"` and FIFO'
+        queue, transport = _picture(model)
+        what = to_toml({"queue": queue} if model.is_queue else {"queue": queue, "transport": transport})
+        what = " and ".join(f"`{line}`" for line in what.splitlines())
         parts += [
             "## Behaviour",
             f"The [standard step load](README.md) with {what}: queueing delay and drops, second by second.",
@@ -96,7 +108,7 @@ def _parameters(model: Model) -> Iterator[str]:
         yield keys_table(model.name)
         return
     if model.transport:
-        yield f'`transport = "{model.transport}"`'
+        yield transports_table(model.transport, KIN.get(model.file.stem, ()), _controllers())
     table = mentioned_table((model.name, model.file.stem))
     yield table or "No key of a study file is its own; those of every TCP flow are in `sojourn schema`."
     if rows := constants(model.file):
@@ -124,6 +136,9 @@ def _validation(model: Model) -> Iterator[str]:
     if vectors:
         yield "\nPublished vectors through `sojourn.replay`:\n"
         yield from (f"- {sentence} (`tests/{name}`)" for name, sentence in vectors)
+    plain = (ROOT / "tests" / "test_plain_models.py").read_text("utf-8")
+    if f"def {model.file.stem}(packets" in plain:
+        yield "\nA plain model drops the same packets of random traffic (`tests/test_plain_models.py`)."
     page = (ROOT / "docs" / "ns3-scenarios.md").read_text("utf-8")
     rows = tuple(f"| {suite} |" for suite in SUITES.get(model.name, (model.name,)))
     demands = [line for line in page.splitlines() if line.startswith(rows)]
@@ -138,6 +153,12 @@ VECTORS: dict[str, tuple[str, ...]] = {
     "cake": ("fq2",), "cobalt": ("cob",), "dualpi2": ("dq",), "sfq-codel": ("cd4",),
 }  # fmt: skip
 """Beginnings of the names of the tests that hold vectors of a discipline."""
+
+QUEUE_OF: dict[str, dict[str, Any]] = {
+    "prague": {"kind": "dualpi2"},
+    "dctcp": {"kind": "codel", "variant": "linux", "ecn": True, "ce-threshold": "1ms", "limit": "200pkt"},
+}
+"""Queues of the pictures of controllers that are made for marks."""
 
 SUITES = {"red": ("red", "ared")}
 """Suites of ns-3's tests that are not called as the discipline is."""
@@ -163,12 +184,18 @@ def texts() -> dict[str, str]:
     return {"README.md": index(found, LOAD), **pages}
 
 
+def _picture(model: Model) -> tuple[dict[str, Any], str]:
+    """Return the queue and the transport of a model's picture."""
+    from sojourn.models.pictures import LIMIT, QUEUES, TRANSPORT
+
+    if model.is_queue:
+        return QUEUES.get(model.name, {"kind": model.name, "limit": LIMIT}), TRANSPORT
+    transport = model.transport or TRANSPORT
+    return QUEUE_OF.get(transport, {"kind": "fifo", "limit": LIMIT}), transport
+
+
 def drawings() -> Iterator[tuple[str, dict[str, Any], str]]:
     """Return the stem, queue and transport of every picture."""
-    from sojourn.models.pictures import QUEUES, TRANSPORT
-
     for model in models():
-        if model.is_queue:
-            yield model.stem, QUEUES.get(model.name, {"kind": model.name, "limit": "200pkt"}), TRANSPORT
-        elif model.transport:
-            yield model.stem, {"kind": "fifo", "limit": "200pkt"}, model.transport
+        if model.is_queue or model.transport:
+            yield model.stem, *_picture(model)

@@ -84,5 +84,5 @@ def _sentence(text: str) -> str:
     text = text.strip()
     if not text:
         return ""
-    text = text[0].upper() + text[1:]
+    text = text[0].upper() + text[1:] if text[0].isascii() else text
     return text if text.endswith((".", ":", "!")) else text + "."

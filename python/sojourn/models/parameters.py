@@ -39,6 +39,16 @@ def mentioned_table(names: Iterable[str]) -> str:
     return _table(found, []) if found else ""
 
 
+def transports_table(name: str, kin: Iterable[str], others: Iterable[str]) -> str:
+    """Return a transport and its kin as a Markdown table: those called `name-…` and not among the others."""
+    lines = ["| `transport` | |", "| --- | --- |"]
+    for entry in _schema()["$defs"]["Transport"]["oneOf"]:
+        word = entry["const"]
+        if word == name or word in kin or (word.startswith(f"{name}-") and word not in others):
+            lines.append(f"| `{word}` | {' '.join(entry.get('description', '').split())} |")
+    return "\n".join(lines)
+
+
 def default(key: Mapping[str, Any]) -> str:
     """Return the default of a key: the schema's, or what its description says."""
     if "default" in key and key["default"] is not None:

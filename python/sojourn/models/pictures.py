@@ -22,6 +22,7 @@ FLOWS = 4
 CBR = "1Mbit"
 RTT = "40ms"
 TRANSPORT = "cubic"
+LIMIT = "200pkt"
 BIN_S = 1.0
 LEAST_MS = 0.1
 
@@ -31,7 +32,7 @@ times the flows), to 0.8 Mbit/s, which the UDP alone exceeds, and back to 10, {P
 40 ms; at most 200 packets wait, or what a discipline holds by default."""
 
 QUEUES: dict[str, dict[str, Any]] = {
-    "red": {"kind": "red", "limit": "200pkt", "adaptive": True, "target": "10ms", "mean-packet": "1500B"},
+    "red": {"kind": "red", "limit": LIMIT, "adaptive": True, "target": "10ms", "mean-packet": "1500B"},
     "dualpi2": {"kind": "dualpi2"},
 }
 """Queues of the pictures that need more than a limit."""

@@ -23,7 +23,7 @@ pub enum PieDelay {
     DepartureRate,
 }
 
-/// The settings of [`Pie`].
+/// The settings of [`Pie`](super::Pie).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PieConfig {
     /// Whose rules.
