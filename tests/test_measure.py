@@ -1,4 +1,4 @@
-"""Passive measurement: accuracy against captures with ground truth, damaged files, and what the command prints and writes."""
+"""Passive measurement: accuracy against ground truth, damaged files, what is printed and written."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from conftest import Command, sentence
 
 DATA = Path(__file__).parent / "data" / "passive"
 
-# What a plain script after the published equations reached, with either clock: the better of the two medians and 95th
-# percentiles of the absolute error (ms), and the fewer samples. The rewritten captures: what their method allows.
+# What a plain script after the published equations reached, with either clock: the better of the two medians
+# and 95th percentiles of the absolute error (ms), and the number of samples. The rewritten captures: what was
+# reached on such captures.
 REACHED = {
     "utp_backlogged": (0.043, 0.102, 7336),
     "utp_loss": (0.069, 0.163, 4823),
@@ -52,7 +53,7 @@ def capture(name: str) -> Path:
 
 
 def errors(name: str, samples: Path) -> np.ndarray:
-    """Return estimate minus truth (ms) of every sample of B; every one must be of a packet that the queue held."""
+    """Return estimate minus truth (ms) of every sample; each must be of a packet that the queue held."""
     rows = pl.read_csv(samples)
     truth = pl.read_csv(gzip.decompress((DATA / f"{name}.truth.csv.gz").read_bytes()))
     both = rows.join(truth, on="frame", how="left")
@@ -84,7 +85,7 @@ def test_the_published_method_gives_what_the_plain_script_gave(sojourn: Command,
 @pytest.mark.parametrize(
     ("name", "tick_ms", "drift_ppm", "within"),
     [
-        ("derived_tick4ms", 4.0, 0, 10),
+        ("derived_tick4ms", 4.0, None, 0),
         ("rewritten_tick10", 10.0, 0, 15),
         ("rewritten_usec", 0.001, 0, 1),
         ("rewritten_drift100", 1.0, 100, 3),
@@ -92,11 +93,15 @@ def test_the_published_method_gives_what_the_plain_script_gave(sojourn: Command,
     ],
 )
 def test_finds_ticks_and_drifts(
-    sojourn: Command, name: str, tick_ms: float, drift_ppm: float, within: float
+    sojourn: Command, name: str, tick_ms: float, drift_ppm: float | None, within: float
 ) -> None:
     [host] = sojourn.json("measure", capture(name))
     assert host["tick_ms"] == tick_ms
-    assert abs(host["base_drift_ppm"] - drift_ppm) <= within
+    if drift_ppm is None:
+        # Bursts answer nothing at once.
+        assert host["base_drift_ppm"] is None
+    else:
+        assert abs(host["base_drift_ppm"] - drift_ppm) <= within
 
 
 def test_what_is_printed_and_written_is_the_contract(sojourn: Command) -> None:
@@ -215,4 +220,5 @@ print(json.dumps(got["hosts"]))
 def test_the_local_side_can_be_named(sojourn: Command) -> None:
     hosts = sojourn.json("measure", capture("tcp_loss"), "--local", "10.1.3.0/24")
     assert [host["remote"] for host in hosts] == ["10.1.1.2"]
-    assert sojourn.json("measure", capture("tcp_loss"), "--local", "10.1.1.2") == []
+    [host] = sojourn.json("measure", capture("tcp_loss"), "--local", "10.1.1.2")
+    assert host["remote"] == "10.1.3.2"

@@ -18,8 +18,8 @@ def measure(
     """Measure captures as one stream; return the summary (JSON). Releases the GIL.
 
     `options` (JSON): `estimator` (auto, observer, reported), `local` (prefixes), `min_samples`, `most_flows`,
-    `log_packets`. `on_samples` is given dicts of columns `frame`, `time_ns`, `flow` (place in `flows`: remote,
-    local, name), `protocol` (place in `protocols`), `queue_delay_ns`, `uncertainty_ns`.
+    `log_packets`. `on_samples` is given dicts of columns `frame`, `time_ns`, `flow` (place in `flows`:
+    remote, local, name), `protocol` (place in `protocols`), `queue_delay_ns`, `uncertainty_ns`.
     """
 
 class Follower:
@@ -30,7 +30,7 @@ class Follower:
         """Take in frames: time (ns since 1970), length on the wire, bytes."""
 
     def settle(self) -> str:
-        """Return the summary (JSON) with `recent`: remote, protocol, samples, mean, maximum (ms) since the last."""
+        """Return the summary (JSON) with `recent`: remote, protocol, samples, mean, maximum (ms) of late."""
 
 def controller(setup: str, events: str) -> str:
     """Drive one congestion controller by events (JSON); return what it says after each (JSON list)."""

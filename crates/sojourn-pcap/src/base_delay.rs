@@ -13,7 +13,7 @@ use crate::log::{Bound, Entry, Estimator, PROMPT, Protocol, Track};
 /// What the shortest round trip of a host is expected to be off by, ns.
 const ROUND_TRIP_JITTER: f64 = 150_000.0;
 /// A sender that keeps time sends in few phases of its tick, however many packets it sends.
-const PHASES: u32 = 8;
+const PHASES: usize = 8;
 /// So many of the least delays are averaged where stamps are fine, of those within the path's jitter of the least.
 const LEAST: usize = 8;
 /// Bounds that lie further apart than a tick and this, ns, do not both hold.
@@ -90,19 +90,19 @@ pub(crate) fn settle(log: &[Entry], tracks: &mut [Track], hosts: &Hosts) {
             }
         }
     }
-    let near_least = near_least(log, tracks, &now);
-    let lifts = lifts(log, tracks, &now);
+    let seen = second_look(log, tracks, &now);
     for (i, (track, [least, floor, prompt])) in tracks.iter_mut().zip(now).enumerate() {
         let tick = track.tick_ns.unwrap_or(0.0);
+        let (lift, near_least) = (seen[i].0.max(track.lift), seen[i].1);
         let high = least.min(prompt);
         let low = floor - tick;
         // Stamps of n packets lie anywhere in their ticks, so the luckiest is expected this far above the base.
         // Differences of two coarse stamps are off both ways, and their least by as much as any.
         let lucky = match track.estimator {
-            Estimator::Observer => tick / (f64::from(near_least[i].min(PHASES)) + 1.0),
+            Estimator::Observer => tick / (f64::from(near_least) + 1.0),
             Estimator::Reported => 0.0,
         };
-        let from_above = high - lucky + lifts[i].max(track.lift);
+        let from_above = high - lucky + lift;
         track.by_round_trip = (low - high).abs() <= tick + SLACK;
         track.base = if track.by_round_trip {
             // Each is as good as its spread is small.
@@ -111,44 +111,56 @@ pub(crate) fn settle(log: &[Entry], tracks: &mut [Track], hosts: &Hosts) {
         } else {
             from_above
         };
-        track.lift = lifts[i].max(track.lift);
+        track.lift = lift;
         // No round trip is so short that a delay would exceed it.
         let echo_min = echo_min[i] as f64;
         track.round_trip_base = if floor.is_finite() { echo_min.min(echo_min + track.base - low) } else { echo_min };
     }
 }
 
-/// How far the mean of the least delays lies above the very least, for tracks with fine stamps: the least of many packets is a lucky one.
-fn lifts(log: &[Entry], tracks: &[Track], now: &[[f64; 3]]) -> Vec<f64> {
-    let fine = |track: &Track| {
-        track.protocol == Protocol::Utp || (track.estimator == Estimator::Observer && track.tick_ns < Some(PATH_JITTER))
-    };
-    let mut over: Vec<([f64; LEAST], usize)> = vec![([0.0; LEAST], 0); tracks.len()];
+/// What a second look at the log tells of the least delays of each track: how far the mean of the least lies above the very
+/// least where stamps are fine (the least of many packets is a lucky one), and how many packets lie within a tick of it where they are coarse.
+fn second_look(log: &[Entry], tracks: &[Track], now: &[[f64; 3]]) -> Vec<(f64, u32)> {
+    struct Least {
+        below: f64,
+        reach: f64,
+        fine: bool,
+        count: usize,
+        above: [f64; LEAST],
+    }
+    let mut all: Vec<Least> = tracks
+        .iter()
+        .zip(now)
+        .map(|(track, [least, _, prompt])| {
+            let tick = track.tick_ns.unwrap_or(0.0);
+            let reported = track.estimator == Estimator::Reported;
+            let fine = track.protocol == Protocol::Utp || (!reported && tick < PATH_JITTER);
+            let reach = if fine { PATH_JITTER } else { tick };
+            let below = if reported && !fine { f64::NEG_INFINITY } else { least.min(*prompt) };
+            Least { below, reach, fine, count: 0, above: [0.0; LEAST] }
+        })
+        .collect();
     for entry in log {
-        let (track, at) = (&tracks[entry.track as usize], entry.track as usize);
-        let above = track.delay(entry.time, entry.stamp, 0) - now[at][0];
-        let (least, count) = &mut over[at];
-        if above > PATH_JITTER || (*count == LEAST && above >= least[LEAST - 1]) || !fine(track) {
+        let least = &mut all[entry.track as usize];
+        let above = tracks[entry.track as usize].delay(entry.time, entry.stamp, 0) - least.below;
+        if above >= least.reach {
             continue;
         }
-        let end = (*count).min(LEAST - 1);
-        least[end] = above;
-        *count = end + 1;
-        least[..*count].sort_unstable_by(f64::total_cmp);
-    }
-    over.iter().map(|(least, count)| least[..*count].iter().sum::<f64>() / (*count).max(1) as f64).collect()
-}
-
-/// How many packets of each track may have met an empty queue: those within a tick of the least.
-fn near_least(log: &[Entry], tracks: &[Track], now: &[[f64; 3]]) -> Vec<u32> {
-    let mut count = vec![0u32; tracks.len()];
-    for entry in log {
-        let track = &tracks[entry.track as usize];
-        if (track.estimator, track.protocol) == (Estimator::Observer, Protocol::Tcp) {
-            let [least, _, prompt] = now[entry.track as usize];
-            let over = track.delay(entry.time, entry.stamp, 0) - least.min(prompt);
-            count[entry.track as usize] += u32::from(over < track.tick_ns.unwrap_or(0.0));
+        if least.fine {
+            if least.count < LEAST || above < least.above[LEAST - 1] {
+                let end = least.count.min(LEAST - 1);
+                least.above[end] = above;
+                least.count = end + 1;
+                least.above[..=end].sort_unstable_by(f64::total_cmp);
+            }
+        } else {
+            least.count += 1;
         }
     }
-    count
+    all.iter()
+        .map(|least| match least.fine {
+            true => (least.above[..least.count].iter().sum::<f64>() / least.count.max(1) as f64, 0),
+            false => (0.0, least.count.min(PHASES) as u32),
+        })
+        .collect()
 }

@@ -2,10 +2,10 @@
 
 use crate::host::Hosts;
 use crate::log::{Entry, Estimator, Protocol, Track};
-use crate::tick::{Fit, decide, unusual};
+use crate::tick::{Fit, RATES, decide, unusual};
 
 /// A flow's own tick is believed from this time on; shorter flows take their host's.
-const OWN_TICK_S: f64 = 5.0;
+const OWN_TICK_S: f64 = 20.0;
 const UTP_TICK_NS: f64 = 1000.0;
 
 /// Find ticks, then skews; `start` of the tracks' `extra_line` is left where the log begins.
@@ -41,10 +41,9 @@ fn ticks(log: &[Entry], tracks: &mut [Track], hosts: &mut Hosts) {
             [(track.host[0], [&track.fit, &track.echo_fit]), (track.host[1], [&track.peer_fit, &none])]
         {
             let Some(rate) = decide(capture, echo) else { continue };
-            let span = capture.span_s();
-            let known = &mut hosts.all[host as usize].stats(Protocol::Tcp).tick_ns;
-            if known.is_none_or(|(_, longest)| span > longest) {
-                *known = Some((1e9 / rate, span));
+            let votes = &mut hosts.all[host as usize].stats(Protocol::Tcp).tick_votes;
+            for (vote, _) in votes.iter_mut().zip(RATES).filter(|(_, real)| *real == rate) {
+                *vote += capture.span_s();
             }
         }
     }
@@ -67,7 +66,7 @@ fn ticks(log: &[Entry], tracks: &mut [Track], hosts: &mut Hosts) {
 
 fn tick(capture: &Fit, echo: &Fit, hosts: &mut Hosts, host: u32) -> Option<f64> {
     let own = decide(capture, echo).or_else(|| unusual(capture, echo)).map(|rate| 1e9 / rate);
-    let of_host = || hosts.all[host as usize].stats[Protocol::Tcp as usize].as_ref()?.tick_ns.map(|(tick, _)| tick);
+    let of_host = || hosts.all[host as usize].stats[Protocol::Tcp as usize].as_ref()?.tick_ns();
     own.filter(|_| capture.span_s() >= OWN_TICK_S).or_else(of_host).or(own)
 }
 

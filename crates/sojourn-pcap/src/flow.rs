@@ -22,9 +22,20 @@ impl Key {
     /// The key of a packet, and which of its ends sent it (0 or 1).
     #[inline]
     pub fn of(source: (Address, u16), destination: (Address, u16), protocol: u8) -> (Self, usize) {
-        let side = usize::from(source > destination);
-        let (a, b) = if side == 0 { (source, destination) } else { (destination, source) };
-        (Self { address: [a.0, b.0], port: [a.1, b.1], protocol }, side)
+        let ((a, from), (b, to)) = (source, destination);
+        if a.0 < b.0 || (a.0 == b.0 && from <= to) {
+            (Self { address: [a, b], port: [from, to], protocol }, 0)
+        } else {
+            (Self { address: [b, a], port: [to, from], protocol }, 1)
+        }
+    }
+
+    /// Equality without a branch for each field.
+    #[inline]
+    fn same(&self, other: &Self) -> bool {
+        let differ = (self.address[0].0 ^ other.address[0].0) | (self.address[1].0 ^ other.address[1].0);
+        let ports = (self.port[0] ^ other.port[0]) | (self.port[1] ^ other.port[1]);
+        differ == 0 && ports == 0 && self.protocol == other.protocol
     }
 
     /// `sender:port>receiver:port` for the packets of one end.
@@ -73,7 +84,7 @@ impl<T> Table<T> {
             let product = u128::from(a) * u128::from(b);
             (product as u64) ^ (product >> 64) as u64
         };
-        let [a, b] = key.address.map(|address| address.0);
+        let (a, b) = (key.address[0].0, key.address[1].0);
         let ports = u64::from(key.port[0]) << 32 | u64::from(key.port[1]) << 8 | u64::from(key.protocol);
         let high = fold((a >> 64) as u64 ^ self.secret[0], (b >> 64) as u64 ^ self.secret[1] ^ ports);
         let low = fold(a as u64 ^ self.secret[1], b as u64 ^ self.secret[0] ^ ports.rotate_left(17));
@@ -96,7 +107,7 @@ impl<T> Table<T> {
             if (self.slots[at] >> 32) as u32 == hash {
                 let index = self.slots[at] as u32 - 1;
                 let entry = &mut self.entries[index as usize];
-                if entry.key == *key {
+                if entry.key.same(key) {
                     entry.last_seen = now;
                     return (index, false);
                 }

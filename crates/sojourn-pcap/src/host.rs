@@ -8,6 +8,7 @@ use crate::log::Protocol;
 use crate::quantiles::Quantiles;
 use crate::series::Series;
 use crate::skew::Skew;
+use crate::tick::RATES;
 use std::collections::BTreeMap;
 
 const NEAR_NS: i64 = 1_000_000;
@@ -91,8 +92,8 @@ pub struct Stats {
     pub by_estimator: [u64; 2],
     /// Packets without a sample, by reason.
     pub discarded: [u64; Discard::ALL.len()],
-    /// Tick of its clock, ns, with the time (s) over which it was seen.
-    pub tick_ns: Option<(f64, f64)>,
+    /// For how long (s) its flows spoke for each of [`RATES`].
+    pub tick_votes: [f64; RATES.len()],
     /// Skew of its clock.
     pub skew: Option<Skew>,
     /// Changes of route: its packets arrived with another hop limit from then on.
@@ -105,6 +106,14 @@ pub struct Stats {
     pub flows: u64,
     /// Mean and maximum over time.
     pub series: Series,
+}
+
+impl Stats {
+    /// Tick of its clock, ns: the one that its flows spoke for longest.
+    pub fn tick_ns(&self) -> Option<f64> {
+        let votes = self.tick_votes.iter().zip(RATES).filter(|(votes, _)| **votes > 0.0);
+        votes.max_by(|a, b| a.0.total_cmp(b.0)).map(|(_, rate)| 1e9 / rate)
+    }
 }
 
 /// An address and what is known of it.

@@ -8,18 +8,22 @@ const FIRST_NS: i64 = 100_000_000;
 pub struct Series {
     width: i64,
     bins: Vec<(u32, f64, f64)>,
+    /// Start and place of the bin of the last value: most values fall into it again.
+    current: (i64, usize),
 }
 
 impl Default for Series {
     fn default() -> Self {
-        Self { width: FIRST_NS, bins: Vec::new() }
+        Self { width: FIRST_NS, bins: Vec::new(), current: (0, 0) }
     }
 }
 
 impl Series {
     /// Count a value (ns) at a time (ns since the first packet).
     pub fn add(&mut self, time: i64, value: f64) {
-        let mut at = (time.max(0) / self.width) as usize;
+        let within = time - self.current.0;
+        let mut at =
+            if (0..self.width).contains(&within) { self.current.1 } else { (time.max(0) / self.width) as usize };
         while at >= MOST {
             self.width *= 2;
             at /= 2;
@@ -32,6 +36,7 @@ impl Series {
         if self.bins.len() <= at {
             self.bins.resize(at + 1, (0, 0.0, 0.0));
         }
+        self.current = (at as i64 * self.width, at);
         let bin = &mut self.bins[at];
         *bin = (bin.0 + 1, bin.1 + value, libm::fmax(bin.2, value));
     }

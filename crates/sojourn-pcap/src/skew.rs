@@ -28,11 +28,13 @@ pub struct Minima {
     window_ns: i64,
     windows: Vec<Minimum>,
     index: i64,
+    /// End of the last window.
+    end: i64,
 }
 
 impl Default for Minima {
     fn default() -> Self {
-        Self { window_ns: WINDOW_NS, windows: Vec::new(), index: i64::MIN }
+        Self { window_ns: WINDOW_NS, windows: Vec::new(), index: i64::MIN, end: i64::MIN }
     }
 }
 
@@ -40,12 +42,13 @@ impl Minima {
     /// Count a value (ns) at a time (ns).
     #[inline]
     pub fn add(&mut self, t: i64, value: f64) {
-        let index = t.div_euclid(self.window_ns);
-        if index > self.index {
+        if t >= self.end {
+            let index = t.div_euclid(self.window_ns);
             self.index = index;
             if self.windows.len() == MOST_WINDOWS {
                 self.halve();
             }
+            self.end = (self.index + 1).saturating_mul(self.window_ns);
             self.windows.push(Minimum { t: t as f64, low: value, count: 1 });
         } else if let Some(last) = self.windows.last_mut() {
             last.count += 1;

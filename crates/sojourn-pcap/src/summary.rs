@@ -49,7 +49,7 @@ fn object(host: &Host, protocol: Protocol, stats: &Stats) -> Value {
     }
     set("base_drift_ppm", stats.skew.map_or(Value::Null, |skew| rounded(skew.ppm)));
     let tick = match protocol {
-        Protocol::Tcp => stats.tick_ns.map(|(tick, _)| tick),
+        Protocol::Tcp => stats.tick_ns(),
         Protocol::Utp => Some(1000.0),
         Protocol::Quic => None,
     };

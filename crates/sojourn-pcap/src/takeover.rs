@@ -1,18 +1,18 @@
 //! Third part of a settlement: base delays taken over between the flows of a host.
 //!
-//! Flows of one host share its uplink. While two of them send, packets that arrive next to each other waited for about as long; if one flow's delays are
-//! always lower by the same amount, its base is too high by that, because it began when the queue stood. The flow with the
-//! most packets is the reference, the others' delays are compared with its own, interpolated in time. Bases that were found from round trips
-//! are all too high by the same (the least queue that any round trip met), so they are corrected together.
+//! Flows of one host share its uplink, and a queue that is first in, first out keeps their order: a packet that arrives between two packets of
+//! another flow entered the queue between them too. The flow with the most packets is the reference; what it says of when its packets entered bounds
+//! the delays of the others, and where a flow's own delays are outside these bounds, its base is wrong by that: it began when the queue
+//! stood. Bases that were found from round trips are all too high by the same (the least queue that any round trip met), so they are corrected
+//! together.
 
 use crate::log::{Entry, Estimator, Track};
 use std::collections::BTreeMap;
 
-/// Neighbours of the reference further apart than this say nothing, ns.
-const APART: i64 = 60_000_000;
-/// Comparisons kept for each flow, and how many are needed.
+/// Packets of the reference that entered further apart than this bound nothing, ns.
+const APART: f64 = 150e6;
+/// Comparisons kept for each flow.
 const MOST: usize = 512;
-const LEAST: usize = 3;
 /// Differences below this, ns, are what packets of one queue differ by anyhow.
 const TOLERANCE: f64 = 3e6;
 
@@ -44,7 +44,7 @@ pub(crate) fn settle(log: &[Entry], tracks: &mut [Track]) {
     for (index, host) in hosts {
         host_of[index as usize] = Some(host);
     }
-    let mut differences: Vec<Vec<f64>> = vec![Vec::new(); tracks.len()];
+    let mut bounds: Vec<Vec<[f64; 2]>> = vec![Vec::new(); tracks.len()];
     for entry in log {
         let track = &tracks[entry.track as usize];
         let Some(Some(host)) = host_of.get_mut(track.host[0] as usize) else { continue };
@@ -54,56 +54,49 @@ pub(crate) fn settle(log: &[Entry], tracks: &mut [Track]) {
         // A stamp lies anywhere in its tick: half of it on average.
         let delay = track.delay(entry.time, entry.stamp, 0) - track.base - track.tick_ns.unwrap_or(0.0) / 2.0;
         if host.reference != Some(entry.track) {
-            if host.pending.len() < 64 {
+            if host.pending.len() < MOST {
                 host.pending.push((entry.track, entry.time, delay));
             }
             continue;
         }
         let before = host.last.replace((entry.time, delay));
         for (of, time, theirs) in host.pending.drain(..) {
-            let Some((then, was)) = before.filter(|(then, _)| entry.time - then <= APART && time >= *then) else {
-                continue;
-            };
-            let share = (time - then) as f64 / ((entry.time - then) as f64).max(1.0);
-            let list = &mut differences[of as usize];
-            if list.len() < MOST {
-                list.push(was + (delay - was) * share - theirs);
+            let Some((then, was)) = before else { continue };
+            // When the reference's packets before and after this one entered the queue.
+            let [first, last] = [then as f64 - was, entry.time as f64 - delay];
+            let list = &mut bounds[of as usize];
+            if list.len() < MOST && (0.0..APART).contains(&(last - first)) {
+                list.push([last, first].map(|entered| time as f64 - entered - theirs));
             }
         }
     }
     for (index, host) in host_of.into_iter().enumerate() {
         if let Some(reference) = host.and_then(|host| host.reference) {
-            correct(index as u32, reference, tracks, &mut differences);
+            correct(index as u32, reference, tracks, &mut bounds);
         }
     }
 }
 
-fn correct(host: u32, reference: u32, tracks: &mut [Track], differences: &mut [Vec<f64>]) {
+fn correct(host: u32, reference: u32, tracks: &mut [Track], bounds: &mut [Vec<[f64; 2]>]) {
     let mine = |track: &Track| track.host[0] == host && usable(track);
     let mut own: BTreeMap<u32, f64> = BTreeMap::new();
     let mut together = Vec::new();
-    for (i, track) in tracks.iter().enumerate().filter(|(_, track)| mine(track)) {
-        let list = &mut differences[i];
-        if list.len() < LEAST || i as u32 == reference {
-            continue;
-        }
-        let difference = median(list);
+    for (i, track) in tracks.iter().enumerate().filter(|(i, track)| mine(track) && *i as u32 != reference) {
         if track.by_round_trip {
-            together.push(difference);
+            together.append(&mut bounds[i]);
         } else {
-            own.insert(i as u32, difference);
+            own.insert(i as u32, difference(&bounds[i]));
         }
     }
-    let common = if together.is_empty() { 0.0 } else { significant(median(&mut together)) };
-    let lowest = own.values().copied().map(significant).fold(common.min(0.0), f64::min);
-    let shared_by_reference = tracks[reference as usize].by_round_trip;
+    let by_round_trip = tracks[reference as usize].by_round_trip;
+    // The reference's own base came from the same round trips as theirs.
+    let common = if by_round_trip { 0.0 } else { difference(&together) };
+    let lowest = own.values().copied().fold(common.min(0.0), f64::min);
     for (i, track) in tracks.iter_mut().enumerate().filter(|(_, track)| mine(track)) {
         let by = match own.get(&(i as u32)) {
-            _ if i as u32 == reference => 0.0,
-            _ if track.by_round_trip && shared_by_reference => 0.0,
-            _ if track.by_round_trip => common,
-            Some(&difference) => significant(difference),
-            None => 0.0,
+            Some(&difference) => difference,
+            None if i as u32 == reference => 0.0,
+            None => common,
         };
         track.takeover = (by - lowest).max(0.0);
     }
@@ -113,11 +106,35 @@ fn usable(track: &Track) -> bool {
     track.estimator == Estimator::Observer && track.timed() && !track.silent
 }
 
-fn significant(difference: f64) -> f64 {
-    if difference.abs() > TOLERANCE { difference } else { 0.0 }
+/// What delays have to be raised by to lie within nearly all of their bounds; 0 if they do.
+fn difference(bounds: &[[f64; 2]]) -> f64 {
+    if bounds.is_empty() {
+        return 0.0;
+    }
+    let [mut lows, mut highs] = [0, 1].map(|side| bounds.iter().map(|bound| bound[side]).collect::<Vec<_>>());
+    lows.sort_unstable_by(f64::total_cmp);
+    highs.sort_unstable_by(f64::total_cmp);
+    // Some may be out of order by jitter: as few as leaves bounds that do not contradict each other.
+    let at = |share: f64| {
+        let skip = ((lows.len() - 1) as f64 * share) as usize;
+        (lows[lows.len() - 1 - skip], highs[skip])
+    };
+    let Some((low, high)) = [0.02, 0.1, 0.25].into_iter().map(at).find(|(low, high)| low <= high) else {
+        // Their queues are not the same: each flow has its own, or there are several hosts behind the address.
+        return 0.0;
+    };
+    let middle = (low + high) / 2.0;
+    if (low <= 0.0 && high >= 0.0) || middle.abs() <= TOLERANCE { 0.0 } else { middle }
 }
 
-fn median(list: &mut [f64]) -> f64 {
-    list.sort_unstable_by(f64::total_cmp);
-    list[list.len() / 2]
+#[cfg(test)]
+mod tests {
+    use super::difference;
+
+    #[test]
+    fn delays_within_their_bounds_are_left_alone() {
+        assert_eq!(difference(&[[-20e6, 5e6], [-3e6, 30e6]]), 0.0);
+        assert_eq!(difference(&[[80e6, 120e6], [90e6, 110e6], [70e6, 112e6]]), 95e6);
+        assert_eq!(difference(&[]), 0.0);
+    }
 }

@@ -6,7 +6,7 @@
 //! no queue in it.
 
 /// Rates in use, per second: 10 ms (old Windows), 4 ms and others (old Linux), 1 ms, 1 µs (Linux since 6.7, on request).
-const RATES: [f64; 8] = [2.0, 10.0, 100.0, 250.0, 500.0, 1000.0, 10_000.0, 1e6];
+pub const RATES: [f64; 8] = [2.0, 10.0, 100.0, 250.0, 500.0, 1000.0, 10_000.0, 1e6];
 /// A measured rate further from a real one than this factor is not taken for it.
 const NEAR: f64 = 1.25;
 

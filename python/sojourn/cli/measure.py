@@ -30,8 +30,8 @@ def measure(
 ) -> int:
     """Measure the queueing delay of remote hosts from a capture made near the other end.
 
-    TCP with timestamps and uTP are read; nothing has to be synchronised and nothing is sent. Captures are pcap
-    or pcapng, plain, gzip or zstd, and are read as one stream in the order given; `-` is standard input.
+    TCP with timestamps and uTP are read; nothing has to be synchronised and nothing is sent. Captures are
+    pcap or pcapng, plain, gzip or zstd, and are read as one stream in the order given; `-` is standard input.
 
     **Example**
 

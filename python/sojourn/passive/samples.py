@@ -74,7 +74,7 @@ def _join(folder: Path, uncertainty: bool) -> None:
 
 
 def _frame(batch: Batch, uncertainty: bool, *, exact: bool) -> Any:
-    """Return a batch as a table. `exact`: times as text with all their nanoseconds, which a float would lose."""
+    """Return a batch as a table; `exact`: times as text, with the nanoseconds that a float would lose."""
     import polars as pl
 
     flow = pl.Series(batch["flow"], dtype=pl.UInt32)

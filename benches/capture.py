@@ -1,0 +1,95 @@
+"""Packets per CPU second of `sojourn measure`, beside tcpdump that only reads: ratios within one run.
+
+python benches/capture.py CAPTURE.pcap[.gz] … [--packets 4000000] [--rounds 3]
+
+Each capture (pcap, IPv4 over Ethernet) is repeated until there are enough packets, every copy with its own
+addresses, forty
+at a time interleaved. tcpdump, tcptrace and tstat take part if they are installed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import os
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+TOGETHER = 40
+
+
+def repeat(source: Path, target: Path, packets: int) -> int:
+    """Write copies of a capture until there are as many packets; return their number."""
+    plain = source.read_bytes()
+    if plain[:2] == b"\x1f\x8b":
+        plain = gzip.decompress(plain)
+    records, at = [], 24
+    while at + 16 <= len(plain):
+        seconds, _, kept, _ = struct.unpack_from("<IIII", plain, at)
+        records.append((seconds, bytearray(plain[at : at + 16 + kept])))
+        at += 16 + kept
+    length = records[-1][0] - records[0][0] + 1
+    written = 0
+    with target.open("wb", buffering=1 << 20) as file:
+        file.write(plain[:24])
+        round_ = 0
+        while written < packets:
+            for seconds, record in records:
+                struct.pack_into("<I", record, 0, seconds + round_ * length)
+                ip = record[28:30] == b"\x08\x00"
+                for copy in range(TOGETHER if ip else 1):
+                    if ip:
+                        # The first two octets of both addresses tell copies apart; ports stay.
+                        record[42] = record[46] = round_ % 250 + 1
+                        record[43] = record[47] = copy + 1
+                    file.write(record)
+                    written += 1
+            round_ += 1
+    return written
+
+
+def cpu_s(argv: list[str]) -> float:
+    """Return the CPU time of a command."""
+    before = os.times()
+    subprocess.run(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+    after = os.times()
+    return after.children_user + after.children_system - before.children_user - before.children_system
+
+
+def main() -> None:
+    options = argparse.ArgumentParser()
+    options.add_argument("captures", nargs="+", type=Path)
+    options.add_argument("--packets", type=int, default=4_000_000)
+    options.add_argument("--rounds", type=int, default=3)
+    asked = options.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        for source in asked.captures:
+            big = Path(scratch) / "big.pcap"
+            packets = repeat(source, big, asked.packets)
+            sojourn = [sys.executable, "-m", "sojourn", "measure", str(big)]
+            commands = {
+                "sojourn measure": [*sojourn, "--json"],
+                "sojourn --samples": [*sojourn, "--samples", f"{scratch}/samples.csv"],
+                "tcpdump -w /dev/null": ["tcpdump", "-r", str(big), "-w", "/dev/null"],
+                "tcptrace -n": ["tcptrace", "-n", str(big)],
+                "tstat": ["tstat", f"-s{scratch}/tstat", str(big)],
+            }
+            present = {name: argv for name, argv in commands.items() if shutil.which(argv[0])}
+            best = {name: min(cpu_s(argv) for _ in range(asked.rounds)) for name, argv in present.items()}
+            start = cpu_s([sys.executable, "-m", "sojourn", "measure", "--help"])
+            best["sojourn measure, without starting Python"] = best["sojourn measure"] - start
+            floor = best.get("tcpdump -w /dev/null")
+            for name, seconds in best.items():
+                row = {"capture": source.name, "packets": packets, "what": name}
+                row["packets_per_cpu_s"] = round(packets / seconds)
+                row["of_tcpdump"] = round(floor / seconds, 3) if floor else None
+                print(json.dumps(row), flush=True)
+
+
+if __name__ == "__main__":
+    main()
