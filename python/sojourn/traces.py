@@ -1,8 +1,8 @@
 """Files that a study names: traces of links (mahimahi) and of video frames (EvalVid senders).
 
-A table of a scenario with the key ``trace`` names a file, relative to the study's. When a point is made, the path is
-made absolute and the file's SHA-256 put beside it; the digest, and not the path, is part of what names the
-result. When the point is run, the text is put beside that, and it must still have the digest.
+A table of a scenario with the key ``trace`` names a file, relative to the study's. When a point is made,
+the path is made absolute and the file's SHA-256 put beside it; the digest, and not the path, is part of what
+names the result. When the point is run, the text is put beside that, and it must still have the digest.
 """
 
 from __future__ import annotations
@@ -107,7 +107,9 @@ def _read(file: Path) -> str:
             raise SojournError(f"{file} is larger than {_MOST_BYTES // 1_000_000} MB; expected a trace")
         return file.read_bytes().decode()
     except FileNotFoundError:
-        raise SojournError(f"{file}: there is no such trace; it is looked for beside the study file") from None
+        raise SojournError(
+            f"{file}: there is no such trace; it is looked for beside the study file"
+        ) from None
     except UnicodeDecodeError as error:
         raise SojournError(f"{file} is not text (byte {error.start}); expected a trace") from None
     except OSError as error:

@@ -1,7 +1,8 @@
 """Playout buffers: which frames of a call are there when it is their turn.
 
-Two buffers, and `unbuffered` for scores of the network's delay and loss alone. `fixed` is the textbook one: the first packet to arrive is played D after its arrival, every
-other frame one media clock later than the frame before it, and what arrives after its turn is late.
+Two buffers, and `unbuffered` for scores of the network's delay and loss alone. `fixed` is the textbook one:
+the first packet to arrive is played D after its arrival, every other frame one media clock later than the
+frame before it, and what arrives after its turn is late.
 `adaptive` sets the playout point at the start of every talkspurt from running estimates of the delay and
 its deviation (R. Ramjee et al., "Adaptive playout mechanisms for packetized audio applications in
 wide-area networks", 1994, algorithm 2: fast upwards, slow downwards), and when a packet comes late within
