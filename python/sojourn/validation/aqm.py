@@ -114,7 +114,7 @@ VARIATIONS = {
     "codel-rfc8289": Variation("CoDel of RFC 8289", ("codel",), keys={"variant": "rfc8289"}),
     "pie-rfc8033": Variation("PIE of RFC 8033", ("pie",), keys={"variant": "rfc8033"}),
     # As a PIE would aim that took each packet, of 750 bytes in the mean, for 500 bytes.
-    "pie-stretched": Variation("PIE's targets times 1.5", ("pie",), stretch=1.5),
+    "pie-stretched": Variation("PIE's targets × 1.5 (packets taken for 500 bytes)", ("pie",), stretch=1.5),
 }
 
 
