@@ -259,3 +259,14 @@ def test_the_series_of_a_cell() -> None:
     assert "Queueing" in svg(series(frame, "inside"))
     with pytest.raises(SojournError, match="no time series"):
         series_table({"links": {"up": {}}}, "up")
+
+
+def test_points_over_names_are_not_joined() -> None:
+    over_names = draw(plot_of({"kind": "lines", "x": "workload", "y": LIMIT, "value": "links.up.loss"}))
+    over_numbers = draw(plot_of({"kind": "lines", "x": LIMIT, "y": "workload", "value": "links.up.loss"}))
+
+    def styles(figure: Any) -> set[str]:
+        return {line.get_linestyle() for line in figure.axes[0].lines if line.get_label()[0] != "_"}
+
+    assert styles(over_names) == {"None"}
+    assert "None" not in styles(over_numbers)

@@ -113,3 +113,13 @@ def test_adaptive_never_plays_two_frames_at_once_in_speech() -> None:
     delay = (np.clip(900 - 5 * np.arange(400), 30, None)) * MS
     got = playout.adaptive(SENT, delay, talk=talk)
     assert got.played.sum() > 300
+
+
+def test_without_a_buffer_only_the_network_s_losses_are_missed():
+    delay = np.array([10, 500, -1, 20], dtype=np.int64) * MS
+    delay[2] = playout.LOST
+    got = playout.unbuffered(SENT[:4], delay)
+    assert got.lost.tolist() == [False, False, True, False]
+    assert not got.late.any()
+    assert got.played.tolist() == [True, True, False, True]
+    assert got.wait_ns == 0.0

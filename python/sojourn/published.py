@@ -33,7 +33,7 @@ _PATH_WORDS = {
     "voice.talks": ("user", "talks"),
     "voice.listens": ("user", "listens"),
 }
-_SAME = {"nobg": "none", "droptail": "fifo", "packets": "pkt", "packet": "pkt", "pkts": "pkt"}
+_SAME = {"nobg": "none", "droptail": "fifo", "ared": "red", "packets": "pkt", "packet": "pkt", "pkts": "pkt"}
 _UNIT_OF_COLUMN = ("pkt", "bdp", "ms", "s", "kbps", "mbps")
 _ASPECTS = ("link", "direction", "metric")
 _NEUTRAL = frozenset({"fifo"})

@@ -1,8 +1,8 @@
 """Files that a study names: traces of links (mahimahi) and of video frames (EvalVid senders).
 
-A table of a scenario with the key ``trace`` names a file, relative to the study's. When a point is made, the path is
-made absolute and the file's SHA-256 put beside it; the digest, and not the path, is part of what names the
-result. When the point is run, the text is put beside that, and it must still have the digest.
+A table of a scenario with the key ``trace`` names a file, relative to the study's. When a point is made,
+the path is made absolute and the file's SHA-256 put beside it; the digest, and not the path, is part of what
+names the result. When the point is run, the text is put beside that, and it must still have the digest.
 """
 
 from __future__ import annotations

@@ -312,7 +312,9 @@ fn whole_tables_can_be_axes() {
     );
     let text = text.replace("y     = \"workload\"", "y = \"path.up.queue\"");
     let points = expand(&text);
-    assert_eq!(points[0].point["path.up.queue"], "{\"kind\":\"fifo\",\"limit\":\"9pkt\"}");
+    assert_eq!(points[0].point["path.up.queue"], "fifo limit=9pkt");
+    let text = text.replace("{ kind = \"fifo\", limit = \"10pkt\" }", "{ kind = \"codel\", limit = \"9pkt\" }");
+    assert_eq!(expand(&text)[0].point["path.up.queue"], "fifo");
 }
 
 #[test]

@@ -1,4 +1,7 @@
-"""Lines: a number over an axis, with 95 % intervals over replications, one line for each y."""
+"""Lines: a number over an axis, with 95 % intervals over replications, one line for each y.
+
+Where the axis is one of names and not of numbers, the points are not joined: there is nothing between them.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,10 @@ from sojourn.figures.values import number_of, shared_unit, tick
 def lines(plot: Plot) -> Figure:
     """Draw one line for each label of y; the bars are 95 % intervals of the mean."""
     at = places(plot.x_labels)
-    with layout(plot) as (figure, panels):
+    joined = all(number_of(label) is not None for label in plot.x_labels)
+    # Long names stand aslant, and need room below.
+    height = 3.2 if joined else 3.1 + 0.055 * max(map(len, plot.x_labels))
+    with layout(plot, height=height) as (figure, panels):
         for axes, panel in panels:
             rows = plot.rows(panel)
             for index, y in enumerate(plot.y_labels):
@@ -24,7 +30,7 @@ def lines(plot: Plot) -> Figure:
                     continue
                 there.sort(key=lambda pair: pair[0])
                 f = plot.value.factor
-                style = look(index)
+                style = look(index) if joined else {**look(index), "linestyle": "none"}
                 axes.plot(
                     [x for x, _ in there], [row["value"] * f for _, row in there], label=y or None, **style
                 )

@@ -1,7 +1,8 @@
 """Playout buffers: which frames of a call are there when it is their turn.
 
-Two buffers. `fixed` is the textbook one: the first packet to arrive is played D after its arrival, every
-other frame one media clock later than the frame before it, and what arrives after its turn is late.
+Two buffers, and `unbuffered` for scores of the network's delay and loss alone. `fixed` is the textbook one:
+the first packet to arrive is played D after its arrival, every other frame one media clock later than the
+frame before it, and what arrives after its turn is late.
 `adaptive` sets the playout point at the start of every talkspurt from running estimates of the delay and
 its deviation (R. Ramjee et al., "Adaptive playout mechanisms for packetized audio applications in
 wide-area networks", 1994, algorithm 2: fast upwards, slow downwards), and when a packet comes late within
@@ -36,9 +37,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["KINDS", "LOST", "Adaptive", "Playout", "adaptive", "fixed"]
+__all__ = ["KINDS", "LOST", "Adaptive", "Playout", "adaptive", "fixed", "unbuffered"]
 
-KINDS = ("fixed", "adaptive")
+KINDS = ("fixed", "adaptive", "none")
 
 #: Delay of a packet that never arrives.
 LOST = -1
@@ -100,6 +101,18 @@ def _outcome(
     played = ~lost & (play >= 0) & (wait >= 0)
     mean = float(wait[played].mean()) if played.any() else float(nominal_ns)
     return Playout(played, ~lost & ~played, lost, mean)
+
+
+def unbuffered(sent_ns: NDArray[np.int64], delay_ns: NDArray[np.int64]) -> Playout:
+    """No buffer: every frame that arrives is played as it arrives, none is late and none waits.
+
+    Parameters
+    ----------
+    sent_ns, delay_ns : ndarray, shape (n,)
+        As for `fixed`.
+    """
+    sent, delay = _checked(sent_ns, delay_ns)
+    return _outcome(sent, delay, sent + delay, 0)
 
 
 def fixed(sent_ns: NDArray[np.int64], delay_ns: NDArray[np.int64], playout_ns: int = 60 * _MS) -> Playout:

@@ -55,7 +55,7 @@ class Voice:
     Attributes
     ----------
     codec : "g711a", "g729a"
-    playout : "fixed", "adaptive"
+    playout : "fixed", "adaptive", "none"
     playout_ns : int
         60 ms unless stated.
     delay_model : "half_rtt", "own"

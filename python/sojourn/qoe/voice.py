@@ -263,6 +263,8 @@ def _one(
 
     if asked.playout == "fixed":
         heard = playout.fixed(part["sent_ns"], part["delay_ns"], asked.playout_ns)
+    elif asked.playout == "none":
+        heard = playout.unbuffered(part["sent_ns"], part["delay_ns"])
     else:
         talk = None if sound is None else sound.talk[sample][content]
         heard = playout.adaptive(part["sent_ns"], part["delay_ns"], asked.playout_ns, talk)

@@ -11,7 +11,7 @@ from typing import Any
 
 from sojourn import _core
 from sojourn.results import Results
-from sojourn.validation import findings, kernel, peers, plots, theory
+from sojourn.validation import aqm, findings, kernel, peers, plots, theory
 from sojourn.validation.checks import Check, Skipped
 from sojourn.validation.explanations import Explanations
 from sojourn.validation.study import Comparison
@@ -103,7 +103,12 @@ taking turns. Memory is the peak of the process, with the Python interpreter in 
 cheapest form of the scenario that they know.
 """
 
-_SECTIONS = {"theory": "Queueing theory", "peers": "Two other simulators", "kernel": "Linux"}
+_SECTIONS = {
+    "theory": "Queueing theory",
+    "peers": "Two other simulators",
+    "kernel": "Linux",
+    "aqm": "The study of active queue management",
+}
 
 
 @dataclass
@@ -158,6 +163,9 @@ def write(page: Page, docs: Path) -> Path:
         plots.against(rows, images / "kernel", "Linux")
         parts += [_kernel_text(), _provenance(page, "kernel"), _image("kernel"), _link_table(rows)]
         parts += [_outside(page, "kernel")]
+    if rows := page.rows("aqm"):
+        parts += [aqm.section_text(), _provenance(page, "aqm"), _against_study(rows), _outside(page, "aqm")]
+        parts += _aqm(page.root / "aqm")
     if page.published:
         parts += [PUBLISHED, *_published(page.published, images)]
         parts += _study(page.studies_results, page.studies, images)
@@ -240,7 +248,43 @@ def _plain_table(checks: Sequence[Check]) -> str:
     return _table(["row", "quantity", "sojourn", "99 % interval", "theory", "verdict"], rows)
 
 
-_LINK_COLUMNS = {"delay": "delay, ms", "p95": "95th percentile, ms", "utilisation": "utilisation", "loss": "loss"}
+def _against_study(checks: Sequence[Check]) -> str:
+    rows = []
+    for check in checks:
+        kind = _kind(check)
+        ours = number(check.ours, kind) if check.ok else f"**{number(check.ours, kind)}**"
+        spread = " – ".join(number(end, kind) for end in check.spread)
+        others = ", ".join(f"{name} {number(value, kind)}" for name, value in check.references)
+        name = check.key.split("/", 1)[1]
+        rows.append([name, ours, spread, others, check.rule, check.verdict])
+    return _table(["row (delay in ms)", "sojourn", "least – greatest", "against", "rule", "verdict"], rows)
+
+
+def _aqm(root: Path) -> list[str]:
+    """Return what the AQM study found, and what its open settings change."""
+    found = [
+        [statement, here, "holds" if holds else "**does not hold**"]
+        for statement, here, holds in aqm.findings(root)
+    ]
+    head = ["reading"]
+    for name in aqm.PUBLISHED_NAMES.values():
+        head += [f"{name}: delay, ms", "loss, %"]
+    head += [f"DropTail, {aqm.DROPTAIL_PACKETS} packets: delay, ms"]
+    return [
+        "### What the study found\n",
+        _table(["finding", "here", ""], found),
+        "### What the open settings change\n",
+        "Each cell: at the targets of 2 ms, of equal delay, and of 50 ms.\n",
+        _table(head, aqm.variations(root)),
+    ]
+
+
+_LINK_COLUMNS = {
+    "delay": "delay, ms",
+    "p95": "95th percentile, ms",
+    "utilisation": "utilisation",
+    "loss": "loss",
+}
 
 
 def _link_table(checks: Sequence[Check]) -> str:

@@ -1,9 +1,9 @@
 //! Opportunities to send: at given instants a link takes so many bytes, and none between them.
 //!
-//! Source: the traces of mahimahi (R. Netravali et al., "Mahimahi: Accurate Record-and-Replay for HTTP", USENIX ATC 2015; its
-//! `mm-link`, read in an independent description of the format). A trace is text: each line is a time in whole milliseconds, at
-//! which 1504 bytes may leave; equal lines are as many opportunities at once. What an opportunity has over when the queue is
-//! empty is lost; a packet may use several, and several packets one. The trace starts again after its last time.
+//! Source: mahimahi's traces (R. Netravali et al., "Mahimahi: Accurate Record-and-Replay for HTTP", USENIX ATC 2015) and the manual
+//! page of its `mm-link`. A trace is text: each line is a time in whole milliseconds, at which 1504 bytes may leave (the manual rounds
+//! to 1500); equal lines are as many opportunities at once. What an opportunity has over when the queue is empty is lost; a
+//! packet may use several, and several packets one. The trace starts again after its last time.
 //!
 //! A packet leaves the queue when its first byte is taken, and arrives when its last byte is. A packet that finds the link idle
 //! waits for the next opportunity, which must come later than it does.

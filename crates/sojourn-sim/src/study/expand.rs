@@ -42,14 +42,22 @@ fn values_of(key: String, value: &Value) -> Result<&[Value], Invalid> {
     }
 }
 
-/// What a value is called: its text in the file; a table by its `kind`, if that tells the tables of the axis apart.
+/// What a value is called: its text in the file; a table by its `kind`, and where tables have the same one, by the keys in which these
+/// differ besides (`red rate=500kbit`), if that tells the tables of the axis apart.
 fn labels_of(key: &str, values: &[Value]) -> Result<Vec<String>, Invalid> {
-    let kinds: Option<Vec<&str>> = values.iter().map(|value| value.get("kind").and_then(Value::as_str)).collect();
-    let distinct = |kinds: &[&str]| (1..kinds.len()).all(|i| !kinds[..i].contains(&kinds[i]));
-    let labels: Vec<String> = match kinds.filter(|kinds| distinct(kinds)) {
-        Some(kinds) => kinds.into_iter().map(str::to_owned).collect(),
-        None => values.iter().map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned)).collect(),
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let kinds: Option<Vec<(&str, &Map<String, Value>)>> =
+        values.iter().map(|value| Some((value.get("kind")?.as_str()?, value.as_object()?))).collect();
+    let of_kind = |kinds: &[(&str, &Map<String, Value>)], (kind, table): (&str, &Map<String, Value>)| {
+        let alike: Vec<&Map<String, Value>> =
+            kinds.iter().filter(|other| other.0 == kind).map(|other| other.1).collect();
+        let differs = |name: &str| alike.iter().any(|other| other.get(name) != table.get(name));
+        let own = table.iter().filter(|(name, _)| differs(name));
+        own.fold(kind.to_owned(), |label, (name, value)| format!("{label} {name}={}", text(value)))
     };
+    let distinct = |labels: &Vec<String>| (1..labels.len()).all(|i| !labels[..i].contains(&labels[i]));
+    let by_kind = kinds.map(|kinds| kinds.iter().map(|entry| of_kind(&kinds, *entry)).collect::<Vec<_>>());
+    let labels = by_kind.filter(distinct).unwrap_or_else(|| values.iter().map(text).collect());
     match (1..labels.len()).find(|i| labels[..*i].contains(&labels[*i])) {
         Some(i) => Err(Invalid::new(format!("{key}.{i}"), format!("{} is in the axis twice", labels[i]))),
         None => Ok(labels),

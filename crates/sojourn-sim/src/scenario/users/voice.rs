@@ -123,6 +123,8 @@ pub enum Playout {
     },
     /// Follow the delay from talk spurt to talk spurt.
     Adaptive {},
+    /// Play every packet as it arrives: the score is of the network's delay and loss alone.
+    None {},
 }
 
 impl Default for Playout {

@@ -128,6 +128,12 @@ impl Model {
         (self.shape, self.mean_gap_scale)
     }
 
+    /// How much of the variance behind the times between connections is white noise.
+    #[cfg(test)]
+    pub(super) fn white_share(&self) -> f64 {
+        self.arrivals.white_share()
+    }
+
     /// Share of the responses that are downloads.
     pub fn share_of_downloads(&self) -> f64 {
         let mean = |i: usize| {

@@ -33,6 +33,11 @@ impl Noise {
         Self { d, white: libm::sqrt(v), fractional, phi, scratch, variance, past: VecDeque::with_capacity(TERMS + 1) }
     }
 
+    #[cfg(test)]
+    pub(super) fn white_share(&self) -> f64 {
+        self.white * self.white
+    }
+
     /// The next value of x.
     fn step(&mut self, rng: &mut Pcg64Mcg) -> f64 {
         let t = self.past.len();

@@ -1,6 +1,7 @@
 //! The model's statistics at 8 connections a second, against figures worked out from its definition by another program.
 
 use super::model::{Http, Model};
+use super::tables::{RESPONSE_CACHED, RESPONSE_DOWNLOAD};
 use crate::stream::stream;
 
 fn model(response_mean: Option<f64>, replication: u32) -> Model {
@@ -22,10 +23,20 @@ fn parameters_at_eight_a_second() {
     let (shape, scale) = model.gaps();
     assert!((shape - 0.8199).abs() < 1e-4, "{shape}");
     assert!((scale - 0.11223).abs() < 1e-5, "{scale}");
+    assert!((model.white_share() - 0.8285).abs() < 1e-4, "{}", model.white_share());
     assert!((model.share_of_downloads() - 0.72).abs() < 0.005, "{}", model.share_of_downloads());
     // Samples of some millions of responses have means of 8.0 to 8.3 kB: part of the tail.
     assert!((model.mean_response(false) - 7811.0).abs() < 10.0, "{}", model.mean_response(false));
     assert!((model.mean_response(true) - 8608.0).abs() < 10.0, "{}", model.mean_response(true));
+}
+
+#[test]
+fn tables_have_their_means_and_tails() {
+    assert!((RESPONSE_CACHED.mean() - 152.5).abs() < 1.0, "{}", RESPONSE_CACHED.mean());
+    assert!((libm::exp2(RESPONSE_DOWNLOAD.at(-1.0)) - 2250.0).abs() < 20.0);
+    // Beyond the table's end, 2^25.9, the tail goes on as a Pareto distribution of index 1 / 0.812.
+    assert!((RESPONSE_DOWNLOAD.at(-18.1793) - 25.8765).abs() < 1e-9);
+    assert!((RESPONSE_DOWNLOAD.at(-20.0) - RESPONSE_DOWNLOAD.at(-19.0) - 0.812).abs() < 1e-3);
 }
 
 #[test]

@@ -1,0 +1,133 @@
+"""The AQM study: its files, a short run of each, and what the validation makes of them."""
+
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+from sojourn import published
+from sojourn.figures import Spec, gather, labels_of
+from sojourn.results import Results
+from sojourn.study import Study
+from sojourn.sweep import simulate
+from sojourn.validation import aqm
+from sojourn.validation.report import Page, write
+
+STUDIES = Path(__file__).parents[1] / "studies"
+FILES = sorted(STUDIES.glob("aqm-*.toml"))
+POINTS = {
+    "aqm-buffers": 4 * 5,
+    "aqm-target": 3 * 6,
+    "aqm-rtt": 4 * 6,
+    "aqm-mixed-rtt": 4 * 5,
+    "aqm-capacity": 4 * 6,
+    "aqm-tcp": 4 * 4,
+    "aqm-fluctuating": 9,
+}
+
+
+def test_there_is_a_file_for_each_figure():
+    assert {file.stem for file in FILES} == POINTS.keys()
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_a_short_run_of_every_study(file):
+    study = Study.load(file, [("duration", "6s"), ("warmup", "1s"), ("repeat", "1")])
+    assert len(study.points) == POINTS[file.stem]
+    whole = Study.load(file)
+    assert len(whole.points) >= 10 * POINTS[file.stem]
+    # The last point, whose discipline is CoDel in every file.
+    result, _, _ = simulate(study.points[-1].text)
+    down = result["links"]["down"]
+    assert down["departed_pkts"] > 100
+    assert 0 < down["queue_delay_ms"]["mean"] < 2000
+    assert result["flows"]["goodput_bps"] > 0
+    for figure in study.document["figures"]:
+        value = result
+        for part in figure["value"].split("."):
+            # No call of 30 s has ended yet.
+            value = value.get(part, {}) if part != "voice" or part in value else {}
+        assert isinstance(value, float) or figure["value"].startswith("voice")
+
+
+def test_calls_are_scored_by_the_e_model():
+    sets = [("duration", "20s"), ("repeat", "1"), ("users.0.call", "4s")]
+    study = Study.load(STUDIES / "aqm-rtt.toml", [*sets, ("warmup", "1s")])
+    result, _, _ = simulate(study.points[0].text)
+    listens = result["voice"]["listens"]
+    assert listens["model"] == "emodel"
+    assert listens["late"] == 0
+    assert 1.0 <= listens["mos"]["mean"] < 4.2
+    # 20 ms of speech and 5 ms of look-ahead on top of the network's delay, and no buffer.
+    assert listens["ta_ms"] == pytest.approx(listens["delay_ms"] + 25, abs=0.01)
+
+
+def test_figure_3_finds_its_published_cells():
+    study = Study.load(STUDIES / "aqm-target.toml", [("repeat", "1")])
+    results = [
+        {
+            "point": point.labels,
+            "replication": 0,
+            "links": {"down": {"queue_delay_ms": {"mean": 40.0}, "loss": 0.05}},
+        }
+        for point in study.points
+    ]
+    axes = labels_of(result["point"] for result in results)
+    found = {}
+    for entry in study.document["figures"][:2]:
+        compared = published.beside(gather(Spec.read(entry), results, axes), [STUDIES])
+        rows = compared.frame.filter(compared.frame["published"].is_not_null())
+        found[entry["value"]] = {(row["y"], row["x"]): row["published"] for row in rows.iter_rows(named=True)}
+    delays, drops = found["links.down.queue_delay_ms.mean"], found["links.down.loss"]
+    assert delays["red", "2ms"] == 35.2
+    assert delays["pie", "50ms"] == 92.2
+    assert delays["codel", "35ms"] == 35
+    assert len(delays) == 9
+    assert drops["codel", "2ms"] == pytest.approx(0.142)
+    assert len(drops) == 6
+
+
+def test_variations_change_what_they_say():
+    base, cells = aqm.variation("study")
+    assert cells[:3] == [("red", 2), ("red", 10), ("red", 50)]
+    assert len(cells) == 9
+    tcp = [flows for flows in base["flows"] if flows["transport"] != "udp"]
+    assert not any(flows["delayed-ack"] for flows in tcp)
+    delayed, _ = aqm.variation("delayed-acks")
+    assert all(flows["delayed-ack"] for flows in delayed["flows"] if flows["transport"] != "udp")
+    spoken, _ = aqm.variation("no-pauses")
+    assert "talk-spurts" in base["users"][0]
+    assert "talk-spurts" not in spoken["users"][0]
+    stretched, cells = aqm.variation("pie-stretched")
+    assert [queue["target"] for queue in stretched["sweep"]["path.down.queue"]] == ["3ms", "15ms", "75ms"]
+    assert cells == [("pie", 2), ("pie", 10), ("pie", 50)]
+    whole, _ = aqm.variation("whole-web")
+    assert whole["flows"][2]["source"] == {"kind": "packmime", "rate": 4}
+
+
+def test_the_published_figures_are_those_of_the_table():
+    found = aqm.published()
+    assert found["codel", 2] == {"delay": 13.2, "loss": pytest.approx(0.142)}
+    assert {key for key, entry in found.items() if "loss" not in entry} == {
+        (kind, target) for kind, target in aqm.CALIBRATED_MS.items()
+    }
+
+
+def test_the_page_has_the_section(tmp_path, monkeypatch):
+    """A short form of the validation's own runs: the page is written, and rules are applied."""
+    document = tomllib.loads((STUDIES / "aqm-target.toml").read_text(encoding="utf-8"))
+    assert document["duration"] == "200s"
+    scene = aqm.scene
+    short = {"duration": "8s", "warmup": "2s", "repeat": 1}
+    monkeypatch.setattr(aqm, "scene", lambda: {**scene(), **short})
+    monkeypatch.setattr(aqm, "REPLICATIONS", 1)
+    monkeypatch.setattr(aqm, "VARIATIONS", {key: aqm.VARIATIONS[key] for key in ("study", "mean-packet")})
+    page = Page(tmp_path)
+    page.checks["aqm"] = list(aqm.checks(tmp_path / "aqm"))
+    assert len(page.rows("aqm")) == 16
+    text = write(page, tmp_path / "docs").read_text(encoding="utf-8")
+    assert "| The study of active queue management | 16 |" in text
+    assert "What the open settings change" in text
+    assert "| the study | 35.2 / 35 / 74.4 | 7.2 / – / 4 |" in text
+    stored = list(Results(tmp_path / "aqm" / "aqm-study"))
+    assert json.dumps(stored[0]["point"]).count("red target=2ms") == 1
