@@ -110,7 +110,7 @@ def test_rules_of_the_peers():
     assert not peers.holds("loss", 0.0016, [0.0011, 0.0012])
 
 
-def test_kernel_scenarios_take_one_transmission_off_the_round_trip():
+def test_kernel_scenarios_have_the_bucket_and_the_habits_of_what_was_measured():
     [entry] = [
         found
         for found in kernel.measurements()
@@ -120,14 +120,25 @@ def test_kernel_scenarios_take_one_transmission_off_the_round_trip():
     document = kernel.document(entry.parameters)
     up, down = document["flows"]
     assert (up["direction"], up["count"], down["direction"], down["count"]) == ("up", 1, "down", 8)
-    # 50 ms less 1514 bytes at 1 Mb/s and 66 bytes at 16 Mb/s, and the other way round.
-    assert up["rtt"] == "37855000ns"
-    assert down["rtt"] == "48715000ns"
+    assert up["stack"] == down["stack"] == "linux"
+    assert document["path"]["rtt"] == "50ms"
     assert document["path"]["up"] == {
         "rate": "1Mbit",
         "queue": {"kind": "fifo", "limit": "64pkt"},
         "overhead": "14B",
+        "rule": "htb",
+        "burst": "1600B",
     }
+
+
+def test_rules_of_the_kernel():
+    assert kernel.holds("utilisation", 0.991, 1.0)
+    assert not kernel.holds("utilisation", 0.989, 1.0)
+    assert kernel.holds("p95", 10.6, 10.0)
+    assert not kernel.holds("delay", 10.8, 10.0)
+    assert kernel.holds("loss", 0.012, 0.01)
+    assert kernel.holds("loss", 0.0, 0.0)
+    assert not kernel.holds("loss", 0.0001, 0.0)
 
 
 def test_one_way_kernel_scenarios_have_one_queue():
@@ -142,11 +153,7 @@ def test_the_engine_accepts_every_scenario():
     asked = [
         scenario.document() for scenario in peers.SCENARIOS.values() if not scenario.needs - documents.kinds()
     ]
-    asked += [
-        kernel.document(entry.parameters)
-        for entry in kernel.measurements()
-        if entry.parameters["congestion_control"] in kernel.CONTROLLERS
-    ]
+    asked += [kernel.document(entry.parameters) for entry in kernel.measurements()]
     asked += [
         theory.queue_document(load, sizes) for load in theory.LOADS for sizes in ("fixed", "exponential")
     ]

@@ -61,3 +61,83 @@ fn with_ecn_a_queue_that_marks_need_not_drop() {
         assert_eq!(json.get("marked_pkts").is_some(), marks);
     }
 }
+
+/// Two-way traffic through small queues, with everything that endpoints can have.
+fn two_way(transport: &str, keys: &Value, rule: &str) -> Outcome {
+    let link = |rate: &str| {
+        let mut link = fifo(rate, "20pkt");
+        link["rule"] = rule.into();
+        link
+    };
+    let mut flows = Vec::new();
+    for (direction, count) in [("up", 1), ("down", 4)] {
+        let mut flow = bulk(transport, keys.clone());
+        flow["direction"] = direction.into();
+        flow["count"] = count.into();
+        flows.push(flow);
+    }
+    outcome("30s", &link("8Mbit"), &link("1Mbit"), &Value::from(flows))
+}
+
+#[test]
+fn two_way_traffic_loses_no_packet_from_the_books_whatever_the_endpoints_do() {
+    for (transport, keys) in [
+        ("cubic", json!({ "stack": "linux" })),
+        ("reno", json!({ "recovery": "rack-tlp", "pacing": true, "ecn": true })),
+        ("newreno", json!({ "recovery": "rack-tlp", "timestamps": false })),
+        ("bbr", json!({ "stack": "linux" })),
+        ("dctcp", json!({})),
+        ("prague", json!({ "recovery": "rack-tlp" })),
+    ] {
+        for rule in ["strict", "htb"] {
+            let outcome = two_way(transport, &keys, rule);
+            let logs = outcome.logs.as_ref().expect("the scenario keeps them");
+            for (name, log) in ["down", "up"].iter().zip(logs) {
+                let link = &outcome.summary.links[name];
+                let (arrived, gone) = (link.arrived_pkts, link.departed_pkts + link.dropped_pkts);
+                assert_eq!(arrived, gone + u64::from(link.backlog_pkts), "{transport} {rule} {name}");
+                assert!(log.arrive_ns.is_sorted());
+                let mut waits = log.arrive_ns.iter().zip(&log.depart_ns).filter(|(_, d)| **d >= 0);
+                assert!(waits.all(|(a, d)| *d >= *a as i64), "no negative sojourn");
+                assert!(
+                    link.utilisation > 0.3 && link.utilisation < 1.001,
+                    "{transport} {rule} {name}: {}",
+                    link.utilisation
+                );
+            }
+            // What arrived in order was carried: no goodput from nowhere.
+            let carried: u64 = logs
+                .iter()
+                .flat_map(|log| log.size_bytes.iter().zip(&log.depart_ns))
+                .filter(|p| *p.1 >= 0)
+                .map(|p| u64::from(*p.0))
+                .sum();
+            assert!(outcome.summary.flows.goodput_bps * 30.0 / 8.0 < carried as f64, "{transport} {rule}");
+        }
+    }
+}
+
+#[test]
+fn finding_losses_by_time_needs_fewer_timeouts() {
+    let timeouts = |recovery: &str| two_way("cubic", &json!({ "recovery": recovery }), "strict").summary.flows.timeouts;
+    let (by_time, by_sacks) = (timeouts("rack-tlp"), timeouts("rfc6675"));
+    assert!(2 * by_time < by_sacks, "{by_time} of {by_sacks}");
+}
+
+#[test]
+fn a_burst_needs_its_rule_and_finding_losses_by_time_needs_sack() {
+    let invalid = |link: Value, keys: Value| {
+        let document = json!({
+            "duration": "1s", "path": { "rtt": "10ms", "down": link, "up": fifo("1Mbit", "9pkt") }, "flows": [bulk("reno", keys)],
+        });
+        let scenario: Scenario = serde_json::from_value(document).expect("well formed");
+        scenario.check().expect_err("it does not hold").to_string()
+    };
+    let mut link = fifo("1Mbit", "9pkt");
+    assert_eq!(
+        invalid(link.clone(), json!({ "recovery": "rack-tlp", "sack": false })),
+        "flows.0.recovery: rack-tlp needs sack = true"
+    );
+    link["burst"] = "1600B".into();
+    assert_eq!(invalid(link, json!({})), "path.down.burst: a burst needs rule = \"htb\"");
+}
