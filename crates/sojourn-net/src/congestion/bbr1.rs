@@ -12,7 +12,7 @@ mod policer;
 #[cfg(test)]
 mod tests;
 
-use super::delivery::{Aggregation, DeliveryRound, MaxFilter, quantum};
+use super::delivery::{Aggregation, DeliveryRound, MaxFilter, UNIT, paced, paced_window, quantum};
 use super::{Ack, Congestion, CongestionControl, Window, bytes, segments};
 use crate::{Rate, Span, Time};
 use policer::{News, Policer};
@@ -20,8 +20,6 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::ops::Range;
 
-/// Gains are in 256ths.
-const UNIT: u64 = 256;
 const HIGH_GAIN: u64 = UNIT * 2885 / 1000 + 1;
 const DRAIN_GAIN: u64 = UNIT * 1000 / 2885;
 const CWND_GAIN: u64 = 2 * UNIT;
@@ -35,7 +33,6 @@ const LEAST_WINDOW: u64 = 4;
 const GROWTH: (u64, u64) = (5, 4);
 /// … in so many rounds.
 const FULL_ROUNDS: u32 = 3;
-const PACING_PERCENT: u64 = 99;
 const FIRST_RTT: Span = Span::from_millis(1);
 const MOST_AGGREGATION: Span = Span::from_millis(100);
 
@@ -91,12 +88,12 @@ pub struct Bbr1 {
 impl Bbr1 {
     /// Starts with `initial` bytes of window and segments of `mss` bytes; `seed` decides in which phase each cycle begins.
     pub fn new(mss: u64, initial: u64, seed: u64) -> Self {
-        let mut new = Self {
+        Self {
             mss,
             initial,
             cwnd: initial,
             prior_cwnd: 0,
-            pacing: Rate(0),
+            pacing: paced_window(initial, FIRST_RTT, HIGH_GAIN),
             has_rtt: false,
             mode: Mode::Startup,
             repair: Repair::None,
@@ -115,14 +112,7 @@ impl Bbr1 {
             delivered: 0,
             lost: 0,
             held_back: 0..0,
-        };
-        new.pacing = new.first_pacing(FIRST_RTT);
-        new
-    }
-
-    fn first_pacing(&self, rtt: Span) -> Rate {
-        let bits = u128::from(self.cwnd) * 8_000_000_000 / u128::from(rtt.0.max(1));
-        paced(Rate(bits as u64), HIGH_GAIN)
+        }
     }
 
     /// The bandwidth that is believed.
@@ -270,7 +260,7 @@ impl Bbr1 {
     fn set_pacing(&mut self, ack: &Ack) {
         if !self.has_rtt && ack.srtt > Span::ZERO {
             self.has_rtt = true;
-            self.pacing = self.first_pacing(ack.srtt);
+            self.pacing = paced_window(self.cwnd, ack.srtt, HIGH_GAIN);
         }
         let rate = paced(self.bandwidth(), self.gains().0);
         if self.full() || rate > self.pacing {
@@ -311,11 +301,6 @@ impl Bbr1 {
             self.cwnd = self.cwnd.min(LEAST_WINDOW * self.mss);
         }
     }
-}
-
-/// The pacing rate at a gain, a little below it so that queues drain.
-fn paced(bandwidth: Rate, gain: u64) -> Rate {
-    Rate((u128::from(bandwidth.0) * u128::from(gain * PACING_PERCENT) / u128::from(UNIT * 100)) as u64)
 }
 
 impl CongestionControl for Bbr1 {

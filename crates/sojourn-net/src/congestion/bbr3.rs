@@ -13,7 +13,7 @@ mod min_rtt;
 #[cfg(test)]
 mod tests;
 
-use super::delivery::{Aggregation, DeliveryRound, MaxFilter, quantum};
+use super::delivery::{Aggregation, DeliveryRound, MaxFilter, UNIT, paced, paced_window, quantum};
 use super::{Ack, Congestion, CongestionControl, RateSample, Window, bytes, segments};
 use crate::{Rate, Span, Time};
 use bounds::{Bounds, NONE, beta, lost_too_much};
@@ -23,8 +23,6 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::ops::Range;
 
-/// Gains are in 256ths.
-const UNIT: u64 = 256;
 const STARTUP_GAIN: u64 = UNIT * 277 / 100;
 const DRAIN_GAIN: u64 = 88;
 const DOWN_GAIN: u64 = UNIT * 91 / 100;
@@ -37,7 +35,6 @@ const LEAST_WINDOW: u64 = 4;
 const MOST_PROBE_ROUNDS: u64 = 63;
 const LEAST_PROBE_WAIT: Span = Span::from_secs(2);
 const MORE_PROBE_WAIT: Span = Span::from_secs(1);
-const PACING_PERCENT: u64 = 99;
 const FIRST_RTT: Span = Span::from_millis(1);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,20 +93,15 @@ pub struct Bbr3 {
     held_back: Range<u64>,
 }
 
-/// The pacing rate at a gain, a little below it so that queues drain.
-fn paced(bandwidth: Rate, gain: u64) -> Rate {
-    Rate((u128::from(bandwidth.0) * u128::from(gain * PACING_PERCENT) / u128::from(UNIT * 100)) as u64)
-}
-
 impl Bbr3 {
     /// Starts with `initial` bytes of window and segments of `mss` bytes; `seed` decides when it probes.
     pub fn new(mss: u64, initial: u64, seed: u64) -> Self {
-        let mut new = Self {
+        Self {
             mss,
             initial,
             cwnd: initial,
             prior_cwnd: 0,
-            pacing: Rate(0),
+            pacing: paced_window(initial, FIRST_RTT, STARTUP_GAIN),
             has_rtt: false,
             mode: Mode::Startup,
             rng: Pcg64Mcg::seed_from_u64(seed),
@@ -132,14 +124,7 @@ impl Bbr3 {
             delivered: 0,
             lost: 0,
             held_back: 0..0,
-        };
-        new.pacing = new.first_pacing(FIRST_RTT);
-        new
-    }
-
-    fn first_pacing(&self, rtt: Span) -> Rate {
-        let bits = u128::from(self.cwnd) * 8_000_000_000 / u128::from(rtt.0.max(1));
-        paced(Rate(bits as u64), STARTUP_GAIN)
+        }
     }
 
     fn least(&self) -> u64 {
@@ -352,7 +337,7 @@ impl Bbr3 {
     fn set_pacing(&mut self, ack: &Ack) {
         if !self.has_rtt && ack.srtt > Span::ZERO {
             self.has_rtt = true;
-            self.pacing = self.first_pacing(ack.srtt);
+            self.pacing = paced_window(self.cwnd, ack.srtt, STARTUP_GAIN);
         }
         let rate = paced(self.bandwidth(), self.gains().0);
         if self.full.reached || rate > self.pacing {
