@@ -24,7 +24,7 @@ DOCS = ROOT / "docs" / "models"
 FILES = {"fq-codel": "fq_codel", "sfq-codel": "sfq_codel", "fq-pie": "fq_pie"}
 """Files of disciplines that are not called as their kind is."""
 
-TRANSPORTS = {"ledbat_plus_plus": "ledbat++"}
+TRANSPORTS = {"bbr1": "bbr", "ledbat_plus_plus": "ledbat++"}
 """Transports that are not called as their file is."""
 
 NOT_CONTROLLERS = ("hystart",)
