@@ -1,6 +1,6 @@
 //! BBR version 1: a window and a pacing rate from measured bandwidth and smallest round-trip time; losses hardly count.
 //!
-//! Source: draft-cardwell-iccrg-bbr-congestion-control-00 (2017) with the constants and additions of Linux's `tcp_bbr`: gains of 739/256 and
+//! Source: the draft "BBR Congestion Control", draft-cardwell-iccrg-bbr-congestion-control-00 (2017) with the constants and additions of Linux's `tcp_bbr`: gains of 739/256 and
 //! 88/256 at the start, the cycle 5/4, 3/4, 1 × 6 of which the first phase is drawn (never 3/4), the bandwidth the largest of ten rounds,
 //! the round-trip time the smallest of ten seconds, 200 ms at four segments when that is too old, a full pipe after three rounds
 //! without a quarter more, pacing 1 % below the estimate, packet conservation for a round after a loss, room for
@@ -9,10 +9,8 @@
 //! largest of ten rounds (Linux: of two times five); the first window is sent at a pace for a round trip of 1 ms, since none is known yet.
 
 mod policer;
-#[cfg(test)]
-mod tests;
 
-use super::delivery::{Aggregation, DeliveryRound, MaxFilter, UNIT, paced, paced_window, quantum};
+use super::delivery::{Aggregation, DeliveryRound, MaxFilter, UNIT, paced, paced_window, product, quantum};
 use super::{Ack, Congestion, CongestionControl, Window, bytes, segments};
 use crate::{Rate, Span, Time};
 use policer::{News, Policer};
@@ -131,7 +129,7 @@ impl Bbr1 {
     }
 
     fn bdp(&self, bandwidth: Rate, gain: u64) -> u64 {
-        if self.min_rtt == Span(u64::MAX) { self.initial } else { bandwidth.bytes_in(self.min_rtt) * gain / UNIT }
+        if self.min_rtt == Span(u64::MAX) { self.initial } else { product(bandwidth, self.min_rtt, gain) }
     }
 
     /// Room for the quanta in the sender, on the way and in the receiver, in an even number of segments; two more while probing.
@@ -193,7 +191,7 @@ impl Bbr1 {
             return;
         }
         let bandwidth = self.bandwidth.get();
-        if bandwidth * GROWTH.1 >= self.full_bandwidth * GROWTH.0 {
+        if u128::from(bandwidth) * u128::from(GROWTH.1) >= u128::from(self.full_bandwidth) * u128::from(GROWTH.0) {
             (self.full_bandwidth, self.full_rounds) = (bandwidth, 0);
         } else {
             self.full_rounds += 1;
@@ -276,7 +274,7 @@ impl Bbr1 {
         if self.repair == Repair::Entering {
             self.repair = Repair::Conserving;
             self.rounds.restart(ack.total_delivered);
-            self.cwnd = ack.left_in_flight + ack.delivered;
+            self.cwnd = (ack.left_in_flight + ack.delivered).max(self.mss);
         }
         let conserving = self.repair == Repair::Conserving;
         if conserving {
@@ -399,3 +397,6 @@ impl CongestionControl for Bbr1 {
         true
     }
 }
+
+#[cfg(test)]
+mod tests;

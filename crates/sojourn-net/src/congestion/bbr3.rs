@@ -1,6 +1,6 @@
 //! BBR version 3: a model of the path that losses and marks bound.
 //!
-//! Source: draft-ietf-ccwg-bbr (2024): STARTUP at 2.77, DRAIN, the cycle PROBE_BW of DOWN (0.91), CRUISE, REFILL and UP (5/4), probing every
+//! Source: the draft "BBR Congestion Control", draft-ietf-ccwg-bbr (2024): STARTUP at 2.77, DRAIN, the cycle PROBE_BW of DOWN (0.91), CRUISE, REFILL and UP (5/4), probing every
 //! 2–3 s or as often as a Reno flow of the same window would meet a loss (63 rounds at most), bounds from losses above 2 % ([`bounds`]),
 //! PROBE_RTT each 5 s at half a bandwidth-delay product. Gains of DRAIN and DOWN, and ECN, as in Linux's third version. Differences:
 //! whether a flight was too large is judged from the sample of each acknowledgement (the draft: from each lost packet); losses
@@ -10,10 +10,8 @@
 mod bounds;
 mod full_pipe;
 mod min_rtt;
-#[cfg(test)]
-mod tests;
 
-use super::delivery::{Aggregation, DeliveryRound, MaxFilter, UNIT, paced, paced_window, quantum};
+use super::delivery::{Aggregation, DeliveryRound, MaxFilter, UNIT, paced, paced_window, product, quantum};
 use super::{Ack, Congestion, CongestionControl, RateSample, Window, bytes, segments};
 use crate::{Rate, Span, Time};
 use bounds::{Bounds, NONE, beta, lost_too_much};
@@ -152,7 +150,7 @@ impl Bbr3 {
     }
 
     fn bdp(&self, bandwidth: Rate, gain: u64) -> u64 {
-        self.min_rtt.get().map_or(self.initial, |rtt| bandwidth.bytes_in(rtt) * gain / UNIT)
+        self.min_rtt.get().map_or(self.initial, |rtt| product(bandwidth, rtt, gain))
     }
 
     /// At least what hosts send at once; two segments more while probing (§5.6.4.2).
@@ -442,3 +440,6 @@ impl CongestionControl for Bbr3 {
         true
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -73,6 +73,12 @@ pub(super) fn paced_window(cwnd: u64, rtt: Span, gain: u64) -> Rate {
     paced(Rate(bits as u64), gain)
 }
 
+/// What a bandwidth delivers in a time, times a gain; a petabyte at most.
+pub(super) fn product(bandwidth: Rate, time: Span, gain: u64) -> u64 {
+    let bytes = u128::from(bandwidth.bytes_in(time)) * u128::from(gain) / u128::from(UNIT);
+    bytes.min(1_000_000_000_000_000) as u64
+}
+
 /// Bytes that a host sends at once at this rate, to save work (draft-cardwell-iccrg-bbr-congestion-control-00 §4.2.2).
 pub(super) fn quantum(pacing: Rate, mss: u64) -> u64 {
     if pacing < Rate(1_200_000) {
