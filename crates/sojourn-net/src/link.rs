@@ -110,21 +110,24 @@ impl<P: Packet> Link<P> {
         self.waiting = self.queue.backlog().packets > 0;
         self.untold = self.minds_emptiness && !self.waiting && packet.is_some();
         let packet = packet?;
-        if self.bucket.is_some() {
-            return Some(self.start_by_tokens(packet, cx.now));
-        }
-        let end = self.service.finish(cx.now, packet.size() + self.overhead, back_to_back);
-        self.busy_until = end;
+        let bytes = packet.size() + self.overhead;
+        let end = if self.bucket.is_none() {
+            self.busy_until = self.service.finish(cx.now, bytes, back_to_back);
+            self.busy_until
+        } else {
+            self.spend_tokens(cx.now, bytes);
+            cx.now
+        };
         Some(Departure { packet, start: cx.now, end })
     }
 
-    fn start_by_tokens(&mut self, packet: P, now: Time) -> Departure<P> {
+    #[cold]
+    fn spend_tokens(&mut self, now: Time, bytes: u32) {
         if let Some((most, spent)) = &mut self.bucket {
             let from = (*spent).max(Time(now.0.saturating_sub(most.0)));
-            *spent = self.service.finish(from, packet.size() + self.overhead, from == *spent);
+            *spent = self.service.finish(from, bytes, from == *spent);
             self.busy_until = now.max(*spent);
         }
-        Departure { packet, start: now, end: now }
     }
 
     /// Asks the empty queue for a packet at the end of the last transmission, late, which only the queue could notice.

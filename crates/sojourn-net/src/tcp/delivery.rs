@@ -50,6 +50,7 @@ impl Delivery {
     }
 
     /// A new segment is sent, after which `in_flight` bytes are in flight; `lost` were found to be lost so far.
+    #[inline(never)]
     pub(super) fn sent(&mut self, now: Time, in_flight: u64, lost: u64) {
         if self.stamps.is_empty() {
             (self.first_sent, self.delivered_at) = (now, now);
@@ -59,11 +60,13 @@ impl Delivery {
     }
 
     /// Outstanding segment number `i` is sent again.
+    #[inline(never)]
     pub(super) fn resent(&mut self, i: usize, now: Time, in_flight: u64, lost: u64) {
         self.stamps[i] = self.stamp(now, in_flight, lost);
     }
 
     /// Outstanding segment number `i`, which ends at `end`, is delivered.
+    #[inline(never)]
     pub(super) fn arrived(&mut self, i: usize, end: u64) {
         let stamp = self.stamps[i];
         if self.newest.is_none_or(|(newest, its_end)| (stamp.sent, end) > (newest.sent, its_end)) {

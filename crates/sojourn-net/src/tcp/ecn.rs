@@ -45,10 +45,6 @@ impl Echo {
         Self { mode, ..Self::default() }
     }
 
-    pub(super) fn is_off(&self) -> bool {
-        self.mode == EcnMode::Off
-    }
-
     /// True if an acknowledgement held back must leave before this segment of data is told of.
     pub(super) fn turns(&self, segment: &Segment) -> bool {
         self.mode == EcnMode::Dctcp && (segment.ecn == Ecn::Ce) != self.echoing
@@ -100,6 +96,7 @@ impl Marking {
     }
 
     /// What an acknowledgement says of marks: whether there are any, and in how many of the bytes that it delivers.
+    #[inline(never)]
     pub(super) fn on_feedback(&mut self, feedback: u8, delivered: u64, mss: u32) -> (bool, u64) {
         match self.mode {
             EcnMode::Off => (false, 0),
@@ -118,6 +115,7 @@ impl Marking {
     }
 
     /// Fills in a segment that leaves; its feedback is the receiver's.
+    #[inline(never)]
     pub(super) fn label(&mut self, segment: &mut Segment) {
         let new_data = segment.payload() > 0 && !segment.retransmission;
         segment.ecn = match self.mode {

@@ -118,10 +118,12 @@ impl Endpoint {
         if role == Role::Active {
             sender.open();
         }
-        let receiver = Receiver::new(config.mss, config.ack_delay, config.sack)
-            .with_ecn(config.ecn)
-            .with_duplicate_reports(config.sack && config.recovery == Recovery::RackTlp)
-            .as_linux(config.linux);
+        let reports_duplicates = config.sack && config.recovery == Recovery::RackTlp;
+        let receiver = Receiver::new(config.mss, config.ack_delay, config.sack).with_extras(
+            config.ecn,
+            reports_duplicates,
+            config.linux,
+        );
         Self { sender, receiver, timestamps: config.timestamps }
     }
 
@@ -187,7 +189,7 @@ impl Endpoint {
             progress.acknowledged = self.sender.on_ack(now, heard, sack);
         }
         if segment.len > 0 && (segment.syn || self.receiver.is_open()) {
-            self.receiver.on_data(now, self.sender.rtt.rto());
+            self.receiver.on_data(now, || self.sender.rtt.rto());
             progress.received = self.receiver.on_segment(now, segment);
         }
         progress

@@ -34,6 +34,7 @@ impl Default for Holding {
 impl Holding {
     /// A segment of data arrived. After a pause longer than the retransmission timeout (of this end) the other end may have begun anew
     /// with a small window.
+    #[inline(never)]
     pub(super) fn on_data(&mut self, now: Time, rto: Span) {
         if now.since(std::mem::replace(&mut self.last, now)) > rto {
             self.quick = QUICK;
@@ -51,6 +52,7 @@ impl Holding {
     }
 
     /// A segment arrived out of order, `next` being expected. True if that is to be told at once.
+    #[inline(never)]
     pub(super) fn on_gap(&mut self, now: Time, next: u64) -> bool {
         if self.quick > 0 || self.held >= MOST_HELD {
             return true;

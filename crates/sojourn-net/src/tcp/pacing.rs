@@ -23,6 +23,7 @@ pub enum Pacing {
 
 impl Pacing {
     /// The rate at which to send; `None` if not paced.
+    #[inline]
     pub(super) fn rate(self, window: Window, srtt: Span) -> Option<Rate> {
         match self {
             Self::AsAsked => window.pacing,
@@ -32,6 +33,7 @@ impl Pacing {
     }
 }
 
+#[cold]
 fn from_window(Window { cwnd, ssthresh, .. }: Window, srtt: Span) -> Option<Rate> {
     if srtt == Span::ZERO {
         return None;
@@ -66,6 +68,7 @@ impl Pacer {
     }
 
     /// A segment of `bytes` leaves at `now`, as number `segments` of its connection.
+    #[inline(never)]
     pub(super) fn sent(&mut self, now: Time, bytes: u64, mss: u64, rate: Rate, asked: bool, segments: u64) {
         if segments <= FREE_SEGMENTS || rate.0 == 0 {
             self.next = now;

@@ -28,6 +28,7 @@ pub(super) struct Rack {
 
 impl Rack {
     /// A segment is sent, for the first time or again. Returns when: transmissions at one instant are told apart by a nanosecond each.
+    #[inline(never)]
     pub(super) fn on_send(&mut self, now: Time, end: u64) -> Time {
         let at = self.sent.back().map_or(now, |last| now.max(last.0 + Span(1)));
         self.sent.push_back((at, end));
@@ -40,6 +41,7 @@ impl Rack {
     }
 
     /// It delivers a segment.
+    #[inline(never)]
     pub(super) fn arrived(&mut self, sent: Time, end: u64, resent: bool) {
         self.highest = self.highest.max(end);
         self.reordering |= !resent && end < self.highest_before;

@@ -9,6 +9,21 @@ use super::holding::Holding;
 use super::{Block, Sack, Segment};
 use crate::{Span, Time};
 
+/// What some receivers have to do besides: told of marks, of duplicates, and when Linux would.
+#[derive(Default)]
+struct Extras {
+    echo: Echo,
+    /// An acknowledgement that must leave before what arrived since is told of, and its feedback.
+    early: Option<(u64, Time, u8)>,
+    /// Report duplicates (RFC 2883).
+    reports_duplicates: bool,
+    /// What arrived a second time since the last acknowledgement, and what the last one reports of that.
+    duplicate: Option<Block>,
+    reported: Option<Block>,
+    /// Linux's exceptions from the rules, if they apply.
+    holding: Option<Holding>,
+}
+
 /// Reassembly and acknowledgement of one direction.
 pub struct Receiver {
     next: u64,
@@ -25,16 +40,7 @@ pub struct Receiver {
     ack_now: bool,
     sack: bool,
     fin: Option<u64>,
-    ecn: Echo,
-    /// An acknowledgement that must leave before what arrived since is told of, and its feedback.
-    early: Option<(u64, Time, u8)>,
-    /// Report duplicates (RFC 2883).
-    reports_duplicates: bool,
-    /// What arrived a second time since the last acknowledgement, and what the last one reports of that.
-    duplicate: Option<Block>,
-    reported: Option<Block>,
-    /// Linux's exceptions from the rules, if they apply.
-    holding: Option<Holding>,
+    extras: Option<Box<Extras>>,
 }
 
 impl Receiver {
@@ -52,40 +58,26 @@ impl Receiver {
             ack_now: false,
             sack,
             fin: None,
-            ecn: Echo::default(),
-            early: None,
-            reports_duplicates: false,
-            duplicate: None,
-            reported: None,
-            holding: None,
+            extras: None,
         }
     }
 
-    /// The same with ECN.
-    pub(super) fn with_ecn(self, mode: EcnMode) -> Self {
-        Self { ecn: Echo::new(mode), ..self }
-    }
-
-    /// The same with reports of duplicates.
-    pub(super) fn with_duplicate_reports(self, reports_duplicates: bool) -> Self {
-        Self { reports_duplicates, ..self }
-    }
-
-    /// The same with quick ACKs and compressed SACKs, as in Linux.
-    pub(super) fn as_linux(self, linux: bool) -> Self {
-        Self { holding: linux.then(Holding::default), ..self }
-    }
-
-    /// A segment of data is about to arrive at an end with this retransmission timeout.
-    pub(super) fn on_data(&mut self, now: Time, rto: Span) {
-        if let Some(holding) = &mut self.holding {
-            holding.on_data(now, rto);
-        }
+    /// The same with feedback of marks, with reports of duplicates, with quick ACKs and compressed SACKs as in Linux.
+    pub(super) fn with_extras(self, ecn: EcnMode, reports_duplicates: bool, linux: bool) -> Self {
+        let wanted = ecn != EcnMode::Off || reports_duplicates || linux;
+        let holding = linux.then(Holding::default);
+        let extras = Extras { echo: Echo::new(ecn), reports_duplicates, holding, ..Extras::default() };
+        Self { extras: wanted.then(|| Box::new(extras)), ..self }
     }
 
     /// When acknowledgements of data out of order that are held back leave; `NEVER` if none are.
+    #[inline]
     pub fn held_until(&self) -> Time {
-        self.holding.map_or(Time::NEVER, |holding| holding.at)
+        self.holding().map_or(Time::NEVER, |holding| holding.at)
+    }
+
+    fn holding(&self) -> Option<&Holding> {
+        self.extras.as_ref().and_then(|extras| extras.holding.as_ref())
     }
 
     /// Next sequence number expected: everything below has arrived.
@@ -119,11 +111,8 @@ impl Receiver {
         if segment.fin {
             self.fin = Some(end - 1);
         }
-        if !self.ecn.is_off() && segment.payload() > 0 {
-            if self.ecn.turns(segment) && self.ack_at != Time::NEVER {
-                self.early = Some((self.next, self.echo, self.ecn.feedback()));
-            }
-            self.ack_now |= self.ecn.on_segment(segment);
+        if self.extras.is_some() {
+            self.look_at(segment);
         }
         // RFC 7323 §4.3 (2): the stamp of the earliest segment not yet acknowledged, or of a duplicate.
         if start <= self.acknowledged {
@@ -132,15 +121,15 @@ impl Receiver {
         if start > self.next {
             self.hold(Block { start, end });
             let next = self.next;
-            self.ack_now |= self.holding.as_mut().is_none_or(|holding| holding.on_gap(now, next));
+            let holding = self.extras.as_mut().and_then(|extras| extras.holding.as_mut());
+            self.ack_now |= holding.is_none_or(|holding| holding.on_gap(now, next));
             return false;
         }
         if end <= self.next {
             self.ack_now = true;
-            if let Some(holding) = &mut self.holding {
-                holding.on_duplicate();
+            if let Some(extras) = &mut self.extras {
+                extras.on_duplicate(Block { start, end });
             }
-            self.duplicate = self.reports_duplicates.then_some(Block { start, end });
             return false;
         }
         self.unacked += (end - self.next) as u32;
@@ -151,7 +140,7 @@ impl Receiver {
             || segment.fin
             || self.unacked >= 2 * self.mss
             || self.delay == Span::ZERO
-            || self.holding.is_some_and(|holding| holding.is_quick())
+            || self.holding().is_some_and(Holding::is_quick)
         {
             self.ack_now = true;
         } else if self.ack_at == Time::NEVER {
@@ -177,37 +166,57 @@ impl Receiver {
     }
 
     /// True if the next acknowledgement is about the time before the latest arrival, and so must travel alone.
+    #[inline]
     pub(super) fn owes_early(&self) -> bool {
-        self.early.is_some()
+        self.extras.as_ref().is_some_and(|extras| extras.early.is_some())
     }
 
     /// What the next acknowledgement says of marks.
+    #[inline]
     pub(super) fn feedback(&self) -> u8 {
-        self.early.map_or_else(|| self.ecn.feedback(), |early| early.2)
+        self.extras.as_ref().map_or(0, |extras| extras.feedback())
     }
 
     /// An acknowledgement leaves: the sequence number it says, and the stamp it echoes.
     pub fn acknowledge(&mut self) -> (u64, Time) {
-        if let Some((next, echo, _)) = self.early.take() {
+        if let Some(extras) = &mut self.extras
+            && let Some((next, echo)) = extras.on_acknowledge()
+        {
             self.acknowledged = self.acknowledged.max(next);
             return (next, echo);
         }
         self.ack_now = false;
         self.ack_at = Time::NEVER;
         self.unacked = 0;
-        self.reported = self.duplicate.take();
-        if let Some(holding) = &mut self.holding {
-            holding.on_acknowledge();
-        }
         self.acknowledged = self.next;
         (self.next, self.echo)
+    }
+
+    /// Marks of a segment of data.
+    #[inline(never)]
+    fn look_at(&mut self, segment: &Segment) {
+        let Some(extras) = self.extras.as_mut().filter(|_| segment.payload() > 0) else { return };
+        if extras.echo.turns(segment) && self.ack_at != Time::NEVER {
+            extras.early = Some((self.next, self.echo, extras.echo.feedback()));
+        }
+        self.ack_now |= extras.echo.on_segment(segment);
+    }
+
+    /// A segment of data is about to arrive at an end with this retransmission timeout.
+    #[inline]
+    pub(super) fn on_data(&mut self, now: Time, rto: impl FnOnce() -> Span) {
+        if let Some(extras) = &mut self.extras
+            && let Some(holding) = &mut extras.holding
+        {
+            holding.on_data(now, rto());
+        }
     }
 
     /// The SACK blocks that go with an acknowledgement.
     pub fn sack(&self) -> Sack {
         let mut sack = Sack::default();
         if self.sack {
-            if let Some(block) = self.reported {
+            if let Some(block) = self.extras.as_ref().and_then(|extras| extras.reported) {
                 sack.push(block);
             }
             for block in self.held.iter().take(3) {
@@ -235,6 +244,32 @@ impl Receiver {
             self.next = self.next.max(self.held.remove(i).end);
         }
         true
+    }
+}
+
+impl Extras {
+    fn feedback(&self) -> u8 {
+        self.early.map_or_else(|| self.echo.feedback(), |early| early.2)
+    }
+
+    fn on_duplicate(&mut self, block: Block) {
+        self.duplicate = self.reports_duplicates.then_some(block);
+        if let Some(holding) = &mut self.holding {
+            holding.on_duplicate();
+        }
+    }
+
+    /// An acknowledgement leaves. If it is an early one: what it says and echoes.
+    #[inline(never)]
+    fn on_acknowledge(&mut self) -> Option<(u64, Time)> {
+        if let Some((next, echo, _)) = self.early.take() {
+            return Some((next, echo));
+        }
+        self.reported = self.duplicate.take();
+        if let Some(holding) = &mut self.holding {
+            holding.on_acknowledge();
+        }
+        None
     }
 }
 

@@ -89,6 +89,7 @@ impl Sender {
     }
 
     /// Looks for losses by time, and says when to look again.
+    #[inline(never)]
     pub(super) fn find_overdue(&mut self, now: Time, in_flight: u64) {
         let repairing = !self.state.has_no_loss();
         let (min_rtt, srtt) = (self.rtt.min(), self.rtt.smoothed());
@@ -100,6 +101,7 @@ impl Sender {
     }
 
     /// The receiver tells of a mark: one reduction for each window, and none while a loss is being repaired.
+    #[cold]
     pub(super) fn on_mark(&mut self, now: Time, in_flight: u64) {
         if self.state == State::Open {
             self.state = State::Reduced { point: self.next() };
@@ -115,6 +117,7 @@ impl Sender {
         self.refresh_window();
     }
 
+    #[cold]
     fn enter_recovery(&mut self, now: Time, in_flight: u64) {
         let reduced = self.state != State::Open;
         self.state = State::Recovery { point: self.next() };

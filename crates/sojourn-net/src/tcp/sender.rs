@@ -145,7 +145,7 @@ impl Sender {
 
     /// When the first of the timers expires; `NEVER` if nothing is outstanding.
     pub fn timer_at(&self) -> Time {
-        self.rto_at.min(self.tlp.at).min(self.reorder_at)
+        if self.by_time { self.rto_at.min(self.tlp.at).min(self.reorder_at) } else { self.rto_at }
     }
 
     /// When pacing next lets something leave that waits for nothing else; `NEVER` if it holds nothing back.
@@ -247,6 +247,7 @@ impl Sender {
     }
 
     /// Pacing lets nothing leave at `now`.
+    #[inline]
     fn is_held(&mut self, now: Time) -> bool {
         let held = self.pace.is_some() && self.pacer.holds(now);
         if held {
@@ -271,7 +272,7 @@ impl Sender {
             self.observe_usage(!fits);
             return None;
         }
-        if self.is_held(now) || (self.pairs && self.waits_for_room(now, counted)) {
+        if (self.pairs || self.pace.is_some()) && (self.is_held(now) || self.waits_for_room(now, counted)) {
             self.observe_usage(false);
             return None;
         }
@@ -279,8 +280,9 @@ impl Sender {
     }
 
     /// There is room for one segment only, and the acknowledgement that makes room for two is near (Linux, `tcp_tso_should_defer`).
+    #[inline(never)]
     fn waits_for_room(&mut self, now: Time, counted: u64) -> bool {
-        if std::mem::replace(&mut self.second_at, Time::NEVER) == now {
+        if !self.pairs || std::mem::replace(&mut self.second_at, Time::NEVER) == now {
             return false;
         }
         let room = self.allowed.saturating_sub(counted);
@@ -296,6 +298,7 @@ impl Sender {
         now.since(self.last_sent) <= TWO_AT_ONCE_WAIT && first + self.rtt.smoothed() <= now + near
     }
 
+    #[inline]
     fn send_new(&mut self, now: Time, len: u32) -> Out {
         let seq = self.nxt;
         self.nxt += u64::from(len);
@@ -308,6 +311,7 @@ impl Sender {
     }
 
     /// A probe for losses at the tail: new data whatever the window, else the last segment again.
+    #[cold]
     fn probe_out(&mut self, now: Time) -> Option<Out> {
         self.tlp.due = false;
         let left = self.end - self.nxt;
@@ -368,6 +372,7 @@ impl Sender {
         Out { seq, len, retransmission: true }
     }
 
+    #[inline]
     fn sent(&mut self, now: Time, len: u32) {
         self.prr.sent(u64::from(len));
         self.statistics.segments += 1;

@@ -39,6 +39,7 @@ pub(super) fn timeout(srtt: Span, single: bool, until_rto: Span) -> Span {
 
 impl Sender {
     /// News came, or new data left: the probe is put off.
+    #[inline(never)]
     pub(super) fn arm_probe(&mut self, now: Time) {
         let outstanding = self.board.outstanding();
         self.tlp.at = if outstanding == 0 || self.una == 0 || !self.state.has_no_loss() || self.board.has_sacked() {
@@ -67,6 +68,7 @@ impl Sender {
 
     /// What an acknowledgement says of the probe. `two_copies`: it reports a duplicate, or neither advances nor has news of
     /// arrivals.
+    #[inline(never)]
     pub(super) fn on_probe_ack(&mut self, now: Time, two_copies: bool, in_flight: u64) {
         let Some((end, retransmission)) = self.tlp.out else { return };
         if self.una < end || (retransmission && self.una == end && !two_copies) {
