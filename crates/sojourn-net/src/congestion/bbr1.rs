@@ -1,12 +1,13 @@
 //! BBR version 1: a window and a pacing rate from measured bandwidth and smallest round-trip time; losses hardly count.
 //!
-//! Source: the draft "BBR Congestion Control", draft-cardwell-iccrg-bbr-congestion-control-00 (2017) with the constants and additions of Linux's `tcp_bbr`: gains of 739/256 and
-//! 88/256 at the start, the cycle 5/4, 3/4, 1 × 6 of which the first phase is drawn (never 3/4), the bandwidth the largest of ten rounds,
-//! the round-trip time the smallest of ten seconds, 200 ms at four segments when that is too old, a full pipe after three rounds
-//! without a quarter more, pacing 1 % below the estimate, packet conservation for a round after a loss, room for
-//! aggregated ACKs (Linux 5.1), and the long-term bandwidth of policers ([`policer`]). Differences: gains count from the bytes in flight
-//! at the acknowledgement (Linux corrects them for packets that its pacing has already scheduled); room for aggregation is the
-//! largest of ten rounds (Linux: of two times five); the first window is sent at a pace for a round trip of 1 ms, since none is known yet.
+//! Source: the draft "BBR Congestion Control", draft-cardwell-iccrg-bbr-congestion-control-00 (2017) with the constants and additions
+//! of Linux's `tcp_bbr`: gains of 739/256 and 88/256 at the start, the cycle 5/4, 3/4, 1 × 6 of which the first phase is drawn (never
+//! 3/4), the bandwidth the largest of ten rounds, the round-trip time the smallest of ten seconds, 200 ms at four segments when that is
+//! too old, a full pipe after three rounds without a quarter more, pacing 1 % below the estimate, packet conservation for a round after
+//! a loss, room for aggregated ACKs (Linux 5.1), and the long-term bandwidth of policers ([`policer`]). Differences: gains count from
+//! the bytes in flight at the acknowledgement (Linux corrects them for packets that its pacing has already scheduled); room for
+//! aggregation is the largest of ten rounds (Linux: of two times five); the first window is sent at a pace for a round trip of 1 ms,
+//! since none is known yet.
 
 mod policer;
 

@@ -1,11 +1,11 @@
 //! BBR version 3: a model of the path that losses and marks bound.
 //!
-//! Source: the draft "BBR Congestion Control", draft-ietf-ccwg-bbr (2024): STARTUP at 2.77, DRAIN, the cycle PROBE_BW of DOWN (0.91), CRUISE, REFILL and UP (5/4), probing every
-//! 2–3 s or as often as a Reno flow of the same window would meet a loss (63 rounds at most), bounds from losses above 2 % ([`bounds`]),
-//! PROBE_RTT each 5 s at half a bandwidth-delay product. Gains of DRAIN and DOWN, and ECN, as in Linux's third version. Differences:
-//! whether a flight was too large is judged from the sample of each acknowledgement (the draft: from each lost packet); losses
-//! act through the bounds only, without the draft's packet conservation in the first round of a recovery; the first window is sent at a pace
-//! for a round trip of 1 ms, since none is known yet.
+//! Source: the draft "BBR Congestion Control", draft-ietf-ccwg-bbr (2024): STARTUP at 2.77, DRAIN, the cycle PROBE_BW of DOWN (0.91),
+//! CRUISE, REFILL and UP (5/4), probing every 2–3 s or as often as a Reno flow of the same window would meet a loss (63 rounds at
+//! most), bounds from losses above 2 % ([`bounds`]), PROBE_RTT each 5 s at half a bandwidth-delay product. Gains of DRAIN and DOWN, and
+//! ECN, as in Linux's third version. Differences: whether a flight was too large is judged from the sample of each acknowledgement (the
+//! draft: from each lost packet); losses act through the bounds only, without the draft's packet conservation in the first round of a
+//! recovery; the first window is sent at a pace for a round trip of 1 ms, since none is known yet.
 
 mod bounds;
 mod full_pipe;

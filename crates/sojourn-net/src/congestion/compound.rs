@@ -1,11 +1,11 @@
 //! Compound TCP: Reno's window plus one that grows fast while there is no queue.
 //!
 //! Source: draft-sridharan-tcpm-ctcp-02 (2008): window = cwnd + dwnd; cwnd grows by a segment a round trip, dwnd by α·window^k − 1
-//! while fewer than γ segments are queued, and shrinks by ζ segments for each that is queued beyond that. Segments queued are estimated as in
-//! TCP Vegas from the smallest round-trip time of each round, and only from more than two samples, as ns-2's module does. [`Arithmetic::Linux`] is
-//! that module's: queue and growth rounded down to whole segments, which makes both windows grow more slowly. Differences: γ is 30 (the
-//! draft adapts it between 5 and 30, ns-2's module does not); no least window is asked for, since α·window^k − 1 is positive only beyond
-//! 16 segments.
+//! while fewer than γ segments are queued, and shrinks by ζ segments for each that is queued beyond that. Segments queued are estimated
+//! as in TCP Vegas from the smallest round-trip time of each round, and only from more than two samples, as ns-2's module does.
+//! [`Arithmetic::Linux`] is that module's: queue and growth rounded down to whole segments, which makes both windows grow more slowly.
+//! Differences: γ is 30 (the draft adapts it between 5 and 30, ns-2's module does not); no least window is asked for, since α·window^k
+//! − 1 is positive only beyond 16 segments.
 
 use super::{Ack, Arithmetic, Congestion, CongestionControl, Counting, Reno, Round, Window};
 use crate::{Span, Time};

@@ -1,11 +1,11 @@
 //! Reno: slow start, additive increase, multiplicative decrease.
 //!
-//! Source: RFC 5681 §3.1 (slow start, congestion avoidance); RFC 6582 names the loss recovery that goes with it (NewReno), which
-//! is the sender's part. What an acknowledgement is worth can be counted in two ways, and under delayed ACKs they differ by a
-//! factor of two: in *bytes* (RFC 3465 with L = ∞: Linux's `reno` today, doubling every round trip, then one segment more for every window
-//! delivered), or in *ACKs*, each worth at most one segment (RFC 5681 equations 2 and 3: the NewReno of ns-2 and ns-3, older
-//! Linux). Difference: ssthresh is half the congestion window rather than half the flight (as in Linux; a sender that did not fill
-//! its window has not let it grow).
+//! Source: RFC 5681 §3.1 (slow start, congestion avoidance); RFC 6582 names the loss recovery that goes with it (NewReno), which is the
+//! sender's part. What an acknowledgement is worth can be counted in two ways, and under delayed ACKs they differ by a factor of two:
+//! in *bytes* (RFC 3465 with L = ∞: Linux's `reno` today, doubling every round trip, then one segment more for every window delivered),
+//! or in *ACKs*, each worth at most one segment (RFC 5681 equations 2 and 3: the NewReno of ns-2 and ns-3, older Linux). Difference:
+//! ssthresh is half the congestion window rather than half the flight (as in Linux; a sender that did not fill its window has not let
+//! it grow).
 
 use super::{Ack, Congestion, CongestionControl, Window, bytes, segments};
 use crate::Time;
