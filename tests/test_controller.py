@@ -375,7 +375,7 @@ def test_every_kind_takes_every_event_and_keeps_the_shapes(kind):
         ("reno", [ack(5, 1, mark=3)], {}, "event 0: unknown field `mark`"),
         ("reno", [], {"w_max": 5}, "reno has no variable w_max that can be set; it has cwnd, ssthresh"),
         ("reno", [], {"ssthresh": "far"}, "ssthresh is 'far'; expected a finite number"),
-        ("reno", [], {"ssthresh": -1}, "ssthresh = -1: a variable must be 0 or more"),
+        ("reno", [], {"ssthresh": -1}, "ssthresh = -1: a variable must be 0 to 1e12"),
         ("reno", [], {"mss": 0}, "0B is not a segment size"),
         ("reno", [], {"cwnd": "large"}, '"large" is not a size'),
         ("reno", [], {"seed": -1}, "seed is -1"),

@@ -59,6 +59,9 @@ impl Choice {
     }
 }
 
+/// Largest value of a variable.
+const MOST_VALUE: f64 = 1e12;
+
 /// Which controller, and how it starts.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -168,15 +171,18 @@ impl Connection {
         if target < Span::from_millis(1) {
             return Err(format!("a target of {target} is too short; write 1ms or more"));
         }
-        let initial = setup.cwnd.bytes(mss).max(1);
+        let initial = setup.cwnd.bytes(mss);
+        if initial < mss {
+            return Err("a first window is one segment at least".to_owned());
+        }
         let mut control = Choice { transport, mss, initial, target, hystart: setup.hystart }.make(setup.seed);
         if let Amount::Segments(segments) = setup.cwnd {
             control.set("cwnd", segments); // with its fraction
         }
         let mut min_rtt = Span(u64::MAX);
         for (name, value) in &setup.state {
-            if *value < 0.0 {
-                return Err(format!("{name} = {value}: a variable must be 0 or more"));
+            if !(0.0..=MOST_VALUE).contains(value) {
+                return Err(format!("{name} = {value}: a variable must be 0 to {MOST_VALUE:e}"));
             }
             let known = control.set(name, *value);
             if name == "min_rtt" {
@@ -301,92 +307,4 @@ impl Connection {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    fn driven(setup: &serde_json::Value, events: &serde_json::Value) -> Result<Vec<Row>, String> {
-        let mut all = json!({ "mss": "1000B", "cwnd": 10, "seed": 1 });
-        all.as_object_mut().expect("a table").extend(setup.as_object().expect("a table").clone());
-        drive(&all.to_string(), &events.to_string())
-    }
-
-    #[test]
-    fn a_round_is_a_window_unless_an_event_says_so() {
-        let ack =
-            |round: serde_json::Value| json!({ "event": "ack", "at": 0, "delivered": 1, "marked": 1, "round": round });
-        let alphas = |rounds: [serde_json::Value; 4]| -> Vec<f64> {
-            let rows = driven(&json!({ "kind": "dctcp", "state": { "alpha": 512 } }), &json!(rounds.map(ack)));
-            rows.expect("they are right").iter().map(|row| row.state["alpha"]).collect()
-        };
-        assert_eq!(alphas([true.into(), true.into(), false.into(), true.into()]), [544.0, 574.0, 574.0, 603.0]);
-        let none = serde_json::Value::Null;
-        assert_eq!(
-            alphas([none.clone(), none.clone(), none.clone(), none]),
-            [544.0; 4],
-            "the first ends the one before all"
-        );
-    }
-
-    #[test]
-    fn wrong_input_is_told_in_a_sentence() {
-        let ok = json!([]);
-        for (setup, events, want) in [
-            (
-                json!({ "kind": "vegas" }),
-                &ok,
-                "\"vegas\" is not a congestion controller; write one of reno, newreno, cubic,",
-            ),
-            (json!({ "kind": "udp" }), &ok, "udp has no congestion controller"),
-            (
-                json!({ "kind": "reno", "state": { "w_max": 1 } }),
-                &ok,
-                "reno has no variable w_max that can be set; it has cwnd",
-            ),
-            (json!({ "kind": "reno", "state": { "cwnd": -1.0 } }), &ok, "cwnd = -1: a variable must be"),
-            (json!({ "kind": "reno" }), &json!([{ "event": "ack" }]), "event 0: missing field `at`"),
-            (json!({ "kind": "reno" }), &json!([{ "event": "nack", "at": 0 }]), "event 0: unknown variant `nack`"),
-            (
-                json!({ "kind": "reno" }),
-                &json!([{ "event": "loss", "at": 0.5 }]),
-                "event 0: invalid type: floating point",
-            ),
-            (
-                json!({ "kind": "reno" }),
-                &json!([{ "event": "loss", "at": "5 parsecs" }]),
-                "event 0: \"5 parsecs\" is not a time",
-            ),
-            (
-                json!({ "kind": "reno" }),
-                &json!([{ "event": "loss", "at": 5 }, { "event": "loss", "at": 4 }]),
-                "event 1: it is at 0.000000s, before the one",
-            ),
-        ] {
-            let error = driven(&setup, events).expect_err("it is wrong");
-            assert!(error.starts_with(want), "{error}");
-        }
-    }
-
-    #[test]
-    fn every_controller_takes_every_event() {
-        let text = kind("?").expect_err("no such controller");
-        let (_, names) = text.split_once("one of ").expect("it lists them");
-        assert!(names.split(", ").count() >= 16, "{names}");
-        let events = json!([
-            { "event": "ack", "at": "100ms", "delivered": 2, "rtt": "100ms", "one_way": "50ms", "marked": 1, "rate": "8Mbit" },
-            { "event": "mark", "at": "110ms" },
-            { "event": "loss", "at": "200ms", "in_flight": "9000B" },
-            { "event": "ack", "at": "250ms", "delivered": 1.5, "lost": 1, "recovering": true, "left_in_flight": 5 },
-            { "event": "recovered", "at": "300ms" },
-            { "event": "timeout", "at": "1s" },
-            { "event": "recovered", "at": "1s" },
-            { "event": "idle", "at": "3s", "restart": 10 },
-            { "event": "ack", "at": "20s", "delivered": 1, "rtt": "20s", "app_limited": true },
-        ]);
-        for name in names.split(", ") {
-            let rows = driven(&json!({ "kind": name, "state": { "cwnd": 20.0 } }), &events).expect("they are right");
-            assert_eq!(rows.len(), 9);
-            assert!(rows.iter().all(|row| row.cwnd.is_finite() && row.window > 0), "{name}: {rows:?}");
-        }
-    }
-}
+mod tests;

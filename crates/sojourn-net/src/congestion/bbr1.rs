@@ -1,18 +1,17 @@
 //! BBR version 1: a window and a pacing rate from measured bandwidth and smallest round-trip time; losses hardly count.
 //!
-//! Source: draft-cardwell-iccrg-bbr-congestion-control-00 (2017) with the constants and additions of Linux's `tcp_bbr`: gains of 739/256 and
-//! 88/256 at the start, the cycle 5/4, 3/4, 1 × 6 of which the first phase is drawn (never 3/4), the bandwidth the largest of ten rounds,
-//! the round-trip time the smallest of ten seconds, 200 ms at four segments when that is too old, a full pipe after three rounds
-//! without a quarter more, pacing 1 % below the estimate, packet conservation for a round after a loss, room for
-//! aggregated ACKs (Linux 5.1), and the long-term bandwidth of policers ([`policer`]). Differences: gains count from the bytes in flight
-//! at the acknowledgement (Linux corrects them for packets that its pacing has already scheduled); room for aggregation is the
-//! largest of ten rounds (Linux: of two times five); the first window is sent at a pace for a round trip of 1 ms, since none is known yet.
+//! Source: the draft "BBR Congestion Control", draft-cardwell-iccrg-bbr-congestion-control-00 (2017) with the constants and additions
+//! of Linux's `tcp_bbr`: gains of 739/256 and 88/256 at the start, the cycle 5/4, 3/4, 1 × 6 of which the first phase is drawn (never
+//! 3/4), the bandwidth the largest of ten rounds, the round-trip time the smallest of ten seconds, 200 ms at four segments when that is
+//! too old, a full pipe after three rounds without a quarter more, pacing 1 % below the estimate, packet conservation for a round after
+//! a loss, room for aggregated ACKs (Linux 5.1), and the long-term bandwidth of policers ([`policer`]). Differences: gains count from
+//! the bytes in flight at the acknowledgement (Linux corrects them for packets that its pacing has already scheduled); room for
+//! aggregation is the largest of ten rounds (Linux: of two times five); the first window is sent at a pace for a round trip of 1 ms,
+//! since none is known yet.
 
 mod policer;
-#[cfg(test)]
-mod tests;
 
-use super::delivery::{Aggregation, DeliveryRound, MaxFilter, quantum};
+use super::delivery::{Aggregation, DeliveryRound, MaxFilter, UNIT, paced, paced_window, product, quantum};
 use super::{Ack, Congestion, CongestionControl, Window, bytes, segments};
 use crate::{Rate, Span, Time};
 use policer::{News, Policer};
@@ -20,8 +19,6 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::ops::Range;
 
-/// Gains are in 256ths.
-const UNIT: u64 = 256;
 const HIGH_GAIN: u64 = UNIT * 2885 / 1000 + 1;
 const DRAIN_GAIN: u64 = UNIT * 1000 / 2885;
 const CWND_GAIN: u64 = 2 * UNIT;
@@ -35,7 +32,6 @@ const LEAST_WINDOW: u64 = 4;
 const GROWTH: (u64, u64) = (5, 4);
 /// … in so many rounds.
 const FULL_ROUNDS: u32 = 3;
-const PACING_PERCENT: u64 = 99;
 const FIRST_RTT: Span = Span::from_millis(1);
 const MOST_AGGREGATION: Span = Span::from_millis(100);
 
@@ -91,12 +87,12 @@ pub struct Bbr1 {
 impl Bbr1 {
     /// Starts with `initial` bytes of window and segments of `mss` bytes; `seed` decides in which phase each cycle begins.
     pub fn new(mss: u64, initial: u64, seed: u64) -> Self {
-        let mut new = Self {
+        Self {
             mss,
             initial,
             cwnd: initial,
             prior_cwnd: 0,
-            pacing: Rate(0),
+            pacing: paced_window(initial, FIRST_RTT, HIGH_GAIN),
             has_rtt: false,
             mode: Mode::Startup,
             repair: Repair::None,
@@ -115,14 +111,7 @@ impl Bbr1 {
             delivered: 0,
             lost: 0,
             held_back: 0..0,
-        };
-        new.pacing = new.first_pacing(FIRST_RTT);
-        new
-    }
-
-    fn first_pacing(&self, rtt: Span) -> Rate {
-        let bits = u128::from(self.cwnd) * 8_000_000_000 / u128::from(rtt.0.max(1));
-        paced(Rate(bits as u64), HIGH_GAIN)
+        }
     }
 
     /// The bandwidth that is believed.
@@ -141,7 +130,7 @@ impl Bbr1 {
     }
 
     fn bdp(&self, bandwidth: Rate, gain: u64) -> u64 {
-        if self.min_rtt == Span(u64::MAX) { self.initial } else { bandwidth.bytes_in(self.min_rtt) * gain / UNIT }
+        if self.min_rtt == Span(u64::MAX) { self.initial } else { product(bandwidth, self.min_rtt, gain) }
     }
 
     /// Room for the quanta in the sender, on the way and in the receiver, in an even number of segments; two more while probing.
@@ -203,7 +192,7 @@ impl Bbr1 {
             return;
         }
         let bandwidth = self.bandwidth.get();
-        if bandwidth * GROWTH.1 >= self.full_bandwidth * GROWTH.0 {
+        if u128::from(bandwidth) * u128::from(GROWTH.1) >= u128::from(self.full_bandwidth) * u128::from(GROWTH.0) {
             (self.full_bandwidth, self.full_rounds) = (bandwidth, 0);
         } else {
             self.full_rounds += 1;
@@ -270,7 +259,7 @@ impl Bbr1 {
     fn set_pacing(&mut self, ack: &Ack) {
         if !self.has_rtt && ack.srtt > Span::ZERO {
             self.has_rtt = true;
-            self.pacing = self.first_pacing(ack.srtt);
+            self.pacing = paced_window(self.cwnd, ack.srtt, HIGH_GAIN);
         }
         let rate = paced(self.bandwidth(), self.gains().0);
         if self.full() || rate > self.pacing {
@@ -286,7 +275,7 @@ impl Bbr1 {
         if self.repair == Repair::Entering {
             self.repair = Repair::Conserving;
             self.rounds.restart(ack.total_delivered);
-            self.cwnd = ack.left_in_flight + ack.delivered;
+            self.cwnd = (ack.left_in_flight + ack.delivered).max(self.mss);
         }
         let conserving = self.repair == Repair::Conserving;
         if conserving {
@@ -311,11 +300,6 @@ impl Bbr1 {
             self.cwnd = self.cwnd.min(LEAST_WINDOW * self.mss);
         }
     }
-}
-
-/// The pacing rate at a gain, a little below it so that queues drain.
-fn paced(bandwidth: Rate, gain: u64) -> Rate {
-    Rate((u128::from(bandwidth.0) * u128::from(gain * PACING_PERCENT) / u128::from(UNIT * 100)) as u64)
 }
 
 impl CongestionControl for Bbr1 {
@@ -414,3 +398,6 @@ impl CongestionControl for Bbr1 {
         true
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,19 +1,17 @@
 //! BBR version 3: a model of the path that losses and marks bound.
 //!
-//! Source: draft-ietf-ccwg-bbr (2024): STARTUP at 2.77, DRAIN, the cycle PROBE_BW of DOWN (0.91), CRUISE, REFILL and UP (5/4), probing every
-//! 2–3 s or as often as a Reno flow of the same window would meet a loss (63 rounds at most), bounds from losses above 2 % ([`bounds`]),
-//! PROBE_RTT each 5 s at half a bandwidth-delay product. Gains of DRAIN and DOWN, and ECN, as in Linux's third version. Differences:
-//! whether a flight was too large is judged from the sample of each acknowledgement (the draft: from each lost packet); losses
-//! act through the bounds only, without the draft's packet conservation in the first round of a recovery; the first window is sent at a pace
-//! for a round trip of 1 ms, since none is known yet.
+//! Source: the draft "BBR Congestion Control", draft-ietf-ccwg-bbr (2024): STARTUP at 2.77, DRAIN, the cycle PROBE_BW of DOWN (0.91),
+//! CRUISE, REFILL and UP (5/4), probing every 2–3 s or as often as a Reno flow of the same window would meet a loss (63 rounds at
+//! most), bounds from losses above 2 % ([`bounds`]), PROBE_RTT each 5 s at half a bandwidth-delay product. Gains of DRAIN and DOWN, and
+//! ECN, as in Linux's third version. Differences: whether a flight was too large is judged from the sample of each acknowledgement (the
+//! draft: from each lost packet); losses act through the bounds only, without the draft's packet conservation in the first round of a
+//! recovery; the first window is sent at a pace for a round trip of 1 ms, since none is known yet.
 
 mod bounds;
 mod full_pipe;
 mod min_rtt;
-#[cfg(test)]
-mod tests;
 
-use super::delivery::{Aggregation, DeliveryRound, MaxFilter, quantum};
+use super::delivery::{Aggregation, DeliveryRound, MaxFilter, UNIT, paced, paced_window, product, quantum};
 use super::{Ack, Congestion, CongestionControl, RateSample, Window, bytes, segments};
 use crate::{Rate, Span, Time};
 use bounds::{Bounds, NONE, beta, lost_too_much};
@@ -23,8 +21,6 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::ops::Range;
 
-/// Gains are in 256ths.
-const UNIT: u64 = 256;
 const STARTUP_GAIN: u64 = UNIT * 277 / 100;
 const DRAIN_GAIN: u64 = 88;
 const DOWN_GAIN: u64 = UNIT * 91 / 100;
@@ -37,7 +33,6 @@ const LEAST_WINDOW: u64 = 4;
 const MOST_PROBE_ROUNDS: u64 = 63;
 const LEAST_PROBE_WAIT: Span = Span::from_secs(2);
 const MORE_PROBE_WAIT: Span = Span::from_secs(1);
-const PACING_PERCENT: u64 = 99;
 const FIRST_RTT: Span = Span::from_millis(1);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,20 +91,15 @@ pub struct Bbr3 {
     held_back: Range<u64>,
 }
 
-/// The pacing rate at a gain, a little below it so that queues drain.
-fn paced(bandwidth: Rate, gain: u64) -> Rate {
-    Rate((u128::from(bandwidth.0) * u128::from(gain * PACING_PERCENT) / u128::from(UNIT * 100)) as u64)
-}
-
 impl Bbr3 {
     /// Starts with `initial` bytes of window and segments of `mss` bytes; `seed` decides when it probes.
     pub fn new(mss: u64, initial: u64, seed: u64) -> Self {
-        let mut new = Self {
+        Self {
             mss,
             initial,
             cwnd: initial,
             prior_cwnd: 0,
-            pacing: Rate(0),
+            pacing: paced_window(initial, FIRST_RTT, STARTUP_GAIN),
             has_rtt: false,
             mode: Mode::Startup,
             rng: Pcg64Mcg::seed_from_u64(seed),
@@ -132,14 +122,7 @@ impl Bbr3 {
             delivered: 0,
             lost: 0,
             held_back: 0..0,
-        };
-        new.pacing = new.first_pacing(FIRST_RTT);
-        new
-    }
-
-    fn first_pacing(&self, rtt: Span) -> Rate {
-        let bits = u128::from(self.cwnd) * 8_000_000_000 / u128::from(rtt.0.max(1));
-        paced(Rate(bits as u64), STARTUP_GAIN)
+        }
     }
 
     fn least(&self) -> u64 {
@@ -167,7 +150,7 @@ impl Bbr3 {
     }
 
     fn bdp(&self, bandwidth: Rate, gain: u64) -> u64 {
-        self.min_rtt.get().map_or(self.initial, |rtt| bandwidth.bytes_in(rtt) * gain / UNIT)
+        self.min_rtt.get().map_or(self.initial, |rtt| product(bandwidth, rtt, gain))
     }
 
     /// At least what hosts send at once; two segments more while probing (§5.6.4.2).
@@ -352,7 +335,7 @@ impl Bbr3 {
     fn set_pacing(&mut self, ack: &Ack) {
         if !self.has_rtt && ack.srtt > Span::ZERO {
             self.has_rtt = true;
-            self.pacing = self.first_pacing(ack.srtt);
+            self.pacing = paced_window(self.cwnd, ack.srtt, STARTUP_GAIN);
         }
         let rate = paced(self.bandwidth(), self.gains().0);
         if self.full.reached || rate > self.pacing {
@@ -457,3 +440,6 @@ impl CongestionControl for Bbr3 {
         true
     }
 }
+
+#[cfg(test)]
+mod tests;

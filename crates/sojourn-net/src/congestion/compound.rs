@@ -1,14 +1,13 @@
 //! Compound TCP: Reno's window plus one that grows fast while there is no queue.
 //!
 //! Source: draft-sridharan-tcpm-ctcp-02 (2008): window = cwnd + dwnd; cwnd grows by a segment a round trip, dwnd by α·window^k − 1
-//! while fewer than γ segments are queued, and shrinks by ζ segments for each that is queued beyond that. Segments queued are estimated as in
-//! TCP Vegas from the smallest round-trip time of each round, and only from more than two samples, as ns-2's module does. [`Arithmetic::Linux`] is
-//! that module's: queue and growth rounded down to whole segments, which makes both windows grow more slowly. Differences: γ is 30 (the
-//! draft adapts it between 5 and 30, ns-2's module does not); no least window is asked for, since α·window^k − 1 is positive only beyond
-//! 16 segments.
+//! while fewer than γ segments are queued, and shrinks by ζ segments for each that is queued beyond that. Segments queued are estimated
+//! as in TCP Vegas from the smallest round-trip time of each round, and only from more than two samples, as ns-2's module does.
+//! [`Arithmetic::Linux`] is that module's: queue and growth rounded down to whole segments, which makes both windows grow more slowly.
+//! Differences: γ is 30 (the draft adapts it between 5 and 30, ns-2's module does not); no least window is asked for, since α·window^k
+//! − 1 is positive only beyond 16 segments.
 
-use super::reno::slow_start;
-use super::{Ack, Arithmetic, Congestion, CongestionControl, Round, Window, bytes, segments};
+use super::{Ack, Arithmetic, Congestion, CongestionControl, Counting, Reno, Round, Window};
 use crate::{Span, Time};
 
 const ALPHA: f64 = 0.125;
@@ -23,14 +22,10 @@ const LEAST_SAMPLES: u32 = 3;
 pub struct Compound {
     arithmetic: Arithmetic,
     mss: u64,
-    /// The loss-based window in bytes …
-    cwnd: u64,
-    /// … its slow-start threshold …
-    ssthresh: u64,
-    /// … and the delay-based window in segments.
+    /// The loss-based window …
+    reno: Reno,
+    /// … and the delay-based one, in segments.
     dwnd: f64,
-    /// Bytes delivered towards the next increase of `cwnd`.
-    counted: u64,
     round: Round,
     /// Of this round: its smallest round-trip time, and how many were measured.
     rtt: Span,
@@ -45,10 +40,8 @@ impl Compound {
         Self {
             arithmetic,
             mss,
-            cwnd: initial,
-            ssthresh: u64::MAX,
+            reno: Reno::new(mss, initial, Counting::Bytes),
             dwnd: 0.0,
-            counted: 0,
             round: Round::default(),
             rtt: Span(u64::MAX),
             samples: 0,
@@ -56,17 +49,21 @@ impl Compound {
         }
     }
 
+    fn segments(&self) -> f64 {
+        self.reno.cwnd as f64 / self.mss as f64 + self.dwnd
+    }
+
     fn delay_window(&self) -> u64 {
         (self.dwnd * self.mss as f64) as u64
     }
 
     fn total(&self) -> u64 {
-        self.cwnd + self.delay_window()
+        self.reno.cwnd + self.delay_window()
     }
 
     /// The end of a round whose shortest round trip was `rtt`.
     fn adapt(&mut self, base: Span, rtt: Span) {
-        let window = self.cwnd as f64 / self.mss as f64 + self.dwnd;
+        let window = self.segments();
         let rounded = |x: f64| if self.arithmetic == Arithmetic::Linux { x.floor() } else { x };
         let queued = rounded(window * (1.0 - base.as_secs() / rtt.as_secs()));
         self.diff = queued;
@@ -84,7 +81,7 @@ impl Compound {
         }
         if self.round.ends(ack) {
             let usable = self.samples >= LEAST_SAMPLES && !ack.recovering && !ack.app_limited;
-            if usable && self.cwnd >= self.ssthresh {
+            if usable && self.reno.cwnd >= self.reno.ssthresh {
                 self.adapt(ack.min_rtt, self.rtt);
             }
             (self.rtt, self.samples) = (Span(u64::MAX), 0);
@@ -98,57 +95,48 @@ impl CongestionControl for Compound {
         if ack.recovering || ack.app_limited {
             return;
         }
-        self.counted += slow_start(&mut self.cwnd, self.ssthresh, ack.delivered);
-        let window = self.total();
-        if self.counted >= window {
-            self.counted -= window;
-            self.cwnd += self.mss;
-        }
+        let delay_window = self.delay_window();
+        self.reno.grow(ack.delivered, |cwnd| cwnd + delay_window);
     }
 
-    fn on_congestion(&mut self, _: Time, what: Congestion, _: u64) {
-        let total = self.cwnd as f64 / self.mss as f64 + self.dwnd;
-        self.counted = 0;
+    fn on_congestion(&mut self, now: Time, what: Congestion, in_flight: u64) {
         match what {
             Congestion::Loss | Congestion::Mark => {
-                let half = self.cwnd as f64 / self.mss as f64 / 2.0;
-                self.dwnd = (total * (1.0 - BETA) - half).max(0.0);
-                self.ssthresh = (self.cwnd / 2).max(2 * self.mss);
-                self.cwnd = self.ssthresh;
+                let half = self.reno.cwnd as f64 / self.mss as f64 / 2.0;
+                self.dwnd = (self.segments() * (1.0 - BETA) - half).max(0.0);
+                self.reno.on_congestion(now, what, in_flight);
             }
             Congestion::Timeout => {
-                self.ssthresh = (self.total() / 2).max(2 * self.mss);
+                let half = self.total() / 2;
+                self.reno.reduce(|_| half);
+                self.reno.cwnd = self.mss;
                 self.dwnd = 0.0;
-                self.cwnd = self.mss;
             }
         }
     }
 
-    fn on_idle(&mut self, _: Time, restart: u64) {
-        self.cwnd = self.cwnd.min(restart);
+    fn on_idle(&mut self, now: Time, restart: u64) {
+        self.reno.on_idle(now, restart);
         self.dwnd = 0.0;
     }
 
     fn window(&self) -> Window {
-        let ssthresh = self.ssthresh.saturating_add(self.delay_window());
+        let ssthresh = self.reno.ssthresh.saturating_add(self.delay_window());
         Window { cwnd: self.total(), ssthresh, pacing: None }
     }
 
     fn state(&self, tell: &mut dyn FnMut(&'static str, f64)) {
-        tell("cwnd", segments(self.cwnd, self.mss));
-        tell("ssthresh", segments(self.ssthresh, self.mss));
+        self.reno.state(tell);
         tell("dwnd", self.dwnd);
         tell("diff", self.diff);
     }
 
     fn set(&mut self, name: &str, value: f64) -> bool {
-        match name {
-            "cwnd" => self.cwnd = bytes(value, self.mss),
-            "ssthresh" => self.ssthresh = bytes(value, self.mss),
-            "dwnd" => self.dwnd = value,
-            _ => return false,
+        if name == "dwnd" {
+            self.dwnd = value;
+            return true;
         }
-        true
+        self.reno.set(name, value)
     }
 }
 
@@ -159,7 +147,9 @@ mod tests {
     const MSS: u64 = 1000;
 
     fn at(cwnd: u64, dwnd: f64) -> Compound {
-        Compound { ssthresh: cwnd * MSS, dwnd, ..Compound::new(MSS, cwnd * MSS, Arithmetic::Exact) }
+        let mut compound = Compound { dwnd, ..Compound::new(MSS, cwnd * MSS, Arithmetic::Exact) };
+        compound.reno.ssthresh = cwnd * MSS;
+        compound
     }
 
     #[test]
@@ -192,11 +182,11 @@ mod tests {
             let ack = Ack { min_rtt: Span::from_millis(100), next: (i + 34) * MSS, una: i * MSS, ..Ack::of(MSS, rtt) };
             compound.on_ack(Time::ZERO, &ack);
             if i == 36 {
-                assert_eq!(compound.cwnd, 31 * MSS);
+                assert_eq!(compound.reno.cwnd, 31 * MSS);
                 assert!((compound.dwnd - 5.83711).abs() < 1e-4, "{}", compound.dwnd);
             }
         }
-        assert_eq!(compound.cwnd, 31 * MSS, "36.8 segments a round by now");
+        assert_eq!(compound.reno.cwnd, 31 * MSS, "36.8 segments a round by now");
         assert!((6.70..6.71).contains(&compound.dwnd), "{}", compound.dwnd);
     }
 
@@ -204,7 +194,7 @@ mod tests {
     fn a_loss_halves_the_sum() {
         let mut compound = at(60, 40.0);
         compound.on_congestion(Time::ZERO, Congestion::Loss, 0);
-        assert_eq!((compound.cwnd, compound.dwnd), (30 * MSS, 20.0));
+        assert_eq!((compound.reno.cwnd, compound.dwnd), (30 * MSS, 20.0));
         assert_eq!(compound.window(), Window { cwnd: 50 * MSS, ssthresh: 50 * MSS, pacing: None });
     }
 

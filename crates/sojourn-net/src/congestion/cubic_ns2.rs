@@ -1,9 +1,9 @@
 //! CUBIC as ns-2 runs it: that of Linux 2.6.22.
 //!
-//! Source: Ha, Rhee, Xu, "CUBIC: a new TCP-friendly high-speed TCP variant" (2005/2008) by the rules of Linux 2.6.22's `tcp_cubic`, which is
-//! in ns-2.35's TCP-Linux: β = 819/1024, whole segments, C = 410/1024, time in 1024ths of a second; beyond the plateau at most 16 segments
-//! in 100 ms; a first slow-start threshold of 100 segments; before the first loss a segment for each 50 delivered; no HyStart; a
-//! timeout forgets everything. Differences: the cube root is exact (Linux: within 0.2 %); an increase is counted in segments
+//! Source: Ha, Rhee, Xu, "CUBIC: a new TCP-friendly high-speed TCP variant" (2005/2008) by the rules of Linux 2.6.22's `tcp_cubic`,
+//! which is in ns-2.35's TCP-Linux: β = 819/1024, whole segments, C = 410/1024, time in 1024ths of a second; beyond the plateau at most
+//! 16 segments in 100 ms; a first slow-start threshold of 100 segments; before the first loss a segment for each 50 delivered; no
+//! HyStart; a timeout forgets everything. Differences: the cube root is exact (Linux: within 0.2 %); an increase is counted in segments
 //! delivered rather than in ACKs times an estimated ratio of segments to ACKs, which is what that ratio is for.
 
 use super::reno::slow_start;

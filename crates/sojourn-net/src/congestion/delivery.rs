@@ -1,4 +1,5 @@
-//! What both versions of BBR keep of deliveries: the largest of the last rounds, rounds, and how far acknowledgements run ahead.
+//! What both versions of BBR keep of deliveries: the largest of the last rounds, rounds, how far acknowledgements
+//! run ahead, and the rates that follow.
 //!
 //! Source: draft-ietf-ccwg-bbr §4.5.1 (windowed maximum), §4.5.5 (estimating ACK aggregation). Difference: the maximum is exact, one
 //! slot a round; Linux keeps the three best of the window.
@@ -55,6 +56,27 @@ impl Aggregation {
         self.acked += delivered;
         self.acked - expected
     }
+}
+
+/// Gains are in 256ths.
+pub(super) const UNIT: u64 = 256;
+const PACING_PERCENT: u64 = 99;
+
+/// The pacing rate at a gain, a little below it so that queues drain.
+pub(super) fn paced(bandwidth: Rate, gain: u64) -> Rate {
+    Rate((u128::from(bandwidth.0) * u128::from(gain * PACING_PERCENT) / u128::from(UNIT * 100)) as u64)
+}
+
+/// The pacing rate of a window, while no bandwidth is known.
+pub(super) fn paced_window(cwnd: u64, rtt: Span, gain: u64) -> Rate {
+    let bits = u128::from(cwnd) * 8_000_000_000 / u128::from(rtt.0.max(1));
+    paced(Rate(bits as u64), gain)
+}
+
+/// What a bandwidth delivers in a time, times a gain; a petabyte at most.
+pub(super) fn product(bandwidth: Rate, time: Span, gain: u64) -> u64 {
+    let bytes = u128::from(bandwidth.bytes_in(time)) * u128::from(gain) / u128::from(UNIT);
+    bytes.min(1_000_000_000_000_000) as u64
 }
 
 /// Bytes that a host sends at once at this rate, to save work (draft-cardwell-iccrg-bbr-congestion-control-00 §4.2.2).

@@ -1,11 +1,12 @@
 //! TCP Prague: the scalable controller of L4S.
 //!
-//! Source: draft-briscoe-iccrg-prague-congestion-control and the rules of Linux's `tcp_prague`: ECT(1) and accurate feedback; α in 2⁻²⁰,
-//! 1 at first, moved by g = 1/16 with its remainder kept; a mark takes α/2 of the window; growth by a segment a window for each that
-//! arrived unmarked, whatever the state; paced at window / round trip, at twice that below half of ssthresh; a loss halves. Flows with
-//! a round trip below 25 ms come to grow, reduce and average as if it were 25 ms: so that rates, not windows, converge. Differences: that
-//! begins four rounds after slow start (Linux: 500, later versions 4), and reductions are 25 ms apart (Linux: the next round trip's end after that); the window moves in fractions of a byte (Linux: by whole
-//! segments, the rest carried over, at most one an ACK); no fallback for classic ECN queues.
+//! Source: the draft draft-briscoe-iccrg-prague-congestion-control and the rules of Linux's `tcp_prague`: ECT(1) and accurate feedback;
+//! α in 2⁻²⁰, 1 at first, moved by g = 1/16 with its remainder kept; a mark takes α/2 of the window; growth by a segment a window for
+//! each that arrived unmarked, whatever the state; paced at window / round trip, at twice that below half of ssthresh; a loss halves.
+//! Flows with a round trip below 25 ms come to grow, reduce and average as if it were 25 ms: so that rates, not windows, converge.
+//! Differences: the change begins four rounds after slow start (Linux: 500, later versions 4), and reductions are 25 ms apart (Linux:
+//! the next round trip's end after that); the window moves in fractions of a byte (Linux: by whole segments, the rest carried over, at
+//! most one an ACK); no fallback for classic ECN queues.
 
 use super::reno::slow_start;
 use super::{Ack, Congestion, CongestionControl, Round, Window, bytes, segments};

@@ -1,11 +1,11 @@
 //! Reno: slow start, additive increase, multiplicative decrease.
 //!
-//! Source: RFC 5681 §3.1 (slow start, congestion avoidance); RFC 6582 names the loss recovery that goes with it (NewReno), which
-//! is the sender's part. What an acknowledgement is worth can be counted in two ways, and under delayed ACKs they differ by a
-//! factor of two: in *bytes* (RFC 3465 with L = ∞: Linux's `reno` today, doubling every round trip, then one segment more for every window
-//! delivered), or in *ACKs*, each worth at most one segment (RFC 5681 equations 2 and 3: the NewReno of ns-2 and ns-3, older
-//! Linux). Difference: ssthresh is half the congestion window rather than half the flight (as in Linux; a sender that did not fill
-//! its window has not let it grow).
+//! Source: RFC 5681 §3.1 (slow start, congestion avoidance); RFC 6582 names the loss recovery that goes with it (NewReno), which is the
+//! sender's part. What an acknowledgement is worth can be counted in two ways, and under delayed ACKs they differ by a factor of two:
+//! in *bytes* (RFC 3465 with L = ∞: Linux's `reno` today, doubling every round trip, then one segment more for every window delivered),
+//! or in *ACKs*, each worth at most one segment (RFC 5681 equations 2 and 3: the NewReno of ns-2 and ns-3, older Linux). Difference:
+//! ssthresh is half the congestion window rather than half the flight (as in Linux; a sender that did not fill its window has not let
+//! it grow).
 
 use super::{Ack, Congestion, CongestionControl, Window, bytes, segments};
 use crate::Time;
@@ -23,8 +23,8 @@ pub enum Counting {
 pub struct Reno {
     counting: Counting,
     mss: u64,
-    cwnd: u64,
-    ssthresh: u64,
+    pub(super) cwnd: u64,
+    pub(super) ssthresh: u64,
     /// Bytes delivered towards the next increase in congestion avoidance.
     counted: u64,
 }
@@ -33,6 +33,16 @@ impl Reno {
     /// Starts with `initial` bytes of window and segments of `mss` bytes.
     pub fn new(mss: u64, initial: u64, counting: Counting) -> Self {
         Self { counting, mss, cwnd: initial, ssthresh: u64::MAX, counted: 0 }
+    }
+
+    /// Grows by so many bytes in slow start, then by a segment for as many as `price` asks for at the present window.
+    pub(super) fn grow(&mut self, delivered: u64, price: impl Fn(u64) -> u64) {
+        self.counted += slow_start(&mut self.cwnd, self.ssthresh, delivered);
+        let price = price(self.cwnd);
+        if self.counted >= price {
+            self.counted -= price;
+            self.cwnd += self.mss;
+        }
     }
 
     /// Leaves what `of` makes of the window, two segments at least.
@@ -59,11 +69,7 @@ impl CongestionControl for Reno {
             Counting::Bytes => ack.delivered,
             Counting::Acks => ack.delivered.min(self.mss),
         };
-        self.counted += slow_start(&mut self.cwnd, self.ssthresh, counted);
-        if self.counted >= self.cwnd {
-            self.counted -= self.cwnd;
-            self.cwnd += self.mss;
-        }
+        self.grow(counted, |cwnd| cwnd);
     }
 
     fn on_congestion(&mut self, _: Time, what: Congestion, _: u64) {

@@ -132,6 +132,11 @@ impl Marking {
     pub(super) fn is_off(&self) -> bool {
         self.mode == EcnMode::Off
     }
+
+    /// How many packets were marked is told, and what answers that does so in proportion.
+    pub(super) fn is_proportional(&self) -> bool {
+        matches!(self.mode, EcnMode::Dctcp | EcnMode::Accurate)
+    }
 }
 
 #[cfg(test)]

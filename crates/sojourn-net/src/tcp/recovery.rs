@@ -125,7 +125,8 @@ impl Sender {
         self.rescue = true;
         self.statistics.recoveries += 1;
         self.forget_probe();
-        if !reduced {
+        // What answers marks in proportion has hardly reduced yet (RFC 8257 §3.5).
+        if !reduced || self.marking.is_proportional() {
             self.reduce(now, Congestion::Loss, in_flight);
         }
     }

@@ -5,6 +5,12 @@ use serde::{Deserialize, Deserializer};
 use sojourn_net::{Bytes, Rate, Span, Time};
 use std::fmt;
 
+/// Longest time: a thousand hours.
+pub(super) const MOST_NS: u64 = 3_600_000_000_000_000;
+/// Largest amounts.
+pub(super) const MOST_SEGMENTS: f64 = 1e9;
+const MOST_BYTES: u64 = 1_000_000_000_000;
+
 /// A time: whole nanoseconds, or text with a unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moment(pub Span);
@@ -36,10 +42,14 @@ impl<'de> Deserialize<'de> for Moment {
                 f.write_str("a time: whole nanoseconds, or text such as \"20ms\"")
             }
             fn visit_u64<E: Error>(self, ns: u64) -> Result<Moment, E> {
+                if ns > MOST_NS {
+                    return Err(E::custom(format!("{ns} ns is too long a time; write up to 1000h")));
+                }
                 Ok(Moment(Span(ns)))
             }
             fn visit_str<E: Error>(self, text: &str) -> Result<Moment, E> {
-                text.parse().map(Moment).map_err(E::custom)
+                let Span(ns) = text.parse().map_err(E::custom)?;
+                self.visit_u64(ns)
             }
         }
         deserializer.deserialize_any(Either)
@@ -58,14 +68,18 @@ impl<'de> Deserialize<'de> for Amount {
                 self.visit_f64(segments as f64)
             }
             fn visit_f64<E: Error>(self, segments: f64) -> Result<Amount, E> {
-                if (0.0..=1e12).contains(&segments) {
+                if (0.0..=MOST_SEGMENTS).contains(&segments) {
                     Ok(Amount::Segments(segments))
                 } else {
-                    Err(E::custom(format!("{segments} is not a number of segments; write 0 or more")))
+                    Err(E::custom(format!("{segments} is not a number of segments; write 0 to 1e9")))
                 }
             }
             fn visit_str<E: Error>(self, text: &str) -> Result<Amount, E> {
-                text.parse().map(Amount::Bytes).map_err(E::custom)
+                let Bytes(bytes) = text.parse().map_err(E::custom)?;
+                if bytes > MOST_BYTES {
+                    return Err(E::custom(format!("{text} is too large an amount; write up to 1000GB")));
+                }
+                Ok(Amount::Bytes(Bytes(bytes)))
             }
         }
         deserializer.deserialize_any(Either)

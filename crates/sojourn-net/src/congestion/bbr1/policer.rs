@@ -1,8 +1,8 @@
 //! Telling a policer from a bottleneck: BBR's long-term bandwidth.
 //!
-//! Source: Linux's `tcp_bbr` (2016), after Flach et al., "An Internet-wide analysis of traffic policing" (SIGCOMM 2016). Intervals of
-//! 4 to 16 rounds begin and end with losses; where two in a row lose 20 % or more at nearly the same rate (1/8, or 32 kbit/s), that rate is
-//! a policer's, and it is used for 48 rounds. Difference: a threshold of exactly 20 % (50/256 in Linux).
+//! Source: Linux's `tcp_bbr` (2016), after Flach et al., "An Internet-wide analysis of traffic policing" (SIGCOMM 2016). Intervals of 4
+//! to 16 rounds begin and end with losses; where two in a row lose 20 % or more at nearly the same rate (1/8, or 32 kbit/s), that rate
+//! is a policer's, and it is used for 48 rounds. Difference: a threshold of exactly 20 % (50/256 in Linux).
 
 use crate::{Rate, Span, Time};
 

@@ -1,7 +1,7 @@
 //! What losses and marks bound: BBR's short-term and long-term limits.
 //!
-//! Source: draft-ietf-ccwg-bbr §5.5.6–5.5.10: bandwidth and flight fall to 0.7 of what they were, or to what was delivered, in
-//! each round with a loss outside of probing, and are freed by the next probe; the most that may be in flight is what was in flight when 2 %
+//! Source: draft-ietf-ccwg-bbr §5.5.6–5.5.10: bandwidth and flight fall to 0.7 of what they were, or to what was delivered, in each
+//! round with a loss outside of probing, and are freed by the next probe; the most that may be in flight is what was in flight when 2 %
 //! of it were lost, less 15 % between probes. ECN as in Linux's third version: flight falls by a third of α, the averaged share of
 //! marks; a flight of which half was marked was too high. Difference: ECN counts at all round-trip times (Linux: up to 5 ms).
 

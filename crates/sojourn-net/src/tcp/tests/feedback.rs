@@ -168,3 +168,15 @@ fn a_paced_sender_spreads_its_window_and_repairs_at_its_rate() {
     assert!(again > 30);
     assert_eq!(pair.ends[1].receiver().delivered(), 60_000);
 }
+
+#[test]
+fn a_loss_while_a_mark_is_answered_is_told_if_marks_are_answered_in_proportion() {
+    use Congestion::{Loss, Mark};
+    for (ecn, want) in
+        [(EcnMode::Classic, &[Mark][..]), (EcnMode::Dctcp, &[Mark, Loss]), (EcnMode::Accurate, &[Mark, Loss])]
+    {
+        let (heard, _) = listened(&Config { ecn, ..config() }, 40, None, &[14], &[11]);
+        let told: Vec<_> = heard.congestion.iter().map(|(_, what)| *what).collect();
+        assert_eq!(told, want, "{ecn:?}");
+    }
+}
