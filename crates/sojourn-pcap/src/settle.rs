@@ -124,7 +124,8 @@ fn sample(shared: &mut Shared, entry: &Entry, start_ns: i64) -> Option<Sample> {
     }
     let [host, peer] = track.host;
     let from = hosts.remote(host, peer);
-    if !from && !(track.estimator == Estimator::Reported && hosts.remote(peer, host)) {
+    let to = track.estimator == Estimator::Reported && hosts.remote(peer, host);
+    if !from && !to {
         return None;
     }
     if !track.timed() {

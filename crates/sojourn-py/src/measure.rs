@@ -89,7 +89,7 @@ pub(crate) fn measure(
             if full {
                 hand_out(meter.settle(), on_samples.as_ref())?;
             }
-            if meter.frames() % LOOK == 0 {
+            if meter.frames().is_multiple_of(LOOK) {
                 look(progress.as_ref(), capture.progress())?;
             }
         }
