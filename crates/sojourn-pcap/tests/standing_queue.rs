@@ -172,3 +172,32 @@ fn the_utp_flow_tells_the_base_where_only_one_direction_is_seen() {
     let (median, p95) = (errors[errors.len() / 2], errors[errors.len() * 95 / 100]);
     assert!(median < 3.0 && p95 < 15.0, "median {median} ms, 95th percentile {p95} ms");
 }
+
+#[test]
+fn a_new_connection_between_the_same_ports_has_a_base_of_its_own() {
+    let mut out = Pcapng::new(Vec::new(), &["near the receiver"]).unwrap();
+    let remote = End { address: Ipv4Addr::new(10, 0, 0, 2), port: 4000 };
+    for connection in 0..3u32 {
+        let (isn, offset) = (connection * 1_000_000_007, connection.wrapping_mul(0x5555_5555));
+        for i in 0..200u32 {
+            let time = u64::from(connection) * 60_000 * MS + u64::from(i) * 10 * MS;
+            // Every other packet waits for 5 ms.
+            let wait = u64::from(i % 2) * 5 * MS;
+            let value = ((START + time) / MS) as u32;
+            let (seq, flags, payload) =
+                if i == 0 { (isn, 2, 0) } else { (isn.wrapping_add(1 + (i - 1) * 1000), 16, 1000) };
+            let header = Header::Tcp { seq, ack: 0, flags, stamps: Some((value.wrapping_add(offset), 0)) };
+            let packet = Datagram { source: remote, destination: LOCAL, id: i as u16, ttl: 60, payload, header };
+            out.datagram(0, START + time + PATH + wait, &packet).unwrap();
+        }
+    }
+    let mut capture = Capture::from_stream(Cursor::new(out.finish().unwrap()), "memory").unwrap();
+    let mut meter = Meter::new(Options::default());
+    while let Some(frame) = capture.next_frame().unwrap() {
+        meter.frame(&frame);
+    }
+    let mut most = 0.0f64;
+    let count = meter.settle().map(|sample| most = most.max(sample.delay_ns / 1e6)).count();
+    assert_eq!(count, 600);
+    assert!((4.0..6.0).contains(&most), "{most} ms");
+}
