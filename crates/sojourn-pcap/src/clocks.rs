@@ -60,6 +60,7 @@ fn ticks(log: &[Entry], tracks: &mut [Track], hosts: &mut Hosts) {
             // Everything that was worked out with another tick is void.
             (track.least, track.floor, track.prompt) = (None, None, None);
             track.minima = Default::default();
+            track.settled_base = None;
         }
     }
 }

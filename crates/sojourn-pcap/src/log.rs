@@ -128,6 +128,8 @@ pub(crate) struct Track {
     pub(crate) phase: Option<(i64, f64)>,
     /// What neighbouring flows say that the base is too high by, ns.
     pub(crate) takeover: f64,
+    /// The base as it was used last, taken over or not.
+    pub(crate) settled_base: Option<f64>,
     /// The base was bounded by round trips, so that it can be compared between flows.
     pub(crate) by_round_trip: bool,
     /// Another track of the same direction says more: this one gives no samples.
@@ -171,6 +173,7 @@ impl Track {
             round_trip_base: 0.0,
             phase: None,
             takeover: 0.0,
+            settled_base: None,
             by_round_trip: false,
             silent: false,
             counted: false,

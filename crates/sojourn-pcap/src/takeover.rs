@@ -23,8 +23,19 @@ struct Host {
     pending: Vec<(u32, i64, f64)>,
 }
 
-/// Set `takeover` of every track.
+/// Set `takeover` of every track. What an earlier log told stays where this one tells nothing.
 pub(crate) fn settle(log: &[Entry], tracks: &mut [Track]) {
+    let compared = compare(log, tracks);
+    for (track, compared) in tracks.iter_mut().zip(compared) {
+        if !compared {
+            track.takeover = track.settled_base.map_or(0.0, |known| (track.base - known).max(0.0));
+        }
+        track.settled_base = Some(track.base - track.takeover);
+    }
+}
+
+/// Set `takeover` of the tracks that were compared with others, and tell which they were.
+fn compare(log: &[Entry], tracks: &mut [Track]) -> Vec<bool> {
     let mut hosts: BTreeMap<u32, Host> = BTreeMap::new();
     let mut flows: BTreeMap<u32, u32> = BTreeMap::new();
     for (i, track) in tracks.iter().enumerate().filter(|(_, track)| usable(track)) {
@@ -36,8 +47,9 @@ pub(crate) fn settle(log: &[Entry], tracks: &mut [Track]) {
         }
     }
     hosts.retain(|host, _| flows[host] > 1);
+    let mut compared = vec![false; tracks.len()];
     if hosts.is_empty() {
-        return;
+        return compared;
     }
     let mut host_of: Vec<Option<Host>> = Vec::new();
     host_of.resize_with(hosts.keys().max().map_or(0, |&most| most as usize + 1), || None);
@@ -70,11 +82,16 @@ pub(crate) fn settle(log: &[Entry], tracks: &mut [Track]) {
             }
         }
     }
+    for (of, bounds) in bounds.iter().enumerate() {
+        compared[of] = !bounds.is_empty();
+    }
     for (index, host) in host_of.into_iter().enumerate() {
         if let Some(reference) = host.and_then(|host| host.reference) {
+            compared[reference as usize] = true;
             correct(index as u32, reference, tracks, &mut bounds);
         }
     }
+    compared
 }
 
 fn correct(host: u32, reference: u32, tracks: &mut [Track], bounds: &mut [Vec<[f64; 2]>]) {
