@@ -1,9 +1,10 @@
 //! Third part of a settlement: base delays taken over between the flows of a host.
 //!
-//! Flows of one host share its uplink, and a queue that is first in, first out keeps their order: a packet that arrives between two packets of
-//! another flow entered the queue between them too. The flow with the most packets is the reference; what it says of when its packets entered bounds
-//! the delays of the others, and where a flow's own delays are outside these bounds, its base is wrong by that: it began when the queue
-//! stood. Bases that were found from round trips are all too high by the same (the least queue that any round trip met), so they are corrected
+//! Flows of one host share its uplink, and a queue that is first in, first out keeps their order: a packet that
+//! arrives between two packets of another flow entered the queue between them too. The flow with the most packets is
+//! the reference; what it says of when its packets entered bounds the delays of the others, and where a flow's own
+//! delays are outside these bounds, its base is wrong by that: it began when the queue stood. Bases that were found
+//! from round trips are all too high by the same (the least queue that any round trip met), so they are corrected
 //! together.
 
 use crate::log::{Entry, Estimator, Track};

@@ -118,7 +118,8 @@ impl TcpFlow {
         self.stamped(shared, key, side, packet.ttl, segment, (value, echo), prompt, frame, time);
     }
 
-    /// Round trips by sequence numbers, which tell near from far. Returns whether this packet answered the handshake at once.
+    /// Round trips by sequence numbers, which tell near from far. Returns whether this packet answered the handshake
+    /// at once.
     #[inline]
     fn times(&mut self, shared: &mut Shared, side: usize, segment: &Segment, time: i64) -> bool {
         let hosts = self.hosts;

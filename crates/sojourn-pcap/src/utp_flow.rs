@@ -1,7 +1,8 @@
 //! Datagrams between two endpoints that may be uTP, and those that are.
 //!
-//! Nothing marks uTP, so two endpoints count as speaking it when both sent packets that read as uTP with connection ids that are equal or
-//! differ by one, or when one sent several of the same connection whose stamps go on as the time does.
+//! Nothing marks uTP, so two endpoints count as speaking it when both sent packets that read as uTP with connection
+//! ids that are equal or differ by one, or when one sent several of the same connection whose stamps go on as the time
+//! does.
 
 use crate::decode::utp::{self, Header};
 use crate::estimate::utp_report::{Reports, Sent};

@@ -1,7 +1,8 @@
-//! Short TCP flows that begin while a uTP flow of the same host keeps the queue filled: their bases have to come from other flows.
+//! Short TCP flows that begin while a uTP flow of the same host keeps the queue filled: their bases have to come from
+//! other flows.
 //!
-//! A first-in first-out queue of 1 Mbit/s, 20 ms of path either way, stamps that start at an offset of each flow's own. The true
-//! delay is known exactly.
+//! A first-in first-out queue of 1 Mbit/s, 20 ms of path either way, stamps that start at an offset of each flow's
+//! own. The true delay is known exactly.
 
 use sojourn_pcap::decode::utp;
 use sojourn_pcap::read::Capture;
@@ -26,8 +27,8 @@ struct Flow {
     total: u32,
 }
 
-/// A capture near the receiver, and the true queueing delay (ns) of the frames from the remote host. Without `answers` only their
-/// direction is captured.
+/// A capture near the receiver, and the true queueing delay (ns) of the frames from the remote host. Without `answers`
+/// only their direction is captured.
 fn capture(answers: bool) -> (Vec<u8>, BTreeMap<u64, u64>) {
     let mut agenda: Agenda = BinaryHeap::new();
     let mut order = 0;
