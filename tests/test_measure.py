@@ -222,3 +222,28 @@ def test_the_local_side_can_be_named(sojourn: Command) -> None:
     assert [host["remote"] for host in hosts] == ["10.1.1.2"]
     [host] = sojourn.json("measure", capture("tcp_loss"), "--local", "10.1.1.2")
     assert host["remote"] == "10.1.3.2"
+
+
+@pytest.mark.parametrize(
+    ("name", "protocol", "p50_ms"), [("utp_backlogged", "utp", 105.0), ("tcp_backlogged", "tcp", 2467.0)]
+)
+def test_the_way_to_a_host_is_seen_by_its_reports(
+    sojourn: Command, name: str, protocol: str, p50_ms: float
+) -> None:
+    """Taken for a capture near the sender, the receiver's reports tell the queue on the way to it."""
+    [host] = sojourn.json("measure", capture(name), "--local", "10.1.1.2")
+    assert (host["remote"], host["protocol"]) == ("10.1.3.2", protocol)
+    assert host["to_remote"]["samples"] > 3000
+    assert host["to_remote"]["p50_ms"] == pytest.approx(p50_ms, abs=2.0)
+    assert host["p95_ms"] < 1.0
+
+
+def test_the_page_stands_by_itself(sojourn: Command) -> None:
+    files = [capture(name) for name in ("utp_loss", "tcp_loss", "snaplen96_ipv6")]
+    sojourn("measure", *files, "--report", "out/delay.html")
+    page = (sojourn.cwd / "out" / "delay.html").read_text()
+    assert page.count("<svg") == 3
+    assert "fd01:1::2" in page and "not ip" in page
+    assert "http://" not in page.replace("http://www.w3.org", "")
+    for name in ("delay-cdf", "delay-over-time", "tcp-against-utp"):
+        assert (sojourn.cwd / "out" / "figures" / f"{name}.png").stat().st_size > 10_000

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import time
 from collections.abc import Iterator
@@ -21,11 +22,11 @@ while c.recv(65536):
 CLIENT = """
 import socket, time
 c = socket.create_connection(("10.77.0.1", 5001))
-end = time.time() + 5
-while time.time() < end:
+while True:
     c.sendall(bytes(1400))
     time.sleep(0.005)
 """
+SCRAPE = "import urllib.request as u; print(u.urlopen('http://127.0.0.1:9477/metrics').read().decode())"
 
 
 @pytest.fixture
@@ -64,7 +65,7 @@ def test_follows_real_traffic_and_exports_it(sojourn: Command, namespaces: tuple
     inside, outside = ["ip", "netns", "exec", a], ["ip", "netns", "exec", b]
     python = sojourn.argv()[0]
     words = sojourn.argv(
-        "measure", "--live", "inside", "--json", "--every", 1, "--duration", 7, "--prometheus", 9477,
+        "measure", "--live", "inside", "--json", "--every", 1, "--prometheus", 9477,
         "--local", "10.77.0.1", "--min-samples", 10,
     )  # fmt: skip
     live = subprocess.Popen(
@@ -79,27 +80,22 @@ def test_follows_real_traffic_and_exports_it(sojourn: Command, namespaces: tuple
     try:
         time.sleep(1.0)
         client = subprocess.Popen([*outside, python, "-c", CLIENT])
-        scrape = (
-            "import urllib.request as u; print(u.urlopen('http://127.0.0.1:9477/metrics').read().decode())"
-        )
-        metrics = ""
-        for _ in range(20):
-            time.sleep(0.3)
-            got = subprocess.run([*inside, python, "-c", scrape], capture_output=True, text=True)
-            metrics = got.stdout
-            if "sojourn_queue_delay_seconds_count" in metrics:
-                break
+        deadline, metrics = time.monotonic() + 90, ""
+        while "sojourn_queue_delay_seconds_count" not in metrics and time.monotonic() < deadline:
+            time.sleep(0.5)
+            metrics = subprocess.run([*inside, python, "-c", SCRAPE], capture_output=True, text=True).stdout
+        live.send_signal(signal.SIGINT)
         out, err = live.communicate(timeout=60)
     finally:
         for process in (live, server, client):
             if process is not None:
                 process.kill()
                 process.wait()
-    assert live.returncode == 0, err
+    assert live.returncode == 130, err
     looks = [json.loads(line) for line in out.splitlines()]
     [host] = looks[-1]["hosts"]
     assert (host["remote"], host["protocol"]) == ("10.77.0.2", "tcp")
-    assert host["samples"] > 300
+    assert host["samples"] >= 10
     # Nothing is queued on this path; what is left is the noise of a busy machine.
     assert 0 <= host["p50_ms"] < 50
     assert sum(row["samples"] for look in looks for row in look["recent"]) == host["samples"]

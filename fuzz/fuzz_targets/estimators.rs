@@ -1,4 +1,5 @@
-//! Any sequence of TCP and uTP packets between a few hosts: every 16 bytes are one packet, so that all inputs reach the estimators.
+//! Any sequence of TCP and uTP packets between a few hosts: every 16 bytes are one packet, so that all inputs reach
+//! the estimators.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,5 @@
-//! Nanoseconds per packet of each step, for TCP with timestamps and for uTP: 40 flows, two data packets for each answer.
+//! Nanoseconds per packet of each step, for TCP with timestamps and for uTP: 40 flows, two data packets for each
+//! answer.
 //!
 //! `cargo bench -p sojourn-pcap` prints the best of seven runs.
 

@@ -1,10 +1,11 @@
 //! Second part of a settlement: the base delay of every track, over all packets of its sender.
 //!
-//! The base is what the delay would be with an empty queue. It is no more than the least delay seen. Where packets echo stamps of the
-//! near side, it is also no less than what the round trips leave: a packet's queueing delay is at most its round trip less the shortest
-//! round trip of the *host*, over all its flows. Round trips are told by the capture's clock alone, so that they can be compared between flows whose
-//! stamps start at random offsets: a flow that begins in a standing queue has its base from the other flows of its host in this way.
-//! The answers of the handshake are sent at once, and bound the base from above too.
+//! The base is what the delay would be with an empty queue. It is no more than the least delay seen. Where packets
+//! echo stamps of the near side, it is also no less than what the round trips leave: a packet's queueing delay is at
+//! most its round trip less the shortest round trip of the *host*, over all its flows. Round trips are told by the
+//! capture's clock alone, so that they can be compared between flows whose stamps start at random offsets: a flow that
+//! begins in a standing queue has its base from the other flows of its host in this way. The answers of the handshake
+//! are sent at once, and bound the base from above too.
 
 use crate::estimate::utp_observer::PATH_JITTER;
 use crate::host::Hosts;
@@ -118,8 +119,9 @@ pub(crate) fn settle(log: &[Entry], tracks: &mut [Track], hosts: &Hosts) {
     }
 }
 
-/// What a second look at the log tells of the least delays of each track: how far the mean of the least lies above the very
-/// least where stamps are fine (the least of many packets is a lucky one), and how many packets lie within a tick of it where they are coarse.
+/// What a second look at the log tells of the least delays of each track: how far the mean of the least lies above the
+/// very least where stamps are fine (the least of many packets is a lucky one), and how many packets lie within a tick
+/// of it where they are coarse.
 fn second_look(log: &[Entry], tracks: &[Track], now: &[[f64; 3]]) -> Vec<(f64, u32)> {
     struct Least {
         below: f64,

@@ -6,6 +6,8 @@ use crate::tick::{Fit, RATES, decide, unusual};
 
 /// A flow's own tick is believed from this time on; shorter flows take their host's.
 const OWN_TICK_S: f64 = 20.0;
+/// Of tracks with more packets than this every eighth is fitted: more do not make a slope any better.
+const FITTED: u64 = 512;
 const UTP_TICK_NS: f64 = 1000.0;
 
 /// Find ticks, then skews; `start` of the tracks' `extra_line` is left where the log begins.
@@ -20,7 +22,7 @@ fn ticks(log: &[Entry], tracks: &mut [Track], hosts: &mut Hosts) {
         let track = &mut tracks[entry.track as usize];
         track.entries += 1;
         track.last_time = entry.time;
-        if track.protocol != Protocol::Tcp {
+        if track.protocol != Protocol::Tcp || (track.entries > FITTED && !track.entries.is_multiple_of(8)) {
             continue;
         }
         let seconds = (entry.time - track.start) as f64 / 1e9;
@@ -60,6 +62,7 @@ fn ticks(log: &[Entry], tracks: &mut [Track], hosts: &mut Hosts) {
             // Everything that was worked out with another tick is void.
             (track.least, track.floor, track.prompt) = (None, None, None);
             track.minima = Default::default();
+            track.settled_base = None;
         }
     }
 }

@@ -1,8 +1,8 @@
 //! The table of flows: two endpoints and a protocol, either direction first.
 //!
-//! Open addressing with linear probing over indices into a slab. Memory is bounded: when the table is full, the longest idle
-//! of the next few flows under a clock hand gives way. The hash is keyed anew in each process, so that nobody can prepare a capture whose
-//! flows all collide; nothing that is reported depends on it.
+//! Open addressing with linear probing over indices into a slab. Memory is bounded: when the table is full, the
+//! longest idle of the next few flows under a clock hand gives way. The hash is keyed anew in each process, so that
+//! nobody can prepare a capture whose flows all collide; nothing that is reported depends on it.
 
 use crate::decode::Address;
 use std::hash::{BuildHasher, Hasher};

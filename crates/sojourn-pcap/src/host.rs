@@ -1,7 +1,8 @@
 //! Hosts: what is known of an address, and which are near the observer.
 //!
-//! A host is *near* if it was ever seen to answer within [`NEAR_NS`] of the packet that it answers: no queue worth measuring lies between it and the
-//! observer, and its side of a flow is the local one. Between two near hosts the slower is the remote one.
+//! A host is *near* if it was ever seen to answer within [`NEAR_NS`] of the packet that it answers: no queue worth
+//! measuring lies between it and the observer, and its side of a flow is the local one. Between two near hosts the
+//! slower is the remote one.
 
 use crate::decode::Address;
 use crate::log::Protocol;

@@ -1,8 +1,9 @@
 //! Passive measurement: the queueing delay of remote hosts, from a capture.
 //!
-//! A capture is read as one stream of frames ([`read`]), each is decoded ([`decode`]) and handed to its flow ([`flow`]); what a packet
-//! says of a queue is logged. When the log is full or the capture ends it is settled ([`settle`]): tick and skew of the senders' clocks, base delays, and then
-//! the queueing delay of every packet. [`summary`] has what was found of each host.
+//! A capture is read as one stream of frames ([`read`]), each is decoded ([`decode`]) and handed to its flow
+//! ([`flow`]); what a packet says of a queue is logged. When the log is full or the capture ends it is settled
+//! ([`settle`]): tick and skew of the senders' clocks, base delays, and then the queueing delay of every packet.
+//! [`summary`] has what was found of each host.
 //!
 //! ```text
 //! read::Capture ─frame─▶ Meter::frame ─▶ decode ─▶ flow::Table ─▶ log ─▶ Meter::settle ─▶ samples, summary

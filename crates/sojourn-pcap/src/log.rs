@@ -1,7 +1,7 @@
 //! The log between reading and settling: one fixed-size entry for each packet that may say something of a queue.
 //!
-//! Tick, skew and base delay are known for good only after the packets that need them. So packets are logged first, and the
-//! log is settled when it is full or the capture ends (see [`crate::settle`]).
+//! Tick, skew and base delay are known for good only after the packets that need them. So packets are logged first,
+//! and the log is settled when it is full or the capture ends (see [`crate::settle`]).
 
 use crate::decode::Address;
 use crate::flow::Key;
@@ -28,8 +28,8 @@ pub(crate) struct Entry {
     pub(crate) frame_flags: u64,
     /// Track that it belongs to.
     pub(crate) track: u32,
-    /// TCP observed: time since the packet that it echoes passed, µs. TCP reported: the receiver's stamp. uTP observed: how the sender's
-    /// clock stands against the capture's by its own reports, µs modulo 2^32.
+    /// TCP observed: time since the packet that it echoes passed, µs. TCP reported: the receiver's stamp. uTP
+    /// observed: how the sender's clock stands against the capture's by its own reports, µs modulo 2^32.
     pub(crate) extra: u32,
 }
 
@@ -128,6 +128,8 @@ pub(crate) struct Track {
     pub(crate) phase: Option<(i64, f64)>,
     /// What neighbouring flows say that the base is too high by, ns.
     pub(crate) takeover: f64,
+    /// The base as it was used last, taken over or not.
+    pub(crate) settled_base: Option<f64>,
     /// The base was bounded by round trips, so that it can be compared between flows.
     pub(crate) by_round_trip: bool,
     /// Another track of the same direction says more: this one gives no samples.
@@ -171,6 +173,7 @@ impl Track {
             round_trip_base: 0.0,
             phase: None,
             takeover: 0.0,
+            settled_base: None,
             by_round_trip: false,
             silent: false,
             counted: false,

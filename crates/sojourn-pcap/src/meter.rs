@@ -159,7 +159,8 @@ impl Meter {
 }
 
 impl Shared {
-    /// Log a packet under a track, which is made when it is the first. `None` as stamp of the receiver leaves `extra` empty.
+    /// Log a packet under a track, which is made when it is the first. `None` as stamp of the receiver leaves `extra`
+    /// empty.
     #[inline]
     #[expect(clippy::too_many_arguments, reason = "one entry has as many fields")]
     pub(crate) fn log(

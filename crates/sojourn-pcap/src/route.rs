@@ -1,7 +1,8 @@
 //! Changes of route, by the hop limit.
 //!
-//! A longer path looks like a standing queue, and nothing but the hop limit tells them apart for sure. A new hop limit that stays
-//! for [`PERSISTS`] packets is a new route, with a base delay of its own; balanced paths, whose packets alternate, are left alone.
+//! A longer path looks like a standing queue, and nothing but the hop limit tells them apart for sure. A new hop limit
+//! that stays for [`PERSISTS`] packets is a new route, with a base delay of its own; balanced paths, whose packets
+//! alternate, are left alone.
 
 const PERSISTS: u8 = 8;
 

@@ -1,7 +1,8 @@
 //! Settling a log: clocks, then bases, then each packet's queueing delay.
 //!
-//! A capture whose packets fit the log is settled once, at its end, so that every sample profits from all that was seen. Of
-//! longer ones the log is settled whenever it is full, with what is known so far; ticks, skews and bases are carried over.
+//! A capture whose packets fit the log is settled once, at its end, so that every sample profits from all that was
+//! seen. Of longer ones the log is settled whenever it is full, with what is known so far; ticks, skews and bases are
+//! carried over.
 
 use crate::decode::Address;
 use crate::estimate::{tcp_observer, utp_observer};
@@ -124,7 +125,8 @@ fn sample(shared: &mut Shared, entry: &Entry, start_ns: i64) -> Option<Sample> {
     }
     let [host, peer] = track.host;
     let from = hosts.remote(host, peer);
-    if !from && !(track.estimator == Estimator::Reported && hosts.remote(peer, host)) {
+    let to = track.estimator == Estimator::Reported && hosts.remote(peer, host);
+    if !from && !to {
         return None;
     }
     if !track.timed() {
@@ -176,7 +178,8 @@ fn sample(shared: &mut Shared, entry: &Entry, start_ns: i64) -> Option<Sample> {
     })
 }
 
-/// One estimator for each direction: the receiver's reports where they were asked for, or where the receiver is far and they are many.
+/// One estimator for each direction: the receiver's reports where they were asked for, or where the receiver is far
+/// and they are many.
 fn silence(tracks: &mut [Track], hosts: &crate::host::Hosts, choice: Choice) {
     let reported: BTreeMap<_, u64> = tracks
         .iter()

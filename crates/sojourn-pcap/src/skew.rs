@@ -1,12 +1,13 @@
 //! Clock skew of a sender against the capture's clock, from the direction that has no queue.
 //!
-//! A packet from B that answers a packet of A at once left B one quiet path after A's packet passed the observer. So B's stamp minus
-//! the time of A's packet is constant but for skew and for waits, which only lengthen it: the slope of its minima over windows is the skew.
-//! For uTP, B reports that difference itself. The queue between B and the observer plays no part, and so it does not have to be empty
-//! ever, which a lower hull of the delays themselves would need.
+//! A packet from B that answers a packet of A at once left B one quiet path after A's packet passed the observer. So
+//! B's stamp minus the time of A's packet is constant but for skew and for waits, which only lengthen it: the slope of
+//! its minima over windows is the skew. For uTP, B reports that difference itself. The queue between B and the
+//! observer plays no part, and so it does not have to be empty ever, which a lower hull of the delays themselves would
+//! need.
 //!
-//! A sender that does not answer at once (one packet every 0.2 s) gives minima that wander; such fits are refused, as is
-//! anything beyond [`MOST_PPM`].
+//! A sender that does not answer at once (one packet every 0.2 s) gives minima that wander; such fits are refused, as
+//! is anything beyond [`MOST_PPM`].
 
 const WINDOW_NS: i64 = 5_000_000_000;
 const MOST_WINDOWS: usize = 256;
@@ -101,7 +102,8 @@ pub struct Skew {
 }
 
 impl Skew {
-    /// The skew to correct by: none where it cannot be told from none, or makes less than half a `grain` (ns) of difference.
+    /// The skew to correct by: none where it cannot be told from none, or makes less than half a `grain` (ns) of
+    /// difference.
     pub fn significant(&self, grain: f64) -> f64 {
         let told = libm::fabs(self.ppm) > 3.0 * self.error_ppm;
         let matters = libm::fabs(self.ppm) * self.span_s * 1e3 > (0.5 * grain).max(50_000.0);

@@ -1,7 +1,9 @@
-//! QUIC's spin bit (RFC 9000 §17.4): a client turns it over, the server copies it, so each side's bit flips once in a round trip.
+//! QUIC's spin bit (RFC 9000 §17.4): a client turns it over, the server copies it, so each side's bit flips once in a
+//! round trip.
 //!
-//! Only the number of the packet would tell reordering from a flip, and it is encrypted; so a flip counts when the bit then stays for a few packets
-//! or long enough. Senders that fix or randomise the bit (RFC 9000 asks one in sixteen to) give no flips that make sense.
+//! Only the number of the packet would tell reordering from a flip, and it is encrypted; so a flip counts when the bit
+//! then stays for a few packets or long enough. Senders that fix or randomise the bit (RFC 9000 asks one in sixteen
+//! to) give no flips that make sense.
 
 use crate::decode::quic::{Seen, seen};
 use crate::flow::Key;

@@ -7,8 +7,8 @@ use crate::meter::Meter;
 use crate::quantiles::Quantiles;
 use serde_json::{Map, Value, json};
 
-/// Totals of a capture and one object for each remote host and protocol with at least `min_samples` samples, or with as many packets
-/// of which none could give one.
+/// Totals of a capture and one object for each remote host and protocol with at least `min_samples` samples, or with
+/// as many packets of which none could give one.
 pub fn summary(meter: &Meter, min_samples: u64) -> Value {
     let mut hosts = Vec::new();
     let mut below = 0;

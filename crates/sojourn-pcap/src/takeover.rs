@@ -1,9 +1,10 @@
 //! Third part of a settlement: base delays taken over between the flows of a host.
 //!
-//! Flows of one host share its uplink, and a queue that is first in, first out keeps their order: a packet that arrives between two packets of
-//! another flow entered the queue between them too. The flow with the most packets is the reference; what it says of when its packets entered bounds
-//! the delays of the others, and where a flow's own delays are outside these bounds, its base is wrong by that: it began when the queue
-//! stood. Bases that were found from round trips are all too high by the same (the least queue that any round trip met), so they are corrected
+//! Flows of one host share its uplink, and a queue that is first in, first out keeps their order: a packet that
+//! arrives between two packets of another flow entered the queue between them too. The flow with the most packets is
+//! the reference; what it says of when its packets entered bounds the delays of the others, and where a flow's own
+//! delays are outside these bounds, its base is wrong by that: it began when the queue stood. Bases that were found
+//! from round trips are all too high by the same (the least queue that any round trip met), so they are corrected
 //! together.
 
 use crate::log::{Entry, Estimator, Track};
@@ -23,8 +24,19 @@ struct Host {
     pending: Vec<(u32, i64, f64)>,
 }
 
-/// Set `takeover` of every track.
+/// Set `takeover` of every track. What an earlier log told stays where this one tells nothing.
 pub(crate) fn settle(log: &[Entry], tracks: &mut [Track]) {
+    let compared = compare(log, tracks);
+    for (track, compared) in tracks.iter_mut().zip(compared) {
+        if !compared {
+            track.takeover = track.settled_base.map_or(0.0, |known| (track.base - known).max(0.0));
+        }
+        track.settled_base = Some(track.base - track.takeover);
+    }
+}
+
+/// Set `takeover` of the tracks that were compared with others, and tell which they were.
+fn compare(log: &[Entry], tracks: &mut [Track]) -> Vec<bool> {
     let mut hosts: BTreeMap<u32, Host> = BTreeMap::new();
     let mut flows: BTreeMap<u32, u32> = BTreeMap::new();
     for (i, track) in tracks.iter().enumerate().filter(|(_, track)| usable(track)) {
@@ -36,8 +48,9 @@ pub(crate) fn settle(log: &[Entry], tracks: &mut [Track]) {
         }
     }
     hosts.retain(|host, _| flows[host] > 1);
+    let mut compared = vec![false; tracks.len()];
     if hosts.is_empty() {
-        return;
+        return compared;
     }
     let mut host_of: Vec<Option<Host>> = Vec::new();
     host_of.resize_with(hosts.keys().max().map_or(0, |&most| most as usize + 1), || None);
@@ -70,11 +83,16 @@ pub(crate) fn settle(log: &[Entry], tracks: &mut [Track]) {
             }
         }
     }
+    for (of, bounds) in bounds.iter().enumerate() {
+        compared[of] = !bounds.is_empty();
+    }
     for (index, host) in host_of.into_iter().enumerate() {
         if let Some(reference) = host.and_then(|host| host.reference) {
+            compared[reference as usize] = true;
             correct(index as u32, reference, tracks, &mut bounds);
         }
     }
+    compared
 }
 
 fn correct(host: u32, reference: u32, tracks: &mut [Track], bounds: &mut [Vec<[f64; 2]>]) {
@@ -134,7 +152,7 @@ mod tests {
     #[test]
     fn delays_within_their_bounds_are_left_alone() {
         assert_eq!(difference(&[[-20e6, 5e6], [-3e6, 30e6]]), 0.0);
-        assert_eq!(difference(&[[80e6, 120e6], [90e6, 110e6], [70e6, 112e6]]), 95e6);
+        assert_eq!(difference(&[[80e6, 120e6], [90e6, 110e6], [70e6, 112e6]]), 100e6);
         assert_eq!(difference(&[]), 0.0);
     }
 }

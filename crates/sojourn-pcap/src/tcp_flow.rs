@@ -15,6 +15,8 @@ use std::collections::VecDeque;
 const MOST_ECHOES: usize = 4096;
 /// After so many packets in a row with older stamps the clock was set, and not the packets overtaken.
 const STEP_AFTER: u8 = 3;
+/// A stamp that is further ahead than this many ticks was not reached by ticking: 12 days of milliseconds.
+const STEP_AHEAD: i64 = 1 << 30;
 
 #[derive(Debug, Default)]
 struct Side {
@@ -41,13 +43,15 @@ pub(crate) struct TcpFlow {
     /// Side and sequence number of the SYN, and how many SYN-ACKs answered it.
     syn: Option<(usize, u8)>,
     handshake: bool,
+    /// Sequence number of the last SYN, by which a new connection between the same ports is known.
+    opened: Option<u32>,
     first: Option<(usize, i64, i64, u64)>,
 }
 
 impl Default for TcpFlow {
     fn default() -> Self {
         let sides = Default::default();
-        Self { sides, hosts: [NONE; 2], packets: 0, syn: None, handshake: false, first: None }
+        Self { sides, hosts: [NONE; 2], packets: 0, syn: None, handshake: false, opened: None, first: None }
     }
 }
 
@@ -91,6 +95,10 @@ impl TcpFlow {
         if self.packets >= 2 {
             shared.hosts.all[host as usize].stats(Protocol::Tcp).packets += if self.packets == 2 { 2 } else { 1 };
         }
+        if segment.flags & (SYN | ACK) == SYN && self.opened.replace(segment.seq).is_some_and(|seq| seq != segment.seq)
+        {
+            self.reopen(shared);
+        }
         let identity = (segment.seq, segment.ack, segment.payload, segment.stamps.map_or(0, |s| s.0), packet.id);
         let me = &mut self.sides[side];
         if me.packets > 0 && me.last == identity && (packet.id != 0 || segment.payload > 0) {
@@ -110,7 +118,8 @@ impl TcpFlow {
         self.stamped(shared, key, side, packet.ttl, segment, (value, echo), prompt, frame, time);
     }
 
-    /// Round trips by sequence numbers, which tell near from far. Returns whether this packet answered the handshake at once.
+    /// Round trips by sequence numbers, which tell near from far. Returns whether this packet answered the handshake
+    /// at once.
     #[inline]
     fn times(&mut self, shared: &mut Shared, side: usize, segment: &Segment, time: i64) -> bool {
         let hosts = self.hosts;
@@ -140,7 +149,7 @@ impl TcpFlow {
             }
         }
         match (segment.flags & (SYN | ACK), self.syn) {
-            (SYN, None) if self.packets == 1 => self.syn = Some((side, 0)),
+            (SYN, None) => self.syn = Some((side, 0)),
             (SYN, Some((_, answers))) => self.syn = Some((side, answers.saturating_add(2))),
             (both, Some((asked, answers))) if both == SYN | ACK && asked != side => {
                 self.syn = Some((asked, answers.saturating_add(1)));
@@ -194,12 +203,14 @@ impl TcpFlow {
         }
         let (highest, begun) = (me.stamps.highest(), me.stamps.begun());
         let mut stamp = me.stamps.advance(value);
-        if stamp < highest {
+        if stamp < highest || stamp - highest > STEP_AHEAD {
             me.older += 1;
-            if me.older < STEP_AFTER || !known {
+            if stamp < highest && (me.older < STEP_AFTER || !known) {
                 return shared.discard(host, Protocol::Tcp, Discard::Reordered, 1);
             }
-            shared.hosts.all[host as usize].stats(Protocol::Tcp).clock_steps += 1;
+            if known {
+                shared.hosts.all[host as usize].stats(Protocol::Tcp).clock_steps += 1;
+            }
             Self::restart(shared, me);
             me.stamps = Unwrapped::default();
             stamp = me.stamps.advance(value);
@@ -258,6 +269,15 @@ impl TcpFlow {
             shared.log(&mut track, (key, 1 - side), what.0, what.1, hosts, at, who, value);
             peer.reported = Some(track);
         }
+    }
+
+    /// Another connection between the same ports: stamps and sequence numbers begin anew.
+    fn reopen(&mut self, shared: &mut Shared) {
+        for side in &mut self.sides {
+            Self::restart(shared, side);
+            *side = Side::default();
+        }
+        (self.syn, self.handshake, self.first) = (None, false, None);
     }
 
     /// The clock was set or the route changed: what follows is measured from a base of its own.

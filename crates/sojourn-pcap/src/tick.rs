@@ -1,11 +1,12 @@
 //! The tick of a sender's timestamp clock.
 //!
-//! Least squares of stamps on time, snapped to the rates that systems use. The slope against capture time is low while a queue
-//! grows (1.1 % when it grows by 2.9 s in 90 s), and 1 % is 10 ms of false delay per second of flow; hence the snapping. Where
-//! both directions are seen, stamps are fitted against the time at which the packet that they echo passed the observer, which has
-//! no queue in it.
+//! Least squares of stamps on time, snapped to the rates that systems use. The slope against capture time is low while
+//! a queue grows (1.1 % when it grows by 2.9 s in 90 s), and 1 % is 10 ms of false delay per second of flow; hence the
+//! snapping. Where both directions are seen, stamps are fitted against the time at which the packet that they echo
+//! passed the observer, which has no queue in it.
 
-/// Rates in use, per second: 10 ms (old Windows), 4 ms and others (old Linux), 1 ms, 1 µs (Linux since 6.7, on request).
+/// Rates in use, per second: 10 ms (old Windows), 4 ms and others (old Linux), 1 ms, 1 µs (Linux since 6.7, on
+/// request).
 pub const RATES: [f64; 8] = [2.0, 10.0, 100.0, 250.0, 500.0, 1000.0, 10_000.0, 1e6];
 /// A measured rate further from a real one than this factor is not taken for it.
 const NEAR: f64 = 1.25;

@@ -1,7 +1,8 @@
 //! Datagrams between two endpoints that may be uTP, and those that are.
 //!
-//! Nothing marks uTP, so two endpoints count as speaking it when both sent packets that read as uTP with connection ids that are equal or
-//! differ by one, or when one sent several of the same connection whose stamps go on as the time does.
+//! Nothing marks uTP, so two endpoints count as speaking it when both sent packets that read as uTP with connection
+//! ids that are equal or differ by one, or when one sent several of the same connection whose stamps go on as the time
+//! does.
 
 use crate::decode::utp::{self, Header};
 use crate::estimate::utp_report::{Reports, Sent};
@@ -27,7 +28,18 @@ pub(crate) struct Candidate {
     seen: [Option<(u16, u32, i64)>; 2],
     count: [u8; 2],
     tries: u8,
-    first: Option<Box<(usize, u8, Header, u32, u64, i64)>>,
+    first: Option<Box<First>>,
+}
+
+/// The first packet, kept until it is known what it is.
+#[derive(Debug)]
+struct First {
+    side: usize,
+    ttl: u8,
+    header: Header,
+    length: u32,
+    frame: u64,
+    time: i64,
 }
 
 impl Candidate {
@@ -60,14 +72,14 @@ impl Candidate {
             let hosts = key.address.map(|address| shared.hosts.of(address));
             let mut flow = Box::new(UtpFlow::new(hosts));
             if let Some(first) = self.first.take() {
-                let (side, ttl, header, length, frame, time) = *first;
+                let First { side, ttl, header, length, frame, time } = *first;
                 flow.packet(shared, key, side, ttl, &header, length, frame, time);
             }
             flow.packet(shared, key, side, ttl, &header, length, frame, time);
             return Some(Flow::Utp(flow));
         }
         if self.first.is_none() {
-            self.first = Some(Box::new((side, ttl, header, length, frame, time)));
+            self.first = Some(Box::new(First { side, ttl, header, length, frame, time }));
         } else {
             self.tries += 1;
         }

@@ -1,7 +1,8 @@
 //! Packets with real headers, written as pcapng (nanoseconds) or pcap: Ethernet, IPv4, and TCP with timestamps or uTP.
 //!
-//! Payloads are not written: frames are cut after the headers, as a capture with a short snap length is, and carry their true length. Checksums
-//! of IPv4 headers are right; those of TCP and UDP are 0, since the payload that they cover does not exist.
+//! Payloads are not written: frames are cut after the headers, as a capture with a short snap length is, and carry
+//! their true length. Checksums of IPv4 headers are right; those of TCP and UDP are 0, since the payload that they
+//! cover does not exist.
 
 use std::io::{self, Write};
 use std::net::Ipv4Addr;

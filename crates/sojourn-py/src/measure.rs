@@ -68,7 +68,8 @@ fn read_error(error: ReadError) -> PyErr {
     CaptureError::new_err(error.to_string())
 }
 
-/// Measure captures, read as one stream. `on_samples` is given batches of samples, `progress` the share that has been read.
+/// Measure captures, read as one stream. `on_samples` is given batches of samples, `progress` the share that has been
+/// read.
 ///
 /// Returns the summary (JSON), with `damage`: what could not be read.
 #[pyfunction]
@@ -89,7 +90,7 @@ pub(crate) fn measure(
             if full {
                 hand_out(meter.settle(), on_samples.as_ref())?;
             }
-            if meter.frames() % LOOK == 0 {
+            if meter.frames().is_multiple_of(LOOK) {
                 look(progress.as_ref(), capture.progress())?;
             }
         }
@@ -119,7 +120,8 @@ fn hand_out(mut settled: Settled<'_>, on_samples: Option<&Py<PyAny>>) -> PyResul
     }
 }
 
-/// Columns `frame`, `time_ns`, `flow` (place in `flows`), `protocol` (place in `protocols`), `queue_delay_ns`, `uncertainty_ns`.
+/// Columns `frame`, `time_ns`, `flow` (place in `flows`), `protocol` (place in `protocols`), `queue_delay_ns`,
+/// `uncertainty_ns`.
 fn columns<'py>(py: Python<'py>, settled: &Settled<'_>, batch: &[Sample]) -> PyResult<Bound<'py, PyDict>> {
     let mut places = BTreeMap::new();
     for sample in batch {
@@ -175,7 +177,8 @@ impl Follower {
         }
     }
 
-    /// Settle what came since the last time: the summary (JSON) with `recent`, rows of remote, protocol, samples, mean and maximum (ms).
+    /// Settle what came since the last time: the summary (JSON) with `recent`, rows of remote, protocol, samples, mean
+    /// and maximum (ms).
     fn settle(&mut self) -> String {
         let mut recent: BTreeMap<(String, &'static str), (u64, f64, f64)> = BTreeMap::new();
         let mut settled = self.meter.settle();

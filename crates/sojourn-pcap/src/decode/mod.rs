@@ -1,5 +1,5 @@
-//! From the bytes of a frame to what the estimators need of it. Nothing here allocates; bytes that were cut off by the snap
-//! length are not an error as long as the headers are there.
+//! From the bytes of a frame to what the estimators need of it. Nothing here allocates; bytes that were cut off by the
+//! snap length are not an error as long as the headers are there.
 
 mod ip;
 mod link;

@@ -1,12 +1,14 @@
 //! TCP timestamps against the capture's own clock.
 //!
-//! Capture time minus TSval is the delay from the sender to the observer, up to a constant. It needs no acknowledgement and no rule
-//! for delayed ones or for holes, and it holds for retransmissions too, which are stamped when they are sent. It is not in the
-//! method as published, which has only the receiver's clock ([`super::tcp_report`]).
+//! Capture time minus TSval is the delay from the sender to the observer, up to a constant. It needs no
+//! acknowledgement and no rule for delayed ones or for holes, and it holds for retransmissions too, which are stamped
+//! when they are sent. It is not in the method as published, which has only the receiver's clock
+//! ([`super::tcp_report`]).
 //!
-//! A stamp of tick T only says that the packet was sent within T after it, so a delay is known to an interval (x − T, x].
-//! Round trips narrow that: the time since the packet that is echoed passed the observer, less the shortest such time of the host,
-//! is never less than the delay, and equals it where the sender answered at once, as a sender that is clocked by acknowledgements does.
+//! A stamp of tick T only says that the packet was sent within T after it, so a delay is known to an interval (x − T,
+//! x]. Round trips narrow that: the time since the packet that is echoed passed the observer, less the shortest such
+//! time of the host, is never less than the delay, and equals it where the sender answered at once, as a sender that
+//! is clocked by acknowledgements does.
 
 /// A delay and how far it may be off, ns.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -20,8 +22,9 @@ pub struct Estimate {
 /// The delay of a packet whose `excess` is its delay over the base (stamp's tick not counted) and whose round trip
 /// exceeds the shortest by `round_trip`, if it echoed one.
 ///
-/// Where the interval reaches down to nothing, an empty queue is the answer that needs no coincidence. Otherwise a packet that
-/// carries the same stamp as the one before is taken to have been sent together with it, `phase` after its stamp.
+/// Where the interval reaches down to nothing, an empty queue is the answer that needs no coincidence. Otherwise a
+/// packet that carries the same stamp as the one before is taken to have been sent together with it, `phase` after its
+/// stamp.
 #[inline]
 pub fn estimate(excess: f64, tick: f64, round_trip: Option<f64>, phase: Option<f64>) -> Estimate {
     let (low, high) = (excess - tick, excess);

@@ -1,10 +1,11 @@
 //! TCP timestamps of both ends: equations (3) and (4) of the method.
 //!
-//! The acknowledgement of a data segment carries the receiver's clock, the segment the sender's. The segment is found by its sequence
-//! number, not by the echoed stamp, which is that of the earliest segment that a delayed acknowledgement covers. Segments that arrive while
-//! something is missing are acknowledged at the wrong time: after a gap every sample is dropped until the acknowledgement has passed the highest
-//! sequence number seen during the gap, and the acknowledgement that passes it too. Where the observer is far from the receiver, gaps are seen by
-//! duplicate acknowledgements.
+//! The acknowledgement of a data segment carries the receiver's clock, the segment the sender's. The segment is found
+//! by its sequence number, not by the echoed stamp, which is that of the earliest segment that a delayed
+//! acknowledgement covers. Segments that arrive while something is missing are acknowledged at the wrong time: after a
+//! gap every sample is dropped until the acknowledgement has passed the highest sequence number seen during the gap,
+//! and the acknowledgement that passes it too. Where the observer is far from the receiver, gaps are seen by duplicate
+//! acknowledgements.
 
 use crate::decode::tcp::Segment;
 use crate::host::Discard;
@@ -68,7 +69,8 @@ impl Reports {
         }
     }
 
-    /// An acknowledgement passed: the segment that it tells the arrival of, if any. `count` is told how many were discarded and why.
+    /// An acknowledgement passed: the segment that it tells the arrival of, if any. `count` is told how many were
+    /// discarded and why.
     #[inline]
     pub fn acknowledged(&mut self, ack: &Segment, far: bool, mut count: impl FnMut(Discard, u64)) -> Option<Sent> {
         let repeated = ack.ack == self.last_ack && ack.payload == 0 && !self.waiting.is_empty();

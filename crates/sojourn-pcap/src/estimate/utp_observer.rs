@@ -1,7 +1,8 @@
-//! uTP's own stamps (µs) against the capture's clock: capture time minus stamp is the delay from the sender to the observer, up to a constant.
+//! uTP's own stamps (µs) against the capture's clock: capture time minus stamp is the delay from the sender to the
+//! observer, up to a constant.
 //!
-//! Every packet of a sender carries a stamp, so every packet is a sample. All connections between two endpoints share the sender's
-//! clock, so they are one flow here.
+//! Every packet of a sender carries a stamp, so every packet is a sample. All connections between two endpoints share
+//! the sender's clock, so they are one flow here.
 
 use super::tcp_observer::Estimate;
 

@@ -1,8 +1,9 @@
 //! uTP's reported differences: equations (1) and (2) of the method.
 //!
-//! The receiver answers with its clock minus the stamp of the packet that it saw last. Observed near the receiver, that packet is the last that
-//! passed; observed near the sender, the one that the answer acknowledges. Differences are modulo 2^32 with any offset, so they are
-//! only ever compared as signed 32-bit numbers; 0 means that nothing was seen yet.
+//! The receiver answers with its clock minus the stamp of the packet that it saw last. Observed near the receiver,
+//! that packet is the last that passed; observed near the sender, the one that the answer acknowledges. Differences
+//! are modulo 2^32 with any offset, so they are only ever compared as signed 32-bit numbers; 0 means that nothing was
+//! seen yet.
 
 use std::collections::VecDeque;
 

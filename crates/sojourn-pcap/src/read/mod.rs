@@ -88,8 +88,8 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// Open captures; `-` is standard input. The first is looked into at once, so that what is no capture is told before
-    /// any work is done.
+    /// Open captures; `-` is standard input. The first is looked into at once, so that what is no capture is told
+    /// before any work is done.
     ///
     /// # Errors
     /// A file cannot be opened, or the first is no capture.
