@@ -1,6 +1,7 @@
 //! The extension module `sojourn._core`: conversion and errors only.
 
 mod error;
+mod losses;
 mod run;
 mod study;
 
@@ -9,6 +10,8 @@ mod study;
 mod _core {
     #[pymodule_export]
     use crate::error::StudyError;
+    #[pymodule_export]
+    use crate::losses::match_captures;
     #[pymodule_export]
     use crate::run::{drop_causes, packet_kinds, run};
     #[pymodule_export]
