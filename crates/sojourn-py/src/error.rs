@@ -1,4 +1,4 @@
-//! The exception that bad studies raise.
+//! The exceptions that bad studies and captures raise.
 
 use pyo3::PyErr;
 use sojourn_sim::study;
@@ -8,6 +8,13 @@ pyo3::create_exception!(
     StudyError,
     pyo3::exceptions::PyValueError,
     "A study that cannot be run: one clear sentence, and the place in the file."
+);
+
+pyo3::create_exception!(
+    sojourn._core,
+    CaptureError,
+    pyo3::exceptions::PyValueError,
+    "A capture that cannot be read: one clear sentence."
 );
 
 /// The exception for an error of the study schema.

@@ -2,6 +2,7 @@
 
 mod error;
 mod losses;
+mod measure;
 mod run;
 mod study;
 
@@ -9,9 +10,11 @@ mod study;
 #[pyo3::pymodule]
 mod _core {
     #[pymodule_export]
-    use crate::error::StudyError;
+    use crate::error::{CaptureError, StudyError};
     #[pymodule_export]
     use crate::losses::match_captures;
+    #[pymodule_export]
+    use crate::measure::{Follower, measure};
     #[pymodule_export]
     use crate::run::{drop_causes, packet_kinds, run};
     #[pymodule_export]

@@ -3,13 +3,15 @@
 use std::path::PathBuf;
 
 use numpy::IntoPyArray;
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sojourn_pcap::matching::{MatchError, Rows};
 
+use crate::error::CaptureError;
+
 /// Compare captures in front of a queue and behind it. `packets` takes the packet log in pieces (dicts of NumPy columns, as
-/// [`crate::run::run`] gives them; a drop has the code after the engine's causes). Returns the summary (JSON); raises ValueError if a file
+/// [`crate::run::run`] gives them; a drop has the code after the engine's causes). Returns the summary (JSON); raises CaptureError if a file
 /// cannot be read or the captures have nothing in common.
 #[pyfunction]
 pub(crate) fn match_captures(
@@ -31,7 +33,7 @@ pub(crate) fn match_captures(
     refused?;
     let summary = matched.map_err(|error| match error {
         MatchError::Stopped => PyRuntimeError::new_err("the comparison was stopped"),
-        error => PyValueError::new_err(error.to_string()),
+        error => CaptureError::new_err(error.to_string()),
     })?;
     serde_json::to_string(&summary).map_err(|error| PyRuntimeError::new_err(error.to_string()))
 }

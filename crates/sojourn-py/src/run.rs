@@ -154,7 +154,8 @@ fn of_link(py: Python<'_>, way: Way, log: Log) -> PyResult<Bound<'_, PyDict>> {
 }
 
 fn columns_of(py: Python<'_>, link: Vec<u8>, packet: Vec<u32>, log: Log) -> PyResult<Bound<'_, PyDict>> {
-    let Log { first: _, flow, kind, size_bytes, arrive_ns, depart_ns, drop_cause, backlog_pkts, backlog_bytes, seq } = log;
+    let Log { first: _, flow, kind, size_bytes, arrive_ns, depart_ns, drop_cause, backlog_pkts, backlog_bytes, seq } =
+        log;
     columns!(py, {
         link: link, packet: packet, flow: flow, kind: kind, size_bytes: size_bytes, arrive_ns: arrive_ns,
         depart_ns: depart_ns, drop_cause: drop_cause, backlog_pkts: backlog_pkts, backlog_bytes: backlog_bytes, seq: seq,

@@ -108,12 +108,7 @@ impl Engine {
     }
 
     /// Runs up to `end`. False if the watcher stopped it.
-    fn run_until(
-        &mut self,
-        end: Time,
-        watch: &mut dyn FnMut(Time) -> bool,
-        sink: &mut Option<LogSink<'_>>,
-    ) -> bool {
+    fn run_until(&mut self, end: Time, watch: &mut dyn FnMut(Time) -> bool, sink: &mut Option<LogSink<'_>>) -> bool {
         let mut left = SLICE;
         while self.network.step(end) {
             while let Some((source, event)) = self.network.notice() {

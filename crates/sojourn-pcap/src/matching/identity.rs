@@ -78,7 +78,9 @@ pub(super) fn see(frame: &Frame<'_>, prefix: usize) -> Option<Seen> {
             // Length, identification, fragment.
             hash.write(data.get(2..8)?);
             let length = usize::from(be16(data, 2)?);
-            let address = |at: usize| Some(Address::from(std::net::IpAddr::from(<[u8; 4]>::try_from(data.get(at..at + 4)?).ok()?)));
+            let address = |at: usize| {
+                Some(Address::from(std::net::IpAddr::from(<[u8; 4]>::try_from(data.get(at..at + 4)?).ok()?)))
+            };
             let size = if length == 0 { on_wire } else { length };
             let later_fragment = be16(data, 6)? & 0x1fff != 0;
             let protocol = *data.get(9)?;
@@ -89,7 +91,9 @@ pub(super) fn see(frame: &Frame<'_>, prefix: usize) -> Option<Seen> {
             hash.write(&[data.get(1)? & 15]);
             hash.write(data.get(2..6)?);
             let length = usize::from(be16(data, 4)?);
-            let address = |at: usize| Some(Address::from(std::net::IpAddr::from(<[u8; 16]>::try_from(data.get(at..at + 16)?).ok()?)));
+            let address = |at: usize| {
+                Some(Address::from(std::net::IpAddr::from(<[u8; 16]>::try_from(data.get(at..at + 16)?).ok()?)))
+            };
             let size = if length == 0 { on_wire } else { length + 40 };
             let (protocol, header) = after_extensions(data)?;
             (address(8)?, address(24)?, protocol, *data.get(7)?, size, header)

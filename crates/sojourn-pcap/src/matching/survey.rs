@@ -69,8 +69,7 @@ pub(super) fn survey(ingress: &Path, egress: &Path) -> Result<Option<Survey>, Re
         .map(|(sample, other)| (sample.seen, other.seen))
         .collect();
     let in_front = sides(&pairs);
-    let mut found =
-        Survey { prefix, offset_ns: 0, longest_ns: 0, egress_span: behind.1, in_front };
+    let mut found = Survey { prefix, offset_ns: 0, longest_ns: 0, egress_span: behind.1, in_front };
     let mut apart: Vec<i64> = pairs
         .iter()
         .filter(|(seen, _)| found.direction(seen) == Some(true))

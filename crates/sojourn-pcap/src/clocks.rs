@@ -1,0 +1,105 @@
+//! First part of a settlement: the tick and the skew of every sender's clock.
+
+use crate::host::Hosts;
+use crate::log::{Entry, Estimator, Protocol, Track};
+use crate::tick::{Fit, decide, unusual};
+
+/// A flow's own tick is believed from this time on; shorter flows take their host's.
+const OWN_TICK_S: f64 = 5.0;
+const UTP_TICK_NS: f64 = 1000.0;
+
+/// Find ticks, then skews; `start` of the tracks' `extra_line` is left where the log begins.
+pub(crate) fn settle(log: &[Entry], tracks: &mut [Track], hosts: &mut Hosts) {
+    ticks(log, tracks, hosts);
+    skews(log, tracks, hosts);
+}
+
+fn ticks(log: &[Entry], tracks: &mut [Track], hosts: &mut Hosts) {
+    let mut lines: Vec<_> = tracks.iter().map(|track| track.extra_line).collect();
+    for entry in log {
+        let track = &mut tracks[entry.track as usize];
+        track.entries += 1;
+        track.last_time = entry.time;
+        if track.protocol != Protocol::Tcp {
+            continue;
+        }
+        let seconds = (entry.time - track.start) as f64 / 1e9;
+        let stamp = entry.stamp as f64;
+        track.fit.add(seconds, stamp);
+        if let Some(extra) = entry.extra() {
+            match track.estimator {
+                Estimator::Observer => track.echo_fit.add(seconds - f64::from(extra) / 1e6, stamp),
+                Estimator::Reported => {
+                    track.peer_fit.add(seconds, lines[entry.track as usize].follow(extra) as f64);
+                }
+            }
+        }
+    }
+    let none = Fit::default();
+    for track in tracks.iter().filter(|track| track.protocol == Protocol::Tcp) {
+        for (host, [capture, echo]) in
+            [(track.host[0], [&track.fit, &track.echo_fit]), (track.host[1], [&track.peer_fit, &none])]
+        {
+            let Some(rate) = decide(capture, echo) else { continue };
+            let span = capture.span_s();
+            let known = &mut hosts.all[host as usize].stats(Protocol::Tcp).tick_ns;
+            if known.is_none_or(|(_, longest)| span > longest) {
+                *known = Some((1e9 / rate, span));
+            }
+        }
+    }
+    for track in tracks {
+        if track.protocol == Protocol::Utp {
+            track.tick_ns = Some(UTP_TICK_NS);
+            track.peer_tick_ns = Some(UTP_TICK_NS);
+            continue;
+        }
+        let before = track.tick_ns;
+        track.tick_ns = tick(&track.fit, &track.echo_fit, hosts, track.host[0]);
+        track.peer_tick_ns = tick(&track.peer_fit, &none, hosts, track.host[1]);
+        if before.is_some() && before != track.tick_ns {
+            // Everything that was worked out with another tick is void.
+            (track.least, track.floor, track.prompt) = (None, None, None);
+            track.minima = Default::default();
+        }
+    }
+}
+
+fn tick(capture: &Fit, echo: &Fit, hosts: &mut Hosts, host: u32) -> Option<f64> {
+    let own = decide(capture, echo).or_else(|| unusual(capture, echo)).map(|rate| 1e9 / rate);
+    let of_host = || hosts.all[host as usize].stats[Protocol::Tcp as usize].as_ref()?.tick_ns.map(|(tick, _)| tick);
+    own.filter(|_| capture.span_s() >= OWN_TICK_S).or_else(of_host).or(own)
+}
+
+fn skews(log: &[Entry], tracks: &mut [Track], hosts: &mut Hosts) {
+    let mut lines: Vec<_> = tracks.iter().map(|track| track.extra_line).collect();
+    for entry in log {
+        let track = &mut tracks[entry.track as usize];
+        let (Some(extra), Some(tick), Estimator::Observer) = (entry.extra(), track.tick_ns, track.estimator) else {
+            continue;
+        };
+        let time = entry.time - track.start;
+        match track.protocol {
+            Protocol::Tcp => {
+                let echoed = time - i64::from(extra) * 1000;
+                track.minima.add(echoed, entry.stamp as f64 * tick - echoed as f64);
+            }
+            _ => track.minima.add(time, lines[entry.track as usize].follow(extra) as f64 * UTP_TICK_NS),
+        }
+    }
+    for track in tracks.iter() {
+        let Some(skew) = track.tick_ns.and_then(|tick| track.minima.skew(tick)) else { continue };
+        let known = &mut hosts.all[track.host[0] as usize].stats(track.protocol).skew;
+        if known.is_none_or(|known| skew.span_s >= known.span_s) {
+            *known = Some(skew);
+        }
+    }
+    for track in tracks {
+        let of = |host: u32, tick: Option<f64>| {
+            let stats = hosts.all[host as usize].stats[track.protocol as usize].as_ref();
+            stats.and_then(|stats| stats.skew).zip(tick).map_or(0.0, |(skew, tick)| skew.significant(tick))
+        };
+        track.skew = of(track.host[0], track.tick_ns);
+        track.peer_skew = of(track.host[1], track.peer_tick_ns);
+    }
+}

@@ -1,0 +1,92 @@
+//! TCP headers (RFC 9293) and the timestamps option (RFC 7323).
+
+use super::{Skip, be16, be32};
+
+/// FIN flag.
+pub const FIN: u8 = 1;
+/// SYN flag.
+pub const SYN: u8 = 2;
+/// RST flag.
+pub const RST: u8 = 4;
+/// ACK flag.
+pub const ACK: u8 = 16;
+
+/// What is used of a TCP header.
+#[derive(Debug, Clone, Copy)]
+pub struct Segment {
+    /// Source port.
+    pub source: u16,
+    /// Destination port.
+    pub destination: u16,
+    /// Sequence number of the first byte.
+    pub seq: u32,
+    /// Cumulative acknowledgement.
+    pub ack: u32,
+    /// Flags.
+    pub flags: u8,
+    /// Bytes of payload on the wire.
+    pub payload: u32,
+    /// TSval and TSecr.
+    pub stamps: Option<(u32, u32)>,
+    /// The options could not be read to their end.
+    pub options_cut: bool,
+}
+
+impl Segment {
+    /// Sequence number after this segment; SYN and FIN count.
+    #[inline]
+    pub fn end(&self) -> u32 {
+        self.seq.wrapping_add(self.payload + u32::from(self.flags & SYN != 0) + u32::from(self.flags & FIN != 0))
+    }
+
+    /// Whether it takes up sequence space.
+    #[inline]
+    pub fn occupies(&self) -> bool {
+        self.payload > 0 || self.flags & (SYN | FIN) != 0
+    }
+}
+
+#[inline]
+pub(super) fn segment(data: &[u8], length: u32) -> Result<Segment, Skip> {
+    if data.len() < 20 {
+        return Err(Skip::CutShort);
+    }
+    let header = usize::from(data[12] >> 4) * 4;
+    if header < 20 {
+        return Err(Skip::Malformed);
+    }
+    let payload = length.checked_sub(header as u32).ok_or(Skip::Malformed)?;
+    let options = &data[20..header.min(data.len())];
+    let (stamps, options_cut) = timestamps(options, header > data.len());
+    Ok(Segment {
+        source: be16(data, 0),
+        destination: be16(data, 2),
+        seq: be32(data, 4),
+        ack: be32(data, 8),
+        flags: data[13],
+        payload,
+        stamps,
+        options_cut,
+    })
+}
+
+#[inline]
+fn timestamps(options: &[u8], cut: bool) -> (Option<(u32, u32)>, bool) {
+    // The order that RFC 7323's appendix A recommends and nearly all segments have.
+    if options.len() >= 12 && options[..4] == [1, 1, 8, 10] {
+        return (Some((be32(options, 4), be32(options, 8))), false);
+    }
+    let mut rest = options;
+    loop {
+        match rest {
+            [] => return (None, cut),
+            [0, ..] => return (None, false),
+            [1, ..] => rest = &rest[1..],
+            [8, 10, ..] if rest.len() >= 10 => return (Some((be32(rest, 2), be32(rest, 6))), false),
+            [_, length, ..] if *length >= 2 && usize::from(*length) <= rest.len() => {
+                rest = &rest[usize::from(*length)..]
+            }
+            _ => return (None, cut),
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! Four estimators of one-way delay: two protocols, two clocks that tell when a packet arrived.
+//!
+//! Each gives the delay of a packet up to a constant of its flow; what that constant is, [`crate::base_delay`] says.
+
+pub mod tcp_observer;
+pub mod tcp_report;
+pub mod utp_observer;
+pub mod utp_report;

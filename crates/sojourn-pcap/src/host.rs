@@ -1,0 +1,188 @@
+//! Hosts: what is known of an address, and which are near the observer.
+//!
+//! A host is *near* if it was ever seen to answer within [`NEAR_NS`] of the packet that it answers: no queue worth measuring lies between it and the
+//! observer, and its side of a flow is the local one. Between two near hosts the slower is the remote one.
+
+use crate::decode::Address;
+use crate::log::Protocol;
+use crate::quantiles::Quantiles;
+use crate::series::Series;
+use crate::skew::Skew;
+use std::collections::BTreeMap;
+
+const NEAR_NS: i64 = 1_000_000;
+
+/// Why a packet gave no sample.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Discard {
+    /// TCP without the timestamps option.
+    NoTimestamps,
+    /// Its options were cut by the snap length.
+    OptionsCut,
+    /// It was overtaken: its stamp is older than one that came before.
+    Reordered,
+    /// The same packet again, as captures on several interfaces have it.
+    Duplicate,
+    /// The tick of the sender's clock could not be found.
+    TickUnknown,
+    /// uTP: it reported nothing yet (difference 0).
+    NoReport,
+    /// Acknowledged while a hole was open, so that its arrival is not known.
+    DuringHole,
+    /// Acknowledged together with a later one.
+    CoveredByLater,
+    /// Its flow had one packet only.
+    Alone,
+    /// Its capture time was years from the first.
+    TimeOutOfRange,
+    /// The estimator gave a delay that no queue has.
+    Implausible,
+}
+
+impl Discard {
+    /// All reasons, in the order of their numbers.
+    pub const ALL: [Self; 11] = [
+        Self::NoTimestamps,
+        Self::OptionsCut,
+        Self::Reordered,
+        Self::Duplicate,
+        Self::TickUnknown,
+        Self::NoReport,
+        Self::DuringHole,
+        Self::CoveredByLater,
+        Self::Alone,
+        Self::TimeOutOfRange,
+        Self::Implausible,
+    ];
+
+    /// The name in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::NoTimestamps => "no_timestamps",
+            Self::OptionsCut => "options_cut_by_snap_length",
+            Self::Reordered => "reordered",
+            Self::Duplicate => "duplicate",
+            Self::TickUnknown => "tick_unknown",
+            Self::NoReport => "no_report_yet",
+            Self::DuringHole => "during_hole",
+            Self::CoveredByLater => "acknowledged_with_a_later_one",
+            Self::Alone => "only_packet_of_its_flow",
+            Self::TimeOutOfRange => "time_out_of_range",
+            Self::Implausible => "implausible_delay",
+        }
+    }
+}
+
+/// What was found of a host under one protocol.
+#[derive(Debug, Default)]
+pub struct Stats {
+    /// Packets that it sent.
+    pub packets: u64,
+    /// Queueing delay on the way from it.
+    pub from: Quantiles,
+    /// Queueing delay on the way to it, as it reports.
+    pub to: Quantiles,
+    /// Round trips between the observer and it.
+    pub rtt: Quantiles,
+    /// Sum of the uncertainties of the samples from it, ns.
+    pub uncertainty: f64,
+    /// Samples by estimator: observer, reported.
+    pub by_estimator: [u64; 2],
+    /// Packets without a sample, by reason.
+    pub discarded: [u64; Discard::ALL.len()],
+    /// Tick of its clock, ns, with the time (s) over which it was seen.
+    pub tick_ns: Option<(f64, f64)>,
+    /// Skew of its clock.
+    pub skew: Option<Skew>,
+    /// Changes of route: its packets arrived with another hop limit from then on.
+    pub route_changes: u32,
+    /// Times at which its clock was set.
+    pub clock_steps: u32,
+    /// Flows whose base was taken over from other flows.
+    pub bases_taken_over: u32,
+    /// Flows that gave samples.
+    pub flows: u64,
+    /// Mean and maximum over time.
+    pub series: Series,
+}
+
+/// An address and what is known of it.
+#[derive(Debug)]
+pub struct Host {
+    /// The address.
+    pub address: Address,
+    /// Quickest answer, ns.
+    pub response_min: i64,
+    /// Shortest time from a packet to the stamp's echo, ns.
+    pub echo_min: i64,
+    /// The user said whether it is local.
+    pub told: Option<bool>,
+    /// By protocol.
+    pub stats: [Option<Box<Stats>>; 3],
+}
+
+impl Host {
+    /// Statistics of a protocol.
+    #[inline]
+    pub fn stats(&mut self, protocol: Protocol) -> &mut Stats {
+        self.stats[protocol as usize].get_or_insert_default()
+    }
+
+    /// Whether it is known to be near.
+    #[inline]
+    pub fn near(&self) -> bool {
+        self.told.unwrap_or(self.response_min < NEAR_NS)
+    }
+}
+
+/// Which addresses the user calls local: address and number of bits that count.
+pub type Prefixes = Vec<(Address, u32)>;
+
+/// All hosts, by index.
+#[derive(Debug, Default)]
+pub struct Hosts {
+    /// The hosts.
+    pub all: Vec<Host>,
+    index: BTreeMap<Address, u32>,
+    local: Prefixes,
+}
+
+/// Hosts beyond this number are not told apart.
+const MOST_HOSTS: usize = 1 << 20;
+
+impl Hosts {
+    /// No hosts yet; `local` says which will be local, or nothing.
+    pub fn new(local: Prefixes) -> Self {
+        Self { local, ..Self::default() }
+    }
+
+    /// The index of an address. After [`MOST_HOSTS`] all new addresses share the last place.
+    pub fn of(&mut self, address: Address) -> u32 {
+        if let Some(&index) = self.index.get(&address) {
+            return index;
+        }
+        let full = self.all.len() >= MOST_HOSTS;
+        if full {
+            return (MOST_HOSTS - 1) as u32;
+        }
+        let told = (!self.local.is_empty()).then(|| {
+            self.local.iter().any(|&(prefix, bits)| bits == 0 || (address.0 ^ prefix.0) >> (128 - bits.min(128)) == 0)
+        });
+        let index = self.all.len() as u32;
+        let stats = [const { None }; 3];
+        self.all.push(Host { address, response_min: i64::MAX, echo_min: i64::MAX, told, stats });
+        self.index.insert(address, index);
+        index
+    }
+
+    /// Whether `host` is the remote end of a flow with `peer`.
+    pub fn remote(&self, host: u32, peer: u32) -> bool {
+        let (host, peer) = (&self.all[host as usize], &self.all[peer as usize]);
+        match (host.near(), peer.near()) {
+            (false, _) => true,
+            (true, true) if host.told.is_none() && peer.told.is_none() => host.response_min > peer.response_min,
+            _ => false,
+        }
+    }
+}

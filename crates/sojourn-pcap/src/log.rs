@@ -1,0 +1,174 @@
+//! The log between reading and settling: one fixed-size entry for each packet that may say something of a queue.
+//!
+//! Tick, skew and base delay are known for good only after the packets that need them. So packets are logged first, and the
+//! log is settled when it is full or the capture ends (see [`crate::settle`]).
+
+use crate::decode::Address;
+use crate::flow::Key;
+use crate::skew::Minima;
+use crate::stamps::Unwrapped;
+use crate::tick::Fit;
+
+/// The packet carries data: a queue's delay, not only a bound of the base.
+pub(crate) const DATA: u64 = 1 << 56;
+/// The packet answered one of the other side at once (handshake).
+pub(crate) const PROMPT: u64 = 1 << 57;
+/// `extra` holds something.
+pub(crate) const EXTRA: u64 = 1 << 58;
+const FRAME: u64 = (1 << 56) - 1;
+
+/// One packet of the log.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Entry {
+    /// Capture time since the first packet, ns.
+    pub(crate) time: i64,
+    /// Sender's stamp on a line without end, ticks. For uTP's reports the reported difference, µs.
+    pub(crate) stamp: i64,
+    /// Frame number and flags.
+    pub(crate) frame_flags: u64,
+    /// Track that it belongs to.
+    pub(crate) track: u32,
+    /// TCP observed: time since the packet that it echoes passed, µs. TCP reported: the receiver's stamp. uTP observed: how the sender's
+    /// clock stands against the capture's by its own reports, µs modulo 2^32.
+    pub(crate) extra: u32,
+}
+
+impl Entry {
+    #[inline]
+    pub(crate) fn frame(&self) -> u64 {
+        self.frame_flags & FRAME
+    }
+    #[inline]
+    pub(crate) fn is(&self, flag: u64) -> bool {
+        self.frame_flags & flag != 0
+    }
+    #[inline]
+    pub(crate) fn extra(&self) -> Option<u32> {
+        self.is(EXTRA).then_some(self.extra)
+    }
+}
+
+/// Protocols that carry stamps, or a spin bit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Protocol {
+    /// TCP with or without timestamps.
+    Tcp,
+    /// uTP.
+    Utp,
+    /// QUIC, of which only the spin bit is read.
+    Quic,
+}
+
+impl Protocol {
+    /// All, in the order of their numbers.
+    pub const ALL: [Self; 3] = [Self::Tcp, Self::Utp, Self::Quic];
+
+    /// The name in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Tcp => "tcp",
+            Self::Utp => "utp",
+            Self::Quic => "quic",
+        }
+    }
+}
+
+/// Which clock told the arrival of a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Estimator {
+    /// The capture's own clock: delay from the sender to the observer.
+    Observer,
+    /// The receiver's, as its answers report it: delay from the sender to the receiver.
+    Reported,
+}
+
+/// The smallest delay seen, so that it can be worked out anew when the tick or the skew is known better.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bound {
+    pub(crate) time: i64,
+    pub(crate) stamp: i64,
+    pub(crate) extra: i64,
+}
+
+/// One direction of one flow under one estimator, as long as its clock and its route stay the same.
+#[derive(Debug)]
+pub(crate) struct Track {
+    pub(crate) key: Key,
+    pub(crate) side: usize,
+    pub(crate) protocol: Protocol,
+    pub(crate) estimator: Estimator,
+    /// Host that sends, host that receives.
+    pub(crate) host: [u32; 2],
+    pub(crate) start: i64,
+    pub(crate) entries: u64,
+    pub(crate) closed: bool,
+    pub(crate) last_time: i64,
+    pub(crate) fit: Fit,
+    pub(crate) echo_fit: Fit,
+    /// Of the receiver's stamps (TCP reported only).
+    pub(crate) peer_fit: Fit,
+    pub(crate) tick_ns: Option<f64>,
+    pub(crate) peer_tick_ns: Option<f64>,
+    pub(crate) skew: f64,
+    pub(crate) peer_skew: f64,
+    pub(crate) minima: Minima,
+    /// Where `extra` stood at the last settlement.
+    pub(crate) extra_line: Unwrapped,
+    pub(crate) least: Option<Bound>,
+    pub(crate) floor: Option<Bound>,
+    pub(crate) prompt: Option<Bound>,
+    /// Base delay, ns on the track's own scale.
+    pub(crate) base: f64,
+    /// How far the base may be off, ns.
+    pub(crate) base_error: f64,
+    /// What neighbouring flows say that the base is too high by, ns.
+    pub(crate) takeover: f64,
+    /// The base was bounded by round trips, so that it can be compared between flows.
+    pub(crate) by_round_trip: bool,
+    /// Another track of the same direction says more: this one gives no samples.
+    pub(crate) silent: bool,
+}
+
+impl Track {
+    pub(crate) fn new(
+        (key, side): (Key, usize),
+        protocol: Protocol,
+        estimator: Estimator,
+        host: [u32; 2],
+        start: i64,
+    ) -> Self {
+        Self {
+            key,
+            side,
+            protocol,
+            estimator,
+            host,
+            start,
+            entries: 0,
+            closed: false,
+            last_time: start,
+            fit: Fit::default(),
+            echo_fit: Fit::default(),
+            peer_fit: Fit::default(),
+            tick_ns: None,
+            peer_tick_ns: None,
+            skew: 0.0,
+            peer_skew: 0.0,
+            minima: Minima::default(),
+            extra_line: Unwrapped::default(),
+            least: None,
+            floor: None,
+            prompt: None,
+            base: 0.0,
+            base_error: 0.0,
+            takeover: 0.0,
+            by_round_trip: false,
+            silent: false,
+        }
+    }
+
+    pub(crate) fn sender(&self) -> Address {
+        self.key.address[self.side]
+    }
+}

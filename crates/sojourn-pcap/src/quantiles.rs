@@ -1,0 +1,124 @@
+//! Quantiles of very many durations in little memory: exact while they are few, then counts in bins of 0.2 % width.
+
+const EXACT: usize = 512;
+/// Bins in each doubling.
+const BINS: usize = 512;
+
+/// A distribution of durations in nanoseconds; negative ones count as 0.
+#[derive(Debug, Clone, Default)]
+pub struct Quantiles {
+    few: Vec<u64>,
+    octaves: Vec<Option<Box<[u32; BINS]>>>,
+    count: u64,
+    sum: f64,
+    max: u64,
+    min: u64,
+}
+
+impl Quantiles {
+    /// Count one.
+    #[inline]
+    pub fn add(&mut self, ns: f64) {
+        let ns = if ns > 0.0 { ns as u64 } else { 0 };
+        self.min = if self.count == 0 { ns } else { self.min.min(ns) };
+        self.count += 1;
+        self.sum += ns as f64;
+        self.max = self.max.max(ns);
+        if self.octaves.is_empty() {
+            self.few.push(ns);
+            if self.few.len() == EXACT {
+                self.octaves = vec![None; 65];
+                for ns in std::mem::take(&mut self.few) {
+                    self.bin(ns);
+                }
+            }
+        } else {
+            self.bin(ns);
+        }
+    }
+
+    #[inline]
+    fn bin(&mut self, ns: u64) {
+        let (octave, bin) = place(ns);
+        let bins = self.octaves[octave].get_or_insert_with(|| Box::new([0; BINS]));
+        bins[bin] = bins[bin].saturating_add(1);
+    }
+
+    /// How many were counted.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Their mean, ns.
+    pub fn mean(&self) -> f64 {
+        self.sum / self.count as f64
+    }
+
+    /// The largest, ns.
+    pub fn max(&self) -> f64 {
+        self.max as f64
+    }
+
+    /// The smallest, ns.
+    pub fn min(&self) -> f64 {
+        self.min as f64
+    }
+
+    /// The value (ns) that a share `q` of them does not exceed.
+    pub fn quantile(&self, q: f64) -> f64 {
+        let rank = (libm::ceil(q * self.count as f64) as u64).max(1);
+        if self.octaves.is_empty() {
+            let mut sorted = self.few.clone();
+            sorted.sort_unstable();
+            return sorted.get(rank as usize - 1).map_or(f64::NAN, |&ns| ns as f64);
+        }
+        let mut seen = 0;
+        for (octave, bins) in self.octaves.iter().enumerate() {
+            for (bin, &count) in bins.iter().flat_map(|bins| bins.iter().enumerate()) {
+                seen += u64::from(count);
+                if seen >= rank {
+                    return middle(octave, bin).min(self.max as f64).max(self.min as f64);
+                }
+            }
+        }
+        self.max as f64
+    }
+}
+
+#[inline]
+fn place(ns: u64) -> (usize, usize) {
+    let bits = 64 - ns.leading_zeros() as usize;
+    let shift = bits.saturating_sub(10);
+    // Values under 1024 ns are their own bins in the first two places.
+    if bits <= 9 { (0, ns as usize) } else { (shift + 1, (ns >> shift) as usize - BINS) }
+}
+
+fn middle(octave: usize, bin: usize) -> f64 {
+    if octave == 0 {
+        return bin as f64;
+    }
+    let width = (1u64 << (octave - 1)) as f64;
+    (BINS + bin) as f64 * width + (width - 1.0) / 2.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quantile_is_within_a_bin_of_the_exact() {
+        let mut all = Quantiles::default();
+        let mut exact = Vec::new();
+        for i in 0..100_000u64 {
+            let ns = (i * i * 7919) % 6_000_000_000;
+            all.add(ns as f64);
+            exact.push(ns);
+        }
+        exact.sort_unstable();
+        for q in [0.01, 0.5, 0.95, 0.99] {
+            let is = exact[(q * 100_000.0) as usize - 1] as f64;
+            assert!((all.quantile(q) - is).abs() <= 0.002 * is, "{q}: {} for {is}", all.quantile(q));
+        }
+        assert_eq!(all.max(), *exact.last().unwrap() as f64);
+    }
+}

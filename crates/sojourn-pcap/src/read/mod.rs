@@ -1,0 +1,215 @@
+//! Captures as one stream of frames: files, standard input, compressed or not.
+//!
+//! Framing is our own and not a crate's because the hot path hands out slices of one large buffer without copying, and
+//! because a damaged file has to be told in one sentence with the number of the record. A file is read with plain reads
+//! rather than mapped: a mapped file that is cut while it is read ends the process.
+
+mod buffer;
+mod pcap;
+mod pcapng;
+
+use buffer::Window;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// Largest captured length that is believed; tcpdump's own limit is 262144.
+const LONGEST_FRAME: usize = 1 << 20;
+
+/// One captured frame.
+#[derive(Debug, Clone, Copy)]
+pub struct Frame<'a> {
+    /// Number of the frame in the whole stream, from 1, as Wireshark counts.
+    pub number: u64,
+    /// Capture time, nanoseconds since 1970.
+    pub time_ns: i64,
+    /// Link type (<https://www.tcpdump.org/linktypes.html>).
+    pub link: u16,
+    /// Length on the wire, bytes.
+    pub wire_len: u32,
+    /// What was kept of it.
+    pub data: &'a [u8],
+}
+
+/// What could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The file could not be opened or read.
+    #[error("{0}: {1}")]
+    Io(String, std::io::Error),
+    /// It is no capture.
+    #[error(
+        "{0} is no capture: it begins with {1}; expected a pcap or pcapng file (µs or ns, either byte order), plain, gzip or zstd"
+    )]
+    Unknown(String, String),
+}
+
+/// Damage that ended the reading of a file: what came before it was read.
+#[derive(Debug, Clone, serde::Serialize)]
+pub struct Damage {
+    /// One sentence: file, record, what was found.
+    pub sentence: String,
+    /// The file merely ends in the middle of a record, as a capture that was stopped does.
+    pub cut_short: bool,
+}
+
+/// How the framing of a file ended or went on; offsets are into the window.
+pub(crate) enum Step {
+    /// A frame of `len` bytes at `at` of the window.
+    Frame { at: usize, len: usize, time_ns: i64, link: u16, wire_len: u32 },
+    /// The file is at its end, between records.
+    End,
+    /// The file cannot be read on; the text goes on from "record 12 of FILE".
+    Damaged { what: String, cut_short: bool },
+}
+
+enum Format {
+    Pcap(pcap::Pcap),
+    Pcapng(Box<pcapng::Pcapng>),
+}
+
+type Input = Box<dyn Read + Send>;
+
+struct Open {
+    name: String,
+    window: Window<Input>,
+    format: Format,
+    records: u64,
+}
+
+/// One stream of frames over several captures, in the order given.
+pub struct Capture {
+    waiting: std::collections::VecDeque<PathBuf>,
+    open: Option<Open>,
+    number: u64,
+    damage: Vec<Damage>,
+    bytes_before: u64,
+    total_bytes: Option<u64>,
+}
+
+impl Capture {
+    /// Open captures; `-` is standard input. The first is looked into at once, so that what is no capture is told before
+    /// any work is done.
+    ///
+    /// # Errors
+    /// A file cannot be opened, or the first is no capture.
+    pub fn open(paths: &[PathBuf]) -> Result<Self, ReadError> {
+        let mut total_bytes = Some(0);
+        for path in paths.iter().filter(|path| path.as_os_str() != "-") {
+            let about = std::fs::metadata(path).map_err(|error| io_error(path, error))?;
+            if about.is_dir() {
+                return Err(io_error(path, std::io::Error::other("is a directory, not a capture")));
+            }
+            total_bytes = total_bytes.map(|sum| sum + about.len());
+        }
+        if paths.iter().any(|path| path.as_os_str() == "-") {
+            total_bytes = None;
+        }
+        let mut waiting: std::collections::VecDeque<PathBuf> = paths.iter().cloned().collect();
+        let open = waiting.pop_front().map(|first| start(&first)).transpose()?;
+        Ok(Self { waiting, open, number: 0, damage: Vec::new(), bytes_before: 0, total_bytes })
+    }
+
+    /// Read a capture from any stream, as `name` in sentences.
+    ///
+    /// # Errors
+    /// It is no capture.
+    pub fn from_stream(input: impl Read + Send + 'static, name: &str) -> Result<Self, ReadError> {
+        let open = Some(start_stream(Box::new(input), name.to_owned())?);
+        let waiting = std::collections::VecDeque::new();
+        Ok(Self { waiting, open, number: 0, damage: Vec::new(), bytes_before: 0, total_bytes: None })
+    }
+
+    /// The next frame, or `None` after the last.
+    ///
+    /// # Errors
+    /// A later file cannot be opened or is no capture, or reading failed. Damage inside a file is no error: see
+    /// [`Capture::damage`].
+    pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>, ReadError> {
+        let step = loop {
+            let Some(open) = &mut self.open else { return Ok(None) };
+            let step = match &mut open.format {
+                Format::Pcap(format) => format.step(&mut open.window),
+                Format::Pcapng(format) => format.step(&mut open.window),
+            };
+            match step.map_err(|error| ReadError::Io(open.name.clone(), error))? {
+                Step::Frame { at, len, time_ns, link, wire_len } => break (at, len, time_ns, link, wire_len),
+                Step::End => {}
+                Step::Damaged { what, cut_short } => {
+                    let (record, name) = (open.records + 1, &open.name);
+                    let sentence =
+                        format!("record {record} of {name} {what}; the {} before it were read", open.records);
+                    self.damage.push(Damage { sentence, cut_short });
+                }
+            }
+            self.bytes_before += open.window.consumed_input();
+            self.open = None;
+            if let Some(path) = self.waiting.pop_front() {
+                self.open = Some(start(&path)?);
+            }
+        };
+        let (at, len, time_ns, link, wire_len) = step;
+        self.number += 1;
+        let Some(open) = &mut self.open else { return Ok(None) };
+        open.records += 1;
+        Ok(Some(Frame { number: self.number, time_ns, link, wire_len, data: open.window.slice(at, len) }))
+    }
+
+    /// Files that could not be read to their end.
+    pub fn damage(&self) -> &[Damage] {
+        &self.damage
+    }
+
+    /// Share of the input that has been read, or `None` where its size is not known.
+    pub fn progress(&self) -> Option<f64> {
+        let read = self.bytes_before + self.open.as_ref().map_or(0, |open| open.window.consumed_input());
+        self.total_bytes.map(|total| if total == 0 { 1.0 } else { (read as f64 / total as f64).min(1.0) })
+    }
+}
+
+fn io_error(path: &Path, error: std::io::Error) -> ReadError {
+    ReadError::Io(path.display().to_string(), error)
+}
+
+fn start(path: &Path) -> Result<Open, ReadError> {
+    if path.as_os_str() == "-" {
+        return start_stream(Box::new(std::io::stdin()), "standard input".to_owned());
+    }
+    let file = File::open(path).map_err(|error| io_error(path, error))?;
+    start_stream(Box::new(file), path.display().to_string())
+}
+
+fn start_stream(input: Input, name: String) -> Result<Open, ReadError> {
+    let fail = |error| ReadError::Io(name.clone(), error);
+    let counter = buffer::Counter::default();
+    let mut window = Window::new(Box::new(buffer::Counted::new(input, counter.clone())) as Input, counter.clone());
+    window.fill(4).map_err(fail)?;
+    match window.slice(0, window.filled().min(4)) {
+        [0x1f, 0x8b, ..] => {
+            let plain = flate2::read::MultiGzDecoder::new(window.into_reader());
+            window = Window::new(Box::new(plain), counter);
+        }
+        [0x28, 0xb5, 0x2f, 0xfd] => {
+            let mut plain = zstd::stream::read::Decoder::new(window.into_reader()).map_err(fail)?;
+            // 128 MiB, what the zstd command itself accepts: a stranger's file cannot ask for more memory.
+            plain.window_log_max(27).map_err(fail)?;
+            window = Window::new(Box::new(plain), counter);
+        }
+        _ => {}
+    }
+    window.fill(24).map_err(fail)?;
+    let head = window.slice(0, window.filled().min(24));
+    let format = if let Some(format) = pcap::Pcap::recognise(head) {
+        window.advance(pcap::HEADER);
+        Format::Pcap(format)
+    } else if pcapng::recognise(head) {
+        Format::Pcapng(Box::default())
+    } else {
+        let found = match head {
+            [] => "nothing (it is empty)".to_owned(),
+            _ => format!("the bytes {}", head.iter().take(4).map(|b| format!("{b:02x}")).collect::<Vec<_>>().join(" ")),
+        };
+        return Err(ReadError::Unknown(name, found));
+    };
+    Ok(Open { name, window, format, records: 0 })
+}

@@ -1,0 +1,75 @@
+//! The pcap format (draft-ietf-opsawg-pcap): one header, then records; either byte order, µs or ns.
+
+use super::buffer::Window;
+use super::{LONGEST_FRAME, Step};
+use std::io::{self, Read};
+
+/// Bytes of the file header.
+pub(super) const HEADER: usize = 24;
+const RECORD: usize = 16;
+
+/// Framing of one pcap file.
+pub(super) struct Pcap {
+    big_endian: bool,
+    ns_per_fraction: i64,
+    /// 24 bytes in files of the "modified" format of old Red Hat kernels (magic a1b2cd34), 16 otherwise.
+    record_header: usize,
+    link: u16,
+    /// Bytes of the last record, passed when the next is asked for, so that its slice stays valid.
+    last: usize,
+}
+
+impl Pcap {
+    /// The framing that a file header announces.
+    pub(super) fn recognise(head: &[u8]) -> Option<Self> {
+        let head: &[u8; HEADER] = head.try_into().ok()?;
+        let magic = [head[0], head[1], head[2], head[3]];
+        let (big_endian, magic) = match magic {
+            [0xa1, ..] => (true, u32::from_be_bytes(magic)),
+            _ => (false, u32::from_le_bytes(magic)),
+        };
+        let (ns_per_fraction, record_header) = match magic {
+            0xa1b2_c3d4 => (1000, RECORD),
+            0xa1b2_3c4d => (1, RECORD),
+            0xa1b2_cd34 => (1000, RECORD + 8),
+            _ => return None,
+        };
+        // The upper half of the field holds the length of a frame check sequence, not the type.
+        let link = if big_endian { [head[22], head[23]] } else { [head[21], head[20]] };
+        Some(Self { big_endian, ns_per_fraction, record_header, link: u16::from_be_bytes(link), last: 0 })
+    }
+
+    #[inline]
+    fn u32(&self, bytes: &[u8]) -> u32 {
+        let bytes = [bytes[0], bytes[1], bytes[2], bytes[3]];
+        if self.big_endian { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) }
+    }
+
+    /// Go to the next record.
+    #[inline]
+    pub(super) fn step<R: Read>(&mut self, window: &mut Window<R>) -> io::Result<Step> {
+        window.advance(self.last);
+        self.last = 0;
+        if !window.fill(self.record_header)? {
+            return Ok(match window.filled() {
+                0 => Step::End,
+                got => Step::Damaged { what: format!("stops {got} bytes into its header"), cut_short: true },
+            });
+        }
+        let head = window.slice(0, RECORD);
+        let (seconds, fraction) = (self.u32(head), self.u32(&head[4..]));
+        let (len, wire_len) = (self.u32(&head[8..]), self.u32(&head[12..]));
+        let size = len as usize;
+        if size > LONGEST_FRAME {
+            let what = format!("claims {len} captured bytes, more than any frame has ({LONGEST_FRAME})");
+            return Ok(Step::Damaged { what, cut_short: false });
+        }
+        if !window.fill(self.record_header + size)? {
+            let got = window.filled() - self.record_header;
+            return Ok(Step::Damaged { what: format!("stops {got} bytes into its data"), cut_short: true });
+        }
+        self.last = self.record_header + size;
+        let time_ns = i64::from(seconds) * 1_000_000_000 + i64::from(fraction) * self.ns_per_fraction;
+        Ok(Step::Frame { at: self.record_header, len: size, time_ns, link: self.link, wire_len: wire_len.max(len) })
+    }
+}

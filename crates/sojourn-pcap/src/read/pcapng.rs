@@ -1,0 +1,178 @@
+//! The pcapng format (draft-ietf-opsawg-pcapng): sections, interfaces with their own clocks' resolution, blocks.
+//!
+//! Enhanced, simple and obsolete packet blocks are read; all others are passed over by their length.
+
+use super::buffer::Window;
+use super::{LONGEST_FRAME, Step};
+use std::io::{self, Read};
+
+const SECTION: u32 = 0x0a0d_0d0a;
+const INTERFACE: u32 = 1;
+const PACKET: u32 = 2;
+const SIMPLE: u32 = 3;
+const ENHANCED: u32 = 6;
+/// More interfaces than any machine has; a damaged file could otherwise fill the memory.
+const MOST_INTERFACES: usize = 65_536;
+
+/// Whether a file begins with a section header.
+pub(super) fn recognise(head: &[u8]) -> bool {
+    head.len() >= 12 && head[..4] == SECTION.to_be_bytes() && byte_order(&head[8..12]).is_some()
+}
+
+fn byte_order(magic: &[u8]) -> Option<bool> {
+    match magic {
+        [0x1a, 0x2b, 0x3c, 0x4d] => Some(true),
+        [0x4d, 0x3c, 0x2b, 0x1a] => Some(false),
+        _ => None,
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Interface {
+    link: u16,
+    /// Units of its clock in a second; 0 stands for nanoseconds, which need no arithmetic.
+    per_second: u64,
+    offset_ns: i64,
+    snaplen: u32,
+}
+
+/// Framing of one pcapng file.
+#[derive(Default)]
+pub(super) struct Pcapng {
+    big_endian: bool,
+    interfaces: Vec<Interface>,
+    last: usize,
+    last_time_ns: i64,
+}
+
+impl Pcapng {
+    #[inline]
+    fn u32(&self, bytes: &[u8]) -> u32 {
+        let bytes = [bytes[0], bytes[1], bytes[2], bytes[3]];
+        if self.big_endian { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) }
+    }
+
+    #[inline]
+    fn u16(&self, bytes: &[u8]) -> u16 {
+        let bytes = [bytes[0], bytes[1]];
+        if self.big_endian { u16::from_be_bytes(bytes) } else { u16::from_le_bytes(bytes) }
+    }
+
+    /// Go to the next packet.
+    pub(super) fn step<R: Read>(&mut self, window: &mut Window<R>) -> io::Result<Step> {
+        loop {
+            window.advance(self.last);
+            self.last = 0;
+            if !window.fill(12)? {
+                return Ok(match window.filled() {
+                    0 => Step::End,
+                    got => Step::Damaged { what: format!("stops {got} bytes into its block"), cut_short: true },
+                });
+            }
+            let head = window.slice(0, 12);
+            if head[..4] == SECTION.to_be_bytes() {
+                let Some(big_endian) = byte_order(&head[8..12]) else {
+                    return Ok(damaged("is a section without a byte order".to_owned()));
+                };
+                self.big_endian = big_endian;
+                self.interfaces.clear();
+            }
+            let head = window.slice(0, 12);
+            let (kind, length) = (self.u32(head), self.u32(&head[4..]) as usize);
+            if length < 12 || length % 4 != 0 {
+                return Ok(damaged(format!("is in a block of impossible length ({length} bytes)")));
+            }
+            if !matches!(kind, INTERFACE | PACKET | SIMPLE | ENHANCED) {
+                if !window.skip(length)? {
+                    return Ok(Step::Damaged { what: "stops in a block".to_owned(), cut_short: true });
+                }
+                continue;
+            }
+            if length > LONGEST_FRAME + 65_536 {
+                return Ok(damaged(format!("is in a block of {length} bytes, more than any frame needs")));
+            }
+            if !window.fill(length)? {
+                let got = window.filled();
+                return Ok(Step::Damaged { what: format!("stops {got} bytes into its block"), cut_short: true });
+            }
+            self.last = length;
+            let body = window.slice(8, length - 12);
+            if kind == INTERFACE {
+                match self.interface(body) {
+                    Some(interface) if self.interfaces.len() < MOST_INTERFACES => self.interfaces.push(interface),
+                    _ => return Ok(damaged("follows an interface description that is damaged".to_owned())),
+                }
+                continue;
+            }
+            return Ok(self.packet(kind, body).unwrap_or_else(|| {
+                damaged("is in a block that is too short for it, or of an interface that was not described".to_owned())
+            }));
+        }
+    }
+
+    fn interface(&self, body: &[u8]) -> Option<Interface> {
+        let link = self.u16(body.get(..2)?);
+        let snaplen = self.u32(body.get(4..8)?);
+        let mut interface = Interface { link, per_second: 1_000_000, offset_ns: 0, snaplen };
+        let mut options = &body[8..];
+        while options.len() >= 4 {
+            let (code, length) = (self.u16(options), usize::from(self.u16(&options[2..])));
+            let value = options.get(4..4 + length)?;
+            match (code, value) {
+                (0, _) => break,
+                (9, &[resolution]) => interface.per_second = per_second(resolution)?,
+                (14, value) if length == 8 => {
+                    let (a, b) = (u64::from(self.u32(value)), u64::from(self.u32(&value[4..])));
+                    let seconds = if self.big_endian { a << 32 | b } else { b << 32 | a };
+                    interface.offset_ns = (seconds as i64).checked_mul(1_000_000_000)?;
+                }
+                _ => {}
+            }
+            options = options.get(4 + length.next_multiple_of(4)..).unwrap_or_default();
+        }
+        Some(interface)
+    }
+
+    #[inline]
+    fn packet(&mut self, kind: u32, body: &[u8]) -> Option<Step> {
+        if kind == SIMPLE {
+            let wire_len = self.u32(body.get(..4)?);
+            let interface = self.interfaces.first()?;
+            let limit = if interface.snaplen == 0 { u32::MAX } else { interface.snaplen };
+            let len = (wire_len.min(limit) as usize).min(body.len() - 4);
+            return Some(Step::Frame { at: 12, len, time_ns: self.last_time_ns, link: interface.link, wire_len });
+        }
+        let head = body.get(..20)?;
+        let interface = if kind == ENHANCED { self.u32(head) as usize } else { usize::from(self.u16(head)) };
+        let interface = self.interfaces.get(interface)?;
+        let stamp = u64::from(self.u32(&head[4..])) << 32 | u64::from(self.u32(&head[8..]));
+        let (len, wire_len) = (self.u32(&head[12..]) as usize, self.u32(&head[16..]));
+        if len > body.len() - 20 {
+            return None;
+        }
+        let since = match interface.per_second {
+            0 => stamp as i64,
+            1_000_000 => (stamp as i64).wrapping_mul(1000),
+            unit => {
+                let rest = u128::from(stamp % unit) * 1_000_000_000 / u128::from(unit);
+                ((stamp / unit) as i64).wrapping_mul(1_000_000_000).wrapping_add(rest as i64)
+            }
+        };
+        let time_ns = since.wrapping_add(interface.offset_ns);
+        self.last_time_ns = time_ns;
+        Some(Step::Frame { at: 28, len, time_ns, link: interface.link, wire_len: wire_len.max(len as u32) })
+    }
+}
+
+/// `if_tsresol`: a power of ten, or of two if the first bit is set.
+fn per_second(resolution: u8) -> Option<u64> {
+    match (resolution & 0x80 != 0, u32::from(resolution & 0x7f)) {
+        (false, 9) => Some(0),
+        (false, power) => 10u64.checked_pow(power),
+        (true, power) => 1u64.checked_shl(power),
+    }
+}
+
+fn damaged(what: String) -> Step {
+    Step::Damaged { what, cut_short: false }
+}

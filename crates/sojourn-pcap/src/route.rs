@@ -1,0 +1,53 @@
+//! Changes of route, by the hop limit.
+//!
+//! A longer path looks like a standing queue, and nothing but the hop limit tells them apart for sure. A new hop limit that stays
+//! for [`PERSISTS`] packets is a new route, with a base delay of its own; balanced paths, whose packets alternate, are left alone.
+
+const PERSISTS: u8 = 8;
+
+/// The hop limit of one direction of a flow.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Route {
+    current: u8,
+    other: u8,
+    others: u8,
+}
+
+impl Route {
+    /// Count a packet; true if the route changed for good.
+    #[inline]
+    pub fn changed(&mut self, ttl: u8) -> bool {
+        if ttl == self.current {
+            self.others = 0;
+            return false;
+        }
+        self.other_limit(ttl)
+    }
+
+    fn other_limit(&mut self, ttl: u8) -> bool {
+        if self.current == 0 {
+            self.current = ttl;
+            return false;
+        }
+        self.others = if ttl == self.other { self.others + 1 } else { 1 };
+        self.other = ttl;
+        if self.others < PERSISTS {
+            return false;
+        }
+        *self = Self { current: ttl, other: 0, others: 0 };
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_lasting_change_counts() {
+        let mut route = Route::default();
+        assert!(!(0..100).any(|i| route.changed(60 + i % 2)));
+        assert!(!route.changed(60));
+        assert_eq!((0..20).filter(|_| route.changed(58)).count(), 1);
+    }
+}

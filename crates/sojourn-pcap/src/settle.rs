@@ -1,0 +1,196 @@
+//! Settling a log: clocks, then bases, then each packet's queueing delay.
+//!
+//! A capture whose packets fit the log is settled once, at its end, so that every sample profits from all that was seen. Of
+//! longer ones the log is settled whenever it is full, with what is known so far; ticks, skews and bases are carried over.
+
+use crate::decode::Address;
+use crate::estimate::{tcp_observer, utp_observer};
+use crate::host::Discard;
+use crate::log::{Entry, Estimator, Protocol, Track};
+use crate::meter::{Choice, Flow, Meter, NONE, Shared};
+use crate::{base_delay, clocks, takeover};
+use std::collections::BTreeMap;
+
+/// A flow that is silent for so long gets a new track when it goes on, ns.
+const IDLE: i64 = 600_000_000_000;
+/// No queue holds a packet for longer, ns.
+const LONGEST_DELAY: f64 = 300e9;
+
+/// The queueing delay of one packet.
+#[derive(Debug, Clone, Copy)]
+pub struct Sample {
+    /// Frame number of the packet that was delayed.
+    pub frame: u64,
+    /// Its capture time, nanoseconds since 1970.
+    pub time_ns: i64,
+    /// Number of its flow, for [`Settled::flow`]; only as long as the log is.
+    pub flow: u32,
+    /// Protocol.
+    pub protocol: Protocol,
+    /// Queueing delay, ns.
+    pub delay_ns: f64,
+    /// How far it may be off, ns; the base's own error is not in it.
+    pub error_ns: f64,
+}
+
+/// A settled log: an iterator over samples. Dropping it clears the log.
+pub struct Settled<'a> {
+    meter: &'a mut Meter,
+    at: usize,
+}
+
+impl Meter {
+    /// Settle the log.
+    pub fn settle(&mut self) -> Settled<'_> {
+        let Shared { hosts, tracks, log, options, .. } = &mut self.shared;
+        clocks::settle(log, tracks, hosts);
+        silence(tracks, hosts, options.estimator);
+        base_delay::settle(log, tracks, hosts);
+        takeover::settle(log, tracks);
+        for track in tracks.iter().filter(|track| track.takeover > 0.0) {
+            hosts.all[track.host[0] as usize].stats(track.protocol).bases_taken_over += 1;
+        }
+        Settled { meter: self, at: 0 }
+    }
+
+    /// Forget the log, and the tracks of flows that are over.
+    fn clear(&mut self) {
+        let Shared { tracks, log, hosts, .. } = &mut self.shared;
+        log.clear();
+        let mut map = vec![NONE; tracks.len()];
+        let mut kept = 0;
+        for (old, track) in tracks.iter_mut().enumerate() {
+            track.closed |= self.last_time - track.last_time > IDLE;
+            if track.closed {
+                hosts.all[track.host[0] as usize].stats(track.protocol).flows += u64::from(!track.silent);
+            } else {
+                map[old] = kept;
+                kept += 1;
+            }
+        }
+        tracks.retain(|track| !track.closed);
+        for (_, flow) in self.flows.iter_mut() {
+            match flow {
+                Flow::Tcp(flow) => flow.renumber(&map),
+                Flow::Utp(flow) => flow.renumber(&map),
+                _ => {}
+            }
+        }
+    }
+}
+
+impl Drop for Settled<'_> {
+    fn drop(&mut self) {
+        // Where nobody asked for the samples, they still count for the hosts.
+        while self.next().is_some() {}
+        self.meter.clear();
+    }
+}
+
+impl Iterator for Settled<'_> {
+    type Item = Sample;
+
+    #[inline]
+    fn next(&mut self) -> Option<Sample> {
+        let Meter { shared, start_ns, .. } = &mut *self.meter;
+        while let Some(&entry) = shared.log.get(self.at) {
+            self.at += 1;
+            if let Some(sample) = sample(shared, &entry, start_ns.unwrap_or(0)) {
+                return Some(sample);
+            }
+        }
+        None
+    }
+}
+
+impl Settled<'_> {
+    /// Remote address, local address and name of a sample's flow.
+    pub fn flow(&self, flow: u32) -> (Address, Address, String) {
+        let track = &self.meter.shared.tracks[flow as usize];
+        (track.sender(), track.key.address[1 - track.side], track.key.name(track.side))
+    }
+}
+
+fn sample(shared: &mut Shared, entry: &Entry, start_ns: i64) -> Option<Sample> {
+    let Shared { hosts, tracks, .. } = shared;
+    let track = &mut tracks[entry.track as usize];
+    let line = match (track.estimator, entry.extra()) {
+        (_, Some(extra)) if track.estimator == Estimator::Reported || track.protocol == Protocol::Utp => {
+            track.extra_line.follow(extra);
+            track.extra_line.highest()
+        }
+        _ => 0,
+    };
+    if track.silent {
+        return None;
+    }
+    let [host, peer] = track.host;
+    let from = hosts.remote(host, peer);
+    if !from && !(track.estimator == Estimator::Reported && hosts.remote(peer, host)) {
+        return None;
+    }
+    if !track.timed() {
+        hosts.all[host as usize].stats(track.protocol).discarded[Discard::TickUnknown as usize] += 1;
+        return None;
+    }
+    let excess = track.delay(entry.time, entry.stamp, line) - track.base + track.takeover;
+    let tick = track.tick_ns.unwrap_or(0.0);
+    let host = &mut hosts.all[host as usize];
+    let echo_min = host.echo_min;
+    let stats = host.stats(track.protocol);
+    let estimate = match (track.estimator, track.protocol) {
+        (Estimator::Observer, Protocol::Tcp) => {
+            let round_trip = entry.extra().map(|micros| i64::from(micros) * 1000);
+            let over = round_trip.map(|ns| (ns - echo_min) as f64 + track.takeover);
+            let estimate = tcp_observer::estimate(excess, tick, over);
+            if let (Some(ns), true) = (round_trip, over == Some(estimate.delay)) {
+                stats.rtt.add(ns as f64);
+            }
+            estimate
+        }
+        (Estimator::Reported, Protocol::Tcp) => {
+            let error = (tick + track.peer_tick_ns.unwrap_or(0.0)) / 2.0;
+            tcp_observer::Estimate { delay: excess.max(0.0), error }
+        }
+        _ => utp_observer::estimate(excess),
+    };
+    if !(estimate.delay.is_finite() && estimate.delay < LONGEST_DELAY) {
+        stats.discarded[Discard::Implausible as usize] += 1;
+        return None;
+    }
+    if !from {
+        hosts.all[peer as usize].stats(track.protocol).to.add(estimate.delay);
+        return None;
+    }
+    stats.from.add(estimate.delay);
+    stats.uncertainty += estimate.error;
+    stats.by_estimator[usize::from(track.estimator == Estimator::Reported)] += 1;
+    stats.series.add(entry.time, estimate.delay);
+    Some(Sample {
+        frame: entry.frame(),
+        time_ns: start_ns.wrapping_add(entry.time),
+        flow: entry.track,
+        protocol: track.protocol,
+        delay_ns: estimate.delay,
+        error_ns: estimate.error,
+    })
+}
+
+/// One estimator for each direction: the receiver's reports where they were asked for, or where the receiver is far and they are many.
+fn silence(tracks: &mut [Track], hosts: &crate::host::Hosts, choice: Choice) {
+    let reported: BTreeMap<_, u64> = tracks
+        .iter()
+        .filter(|track| track.estimator == Estimator::Reported)
+        .map(|track| ((track.key, track.side), track.entries))
+        .collect();
+    for track in tracks {
+        let far = !hosts.all[track.host[1] as usize].near();
+        let reports = reported.get(&(track.key, track.side)).copied().unwrap_or(0);
+        let by_reports = match choice {
+            Choice::Auto => far && reports * 4 >= track.entries.min(200) && reports > 0,
+            Choice::Observer => false,
+            Choice::Reported => true,
+        };
+        track.silent = by_reports != (track.estimator == Estimator::Reported);
+    }
+}

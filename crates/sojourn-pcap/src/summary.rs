@@ -1,0 +1,142 @@
+//! What was found of each remote host, as the objects that `sojourn measure --json` prints.
+
+use crate::decode::Skip;
+use crate::host::{Discard, Host, Stats};
+use crate::log::Protocol;
+use crate::meter::Meter;
+use crate::quantiles::Quantiles;
+use serde_json::{Map, Value, json};
+
+/// Totals of a capture and one object for each remote host and protocol with at least `min_samples` samples, or with as many packets
+/// of which none could give one.
+pub fn summary(meter: &Meter, min_samples: u64) -> Value {
+    let mut hosts = Vec::new();
+    let mut below = 0;
+    for host in
+        meter.hosts().all.iter().filter(|host| !host.near() || host.stats.iter().flatten().any(|s| s.from.count() > 0))
+    {
+        for protocol in Protocol::ALL {
+            let Some(stats) = &host.stats[protocol as usize] else { continue };
+            let samples = stats.from.count();
+            let unseen = samples == 0 && stats.packets >= min_samples.max(1);
+            if samples >= min_samples.max(1) || unseen {
+                hosts.push(object(host, protocol, stats));
+            } else if samples > 0 {
+                below += 1;
+            }
+        }
+    }
+    let skipped = counts(Skip::ALL.iter().map(|skip| (skip.name(), meter.skipped[*skip as usize])));
+    let discarded = counts(Discard::ALL.iter().map(|why| (why.name(), meter.shared.discarded[*why as usize])));
+    json!({
+        "packets": meter.frames, "skipped": skipped, "discarded": discarded, "hosts_below_min_samples": below,
+        "start_s": meter.start_ns.map(|ns| ns as f64 / 1e9), "hosts": hosts,
+    })
+}
+
+fn counts<'a>(named: impl Iterator<Item = (&'a str, u64)>) -> Value {
+    Value::Object(named.filter(|(_, count)| *count > 0).map(|(name, count)| (name.to_owned(), count.into())).collect())
+}
+
+fn object(host: &Host, protocol: Protocol, stats: &Stats) -> Value {
+    let mut object = Map::new();
+    let mut set = |name: &str, value: Value| drop(object.insert(name.to_owned(), value));
+    set("remote", host.address.to_string().into());
+    set("protocol", protocol.name().into());
+    set("samples", stats.from.count().into());
+    for (name, value) in delays(&stats.from) {
+        set(name, value);
+    }
+    set("base_drift_ppm", stats.skew.map_or(Value::Null, |skew| rounded(skew.ppm)));
+    let tick = match protocol {
+        Protocol::Tcp => stats.tick_ns.map(|(tick, _)| tick),
+        Protocol::Utp => Some(1000.0),
+        Protocol::Quic => None,
+    };
+    set("tick_ms", tick.map_or(Value::Null, ms));
+    set("discarded", counts(Discard::ALL.iter().map(|why| (why.name(), stats.discarded[*why as usize]))));
+    let [observer, reported] = stats.by_estimator;
+    let estimator = match (observer, reported) {
+        (0, 0) => "none",
+        (_, 0) => "observer_clock",
+        (0, _) => "receiver_reports",
+        _ => "both",
+    };
+    set("estimator", estimator.into());
+    set("packets", stats.packets.into());
+    set(
+        "uncertainty_ms",
+        if observer + reported > 0 { ms(stats.uncertainty / (observer + reported) as f64) } else { Value::Null },
+    );
+    set("flows", stats.flows.into());
+    set("bases_taken_over", stats.bases_taken_over.into());
+    set("route_changes", stats.route_changes.into());
+    set("clock_steps", stats.clock_steps.into());
+    set("to_remote", toward(protocol, stats));
+    set("from_remote", from(protocol, stats).into());
+    set("rtt_ms", if stats.rtt.count() > 0 { rtt(&stats.rtt) } else { Value::Null });
+    let mut series: Vec<Value> = Vec::new();
+    for [at, mean, max] in stats.series.rows() {
+        series.push(json!([at, round6(mean), round6(max)]));
+    }
+    set("series", json!({ "bin_s": stats.series.width_s(), "rows": series }));
+    Value::Object(object)
+}
+
+fn delays(all: &Quantiles) -> [(&'static str, Value); 4] {
+    let of = |value: f64| if all.count() > 0 { ms(value) } else { Value::Null };
+    [
+        ("mean_ms", of(all.mean())),
+        ("p50_ms", of(all.quantile(0.5))),
+        ("p95_ms", of(all.quantile(0.95))),
+        ("max_ms", of(all.max())),
+    ]
+}
+
+/// What could be seen of the way from the host, in words.
+fn from(protocol: Protocol, stats: &Stats) -> &'static str {
+    match (protocol, stats.by_estimator) {
+        (Protocol::Quic, _) => "not seen: QUIC shows round trips only",
+        (_, [0, 0]) if stats.discarded[Discard::NoTimestamps as usize] > 0 => "not seen: no TCP timestamps",
+        (_, [0, 0]) if stats.discarded[Discard::TickUnknown as usize] > 0 => {
+            "not seen: the tick of its clock is unknown"
+        }
+        (_, [0, 0]) => "not seen: no packets that could be timed",
+        (_, [_, 0]) => "seen from the host to the observer",
+        (_, [0, _]) => "seen from the host to its receiver",
+        _ => "seen; some flows to the observer, some to the receiver",
+    }
+}
+
+/// What could be seen of the way to the host.
+fn toward(protocol: Protocol, stats: &Stats) -> Value {
+    if stats.to.count() > 0 {
+        let mut object = Map::new();
+        object.insert("samples".to_owned(), stats.to.count().into());
+        object.extend(delays(&stats.to).map(|(name, value)| (name.to_owned(), value)));
+        return Value::Object(object);
+    }
+    let why = match protocol {
+        Protocol::Quic => "not seen: QUIC shows round trips only",
+        Protocol::Utp => "not seen: the host reported on no packets",
+        Protocol::Tcp if stats.discarded[Discard::NoTimestamps as usize] > 0 => "not seen: no TCP timestamps",
+        Protocol::Tcp => "not seen: the host acknowledged no data that the observer saw",
+    };
+    why.into()
+}
+
+fn rtt(all: &Quantiles) -> Value {
+    json!({ "samples": all.count(), "min": ms(all.min()), "p50": ms(all.quantile(0.5)), "p95": ms(all.quantile(0.95)) })
+}
+
+fn ms(ns: f64) -> Value {
+    json!(round6(ns / 1e6))
+}
+
+fn rounded(value: f64) -> Value {
+    json!(libm::round(value * 1000.0) / 1000.0)
+}
+
+fn round6(value: f64) -> f64 {
+    libm::round(value * 1e6) / 1e6
+}

@@ -1,0 +1,197 @@
+//! Passive measurement: captures in, samples in batches of NumPy columns, a summary out.
+
+use crate::error::CaptureError;
+use numpy::IntoPyArray;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use sojourn_pcap::read::{Capture, Frame, ReadError};
+use sojourn_pcap::settle::{Sample, Settled};
+use sojourn_pcap::summary::summary;
+use sojourn_pcap::{Choice, Meter, Options, Protocol};
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+/// Rows of a batch of samples.
+const BATCH: usize = 1 << 18;
+/// Frames between two looks at Python.
+const LOOK: u64 = 1 << 20;
+
+/// Options as the command line gives them.
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Asked {
+    estimator: String,
+    local: Vec<String>,
+    min_samples: u64,
+    most_flows: usize,
+    log_packets: usize,
+}
+
+impl Default for Asked {
+    fn default() -> Self {
+        let Options { most_flows, log_packets, .. } = Options::default();
+        Self { estimator: "auto".to_owned(), local: Vec::new(), min_samples: 50, most_flows, log_packets }
+    }
+}
+
+fn options(text: &str) -> PyResult<(Options, u64)> {
+    let asked: Asked = serde_json::from_str(text).map_err(|error| CaptureError::new_err(error.to_string()))?;
+    let estimator = match asked.estimator.as_str() {
+        "auto" => Choice::Auto,
+        "observer" => Choice::Observer,
+        "reported" => Choice::Reported,
+        other => {
+            let text = format!("there is no estimator {other:?}; expected auto, observer or reported");
+            return Err(CaptureError::new_err(text));
+        }
+    };
+    let local = asked.local.iter().map(|text| prefix(text)).collect::<PyResult<_>>()?;
+    let most_flows = asked.most_flows.clamp(16, 1 << 26);
+    let log_packets = asked.log_packets.clamp(16, 1 << 30);
+    Ok((Options { estimator, local, most_flows, log_packets }, asked.min_samples))
+}
+
+fn prefix(text: &str) -> PyResult<(sojourn_pcap::decode::Address, u32)> {
+    let fail = || {
+        let text = format!("{text:?} is no address or prefix; expected one such as 192.168.0.0/16 or fd00::1");
+        CaptureError::new_err(text)
+    };
+    let (address, bits) = text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));
+    let address: IpAddr = address.parse().map_err(|_| fail())?;
+    let (most, mapped) = if address.is_ipv4() { (32, 96) } else { (128, 0) };
+    let bits = bits.map_or(Ok(most), |bits| bits.parse().map_err(|_| fail()))?;
+    if bits > most { Err(fail()) } else { Ok((address.into(), bits + mapped)) }
+}
+
+fn read_error(error: ReadError) -> PyErr {
+    CaptureError::new_err(error.to_string())
+}
+
+/// Measure captures, read as one stream. `on_samples` is given batches of samples, `progress` the share that has been read.
+///
+/// Returns the summary (JSON), with `damage`: what could not be read.
+#[pyfunction]
+#[pyo3(signature = (paths, options = "{}", on_samples = None, progress = None))]
+pub(crate) fn measure(
+    py: Python<'_>,
+    paths: Vec<PathBuf>,
+    options: &str,
+    on_samples: Option<Py<PyAny>>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    let (options, min_samples) = self::options(options)?;
+    py.detach(|| {
+        let mut capture = Capture::open(&paths).map_err(read_error)?;
+        let mut meter = Meter::new(options);
+        while let Some(frame) = capture.next_frame().map_err(read_error)? {
+            let full = meter.frame(&frame);
+            if full {
+                hand_out(meter.settle(), on_samples.as_ref())?;
+            }
+            if meter.frames() % LOOK == 0 {
+                look(progress.as_ref(), capture.progress())?;
+            }
+        }
+        hand_out(meter.settle(), on_samples.as_ref())?;
+        look(progress.as_ref(), Some(1.0))?;
+        let mut summary = summary(&meter, min_samples);
+        summary["damage"] = serde_json::to_value(capture.damage()).unwrap_or_default();
+        Ok(summary.to_string())
+    })
+}
+
+fn look(progress: Option<&Py<PyAny>>, share: Option<f64>) -> PyResult<()> {
+    Python::attach(|py| {
+        py.check_signals()?;
+        progress.map_or(Ok(()), |call| call.call1(py, (share,)).map(drop))
+    })
+}
+
+fn hand_out(mut settled: Settled<'_>, on_samples: Option<&Py<PyAny>>) -> PyResult<()> {
+    let Some(call) = on_samples else { return Ok(()) };
+    loop {
+        let batch: Vec<Sample> = settled.by_ref().take(BATCH).collect();
+        if batch.is_empty() {
+            return Ok(());
+        }
+        Python::attach(|py| call.call1(py, (columns(py, &settled, &batch)?,)).map(drop))?;
+    }
+}
+
+/// Columns `frame`, `time_ns`, `flow` (place in `flows`), `protocol` (place in `protocols`), `queue_delay_ns`, `uncertainty_ns`.
+fn columns<'py>(py: Python<'py>, settled: &Settled<'_>, batch: &[Sample]) -> PyResult<Bound<'py, PyDict>> {
+    let mut places = BTreeMap::new();
+    for sample in batch {
+        let next = places.len() as u32;
+        places.entry(sample.flow).or_insert(next);
+    }
+    let mut names = vec![(String::new(), String::new(), String::new()); places.len()];
+    for (&flow, &place) in &places {
+        let (remote, local, name) = settled.flow(flow);
+        names[place as usize] = (remote.to_string(), local.to_string(), name);
+    }
+    let table = PyDict::new(py);
+    let of = |value: fn(&Sample) -> f64| batch.iter().map(value).collect::<Vec<_>>().into_pyarray(py);
+    table.set_item("frame", batch.iter().map(|sample| sample.frame).collect::<Vec<_>>().into_pyarray(py))?;
+    table.set_item("time_ns", batch.iter().map(|sample| sample.time_ns).collect::<Vec<_>>().into_pyarray(py))?;
+    table.set_item("flow", batch.iter().map(|sample| places[&sample.flow]).collect::<Vec<_>>().into_pyarray(py))?;
+    table
+        .set_item("protocol", batch.iter().map(|sample| sample.protocol as u8).collect::<Vec<_>>().into_pyarray(py))?;
+    table.set_item("queue_delay_ns", of(|sample| sample.delay_ns))?;
+    table.set_item("uncertainty_ns", of(|sample| sample.error_ns))?;
+    table.set_item("flows", PyList::new(py, names)?)?;
+    table.set_item("protocols", Protocol::ALL.map(Protocol::name))?;
+    Ok(table)
+}
+
+/// Follows packets as they come.
+#[pyclass]
+pub(crate) struct Follower {
+    meter: Meter,
+    min_samples: u64,
+    link: u16,
+}
+
+#[pymethods]
+impl Follower {
+    /// A follower of frames of a link type.
+    #[new]
+    #[pyo3(signature = (link = 1, options = "{}"))]
+    fn new(link: u16, options: &str) -> PyResult<Self> {
+        let (options, min_samples) = self::options(options)?;
+        Ok(Self { meter: Meter::new(options), min_samples, link })
+    }
+
+    /// Take in frames: time (ns since 1970), length on the wire, bytes.
+    fn feed(&mut self, frames: Vec<(i64, u32, Vec<u8>)>) {
+        for (time_ns, wire_len, data) in &frames {
+            let number = self.meter.frames() + 1;
+            let full =
+                self.meter.frame(&Frame { number, time_ns: *time_ns, link: self.link, wire_len: *wire_len, data });
+            if full {
+                drop(self.meter.settle());
+            }
+        }
+    }
+
+    /// Settle what came since the last time: the summary (JSON) with `recent`, rows of remote, protocol, samples, mean and maximum (ms).
+    fn settle(&mut self) -> String {
+        let mut recent: BTreeMap<(String, &'static str), (u64, f64, f64)> = BTreeMap::new();
+        let mut settled = self.meter.settle();
+        while let Some(sample) = settled.next() {
+            let (remote, _, _) = settled.flow(sample.flow);
+            let row = recent.entry((remote.to_string(), sample.protocol.name())).or_default();
+            let ms = sample.delay_ns / 1e6;
+            *row = (row.0 + 1, row.1 + ms, row.2.max(ms));
+        }
+        drop(settled);
+        let mut summary = summary(&self.meter, self.min_samples);
+        let rows: Vec<_> = recent
+            .iter()
+            .map(|((remote, protocol), (n, sum, max))| serde_json::json!([remote, protocol, n, sum / *n as f64, max]))
+            .collect();
+        summary["recent"] = rows.into();
+        summary.to_string()
+    }
+}
