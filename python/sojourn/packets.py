@@ -19,21 +19,27 @@ Rows of a link are in order of arrival; those of the two links may alternate in 
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from queue import Empty, Full, Queue
-from typing import Any, BinaryIO
+from queue import Full, Queue
+from typing import Any, BinaryIO, TypeVar
 
 import polars as pl
 from polars.io.plugins import register_io_source
 
 from sojourn import _core
 
+UNKNOWN = "unknown"
+"""Cause of a drop between two captures, which do not say why."""
+
 ROWS_TOGETHER = 1 << 18
 """Rows in a group of the file: a reader needs memory for a few of them."""
 
 _WAITING_BATCHES = 4
+
+Made = TypeVar("Made")
 
 
 @cache
@@ -47,7 +53,7 @@ def schema() -> dict[str, pl.DataType]:
         "size_bytes": pl.UInt32(),
         "arrive_ns": pl.UInt64(),
         "depart_ns": pl.Int64(),
-        "drop_cause": pl.Enum(_core.drop_causes()),
+        "drop_cause": pl.Enum([*_core.drop_causes(), UNKNOWN]),
         "backlog_pkts": pl.UInt32(),
         "backlog_bytes": pl.UInt32(),
         "seq": pl.UInt64(),
@@ -69,25 +75,31 @@ def _named(codes: pl.Series) -> pl.Series:
 
 
 def run_into(text: str, file: BinaryIO) -> dict[str, Any]:
-    """Simulate a point and write its packet log as Parquet while it runs, in bounded memory.
+    """Simulate a point and write its packet log while it runs; return what the engine returns, without the log."""
+    return write_while(lambda take: _core.run(text, True, None, take), file)
+
+
+def write_while(work: Callable[[Callable[[dict[str, Any]], None]], Made], file: BinaryIO) -> Made:
+    """Do work that makes a packet log in pieces, and write it as Parquet meanwhile, in bounded memory.
 
     Parameters
     ----------
-    text
-        The point, as JSON.
+    work
+        Is given a function that takes columns of the log, and calls it as often as it likes.
     file
         Where the log goes.
 
     Returns
     -------
-    dict
-        What the engine returns, without the log.
+    Made
+        What the work returns.
     """
     batches: Queue[dict[str, Any] | None] = Queue(_WAITING_BATCHES)
     abandoned = threading.Event()
-    outcome: dict[str, Any] = {}
+    made: list[Made] = []
+    failed: list[BaseException] = []
 
-    def hand_over(columns: dict[str, Any] | None) -> None:
+    def take(columns: dict[str, Any] | None) -> None:
         while not abandoned.is_set():
             try:
                 return batches.put(columns, timeout=0.2)
@@ -95,16 +107,14 @@ def run_into(text: str, file: BinaryIO) -> dict[str, Any]:
                 continue
         raise InterruptedError("the packet log can no longer be written")
 
-    def simulate() -> None:
+    def run() -> None:
         try:
-            outcome["ran"] = _core.run(text, True, None, hand_over)
+            made.append(work(take))
         except BaseException as error:  # told to whoever waits, whatever it is
-            outcome["error"] = error
+            failed.append(error)
         finally:
-            if not abandoned.is_set():
-                hand_over(None)
-
-    engine = threading.Thread(target=simulate, name="engine", daemon=True)
+            with contextlib.suppress(InterruptedError):
+                take(None)
 
     def rows(
         with_columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, batch_size: int | None
@@ -112,19 +122,15 @@ def run_into(text: str, file: BinaryIO) -> dict[str, Any]:
         while (columns := batches.get()) is not None:
             yield table(columns)
 
-    engine.start()
+    worker = threading.Thread(target=run, name="packets", daemon=True)
+    worker.start()
     try:
         register_io_source(rows, schema=schema(), is_pure=True).sink_parquet(
             file, compression="zstd", row_group_size=ROWS_TOGETHER, maintain_order=True, engine="streaming"
         )
     finally:
         abandoned.set()
-        while not batches.empty():
-            try:
-                batches.get_nowait()
-            except Empty:
-                break
-        engine.join()
-    if "error" in outcome:
-        raise outcome["error"]
-    return outcome["ran"]
+        worker.join()
+    if failed:
+        raise failed[0]
+    return made[0]

@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 from cyclopts import App, CycloptsError
 
 from sojourn.cli.calibrate import calibrate
+from sojourn.cli.losses import losses
 from sojourn.cli.report import report
 from sojourn.cli.run import run
 from sojourn.cli.schema import schema
@@ -36,7 +37,7 @@ app = App(
     help_format="markdown",
     suppress_keyboard_interrupt=False,
 )
-for _place, _verb in enumerate((run, report, show, calibrate, schema)):
+for _place, _verb in enumerate((run, report, show, losses, calibrate, schema)):
     app.command(_verb, sort_key=_place, help_epilogue="")
 
 
