@@ -9,7 +9,7 @@ from sojourn.losses.period import LOST, UDP, Period
 LEAST_FLOWS = 10
 """A size bin with fewer flows says nothing."""
 
-SIZE_BIN = pl.col("bytes").log(2).floor().cast(pl.Int32)
+SIZE_BIN = 63 - pl.col("bytes").cast(pl.UInt64).bitwise_leading_zeros().cast(pl.Int32)
 """Octave of a flow's size: bin k holds 2^k up to 2^(k+1) bytes."""
 
 
