@@ -1,7 +1,7 @@
 """What the study of who loses in a router buffer found, looked for in stored results of its testbed.
 
 The statements are those of the study (242 Mbit/s, RTT 150 ms, buffers of 16 to 256 packets, loads low, high and very high). What they
-mean in numbers is this file's reading, set before its results were seen: a bound for each statement, printed with the figure.
+mean in numbers is this file's reading, set before its studies were run: a bound for each statement, printed with the figure.
 """
 
 from __future__ import annotations

@@ -62,18 +62,17 @@ pub(super) fn survey(ingress: &Path, egress: &Path) -> Result<Option<Survey>, Re
     let (before, behind) = (shortest(ingress)?, shortest(egress)?);
     let prefix = before.0.min(behind.0);
     let (first, second) = (sketch(ingress, prefix)?, sketch(egress, prefix)?);
-    let pairs: Vec<(Seen, Seen)> = first
-        .iter()
-        .filter_map(|(identity, sample)| Some((sample, second.get(identity)?)))
-        .filter(|(sample, other)| sample.alone && other.alone)
-        .map(|(sample, other)| (sample.seen, other.seen))
-        .collect();
+    let pairs: Vec<(Sample, Sample)> =
+        first.iter().filter_map(|(identity, sample)| Some((*sample, *second.get(identity)?))).collect();
     let in_front = sides(&pairs);
+    // The times of packets that look the same need not be those of one packet.
+    let alone = |(sample, other): &&(Sample, Sample)| sample.alone && other.alone;
     let mut found = Survey { prefix, offset_ns: 0, longest_ns: 0, egress_span: behind.1, in_front };
     let mut apart: Vec<i64> = pairs
         .iter()
-        .filter(|(seen, _)| found.direction(seen) == Some(true))
-        .map(|(seen, later)| later.time_ns - seen.time_ns)
+        .filter(alone)
+        .filter(|(sample, _)| found.direction(&sample.seen) == Some(true))
+        .map(|(sample, other)| other.seen.time_ns - sample.seen.time_ns)
         .collect();
     apart.sort_unstable();
     let Some(typical) = apart.get(apart.len() / 1000) else { return Ok(None) };
@@ -113,18 +112,20 @@ fn sketch(path: &Path, prefix: usize) -> Result<BTreeMap<u64, Sample>, ReadError
 }
 
 /// Says of each host that was seen in both captures whether it stands in front of the queue.
-fn sides(pairs: &[(Seen, Seen)]) -> BTreeMap<Address, bool> {
+fn sides(pairs: &[(Sample, Sample)]) -> BTreeMap<Address, bool> {
     let mut votes: BTreeMap<Address, i64> = BTreeMap::new();
     let mut vote = |source, destination, forward: i64| {
         *votes.entry(source).or_default() += forward;
         *votes.entry(destination).or_default() -= forward;
     };
     let mut bridged: BTreeMap<(Address, Address), Vec<i64>> = BTreeMap::new();
-    for (seen, later) in pairs {
+    for (sample, other) in pairs {
+        let (seen, later) = (&sample.seen, &other.seen);
         let (source, destination) = (seen.tuple.source, seen.tuple.destination);
         match seen.ttl.cmp(&later.ttl) {
             Ordering::Greater => vote(source, destination, 1),
             Ordering::Less => vote(source, destination, -1),
+            Ordering::Equal if !(sample.alone && other.alone) => {}
             Ordering::Equal => bridged.entry((source, destination)).or_default().push(later.time_ns - seen.time_ns),
         }
     }
