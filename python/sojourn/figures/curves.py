@@ -35,6 +35,8 @@ def curves(plot: Plot) -> Figure:
     y_title, y_scale = AXES.get(up, (up.replace("_", " "), "linear"))
     if plot.spec.value.endswith("ccdf"):
         y_title, y_scale = "Share that is at least so large", "log"
+    elif plot.spec.value.endswith("density"):
+        y_title, y_scale = "Share of arrivals", "log"
     with layout(plot, x_title=x_title, y_title=y_title) as (figure, panels):
         for axes, panel in panels:
             inside = plot.frame.filter(pl.col("panel") == panel)
@@ -43,7 +45,7 @@ def curves(plot: Plot) -> Figure:
                 for (n,), rows in inside.filter(pl.col("y") == y).group_by("n", maintain_order=True):
                     xs, ys = rows[across].to_numpy(), rows[up].to_numpy()
                     drawn = {**style, "linewidth": 1.4, "markersize": 4, "markevery": max(1, len(xs) // _MOST_MARKERS)}
-                    if len(xs) > 4 * _MOST_MARKERS:
+                    if plot.frame.height > 4 * _MOST_MARKERS and across == "backlog_pkts":
                         drawn["marker"] = None
                     axes.plot(xs, ys, label=(y or None) if n == 0 else None, **drawn)
                     if "low" in rows.columns:
@@ -51,6 +53,8 @@ def curves(plot: Plot) -> Figure:
             set_scale(axes, "x", x_scale)
             set_scale(axes, "y", y_scale)
             settle(axes, grid="both")
+        if y_scale == "linear" and up == "share":
+            panels[0][0].set_ylim(bottom=0)
     return figure
 
 
@@ -68,8 +72,6 @@ def set_scale(axes: Axes, which: str, scale: str) -> None:
         axis.set_major_locator(LogLocator(base=2, numticks=9))
         axis.set_major_formatter(FuncFormatter(lambda number, _: size_text(number)))
         axis.set_minor_locator(NullLocator())
-    elif which == "y":
-        axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
 
 
 def size_text(number: float) -> str:

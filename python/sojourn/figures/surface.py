@@ -18,7 +18,7 @@ def surface(plot: Plot) -> Figure:
     least, most = plot.frame["log2_energy"].min(), plot.frame["log2_energy"].max()
     with styled():
         figure = Figure(figsize=(4.9 * across + 0.4, 4.2 * down + 0.5))
-        figure.subplots_adjust(left=0.01, right=0.94, bottom=0.05, top=1 - 0.5 / (4.2 * down + 0.5), wspace=0.12, hspace=0.14)
+        figure.subplots_adjust(left=0.01, right=0.94, bottom=0.05, top=1 - 0.75 / (4.2 * down + 0.5), wspace=0.12, hspace=0.14)
         for place, panel in enumerate(plot.panels, start=1):
             axes = figure.add_subplot(down, across, place, projection="3d")
             rows = plot.frame.filter(pl.col("panel") == panel, pl.col("n") == 0)

@@ -112,3 +112,72 @@ impl Flow {
         unseen.into_values().collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::identity::Kind;
+    use super::*;
+    use crate::decode::Address;
+
+    fn tuple() -> Tuple {
+        Tuple { source: Address(1), destination: Address(2), ports: (1, 2), protocol: 6 }
+    }
+
+    fn data(seq: u32) -> Seen {
+        let (time_ns, size, ttl, identity) = (0, 140, 64, 0);
+        Seen {
+            time_ns,
+            tuple: tuple(),
+            size,
+            ttl,
+            kind: Kind::Data,
+            seq,
+            length: 100,
+            ack: None,
+            identity,
+            cut_at: None,
+        }
+    }
+
+    #[test]
+    fn what_is_acknowledged_though_no_copy_left_was_not_captured() {
+        let mut flow = Flow::new(tuple());
+        for (row, seq) in [(0, 1000), (1, 1100), (2, 1200)] {
+            flow.arrived(row, &data(seq));
+        }
+        flow.left(&data(1000));
+        flow.left(&data(1200));
+        assert!(flow.acknowledged(1100, |row| row == 1).is_empty());
+        assert_eq!(flow.acknowledged(1300, |row| row == 1), [1]);
+    }
+
+    #[test]
+    fn a_copy_that_left_explains_the_acknowledgement() {
+        let mut flow = Flow::new(tuple());
+        flow.arrived(0, &data(1000));
+        flow.arrived(1, &data(1100));
+        flow.left(&data(1100));
+        flow.arrived(2, &data(1000));
+        flow.left(&data(1000));
+        assert!(flow.acknowledged(1200, |row| row == 0).is_empty(), "row 0 was lost, row 2 repaired it");
+    }
+
+    #[test]
+    fn of_two_copies_that_nobody_saw_the_repair_is_the_one_that_passed() {
+        let mut flow = Flow::new(tuple());
+        flow.arrived(0, &data(1000));
+        flow.arrived(1, &data(1000));
+        assert_eq!(flow.acknowledged(1100, |_| true), [1]);
+    }
+
+    #[test]
+    fn sequence_numbers_wrap() {
+        let mut flow = Flow::new(tuple());
+        let last = u32::MAX - 49;
+        flow.arrived(0, &data(last));
+        flow.left(&data(last));
+        flow.arrived(1, &data(50));
+        assert!(flow.acknowledged(50, |row| row == 1).is_empty());
+        assert_eq!(flow.acknowledged(150, |row| row == 1), [1]);
+    }
+}

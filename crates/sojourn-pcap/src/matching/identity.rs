@@ -170,3 +170,54 @@ fn after_extensions(data: &[u8]) -> Option<(u8, usize)> {
     }
     Some((next, at))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn frame(data: &[u8], wire_len: u32) -> Frame<'_> {
+        Frame { number: 1, time_ns: 0, link: 101, wire_len, data }
+    }
+
+    /// A TCP segment of 100 bytes of payload, of which 30 were captured.
+    fn segment() -> Vec<u8> {
+        let mut data = vec![0x45, 0, 0, 140, 0, 7, 0x40, 0, 64, 6, 0xaa, 0xbb, 10, 0, 0, 1, 10, 0, 0, 2];
+        data.extend([0x13, 0x89, 0, 80, 0, 0, 1, 0, 0, 0, 2, 0, 0x50, 0x18, 1, 0, 0xcc, 0xdd, 0, 0]);
+        data.extend(0..30);
+        data
+    }
+
+    #[test]
+    fn what_a_router_changes_does_not_count() {
+        let data = segment();
+        let seen = see(&frame(&data, 140), 70).expect("a packet");
+        assert_eq!((seen.kind, seen.seq, seen.length, seen.ack), (Kind::Data, 256, 100, Some(512)));
+        assert_eq!((seen.size, seen.cut_at), (140, Some(70)));
+        for at in [1, 8, 10, 11, 36, 37] {
+            let mut routed = data.clone();
+            routed[at] ^= 0x11;
+            assert_eq!(see(&frame(&routed, 140), 70).map(|s| s.identity), Some(seen.identity), "byte {at}");
+        }
+        for at in [5, 12, 21, 27, 33, 69] {
+            let mut other = data.clone();
+            other[at] ^= 0x11;
+            assert_ne!(see(&frame(&other, 140), 70).map(|s| s.identity), Some(seen.identity), "byte {at}");
+        }
+        assert_eq!(
+            see(&frame(&data[..60], 140), 60).map(|s| s.identity),
+            see(&frame(&data, 140), 60).map(|s| s.identity)
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_makes_it_panic(data in proptest::collection::vec(any::<u8>(), 0..120), wire in 0u32..2000, first: bool) {
+            let mut data = data;
+            if let Some(byte) = data.first_mut() {
+                *byte = if first { 0x45 } else { 0x60 };
+            }
+            let _ = see(&frame(&data, wire), 82);
+        }
+    }
+}
