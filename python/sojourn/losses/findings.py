@@ -170,6 +170,9 @@ def _flat(cells: Cells) -> Finding:
     known = {load: slope for load, slope in slopes.items() if slope is not None}
     rejected = cells.value("low", 32, "scaling.independence.rejected_share")
     tested = f"; independence is rejected in {rejected:.0%} of the minutes at low load" if rejected is not None else ""
+    for diagram in cells.all("low", 32, "scaling.haar")[:1]:
+        energy = [y for j, y in zip(diagram["octave"], diagram["log2_energy"], strict=True) if 4 <= j <= 7]
+        tested = f"; energy of octaves 4 to 7 at low load {min(energy):.1f} to {max(energy):.1f}{tested}" if energy else tested
     return Finding(
         "With 32 packets the log-scale diagram is flat below the round-trip time: losses are uncorrelated.",
         "slope below the RTT: " + ", ".join(f"{load} {slope:.2f}" for load, slope in known.items()) + tested,
