@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
-
 from sojourn.losses import Period, analyse
 from sojourn.losses.bursts import bursts, of_places, runs
 from sojourn.losses.flows import flows_of
@@ -23,8 +22,10 @@ from sojourn.packets import schema
 SECOND = 10**9
 
 
-def log_of(fates: str, kinds: str = "", gap_ns: int = 100_000_000, backlog: list[int] | None = None) -> pl.LazyFrame:
-    """Make a log of one link: `x` a drop, `.` a packet that leaves at once; `u` among the kinds is a datagram."""
+def log_of(
+    fates: str, kinds: str = "", gap_ns: int = 100_000_000, backlog: list[int] | None = None
+) -> pl.LazyFrame:
+    """Make a log of one link: `x` a drop, `.` a packet that leaves at once; kind `u` is a datagram."""
     n = len(fates)
     arrive = np.arange(n) * gap_ns
     lost = np.array([fate == "x" for fate in fates])
@@ -177,6 +178,8 @@ def test_octaves_below_the_round_trip() -> None:
     assert len(found["over_time"]["log2_energy"]) == 3
 
 
-@pytest.mark.parametrize(("text", "ns"), [("150ms", 150_000_000), ("37.5ms", 37_500_000), ("2min", 120 * SECOND)])
+@pytest.mark.parametrize(
+    ("text", "ns"), [("150ms", 150_000_000), ("37.5ms", 37_500_000), ("2min", 120 * SECOND)]
+)
 def test_times(text: str, ns: int) -> None:
     assert nanoseconds(text) == ns

@@ -1,4 +1,4 @@
-"""`sojourn losses` on captures of a real queue whose drops are known, and on the same captures after all sorts of damage."""
+"""`sojourn losses` on captures of a real queue whose drops are known, and on the same captures damaged."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-
 from sojourn.errors import SojournError
 from sojourn.losses.captures import compare, sentences
 
@@ -105,7 +104,10 @@ def without_checksums(ingress: list[Frame], egress: list[Frame]) -> tuple[list[F
 
 def same_hops(found: list[Frame]) -> list[Frame]:
     """No router between the captures: the hop limit stays."""
-    return [(t, data[:22] + b"\x3f" + data[23:], n) if data[12:14] == b"\x08\x00" else (t, data, n) for t, data, n in found]
+    return [
+        (t, data[:22] + b"\x3f" + data[23:], n) if data[12:14] == b"\x08\x00" else (t, data, n)
+        for t, data, n in found
+    ]
 
 
 @pytest.mark.parametrize(
@@ -134,10 +136,14 @@ def test_the_offset_of_the_clocks_is_found(tmp_path: Path, both: tuple[list[Fram
         assert abs(found["capture"]["clock_offset_ns"] - ns) < 10_000
 
 
-def test_what_the_captures_drop_is_said_and_not_lost(tmp_path: Path, both: tuple[list[Frame], list[Frame]]) -> None:
+def test_what_the_captures_drop_is_said_and_not_lost(
+    tmp_path: Path, both: tuple[list[Frame], list[Frame]]
+) -> None:
     choose = random.Random(4)
     ingress, egress = both
-    tcp = [i for i, (_, data, length) in enumerate(egress) if is_forward(data) and data[23] == 6 and length > 200]
+    tcp = [
+        i for i, (_, data, length) in enumerate(egress) if is_forward(data) and data[23] == 6 and length > 200
+    ]
     missing = set(choose.sample(tcp, 40))
     thinned = [frame for i, frame in enumerate(egress) if i not in missing]
     found, lost = lost_in(tmp_path, write(tmp_path / "a.pcap", ingress), write(tmp_path / "b.pcap", thinned))
@@ -154,11 +160,13 @@ def test_what_the_captures_drop_is_said_and_not_lost(tmp_path: Path, both: tuple
     assert any("in front" in sentence for sentence in sentences(found["capture"]))
 
 
-def test_a_capture_that_begins_late_and_ends_early(tmp_path: Path, both: tuple[list[Frame], list[Frame]]) -> None:
+def test_a_capture_that_begins_late_and_ends_early(
+    tmp_path: Path, both: tuple[list[Frame], list[Frame]]
+) -> None:
     ingress, egress = both
     begin, end = egress[0][0] + 5 * 10**9, egress[0][0] + 20 * 10**9
     part = [frame for frame in egress if begin <= frame[0] < end]
-    found, lost = lost_in(tmp_path, write(tmp_path / "a.pcap", ingress), write(tmp_path / "b.pcap", part))
+    found, _ = lost_in(tmp_path, write(tmp_path / "a.pcap", ingress), write(tmp_path / "b.pcap", part))
     times = [time for time, data, _ in ingress if is_forward(data)]
     wanted = sum(begin <= times[place] < end - 60_000_000 for place in DROPPED)
     assert wanted <= found["lost_pkts"] <= wanted + 40
@@ -194,7 +202,9 @@ def test_datagrams_that_all_look_the_same(tmp_path: Path) -> None:
     choose = random.Random(8)
 
     def packet(source: int, number: int, ttl: int) -> bytes:
-        ip = struct.pack(">BBHHHBBH", 0x45, 0, 60, number, 0x4000, ttl, 17, 0) + bytes([10, 0, 0, source, 10, 0, 1, 1])
+        ip = struct.pack(">BBHHHBBH", 0x45, 0, 60, number, 0x4000, ttl, 17, 0) + bytes(
+            [10, 0, 0, source, 10, 0, 1, 1]
+        )
         return bytes(12) + b"\x08\x00" + ip + struct.pack(">HHHH", 4000 + source, 5000, 40, 0) + bytes(32)
 
     ingress, egress, lost, place = [], [], [], 0
@@ -227,7 +237,9 @@ def test_captures_that_have_nothing_in_common(tmp_path: Path, both: tuple[list[F
 
 
 def sojourn(*words: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "sojourn", "losses", *map(str, words)], capture_output=True, text=True)
+    return subprocess.run(
+        [sys.executable, "-m", "sojourn", "losses", *map(str, words)], capture_output=True, text=True
+    )
 
 
 def test_the_command(tmp_path: Path) -> None:
@@ -235,7 +247,15 @@ def test_the_command(tmp_path: Path) -> None:
     done = sojourn(a, b, "--json", "--rate", "8Mbit", "--rtt", "40ms", "--out", tmp_path / "gateway")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    assert {"ingress_pkts", "egress_pkts", "lost_pkts", "loss", "by_protocol", "flows", "bursts"} <= found.keys()
+    assert {
+        "ingress_pkts",
+        "egress_pkts",
+        "lost_pkts",
+        "loss",
+        "by_protocol",
+        "flows",
+        "bursts",
+    } <= found.keys()
     assert {"packets", "lost", "bytes"} <= found["flows"][0].keys()
     page = (tmp_path / "gateway" / "report.html").read_text()
     assert "Loss bursts" in page and "sojourn losses" in page
@@ -245,7 +265,10 @@ def test_the_command(tmp_path: Path) -> None:
 
 
 def test_bad_input_of_the_command(tmp_path: Path) -> None:
-    for words in ((tmp_path / "no.pcap", DATA / "egress.pcap.gz"), (DATA / "README.md", DATA / "egress.pcap.gz")):
+    for words in (
+        (tmp_path / "no.pcap", DATA / "egress.pcap.gz"),
+        (DATA / "README.md", DATA / "egress.pcap.gz"),
+    ):
         done = sojourn(*words, "--out", tmp_path / "out")
         assert done.returncode == 2 and done.stderr.count("\n") == 1, done.stderr
         assert not (tmp_path / "out").exists()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
 from sojourn.losses.independence import autocorrelation, independence, ljung_box
 from sojourn.losses.wavelet import choose_j1, diagram, fit, over_time
 
@@ -12,7 +11,9 @@ from sojourn.losses.wavelet import choose_j1, diagram, fit, over_time
 def fractional_noise(hurst: float, n: int, seed: int) -> np.ndarray:
     """Return fractional Gaussian noise of unit variance by circulant embedding (Davies and Harte 1987)."""
     k = np.arange(n + 1)
-    gamma = (np.abs(k + 1.0) ** (2 * hurst) - 2 * np.abs(k) ** (2 * hurst) + np.abs(k - 1.0) ** (2 * hurst)) / 2
+    gamma = (
+        np.abs(k + 1.0) ** (2 * hurst) - 2 * np.abs(k) ** (2 * hurst) + np.abs(k - 1.0) ** (2 * hurst)
+    ) / 2
     row = np.concatenate([gamma, gamma[-2:0:-1]])
     eigenvalues = np.fft.fft(row).real.clip(0)
     random = np.random.default_rng(seed)
@@ -30,9 +31,7 @@ def test_slope_of_fractional_noise(hurst: float) -> None:
     assert 0 <= found.q <= 1
 
 
-@pytest.mark.parametrize(
-    ("hurst", "intercept"), [(0.5, 0.0), (0.7, -0.9553), (0.9, -2.7495)]
-)
+@pytest.mark.parametrize(("hurst", "intercept"), [(0.5, 0.0), (0.7, -0.9553), (0.9, -2.7495)])
 def test_energy_of_fractional_noise_is_exact_at_every_octave(hurst: float, intercept: float) -> None:
     # E d_j² = 2^{j(2H−1)} (2^{2−2H} − 1) for Haar, from Var of sums of m: m^{2H}.
     assert np.log2(2 ** (2 - 2 * hurst) - 1) == pytest.approx(intercept, abs=1e-4)

@@ -1,4 +1,4 @@
-"""The packet log as a table: a row for every packet that arrived at a link, and writing it while the engine runs.
+"""The packet log as a table: a row for every packet that arrived at a link, written while the engine runs.
 
 ==================  ==================================================================================
 ``link``            the link that it arrived at: ``down`` or ``up``
@@ -61,21 +61,21 @@ def schema() -> dict[str, pl.DataType]:
 
 
 def table(columns: Mapping[str, Any]) -> pl.DataFrame:
-    """Return the engine's columns as a data frame, with names in the place of codes and nulls where nothing was."""
+    """Return the engine's columns as a data frame, with names for codes and nulls where nothing was."""
     frame = pl.DataFrame({name: columns[name] for name in schema()})
     departed = pl.when(pl.col("depart_ns") >= 0).then(pl.col("depart_ns")).alias("depart_ns")
     return frame.with_columns(departed, *(_named(frame[name]) for name in ("link", "kind", "drop_cause")))
 
 
 def _named(codes: pl.Series) -> pl.Series:
-    """Return the names of codes; those without one, as the 255 of a packet that was not dropped, become null."""
+    """Return the names of codes; those without one, as 255 (not dropped), become null."""
     kind = schema()[codes.name]
     names = [*kind.categories, None]
     return pl.Series(codes.name, names, dtype=kind).gather(codes.clip(0, len(names) - 1))
 
 
 def run_into(text: str, file: BinaryIO) -> dict[str, Any]:
-    """Simulate a point and write its packet log while it runs; return what the engine returns, without the log."""
+    """Simulate a point and write its packet log meanwhile; return what the engine does, without the log."""
     return write_while(lambda take: _core.run(text, True, None, take), file)
 
 

@@ -23,10 +23,11 @@ def losses(
     out: Annotated[Path | None, Parameter()] = None,
     json: Flag = False,
 ) -> int:
-    """Match captures in front of a queue and behind it packet by packet: what was lost, when, of which flow, at which backlog.
+    """Match captures in front of a queue and behind it packet by packet: what was lost, when, of which flow.
 
-    Clocks may differ by any constant; the shortest wait is taken for zero. Addresses must be the same on both sides.
-    What the captures themselves have dropped is said, and not counted as lost where acknowledgements prove it.
+    Clocks may differ by any constant; the shortest wait is taken for zero. Addresses must be the same on
+    both sides. What the captures themselves have dropped is said, and not counted as lost where
+    acknowledgements prove it.
 
     **Example**
 
@@ -65,7 +66,9 @@ def losses(
         if out is not None:
             from sojourn.report import write_report
 
-            options = [word for name, value in (("--rate", rate), ("--rtt", rtt)) if value for word in (name, value)]
+            options = [
+                word for name, value in (("--rate", rate), ("--rtt", rtt)) if value for word in (name, value)
+            ]
             words = ["sojourn", "losses", str(ingress), str(egress), *options, "--out", str(out)]
             page = write_report(store(found, log, out, shlex.join(words), bps))
     if json:
@@ -88,8 +91,10 @@ def table(found: dict[str, Any]) -> str:
         lines.append(f"{name:>8}: {share['lost']} of {share['packets']} ({share['loss']:.2%})")
     if bursts["count"]:
         lines.append(
-            f"  bursts: {bursts['count']}, mean {bursts['mean_pkts']:.2f} packets, longest {bursts['max_pkts']}; "
-            f"stitched: {bursts['stitched_count']}, mean {bursts['stitched_mean_pkts']:.2f}, longest {bursts['stitched_max_pkts']}"
+            f"  bursts: {bursts['count']}, mean {bursts['mean_pkts']:.2f} packets, "
+            f"longest {bursts['max_pkts']}; "
+            f"stitched: {bursts['stitched_count']}, mean {bursts['stitched_mean_pkts']:.2f}, "
+            f"longest {bursts['stitched_max_pkts']}"
         )
     hit = sum(flow["lost"] > 0 for flow in found["flows"])
     lines.append(f"   flows: {hit} of {len(found['flows'])} lost packets")

@@ -295,7 +295,10 @@ def _whole(spec: Spec, found: list[Any]) -> Iterator[dict[str, Any]]:
             )
         else:
             names = list(lists)
-            yield from ({"n": replication, **dict(zip(names, row, strict=True))} for row in zip(*lists.values(), strict=True))
+            yield from (
+                {"n": replication, **dict(zip(names, row, strict=True))}
+                for row in zip(*lists.values(), strict=True)
+            )
 
 
 def interval(numbers: Sequence[float]) -> float | None:

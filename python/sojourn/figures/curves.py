@@ -29,7 +29,7 @@ _MOST_MARKERS = 24
 
 
 def curves(plot: Plot) -> Figure:
-    """Draw one curve for each label of y: the first list of the value across, the second up, `low` and `high` as a band."""
+    """Draw a curve for each label of y: first list across, second up, `low` and `high` a band."""
     across, up = [name for name in plot.frame.columns if name not in _LABELS][:2]
     x_title, x_scale = AXES.get(across, (across.replace("_", " "), "linear"))
     y_title, y_scale = AXES.get(up, (up.replace("_", " "), "linear"))
@@ -44,12 +44,19 @@ def curves(plot: Plot) -> Figure:
                 style = look(index)
                 for (n,), rows in inside.filter(pl.col("y") == y).group_by("n", maintain_order=True):
                     xs, ys = rows[across].to_numpy(), rows[up].to_numpy()
-                    drawn = {**style, "linewidth": 1.4, "markersize": 4, "markevery": max(1, len(xs) // _MOST_MARKERS)}
+                    drawn = {
+                        **style,
+                        "linewidth": 1.4,
+                        "markersize": 4,
+                        "markevery": max(1, len(xs) // _MOST_MARKERS),
+                    }
                     if plot.frame.height > 4 * _MOST_MARKERS and across == "backlog_pkts":
                         drawn["marker"] = None
                     axes.plot(xs, ys, label=(y or None) if n == 0 else None, **drawn)
                     if "low" in rows.columns:
-                        axes.fill_between(xs, rows["low"], rows["high"], color=style["color"], alpha=0.18, linewidth=0)
+                        axes.fill_between(
+                            xs, rows["low"], rows["high"], color=style["color"], alpha=0.18, linewidth=0
+                        )
             set_scale(axes, "x", x_scale)
             set_scale(axes, "y", y_scale)
             settle(axes, grid="both")

@@ -1,4 +1,4 @@
-"""Loss of flows by their size: box plots of the flows that lost packets, and the share of those that lost none."""
+"""Loss of flows by their size: box plots of those that lost packets, and the share of those that did not."""
 
 from __future__ import annotations
 
@@ -14,12 +14,17 @@ from sojourn.losses.flows import LEAST_FLOWS
 
 
 def flow_boxes(plot: Plot) -> Figure:
-    """Draw a box for each octave of size that has ten flows, and under it the share of happy flows as a bar."""
+    """Draw a box for each octave of size that has ten flows, and under it a bar for the happy ones."""
     sizes = sorted(plot.frame.filter(pl.col("flows") >= LEAST_FLOWS)["from_bytes"].unique().to_list())
     places = {size: place for place, size in enumerate(sizes)}
-    with layout(plot, x_title="Flow size (bytes, from)", y_title="Lost packets of a flow (%)") as (figure, panels):
+    with layout(plot, x_title="Flow size (bytes, from)", y_title="Lost packets of a flow (%)") as (
+        figure,
+        panels,
+    ):
         for axes, panel in panels:
-            inside = plot.frame.filter(pl.col("panel") == panel, pl.col("n") == 0, pl.col("flows") >= LEAST_FLOWS)
+            inside = plot.frame.filter(
+                pl.col("panel") == panel, pl.col("n") == 0, pl.col("flows") >= LEAST_FLOWS
+            )
             rows = [(places[row["from_bytes"]], row) for row in inside.iter_rows(named=True)]
             _boxes(axes, rows)
             _happy(axes, rows)

@@ -18,7 +18,9 @@ def surface(plot: Plot) -> Figure:
     least, most = plot.frame["log2_energy"].min(), plot.frame["log2_energy"].max()
     with styled():
         figure = Figure(figsize=(4.9 * across + 0.4, 4.2 * down + 0.5))
-        figure.subplots_adjust(left=0.01, right=0.94, bottom=0.05, top=1 - 0.75 / (4.2 * down + 0.5), wspace=0.12, hspace=0.14)
+        figure.subplots_adjust(
+            left=0.01, right=0.94, bottom=0.05, top=1 - 0.75 / (4.2 * down + 0.5), wspace=0.12, hspace=0.14
+        )
         for place, panel in enumerate(plot.panels, start=1):
             axes = figure.add_subplot(down, across, place, projection="3d")
             rows = plot.frame.filter(pl.col("panel") == panel, pl.col("n") == 0)
@@ -31,7 +33,16 @@ def surface(plot: Plot) -> Figure:
             )
             x, y = np.meshgrid(octaves.to_numpy(), times.to_numpy())
             axes.plot_surface(
-                x, y, height, cmap="viridis", vmin=least, vmax=most, rstride=1, cstride=1, linewidth=0.2, edgecolor="#00000040"
+                x,
+                y,
+                height,
+                cmap="viridis",
+                vmin=least,
+                vmax=most,
+                rstride=1,
+                cstride=1,
+                linewidth=0.2,
+                edgecolor="#00000040",
             )
             axes.set_zlim(least, most)
             axes.set_xlabel("Octave j", labelpad=0)

@@ -1,4 +1,4 @@
-"""The loss process of a real bottleneck: captures in front of its queue and behind it, matched packet by packet."""
+"""The loss process of a real bottleneck: captures in front of its queue and behind it, matched."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def compare(
     Returns
     -------
     dict
-        ``ingress_pkts``, ``egress_pkts``, ``lost_pkts``, ``loss``, ``by_protocol``, ``flows``, ``bursts``, ``capture`` (clocks, and what the
-        captures missed) and the other analyses.
+        ``ingress_pkts``, ``egress_pkts``, ``lost_pkts``, ``loss``, ``by_protocol``, ``flows``,
+        ``bursts``, ``capture`` (clocks, and what the captures missed) and the other analyses.
 
     Raises
     ------
@@ -72,16 +72,16 @@ def compare(
 
 def sentences(capture: Mapping[str, Any]) -> list[str]:
     """Say what the captures themselves have missed."""
-    said = [f"{sentence}" for sentence in capture["damage"]]
+    said = list(capture["damage"])
     if count := capture["missed_in_front_pkts"]:
         said.append(
-            f"{count} packets were captured behind the queue but not in front of it: the capture in front has dropped them, and "
-            "perhaps others that the queue dropped too"
+            f"{count} packets were captured behind the queue but not in front of it: the capture in "
+            "front has dropped them, and perhaps others that the queue dropped too"
         )
     if count := capture["missed_behind_pkts"]:
         said.append(
-            f"{count} packets were acknowledged though they were not captured behind the queue: that capture has dropped them; they "
-            "are not counted as lost, but packets of UDP that it dropped are"
+            f"{count} packets were acknowledged though they were not captured behind the queue: that "
+            "capture has dropped them; they are not counted as lost, but packets of UDP that it dropped are"
         )
     if count := capture["outside_pkts"]:
         said.append(f"{count} packets came while the capture behind the queue did not run; they are left out")
@@ -106,8 +106,7 @@ def store(found: Mapping[str, Any], packets: Path, out: Path, command: str, rate
             file.write(piece)
     link = _link(pl.scan_parquet(packets), found, rate_bps)
     flows = {"completed": len(found["flows"])}
-    engine = {"packets": found["ingress_pkts"], "events": 0, "simulated_s": link["series"]["bin_s"]}
-    engine["simulated_s"] = round(link.pop("seconds"), 6)
+    engine = {"packets": found["ingress_pkts"], "events": 0, "simulated_s": round(link.pop("seconds"), 6)}
     names = {"study": out.name, "point": {}, "replication": 0}
     shares = {key: value for key, value in found.items() if key != "flows"}
     place.write_point(
@@ -163,7 +162,9 @@ def _link(log: pl.LazyFrame, found: Mapping[str, Any], rate_bps: float | None) -
     )
     by_bin = {place: (wait, lost, size) for place, wait, lost, size in bins.iter_rows()}
     empty = (None, 0, 0)
-    every = [by_bin.get(place, empty) for place in range(int(seconds) // bin_s + 1)] if by_bin else []
+    # A last bin that the capture does not fill is left out, unless it is the only one.
+    whole = max(1, int(seconds) // bin_s) if by_bin else 0
+    every = [by_bin.get(place, empty) for place in range(whole)]
     return {
         "rate_bps": rate_bps,
         "arrived_pkts": found["ingress_pkts"],

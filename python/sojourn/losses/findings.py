@@ -1,7 +1,8 @@
 """What the study of who loses in a router buffer found, looked for in stored results of its testbed.
 
-The statements are those of the study (242 Mbit/s, RTT 150 ms, buffers of 16 to 256 packets, loads low, high and very high). What they
-mean in numbers is this file's reading, set before its studies were run: a bound for each statement, printed with the figure.
+The statements are those of the study (242 Mbit/s, RTT 150 ms, buffers of 16 to 256 packets, loads low,
+high and very high). What they mean in numbers is this file's reading, set before its studies were run: a
+bound for each statement, printed with the figure.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ TAIL = 0.01
 TWICE = 2.5
 """A mean window of at most so many buffers is bounded by about twice the buffer."""
 FLAT = 0.1
-"""A slope of the log-scale diagram of at most this size is flat; long-range dependent traffic has 0.4 to 0.8."""
+"""A slope of the log-scale diagram of at most this size is flat; long-range dependence has 0.4 to 0.8."""
 MID_SIZE = (2.0**19, 2.0**25)
 
 
@@ -95,7 +96,9 @@ def _capped(cells: Cells) -> Finding:
 
 def _bursts(cells: Cells) -> Finding:
     large = cells.buffers[-1]
-    tails = {load: [_tail(ccdf) for ccdf in cells.all(load, large, "bursts.stitched_ccdf")] for load in cells.loads}
+    tails = {
+        load: [_tail(ccdf) for ccdf in cells.all(load, large, "bursts.stitched_ccdf")] for load in cells.loads
+    }
     found = {load: statistics.fmean(lengths) for load, lengths in tails.items() if lengths}
     others = [length for load, length in found.items() if load != "low"]
     return Finding(
@@ -124,7 +127,8 @@ def _udp(cells: Cells) -> Finding:
     exception = {cell: ratio for cell, ratio in ratios.items() if cell[0] == "low" and cell[1] >= largest / 2}
     rest = [ratio for cell, ratio in ratios.items() if cell not in exception]
     said = "; ".join(
-        f"{load} " + " ".join(f"{ratio:.2f}" for (at, _), ratio in ratios.items() if at == load) for load in cells.loads
+        f"{load} " + " ".join(f"{ratio:.2f}" for (at, _), ratio in ratios.items() if at == load)
+        for load in cells.loads
     )
     return Finding(
         "UDP sees less loss than TCP, except at low load with large buffers.",
@@ -156,11 +160,13 @@ def _windows(cells: Cells) -> Finding:
         if (largest := cells.value(load, buffer, "windows.largest_pkts"))
     }
     said = "; ".join(
-        f"{load} " + " ".join(f"{ratio:.1f}" for (at, _), ratio in ratios.items() if at == load) for load in cells.loads
+        f"{load} " + " ".join(f"{ratio:.1f}" for (at, _), ratio in ratios.items() if at == load)
+        for load in cells.loads
     )
     return Finding(
         "The mean congestion window is bounded by about twice the buffer.",
-        f"largest mean window of a size octave over the buffer ({', '.join(map(str, cells.buffers))} packets): {said}",
+        "largest mean window of a size octave over the buffer "
+        f"({', '.join(map(str, cells.buffers))} packets): {said}",
         max(ratios.values()) <= TWICE if ratios else None,
     )
 
@@ -169,10 +175,18 @@ def _flat(cells: Cells) -> Finding:
     slopes = {load: cells.value(load, 32, "scaling.below_rtt.alpha") for load in cells.loads}
     known = {load: slope for load, slope in slopes.items() if slope is not None}
     rejected = cells.value("low", 32, "scaling.independence.rejected_share")
-    tested = f"; independence is rejected in {rejected:.0%} of the minutes at low load" if rejected is not None else ""
+    tested = (
+        f"; independence is rejected in {rejected:.0%} of the minutes at low load"
+        if rejected is not None
+        else ""
+    )
     for diagram in cells.all("low", 32, "scaling.haar")[:1]:
         energy = [y for j, y in zip(diagram["octave"], diagram["log2_energy"], strict=True) if 4 <= j <= 7]
-        tested = f"; energy of octaves 4 to 7 at low load {min(energy):.1f} to {max(energy):.1f}{tested}" if energy else tested
+        tested = (
+            f"; energy of octaves 4 to 7 at low load {min(energy):.1f} to {max(energy):.1f}{tested}"
+            if energy
+            else tested
+        )
     return Finding(
         "With 32 packets the log-scale diagram is flat below the round-trip time: losses are uncorrelated.",
         "slope below the RTT: " + ", ".join(f"{load} {slope:.2f}" for load, slope in known.items()) + tested,

@@ -41,5 +41,7 @@ def nanoseconds(text: str) -> int:
     """Read a time as study documents write it: ``150ms``."""
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+)\s*", text)
     if not found or found[2] not in _SCALES:
-        raise SojournError(f"{text!r} is not a time; expected a number with one of {', '.join(_SCALES)}, as 150ms")
+        raise SojournError(
+            f"{text!r} is not a time; expected a number with one of {', '.join(_SCALES)}, as 150ms"
+        )
     return int(Decimal(found[1]) * _SCALES[found[2]])

@@ -16,7 +16,9 @@ from sojourn.losses.period import Period
 QUANTILES = (5, 25, 50, 75, 95)
 
 
-def utilisation(log: pl.LazyFrame, period: Period, rate_bps: float | None, bin_s: float = 1.0) -> dict[str, Any]:
+def utilisation(
+    log: pl.LazyFrame, period: Period, rate_bps: float | None, bin_s: float = 1.0
+) -> dict[str, Any]:
     """Return mean, standard deviation and quantiles over whole bins.
 
     Parameters
@@ -50,7 +52,6 @@ def utilisation(log: pl.LazyFrame, period: Period, rate_bps: float | None, bin_s
     found["mean"] = None if share is None else float(share.mean())
     found["sd"] = None if share is None or bins < 2 else float(share.std(ddof=1))
     if share is not None:
-        found["quantiles"] = {
-            f"p{q}": float(value) for q, value in zip(QUANTILES, np.percentile(share, QUANTILES), strict=True)
-        }
+        ranked = np.sort(share)
+        found["quantiles"] = {f"p{q}": float(ranked[q * bins // 100]) for q in QUANTILES}
     return found

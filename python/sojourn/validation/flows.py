@@ -1,7 +1,8 @@
-"""The findings on who loses in a router buffer, in a shortened form of their study and with another initial window.
+"""Who loses in a router buffer: the findings, in a shortened study and with another initial window.
 
-Each finding is stated with its numbers, whether it holds or not; where it does not, the same runs with an initial window of
-three segments in the place of ten say how much of the difference the host's own bursts make.
+Each finding is stated with its numbers, whether it holds or not; where it does not, the same runs with an
+initial window of three segments in the place of ten say how much of the difference the host's own bursts
+make.
 """
 
 from __future__ import annotations
@@ -24,13 +25,15 @@ VARIANTS = {
 
 TEXT = """## Who loses in a router buffer
 
-`studies/{study}`, shortened to {duration} of which {warmup} are left out, one run a cell, with initial windows of ten and of three
-segments; every run is in `{where}/`. The bounds by which a finding holds are in `sojourn/losses/findings.py`.
+`studies/{study}`, shortened to {duration} of which {warmup} are left out, one run a cell, with initial
+windows of ten and of three segments; every run is in `{where}/`. The bounds by which a finding holds are
+in `sojourn/losses/findings.py`.
 
-Hosts here send as fast as they like: there is no access link that would stretch a window's burst. The tail of the
-loss bursts follows the initial window, and with 32 packets losses depend on one another within the bursts of one round and are
-free of one another only above some 16 ms. Why the published probes lost more than TCP at low load with large buffers, and why its
-bursts were longer there, has not been explained: neither initial window shows it.
+Hosts here send as fast as they like: there is no access link that would stretch a window's burst. The
+tail of the loss bursts follows the initial window, and with 32 packets losses depend on one another
+within the bursts of one round and are free of one another only above some 16 ms. Why the published probes
+lost more than TCP at low load with large buffers, and why its bursts were longer there, has not been
+explained: neither initial window shows it.
 """
 
 
@@ -46,9 +49,7 @@ def section(root: str | os.PathLike[str], studies: Path, jobs: int | None = None
             for found in look_for(Cells(Results(out)))
         ]
         tables.append("\n".join([f"| finding | here, {title} | |", "| --- | --- | --- |", *rows]) + "\n")
-    text = TEXT.format(
-        study=STUDY, duration=SHORT[0][1], warmup=SHORT[1][1], where=Path(root).as_posix()
-    )
+    text = TEXT.format(study=STUDY, duration=SHORT[0][1], warmup=SHORT[1][1], where=Path(root).as_posix())
     return [text, *tables]
 
 
