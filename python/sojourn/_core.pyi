@@ -63,3 +63,9 @@ def schema() -> str:
 
 def version() -> str:
     """Return the version of the engine."""
+
+def match_captures(ingress: str, egress: str, packets: Callable[[dict[str, Any]], object]) -> str:
+    """Compare captures in front of a queue and behind it; hand out the packet log, return the summary (JSON).
+
+    Raises CaptureError if a capture cannot be read, or the two have nothing in common.
+    """

@@ -1,4 +1,4 @@
-"""The packet log as a table: a row for every packet that arrived at a link, and writing it while the engine runs.
+"""The packet log as a table: a row for every packet that arrived at a link, written while the engine runs.
 
 ==================  ==================================================================================
 ``link``            the link that it arrived at: ``down`` or ``up``
@@ -19,21 +19,27 @@ Rows of a link are in order of arrival; those of the two links may alternate in 
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from queue import Empty, Full, Queue
-from typing import Any, BinaryIO
+from queue import Full, Queue
+from typing import Any, BinaryIO, TypeVar
 
 import polars as pl
 from polars.io.plugins import register_io_source
 
 from sojourn import _core
 
+UNKNOWN = "unknown"
+"""Cause of a drop between two captures, which do not say why."""
+
 ROWS_TOGETHER = 1 << 18
 """Rows in a group of the file: a reader needs memory for a few of them."""
 
 _WAITING_BATCHES = 4
+
+Made = TypeVar("Made")
 
 
 @cache
@@ -47,7 +53,7 @@ def schema() -> dict[str, pl.DataType]:
         "size_bytes": pl.UInt32(),
         "arrive_ns": pl.UInt64(),
         "depart_ns": pl.Int64(),
-        "drop_cause": pl.Enum(_core.drop_causes()),
+        "drop_cause": pl.Enum([*_core.drop_causes(), UNKNOWN]),
         "backlog_pkts": pl.UInt32(),
         "backlog_bytes": pl.UInt32(),
         "seq": pl.UInt64(),
@@ -55,41 +61,48 @@ def schema() -> dict[str, pl.DataType]:
 
 
 def table(columns: Mapping[str, Any]) -> pl.DataFrame:
-    """Return the engine's columns as a data frame, with names in the place of codes and nulls where nothing was."""
+    """Return the engine's columns as a data frame, with names for codes and nulls where nothing was."""
     frame = pl.DataFrame({name: columns[name] for name in schema()})
     departed = pl.when(pl.col("depart_ns") >= 0).then(pl.col("depart_ns")).alias("depart_ns")
     return frame.with_columns(departed, *(_named(frame[name]) for name in ("link", "kind", "drop_cause")))
 
 
 def _named(codes: pl.Series) -> pl.Series:
-    """Return the names of codes; those without one, as the 255 of a packet that was not dropped, become null."""
+    """Return the names of codes; those without one, as 255 (not dropped), become null."""
     kind = schema()[codes.name]
     names = [*kind.categories, None]
     return pl.Series(codes.name, names, dtype=kind).gather(codes.clip(0, len(names) - 1))
 
 
 def run_into(text: str, file: BinaryIO, clips: Mapping[int, Any] | None = None) -> dict[str, Any]:
-    """Simulate a point and write its packet log as Parquet while it runs, in bounded memory.
+    """Simulate a point and write its packet log meanwhile; return what the engine does, without the log.
+
+    `clips` are the packets of the clips that video users are shown, by the place of the user.
+    """
+    return write_while(lambda take: _core.run(text, True, None, take, clips), file)
+
+
+def write_while(work: Callable[[Callable[[dict[str, Any]], None]], Made], file: BinaryIO) -> Made:
+    """Do work that makes a packet log in pieces, and write it as Parquet meanwhile, in bounded memory.
 
     Parameters
     ----------
-    text
-        The point, as JSON.
+    work
+        Is given a function that takes columns of the log, and calls it as often as it likes.
     file
         Where the log goes.
-    clips
-        Packets of the clips that video users are shown, by the place of the user.
 
     Returns
     -------
-    dict
-        What the engine returns, without the log.
+    Made
+        What the work returns.
     """
     batches: Queue[dict[str, Any] | None] = Queue(_WAITING_BATCHES)
     abandoned = threading.Event()
-    outcome: dict[str, Any] = {}
+    made: list[Made] = []
+    failed: list[BaseException] = []
 
-    def hand_over(columns: dict[str, Any] | None) -> None:
+    def take(columns: dict[str, Any] | None) -> None:
         while not abandoned.is_set():
             try:
                 return batches.put(columns, timeout=0.2)
@@ -97,16 +110,14 @@ def run_into(text: str, file: BinaryIO, clips: Mapping[int, Any] | None = None) 
                 continue
         raise InterruptedError("the packet log can no longer be written")
 
-    def simulate() -> None:
+    def run() -> None:
         try:
-            outcome["ran"] = _core.run(text, True, None, hand_over, clips)
+            made.append(work(take))
         except BaseException as error:  # told to whoever waits, whatever it is
-            outcome["error"] = error
+            failed.append(error)
         finally:
-            if not abandoned.is_set():
-                hand_over(None)
-
-    engine = threading.Thread(target=simulate, name="engine", daemon=True)
+            with contextlib.suppress(InterruptedError):
+                take(None)
 
     def rows(
         with_columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, batch_size: int | None
@@ -114,19 +125,15 @@ def run_into(text: str, file: BinaryIO, clips: Mapping[int, Any] | None = None) 
         while (columns := batches.get()) is not None:
             yield table(columns)
 
-    engine.start()
+    worker = threading.Thread(target=run, name="packets", daemon=True)
+    worker.start()
     try:
         register_io_source(rows, schema=schema(), is_pure=True).sink_parquet(
             file, compression="zstd", row_group_size=ROWS_TOGETHER, maintain_order=True, engine="streaming"
         )
     finally:
         abandoned.set()
-        while not batches.empty():
-            try:
-                batches.get_nowait()
-            except Empty:
-                break
-        engine.join()
-    if "error" in outcome:
-        raise outcome["error"]
-    return outcome["ran"]
+        worker.join()
+    if failed:
+        raise failed[0]
+    return made[0]

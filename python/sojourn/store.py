@@ -99,7 +99,7 @@ class Store:
 
     @contextlib.contextmanager
     def packets_written(self, point: str, *, keep: bool) -> Iterator[BinaryIO]:
-        """Open the file that a packet log is written to; what is kept of it gets its name when all went well."""
+        """Open the file for a packet log; it gets its name, if it is kept, when all went well."""
         target = self.packet_file(point)
         temporary = target.parent / f".{target.name}.{secrets.token_hex(8)}{_TEMPORARY}"
         try:

@@ -13,6 +13,7 @@
 //! - `decode`: link layers, IP, TCP options, uTP, QUIC's spin bit.
 //! - `flow`: the bounded table; `tcp_flow`, `utp_flow`, `spin`: what one packet does to its flow.
 //! - [`estimate`]: the four estimators. [`tick`], [`skew`]: clocks. `base_delay`, `takeover`, [`route`]: what the delay would be without a queue.
+//! - [`matching`]: two captures of one queue, compared packet by packet.
 //! - [`write`]: packets with real headers, as pcapng or pcap.
 //!
 //! Memory is bounded by [`Options`]: so many flows, so many packets of log; hosts are told apart up to a million.
@@ -24,6 +25,7 @@ pub mod estimate;
 pub mod flow;
 pub mod host;
 mod log;
+pub mod matching;
 mod meter;
 pub mod quantiles;
 pub mod read;

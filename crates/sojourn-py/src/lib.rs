@@ -3,6 +3,7 @@
 mod controller;
 mod error;
 mod export;
+mod losses;
 mod measure;
 mod picture;
 mod replay;
@@ -18,6 +19,8 @@ mod _core {
     use crate::error::{CaptureError, StudyError};
     #[pymodule_export]
     use crate::export::export;
+    #[pymodule_export]
+    use crate::losses::match_captures;
     #[pymodule_export]
     use crate::measure::{Follower, measure};
     #[pymodule_export]

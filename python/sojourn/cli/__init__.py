@@ -15,6 +15,7 @@ from cyclopts import App, CycloptsError
 
 from sojourn.cli.calibrate import calibrate
 from sojourn.cli.export import export
+from sojourn.cli.losses import losses
 from sojourn.cli.measure import measure
 from sojourn.cli.report import report
 from sojourn.cli.run import run
@@ -39,7 +40,7 @@ app = App(
     help_format="markdown",
     suppress_keyboard_interrupt=False,
 )
-for _place, _verb in enumerate((run, report, show, measure, wild, export, calibrate, schema)):
+for _place, _verb in enumerate((run, report, show, measure, losses, wild, export, calibrate, schema)):
     app.command(_verb, sort_key=_place, help_epilogue="")
 
 

@@ -12,10 +12,13 @@ from matplotlib.figure import Figure
 from sojourn.figures.box import box
 from sojourn.figures.cdf import cdf
 from sojourn.figures.cells import KINDS, Plot, Spec, gather, labels_of
+from sojourn.figures.curves import curves
+from sojourn.figures.flow_boxes import flow_boxes
 from sojourn.figures.heatmap import heatmap
 from sojourn.figures.lines import lines
 from sojourn.figures.scatter import against_published, scatter
 from sojourn.figures.series import series, series_table
+from sojourn.figures.surface import surface
 from sojourn.figures.table import table
 
 __all__ = [
@@ -25,7 +28,9 @@ __all__ = [
     "against_published",
     "box",
     "cdf",
+    "curves",
     "draw",
+    "flow_boxes",
     "gather",
     "heatmap",
     "labels_of",
@@ -33,10 +38,21 @@ __all__ = [
     "scatter",
     "series",
     "series_table",
+    "surface",
     "table",
 ]
 
-_DRAW = {"heatmap": heatmap, "box": box, "lines": lines, "cdf": cdf, "scatter": scatter, "table": table}
+_DRAW = {
+    "heatmap": heatmap,
+    "box": box,
+    "lines": lines,
+    "cdf": cdf,
+    "scatter": scatter,
+    "table": table,
+    "curves": curves,
+    "flow-boxes": flow_boxes,
+    "surface": surface,
+}
 
 
 def draw(plot: Plot) -> Figure:

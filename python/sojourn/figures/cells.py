@@ -17,7 +17,9 @@ from sojourn.errors import SojournError
 from sojourn.figures.scales import Scale, scale_for
 from sojourn.figures.values import Value, axis_name, number_of, value
 
-KINDS = ("heatmap", "box", "lines", "cdf", "scatter", "table")
+KINDS = ("heatmap", "box", "lines", "cdf", "scatter", "table", "curves", "flow-boxes", "surface")
+WHOLE = ("curves", "flow-boxes", "surface")
+"""Kinds whose value holds a whole picture: an object of lists of one length."""
 QUANTILES = ("p5", "p25", "p50", "p75", "p95")
 MOST_PANELS = 24
 
@@ -243,7 +245,9 @@ def _across(path: str, result: Mapping[str, Any]) -> Any:
 
 def _together(spec: Spec, found: list[Any]) -> Iterator[dict[str, Any]]:
     """Put the replications of a cell together."""
-    if spec.kind == "cdf":
+    if spec.kind in WHOLE:
+        yield from _whole(spec, found)
+    elif spec.kind == "cdf":
         numbers = [n for item in found for n in (item if isinstance(item, list) else [item]) if _is_number(n)]
         yield from ({"value": float(number)} for number in sorted(numbers))
     elif spec.kind == "scatter":
@@ -274,6 +278,29 @@ def _together(spec: Spec, found: list[Any]) -> Iterator[dict[str, Any]]:
             )
 
 
+def _whole(spec: Spec, found: list[Any]) -> Iterator[dict[str, Any]]:
+    """Yield a row for each entry of the lists of an object, replication after replication."""
+    for replication, lists in enumerate(found):
+        if not isinstance(lists, Mapping) or not all(isinstance(item, list) for item in lists.values()):
+            raise SojournError(
+                f"a {spec.kind} figure needs an object of lists, which {spec.value!r} is not; "
+                "expected, for example, 'losses.down.bursts.ccdf'"
+            )
+        if spec.kind == "surface":
+            start, octave, energy = (lists[name] for name in ("start_s", "octave", "log2_energy"))
+            yield from (
+                {"n": replication, "start_s": t, "octave": j, "log2_energy": energy[a][b]}
+                for a, t in enumerate(start)
+                for b, j in enumerate(octave)
+            )
+        else:
+            names = list(lists)
+            yield from (
+                {"n": replication, **dict(zip(names, row, strict=True))}
+                for row in zip(*lists.values(), strict=True)
+            )
+
+
 def interval(numbers: Sequence[float]) -> float | None:
     """Return half the width of the 95 % interval of the mean (Student's t), None for one number."""
     if len(numbers) < 2:
@@ -295,8 +322,10 @@ def _axes(spec: Spec, axes: Mapping[str, list[str]]) -> tuple[str, str]:
         raise SojournError(
             f"figure {spec.value!r}: a scatter figure needs `x`, an axis or a number of the results"
         )
-    if spec.kind in ("cdf", "scatter"):
+    if spec.kind in ("cdf", "scatter", "curves"):
         return "", spec.y or _first_axis(axes)
+    if spec.kind in WHOLE:
+        return "", ""
     several = [axis for axis, labels in axes.items() if len(labels) > 1]
     x = spec.x or next((axis for axis in several[::-1] if axis != spec.y), "")
     y = spec.y or next((axis for axis in several if axis != x), "")

@@ -17,6 +17,8 @@ _WHO = {
     "browser": "browser",
     "adaptive": "adaptive video",
     "engine": "engine",
+    "losses.up": "uplink",
+    "losses.down": "downlink",
 }
 
 # Path ending → name, unit, kind, better. The longest ending that fits wins.
@@ -59,6 +61,22 @@ _KINDS = {
     "timeouts": ("timeouts", "", "plain", "low"),
     "completed": ("completed", "", "plain", "high"),
     "dropped_pkts": ("dropped packets", "pkt", "plain", "low"),
+    "by_protocol.tcp.loss": ("loss of TCP", "%", "loss", "low"),
+    "by_protocol.udp.loss": ("loss of UDP probes", "%", "loss", "low"),
+    "utilisation.quantiles": ("utilisation, 1 s bins", "%", "utilisation", "high"),
+    "bursts.ccdf": ("loss bursts", "", "plain", ""),
+    "bursts.stitched_ccdf": ("loss bursts, stitched", "", "plain", ""),
+    "bursts.ratio_of_medians": ("stitched over plain burst length", "", "index", ""),
+    "occupancy.density": ("backlog at arrivals", "", "plain", ""),
+    "occupancy.udp_density": ("backlog that UDP probes find", "", "plain", ""),
+    "sizes.ccdf": ("flow sizes", "", "plain", ""),
+    "per_flow.boxes": ("loss of flows by size", "%", "loss", "low"),
+    "windows.by_size": ("mean congestion window by flow size", "", "plain", ""),
+    "ssthresh.cdf": ("initial slow-start threshold", "", "plain", ""),
+    "scaling.diagram": ("log-scale diagram of losses", "", "plain", ""),
+    "scaling.haar": ("log-scale diagram of losses (Haar)", "", "plain", ""),
+    "scaling.over_time": ("log-scale diagram of losses over time", "", "plain", ""),
+    "scaling.below_rtt.alpha": ("slope of the log-scale diagram below the RTT", "", "index", ""),
 }
 
 

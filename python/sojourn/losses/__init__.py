@@ -91,8 +91,8 @@ def analyse(
     Returns
     -------
     dict
-        ``packets``, ``lost_pkts``, ``loss``, ``by_protocol``, ``utilisation``, ``bursts``, ``occupancy``, ``sizes``, ``per_flow``, with a
-        table ``windows`` and ``ssthresh``, and ``scaling``.
+        ``packets``, ``lost_pkts``, ``loss``, ``by_protocol``, ``utilisation``, ``bursts``, ``occupancy``,
+        ``sizes``, ``per_flow``, with a table ``windows`` and ``ssthresh``, and ``scaling``.
     """
     log = log.filter(pl.col("link").cast(pl.String) == link)
     arrivals = period.arrivals(log)

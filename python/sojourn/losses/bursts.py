@@ -1,8 +1,9 @@
 """Loss bursts: runs of consecutive packets, in order of arrival, that were all dropped.
 
-A burst that a single delivered packet interrupts is felt as one: *stitched* bursts join runs that are separated by exactly one
-delivered packet, and count the dropped packets only. The ratio of medians compares the burst in which a dropped packet finds itself:
-the median over dropped packets of the stitched length, over the same of the plain length. (The median over bursts is nearly always 1.)
+A burst that a single delivered packet interrupts is felt as one: *stitched* bursts join runs that are
+separated by exactly one delivered packet, and count the dropped packets only. The ratio of medians
+compares the burst in which a dropped packet finds itself: the median over dropped packets of the stitched
+length, over the same of the plain length. (The median over bursts is nearly always 1.)
 """
 
 from __future__ import annotations
@@ -26,8 +27,9 @@ def bursts(arrivals: pl.LazyFrame) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``lengths`` and ``stitched_lengths`` (length → count), ``ccdf`` and ``stitched_ccdf`` (``length_pkts``, and the ``share`` of bursts
-        that are at least so long), and of each the count, mean, maximum and the median over dropped packets.
+        ``lengths`` and ``stitched_lengths`` (length → count), ``ccdf`` and ``stitched_ccdf``
+        (``length_pkts``, and the ``share`` of bursts that are at least so long), and of each the count,
+        mean, maximum and the median over dropped packets.
     """
     lost = arrivals.filter(LOST).select("packet").collect(engine="streaming")["packet"].sort()
     return of_places(lost.to_numpy())

@@ -9,7 +9,7 @@ from sojourn.losses.period import LOST, UDP, Period
 LEAST_FLOWS = 10
 """A size bin with fewer flows says nothing."""
 
-SIZE_BIN = pl.col("bytes").log(2).floor().cast(pl.Int32)
+SIZE_BIN = 63 - pl.col("bytes").cast(pl.UInt64).bitwise_leading_zeros().cast(pl.Int32)
 """Octave of a flow's size: bin k holds 2^k up to 2^(k+1) bytes."""
 
 
@@ -23,7 +23,8 @@ def flows_of(log: pl.LazyFrame, table: pl.DataFrame | None, link: str | None, pe
     log
         Packet log of the link.
     table
-        The engine's table of connections; without it sizes are bytes at IP, retransmissions included, and there are no windows.
+        The engine's table of connections; without it sizes are bytes at IP, retransmissions included, and
+        there are no windows.
     link
         Name of the link in the table.
     period
@@ -32,7 +33,8 @@ def flows_of(log: pl.LazyFrame, table: pl.DataFrame | None, link: str | None, pe
     Returns
     -------
     polars.DataFrame
-        ``flow``, ``bytes``, ``packets``, ``lost``, ``loss`` and ``bin``; with a table also ``mean_cwnd_pkts`` and ``initial_ssthresh_pkts``.
+        ``flow``, ``bytes``, ``packets``, ``lost``, ``loss`` and ``bin``; with a table also
+        ``mean_cwnd_pkts`` and ``initial_ssthresh_pkts``.
     """
     if table is None:
         found = (

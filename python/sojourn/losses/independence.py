@@ -1,9 +1,10 @@
 """Are losses independent below the round-trip time?
 
-Source: G. Ljung, G. Box, "On a measure of lack of fit in time series models", Biometrika 65(2), 1978: the portmanteau test, here of the
-number of losses in 1 ms bins at all lags up to the round-trip time. A run of half an hour is so long that the smallest dependence is
-significant, so the test is also made of each 60 s window: of independent losses 5 % of the windows are rejected. The greatest
-autocorrelation says how strong the dependence is.
+Source: G. Ljung, G. Box, "On a measure of lack of fit in time series models", Biometrika 65(2), 1978: the
+portmanteau test, here of the number of losses in 1 ms bins at all lags up to the round-trip time. A run
+of half an hour is so long that the smallest dependence is significant, so the test is also made of each
+60 s window: of independent losses 5 % of the windows are rejected. The greatest autocorrelation says how
+strong the dependence is.
 """
 
 from __future__ import annotations
@@ -51,8 +52,9 @@ def independence(counts: np.ndarray, lags: int, window: int) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``statistic``, ``p`` of the whole series; ``windows`` with losses, ``rejected_share`` of them at the 5 % level; the greatest
-        autocorrelation ``strongest`` by size and its lag ``strongest_lag``. Null where there were no losses.
+        ``statistic``, ``p`` of the whole series; ``windows`` with losses, ``rejected_share`` of them at
+        the 5 % level; the greatest autocorrelation ``strongest`` by size and its lag ``strongest_lag``.
+        Null where there were no losses.
     """
     lags = max(1, min(lags, len(counts) // 4))
     whole = ljung_box(counts, lags) if len(counts) > 4 else None

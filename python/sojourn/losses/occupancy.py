@@ -18,8 +18,9 @@ def occupancy(arrivals: pl.LazyFrame) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``density`` and, if there is UDP, ``udp_density``: ``backlog_pkts`` (lower edge of a bin; bins of one packet up to 512 of
-        them) and ``share`` of the arrivals per packet of backlog; ``mean_pkts`` of all arrivals.
+        ``density`` and, if there is UDP, ``udp_density``: ``backlog_pkts`` (lower edge of a bin; bins of
+        one packet up to 512 of them) and ``share`` of the arrivals per packet of backlog; ``mean_pkts``
+        of all arrivals.
     """
     counts = (
         arrivals.group_by("backlog_pkts", "kind")

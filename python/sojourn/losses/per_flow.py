@@ -20,9 +20,10 @@ def per_flow(flows: pl.DataFrame) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``happy_share`` of all flows; ``boxes``: lists with an entry for each octave of size that has flows: ``from_bytes``, ``flows``,
-        ``happy_share``, ``mean`` and ``pooled`` loss of all flows (the mean over flows, and lost over sent packets), and ``p5`` to
-        ``p95`` of the unhappy ones' loss; ``most_lossy_bytes``: the octave with the greatest mean among those of 10 flows or more.
+        ``happy_share`` of all flows; ``boxes``: lists with an entry for each octave of size that has
+        flows: ``from_bytes``, ``flows``, ``happy_share``, ``mean`` and ``pooled`` loss of all flows (the
+        mean over flows, and lost over sent packets), and ``p5`` to ``p95`` of the unhappy ones' loss;
+        ``most_lossy_bytes``: the octave with the greatest mean among those of 10 flows or more.
     """
     unhappy = pl.col("loss").filter(pl.col("lost") > 0)
     boxes = (

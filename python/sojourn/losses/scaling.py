@@ -1,4 +1,4 @@
-"""The losses of a link as a series in time: its log-scale diagram, also over time, and the test of independence."""
+"""The losses of a link as a series in time: log-scale diagram, also over time, and test of independence."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sojourn.losses.wavelet import choose_j1, diagram, fit, over_time
 BIN_NS = 1_000_000
 WINDOW_S, STEP_S = 60, 30
 MOMENTS = 3
-"""Vanishing moments of the wavelet that is drawn; what is fitted from the first octave on uses Haar's, which needs no initialisation."""
+"""Vanishing moments of the wavelet that is drawn; fits from octave 1 on use Haar's, unbiased there."""
 
 FIRST_UNBIASED = 3
 
@@ -28,7 +28,7 @@ def loss_counts(arrivals: pl.LazyFrame, period: Period, bin_ns: int = BIN_NS) ->
 
 
 def scaling(counts: np.ndarray, rtt_ns: int | None, bin_ns: int = BIN_NS) -> dict[str, Any]:
-    """Return the log-scale diagram of a series of losses, fits to it, and the test of independence below the RTT.
+    """Return the log-scale diagram of a series of losses, fits to it, and the test of independence.
 
     Parameters
     ----------
@@ -42,9 +42,10 @@ def scaling(counts: np.ndarray, rtt_ns: int | None, bin_ns: int = BIN_NS) -> dic
     Returns
     -------
     dict
-        ``diagram`` (three vanishing moments), ``fit`` of its octaves from the first that fits, ``haar`` (the diagram of the Haar
-        wavelet), ``below_rtt`` (fit of its octaves shorter than the RTT, and ``range``, greatest less least energy there),
-        ``over_time`` (``start_s``, ``octave`` and ``log2_energy``, a row for each window) and ``independence``.
+        ``diagram`` (three vanishing moments), ``fit`` of its octaves from the first that fits, ``haar``
+        (the diagram of the Haar wavelet), ``below_rtt`` (fit of its octaves shorter than the RTT, and
+        ``range``, greatest less least energy there), ``over_time`` (``start_s``, ``octave`` and
+        ``log2_energy``, a row for each window) and ``independence``.
     """
     whole, haar = diagram(counts, MOMENTS), diagram(counts, 1)
     found: dict[str, Any] = {

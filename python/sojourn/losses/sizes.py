@@ -16,7 +16,8 @@ def sizes(flows: pl.DataFrame) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``flows``, ``mean_bytes``, ``max_bytes`` and ``ccdf`` (``bytes``; ``share`` of the flows that are larger).
+        ``flows``, ``mean_bytes``, ``max_bytes`` and ``ccdf`` (``bytes``; ``share`` of the flows that are
+        larger).
     """
     size = np.sort(flows["bytes"].to_numpy())
     if not len(size):

@@ -1,4 +1,4 @@
-"""The initial slow-start threshold: what a flow's first loss leaves it with, and where slow start has ended."""
+"""The initial slow-start threshold: what a flow's first loss leaves it with."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ def ssthresh(flows: pl.DataFrame) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``set_share`` of the flows that left slow start by a loss, ``median_pkts``, and ``cdf`` (``initial_ssthresh_pkts``, ``share``).
+        ``set_share`` of the flows that left slow start by a loss, ``median_pkts``, and ``cdf``
+        (``initial_ssthresh_pkts``, ``share``).
     """
     values = np.sort(flows["initial_ssthresh_pkts"].drop_nulls().to_numpy())
     if not len(values):

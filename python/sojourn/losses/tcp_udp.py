@@ -1,7 +1,7 @@
 """Loss of TCP beside that of UDP probes that sample the same queue.
 
-Probes arrive at times of their own; TCP's packets arrive in bursts that fill the queue themselves. Where the two differ, the losses
-that TCP suffers are of its own making.
+Probes arrive at times of their own; TCP's packets arrive in bursts that fill the queue themselves. Where
+the two differ, the losses that TCP suffers are of its own making.
 """
 
 from __future__ import annotations

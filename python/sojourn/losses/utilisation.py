@@ -52,7 +52,6 @@ def utilisation(
     found["mean"] = None if share is None else float(share.mean())
     found["sd"] = None if share is None or bins < 2 else float(share.std(ddof=1))
     if share is not None:
-        found["quantiles"] = {
-            f"p{q}": float(value) for q, value in zip(QUANTILES, np.percentile(share, QUANTILES), strict=True)
-        }
+        ranked = np.sort(share)
+        found["quantiles"] = {f"p{q}": float(ranked[q * bins // 100]) for q in QUANTILES}
     return found

@@ -1,11 +1,12 @@
 """Wavelet log-scale diagram: how the energy of a series of counts is spread over time scales.
 
-Source: P. Abry, D. Veitch, "Wavelet analysis of long-range-dependent traffic", IEEE Trans. Inf. Theory 44(1), 1998; confidence
-intervals and goodness of fit as in D. Veitch, P. Abry, "A wavelet-based joint estimator of the parameters of long-range dependence", IEEE
-Trans. Inf. Theory 45(3), 1999; over time: S. Uhlig, "Non-stationarity and high-order scaling in TCP flow arrivals", 2004.
-Octave j is a scale of 2^j bins. Differences: no special initialisation of the pyramid for discrete series, which at the smallest octaves
-biases wavelets of more than one vanishing moment (use j1 ≥ 3 for 3); counts n_j/2 are not truncated to integers; and the choice
-of j1 is a simple one of our own (:func:`choose_j1`).
+Source: P. Abry, D. Veitch, "Wavelet analysis of long-range-dependent traffic", IEEE Trans. Inf. Theory
+44(1), 1998; confidence intervals and goodness of fit as in D. Veitch, P. Abry, "A wavelet-based joint
+estimator of the parameters of long-range dependence", IEEE Trans. Inf. Theory 45(3), 1999; over time: S.
+Uhlig, "Non-stationarity and high-order scaling in TCP flow arrivals", 2004. Octave j is a scale of 2^j
+bins. Differences: no special initialisation of the pyramid for discrete series, which at the smallest
+octaves biases wavelets of more than one vanishing moment (use j1 ≥ 3 for 3); counts n_j/2 are not
+truncated to integers; and the choice of j1 is a simple one of our own (:func:`choose_j1`).
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ JUMP = 5.0
 class Diagram:
     """Energy by octave; octaves without energy are left out.
 
-    `octave`, `n` (coefficients), `y` (log2 of the mean energy, bias corrected) and `variance` (of `y`, exact for uncorrelated Gaussian
-    coefficients) have the same length.
+    `octave`, `n` (coefficients), `y` (log2 of the mean energy, bias corrected) and `variance` (of `y`,
+    exact for uncorrelated Gaussian coefficients) have the same length.
     """
 
     octave: np.ndarray
@@ -68,7 +69,7 @@ class Fit:
 
     @property
     def hurst(self) -> float:
-        """Hurst parameter: of a stationary long-range dependent series, of a self-similar path if the slope exceeds 1."""
+        """Hurst parameter: of a stationary series, or of a self-similar path if the slope exceeds 1."""
         return (self.alpha + 1) / 2 if self.alpha <= 1 else (self.alpha - 1) / 2
 
     def as_dict(self) -> dict[str, Any]:
@@ -135,7 +136,7 @@ def fit(found: Diagram, j1: int, j2: int) -> Fit | None:
 
 
 def choose_j1(found: Diagram, j2: int, least: int = 1) -> int | None:
-    """Return the smallest octave from which a line to j2 fits: Q of at least 0.05 that does not jump at the next octave."""
+    """Return the smallest octave from which a line to j2 fits: Q is at least 0.05, and does not jump next."""
     fits = {j1: fit(found, j1, j2) for j1 in range(least, j2 - 1)}
     quality = {j1: f.q for j1, f in fits.items() if f is not None and f.q is not None}
     for j1, q in quality.items():

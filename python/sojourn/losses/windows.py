@@ -15,8 +15,8 @@ def windows(flows: pl.DataFrame) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``by_size``: ``from_bytes``, ``mean_cwnd_pkts`` with the ends ``low`` and ``high`` of the middle half of the flows; octaves
-        of 10 flows or more. ``largest_pkts``: the greatest of these means.
+        ``by_size``: ``from_bytes``, ``mean_cwnd_pkts`` with the ends ``low`` and ``high`` of the middle
+        half of the flows; octaves of 10 flows or more. ``largest_pkts``: the greatest of these means.
     """
     window = pl.col("mean_cwnd_pkts")
     by_size = (

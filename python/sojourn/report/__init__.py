@@ -15,6 +15,7 @@ import jinja2
 from sojourn.errors import SojournError, StoreError
 from sojourn.figures import Plot, labels_of
 from sojourn.figures.cells import look_up, text
+from sojourn.losses.findings import Cells, look_for
 from sojourn.report.answer import answer
 from sojourn.report.sections import Files, gather_all, inside, points_table, scalar_paths, section
 from sojourn.results import Results, open_results
@@ -93,6 +94,7 @@ def _write(
         answer=answer(results, axes),
         facts=_facts(found, results, axes),
         sections=sections,
+        findings=list(look_for(cells)) if (cells := Cells(results)) else [],
         inside=inside(worst, link, where, files),
         points=table,
         most=_MOST_ROWS,

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from sojourn.errors import SojournError
 from sojourn.figures import Plot, Spec, against_published, draw, gather, heatmap, series, series_table
-from sojourn.figures.cells import look_up, text
+from sojourn.figures.cells import WHOLE, look_up, text
 from sojourn.figures.style import save
 from sojourn.figures.values import axis_name, value
 from sojourn.published import Comparison, beside
@@ -234,6 +234,10 @@ def _as_text(plot: Plot) -> Table:
 
 def _tidy(plot: Plot) -> pl.DataFrame:
     """Return the table of a figure with the axes' own names and the value's full path."""
+    if plot.spec.kind in WHOLE:
+        named = {"n": "replication", **({"y": plot.y} if plot.y else {})}
+        spare = ["x", *([] if plot.y else ["y"]), *(["panel"] if plot.panels == [""] else [])]
+        return plot.frame.drop(spare).rename(named)
     renamed = {"value": plot.value.path}
     dropped = []
     for column, axis in (("x", plot.x), ("y", plot.y)):

@@ -64,6 +64,20 @@ def how_to_read(plot: Plot) -> str:
     if plot.spec.kind == "cdf":
         curve = f", one curve for each {down}" if down else ""
         return f"A curve is the share of observations whose {what} is at most that below it{curve}{rest}."
+    if plot.spec.kind == "curves":
+        curve = f", one curve for each {down}" if down else ""
+        return f"{what[:1].upper()}{what[1:]}{curve}; shaded bands and dotted lines are intervals{rest}."
+    if plot.spec.kind == "flow-boxes":
+        return (
+            "Flows are put together by octaves of size. A box spans the middle half of the unhappy ones, "
+            "those that lost packets, its whiskers 5 to 95 %; the bar below is the share of happy flows, "
+            f"which lost nothing, and the line the mean over both{rest}."
+        )
+    if plot.spec.kind == "surface":
+        return (
+            "Across run the octaves (octave j is a scale of 2^j ms), back the time; height is the energy of "
+            f"the losses at that scale in a window of 60 s{rest}."
+        )
     if plot.spec.kind == "scatter":
         mark = f", its shape the {down}" if down else ""
         across = _lower(_name(plot.spec.x))

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from sojourn.errors import SojournError
-from sojourn.validation import aqm, kernel, peers, theory
+from sojourn.validation import aqm, flows, kernel, peers, theory
 from sojourn.validation.checks import Check
 from sojourn.validation.report import Page, write
 from sojourn.validation.study import all_comparisons
@@ -42,6 +42,8 @@ def main() -> int:
     )
     arguments = parser.parse_args()
     page = Page(arguments.results)
+    if arguments.fresh and not arguments.only:
+        shutil.rmtree(arguments.results / "flows", ignore_errors=True)
     for section in arguments.only or SECTIONS:
         root = arguments.results / section
         if arguments.fresh:
@@ -57,6 +59,7 @@ def main() -> int:
     if not arguments.only:
         page.studies_results, page.studies = arguments.published, arguments.studies
         page.published = all_comparisons(arguments.published, arguments.studies)
+        page.flows = flows.section(arguments.results / "flows", arguments.studies, arguments.jobs)
         print(write(page, arguments.docs))
         for pattern in page.explanations.idle():
             print(f"explanations.toml: nothing outside matches {pattern!r} any more", file=sys.stderr)

@@ -124,6 +124,8 @@ class Page:
     studies: Path = Path("studies")
     """Where the published tables lie."""
     explanations: Explanations = field(default_factory=Explanations)
+    flows: list[str] = field(default_factory=list)
+    """Paragraphs on the study of who loses in a router buffer."""
 
     def rows(self, section: str) -> list[Check]:
         """Return the checks of a section."""
@@ -170,6 +172,7 @@ def write(page: Page, docs: Path) -> Path:
     if page.published:
         parts += [PUBLISHED, *_published(page.published, images)]
         parts += _study(page.studies_results, page.studies, images)
+    parts += page.flows
     parts += _speed(page.root / "speed.json")
     target = docs / "validation.md"
     target.write_text("\n".join(part.rstrip("\n") + "\n" for part in parts if part), encoding="utf-8")

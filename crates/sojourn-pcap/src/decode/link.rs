@@ -19,7 +19,7 @@ pub const NAMES: [(u16, &str); 12] = [
 ];
 
 /// What follows the link header.
-pub(super) enum Network {
+pub(crate) enum Network {
     V4,
     V6,
     /// IP; its first four bits say which.
@@ -28,7 +28,7 @@ pub(super) enum Network {
 
 /// Where the network header of a frame begins, and what it is.
 #[inline]
-pub(super) fn network(link: u16, data: &[u8]) -> Result<(Network, usize), Skip> {
+pub(crate) fn network(link: u16, data: &[u8]) -> Result<(Network, usize), Skip> {
     match link {
         1 => ether_type(data, 12),
         113 => ether_type(data, 14),

@@ -2,7 +2,7 @@
 //! snap length are not an error as long as the headers are there.
 
 mod ip;
-mod link;
+pub(crate) mod link;
 pub mod quic;
 pub mod tcp;
 pub mod utp;

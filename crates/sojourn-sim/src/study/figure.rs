@@ -63,6 +63,12 @@ pub enum FigureKind {
     Cdf,
     /// Points of two values.
     Scatter,
+    /// Curves that the results hold whole, one for each label of `y`: `losses.down.bursts.ccdf`.
+    Curves,
+    /// Box plots of the loss of flows by their size: `losses.down.per_flow.boxes`.
+    FlowBoxes,
+    /// A surface over time and octave: `losses.down.scaling.over_time`.
+    Surface,
 }
 
 /// Colours of values.

@@ -1,0 +1,239 @@
+//! Two captures of one bottleneck, in front of the queue and behind it, compared packet by packet: which packets were lost, when, of which
+//! flow, at which backlog.
+//!
+//! The captures are read three times, as streams: for how much of each packet both have, for a sample of packets that both have
+//! ([`survey`]), and side by side for what became of every packet ([`fates`]). The result is a packet log in the engine's columns.
+//! A time behind the queue is put on the clock in front of it by an offset that makes the shortest wait zero.
+
+mod fates;
+mod flow;
+mod identity;
+mod survey;
+
+use crate::read::{Capture, ReadError};
+use fates::Fates;
+pub use fates::{Rows, UNKNOWN_CAUSE};
+use identity::{Seen, see};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::path::Path;
+use survey::{Survey, survey};
+
+/// Rows that are handed out together.
+const BATCH: usize = 1 << 16;
+
+/// Why two captures could not be compared.
+#[derive(Debug, thiserror::Error)]
+pub enum MatchError {
+    /// A capture cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// They have nothing in common.
+    #[error(
+        "no packet goes from {0} to {1}: expected captures of the same packets in front of a queue and behind it, in this order, without \
+         address translation between them"
+    )]
+    Strangers(String, String),
+    /// Whoever takes the rows does not want more.
+    #[error("stopped")]
+    Stopped,
+}
+
+/// What came of the comparison.
+#[derive(Debug, Serialize)]
+pub struct Summary {
+    /// Packets that came to the queue.
+    pub ingress_pkts: u64,
+    /// Packets of them that were captured behind it.
+    pub egress_pkts: u64,
+    /// Packets that were lost between the two.
+    pub lost_pkts: u64,
+    /// Lost over arrived.
+    pub loss: f64,
+    /// By `tcp`, `udp` and others.
+    pub by_protocol: BTreeMap<String, Share>,
+    /// In order of their first packet; a flow's place is its number in the log.
+    pub flows: Vec<FlowShare>,
+    /// What the captures themselves missed.
+    pub capture: CaptureNotes,
+}
+
+/// Packets and losses.
+#[derive(Debug, Default, Serialize)]
+pub struct Share {
+    packets: u64,
+    lost: u64,
+    loss: f64,
+}
+
+/// A flow's share of them.
+#[derive(Debug, Serialize)]
+pub struct FlowShare {
+    source: String,
+    source_port: u16,
+    destination: String,
+    destination_port: u16,
+    protocol: String,
+    packets: u64,
+    lost: u64,
+    bytes: u64,
+    lost_bytes: u64,
+}
+
+/// Clocks, snap length, and what the captures missed.
+#[derive(Debug, Serialize)]
+pub struct CaptureNotes {
+    /// Clock behind the queue minus clock in front of it, with the shortest wait taken for zero.
+    pub clock_offset_ns: i64,
+    /// Capture time of the first packet in front, from which the log counts.
+    pub start_ns: i64,
+    /// Bytes of each IP packet that were compared; null if all.
+    pub compared_bytes: Option<usize>,
+    /// Longest wait of a packet.
+    pub longest_wait_ns: i64,
+    /// Packets that were captured behind the queue only: the capture in front of it has missed them.
+    pub missed_in_front_pkts: u64,
+    /// Packets that were acknowledged although they were not captured behind the queue: that capture has missed them. Not counted as lost.
+    pub missed_behind_pkts: u64,
+    /// Packets that came while the capture behind the queue did not run. Not counted at all.
+    pub outside_pkts: u64,
+    /// Frames in front of the queue that do not go through it.
+    pub other_frames: u64,
+    /// Files that could not be read to their end.
+    pub damage: Vec<String>,
+}
+
+/// A capture with one packet held back.
+struct Reader {
+    capture: Capture,
+    next: Option<Seen>,
+    prefix: usize,
+    others: u64,
+}
+
+impl Reader {
+    fn open(path: &Path, survey: &Survey) -> Result<Self, ReadError> {
+        let mut reader =
+            Self { capture: Capture::open(&[path.to_owned()])?, next: None, prefix: survey.prefix, others: 0 };
+        reader.advance()?;
+        Ok(reader)
+    }
+
+    fn advance(&mut self) -> Result<(), ReadError> {
+        loop {
+            let Some(frame) = self.capture.next_frame()? else {
+                self.next = None;
+                return Ok(());
+            };
+            if let Some(seen) = see(&frame, self.prefix) {
+                self.next = Some(seen);
+                return Ok(());
+            }
+            self.others += 1;
+        }
+    }
+}
+
+/// Compares two captures. `take` is given the packet log in pieces and may stop the work by returning false.
+///
+/// # Errors
+/// A file cannot be read, is no capture, or the two have nothing in common.
+pub fn match_captures(
+    ingress: &Path,
+    egress: &Path,
+    take: &mut dyn FnMut(Rows) -> bool,
+) -> Result<Summary, MatchError> {
+    let strangers = || MatchError::Strangers(ingress.display().to_string(), egress.display().to_string());
+    let found = survey(ingress, egress)?.ok_or_else(strangers)?;
+    let mut front = Reader::open(ingress, &found)?;
+    let mut behind = Reader::open(egress, &found)?;
+    let mut fates = Fates::new(&found);
+    loop {
+        match (front.next, behind.next) {
+            (Some(seen), later) if later.is_none_or(|later| fates.in_front_first(&seen, &later)) => {
+                match found.direction(&seen) {
+                    Some(true) => fates.arrives(&seen),
+                    Some(false) => {}
+                    None => front.others += 1,
+                }
+                front.advance()?;
+            }
+            (_, Some(seen)) => {
+                match found.direction(&seen) {
+                    Some(true) => fates.leaves(&seen),
+                    Some(false) => fates.comes_back(&seen),
+                    None => {}
+                }
+                behind.advance()?;
+            }
+            (_, None) => break,
+        }
+        if fates.log.flow.len() >= BATCH && !take(std::mem::take(&mut fates.log)) {
+            return Err(MatchError::Stopped);
+        }
+    }
+    fates.end();
+    if !take(std::mem::take(&mut fates.log)) {
+        return Err(MatchError::Stopped);
+    }
+    let damage = [&front, &behind].into_iter().flat_map(|reader| reader.capture.damage());
+    let damage = damage.map(|damage| damage.sentence.clone()).collect();
+    Ok(summary(&fates, &found, front.others, damage))
+}
+
+fn summary(fates: &Fates, found: &Survey, other_frames: u64, damage: Vec<String>) -> Summary {
+    let counts = fates.counts;
+    let mut by_protocol: BTreeMap<String, Share> = BTreeMap::new();
+    for flow in &fates.flows {
+        let share = by_protocol.entry(protocol(flow.tuple.protocol)).or_default();
+        share.packets += flow.packets;
+        share.lost += flow.lost;
+    }
+    for share in by_protocol.values_mut() {
+        share.loss = ratio(share.lost, share.packets);
+    }
+    let flows = fates.flows.iter().map(|flow| FlowShare {
+        source: flow.tuple.source.to_string(),
+        source_port: flow.tuple.ports.0,
+        destination: flow.tuple.destination.to_string(),
+        destination_port: flow.tuple.ports.1,
+        protocol: protocol(flow.tuple.protocol),
+        packets: flow.packets,
+        lost: flow.lost,
+        bytes: flow.bytes,
+        lost_bytes: flow.lost_bytes,
+    });
+    Summary {
+        ingress_pkts: counts.arrived,
+        egress_pkts: counts.left,
+        lost_pkts: counts.lost,
+        loss: ratio(counts.lost, counts.arrived),
+        by_protocol,
+        flows: flows.collect(),
+        capture: CaptureNotes {
+            clock_offset_ns: found.offset_ns,
+            start_ns: fates.start.unwrap_or(0),
+            compared_bytes: (found.prefix < usize::MAX).then_some(found.prefix),
+            longest_wait_ns: counts.longest_wait,
+            missed_in_front_pkts: counts.unseen_in_front,
+            missed_behind_pkts: counts.unseen_behind,
+            outside_pkts: counts.outside,
+            other_frames,
+            damage,
+        },
+    }
+}
+
+fn ratio(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+fn protocol(number: u8) -> String {
+    match number {
+        1 => "icmp".to_owned(),
+        6 => "tcp".to_owned(),
+        17 => "udp".to_owned(),
+        58 => "icmpv6".to_owned(),
+        other => format!("ip-{other}"),
+    }
+}

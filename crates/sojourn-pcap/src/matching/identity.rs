@@ -1,0 +1,223 @@
+//! What makes a packet itself: the fields that no router changes, and the beginning of what it carries.
+//!
+//! Left out are what changes on the way (hop limit, header checksum, the traffic class with its ECN bits) and the
+//! transport's checksum, which a host that leaves it to its network card fills with something else. Two retransmissions of one
+//! segment differ in the IPv4 identification or in the TCP timestamp; where all is the same, order decides (see [`super::fates`]).
+
+use crate::decode::{Address, link};
+use crate::read::Frame;
+use std::hash::{DefaultHasher, Hasher};
+
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+
+/// What a packet is, in the codes of the packet log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Kind {
+    Data,
+    Ack,
+    Control,
+    Datagram,
+}
+
+/// Who talks to whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Tuple {
+    pub(super) source: Address,
+    pub(super) destination: Address,
+    pub(super) ports: (u16, u16),
+    pub(super) protocol: u8,
+}
+
+impl Tuple {
+    pub(super) fn reversed(self) -> Self {
+        let Self { source, destination, ports: (from, to), protocol } = self;
+        Self { source: destination, destination: source, ports: (to, from), protocol }
+    }
+}
+
+/// A packet as one capture saw it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seen {
+    pub(super) time_ns: i64,
+    pub(super) tuple: Tuple,
+    /// Bytes at IP.
+    pub(super) size: u32,
+    pub(super) ttl: u8,
+    pub(super) kind: Kind,
+    /// First sequence number and length in sequence space; TCP only.
+    pub(super) seq: u32,
+    pub(super) length: u32,
+    pub(super) ack: Option<u32>,
+    pub(super) identity: u64,
+    /// Bytes of the IP packet that were captured, if the snap length cut it.
+    pub(super) cut_at: Option<usize>,
+}
+
+fn be16(data: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_be_bytes(data.get(at..at + 2)?.try_into().ok()?))
+}
+
+fn be32(data: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_be_bytes(data.get(at..at + 4)?.try_into().ok()?))
+}
+
+/// Reads a frame, of whose IP packet `prefix` bytes at most count. `None` if it carries no IP that can be read.
+pub(super) fn see(frame: &Frame<'_>, prefix: usize) -> Option<Seen> {
+    let (_, at) = link::network(frame.link, frame.data).ok()?;
+    let data = frame.data.get(at..)?;
+    let on_wire = (frame.wire_len as usize).saturating_sub(at);
+    let mut hash = DefaultHasher::new();
+    let (source, destination, protocol, ttl, size, header) = match data.first()? >> 4 {
+        4 => {
+            let header = usize::from(data[0] & 15) * 4;
+            if header < 20 {
+                return None;
+            }
+            // Length, identification, fragment.
+            hash.write(data.get(2..8)?);
+            let length = usize::from(be16(data, 2)?);
+            let address = |at: usize| {
+                Some(Address::from(std::net::IpAddr::from(<[u8; 4]>::try_from(data.get(at..at + 4)?).ok()?)))
+            };
+            let size = if length == 0 { on_wire } else { length };
+            let later_fragment = be16(data, 6)? & 0x1fff != 0;
+            let protocol = *data.get(9)?;
+            (address(12)?, address(16)?, if later_fragment { 0 } else { protocol }, data[8], size, header)
+        }
+        6 => {
+            // Flow label, length.
+            hash.write(&[data.get(1)? & 15]);
+            hash.write(data.get(2..6)?);
+            let length = usize::from(be16(data, 4)?);
+            let address = |at: usize| {
+                Some(Address::from(std::net::IpAddr::from(<[u8; 16]>::try_from(data.get(at..at + 16)?).ok()?)))
+            };
+            let size = if length == 0 { on_wire } else { length + 40 };
+            let (protocol, header) = after_extensions(data)?;
+            (address(8)?, address(24)?, protocol, *data.get(7)?, size, header)
+        }
+        _ => return None,
+    };
+    hash.write_u128(source.0);
+    hash.write_u128(destination.0);
+    hash.write_u8(protocol);
+    let held = data.len().min(size);
+    let counted = &data[..held.min(prefix)];
+    let body = counted.get(header..).unwrap_or(&[]);
+    let checksum = match protocol {
+        TCP => 16,
+        UDP => 6,
+        _ => usize::MAX,
+    };
+    if body.len() >= checksum.saturating_add(2) {
+        hash.write(&body[..checksum]);
+        hash.write(&body[checksum + 2..]);
+    } else {
+        hash.write(&body[..body.len().min(checksum)]);
+    }
+    let mut seen = Seen {
+        time_ns: frame.time_ns,
+        tuple: Tuple { source, destination, ports: (0, 0), protocol },
+        size: size as u32,
+        ttl,
+        kind: Kind::Datagram,
+        seq: 0,
+        length: 0,
+        ack: None,
+        identity: hash.finish(),
+        cut_at: (data.len() < size).then_some(data.len()),
+    };
+    let body = data[..held].get(header..).unwrap_or(&[]);
+    if matches!(protocol, TCP | UDP) && body.len() >= 4 {
+        seen.tuple.ports = (be16(body, 0)?, be16(body, 2)?);
+    }
+    if protocol == TCP && body.len() >= 14 {
+        let flags = body[13];
+        let payload = (size - header).saturating_sub(usize::from(body[12] >> 4) * 4) as u32;
+        let opens_or_closes = flags & 0b11 != 0;
+        seen.seq = be32(body, 4)?;
+        seen.ack = (flags & 0b1_0000 != 0).then_some(be32(body, 8)?);
+        seen.length = payload + u32::from(flags & 1 != 0) + u32::from(flags & 2 != 0);
+        seen.kind = match payload {
+            1.. => Kind::Data,
+            0 if opens_or_closes || flags & 0b100 != 0 => Kind::Control,
+            0 => Kind::Ack,
+        };
+    }
+    Some(seen)
+}
+
+/// The transport protocol of an IPv6 packet and where its header begins; 0 for a later fragment.
+fn after_extensions(data: &[u8]) -> Option<(u8, usize)> {
+    let (mut next, mut at) = (*data.get(6)?, 40);
+    for _ in 0..8 {
+        match next {
+            0 | 43 | 60 => {
+                let Some(head) = data.get(at..at + 2) else { return Some((next, at)) };
+                (next, at) = (head[0], at + 8 + usize::from(head[1]) * 8);
+            }
+            44 => {
+                let Some(offset) = be16(data, at + 2) else { return Some((next, at)) };
+                if offset & 0xfff8 != 0 {
+                    return Some((0, at));
+                }
+                (next, at) = (data[at], at + 8);
+            }
+            _ => return Some((next, at)),
+        }
+    }
+    Some((next, at))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn frame(data: &[u8], wire_len: u32) -> Frame<'_> {
+        Frame { number: 1, time_ns: 0, link: 101, wire_len, data }
+    }
+
+    /// A TCP segment of 100 bytes of payload, of which 30 were captured.
+    fn segment() -> Vec<u8> {
+        let mut data = vec![0x45, 0, 0, 140, 0, 7, 0x40, 0, 64, 6, 0xaa, 0xbb, 10, 0, 0, 1, 10, 0, 0, 2];
+        data.extend([0x13, 0x89, 0, 80, 0, 0, 1, 0, 0, 0, 2, 0, 0x50, 0x18, 1, 0, 0xcc, 0xdd, 0, 0]);
+        data.extend(0..30);
+        data
+    }
+
+    #[test]
+    fn what_a_router_changes_does_not_count() {
+        let data = segment();
+        let seen = see(&frame(&data, 140), 70).expect("a packet");
+        assert_eq!((seen.kind, seen.seq, seen.length, seen.ack), (Kind::Data, 256, 100, Some(512)));
+        assert_eq!((seen.size, seen.cut_at), (140, Some(70)));
+        for at in [1, 8, 10, 11, 36, 37] {
+            let mut routed = data.clone();
+            routed[at] ^= 0x11;
+            assert_eq!(see(&frame(&routed, 140), 70).map(|s| s.identity), Some(seen.identity), "byte {at}");
+        }
+        for at in [5, 12, 21, 27, 33, 69] {
+            let mut other = data.clone();
+            other[at] ^= 0x11;
+            assert_ne!(see(&frame(&other, 140), 70).map(|s| s.identity), Some(seen.identity), "byte {at}");
+        }
+        assert_eq!(
+            see(&frame(&data[..60], 140), 60).map(|s| s.identity),
+            see(&frame(&data, 140), 60).map(|s| s.identity)
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_makes_it_panic(data in proptest::collection::vec(any::<u8>(), 0..120), wire in 0u32..2000, first: bool) {
+            let mut data = data;
+            if let Some(byte) = data.first_mut() {
+                *byte = if first { 0x45 } else { 0x60 };
+            }
+            let _ = see(&frame(&data, wire), 82);
+        }
+    }
+}

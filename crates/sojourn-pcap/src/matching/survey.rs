@@ -1,0 +1,144 @@
+//! A first look at both captures: how much of every packet both have, which hosts stand on which side, how far the clocks are apart.
+//!
+//! Of each capture the packets with the smallest identities are kept (a bottom-k sketch: Cohen, Kaplan, PODC 2007), so that both keep the same
+//! packets, however long they are and wherever they begin. A router between the two takers of the captures lowers the hop limit, which
+//! tells the direction; at a bridge it is the direction in which packets take longer. The offset of the clocks is the least difference
+//! between the two times of a packet that goes forward: the queue is taken to have been empty once.
+
+use super::identity::{Seen, see};
+use crate::decode::Address;
+use crate::read::{Capture, ReadError};
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Packets kept of each capture.
+const KEPT: usize = 1 << 16;
+/// A packet that seems this much faster than one in a thousand others is another packet that looks the same.
+const SLACK_NS: i64 = 5_000_000;
+
+/// What was found out.
+#[derive(Debug)]
+pub(super) struct Survey {
+    /// Bytes of an IP packet that both captures have of every packet.
+    pub(super) prefix: usize,
+    /// Egress clock minus ingress clock.
+    pub(super) offset_ns: i64,
+    /// Longest time between the two captures in the sample.
+    pub(super) longest_ns: i64,
+    /// Capture time of the first and last frame behind the queue.
+    pub(super) egress_span: (i64, i64),
+    /// True for hosts in front of the queue, false for those behind it.
+    in_front: BTreeMap<Address, bool>,
+}
+
+impl Survey {
+    /// `Some(true)` if the packet goes through the queue, `Some(false)` if it comes back, `None` if it does neither.
+    pub(super) fn direction(&self, seen: &Seen) -> Option<bool> {
+        let source = *self.in_front.get(&seen.tuple.source)?;
+        let destination = *self.in_front.get(&seen.tuple.destination)?;
+        (source != destination && !is_local(seen.tuple.destination)).then_some(source)
+    }
+}
+
+/// Multicast, broadcast and link-local destinations, which no router forwards.
+fn is_local(address: Address) -> bool {
+    let v4 = std::net::Ipv4Addr::from_bits(address.0 as u32);
+    let v6 = std::net::Ipv6Addr::from_bits(address.0);
+    match address.is_v4() {
+        true => v4.is_multicast() || v4.is_broadcast() || v4.is_link_local(),
+        false => v6.is_multicast() || v6.is_unicast_link_local(),
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Sample {
+    seen: Seen,
+    alone: bool,
+}
+
+/// Looks at both captures; `None` if they have no packet in common.
+pub(super) fn survey(ingress: &Path, egress: &Path) -> Result<Option<Survey>, ReadError> {
+    let (before, behind) = (shortest(ingress)?, shortest(egress)?);
+    let prefix = before.0.min(behind.0);
+    let (first, second) = (sketch(ingress, prefix)?, sketch(egress, prefix)?);
+    let pairs: Vec<(Sample, Sample)> =
+        first.iter().filter_map(|(identity, sample)| Some((*sample, *second.get(identity)?))).collect();
+    let in_front = sides(&pairs);
+    // The times of packets that look the same need not be those of one packet.
+    let alone = |(sample, other): &&(Sample, Sample)| sample.alone && other.alone;
+    let mut found = Survey { prefix, offset_ns: 0, longest_ns: 0, egress_span: behind.1, in_front };
+    let mut apart: Vec<i64> = pairs
+        .iter()
+        .filter(alone)
+        .filter(|(sample, _)| found.direction(&sample.seen) == Some(true))
+        .map(|(sample, other)| other.seen.time_ns - sample.seen.time_ns)
+        .collect();
+    apart.sort_unstable();
+    let Some(typical) = apart.get(apart.len() / 1000) else { return Ok(None) };
+    found.offset_ns = apart[apart.partition_point(|d| *d < typical - SLACK_NS)];
+    found.longest_ns = apart[(apart.len() - 1) * 999 / 1000] - found.offset_ns;
+    Ok(Some(found))
+}
+
+/// The least number of bytes that was kept of a packet that was cut, and the times of the first and the last frame.
+fn shortest(path: &Path) -> Result<(usize, (i64, i64)), ReadError> {
+    let mut capture = Capture::open(&[path.to_owned()])?;
+    let (mut least, mut span) = (usize::MAX, (i64::MAX, i64::MIN));
+    while let Some(frame) = capture.next_frame()? {
+        span = (span.0.min(frame.time_ns), span.1.max(frame.time_ns));
+        if frame.data.len() < frame.wire_len as usize
+            && let Some(cut_at) = see(&frame, 0).and_then(|seen| seen.cut_at)
+        {
+            least = least.min(cut_at);
+        }
+    }
+    Ok((least, span))
+}
+
+fn sketch(path: &Path, prefix: usize) -> Result<BTreeMap<u64, Sample>, ReadError> {
+    let mut capture = Capture::open(&[path.to_owned()])?;
+    let mut kept: BTreeMap<u64, Sample> = BTreeMap::new();
+    let mut most = u64::MAX;
+    while let Some(frame) = capture.next_frame()? {
+        let Some(seen) = see(&frame, prefix).filter(|seen| seen.identity <= most) else { continue };
+        kept.entry(seen.identity).and_modify(|sample| sample.alone = false).or_insert(Sample { seen, alone: true });
+        if kept.len() > KEPT {
+            kept.pop_last();
+            most = kept.last_key_value().map_or(u64::MAX, |(identity, _)| *identity);
+        }
+    }
+    Ok(kept)
+}
+
+/// Says of each host that was seen in both captures whether it stands in front of the queue.
+fn sides(pairs: &[(Sample, Sample)]) -> BTreeMap<Address, bool> {
+    let mut votes: BTreeMap<Address, i64> = BTreeMap::new();
+    let mut vote = |source, destination, forward: i64| {
+        *votes.entry(source).or_default() += forward;
+        *votes.entry(destination).or_default() -= forward;
+    };
+    let mut bridged: BTreeMap<(Address, Address), Vec<i64>> = BTreeMap::new();
+    for (sample, other) in pairs {
+        let (seen, later) = (&sample.seen, &other.seen);
+        let (source, destination) = (seen.tuple.source, seen.tuple.destination);
+        match seen.ttl.cmp(&later.ttl) {
+            Ordering::Greater => vote(source, destination, 1),
+            Ordering::Less => vote(source, destination, -1),
+            Ordering::Equal if !(sample.alone && other.alone) => {}
+            Ordering::Equal => bridged.entry((source, destination)).or_default().push(later.time_ns - seen.time_ns),
+        }
+    }
+    let medians: BTreeMap<_, (i64, i64)> = bridged
+        .into_iter()
+        .map(|(hosts, mut apart)| {
+            apart.sort_unstable();
+            (hosts, (apart[apart.len() / 2], apart.len() as i64))
+        })
+        .collect();
+    for ((source, destination), (median, count)) in &medians {
+        let slower = medians.get(&(*destination, *source)).is_none_or(|(back, _)| median > back);
+        vote(*source, *destination, if slower { *count } else { -count });
+    }
+    votes.into_iter().filter(|(_, votes)| *votes != 0).map(|(host, votes)| (host, votes > 0)).collect()
+}

@@ -1,0 +1,105 @@
+"""`sojourn losses`: who lost what between two captures of one queue."""
+
+from __future__ import annotations
+
+import json as _json
+import shlex
+import tempfile
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from sojourn.cli.terms import Exit, Flag, complain
+
+
+def losses(
+    ingress: Path,
+    egress: Path,
+    /,
+    *,
+    rate: str | None = None,
+    rtt: str | None = None,
+    out: Annotated[Path | None, Parameter()] = None,
+    json: Flag = False,
+) -> int:
+    """Match captures in front of a queue and behind it packet by packet: what was lost, when, of which flow.
+
+    Clocks may differ by any constant; the shortest wait is taken for zero. Addresses must be the same on
+    both sides. What the captures themselves have dropped is said, and not counted as lost where
+    acknowledgements prove it.
+
+    **Example**
+
+    ```
+    sojourn losses ingress.pcap egress.pcap --rate 8Mbit --rtt 40ms --out results/gateway
+    ```
+
+    Parameters
+    ----------
+    ingress
+        Capture in front of the queue (pcap or pcapng, plain, gzip or zstd).
+    egress
+        Capture behind it.
+    rate
+        Rate of the link, as 8Mbit, for its utilisation.
+    rtt
+        Base round-trip time, as 40ms, for the time scales below it.
+    out
+        Directory for the packet log, the analyses and a report.
+    json
+        Print everything as one JSON object.
+    """
+    from sojourn.calibrate import rate_bps
+    from sojourn.losses.captures import compare, sentences, store
+    from sojourn.losses.period import nanoseconds
+    from sojourn.store import plain_json
+
+    bps = rate_bps(rate, "--rate") if rate else None
+    rtt_ns = nanoseconds(rtt) if rtt else None
+    with tempfile.TemporaryDirectory(prefix="sojourn-") as scratch:
+        log = Path(scratch) / "packets.parquet"
+        with log.open("wb") as file:
+            found = compare(ingress, egress, file, rate_bps=bps, rtt_ns=rtt_ns)
+        for sentence in sentences(found["capture"]):
+            complain(f"note: {sentence}")
+        if out is not None:
+            from sojourn.report import write_report
+
+            options = [
+                word for name, value in (("--rate", rate), ("--rtt", rtt)) if value for word in (name, value)
+            ]
+            words = ["sojourn", "losses", str(ingress), str(egress), *options, "--out", str(out)]
+            page = write_report(store(found, log, out, shlex.join(words), bps))
+    if json:
+        print(_json.dumps(plain_json(found), ensure_ascii=False, allow_nan=False))
+    else:
+        print(table(found))
+        if out is not None:
+            print(page)
+    return Exit.DONE
+
+
+def table(found: dict[str, Any]) -> str:
+    """Write the outcome in a few lines."""
+    bursts = found["bursts"]
+    lines = [
+        f"{found['lost_pkts']} of {found['ingress_pkts']} packets lost ({found['loss']:.2%}), "
+        f"{found['egress_pkts']} seen behind the queue"
+    ]
+    for name, share in found["by_protocol"].items():
+        lines.append(f"{name:>8}: {share['lost']} of {share['packets']} ({share['loss']:.2%})")
+    if bursts["count"]:
+        lines.append(
+            f"  bursts: {bursts['count']}, mean {bursts['mean_pkts']:.2f} packets, "
+            f"longest {bursts['max_pkts']}; "
+            f"stitched: {bursts['stitched_count']}, mean {bursts['stitched_mean_pkts']:.2f}, "
+            f"longest {bursts['stitched_max_pkts']}"
+        )
+    hit = sum(flow["lost"] > 0 for flow in found["flows"])
+    lines.append(f"   flows: {hit} of {len(found['flows'])} lost packets")
+    worst = sorted(found["flows"], key=lambda flow: (-flow["lost"], flow["packets"]))[:5]
+    for flow in (flow for flow in worst if flow["lost"]):
+        ends = f"{flow['source']}:{flow['source_port']} → {flow['destination']}:{flow['destination_port']}"
+        lines.append(f"          {flow['protocol']} {ends}: {flow['lost']} of {flow['packets']}")
+    return "\n".join(lines)

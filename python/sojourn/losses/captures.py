@@ -1,0 +1,184 @@
+"""The loss process of a real bottleneck: captures in front of its queue and behind it, matched."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import polars as pl
+
+from sojourn import _core
+from sojourn.errors import SojournError
+from sojourn.losses import Period, analyse
+from sojourn.losses.period import LOST
+from sojourn.packets import write_while
+from sojourn.store import Store
+from sojourn.study import RESULT_FORMAT
+
+LINK = "down"
+"""Name of the one link between two captures."""
+
+MOST_BINS = 512
+
+
+def compare(
+    ingress: str | os.PathLike[str],
+    egress: str | os.PathLike[str],
+    packets: BinaryIO,
+    *,
+    rate_bps: float | None = None,
+    rtt_ns: int | None = None,
+) -> dict[str, Any]:
+    """Match two captures and analyse the losses between them.
+
+    Parameters
+    ----------
+    ingress, egress
+        Captures in front of the queue and behind it (pcap or pcapng, plain, gzip or zstd).
+    packets
+        File that takes the packet log (Parquet).
+    rate_bps
+        Rate of the link, for its utilisation.
+    rtt_ns
+        Base round-trip time, for the time scales below it.
+
+    Returns
+    -------
+    dict
+        ``ingress_pkts``, ``egress_pkts``, ``lost_pkts``, ``loss``, ``by_protocol``, ``flows``,
+        ``bursts``, ``capture`` (clocks, and what the captures missed) and the other analyses.
+
+    Raises
+    ------
+    SojournError
+        One sentence: a capture cannot be read, or the two have nothing in common.
+    """
+    try:
+        text = write_while(lambda take: _core.match_captures(str(ingress), str(egress), take), packets)
+    except _core.CaptureError as error:
+        raise SojournError(str(error)) from None
+    packets.flush()
+    matched = json.loads(text)
+    log = pl.scan_parquet(packets.name)
+    period = Period(0, 1 + (log.select(pl.col("arrive_ns").max()).collect().item() or 0))
+    analysed = analyse(log, period, link=LINK, rate_bps=rate_bps, rtt_ns=rtt_ns)
+    found = {key: matched[key] for key in ("ingress_pkts", "egress_pkts", "lost_pkts", "loss", "by_protocol")}
+    others = {key: value for key, value in analysed.items() if key not in (*found, "packets")}
+    return {**found, "flows": matched["flows"], **others, "capture": matched["capture"]}
+
+
+def sentences(capture: Mapping[str, Any]) -> list[str]:
+    """Say what the captures themselves have missed."""
+    said = list(capture["damage"])
+    if count := capture["missed_in_front_pkts"]:
+        said.append(
+            f"{count} packets were captured behind the queue but not in front of it: the capture in "
+            "front has dropped them, and perhaps others that the queue dropped too"
+        )
+    if count := capture["missed_behind_pkts"]:
+        said.append(
+            f"{count} packets were acknowledged though they were not captured behind the queue: that "
+            "capture has dropped them; they are not counted as lost, but packets of UDP that it dropped are"
+        )
+    if count := capture["outside_pkts"]:
+        said.append(f"{count} packets came while the capture behind the queue did not run; they are left out")
+    return said
+
+
+def store(found: Mapping[str, Any], packets: Path, out: Path, command: str, rate_bps: float | None) -> Path:
+    """Write a comparison as a results directory, so that it is reported as a simulated point is.
+
+    Returns
+    -------
+    Path
+        The directory.
+    """
+    from sojourn.losses.drawn import CAPTURED
+
+    place = Store(out)
+    place.prepare(packets=True)
+    digest = "captured"
+    with place.packets_written(digest, keep=True) as file, packets.open("rb") as source:
+        while piece := source.read(1 << 20):
+            file.write(piece)
+    link = _link(pl.scan_parquet(packets), found, rate_bps)
+    flows = {"completed": len(found["flows"])}
+    engine = {"packets": found["ingress_pkts"], "events": 0, "simulated_s": round(link.pop("seconds"), 6)}
+    names = {"study": out.name, "point": {}, "replication": 0}
+    shares = {key: value for key, value in found.items() if key != "flows"}
+    place.write_point(
+        digest, {**names, "links": {LINK: link}, "flows": flows, "losses": {LINK: shares}, "engine": engine}
+    )
+    duration = f"{engine['simulated_s']:.6g}s"
+    description = "Two captures of one queue, matched packet by packet."
+    document = {"name": out.name, "description": description, "duration": duration, "figures": CAPTURED}
+    place.write_study(
+        {
+            "format": RESULT_FORMAT,
+            "sojourn": _core.version(),
+            "study": out.name,
+            "seed": None,
+            "command": command,
+            "document": document,
+            "points": [{"hash": digest, "point": {}, "replication": 0}],
+        }
+    )
+    return place.path
+
+
+def _link(log: pl.LazyFrame, found: Mapping[str, Any], rate_bps: float | None) -> dict[str, Any]:
+    """Return the summary of the link, as far as captures tell it, in the shape of the engine's."""
+    wait_ms = (pl.col("depart_ns") - pl.col("arrive_ns").cast(pl.Int64)) / 1e6
+    quantiles = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
+    row = (
+        log.select(
+            (pl.col("arrive_ns").max() / 1e9).alias("seconds"),
+            (pl.col("depart_ns").is_not_null() & (pl.col("kind").cast(pl.String).is_in(["data", "datagram"])))
+            .sum()
+            .alias("data"),
+            wait_ms.mean().alias("mean"),
+            *(wait_ms.quantile(share, "nearest").alias(name) for name, share in quantiles.items()),
+            wait_ms.max().alias("max"),
+            pl.col("backlog_pkts").mean().alias("backlog"),
+        )
+        .collect()
+        .row(0, named=True)
+    )
+    seconds = row["seconds"] or 0.0
+    bin_s = max(1, -(-int(seconds) // MOST_BINS))
+    width = bin_s * 10**9
+    bins = (
+        log.group_by((pl.col("arrive_ns") // width).alias("bin"))
+        .agg(
+            wait_ms.mean().alias("wait"),
+            LOST.sum().alias("lost"),
+            pl.col("size_bytes").filter(pl.col("depart_ns").is_not_null()).sum().alias("bytes"),
+        )
+        .sort("bin")
+        .collect()
+    )
+    by_bin = {place: (wait, lost, size) for place, wait, lost, size in bins.iter_rows()}
+    empty = (None, 0, 0)
+    # A last bin that the capture does not fill is left out, unless it is the only one.
+    whole = max(1, int(seconds) // bin_s) if by_bin else 0
+    every = [by_bin.get(place, empty) for place in range(whole)]
+    return {
+        "rate_bps": rate_bps,
+        "arrived_pkts": found["ingress_pkts"],
+        "dropped_pkts": found["lost_pkts"],
+        "departed_pkts": found["egress_pkts"],
+        "departed_data_pkts": row["data"],
+        "loss": found["loss"],
+        "utilisation": found["utilisation"]["mean"],
+        "queue_delay_ms": {name: row[name] for name in ("mean", *quantiles, "max")},
+        "series": {
+            "bin_s": float(bin_s),
+            "utilisation": [size * 8 / bin_s / rate_bps if rate_bps else None for _, _, size in every],
+            "queue_delay_ms": [wait for wait, _, _ in every],
+            "dropped_pkts": [lost for _, lost, _ in every],
+        },
+        "seconds": seconds,
+    }

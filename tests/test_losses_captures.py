@@ -1,0 +1,276 @@
+"""`sojourn losses` on captures of a real queue whose drops are known, and on the same captures damaged."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+import struct
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+from sojourn.errors import SojournError
+from sojourn.losses.captures import compare, sentences
+
+DATA = Path(__file__).parent / "data" / "loss_small_pfifo"
+DROPPED = [int(line) for line in (DATA / "dropped.txt").read_text().split()]
+BURSTS = {1: 624, 2: 95, 3: 17, 4: 7, 5: 5, 6: 14, 7: 14, 8: 10, 9: 16, 10: 23, 11: 7, 12: 2, 20: 2}
+STITCHED = {1: 230, 2: 72, 3: 44, 4: 11, 5: 14, 6: 19, 7: 17, 8: 14, 9: 16, 10: 18}
+
+Frame = tuple[int, bytes, int]
+
+
+def frames(name: str) -> list[Frame]:
+    data = gzip.decompress((DATA / f"{name}.pcap.gz").read_bytes())
+    found, at = [], 24
+    while at < len(data):
+        seconds, part, kept, length = struct.unpack_from("<IIII", data, at)
+        found.append((seconds * 10**9 + part, data[at + 16 : at + 16 + kept], length))
+        at += 16 + kept
+    return found
+
+
+@pytest.fixture(scope="module")
+def both() -> tuple[list[Frame], list[Frame]]:
+    return frames("ingress"), frames("egress")
+
+
+def write(file: Path, found: list[Frame]) -> Path:
+    parts = [struct.pack("<IHHIIII", 0xA1B23C4D, 2, 4, 0, 0, 262144, 1)]
+    for time, data, length in found:
+        parts += [struct.pack("<IIII", time // 10**9, time % 10**9, len(data), length), data]
+    file.write_bytes(b"".join(parts))
+    return file
+
+
+def lost_in(tmp_path: Path, ingress: Path, egress: Path) -> tuple[dict, list[int]]:
+    log = tmp_path / "packets.parquet"
+    with log.open("wb") as file:
+        found = compare(ingress, egress, file, rate_bps=8e6, rtt_ns=40_000_000)
+    rows = pl.read_parquet(log)
+    assert rows["arrive_ns"].is_sorted() and rows["packet"].to_list() == list(range(rows.height))
+    assert rows.height == found["ingress_pkts"]
+    return found, rows.filter(pl.col("drop_cause").is_not_null())["packet"].to_list()
+
+
+def is_forward(data: bytes) -> bool:
+    return data[12:14] == b"\x08\x00" and data[26:30] == bytes([10, 1, 1, 2]) and data[30] < 224
+
+
+def test_exactly_the_dropped_packets(tmp_path: Path) -> None:
+    found, lost = lost_in(tmp_path, DATA / "ingress.pcap.gz", DATA / "egress.pcap.gz")
+    assert lost == DROPPED
+    assert (found["ingress_pkts"], found["egress_pkts"], found["lost_pkts"]) == (23690, 21995, 1695)
+    assert found["by_protocol"]["tcp"] == {"packets": 22190, "lost": 1633, "loss": 1633 / 22190}
+    assert found["by_protocol"]["udp"] == {"packets": 1500, "lost": 62, "loss": 62 / 1500}
+    assert len(found["flows"]) == 226 and sum(flow["lost"] > 0 for flow in found["flows"]) == 171
+    assert {int(length): count for length, count in found["bursts"]["lengths"].items()} == BURSTS
+    stitched = {int(length): count for length, count in found["bursts"]["stitched_lengths"].items()}
+    assert STITCHED.items() <= stitched.items()
+    assert found["flows"][0]["protocol"] == "tcp" or found["flows"][0]["packets"] == 1500
+    # Every drop finds the 32 packets of the queue, which is how its limit shows.
+    rows = pl.read_parquet(tmp_path / "packets.parquet")
+    assert rows.filter(pl.col("drop_cause").is_not_null())["backlog_pkts"].unique().to_list() == [32]
+    assert 0.8 < found["utilisation"]["mean"] <= 1.0
+    assert sentences(found["capture"]) == []
+
+
+Change = Callable[[list[Frame], list[Frame]], tuple[list[Frame], list[Frame]]]
+
+
+def shifted(ns: int) -> Change:
+    return lambda ingress, egress: (ingress, [(time + ns, data, length) for time, data, length in egress])
+
+
+def cut(snap: int) -> Change:
+    return lambda ingress, egress: (ingress, [(time, data[:snap], length) for time, data, length in egress])
+
+
+def without_checksums(ingress: list[Frame], egress: list[Frame]) -> tuple[list[Frame], list[Frame]]:
+    """Another transport checksum in front, as where network cards fill it in."""
+    at = {6: 50, 17: 40}
+    changed = [
+        (time, data[: at[data[23]]] + b"\xab\xcd" + data[at[data[23]] + 2 :], length)
+        if data[12:14] == b"\x08\x00" and data[23] in at
+        else (time, data, length)
+        for time, data, length in ingress
+    ]
+    return changed, egress
+
+
+def same_hops(found: list[Frame]) -> list[Frame]:
+    """No router between the captures: the hop limit stays."""
+    return [
+        (t, data[:22] + b"\x3f" + data[23:], n) if data[12:14] == b"\x08\x00" else (t, data, n)
+        for t, data, n in found
+    ]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(shifted(3_600 * 10**9 + 12_345), id="clock-an-hour-ahead"),
+        pytest.param(shifted(-7 * 10**9), id="clock-behind"),
+        pytest.param(cut(74), id="another-snap-length"),
+        pytest.param(without_checksums, id="other-checksums"),
+        pytest.param(lambda a, b: (same_hops(a), same_hops(b)), id="bridge"),
+    ],
+)
+def test_the_same_packets_whatever_the_captures_are_like(
+    tmp_path: Path, both: tuple[list[Frame], list[Frame]], change: Change
+) -> None:
+    ingress, egress = change(*both)
+    found, lost = lost_in(tmp_path, write(tmp_path / "a.pcap", ingress), write(tmp_path / "b.pcap", egress))
+    assert lost == DROPPED
+    assert found["egress_pkts"] == 21995
+
+
+def test_the_offset_of_the_clocks_is_found(tmp_path: Path, both: tuple[list[Frame], list[Frame]]) -> None:
+    for ns in (-250_000_000, 5_000_000_000):
+        a, b = shifted(ns)(*both)
+        found, _ = lost_in(tmp_path, write(tmp_path / "a.pcap", a), write(tmp_path / "b.pcap", b))
+        assert abs(found["capture"]["clock_offset_ns"] - ns) < 10_000
+
+
+def test_what_the_captures_drop_is_said_and_not_lost(
+    tmp_path: Path, both: tuple[list[Frame], list[Frame]]
+) -> None:
+    choose = random.Random(4)
+    ingress, egress = both
+    tcp = [
+        i for i, (_, data, length) in enumerate(egress) if is_forward(data) and data[23] == 6 and length > 200
+    ]
+    missing = set(choose.sample(tcp, 40))
+    thinned = [frame for i, frame in enumerate(egress) if i not in missing]
+    found, lost = lost_in(tmp_path, write(tmp_path / "a.pcap", ingress), write(tmp_path / "b.pcap", thinned))
+    assert found["capture"]["missed_behind_pkts"] >= 38  # what is never acknowledged cannot be told
+    assert set(lost) >= set(DROPPED) and len(lost) <= len(DROPPED) + 2
+    assert any("captured behind the queue" in sentence for sentence in sentences(found["capture"]))
+
+    forward = [i for i, (_, data, _) in enumerate(ingress) if is_forward(data)]
+    delivered = [i for place, i in enumerate(forward) if place not in set(DROPPED)]
+    missing = set(choose.sample(delivered, 30))
+    thinned = [frame for i, frame in enumerate(ingress) if i not in missing]
+    found, lost = lost_in(tmp_path, write(tmp_path / "a.pcap", thinned), write(tmp_path / "b.pcap", egress))
+    assert found["capture"]["missed_in_front_pkts"] == 30 and found["lost_pkts"] == 1695
+    assert any("in front" in sentence for sentence in sentences(found["capture"]))
+
+
+def test_a_capture_that_begins_late_and_ends_early(
+    tmp_path: Path, both: tuple[list[Frame], list[Frame]]
+) -> None:
+    ingress, egress = both
+    begin, end = egress[0][0] + 5 * 10**9, egress[0][0] + 20 * 10**9
+    part = [frame for frame in egress if begin <= frame[0] < end]
+    found, _ = lost_in(tmp_path, write(tmp_path / "a.pcap", ingress), write(tmp_path / "b.pcap", part))
+    times = [time for time, data, _ in ingress if is_forward(data)]
+    wanted = sum(begin <= times[place] < end - 60_000_000 for place in DROPPED)
+    assert wanted <= found["lost_pkts"] <= wanted + 40
+    assert found["capture"]["outside_pkts"] > 5000
+    assert "left out" in " ".join(sentences(found["capture"]))
+
+
+def as_ipv6(found: list[Frame]) -> list[Frame]:
+    """The same packets with an IPv6 header, which has no identification."""
+    made = []
+    for time, data, length in found:
+        if data[12:14] != b"\x08\x00":
+            continue
+        header = (data[14] & 15) * 4
+        size = int.from_bytes(data[16:18]) - header
+        source, target = (b"\x20\x01\x0d\xb8" + bytes(8) + data[at : at + 4] for at in (26, 30))
+        ip = b"\x60\0\0\0" + struct.pack(">HBB", size, data[23], data[22]) + source + target
+        made.append((time, (data[:12] + b"\x86\xdd" + ip + data[14 + header :])[:96], length + 40 - header))
+    return made
+
+
+def test_ipv6_where_nothing_but_the_timestamp_tells_retransmissions_apart(
+    tmp_path: Path, both: tuple[list[Frame], list[Frame]]
+) -> None:
+    ingress, egress = map(as_ipv6, both)
+    found, lost = lost_in(tmp_path, write(tmp_path / "a.pcap", ingress), write(tmp_path / "b.pcap", egress))
+    assert found["lost_pkts"] == 1695 and found["capture"]["missed_behind_pkts"] == 0
+    assert lost == DROPPED
+
+
+def test_datagrams_that_all_look_the_same(tmp_path: Path) -> None:
+    """Order and waiting time alone tell which of identical packets were lost."""
+    choose = random.Random(8)
+
+    def packet(source: int, number: int, ttl: int) -> bytes:
+        ip = struct.pack(">BBHHHBBH", 0x45, 0, 60, number, 0x4000, ttl, 17, 0) + bytes(
+            [10, 0, 0, source, 10, 0, 1, 1]
+        )
+        return bytes(12) + b"\x08\x00" + ip + struct.pack(">HHHH", 4000 + source, 5000, 40, 0) + bytes(32)
+
+    ingress, egress, lost, place = [], [], [], 0
+    for k in range(4000):
+        time = 10**18 + k * 1_000_000
+        wait = 100_000 + (k % 50) * 10_000
+        for source in (1, 2):  # the first is numbered, the second sends the same bytes each time
+            number = k if source == 1 else 0
+            at = time + source * 1000
+            ingress.append((at, packet(source, number, 64), 74))
+            if choose.random() < 0.1 and k < 3990:
+                lost.append(place)
+            else:
+                egress.append((at + wait, packet(source, number, 63), 74))
+            place += 1
+    found, seen = lost_in(tmp_path, write(tmp_path / "a.pcap", ingress), write(tmp_path / "b.pcap", egress))
+    assert found["lost_pkts"] == len(lost)
+    assert seen == lost
+
+
+def test_captures_that_have_nothing_in_common(tmp_path: Path, both: tuple[list[Frame], list[Frame]]) -> None:
+    ingress, egress = both
+    a, b = write(tmp_path / "a.pcap", ingress), write(tmp_path / "b.pcap", egress)
+    with pytest.raises(SojournError, match="no packet goes from"), (tmp_path / "log").open("wb") as log:
+        compare(a, write(tmp_path / "c.pcap", egress[:3]), log)
+    (tmp_path / "d.pcap").write_bytes(b"hello, world")
+    with pytest.raises(SojournError, match="is no capture"), (tmp_path / "log").open("wb") as log:
+        compare(a, tmp_path / "d.pcap", log)
+    del b
+
+
+def sojourn(*words: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "sojourn", "losses", *map(str, words)], capture_output=True, text=True
+    )
+
+
+def test_the_command(tmp_path: Path) -> None:
+    a, b = DATA / "ingress.pcap.gz", DATA / "egress.pcap.gz"
+    done = sojourn(a, b, "--json", "--rate", "8Mbit", "--rtt", "40ms", "--out", tmp_path / "gateway")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert {
+        "ingress_pkts",
+        "egress_pkts",
+        "lost_pkts",
+        "loss",
+        "by_protocol",
+        "flows",
+        "bursts",
+    } <= found.keys()
+    assert {"packets", "lost", "bytes"} <= found["flows"][0].keys()
+    page = (tmp_path / "gateway" / "report.html").read_text()
+    assert "Loss bursts" in page and "sojourn losses" in page
+    assert (tmp_path / "gateway" / "packets" / "captured.parquet").is_file()
+    plain = sojourn(a, b)
+    assert plain.returncode == 0 and plain.stdout.startswith("1695 of 23690 packets lost (7.15%)")
+
+
+def test_bad_input_of_the_command(tmp_path: Path) -> None:
+    for words in (
+        (tmp_path / "no.pcap", DATA / "egress.pcap.gz"),
+        (DATA / "README.md", DATA / "egress.pcap.gz"),
+    ):
+        done = sojourn(*words, "--out", tmp_path / "out")
+        assert done.returncode == 2 and done.stderr.count("\n") == 1, done.stderr
+        assert not (tmp_path / "out").exists()
+    done = sojourn(DATA / "ingress.pcap.gz", DATA / "egress.pcap.gz", "--rtt", "fast")
+    assert done.returncode == 2 and "'fast' is not a time" in done.stderr
