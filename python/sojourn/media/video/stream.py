@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["HEADERS", "PER_PACKET", "TS", "cut", "pictures_of", "schedule", "slices", "without"]
+__all__ = ["HEADERS", "PER_PACKET", "TS", "cut", "intact", "pictures_of", "schedule", "slices", "without"]
 
 TS = 188
 PER_PACKET = 7
@@ -67,6 +67,27 @@ def without(ts: bytes, lost: NDArray[np.bool_]) -> bytes:
     packets = np.frombuffer(ts, dtype=np.uint8).reshape(-1, TS)
     gone = np.repeat(lost, PER_PACKET)[: len(packets)]
     return packets[~gone].tobytes()
+
+
+def intact(ts: bytes, lost: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """The packets that a player does without who shows no damaged picture, nor any that builds on one.
+
+    From the first lost packet of a group of pictures on, that is up to the next intra picture that decoding
+    can start from (the transport stream marks it: random_access_indicator).
+
+    Returns
+    -------
+    ndarray of bool, shape (packets,)
+    """
+    packets = np.frombuffer(ts, dtype=np.uint8).reshape(-1, TS)
+    begins = (packets[:, 1] & 0x40 != 0) & (packets[:, 3] & 0x20 != 0) & (packets[:, 4] > 0)
+    group = np.zeros(len(lost), dtype=np.int64)
+    np.add.at(group, np.flatnonzero(begins & (packets[:, 5] & 0x40 != 0)) // PER_PACKET, 1)
+    group = np.cumsum(group)
+    sofar = np.cumsum(lost)
+    _, first = np.unique(group, return_index=True)
+    before = (sofar - lost)[first]
+    return sofar > before[np.searchsorted(np.unique(group), group)]
 
 
 def slices(coded: bytes) -> int:
