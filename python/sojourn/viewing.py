@@ -127,5 +127,15 @@ def packets(document: Mapping[str, Any]) -> dict[int, list[tuple[Any, Any]]]:
     return sent
 
 
+def arrived(worst: Mapping[str, Any]) -> bytes:
+    """Return the transport stream that a result's worst showing left, which any player shows."""
+    from sojourn.media.video import MissingVideo, damage
+
+    try:
+        return damage.worst(worst).ts
+    except MissingVideo as error:
+        raise SojournError(str(error)) from None
+
+
 def _users(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [user for user in document.get("users") or () if user.get("kind") == "video"]

@@ -267,6 +267,7 @@ def showings(columns: Mapping[str, NDArray[Any]], user: Mapping[str, Any]) -> Sh
         if not worst or ssim < worst["ssim"]:
             worst = {
                 "clip": name,
+                "encoding": clip.key,
                 "showing": int(part["showing"][0]),
                 "began_s": round(float(part["sent_ns"][0]) / 1e9, 6),
                 "ssim": round(ssim, 6),
@@ -324,7 +325,7 @@ def summary(scored: Sequence[Showings]) -> dict[str, Any]:
     dict
         "ssim", "psnr_db", "mos" as {"median", "mean", "p5", "p25", "p75", "p95"}; "loss" and "late" as shares of the
         packets sent; "showings", and "undamaged" of them; "clips", for each its median SSIM; "profile" and
-        "resolution"; "worst": clip, showing, when it began, SSIM, PSNR, the missing packets as pairs of first
+        "resolution"; "worst": clip and the name of its encoding, showing, when it began, SSIM, PSNR, the missing packets as pairs of first
         and count, and the series of its pictures; "note" where there is something to say. Empty
         without showings.
     """

@@ -16,6 +16,7 @@ from sojourn.errors import SojournError, StoreError
 from sojourn.figures import Plot, labels_of
 from sojourn.figures.cells import look_up, text
 from sojourn.report.answer import answer
+from sojourn.report.film import film_sections
 from sojourn.report.sections import Files, gather_all, inside, points_table, scalar_paths, section
 from sojourn.results import Results, open_results
 
@@ -94,6 +95,7 @@ def _write(
         facts=_facts(found, results, axes),
         sections=sections,
         inside=inside(worst, link, where, files),
+        films=film_sections(results, files),
         points=table,
         most=_MOST_ROWS,
         limits=[*left_out, *_limits(found, results, sections)],
