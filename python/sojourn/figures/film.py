@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from sojourn.figures.style import COLOURS, MUTED, settle, styled
 
 __all__ = ["moments", "quality", "quality_table", "strip"]
 
-_WIDE = 480  # pixels of a picture in a strip
+_WIDE = 360  # pixels of a picture in a strip, or a little more
 
 
 def quality_table(worst: Mapping[str, Any]) -> pl.DataFrame:
@@ -30,7 +31,7 @@ def quality(frame: pl.DataFrame, title: str) -> Figure:
         ssim, psnr = figure.subplots(2, 1, sharex=True)
         low = min(float(frame["ssim"].min() or 0.0), 0.85)
         edges = [low - 0.02, *(edge for edge in scale.edges if edge > low), 1.01]
-        for bottom, top in zip(edges[:-1], edges[1:], strict=True):
+        for bottom, top in pairwise(edges):
             colour = scale.colours[scale.rank((bottom + top) / 2)]
             ssim.axhspan(bottom, top, color=colour, alpha=0.45, linewidth=0)
             letter = scale.letter((bottom + top) / 2)
@@ -92,10 +93,17 @@ def strip(
                 axes.set_axis_off()
                 if picture is None:
                     picture = np.zeros((height, width, 3), dtype=np.uint8)
-                step = max(1, round(width / _WIDE))
-                axes.imshow(picture[::step, ::step], aspect="auto", interpolation="none")
+                axes.imshow(_smaller(picture), aspect="auto", interpolation="none")
                 if column == 0:
                     middle = (bottom + cell_h / 2) / tall
                     words = "original" if row == 0 else "shown"
                     figure.text(0.25 / wide, middle, words, rotation=90, va="center", ha="center", size=9)
     return figure
+
+
+def _smaller(picture: Any) -> Any:
+    """Mean over squares of pixels, so that a page stays small."""
+    side = max(1, picture.shape[1] // _WIDE)
+    height, width = (length // side for length in picture.shape[:2])
+    squares = picture[: height * side, : width * side].reshape(height, side, width, side, 3)
+    return np.rint(squares.mean(axis=(1, 3))).astype(np.uint8)

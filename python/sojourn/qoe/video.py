@@ -10,11 +10,10 @@ The published studies leave the measurement open, and it decides the figures. So
 - `aligned`: concealment, an intra picture every second; pictures are compared by their time stamps with the
   original, and one that is missing shows the one before. MOS by SSIM.
 - `paper`: no concealment, an intra picture every ten seconds; the k-th picture that came out is compared with
-  the k-th of the clip coded and decoded without loss. The nearest to figure 9 of the IMC 2014 study of what was
-  tried. MOS by SSIM.
-- `freeze`: as `paper`, but a damaged picture and those that build on it are not shown: the last intact one stays
-  on the screen, and pictures are compared by their time stamps. It is not among the methods that the study
-  could have stated; of what was tried it alone has the study's low and nearly constant SSIM at little loss.
+  the k-th of the clip coded and decoded without loss. MOS by SSIM.
+- `freeze`: as `paper`, but a damaged picture and those that build on it are not shown: the last intact one
+  stays on the screen, and pictures are compared by their time stamps. Of what was tried it alone has the
+  low and nearly constant SSIM at little loss of figure 9 of the IMC 2014 study.
 - `evalvid`: CIF, one slice a picture; as `aligned`, but late packets are not missing (PSNR from losses only);
   MOS of each picture by its PSNR, averaged.
 
@@ -236,8 +235,8 @@ def showings(columns: Mapping[str, NDArray[Any]], user: Mapping[str, Any]) -> Sh
     Parameters
     ----------
     columns : mapping of str to ndarray
-        The video table: `user`, `showing`, `clip`, `seq`, `sent_ns`, `delay_ns` (−1 = lost), one row per packet, in
-        order of user, showing and packet.
+        The video table: `user`, `showing`, `clip`, `seq`, `sent_ns`, `delay_ns` (−1 = lost), one row per
+        packet, in order of user, showing and packet.
     user : mapping
         The entry of the scenario's `users`; see `sojourn.qoe.options.Video`.
 
@@ -286,7 +285,7 @@ def showings(columns: Mapping[str, NDArray[Any]], user: Mapping[str, Any]) -> Sh
 
 
 def missing(delay_ns: NDArray[np.int64], playout_ns: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Which packets were lost, and which came too late: later than the first to arrive by more than playout."""
+    """Which packets were lost, and which took longer than the first to arrive by more than the playout."""
     lost = delay_ns < 0
     if lost.all():
         return lost, np.zeros_like(lost)
@@ -323,10 +322,10 @@ def summary(scored: Sequence[Showings]) -> dict[str, Any]:
     Returns
     -------
     dict
-        "ssim", "psnr_db", "mos" as {"median", "mean", "p5", "p25", "p75", "p95"}; "loss" and "late" as shares of the
-        packets sent; "showings", and "undamaged" of them; "clips", for each its median SSIM; "profile" and
-        "resolution"; "worst": clip and the name of its encoding, showing, when it began, SSIM, PSNR, the missing packets as pairs of first
-        and count, and the series of its pictures; "note" where there is something to say. Empty
+        "ssim", "psnr_db", "mos" as {"median", "mean", "p5", "p25", "p75", "p95"}; "loss" and "late" as shares of
+        the packets sent; "showings", and "undamaged" of them; "clips", for each its median SSIM; "profile" and
+        "resolution"; "worst": clip and the name of its encoding, showing, when it began, SSIM, PSNR, the
+        missing packets as pairs of first and count, and the series of its pictures; "note" where there is something to say. Empty
         without showings.
     """
     scored = [s for s in scored if s.clip]

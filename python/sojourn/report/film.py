@@ -16,7 +16,7 @@ _FIRST = ("aligned", "evalvid", "paper", "freeze")
 
 
 def film_sections(results: Sequence[Mapping[str, Any]], files: Files) -> list[Section]:
-    """Draw the worst showing for every picture size, under the profile that conceals losses if there is one."""
+    """Draw the worst showing for every picture size, under a profile that conceals losses if there is one."""
     found: dict[str, tuple[tuple[int, float], Mapping[str, Any]]] = {}
     for result in results:
         worst = (result.get("video") or {}).get("worst")
@@ -43,7 +43,7 @@ def _sections(result: Mapping[str, Any], resolution: str, files: Files) -> list[
     over_time = Section(
         f"Quality over time: {name}",
         picture,
-        f"SSIM and PSNR of the pictures of the worst showing of {where}; {lost} packets of it were missing, in "
+        f"SSIM and PSNR of the pictures of the worst showing of {where}; {lost} packets were missing, in "
         f"{len(worst['missing'])} gaps.",
         "Good is the uppermost band (A, excellent); a gap damages pictures up to the next intra picture.",
     )

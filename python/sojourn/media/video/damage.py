@@ -1,7 +1,7 @@
 """The worst showing of a result, made again from what the result says of it: which packets were missing.
 
-The result names clip, picture size and profile; with the same libraries the same stream is encoded, and what is
-left of it can be kept as a file that any player shows, or decoded for pictures.
+The result names clip, picture size and profile; with the same libraries the same stream is encoded, and
+what is left of it can be kept as a file that any player shows, or decoded for pictures.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Worst:
         return stream.without(self.clip.ts, self.missing)
 
     def pictures(self, wanted: list[int]) -> list[tuple[Any, Any]]:
-        """Pairs of original and shown picture, as RGB arrays of shape (height, width, 3), in the order wanted.
+        """Pairs of original and shown picture in the order wanted: RGB, shape (height, width, 3).
 
         A shown picture is what is on the screen at the original's time; None before there is any.
         """
@@ -80,6 +80,6 @@ def worst(about: Mapping[str, Any]) -> Worst:
     clip = encoded(about["clip"], coding(about["resolution"], about["profile"]))
     if clip.key != about["encoding"]:
         raise MissingVideo(
-            f"the clip {about['clip']} is encoded differently here (other libraries) than when the result was made"
+            f"the clip {about['clip']} is encoded with other libraries here than when the result was made"
         )
     return Worst(clip, about["profile"], unpacked(about["missing"], len(clip.sizes)))
