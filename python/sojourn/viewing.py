@@ -1,8 +1,8 @@
 """Which clips are shown to video users: settled before anything runs, as part of what a point is.
 
-A user whose study names no clips is shown the three built-in ones where they can be had, and synthetic pictures
-elsewhere. What decides the packets of a clip (its content, the coding, the libraries) enters the hash of the
-point; the packets themselves are made when they are needed, once for all processes.
+A user whose study names no clips is shown the three built-in ones where they can be had, and synthetic
+pictures elsewhere. What decides the packets of a clip (its content, the coding, the libraries) enters the
+hash of the point; the packets themselves are made when they are needed, once for all processes.
 """
 
 from __future__ import annotations

@@ -214,6 +214,8 @@ class Showings:
         Means over the pictures.
     packets, lost, late : ndarray of int
     options : options.Video
+    streams : dict of str to str
+        Digest of the stream of each clip.
     worst : dict
         The showing with the least SSIM; see `summary`.
     """
@@ -226,6 +228,7 @@ class Showings:
     lost: NDArray[np.int64]
     late: NDArray[np.int64]
     options: options.Video
+    streams: dict[str, str]
     worst: dict[str, Any]
 
 
@@ -250,7 +253,7 @@ def showings(columns: Mapping[str, NDArray[Any]], user: Mapping[str, Any]) -> Sh
     asked = options.Video.read(user)
     profile = PROFILES[asked.profile]
     how = coding(asked.resolution, profile)
-    names, rows, worst = [], [], {}
+    names, rows, streams, worst = [], [], {}, {}
     for part in _parts(columns):
         name = asked.clips[int(part["clip"][0])]
         clip = encoded(name, how)
@@ -279,9 +282,10 @@ def showings(columns: Mapping[str, NDArray[Any]], user: Mapping[str, Any]) -> Sh
                 },
             }
         names.append(name)
+        streams[name] = clip.about["digest"][:16]
         rows.append((ssim, psnr, float(mos), len(gone), int(lost.sum()), int(late.sum())))
     table = np.array(rows, dtype=np.float64).reshape(-1, 6).T
-    return Showings(names, *table[:3], *table[3:].astype(np.int64), asked, worst)
+    return Showings(names, *table[:3], *table[3:].astype(np.int64), asked, streams, worst)
 
 
 def missing(delay_ns: NDArray[np.int64], playout_ns: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
@@ -322,11 +326,11 @@ def summary(scored: Sequence[Showings]) -> dict[str, Any]:
     Returns
     -------
     dict
-        "ssim", "psnr_db", "mos" as {"median", "mean", "p5", "p25", "p75", "p95"}; "loss" and "late" as shares of
-        the packets sent; "showings", and "undamaged" of them; "clips", for each its median SSIM; "profile" and
-        "resolution"; "worst": clip and the name of its encoding, showing, when it began, SSIM, PSNR, the
-        missing packets as pairs of first and count, and the series of its pictures; "note" where there is something to say. Empty
-        without showings.
+        "ssim", "psnr_db", "mos" as {"median", "mean", "p5", "p25", "p75", "p95"}; "loss" and "late" as shares
+        of the packets sent; "showings", and "undamaged" of them; "clips", for each its median SSIM, showings,
+        and the digest of its stream; "profile" and "resolution"; "worst": clip and the name of its encoding,
+        showing, when it began, SSIM, PSNR, the missing packets as pairs of first and count, and the series
+        of its pictures; "note" where there is something to say. Empty without showings.
     """
     scored = [s for s in scored if s.clip]
     if not scored:
@@ -345,7 +349,14 @@ def summary(scored: Sequence[Showings]) -> dict[str, Any]:
         "late": round(int(gather("late").sum()) / sent, 6),
         "showings": len(names),
         "undamaged": int((gather("lost") + gather("late") == 0).sum()),
-        "clips": {name: statistics(ssim[names == name], 6)["median"] for name in sorted(set(names.tolist()))},
+        "clips": {
+            name: {
+                "ssim": statistics(ssim[names == name], 6)["median"],
+                "showings": int((names == name).sum()),
+                "streams": sorted({digest for s in scored if (digest := s.streams.get(name))}),
+            }
+            for name in sorted(set(names.tolist()))
+        },
         "profile": "+".join(sorted({s.options.profile for s in scored})),
         "resolution": "+".join(sorted({s.options.resolution for s in scored})),
     }
