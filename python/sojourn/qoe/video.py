@@ -181,15 +181,15 @@ def _in_time(clip: Encoded, played: Any) -> Any:
     """What is on the screen when each picture of the clip should be: black, then the last that came out."""
     count = clip.coding.pictures
     screen = np.full((clip.coding.height, clip.coding.width), _BLACK, dtype=np.uint8)
-    due = 0
+    last = -1
     for pts, picture in played:
         at = min(clip.at(pts), count)
-        for number in range(due, at):
-            yield number, screen
-        if at < due:
+        if at <= last:
             continue  # its time is over
-        due, screen = at, picture
-    for number in range(due, count):
+        for number in range(max(last, 0), at):
+            yield number, screen
+        last, screen = at, picture
+    for number in range(max(last, 0), count):
         yield number, screen
 
 
