@@ -325,7 +325,7 @@ def test_a_missing_codec_is_a_sentence(sojourn: Command) -> None:
 
 
 def test_access_line_as_in_figure_9(sojourn: Command) -> None:
-    """The published order of workloads, quality that is there or not, and all that a study of video writes."""
+    """The published order of workloads, quality that is there or not, and all that a study writes."""
     made("film", video.coding("sd", "aligned"))
     user = 'clips = ["film"]\nevery = 10\nstart-within = "1ms"'
     workloads = '["none", "long-few", "long-many"]'
