@@ -72,7 +72,7 @@ def points(document):
     return found
 
 
-def run(text, log=False, progress=None):
+def run(text, log=False, progress=None, clips=None):
     point = json.loads(text)
     fake = point["document"].get("fake", {})
     label = ",".join(f"{axis}={value}" for axis, value in point["document"]["axes"].items())
