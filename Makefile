@@ -64,6 +64,7 @@ bench: setup
 	cargo bench -p sojourn-sim --bench speed
 	$(BIN)/python benches/speed.py
 	$(BIN)/python benches/qoe.py
+	$(BIN)/python benches/video.py
 
 # The page docs/validation.md: what is missing is simulated, the published studies in a shorter form.
 validation: demo

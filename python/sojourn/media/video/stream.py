@@ -6,6 +6,8 @@ IP (20) makes 1356 bytes; the last one may be shorter.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -80,14 +82,13 @@ def intact(ts: bytes, lost: NDArray[np.bool_]) -> NDArray[np.bool_]:
     ndarray of bool, shape (packets,)
     """
     packets = np.frombuffer(ts, dtype=np.uint8).reshape(-1, TS)
-    begins = (packets[:, 1] & 0x40 != 0) & (packets[:, 3] & 0x20 != 0) & (packets[:, 4] > 0)
-    group = np.zeros(len(lost), dtype=np.int64)
-    np.add.at(group, np.flatnonzero(begins & (packets[:, 5] & 0x40 != 0)) // PER_PACKET, 1)
-    group = np.cumsum(group)
-    sofar = np.cumsum(lost)
-    _, first = np.unique(group, return_index=True)
-    before = (sofar - lost)[first]
-    return sofar > before[np.searchsorted(np.unique(group), group)]
+    adapted = (packets[:, 3] & 0x20 != 0) & (packets[:, 4] > 0)
+    begins = (packets[:, 1] & 0x40 != 0) & adapted & (packets[:, 5] & 0x40 != 0)
+    gone = lost.copy()
+    for first, end in pairwise([0, *(np.flatnonzero(begins) // PER_PACKET).tolist(), len(lost)]):
+        if lost[first:end].any():
+            gone[first + int(np.argmax(lost[first:end])) : end] = True
+    return gone
 
 
 def slices(coded: bytes) -> int:
