@@ -7,7 +7,7 @@ RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.to
 
 .PHONY: setup demo test bench validation lint clean
 
-setup: $(VENV)/.built $(VENV)/.pesq $(VENV)/.speech
+setup: $(VENV)/.built $(VENV)/.pesq $(VENV)/.speech $(VENV)/.video
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -30,7 +30,7 @@ $(VENV)/.tools: pyproject.toml | $(BIN)/python
 # The engine, in release mode, and the package, which is used from where it lies.
 $(VENV)/.built: $(VENV)/.tools $(RUST)
 	VIRTUAL_ENV=$(abspath $(VENV)) PATH="$(abspath $(BIN)):$$PATH" \
-		$(BIN)/maturin develop --quiet --release --extras dask
+		$(BIN)/maturin develop --quiet --release --extras dask,video
 	@touch $@
 
 # PESQ is C that is compiled here; without it, voice is scored by the E-model.
@@ -46,6 +46,12 @@ $(VENV)/.speech: | $(VENV)/.pesq
 		&& { mv $@.log $@; echo "speech recordings: in the cache"; } \
 		|| { echo "speech recordings: none yet, so that voice is scored by the E-model:"; tail -n 1 $@.log; rm -f $@.log; }
 
+# Clips of video; without them, video users are shown synthetic pictures.
+$(VENV)/.video: | $(VENV)/.built
+	@$(BIN)/python -c 'from sojourn.media.video import clips; [clips.file(name) for name in clips.CLIPS]' >$@.log 2>&1 \
+		&& { mv $@.log $@; echo "clips of video: in the cache"; } \
+		|| { echo "clips of video: none yet, so that synthetic pictures are shown:"; tail -n 1 $@.log; rm -f $@.log; }
+
 demo: setup
 	$(BIN)/sojourn run studies/quickstart.toml
 	$(BIN)/sojourn report results/quickstart
@@ -59,6 +65,7 @@ bench: setup
 	$(BIN)/python benches/speed.py
 	$(BIN)/python benches/qoe.py
 	$(BIN)/python benches/wild.py
+	$(BIN)/python benches/video.py
 
 # The page docs/validation.md: what is missing is simulated, the published studies in a shorter form.
 validation: demo

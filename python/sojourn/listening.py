@@ -33,13 +33,9 @@ def settle(document: dict[str, Any], auto: str | None = None) -> str | None:
         if user.get("kind") != "voice" or user.get("score", "auto") == "emodel":
             continue
         insists = user.get("score") == "pesq" or user.get("recordings") is not None
-        if user.get("codec", "g711a") != "g711a":
-            if user.get("score") == "pesq":
-                raise SojournError(f'score = "pesq" needs codec = "g711a", found {user["codec"]!r}')
-            user["score"] = "emodel"
-        elif auto is not None:
+        if auto is not None:
             user["score"] = auto if user.get("score", "auto") == "auto" else user["score"]
-        elif (why := missing(user.get("recordings"))) is None:
+        elif (why := missing(user.get("recordings"), user.get("codec", "g711a"))) is None:
             user["score"] = "pesq"
         elif insists:
             raise SojournError(why)
@@ -50,11 +46,14 @@ def settle(document: dict[str, Any], auto: str | None = None) -> str | None:
 
 
 @lru_cache
-def missing(recordings: str | None) -> str | None:
+def missing(recordings: str | None, codec: str = "g711a") -> str | None:
     """Say why PESQ cannot score, or None if it can; recordings are fetched if they are not there yet."""
+    from sojourn.media import g729
     from sojourn.media.speech import MissingSpeech, samples
     from sojourn.qoe import pesq
 
+    if codec == "g729a" and not g729.available():
+        return g729.MISSING
     if not pesq.available():
         return pesq.MISSING
     try:

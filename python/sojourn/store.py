@@ -5,6 +5,7 @@
 ``points/H.json``      the result of the point with hash H; the same bytes whoever computed it
 ``packets/H.parquet``  its packet log, where one was asked for
 ``flows/H.parquet``    its table of connections, likewise
+``media/H.ts``         the worst video stream of a point as it arrived, where that was asked for
 ``timings.jsonl``      how long each point took; differs between runs, so it is kept apart
 =====================  ==============================================================================
 
@@ -49,6 +50,7 @@ class Store:
         self.points = self.path / "points"
         self.packets = self.path / "packets"
         self.flows = self.path / "flows"
+        self.media = self.path / "media"
         self.timings = self.path / "timings.jsonl"
         self.study = self.path / "study.json"
 
@@ -128,6 +130,16 @@ class Store:
         except OSError as error:
             raise StoreError(_unwritable(self.path, error)) from None
         self._replace(self.flow_file(point), lambda file: flows.write_parquet(file, compression="zstd"))
+
+    def write_media(self, point: str, stream: bytes) -> Path:
+        """Store a point's video stream as it arrived; return the file."""
+        target = self.media / f"{point}.ts"
+        try:
+            self.media.mkdir(exist_ok=True)
+        except OSError as error:
+            raise StoreError(_unwritable(self.path, error)) from None
+        self._replace(target, lambda file: file.write(stream))
+        return target
 
     def read_study(self) -> dict[str, Any] | None:
         """Return what `study.json` holds, or None when there is none yet."""

@@ -172,6 +172,18 @@ class Campaign:
             else:
                 yield Outcome(point, 0.0, _reason(came))
 
+    def keep_media(self) -> int:
+        """Store the worst video stream of every point that is done and has one; return how many there are."""
+        kept = 0
+        for point in self._wanted():
+            if point.hash in self.done:
+                worst = (self.store.read_point(point.hash).get("video") or {}).get("worst")
+                if worst is not None:
+                    kept += 1
+                    if not (self.store.media / f"{point.hash}.ts").is_file():
+                        self.store.write_media(point.hash, viewing.arrived(worst))
+        return kept
+
     def result(self, point: Point, times: Mapping[str, float]) -> dict[str, Any]:
         """Return the result of a point, as ``run --json`` prints it."""
         stored = self.store.read_point(point.hash)

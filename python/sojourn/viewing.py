@@ -1,8 +1,8 @@
-"""Which clips are shown to video users: settled before anything runs, so that it is part of what a point is.
+"""Which clips are shown to video users: settled before anything runs, as part of what a point is.
 
-A user whose study names no clips is shown the three built-in ones where they can be had, and synthetic pictures
-elsewhere. What decides the packets of a clip (its content, the coding, the libraries) enters the hash of the
-point; the packets themselves are made when they are needed, once for all processes.
+A user whose study names no clips is shown the three built-in ones where they can be had, and synthetic
+pictures elsewhere. What decides the packets of a clip (its content, the coding, the libraries) enters the
+hash of the point; the packets themselves are made when they are needed, once for all processes.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def settle(document: dict[str, Any]) -> str | None:
 
 @lru_cache
 def missing(name: str) -> str | None:
-    """Say why a clip cannot be had, or None if it can; built-in ones are fetched if they are not there yet."""
+    """Say why a clip cannot be had, or None if it can; built-in ones are fetched first."""
     from sojourn.media.video import MissingVideo, clips, library
 
     try:
@@ -114,7 +114,7 @@ def encode(name: str, how: Any) -> str | None:
 
 
 def packets(document: Mapping[str, Any]) -> dict[int, list[tuple[Any, Any]]]:
-    """Return what `_core.run` sends: for each video user's place, send times and sizes of its clips' packets."""
+    """Return what `_core.run` sends: for each video user's place, its clips' send times and sizes."""
     from sojourn.media.video import coding
     from sojourn.qoe import options
 
@@ -125,6 +125,16 @@ def packets(document: Mapping[str, Any]) -> dict[int, list[tuple[Any, Any]]]:
             made = [coding.encoded(*need) for need in _of(user)]
             sent[place] = [(clip.schedule(smoothing_ns), clip.sizes) for clip in made]
     return sent
+
+
+def arrived(worst: Mapping[str, Any]) -> bytes:
+    """Return the transport stream that a result's worst showing left, which any player shows."""
+    from sojourn.media.video import MissingVideo, damage
+
+    try:
+        return damage.worst(worst).ts
+    except MissingVideo as error:
+        raise SojournError(str(error)) from None
 
 
 def _users(document: Mapping[str, Any]) -> list[dict[str, Any]]:

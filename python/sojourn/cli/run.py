@@ -28,6 +28,7 @@ def run(
     set: Annotated[list[str] | None, Parameter(negative=())] = None,
     only: Annotated[list[str] | None, Parameter(negative=())] = None,
     log: Flag = False,
+    keep_media: Flag = False,
     dry_run: Flag = False,
     json: Flag = False,
 ) -> int:
@@ -59,6 +60,8 @@ def run(
         AXIS=VALUE: only the points with this label on an axis; "replication" is one. Repeatable.
     log
         Keep the packet log of every point (packets/HASH.parquet).
+    keep_media
+        Keep the worst video stream of every point as it arrived (media/HASH.ts), to be played.
     dry_run
         List the points and whether they are done; write nothing.
     json
@@ -83,10 +86,12 @@ def run(
             complain(f"note: {note}")
     if dry_run:
         return _list(campaigns, json)
-    return _execute(campaigns, jobs, scheduler, json)
+    return _execute(campaigns, jobs, scheduler, json, keep_media)
 
 
-def _execute(campaigns: list[Campaign], jobs: int | None, scheduler: str | None, as_json: bool) -> int:
+def _execute(
+    campaigns: list[Campaign], jobs: int | None, scheduler: str | None, as_json: bool, keep_media: bool
+) -> int:
     started = time.monotonic()
     missing = sum(len(campaign.todo) for campaign in campaigns)
     before = sum(len(campaign.done) for campaign in campaigns)
@@ -105,6 +110,11 @@ def _execute(campaigns: list[Campaign], jobs: int | None, scheduler: str | None,
             f"interrupted: {done} of {before + missing} points are done and on disk; "
             "run the same command again to go on from there"
         ) from None
+    for campaign in campaigns if keep_media else []:
+        kept = campaign.keep_media()
+        complain(
+            f"{kept} video streams are in {campaign.store.media}" if kept else "there is no video to keep"
+        )
     if failures:
         complain(f"{failures} of {before + missing} points failed; the same command tries them again")
     if not as_json:

@@ -173,6 +173,8 @@ _AXES = {
     "rtt": "Base RTT",
     "transport": "Transport",
     "count": "Number",
+    "resolution": "Resolution",
+    "profile": "Profile",
 }
 _UNITS = {"pkt": "packets", "bdp": "× BDP"}
 _LABEL = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z%][A-Za-z/%]*)")

@@ -22,8 +22,6 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -32,6 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sojourn.media import g711, recordings
+from sojourn.media.cache import alone, cache_directory, sha256
 from sojourn.media.recordings import MissingSpeech
 
 __all__ = ["SAMPLES", "MissingSpeech", "Speech", "cache_directory", "samples"]
@@ -98,15 +97,6 @@ class Speech:
     def digest(self) -> str:
         """Names these samples: the same digest, the same samples."""
         return hashlib.sha256(self.signals.tobytes()).hexdigest()[:16]
-
-
-def cache_directory() -> Path:
-    """Where fetched recordings are kept."""
-    if own := os.environ.get("SOJOURN_CACHE"):
-        return Path(own)
-    if xdg := os.environ.get("XDG_CACHE_HOME"):
-        return Path(xdg) / "sojourn"
-    return Path.home() / ".cache" / "sojourn"
 
 
 @lru_cache(maxsize=8)
@@ -177,25 +167,12 @@ def _load(directory: Path) -> Speech | None:
         return None
 
 
-@contextmanager
-def _alone(directory: Path) -> Iterator[None]:
-    """One builder at a time, where the platform can lock files; two at once would be waste, not damage."""
-    with (directory / ".lock").open("w") as lock:
-        try:
-            import fcntl
-
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        except (ImportError, OSError):
-            pass
-        yield
-
-
 def _build(ready: Path) -> None:
     """Fetch, extract and join; afterwards `ready` exists."""
     try:
         ready.parent.mkdir(parents=True, exist_ok=True)
         scratched = tempfile.TemporaryDirectory(dir=ready.parent, prefix=".speech-")
-        with scratched as scratch, _alone(ready.parent):
+        with scratched as scratch, alone(ready.parent / ".lock"):
             if _load(ready) is not None:
                 return
             made = Path(scratch) / "made"
@@ -223,7 +200,7 @@ def _build(ready: Path) -> None:
 def _fetch(voice: _Voice, packages: Path, scratch: Path) -> Path:
     """The extracted package of a voice, downloaded unless an intact copy is kept."""
     kept = packages / f"{voice.sha256[:16]}.deb"
-    if not (kept.is_file() and _sha256(kept) == voice.sha256):
+    if not (kept.is_file() and sha256(kept) == voice.sha256):
         packages.mkdir(parents=True, exist_ok=True)
         _download(voice, scratch).rename(kept)
     root = scratch / voice.package
@@ -242,7 +219,7 @@ def _download(voice: _Voice, scratch: Path) -> Path:
         _tool(["apt-get", "update"], scratch)
         _tool(ask, scratch)
     found = sorted(scratch.glob(f"{voice.package}_*.deb"))
-    if not found or _sha256(found[0]) != voice.sha256:
+    if not found or sha256(found[0]) != voice.sha256:
         raise MissingSpeech(
             f"Debian's package {voice.package} {voice.version} is not the one expected (SHA-256 differs)"
         )
@@ -267,11 +244,6 @@ def _tool(command: list[str], directory: Path) -> None:
             f"recorded speech cannot be fetched: {' '.join(command)} failed ({last}); "
             "run apt-get update as root, or name a folder of your own recordings"
         )
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _join(root: Path, count: int) -> list[tuple[NDArray[np.int16], list[str]]]:

@@ -109,7 +109,7 @@ class Video:
     clips : tuple of str
         Shown in turn.
     resolution : "sd", "hd", "cif"
-    profile : "aligned", "paper", "evalvid"
+    profile : "aligned", "paper", "freeze", "evalvid"
     smoothing_ns, playout_ns : int
         1 s unless stated.
     every : int
@@ -139,7 +139,7 @@ class Video:
         return cls(
             clips=tuple(clips),
             resolution=_choice(user, "resolution", ("sd", "hd", "cif")),
-            profile=_choice(user, "profile", ("aligned", "paper", "evalvid")),
+            profile=_choice(user, "profile", ("aligned", "paper", "freeze", "evalvid")),
             every=every,
             **times,
         )

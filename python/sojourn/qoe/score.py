@@ -28,7 +28,8 @@ def score(document: Mapping[str, Any], tables: Mapping[str, Table]) -> dict[str,
     document : mapping
         The complete scenario; only its `users` are read.
     tables : mapping
-        The run's tables by name, of which `voice`, `video` and `web` are read; absent ones have nothing to score.
+        The run's tables by name, of which `voice`, `video` and `web` are read; absent ones have nothing to
+        score.
 
     Returns
     -------

@@ -12,6 +12,9 @@ delays of both directions of the same call) + the mean wait in this direction's 
 takes this direction's own one-way delay instead. Half the round trip is what fits the published cells in
 which only the other direction's queue is full (RMSE 0.19 MOS against 1.19).
 
+G.729A speech is coded, and its erased frames concealed, by the codec's own library; without that library
+it is scored by the E-model, as everything is without PESQ or recordings.
+
 Differences: the study names P.862.2 for its last step, but that maps raw PESQ scores, not R; its printed
 class edges are G.107's. A call in which nothing arrives has no delay: z1 speaks alone. Calls longer than
 one sample repeat it and are scored in pieces of about 8 s, as PESQ is made for; their MOS-LQO are
@@ -28,7 +31,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sojourn.media import concealment, playout, speech
+from sojourn.media import concealment, g729, playout, speech
 from sojourn.media.speech import MissingSpeech, Speech
 from sojourn.qoe import emodel, options, pesq
 
@@ -46,7 +49,7 @@ _PACKETISATION_MS = {"g711a": 20.0, "g729a": 25.0}  # 20 ms of speech in a packe
 _MOST_CACHED = 200_000
 
 _scores: ScoreCache = {}
-_no_speech: dict[str | None, str] = {}
+_no_speech: dict[tuple[str, str | None], str] = {}
 
 
 @dataclass(frozen=True)
@@ -200,20 +203,18 @@ def _speech(asked: options.Voice) -> tuple[Speech | None, str]:
     """The samples to score with, or none and why the E-model has to do."""
     if asked.score == "emodel":
         return None, ""
-    if asked.codec != "g711a":
-        if asked.score == "pesq":
-            raise ValueError(f"score = 'pesq' needs codec = 'g711a', found {asked.codec!r}")
-        return None, ""
     try:
+        if asked.codec == "g729a" and not g729.available():
+            raise MissingSpeech(g729.MISSING)
         if not pesq.available():
             raise MissingSpeech(pesq.MISSING)
-        if asked.score == "auto" and asked.recordings in _no_speech:
-            raise MissingSpeech(_no_speech[asked.recordings])
+        if asked.score == "auto" and (asked.codec, asked.recordings) in _no_speech:
+            raise MissingSpeech(_no_speech[asked.codec, asked.recordings])
         return speech.samples(asked.recordings), ""
     except MissingSpeech as missing:
         if asked.score == "pesq" or asked.recordings is not None:
             raise
-        _no_speech[asked.recordings] = str(missing)
+        _no_speech[asked.codec, asked.recordings] = str(missing)
         return None, f"scored by the E-model, whose numbers are not those of PESQ: {missing}"
 
 
@@ -272,7 +273,8 @@ def _one(
 
     lqo, scored = float("nan"), True
     if sound is not None:
-        got = [_listen(sound, sample, content[a:b], erased[a:b], asked.concealment, cache) for a, b in pieces]
+        method = asked.concealment if asked.codec == "g711a" else asked.codec
+        got = [_listen(sound, sample, content[a:b], erased[a:b], method, cache) for a, b in pieces]
         lqo = sum(score for score, _ in got) / len(got)
         scored = all(ok for _, ok in got)
         z1 = float(emodel.sun_mos_to_r(lqo))
@@ -321,13 +323,17 @@ def _listen(
     method: str,
     cache: ScoreCache,
 ) -> tuple[float, bool]:
-    """PESQ of one piece of a call, remembered by what was erased from it."""
+    """PESQ of one piece of a call, remembered by what was erased; `method` conceals it, or is a codec."""
     pattern = np.packbits(erased).tobytes() if erased.any() else b""
     key = (sound.digest, sample, content.size, method, pattern)
     if (known := cache.get(key)) is not None:
         return known
     reference = sound.signals[sample].reshape(-1, sound.coded.shape[2])[content].reshape(-1)
-    received = concealment.conceal(sound.coded[sample][content], erased, method)
+    if method == "g729a":
+        frames = reference.size // g729.FRAME // erased.size
+        received = g729.decode(g729.encode(reference), np.repeat(erased, frames))
+    else:
+        received = concealment.conceal(sound.coded[sample][content], erased, method)
     score = pesq.mos_lqo(reference, received)
     if len(cache) >= _MOST_CACHED:
         cache.clear()

@@ -17,6 +17,7 @@ from sojourn.figures import Plot, labels_of
 from sojourn.figures.cells import look_up, text
 from sojourn.losses.findings import Cells, look_for
 from sojourn.report.answer import answer
+from sojourn.report.film import film_sections
 from sojourn.report.sections import Files, gather_all, inside, points_table, scalar_paths, section
 from sojourn.results import Results, open_results
 
@@ -96,6 +97,7 @@ def _write(
         sections=sections,
         findings=list(look_for(cells)) if (cells := Cells(results)) else [],
         inside=inside(worst, link, where, files),
+        films=film_sections(results, files),
         points=table,
         most=_MOST_ROWS,
         limits=[*left_out, *_limits(found, results, sections)],

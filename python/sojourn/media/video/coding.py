@@ -66,8 +66,8 @@ class Coding:
             )
         if -(-self.height // 16) < self.slices:
             raise MissingVideo(
-                f"pictures of {self.width}×{self.height} are too small for {self.slices} slices, each of which "
-                f"has 16 rows at least: expected {16 * self.slices - 15} rows or more"
+                f"pictures of {self.width}×{self.height} are too small for {self.slices} slices of "
+                f"16 rows at least: expected {16 * self.slices - 15} rows or more"
             )
 
 
@@ -224,8 +224,8 @@ def _encode(clip: str, c: Coding, made: Path) -> None:
         send(coder.encode(None))
     if slices != [c.slices] * c.pictures:
         raise MissingVideo(
-            f"{clip}: the encoder made {min(slices)} to {max(slices)} slices a picture in {len(slices)} pictures; "
-            f"expected {c.slices} in {c.pictures}"
+            f"{clip}: the encoder made {len(slices)} pictures of {min(slices)} to {max(slices)} slices; "
+            f"expected {c.pictures} of {c.slices}"
         )
     ts = out.getvalue()
     pts0 = next(pts for pts, _ in decoding.decode(ts, c.width, c.height, True))

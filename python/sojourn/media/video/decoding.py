@@ -1,4 +1,4 @@
-"""Playing a damaged transport stream: libavformat's demultiplexer and libavcodec's H.264 decoder, through PyAV.
+"""Playing a damaged transport stream: FFmpeg's demultiplexer and H.264 decoder, through PyAV.
 
 One thread, and no other threading, is the only way that is both concealing and reproducible: slice threads
 switch error concealment off without a word, and frame threads give other pictures from run to run.

@@ -6,10 +6,12 @@ IP (20) makes 1356 bytes; the last one may be shorter.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["HEADERS", "PER_PACKET", "TS", "cut", "pictures_of", "schedule", "slices", "without"]
+__all__ = ["HEADERS", "PER_PACKET", "TS", "cut", "intact", "pictures_of", "schedule", "slices", "without"]
 
 TS = 188
 PER_PACKET = 7
@@ -67,6 +69,26 @@ def without(ts: bytes, lost: NDArray[np.bool_]) -> bytes:
     packets = np.frombuffer(ts, dtype=np.uint8).reshape(-1, TS)
     gone = np.repeat(lost, PER_PACKET)[: len(packets)]
     return packets[~gone].tobytes()
+
+
+def intact(ts: bytes, lost: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """The packets that a player does without who shows no damaged picture, nor any that builds on one.
+
+    From the first lost packet of a group of pictures on, that is up to the next intra picture that decoding
+    can start from (the transport stream marks it: random_access_indicator).
+
+    Returns
+    -------
+    ndarray of bool, shape (packets,)
+    """
+    packets = np.frombuffer(ts, dtype=np.uint8).reshape(-1, TS)
+    adapted = (packets[:, 3] & 0x20 != 0) & (packets[:, 4] > 0)
+    begins = (packets[:, 1] & 0x40 != 0) & adapted & (packets[:, 5] & 0x40 != 0)
+    gone = lost.copy()
+    for first, end in pairwise([0, *(np.flatnonzero(begins) // PER_PACKET).tolist(), len(lost)]):
+        if lost[first:end].any():
+            gone[first + int(np.argmax(lost[first:end])) : end] = True
+    return gone
 
 
 def slices(coded: bytes) -> int:

@@ -83,6 +83,9 @@ pub enum Profile {
     /// 32 slices a picture, an intra picture every ten seconds, no concealment, the k-th picture received compared with the k-th decoded
     /// without loss.
     Paper,
+    /// As `paper`, but a damaged picture and those that build on it are not shown: the last intact one stays, and pictures are compared by
+    /// their time.
+    Freeze,
     /// One slice a picture, an intra picture every second, error concealment, late packets count as received (as EvalVid's PSNR from losses).
     Evalvid,
 }

@@ -1,0 +1,148 @@
+"""Video: the pace of scoring, how the way of measuring decides the score, and a trial of the decoder.
+
+    python benches/video.py                   pace, and SSIM by loss and way of measuring
+    python benches/video.py --patterns 1000   random patterns of losses, none of which may end the playing
+    python benches/video.py --write docs/video.md   both tables, into the page
+
+Pictures per second are of processor time of the machine at hand; ratios, taken in one run, compare machines.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sojourn import _core
+from sojourn.media.video import clips, coding
+from sojourn.media.video.coding import Coding
+from sojourn.qoe import video
+
+LOSSES = (0.001, 0.01, 0.05)
+BEGIN, END = "<!-- measured -->", "<!-- /measured -->"
+
+ALIGNED, PAPER, FREEZE = (video.PROFILES[name] for name in ("aligned", "paper", "freeze"))
+WAYS = {
+    "`aligned`": ALIGNED,
+    "… without concealment": replace(ALIGNED, conceal=False),
+    "… intra pictures every 10 s": replace(ALIGNED, gop_s=10),
+    "… both": replace(ALIGNED, gop_s=10, conceal=False),
+    "`paper`": PAPER,
+    "… with concealment": replace(PAPER, conceal=True),
+    "… by time stamps": replace(PAPER, align="time"),
+    "`freeze`": FREEZE,
+    "… intra pictures every second": replace(FREEZE, gop_s=1),
+    "… k-th with k-th": replace(FREEZE, align="index"),
+}
+
+
+def best(work: Callable[[], Any], times: int = 3) -> float:
+    """Least processor time of some runs, in seconds."""
+    took = []
+    for _ in range(times):
+        start = time.process_time()
+        work()
+        took.append(time.process_time() - start)
+    return min(took)
+
+
+def pace() -> list[list[str]]:
+    """Pictures per second and core of each step, and its time as a share of decoding without loss."""
+    rows = []
+    for resolution in ("sd", "hd"):
+        made = coding.encoded("movie", video.coding(resolution, ALIGNED))
+        count = made.coding.pictures
+        none = np.zeros(len(made.sizes), dtype=bool)
+        some = np.random.default_rng(1).random(len(none)) < 0.01
+        reference = made.reference("original", 5)
+        clear = list(made.played(none, True))[::5]
+
+        def compare(reference: Any = reference, clear: Any = clear) -> None:
+            for before, (_, after) in zip(reference, clear, strict=True):
+                _core.compare_pictures(before, after)
+
+        def whole(made: Any = made, some: Any = some) -> None:
+            video._seen.clear()
+            video.watch(made, ALIGNED, some, 5)
+
+        steps = {
+            "decode, no loss": best(lambda made=made, none=none: list(made.played(none, True))),
+            "decode, 1 % lost": best(lambda made=made, some=some: list(made.played(some, True))),
+            "compare every 5th picture": best(compare),
+            "a showing, 1 % lost": best(whole),
+            "the same losses again": best(lambda made=made, some=some: video.watch(made, ALIGNED, some, 5)),
+            "nothing lost (`paper`)": best(lambda made=made, none=none: video.watch(made, PAPER, none, 5)),
+        }
+        floor = steps["decode, no loss"]
+        for name, seconds in steps.items():
+            rate = f"{count / seconds:,.0f}".replace(",", " ")
+            rows.append([resolution.upper(), name, rate, f"{seconds / floor:.2g}"])
+    return rows
+
+
+def ways(clip: str) -> list[list[str]]:
+    """Mean SSIM under random loss by each way of measuring."""
+    rows = []
+    for resolution in ("sd", "hd"):
+        for name, profile in WAYS.items():
+            made = coding.encoded(clip, video.coding(resolution, profile))
+            row = [resolution.upper(), name]
+            for loss in LOSSES:
+                lost = np.random.default_rng(7).random(len(made.sizes)) < loss
+                lost[0] = False
+                row.append(f"{video.watch(made, profile, lost, 8).ssim.mean():.2f}")
+            rows.append(row)
+    return rows
+
+
+def patterns(count: int) -> None:
+    """Play streams with losses, single and in bursts, from few to all; print a digest of what was shown."""
+    made = coding.encoded(clips.SYNTHETIC, Coding(720, 576, 25, 25, 4000, 32, 25))
+    rng = np.random.default_rng(1)
+    seen = hashlib.sha256()
+    shown = 0
+    for number in range(count):
+        share, burst = rng.random() ** 2, int(rng.integers(1, 60))
+        starts = rng.random(len(made.sizes)) < share / burst
+        lost = np.convolve(starts, np.ones(burst))[: len(starts)] > 0
+        for pts, picture in made.played(lost, bool(number % 2)):
+            shown += 1
+            seen.update(str(pts).encode() + picture.tobytes())
+    print(f"{count} patterns, {shown} pictures shown, none ended the playing; digest {seen.hexdigest()[:16]}")
+
+
+def table(heads: list[str], rows: list[list[str]], words: int) -> str:
+    """A Markdown table."""
+    rule = ["---"] * words + ["---:"] * (len(heads) - words)
+    return "\n".join("| " + " | ".join(row) + " |" for row in [heads, rule, *rows]) + "\n"
+
+
+def main() -> None:
+    """Measure and print."""
+    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    asked.add_argument("--patterns", type=int, help="try so many random patterns of losses, and no more")
+    asked.add_argument("--write", type=Path, help="put the tables into this page, between its marks")
+    options = asked.parse_args()
+    if options.patterns is not None:
+        patterns(options.patterns)
+        return
+    heads = ["", "step", "pictures/s of a core", "of decoding"]
+    text = "Pace, a clip of 400 pictures:\n\n" + table(heads, pace(), 2)
+    heads = ["", "way of measuring", *(f"{loss:.1%} lost".replace("%", " %") for loss in LOSSES)]
+    text += "\nMean SSIM of the clip `movie` by random loss and way of measuring:\n\n" + table(
+        heads, ways("movie"), 2
+    )
+    print(text)
+    if options.write is not None:
+        page = options.write.read_text(encoding="utf-8")
+        before, rest = page.split(BEGIN)
+        options.write.write_text(f"{before}{BEGIN}\n\n{text}\n{END}{rest.split(END)[1]}", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
