@@ -1,6 +1,7 @@
 //! The extension module `sojourn._core`: conversion and errors only.
 
 mod error;
+mod play;
 mod run;
 mod study;
 
@@ -9,6 +10,8 @@ mod study;
 mod _core {
     #[pymodule_export]
     use crate::error::StudyError;
+    #[pymodule_export]
+    use crate::play::{clip, clips, play};
     #[pymodule_export]
     use crate::run::run;
     #[pymodule_export]

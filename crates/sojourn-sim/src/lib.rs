@@ -5,6 +5,7 @@ mod connection;
 pub mod distribution;
 pub mod network;
 pub mod packet;
+pub mod player;
 pub mod record;
 pub mod replay;
 pub mod run;
@@ -15,4 +16,4 @@ pub mod study;
 pub mod summary;
 pub mod wire;
 
-pub use run::{Outcome, run};
+pub use run::{MakePlayer, Outcome, run, run_with};

@@ -6,6 +6,7 @@ mod users;
 
 use crate::agenda::Agenda;
 use crate::network::{FlowTotals, Network};
+use crate::player::{Choice, Clip, Player, PythonPlayer, Segment, State};
 use crate::record::{LinkRecord, Log};
 use crate::scenario::Scenario;
 use crate::source::{Event, Source, Tables};
@@ -14,6 +15,7 @@ use crate::summary::Summary;
 use crate::wire::{Port, Way, Wire};
 use sojourn_net::link::Link;
 use sojourn_net::{Rate, Span, Time};
+use users::Viewers;
 
 /// Most bins of a time series.
 const MOST_BINS: u64 = 512;
@@ -33,7 +35,21 @@ pub struct Outcome {
 /// Runs a scenario. `seed` and `replication` choose the random streams. `watch` is told now and then of the simulated time and may
 /// stop the run by returning false: then there is no outcome.
 pub fn run(scenario: &Scenario, seed: u64, replication: u32, watch: &mut dyn FnMut(Time) -> bool) -> Option<Outcome> {
-    let mut engine = Engine::new(scenario, seed, replication);
+    run_with(scenario, seed, replication, watch, &|_, _, _| Box::new(Lowest))
+}
+
+/// Makes players that are not this crate's: of what the scenario says of one, of the clip, and of the seconds that the buffer holds.
+pub type MakePlayer<'a> = &'a dyn Fn(&PythonPlayer, &Clip, f64) -> Box<dyn Player>;
+
+/// [`run`], with players of other make.
+pub fn run_with(
+    scenario: &Scenario,
+    seed: u64,
+    replication: u32,
+    watch: &mut dyn FnMut(Time) -> bool,
+    make_player: MakePlayer<'_>,
+) -> Option<Outcome> {
+    let mut engine = Engine::new(scenario, seed, replication, make_player);
     engine.start();
     let warmup = Time(scenario.warmup.0);
     let end = Time(scenario.duration.0);
@@ -44,6 +60,17 @@ pub fn run(scenario: &Scenario, seed: u64, replication: u32, watch: &mut dyn FnM
     engine.run_until(end, watch).then(|| engine.finish(scenario))
 }
 
+/// Stands in for a player that nobody makes: always the lowest level.
+struct Lowest;
+
+impl Player for Lowest {
+    fn segment_done(&mut self, _: &Segment) {}
+
+    fn choose(&mut self, _: &State<'_>) -> Choice {
+        Choice::at_once(0)
+    }
+}
+
 struct Engine {
     network: Network,
     sources: Vec<Box<dyn Source>>,
@@ -52,7 +79,7 @@ struct Engine {
 }
 
 impl Engine {
-    fn new(scenario: &Scenario, seed: u64, replication: u32) -> Self {
+    fn new(scenario: &Scenario, seed: u64, replication: u32, make_player: MakePlayer<'_>) -> Self {
         let mut agenda = Agenda::new();
         let wire = Wire::new(Way::BOTH.map(|way| port(scenario, way, seed, replication)), &mut agenda);
         let network = Network::new(agenda, wire);
@@ -62,10 +89,13 @@ impl Engine {
             engine.add_flows(scenario, flows, &|k| stream(seed, replication, &format!("{name}.{k}")));
         }
         let mut user = 0;
+        let mut viewers = Viewers { make_player, start: Time::ZERO };
         for (i, users) in scenario.users.iter().enumerate() {
             let name = users.name().map_or_else(|| format!("users-{i}"), str::to_owned);
+            let group = users::prepare(users);
             for k in 0..users.count() {
-                engine.add_user(scenario, users, user, stream(seed, replication, &format!("{name}.{k}")));
+                let rng = stream(seed, replication, &format!("{name}.{k}"));
+                engine.add_user(scenario, users, &group, user, rng, &mut viewers);
                 user += 1;
             }
         }

@@ -21,7 +21,10 @@ pub use queues::{
     CobaltSpec, CodelSpec, CodelVariant, DropFrom, FifoSpec, FqCodelSpec, PieSpec, PieVariant, QueueSpec, RedSpec,
     RedVariant, SfqCodelSpec, SfqSpec,
 };
-pub use users::{CallDirection, Codec, Concealment, DelayModel, Playout, ScoreMethod, Users, Voice, Web};
+pub use users::{
+    Adaptive, Browser, CallDirection, ClipSizes, ClipSpec, Codec, Concealment, DelayModel, Playout, ScoreMethod, Users,
+    Voice, Web,
+};
 
 /// One complete scenario, every default filled in.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -149,7 +149,9 @@ impl CongestionControl for Cubic {
         self.cwnd_prior = cwnd;
         self.ssthresh = ((cwnd * BETA) as u64).max(2) * self.mss;
         (self.cwnd, self.w_max) = match what {
-            Congestion::Loss | Congestion::Mark => (self.ssthresh, if cwnd < self.w_max { cwnd * (1.0 + BETA) / 2.0 } else { cwnd }),
+            Congestion::Loss | Congestion::Mark => {
+                (self.ssthresh, if cwnd < self.w_max { cwnd * (1.0 + BETA) / 2.0 } else { cwnd })
+            }
             // The next stage starts from its own window with K = 0 (§4.8).
             Congestion::Timeout => (self.mss, 0.0),
         };
