@@ -17,18 +17,35 @@ from sojourn.errors import SojournError, StoreError
 
 if TYPE_CHECKING:
     from sojourn._core import StudyError
+    from sojourn.clips import Clip, read_clip
+    from sojourn.players import play
     from sojourn.results import Results
     from sojourn.results import open_results as open
     from sojourn.study import Study
     from sojourn.sweep import run
 
-__all__ = ["Results", "SojournError", "StoreError", "Study", "StudyError", "__version__", "open", "run"]
+__all__ = [
+    "Clip",
+    "Results",
+    "SojournError",
+    "StoreError",
+    "Study",
+    "StudyError",
+    "__version__",
+    "open",
+    "play",
+    "read_clip",
+    "run",
+]
 
 _WHERE = {
+    "Clip": ("sojourn.clips", "Clip"),
     "Results": ("sojourn.results", "Results"),
     "Study": ("sojourn.study", "Study"),
     "StudyError": ("sojourn._core", "StudyError"),
     "open": ("sojourn.results", "open_results"),
+    "play": ("sojourn.players", "play"),
+    "read_clip": ("sojourn.clips", "read_clip"),
     "run": ("sojourn.sweep", "run"),
 }
 

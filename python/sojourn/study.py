@@ -15,6 +15,7 @@ from typing import Any
 from sojourn import _core
 from sojourn.errors import SojournError
 from sojourn.listening import own_recordings, settle
+from sojourn.viewing import own_players, read_clips
 
 RESULT_FORMAT = 1
 """Version of the results format; part of every point's hash."""
@@ -46,6 +47,7 @@ class Point:
         """Read a point as the engine lists it; `auto` is what an automatic choice of score comes to."""
         point = json.loads(text)
         note = settle(point["document"], auto)
+        read_clips(point["document"])
         identity = {
             "document": point["document"],
             "seed": point["seed"],
@@ -55,6 +57,8 @@ class Point:
         }
         if recordings := own_recordings(point["document"]):
             identity["recordings"] = recordings
+        if players := own_players(point["document"]):
+            identity["players"] = players
         digest = hashlib.sha256(canonical(identity).encode()).hexdigest()[:32]
         text = json.dumps(point, ensure_ascii=False)
         return cls(digest, point["point"], point["replication"], text, note)

@@ -212,7 +212,7 @@ def simulate(text: str, *, log: bool = False) -> tuple[dict[str, Any], dict[str,
         "point": point["point"],
         "replication": point["replication"],
         **summary,
-        **score(point["document"], ran),
+        **score(point["document"], ran, summary.get("links")),
         "engine": {key: value for key, value in engine.items() if key != "wall_s"},
     }
     return result, ({**names, **packets} if packets is not None else None), wall_s

@@ -20,7 +20,7 @@ with_tcp_keys! {
         pub name: Option<String>,
         /// What chooses the level of each segment.
         pub algorithm: Algorithm,
-        /// Number of viewers.
+        /// Number of viewers; 0 has none.
         #[serde(default = "one")]
         pub count: u32,
         /// Clips, of which each viewer watches one at random.
@@ -155,7 +155,7 @@ impl Adaptive {
     }
 
     pub(super) fn check(&self) -> Result<(), Invalid> {
-        check_count("count", self.count)?;
+        check_count("count", self.count.max(1))?;
         self.tcp().check()?;
         if self.transport == Transport::Udp {
             return Err(Invalid::new("transport", "segments are fetched over TCP; write reno, newreno or cubic"));

@@ -16,7 +16,7 @@ with_tcp_keys! {
         /// Names the group's random stream; by default `users-N`, N from 0.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub name: Option<String>,
-        /// Number of users.
+        /// Number of users; 0 has none.
         #[serde(default = "one")]
         pub count: u32,
         /// Number of pages in the set, which is the same for all users and runs.
@@ -106,7 +106,7 @@ fn cubic() -> Transport {
 
 impl Browser {
     pub(super) fn check(&self) -> Result<(), Invalid> {
-        check_count("count", self.count)?;
+        check_count("count", self.count.max(1))?;
         check_count("pages", self.pages)?;
         self.tcp().check()?;
         if self.transport == Transport::Udp {
