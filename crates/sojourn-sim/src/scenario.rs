@@ -22,8 +22,8 @@ pub use queues::{
     RedVariant, SfqCodelSpec, SfqSpec,
 };
 pub use users::{
-    Adaptive, Browser, CallDirection, ClipSizes, ClipSpec, Codec, Concealment, DelayModel, Playout, ScoreMethod, Users,
-    Voice, Web,
+    Adaptive, Browser, CallDirection, ClipGenerated, ClipSizes, ClipSpec, Codec, Concealment, DelayModel, Playout,
+    ScoreMethod, Users, Voice, Web,
 };
 
 /// One complete scenario, every default filled in.

@@ -29,7 +29,7 @@ impl Clip {
     /// A clip of segments of `segment_s` seconds at nominal rates (lowest first), and the sizes of each segment at each level, in bytes. The
     /// error is a sentence.
     pub fn new<S: AsRef<[u64]>>(segment_s: f64, rates_kbps: Vec<f64>, segments: &[S]) -> Result<Self, String> {
-        if !(segment_s >= 0.1 && segment_s <= 60.0) {
+        if !(0.1..=60.0).contains(&segment_s) {
             return Err(format!("a segment of {segment_s} s: expected 0.1 to 60 s"));
         }
         check_rates(&rates_kbps)?;

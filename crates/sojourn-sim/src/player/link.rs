@@ -37,7 +37,7 @@ impl Link {
             return Err("a trace must have at least one period".to_owned());
         }
         for (i, Period { duration_s, rate_kbps, latency_s }) in periods.iter().enumerate() {
-            if !(*duration_s > 0.0) {
+            if duration_s.is_nan() || *duration_s <= 0.0 {
                 return Err(format!("period {} of the trace lasts {duration_s} s: expected more than 0", i + 1));
             }
             if !(0.0..1e9).contains(rate_kbps) {
@@ -52,7 +52,7 @@ impl Link {
         }
         let lap_s: f64 = periods.iter().map(|p| p.duration_s).sum();
         let lap_kbit = periods.iter().map(|p| p.duration_s * p.rate_kbps).sum();
-        if !(lap_s >= 0.001) {
+        if lap_s < 0.001 {
             return Err(format!("a trace of {lap_s} s: expected at least 1 ms"));
         }
         if !(lap_kbit / lap_s >= 1e-3 || lap_kbit == f64::INFINITY) {

@@ -135,7 +135,7 @@ mod tests {
         let clip: Clip = shipped("envivio-4s").unwrap();
         for (i, kbps) in [300.0, 900.0, 1500.0, 2500.0, 4000.0].into_iter().enumerate() {
             for (j, buffer_s) in [0.5, 4.0, 12.0, 40.0].into_iter().enumerate() {
-                let last = Some((i + j) % clip.levels());
+                let last = (i + j) % clip.levels();
                 let state = State {
                     clip: &clip,
                     segment: 3 * i + j,
@@ -144,11 +144,11 @@ mod tests {
                     waited_s: 0.0,
                     buffer_s,
                     limit_s: 60.0,
-                    last,
+                    last: Some(last),
                 };
                 let player = RobustMpc::new(MpcOptions::default());
                 let mut best = Best { worth: f64::NEG_INFINITY, first: 0 };
-                player.search(&state, kbps, state.segment, 4, (last.unwrap(), buffer_s, 0.0), None, &mut best);
+                player.search(&state, kbps, state.segment, 4, (last, buffer_s, 0.0), None, &mut best);
                 assert_eq!(best.first, exhaustive(&state, kbps, 4), "{kbps} kb/s, {buffer_s} s");
             }
         }

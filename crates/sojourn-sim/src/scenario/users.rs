@@ -5,7 +5,7 @@ mod browser;
 mod voice;
 mod web;
 
-pub use adaptive::{Adaptive, ClipSizes, ClipSpec};
+pub use adaptive::{Adaptive, ClipGenerated, ClipSizes, ClipSpec};
 pub use browser::Browser;
 pub use voice::{CallDirection, Codec, Concealment, DelayModel, Playout, ScoreMethod, Voice};
 pub use web::Web;

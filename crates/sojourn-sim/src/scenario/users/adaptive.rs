@@ -62,7 +62,7 @@ with_tcp_keys! {
     }
 }
 
-/// A clip: the name of one that ships, or sizes of one's own. A study file may also name a file of sizes (`.json` of sabre, `.csv`,
+/// A clip: the name of one that ships, sizes of one's own, or sizes drawn at random. A study file may also name a file of sizes (`.json` of sabre, `.csv`,
 /// `.mpd`, `.txt` of dashc), which is read before anything runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
@@ -71,6 +71,25 @@ pub enum ClipSpec {
     Name(String),
     /// Sizes.
     Sizes(ClipSizes),
+    /// Sizes drawn at random.
+    Generated(ClipGenerated),
+}
+
+/// A clip whose sizes are drawn: always the same for the same keys.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ClipGenerated {
+    /// S.d. of the logarithm of a segment's size over its mean: 0.47 as in animation, 0.25 as in film, 0.1 close to constant.
+    pub spread: f64,
+    /// Tells clips of the same spread apart.
+    #[serde(default)]
+    pub number: u32,
+    /// Length of a segment in seconds.
+    #[serde(default = "segment_s")]
+    pub segment_s: f64,
+    /// Nominal rates of the levels in kb/s, lowest first; may be left to the users' `rates-kbps`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rates_kbps: Vec<f64>,
 }
 
 /// The sizes of a clip's segments.
@@ -90,6 +109,10 @@ pub struct ClipSizes {
 
 fn clips() -> Vec<ClipSpec> {
     vec![ClipSpec::Name(SHIPPED[0].to_owned())]
+}
+
+fn segment_s() -> f64 {
+    4.0
 }
 
 fn length() -> Span {
@@ -126,8 +149,12 @@ fn cubic() -> Transport {
 
 impl ClipSpec {
     /// The clip, if it is not a file that has yet to be read.
-    pub(crate) fn clip(&self) -> Result<Clip, String> {
+    pub(crate) fn clip(&self, rates_kbps: Option<&[f64]>, length: Span) -> Result<Clip, String> {
         match self {
+            Self::Generated(ClipGenerated { spread, number, segment_s, rates_kbps: own }) => {
+                let rates = if own.is_empty() { rates_kbps.unwrap_or_default() } else { own };
+                player::generated(*spread, *number, *segment_s, rates, length.as_secs())
+            }
             Self::Name(name) => player::shipped(name).ok_or_else(|| {
                 format!("{name:?} is not a clip that ships ({}), nor was it read from a file", SHIPPED.join(", "))
             }),
@@ -151,7 +178,7 @@ impl Adaptive {
             Some(rates) => clip.with_rates(rates.clone()),
             None => Ok(clip),
         };
-        self.clips.iter().map(|spec| spec.clip().and_then(with_rates)).collect()
+        self.clips.iter().map(|spec| spec.clip(self.rates_kbps.as_deref(), self.length).and_then(with_rates)).collect()
     }
 
     pub(super) fn check(&self) -> Result<(), Invalid> {
@@ -168,7 +195,8 @@ impl Adaptive {
             return Err(Invalid::new("clips", "there must be at least one clip"));
         }
         for (i, spec) in self.clips.iter().enumerate().filter(|(_, spec)| !spec.is_file()) {
-            let clip = spec.clip().map_err(|message| Invalid::new(format!("clips.{i}"), message))?;
+            let clip = spec.clip(self.rates_kbps.as_deref(), self.length);
+            let clip = clip.map_err(|message| Invalid::new(format!("clips.{i}"), message))?;
             let segment = Span::from_secs_f64(clip.segment_s());
             if let Some(rates) = &self.rates_kbps {
                 clip.with_rates(rates.clone()).map_err(|message| Invalid::new("rates-kbps", message))?;
