@@ -151,7 +151,8 @@ def read_clip(
     except _Wrong as wrong:
         raise SojournError(f"{path}: {wrong}") from None
     named = _IN_NAME.search(path.stem.replace("_", " ").replace("-", " "))
-    seconds = segment_s or found_s or (float(named[1]) if named else None)
+    known = (segment_s, found_s, float(named[1]) if named else None)
+    seconds = next((stated for stated in known if stated is not None), None)
     if seconds is None:
         raise SojournError(
             f"{path} does not say how long a segment is: name the file as bbb_4s.csv, or give segment_s"

@@ -36,7 +36,15 @@ __all__ = [
     "table",
 ]
 
-_DRAW = {"heatmap": heatmap, "box": box, "lines": lines, "cdf": cdf, "scatter": scatter, "table": table}
+_DRAW = {
+    "heatmap": heatmap,
+    "box": box,
+    "lines": lines,
+    "clients": lines,
+    "cdf": cdf,
+    "scatter": scatter,
+    "table": table,
+}
 
 
 def draw(plot: Plot) -> Figure:
