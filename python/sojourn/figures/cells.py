@@ -204,7 +204,7 @@ def gather(spec: Spec, results: Sequence[Mapping[str, Any]], axes: Mapping[str, 
             continue
         entries = [(text(point.get(y, "")), found)]
         if each and isinstance(found, list):
-            entries = [(str(number), entry) for number, entry in enumerate(found, start=1)]
+            entries = [(f"client {number}", entry) for number, entry in enumerate(found, start=1)]
         for row, entry in entries:
             key = (_panel(point, spare), row, across)
             cells.setdefault(key, []).append(entry)

@@ -81,8 +81,8 @@ def unfairness(rates: ArrayLike) -> NDArray[np.float64]:
 class Viewing:
     """One client's viewing; arrays have one entry for each segment asked for, times in seconds of the run.
 
-    `arrive_s` is NaN for a segment that had not arrived; `end_s` is when the last segment of the clip came, or
-    the end of the run; `stalls` has the rows (from, to).
+    `arrive_s` is NaN for a segment that had not arrived; `end_s` is when the last segment of the clip came,
+    or the end of the run; `stalls` has the rows (from, to).
     """
 
     user: int
@@ -201,11 +201,11 @@ def summary(found: Sequence[Viewing], warmup_s: float, rate_bps: float | None) -
     Returns
     -------
     dict
-        "instability", "unfairness", "utilisation" (share), "average_rate_kbps" (mean nominal rate of the segments),
-        "carried_rate_kbps" (bits over seconds of video), "clients_stalled_pct", "stalls", "stall_s" (sums over clients),
-        "switches" (mean per client), "finished" (clients whose clip was over), "per_client_rate_kbps", and
-        "clients": for each its own numbers, the intervals of its stalls, and its segments. What is not defined is
-        absent (a utilisation of an unlimited link). Empty without viewers.
+        "instability", "unfairness", "utilisation" (share), "average_rate_kbps" (mean nominal rate of the
+        segments), "carried_rate_kbps" (bits over seconds of video), "clients_stalled_pct", "stalls" and
+        "stall_s" (sums over clients), "switches" (mean per client), "finished" (clients whose clip was over),
+        "per_client_rate_kbps", and "clients": for each its own numbers, the intervals of its stalls, and its
+        segments. What is not defined is absent (a utilisation of an unlimited link). Empty without viewers.
     """
     found = [viewing for viewing in found if viewing.request_s.size]
     if not found:

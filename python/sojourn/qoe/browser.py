@@ -1,7 +1,7 @@
 """Scores of browsing: page load times of the pages that came, and the share that was given up.
 
-Source: the [has] study's web clients: the page load time is reported over completed pages, beside the share of
-abandoned ones. A load under way at the end of the run counts for neither.
+Source: the [has] study's web clients: the page load time is reported over completed pages, beside the share
+of abandoned ones. A load under way at the end of the run counts for neither.
 """
 
 from __future__ import annotations

@@ -32,8 +32,8 @@ def score(
     document : mapping
         The complete scenario; its `users`, `duration` and `warmup` are read.
     tables : mapping
-        The run's tables by name: `voice`, `web`, `browser`, and `adaptive` with `viewers` and `stalls`; absent
-        ones have nothing to score.
+        The run's tables by name: `voice`, `web`, `browser`, and `adaptive` with `viewers` and `stalls`;
+        absent ones have nothing to score.
     links : mapping, optional
         The links of the run's summary; the rate of "down" is what utilisation by video is a share of.
 

@@ -16,7 +16,7 @@ from sojourn.errors import SojournError, StoreError
 from sojourn.figures import Plot, labels_of
 from sojourn.figures.cells import look_up, text
 from sojourn.report.answer import answer
-from sojourn.report.sections import Files, gather_all, inside, points_table, scalar_paths, section
+from sojourn.report.sections import Files, gather_all, inside, points_table, scalar_paths, section, viewing
 from sojourn.results import Results, open_results
 
 __all__ = ["write", "write_report"]
@@ -93,7 +93,7 @@ def _write(
         answer=answer(results, axes),
         facts=_facts(found, results, axes),
         sections=sections,
-        inside=inside(worst, link, where, files),
+        inside=[part for part in (inside(worst, link, where, files), viewing(worst, where, files)) if part],
         points=table,
         most=_MOST_ROWS,
         limits=[*left_out, *_limits(found, results, sections)],

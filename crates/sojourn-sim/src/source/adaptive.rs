@@ -94,6 +94,8 @@ pub struct Fetch {
     response: u64,
     received: u64,
     first_byte: Option<Time>,
+    /// A response is under way; word of bytes may come again after its last.
+    busy: bool,
 }
 
 impl Adaptive {
@@ -115,6 +117,7 @@ impl Adaptive {
                 self.fetch.response = self.header + bytes;
                 self.fetch.first_byte = None;
                 self.fetch.requests += 1;
+                self.fetch.busy = true;
                 network.write(connection, End::Client, self.request);
             }
             Next::Done => {
@@ -141,9 +144,10 @@ impl Adaptive {
         if self.fetch.begun.is_none() {
             self.fetch.begun = Some(network.now());
             self.go_on(network);
-        } else if self.fetch.requests > 0 && bytes > self.fetch.received {
+        } else if self.fetch.busy && bytes > self.fetch.received {
             let first = *self.fetch.first_byte.get_or_insert(network.now());
             if bytes >= self.fetch.received + self.fetch.response {
+                self.fetch.busy = false;
                 let (first, now) = (self.session_s(first), self.session_s(network.now()));
                 self.session.arrived(first, now);
                 self.go_on(network);
