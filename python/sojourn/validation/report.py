@@ -11,7 +11,7 @@ from typing import Any
 
 from sojourn import _core
 from sojourn.results import Results
-from sojourn.validation import findings, kernel, peers, plots, theory
+from sojourn.validation import findings, kernel, peers, plots, streaming, theory
 from sojourn.validation.checks import Check, Skipped
 from sojourn.validation.explanations import Explanations
 from sojourn.validation.study import Comparison
@@ -108,7 +108,12 @@ taking turns. Memory is the peak of the process, with the Python interpreter in 
 cheapest form of the scenario that they know.
 """
 
-_SECTIONS = {"theory": "Queueing theory", "peers": "Two other simulators", "kernel": "Linux"}
+_SECTIONS = {
+    "theory": "Queueing theory",
+    "peers": "Two other simulators",
+    "kernel": "Linux",
+    "streaming": "A study of adaptive streaming",
+}
 
 
 @dataclass
@@ -163,6 +168,11 @@ def write(page: Page, docs: Path) -> Path:
         plots.against(rows, images / "kernel", "Linux")
         parts += [_kernel_text(), _provenance(page, "kernel"), _image("kernel"), _link_table(rows)]
         parts += [_outside(page, "kernel")]
+    if rows := page.rows("streaming"):
+        parts += [streaming.TEXT, _provenance(page, "streaming")]
+        parts += [_plain_table(rows, "least – greatest", "study"), _outside(page, "streaming")]
+        for title, head, cells in streaming.tables(page.root / "streaming"):
+            parts += [f"### {title}\n", _table(head, cells)]
     if page.published:
         parts += [PUBLISHED, *_published(page.published, images)]
         parts += _study(page.studies_results, page.studies, images)
@@ -232,7 +242,7 @@ def _summary(page: Page) -> str:
     return _table(["held against", "rows", "ok", "outside, explained", "outside, unexplained"], rows)
 
 
-def _plain_table(checks: Sequence[Check]) -> str:
+def _plain_table(checks: Sequence[Check], spread: str = "99 % interval", others: str = "theory") -> str:
     rows = []
     for check in checks:
         ours = number(check.ours) if check.ok else f"**{number(check.ours)}**"
@@ -242,7 +252,7 @@ def _plain_table(checks: Sequence[Check]) -> str:
         unit = f" ({check.unit})" if check.unit else ""
         interval = f"{number(low)} to {number(high)}"
         rows.append([name, check.quantity + unit, ours, interval, expected, check.verdict])
-    return _table(["row", "quantity", "sojourn", "99 % interval", "theory", "verdict"], rows)
+    return _table(["row", "quantity", "sojourn", spread, others, "verdict"], rows)
 
 
 def _link_table(checks: Sequence[Check]) -> str:
