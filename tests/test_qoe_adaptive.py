@@ -159,6 +159,12 @@ def test_viewers_start_one_after_another_and_the_same_way_again():
     assert [client["start_s"] for client in other["adaptive"]["clients"]] == pytest.approx(starts, abs=0.2)
 
 
+def test_festive_keeps_its_buffer_around_the_target():
+    text = STUDY + ADAPTIVE.replace("ALG", "festive").replace("80s", "120s")
+    for client in run(text)["adaptive"]["clients"]:
+        assert 26 < max(client["segments"]["buffer_after_s"]) < 38.1
+
+
 def test_people_browse_and_give_up():
     found = run(STUDY + BROWSER)["browser"]
     assert found["loads"] > 5

@@ -171,8 +171,8 @@ def viewing(result: Mapping[str, Any], where: str, files: Files) -> Section | No
         f"One viewing: viewer {place + 1}, {where}",
         picture,
         f"Of the viewers of this run the one that stalled longest ({len(client['stalls'])} stalls, "
-        f"{stalled:.0f} s), or else had the lowest rate. Above, the rate of the segments that it asked for and "
-        "of those that it played, and the throughput of each; below, the seconds of video in its buffer. "
+        f"{stalled:.0f} s), or else had the lowest rate. Above, the rate of the segments that it asked for "
+        "and of those that it played, and the throughput of each; below, the seconds of video in its buffer. "
         "Stalls are shaded.",
         "Good is a rate that stays, near the throughput, over a buffer that never empties; a rate above the "
         "throughput empties it.",

@@ -293,7 +293,7 @@ def _stall_table(root: str | os.PathLike[str], jobs: int | None) -> Table:
             )
     heads = ["algorithm", "buffer, s", "queue", "runs", "viewers stalled, % (study)", "stalls", "seconds"]
     return (
-        "Table II: stalls, ours (study); sums over the runs of ours, and over those of the study, which it does not count",
+        "Table II: ours (study); sums are over our runs, and over those of the study",
         heads,
         rows,
     )

@@ -52,7 +52,7 @@ impl Festive {
         let (paper, up_to) = TARGET_S;
         let most = limit_s - clip.segment_s();
         let target_s = match options.target_buffer {
-            Some(target) => target.as_secs(),
+            Some(target) => target.0 as f64 / 1e9,
             None if limit_s <= up_to => paper.min(most),
             None => most,
         };

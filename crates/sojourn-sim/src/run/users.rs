@@ -149,13 +149,15 @@ fn session(
     let Group::Clips(clips) = shared else { return None };
     let clip = clips.get(rng.random_range(0..clips.len().max(1)))?;
     let first = rng.random_range(0..clip.len());
-    let segments = (adaptive.length.as_secs() / clip.segment_s() + 1e-9) as usize;
+    // Divided, since 60 s × 1e-9 is not 60 and rules compare with round numbers.
+    let seconds = |span: Span| span.0 as f64 / 1e9;
+    let segments = (seconds(adaptive.length) / clip.segment_s() + 1e-9) as usize;
     let clip = clip.looped(if adaptive.start_anywhere { first } else { 0 }, segments.max(1));
-    let buffer_s = adaptive.buffer.as_secs();
+    let buffer_s = seconds(adaptive.buffer);
     let player = match &adaptive.algorithm {
         Algorithm::Python(python) => make_player(python, &clip, buffer_s),
         algorithm => algorithm.player(&clip, buffer_s, Draws::Random(rng))?,
     };
-    let settings = Settings { buffer_s, initial_s: adaptive.initial.as_secs(), resume_s: adaptive.resume.as_secs() };
+    let settings = Settings { buffer_s, initial_s: seconds(adaptive.initial), resume_s: seconds(adaptive.resume) };
     Session::new(Rc::new(clip), player, settings).ok()
 }
