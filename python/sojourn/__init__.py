@@ -17,14 +17,17 @@ from sojourn.errors import SojournError, StoreError
 
 if TYPE_CHECKING:
     from sojourn._core import StudyError
+    from sojourn.clips import Clip, read_clip
     from sojourn.control import Windows, controller
     from sojourn.decisions import Decisions, replay
+    from sojourn.players import play
     from sojourn.results import Results
     from sojourn.results import open_results as open
     from sojourn.study import Study
     from sojourn.sweep import run
 
 __all__ = [
+    "Clip",
     "Decisions",
     "Results",
     "SojournError",
@@ -35,11 +38,14 @@ __all__ = [
     "__version__",
     "controller",
     "open",
+    "play",
+    "read_clip",
     "replay",
     "run",
 ]
 
 _WHERE = {
+    "Clip": ("sojourn.clips", "Clip"),
     "Decisions": ("sojourn.decisions", "Decisions"),
     "Results": ("sojourn.results", "Results"),
     "Study": ("sojourn.study", "Study"),
@@ -47,6 +53,8 @@ _WHERE = {
     "Windows": ("sojourn.control", "Windows"),
     "controller": ("sojourn.control", "controller"),
     "open": ("sojourn.results", "open_results"),
+    "play": ("sojourn.players", "play"),
+    "read_clip": ("sojourn.clips", "read_clip"),
     "replay": ("sojourn.decisions", "replay"),
     "run": ("sojourn.sweep", "run"),
 }

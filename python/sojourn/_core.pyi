@@ -34,6 +34,23 @@ class Follower:
 
 def controller(setup: str, events: str) -> str:
     """Drive one congestion controller by events (JSON); return what it says after each (JSON list)."""
+def clip(name: str) -> tuple[float, list[float], list[list[int]]]:
+    """Return a clip that ships: seconds of a segment, rates in kb/s, and bytes by segment and level."""
+
+def clips() -> list[str]:
+    """Return the names of the clips that ship."""
+
+def play(
+    algorithm: Any,
+    clip: tuple[float, list[float], list[list[int]]],
+    periods: list[tuple[float, float, float]],
+    buffer: float,
+    initial: float | None = None,
+    resume: float | None = None,
+    draws: list[float] | None = None,
+    seed: int = 1,
+) -> dict[str, Any]:
+    """Play a clip over an ideal link; columns with a row for each segment. See `sojourn.players.play`."""
 
 def parse(text: str, name: str, sets: list[tuple[str, str]]) -> str:
     """Read a study file (TOML) and return the study document (JSON); `name` is used in errors."""

@@ -102,7 +102,7 @@ def load(name: str, folders: Iterable[Path] = (), column: str | None = None) -> 
     column
         The column to compare, in place of the table's own.
     """
-    file = _find(name, folders)
+    file = find(name, folders)
     try:
         frame = pl.read_csv(file, infer_schema_length=None, null_values=[""])
     except (pl.exceptions.PolarsError, OSError, UnicodeDecodeError) as error:
@@ -340,7 +340,8 @@ def _ambiguous(
     return f"{len(rows)} rows of {table.name} fit the cell {cell}; settle it in the figure with {hint}"
 
 
-def _find(name: str, folders: Iterable[Path]) -> Path:
+def find(name: str, folders: Iterable[Path] = ()) -> Path:
+    """Return the file of a published table: in a folder given, or where they ship."""
     short = Path(name).name
     shipped = Path(str(files("sojourn")))
     places = [Path(name)] if Path(name).is_absolute() else []

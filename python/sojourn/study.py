@@ -14,6 +14,7 @@ from typing import Any
 
 from sojourn import _core, listening, traces, viewing
 from sojourn.errors import SojournError
+from sojourn.streaming import own_players, read_clips
 
 RESULT_FORMAT = 1
 """Version of the results format; part of every point's hash."""
@@ -56,6 +57,7 @@ class Point:
         point = json.loads(text)
         notes = [listening.settle(point["document"], auto), viewing.settle(point["document"])]
         traces.settle(point["document"], folder)
+        read_clips(point["document"])
         identity = {
             "document": traces.identity(point["document"]),
             "seed": point["seed"],
@@ -67,6 +69,8 @@ class Point:
             identity["recordings"] = recordings
         if clips := viewing.identity(point["document"]):
             identity["clips"] = clips
+        if players := own_players(point["document"]):
+            identity["players"] = players
         digest = hashlib.sha256(canonical(identity).encode()).hexdigest()[:32]
         text = json.dumps(point, ensure_ascii=False)
         note = "; ".join(filter(None, notes)) or None

@@ -250,7 +250,7 @@ def simulate(text: str, packets: BinaryIO | None = None) -> tuple[dict[str, Any]
     summary = json.loads(ran.pop("summary"))
     flows = flow_table(ran.pop("flows")) if "flows" in ran else None
     engine = summary.pop("engine")
-    scores = score(point["document"], ran)
+    scores = score(point["document"], ran, summary.get("links"))
     links = _record(point).get("losses")
     if packets is not None and links:
         from sojourn.losses import of_point

@@ -17,7 +17,7 @@ use pyo3::types::PyDict;
 use sojourn_net::Time;
 use sojourn_pcap::decode::{tcp, utp};
 use sojourn_pcap::write::{Datagram, End, Header, Pcapng};
-use sojourn_sim::Sinks;
+use sojourn_sim::Outside;
 use sojourn_sim::record::Seen;
 use sojourn_sim::scenario::{Scenario, Transport};
 use sojourn_sim::source;
@@ -70,9 +70,9 @@ pub(crate) fn export<'py>(
                 }
             }
         };
-        let sinks = Sinks { log: None, tap: Some((end, &mut sink)) };
+        let outside = Outside { tap: Some((end, &mut sink)), ..Outside::default() };
         let mut watch = |_: Time| Python::attach(|py| py.check_signals().is_ok());
-        (sojourn_sim::run_into(document, *seed, *replication, &mut watch, sinks), written)
+        (sojourn_sim::run_into(document, *seed, *replication, &mut watch, outside), written)
     });
     py.check_signals()?;
     written.map_err(unwritten)?;

@@ -6,6 +6,7 @@ mod export;
 mod losses;
 mod measure;
 mod picture;
+mod play;
 mod replay;
 mod run;
 mod study;
@@ -25,6 +26,8 @@ mod _core {
     use crate::measure::{Follower, measure};
     #[pymodule_export]
     use crate::picture::compare_pictures;
+    #[pymodule_export]
+    use crate::play::{clip, clips, play};
     #[pymodule_export]
     use crate::replay::replay;
     #[pymodule_export]

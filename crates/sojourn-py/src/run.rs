@@ -9,14 +9,17 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sojourn_net::probe::DropCause;
 use sojourn_net::{Span, Time};
-use sojourn_sim::Sinks;
+use sojourn_sim::Outside;
 use sojourn_sim::packet::Kind;
 use sojourn_sim::record::{FlowTable, Log};
 use sojourn_sim::scenario::{Scenario, Users};
-use sojourn_sim::source::{Schedule, VideoTable, VoiceTable, WebTable};
+use sojourn_sim::source::{
+    AdaptiveTable, BrowserTable, Schedule, StallTable, VideoTable, ViewerTable, VoiceTable, WebTable,
+};
 use sojourn_sim::wire::Way;
 
 use crate::error::StudyError;
+use crate::play::{Bridge, Trouble, raise};
 
 /// A point as [`crate::study::points`] writes it, as far as the engine needs it.
 #[derive(serde::Deserialize)]
@@ -50,7 +53,9 @@ pub(crate) fn run<'py>(
     }
     point.document.record.packets |= log;
     give_clips(&mut point.document, clips.unwrap_or_default())?;
+    point.document.users.iter().try_for_each(|users| users.ready().map_err(StudyError::new_err))?;
     let mut interrupted = Ok(());
+    let trouble = Trouble::default();
     let (outcome, refused) = py.detach(|| {
         let refused = RefCell::new(Ok(()));
         let Point { seed, replication, document } = &point;
@@ -59,25 +64,25 @@ pub(crate) fn run<'py>(
                 py.check_signals()?;
                 progress.as_ref().map_or(Ok(()), |call| call.call1(py, (now.as_secs(),)).map(drop))
             });
-            interrupted.is_ok() && refused.borrow().is_ok()
+            interrupted.is_ok() && refused.borrow().is_ok() && trouble.lock().is_ok_and(|error| error.is_none())
         };
-        let outcome = match &packets {
-            None => sojourn_sim::run(document, *seed, *replication, &mut watch),
-            Some(call) => {
-                let mut sink = |way: Way, log: Log| {
-                    let mut refused = refused.borrow_mut();
-                    if refused.is_ok() {
-                        *refused = Python::attach(|py| call.call1(py, (of_link(py, way, log)?,)).map(drop));
-                    }
-                };
-                let sinks = Sinks { log: Some(&mut sink), tap: None };
-                sojourn_sim::run_into(document, *seed, *replication, &mut watch, sinks)
+        let mut sink = |way: Way, log: Log| {
+            let mut refused = refused.borrow_mut();
+            if let (true, Some(call)) = (refused.is_ok(), &packets) {
+                *refused = Python::attach(|py| call.call1(py, (of_link(py, way, log)?,)).map(drop));
             }
         };
+        let outside = Outside {
+            log: packets.is_some().then_some(&mut sink as _),
+            tap: None,
+            players: Some(&|python, clip, limit_s| Box::new(Bridge::new(python, clip, limit_s, &trouble))),
+        };
+        let outcome = sojourn_sim::run_into(document, *seed, *replication, &mut watch, outside);
         (outcome, refused.into_inner())
     });
     interrupted?;
     refused?;
+    raise(&trouble)?;
     let Some(outcome) = outcome else {
         return Err(pyo3::exceptions::PyRuntimeError::new_err("the simulation was stopped"));
     };
@@ -96,6 +101,14 @@ pub(crate) fn run<'py>(
     }
     if let Some(table) = outcome.flows {
         result.set_item("flows", flows(py, table)?)?;
+    }
+    if !outcome.tables.viewers.user.is_empty() {
+        result.set_item("adaptive", adaptive(py, outcome.tables.adaptive)?)?;
+        result.set_item("viewers", viewers(py, outcome.tables.viewers)?)?;
+        result.set_item("stalls", stalls(py, outcome.tables.stalls)?)?;
+    }
+    if !outcome.tables.browser.user.is_empty() {
+        result.set_item("browser", browser(py, outcome.tables.browser)?)?;
     }
     if let Some(logs) = outcome.logs {
         result.set_item("packets", columns_of_logs(py, logs)?)?;
@@ -174,6 +187,44 @@ fn web(py: Python<'_>, table: WebTable) -> PyResult<Bound<'_, PyDict>> {
         user: user, start_ns: start_ns, plt_ns: plt_ns, complete: complete, rtt_ns: rtt_ns, repair_ns: repair_ns,
         retransmits: retransmits,
     })
+}
+
+fn adaptive(py: Python<'_>, table: AdaptiveTable) -> PyResult<Bound<'_, PyDict>> {
+    let AdaptiveTable {
+        user,
+        segment,
+        level,
+        rate_kbps,
+        bytes,
+        request_ns,
+        first_byte_ns,
+        arrive_ns,
+        before_s,
+        after_s,
+        estimate_kbps,
+    } = table;
+    columns!(py, {
+        user: user, segment: segment, level: level, rate_kbps: rate_kbps, bytes: bytes, request_ns: request_ns,
+        first_byte_ns: first_byte_ns, arrive_ns: arrive_ns, before_s: before_s, after_s: after_s,
+        estimate_kbps: estimate_kbps,
+    })
+}
+
+fn viewers(py: Python<'_>, table: ViewerTable) -> PyResult<Bound<'_, PyDict>> {
+    let ViewerTable { user, start_ns, play_ns, end_ns, segments, segment_s } = table;
+    columns!(py, {
+        user: user, start_ns: start_ns, play_ns: play_ns, end_ns: end_ns, segments: segments, segment_s: segment_s,
+    })
+}
+
+fn stalls(py: Python<'_>, table: StallTable) -> PyResult<Bound<'_, PyDict>> {
+    let StallTable { user, from_ns, to_ns } = table;
+    columns!(py, { user: user, from_ns: from_ns, to_ns: to_ns })
+}
+
+fn browser(py: Python<'_>, table: BrowserTable) -> PyResult<Bound<'_, PyDict>> {
+    let BrowserTable { user, page, bytes, start_ns, plt_ns, fate } = table;
+    columns!(py, { user: user, page: page, bytes: bytes, start_ns: start_ns, plt_ns: plt_ns, fate: fate })
 }
 
 fn flows(py: Python<'_>, table: FlowTable) -> PyResult<Bound<'_, PyDict>> {

@@ -6,6 +6,7 @@ pub mod controller;
 pub mod distribution;
 pub mod network;
 pub mod packet;
+pub mod player;
 pub mod record;
 pub mod replay;
 pub mod run;
@@ -16,4 +17,4 @@ pub mod study;
 pub mod summary;
 pub mod wire;
 
-pub use run::{Outcome, Sinks, run, run_into};
+pub use run::{MakePlayer, Outcome, Outside, run, run_into};

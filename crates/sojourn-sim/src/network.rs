@@ -193,6 +193,13 @@ impl Network {
         }
     }
 
+    /// Ends a connection at both ends at once; what is on its way arrives nowhere.
+    pub fn abort(&mut self, id: ConnectionId) {
+        if self.get_mut(id).is_some() {
+            self.end(id.slot as usize);
+        }
+    }
+
     /// An end of a connection, if it still exists.
     pub fn endpoint(&self, id: ConnectionId, end: End) -> Option<&Endpoint> {
         let connection = self.connections.get(id.slot as usize)?;
@@ -419,6 +426,11 @@ impl Network {
             let links = [&down.record, &up.record];
             record.closed((slot as u32, connection.flow), Some(self.now), &connection.ends, mss, links);
         }
+        self.end(slot);
+    }
+
+    fn end(&mut self, slot: usize) {
+        let connection = &mut self.connections[slot];
         connection.flow = 0;
         if self.groups[connection.group as usize].background {
             self.ended.add(&connection.ends);

@@ -6,6 +6,7 @@ mod users;
 
 use crate::agenda::Agenda;
 use crate::network::{FlowTotals, Network};
+use crate::player::{Choice, Clip, Player, PythonPlayer, Segment, State};
 use crate::record::{FlowRecord, FlowTable, LinkRecord, Log, Seen, Tap};
 use crate::scenario::{LinkRule, Scenario};
 use crate::source::{End, Event, Source, Tables};
@@ -14,6 +15,7 @@ use crate::summary::Summary;
 use crate::wire::{Port, Way, Wire};
 use sojourn_net::link::Link;
 use sojourn_net::{Rate, Span, Time};
+use users::Viewers;
 
 /// Most bins of a time series.
 const MOST_BINS: u64 = 512;
@@ -27,13 +29,15 @@ pub type LogSink<'a> = &'a mut dyn FnMut(Way, Log);
 /// Takes what is seen at the hosts of one side, in order.
 pub type TapSink<'a> = &'a mut dyn FnMut(&[Seen]);
 
-/// What takes a run's records batch by batch while it goes on, so that they need no memory to speak of.
+/// What a run is given from outside: what takes its records batch by batch, so that they need no memory to speak of, and players.
 #[derive(Default)]
-pub struct Sinks<'a> {
+pub struct Outside<'a> {
     /// The packet log.
     pub log: Option<LogSink<'a>>,
     /// The packets at one side.
     pub tap: Option<(End, TapSink<'a>)>,
+    /// Makes players that are not this crate's; without it they stay at the lowest level.
+    pub players: Option<MakePlayer<'a>>,
 }
 
 /// What a run leaves behind.
@@ -51,27 +55,42 @@ pub struct Outcome {
 /// Runs a scenario. `seed` and `replication` choose the random streams. `watch` is told now and then of the simulated time and may
 /// stop the run by returning false: then there is no outcome.
 pub fn run(scenario: &Scenario, seed: u64, replication: u32, watch: &mut dyn FnMut(Time) -> bool) -> Option<Outcome> {
-    run_into(scenario, seed, replication, watch, Sinks::default())
+    run_into(scenario, seed, replication, watch, Outside::default())
 }
 
-/// The same; records go into `sinks` while the run goes on.
+/// Makes players that are not this crate's: of what the scenario says of one, of the clip, and of the seconds that the buffer holds.
+pub type MakePlayer<'a> = &'a dyn Fn(&PythonPlayer, &Clip, f64) -> Box<dyn Player>;
+
+/// The same, with what takes records while the run goes on, and players of other make.
 pub fn run_into(
     scenario: &Scenario,
     seed: u64,
     replication: u32,
     watch: &mut dyn FnMut(Time) -> bool,
-    mut sinks: Sinks<'_>,
+    mut outside: Outside<'_>,
 ) -> Option<Outcome> {
-    let mut engine = Engine::new(scenario, seed, replication);
-    engine.network.tap = sinks.tap.as_ref().map(|(end, _)| Tap::new(*end));
+    let make_player = outside.players.unwrap_or(&|_, _, _| Box::new(Lowest));
+    let mut engine = Engine::new(scenario, seed, replication, make_player);
+    engine.network.tap = outside.tap.as_ref().map(|(end, _)| Tap::new(*end));
     engine.start();
     let warmup = Time(scenario.warmup.0);
     let end = Time(scenario.duration.0);
-    if warmup > Time::ZERO && !engine.run_until(warmup, watch, &mut sinks) {
+    if warmup > Time::ZERO && !engine.run_until(warmup, watch, &mut outside) {
         return None;
     }
     engine.begin_measuring();
-    engine.run_until(end, watch, &mut sinks).then(|| engine.finish(scenario, sinks))
+    engine.run_until(end, watch, &mut outside).then(|| engine.finish(scenario, outside))
+}
+
+/// Stands in for a player that nobody makes: always the lowest level.
+struct Lowest;
+
+impl Player for Lowest {
+    fn segment_done(&mut self, _: &Segment) {}
+
+    fn choose(&mut self, _: &State<'_>) -> Choice {
+        Choice::at_once(0)
+    }
 }
 
 struct Engine {
@@ -82,7 +101,7 @@ struct Engine {
 }
 
 impl Engine {
-    fn new(scenario: &Scenario, seed: u64, replication: u32) -> Self {
+    fn new(scenario: &Scenario, seed: u64, replication: u32, make_player: MakePlayer<'_>) -> Self {
         let mut agenda = Agenda::new();
         let wire = Wire::new(Way::BOTH.map(|way| port(scenario, way, seed, replication)), &mut agenda);
         let mut network = Network::new(agenda, wire);
@@ -98,10 +117,13 @@ impl Engine {
             engine.add_flows(scenario, flows, &|k| stream(seed, replication, &format!("{name}.{k}")));
         }
         let mut user = 0;
+        let mut viewers = Viewers { make_player, start: Time::ZERO };
         for (i, users) in scenario.users.iter().enumerate() {
             let name = users.name().map_or_else(|| format!("users-{i}"), str::to_owned);
+            let group = users::prepare(users);
             for k in 0..users.count() {
-                engine.add_user(scenario, users, user, stream(seed, replication, &format!("{name}.{k}")));
+                let rng = stream(seed, replication, &format!("{name}.{k}"));
+                engine.add_user(scenario, users, &group, user, rng, &mut viewers);
                 user += 1;
             }
         }
@@ -120,7 +142,7 @@ impl Engine {
     }
 
     /// Runs up to `end`. False if the watcher stopped it.
-    fn run_until(&mut self, end: Time, watch: &mut dyn FnMut(Time) -> bool, sinks: &mut Sinks<'_>) -> bool {
+    fn run_until(&mut self, end: Time, watch: &mut dyn FnMut(Time) -> bool, outside: &mut Outside<'_>) -> bool {
         let mut left = SLICE;
         while self.network.step(end) {
             while let Some((source, event)) = self.network.notice() {
@@ -129,7 +151,7 @@ impl Engine {
             left -= 1;
             if left == 0 {
                 left = SLICE;
-                if let Some(sink) = &mut sinks.log {
+                if let Some(sink) = &mut outside.log {
                     for way in Way::BOTH {
                         let log = &mut self.network.wire.ports[way as usize].record.log;
                         if let Some(rows) = log.as_mut().and_then(|log| log.take_settled(BATCH)) {
@@ -137,7 +159,7 @@ impl Engine {
                         }
                     }
                 }
-                self.empty_tap(sinks);
+                self.empty_tap(outside);
                 if !watch(self.network.now()) {
                     return false;
                 }
@@ -146,8 +168,8 @@ impl Engine {
         true
     }
 
-    fn empty_tap(&mut self, sinks: &mut Sinks<'_>) {
-        if let (Some(tap), Some((_, sink))) = (&mut self.network.tap, &mut sinks.tap) {
+    fn empty_tap(&mut self, outside: &mut Outside<'_>) {
+        if let (Some(tap), Some((_, sink))) = (&mut self.network.tap, &mut outside.tap) {
             sink(&tap.seen);
             tap.seen.clear();
         }
@@ -162,8 +184,8 @@ impl Engine {
         self.at_warmup = self.network.totals();
     }
 
-    fn finish(mut self, scenario: &Scenario, mut sinks: Sinks<'_>) -> Outcome {
-        self.empty_tap(&mut sinks);
+    fn finish(mut self, scenario: &Scenario, mut outside: Outside<'_>) -> Outcome {
+        self.empty_tap(&mut outside);
         let now = self.network.now();
         let mut tables = Tables::default();
         for source in &mut self.sources {
@@ -189,7 +211,7 @@ impl Engine {
             let [down, up] = &mut self.network.wire.ports;
             [&mut down.record, &mut up.record].map(|record| record.log.take().unwrap_or_default())
         });
-        if let Some(sink) = sinks.log {
+        if let Some(sink) = outside.log {
             for (way, log) in Way::BOTH.into_iter().zip(logs.take().into_iter().flatten()) {
                 sink(way, log);
             }

@@ -22,8 +22,8 @@ pub use queues::{
 };
 pub use rate::{RateDrawn, RateSpec, RateSteps, RateTrace};
 pub use users::{
-    CallDirection, Codec, Concealment, DelayModel, Playout, Profile, Resolution, ScoreMethod, TalkSpurts, Users, Video,
-    Voice, Web,
+    Adaptive, Browser, CallDirection, ClipGenerated, ClipSizes, ClipSpec, Codec, Concealment, DelayModel, Playout,
+    Profile, Resolution, ScoreMethod, TalkSpurts, Users, Video, Voice, Web,
 };
 
 /// One complete scenario, every default filled in.

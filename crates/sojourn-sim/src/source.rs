@@ -3,6 +3,8 @@
 //! A source is told of [`Event`]s and acts on the [`Network`]: it opens connections, writes, sends datagrams, asks to be woken.
 //! Each has its own random stream.
 
+mod adaptive;
+mod browser;
 mod bulk;
 mod chirp;
 mod frames;
@@ -14,6 +16,8 @@ mod video;
 mod voice;
 mod web;
 
+pub use adaptive::{Adaptive, AdaptiveTable, Fetch, StallTable, ViewerTable};
+pub use browser::{Browser, BrowserTable, Fate, Habits, WebPage, pages};
 pub use bulk::Bulk;
 pub use chirp::Chirp;
 pub use frames::{Clip, Frames, HEADERS as FRAME_HEADERS};
@@ -97,6 +101,14 @@ pub struct Tables {
     pub voice: VoiceTable,
     /// One row per page load.
     pub web: WebTable,
+    /// One row per segment of adaptive video.
+    pub adaptive: AdaptiveTable,
+    /// One row per viewer of adaptive video.
+    pub viewers: ViewerTable,
+    /// One row per stall of adaptive video.
+    pub stalls: StallTable,
+    /// One row per page load of those who browse.
+    pub browser: BrowserTable,
 }
 
 /// A source of traffic or an application.

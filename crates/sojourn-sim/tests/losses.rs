@@ -4,7 +4,7 @@ use serde_json::json;
 use sojourn_sim::record::Log;
 use sojourn_sim::scenario::Scenario;
 use sojourn_sim::wire::Way;
-use sojourn_sim::{run, run_logging};
+use sojourn_sim::{Outside, run, run_into};
 use std::collections::BTreeMap;
 
 fn scenario(down: &str, flows: bool) -> Scenario {
@@ -49,7 +49,8 @@ fn a_log_taken_in_pieces_is_the_log() {
         so_far.append(log);
         count += 1;
     };
-    let outcome = run_logging(&scenario, 3, 0, &mut |_| true, Some(&mut sink)).expect("nobody stops it");
+    let outside = Outside { log: Some(&mut sink), ..Outside::default() };
+    let outcome = run_into(&scenario, 3, 0, &mut |_| true, outside).expect("nobody stops it");
     assert!(outcome.logs.is_none());
     assert!(count > 3, "{count} pieces");
     for (piece, whole) in pieces.iter().zip(&whole) {

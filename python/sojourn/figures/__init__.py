@@ -46,6 +46,7 @@ _DRAW = {
     "heatmap": heatmap,
     "box": box,
     "lines": lines,
+    "clients": lines,
     "cdf": cdf,
     "scatter": scatter,
     "table": table,

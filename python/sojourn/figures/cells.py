@@ -17,7 +17,7 @@ from sojourn.errors import SojournError
 from sojourn.figures.scales import Scale, scale_for
 from sojourn.figures.values import Value, axis_name, number_of, value
 
-KINDS = ("heatmap", "box", "lines", "cdf", "scatter", "table", "curves", "flow-boxes", "surface")
+KINDS = ("heatmap", "box", "lines", "clients", "cdf", "scatter", "table", "curves", "flow-boxes", "surface")
 WHOLE = ("curves", "flow-boxes", "surface")
 """Kinds whose value holds a whole picture: an object of lists of one length."""
 QUANTILES = ("p5", "p25", "p50", "p75", "p95")
@@ -190,6 +190,9 @@ def gather(spec: Spec, results: Sequence[Mapping[str, Any]], axes: Mapping[str, 
         raise SojournError(f"figure {spec.value!r}: there is no result for any of its cells")
     x, y = _axes(spec, axes)
     pooled = spec.kind in ("cdf", "scatter")
+    each = spec.kind == "clients"
+    if each:
+        y = ""
     spare = [] if pooled else [axis for axis in axes if axis not in (x, y) and len(axes[axis]) > 1]
     cells: dict[tuple[str, str, str], list[Any]] = {}
     points: dict[tuple[str, str, str], Mapping[str, str]] = {}
@@ -199,9 +202,14 @@ def gather(spec: Spec, results: Sequence[Mapping[str, Any]], axes: Mapping[str, 
         if spec.kind == "scatter":
             found = (_across(spec.x or "", result), found)
         across = _cell(point, y) if spec.kind == "scatter" else text(point.get(x, ""))
-        if found is not None:
-            key = (_panel(point, spare), text(point.get(y, "")), across)
-            cells.setdefault(key, []).append(found)
+        if found is None:
+            continue
+        entries = [(text(point.get(y, "")), found)]
+        if each and isinstance(found, list):
+            entries = [(f"client {number}", entry) for number, entry in enumerate(found, start=1)]
+        for row, entry in entries:
+            key = (_panel(point, spare), row, across)
+            cells.setdefault(key, []).append(entry)
             points.setdefault(key, {axis: text(label) for axis, label in point.items()})
     rows = [
         {"panel": panel, "y": y_label, "x": x_label, **row}
@@ -229,7 +237,7 @@ def gather(spec: Spec, results: Sequence[Mapping[str, Any]], axes: Mapping[str, 
         x,
         y,
         list(axes.get(x, [""])),
-        list(axes.get(y, [""])),
+        list(dict.fromkeys(row for _, row, _ in cells)) if each else list(axes.get(y, [""])),
         panels,
         pl.DataFrame(rows, infer_schema_length=None),
         points,

@@ -48,11 +48,13 @@ def lines(plot: Plot) -> Figure:
                         elinewidth=1,
                     )
             label_x(axes, plot.x_labels)
+            settle(axes)
+        # Panels share their scale, which a limit set before the last of them is drawn would freeze.
+        for axes, _ in panels:
             if plot.value.kind == "mos":
                 axes.set_ylim(0.9, 4.6)
             elif plot.value.unit == "%" or plot.value.better:
                 axes.set_ylim(bottom=0)
-            settle(axes)
     return figure
 
 

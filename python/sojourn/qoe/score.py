@@ -1,8 +1,9 @@
 """From the tables of one run to the scores in its result.
 
 The entries of a scenario's `users` stand for `count` individuals each, who are numbered in the order of
-the document; the tables carry that number in their column `user`. All users of one kind are
-summarised together, each scored with the options of its own entry.
+the document; the tables carry that number in their column `user`. All voice users of a scenario are
+summarised together, and so are all of any other kind; voice and web users are scored with the options of
+their own entry.
 """
 
 from __future__ import annotations
@@ -13,28 +14,34 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sojourn.qoe import voice, web
+from sojourn.qoe import adaptive, browser, voice, web
+from sojourn.qoe.options import seconds
 
 __all__ = ["score"]
 
 Table = Mapping[str, NDArray[Any]]
 
 
-def score(document: Mapping[str, Any], tables: Mapping[str, Table]) -> dict[str, Any]:
+def score(
+    document: Mapping[str, Any], tables: Mapping[str, Table], links: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     """Score the users of one scenario.
 
     Parameters
     ----------
     document : mapping
-        The complete scenario; only its `users` are read.
+        The complete scenario; its `users`, `duration` and `warmup` are read.
     tables : mapping
-        The run's tables by name, of which `voice`, `video` and `web` are read; absent ones have nothing to
-        score.
+        The run's tables by name: `voice`, `video`, `web`, `browser`, and `adaptive` with `viewers` and
+        `stalls`; absent ones have nothing to score.
+    links : mapping, optional
+        The links of the run's summary; the rate of "down" is what utilisation by video is a share of.
 
     Returns
     -------
     dict
-        "voice", "video" and "web" as far as there are such users and tables, to be merged into the result.
+        "voice", "video", "web", "adaptive" and "browser" as far as there are such users and tables, to be
+        merged into the result.
 
     Raises
     ------
@@ -64,6 +71,12 @@ def score(document: Mapping[str, Any], tables: Mapping[str, Table]) -> dict[str,
         out["video"] = video.summary(found["video"])
     if found["web"]:
         out["web"] = web.summary(found["web"])
+    if "adaptive" in tables:
+        warmup_s, end_s = (seconds(document.get(key, "0s"), key) for key in ("warmup", "duration"))
+        rate_bps = (links or {}).get("down", {}).get("rate_bps")
+        out["adaptive"] = adaptive.score_adaptive(tables, warmup_s, end_s, rate_bps)
+    if "browser" in tables:
+        out["browser"] = browser.score_browser(tables["browser"])
     return {name: scores for name, scores in out.items() if scores}
 
 

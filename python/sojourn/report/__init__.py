@@ -18,7 +18,7 @@ from sojourn.figures.cells import look_up, text
 from sojourn.losses.findings import Cells, look_for
 from sojourn.report.answer import answer
 from sojourn.report.film import film_sections
-from sojourn.report.sections import Files, gather_all, inside, points_table, scalar_paths, section
+from sojourn.report.sections import Files, gather_all, inside, points_table, scalar_paths, section, viewing
 from sojourn.results import Results, open_results
 
 __all__ = ["write", "write_report"]
@@ -96,7 +96,7 @@ def _write(
         facts=_facts(found, results, axes),
         sections=sections,
         findings=list(look_for(cells)) if (cells := Cells(results)) else [],
-        inside=inside(worst, link, where, files),
+        inside=[part for part in (inside(worst, link, where, files), viewing(worst, where, files)) if part],
         films=film_sections(results, files),
         points=table,
         most=_MOST_ROWS,

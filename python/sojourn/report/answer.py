@@ -170,6 +170,8 @@ def _which(
     there = [(label, verdict) for label, verdict in zip(labels, found, strict=True) if verdict]
     good = [label for label, verdict in there if verdict.word != "no"]
     doubt = [label for label, verdict in there if verdict.word == "close"]
+    if not there:
+        return "nobody whose experience could be judged"
     if not good:
         best = max(there, key=lambda pair: pair[1].margin)
         name = f"{tick(best[0], unit)}{unit_word}"

@@ -16,6 +16,7 @@ from sojourn.errors import SojournError
 from sojourn.figures import Plot, Spec, against_published, draw, gather, heatmap, series, series_table
 from sojourn.figures.cells import WHOLE, look_up, text
 from sojourn.figures.style import save
+from sojourn.figures.timeline import most_troubled, timeline, timeline_table
 from sojourn.figures.values import axis_name, value
 from sojourn.published import Comparison, beside
 from sojourn.report.sentences import how_to_read, what_is_good
@@ -108,7 +109,7 @@ def section(plot: Plot, number: int, files: Files, folders: Sequence[Path]) -> S
         how_to_read(plot),
         what_is_good(plot.value),
         plot.spec.caption or "",
-        _as_text(plot) if plot.spec.kind in ("heatmap", "table", "lines") else None,
+        _as_text(plot) if plot.spec.kind in ("heatmap", "table", "lines", "clients") else None,
     )
     if not plot.spec.published:
         return made
@@ -149,6 +150,32 @@ def inside(result: Mapping[str, Any], link: str, where: str, files: Files) -> Se
         "from the end of the warm-up.",
         "Good is a delay that keeps returning to zero; one that never does is a standing queue, which adds "
         "waiting and no throughput.",
+    )
+
+
+def viewing(result: Mapping[str, Any], where: str, files: Files) -> Section | None:
+    """Draw the viewing of the client that stalled longest at one point, if there are viewers."""
+    place = most_troubled(result)
+    if place is None:
+        return None
+    client = result["adaptive"]["clients"][place]
+    try:
+        frame = timeline_table(client)
+    except SojournError:
+        return None
+    says = f"viewer {place + 1} over time"
+    picture = files.picture(timeline(client, f"Viewer {place + 1}, {where}"), "viewing", says)
+    files.csv(frame, "viewing")
+    stalled = sum(stop - start for start, stop in client["stalls"])
+    return Section(
+        f"One viewing: viewer {place + 1}, {where}",
+        picture,
+        f"Of the viewers of this run the one that stalled longest ({len(client['stalls'])} stalls, "
+        f"{stalled:.0f} s), or else had the lowest rate. Above, the rate of the segments that it asked for "
+        "and of those that it played, and the throughput of each; below, the seconds of video in its buffer. "
+        "Stalls are shaded.",
+        "Good is a rate that stays, near the throughput, over a buffer that never empties; a rate above the "
+        "throughput empties it.",
     )
 
 

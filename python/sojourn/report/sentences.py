@@ -61,6 +61,8 @@ def how_to_read(plot: Plot) -> str:
     if plot.spec.kind == "lines":
         line = f", one line for each {down}" if down else ""
         return f"The {what}{unit} over the {across}{line}; bars are 95 % intervals over replications{rest}."
+    if plot.spec.kind == "clients":
+        return f"The {what}{unit} over the {across}, one line for each; bars are 95 % intervals{rest}."
     if plot.spec.kind == "cdf":
         curve = f", one curve for each {down}" if down else ""
         return f"A curve is the share of observations whose {what} is at most that below it{curve}{rest}."

@@ -8,12 +8,18 @@ import sys
 from pathlib import Path
 
 from sojourn.errors import SojournError
-from sojourn.validation import aqm, flows, kernel, peers, theory
+from sojourn.validation import aqm, flows, kernel, peers, streaming, theory
 from sojourn.validation.checks import Check
 from sojourn.validation.report import Page, write
 from sojourn.validation.study import all_comparisons
 
-SECTIONS = {"theory": theory.checks, "peers": peers.checks, "kernel": kernel.checks, "aqm": aqm.checks}
+SECTIONS = {
+    "theory": theory.checks,
+    "peers": peers.checks,
+    "kernel": kernel.checks,
+    "aqm": aqm.checks,
+    "streaming": streaming.checks,
+}
 
 
 def main() -> int:

@@ -11,7 +11,7 @@ from typing import Any
 
 from sojourn import _core
 from sojourn.results import Results
-from sojourn.validation import aqm, findings, kernel, peers, plots, theory
+from sojourn.validation import aqm, findings, kernel, peers, plots, streaming, theory
 from sojourn.validation.checks import Check, Skipped
 from sojourn.validation.explanations import Explanations
 from sojourn.validation.study import Comparison
@@ -109,6 +109,7 @@ _SECTIONS = {
     "peers": "Two other simulators",
     "kernel": "Linux",
     "aqm": "The study of active queue management",
+    "streaming": "A study of adaptive streaming",
 }
 
 
@@ -169,6 +170,11 @@ def write(page: Page, docs: Path) -> Path:
     if rows := page.rows("aqm"):
         parts += [aqm.section_text(), _provenance(page, "aqm"), _against_study(rows), _outside(page, "aqm")]
         parts += _aqm(page.root / "aqm")
+    if rows := page.rows("streaming"):
+        parts += [streaming.TEXT, _provenance(page, "streaming")]
+        parts += [_plain_table(rows, "least – greatest", "study"), _outside(page, "streaming")]
+        for title, head, cells in streaming.tables(page.root / "streaming"):
+            parts += [f"### {title}\n", _table(head, cells)]
     if page.published:
         parts += [PUBLISHED, *_published(page.published, images)]
         parts += _study(page.studies_results, page.studies, images)
@@ -239,7 +245,7 @@ def _summary(page: Page) -> str:
     return _table(["held against", "rows", "ok", "outside, explained", "outside, unexplained"], rows)
 
 
-def _plain_table(checks: Sequence[Check]) -> str:
+def _plain_table(checks: Sequence[Check], spread: str = "99 % interval", others: str = "theory") -> str:
     rows = []
     for check in checks:
         ours = number(check.ours) if check.ok else f"**{number(check.ours)}**"
@@ -249,7 +255,7 @@ def _plain_table(checks: Sequence[Check]) -> str:
         unit = f" ({check.unit})" if check.unit else ""
         interval = f"{number(low)} to {number(high)}"
         rows.append([name, check.quantity + unit, ours, interval, expected, check.verdict])
-    return _table(["row", "quantity", "sojourn", "99 % interval", "theory", "verdict"], rows)
+    return _table(["row", "quantity", "sojourn", spread, others, "verdict"], rows)
 
 
 def _against_study(checks: Sequence[Check]) -> str:

@@ -1,18 +1,61 @@
 //! Sets up those whose experience is scored.
 
 use super::Engine;
+use super::MakePlayer;
 use super::hosts::{config, control, delays};
-use crate::scenario::{CallDirection, Scenario, Users};
-use crate::source::{self, Source, Video, Voice, Web};
+use crate::player::{Algorithm, Clip, Draws, Session, Settings};
+use crate::scenario::{self, CallDirection, Scenario, Users};
+use crate::source::{self, Adaptive, Browser, Fetch, Habits, Source, Video, Voice, Web};
 use crate::wire::Way;
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use sojourn_net::congestion::{CongestionControl, Counting, Reno};
 use sojourn_net::{Span, Time, tcp};
+use std::rc::Rc;
+
+/// What viewers of adaptive video share, whichever group they belong to.
+pub(super) struct Viewers<'a> {
+    pub(super) make_player: MakePlayer<'a>,
+    /// When the last one so far starts.
+    pub(super) start: Time,
+}
+
+/// What the users of one group share.
+pub(super) enum Group {
+    Nothing,
+    Clips(Vec<Clip>),
+    Habits(Rc<Habits>),
+}
+
+/// Prepares what the users of a group share.
+pub(super) fn prepare(users: &Users) -> Group {
+    match users {
+        Users::Video(_) | Users::Voice(_) | Users::Web(_) => Group::Nothing,
+        Users::Adaptive(adaptive) => Group::Clips(adaptive.read_clips().unwrap_or_default()),
+        Users::Browser(browser) => Group::Habits(Rc::new(Habits {
+            pages: source::pages(browser.pages, browser.page_median.0, browser.page_sigma, browser.dwell_scales.len()),
+            request: browser.request.0,
+            header: browser.response_header.0,
+            connections: browser.connections as usize,
+            patience: browser.patience,
+            dwell_shape: browser.dwell_shape,
+            dwell_scales: browser.dwell_scales.clone(),
+            dwell_bounds: browser.dwell_bounds,
+        })),
+    }
+}
 
 impl Engine {
     /// Adds one user; `user` counts over all users of the scenario.
-    pub(super) fn add_user(&mut self, scenario: &Scenario, users: &Users, user: u32, rng: Pcg64Mcg) {
+    pub(super) fn add_user(
+        &mut self,
+        scenario: &Scenario,
+        users: &Users,
+        shared: &Group,
+        user: u32,
+        mut rng: Pcg64Mcg,
+        viewers: &mut Viewers<'_>,
+    ) {
         let number = self.next_number();
         let (client, server) = delays(&scenario.path, None);
         let warmup = Time(scenario.warmup.0);
@@ -69,6 +112,51 @@ impl Engine {
                     loads: Default::default(),
                 })
             }
+            Users::Adaptive(adaptive) => {
+                let settings = adaptive.tcp();
+                let (client, server) = delays(&scenario.path, adaptive.rtt);
+                let group = self.network.add_group(
+                    config(&settings),
+                    control(&settings, rng.clone().random()),
+                    client,
+                    server,
+                    false,
+                );
+                viewers.start += Span((rng.random::<f64>() * adaptive.start_within.0 as f64) as u64);
+                let Some(session) = session(adaptive, shared, viewers.make_player, rng) else { return };
+                Box::new(Adaptive {
+                    number,
+                    user,
+                    group,
+                    session,
+                    request: adaptive.request.0,
+                    header: adaptive.response_header.0,
+                    start: viewers.start,
+                    fetch: Fetch::default(),
+                })
+            }
+            Users::Browser(browser) => {
+                let settings = browser.tcp();
+                let (client, server) = delays(&scenario.path, browser.rtt);
+                let group = self.network.add_group(
+                    config(&settings),
+                    control(&settings, rng.clone().random()),
+                    client,
+                    server,
+                    false,
+                );
+                let Group::Habits(habits) = shared else { return };
+                Box::new(Browser {
+                    number,
+                    user,
+                    group,
+                    habits: habits.clone(),
+                    start_within: browser.start_within,
+                    warmup,
+                    rng,
+                    visit: Default::default(),
+                })
+            }
         };
         self.sources.push(source);
     }
@@ -80,4 +168,27 @@ impl Engine {
         let unused = move || Box::new(Reno::new(mss, initial, Counting::Bytes)) as Box<dyn CongestionControl>;
         self.network.add_group(config, Box::new(unused), client, server, false)
     }
+}
+
+/// One viewing: a clip by lot, and a player for it. None if the scenario was not checked.
+fn session(
+    adaptive: &scenario::Adaptive,
+    shared: &Group,
+    make_player: MakePlayer<'_>,
+    mut rng: Pcg64Mcg,
+) -> Option<Session> {
+    let Group::Clips(clips) = shared else { return None };
+    let clip = clips.get(rng.random_range(0..clips.len().max(1)))?;
+    let first = rng.random_range(0..clip.len());
+    // Divided, since 60 s × 1e-9 is not 60 and rules compare with round numbers.
+    let seconds = |span: Span| span.0 as f64 / 1e9;
+    let segments = (seconds(adaptive.length) / clip.segment_s() + 1e-9) as usize;
+    let clip = clip.looped(if adaptive.start_anywhere { first } else { 0 }, segments.max(1));
+    let buffer_s = seconds(adaptive.buffer);
+    let player = match &adaptive.algorithm {
+        Algorithm::Python(python) => make_player(python, &clip, buffer_s),
+        algorithm => algorithm.player(&clip, buffer_s, Draws::Random(rng))?,
+    };
+    let settings = Settings { buffer_s, initial_s: seconds(adaptive.initial), resume_s: seconds(adaptive.resume) };
+    Session::new(Rc::new(clip), player, settings).ok()
 }

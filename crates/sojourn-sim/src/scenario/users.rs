@@ -1,9 +1,13 @@
 //! Users whose experience is scored, one file per kind.
 
+mod adaptive;
+mod browser;
 mod video;
 mod voice;
 mod web;
 
+pub use adaptive::{Adaptive, ClipGenerated, ClipSizes, ClipSpec};
+pub use browser::Browser;
 pub use video::{Profile, Resolution, Video};
 pub use voice::{CallDirection, Codec, Concealment, DelayModel, Playout, ScoreMethod, TalkSpurts, Voice};
 pub use web::Web;
@@ -23,42 +27,48 @@ pub enum Users {
     Voice(Voice),
     /// Page loads.
     Web(Web),
+    /// Adaptive video.
+    Adaptive(Adaptive),
+    /// Browsing.
+    Browser(Browser),
+}
+
+/// The same expression for every kind.
+macro_rules! each {
+    ($users:expr, $user:ident => $expression:expr) => {
+        match $users {
+            Users::Video($user) => $expression,
+            Users::Voice($user) => $expression,
+            Users::Web($user) => $expression,
+            Users::Adaptive($user) => $expression,
+            Users::Browser($user) => $expression,
+        }
+    };
 }
 
 impl Users {
     /// The name of the group.
     pub fn name(&self) -> Option<&str> {
-        match self {
-            Self::Video(video) => video.name.as_deref(),
-            Self::Voice(voice) => voice.name.as_deref(),
-            Self::Web(web) => web.name.as_deref(),
-        }
+        each!(self, users => users.name.as_deref())
     }
 
     /// Number of users in the group.
     pub fn count(&self) -> u32 {
-        match self {
-            Self::Video(video) => video.count,
-            Self::Voice(voice) => voice.count,
-            Self::Web(web) => web.count,
-        }
+        each!(self, users => users.count)
     }
 
     /// The name of the group, to fill in.
     pub(crate) fn name_mut(&mut self) -> &mut Option<String> {
-        match self {
-            Self::Video(video) => &mut video.name,
-            Self::Voice(voice) => &mut voice.name,
-            Self::Web(web) => &mut web.name,
-        }
+        each!(self, users => &mut users.name)
     }
 
     /// Checks ranges, and keys that must agree with one another.
     pub(crate) fn check(&self) -> Result<(), Invalid> {
-        match self {
-            Self::Video(video) => video.check(),
-            Self::Voice(voice) => voice.check(),
-            Self::Web(web) => web.check(),
-        }
+        each!(self, users => users.check())
+    }
+
+    /// Whether all that the study file names has been read; if not, a sentence.
+    pub fn ready(&self) -> Result<(), String> {
+        if let Self::Adaptive(adaptive) = self { adaptive.read_clips().map(drop) } else { Ok(()) }
     }
 }

@@ -57,6 +57,8 @@ pub enum FigureKind {
     Box,
     /// Lines over `x`, one for each label of `y`.
     Lines,
+    /// Lines over `x`, one for each entry of a value that is a list, as the rates of viewers.
+    Clients,
     /// Numbers in rows and columns.
     Table,
     /// Distribution function of the value over points, one line for each label of `y`.

@@ -1,0 +1,88 @@
+//! The default algorithm of the GPAC player: the representation just below the throughput of the last segment, else the lowest.
+//!
+//! Source: the [has] study's description of the player that it measured. No smoothing and no safety factor. GPAC's source of later years
+//! adds a rule that the study does not mention, off here by default: an up-switch takes one level at a time (`gradual`), and
+//! only after `probes` segments in a row have asked for one.
+
+use super::algorithm::{GpacOptions, Sample};
+use super::{Choice, Player, Segment, State};
+
+/// The default player of GPAC.
+#[derive(Clone, Debug)]
+pub(super) struct Gpac {
+    options: GpacOptions,
+    kbps: Option<f64>,
+    /// Segments in a row that asked for a higher level.
+    asked: u32,
+}
+
+impl Gpac {
+    pub(super) fn new(options: GpacOptions) -> Self {
+        Self { options, kbps: None, asked: 0 }
+    }
+}
+
+impl Player for Gpac {
+    fn segment_done(&mut self, segment: &Segment) {
+        self.kbps = Some(match self.options.sample {
+            Sample::Request => segment.throughput_kbps(),
+            Sample::FirstByte => segment.transfer_kbps(),
+        });
+    }
+
+    fn choose(&mut self, state: &State<'_>) -> Choice {
+        let Some((kbps, last)) = self.kbps.zip(state.last) else { return Choice::at_once(0) };
+        let mut level = state.clip.level_below(kbps);
+        if level > last {
+            self.asked += 1;
+            if self.asked < self.options.probes {
+                level = last;
+            } else if self.options.gradual {
+                level = last + 1;
+            }
+        }
+        if level != last {
+            self.asked = 0;
+        }
+        Choice::at_once(level)
+    }
+
+    fn estimate_kbps(&self) -> Option<f64> {
+        self.kbps
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::player::{Clip, algorithm::tests::Viewing};
+
+    fn clip() -> Clip {
+        let rates = vec![235.0, 380.0, 568.0, 760.0, 1065.0, 1777.0, 2387.0, 3046.0, 3906.0, 4361.0];
+        let sizes = rates.iter().map(|rate| (rate * 500.0) as u64).collect::<Vec<_>>();
+        Clip::new(4.0, rates, &vec![sizes; 20]).unwrap()
+    }
+
+    #[test]
+    fn it_takes_the_level_just_below_the_last_throughput() {
+        let mut viewing = Viewing::new(Box::new(Gpac::new(GpacOptions::default())), clip(), 60.0);
+        // Kb/s of each download → the level of the next segment.
+        for (kbps, level) in [(4500.0, 9), (234.0, 0), (1776.9, 4), (1777.1, 5), (100_000.0, 9), (10.0, 0)] {
+            viewing.fetch(kbps);
+            assert_eq!(viewing.choose().level, level, "after {kbps} kb/s");
+        }
+    }
+
+    #[test]
+    fn gradual_players_take_one_step_after_their_probes() {
+        let options = GpacOptions { gradual: true, probes: 2, ..GpacOptions::default() };
+        let mut viewing = Viewing::new(Box::new(Gpac::new(options)), clip(), 60.0);
+        let levels: Vec<usize> = (0..7)
+            .map(|_| {
+                viewing.fetch(5000.0);
+                viewing.choose().level
+            })
+            .collect();
+        assert_eq!(levels, [0, 1, 1, 2, 2, 3, 3]);
+    }
+}

@@ -1,0 +1,185 @@
+//! One viewing of a clip: asks the player, keeps the playback buffer, writes down every segment. Whoever drives it tells the time
+//! and does the downloads: the ideal link ([`super::play`]) or a connection of the simulation.
+
+use super::{Clip, Playback, Player, Segment, State};
+use std::rc::Rc;
+
+/// Waits shorter than this, in seconds, are rounding.
+const NO_WAIT: f64 = 1e-9;
+
+/// How a player buffers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Settings {
+    /// Seconds of video that the buffer holds.
+    pub buffer_s: f64,
+    /// Seconds of video before playing starts.
+    pub initial_s: f64,
+    /// Seconds of video before playing goes on after a stall.
+    pub resume_s: f64,
+}
+
+/// What to do next.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Next {
+    /// Wait so many seconds, then ask again.
+    Wait(f64),
+    /// Request this segment now, and tell [`Session::arrived`] when it is there.
+    Request {
+        /// Its number, from 0.
+        segment: usize,
+        /// The level chosen.
+        level: usize,
+        /// Its size.
+        bytes: u64,
+    },
+    /// The clip has been fetched.
+    Done,
+}
+
+/// One segment as it was fetched. Times are in seconds since the session began.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Row {
+    /// The segment; its times are infinite as long as it has not arrived.
+    pub segment: Segment,
+    /// When the previous one arrived; 0 for the first.
+    pub decide_s: f64,
+    /// Seconds of video in the buffer when the request left.
+    pub before_s: f64,
+    /// Seconds of stalling during the download.
+    pub stall_s: f64,
+    /// The throughput that the choice went by.
+    pub estimate_kbps: Option<f64>,
+}
+
+#[derive(Clone, Copy)]
+enum Phase {
+    /// The buffer may have no room.
+    Full,
+    /// The player has chosen; the request leaves after its wait.
+    Chosen(usize),
+    Fetching,
+}
+
+/// One viewing of a clip.
+pub struct Session {
+    clip: Rc<Clip>,
+    player: Box<dyn Player>,
+    playback: Playback,
+    limit_s: f64,
+    phase: Phase,
+    arrived_s: f64,
+    waited_s: f64,
+    stalled_before: f64,
+    rows: Vec<Row>,
+}
+
+impl Session {
+    /// A viewing that begins at time zero. The error is a sentence.
+    pub fn new(clip: Rc<Clip>, player: Box<dyn Player>, settings: Settings) -> Result<Self, String> {
+        let Settings { buffer_s, initial_s, resume_s } = settings;
+        let segment_s = clip.segment_s();
+        if !(buffer_s >= segment_s && buffer_s < 1e6) {
+            return Err(format!("a buffer of {buffer_s} s: expected at least one segment of {segment_s} s"));
+        }
+        // A buffer that is full plays, whatever was asked for.
+        let most = buffer_s - segment_s;
+        let playback = Playback::new(initial_s.min(most), resume_s.min(most));
+        let rows = Vec::with_capacity(clip.len());
+        Ok(Self {
+            clip,
+            player,
+            playback,
+            limit_s: buffer_s,
+            phase: Phase::Full,
+            arrived_s: 0.0,
+            waited_s: 0.0,
+            stalled_before: 0.0,
+            rows,
+        })
+    }
+
+    /// What to do now.
+    pub fn next(&mut self, now_s: f64) -> Next {
+        let segment = self.rows.len();
+        if segment == self.clip.len() {
+            return Next::Done;
+        }
+        self.playback.advance(now_s);
+        let level = match self.phase {
+            Phase::Fetching => return Next::Done,
+            Phase::Chosen(level) => level,
+            Phase::Full => {
+                let too_much = self.playback.level_s() + self.clip.segment_s() - self.limit_s;
+                if too_much > NO_WAIT {
+                    self.waited_s += too_much;
+                    return Next::Wait(too_much);
+                }
+                let choice = self.player.choose(&State {
+                    clip: &self.clip,
+                    segment,
+                    now_s,
+                    arrived_s: self.arrived_s,
+                    waited_s: self.waited_s,
+                    buffer_s: self.playback.level_s(),
+                    limit_s: self.limit_s,
+                    last: self.rows.last().map(|row| row.segment.level),
+                });
+                let level = choice.level.min(self.clip.levels() - 1);
+                if choice.wait_s > NO_WAIT && choice.wait_s < 1e6 {
+                    self.phase = Phase::Chosen(level);
+                    return Next::Wait(choice.wait_s);
+                }
+                level
+            }
+        };
+        self.phase = Phase::Fetching;
+        let bytes = self.clip.sizes_of(segment)[level];
+        self.stalled_before = self.playback.stalled_s();
+        let fetched = Segment {
+            index: segment,
+            level,
+            bytes,
+            request_s: now_s,
+            first_byte_s: f64::INFINITY,
+            arrive_s: f64::INFINITY,
+            buffer_s: 0.0,
+        };
+        self.rows.push(Row {
+            segment: fetched,
+            decide_s: self.arrived_s,
+            before_s: self.playback.level_s(),
+            stall_s: 0.0,
+            estimate_kbps: self.player.estimate_kbps(),
+        });
+        Next::Request { segment, level, bytes }
+    }
+
+    /// The segment under way has arrived.
+    pub fn arrived(&mut self, first_byte_s: f64, now_s: f64) {
+        let last = self.rows.len() == self.clip.len();
+        self.playback.arrived(now_s, self.clip.segment_s(), last);
+        let Some(row) = self.rows.last_mut() else { return };
+        row.segment.first_byte_s = first_byte_s;
+        row.segment.arrive_s = now_s;
+        row.segment.buffer_s = self.playback.level_s();
+        row.stall_s = self.playback.stalled_s() - self.stalled_before;
+        self.player.segment_done(&row.segment);
+        (self.arrived_s, self.waited_s) = (now_s, 0.0);
+        self.phase = Phase::Full;
+    }
+
+    /// Segments so far, the one under way included.
+    pub fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    /// The clip.
+    pub fn clip(&self) -> &Clip {
+        &self.clip
+    }
+
+    /// The playback buffer.
+    pub fn playback(&mut self) -> &mut Playback {
+        &mut self.playback
+    }
+}

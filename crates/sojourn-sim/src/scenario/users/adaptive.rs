@@ -1,0 +1,215 @@
+//! Viewers of adaptive video. Defaults follow the [has] study of queue sizes under HTTP adaptive streaming: clips of 16 minutes in segments of 4 s,
+//! 12 s of buffer before playing, 4 s after a stall, clients that start at most 4 s after one another.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sojourn_net::{Bytes, Span};
+
+use crate::player::{self, Algorithm, Clip, SHIPPED};
+use crate::scenario::flows::{check_count, one, with_tcp_keys};
+use crate::scenario::{Invalid, Transport};
+
+with_tcp_keys! {
+    initial_window = 10;
+    /// Viewers who each watch one clip: a player that fetches segments by GETs over one persistent connection.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+    pub struct Adaptive {
+        /// Names the group's random stream; by default `users-N`, N from 0.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub name: Option<String>,
+        /// What chooses the level of each segment.
+        pub algorithm: Algorithm,
+        /// Number of viewers; 0 has none.
+        #[serde(default = "one")]
+        pub count: u32,
+        /// Clips, of which each viewer watches one at random.
+        #[serde(default = "clips")]
+        pub clips: Vec<ClipSpec>,
+        /// Nominal rates of the levels in kb/s, in place of the clips' own.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub rates_kbps: Option<Vec<f64>>,
+        /// Length of a clip: a shorter table of sizes starts over.
+        #[serde(default = "length")]
+        pub length: Span,
+        /// Begin each viewer's clip at a random segment of its table.
+        #[serde(default = "yes")]
+        pub start_anywhere: bool,
+        /// Seconds of video that the playback buffer holds.
+        #[serde(default = "buffer")]
+        pub buffer: Span,
+        /// Seconds of video before playing starts.
+        #[serde(default = "initial")]
+        pub initial: Span,
+        /// Seconds of video before playing goes on after a stall.
+        #[serde(default = "resume")]
+        pub resume: Span,
+        /// Size of a request.
+        #[serde(default = "header")]
+        pub request: Bytes,
+        /// Bytes of header in front of each segment.
+        #[serde(default = "header")]
+        pub response_header: Bytes,
+        /// Congestion controller.
+        #[serde(default = "cubic")]
+        pub transport: Transport,
+        /// This group's own base round-trip time; by default the path's.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub rtt: Option<Span>,
+        /// Each viewer starts at most so long after the one before, uniformly.
+        #[serde(default = "start_within")]
+        pub start_within: Span,
+    }
+}
+
+/// A clip: the name of one that ships, sizes of one's own, or sizes drawn at random. A study file may also name a file of sizes (`.json` of sabre, `.csv`,
+/// `.mpd`, `.txt` of dashc), which is read before anything runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum ClipSpec {
+    /// A clip that ships, or a file.
+    Name(String),
+    /// Sizes.
+    Sizes(ClipSizes),
+    /// Sizes drawn at random.
+    Generated(ClipGenerated),
+}
+
+/// A clip whose sizes are drawn: always the same for the same keys.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ClipGenerated {
+    /// S.d. of the logarithm of a segment's size over its mean: 0.47 as in animation, 0.25 as in film, 0.1 close to constant.
+    pub spread: f64,
+    /// Tells clips of the same spread apart.
+    #[serde(default)]
+    pub number: u32,
+    /// Length of a segment in seconds.
+    #[serde(default = "segment_s")]
+    pub segment_s: f64,
+    /// Nominal rates of the levels in kb/s, lowest first; may be left to the users' `rates-kbps`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rates_kbps: Vec<f64>,
+}
+
+/// The sizes of a clip's segments.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ClipSizes {
+    /// What it is called.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Length of a segment in seconds.
+    pub segment_s: f64,
+    /// Nominal rates of the levels in kb/s, lowest first.
+    pub rates_kbps: Vec<f64>,
+    /// Bytes of each segment at each level.
+    pub sizes: Vec<Vec<u64>>,
+}
+
+fn clips() -> Vec<ClipSpec> {
+    vec![ClipSpec::Name(SHIPPED[0].to_owned())]
+}
+
+fn segment_s() -> f64 {
+    4.0
+}
+
+fn length() -> Span {
+    Span::from_secs(16 * 60)
+}
+
+fn buffer() -> Span {
+    Span::from_secs(60)
+}
+
+fn initial() -> Span {
+    Span::from_secs(12)
+}
+
+fn resume() -> Span {
+    Span::from_secs(4)
+}
+
+fn start_within() -> Span {
+    Span::from_secs(4)
+}
+
+fn header() -> Bytes {
+    Bytes(300)
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn cubic() -> Transport {
+    Transport::Cubic
+}
+
+impl ClipSpec {
+    /// The clip, if it is not a file that has yet to be read.
+    pub(crate) fn clip(&self, rates_kbps: Option<&[f64]>, length: Span) -> Result<Clip, String> {
+        match self {
+            Self::Generated(ClipGenerated { spread, number, segment_s, rates_kbps: own }) => {
+                let rates = if own.is_empty() { rates_kbps.unwrap_or_default() } else { own };
+                player::generated(*spread, *number, *segment_s, rates, length.as_secs())
+            }
+            Self::Name(name) => player::shipped(name).ok_or_else(|| {
+                format!("{name:?} is not a clip that ships ({}), nor was it read from a file", SHIPPED.join(", "))
+            }),
+            Self::Sizes(ClipSizes { segment_s, rates_kbps, sizes, .. }) => {
+                Clip::new(*segment_s, rates_kbps.clone(), sizes)
+            }
+        }
+    }
+
+    /// Whether this names a file.
+    fn is_file(&self) -> bool {
+        const ENDINGS: [&str; 4] = [".json", ".csv", ".mpd", ".txt"];
+        matches!(self, Self::Name(name) if ENDINGS.iter().any(|ending| name.to_ascii_lowercase().ends_with(ending)))
+    }
+}
+
+impl Adaptive {
+    /// The clips, at the rates asked for.
+    pub(crate) fn read_clips(&self) -> Result<Vec<Clip>, String> {
+        let with_rates = |clip: Clip| match &self.rates_kbps {
+            Some(rates) => clip.with_rates(rates.clone()),
+            None => Ok(clip),
+        };
+        self.clips.iter().map(|spec| spec.clip(self.rates_kbps.as_deref(), self.length).and_then(with_rates)).collect()
+    }
+
+    pub(super) fn check(&self) -> Result<(), Invalid> {
+        check_count("count", self.count.max(1))?;
+        self.tcp().check()?;
+        if self.transport == Transport::Udp {
+            return Err(Invalid::new("transport", "segments are fetched over TCP; write reno, newreno or cubic"));
+        }
+        self.algorithm.check().map_err(|(key, message)| Invalid::new(format!("algorithm.{key}"), message))?;
+        if self.request.0 == 0 {
+            return Err(Invalid::new("request", "a request must have at least one byte"));
+        }
+        if self.clips.is_empty() {
+            return Err(Invalid::new("clips", "there must be at least one clip"));
+        }
+        for (i, spec) in self.clips.iter().enumerate().filter(|(_, spec)| !spec.is_file()) {
+            let clip = spec.clip(self.rates_kbps.as_deref(), self.length);
+            let clip = clip.map_err(|message| Invalid::new(format!("clips.{i}"), message))?;
+            let segment = Span::from_secs_f64(clip.segment_s());
+            if let Some(rates) = &self.rates_kbps {
+                clip.with_rates(rates.clone()).map_err(|message| Invalid::new("rates-kbps", message))?;
+            }
+            if self.buffer < segment * 2 {
+                let message = format!("{} does not hold two segments of {segment}", self.buffer);
+                return Err(Invalid::new("buffer", message));
+            }
+            if self.length < segment || self.length > segment * 100_000 {
+                let message = format!("{} is not 1 to 100000 segments of {segment}", self.length);
+                return Err(Invalid::new("length", message));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,212 @@
+//! A viewer of adaptive video: a player that fetches one segment after another over one persistent connection.
+//!
+//! Source: the [has] study's clients. One GET a segment, no pipelining; the session begins when the connection is established, and ends
+//! with the clip. The manifest and the initialisation segments (some kilobytes) are not fetched.
+
+use super::{End, Event, Source, Tables};
+use crate::network::{ConnectionId, Network};
+use crate::player::{Next, Session};
+use sojourn_net::{Span, Time};
+
+/// One row per segment that was asked for. Times are of the run; those of a segment that had not arrived are −1.
+#[derive(Clone, Debug, Default)]
+pub struct AdaptiveTable {
+    /// The user, counted over all users of the scenario.
+    pub user: Vec<u32>,
+    /// Number of the segment, from 1.
+    pub segment: Vec<u32>,
+    /// Its level, from 1.
+    pub level: Vec<u16>,
+    /// Nominal rate of the level.
+    pub rate_kbps: Vec<f64>,
+    /// Size.
+    pub bytes: Vec<u64>,
+    /// When the request left.
+    pub request_ns: Vec<i64>,
+    /// When the first byte came.
+    pub first_byte_ns: Vec<i64>,
+    /// When the last byte came.
+    pub arrive_ns: Vec<i64>,
+    /// Seconds of video in the buffer when the request left.
+    pub before_s: Vec<f64>,
+    /// Seconds of video in the buffer, the segment included.
+    pub after_s: Vec<f64>,
+    /// The throughput in kb/s that the choice went by; NaN if it did not.
+    pub estimate_kbps: Vec<f64>,
+}
+
+/// One row per viewer.
+#[derive(Clone, Debug, Default)]
+pub struct ViewerTable {
+    /// The user, counted over all users of the scenario.
+    pub user: Vec<u32>,
+    /// When the session began.
+    pub start_ns: Vec<i64>,
+    /// When playing began; −1 if it did not.
+    pub play_ns: Vec<i64>,
+    /// When the last segment of the clip came; −1 if it did not.
+    pub end_ns: Vec<i64>,
+    /// Number of segments in the clip.
+    pub segments: Vec<u32>,
+    /// Seconds of video in a segment.
+    pub segment_s: Vec<f64>,
+}
+
+/// One row per stall.
+#[derive(Clone, Debug, Default)]
+pub struct StallTable {
+    /// The user, counted over all users of the scenario.
+    pub user: Vec<u32>,
+    /// When playing stopped.
+    pub from_ns: Vec<i64>,
+    /// When it went on, or the run ended.
+    pub to_ns: Vec<i64>,
+}
+
+/// One viewer.
+pub struct Adaptive {
+    /// Number of this source.
+    pub number: u32,
+    /// Number of the user.
+    pub user: u32,
+    /// Its hosts.
+    pub group: u16,
+    /// What is watched, and how.
+    pub session: Session,
+    /// Size of each request.
+    pub request: u64,
+    /// Bytes of header in front of each segment.
+    pub header: u64,
+    /// When the connection is opened.
+    pub start: Time,
+    /// Where the fetching stands.
+    pub fetch: Fetch,
+}
+
+/// The connection of a viewer and what is under way on it.
+#[derive(Default)]
+pub struct Fetch {
+    connection: Option<ConnectionId>,
+    begun: Option<Time>,
+    /// Requests sent so far.
+    requests: u64,
+    /// Bytes of the response under way, and those of all before it.
+    response: u64,
+    received: u64,
+    first_byte: Option<Time>,
+    /// A response is under way; word of bytes may come again after its last.
+    busy: bool,
+}
+
+impl Adaptive {
+    /// Seconds since the session began.
+    fn session_s(&self, now: Time) -> f64 {
+        self.fetch.begun.map_or(0.0, |begun| now.since(begun).as_secs())
+    }
+
+    fn go_on(&mut self, network: &mut Network) {
+        let now = self.session_s(network.now());
+        match self.session.next(now) {
+            Next::Wait(seconds) => {
+                let wait = Span((seconds * 1e9) as u64 + 1);
+                network.wake_at(network.now() + wait, self.number, 0);
+            }
+            Next::Request { bytes, .. } => {
+                let Some(connection) = self.fetch.connection else { return };
+                self.fetch.received += self.fetch.response;
+                self.fetch.response = self.header + bytes;
+                self.fetch.first_byte = None;
+                self.fetch.requests += 1;
+                self.fetch.busy = true;
+                network.write(connection, End::Client, self.request);
+            }
+            Next::Done => {
+                if let Some(connection) = self.fetch.connection {
+                    network.close(connection, End::Client);
+                }
+            }
+        }
+    }
+
+    fn received(&mut self, id: ConnectionId, at: End, bytes: u64, network: &mut Network) {
+        if at == End::Server {
+            if bytes == 0 {
+                return;
+            }
+            if self.session.rows().len() == self.session.clip().len() && self.fetch.first_byte.is_some() {
+                // The clip is over: the client's FIN.
+                network.close(id, at);
+            } else if bytes == self.fetch.requests * self.request {
+                network.write(id, End::Server, self.fetch.response);
+            }
+            return;
+        }
+        if self.fetch.begun.is_none() {
+            self.fetch.begun = Some(network.now());
+            self.go_on(network);
+        } else if self.fetch.busy && bytes > self.fetch.received {
+            let first = *self.fetch.first_byte.get_or_insert(network.now());
+            if bytes >= self.fetch.received + self.fetch.response {
+                self.fetch.busy = false;
+                let (first, now) = (self.session_s(first), self.session_s(network.now()));
+                self.session.arrived(first, now);
+                self.go_on(network);
+            }
+        }
+    }
+}
+
+impl Source for Adaptive {
+    fn on(&mut self, event: Event, network: &mut Network) {
+        match event {
+            Event::Start => network.wake_at(self.start, self.number, 0),
+            Event::Wake(_) if self.fetch.connection.is_none() => {
+                self.fetch.connection = Some(network.connect(self.group, End::Client, self.number, true));
+            }
+            Event::Wake(_) => self.go_on(network),
+            Event::Received { connection, at, bytes } => self.received(connection, at, bytes, network),
+            _ => {}
+        }
+    }
+
+    fn finish(&mut self, network: &Network, tables: &mut Tables) {
+        let Some(begun) = self.fetch.begun else { return };
+        let now = self.session_s(network.now());
+        self.session.playback().advance(now);
+        let run_ns =
+            |seconds: f64| if seconds.is_finite() { ((begun.as_secs() + seconds) * 1e9 + 0.5) as i64 } else { -1 };
+        let rates = self.session.clip().rates_kbps().to_vec();
+        let rows = &mut tables.adaptive;
+        for row in self.session.rows() {
+            rows.user.push(self.user);
+            rows.segment.push(row.segment.index as u32 + 1);
+            rows.level.push(row.segment.level as u16 + 1);
+            rows.rate_kbps.push(rates[row.segment.level]);
+            rows.bytes.push(row.segment.bytes);
+            rows.request_ns.push(run_ns(row.segment.request_s));
+            rows.first_byte_ns.push(run_ns(row.segment.first_byte_s));
+            rows.arrive_ns.push(run_ns(row.segment.arrive_s));
+            rows.before_s.push(row.before_s);
+            rows.after_s.push(row.segment.buffer_s);
+            rows.estimate_kbps.push(row.estimate_kbps.unwrap_or(f64::NAN));
+        }
+        let (segments, segment_s) = (self.session.clip().len(), self.session.clip().segment_s());
+        let last = self.session.rows().last().filter(|row| row.segment.index + 1 == segments);
+        let end = last.map_or(f64::INFINITY, |row| row.segment.arrive_s);
+        let playback = self.session.playback();
+        let viewers = &mut tables.viewers;
+        viewers.user.push(self.user);
+        viewers.start_ns.push(begun.0 as i64);
+        viewers.play_ns.push(run_ns(playback.started_s().unwrap_or(f64::INFINITY)));
+        viewers.end_ns.push(run_ns(end));
+        viewers.segments.push(segments as u32);
+        viewers.segment_s.push(segment_s);
+        let ended = playback.stalls().iter().map(|stall| (stall.from_s, stall.to_s));
+        let present = playback.stalled_since().map(|since| (since, now));
+        for (from, to) in ended.chain(present) {
+            tables.stalls.user.push(self.user);
+            tables.stalls.from_ns.push(run_ns(from));
+            tables.stalls.to_ns.push(run_ns(to));
+        }
+    }
+}

@@ -1,0 +1,415 @@
+"""Players of adaptive video on an ideal link, and players of one's own.
+
+>>> import sojourn
+>>> segments = sojourn.play("bba2", "bbb-x264-4s", 3000, 60)          # doctest: +SKIP
+>>> [segment.level for segment in segments[:5]]                       # doctest: +SKIP
+[1, 2, 3, 3, 6]
+
+The rules are those that drive the `adaptive` users of a simulation. Levels and segments count from 1, the
+lowest and the first. A player of one's own is a class with ``segment_done`` and ``choose``; see
+docs/players.md.
+"""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import io
+import json
+import math
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from sojourn import _core
+from sojourn.clips import Clip, open_clip
+from sojourn.errors import SojournError
+
+__all__ = ["Choice", "Player", "Segment", "State", "Trace", "play", "read_trace"]
+
+_VIEWING = ("initial", "resume", "latency", "draws", "seed", "rates_kbps")
+_MOST_BYTES = 64_000_000
+_MTU_KBIT = 12.0
+
+
+class Segment(NamedTuple):
+    """A segment that was fetched; times in seconds since the session began."""
+
+    segment: int
+    """Its number, from 1."""
+    level: int
+    """Its level, from 1."""
+    rate_kbps: float
+    """Nominal rate of the level."""
+    bytes: int
+    decide_s: float
+    """When the previous segment had arrived."""
+    request_s: float
+    first_byte_s: float
+    arrive_s: float
+    buffer_before_s: float
+    """Seconds of video in the buffer when the request left."""
+    buffer_after_s: float
+    """The same when the segment had arrived, with it."""
+    stall_s: float
+    """Seconds of stalling meanwhile."""
+    estimate_kbps: float | None
+    """The throughput that the choice went by, if it did."""
+
+    @property
+    def wait_s(self) -> float:
+        """Seconds from the previous arrival to the request."""
+        return self.request_s - self.decide_s
+
+    @property
+    def download_s(self) -> float:
+        """Seconds from the request to the last byte."""
+        return self.arrive_s - self.request_s
+
+    @property
+    def throughput_kbps(self) -> float:
+        """Throughput from the request to the last byte."""
+        return self.bytes * 8e-3 / self.download_s
+
+
+class Arrival(NamedTuple):
+    """What ``segment_done`` of a player is told."""
+
+    segment: int
+    level: int
+    bytes: int
+    request_s: float
+    first_byte_s: float
+    arrive_s: float
+    buffer_s: float
+    """Seconds of video in the buffer, this segment included."""
+
+    @property
+    def throughput_kbps(self) -> float:
+        """Throughput from the request to the last byte."""
+        return self.bytes * 8e-3 / (self.arrive_s - self.request_s)
+
+
+class State(NamedTuple):
+    """What ``choose`` of a player is asked with."""
+
+    clip: Clip
+    """Rates and sizes; ``clip.sizes[segment - 1]`` are those of the segment to ask for."""
+    segment: int
+    """Number of the segment to ask for, from 1."""
+    now_s: float
+    arrived_s: float
+    """When the previous segment arrived; 0 for the first."""
+    waited_s: float
+    """How long the full buffer has been waited for since then."""
+    buffer_s: float
+    limit_s: float
+    """Seconds of video that the buffer holds."""
+    last: int | None
+    """Level of the previous segment; None for the first."""
+
+
+class Choice(NamedTuple):
+    """What ``choose`` of a player answers; a level alone will do."""
+
+    level: int
+    wait_s: float = 0.0
+
+
+class Player(Protocol):
+    """A player: what a class of one's own has to have."""
+
+    def segment_done(self, segment: Arrival) -> None:
+        """Hear of a segment that has arrived."""
+
+    def choose(self, state: State) -> Choice | int:
+        """Return the level of the next segment, and how long to wait before it is asked for."""
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The rate of a link over time: periods of (seconds, kb/s, latency in seconds), started over at the end.
+
+    The last period may last for ever (`math.inf`).
+    """
+
+    periods: tuple[tuple[float, float, float], ...]
+
+
+def play(
+    algorithm: str | Mapping[str, Any] | type[Player] | Player,
+    sizes: str | os.PathLike[str] | Clip,
+    trace: float | str | os.PathLike[str] | Trace | Sequence[tuple[float, float]],
+    buffer: float,
+    options: Mapping[str, Any] | None = None,
+) -> list[Segment]:
+    """Play a clip over an ideal link: a rate over time, a latency once a request, no TCP.
+
+    Parameters
+    ----------
+    algorithm
+        Name of an algorithm; a table as in study files (``{"kind": "festive", "p": 0.7}``);
+        ``"module:Class"``; or a class or object with `segment_done` and `choose`.
+    sizes
+        Name of a clip that ships, a file of segment sizes (:mod:`sojourn.clips`), or a clip.
+    trace
+        Kb/s; a list of (seconds, kb/s); a file (:func:`read_trace`); or a trace.
+    buffer
+        Seconds of video that the player holds.
+    options
+        - of the viewing: `initial`, seconds of video before playing starts, and `resume`, after a stall (by
+          default one segment for the rules of sabre: throughput, bola-*, bolae, dynamic, dynamicdash; else
+          12 and 4 s); `latency` in seconds (0.04, where the trace has none); `rates_kbps` in place of the
+          clip's; `draws`, one number in (0, 1] for each segment, for FESTIVE's scheduling, or `seed`;
+        - any other is the algorithm's, as in study files (``p_mode`` or ``p-mode``).
+
+    Returns
+    -------
+    list of Segment
+        One for each segment of the clip.
+
+    Raises
+    ------
+    SojournError, StudyError
+        One sentence on what is wrong with an argument or a file.
+    """
+    options = dict(options or {})
+    viewing = {key: options.pop(key) for key in _VIEWING if key in options}
+    clip = open_clip(sizes)
+    if viewing.get("rates_kbps") is not None:
+        clip = clip.with_rates(viewing["rates_kbps"])
+    held = _real(buffer, "buffer")
+    drawn = viewing.get("draws")
+    columns = _core.play(
+        _algorithm(algorithm, options, clip, held),
+        (clip.segment_s, list(clip.rates_kbps), clip.sizes.tolist()),
+        list(_trace(trace, _real(viewing.get("latency", 0.04), "latency")).periods),
+        held,
+        initial=_optional(viewing, "initial"),
+        resume=_optional(viewing, "resume"),
+        draws=None if drawn is None else [float(u) for u in drawn],
+        seed=int(viewing.get("seed", 1)),
+    )
+    columns.pop("started_s")
+    rows = {name: column.tolist() for name, column in columns.items()}
+    return [
+        Segment(
+            k + 1,
+            level,
+            clip.rates_kbps[level - 1],
+            rows["bytes"][k],
+            rows["decide_s"][k],
+            rows["request_s"][k],
+            rows["first_byte_s"][k],
+            rows["arrive_s"][k],
+            rows["before_s"][k],
+            rows["after_s"][k],
+            rows["stall_s"][k],
+            None if math.isnan(rows["estimate_kbps"][k]) else rows["estimate_kbps"][k],
+        )
+        for k, level in enumerate(rows["level"])
+    ]
+
+
+def read_trace(path: str | os.PathLike[str], latency: float = 0.04) -> Trace:
+    """Read a trace of rates.
+
+    Known are: sabre's JSON (``duration_ms``, ``bandwidth_kbps``, ``latency_ms``); CSV with the columns
+    ``duration_ms,bandwidth_kbps`` (and ``latency_ms``) or ``from_s,rate_kbps``; Pensieve's lines of seconds
+    and Mb/s, each rate up to the next line's time; Mahimahi's lines of one millisecond each, at which 1500
+    bytes may be sent.
+
+    Raises
+    ------
+    SojournError
+        One sentence: the file, and what is wrong.
+    """
+    path = Path(path)
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise SojournError(
+                f"{path} has more than {_MOST_BYTES // 1_000_000} MB; expected a trace of rates"
+            )
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise SojournError(f"{path}: there is no such trace") from None
+    except UnicodeDecodeError as error:
+        raise SojournError(f"{path} is not UTF-8 text (byte {error.start})") from None
+    except (OSError, ValueError) as error:
+        raise SojournError(f"{path} cannot be read: {error}") from None
+    try:
+        periods = _periods(text, latency)
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError, csv.Error):
+        raise SojournError(
+            f"{path} is not a trace: expected sabre's JSON, a CSV of duration_ms,bandwidth_kbps or "
+            "from_s,rate_kbps, Pensieve's seconds and Mb/s, or Mahimahi's milliseconds"
+        ) from None
+    return Trace(tuple(periods))
+
+
+def _periods(text: str, latency: float) -> list[tuple[float, float, float]]:
+    text = text.strip()
+    if text.startswith("["):
+        return [
+            (
+                float(period["duration_ms"]) / 1000,
+                float(period["bandwidth_kbps"]),
+                float(period["latency_ms"]) / 1000 if "latency_ms" in period else latency,
+            )
+            for period in json.loads(text)
+        ]
+    head = text.partition("\n")[0].replace(" ", "").split(",")
+    if "bandwidth_kbps" in head:
+        rows = list(csv.DictReader(io.StringIO(text)))
+        return [
+            (
+                float(row["duration_ms"]) / 1000,
+                float(row["bandwidth_kbps"]),
+                float(row["latency_ms"]) / 1000 if row.get("latency_ms") else latency,
+            )
+            for row in rows
+        ]
+    if "rate_kbps" in head:
+        rows = list(csv.DictReader(io.StringIO(text)))
+        return _steps([(float(row["from_s"]), float(row["rate_kbps"])) for row in rows], latency)
+    lines = [[float(word) for word in line.split()] for line in text.splitlines() if line.strip()]
+    if lines and all(len(line) == 2 for line in lines):
+        if len(lines) < 2:
+            raise ValueError
+        # Each line's rate holds from the line before it, as Pensieve reads its traces.
+        return [(after[0] - before[0], after[1] * 1000, latency) for before, after in pairwise(lines)]
+    if lines and all(len(line) == 1 for line in lines):
+        return _mahimahi([line[0] for line in lines], latency)
+    raise ValueError
+
+
+def _steps(steps: list[tuple[float, float]], latency: float) -> list[tuple[float, float, float]]:
+    if not steps or steps[0][0] != 0:
+        raise ValueError
+    ends = [*(start for start, _ in steps[1:]), math.inf]
+    return [(end - start, rate, latency) for (start, rate), end in zip(steps, ends, strict=True)]
+
+
+def _mahimahi(times_ms: list[float], latency: float) -> list[tuple[float, float, float]]:
+    """Count the packets of every tenth of a second."""
+    if times_ms[-1] < 1 or times_ms[0] < 0 or times_ms != sorted(times_ms) or times_ms[-1] > 1e8:
+        raise ValueError
+    bins = [0] * math.ceil(times_ms[-1] / 100)
+    for time in times_ms:
+        bins[min(int(time // 100), len(bins) - 1)] += 1
+    return [(0.1, packets * _MTU_KBIT / 0.1, latency) for packets in bins]
+
+
+def _trace(trace: Any, latency: float) -> Trace:
+    if isinstance(trace, Trace):
+        return trace
+    if isinstance(trace, str | os.PathLike):
+        return read_trace(trace, latency)
+    if isinstance(trace, int | float) and not isinstance(trace, bool):
+        return Trace(((math.inf, float(trace), latency),))
+    try:
+        return Trace(tuple((float(period[0]), float(period[1]), latency) for period in trace))
+    except (TypeError, ValueError, IndexError):
+        raise SojournError("trace: expected kb/s, a list of (seconds, kb/s), a file, or a Trace") from None
+
+
+def _real(value: Any, name: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise SojournError(f"{name} = {value!r}: expected a number of seconds")
+    return float(value)
+
+
+def _optional(viewing: Mapping[str, Any], name: str) -> float | None:
+    return None if viewing.get(name) is None else _real(viewing[name], name)
+
+
+def _algorithm(algorithm: Any, options: dict[str, Any], clip: Clip, limit_s: float) -> str | Bridge:
+    """Return what the engine takes: JSON of a rule of its own, or a bridge."""
+    options = {key.replace("_", "-"): value for key, value in options.items()}
+    if isinstance(algorithm, str) and ":" not in algorithm:
+        return json.dumps({"kind": algorithm, **options})
+    if isinstance(algorithm, Mapping):
+        table = {**algorithm, **options}
+        if table.get("kind") != "python":
+            return json.dumps(table)
+        algorithm, options = table.get("class", ""), dict(table.get("options") or {})
+    keywords = {key.replace("-", "_"): value for key, value in options.items()}
+    if isinstance(algorithm, str):
+        algorithm = find_player(algorithm)
+    return Bridge(_made(algorithm, keywords), clip, limit_s)
+
+
+def find_player(name: str) -> type[Player]:
+    """Return the class that ``module:Class`` names; modules of the working directory are found too.
+
+    Raises
+    ------
+    SojournError
+        There is no such module or class.
+    """
+    module, _, attribute = name.partition(":")
+    here = str(Path.cwd())
+    if here not in sys.path and "" not in sys.path:
+        sys.path.append(here)
+    try:
+        found = importlib.import_module(module)
+    except ImportError as error:
+        raise SojournError(f"the player {name}: {error}") from None
+    made = getattr(found, attribute, None)
+    if not isinstance(made, type):
+        raise SojournError(f"the player {name}: {module} has no class {attribute!r}")
+    return made
+
+
+def bridge(
+    name: str, options: str, clip: tuple[float, list[float], list[list[int]]], limit_s: float
+) -> Bridge:
+    """Return the bridge to a player that a study names; this is what the engine calls."""
+    import numpy as np
+
+    segment_s, rates, sizes = clip
+    table = Clip(segment_s, tuple(rates), np.array(sizes, dtype=np.uint64))
+    keywords = {key.replace("-", "_"): value for key, value in json.loads(options).items()}
+    return Bridge(_made(find_player(name), keywords), table, limit_s)
+
+
+def _made(player: Any, keywords: dict[str, Any]) -> Any:
+    made = player(**keywords) if isinstance(player, type) else player
+    for name in ("segment_done", "choose"):
+        if not callable(getattr(made, name, None)):
+            raise SojournError(f"the player {type(made).__name__} has no method {name}")
+    return made
+
+
+class Bridge:
+    """Between the engine, which speaks plain numbers, and a player in Python."""
+
+    def __init__(self, player: Player, clip: Clip, limit_s: float) -> None:
+        self.player, self.clip, self.limit_s = player, clip, limit_s
+
+    def segment_done(self, *numbers: Any) -> None:
+        """Pass on a segment that has arrived."""
+        self.player.segment_done(Arrival(*numbers))
+
+    def choose(
+        self, segment: int, now_s: float, arrived_s: float, waited_s: float, buffer_s: float, last: int | None
+    ) -> tuple[int, float]:
+        """Ask the player, and check its answer."""
+        answer = self.player.choose(
+            State(self.clip, segment, now_s, arrived_s, waited_s, buffer_s, self.limit_s, last)
+        )
+        level, wait_s = answer if isinstance(answer, tuple) else (answer, 0.0)
+        levels, who = len(self.clip.rates_kbps), type(self.player).__name__
+        try:
+            level, wait_s = int(level), float(wait_s)
+        except (TypeError, ValueError):
+            raise SojournError(f"{who}.choose answered {answer!r}: expected a Choice or a level") from None
+        if not 1 <= level <= levels:
+            raise SojournError(f"{who}.choose answered level {level}: expected 1 to {levels}")
+        if not 0 <= wait_s < 1e6:
+            raise SojournError(f"{who}.choose answered a wait of {wait_s} s: expected 0 or more")
+        return level, wait_s

@@ -1,0 +1,287 @@
+"""Scores of adaptive video: instability, unfairness, utilisation, average rate and stalls.
+
+Source: the [has] study of queue sizes under HTTP adaptive streaming, whose first three are FESTIVE's (J.
+Jiang, V. Sekar, H. Zhang, CoNEXT 2012). The rate b(t) of a client is the nominal rate of the segment that it
+asked for last, read once a second.
+
+Readings: instability is the mean over seconds and clients, each client from its first request to its last
+byte; unfairness and utilisation are taken while all clients are active, from the last first request to the
+first last byte (or the end of the run); a stall counts if it began after the warm-up. Published is
+utilisation by video bytes; headers of HTTP, TCP and IP are not among them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["Viewing", "instability", "playing", "score_adaptive", "summary", "unfairness", "viewings"]
+
+WINDOW_S = 20
+"""Seconds that instability looks back."""
+
+_COLUMNS = (
+    *("user", "level", "rate_kbps", "bytes", "request_ns", "arrive_ns"),
+    *("before_s", "after_s", "estimate_kbps"),
+)
+
+
+def instability(rates: ArrayLike, window: int = WINDOW_S) -> NDArray[np.float64]:
+    """Weighted changes of a rate over the weighted rate, at every second that has `window` before it.
+
+    Parameters
+    ----------
+    rates : array_like, shape (..., n)
+        Rates read once a second.
+    window : int
+        k; the weight of d seconds ago is k − d.
+
+    Returns
+    -------
+    ndarray, shape (..., max(0, n − k))
+        Σ_{d=0}^{k−1} |b(t−d) − b(t−d−1)| w(d) / Σ_{d=1}^{k} b(t−d) w(d) for t = k, k + 1, …; the last term of
+        the lower sum has no weight, as printed.
+    """
+    b = np.asarray(rates, dtype=np.float64)
+    n = b.shape[-1] - window
+    if n <= 0:
+        return np.zeros((*b.shape[:-1], 0))
+    changes = np.abs(np.diff(b))
+    above, below = np.zeros((*b.shape[:-1], n)), np.zeros((*b.shape[:-1], n))
+    for d in range(window):
+        above += (window - d) * changes[..., window - 1 - d : window - 1 - d + n]
+    for d in range(1, window + 1):
+        below += (window - d) * b[..., window - d : window - d + n]
+    return np.divide(above, below, out=np.zeros_like(above), where=below > 0)
+
+
+def unfairness(rates: ArrayLike) -> NDArray[np.float64]:
+    """√(1 − J), J Jain's index (Σ b)² / (N Σ b²), over the first axis.
+
+    Parameters
+    ----------
+    rates : array_like, shape (clients, ...)
+
+    Returns
+    -------
+    ndarray
+        0 where all are equal (or all zero), √(1 − 1/N) where one has all.
+    """
+    b = np.asarray(rates, dtype=np.float64)
+    total, squares = b.sum(axis=0) ** 2, b.shape[0] * (b**2).sum(axis=0)
+    jain = np.divide(total, squares, out=np.ones_like(total), where=squares > 0)
+    return np.sqrt(np.clip(1.0 - jain, 0.0, None))
+
+
+@dataclass(frozen=True)
+class Viewing:
+    """One client's viewing; arrays have one entry for each segment asked for, times in seconds of the run.
+
+    `arrive_s` is NaN for a segment that had not arrived; `end_s` is when the last segment of the clip came,
+    or the end of the run; `stalls` has the rows (from, to).
+    """
+
+    user: int
+    start_s: float
+    play_s: float | None
+    end_s: float
+    segment_s: float
+    finished: bool
+    level: NDArray[np.int64]
+    rate_kbps: NDArray[np.float64]
+    bytes: NDArray[np.float64]
+    request_s: NDArray[np.float64]
+    arrive_s: NDArray[np.float64]
+    before_s: NDArray[np.float64]
+    after_s: NDArray[np.float64]
+    stalls: NDArray[np.float64]
+
+    def rate_at(self, times_s: ArrayLike) -> NDArray[np.float64]:
+        """Nominal rate of the segment asked for last, at some times; 0 before the first."""
+        at = np.searchsorted(self.request_s, np.asarray(times_s, dtype=np.float64), side="right")
+        return np.concatenate(([0.0], self.rate_kbps))[at]
+
+
+def playing(viewing: Viewing) -> NDArray[np.float64]:
+    """When each segment that was played began to play.
+
+    Returns
+    -------
+    ndarray, shape (k, 2)
+        Seconds of the run and nominal rate in kb/s, one row for each segment whose turn came.
+    """
+    if viewing.play_s is None:
+        return np.zeros((0, 2))
+    here = ~np.isnan(viewing.arrive_s)
+    begin = viewing.play_s + viewing.segment_s * np.arange(int(here.sum()), dtype=np.float64)
+    for start, stop in viewing.stalls:
+        # What was to begin at the start of a stall begins at its end.
+        begin[begin >= start - 1e-6] += stop - start
+    return np.column_stack([begin, viewing.rate_kbps[here]])
+
+
+def viewings(
+    segments: Mapping[str, NDArray[Any]],
+    viewers: Mapping[str, NDArray[Any]],
+    stalls: Mapping[str, NDArray[Any]],
+    end_s: float,
+) -> list[Viewing]:
+    """Sort the tables of a run by client.
+
+    Parameters
+    ----------
+    segments, viewers, stalls
+        The tables `adaptive`, `viewers` and `stalls` of a run, or some users' rows of them.
+    end_s
+        The end of the run.
+
+    Raises
+    ------
+    ValueError
+        A table lacks a column.
+    """
+    missing = [name for name in _COLUMNS if name not in segments]
+    if missing:
+        raise ValueError(f"the adaptive table lacks {', '.join(missing)}: expected {', '.join(_COLUMNS)}")
+    owner = np.asarray(segments["user"])
+    found = []
+    for i, user in enumerate(np.asarray(viewers["user"]).tolist()):
+        mine = owner == user
+        arrive = np.asarray(segments["arrive_ns"])[mine]
+        stalled = np.asarray(stalls["user"]) == user
+        last, play = int(viewers["end_ns"][i]), int(viewers["play_ns"][i])
+        found.append(
+            Viewing(
+                user=int(user),
+                start_s=int(viewers["start_ns"][i]) / 1e9,
+                play_s=None if play < 0 else play / 1e9,
+                end_s=end_s if last < 0 else last / 1e9,
+                segment_s=float(viewers["segment_s"][i]),
+                finished=last >= 0,
+                level=np.asarray(segments["level"])[mine].astype(np.int64),
+                rate_kbps=np.asarray(segments["rate_kbps"])[mine].astype(np.float64),
+                bytes=np.asarray(segments["bytes"])[mine].astype(np.float64),
+                request_s=np.asarray(segments["request_ns"])[mine] / 1e9,
+                arrive_s=np.where(arrive < 0, np.nan, arrive / 1e9),
+                before_s=np.asarray(segments["before_s"])[mine].astype(np.float64),
+                after_s=np.asarray(segments["after_s"])[mine].astype(np.float64),
+                stalls=np.column_stack(
+                    [np.asarray(stalls[name])[stalled] / 1e9 for name in ("from_ns", "to_ns")]
+                ),
+            )
+        )
+    return found
+
+
+def score_adaptive(
+    tables: Mapping[str, Mapping[str, NDArray[Any]]], warmup_s: float, end_s: float, rate_bps: float | None
+) -> dict[str, Any]:
+    """Score all viewers of a run; arguments as for :func:`viewings` and :func:`summary`."""
+    return summary(
+        viewings(tables["adaptive"], tables["viewers"], tables["stalls"], end_s), warmup_s, rate_bps
+    )
+
+
+def summary(found: Sequence[Viewing], warmup_s: float, rate_bps: float | None) -> dict[str, Any]:
+    """Statistics over viewers.
+
+    Parameters
+    ----------
+    found
+        The viewings.
+    warmup_s
+        Segments asked for, seconds, and stalls that began earlier are left out.
+    rate_bps
+        Rate of the bottleneck towards the clients; None if it has none.
+
+    Returns
+    -------
+    dict
+        "instability", "unfairness", "utilisation" (share), "average_rate_kbps" (mean nominal rate of the
+        segments), "carried_rate_kbps" (bits over seconds of video), "clients_stalled_pct", "stalls" and
+        "stall_s" (sums over clients), "switches" (mean per client), "finished" (clients whose clip was over),
+        "per_client_rate_kbps", and "clients": for each its own numbers, the intervals of its stalls, and its
+        segments. What is not defined is absent (a utilisation of an unlimited link). Empty without viewers.
+    """
+    found = [viewing for viewing in found if viewing.request_s.size]
+    if not found:
+        return {}
+    clients = [_client(viewing, warmup_s) for viewing in found]
+    counted = [viewing.request_s >= warmup_s for viewing in found]
+    rates = np.concatenate([viewing.rate_kbps[c] for viewing, c in zip(found, counted, strict=True)])
+    stalled = [[stall for stall in viewing.stalls if stall[0] >= warmup_s] for viewing in found]
+    out: dict[str, Any] = {}
+    steady = [client["instability"] for client in clients if client["instability"] is not None]
+    if steady:
+        out["instability"] = round(float(np.mean(steady)), 6)
+    first = max(warmup_s, *(float(viewing.request_s[0]) for viewing in found))
+    last = min(viewing.end_s for viewing in found)
+    if last - first >= 1:
+        seconds = np.arange(np.ceil(first), last)
+        over = np.array([viewing.rate_at(seconds) for viewing in found])
+        out["unfairness"] = round(float(unfairness(over).mean()), 6)
+        if rate_bps:
+            carried = sum(_bytes_between(viewing, first, last) for viewing in found)
+            out["utilisation"] = round(carried * 8 / rate_bps / (last - first), 6)
+    if rates.size:
+        out["average_rate_kbps"] = round(float(rates.mean()), 3)
+        bits = sum(float(v.bytes[c].sum()) * 8e-3 for v, c in zip(found, counted, strict=True))
+        video = sum(float(c.sum()) * v.segment_s for v, c in zip(found, counted, strict=True))
+        out["carried_rate_kbps"] = round(bits / video, 3)
+    out |= {
+        "clients_stalled_pct": round(100 * sum(map(bool, stalled)) / len(found), 4),
+        "stalls": sum(map(len, stalled)),
+        "stall_s": round(float(sum(stop - start for stalls in stalled for start, stop in stalls)), 6),
+        "switches": round(float(np.mean([client["switches"] for client in clients])), 4),
+        "finished": sum(viewing.finished for viewing in found),
+        "per_client_rate_kbps": [client["average_rate_kbps"] for client in clients],
+        "clients": clients,
+    }
+    return out
+
+
+def _client(viewing: Viewing, warmup_s: float) -> dict[str, Any]:
+    counted = viewing.request_s >= warmup_s
+    rates = viewing.rate_kbps[counted]
+    seconds = np.arange(np.ceil(max(warmup_s, float(viewing.request_s[0]))), viewing.end_s)
+    changes = instability(viewing.rate_at(seconds))
+    throughput = viewing.bytes * 8e-3 / (viewing.arrive_s - viewing.request_s)
+    return {
+        "user": viewing.user,
+        "start_s": round(viewing.start_s, 3),
+        "play_s": None if viewing.play_s is None else round(viewing.play_s, 3),
+        "end_s": round(viewing.end_s, 3),
+        "average_rate_kbps": round(float(rates.mean()), 3) if rates.size else None,
+        "instability": round(float(changes.mean()), 6) if changes.size else None,
+        "switches": int(np.count_nonzero(np.diff(viewing.level[counted]))),
+        "stalls": [[round(float(start), 3), round(float(stop), 3)] for start, stop in viewing.stalls],
+        "segment_s": viewing.segment_s,
+        "segments": {
+            "level": viewing.level.tolist(),
+            "rate_kbps": viewing.rate_kbps.tolist(),
+            "bytes": viewing.bytes.astype(np.int64).tolist(),
+            "request_s": _listed(viewing.request_s, 3),
+            "arrive_s": _listed(viewing.arrive_s, 3),
+            "throughput_kbps": _listed(throughput, 1),
+            "buffer_before_s": _listed(viewing.before_s, 3),
+            "buffer_after_s": _listed(np.where(np.isnan(viewing.arrive_s), np.nan, viewing.after_s), 3),
+        },
+    }
+
+
+def _listed(values: NDArray[np.float64], digits: int) -> list[float | None]:
+    """Rounded numbers, None where there is none."""
+    return [None if np.isnan(value) else round(float(value), digits) for value in values]
+
+
+def _bytes_between(viewing: Viewing, first: float, last: float) -> float:
+    """Bytes of segments between two times, as if each came evenly from its request to its last byte."""
+    stop = np.where(np.isnan(viewing.arrive_s), last, viewing.arrive_s)
+    length = np.maximum(stop - viewing.request_s, 1e-9)
+    inside = np.clip(np.minimum(stop, last) - np.maximum(viewing.request_s, first), 0.0, None)
+    known = ~np.isnan(viewing.arrive_s)
+    return float((viewing.bytes * inside / length)[known].sum())

@@ -1,0 +1,63 @@
+"""Scores of browsing: page load times of the pages that came, and the share that was given up.
+
+Source: the [has] study's web clients: the page load time is reported over completed pages, beside the share
+of abandoned ones. A load under way at the end of the run counts for neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["score_browser"]
+
+UNDER_WAY, COMPLETE, ABANDONED = 0, 1, 2
+_COLUMNS = ("plt_ns", "fate", "bytes")
+_QUANTILES = {"median": 50, "p5": 5, "p25": 25, "p75": 75, "p95": 95}
+
+
+def score_browser(columns: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
+    """Score page loads.
+
+    Parameters
+    ----------
+    columns : mapping of str to ndarray
+        The browser table: `plt_ns`, `fate` (0 under way at the end, 1 complete, 2 abandoned), `bytes`.
+
+    Returns
+    -------
+    dict
+        "plt_s" with "median", "mean", "p5" … "p95" over completed loads (absent if there are none),
+        "abandoned" (share of the loads that ended), "loads" (that ended), "unfinished", and
+        "completed_mb", the mean size of a completed page. Empty without loads that ended.
+
+    Raises
+    ------
+    ValueError
+        A column is missing.
+    """
+    missing = [name for name in _COLUMNS if name not in columns]
+    if missing:
+        raise ValueError(f"the browser table lacks {', '.join(missing)}: expected {', '.join(_COLUMNS)}")
+    fate = np.asarray(columns["fate"])
+    complete, abandoned = fate == COMPLETE, fate == ABANDONED
+    ended = int(complete.sum() + abandoned.sum())
+    if not ended:
+        return {}
+    out: dict[str, Any] = {}
+    times = np.asarray(columns["plt_ns"])[complete] / 1e9
+    if times.size:
+        quantiles = np.percentile(times, list(_QUANTILES.values()))
+        out["plt_s"] = {name: round(float(q), 6) for name, q in zip(_QUANTILES, quantiles, strict=True)}
+        out["plt_s"]["mean"] = round(float(times.mean()), 6)
+        size = np.asarray(columns["bytes"])[complete].astype(np.float64).mean()
+        out["completed_mb"] = round(float(size) / 1e6, 6)
+    out |= {
+        "abandoned": round(float(abandoned.sum()) / ended, 6),
+        "loads": ended,
+        "unfinished": int((fate == UNDER_WAY).sum()),
+    }
+    return out
