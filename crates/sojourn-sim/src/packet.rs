@@ -77,7 +77,7 @@ impl Packet {
             s if s.syn || s.fin => Kind::Control,
             _ => Kind::Ack,
         };
-        let flag = |set, bit| if set { bit } else { 0 };
+        let flag = |set: bool, bit| u8::from(set) * bit;
         let flags = flag(segment.syn, SYN)
             | flag(segment.fin, FIN)
             | flag(segment.retransmission, RETRANSMISSION)
@@ -155,7 +155,12 @@ impl sojourn_net::Packet for Packet {
     }
     #[inline]
     fn ecn(&self) -> Ecn {
-        [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce][usize::from(self.flags >> ECN)]
+        match self.flags >> ECN {
+            0 => Ecn::NotEct,
+            1 => Ecn::Ect0,
+            2 => Ecn::Ect1,
+            _ => Ecn::Ce,
+        }
     }
     fn mark(&mut self) {
         self.flags |= (Ecn::Ce as u8) << ECN;

@@ -71,13 +71,14 @@ nothing fitted or left out. Simulated: {replications} replications. Names are co
 bottleneck, base RTT and buffer in packets; `1up8down` has flows both ways with a queue on each side. A full
 frame is 1514 bytes (`overhead = "14B"`).
 
-`htb` has a bucket of 1600 bytes (`-burst100`: of 100): on an idle link two full packets, or 25 acknowledgements,
-pass with no wait, and a packet is at its receiver's when its transmission starts. The studies' links keep their rate
-by the same rule (`rule = "htb"`), and their endpoints have Linux's habits (`stack = "linux"`): RACK-TLP,
-HyStart in CUBIC, quick ACKs at the start, compressed SACKs, data in pairs of segments.
+`htb` has a bucket of 1600 bytes (`-burst100`: of 100): on an idle link two full packets, or 25
+acknowledgements, pass with no wait, and a packet is at its receiver's when its transmission starts. The
+studies' links keep their rate by the same rule (`rule = "htb"`), and their endpoints have Linux's habits
+(`stack = "linux"`): RACK-TLP, HyStart in CUBIC, quick ACKs at the start, compressed SACKs, data in pairs of
+segments.
 
-Rules: utilisation within {points:g} points, mean and 95th percentile of the delay within {delay:g} %, loss within
-{loss:g} % of the mean of the measured runs.
+Rules: utilisation within {points:g} points, mean and 95th percentile of the delay within {delay:g} %, loss
+within {loss:g} % of the mean of the measured runs.
 """
 
 PUBLISHED = """## Published tables
@@ -240,7 +241,12 @@ def _plain_table(checks: Sequence[Check]) -> str:
     return _table(["row", "quantity", "sojourn", "99 % interval", "theory", "verdict"], rows)
 
 
-_LINK_COLUMNS = {"delay": "delay, ms", "p95": "95th percentile, ms", "utilisation": "utilisation", "loss": "loss"}
+_LINK_COLUMNS = {
+    "delay": "delay, ms",
+    "p95": "95th percentile, ms",
+    "utilisation": "utilisation",
+    "loss": "loss",
+}
 
 
 def _link_table(checks: Sequence[Check]) -> str:

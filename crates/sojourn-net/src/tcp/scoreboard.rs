@@ -60,6 +60,8 @@ pub(super) struct Scoreboard {
     seen: Sack,
     /// Bytes ever marked lost.
     marked: u64,
+    /// One of the following is there.
+    watched: bool,
     /// What samples of the delivery rate need, if they are wanted.
     delivery: Option<Box<Delivery>>,
     /// What finding losses by time needs, if they are found so.
@@ -69,7 +71,12 @@ pub(super) struct Scoreboard {
 impl Scoreboard {
     /// Nothing outstanding. `sampling`: samples of the delivery rate will be asked for; `by_time`: losses are found by time.
     pub(super) fn new(sampling: bool, by_time: bool) -> Self {
-        Self { delivery: sampling.then(Box::default), rack: by_time.then(Box::default), ..Self::default() }
+        Self {
+            delivery: sampling.then(Box::default),
+            rack: by_time.then(Box::default),
+            watched: sampling || by_time,
+            ..Self::default()
+        }
     }
 
     /// Bytes believed to be in the network.
@@ -115,13 +122,20 @@ impl Scoreboard {
     /// A new segment was sent.
     pub(super) fn push(&mut self, len: u32, now: Time) {
         let start = self.segments.back().map_or(self.una, |s| s.end);
-        let at = self.rack.as_mut().map_or(now, |rack| rack.on_send(now, start + u64::from(len)));
-        self.segments.push_back(Sent { end: start + u64::from(len), at, len, state: 0 });
+        let end = start + u64::from(len);
+        let at = if self.watched { self.watch_sending(end, len, now) } else { now };
+        self.segments.push_back(Sent { end, at, len, state: 0 });
         self.outstanding += u64::from(len);
-        let in_flight = self.pipe();
+    }
+
+    /// A new segment is about to be sent: returns when, as far as the order of sending tells.
+    #[inline(never)]
+    fn watch_sending(&mut self, end: u64, len: u32, now: Time) -> Time {
+        let in_flight = self.pipe() + u64::from(len);
         if let Some(delivery) = &mut self.delivery {
             delivery.sent(now, in_flight, self.marked);
         }
+        self.rack.as_mut().map_or(now, |rack| rack.on_send(now, end))
     }
 
     /// Everything below `ack` has arrived.
@@ -152,22 +166,31 @@ impl Scoreboard {
                 if state != 0 {
                     self.forget_marks(state, part);
                 }
-                if let Some(delivery) = &mut self.delivery {
-                    delivery.arrived(0, end);
-                }
-                if let Some(rack) = &mut self.rack {
-                    rack.arrived(at, end, state & EVER_RESENT != 0);
+                if self.watched {
+                    self.watch_arrival(0, at, end, state);
                 }
             }
             if !whole {
                 break;
             }
             self.segments.pop_front();
-            if let Some(delivery) = &mut self.delivery {
+            if self.watched
+                && let Some(delivery) = &mut self.delivery
+            {
                 delivery.forget_first();
             }
         }
         news
+    }
+
+    #[inline(never)]
+    fn watch_arrival(&mut self, i: usize, at: Time, end: u64, state: u8) {
+        if let Some(delivery) = &mut self.delivery {
+            delivery.arrived(i, end);
+        }
+        if let Some(rack) = &mut self.rack {
+            rack.arrived(at, end, state & EVER_RESENT != 0);
+        }
     }
 
     fn forget_marks(&mut self, state: u8, bytes: u64) {
@@ -222,11 +245,8 @@ impl Scoreboard {
                 self.sacked += u64::from(len);
                 delivered += u64::from(len);
                 self.highest_sacked = self.highest_sacked.max(end);
-                if let Some(delivery) = &mut self.delivery {
-                    delivery.arrived(i, end);
-                }
-                if let Some(rack) = &mut self.rack {
-                    rack.arrived(at, end, state & EVER_RESENT != 0);
+                if self.watched {
+                    self.watch_arrival(i, at, end, state);
                 }
             }
         }
