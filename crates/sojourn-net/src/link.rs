@@ -115,8 +115,6 @@ impl<P: Packet> Link<P> {
         if self.waiting && self.busy_until <= due { self.start(&mut cx, true) } else { None }
     }
 
-    #[inline(always)]
-    #[expect(clippy::inline_always, reason = "a packet is copied once less at each of its two callers")]
     fn start(&mut self, cx: &mut Cx<'_, P>, back_to_back: bool) -> Option<Departure<P>> {
         if !self.open(cx.now, back_to_back) {
             return None;
