@@ -174,6 +174,26 @@ def test_a_capture_that_begins_late_and_ends_early(
     assert "left out" in " ".join(sentences(found["capture"]))
 
 
+def test_drops_at_the_very_end(tmp_path: Path, both: tuple[list[Frame], list[Frame]]) -> None:
+    """Captures that stop with the last packet that left: what found the queue full was dropped."""
+    ingress, egress = both
+    forward = [frame for frame in ingress if is_forward(frame[1])]
+    drop = DROPPED[900]
+    ingress = [frame for frame in ingress if frame[0] <= forward[drop][0]]
+    kept = {data[18:20] for _, data, _ in ingress if is_forward(data)}
+    end = max(
+        time
+        for time, data, _ in egress
+        if is_forward(data) and data[18:20] in kept and time < ingress[-1][0] + 60_000_000
+    )
+    egress = [frame for frame in egress if frame[0] <= end]
+    for reverse in (True, False):
+        a = [frame for frame in ingress if reverse or is_forward(frame[1])]
+        b = [frame for frame in egress if reverse or is_forward(frame[1])]
+        _, lost = lost_in(tmp_path, write(tmp_path / "a.pcap", a), write(tmp_path / "b.pcap", b))
+        assert lost == [place for place in DROPPED if place <= drop]
+
+
 def as_ipv6(found: list[Frame]) -> list[Frame]:
     """The same packets with an IPv6 header, which has no identification."""
     made = []

@@ -2,7 +2,8 @@
 //!
 //! A packet that leaves is the one in front with the same identity. Where several look the same (datagrams with the same bytes, say), a
 //! flow keeps its order, and of those that are left the one is taken whose time in the queue is nearest to that of the packet that left
-//! before. A packet that has not left after a time several times as long as the queue ever took is lost. Memory is that of the packets
+//! before. Of packets that came so late that they could still wait when the capture behind the queue ended, those are lost that found
+//! the queue as long as others did that were. A packet that has not left after a time several times as long as the queue ever took is lost. Memory is that of the packets
 //! which are still undecided, and of one entry for each flow.
 
 use super::flow::Flow;
@@ -75,6 +76,10 @@ pub(super) struct Fates {
     numbers: BTreeMap<Tuple, u32>,
     pub(super) flows: Vec<Flow>,
     last_wait: i64,
+    /// Row after the last one that left.
+    next_to_leave: u64,
+    /// Shortest queue that a lost packet found.
+    least_full: usize,
     waiting: BinaryHeap<Reverse<(i64, u32)>>,
     waiting_bytes: u64,
     pub(super) counts: Counts,
@@ -110,6 +115,8 @@ impl Fates {
             numbers: BTreeMap::new(),
             flows: Vec::new(),
             last_wait: 0,
+            next_to_leave: 0,
+            least_full: usize::MAX,
             waiting: BinaryHeap::new(),
             waiting_bytes: 0,
             counts: Counts::default(),
@@ -159,6 +166,7 @@ impl Fates {
                 let row = &mut self.rows[(number - self.first) as usize];
                 row.fate = Fate::Left(at.max(row.arrive));
                 self.last_wait = at - row.arrive;
+                self.next_to_leave = self.next_to_leave.max(number + 1);
                 self.counts.longest_wait = self.counts.longest_wait.max(self.last_wait);
                 let flow = &mut self.flows[row.flow as usize];
                 flow.next_row = flow.next_row.max(number + 1);
@@ -222,26 +230,36 @@ impl Fates {
 
     fn take_front(&mut self, fate: Fate) {
         let Some(row) = self.rows.pop_front() else { return };
+        let number = self.first;
         self.first += 1;
         if row.same == NONE {
             self.by_identity.remove(&row.identity);
         } else if let Some(same) = self.by_identity.get_mut(&row.identity) {
             same.0 = row.same;
         }
-        let (begin, end) = self.egress_span;
-        let untold = row.arrive < begin || row.arrive > end - self.longest.max(self.counts.longest_wait);
-        if fate == Fate::Lost && untold {
-            self.counts.outside += 1;
-            return;
+        self.drain(row.arrive);
+        if fate == Fate::Lost {
+            let (begin, end) = self.egress_span;
+            let may_wait =
+                number >= self.next_to_leave && row.arrive > end - self.longest.max(self.counts.longest_wait);
+            if row.arrive < begin || (may_wait && self.waiting.len() < self.least_full) {
+                self.counts.outside += 1;
+                return;
+            }
+            self.least_full = self.least_full.min(self.waiting.len());
         }
         self.write(&row, fate);
     }
 
-    fn write(&mut self, row: &Row, fate: Fate) {
-        while let Some(&Reverse((_, size))) = self.waiting.peek().filter(|gone| gone.0.0 <= row.arrive) {
+    /// Lets go of the packets that have left by `now`.
+    fn drain(&mut self, now: i64) {
+        while let Some(&Reverse((_, size))) = self.waiting.peek().filter(|gone| gone.0.0 <= now) {
             self.waiting_bytes -= u64::from(size);
             self.waiting.pop();
         }
+    }
+
+    fn write(&mut self, row: &Row, fate: Fate) {
         let flow = &mut self.flows[row.flow as usize];
         flow.packets += 1;
         flow.bytes += u64::from(row.size);
