@@ -75,8 +75,6 @@ def pace() -> list[list[str]]:
             "decode, 1 % lost": best(lambda made=made, some=some: list(made.played(some, True))),
             "compare every 5th picture": best(compare),
             "a showing, 1 % lost": best(whole),
-            "the same losses again": best(lambda made=made, some=some: video.watch(made, ALIGNED, some, 5)),
-            "nothing lost (`paper`)": best(lambda made=made, none=none: video.watch(made, PAPER, none, 5)),
         }
         floor = steps["decode, no loss"]
         for name, seconds in steps.items():
