@@ -34,6 +34,7 @@ class Follower:
 
 def controller(setup: str, events: str) -> str:
     """Drive one congestion controller by events (JSON); return what it says after each (JSON list)."""
+
 def clip(name: str) -> tuple[float, list[float], list[list[int]]]:
     """Return a clip that ships: seconds of a segment, rates in kb/s, and bytes by segment and level."""
 

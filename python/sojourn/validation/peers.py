@@ -225,6 +225,30 @@ def measured(result: dict[str, Any], direction: str, quantity: str) -> float:
     return found["queue_delay_ms"]["mean"] if quantity == "delay" else found[quantity]
 
 
+@dataclass(frozen=True)
+class Trait:
+    """What one peer does otherwise: our scenario with that changed is held against this peer alone."""
+
+    name: str
+    peer: str
+    transport: str
+    keys: dict[str, Any]
+
+    def document(self, scenario: Scenario | MixedScenario) -> dict[str, Any] | None:
+        """Return the scenario with the trait, or None if no flow has the transport that it is about."""
+        document = scenario.document()
+        flows = [flow for flow in document["flows"] if flow["transport"] == self.transport]
+        for flow in flows:
+            flow.update(self.keys)
+        return {**document, "name": f"{document['name']}-{self.peer}"} if flows else None
+
+
+TRAITS = (
+    Trait("without a Reno-friendly region", "ns3", "cubic", {"reno-friendly": False}),
+    Trait("with the CUBIC of Linux 2.6.22", "ns2", "cubic", {"transport": "cubic-ns2"}),
+)
+
+
 def checks(root: str | os.PathLike[str], jobs: int | None = None) -> Iterator[Check | Skipped]:
     """Run the scenarios and compare delay, utilisation and loss of the links that carry data."""
     for name, peers in published().items():
@@ -232,21 +256,68 @@ def checks(root: str | os.PathLike[str], jobs: int | None = None) -> Iterator[Ch
         if missing := scenario.needs - kinds():
             yield Skipped(f"peers/{name}", f"study files have no {' and no '.join(sorted(missing))} yet")
             continue
-        found = results(scenario.document(), root, jobs)
+        yield from _compared(name, scenario.document(), peers, root, jobs)
+
+
+def _compared(
+    name: str,
+    document: dict[str, Any],
+    peers: dict[str, dict[str, float]],
+    root: str | os.PathLike[str],
+    jobs: int | None,
+) -> Iterator[Check]:
+    found = results(document, root, jobs)
+    for direction in ("down", "up"):
+        if all(figures[f"{direction}_delay_ms"] < 1 for figures in peers.values()):
+            continue  # acknowledgements only: nothing queues
+        for quantity, (label, unit, rule) in QUANTITIES.items():
+            column = f"{direction}_delay_ms" if quantity == "delay" else f"{direction}_{quantity}"
+            references = {peer: figures[column] for peer, figures in peers.items()}
+            ours, spread = mean_and_spread([measured(result, direction, quantity) for result in found])
+            yield Check(
+                key=f"peers/{name}/{direction}/{quantity}",
+                quantity=label,
+                unit=unit,
+                ours=ours,
+                spread=spread,
+                references=tuple(references.items()),
+                ok=holds(quantity, ours, list(references.values())),
+                rule=rule,
+            )
+
+
+def traits(root: str | os.PathLike[str], jobs: int | None = None) -> Iterator[list[str]]:
+    """Run what the peers' traits concern with each of them; yield head and rows of a table of losses and delays."""
+    head = ["row", "sojourn: loss, delay"]
+    yield [
+        *head,
+        *(cell for trait in TRAITS for cell in (trait.name, {"ns2": "ns-2", "ns3": "ns-3"}[trait.peer])),
+    ]
+    for name, peers in published().items():
+        documents = [trait.document(SCENARIOS[name]) for trait in TRAITS]
+        if not all(documents):
+            continue
         for direction in ("down", "up"):
             if all(figures[f"{direction}_delay_ms"] < 1 for figures in peers.values()):
-                continue  # acknowledgements only: nothing queues
-            for quantity, (label, unit, rule) in QUANTITIES.items():
-                column = f"{direction}_delay_ms" if quantity == "delay" else f"{direction}_{quantity}"
-                references = {peer: figures[column] for peer, figures in peers.items()}
-                ours, spread = mean_and_spread([measured(result, direction, quantity) for result in found])
-                yield Check(
-                    key=f"peers/{name}/{direction}/{quantity}",
-                    quantity=label,
-                    unit=unit,
-                    ours=ours,
-                    spread=spread,
-                    references=tuple(references.items()),
-                    ok=holds(quantity, ours, list(references.values())),
-                    rule=rule,
+                continue
+            row = [
+                f"{name}, {direction}",
+                _loss_and_delay(results(SCENARIOS[name].document(), root, jobs), direction),
+            ]
+            for trait, document in zip(TRAITS, documents, strict=True):
+                row.append(_loss_and_delay(results(document, root, jobs), direction))
+                theirs = peers.get(trait.peer)
+                row.append(
+                    f"{theirs[f'{direction}_loss']:.2%}, {theirs[f'{direction}_delay_ms']:.1f} ms"
+                    if theirs
+                    else "–"
                 )
+            yield row
+
+
+def _loss_and_delay(found: list[dict[str, Any]], direction: str) -> str:
+    loss, delay = (
+        mean_and_spread([measured(result, direction, quantity) for result in found])[0]
+        for quantity in ("loss", "delay")
+    )
+    return f"{loss:.2%}, {delay:.1f} ms"

@@ -113,12 +113,20 @@ _SECTIONS = {
 }
 
 
+TRAITS = """\
+Each scenario again with our CUBIC changed in one respect only, beside the peer that is as it then is: without the Reno-friendly
+region (`reno-friendly = false`), beside ns-3 3.37; and that of Linux 2.6.22 (`transport = "cubic-ns2"`), beside ns-2. Nothing
+else differs from the rows above.
+"""
+
+
 @dataclass
 class Page:
     """What the page is made from."""
 
     root: Path
     checks: dict[str, list[Check | Skipped]] = field(default_factory=dict)
+    traits: list[list[str]] = field(default_factory=list)
     published: list[Comparison] = field(default_factory=list)
     studies_results: Path = Path("results")
     """Where the results folders of the published studies lie."""
@@ -163,6 +171,9 @@ def write(page: Page, docs: Path) -> Path:
         plots.against(rows, images / "peers", "ns-2 and ns-3")
         parts += [_peers_text(), _provenance(page, "peers"), _image("peers"), _link_table(rows)]
         parts += [_outside(page, "peers"), _skipped(page, "peers")]
+        if page.traits:
+            head, *cells = page.traits
+            parts += ["### What one trait of theirs changes\n", TRAITS, _table(head, cells)]
     if rows := page.rows("kernel"):
         plots.against(rows, images / "kernel", "Linux")
         parts += [_kernel_text(), _provenance(page, "kernel"), _image("kernel"), _link_table(rows)]

@@ -40,6 +40,8 @@ pub struct Cubic {
     cwnd_prior: f64,
     epoch: Option<Epoch>,
     hystart: Option<Watch>,
+    /// Never grow slower than Reno would (RFC 9438 §4.3).
+    reno_friendly: bool,
 }
 
 /// A congestion-avoidance stage (RFC 9438 §4.1.2).
@@ -75,7 +77,13 @@ impl Cubic {
             cwnd_prior: 0.0,
             epoch: None,
             hystart: None,
+            reno_friendly: true,
         }
+    }
+
+    /// The same without the Reno-friendly region, as ns-3 3.37 has it.
+    pub fn without_reno_friendliness(self) -> Self {
+        Self { reno_friendly: false, ..self }
     }
 
     /// The same with slow start ended early.
@@ -112,7 +120,7 @@ impl Cubic {
         let cwnd = self.segments();
         let alpha = if epoch.w_est < self.cwnd_prior { 3.0 * (1.0 - BETA) / (1.0 + BETA) } else { 1.0 };
         epoch.w_est += alpha * acked / cwnd;
-        if epoch.window(t, self.arithmetic) < epoch.w_est {
+        if self.reno_friendly && epoch.window(t, self.arithmetic) < epoch.w_est {
             return cwnd.max(epoch.w_est);
         }
         let target = epoch.window(t + ack.srtt.as_secs(), self.arithmetic).clamp(cwnd, 1.5 * cwnd);
@@ -122,7 +130,8 @@ impl Cubic {
     fn linux(&self, epoch: &mut Epoch, t: f64, ack: &Ack, acked: f64) -> f64 {
         let cwnd = (self.cwnd / self.mss) as f64;
         epoch.w_est += acked / (LINUX_WINDOWS_PER_SEGMENT * cwnd);
-        let target = epoch.window(t + ack.min_rtt.as_secs(), self.arithmetic).max(epoch.w_est.floor());
+        let friendly = if self.reno_friendly { epoch.w_est.floor() } else { 0.0 };
+        let target = epoch.window(t + ack.min_rtt.as_secs(), self.arithmetic).max(friendly);
         // Segments per acknowledged segment: to the target within a window, and a trickle of 1 % when there already.
         let slowest = if self.w_max == 0.0 { 0.05 } else { 0.01 / cwnd };
         cwnd + self.fraction + acked * ((target - cwnd) / cwnd).clamp(slowest, 0.5)

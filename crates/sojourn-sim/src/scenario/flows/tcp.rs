@@ -133,6 +133,8 @@ pub struct Tcp {
     pub ledbat_target: Span,
     /// How the slow start of [`Transport::Cubic`] and [`Transport::CubicRfc9438`] ends before a loss.
     pub hystart: HyStart,
+    /// CUBIC never grows slower than Reno would.
+    pub reno_friendly: bool,
     /// Packets leave at a rate, whatever the controller asks; `None` as it asks.
     pub pacing: Option<bool>,
     /// Explicit congestion notification.
@@ -189,6 +191,9 @@ macro_rules! with_tcp_keys {
             /// How CUBIC's slow start ends before a loss, `none` if absent; others ignore it.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub hystart: Option<$crate::scenario::HyStart>,
+            /// CUBIC never grows slower than Reno would (RFC 9438 §4.3), `true` if absent; others ignore it.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub reno_friendly: Option<bool>,
             /// Packets leave at a rate: `true` as Linux's fq does it, at 2 (in slow start) or 1.2 × window / round trip unless the
             /// transport has a rate of its own; `false` never. If absent, as the transport asks.
             #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -240,6 +245,7 @@ macro_rules! with_tcp_keys {
                     limited_transmit: self.limited_transmit,
                     ledbat_target: self.ledbat_target.unwrap_or(self.transport.target()),
                     hystart: self.hystart.unwrap_or(hystart),
+                    reno_friendly: self.reno_friendly.unwrap_or(true),
                     pacing: self.pacing,
                     ecn: self.ecn.unwrap_or(self.transport.ecn_mode() != sojourn_net::tcp::EcnMode::Classic),
                     recovery: self.recovery.unwrap_or(recovery),
