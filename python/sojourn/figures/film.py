@@ -34,10 +34,9 @@ def quality(frame: pl.DataFrame, title: str) -> Figure:
         for bottom, top in pairwise(edges):
             colour = scale.colours[scale.rank((bottom + top) / 2)]
             ssim.axhspan(bottom, top, color=colour, alpha=0.45, linewidth=0)
-            letter = scale.letter((bottom + top) / 2)
-            ssim.text(
-                1.005, (bottom + top) / 2, letter, transform=ssim.get_yaxis_transform(), va="center", size=8
-            )
+            if top - bottom > 0.06 * (edges[-1] - edges[0]):  # letters of thinner bands would overlap
+                beside, middle = ssim.get_yaxis_transform(), (bottom + top) / 2
+                ssim.text(1.005, middle, scale.letter(middle), transform=beside, va="center", size=8)
         ssim.plot(frame["time_s"], frame["ssim"], color="#16181d", linewidth=1.4)
         ssim.set_ylim(edges[0], edges[-1])
         ssim.set_ylabel("SSIM")
@@ -53,16 +52,18 @@ def quality(frame: pl.DataFrame, title: str) -> Figure:
 
 
 def moments(worst: Mapping[str, Any], fps: int, pictures: int) -> list[int]:
-    """Return the numbers of four pictures around the worst moment: one second before to one after."""
-    series = worst["series"]
+    """Return the numbers of four pictures that were compared: two before the worst, it, and one after."""
+    series, every = worst["series"], worst["every"]
     at = round(series["time_s"][int(np.argmin(series["ssim"]))] * fps)
-    wanted = [at - fps, at - fps // 2, at, at + fps // 2]
-    shift = -min(0, wanted[0]) or min(0, pictures - 1 - wanted[-1])
-    return [min(max(number + shift, 0), pictures - 1) for number in wanted]
+    step = max(round(fps / 2 / every), 1) * every
+    wanted = [at - 2 * step, at - step, at, at + step]
+    last = (pictures - 1) // every * every
+    shift = -min(0, wanted[0]) or min(0, last - wanted[-1])
+    return [min(max(number + shift, 0), last) for number in wanted]
 
 
 def strip(
-    pairs: Sequence[tuple[Any, Any]], times_s: Sequence[float], ssim: Sequence[float], title: str
+    pairs: Sequence[tuple[Any, Any]], times_s: Sequence[float], ssim: Sequence[float | None], title: str
 ) -> Figure:
     """Draw originals above and what was shown below.
 
@@ -71,7 +72,7 @@ def strip(
     pairs
         Original and shown picture, RGB arrays of shape (height, width, 3); None where nothing was shown yet.
     times_s, ssim
-        Of each pair.
+        Of each pair; None where it was not measured.
     title
         Of the figure.
     """
@@ -85,7 +86,8 @@ def strip(
         figure.text(0.012, 1 - 0.2 / tall, title, weight="bold", size=11.5, va="center")
         for column, (original, shown) in enumerate(pairs):
             left = 0.5 + column * (cell_w + 0.06)
-            label = f"{times_s[column]:.2f} s, SSIM {ssim[column]:.2f}"
+            measured = ssim[column]
+            label = f"{times_s[column]:.2f} s" + ("" if measured is None else f", SSIM {measured:.2f}")
             figure.text((left + cell_w / 2) / wide, 1 - 0.52 / tall, label, ha="center", size=9, color=MUTED)
             for row, picture in enumerate((original, shown)):
                 bottom = tall - 0.65 - (row + 1) * (cell_h + 0.06) + 0.06

@@ -58,22 +58,15 @@ def _sections(result: Mapping[str, Any], resolution: str, files: Files) -> list[
 
 
 def _strip(worst: Mapping[str, Any], title: str) -> Any:
-    from sojourn import _core
     from sojourn.media.video import damage
 
     again = damage.worst(worst)
     how = again.clip.coding
     numbers = film.moments(worst, how.fps, how.pictures)
     pairs = again.pictures(numbers)
-    ssim = [_core.compare_pictures(_grey(a), _grey(b))[0] if b is not None else 0.0 for a, b in pairs]
-    return film.strip(pairs, [number / how.fps for number in numbers], ssim, title)
-
-
-def _grey(picture: Any) -> Any:
-    """Luma of an RGB picture (ITU-R BT.601), for the caption of a strip."""
-    import numpy as np
-
-    return np.ascontiguousarray(np.rint(picture @ [0.299, 0.587, 0.114]).astype(np.uint8))
+    seen = dict(zip(worst["series"]["time_s"], worst["series"]["ssim"], strict=True))
+    times = [round(number / how.fps, 6) for number in numbers]
+    return film.strip(pairs, times, [seen.get(time) for time in times], title)
 
 
 def _missing() -> type[Exception]:
