@@ -35,8 +35,8 @@ def export(
     Returns
     -------
     pl.DataFrame
-        A row for each packet that arrived at that side: ``frame`` (its number in the capture, from 1), ``flow``, ``kind``,
-        ``queue_delay_ms`` (time in the queue, from arrival to the start of transmission).
+        A row for each packet that arrived at that side: ``frame`` (its number in the capture, from 1),
+        ``flow``, ``kind``, ``queue_delay_ms`` (time in the queue, from arrival to the start of transmission).
 
     Raises
     ------

@@ -28,8 +28,8 @@ def export(
 ) -> int:
     """Simulate one point of a study and write what the hosts of one side see as pcapng.
 
-    The packets carry real headers: TCP with timestamps, or uTP for flows of that transport. `--truth` keeps the
-    time that each of them spent in the queue, so that a method that infers it can be checked.
+    The packets carry real headers: TCP with timestamps, or uTP for flows of that transport. `--truth` keeps
+    the time that each of them spent in the queue, so that a method that infers it can be checked.
 
     **Example**
 

@@ -114,9 +114,9 @@ _SECTIONS = {
 
 
 TRAITS = """\
-Each scenario again with our CUBIC changed in one respect only, beside the peer that is as it then is: without the Reno-friendly
-region (`reno-friendly = false`), beside ns-3 3.37; and that of Linux 2.6.22 (`transport = "cubic-ns2"`), beside ns-2. Nothing
-else differs from the rows above.
+Each scenario again with our CUBIC changed in one respect only, beside the peer that is as it then is: without
+the Reno-friendly region (`reno-friendly = false`), beside ns-3 3.37; and that of Linux 2.6.22
+(`transport = "cubic-ns2"`), beside ns-2. Nothing else differs from the rows above.
 """
 
 
