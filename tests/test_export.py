@@ -46,7 +46,7 @@ def test_measured_delay_is_the_engines_own(sojourn, tmp_path, transport, directi
     assert both.height > 0.45 * truth.filter(pl.col("kind") == "data").height
     error = (both["queue_delay_ms"] - both["queue_delay_ms_true"]).abs()
     # The base is a SYN's, which has next to no transmission time of its own. Flows that begin in a standing
-    queue have a # base taken over from their neighbours, which are up to one more packet away.
+    # queue have a base taken over from their neighbours, which are up to one more packet away.
     packets = 1 if count == 1 else 2
     assert error.max() <= packets * PACKET_MS[direction] + (1 if tick == "1ms" else 0.002)
     assert both["queue_delay_ms_true"].max() > 10 * PACKET_MS[direction]

@@ -287,7 +287,7 @@ def _compared(
 
 
 def traits(root: str | os.PathLike[str], jobs: int | None = None) -> Iterator[list[str]]:
-    """Run what the peers' traits concern with each of them; yield head and rows of a table of losses and delays."""
+    """Run what the peers' traits concern with each of them; yield head and rows of a table."""
     head = ["row", "sojourn: loss, delay"]
     yield [
         *head,
