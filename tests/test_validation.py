@@ -204,7 +204,7 @@ def test_explanations_by_pattern():
 
 def test_the_shipped_explanations_are_sentences_for_sections():
     for pattern, text in Explanations().texts.items():
-        assert pattern.split("/")[0] in ("theory", "peers", "kernel")
+        assert pattern.split("/")[0] in ("theory", "peers", "kernel", "streaming")
         assert text.strip().endswith(".")
 
 
