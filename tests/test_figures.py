@@ -17,6 +17,7 @@ from sojourn.figures import KINDS, Spec, draw, gather, labels_of, series, series
 from sojourn.figures.cells import interval
 from sojourn.figures.scales import SCALES, ink
 from sojourn.figures.style import png, svg
+from sojourn.figures.timeline import most_troubled, playing_table, timeline, timeline_table
 from sojourn.figures.values import axis_name, number_of, value
 
 LIMIT = "path.down.queue.limit"
@@ -123,6 +124,7 @@ ENTRIES = {
     "heatmap": {"x": LIMIT, "y": "workload", "value": "voice.talks.mos.median"},
     "box": {"x": "workload", "value": "links.up.utilisation_quantiles", "only": {LIMIT: ["64pkt"]}},
     "lines": {"x": LIMIT, "y": "workload", "value": "links.up.queue_delay_ms.mean"},
+    "clients": {"x": LIMIT, "value": "links.up.series.queue_delay_ms"},
     "cdf": {"y": "workload", "value": "links.up.series.queue_delay_ms"},
     "scatter": {"x": "links.up.queue_delay_ms.mean", "y": "workload", "value": "voice.talks.mos.median"},
     "table": {"x": LIMIT, "y": "workload", "value": "links.up.loss"},
@@ -270,3 +272,46 @@ def test_points_over_names_are_not_joined() -> None:
 
     assert styles(over_names) == {"None"}
     assert "None" not in styles(over_numbers)
+
+
+def test_clients_are_lines_of_their_own():
+    results = sweep()
+    for place, result in enumerate(results):
+        result["adaptive"] = {"per_client_rate_kbps": [100.0 + place, 200.0]}
+    found = plot_of({"kind": "clients", "x": LIMIT, "value": "adaptive.per_client_rate_kbps"}, results)
+    assert found.y_labels == ["client 1", "client 2"]
+    assert set(found.frame.filter(found.frame["y"] == "client 2")["value"]) == {200.0}
+
+
+def test_a_viewing_is_drawn_with_its_stalls():
+    segments = {
+        "level": [1, 2, 1],
+        "rate_kbps": [100.0, 300.0, 100.0],
+        "bytes": [1, 1, 1],
+        "request_s": [0.0, 1.0, 7.0],
+        "arrive_s": [1.0, 7.0, None],
+        "throughput_kbps": [400.0, 50.0, None],
+        "buffer_before_s": [0.0, 4.0, 4.0],
+        "buffer_after_s": [4.0, 4.0, None],
+    }
+    calm = {"average_rate_kbps": 50.0, "stalls": []}
+    viewer = {"average_rate_kbps": 150.0, "stalls": [[5.0, 7.0]], "play_s": 1.0, "segment_s": 4.0}
+    viewer["segments"] = segments
+    assert most_troubled({"adaptive": {"clients": [calm, viewer]}}) == 1
+    assert most_troubled({"adaptive": {"clients": [calm]}}) == 0
+    assert most_troubled({"links": {}}) is None
+    assert playing_table(viewer).rows() == [(1.0, 100.0), (7.0, 300.0)]
+    assert timeline_table(viewer).height == 3
+    rates, buffer = timeline(viewer, "one").axes
+    assert len(rates.patches) == len(buffer.patches) == 1
+    at, level = buffer.lines[0].get_data()
+    assert list(zip(at, level, strict=True)) == [
+        (0, 0),
+        (1, 0),
+        (1, 4),
+        (1, 4),
+        (5, 0),
+        (7, 0),
+        (7, 4),
+        (7, 4),
+    ]

@@ -9,8 +9,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy import stats
-from sojourn.validation import documents, kernel, peers, theory
+from sojourn.validation import documents, kernel, peers, streaming, theory
 from sojourn.validation.checks import T_995, Check, Skipped, interval_99, within
+from sojourn.validation.documents import study
 from sojourn.validation.explanations import Explanations
 from sojourn.validation.report import Page, number, write
 from sojourn.validation.study import Comparison, Pair, _match, ranks, spearman
@@ -211,7 +212,7 @@ def test_explanations_by_pattern():
 
 def test_the_shipped_explanations_are_sentences_for_sections():
     for pattern, text in Explanations().texts.items():
-        assert pattern.split("/")[0] in ("theory", "peers", "kernel", "aqm")
+        assert pattern.split("/")[0] in ("theory", "peers", "kernel", "aqm", "streaming")
         assert text.strip().endswith(".")
 
 
@@ -318,3 +319,14 @@ def test_findings_are_judged_by_their_bounds():
 
     assert judged(good=True) == [True] * 6
     assert judged(good=False) == [False] * 5 + [True]
+
+
+def test_the_streaming_documents_can_be_run_and_regions_are_read():
+    made = [streaming.queue_document(60), streaming.clients_document(), streaming.unequal_document()]
+    made += streaming.experiment_documents().values()
+    assert [len(study(document).points) for document in made[:3]] == [90, 40, 90]
+    assert all(study(document).points for document in made)
+    regions = {row["queue_region"] for row in streaming.published("published/has-table2-stalls.csv")}
+    found = {region: streaming._region(region) for region in regions}
+    assert found["2-20xBDP"] == [2, 5, 10, 20]
+    assert (found["1xBDP"], found["30xBDP"], found["any"]) == ([1], [30], list(streaming.QUEUES))

@@ -51,6 +51,8 @@ _KINDS = {
     "carried_rate_kbps": ("bits carried a second of video", "kb/s", "plain", "high"),
     "switches": ("switches a client", "", "plain", "low"),
     "instability": ("instability", "", "index", "low"),
+    "instability_carried": ("instability of bits carried", "", "index", "low"),
+    "unfairness_carried": ("unfairness of bits carried", "", "index", "low"),
     "unfairness": ("unfairness", "", "index", "low"),
     "average_rate_kbps": ("average rate", "kb/s", "plain", "high"),
     "per_client_rate_kbps": ("rate of each client", "kb/s", "plain", "high"),

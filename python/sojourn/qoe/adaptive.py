@@ -2,7 +2,8 @@
 
 Source: the [has] study of queue sizes under HTTP adaptive streaming, whose first three are FESTIVE's (J.
 Jiang, V. Sekar, H. Zhang, CoNEXT 2012). The rate b(t) of a client is the nominal rate of the segment that it
-asked for last, read once a second.
+asked for last, read once a second. The study does not say whether it is that or the segment's own bits over
+its duration: the same of the latter are given as "carried".
 
 Readings: instability is the mean over seconds and clients, each client from its first request to its last
 byte; unfairness and utilisation are taken while all clients are active, from the last first request to the
@@ -100,10 +101,11 @@ class Viewing:
     after_s: NDArray[np.float64]
     stalls: NDArray[np.float64]
 
-    def rate_at(self, times_s: ArrayLike) -> NDArray[np.float64]:
-        """Nominal rate of the segment asked for last, at some times; 0 before the first."""
+    def rate_at(self, times_s: ArrayLike, *, carried: bool = False) -> NDArray[np.float64]:
+        """Rate of the segment asked for last, at some times; 0 before the first. Nominal, or its own."""
+        rates = self.bytes * 8e-3 / self.segment_s if carried else self.rate_kbps
         at = np.searchsorted(self.request_s, np.asarray(times_s, dtype=np.float64), side="right")
-        return np.concatenate(([0.0], self.rate_kbps))[at]
+        return np.concatenate(([0.0], rates))[at]
 
 
 def playing(viewing: Viewing) -> NDArray[np.float64]:
@@ -201,11 +203,12 @@ def summary(found: Sequence[Viewing], warmup_s: float, rate_bps: float | None) -
     Returns
     -------
     dict
-        "instability", "unfairness", "utilisation" (share), "average_rate_kbps" (mean nominal rate of the
-        segments), "carried_rate_kbps" (bits over seconds of video), "clients_stalled_pct", "stalls" and
-        "stall_s" (sums over clients), "switches" (mean per client), "finished" (clients whose clip was over),
-        "per_client_rate_kbps", and "clients": for each its own numbers, the intervals of its stalls, and its
-        segments. What is not defined is absent (a utilisation of an unlimited link). Empty without viewers.
+        "instability" and "unfairness" (and both with "_carried"), "utilisation" (share), "average_rate_kbps"
+        (mean nominal rate of the segments), "carried_rate_kbps" (bits over seconds of video),
+        "clients_stalled_pct", "stalls" and "stall_s" (sums over clients), "switches" (mean per client),
+        "finished" (clients whose clip was over), "per_client_rate_kbps", and "clients": for each its own
+        numbers, the intervals of its stalls, and its segments. What is not defined is absent (a utilisation
+        of an unlimited link). Empty without viewers.
     """
     found = [viewing for viewing in found if viewing.request_s.size]
     if not found:
@@ -215,15 +218,18 @@ def summary(found: Sequence[Viewing], warmup_s: float, rate_bps: float | None) -
     rates = np.concatenate([viewing.rate_kbps[c] for viewing, c in zip(found, counted, strict=True)])
     stalled = [[stall for stall in viewing.stalls if stall[0] >= warmup_s] for viewing in found]
     out: dict[str, Any] = {}
-    steady = [client["instability"] for client in clients if client["instability"] is not None]
-    if steady:
-        out["instability"] = round(float(np.mean(steady)), 6)
+    for name in ("instability", "instability_carried"):
+        steady = [client[name] for client in clients if client[name] is not None]
+        if steady:
+            out[name] = round(float(np.mean(steady)), 6)
     first = max(warmup_s, *(float(viewing.request_s[0]) for viewing in found))
     last = min(viewing.end_s for viewing in found)
     if last - first >= 1:
         seconds = np.arange(np.ceil(first), last)
         over = np.array([viewing.rate_at(seconds) for viewing in found])
         out["unfairness"] = round(float(unfairness(over).mean()), 6)
+        own = np.array([viewing.rate_at(seconds, carried=True) for viewing in found])
+        out["unfairness_carried"] = round(float(unfairness(own).mean()), 6)
         if rate_bps:
             carried = sum(_bytes_between(viewing, first, last) for viewing in found)
             out["utilisation"] = round(carried * 8 / rate_bps / (last - first), 6)
@@ -249,6 +255,7 @@ def _client(viewing: Viewing, warmup_s: float) -> dict[str, Any]:
     rates = viewing.rate_kbps[counted]
     seconds = np.arange(np.ceil(max(warmup_s, float(viewing.request_s[0]))), viewing.end_s)
     changes = instability(viewing.rate_at(seconds))
+    own = instability(viewing.rate_at(seconds, carried=True))
     throughput = viewing.bytes * 8e-3 / (viewing.arrive_s - viewing.request_s)
     return {
         "user": viewing.user,
@@ -257,6 +264,7 @@ def _client(viewing: Viewing, warmup_s: float) -> dict[str, Any]:
         "end_s": round(viewing.end_s, 3),
         "average_rate_kbps": round(float(rates.mean()), 3) if rates.size else None,
         "instability": round(float(changes.mean()), 6) if changes.size else None,
+        "instability_carried": round(float(own.mean()), 6) if own.size else None,
         "switches": int(np.count_nonzero(np.diff(viewing.level[counted]))),
         "stalls": [[round(float(start), 3), round(float(stop), 3)] for start, stop in viewing.stalls],
         "segment_s": viewing.segment_s,

@@ -128,13 +128,23 @@ pub struct FestiveOptions {
     /// Buffer around which requests are scheduled; by default 30 s in buffers of up to 60 s, else one segment below the limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target_buffer: Option<Span>,
+    /// Where `target-buffer` is absent: one segment below the limit, however large the buffer.
+    pub full_target: bool,
     /// What a sample of throughput is.
     pub sample: Sample,
 }
 
 impl Default for FestiveOptions {
     fn default() -> Self {
-        Self { p: 0.85, p_mode: PMode::Target, alpha: 12.0, warmup: 20, target_buffer: None, sample: Sample::Request }
+        Self {
+            p: 0.85,
+            p_mode: PMode::Target,
+            alpha: 12.0,
+            warmup: 20,
+            target_buffer: None,
+            full_target: false,
+            sample: Sample::Request,
+        }
     }
 }
 

@@ -53,7 +53,7 @@ impl Festive {
         let most = limit_s - clip.segment_s();
         let target_s = match options.target_buffer {
             Some(target) => target.0 as f64 / 1e9,
-            None if limit_s <= up_to => paper.min(most),
+            None if limit_s <= up_to && !options.full_target => paper.min(most),
             None => most,
         };
         Self {
@@ -210,5 +210,7 @@ mod tests {
             let player = Festive::new(FestiveOptions::default(), &clip, limit, Draws::Given(vec![1.0]));
             assert_eq!(player.target_s, target);
         }
+        let full = FestiveOptions { full_target: true, ..FestiveOptions::default() };
+        assert_eq!(Festive::new(full, &clip, 60.0, Draws::Given(vec![1.0])).target_s, 56.0);
     }
 }
