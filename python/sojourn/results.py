@@ -122,7 +122,7 @@ class Results:
         file = self.store.flow_file(self.find(prefix))
         if not file.is_file():
             raise SojournError(
-                f"{file}: this point has no table of connections; its study needs record.flows"
+                f"{file}: this point has no table of connections: set record.flows in its study"
             )
         return pl.read_parquet(file)
 
