@@ -68,6 +68,7 @@ def result(point: Mapping[str, Any], replication: int = 0, **numbers: float) -> 
         "web": {"plt_s": {"median": 0.6 + delay / 300}, "mos": {"median": max(1.0, 5 - delay / 500)}},
         "adaptive": {"instability": 0.1, "unfairness": 0.1, "utilisation": 0.7, "average_rate_kbps": 800.0,
                      "clients_stalled_pct": 3.0, "stall_s": 5.0, "per_client_rate_kbps": [700.0, 900.0]},
+        "losses": {"down": losses(load)},
         "engine": {"packets": 1000, "events": 5000, "simulated_s": 20.0},
     }  # fmt: skip
     for path, number in numbers.items():
@@ -77,6 +78,23 @@ def result(point: Mapping[str, Any], replication: int = 0, **numbers: float) -> 
             inner = inner.setdefault(part, {})
         inner[last] = number
     return found
+
+
+def losses(load: float) -> dict[str, Any]:
+    """Return the parts of an analysis of losses that figures draw whole."""
+    boxes = {name: [load / 10, load / 20] for name in ("mean", "pooled", "p5", "p25", "p50", "p75", "p95")}
+    surface = {
+        "start_s": [0.0, 30.0],
+        "octave": [1, 2, 3],
+        "log2_energy": [[load, 1.0, None], [0.0, 1.0, 2.0]],
+    }
+    return {
+        "bursts": {"ccdf": {"length_pkts": [1, 2, 7], "share": [1.0, load / 2, 0.001]}},
+        "per_flow": {
+            "boxes": {"from_bytes": [2048.0, 4096.0], "flows": [50, 20], "happy_share": [0.5, 0.0], **boxes}
+        },
+        "scaling": {"over_time": surface},
+    }
 
 
 def sweep(axes: Mapping[str, tuple[str, ...]] = AXES, repeat: int = 2) -> list[dict[str, Any]]:
@@ -128,6 +146,9 @@ ENTRIES = {
     "cdf": {"y": "workload", "value": "links.up.series.queue_delay_ms"},
     "scatter": {"x": "links.up.queue_delay_ms.mean", "y": "workload", "value": "voice.talks.mos.median"},
     "table": {"x": LIMIT, "y": "workload", "value": "links.up.loss"},
+    "curves": {"y": LIMIT, "value": "losses.down.bursts.ccdf"},
+    "flow-boxes": {"value": "losses.down.per_flow.boxes"},
+    "surface": {"value": "losses.down.scaling.over_time"},
 }
 
 

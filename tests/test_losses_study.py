@@ -100,7 +100,7 @@ def test_analyses_are_in_the_result_and_the_log_is_gone(results: Results) -> Non
         lost = sum(int(length) * count for length, count in found["bursts"]["lengths"].items())
         assert lost == found["lost_pkts"]
         assert not results.store.packet_file(point).exists()
-        flows = pl.read_parquet(results.store.flow_file(point))
+        flows = results.flows(point[:8])
         assert flows["link"].to_list()[0] == "down" and flows.height > 50
     assert not list(results.store.packets.iterdir())
 

@@ -109,6 +109,23 @@ class Results:
             raise SojournError(f"{file}: this point has no packet log; run the study again with --log")
         return pl.scan_parquet(file)
 
+    def flows(self, prefix: str) -> pl.DataFrame:
+        """Return the table of connections of a point.
+
+        Parameters
+        ----------
+        prefix
+            The beginning of the point's hash.
+        """
+        import polars as pl
+
+        file = self.store.flow_file(self.find(prefix))
+        if not file.is_file():
+            raise SojournError(
+                f"{file}: this point has no table of connections: set record.flows in its study"
+            )
+        return pl.read_parquet(file)
+
     def table(self) -> pl.DataFrame:
         """Return one row per result.
 
