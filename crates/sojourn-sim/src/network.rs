@@ -1,5 +1,7 @@
 //! The network that sources act on: connections, the two links, time.
 
+mod timers;
+
 use crate::agenda::{Agenda, Stream, Timer};
 use crate::connection::{Connection, NOBODY};
 use crate::packet::{Kind, Packet};
@@ -371,48 +373,6 @@ impl Network {
                 }
             }
         }
-    }
-
-    fn on_timer(&mut self) {
-        match self.agenda.pop() {
-            Some(Timer::Source { source, token }) => self.notices.push_back((source, Event::Wake(token))),
-            Some(Timer::Retransmission { slot, flow, side }) => {
-                let connection = &mut self.connections[slot as usize];
-                // An entry that an earlier one has overtaken is void.
-                if connection.flow != flow || connection.armed[side as usize] != self.now {
-                    return;
-                }
-                connection.armed[side as usize] = Time::NEVER;
-                connection.ends[side as usize].on_timeout(self.now);
-                self.flush(slot as usize, if side == 0 { End::Client } else { End::Server });
-            }
-            Some(Timer::Pacing { slot, flow, side }) => {
-                let connection = &mut self.connections[slot as usize];
-                if connection.flow == flow && connection.send_armed[side as usize] == self.now {
-                    connection.send_armed[side as usize] = Time::NEVER;
-                    self.flush(slot as usize, if side == 0 { End::Client } else { End::Server });
-                }
-            }
-            Some(Timer::DelayedAck { slot, flow, side }) => self.acknowledge_late(slot, flow, side),
-            None => {}
-        }
-    }
-
-    fn on_ack_timer(&mut self, line: u16) {
-        let line = &mut self.ack_lines[line as usize];
-        let Some((_, slot, flow, side)) = line.timers.pop_front() else { return };
-        self.agenda.set(line.stream, line.timers.front().map_or(Time::NEVER, |t| t.0));
-        self.acknowledge_late(slot, flow, side);
-    }
-
-    fn acknowledge_late(&mut self, slot: u32, flow: u32, side: u8) {
-        let connection = &mut self.connections[slot as usize];
-        if connection.flow != flow {
-            return;
-        }
-        connection.ack_armed[side as usize] = false;
-        connection.ends[side as usize].on_timeout(self.now);
-        self.flush(slot as usize, if side == 0 { End::Client } else { End::Server });
     }
 
     fn end_if_closed(&mut self, slot: usize) {
