@@ -57,7 +57,7 @@ demo: setup
 	$(BIN)/sojourn report results/quickstart
 
 test: setup
-	cargo test --workspace --exclude sojourn-py --release --quiet
+	cargo test --workspace --exclude sojourn-py --profile quick --quiet
 	$(BIN)/python -m pytest
 
 bench: setup
