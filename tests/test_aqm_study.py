@@ -15,6 +15,8 @@ from sojourn.validation.report import Page, write
 
 STUDIES = Path(__file__).parents[1] / "studies"
 FILES = sorted(STUDIES.glob("aqm-*.toml"))
+VIDEO = STUDIES / "aqm-video.toml"
+FILES.remove(VIDEO)
 POINTS = {
     "aqm-buffers": 4 * 5,
     "aqm-target": 3 * 6,
@@ -48,6 +50,12 @@ def test_a_short_run_of_every_study(file):
             # No call of 30 s has ended yet.
             value = value.get(part, {}) if part != "voice" or part in value else {}
         assert isinstance(value, float) or figure["value"].startswith("voice")
+
+
+def test_the_study_of_video_shows_a_clip_behind_every_discipline():
+    study = Study.load(VIDEO, [("repeat", "1")])
+    assert len(study.points) == 4 * 3
+    assert {entry["value"].split(".")[0] for entry in study.document["figures"]} == {"video", "voice"}
 
 
 def test_calls_are_scored_by_the_e_model():
