@@ -130,18 +130,7 @@ def read_clip(
         One sentence: the file, and what is wrong.
     """
     path = Path(path)
-    try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise SojournError(
-                f"{path} has more than {_MOST_BYTES // 1_000_000} MB; expected a table of sizes"
-            )
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise SojournError(f"{path}: there is no such file of segment sizes") from None
-    except UnicodeDecodeError as error:
-        raise SojournError(f"{path} is not UTF-8 text (byte {error.start})") from None
-    except (OSError, ValueError) as error:
-        raise SojournError(f"{path} cannot be read: {error}") from None
+    text = read_text(path, "segment sizes")
     ending = path.suffix.lower()
     readers = {".json": _sabre, ".csv": _csv, ".txt": _list, ".mpd": _mpd}
     if ending not in readers:
@@ -369,3 +358,23 @@ def _segments(
             raise _Wrong(f"{count} segments; expected 1 to {_MOST_SEGMENTS}")
         return seconds, [float(round(rate_kbps * seconds * 125))] * count
     raise _Wrong("a representation has neither a segment list nor a template; sizes are not in this manifest")
+
+
+def read_text(path: Path, what: str) -> str:
+    """Return the text of a file that a user names; `what` it should hold is said if it cannot be had.
+
+    Raises
+    ------
+    SojournError
+        The file is missing, too large, not UTF-8, or cannot be read.
+    """
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise SojournError(f"{path} has more than {_MOST_BYTES // 1_000_000} MB; expected {what}")
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise SojournError(f"{path}: there is no such file; expected {what}") from None
+    except UnicodeDecodeError as error:
+        raise SojournError(f"{path} is not UTF-8 text (byte {error.start}); expected {what}") from None
+    except (OSError, ValueError) as error:
+        raise SojournError(f"{path} cannot be read: {error}") from None

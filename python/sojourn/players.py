@@ -26,13 +26,12 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from sojourn import _core
-from sojourn.clips import Clip, open_clip
+from sojourn.clips import Clip, open_clip, read_text
 from sojourn.errors import SojournError
 
 __all__ = ["Choice", "Player", "Segment", "State", "Trace", "play", "read_trace"]
 
 _VIEWING = ("initial", "resume", "latency", "draws", "seed", "rates_kbps")
-_MOST_BYTES = 64_000_000
 _MTU_KBIT = 12.0
 
 
@@ -229,18 +228,7 @@ def read_trace(path: str | os.PathLike[str], latency: float = 0.04) -> Trace:
         One sentence: the file, and what is wrong.
     """
     path = Path(path)
-    try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise SojournError(
-                f"{path} has more than {_MOST_BYTES // 1_000_000} MB; expected a trace of rates"
-            )
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise SojournError(f"{path}: there is no such trace") from None
-    except UnicodeDecodeError as error:
-        raise SojournError(f"{path} is not UTF-8 text (byte {error.start})") from None
-    except (OSError, ValueError) as error:
-        raise SojournError(f"{path} cannot be read: {error}") from None
+    text = read_text(path, "a trace of rates")
     try:
         periods = _periods(text, latency)
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError, csv.Error):
