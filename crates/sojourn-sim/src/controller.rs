@@ -6,8 +6,8 @@ use crate::scenario::{self, Transport};
 use events::{Amount, Event, Idle, Moment, News, Trouble};
 use serde::{Deserialize, Serialize};
 use sojourn_net::congestion::{
-    Ack, Arithmetic, Bbr1, Bbr3, Bic, Compound, Congestion, CongestionControl, Counting, Cubic, CubicNs2, Dctcp,
-    HyStart, Ledbat, LedbatNs2, LedbatPlusPlus, Prague, RateSample, Reno, Utp,
+    Ack, Arithmetic, Bbr1, Bbr3, Bic, Compound, Congestion, CongestionControl, Counting, Cubic, CubicNs2, CubicRfc9438,
+    Dctcp, HyStart, Ledbat, LedbatNs2, LedbatPlusPlus, Prague, RateSample, Reno, Utp,
 };
 use sojourn_net::{Bytes, Span, Time};
 use std::collections::{BTreeMap, VecDeque};
@@ -30,10 +30,15 @@ pub(crate) struct Choice {
 impl Choice {
     /// Makes one; those that draw do so from `seed`.
     pub(crate) fn make(self, seed: u64) -> Box<dyn CongestionControl> {
-        let Self { transport, mss, initial, target, hystart, reno_friendly: _ } = self;
+        let Self { transport, mss, initial, target, hystart, reno_friendly } = self;
+        let hystart = match hystart {
+            scenario::HyStart::None => None,
+            scenario::HyStart::Linux => Some(HyStart::Linux),
+            scenario::HyStart::Rfc9406 => Some(HyStart::Rfc9406),
+        };
         match transport {
-            Transport::Cubic => Box::new(self.cubic(Arithmetic::Linux, hystart)),
-            Transport::CubicRfc9438 => Box::new(self.cubic(Arithmetic::Exact, hystart)),
+            Transport::Cubic => Box::new(Cubic::new(mss, initial, hystart, reno_friendly)),
+            Transport::CubicRfc9438 => Box::new(CubicRfc9438::new(mss, initial, hystart, reno_friendly)),
             Transport::CubicNs2 => Box::new(CubicNs2::new(mss, initial)),
             Transport::Bic => Box::new(Bic::new(mss, initial)),
             Transport::Compound => Box::new(Compound::new(mss, initial, Arithmetic::Exact)),
@@ -48,16 +53,6 @@ impl Choice {
             Transport::Prague => Box::new(Prague::new(mss, initial)),
             Transport::NewReno => Box::new(Reno::new(mss, initial, Counting::Acks)),
             Transport::Reno | Transport::Udp => Box::new(Reno::new(mss, initial, Counting::Bytes)),
-        }
-    }
-
-    fn cubic(self, arithmetic: Arithmetic, hystart: scenario::HyStart) -> Cubic {
-        let cubic = Cubic::new(self.mss, self.initial, arithmetic);
-        let cubic = if self.reno_friendly { cubic } else { cubic.without_reno_friendliness() };
-        match hystart {
-            scenario::HyStart::None => cubic,
-            scenario::HyStart::Linux => cubic.with_hystart(HyStart::Linux),
-            scenario::HyStart::Rfc9406 => cubic.with_hystart(HyStart::Rfc9406),
         }
     }
 }

@@ -7,7 +7,7 @@
 //! Differences: γ is 30 (the draft adapts it between 5 and 30, ns-2's module does not); no least window is asked for, since α·window^k
 //! − 1 is positive only beyond 16 segments.
 
-use super::{Ack, Arithmetic, Congestion, CongestionControl, Counting, Reno, Round, Window};
+use super::{Ack, Congestion, CongestionControl, Counting, Reno, Round, Window};
 use crate::{Span, Time};
 
 const ALPHA: f64 = 0.125;
@@ -17,6 +17,15 @@ const GAMMA: f64 = 30.0;
 const ZETA: f64 = 1.0;
 /// Fewer samples than this say nothing about a round.
 const LEAST_SAMPLES: u32 = 3;
+
+/// How windows are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arithmetic {
+    /// In fractions of segments, as the draft writes it.
+    Exact,
+    /// In whole segments, as Linux's and ns-2's module does.
+    Linux,
+}
 
 /// Compound TCP congestion control.
 pub struct Compound {

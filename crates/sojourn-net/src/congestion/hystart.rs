@@ -4,8 +4,7 @@
 //! of the speed for at most five rounds, and at full speed again if the RTT falls back; the first slow start only. [`HyStart::Linux`] is
 //! that of Linux's `tcp_cubic` (after Ha and Rhee, "Taming the elephants", 2008): slow start ends at once when a round's smallest RTT is
 //! well above the connection's, or when acknowledgements have kept coming closely for half a round trip; the first slow start and those
-//! after timeouts. Differences: Linux's allowance for the delay of segmentation offload, and its blindness for a second after a
-//! recovery, are left out.
+//! after timeouts. Difference: Linux's allowance for the delay of segmentation offload is left out.
 
 use super::{Ack, Round};
 use crate::{Span, Time};
