@@ -8,6 +8,7 @@ use crate::wire::Way;
 use sojourn_net::Time;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::hint::select_unpredictable;
 
 /// Something that was put on the heap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -93,16 +94,17 @@ impl Agenda {
     /// Whatever is due first: its stream and time.
     #[inline]
     pub(crate) fn next(&self) -> (Stream, Time) {
-        let (mut first, mut least) = (0, self.due[0]);
-        for (i, due) in self.due.iter().enumerate().skip(1) {
-            if *due < least {
-                (first, least) = (i, *due);
-            }
+        // Which stream is first is anybody's guess: a branch on it would be mispredicted.
+        let (mut first, mut least) = (HEAP, u64::MAX);
+        for (i, due) in self.due.iter().enumerate() {
+            first = select_unpredictable(*due < least, i, first);
+            least = least.min(*due);
         }
         (self.streams[first], Time(least))
     }
 
     /// Puts a timer on the heap.
+    #[inline(never)]
     pub(crate) fn push(&mut self, at: Time, timer: Timer) {
         self.inserted += 1;
         self.heap.push(Reverse((at, self.inserted, timer)));

@@ -134,6 +134,7 @@ impl Sender {
     }
 
     /// Next sequence number not sent before.
+    #[inline]
     pub fn next(&self) -> u64 {
         self.nxt
     }
@@ -144,11 +145,13 @@ impl Sender {
     }
 
     /// When the first of the timers expires; `NEVER` if nothing is outstanding.
+    #[inline]
     pub fn timer_at(&self) -> Time {
         if self.by_time { self.rto_at.min(self.tlp.at).min(self.reorder_at) } else { self.rto_at }
     }
 
     /// When pacing next lets something leave that waits for nothing else; `NEVER` if it holds nothing back.
+    #[inline]
     pub fn send_at(&self) -> Time {
         self.send_at
     }
@@ -159,6 +162,7 @@ impl Sender {
     }
 
     /// Bytes believed to be in the network.
+    #[inline]
     pub fn in_flight(&self) -> u64 {
         self.board.pipe().saturating_sub(self.left_network)
     }
@@ -222,6 +226,7 @@ impl Sender {
     }
 
     /// The next piece to send at `now`, if anything may be sent. Call until it returns `None`.
+    #[inline]
     pub(super) fn next_out(&mut self, now: Time) -> Option<Out> {
         self.send_at = Time::NEVER;
         if self.tlp.due {
@@ -345,6 +350,7 @@ impl Sender {
     }
 
     /// Nothing new to send during recovery: other holes, then one rescue (RFC 6675, NextSeg rules 3 and 4).
+    #[inline(never)]
     fn fill(&mut self, now: Time) -> Option<Out> {
         if self.in_flight() + u64::from(self.mss) > self.allowed || self.is_held(now) {
             return None;
@@ -360,6 +366,7 @@ impl Sender {
         None
     }
 
+    #[inline(never)]
     fn resend(&mut self, now: Time, Resend { seq, len, sent }: Resend) -> Out {
         self.force = false;
         self.repair.add(sent, now);
@@ -392,6 +399,7 @@ impl Sender {
         self.refresh_window();
     }
 
+    #[inline(never)]
     fn restart_if_idle(&mut self, now: Time) {
         if self.idle_restart && self.una > 0 && now.since(self.last_sent) > self.rtt.rto() {
             self.restart(now);
