@@ -8,7 +8,6 @@ use crate::wire::Way;
 use sojourn_net::Time;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::hint::select_unpredictable;
 
 /// Something that was put on the heap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -94,11 +93,12 @@ impl Agenda {
     /// Whatever is due first: its stream and time.
     #[inline]
     pub(crate) fn next(&self) -> (Stream, Time) {
-        // Which stream is first is anybody's guess: a branch on it would be mispredicted.
+        // Which stream is first is anybody's guess: a choice, not a branch, which would be mispredicted.
         let (mut first, mut least) = (HEAP, u64::MAX);
-        for (i, due) in self.due.iter().enumerate() {
-            first = select_unpredictable(*due < least, i, first);
-            least = least.min(*due);
+        for (i, &due) in self.due.iter().enumerate() {
+            let sooner = due < least;
+            first = if sooner { i } else { first };
+            least = if sooner { due } else { least };
         }
         (self.streams[first], Time(least))
     }

@@ -38,10 +38,10 @@ impl Sender {
         if ack > self.nxt || ack < self.una {
             return false;
         }
-        let advanced = ack > self.una;
-        if !advanced && sack.is_empty() && self.board.outstanding() == 0 {
-            return false; // Nothing to hear: so with every segment that reaches an end that only receives.
+        if self.una == self.nxt && sack.is_empty() {
+            return false; // Nothing is outstanding: so with every segment that reaches an end that only receives.
         }
+        let advanced = ack > self.una;
         let in_flight = self.in_flight();
         let acked = ack - self.una;
         if self.by_time {

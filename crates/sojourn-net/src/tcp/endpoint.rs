@@ -104,11 +104,12 @@ pub struct Progress {
     pub acknowledged: bool,
 }
 
-/// One end of a connection.
+/// One end of a connection. The order is that in memory: what every segment touches of either half is near what it touches of the other.
+#[repr(C)]
 pub struct Endpoint {
-    sender: Sender,
-    receiver: Receiver,
     timestamps: bool,
+    receiver: Receiver,
+    sender: Sender,
 }
 
 impl Endpoint {
