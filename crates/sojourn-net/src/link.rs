@@ -4,7 +4,7 @@
 //! link. A packet that starts its transmission is handed out at once with the time at which its last bit leaves: the
 //! simulator adds the path's delay to it, an emulator waits for it.
 
-use crate::probe::Probe;
+use crate::probe::DropCause;
 use crate::queue::{Backlog, Cx, QueueDiscipline};
 use crate::rate::{RateProfile, Service};
 use crate::{Packet, Span, Time};
@@ -74,6 +74,7 @@ impl<P: Packet> Link<P> {
     }
 
     /// A packet arrives. If the link is idle, a transmission starts at once and is returned.
+    #[inline]
     pub fn send(&mut self, packet: P, cx: &mut Cx<'_, P>) -> Option<Departure<P>> {
         if self.untold && cx.now > self.busy_until {
             self.tell_empty(cx);
@@ -105,6 +106,7 @@ impl<P: Packet> Link<P> {
     }
 
     /// Does the earliest thing that is due, at the time it was due. Returns the transmission that it started, if any.
+    #[inline]
     pub fn poll(&mut self, cx: &mut Cx<'_, P>) -> Option<Departure<P>> {
         let due = self.poll_at().filter(|due| *due <= cx.now)?;
         let mut cx = Cx { now: due, rng: &mut *cx.rng, probe: &mut *cx.probe };
@@ -115,6 +117,7 @@ impl<P: Packet> Link<P> {
         if self.waiting && self.busy_until <= due { self.start(&mut cx, true) } else { None }
     }
 
+    #[inline(always)] // Or each packet is copied once more.
     fn start(&mut self, cx: &mut Cx<'_, P>, back_to_back: bool) -> Option<Departure<P>> {
         if !self.open(cx.now, back_to_back) {
             return None;
@@ -153,17 +156,17 @@ impl<P: Packet> Link<P> {
     }
 }
 
-/// Drops each packet with a given probability before it reaches a queue, and tells the probe (cause `path`).
-///
-/// Returns the packet if it survives.
-pub fn random_loss<P: Packet>(packet: P, probability: f64, cx: &mut Cx<'_, P>) -> Option<P> {
+/// Whether a packet is lost at random before it reaches a queue; [`drop_on_path`] it then.
+#[inline]
+pub fn is_lost<P>(probability: f64, cx: &mut Cx<'_, P>) -> bool {
     use rand::RngExt;
-    if probability > 0.0 && cx.rng.random_bool(probability) {
-        let probe: &mut dyn Probe<P> = &mut *cx.probe;
-        probe.dropped(cx.now, packet, crate::probe::DropCause::Path, None);
-        return None;
-    }
-    Some(packet)
+    probability > 0.0 && cx.rng.random_bool(probability)
+}
+
+/// Drops a packet before it reaches a queue, and tells the probe (cause `path`).
+#[cold]
+pub fn drop_on_path<P>(packet: P, cx: &mut Cx<'_, P>) {
+    cx.probe.dropped(cx.now, packet, DropCause::Path, None);
 }
 
 #[cfg(test)]

@@ -118,20 +118,24 @@ impl Service {
     }
 
     /// When `bytes` whose transmission starts at `start` have left. `back_to_back`: the link was busy until `start`.
+    #[inline]
     pub fn finish(&mut self, start: Time, bytes: u32, back_to_back: bool) -> Time {
+        let RateProfile::Constant(rate) = &self.profile else { return self.finish_otherwise(start, bytes) };
+        if self.memo.0 != bytes {
+            let work = u64::from(bytes) * 8_000_000_000;
+            self.memo = (bytes, work / rate.0, work % rate.0);
+        }
+        let (_, whole, over) = self.memo;
+        let owed = if back_to_back { self.carry + over } else { over };
+        let more = u64::from(owed >= rate.0);
+        self.carry = owed - more * rate.0;
+        start + Span(whole + more)
+    }
+
+    /// The same at a rate that is not constant.
+    fn finish_otherwise(&mut self, start: Time, bytes: u32) -> Time {
         match &self.profile {
-            RateProfile::Constant(rate) => {
-                if self.memo.0 != bytes {
-                    let work = u64::from(bytes) * 8_000_000_000;
-                    self.memo = (bytes, work / rate.0, work % rate.0);
-                }
-                let (_, whole, over) = self.memo;
-                let owed = if back_to_back { self.carry + over } else { over };
-                let more = u64::from(owed >= rate.0);
-                self.carry = owed - more * rate.0;
-                start + Span(whole + more)
-            }
-            RateProfile::Unlimited => start,
+            RateProfile::Constant(_) | RateProfile::Unlimited => start,
             RateProfile::Opportunities(trace) => self.taken.take(trace, bytes),
             RateProfile::Steps { steps, repeat } => {
                 let mut work = u128::from(bytes) * 8_000_000_000;

@@ -53,7 +53,11 @@ pub struct Sack {
 }
 
 impl Sack {
+    /// No blocks.
+    pub const NONE: Self = Self { blocks: [Block { start: 0, end: 0 }; 3], count: 0 };
+
     /// The blocks.
+    #[inline]
     pub fn blocks(&self) -> &[Block] {
         &self.blocks[..self.count as usize]
     }
@@ -67,6 +71,7 @@ impl Sack {
     }
 
     /// True if there is no block.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
@@ -99,6 +104,7 @@ pub struct Segment {
 
 impl Segment {
     /// Payload bytes.
+    #[inline]
     pub fn payload(&self) -> u32 {
         self.len - u32::from(self.syn) - u32::from(self.fin)
     }

@@ -20,7 +20,8 @@ impl ConnectionId {
     }
 }
 
-/// Two endpoints and what the network keeps of them.
+/// Two endpoints and what the network keeps of them, which lies before them, where every packet finds it together.
+#[repr(C)]
 pub(crate) struct Connection {
     /// Zero if the place is free.
     pub(crate) flow: u32,

@@ -224,7 +224,7 @@ impl Network {
             let seen = Seen { at: self.now, way, group, packet, sack: Sack::default() };
             tap.pass(way.source(), seen);
         }
-        self.wire.send(self.now, way, packet, &Sack::default(), &mut self.agenda);
+        self.wire.send(self.now, way, packet, None, &mut self.agenda);
     }
 
     /// One-way delay of a datagram that arrives now. The two hosts' clocks are shifted by their distances (see [`Wire`]).
@@ -287,11 +287,12 @@ impl Network {
 
     #[inline]
     fn arrive(&mut self, line: u16) {
-        let Some((way, packet, sack)) = self.wire.arrive(line, &mut self.agenda) else { return };
+        let Some((way, packet)) = self.wire.arrive(line, &mut self.agenda) else { return };
+        let sack = self.wire.sack(&packet);
         if let Some(tap) = &mut self.tap {
             let group =
                 if packet.is_segment() { self.connections[packet.slot as usize].group } else { packet.ack as u16 };
-            tap.pass(way.destination(), Seen { at: self.now, way, group, packet, sack });
+            tap.pass(way.destination(), Seen { at: self.now, way, group, packet, sack: *sack });
         }
         if !packet.is_segment() {
             if packet.kind.is_told() {
@@ -308,7 +309,7 @@ impl Network {
         let end = way.destination();
         let segment = packet.to_segment();
         let endpoint = &mut connection.ends[end as usize];
-        let progress = endpoint.on_segment(self.now, &segment, &sack);
+        let progress = endpoint.on_segment(self.now, &segment, sack);
         if let Some(record) = self.flow_record.as_mut().filter(|_| progress.acknowledged) {
             record.acknowledged(packet.slot, end, endpoint.sender());
         }
@@ -323,7 +324,9 @@ impl Network {
             }
         }
         self.flush(slot, end);
-        self.end_if_closed(slot);
+        if self.connections[slot].closing {
+            self.end_if_closed(slot);
+        }
     }
 
     /// Sends all that an endpoint has to send, and arms its timers.
@@ -336,14 +339,15 @@ impl Network {
         let options = if group.config.timestamps { TIMESTAMPS } else { 0 };
         let endpoint = &mut connection.ends[end as usize];
         while let Some(segment) = endpoint.poll(self.now) {
-            let sack = endpoint.sack();
-            let options = if segment.syn { SYN_OPTIONS } else { options + sack_option(&sack) };
+            let sack = endpoint.has_sack().then(|| endpoint.sack());
+            let options = if segment.syn { SYN_OPTIONS } else { options + sack.as_ref().map_or(0, sack_option) };
             let size = segment.payload() + IP_AND_TCP + options;
             let packet = Packet::segment(&segment, connection.flow, slot as u32, line, size as u16);
             if let Some(tap) = &mut self.tap {
+                let sack = sack.unwrap_or(Sack::NONE);
                 tap.pass(end, Seen { at: self.now, way, group: connection.group, packet, sack });
             }
-            self.wire.send(self.now, way, packet, &sack, &mut self.agenda);
+            self.wire.send(self.now, way, packet, sack.as_ref(), &mut self.agenda);
         }
         let side = end as usize;
         let (rto_at, ack_at) = (endpoint.rto_at(), endpoint.ack_at());
@@ -423,10 +427,7 @@ impl Network {
     }
 }
 
-/// Bytes of the SACK option, padded to a multiple of four (RFC 2018 §3, RFC 7323 appendix A).
+/// Bytes of the SACK option that carries some blocks, padded to a multiple of four (RFC 2018 §3, RFC 7323 appendix A).
 fn sack_option(sack: &Sack) -> u32 {
-    match sack.blocks().len() as u32 {
-        0 => 0,
-        n => 4 + 8 * n,
-    }
+    4 + 8 * sack.blocks().len() as u32
 }

@@ -10,7 +10,7 @@ use crate::packet::{NO_SACK, Packet};
 use crate::record::LinkRecord;
 use crate::source::End;
 use rand_pcg::Pcg64Mcg;
-use sojourn_net::link::{Departure, Link, random_loss};
+use sojourn_net::link::{Departure, Link, drop_on_path, is_lost};
 use sojourn_net::queue::Cx;
 use sojourn_net::tcp::Sack;
 use sojourn_net::{Packet as _, Span, Time};
@@ -105,19 +105,20 @@ impl Wire {
         }) as u16
     }
 
-    /// A host sends a packet into a link.
+    /// A host sends a packet into a link, with SACK blocks if it has any.
     #[inline]
-    pub(crate) fn send(&mut self, now: Time, way: Way, mut packet: Packet, sack: &Sack, agenda: &mut Agenda) {
-        if !sack.is_empty() {
+    pub(crate) fn send(&mut self, now: Time, way: Way, mut packet: Packet, sack: Option<&Sack>, agenda: &mut Agenda) {
+        if let Some(sack) = sack {
             packet.sack = self.sacks.put(*sack);
         }
         let port = &mut self.ports[way as usize];
         packet.id = port.record.next_row();
         let mut cx = Cx { now, rng: &mut port.rng, probe: &mut port.record };
-        let Some(packet) = random_loss(packet, port.loss, &mut cx) else {
+        if is_lost(port.loss, &mut cx) {
+            drop_on_path(packet, &mut cx);
             self.free_orphans(way);
             return;
-        };
+        }
         let departure = port.link.send(packet, &mut cx);
         self.after(way, departure, agenda);
     }
@@ -131,7 +132,7 @@ impl Wire {
         self.after(way, departure, agenda);
     }
 
-    #[inline]
+    #[inline(always)] // Or each departure is copied once more.
     fn after(&mut self, way: Way, departure: Option<Departure<Packet>>, agenda: &mut Agenda) {
         let port = &mut self.ports[way as usize];
         agenda.set(port.stream, port.link.poll_at().unwrap_or(Time::NEVER));
@@ -151,20 +152,29 @@ impl Wire {
         }
     }
 
+    #[cold]
     fn free_orphans(&mut self, way: Way) {
         while let Some(place) = self.ports[way as usize].record.orphans.pop() {
-            self.sacks.take(place);
+            self.sacks.free.push(place);
         }
     }
 
-    /// The first packet of a line has reached its host.
+    /// The first packet of a line has reached its host. Its SACK blocks are there until the next packet is sent.
     #[inline]
-    pub(crate) fn arrive(&mut self, line: u16, agenda: &mut Agenda) -> Option<(Way, Packet, Sack)> {
+    pub(crate) fn arrive(&mut self, line: u16, agenda: &mut Agenda) -> Option<(Way, Packet)> {
         let line = &mut self.lines[line as usize];
         let (_, packet) = line.packets.pop_front()?;
         agenda.set(line.stream, line.packets.front().map_or(Time::NEVER, |p| p.0));
-        let sack = if packet.sack == NO_SACK { Sack::default() } else { self.sacks.take(packet.sack) };
-        Some((line.way, packet, sack))
+        if packet.sack != NO_SACK {
+            self.sacks.free.push(packet.sack);
+        }
+        Some((line.way, packet))
+    }
+
+    /// The SACK blocks of a packet that has just arrived.
+    #[inline]
+    pub(crate) fn sack(&self, packet: &Packet) -> &Sack {
+        if packet.sack == NO_SACK { &Sack::NONE } else { &self.sacks.places[packet.sack as usize] }
     }
 }
 
@@ -183,10 +193,5 @@ impl SackPool {
         }
         self.places.push(sack);
         self.places.len() as u32 - 1
-    }
-
-    fn take(&mut self, place: u32) -> Sack {
-        self.free.push(place);
-        self.places[place as usize]
     }
 }

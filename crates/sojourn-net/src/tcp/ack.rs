@@ -32,13 +32,17 @@ impl Sender {
     }
 
     /// An acknowledgement arrived. Returns true if it advanced.
+    #[inline]
     pub(super) fn on_ack(&mut self, now: Time, heard: Heard, sack: &Sack) -> bool {
         let Heard { ack, echo, stamp, pure, feedback } = heard;
         if ack > self.nxt || ack < self.una {
             return false;
         }
-        let in_flight = self.in_flight();
+        if self.una == self.nxt && sack.is_empty() {
+            return false; // Nothing is outstanding: so with every segment that reaches an end that only receives.
+        }
         let advanced = ack > self.una;
+        let in_flight = self.in_flight();
         let acked = ack - self.una;
         if self.by_time {
             self.board.begin(now, self.rtt.min());

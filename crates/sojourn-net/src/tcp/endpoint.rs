@@ -104,11 +104,12 @@ pub struct Progress {
     pub acknowledged: bool,
 }
 
-/// One end of a connection.
+/// One end of a connection. The order is that in memory: what every segment touches of either half is near what it touches of the other.
+#[repr(C)]
 pub struct Endpoint {
-    sender: Sender,
-    receiver: Receiver,
     timestamps: bool,
+    receiver: Receiver,
+    sender: Sender,
 }
 
 impl Endpoint {
@@ -163,21 +164,25 @@ impl Endpoint {
     }
 
     /// When the first of the timers expires: for retransmission, for a probe, for reordering; or what the receiver holds back leaves.
+    #[inline]
     pub fn rto_at(&self) -> Time {
         self.sender.timer_at().min(self.receiver.held_until())
     }
 
     /// When pacing next lets something leave that waits for nothing else.
+    #[inline]
     pub fn send_at(&self) -> Time {
         self.sender.send_at()
     }
 
     /// When a delayed acknowledgement is due.
+    #[inline]
     pub fn ack_at(&self) -> Time {
         self.receiver.ack_at()
     }
 
     /// A segment arrived, with these SACK blocks.
+    #[inline]
     pub fn on_segment(&mut self, now: Time, segment: &Segment, sack: &Sack) -> Progress {
         let mut progress = Progress::default();
         if segment.syn && !self.receiver.is_open() {
@@ -201,12 +206,19 @@ impl Endpoint {
         self.receiver.on_timeout(now);
     }
 
+    /// True if there are SACK blocks to send.
+    #[inline]
+    pub fn has_sack(&self) -> bool {
+        self.receiver.has_sack()
+    }
+
     /// The SACK blocks to send with the segment that [`poll`](Self::poll) has just returned.
     pub fn sack(&self) -> Sack {
         self.receiver.sack()
     }
 
     /// The next segment to send at `now`. Call until it returns `None`.
+    #[inline]
     pub fn poll(&mut self, now: Time) -> Option<Segment> {
         // A passive end may not speak before it has heard the SYN.
         let out = if self.receiver.owes_early() { None } else { self.sender.next_out(now) };
@@ -228,7 +240,10 @@ impl Endpoint {
         let mut segment =
             Segment { seq, len, syn, fin, ack, retransmission, stamp: now, echo, ecn: Ecn::NotEct, feedback };
         if !self.sender.marking.is_off() {
-            self.sender.marking.label(&mut segment);
+            // A copy, or every segment would be put together in memory for the sake of those that are labelled.
+            let mut labelled = segment;
+            self.sender.marking.label(&mut labelled);
+            (segment.ecn, segment.feedback) = (labelled.ecn, labelled.feedback);
         }
         Some(segment)
     }

@@ -86,6 +86,7 @@ impl Receiver {
     }
 
     /// True once the peer's SYN has arrived.
+    #[inline]
     pub fn is_open(&self) -> bool {
         self.next > 0
     }
@@ -101,18 +102,20 @@ impl Receiver {
     }
 
     /// When a delayed acknowledgement is due.
+    #[inline]
     pub fn ack_at(&self) -> Time {
         self.ack_at
     }
 
     /// A segment that occupies sequence space arrived. Returns true if `next` advanced.
+    #[inline]
     pub fn on_segment(&mut self, now: Time, segment: &Segment) -> bool {
         let (start, end) = (segment.seq, segment.seq + u64::from(segment.len));
         if segment.fin {
             self.fin = Some(end - 1);
         }
         if self.extras.is_some() {
-            self.look_at(segment);
+            self.look_at(&{ *segment }); // A copy, so that the segments of other connections can stay in registers.
         }
         // RFC 7323 §4.3 (2): the stamp of the earliest segment not yet acknowledged, or of a duplicate.
         if start <= self.acknowledged {
@@ -161,6 +164,7 @@ impl Receiver {
     }
 
     /// True if an acknowledgement should go out at once.
+    #[inline]
     pub fn wants_ack(&self) -> bool {
         self.ack_now
     }
@@ -178,6 +182,7 @@ impl Receiver {
     }
 
     /// An acknowledgement leaves: the sequence number it says, and the stamp it echoes.
+    #[inline]
     pub fn acknowledge(&mut self) -> (u64, Time) {
         if let Some(extras) = &mut self.extras
             && let Some((next, echo)) = extras.on_acknowledge()
@@ -212,6 +217,12 @@ impl Receiver {
         }
     }
 
+    /// True if there are any to send.
+    #[inline]
+    pub(super) fn has_sack(&self) -> bool {
+        self.sack && (!self.held.is_empty() || self.extras.as_ref().is_some_and(|extras| extras.reported.is_some()))
+    }
+
     /// The SACK blocks that go with an acknowledgement.
     pub fn sack(&self) -> Sack {
         let mut sack = Sack::default();
@@ -226,6 +237,7 @@ impl Receiver {
         sack
     }
 
+    #[inline(never)]
     fn hold(&mut self, mut block: Block) {
         self.held.retain(|held| {
             let apart = held.end < block.start || held.start > block.end;
@@ -239,6 +251,7 @@ impl Receiver {
     }
 
     /// Takes in what is held and no longer beyond a hole. True if anything was held: a hole was filled, wholly or partly.
+    #[inline(never)]
     fn absorb(&mut self) -> bool {
         while let Some(i) = self.held.iter().position(|held| held.start <= self.next) {
             self.next = self.next.max(self.held.remove(i).end);

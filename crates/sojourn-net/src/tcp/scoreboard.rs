@@ -121,8 +121,7 @@ impl Scoreboard {
 
     /// A new segment was sent.
     pub(super) fn push(&mut self, len: u32, now: Time) {
-        let start = self.segments.back().map_or(self.una, |s| s.end);
-        let end = start + u64::from(len);
+        let end = self.una + self.outstanding + u64::from(len);
         let at = if self.watched { self.watch_sending(end, len, now) } else { now };
         self.segments.push_back(Sent { end, at, len, state: 0 });
         self.outstanding += u64::from(len);

@@ -28,30 +28,47 @@ pub(super) struct Out {
 /// A sender of pairs waits for room this long after it last sent, and for an acknowledgement that is expected within this.
 const TWO_AT_ONCE_WAIT: Span = Span::from_millis(1);
 
-/// The sending half of an endpoint.
+/// The sending half of an endpoint. First what is looked at whenever a segment arrives, even at an end that only receives; with thousands of
+/// connections, how many cache lines that is counts.
 pub struct Sender {
     pub(super) una: u64,
     pub(super) nxt: u64,
     end: u64,
-    pub(super) window: Window,
-    pub(super) board: Scoreboard,
-    pub(super) state: State,
-    pub(super) prr: Prr,
-    pub(super) usage: Usage,
-    /// Bytes that may be in flight now: the window, or less while recovery reduces it.
-    pub(super) allowed: u64,
-    /// Duplicate acknowledgements since `una` last advanced.
-    pub(super) dupacks: u32,
-    /// Without SACK: bytes that duplicate acknowledgements say have left the network.
-    pub(super) left_network: u64,
     pub(super) rto_at: Time,
     /// When losses are to be looked for by time.
     pub(super) reorder_at: Time,
+    send_at: Time,
     pub(super) tlp: Tlp,
+    pub(super) usage: Usage,
+    /// Bytes that may be in flight now: the window, or less while recovery reduces it.
+    pub(super) allowed: u64,
+    pub(super) state: State,
+    /// Without SACK: bytes that duplicate acknowledgements say have left the network.
+    pub(super) left_network: u64,
+    receive_window: u64,
+    pub(super) board: Scoreboard,
+    pub(super) window: Window,
+    pub(super) rtt: Rtt,
+    pub(super) control: Box<dyn CongestionControl>,
+    /// Bytes delivered.
+    pub(super) delivered: u64,
+    pub(super) prr: Prr,
+    last_sent: Time,
+    /// The rate to pace at, if any.
+    pace: Option<Rate>,
+    pub(super) statistics: Statistics,
+    /// When the first of a pair left whose second must follow.
+    second_at: Time,
+    pacer: Pacer,
+    restart_window: u64,
+    repair: Repair,
+    pub(super) mss: u32,
+    /// Duplicate acknowledgements since `una` last advanced.
+    pub(super) dupacks: u32,
+    pub(super) marking: Marking,
+    pacing: Pacing,
     /// Losses are found by time.
     pub(super) by_time: bool,
-    pub(super) rtt: Rtt,
-    pub(super) mss: u32,
     /// The next retransmission goes out whatever the window says (RFC 6675 §5, step 4.3).
     pub(super) force: bool,
     pub(super) rescue: bool,
@@ -62,27 +79,11 @@ pub struct Sender {
     pub(super) grow_half_used: bool,
     /// New data leaves two segments at a time if it can.
     pairs: bool,
-    /// When the first of a pair left whose second must follow.
-    second_at: Time,
     fin: bool,
-    receive_window: u64,
-    restart_window: u64,
-    last_sent: Time,
-    pacing: Pacing,
-    /// The rate to pace at, if any.
-    pace: Option<Rate>,
-    pacer: Pacer,
-    send_at: Time,
-    pub(super) marking: Marking,
-    pub(super) control: Box<dyn CongestionControl>,
     /// The controller wants samples of the delivery rate.
     pub(super) sampling: bool,
     /// The controller decides alone what a loss does to the window: no proportional reduction.
     pub(super) unreduced: bool,
-    /// Bytes delivered.
-    pub(super) delivered: u64,
-    pub(super) statistics: Statistics,
-    repair: Repair,
 }
 
 impl Sender {
@@ -134,6 +135,7 @@ impl Sender {
     }
 
     /// Next sequence number not sent before.
+    #[inline]
     pub fn next(&self) -> u64 {
         self.nxt
     }
@@ -144,11 +146,13 @@ impl Sender {
     }
 
     /// When the first of the timers expires; `NEVER` if nothing is outstanding.
+    #[inline]
     pub fn timer_at(&self) -> Time {
-        if self.by_time { self.rto_at.min(self.tlp.at).min(self.reorder_at) } else { self.rto_at }
+        self.rto_at.min(self.tlp.at).min(self.reorder_at)
     }
 
     /// When pacing next lets something leave that waits for nothing else; `NEVER` if it holds nothing back.
+    #[inline]
     pub fn send_at(&self) -> Time {
         self.send_at
     }
@@ -159,6 +163,7 @@ impl Sender {
     }
 
     /// Bytes believed to be in the network.
+    #[inline]
     pub fn in_flight(&self) -> u64 {
         self.board.pipe().saturating_sub(self.left_network)
     }
@@ -189,6 +194,7 @@ impl Sender {
     }
 
     /// True if nothing written remains unacknowledged.
+    #[inline]
     pub fn is_idle(&self) -> bool {
         self.una == self.end
     }
@@ -222,10 +228,18 @@ impl Sender {
     }
 
     /// The next piece to send at `now`, if anything may be sent. Call until it returns `None`.
+    #[inline]
     pub(super) fn next_out(&mut self, now: Time) -> Option<Out> {
         self.send_at = Time::NEVER;
         if self.tlp.due {
             return self.probe_out(now);
+        }
+        if self.is_idle() {
+            self.usage = Usage::none(self.nxt);
+            if self.sampling && self.allowed > 0 {
+                self.board.ran_dry();
+            }
+            return None;
         }
         if self.board.has_waiting() {
             let resend = self.board.next_waiting()?;
@@ -345,6 +359,7 @@ impl Sender {
     }
 
     /// Nothing new to send during recovery: other holes, then one rescue (RFC 6675, NextSeg rules 3 and 4).
+    #[inline(never)]
     fn fill(&mut self, now: Time) -> Option<Out> {
         if self.in_flight() + u64::from(self.mss) > self.allowed || self.is_held(now) {
             return None;
@@ -360,6 +375,7 @@ impl Sender {
         None
     }
 
+    #[inline(never)]
     fn resend(&mut self, now: Time, Resend { seq, len, sent }: Resend) -> Out {
         self.force = false;
         self.repair.add(sent, now);
@@ -392,6 +408,7 @@ impl Sender {
         self.refresh_window();
     }
 
+    #[inline(never)]
     fn restart_if_idle(&mut self, now: Time) {
         if self.idle_restart && self.una > 0 && now.since(self.last_sent) > self.rtt.rto() {
             self.restart(now);

@@ -17,6 +17,11 @@ pub(super) struct Usage {
 }
 
 impl Usage {
+    /// Sending stopped for want of data when all below `next` had been acknowledged.
+    pub(super) fn none(next: u64) -> Self {
+        Self { limited: false, most: 0, until: next }
+    }
+
     /// Sending stops with `in_flight` bytes in flight, all below `next`: at the window or for want of data.
     pub(super) fn observe(&mut self, limited: bool, in_flight: u64, una: u64, next: u64) {
         if limited || una >= self.until || (!self.limited && in_flight > self.most) {

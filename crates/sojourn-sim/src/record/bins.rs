@@ -34,10 +34,14 @@ impl Bin {
 pub struct Bins {
     start: Time,
     width: u64,
+    /// The bins, but for what the present one has come to.
     series: Vec<Bin>,
-    /// The bin asked for last, and when it starts.
-    last: usize,
-    last_start: u64,
+    /// The bin asked for last, which is nearly always asked for again: its place, when it starts and for how long it lasts (zero: there
+    /// is none).
+    present: Bin,
+    place: usize,
+    place_start: u64,
+    place_width: u64,
     second: Time,
     in_second: u64,
     /// Bytes carried in each whole second.
@@ -58,8 +62,10 @@ impl Bins {
             start: Time::ZERO,
             width: width.0.max(1),
             series: Vec::new(),
-            last: 0,
-            last_start: 0,
+            present: Bin::default(),
+            place: 0,
+            place_start: 0,
+            place_width: 0,
             second: Time(SECOND),
             in_second: 0,
             seconds: Histogram::default(),
@@ -78,7 +84,7 @@ impl Bins {
         Span(self.width)
     }
 
-    /// The series.
+    /// The series, once it is finished.
     pub fn series(&self) -> &[Bin] {
         &self.series
     }
@@ -106,6 +112,7 @@ impl Bins {
     /// Closes the seconds that end at or before `now`, and takes off what transmissions under way will carry later.
     pub fn finish(&mut self, now: Time, later: (Time, Time, u32)) {
         self.close_seconds(now);
+        self.put_back();
         let (start, end, bytes) = later;
         if end > now && end > start {
             let part = share(u64::from(bytes) << 20, end.since(now), end.since(start));
@@ -121,23 +128,35 @@ impl Bins {
         (now.since(self.start).0 / self.width) as usize
     }
 
-    /// The bin of `now`. The bin asked for last is remembered: it is nearly always the same.
+    /// The bin of `now`.
     #[inline]
     fn bin(&mut self, now: Time) -> &mut Bin {
-        if now.0.wrapping_sub(self.last_start) >= self.width || self.series.is_empty() {
+        if now.0.wrapping_sub(self.place_start) >= self.place_width {
             self.turn_to(now);
         }
-        &mut self.series[self.last]
+        &mut self.present
     }
 
+    #[cold]
     fn turn_to(&mut self, now: Time) {
-        self.last = self.index(now);
-        self.last_start = self.start.0 + self.last as u64 * self.width;
-        if self.last >= self.series.len() {
-            self.series.resize(self.last + 1, Bin::default());
+        self.put_back();
+        self.place = self.index(now);
+        self.place_start = self.start.0 + self.place as u64 * self.width;
+        self.place_width = self.width;
+        if self.place >= self.series.len() {
+            self.series.resize(self.place + 1, Bin::default());
+        }
+        self.present = self.series[self.place];
+    }
+
+    /// Puts the present bin into the series; there is none then.
+    fn put_back(&mut self) {
+        if std::mem::take(&mut self.place_width) > 0 {
+            self.series[self.place] = self.present;
         }
     }
 
+    #[cold]
     fn close_seconds(&mut self, now: Time) {
         while self.second <= now {
             let bytes = self.in_second >> 20;
