@@ -27,6 +27,8 @@ pub struct Link<P> {
     overhead: u32,
     busy_until: Time,
     waiting: bool,
+    /// The link is idle until `busy_until`, when the queue's head may leave.
+    held: bool,
     /// When the queue wants to be woken; `NEVER` if it has no timer.
     wake_at: Time,
     /// The queue must still be told that it ran empty at `busy_until`.
@@ -47,6 +49,7 @@ impl<P: Packet> Link<P> {
             overhead,
             busy_until: Time::ZERO,
             waiting: false,
+            held: false,
             wake_at,
             untold: false,
             minds_emptiness,
@@ -119,13 +122,17 @@ impl<P: Packet> Link<P> {
 
     #[inline(always)] // Or each packet is copied once more.
     fn start(&mut self, cx: &mut Cx<'_, P>, back_to_back: bool) -> Option<Departure<P>> {
+        let back_to_back = back_to_back && !std::mem::take(&mut self.held);
         if !self.open(cx.now, back_to_back) {
             return None;
         }
         let packet = self.queue.dequeue(cx);
         self.waiting = self.queue.backlog().packets > 0;
         self.untold = self.minds_emptiness && !self.waiting && packet.is_some();
-        let packet = packet?;
+        let Some(packet) = packet else {
+            self.hold();
+            return None;
+        };
         let bytes = packet.size() + self.overhead;
         let end = if self.bucket.is_none() {
             self.busy_until = self.service.finish(cx.now, bytes, back_to_back);
@@ -135,6 +142,14 @@ impl<P: Packet> Link<P> {
             cx.now
         };
         Some(Departure { packet, start: cx.now, end })
+    }
+
+    /// Nothing left a queue that may hold packets back: waits for its head.
+    #[cold]
+    fn hold(&mut self) {
+        if let Some(opening) = self.queue.opens_at().filter(|_| self.waiting) {
+            (self.busy_until, self.held) = (opening, true);
+        }
     }
 
     #[cold]

@@ -10,6 +10,7 @@ mod fq_pie;
 pub mod inspect;
 mod line;
 mod lines;
+mod netem;
 mod pie;
 mod red;
 mod rounds;
@@ -24,6 +25,7 @@ pub use dualpi2::{DualPi2, DualPi2Config};
 pub use fifo::{DropFrom, Fifo};
 pub use fq_codel::FqCodel;
 pub use fq_pie::{FqPie, FqPieConfig};
+pub use netem::Netem;
 pub use pie::{PIE_LINUX_ONE, Pie, PieConfig, PieDelay, PieVariant};
 pub use red::{AdaptiveRed, FengRed, Red, RedConfig, RedVariant, RedWeight};
 pub use sfq::Sfq;
@@ -68,6 +70,11 @@ pub trait QueueDiscipline<P: Packet>: Send {
     /// True if it must be asked for a packet once more when it is empty, at the end of the last transmission.
     fn minds_emptiness(&self) -> bool {
         false
+    }
+    /// When the packet at its head may leave, if it may not yet: the link asks for it then. Asked when [`dequeue`](Self::dequeue) gave
+    /// nothing although packets are inside; `None` from disciplines that always give what they have.
+    fn opens_at(&self) -> Option<Time> {
+        None
     }
     /// When it next wants [`wake`](Self::wake), if ever. Only `wake` may change it: a link asks again after that.
     fn wake_at(&self) -> Option<Time> {

@@ -18,7 +18,7 @@ pub use flows::{
 };
 pub use queues::{
     CakeSpec, CobaltSpec, CodelSpec, CodelVariant, DropFrom, DualPi2Spec, FifoSpec, FqCodelSpec, FqPieSpec, HashSpec,
-    PieDelay, PieSpec, PieVariant, QueueSpec, RedAveraging, RedSpec, RedVariant, SfqCodelSpec, SfqSpec,
+    NetemSpec, PieDelay, PieSpec, PieVariant, QueueSpec, RedAveraging, RedSpec, RedVariant, SfqCodelSpec, SfqSpec,
 };
 pub use rate::{RateDrawn, RateSpec, RateSteps, RateTrace};
 pub use users::{
@@ -117,9 +117,9 @@ impl JsonSchema for Path {
 }
 
 impl Path {
-    /// The base round-trip time: both delays, both ways.
+    /// The base round-trip time: both delays, both ways, and what queues add whatever the load.
     pub fn rtt(&self) -> Span {
-        (self.client_delay + self.server_delay) * 2
+        (self.client_delay + self.server_delay) * 2 + self.down.queue.delay() + self.up.queue.delay()
     }
 }
 

@@ -66,6 +66,11 @@ impl<P: Packet> Line<P> {
         Some(head)
     }
 
+    /// When the oldest packet arrived.
+    pub(super) fn oldest(&self) -> Option<Time> {
+        self.waiting.front().map(|(arrived, _)| *arrived)
+    }
+
     /// How long the oldest packet has waited; zero if there is none.
     pub(super) fn head_delay(&self, now: Time) -> Span {
         self.waiting.front().map_or(Span::ZERO, |(arrived, _)| now.since(*arrived))

@@ -169,6 +169,10 @@ impl QueueDiscipline<Replayed> for Watched {
         self.queue.minds_emptiness()
     }
 
+    fn opens_at(&self) -> Option<Time> {
+        self.queue.opens_at()
+    }
+
     fn wake_at(&self) -> Option<Time> {
         self.queue.wake_at().filter(|_| !self.gave_up())
     }

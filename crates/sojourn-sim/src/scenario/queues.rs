@@ -10,8 +10,8 @@ mod red;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sojourn_net::queue::{
-    self, Cake, Cobalt, Codel, DualPi2, DualPi2Config, Fifo, FqCodel, FqPie, Pie, PieConfig, QueueDiscipline, Red,
-    RedConfig, Sfq, SfqCodel,
+    self, Cake, Cobalt, Codel, DualPi2, DualPi2Config, Fifo, FqCodel, FqPie, Netem, Pie, PieConfig, QueueDiscipline,
+    Red, RedConfig, Sfq, SfqCodel,
 };
 use sojourn_net::{Bytes, Limit, Packet, Rate, Span};
 
@@ -28,6 +28,8 @@ use super::Invalid;
 pub enum QueueSpec {
     /// First in, first out; what does not fit is dropped.
     Fifo(FifoSpec),
+    /// netem: a delay and a queue in one, as below Mininet's links; the limit counts packets that wait out their delay, too.
+    Netem(NetemSpec),
     /// CoDel: drops from the head what has waited too long for too long.
     Codel(CodelSpec),
     /// FQ-CoDel: flows take turns, each with its own CoDel.
@@ -62,6 +64,16 @@ pub struct FifoSpec {
     pub drop: DropFrom,
 }
 
+/// A delay and a queue in one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct NetemSpec {
+    /// How much it holds, what only waits out its delay included; a BDP counts the delay too.
+    pub limit: Limit,
+    /// Time that a packet spends inside at least: a part of the path's delay, beside `rtt` or `client-delay` and `server-delay`.
+    pub delay: Span,
+}
+
 /// Which end of a full queue loses a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -87,6 +99,7 @@ impl QueueSpec {
     pub fn limit(&self) -> Limit {
         match self {
             Self::Fifo(spec) => spec.limit,
+            Self::Netem(spec) => spec.limit,
             Self::Codel(spec) => spec.limit,
             Self::FqCodel(spec) => spec.limit,
             Self::Cobalt(spec) => spec.limit,
@@ -100,6 +113,14 @@ impl QueueSpec {
         }
     }
 
+    /// Time that every packet spends in it, whatever the load.
+    pub fn delay(&self) -> Span {
+        match self {
+            Self::Netem(spec) => spec.delay,
+            _ => Span::ZERO,
+        }
+    }
+
     /// The discipline, holding at most so many packets and bytes (`MAX` of the type means no limit), on a link of this rate.
     pub fn build<P: Packet + Send + 'static>(
         &self,
@@ -108,6 +129,7 @@ impl QueueSpec {
     ) -> Box<dyn QueueDiscipline<P>> {
         match self {
             Self::Fifo(spec) => Box::new(Fifo::new(max_packets, max_bytes, spec.drop.into())),
+            Self::Netem(spec) => Box::new(Netem::new(max_packets, max_bytes, spec.delay)),
             Self::Codel(spec) => Box::new(Codel::new(max_packets, max_bytes, &spec.settings())),
             Self::FqCodel(spec) => {
                 let max_bytes = max_bytes.min(spec.memory.map_or(u64::MAX, |memory| memory.0));
@@ -139,7 +161,7 @@ impl QueueSpec {
     /// Checks what types cannot.
     pub(crate) fn check(&self) -> Result<(), Invalid> {
         match self {
-            Self::Fifo(_) => Ok(()),
+            Self::Fifo(_) | Self::Netem(_) => Ok(()),
             Self::Codel(spec) => spec.check(),
             Self::FqCodel(spec) => spec.check(),
             Self::Cobalt(spec) => spec.check(),

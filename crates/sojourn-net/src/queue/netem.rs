@@ -1,0 +1,131 @@
+//! netem: first in, first out, and nothing leaves before it has been inside for a given delay.
+//!
+//! Source: Linux's `sch_netem` with `delay` and `limit` (S. Hemminger, "Network emulation with netem", 2005; tc-netem(8)), which is what
+//! Mininet's `TCLink(bw, delay, max_queue_size)` puts below a token bucket of the rate: delay and queue are one qdisc. Its limit counts all
+//! packets inside, those that only wait out their delay too. A link with one bandwidth-delay product as its limit and the path's delay in
+//! the same netem has no room for a queue; with half of the delay (as much in the other direction) it has room for half.
+//!
+//! Differences: no jitter, loss, reordering or rate of its own. Sojourn and backlog contain the delay, as in `tc -s qdisc`: the wait that
+//! the load adds is the sojourn less the delay.
+
+use super::inspect::Inspector;
+use super::line::Line;
+use super::{Backlog, Cx, QueueDiscipline};
+use crate::{Packet, Span, Time};
+
+/// The netem queue.
+pub struct Netem<P> {
+    inside: Line<P>,
+    delay: Span,
+}
+
+impl<P: Packet> Netem<P> {
+    /// A queue that holds at most `max_packets` packets and `max_bytes` bytes, each for at least `delay`; `MAX` of the type means no limit.
+    pub fn new(max_packets: u32, max_bytes: u64, delay: Span) -> Self {
+        Self { inside: Line::new(max_packets, max_bytes), delay }
+    }
+}
+
+impl<P: Packet + Send> QueueDiscipline<P> for Netem<P> {
+    fn enqueue(&mut self, packet: P, cx: &mut Cx<'_, P>) {
+        self.inside.push(packet, cx);
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Option<P> {
+        if self.opens_at()? > cx.now {
+            return None;
+        }
+        let (arrived, packet) = self.inside.pop()?;
+        cx.probe.dequeued(cx.now, &packet, cx.now.since(arrived));
+        Some(packet)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.inside.backlog()
+    }
+
+    fn opens_at(&self) -> Option<Time> {
+        self.inside.oldest().map(|arrived| arrived + self.delay)
+    }
+
+    fn inspect(&mut self, inspector: &mut Inspector<'_>) {
+        inspector.see("delay", &mut self.delay);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Ecn;
+    use crate::link::Link;
+    use crate::probe::DropCause;
+    use crate::queue::check::{self, Desk, Event, ms};
+    use crate::rate::RateProfile;
+    use crate::{Rate, Time};
+    use proptest::prelude::*;
+    use rand::SeedableRng;
+
+    #[test]
+    fn nothing_leaves_before_its_delay() {
+        let mut desk = Desk::new(Netem::new(10, u64::MAX, Span::from_millis(20)));
+        desk.arrive(ms(0), 0, 100, Ecn::NotEct);
+        desk.arrive(ms(5), 0, 100, Ecn::NotEct);
+        assert_eq!((desk.serve(ms(19)), desk.serve(ms(20)), desk.serve(ms(24))), (None, Some(0), None));
+        assert_eq!(desk.queue.opens_at(), Some(ms(25)));
+        assert_eq!((desk.serve(ms(25)), desk.queue.opens_at()), (Some(1), None));
+    }
+
+    #[test]
+    fn the_limit_counts_what_only_waits_out_its_delay() {
+        let fates = check::drive(&mut Netem::new(2, u64::MAX, Span::from_secs(1)), &[Event::Arrive(100); 3]);
+        assert_eq!(fates.dropped, [(2, DropCause::Full)]);
+    }
+
+    /// When packets of 1000 bytes, which take 1 ms each, leave a link behind 20 ms, of those that arrive at these times.
+    fn departures(limit: u32, arrivals: &[u64]) -> Vec<u64> {
+        let queue = Netem::new(limit, u64::MAX, Span::from_millis(20));
+        let mut link = Link::new(Box::new(queue), RateProfile::Constant(Rate(8_000_000)), 0);
+        let mut rng = rand_pcg::Pcg64Mcg::seed_from_u64(1);
+        let mut cx = Cx { now: Time(0), rng: &mut rng, probe: &mut () };
+        let mut left = Vec::new();
+        for (number, at) in arrivals.iter().enumerate() {
+            cx.now = ms(*at as f64);
+            while let Some(due) = link.poll_at().filter(|due| *due < cx.now) {
+                left.extend(link.poll(&mut cx).map(|departure| departure.end.0 / 1_000_000));
+                assert!(link.poll_at().is_none_or(|next| next > due), "the link turns on the spot");
+            }
+            left.extend(link.send(check::packet(number, 1000), &mut cx).map(|departure| departure.end.0 / 1_000_000));
+        }
+        cx.now = ms(1000);
+        while link.poll_at().is_some() {
+            left.extend(link.poll(&mut cx).map(|departure| departure.end.0 / 1_000_000));
+        }
+        left
+    }
+
+    #[test]
+    fn a_link_waits_for_the_head_and_then_keeps_its_rate() {
+        assert_eq!(departures(10, &[0, 0, 0, 30]), [21, 22, 23, 51]);
+        // The link is busy with others when the last becomes ready.
+        assert_eq!(departures(10, &[0, 0, 0, 1]), [21, 22, 23, 24]);
+    }
+
+    #[test]
+    fn one_bandwidth_delay_product_leaves_no_room_for_a_queue() {
+        // 20 packets are on their way at full rate: a packet a millisecond passes, a burst of three every three loses two thirds of
+        // what comes while the first 20 are inside.
+        let smooth: Vec<u64> = (0..60).collect();
+        assert_eq!(departures(21, &smooth).len(), 60);
+        let bursts: Vec<u64> = (0..60).map(|i| i / 3 * 2).collect();
+        assert!(departures(21, &bursts).len() < 45);
+    }
+
+    proptest! {
+        #[test]
+        fn every_packet_leaves_by_one_door(
+            events in check::events(), packets in 0u32..20, bytes in 0u64..20_000, delay in 0u64..30,
+        ) {
+            check::conserves(&mut Netem::new(packets, bytes, Span::from_millis(delay)), &events)?;
+        }
+    }
+}
