@@ -16,6 +16,8 @@ const LOST: u8 = 2;
 const RESENT: u8 = 4;
 /// Retransmitted at some time: no round-trip sample (Karn).
 const EVER_RESENT: u8 = 8;
+/// Sent with PSH, which goes with every copy.
+const PUSHED: u8 = 16;
 
 #[derive(Clone, Copy, Debug)]
 struct Sent {
@@ -32,6 +34,8 @@ pub(super) struct Resend {
     pub(super) len: u32,
     /// When it was last sent.
     pub(super) sent: Time,
+    /// With PSH.
+    pub(super) push: bool,
 }
 
 /// What a cumulative acknowledgement brought.
@@ -126,6 +130,13 @@ impl Scoreboard {
         let at = if self.watched { self.watch_sending(end, len, now) } else { now };
         self.segments.push_back(Sent { end, at, len, state: 0 });
         self.outstanding += u64::from(len);
+    }
+
+    /// The segment that was sent last has PSH.
+    pub(super) fn pushed(&mut self) {
+        if let Some(last) = self.segments.back_mut() {
+            last.state |= PUSHED;
+        }
     }
 
     /// A new segment is about to be sent: returns when, as far as the order of sending tells.
@@ -349,8 +360,8 @@ impl Scoreboard {
     }
 
     fn resend(&self, i: usize) -> Resend {
-        let Sent { end, at, len, .. } = self.segments[i];
-        Resend { seq: end - u64::from(len), len, sent: at }
+        let Sent { end, at, len, state } = self.segments[i];
+        Resend { seq: end - u64::from(len), len, sent: at, push: state & PUSHED != 0 }
     }
 
     /// The segment at `seq` was sent again.

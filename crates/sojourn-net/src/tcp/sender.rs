@@ -23,6 +23,7 @@ pub(super) struct Out {
     pub(super) seq: u64,
     pub(super) len: u32,
     pub(super) retransmission: bool,
+    pub(super) push: bool,
 }
 
 /// A sender of pairs waits for room this long after it last sent, and for an acknowledgement that is expected within this.
@@ -272,11 +273,12 @@ impl Sender {
             self.observe_usage(!fits);
             return None;
         }
+        let second = self.pairs && self.second_at == now;
         if (self.pairs || self.pace.is_some()) && (self.is_held(now) || self.waits_for_room(now, counted)) {
             self.observe_usage(false);
             return None;
         }
-        Some(self.send_new(now, len))
+        Some(self.send_new(now, len, second))
     }
 
     /// There is room for one segment only, and the acknowledgement that makes room for two is near (Linux, `tcp_tso_should_defer`).
@@ -287,10 +289,12 @@ impl Sender {
         }
         let room = self.allowed.saturating_sub(counted);
         let two = 2 * u64::from(self.mss);
-        if room >= two {
+        // Never more than half a window at once.
+        if room >= two && self.window.cwnd >= 2 * two && self.end - self.nxt >= two {
             self.second_at = now;
         }
-        if room >= two.min(self.window.cwnd / 3) || self.end - self.nxt < two || self.state.is_recovery() {
+        let repairing = matches!(self.state, State::Recovery { .. } | State::Loss { .. });
+        if room >= two.min(self.window.cwnd / 3) || self.end - self.nxt < two || repairing {
             return false;
         }
         let near = TWO_AT_ONCE_WAIT.min(Span(self.rtt.smoothed().0 / 2));
@@ -299,7 +303,7 @@ impl Sender {
     }
 
     #[inline]
-    fn send_new(&mut self, now: Time, len: u32) -> Out {
+    fn send_new(&mut self, now: Time, len: u32, second: bool) -> Out {
         let seq = self.nxt;
         self.nxt += u64::from(len);
         self.board.push(len, now);
@@ -307,7 +311,11 @@ impl Sender {
         if self.by_time {
             self.arm_probe(now);
         }
-        Out { seq, len, retransmission: false }
+        let push = self.pairs && (second || self.nxt == self.end);
+        if push {
+            self.board.pushed();
+        }
+        Out { seq, len, retransmission: false, push }
     }
 
     /// A probe for losses at the tail: new data whatever the window, else the last segment again.
@@ -318,7 +326,7 @@ impl Sender {
         let room = (self.una + self.receive_window).saturating_sub(self.nxt);
         let out = if left > 0 && self.una > 0 && room >= u64::from(self.mss) {
             let len = self.segment_len(left);
-            self.send_new(now, len)
+            self.send_new(now, len, false)
         } else {
             let resend = self.board.last_hole()?;
             self.resend(now, resend)
@@ -360,7 +368,7 @@ impl Sender {
         None
     }
 
-    fn resend(&mut self, now: Time, Resend { seq, len, sent }: Resend) -> Out {
+    fn resend(&mut self, now: Time, Resend { seq, len, sent, push }: Resend) -> Out {
         self.force = false;
         self.repair.add(sent, now);
         self.board.resent(seq, now);
@@ -369,7 +377,7 @@ impl Sender {
             self.rto_at = self.rtt.deadline(now);
         }
         self.sent(now, len);
-        Out { seq, len, retransmission: true }
+        Out { seq, len, retransmission: true, push }
     }
 
     #[inline]
