@@ -21,6 +21,7 @@ mod scoreboard;
 mod sender;
 mod statistics;
 mod tlp;
+mod undo;
 mod usage;
 
 pub use ecn::EcnMode;

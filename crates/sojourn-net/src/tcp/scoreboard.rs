@@ -113,6 +113,11 @@ impl Scoreboard {
         self.lost > 0
     }
 
+    /// Bytes sent again whose copy is believed to be in the network.
+    pub(super) fn resent_bytes(&self) -> u64 {
+        self.resent
+    }
+
     /// True if anything outstanding is SACKed.
     pub(super) fn has_sacked(&self) -> bool {
         self.sacked > 0

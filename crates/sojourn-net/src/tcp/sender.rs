@@ -13,6 +13,7 @@ use super::rtt::Rtt;
 use super::scoreboard::{Resend, Scoreboard};
 use super::statistics::{Repair, Statistics};
 use super::tlp::Tlp;
+use super::undo::Undo;
 use super::usage::Usage;
 use crate::congestion::{CongestionControl, Window};
 use crate::{Rate, Span, Time};
@@ -61,8 +62,9 @@ pub struct Sender {
     limited_transmit: bool,
     idle_restart: bool,
     pub(super) grow_half_used: bool,
-    /// New data leaves two segments at a time if it can.
-    pairs: bool,
+    /// Linux's habits: new data leaves two segments at a time if it can; what was needless is undone.
+    pub(super) linux: bool,
+    pub(super) undo: Undo,
     /// When the first of a pair left whose second must follow.
     second_at: Time,
     fin: bool,
@@ -114,7 +116,8 @@ impl Sender {
             limited_transmit: config.limited_transmit,
             idle_restart: config.idle_restart,
             grow_half_used: config.grow_half_used,
-            pairs: config.linux,
+            linux: config.linux,
+            undo: Undo::default(),
             second_at: Time::NEVER,
             fin: false,
             receive_window: config.receive_window,
@@ -229,6 +232,11 @@ impl Sender {
             return self.probe_out(now);
         }
         if self.board.has_waiting() {
+            if self.undo.has_turned()
+                && let Some(out) = self.before_repairs(now)
+            {
+                return out;
+            }
             let resend = self.board.next_waiting()?;
             let fits = self.in_flight() + u64::from(resend.len.min(self.mss)) <= self.allowed;
             if self.force || (fits && !self.is_held(now)) {
@@ -257,6 +265,11 @@ impl Sender {
         held
     }
 
+    /// The next piece of new data, if there is any and it may be sent.
+    pub(super) fn new_data_if_any(&mut self, now: Time) -> Option<Out> {
+        if self.end > self.nxt { self.new_data(now) } else { None }
+    }
+
     fn new_data(&mut self, now: Time) -> Option<Out> {
         if self.board.outstanding() == 0 {
             self.restart_if_idle(now);
@@ -273,8 +286,8 @@ impl Sender {
             self.observe_usage(!fits);
             return None;
         }
-        let second = self.pairs && self.second_at == now;
-        if (self.pairs || self.pace.is_some()) && (self.is_held(now) || self.waits_for_room(now, counted)) {
+        let second = self.linux && self.second_at == now;
+        if (self.linux || self.pace.is_some()) && (self.is_held(now) || self.waits_for_room(now, counted)) {
             self.observe_usage(false);
             return None;
         }
@@ -284,7 +297,7 @@ impl Sender {
     /// There is room for one segment only, and the acknowledgement that makes room for two is near (Linux, `tcp_tso_should_defer`).
     #[inline(never)]
     fn waits_for_room(&mut self, now: Time, counted: u64) -> bool {
-        if !self.pairs || std::mem::replace(&mut self.second_at, Time::NEVER) == now {
+        if !self.linux || std::mem::replace(&mut self.second_at, Time::NEVER) == now {
             return false;
         }
         let room = self.allowed.saturating_sub(counted);
@@ -311,7 +324,7 @@ impl Sender {
         if self.by_time {
             self.arm_probe(now);
         }
-        let push = self.pairs && (second || self.nxt == self.end);
+        let push = self.linux && (second || self.nxt == self.end);
         if push {
             self.board.pushed();
         }
@@ -372,6 +385,9 @@ impl Sender {
         self.force = false;
         self.repair.add(sent, now);
         self.board.resent(seq, now);
+        if self.linux {
+            self.undo.resent(now);
+        }
         self.statistics.retransmits += 1;
         if seq == self.una {
             self.rto_at = self.rtt.deadline(now);
