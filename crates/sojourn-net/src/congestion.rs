@@ -172,6 +172,10 @@ pub trait CongestionControl: Send {
     fn on_congestion(&mut self, now: Time, what: Congestion, in_flight: u64);
     /// The sender was idle for longer than its retransmission timeout: the window to restart with, at most.
     fn on_idle(&mut self, now: Time, restart: u64);
+    /// The last reduction was not called for, or not to that extent: window and threshold are to be these.
+    fn restore(&mut self, cwnd: u64, ssthresh: u64) {
+        let _ = (cwnd, ssthresh);
+    }
     /// All that was lost has been repaired: the recovery that began with a loss or a timeout is over.
     fn on_recovered(&mut self, now: Time) {
         let _ = now;

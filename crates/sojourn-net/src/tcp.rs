@@ -21,6 +21,7 @@ mod scoreboard;
 mod sender;
 mod statistics;
 mod tlp;
+mod undo;
 mod usage;
 
 pub use ecn::EcnMode;
@@ -92,6 +93,8 @@ pub struct Segment {
     pub ack: Option<u64>,
     /// Sent before.
     pub retransmission: bool,
+    /// Nothing follows soon: the receiving application should have what has arrived (RFC 9293 §3.9.1, PSH).
+    pub push: bool,
     /// When it was sent, by the sender's clock (RFC 7323 TSval).
     pub stamp: Time,
     /// The other end's stamp that is echoed (TSecr); `Time::NEVER` if there is none.

@@ -38,6 +38,8 @@ impl Kind {
 
 const SYN: u8 = 1;
 const FIN: u8 = 2;
+/// Both together, which no segment has: PSH.
+const PUSH: u8 = SYN | FIN;
 const RETRANSMISSION: u8 = 4;
 /// Where the three bits of feedback and the two ECN bits are among the flags.
 const FEEDBACK: u32 = 3;
@@ -87,6 +89,7 @@ impl Packet {
         let flag = |set: bool, bit| u8::from(set) * bit;
         let flags = flag(segment.syn, SYN)
             | flag(segment.fin, FIN)
+            | flag(segment.push && !segment.syn && !segment.fin, PUSH)
             | flag(segment.retransmission, RETRANSMISSION)
             | ((segment.feedback & 7) << FEEDBACK)
             | ((segment.ecn as u8) << ECN);
@@ -131,8 +134,9 @@ impl Packet {
         Segment {
             seq: self.seq,
             len: u32::from(self.len),
-            syn: self.flags & SYN != 0,
-            fin: self.flags & FIN != 0,
+            syn: self.flags & PUSH == SYN,
+            fin: self.flags & PUSH == FIN,
+            push: self.flags & PUSH == PUSH,
             ack: (self.ack != NO_ACK).then_some(self.ack),
             retransmission: self.flags & RETRANSMISSION != 0,
             stamp: self.stamp,

@@ -240,6 +240,11 @@ impl CongestionControl for Cubic {
         }
     }
 
+    fn restore(&mut self, cwnd: u64, ssthresh: u64) {
+        self.cwnd = (cwnd / self.mss).max(1);
+        self.ssthresh = if ssthresh == u64::MAX { ssthresh } else { ssthresh / self.mss };
+    }
+
     fn on_idle(&mut self, now: Time, restart: u64) {
         self.rest(now);
         (self.heard, self.sent) = (now, now);

@@ -79,6 +79,10 @@ impl CongestionControl for Reno {
         }
     }
 
+    fn restore(&mut self, cwnd: u64, ssthresh: u64) {
+        (self.cwnd, self.ssthresh) = (cwnd, ssthresh);
+    }
+
     fn on_idle(&mut self, _: Time, restart: u64) {
         self.cwnd = self.cwnd.min(restart);
     }

@@ -67,7 +67,14 @@ impl Sender {
             return false;
         }
         let marked = self.board.marked();
-        self.judge(now, acked, sacked, pure, in_flight);
+        let duplicate = self.linux && sack.blocks().first().is_some_and(|block| block.end <= ack);
+        if self.linux {
+            self.undo.begin(duplicate);
+        }
+        self.judge(now, (acked, sacked), pure, in_flight, echo);
+        if duplicate && self.state.has_no_loss() {
+            self.undo_if_needless(Time::NEVER);
+        }
         let mut told = 0;
         if !self.marking.is_off() {
             let (is_marked, bytes) = self.marking.on_feedback(feedback, delivered, self.mss);

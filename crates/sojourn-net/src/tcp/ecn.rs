@@ -153,6 +153,7 @@ mod tests {
             fin: false,
             ack: Some(1),
             retransmission: false,
+            push: false,
             stamp,
             echo,
             ecn,

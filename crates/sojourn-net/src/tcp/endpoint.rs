@@ -194,7 +194,7 @@ impl Endpoint {
             progress.acknowledged = self.sender.on_ack(now, heard, sack);
         }
         if segment.len > 0 && (segment.syn || self.receiver.is_open()) {
-            self.receiver.on_data(now, || self.sender.rtt.rto());
+            self.receiver.on_data(now, segment, || self.sender.rtt.rto());
             progress.received = self.receiver.on_segment(now, segment);
         }
         progress
@@ -232,13 +232,13 @@ impl Endpoint {
         } else {
             (None, Time::NEVER)
         };
-        let nothing = (self.sender.next(), 0, false);
-        let (seq, len, retransmission) = out.map_or(nothing, |o| (o.seq, o.len, o.retransmission));
+        let nothing = (self.sender.next(), 0, false, false);
+        let (seq, len, retransmission, push) = out.map_or(nothing, |o| (o.seq, o.len, o.retransmission, o.push));
         let last = (seq + u64::from(len)).saturating_sub(1);
         let fin = len > 0 && self.sender.is_fin(last);
         let syn = len > 0 && seq == 0;
         let mut segment =
-            Segment { seq, len, syn, fin, ack, retransmission, stamp: now, echo, ecn: Ecn::NotEct, feedback };
+            Segment { seq, len, syn, fin, ack, retransmission, push, stamp: now, echo, ecn: Ecn::NotEct, feedback };
         if !self.sender.marking.is_off() {
             // A copy, or every segment would be put together in memory for the sake of those that are labelled.
             let mut labelled = segment;

@@ -10,12 +10,14 @@ pub(super) struct Prr {
     recover_fs: u64,
     delivered: u64,
     out: u64,
+    /// Below the threshold even an ACK that is not safe releases what it delivered, as in Linux.
+    conserves: bool,
 }
 
 impl Prr {
-    /// Recovery begins with so many bytes outstanding.
-    pub(super) fn begin(outstanding: u64) -> Self {
-        Self { recover_fs: outstanding.max(1), delivered: 0, out: 0 }
+    /// Recovery begins with so many bytes outstanding (in Linux: with this window).
+    pub(super) fn begin(outstanding: u64, conserves: bool) -> Self {
+        Self { recover_fs: outstanding.max(1), conserves, ..Self::default() }
     }
 
     /// So many bytes were sent.
@@ -31,7 +33,8 @@ impl Prr {
             due.saturating_sub(self.out)
         } else {
             let owed = self.delivered.saturating_sub(self.out);
-            let bound = if safe { owed.max(delivered) + mss } else { owed };
+            let kept = if safe || self.conserves { owed.max(delivered) } else { owed };
+            let bound = if safe { kept + mss } else { kept };
             bound.min(ssthresh - pipe)
         }
     }
@@ -43,7 +46,7 @@ mod tests {
 
     /// One ACK each delivering one segment; everything released is sent.
     fn released(ssthresh: u64, recover_fs: u64, pipes: impl Iterator<Item = u64>, safe: bool) -> Vec<u64> {
-        let mut prr = Prr::begin(recover_fs);
+        let mut prr = Prr::begin(recover_fs, false);
         pipes
             .map(|pipe| {
                 let count = prr.on_ack(1, pipe, ssthresh, 1, safe);

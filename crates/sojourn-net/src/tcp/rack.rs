@@ -22,6 +22,8 @@ pub(super) struct Rack {
     /// Where the highest segment that arrived ends; now, and before the present acknowledgement.
     highest: u64,
     highest_before: u64,
+    /// Where the lowest segment ends that this acknowledgement delivers and that was sent only once; `MAX` if none.
+    pub(super) original: u64,
     now: Time,
     min_rtt: Span,
 }
@@ -38,12 +40,16 @@ impl Rack {
     /// An acknowledgement begins.
     pub(super) fn begin(&mut self, now: Time, min_rtt: Span) {
         (self.now, self.min_rtt, self.highest_before) = (now, min_rtt, self.highest);
+        self.original = u64::MAX;
     }
 
     /// It delivers a segment.
     #[inline(never)]
     pub(super) fn arrived(&mut self, sent: Time, end: u64, resent: bool) {
         self.highest = self.highest.max(end);
+        if !resent {
+            self.original = self.original.min(end);
+        }
         self.reordering |= !resent && end < self.highest_before;
         let rtt = self.now.since(sent);
         if resent && rtt < self.min_rtt {

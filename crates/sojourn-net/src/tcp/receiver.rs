@@ -138,18 +138,30 @@ impl Receiver {
         self.unacked += (end - self.next) as u32;
         self.next = end;
         let filled = !self.held.is_empty() && self.absorb();
-        if filled
-            || segment.syn
+        if segment.syn
             || segment.fin
             || self.unacked >= 2 * self.mss
             || self.delay == Span::ZERO
-            || self.holding().is_some_and(Holding::is_quick)
+            || self.is_due(now, filled, segment.push)
         {
             self.ack_now = true;
-        } else if self.ack_at == Time::NEVER {
+        } else if self.ack_at == Time::NEVER && self.held.is_empty() {
             self.ack_at = now + self.delay;
         }
         true
+    }
+
+    /// True if data in order, fewer than two segments of it, is to be told at once: it filled a hole, or Linux would.
+    #[inline]
+    fn is_due(&mut self, now: Time, filled: bool, push: bool) -> bool {
+        let Some(holding) = self.extras.as_mut().and_then(|extras| extras.holding.as_mut()) else { return filled };
+        if holding.is_quick() {
+            true
+        } else if self.held.is_empty() {
+            filled || push
+        } else {
+            self.next - self.acknowledged > u64::from(self.mss) || holding.on_gap(now, self.next)
+        }
     }
 
     /// The delayed-ACK timer expired.
@@ -209,9 +221,11 @@ impl Receiver {
 
     /// A segment of data is about to arrive at an end with this retransmission timeout.
     #[inline]
-    pub(super) fn on_data(&mut self, now: Time, rto: impl FnOnce() -> Span) {
+    pub(super) fn on_data(&mut self, now: Time, segment: &Segment, rto: impl FnOnce() -> Span) {
+        let advances = segment.seq <= self.next && segment.seq + u64::from(segment.len) > self.next;
         if let Some(extras) = &mut self.extras
             && let Some(holding) = &mut extras.holding
+            && advances
         {
             holding.on_data(now, rto());
         }
@@ -299,6 +313,7 @@ mod tests {
             fin: false,
             ack: Some(0),
             retransmission: false,
+            push: false,
             stamp: Time(seq),
             echo: Time::NEVER,
             ecn: crate::Ecn::NotEct,

@@ -49,13 +49,22 @@ impl State {
 
 impl Sender {
     /// Draws the consequences of an acknowledgement: `acked` bytes cumulatively, `sacked` bytes selectively new.
-    pub(super) fn judge(&mut self, now: Time, acked: u64, sacked: u64, pure: bool, in_flight: u64) {
+    pub(super) fn judge(
+        &mut self,
+        now: Time,
+        (acked, sacked): (u64, u64),
+        pure: bool,
+        in_flight: u64,
+        echo: Time,
+    ) {
+        let was_recovering = self.state.is_recovery();
         if acked > 0 {
             self.dupacks = 0;
             self.left_network = self.left_network.saturating_sub(acked.saturating_sub(u64::from(self.mss)));
             self.left_network = self.left_network.min(self.board.outstanding());
             match self.state {
                 State::Open => self.left_network = 0,
+                State::Loss { .. } if self.linux => {}
                 State::Recovery { point } | State::Loss { point } if self.una >= point => self.recovered(now),
                 // What was sent next says that the window was reduced: earlier echoes are of the same marks.
                 State::Reduced { point } if self.una > point => {
@@ -70,6 +79,13 @@ impl Sender {
             if !self.sack {
                 let left = self.left_network + u64::from(self.mss);
                 self.left_network = left.min(self.board.outstanding().saturating_sub(u64::from(self.mss)));
+            }
+        }
+        if self.linux {
+            match self.state {
+                State::Loss { point } => self.judge_timeout(now, (acked, sacked), echo, point),
+                State::Open if acked > 0 && was_recovering => self.undo_if_needless(echo),
+                _ => {}
             }
         }
         if self.by_time {
@@ -111,7 +127,7 @@ impl Sender {
     }
 
     fn reduce(&mut self, now: Time, what: Congestion, in_flight: u64) {
-        self.prr = Prr::begin(self.board.outstanding());
+        self.prr = Prr::begin(if self.linux { self.window.cwnd } else { self.board.outstanding() }, self.linux);
         self.marking.on_reduction();
         self.control.on_congestion(now, what, in_flight);
         self.refresh_window();
@@ -120,6 +136,9 @@ impl Sender {
     #[cold]
     fn enter_recovery(&mut self, now: Time, in_flight: u64) {
         let reduced = self.state != State::Open;
+        if self.linux {
+            self.remember();
+        }
         self.state = State::Recovery { point: self.next() };
         self.force = true;
         self.rescue = true;
@@ -143,7 +162,7 @@ impl Sender {
         }
     }
 
-    fn recovered(&mut self, now: Time) {
+    pub(super) fn recovered(&mut self, now: Time) {
         self.control.on_recovered(now);
         self.state = State::Open;
         self.left_network = 0;
@@ -169,6 +188,9 @@ impl Sender {
         self.force = false;
         if self.una == 0 {
             return; // A lost SYN says nothing about the window (RFC 5681 §3.1 restarts with one segment; see the docs).
+        }
+        if self.linux {
+            return self.time_out_as_linux(now, in_flight);
         }
         // A segment that times out again leaves ssthresh alone (RFC 5681 §3.1, below equation 4).
         if !self.rtt.backed_off_before() {

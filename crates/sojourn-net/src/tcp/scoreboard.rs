@@ -16,6 +16,8 @@ const LOST: u8 = 2;
 const RESENT: u8 = 4;
 /// Retransmitted at some time: no round-trip sample (Karn).
 const EVER_RESENT: u8 = 8;
+/// Sent with PSH, which goes with every copy.
+const PUSHED: u8 = 16;
 
 #[derive(Clone, Copy, Debug)]
 struct Sent {
@@ -32,6 +34,8 @@ pub(super) struct Resend {
     pub(super) len: u32,
     /// When it was last sent.
     pub(super) sent: Time,
+    /// With PSH.
+    pub(super) push: bool,
 }
 
 /// What a cumulative acknowledgement brought.
@@ -109,6 +113,11 @@ impl Scoreboard {
         self.lost > 0
     }
 
+    /// Bytes sent again whose copy is believed to be in the network.
+    pub(super) fn resent_bytes(&self) -> u64 {
+        self.resent
+    }
+
     /// True if anything outstanding is SACKed.
     pub(super) fn has_sacked(&self) -> bool {
         self.sacked > 0
@@ -125,6 +134,13 @@ impl Scoreboard {
         let at = if self.watched { self.watch_sending(end, len, now) } else { now };
         self.segments.push_back(Sent { end, at, len, state: 0 });
         self.outstanding += u64::from(len);
+    }
+
+    /// The segment that was sent last has PSH.
+    pub(super) fn pushed(&mut self) {
+        if let Some(last) = self.segments.back_mut() {
+            last.state |= PUSHED;
+        }
     }
 
     /// A new segment is about to be sent: returns when, as far as the order of sending tells.
@@ -348,8 +364,8 @@ impl Scoreboard {
     }
 
     fn resend(&self, i: usize) -> Resend {
-        let Sent { end, at, len, .. } = self.segments[i];
-        Resend { seq: end - u64::from(len), len, sent: at }
+        let Sent { end, at, len, state } = self.segments[i];
+        Resend { seq: end - u64::from(len), len, sent: at, push: state & PUSHED != 0 }
     }
 
     /// The segment at `seq` was sent again.

@@ -13,6 +13,7 @@ use super::rtt::Rtt;
 use super::scoreboard::{Resend, Scoreboard};
 use super::statistics::{Repair, Statistics};
 use super::tlp::Tlp;
+use super::undo::Undo;
 use super::usage::Usage;
 use crate::congestion::{CongestionControl, Window};
 use crate::{Rate, Span, Time};
@@ -23,6 +24,7 @@ pub(super) struct Out {
     pub(super) seq: u64,
     pub(super) len: u32,
     pub(super) retransmission: bool,
+    pub(super) push: bool,
 }
 
 /// A sender of pairs waits for room this long after it last sent, and for an acknowledgement that is expected within this.
@@ -77,8 +79,9 @@ pub struct Sender {
     limited_transmit: bool,
     idle_restart: bool,
     pub(super) grow_half_used: bool,
-    /// New data leaves two segments at a time if it can.
-    pairs: bool,
+    /// Linux's habits: new data leaves two segments at a time if it can; what was needless is undone.
+    pub(super) linux: bool,
+    pub(super) undo: Undo,
     fin: bool,
     /// The controller wants samples of the delivery rate.
     pub(super) sampling: bool,
@@ -114,7 +117,8 @@ impl Sender {
             limited_transmit: config.limited_transmit,
             idle_restart: config.idle_restart,
             grow_half_used: config.grow_half_used,
-            pairs: config.linux,
+            linux: config.linux,
+            undo: Undo::default(),
             second_at: Time::NEVER,
             fin: false,
             receive_window: config.receive_window,
@@ -242,6 +246,11 @@ impl Sender {
             return None;
         }
         if self.board.has_waiting() {
+            if self.undo.has_turned()
+                && let Some(out) = self.before_repairs(now)
+            {
+                return out;
+            }
             let resend = self.board.next_waiting()?;
             let fits = self.in_flight() + u64::from(resend.len.min(self.mss)) <= self.allowed;
             if self.force || (fits && !self.is_held(now)) {
@@ -270,6 +279,11 @@ impl Sender {
         held
     }
 
+    /// The next piece of new data, if there is any and it may be sent.
+    pub(super) fn new_data_if_any(&mut self, now: Time) -> Option<Out> {
+        if self.end > self.nxt { self.new_data(now) } else { None }
+    }
+
     fn new_data(&mut self, now: Time) -> Option<Out> {
         if self.board.outstanding() == 0 {
             self.restart_if_idle(now);
@@ -286,25 +300,28 @@ impl Sender {
             self.observe_usage(!fits);
             return None;
         }
-        if (self.pairs || self.pace.is_some()) && (self.is_held(now) || self.waits_for_room(now, counted)) {
+        let second = self.linux && self.second_at == now;
+        if (self.linux || self.pace.is_some()) && (self.is_held(now) || self.waits_for_room(now, counted)) {
             self.observe_usage(false);
             return None;
         }
-        Some(self.send_new(now, len))
+        Some(self.send_new(now, len, second))
     }
 
     /// There is room for one segment only, and the acknowledgement that makes room for two is near (Linux, `tcp_tso_should_defer`).
     #[inline(never)]
     fn waits_for_room(&mut self, now: Time, counted: u64) -> bool {
-        if !self.pairs || std::mem::replace(&mut self.second_at, Time::NEVER) == now {
+        if !self.linux || std::mem::replace(&mut self.second_at, Time::NEVER) == now {
             return false;
         }
         let room = self.allowed.saturating_sub(counted);
         let two = 2 * u64::from(self.mss);
-        if room >= two {
+        // Never more than half a window at once.
+        if room >= two && self.window.cwnd >= 2 * two && self.end - self.nxt >= two {
             self.second_at = now;
         }
-        if room >= two.min(self.window.cwnd / 3) || self.end - self.nxt < two || self.state.is_recovery() {
+        let repairing = matches!(self.state, State::Recovery { .. } | State::Loss { .. });
+        if room >= two.min(self.window.cwnd / 3) || self.end - self.nxt < two || repairing {
             return false;
         }
         let near = TWO_AT_ONCE_WAIT.min(Span(self.rtt.smoothed().0 / 2));
@@ -313,7 +330,7 @@ impl Sender {
     }
 
     #[inline]
-    fn send_new(&mut self, now: Time, len: u32) -> Out {
+    fn send_new(&mut self, now: Time, len: u32, second: bool) -> Out {
         let seq = self.nxt;
         self.nxt += u64::from(len);
         self.board.push(len, now);
@@ -321,7 +338,11 @@ impl Sender {
         if self.by_time {
             self.arm_probe(now);
         }
-        Out { seq, len, retransmission: false }
+        let push = self.linux && (second || self.nxt == self.end);
+        if push {
+            self.board.pushed();
+        }
+        Out { seq, len, retransmission: false, push }
     }
 
     /// A probe for losses at the tail: new data whatever the window, else the last segment again.
@@ -332,7 +353,7 @@ impl Sender {
         let room = (self.una + self.receive_window).saturating_sub(self.nxt);
         let out = if left > 0 && self.una > 0 && room >= u64::from(self.mss) {
             let len = self.segment_len(left);
-            self.send_new(now, len)
+            self.send_new(now, len, false)
         } else {
             let resend = self.board.last_hole()?;
             self.resend(now, resend)
@@ -376,16 +397,19 @@ impl Sender {
     }
 
     #[inline(never)]
-    fn resend(&mut self, now: Time, Resend { seq, len, sent }: Resend) -> Out {
+    fn resend(&mut self, now: Time, Resend { seq, len, sent, push }: Resend) -> Out {
         self.force = false;
         self.repair.add(sent, now);
         self.board.resent(seq, now);
+        if self.linux {
+            self.undo.resent(now);
+        }
         self.statistics.retransmits += 1;
         if seq == self.una {
             self.rto_at = self.rtt.deadline(now);
         }
         self.sent(now, len);
-        Out { seq, len, retransmission: true }
+        Out { seq, len, retransmission: true, push }
     }
 
     #[inline]

@@ -284,7 +284,7 @@ proptest! {
                 sack.push(Block { start, end });
             }
             let len = len + u32::from(syn) + u32::from(fin);
-            let segment = Segment { seq, len, syn, fin, ack, retransmission: false, stamp: now, echo: Time::NEVER, ecn: Ecn::Ce, feedback: i as u8 & 7 };
+            let segment = Segment { seq, len, syn, fin, ack, retransmission: false, push: fin, stamp: now, echo: Time::NEVER, ecn: Ecn::Ce, feedback: i as u8 & 7 };
             for end in &mut pair.ends {
                 end.on_segment(now, &segment, &sack);
                 while end.poll(now).is_some() {}

@@ -46,6 +46,17 @@ impl Scoreboard {
         last
     }
 
+    /// True if the present acknowledgement delivers a segment that was sent only once and ends at `point` at most.
+    pub(in crate::tcp) fn has_original(&self, point: u64) -> bool {
+        self.rack.as_ref().is_some_and(|rack| rack.original <= point)
+    }
+
+    /// Nothing is held for lost any more.
+    pub(in crate::tcp) fn forget_lost(&mut self) {
+        self.segments.iter_mut().for_each(|segment| segment.state &= !LOST);
+        (self.lost, self.waiting) = (0, 0);
+    }
+
     /// True if something arrived since losses were last looked for by time.
     pub(in crate::tcp) fn take_advance(&mut self) -> bool {
         self.rack.as_mut().is_some_and(|rack| rack.take_advance())
