@@ -96,6 +96,7 @@ impl Sender {
         advanced
     }
 
+    #[inline(always)] // Or its arguments go through memory.
     fn tell_control(
         &mut self,
         now: Time,
