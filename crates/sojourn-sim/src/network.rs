@@ -221,7 +221,7 @@ impl Network {
         let mut packet = Packet::datagram(kind, seq, self.now, flow, owner, line, size);
         packet.ack = u64::from(group);
         if let Some(tap) = &mut self.tap {
-            let seen = Seen { at: self.now, way, group, packet, sack: Sack::default() };
+            let seen = Seen { at: self.now, way, group, packet: packet.clone(), sack: Sack::NONE };
             tap.pass(way.source(), seen);
         }
         self.wire.send(self.now, way, packet, None, &mut self.agenda);
@@ -292,10 +292,10 @@ impl Network {
         if let Some(tap) = &mut self.tap {
             let group =
                 if packet.is_segment() { self.connections[packet.slot as usize].group } else { packet.ack as u16 };
-            tap.pass(way.destination(), Seen { at: self.now, way, group, packet, sack: *sack });
+            tap.pass(way.destination(), Seen { at: self.now, way, group, packet: packet.clone(), sack: *sack });
         }
         if !packet.is_segment() {
-            if packet.kind.is_told() {
+            if packet.kind().is_told() {
                 let delay = self.one_way(&packet, way);
                 self.notices.push_back((packet.slot, Event::Datagram { packet, delay }));
             }
@@ -345,7 +345,7 @@ impl Network {
             let packet = Packet::segment(&segment, connection.flow, slot as u32, line, size as u16);
             if let Some(tap) = &mut self.tap {
                 let sack = sack.unwrap_or(Sack::NONE);
-                tap.pass(end, Seen { at: self.now, way, group: connection.group, packet, sack });
+                tap.pass(end, Seen { at: self.now, way, group: connection.group, packet: packet.clone(), sack });
             }
             self.wire.send(self.now, way, packet, sack.as_ref(), &mut self.agenda);
         }

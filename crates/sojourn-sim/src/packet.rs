@@ -2,6 +2,7 @@
 
 use sojourn_net::tcp::Segment;
 use sojourn_net::{Ecn, Packet as _, Time};
+use std::num::NonZeroU64;
 
 /// What a packet is, for the packet log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,22 +37,28 @@ impl Kind {
     }
 }
 
-const SYN: u8 = 1;
-const FIN: u8 = 2;
-/// Both together, which no segment has: PSH.
-const PUSH: u8 = SYN | FIN;
-const RETRANSMISSION: u8 = 4;
-/// Where the three bits of feedback and the two ECN bits are among the flags.
-const FEEDBACK: u32 = 3;
-const ECN: u32 = 6;
+/// What the word of small fields says: in bit 0 nothing but that it is not zero, in the next three the kind, then these bits …
+const KIND: u32 = 1;
+const SYN: u32 = 4;
+const FIN: u32 = 5;
+const RETRANSMISSION: u32 = 6;
+/// … the three bits of feedback and the two ECN bits …
+const FEEDBACK: u32 = 7;
+const ECN: u32 = 10;
+const PUSH: u32 = 12;
+/// … and three fields of sixteen bits.
+const LEN: u32 = 16;
+const SIZE: u32 = 32;
+const LINE: u32 = 48;
+
 /// In place of an acknowledgement number: there is none.
 const NO_ACK: u64 = u64::MAX;
 
 /// No SACK blocks.
 pub(crate) const NO_SACK: u32 = u32::MAX;
 
-/// A packet on its way.
-#[derive(Clone, Copy, Debug)]
+/// A packet on its way. Not `Copy`: it is moved from place to place, and each copy on the way would cost as much as a queue's decision.
+#[derive(Clone, Debug)]
 pub struct Packet {
     /// First sequence unit; for datagrams a number that the source chose.
     pub seq: u64,
@@ -67,32 +74,30 @@ pub struct Packet {
     pub(crate) id: u32,
     /// Place of its SACK blocks in the pool.
     pub(crate) sack: u32,
-    /// Sequence length of a segment.
-    pub(crate) len: u16,
-    /// Bytes at IP.
-    pub(crate) size: u16,
-    /// Delay line that it takes after the link.
-    pub(crate) line: u16,
-    /// What it is.
-    pub kind: Kind,
-    flags: u8,
+    /// Kind, flags, sequence length of a segment, bytes at IP, and the delay line that it takes after the link. One word, written and read as
+    /// one: a processor waits when it is to read as a whole what it has just written in parts.
+    word: NonZeroU64,
+}
+
+fn word(kind: Kind, len: u16, size: u16, line: u16) -> u64 {
+    (kind as u64) << KIND | u64::from(len) << LEN | u64::from(size) << SIZE | u64::from(line) << LINE
 }
 
 impl Packet {
     /// The packet of a TCP segment; its SACK blocks are kept elsewhere.
+    #[inline]
     pub(crate) fn segment(segment: &Segment, flow: u32, slot: u32, line: u16, size: u16) -> Self {
         let kind = match segment {
             s if s.payload() > 0 => Kind::Data,
             s if s.syn || s.fin => Kind::Control,
             _ => Kind::Ack,
         };
-        let flag = |set: bool, bit| u8::from(set) * bit;
-        let flags = flag(segment.syn, SYN)
-            | flag(segment.fin, FIN)
-            | flag(segment.push && !segment.syn && !segment.fin, PUSH)
-            | flag(segment.retransmission, RETRANSMISSION)
-            | ((segment.feedback & 7) << FEEDBACK)
-            | ((segment.ecn as u8) << ECN);
+        let flags = u64::from(segment.syn) << SYN
+            | u64::from(segment.fin) << FIN
+            | u64::from(segment.retransmission) << RETRANSMISSION
+            | u64::from(segment.push) << PUSH
+            | u64::from(segment.feedback & 7) << FEEDBACK
+            | (segment.ecn as u64) << ECN;
         Self {
             seq: segment.seq,
             ack: segment.ack.unwrap_or(NO_ACK),
@@ -102,11 +107,7 @@ impl Packet {
             slot,
             id: 0,
             sack: NO_SACK,
-            len: segment.len as u16,
-            size,
-            line,
-            kind,
-            flags,
+            word: NonZeroU64::MIN | word(kind, segment.len as u16, size, line) | flags,
         }
     }
 
@@ -121,34 +122,56 @@ impl Packet {
             slot: source,
             id: 0,
             sack: NO_SACK,
-            len: 0,
-            size,
-            line,
-            kind,
-            flags: 0,
+            word: NonZeroU64::MIN | word(kind, 0, size, line),
         }
+    }
+
+    #[inline]
+    fn has(&self, bit: u32) -> bool {
+        self.word.get() >> bit & 1 != 0
     }
 
     /// The TCP segment that it carries, without its SACK blocks.
-    pub(crate) fn to_segment(self) -> Segment {
+    #[inline]
+    pub(crate) fn to_segment(&self) -> Segment {
         Segment {
             seq: self.seq,
-            len: u32::from(self.len),
-            syn: self.flags & PUSH == SYN,
-            fin: self.flags & PUSH == FIN,
-            push: self.flags & PUSH == PUSH,
+            len: u32::from((self.word.get() >> LEN) as u16),
+            syn: self.has(SYN),
+            fin: self.has(FIN),
+            push: self.has(PUSH),
             ack: (self.ack != NO_ACK).then_some(self.ack),
-            retransmission: self.flags & RETRANSMISSION != 0,
+            retransmission: self.has(RETRANSMISSION),
             stamp: self.stamp,
             echo: self.echo,
             ecn: self.ecn(),
-            feedback: (self.flags >> FEEDBACK) & 7,
+            feedback: (self.word.get() >> FEEDBACK) as u8 & 7,
         }
     }
 
+    /// What it is.
+    #[inline]
+    pub fn kind(&self) -> Kind {
+        match self.word.get() >> KIND & 7 {
+            0 => Kind::Data,
+            1 => Kind::Ack,
+            2 => Kind::Control,
+            3 => Kind::Datagram,
+            4 => Kind::Voice,
+            _ => Kind::Video,
+        }
+    }
+
+    /// Delay line that it takes after the link.
+    #[inline]
+    pub(crate) fn line(&self) -> u16 {
+        (self.word.get() >> LINE) as u16
+    }
+
     /// True for a TCP segment.
+    #[inline]
     pub(crate) fn is_segment(&self) -> bool {
-        matches!(self.kind, Kind::Data | Kind::Ack | Kind::Control)
+        matches!(self.kind(), Kind::Data | Kind::Ack | Kind::Control)
     }
 
     /// The TCP segment that it carries, without its SACK blocks; `None` for a datagram.
@@ -168,15 +191,17 @@ impl Packet {
 }
 
 impl sojourn_net::Packet for Packet {
+    #[inline]
     fn size(&self) -> u32 {
-        u32::from(self.size)
+        u32::from((self.word.get() >> SIZE) as u16)
     }
+    #[inline]
     fn flow(&self) -> u32 {
         self.flow
     }
     #[inline]
     fn ecn(&self) -> Ecn {
-        match self.flags >> ECN {
+        match self.word.get() >> ECN & 3 {
             0 => Ecn::NotEct,
             1 => Ecn::Ect0,
             2 => Ecn::Ect1,
@@ -184,7 +209,7 @@ impl sojourn_net::Packet for Packet {
         }
     }
     fn mark(&mut self) {
-        self.flags |= (Ecn::Ce as u8) << ECN;
+        self.word |= (Ecn::Ce as u64) << ECN;
     }
 }
 

@@ -101,6 +101,7 @@ impl LinkRecord {
     }
 
     /// A transmission of `bytes` on the wire from `start` to `end`.
+    #[inline]
     pub fn transmitted(&mut self, start: Time, end: Time, bytes: u32) {
         self.bins.carry(start, end, bytes);
     }
@@ -152,7 +153,7 @@ impl Probe<Packet> for LinkRecord {
         self.waiting_packets -= 1;
         self.waiting_bytes -= u64::from(packet.size());
         self.departed += 1;
-        self.departed_data += u64::from(packet.kind.is_data());
+        self.departed_data += u64::from(packet.kind().is_data());
         self.departed_bytes += u64::from(packet.size());
         self.sojourn.add(sojourn.0);
         self.bins.waited(now, sojourn);
@@ -186,7 +187,7 @@ impl Probe<Packet> for LinkRecord {
         if packet.sack != NO_SACK {
             self.orphans.push(packet.sack);
         }
-        if packet.kind.is_told() {
+        if packet.kind().is_told() {
             self.lost.push((packet.slot, packet.seq));
         }
     }

@@ -41,7 +41,7 @@ const LOST: i64 = -1;
 const UNDER_WAY: i64 = -2;
 
 /// What happened.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub enum Event {
     /// The run begins.
     Start,

@@ -106,7 +106,7 @@ impl Wire {
     }
 
     /// A host sends a packet into a link, with SACK blocks if it has any.
-    #[inline]
+    #[inline(always)] // Or each packet is copied once more.
     pub(crate) fn send(&mut self, now: Time, way: Way, mut packet: Packet, sack: Option<&Sack>, agenda: &mut Agenda) {
         if let Some(sack) = sack {
             packet.sack = self.sacks.put(*sack);
@@ -140,7 +140,7 @@ impl Wire {
             let bytes = packet.size() + port.overhead;
             port.record.transmitted(start, end, bytes);
             port.last = (start, end, bytes);
-            let line = &mut self.lines[packet.line as usize];
+            let line = &mut self.lines[packet.line() as usize];
             let arrival = end + line.delay;
             if line.packets.is_empty() {
                 agenda.set(line.stream, arrival);

@@ -103,6 +103,7 @@ impl Sender {
         advanced
     }
 
+    #[inline(always)] // Or its arguments go through memory.
     fn tell_control(
         &mut self,
         now: Time,

@@ -24,23 +24,24 @@ struct Extras {
     holding: Option<Holding>,
 }
 
-/// Reassembly and acknowledgement of one direction.
+/// Reassembly and acknowledgement of one direction. First what every segment touches.
+#[repr(C)]
 pub struct Receiver {
     next: u64,
     /// What the last acknowledgement said.
     acknowledged: u64,
-    /// Ranges beyond `next`, disjoint, most recently changed first.
-    held: Vec<Block>,
+    extras: Option<Box<Extras>>,
     /// Delayed-ACK deadline; `NEVER` if none is pending.
     ack_at: Time,
     echo: Time,
     unacked: u32,
     mss: u32,
-    delay: Span,
     ack_now: bool,
     sack: bool,
+    delay: Span,
+    /// Ranges beyond `next`, disjoint, most recently changed first.
+    held: Vec<Block>,
     fin: Option<u64>,
-    extras: Option<Box<Extras>>,
 }
 
 impl Receiver {

@@ -32,6 +32,7 @@ const TWO_AT_ONCE_WAIT: Span = Span::from_millis(1);
 
 /// The sending half of an endpoint. First what is looked at whenever a segment arrives, even at an end that only receives; with thousands of
 /// connections, how many cache lines that is counts.
+#[repr(C)]
 pub struct Sender {
     pub(super) una: u64,
     pub(super) nxt: u64,
@@ -42,28 +43,6 @@ pub struct Sender {
     send_at: Time,
     pub(super) tlp: Tlp,
     pub(super) usage: Usage,
-    /// Bytes that may be in flight now: the window, or less while recovery reduces it.
-    pub(super) allowed: u64,
-    pub(super) state: State,
-    /// Without SACK: bytes that duplicate acknowledgements say have left the network.
-    pub(super) left_network: u64,
-    receive_window: u64,
-    pub(super) board: Scoreboard,
-    pub(super) window: Window,
-    pub(super) rtt: Rtt,
-    pub(super) control: Box<dyn CongestionControl>,
-    /// Bytes delivered.
-    pub(super) delivered: u64,
-    pub(super) prr: Prr,
-    last_sent: Time,
-    /// The rate to pace at, if any.
-    pace: Option<Rate>,
-    pub(super) statistics: Statistics,
-    /// When the first of a pair left whose second must follow.
-    second_at: Time,
-    pacer: Pacer,
-    restart_window: u64,
-    repair: Repair,
     pub(super) mss: u32,
     /// Duplicate acknowledgements since `una` last advanced.
     pub(super) dupacks: u32,
@@ -87,6 +66,28 @@ pub struct Sender {
     pub(super) sampling: bool,
     /// The controller decides alone what a loss does to the window: no proportional reduction.
     pub(super) unreduced: bool,
+    /// Bytes that may be in flight now: the window, or less while recovery reduces it.
+    pub(super) allowed: u64,
+    pub(super) state: State,
+    /// Without SACK: bytes that duplicate acknowledgements say have left the network.
+    pub(super) left_network: u64,
+    receive_window: u64,
+    pub(super) board: Scoreboard,
+    pub(super) window: Window,
+    pub(super) rtt: Rtt,
+    pub(super) control: Box<dyn CongestionControl>,
+    /// Bytes delivered.
+    pub(super) delivered: u64,
+    pub(super) prr: Prr,
+    last_sent: Time,
+    /// The rate to pace at, if any.
+    pace: Option<Rate>,
+    pub(super) statistics: Statistics,
+    /// When the first of a pair left whose second must follow.
+    second_at: Time,
+    pacer: Pacer,
+    restart_window: u64,
+    repair: Repair,
 }
 
 impl Sender {
@@ -226,7 +227,11 @@ impl Sender {
     }
 
     pub(super) fn refresh_window(&mut self) {
-        self.window = self.control.window();
+        let window = self.control.window();
+        // Mostly it is the same, and comparing does not wait, as copying would, for what has just been written in parts.
+        if window != self.window {
+            self.window = window;
+        }
         self.allowed = self.window.cwnd;
         self.pace = self.pacing.rate(self.window, self.rtt.smoothed());
     }

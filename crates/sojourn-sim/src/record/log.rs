@@ -90,7 +90,7 @@ impl Log {
     pub(super) fn arrived(&mut self, now: Time, packet: &Packet, packets: u32, bytes: u64) {
         debug_assert_eq!(packet.id, self.next());
         self.flow.push(packet.flow);
-        self.kind.push(packet.kind as u8);
+        self.kind.push(packet.kind() as u8);
         self.size_bytes.push(packet.size());
         self.arrive_ns.push(now.0);
         self.depart_ns.push(-1);

@@ -10,7 +10,7 @@ use sojourn_net::Time;
 use sojourn_net::tcp::Sack;
 
 /// A packet seen at a host.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Seen {
     /// When.
     pub at: Time,
