@@ -9,8 +9,8 @@ Readings: instability is the mean over seconds and clients, each client from its
 byte; unfairness is taken while all clients are active, from the last first request to the first last byte (or
 the end of the run); a stall counts if it began after the warm-up. Utilisation is by video bytes over the time
 of the session, as the study has it: from the first request to the end of what is played, which is about as
-much later than the last byte as the playback buffer is long. The same while all clients are active is given as
-"utilisation_fetching". Headers of HTTP, TCP and IP are not among the bytes.
+much later than the last byte as the playback buffer is long. The same while all clients are active is given
+as "utilisation_fetching". Headers of HTTP, TCP and IP are not among the bytes.
 """
 
 from __future__ import annotations
@@ -108,7 +108,6 @@ class Viewing:
         rates = self.bytes * 8e-3 / self.segment_s if carried else self.rate_kbps
         at = np.searchsorted(self.request_s, np.asarray(times_s, dtype=np.float64), side="right")
         return np.concatenate(([0.0], rates))[at]
-
 
     @property
     def watched_s(self) -> float:
@@ -215,10 +214,10 @@ def summary(found: Sequence[Viewing], warmup_s: float, rate_bps: float | None) -
     -------
     dict
         "instability" and "unfairness" (and both with "_carried"), "utilisation" and "utilisation_fetching"
-        (shares), "average_rate_kbps" (mean nominal rate of the segments), "carried_rate_kbps" (bits over seconds of video),
-        "clients_stalled_pct", "stalls" and "stall_s" (sums over clients), "switches" (mean per client),
-        "finished" (clients whose clip was over), "per_client_rate_kbps", and "clients": for each its own
-        numbers, the intervals of its stalls, and its segments. What is not defined is absent (a utilisation
+        (shares), "average_rate_kbps" (mean nominal rate of the segments), "carried_rate_kbps" (bits over
+        seconds of video), "clients_stalled_pct", "stalls" and "stall_s" (sums over clients), "switches" (mean
+        per client), "finished" (clients whose clip was over), "per_client_rate_kbps", and "clients": for each
+        its own numbers, the intervals of its stalls, and its segments. What is not defined is absent (a utilisation
         of an unlimited link). Empty without viewers.
     """
     found = [viewing for viewing in found if viewing.request_s.size]
