@@ -54,9 +54,9 @@ The [has] study: viewers of 16-minute clips behind one queue of {LINK_BPS / 1e6:
 {REPLICATIONS} replications; ± is the half width of the 95 % interval of their mean. What the study does not
 say is read as in `studies/has-queue.toml`, where the reasons are; the tables below show the other readings.
 The first is the queue's: Mininet's links have delay and queue in one `netem` ([models](models/netem.md)),
-whose limit counts the packets that wait out their delay. Instability and unfairness are of the nominal rate of
-the segment asked for last; "of bits carried" takes the segment's own bits. Tables IV and V: a cell holds within
-{TABLE_SHARE:.0%} of the study's utilisation, or {TABLE_UNFAIRNESS:g} of its unfairness.
+whose limit counts the packets that wait out their delay. Instability and unfairness are of the nominal rate
+of the segment asked for last; "of bits carried" takes the segment's own bits. Tables IV and V: a cell holds
+within {TABLE_SHARE:.0%} of the study's utilisation, or {TABLE_UNFAIRNESS:g} of its unfairness.
 """
 
 
