@@ -72,8 +72,10 @@ def test_the_summary_counts_what_began_after_the_warm_up():
     assert all_of_it["average_rate_kbps"] == 200
     assert (all_of_it["stalls"], all_of_it["stall_s"], all_of_it["clients_stalled_pct"]) == (2, 3.5, 50)
     assert all_of_it["per_client_rate_kbps"] == [200, 200]
-    # Over 6 s, the four segments of 400 kb × rate/100 that came in it.
-    assert all_of_it["utilisation"] == pytest.approx(8 * 500 * 800 / 1e6 / 6)
+    # Four segments of 4 kb × rate: over 6 s of fetching, and until the last was played: 1 s, 2 × 4 s, stalls.
+    assert all_of_it["utilisation_fetching"] == pytest.approx(8 * 500 * 800 / 1e6 / 6)
+    assert found[0].watched_s == pytest.approx(1 + 8 + 3.5)
+    assert all_of_it["utilisation"] == pytest.approx(8 * 500 * 800 / 1e6 / 12.5, abs=1e-6)
     later = summary(found, 3.0, None)
     assert (later["average_rate_kbps"], later["stalls"], later["stall_s"]) == (250, 1, 2.5)
     assert "utilisation" not in later

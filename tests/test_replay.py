@@ -17,6 +17,7 @@ CODEL = {"kind": "codel", "limit": "1000pkt"}
 QUEUES = [
     {"kind": "fifo", "limit": "9pkt"},
     {"kind": "fifo", "limit": "9kB", "drop": "head"},
+    {"kind": "netem", "limit": "30pkt", "delay": "3ms"},
     *(
         {**CODEL, "variant": v, "target": "1ms", "interval": "8ms"}
         for v in ("rfc8289", "linux", "ns3", "ns2_2013")

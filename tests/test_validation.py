@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy import stats
-from sojourn.validation import documents, kernel, peers, streaming, theory
+from sojourn.validation import documents, kernel, peers, readings, streaming, theory
 from sojourn.validation.checks import T_995, Check, Skipped, interval_99, within
 from sojourn.validation.documents import study
 from sojourn.validation.explanations import Explanations
@@ -323,7 +323,10 @@ def test_findings_are_judged_by_their_bounds():
 
 def test_the_streaming_documents_can_be_run_and_regions_are_read():
     made = [streaming.queue_document(60), streaming.clients_document(), streaming.unequal_document()]
-    made += streaming.experiment_documents().values()
+    for place, reading in enumerate(readings.READINGS.values()):
+        made.append(readings.six_document(str(place), reading))
+        made += [readings.unequal_document(str(place), reading)] if reading.unequal else []
+    made += [readings.places_document(where) for where in readings.DELAYS]
     assert [len(study(document).points) for document in made[:3]] == [90, 40, 90]
     assert all(study(document).points for document in made)
     regions = {row["queue_region"] for row in streaming.published("published/has-table2-stalls.csv")}

@@ -98,7 +98,14 @@ class Scale:
         # Neither direction may hold the other up: acknowledgements need their link too.
         for link in ("down", "up"):
             document["path"][link]["rate"] = f"{self.rate_bps * FASTER}bit"
-            document["path"][link]["queue"] = {"kind": "fifo", "limit": "unlimited"}
+            queue = document["path"][link]["queue"]
+            is_netem = queue.get("kind") == "netem"  # whose delay is the path's
+            kept = (
+                {key: queue[key] for key in ("kind", "delay") if key in queue}
+                if is_netem
+                else {"kind": "fifo"}
+            )
+            document["path"][link]["queue"] = {**kept, "limit": "unlimited"}
 
     def _sessions(self, document: dict[str, Any]) -> list[dict[str, Any]]:
         flows = list(document.get("flows") or [])

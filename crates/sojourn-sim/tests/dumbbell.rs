@@ -95,6 +95,34 @@ fn disciplines_that_drop_by_sojourn_keep_a_bulk_flow_near_their_target() {
     }
 }
 
+/// Six CUBIC flows over 6 Mbit/s and 40 ms, all of which are either beside the queue or in it.
+fn six_flows(rtt: &str, queue: Value) -> Scenario {
+    scenario(json!({
+        "duration": "60s", "warmup": "10s",
+        "path": { "rtt": rtt, "down": { "rate": "6Mbit", "queue": queue }, "up": link("100Mbit", "1000pkt") },
+        "flows": [{ "source": { "kind": "bulk" }, "transport": "cubic", "direction": "down", "count": 6 }],
+    }))
+}
+
+#[test]
+fn a_bandwidth_delay_product_of_netem_is_no_queue_if_it_holds_the_delay() {
+    let beside = |limit: &str| six_flows("40ms", json!({ "kind": "fifo", "limit": limit }));
+    let inside = |limit: &str| six_flows("0ms", json!({ "kind": "netem", "limit": limit, "delay": "40ms" }));
+    let product = |scenario: &Scenario| scenario.path.down.capacity(scenario.path.rtt());
+    assert_eq!(product(&beside("1BDP")), product(&inside("1BDP")));
+    let utilisation = |scenario: &Scenario| outcome(scenario, 1).summary.links["down"].utilisation;
+    assert!(utilisation(&beside("1BDP")) > 0.98);
+    assert!(utilisation(&inside("1BDP")) < 0.92);
+    assert!(utilisation(&inside("2BDP")) > 0.98);
+    // With room for any queue, it does not matter where the delay is; that of the queue contains it.
+    let delay = |scenario: &Scenario| {
+        let down = &outcome(scenario, 1).summary.links["down"];
+        serde_json::to_value(&down.queue_delay_ms).unwrap()["mean"].as_f64().unwrap()
+    };
+    let (beside, inside) = (delay(&beside("500pkt")), delay(&inside("520pkt")));
+    assert!((inside - 40.0 - beside).abs() < 0.05 * beside, "{inside} {beside}");
+}
+
 #[test]
 fn the_same_seed_gives_the_same_run_and_another_seed_another() {
     let text = |seed| serde_json::to_string(&outcome(&mixed("20pkt", "cubic", true, "tail"), seed).summary).unwrap();

@@ -42,7 +42,7 @@ def against_published(frame: pl.DataFrame, shown: Value) -> Figure:
     everything = [*ours, *theirs]
     low, high = (min(everything), max(everything)) if everything else (0.0, 1.0)
     logarithmic = low > 0 and high > 30 * low
-    wide = low >= 0 and high > 200 and not logarithmic
+    wide = 0 <= low < high / 10 and high > 200 and not logarithmic
     with styled():
         figure = Figure(figsize=(4.7, 4.5), layout="constrained")
         axes = figure.add_subplot()

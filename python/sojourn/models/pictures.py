@@ -34,6 +34,7 @@ times the flows), to 0.8 Mbit/s, which the UDP alone exceeds, and back to 10, {P
 QUEUES: dict[str, dict[str, Any]] = {
     "red": {"kind": "red", "limit": LIMIT, "adaptive": True, "target": "10ms", "mean-packet": "1500B"},
     "dualpi2": {"kind": "dualpi2"},
+    "netem": {"kind": "netem", "limit": LIMIT, "delay": "20ms"},
 }
 """Queues of the pictures that need more than a limit."""
 

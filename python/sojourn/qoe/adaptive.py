@@ -6,9 +6,11 @@ asked for last, read once a second. The study does not say whether it is that or
 its duration: the same of the latter are given as "carried".
 
 Readings: instability is the mean over seconds and clients, each client from its first request to its last
-byte; unfairness and utilisation are taken while all clients are active, from the last first request to the
-first last byte (or the end of the run); a stall counts if it began after the warm-up. Published is
-utilisation by video bytes; headers of HTTP, TCP and IP are not among them.
+byte; unfairness is taken while all clients are active, from the last first request to the first last byte (or
+the end of the run); a stall counts if it began after the warm-up. Utilisation is by video bytes over the time
+of the session, as the study has it: from the first request to the end of what is played, which is about as
+much later than the last byte as the playback buffer is long. The same while all clients are active is given
+as "utilisation_fetching". Headers of HTTP, TCP and IP are not among the bytes.
 """
 
 from __future__ import annotations
@@ -107,6 +109,14 @@ class Viewing:
         at = np.searchsorted(self.request_s, np.asarray(times_s, dtype=np.float64), side="right")
         return np.concatenate(([0.0], rates))[at]
 
+    @property
+    def watched_s(self) -> float:
+        """When the last segment had been played; the end of the run if the clip had not arrived by then."""
+        if self.play_s is None or not self.finished:
+            return self.end_s
+        stalled = float((self.stalls[:, 1] - self.stalls[:, 0]).sum())
+        return self.play_s + self.segment_s * len(self.request_s) + stalled
+
 
 def playing(viewing: Viewing) -> NDArray[np.float64]:
     """When each segment that was played began to play.
@@ -203,12 +213,12 @@ def summary(found: Sequence[Viewing], warmup_s: float, rate_bps: float | None) -
     Returns
     -------
     dict
-        "instability" and "unfairness" (and both with "_carried"), "utilisation" (share), "average_rate_kbps"
-        (mean nominal rate of the segments), "carried_rate_kbps" (bits over seconds of video),
-        "clients_stalled_pct", "stalls" and "stall_s" (sums over clients), "switches" (mean per client),
-        "finished" (clients whose clip was over), "per_client_rate_kbps", and "clients": for each its own
-        numbers, the intervals of its stalls, and its segments. What is not defined is absent (a utilisation
-        of an unlimited link). Empty without viewers.
+        "instability" and "unfairness" (and both with "_carried"), "utilisation" and "utilisation_fetching"
+        (shares), "average_rate_kbps" (mean nominal rate of the segments), "carried_rate_kbps" (bits over
+        seconds of video), "clients_stalled_pct", "stalls" and "stall_s" (sums over clients), "switches" (mean
+        per client), "finished" (clients whose clip was over), "per_client_rate_kbps", and "clients": for each
+        its own numbers, the intervals of its stalls, and its segments. What is not defined is absent (a
+        utilisation of an unlimited link). Empty without viewers.
     """
     found = [viewing for viewing in found if viewing.request_s.size]
     if not found:
@@ -231,8 +241,11 @@ def summary(found: Sequence[Viewing], warmup_s: float, rate_bps: float | None) -
         own = np.array([viewing.rate_at(seconds, carried=True) for viewing in found])
         out["unfairness_carried"] = round(float(unfairness(own).mean()), 6)
         if rate_bps:
-            carried = sum(_bytes_between(viewing, first, last) for viewing in found)
-            out["utilisation"] = round(carried * 8 / rate_bps / (last - first), 6)
+            out["utilisation_fetching"] = _utilisation(found, first, last, rate_bps)
+    first = max(warmup_s, min(float(viewing.request_s[0]) for viewing in found))
+    last = max(viewing.watched_s for viewing in found)
+    if rate_bps and last - first >= 1:
+        out["utilisation"] = _utilisation(found, first, last, rate_bps)
     if rates.size:
         out["average_rate_kbps"] = round(float(rates.mean()), 3)
         bits = sum(float(v.bytes[c].sum()) * 8e-3 for v, c in zip(found, counted, strict=True))
@@ -284,6 +297,12 @@ def _client(viewing: Viewing, warmup_s: float) -> dict[str, Any]:
 def _listed(values: NDArray[np.float64], digits: int) -> list[float | None]:
     """Rounded numbers, None where there is none."""
     return [None if np.isnan(value) else round(float(value), digits) for value in values]
+
+
+def _utilisation(found: Sequence[Viewing], first: float, last: float, rate_bps: float) -> float:
+    """Share of what a link could carry between two times that came as video."""
+    carried = sum(_bytes_between(viewing, first, last) for viewing in found)
+    return round(carried * 8 / rate_bps / (last - first), 6)
 
 
 def _bytes_between(viewing: Viewing, first: float, last: float) -> float:

@@ -108,7 +108,9 @@ def answer(results: Sequence[Mapping[str, Any]], axes: Mapping[str, list[str]]) 
     for result in results:
         point = result["point"]
         condition = ", ".join(
-            text(label) for name, label in point.items() if name != axis and len(axes.get(name, ())) > 1
+            f"{axis_name(name).lower()} {label}" if text(label).isdigit() else text(label)
+            for name, label in point.items()
+            if name != axis and len(axes.get(name, ())) > 1
         )
         grouped.setdefault((condition, text(point[axis]) if axis in point else ""), []).append(result)
     verdicts = {key: judge(wishes, cell) for key, cell in grouped.items()}

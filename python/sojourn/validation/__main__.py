@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from sojourn.errors import SojournError
-from sojourn.validation import aqm, flows, kernel, peers, streaming, theory
+from sojourn.validation import aqm, flows, kernel, peers, readings, theory
 from sojourn.validation.checks import Check
 from sojourn.validation.report import Page, write
 from sojourn.validation.study import all_comparisons
@@ -18,7 +18,7 @@ SECTIONS = {
     "peers": peers.checks,
     "kernel": kernel.checks,
     "aqm": aqm.checks,
-    "streaming": streaming.checks,
+    "streaming": readings.checks,
 }
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from sojourn import _core
 from sojourn.results import Results
-from sojourn.validation import aqm, findings, kernel, peers, plots, streaming, theory
+from sojourn.validation import aqm, findings, kernel, peers, plots, readings, streaming, theory
 from sojourn.validation.checks import Check, Skipped
 from sojourn.validation.explanations import Explanations
 from sojourn.validation.study import Comparison
@@ -184,7 +184,7 @@ def write(page: Page, docs: Path) -> Path:
     if rows := page.rows("streaming"):
         parts += [streaming.TEXT, _provenance(page, "streaming")]
         parts += [_plain_table(rows, "least – greatest", "study"), _outside(page, "streaming")]
-        for title, head, cells in streaming.tables(page.root / "streaming"):
+        for title, head, cells in readings.tables(page.root / "streaming"):
             parts += [f"### {title}\n", _table(head, cells)]
     if page.published:
         parts += [PUBLISHED, *_published(page.published, images)]

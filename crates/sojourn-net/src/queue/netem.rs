@@ -8,7 +8,6 @@
 //! Differences: no jitter, loss, reordering or rate of its own. Sojourn and backlog contain the delay, as in `tc -s qdisc`: the wait that
 //! the load adds is the sojourn less the delay.
 
-use super::inspect::Inspector;
 use super::line::Line;
 use super::{Backlog, Cx, QueueDiscipline};
 use crate::{Packet, Span, Time};
@@ -46,10 +45,6 @@ impl<P: Packet + Send> QueueDiscipline<P> for Netem<P> {
 
     fn opens_at(&self) -> Option<Time> {
         self.inside.oldest().map(|arrived| arrived + self.delay)
-    }
-
-    fn inspect(&mut self, inspector: &mut Inspector<'_>) {
-        inspector.see("delay", &mut self.delay);
     }
 }
 

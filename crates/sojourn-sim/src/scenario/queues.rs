@@ -70,7 +70,8 @@ pub struct FifoSpec {
 pub struct NetemSpec {
     /// How much it holds, what only waits out its delay included; a BDP counts the delay too.
     pub limit: Limit,
-    /// Time that a packet spends inside at least: a part of the path's delay, beside `rtt` or `client-delay` and `server-delay`.
+    /// Time that a packet spends inside at least, beside the path's own delays.
+    #[serde(default)]
     pub delay: Span,
 }
 

@@ -53,7 +53,7 @@ with_tcp_keys! {
         /// Congestion controller.
         #[serde(default = "cubic")]
         pub transport: Transport,
-        /// This group's own base round-trip time; by default the path's.
+        /// This group's own base round-trip time, without what a `netem` queue adds; by default the path's.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub rtt: Option<Span>,
         /// Each viewer starts at most so long after the one before, uniformly.
