@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 
@@ -127,7 +126,7 @@ def test_another_ffmpeg_must_have_it(tmp_path: Path, monkeypatch: pytest.MonkeyP
     other.chmod(0o755)
     monkeypatch.setenv("IMAGEIO_FFMPEG_EXE", str(other))
     vmaf.program.cache_clear()
-    with pytest.raises(MissingVideo, match="an FFmpeg with libvmaf, and .* is without"):
+    with pytest.raises(MissingVideo, match=r"an FFmpeg with libvmaf, and .* is without"):
         vmaf.program()
     monkeypatch.setenv("IMAGEIO_FFMPEG_EXE", str(tmp_path / "nothing"))
     with pytest.raises(MissingVideo, match="an FFmpeg that runs, and this one does not"):

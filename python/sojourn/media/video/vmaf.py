@@ -54,7 +54,8 @@ def program() -> tuple[str, str]:
         raise MissingVideo(f"vmaf = true needs an FFmpeg that runs, and this one does not: {error}") from None
     if not re.search(r"\blibvmaf\b", filters):
         raise MissingVideo(
-            f"vmaf = true needs an FFmpeg with libvmaf, and {path} is without: expected that of imageio-ffmpeg"
+            f"vmaf = true needs an FFmpeg with libvmaf, and {path} is without: "
+            "expected the one that imageio-ffmpeg brings"
         )
     return path, version[1] if version else "unknown"
 
