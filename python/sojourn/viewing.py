@@ -72,10 +72,8 @@ def missing(name: str) -> str | None:
         library()
     except MissingVideo as error:
         raise SojournError(str(error)) from None
-    if name == clips.SYNTHETIC:
-        return None
     try:
-        clips.file(name)
+        clips.check(name)
     except MissingVideo as error:
         return str(error)
     return None
