@@ -316,6 +316,23 @@ def test_a_missing_clip_is_a_sentence(sojourn: Command) -> None:
     assert not (sojourn.cwd / "results").exists()
 
 
+def test_an_unfit_clip_is_a_sentence_and_nothing_is_written(sojourn: Command) -> None:
+    (sojourn.cwd / "text.mp4").write_text("no pictures here")
+    (sojourn.cwd / "seen.toml").write_text(study('clips = ["text.mp4"]'))
+    said = sentence(sojourn("run", "seen.toml", code=2).stderr)
+    assert said.endswith("text.mp4 cannot be read as video: it is damaged, or no file of moving pictures")
+    with library().open(str(sojourn.cwd / "small.avi"), "w") as out:
+        made = out.add_stream("mpeg4", rate=25)
+        made.width, made.height, made.pix_fmt = 64, 48, "yuv420p"
+        frame = library().VideoFrame.from_ndarray(np.zeros((72, 64), np.uint8), format="yuv420p")
+        for packet in [*made.encode(frame), *made.encode(None)]:
+            out.mux(packet)
+    (sojourn.cwd / "seen.toml").write_text(study('clips = ["small.avi"]'))
+    said = sentence(sojourn("run", "seen.toml", code=2).stderr)
+    assert "small.avi are 64×48, too small to judge: expected 128×96 or more" in said
+    assert not (sojourn.cwd / "results").exists()
+
+
 def test_a_missing_codec_is_a_sentence(sojourn: Command) -> None:
     (sojourn.cwd / "av.py").write_text("raise ImportError\n")
     sojourn.env["PYTHONPATH"] = str(sojourn.cwd)

@@ -103,7 +103,8 @@ class Campaign:
     def _differences(self, before: dict[str, Any] | None) -> list[str]:
         notes = list(dict.fromkeys(point.note for point in self.todo if point.note))
         if self.unmade:
-            notes.append(f"{len(self.unmade)} clips are encoded first, once for all runs: some seconds each")
+            what = "1 clip is" if len(self.unmade) == 1 else f"{len(self.unmade)} clips are"
+            notes.append(f"{what} encoded first, once for all runs: some seconds each")
         if before is None:
             return notes
         if before["study"] != self.study.name:

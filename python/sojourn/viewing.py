@@ -47,7 +47,20 @@ def settle(document: dict[str, Any]) -> str | None:
         for name in user["clips"]:
             if (why := missing(name)) is not None:
                 raise SojournError(why)
+        if user.get("vmaf"):
+            _vmaf()
     return note
+
+
+@lru_cache
+def _vmaf() -> str:
+    """Name what measures VMAF."""
+    from sojourn.media.video import MissingVideo, vmaf
+
+    try:
+        return f"{vmaf.MODEL} of FFmpeg {vmaf.program()[1]}"
+    except MissingVideo as error:
+        raise SojournError(str(error)) from None
 
 
 @lru_cache
@@ -59,10 +72,8 @@ def missing(name: str) -> str | None:
         library()
     except MissingVideo as error:
         raise SojournError(str(error)) from None
-    if name == clips.SYNTHETIC:
-        return None
     try:
-        clips.file(name)
+        clips.check(name)
     except MissingVideo as error:
         return str(error)
     return None
@@ -89,8 +100,9 @@ def _key(name: str, how: Any) -> str:
 
 
 def identity(document: Mapping[str, Any]) -> list[str]:
-    """Return the names of the encodings that a settled scenario shows."""
-    return [_key(*need) for need in needs(document)]
+    """Return the names of the encodings that a settled scenario shows, and of what measures their VMAF."""
+    made = [_key(*need) for need in needs(document)]
+    return [*made, _vmaf()] if any(user.get("vmaf") for user in _users(document)) else made
 
 
 def unmade(documents: Iterable[Mapping[str, Any]]) -> list[Needs]:

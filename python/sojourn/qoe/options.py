@@ -114,6 +114,8 @@ class Video:
         1 s unless stated.
     every : int
         Every so many pictures, one is compared; 5 unless stated.
+    vmaf : bool
+        Measure VMAF too.
     """
 
     clips: tuple[str, ...] = ("synthetic",)
@@ -122,6 +124,7 @@ class Video:
     smoothing_ns: int = 1_000_000_000
     playout_ns: int = 1_000_000_000
     every: int = 5
+    vmaf: bool = False
 
     @classmethod
     def read(cls, user: Mapping[str, Any]) -> Video:
@@ -141,6 +144,7 @@ class Video:
             resolution=_choice(user, "resolution", ("sd", "hd", "cif")),
             profile=_choice(user, "profile", ("aligned", "paper", "freeze", "evalvid")),
             every=every,
+            vmaf=bool(user.get("vmaf", False)),
             **times,
         )
 

@@ -17,12 +17,14 @@ The published studies leave the measurement open, and it decides the figures. So
 - `evalvid`: CIF, one slice a picture; as `aligned`, but late packets are not missing (PSNR from losses only);
   MOS of each picture by its PSNR, averaged.
 
+VMAF is measured of the same pictures where it is asked for (`sojourn.media.video.vmaf`); it decides no MOS.
 MOS by SSIM is the table of Zinner et al. (2010), by PSNR that of Ohm as used by EvalVid (Klaue et al., 2003).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -33,6 +35,7 @@ from numpy.typing import NDArray
 from sojourn import _core
 from sojourn.media.video import stream
 from sojourn.media.video.coding import Coding, Encoded, encoded
+from sojourn.media.video.vmaf import MODEL, measure, program
 from sojourn.qoe import options
 from sojourn.qoe.voice import statistics
 
@@ -132,17 +135,22 @@ class Seen:
     picture : ndarray of int
         Its number in the clip, in order of showing.
     ssim, psnr_db : ndarray
+    vmaf : ndarray or None
+        None unless asked for.
     """
 
     picture: NDArray[np.int64]
     ssim: NDArray[np.float64]
     psnr_db: NDArray[np.float64]
+    vmaf: NDArray[np.float64] | None = None
 
 
-_seen: dict[tuple[str, Profile, int, bytes], Seen] = {}
+_seen: dict[tuple[str, Profile, int, bool, bytes], Seen] = {}
 
 
-def watch(clip: Encoded, profile: Profile, lost: NDArray[np.bool_], every: int = 5) -> Seen:
+def watch(
+    clip: Encoded, profile: Profile, lost: NDArray[np.bool_], every: int = 5, vmaf: bool = False
+) -> Seen:
     """Decode a showing and compare its pictures; the same losses are looked at once in a process.
 
     Parameters
@@ -152,28 +160,40 @@ def watch(clip: Encoded, profile: Profile, lost: NDArray[np.bool_], every: int =
     lost : ndarray of bool, shape (packets,)
     every : int
         Pictures 0, every, 2·every, … are compared.
+    vmaf : bool
+        Measure VMAF too.
     """
     count = clip.coding.pictures
-    if not lost.any() and profile.reference == "decoded":
+    if not lost.any() and profile.reference == "decoded" and not vmaf:
         same = np.arange(0, count, every)
         return Seen(same, np.ones(len(same)), np.full(len(same), MOST_DB))
-    key = (clip.key, profile, every, np.packbits(lost).tobytes() if lost.any() else b"")
+    key = (clip.key, profile, every, vmaf, np.packbits(lost).tobytes() if lost.any() else b"")
     if (known := _seen.get(key)) is not None:
         return known
     reference = clip.reference(profile.reference, every)
     played = clip.played(stream.intact(clip.ts, lost) if profile.discard else lost, profile.conceal)
-    shown = _in_time(clip, played) if profile.align == "time" else _in_order(clip, played)
-    rows = [
-        (number, *_core.compare_pictures(reference[number // every], picture))
-        for number, picture in shown
-        if number % every == 0
-    ]
+    rows = []
+
+    def shown() -> Iterator[NDArray[np.uint8]]:
+        """All pictures in order; those that are compared are, on the way."""
+        for number, picture in (_in_time if profile.align == "time" else _in_order)(clip, played):
+            if number % every == 0:
+                rows.append((number, *_core.compare_pictures(reference[number // every], picture)))
+            yield picture
+
+    scores = None
+    if vmaf:
+        how = clip.coding
+        pairs = zip(clip.pictures_of(profile.reference), shown(), strict=False)
+        scores = measure(pairs, how.width, how.height, how.fps, every)
+    else:
+        deque(shown(), maxlen=0)
     number, ssim, mse = np.array(rows, dtype=np.float64).reshape(-1, 3).T
     with np.errstate(divide="ignore"):
         psnr = np.minimum(10.0 * np.log10(255.0**2 / mse), MOST_DB)
     if len(_seen) >= _MOST_CACHED:
         _seen.clear()
-    _seen[key] = Seen(number.astype(np.int64), ssim, psnr)
+    _seen[key] = Seen(number.astype(np.int64), ssim, psnr, scores)
     return _seen[key]
 
 
@@ -210,8 +230,8 @@ class Showings:
     Attributes
     ----------
     clip : list of str
-    ssim, psnr_db, mos : ndarray
-        Means over the pictures.
+    ssim, psnr_db, mos, vmaf : ndarray
+        Means over the pictures; VMAF is not a number unless it was asked for.
     packets, lost, late : ndarray of int
     options : options.Video
     streams : dict of str to str
@@ -224,6 +244,7 @@ class Showings:
     ssim: NDArray[np.float64]
     psnr_db: NDArray[np.float64]
     mos: NDArray[np.float64]
+    vmaf: NDArray[np.float64]
     packets: NDArray[np.int64]
     lost: NDArray[np.int64]
     late: NDArray[np.int64]
@@ -263,7 +284,7 @@ def showings(columns: Mapping[str, NDArray[Any]], user: Mapping[str, Any]) -> Sh
             )
         lost, late = missing(part["delay_ns"], asked.playout_ns)
         gone = lost | late if profile.late else lost
-        seen = watch(clip, profile, gone, asked.every)
+        seen = watch(clip, profile, gone, asked.every, asked.vmaf)
         ssim, psnr = float(seen.ssim.mean()), float(seen.psnr_db.mean())
         mos = mos_of_ssim(ssim) if profile.mos == "ssim" else mos_of_psnr(seen.psnr_db).mean()
         if not worst or ssim < worst["ssim"]:
@@ -279,13 +300,15 @@ def showings(columns: Mapping[str, NDArray[Any]], user: Mapping[str, Any]) -> Sh
                     "time_s": np.round(seen.picture / how.fps, 6).tolist(),
                     "ssim": np.round(seen.ssim, 6).tolist(),
                     "psnr_db": np.round(seen.psnr_db, 3).tolist(),
+                    **({} if seen.vmaf is None else {"vmaf": np.round(seen.vmaf, 2).tolist()}),
                 },
             }
         names.append(name)
         streams[name] = clip.about["digest"][:16]
-        rows.append((ssim, psnr, float(mos), len(gone), int(lost.sum()), int(late.sum())))
-    table = np.array(rows, dtype=np.float64).reshape(-1, 6).T
-    return Showings(names, *table[:3], *table[3:].astype(np.int64), asked, streams, worst)
+        vmaf = np.nan if seen.vmaf is None else float(seen.vmaf.mean())
+        rows.append((ssim, psnr, float(mos), vmaf, len(gone), int(lost.sum()), int(late.sum())))
+    table = np.array(rows, dtype=np.float64).reshape(-1, 7).T
+    return Showings(names, *table[:4], *table[4:].astype(np.int64), asked, streams, worst)
 
 
 def missing(delay_ns: NDArray[np.int64], playout_ns: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
@@ -326,7 +349,8 @@ def summary(scored: Sequence[Showings]) -> dict[str, Any]:
     Returns
     -------
     dict
-        "ssim", "psnr_db", "mos" as {"median", "mean", "p5", "p25", "p75", "p95"}; "loss" and "late" as shares
+        "ssim", "psnr_db", "mos" as {"median", "mean", "p5", "p25", "p75", "p95"}, "vmaf" too if it was asked
+        for, with the model and the version of FFmpeg; "loss" and "late" as shares
         of the packets sent; "showings", and "undamaged" of them; "clips", for each its median SSIM, showings,
         and the digest of its stream; "profile" and "resolution"; "worst": clip and the name of its encoding,
         showing, when it began, SSIM, PSNR, the missing packets as pairs of first and count, and the series
@@ -367,6 +391,8 @@ def summary(scored: Sequence[Showings]) -> dict[str, Any]:
         "every": least.options.every,
         **least.worst,
     }
+    if any(s.options.vmaf for s in scored):
+        out["vmaf"] = {**statistics(gather("vmaf"), 2), "model": MODEL, "ffmpeg": program()[1]}
     if "synthetic" in names:
         out["note"] = "synthetic pictures, whose scores are not those of real clips"
     return out

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from sojourn.errors import SojournError
-from sojourn.validation import aqm, flows, kernel, peers, readings, theory
+from sojourn.validation import aqm, flows, kernel, peers, readings, theory, video
 from sojourn.validation.checks import Check
 from sojourn.validation.report import Page, write
 from sojourn.validation.study import all_comparisons
@@ -66,6 +66,7 @@ def main() -> int:
         page.traits = list(peers.traits(arguments.results / "peers", arguments.jobs))
         page.studies_results, page.studies = arguments.published, arguments.studies
         page.published = all_comparisons(arguments.published, arguments.studies)
+        page.video = video.section(arguments.published, arguments.studies)
         page.flows = flows.section(arguments.results / "flows", arguments.studies, arguments.jobs)
         print(write(page, arguments.docs))
         for pattern in page.explanations.idle():

@@ -133,6 +133,8 @@ class Page:
     studies: Path = Path("studies")
     """Where the published tables lie."""
     explanations: Explanations = field(default_factory=Explanations)
+    video: list[str] = field(default_factory=list)
+    """Paragraphs on a published figure of video."""
     flows: list[str] = field(default_factory=list)
     """Paragraphs on the study of who loses in a router buffer."""
 
@@ -189,7 +191,7 @@ def write(page: Page, docs: Path) -> Path:
     if page.published:
         parts += [PUBLISHED, *_published(page.published, images)]
         parts += _study(page.studies_results, page.studies, images)
-    parts += page.flows
+    parts += [*page.video, *page.flows]
     parts += _speed(page.root / "speed.json")
     target = docs / "validation.md"
     target.write_text("\n".join(part.rstrip("\n") + "\n" for part in parts if part), encoding="utf-8")
@@ -402,19 +404,10 @@ def _study(results: Path, studies: Path, images: Path) -> list[str]:
         parts += [TABLE_1, _table(head, rows)]
     for name in ("imc14-access", "imc14-backbone"):
         if (results / name / "study.json").is_file():
-            for title, (ours, published, difference) in findings.heatmaps(results / name, images):
-                cells = [
-                    f"![{text}](validation/{file})"
-                    for text, file in (
-                        ("ours", ours),
-                        ("published", published),
-                        ("ours − published", difference),
-                    )
-                ]
-                parts += [
-                    f"### {name}: {title}\n",
-                    _table(["ours", "published", "ours − published"], [cells]),
-                ]
+            for title, drawn in findings.heatmaps(results / name, images):
+                head = ["ours", "published", "ours − published"]
+                cells = [f"![{text}](validation/{file})" for text, file in zip(head, drawn, strict=True)]
+                parts += [f"### {name}: {title}\n", _table(head, [cells])]
     return parts
 
 

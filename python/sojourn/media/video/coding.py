@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -131,15 +131,18 @@ class Encoded:
         ready = kept(self.directory / f"{kind}-{every}.npy", lambda made: self._keep(made, kind, every))
         return np.load(ready, mmap_mode="r")
 
-    def _keep(self, made: Path, kind: str, every: int) -> None:
+    def pictures_of(self, kind: str) -> Iterator[NDArray[np.uint8]]:
+        """Iterate over the luma of all pictures of a reference; see `reference`."""
         c = self.coding
         if kind == "original":
-            shown = (luma(frame) for frame in clips.pictures(self.clip, c.width, c.height, c.pictures))
-        else:
-            shown = (picture for _, picture in self.played(np.zeros(len(self.sizes), bool), True))
+            return (luma(frame) for frame in clips.pictures(self.clip, c.width, c.height, c.pictures))
+        return (picture for _, picture in self.played(np.zeros(len(self.sizes), bool), True))
+
+    def _keep(self, made: Path, kind: str, every: int) -> None:
+        c = self.coding
         count = 0
         out = np.empty((-(-c.pictures // every), c.height, c.width), dtype=np.uint8)
-        for count, picture in enumerate(shown, 1):
+        for count, picture in enumerate(self.pictures_of(kind), 1):
             if (count - 1) % every == 0:
                 out[(count - 1) // every] = picture
         if count != c.pictures:

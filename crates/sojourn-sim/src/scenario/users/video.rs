@@ -38,6 +38,9 @@ pub struct Video {
     /// Every so many pictures, one is compared with the original.
     #[serde(default = "every")]
     pub every: u32,
+    /// Measure VMAF of those pictures as well, which needs `imageio-ffmpeg` (extra `vmaf`) and about doubles the time.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub vmaf: bool,
     /// Time between a showing's end and the next one's beginning.
     #[serde(default = "second")]
     pub gap: Span,
