@@ -9,6 +9,8 @@
 // transmission; CoDel is a queue discipline over a device queue of one packet. Delays are the time integral of the packets
 // waiting divided by the departures (Little's law), up to the start of transmission; nothing is traced to disk.
 
+#include "watch.h"
+
 #include "ns3/applications-module.h"
 #include "ns3/core-module.h"
 #include "ns3/internet-module.h"
@@ -28,83 +30,8 @@ using namespace ns3;
 namespace
 {
 
-constexpr uint32_t PAYLOAD = 1448;  // + 20 (IP) + 20 (TCP) + 12 (timestamps) = 1500
-constexpr uint32_t PPP_HEADER = 2;  // on every packet of a point-to-point device
-constexpr uint32_t DATA_AT_LEAST = 500;
+constexpr uint32_t PACKET = 1500, PAYLOAD = 1448; // 20 (IP), 20 (TCP) and 12 (timestamps) less
 constexpr uint16_t PORT = 5000;
-
-// One direction of the bottleneck, seen through trace sources.
-struct Watch
-{
-    double rate = 0;
-    uint64_t waiting = 0;
-    double integral = 0, since = 0, bytes = 0;
-    uint64_t arrived = 0, dropped = 0, departed = 0, wholeRun = 0, wholeRunData = 0;
-
-    void Account()
-    {
-        const double now = Simulator::Now().GetSeconds();
-        integral += waiting * (now - since);
-        since = now;
-    }
-
-    void Enter()
-    {
-        Account();
-        ++waiting;
-        ++arrived;
-    }
-
-    void Leave(uint32_t size)
-    {
-        Account();
-        --waiting;
-        ++departed;
-        ++wholeRun;
-        wholeRunData += size > DATA_AT_LEAST;
-        bytes += size;
-    }
-
-    void Refuse()
-    {
-        ++arrived;
-        ++dropped;
-    }
-
-    void Reset()
-    {
-        Account();
-        integral = bytes = 0;
-        arrived = dropped = departed = 0;
-    }
-
-    void DeviceIn(Ptr<const Packet>) { Enter(); }
-    void DeviceOut(Ptr<const Packet> packet) { Leave(packet->GetSize() - PPP_HEADER); }
-    void DeviceRefused(Ptr<const Packet>) { Refuse(); }
-
-    void ItemIn(Ptr<const QueueDiscItem>) { Enter(); }
-    void ItemOut(Ptr<const QueueDiscItem> item) { Leave(item->GetSize()); }
-    void ItemRefused(Ptr<const QueueDiscItem>, const char*) { Refuse(); }
-
-    // Dropped by CoDel after it had been counted as dequeued.
-    void ItemDropped(Ptr<const QueueDiscItem> item, const char*)
-    {
-        ++dropped;
-        --departed;
-        --wholeRun;
-        wholeRunData -= item->GetSize() > DATA_AT_LEAST;
-        bytes -= item->GetSize();
-    }
-
-    void Print(const char* name, double measured) const
-    {
-        std::printf(", \"%s\": {\"arrived_pkts\": %lu, \"dropped_pkts\": %lu, \"departed_pkts\": %lu, \"whole_run_pkts\": %lu, "
-                    "\"whole_run_data_pkts\": %lu, \"delay_ms\": %.3f, \"utilisation\": %.4f, \"loss\": %.5f}",
-                    name, arrived, dropped, departed, wholeRun, wholeRunData,
-                    departed ? 1e3 * integral / departed : 0.0, bytes * 8 / (rate * measured),
-                    arrived ? double(dropped) / arrived : 0.0);
-    }
-};
 
 // Not getrusage: its maximum is inherited from the process that started this one.
 double
@@ -122,33 +49,13 @@ PeakMegabytes()
 }
 
 void
-SetRate(Ptr<NetDevice> device, double rate, uint32_t limit, Watch* watch)
-{
-    watch->rate = rate;
-    auto link = DynamicCast<PointToPointNetDevice>(device);
-    // The PPP header is not part of the scenario: a full-sized packet takes as long as 1500 bytes at `rate`.
-    link->SetDataRate(DataRate(std::llround(rate * (1500 + PPP_HEADER) / 1500)));
-    if (limit)
-    {
-        auto queue = link->GetQueue();
-        queue->SetMaxSize(QueueSize(QueueSizeUnit::PACKETS, limit));
-        queue->TraceConnectWithoutContext("Enqueue", MakeCallback(&Watch::DeviceIn, watch));
-        queue->TraceConnectWithoutContext("Dequeue", MakeCallback(&Watch::DeviceOut, watch));
-        queue->TraceConnectWithoutContext("Drop", MakeCallback(&Watch::DeviceRefused, watch));
-    }
-}
-
-void
 AddCoDel(Ptr<NetDevice> device, uint32_t limit, Time target, Watch* watch)
 {
     TrafficControlHelper control;
     control.SetRootQueueDisc("ns3::CoDelQueueDisc", "MaxSize", QueueSizeValue(QueueSize(QueueSizeUnit::PACKETS, limit)),
                              "Target", TimeValue(target), "Interval", TimeValue(MilliSeconds(100)));
     auto disc = control.Install(device).Get(0);
-    disc->TraceConnectWithoutContext("Enqueue", MakeCallback(&Watch::ItemIn, watch));
-    disc->TraceConnectWithoutContext("Dequeue", MakeCallback(&Watch::ItemOut, watch));
-    disc->TraceConnectWithoutContext("DropBeforeEnqueue", MakeCallback(&Watch::ItemRefused, watch));
-    disc->TraceConnectWithoutContext("DropAfterDequeue", MakeCallback(&Watch::ItemDropped, watch));
+    WatchDiscipline(disc, watch);
 }
 
 // One end: the hosts where sockets live, behind the gateway (or the gateway itself).
@@ -266,8 +173,8 @@ main(int argc, char* argv[])
     internet.Install(nodes);
 
     Watch down, up;
-    SetRate(devices.Get(0), downRate, fifo ? limit : 0, &down);
-    SetRate(devices.Get(1), upRate, fifo ? upLimit : 0, &up);
+    SetRate(devices.Get(0), downRate, PACKET, fifo ? limit : 0, &down);
+    SetRate(devices.Get(1), upRate, PACKET, fifo ? upLimit : 0, &up);
     if (!fifo)
     {
         AddCoDel(devices.Get(0), limit, Seconds(target), &down);
