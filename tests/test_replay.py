@@ -3,6 +3,7 @@
 import contextlib
 import io
 import re
+import textwrap
 from pathlib import Path
 
 import numpy as np
@@ -57,6 +58,10 @@ def test_the_example_of_the_page_prints_what_it_says():
     with contextlib.redirect_stdout(out):
         exec(compile(code, "replay.md", "exec"), {})
     assert out.getvalue() == printed
+    code, printed = re.search(r"  ```python\n(.*?)  ```\n\n  ```text\n(.*?)  ```", text, re.DOTALL).groups()
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        exec(compile(textwrap.dedent(code), "replay.md", "exec"), {"sojourn": sojourn})
+    assert out.getvalue() == textwrap.dedent(printed)
 
 
 def test_the_page_names_every_variable():
@@ -100,6 +105,13 @@ def test_arrivals_are_departures_drops_and_backlog(queue, gaps, departures):
             assert (np.diff(found.left[flows[found.left] == flow].astype(int)) > 0).all()
     capable = np.array([row[3] != "not-ect" for row in rows], dtype=bool)
     assert not found.marked[~capable].any()
+
+
+def test_without_packets_there_are_variables_all_the_same():
+    found = sojourn.replay({"kind": "pie", "limit": "9pkt"}, [], [10**9], state={"p": 0.5})
+    assert found.trace["p"].shape == found.trace["time"].shape and found.trace["p"][-1] < 0.5
+    lines = sojourn.replay({"kind": "fq-pie"}, [], [10**9])
+    assert "next_update" in lines.trace and "deficit" not in lines.trace
 
 
 def test_packets_as_columns_arrays_or_tuples_are_the_same():

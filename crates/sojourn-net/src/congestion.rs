@@ -194,6 +194,10 @@ pub trait CongestionControl: Send {
     fn paces_recovery(&self) -> bool {
         false
     }
+    /// The controller wants its packets spread finely: quanta of a quarter of a millisecond, single segments where that is less.
+    fn sends_smoothly(&self) -> bool {
+        false
+    }
     /// Tells its variables: windows in segments, times in seconds, rates in bit/s. `cwnd` and `ssthresh` are told by all.
     fn state(&self, tell: &mut dyn FnMut(&'static str, f64)) {
         let _ = tell;

@@ -136,16 +136,24 @@ fn delay_based_controllers_yield_to_cubic_where_the_buffer_is_deeper_than_their_
     }
 }
 
-/// The start-up of the first version has 2.885 products and three of the bursts that hosts send in flight: 1.9 products and the
-/// bursts are queued then, and a small part of a product later.
+/// At start-up the rules let so much be in flight: 739/256 products (of the bandwidth and the smallest round trip, which two
+/// transmissions make longer than the path) and three of the quanta that hosts send; version 3 two products and what a round of
+/// acknowledgements ran ahead. One product less is the queue; a small part of a product is queued later.
 #[test]
-fn bbr_fills_the_link_with_at_most_two_products_queued() {
-    for (transport, start) in [("bbr", 2.2), ("bbr3", 1.4)] {
-        for (rate, product_ms) in [("10Mbit", 51.2), ("50Mbit", 50.2)] {
+fn bbr_fills_the_link_and_queues_what_its_rules_allow() {
+    for (rate, mbit, quantum) in [("10Mbit", 10.0, 2.0), ("50Mbit", 50.0, 12.0)] {
+        let transmission_ms = 12.0 / mbit;
+        let product_ms = 50.0 + transmission_ms;
+        let longer = 1.0 + 2.0 * transmission_ms / 50.0;
+        let segment = transmission_ms / 50.0;
+        let version_1 = 739.0 / 256.0 * longer - 1.0 + (3.0 * quantum + 2.0) * segment;
+        let version_3 = 2.0 * longer - 1.0 + (quantum + 4.0) * segment;
+        for (transport, most) in [("bbr", version_1), ("bbr3", version_3)] {
             let flows = json!([bulk(transport)]);
             let first = path_outcome(1, ("20s", "0s"), "20ms", rate, &fifo("5000pkt"), &flows);
-            let products = down(&first, "/queue_delay_ms/max") / product_ms;
-            assert!(products < start, "{transport} at {rate}, start: {products} products");
+            let products = down(&first, "/queue_delay_ms/max") / 50.0;
+            println!("{transport} at {rate}: {products:.3} of {most:.3}");
+            assert!((0.9 * most..most).contains(&products), "{transport} at {rate}: {products} products, not {most}");
             assert!(down(&first, "/queue_delay_ms/p95") < product_ms, "{transport} at {rate}");
             let steady = outcome(1, "100s", rate, &fifo("5000pkt"), &flows);
             let products = down(&steady, "/queue_delay_ms/max") / product_ms;
@@ -156,13 +164,16 @@ fn bbr_fills_the_link_with_at_most_two_products_queued() {
     }
 }
 
-/// Rates at which a millisecond, where DualPI2 marks at once, is several packets long.
+/// Round trips of 10, 20 and 40 ms, rates at which a packet takes up to 1.2 ms, more than the step: its threshold of one packet and
+/// Prague's single segments are what holds there. Prague tends to the larger share: k = 2 goes with windows of 2/p, but a flow that
+/// reduces by α/2 at the first mark a round trip after its last reduction has 2.73/p, and CUBIC has 1.22/√p only where p is steady.
 #[test]
 fn dualpi2_keeps_pragues_queue_short_beside_cubic_at_a_similar_rate() {
-    for rate in ["40Mbit", "100Mbit"] {
-        for server_delay in ["0ms", "5ms"] {
+    for (rate, most_p95) in [("10Mbit", 2.5), ("20Mbit", 1.5), ("40Mbit", 1.0), ("100Mbit", 0.5)] {
+        let mut mean_ratio = 0.0;
+        for server_delay in ["0ms", "5ms", "15ms"] {
             let mut ratio = 0.0;
-            for seed in 1..=3 {
+            for seed in 1..=2 {
                 let mut cubic = bulk("cubic");
                 cubic["start-within"] = "0s".into();
                 let flows = json!([cubic, bulk("prague")]);
@@ -171,13 +182,15 @@ fn dualpi2_keeps_pragues_queue_short_beside_cubic_at_a_similar_rate() {
                 let waits = waits(&outcome, 40_000_000_000);
                 let mean = waits.iter().sum::<f64>() / waits.len() as f64;
                 let p95 = waits[waits.len() * 95 / 100];
-                assert!(mean < 1.0 && p95 < 1.5, "{rate}, {server_delay}: {mean}, {p95} ms");
+                assert!(mean < 1.0 && p95 < most_p95, "{rate}, {server_delay}: {mean}, {p95} ms");
                 let shares = shares(&outcome);
-                ratio += shares[1] / shares[0] / 3.0;
+                ratio += shares[1] / shares[0] / 2.0;
             }
             println!("{rate}, {server_delay}: {ratio:.2}");
-            assert!((0.5..2.0).contains(&ratio), "{rate}, {server_delay}: {ratio}");
+            assert!((0.5..2.5).contains(&ratio), "{rate}, {server_delay}: {ratio}");
+            mean_ratio += ratio / 3.0;
         }
+        assert!((0.5..2.0).contains(&mean_ratio), "{rate}: {mean_ratio}");
     }
 }
 

@@ -4,7 +4,9 @@
 //! of Linux's `tcp_bbr`: gains of 739/256 and 88/256 at the start, the cycle 5/4, 3/4, 1 × 6 of which the first phase is drawn (never
 //! 3/4), the bandwidth the largest of ten rounds, the round-trip time the smallest of ten seconds, 200 ms at four segments when that is
 //! too old, a full pipe after three rounds without a quarter more, pacing 1 % below the estimate, packet conservation for a round after
-//! a loss, room for aggregated ACKs (Linux 5.1), and the long-term bandwidth of policers ([`policer`]). Differences: gains count from
+//! a loss, room for aggregated ACKs (Linux 5.1), and the long-term bandwidth of policers ([`policer`]). At the start these rules
+//! let 2.887 bandwidth-delay products and three quanta be in flight, in segments rounded up to an even number, so that 1.887 products
+//! and the quanta are queued: 2.1 products at 10 Mbit/s and 50 ms, where three quanta are six of 42 segments. Differences: gains count from
 //! the bytes in flight at the acknowledgement (Linux corrects them for packets that its pacing has already scheduled); room for
 //! aggregation is the largest of ten rounds (Linux: of two times five); the first window is sent at a pace for a round trip of 1 ms,
 //! since none is known yet.

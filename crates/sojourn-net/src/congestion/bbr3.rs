@@ -344,7 +344,9 @@ impl Bbr3 {
     }
 
     fn set_window(&mut self, ack: &Ack) {
-        let most = self.with_quanta(self.bdp(self.bandwidth(), self.gains().1) + self.extra.get());
+        // While the bandwidth is being found, acknowledgements run ahead of it: only the last round counts (§4.5.9).
+        let extra = if self.full.reached { self.extra.get() } else { self.extra.newest() };
+        let most = self.with_quanta(self.bdp(self.bandwidth(), self.gains().1) + extra);
         if self.full.reached {
             self.cwnd = most.min(self.cwnd + ack.delivered);
         } else if self.cwnd < most || ack.total_delivered < self.initial {

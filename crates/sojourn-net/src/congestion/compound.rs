@@ -100,11 +100,12 @@ impl Compound {
 
 impl CongestionControl for Compound {
     fn on_ack(&mut self, _: Time, ack: &Ack) {
+        // The window that this acknowledgement is part of.
+        let delay_window = self.delay_window();
         self.observe(ack);
         if ack.recovering || ack.app_limited {
             return;
         }
-        let delay_window = self.delay_window();
         self.reno.grow(ack.delivered, |cwnd| cwnd + delay_window);
     }
 

@@ -2,8 +2,9 @@
 //!
 //! Source: RFC 8257 (2017) §3.3 with g = 1/16, in the integer arithmetic of Linux's `tcp_dctcp`: α in 1024ths, 1024 at first; at the end
 //! of each window α loses its sixteenth (or all, if that is less than one) and gains 64 × the share of bytes that were marked; a mark
-//! takes α/2048 of the window, once a window. Growth, and the halving after a loss, are [`Reno`]'s. Differences: a timeout halves
-//! ssthresh as a loss does (RFC 8257 §3.5; Linux applies α); bytes are counted, where Linux counts packets.
+//! takes α/2048 of the window, in whole segments rounded down, once a window. Growth, and the halving after a loss, are [`Reno`]'s.
+//! Differences: a timeout halves ssthresh as a loss does (RFC 8257 §3.5; Linux applies α); the share of marks is one of bytes, where
+//! Linux counts packets.
 
 use super::{Ack, Congestion, CongestionControl, Counting, Reno, Round, Window};
 use crate::Time;
@@ -51,7 +52,10 @@ impl CongestionControl for Dctcp {
 
     fn on_congestion(&mut self, now: Time, what: Congestion, in_flight: u64) {
         match what {
-            Congestion::Mark => self.reno.reduce(|cwnd| cwnd - cwnd * self.alpha / (2 * SCALE)),
+            Congestion::Mark => {
+                let mss = self.reno.mss;
+                self.reno.reduce(|cwnd| cwnd - cwnd / mss * self.alpha / (2 * SCALE) * mss);
+            }
             Congestion::Loss | Congestion::Timeout => self.reno.on_congestion(now, what, in_flight),
         }
     }
@@ -97,7 +101,7 @@ mod tests {
             let mut reduced = Dctcp::new(MSS, 100 * MSS);
             reduced.alpha = dctcp.alpha;
             reduced.on_congestion(Time::ZERO, Congestion::Mark, 0);
-            (dctcp.alpha, reduced.window().cwnd.div_ceil(MSS))
+            (dctcp.alpha, reduced.window().cwnd / MSS)
         });
         assert_eq!(rounds, [(1024, 50), (992, 52), (930, 55), (872, 58), (824, 60), (837, 60)]);
     }

@@ -37,6 +37,11 @@ impl<const N: usize> MaxFilter<N> {
     pub(super) fn get(&self) -> u64 {
         self.slots.into_iter().max().unwrap_or_default()
     }
+
+    /// The largest of the present round alone.
+    pub(super) fn newest(&self) -> u64 {
+        self.slots[(self.newest % N as u64) as usize]
+    }
 }
 
 /// Bytes acknowledged beyond what a bandwidth would have delivered, counted from the last time that it was not exceeded.
@@ -79,15 +84,12 @@ pub(super) fn product(bandwidth: Rate, time: Span, gain: u64) -> u64 {
     bytes.min(1_000_000_000_000_000) as u64
 }
 
-/// Bytes that a host sends at once at this rate, to save work (draft-cardwell-iccrg-bbr-congestion-control-00 §4.2.2).
+/// Bytes that a host sends at once at this rate, to save work: what it sends in about a millisecond, in whole segments, two at least
+/// (one at a low rate) and 64 kB at most, as Linux's pacing does (draft-cardwell-iccrg-bbr-congestion-control-00 §4.2.2: not in whole
+/// segments, and two below 24 Mbit/s).
 pub(super) fn quantum(pacing: Rate, mss: u64) -> u64 {
-    if pacing < Rate(1_200_000) {
-        mss
-    } else if pacing < Rate(24_000_000) {
-        2 * mss
-    } else {
-        pacing.bytes_in(Span::from_millis(1)).clamp(2 * mss, 65_536)
-    }
+    let least = if pacing < Rate(1_200_000) { 1 } else { 2 };
+    ((pacing.0 / 8 / 1024).min(65_536) / mss).max(least) * mss
 }
 
 /// Rounds counted in bytes delivered: each ends when something sent after its beginning is.
@@ -126,6 +128,12 @@ mod tests {
             filter.get()
         });
         assert_eq!(seen, [5, 9, 9, 9, 9, 4, 2]);
+    }
+
+    #[test]
+    fn a_quantum_is_a_millisecond_in_whole_segments() {
+        let at = |mbit: u64| quantum(Rate(mbit * 1_000_000), 1448) / 1448;
+        assert_eq!([1, 2, 20, 29, 40, 100, 1000].map(at), [1, 2, 2, 2, 3, 8, 45]);
     }
 
     #[test]

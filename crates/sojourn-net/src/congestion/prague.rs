@@ -2,7 +2,7 @@
 //!
 //! Source: the draft draft-briscoe-iccrg-prague-congestion-control and the rules of Linux's `tcp_prague`: ECT(1) and accurate feedback;
 //! α in 2⁻²⁰, 1 at first, moved by g = 1/16 with its remainder kept; a mark takes α/2 of the window; growth by a segment a window for
-//! each that arrived unmarked, whatever the state; paced at window / round trip, at twice that below half of ssthresh; a loss halves.
+//! each that arrived unmarked, whatever the state; paced at window / round trip, at twice that below half of ssthresh, in bursts of at most a quarter of a millisecond or one segment; a loss halves.
 //! Flows with a round trip below 25 ms come to grow, reduce and average as if it were 25 ms: so that rates, not windows, converge.
 //! Differences: the change begins four rounds after slow start (Linux: 500, later versions 4), and reductions are 25 ms apart (Linux:
 //! the next round trip's end after that); the window moves in fractions of a byte (Linux: by whole segments, the rest carried over, at
@@ -181,6 +181,10 @@ impl CongestionControl for Prague {
     }
 
     fn paces_recovery(&self) -> bool {
+        true
+    }
+
+    fn sends_smoothly(&self) -> bool {
         true
     }
 

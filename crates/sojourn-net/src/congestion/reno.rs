@@ -22,7 +22,7 @@ pub enum Counting {
 /// AIMD(1, 1/2) in bytes.
 pub struct Reno {
     counting: Counting,
-    mss: u64,
+    pub(super) mss: u64,
     pub(super) cwnd: u64,
     pub(super) ssthresh: u64,
     /// Bytes delivered towards the next increase in congestion avoidance.

@@ -1,7 +1,9 @@
 //! DualPI2: a queue for classic traffic and a low-latency one for L4S, with one coupled controller.
 //!
 //! Source: RFC 9332; the rules of Linux `sch_dualpi2`. A PI controller moves p'. Classic packets are dropped or marked
-//! with p' squared, L4S packets are marked with k p', or when they have waited longer than the step. While k p' is above
+//! with p' squared, L4S packets are marked with k p', or when they have waited longer than the step and were not alone in their queue
+//! when they came (Th_len = 1: where a packet's transmission takes longer than the step, a packet behind one other would always be
+//! marked; Linux's `min_qlen_step` is 0 unless set). While k p' is above
 //! 1 (overload), classic packets are dropped whatever their ECN bits, and L4S packets are dropped with p' squared and
 //! otherwise marked. Packets with ECT(1) or CE are L4S. All decisions are made when a packet leaves, which is Linux's
 //! default, and none while less than two MTU remain. A weighted round robin serves the low-latency queue first but
@@ -17,6 +19,7 @@ use super::{Backlog, Cx, QueueDiscipline};
 use crate::probe::DropCause;
 use crate::{Ecn, Packet, Span, Time};
 use rand::RngExt;
+use std::collections::VecDeque;
 
 /// The settings of [`DualPi2`].
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -37,6 +40,8 @@ pub struct DualPi2Config {
     pub coupling: f64,
     /// L4S packets that have waited longer are marked.
     pub step: Span,
+    /// … if they found so many packets in their queue when they came (RFC 9332: Th_len, Linux: `min_qlen_step`).
+    pub min_qlen_step: u32,
     /// Share of the link that the round robin leaves to the classic queue, 0 to 1.
     pub classic_share: f64,
     /// Largest packet in bytes.
@@ -54,6 +59,7 @@ impl Default for DualPi2Config {
             beta: 3.2,
             coupling: 2.0,
             step: Span::from_millis(1),
+            min_qlen_step: 1,
             classic_share: 0.1,
             mtu: 1514,
         }
@@ -91,6 +97,8 @@ enum Verdict {
 pub struct DualPi2<P> {
     classic: Line<P>,
     low: Line<P>,
+    /// How many packets each of those found before it.
+    found: VecDeque<u32>,
     config: DualPi2Config,
     weights: (i64, i64),
     /// Above zero it is the classic queue's turn.
@@ -106,6 +114,7 @@ impl<P: Packet> DualPi2<P> {
         Self {
             classic: Line::new(config.max_packets, config.max_bytes),
             low: Line::new(config.max_packets, config.max_bytes),
+            found: VecDeque::new(),
             weights: config.weights(),
             credit: config.first_credit(),
             p: 0.0,
@@ -130,9 +139,9 @@ impl<P: Packet> DualPi2<P> {
         !self.low.is_empty() && (self.classic.is_empty() || self.credit <= 0)
     }
 
-    /// Decides about a packet that left `remaining` bytes behind it; `draw` gives numbers in [0, 1).
-    fn decide(&self, low: bool, ecn: Ecn, waited: Span, remaining: u64, mut draw: impl FnMut() -> f64) -> Verdict {
-        let late = low && waited > self.config.step;
+    /// Decides about a packet that left `remaining` bytes behind it, and that the step marks if it is `late`; `draw` gives numbers
+    /// in [0, 1).
+    fn decide(&self, low: bool, ecn: Ecn, late: bool, remaining: u64, mut draw: impl FnMut() -> f64) -> Verdict {
         let otherwise = if late { Verdict::Mark } else { Verdict::Pass };
         if remaining < 2 * u64::from(self.config.mtu) || self.p == 0.0 {
             return otherwise;
@@ -161,8 +170,12 @@ impl<P: Packet + Send> QueueDiscipline<P> for DualPi2<P> {
             cx.probe.dropped(cx.now, packet, DropCause::Full, None);
             return;
         }
-        let line = if matches!(packet.ecn(), Ecn::Ect1 | Ecn::Ce) { &mut self.low } else { &mut self.classic };
-        line.push(packet, cx);
+        if matches!(packet.ecn(), Ecn::Ect1 | Ecn::Ce) {
+            self.found.push_back(self.low.backlog().packets);
+            self.low.push(packet, cx);
+        } else {
+            self.classic.push(packet, cx);
+        }
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Option<P> {
@@ -174,8 +187,10 @@ impl<P: Packet + Send> QueueDiscipline<P> for DualPi2<P> {
             };
             let waited = cx.now.since(arrived);
             let remaining = self.total();
+            let found = if low { self.found.pop_front() } else { None };
+            let late = found.is_some_and(|found| found >= self.config.min_qlen_step) && waited > self.config.step;
             let rng = &mut *cx.rng;
-            let verdict = self.decide(low, packet.ecn(), waited, remaining.bytes, || rng.random());
+            let verdict = self.decide(low, packet.ecn(), late, remaining.bytes, || rng.random());
             let size = i64::from(packet.size());
             if verdict == Verdict::Drop {
                 // A dropped packet takes nothing of the link.
@@ -264,7 +279,7 @@ mod tests {
         for i in 0..500u32 {
             for j in 0..500u32 {
                 let mut draws = [i, j].map(|n| (f64::from(n) + 0.5) / 500.0).into_iter();
-                let verdict = queue.decide(low, ecn, Span::ZERO, 1 << 20, || draws.next().expect("two draws at most"));
+                let verdict = queue.decide(low, ecn, false, 1 << 20, || draws.next().expect("two draws at most"));
                 counts[verdict as usize] += 1;
             }
         }
@@ -289,11 +304,10 @@ mod tests {
     #[test]
     fn nothing_but_the_step_acts_on_a_short_queue() {
         let queue = queue(0.6);
-        let late = queue.config.step + Span(1);
-        assert_eq!(queue.decide(false, Ecn::NotEct, late, 3027, || 0.0), Verdict::Pass);
-        assert_eq!(queue.decide(true, Ecn::Ect1, queue.config.step, 3027, || 0.0), Verdict::Pass);
-        assert_eq!(queue.decide(true, Ecn::Ect1, late, 3027, || 0.0), Verdict::Mark);
-        assert_eq!(queue.decide(false, Ecn::NotEct, late, 3028, || 0.0), Verdict::Drop);
+        assert_eq!(queue.decide(false, Ecn::NotEct, false, 3027, || 0.0), Verdict::Pass);
+        assert_eq!(queue.decide(true, Ecn::Ect1, false, 3027, || 0.0), Verdict::Pass);
+        assert_eq!(queue.decide(true, Ecn::Ect1, true, 3027, || 0.0), Verdict::Mark);
+        assert_eq!(queue.decide(false, Ecn::NotEct, false, 3028, || 0.0), Verdict::Drop);
     }
 
     #[test]
@@ -307,6 +321,19 @@ mod tests {
             script.at(Time(now), |cx| queue.dequeue(cx));
         }
         assert_eq!((script.fates.marked, script.fates.dequeued), (vec![2], vec![0, 1, 2, 3]));
+    }
+
+    #[test]
+    fn a_packet_that_came_to_an_empty_queue_is_not_marked_for_its_waiting() {
+        for (min_qlen_step, marked) in [(0, vec![0, 1, 2]), (1, vec![1, 2]), (2, vec![2])] {
+            let config = DualPi2Config { min_qlen_step, ..DualPi2Config::default() };
+            let (mut queue, mut script) = (DualPi2::new(config), Script::new());
+            for n in 0..3 {
+                script.at(Time(0), |cx| queue.enqueue(packet(n, 1000).with_ecn(Ecn::Ect1), cx));
+            }
+            (0..3).for_each(|_| _ = script.at(ms(2), |cx| queue.dequeue(cx)));
+            assert_eq!(script.fates.marked, marked, "{min_qlen_step}");
+        }
     }
 
     #[test]

@@ -3,7 +3,8 @@
 //! Source: Linux's pacing in the socket (`tcp_output.c`), by its rules: after a quantum the next one waits for as long as its payload
 //! takes at the rate; a sender that is late makes up for it by at most half of each wait; the first ten segments of a connection are not
 //! paced. A quantum is what the rate sends in about a millisecond, but two segments at least (one below 1.2 Mbit/s if the controller
-//! itself asked for the rate) and 64 kB at most. The rate of a window that has none of its own is a multiple of
+//! itself asked for the rate) and 64 kB at most; for controllers that ask for smooth sending, what it sends in 1/4096 s, one segment at
+//! least, as Linux's `tcp_prague` has it. The rate of a window that has none of its own is a multiple of
 //! window / smoothed round trip: 2 while the window is below half of ssthresh, 1.2 later. Retransmissions that a timer caused do not wait.
 
 use crate::congestion::Window;
@@ -59,9 +60,16 @@ pub(super) struct Pacer {
     left: u64,
     /// … and how late it was.
     late: Span,
+    /// Quanta are as small as the controller of an L4S flow wants them.
+    smooth: bool,
 }
 
 impl Pacer {
+    /// A pacer that has sent nothing; `smooth` if its controller asks for that.
+    pub(super) fn new(smooth: bool) -> Self {
+        Self { smooth, ..Self::default() }
+    }
+
     /// True if nothing may leave at `now`.
     pub(super) fn holds(&self, now: Time) -> bool {
         now < self.next && (now != self.begun || self.left == 0)
@@ -75,8 +83,9 @@ impl Pacer {
             return;
         }
         if now != self.begun || self.left == 0 {
-            let least = if asked && rate < SLOW { 1 } else { 2 };
-            let quantum = (rate.0 / 8 / 1024).min(LARGEST_QUANTUM) / mss;
+            let least = if self.smooth || (asked && rate < SLOW) { 1 } else { 2 };
+            let parts = if self.smooth { 4096 } else { 1024 };
+            let quantum = (rate.0 / 8 / parts).min(LARGEST_QUANTUM) / mss;
             (self.begun, self.left) = (now, quantum.max(least));
             self.late = now.since(self.next);
             self.next = self.next.max(now);
@@ -102,7 +111,11 @@ mod tests {
 
     /// Times in microseconds at which a sender that always has something sends its segments after the tenth.
     fn departures(rate: Rate, asked: bool, count: usize) -> Vec<u64> {
-        let (mut pacer, mut now, mut sent) = (Pacer::default(), Time(0), Vec::new());
+        departures_of(Pacer::default(), rate, asked, count)
+    }
+
+    fn departures_of(mut pacer: Pacer, rate: Rate, asked: bool, count: usize) -> Vec<u64> {
+        let (mut now, mut sent) = (Time(0), Vec::new());
         for number in 11..11 + count as u64 {
             if pacer.holds(now) {
                 now = pacer.next;
@@ -120,6 +133,9 @@ mod tests {
         assert_eq!(departures(Rate(1_000_000), false, 3), [0, 0, 16_000]);
         let fast = departures(Rate(800_000_000), true, 98);
         assert_eq!((fast[63], fast[64]), (0, 640), "64 kB");
+        assert_eq!(departures_of(Pacer::new(true), Rate(8_000_000), true, 3), [0, 1000, 2000], "smooth");
+        let fast = departures_of(Pacer::new(true), Rate(80_000_000), true, 4);
+        assert_eq!(fast, [0, 0, 200, 200], "a quarter of a millisecond");
     }
 
     #[test]

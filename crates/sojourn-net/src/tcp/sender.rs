@@ -127,7 +127,7 @@ impl Sender {
             last_sent: Time::ZERO,
             pacing: config.pacing,
             pace: config.pacing.rate(control.window(), Span::ZERO),
-            pacer: Pacer::default(),
+            pacer: Pacer::new(control.sends_smoothly()),
             send_at: Time::NEVER,
             marking: Marking::new(config.ecn, control.ecn()),
             sampling: control.wants_samples(),

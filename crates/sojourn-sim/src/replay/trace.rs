@@ -66,9 +66,13 @@ impl Trace {
             let width = if column.of_flows { count } else { 1 };
             column.values.resize((row + 1) * width, f64::NAN);
         }
-        for place in 0..count {
+        // Without a packet there are no flows, but the discipline has its own variables all the same.
+        for place in 0..count.max(1) {
             let mut visit = |name: &'static str, scope: Scope, value: f64| {
                 let of_flows = scope == Scope::Flow;
+                if of_flows && count == 0 {
+                    return value;
+                }
                 let width = if of_flows { count } else { 1 };
                 let known = self.columns.iter().position(|column| column.name == name);
                 let index = known.unwrap_or_else(|| {
@@ -78,7 +82,7 @@ impl Trace {
                 self.columns[index].values[row * width + if of_flows { place } else { 0 }] = value;
                 value
             };
-            queue.inspect(&mut Inspector::new(self.flows[place], &mut visit));
+            queue.inspect(&mut Inspector::new(self.flows.get(place).copied().unwrap_or(0), &mut visit));
         }
     }
 

@@ -192,8 +192,10 @@ pub struct DualPi2Spec {
     pub beta: f64,
     /// Coupling factor: L4S packets are marked with so many times the probability whose square classic packets see.
     pub coupling: f64,
-    /// L4S packets that have waited longer are marked.
+    /// L4S packets that have waited longer are marked …
     pub step: Span,
+    /// … if they found so many packets in their queue: 1 in RFC 9332, 0 in Linux.
+    pub min_qlen_step: u32,
     /// Share of the link that the round robin leaves to the classic queue.
     pub classic_share: f64,
     /// Largest packet: nothing is dropped or marked by the controller while less than two of them wait.
@@ -211,20 +213,21 @@ impl Default for DualPi2Spec {
             beta,
             coupling,
             step,
+            min_qlen_step,
             classic_share,
             mtu,
         } = DualPi2Config::default();
         let (limit, mtu) = (Limit::Packets(max_packets), Bytes(u64::from(mtu)));
-        Self { limit, target, update, alpha, beta, coupling, step, classic_share, mtu }
+        Self { limit, target, update, alpha, beta, coupling, step, min_qlen_step, classic_share, mtu }
     }
 }
 
 impl DualPi2Spec {
     pub(super) fn settings(&self) -> DualPi2Config {
-        let Self { limit: _, target, update, alpha, beta, coupling, step, classic_share, mtu } = *self;
+        let Self { limit: _, target, update, alpha, beta, coupling, step, min_qlen_step, classic_share, mtu } = *self;
         let mtu = count(mtu);
         let default = DualPi2Config::default();
-        DualPi2Config { target, update, alpha, beta, coupling, step, classic_share, mtu, ..default }
+        DualPi2Config { target, update, alpha, beta, coupling, step, min_qlen_step, classic_share, mtu, ..default }
     }
 
     pub(super) fn check(&self) -> Result<(), Invalid> {
