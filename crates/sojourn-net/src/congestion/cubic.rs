@@ -11,12 +11,14 @@
 use super::hystart::{HyStart, Watch};
 use super::reno::slow_start;
 use super::{Ack, Congestion, CongestionControl, Window, segments};
-use crate::Time;
+use crate::{Span, Time};
 
 const C: f64 = 0.4;
 const BETA: f64 = 0.7;
 /// Linux: windows that must be acknowledged for one more segment of W_est.
 const LINUX_WINDOWS_PER_SEGMENT: f64 = 15.0 / 8.0;
+/// Linux: how long a price holds while the window stays as it is.
+const LINUX_PRICE_HOLDS: Span = Span(1_000_000_000 / 32);
 
 /// How windows are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +54,12 @@ struct Epoch {
     w_est: f64,
     /// Seconds since its start, at the last acknowledgement.
     t: f64,
+    /// Linux: segments acknowledged that W_est does not count yet, and that the window does not.
+    uncounted: f64,
+    paid: f64,
+    /// Linux: segments to be acknowledged for one more of window; for which window that was found, and when.
+    price: f64,
+    priced: (f64, Time),
 }
 
 impl Epoch {
@@ -99,7 +107,8 @@ impl Cubic {
         let cwnd = self.segments();
         let (k, origin) =
             if cwnd < self.w_max { (libm::cbrt((self.w_max - cwnd) / C), self.w_max) } else { (0.0, cwnd) };
-        Epoch { start: now, k, origin, w_est: cwnd, t: 0.0 }
+        let new = Epoch { start: now, k, origin, w_est: cwnd, t: 0.0, uncounted: 0.0, paid: 0.0, price: 0.0, priced: (0.0, now) };
+        Epoch { w_est: if self.arithmetic == Arithmetic::Linux { cwnd.floor() } else { cwnd }, ..new }
     }
 
     fn avoid_congestion(&mut self, now: Time, ack: &Ack, delivered: u64) {
@@ -109,7 +118,7 @@ impl Cubic {
         epoch.t = t;
         let new = match self.arithmetic {
             Arithmetic::Exact => self.exact(&mut epoch, t, ack, acked),
-            Arithmetic::Linux => self.linux(&mut epoch, t, ack, acked),
+            Arithmetic::Linux => self.linux(&mut epoch, now, ack, acked),
         };
         self.epoch = Some(epoch);
         self.cwnd = new as u64 * self.mss;
@@ -127,14 +136,38 @@ impl Cubic {
         cwnd + (target - cwnd) / cwnd * acked
     }
 
-    fn linux(&self, epoch: &mut Epoch, t: f64, ack: &Ack, acked: f64) -> f64 {
+    fn linux(&self, epoch: &mut Epoch, now: Time, ack: &Ack, acked: f64) -> f64 {
         let cwnd = (self.cwnd / self.mss) as f64;
-        epoch.w_est += acked / (LINUX_WINDOWS_PER_SEGMENT * cwnd);
-        let friendly = if self.reno_friendly { epoch.w_est.floor() } else { 0.0 };
-        let target = epoch.window(t + ack.min_rtt.as_secs(), self.arithmetic).max(friendly);
-        // Segments per acknowledged segment: to the target within a window, and a trickle of 1 % when there already.
-        let slowest = if self.w_max == 0.0 { 0.05 } else { 0.01 / cwnd };
-        cwnd + self.fraction + acked * ((target - cwnd) / cwnd).clamp(slowest, 0.5)
+        epoch.uncounted += acked;
+        if epoch.priced.0 != cwnd || now.since(epoch.priced.1) > LINUX_PRICE_HOLDS {
+            epoch.priced = (cwnd, now);
+            epoch.price = self.price(epoch, cwnd, ack.min_rtt);
+        }
+        // What was saved at a higher price buys one segment, not several.
+        let mut new = cwnd;
+        if epoch.paid >= epoch.price {
+            epoch.paid = 0.0;
+            new += 1.0;
+        }
+        epoch.paid += acked;
+        let bought = (epoch.paid / epoch.price).floor();
+        epoch.paid -= bought * epoch.price;
+        new + bought
+    }
+
+    /// Segments to be acknowledged for one more: from the target within a window, at least two, all rounded down.
+    fn price(&self, epoch: &mut Epoch, cwnd: f64, min_rtt: Span) -> f64 {
+        let of = |target: f64, otherwise: f64| if target > cwnd { (cwnd / (target - cwnd)).floor() } else { otherwise };
+        let mut price = of(epoch.window(epoch.t + min_rtt.as_secs(), self.arithmetic).floor(), 100.0 * cwnd);
+        if self.w_max == 0.0 {
+            price = price.min(20.0);
+        }
+        let each = (LINUX_WINDOWS_PER_SEGMENT * cwnd).floor().max(1.0);
+        while self.reno_friendly && epoch.uncounted > each {
+            epoch.uncounted -= each;
+            epoch.w_est += 1.0;
+        }
+        price.min(of(epoch.w_est, f64::INFINITY)).max(2.0)
     }
 }
 
@@ -162,7 +195,9 @@ impl CongestionControl for Cubic {
         self.ssthresh = ((cwnd * BETA) as u64).max(2) * self.mss;
         (self.cwnd, self.w_max) = match what {
             Congestion::Loss | Congestion::Mark => {
-                (self.ssthresh, if cwnd < self.w_max { cwnd * (1.0 + BETA) / 2.0 } else { cwnd })
+                let converged = cwnd * (1.0 + BETA) / 2.0;
+                let converged = if self.arithmetic == Arithmetic::Linux { converged.floor() } else { converged };
+                (self.ssthresh, if cwnd < self.w_max { converged } else { cwnd })
             }
             // The next stage starts from its own window with K = 0 (§4.8).
             Congestion::Timeout => (self.mss, 0.0),
