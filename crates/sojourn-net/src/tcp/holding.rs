@@ -5,14 +5,15 @@
 //! first three of a hole leave at once; later ones are held for a millisecond, or until 44 have been, and leave as one. Difference: the
 //! millisecond does not shrink on paths of less than 20 ms.
 
-use super::ticks::expiry;
+use super::ticks::{TICK, expiry, ticks};
 use crate::{Span, Time};
 
 const QUICK: u32 = 16;
 const AT_ONCE: u32 = 3;
 const MOST_HELD: u32 = 44;
 const HELD_FOR: Span = Span::from_millis(1);
-const MOST_DELAY: Span = Span::from_millis(200);
+/// Most ticks that an acknowledgement is delayed.
+const MOST_DELAY: u64 = 50;
 
 /// What one receiver holds back.
 #[derive(Clone, Copy, Debug)]
@@ -23,9 +24,9 @@ pub(super) struct Holding {
     at_once: u32,
     held: u32,
     last: Time,
-    /// How long an acknowledgement may be delayed: from `least` on, by how far apart data arrives.
-    least: Span,
-    delay: Span,
+    /// How long an acknowledgement may be delayed, in ticks: from `least` on, by how far apart data arrives.
+    least: u64,
+    delay: u64,
     /// Smoothed round trip and retransmission timeout of this end.
     round_trip: Span,
     rto: Span,
@@ -36,6 +37,7 @@ pub(super) struct Holding {
 impl Holding {
     /// Acknowledgements are delayed by `least` at least.
     pub(super) fn new(least: Span) -> Self {
+        let least = ticks(least);
         Self { quick: QUICK, hole: u64::MAX, at_once: 0, held: 0, last: Time::ZERO, least, delay: least, round_trip: Span::ZERO, rto: Span::ZERO, at: Time::NEVER }
     }
 
@@ -44,13 +46,12 @@ impl Holding {
     #[inline(never)]
     pub(super) fn on_data(&mut self, now: Time, (srtt, rto): (Span, Span)) {
         (self.round_trip, self.rto) = (srtt, rto);
-        let gap = now.since(std::mem::replace(&mut self.last, now));
-        let half = |span: Span| Span(span.0 / 2);
-        if gap <= half(self.least) {
-            self.delay = half(self.delay) + half(self.least);
+        let gap = now.0 / TICK - std::mem::replace(&mut self.last, now).0 / TICK;
+        if gap <= self.least / 2 {
+            self.delay = self.delay / 2 + self.least / 2;
         } else if gap < self.delay {
-            self.delay = (half(self.delay) + gap).min(rto);
-        } else if gap > rto {
+            self.delay = (self.delay / 2 + gap).min(ticks(rto));
+        } else if gap > ticks(rto) {
             self.quick = QUICK;
         }
     }
@@ -58,13 +59,13 @@ impl Holding {
     /// When an acknowledgement leaves that is delayed from `now` on: no later than after a smoothed round trip, if one is known.
     pub(super) fn ack_at(&self, now: Time) -> Time {
         let srtt = self.round_trip;
-        let most = if srtt == Span::ZERO { MOST_DELAY } else { srtt.max(self.least).min(MOST_DELAY) };
-        expiry(now, self.delay.min(most).max(self.least))
+        let most = if srtt == Span::ZERO { MOST_DELAY } else { (srtt.0 / TICK).clamp(self.least, MOST_DELAY) };
+        expiry(now, Span(self.delay.clamp(self.least, most) * TICK))
     }
 
     /// A delayed acknowledgement leaves, since nothing else came.
     pub(super) fn on_delayed(&mut self) {
-        self.delay = Span(self.delay.0 * 2).min(self.rto);
+        self.delay = (self.delay * 2).min(ticks(self.rto));
     }
 
     /// A duplicate arrived.

@@ -6,7 +6,12 @@
 
 use crate::{Span, Time};
 
-const TICK: u64 = 4_000_000;
+pub(super) const TICK: u64 = 4_000_000;
+
+/// Ticks that a wait lasts, rounded up.
+pub(super) fn ticks(wait: Span) -> u64 {
+    wait.0.div_ceil(TICK)
+}
 
 /// Ticks between which a wait of so many ends.
 fn grain(ticks: u64) -> u64 {
@@ -19,9 +24,9 @@ fn grain(ticks: u64) -> u64 {
 
 /// When a timer expires that is set at `now` for `wait`.
 pub(super) fn expiry(now: Time, wait: Span) -> Time {
-    let ticks = wait.0.div_ceil(TICK);
-    let grain = grain(ticks);
-    Time((now.0 / TICK + ticks + grain) / grain * grain * TICK)
+    let count = ticks(wait);
+    let grain = grain(count);
+    Time((now.0 / TICK + count + grain) / grain * grain * TICK)
 }
 
 #[cfg(test)]
