@@ -20,6 +20,7 @@ mod rtt;
 mod scoreboard;
 mod sender;
 mod statistics;
+mod ticks;
 mod tlp;
 mod undo;
 mod usage;

@@ -59,7 +59,7 @@ impl FlowTotals {
             let statistics = end.sender().statistics();
             self.delivered += end.receiver().delivered();
             self.retransmits += statistics.retransmits;
-            self.timeouts += statistics.timeouts;
+            self.timeouts += statistics.timeouts; if std::env::var("DBG").is_ok() && statistics.segments > 1000 { eprintln!("DBG {statistics:?}"); }
         }
     }
 }

@@ -194,7 +194,7 @@ impl Endpoint {
             progress.acknowledged = self.sender.on_ack(now, heard, sack);
         }
         if segment.len > 0 && (segment.syn || self.receiver.is_open()) {
-            self.receiver.on_data(now, segment, || self.sender.rtt.rto());
+            self.receiver.on_data(now, segment, || (self.sender.rtt.smoothed(), self.sender.rtt.rto()));
             progress.received = self.receiver.on_segment(now, segment);
         }
         progress

@@ -5,12 +5,15 @@
 //! first three of a hole leave at once; later ones are held for a millisecond, or until 44 have been, and leave as one. Difference: the
 //! millisecond does not shrink on paths of less than 20 ms.
 
+use super::ticks::{TICK, expiry, ticks};
 use crate::{Span, Time};
 
 const QUICK: u32 = 16;
 const AT_ONCE: u32 = 3;
 const MOST_HELD: u32 = 44;
 const HELD_FOR: Span = Span::from_millis(1);
+/// Most ticks that an acknowledgement is delayed.
+const MOST_DELAY: u64 = 50;
 
 /// What one receiver holds back.
 #[derive(Clone, Copy, Debug)]
@@ -21,29 +24,54 @@ pub(super) struct Holding {
     at_once: u32,
     held: u32,
     last: Time,
+    /// How long an acknowledgement may be delayed, in ticks: from `least` on, by how far apart data arrives.
+    least: u64,
+    delay: u64,
+    /// Smoothed round trip and retransmission timeout of this end.
+    round_trip: Span,
+    rto: Span,
     /// When what is held leaves; `NEVER` if nothing is.
     pub(super) at: Time,
 }
 
-impl Default for Holding {
-    fn default() -> Self {
-        Self { quick: QUICK, hole: u64::MAX, at_once: 0, held: 0, last: Time::ZERO, at: Time::NEVER }
-    }
-}
-
 impl Holding {
+    /// Acknowledgements are delayed by `least` at least.
+    pub(super) fn new(least: Span) -> Self {
+        let least = ticks(least);
+        Self { quick: QUICK, hole: u64::MAX, at_once: 0, held: 0, last: Time::ZERO, least, delay: least, round_trip: Span::ZERO, rto: Span::ZERO, at: Time::NEVER }
+    }
+
     /// A segment of data arrived. After a pause longer than the retransmission timeout (of this end) the other end may have begun anew
     /// with a small window.
     #[inline(never)]
-    pub(super) fn on_data(&mut self, now: Time, rto: Span) {
-        if now.since(std::mem::replace(&mut self.last, now)) > rto {
+    pub(super) fn on_data(&mut self, now: Time, (srtt, rto): (Span, Span)) {
+        (self.round_trip, self.rto) = (srtt, rto);
+        let gap = now.0 / TICK - std::mem::replace(&mut self.last, now).0 / TICK;
+        if gap <= self.least / 2 {
+            self.delay = self.delay / 2 + self.least / 2;
+        } else if gap < self.delay {
+            self.delay = (self.delay / 2 + gap).min(ticks(rto));
+        } else if gap > ticks(rto) {
             self.quick = QUICK;
         }
+    }
+
+    /// When an acknowledgement leaves that is delayed from `now` on: no later than after a smoothed round trip, if one is known.
+    pub(super) fn ack_at(&self, now: Time) -> Time {
+        let srtt = self.round_trip;
+        let most = if srtt == Span::ZERO { MOST_DELAY } else { (srtt.0 / TICK).clamp(self.least, MOST_DELAY) };
+        expiry(now, Span(self.delay.clamp(self.least, most) * TICK))
+    }
+
+    /// A delayed acknowledgement leaves, since nothing else came.
+    pub(super) fn on_delayed(&mut self) {
+        self.delay = (self.delay * 2).min(ticks(self.rto));
     }
 
     /// A duplicate arrived.
     pub(super) fn on_duplicate(&mut self) {
         self.quick = QUICK;
+        self.delay = self.least;
     }
 
     /// True if an acknowledgement may not be delayed.
@@ -71,6 +99,9 @@ impl Holding {
 
     /// An acknowledgement leaves.
     pub(super) fn on_acknowledge(&mut self) {
+        if self.quick == 1 {
+            self.delay = self.least;
+        }
         self.quick = self.quick.saturating_sub(1);
         (self.held, self.at) = (0, Time::NEVER);
     }
@@ -82,7 +113,7 @@ mod tests {
 
     #[test]
     fn sixteen_are_quick_then_three_of_a_hole_leave_at_once_and_the_rest_once_a_millisecond() {
-        let mut holding = Holding::default();
+        let mut holding = Holding::new(Span::from_millis(40));
         for _ in 0..16 {
             assert!(holding.on_gap(Time(0), 1000));
             holding.on_acknowledge();

@@ -30,6 +30,7 @@ impl Prr {
         self.delivered += delivered;
         if pipe > ssthresh {
             let due = (u128::from(self.delivered) * u128::from(ssthresh)).div_ceil(u128::from(self.recover_fs)) as u64;
+            let due = if self.conserves { due.next_multiple_of(mss) } else { due };
             due.saturating_sub(self.out)
         } else {
             let owed = self.delivered.saturating_sub(self.out);

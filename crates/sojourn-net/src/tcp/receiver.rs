@@ -66,7 +66,7 @@ impl Receiver {
     /// The same with feedback of marks, with reports of duplicates, with quick ACKs and compressed SACKs as in Linux.
     pub(super) fn with_extras(self, ecn: EcnMode, reports_duplicates: bool, linux: bool) -> Self {
         let wanted = ecn != EcnMode::Off || reports_duplicates || linux;
-        let holding = linux.then(Holding::default);
+        let holding = linux.then(|| Holding::new(self.delay));
         let extras = Extras { echo: Echo::new(ecn), reports_duplicates, holding, ..Extras::default() };
         Self { extras: wanted.then(|| Box::new(extras)), ..self }
     }
@@ -147,7 +147,7 @@ impl Receiver {
         {
             self.ack_now = true;
         } else if self.ack_at == Time::NEVER && self.held.is_empty() {
-            self.ack_at = now + self.delay;
+            self.ack_at = self.holding().map_or(now + self.delay, |holding| holding.ack_at(now));
         }
         true
     }
@@ -170,6 +170,9 @@ impl Receiver {
         if self.ack_at <= now {
             self.ack_at = Time::NEVER;
             self.ack_now = true;
+            if let Some(holding) = self.extras.as_mut().and_then(|extras| extras.holding.as_mut()) {
+                holding.on_delayed();
+            }
         }
         if self.held_until() <= now {
             self.ack_now = true;
@@ -222,13 +225,13 @@ impl Receiver {
 
     /// A segment of data is about to arrive at an end with this retransmission timeout.
     #[inline]
-    pub(super) fn on_data(&mut self, now: Time, segment: &Segment, rto: impl FnOnce() -> Span) {
+    pub(super) fn on_data(&mut self, now: Time, segment: &Segment, timing: impl FnOnce() -> (Span, Span)) {
         let advances = segment.seq <= self.next && segment.seq + u64::from(segment.len) > self.next;
         if let Some(extras) = &mut self.extras
             && let Some(holding) = &mut extras.holding
             && advances
         {
-            holding.on_data(now, rto());
+            holding.on_data(now, timing());
         }
     }
 

@@ -110,7 +110,8 @@ impl Sender {
         let repairing = !self.state.has_no_loss();
         let (min_rtt, srtt) = (self.rtt.min(), self.rtt.smoothed());
         let next = self.board.mark_overdue(now, repairing, self.mss, min_rtt, srtt);
-        self.reorder_at = if next == Time::NEVER { next } else { next + TIMER_SLACK };
+        self.reorder_at =
+            if next == Time::NEVER { next } else { self.rtt.expiry(now, (next + TIMER_SLACK).since(now)) };
         if self.state.has_no_loss() && self.board.has_lost() {
             self.enter_recovery(now, in_flight);
         }

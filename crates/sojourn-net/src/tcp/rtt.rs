@@ -4,6 +4,7 @@
 //! Difference: the term 4 × RTTVAR is at least 200 ms (or the minimum, if that is less), as in Linux; without that a queue that
 //! fills slowly, so that RTTVAR is almost nothing, makes every fast recovery a race against the timer. Samples come from timestamps (RFC 7323) or from segments sent only once (Karn's rule).
 
+use super::ticks::expiry;
 use crate::{Span, Time};
 
 const INITIAL: Span = Span::from_secs(1);
@@ -21,10 +22,12 @@ pub(super) struct Rtt {
     backoff: u32,
     sum: u64,
     samples: u64,
+    ticks: bool,
 }
 
 impl Rtt {
-    pub(super) fn new(min_rto: Span) -> Self {
+    /// `ticks`: the timer expires when Linux's would.
+    pub(super) fn new(min_rto: Span, ticks: bool) -> Self {
         Self {
             srtt: 0,
             rttvar: 0,
@@ -34,6 +37,7 @@ impl Rtt {
             backoff: 0,
             sum: 0,
             samples: 0,
+            ticks,
         }
     }
 
@@ -70,7 +74,12 @@ impl Rtt {
     }
 
     pub(super) fn deadline(&self, now: Time) -> Time {
-        now + self.rto()
+        self.expiry(now, self.rto())
+    }
+
+    /// When a timer expires that is set at `now` for `wait`.
+    pub(super) fn expiry(&self, now: Time, wait: Span) -> Time {
+        if self.ticks { expiry(now, wait) } else { now + wait }
     }
 
     /// Smoothed round-trip time; zero before the first sample.
@@ -94,7 +103,7 @@ mod tests {
     use super::*;
 
     fn rtos(floor_ms: u64, samples: &[f64]) -> Vec<f64> {
-        let mut rtt = Rtt::new(Span::from_millis(floor_ms));
+        let mut rtt = Rtt::new(Span::from_millis(floor_ms), false);
         samples
             .iter()
             .map(|s| {
@@ -119,7 +128,7 @@ mod tests {
 
     #[test]
     fn back_off_doubles_up_to_the_maximum_and_ends_with_a_sample() {
-        let mut rtt = Rtt::new(Span::from_millis(200));
+        let mut rtt = Rtt::new(Span::from_millis(200), false);
         assert_eq!(rtt.rto(), Span::from_secs(1));
         for want in [2, 4, 8, 16, 32, 60, 60] {
             rtt.back_off();
@@ -131,7 +140,7 @@ mod tests {
 
     #[test]
     fn a_steady_round_trip_leaves_room_for_a_repair() {
-        let mut rtt = Rtt::new(Span::from_millis(200));
+        let mut rtt = Rtt::new(Span::from_millis(200), false);
         (0..100).for_each(|_| rtt.sample(Span::from_millis(250)));
         assert!(rtt.rto() >= Span::from_millis(449), "{:?}", rtt.rto());
     }

@@ -46,7 +46,8 @@ impl Sender {
             Time::NEVER
         } else {
             let single = outstanding <= u64::from(self.mss);
-            now + timeout(self.rtt.smoothed(), single, self.rto_at.since(now))
+            let wait = timeout(self.rtt.smoothed(), single, self.rto_at.since(now));
+            self.rtt.expiry(now, wait).min(self.rto_at)
         };
     }
 
