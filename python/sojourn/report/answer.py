@@ -247,7 +247,8 @@ def _number(result: Mapping[str, Any], path: str) -> float | None:
 
 
 def _and(words: Sequence[str]) -> str:
-    return words[0] if len(words) == 1 else ", ".join(words[:-1]) + " and " + words[-1]
+    between, last = ("; ", "; and ") if any(", " in word for word in words) else (", ", " and ")
+    return words[0] if len(words) == 1 else between.join(words[:-1]) + last + words[-1]
 
 
 def _upper(words: str) -> str:
