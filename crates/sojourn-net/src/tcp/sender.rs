@@ -104,7 +104,7 @@ impl Sender {
             reorder_at: Time::NEVER,
             tlp: Tlp::default(),
             by_time,
-            rtt: Rtt::new(config.min_rto),
+            rtt: Rtt::new(config.min_rto, config.initial_rto),
             mss: config.mss,
             force: false,
             rescue: false,
