@@ -69,7 +69,8 @@ def ns3(scenario: Scenario) -> dict[str, Any]:
     if scenario.down_flows + scenario.up_flows > MANY_FLOWS:
         # The cheapest form of such a scenario; and windows are small, so that little is kept to send.
         options |= {"hosts": NS3_HOSTS, "send-buffer": 131072}
-    return object_printed([str(ns3_binary("dumbbell")), *(f"--{key}={value}" for key, value in options.items())])
+    command = [str(ns3_binary("dumbbell")), *(f"--{key}={value}" for key, value in options.items())]
+    return object_printed(command)
 
 
 def ours(scenario: Scenario) -> dict[str, Any]:

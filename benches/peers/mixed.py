@@ -69,7 +69,7 @@ def runs(seeds: int, ns2_pie: bool) -> Iterator[Run]:
         for peer in ("ns2", "ns3"):
             yield Run(peer, "fifo", 0, delayed_acks=1, seed=seed)
             for queue, target in calibrated.items():
-                if peer == "ns3" or queue == "red" or queue == "pie" and ns2_pie:
+                if peer == "ns3" or queue == "red" or (queue == "pie" and ns2_pie):
                     yield Run(peer, queue, target, delayed_acks=1, seed=seed)
 
 
@@ -132,7 +132,8 @@ def main() -> None:
             rows = [_row(run, result.result()["down"]) for run, result in started]
     except (Unavailable, subprocess.SubprocessError) as reason:
         sys.exit(f"mixed.py: {reason}")
-    rows.sort(key=lambda row: [row[key] for key in ("peer", "delayed_acks", "queue", "variant", "limit", "target_ms")])
+    order = ("peer", "delayed_acks", "queue", "variant", "limit", "target_ms", "seed")
+    rows.sort(key=lambda row: [row[key] for key in order])
     with arguments.table.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, rows[0].keys(), lineterminator="\n")
         writer.writeheader()

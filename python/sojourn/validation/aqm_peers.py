@@ -1,7 +1,7 @@
 """The scene of the AQM study on ns-2 and ns-3, and ours held against them.
 
-`data/aqm-peers.csv` has what ``benches/peers/mixed.py`` gave (ns-2.35 and ns-3 3.37, three seeds each). Our web
-is here what theirs is: connections that each bring a response of exponential size.
+`data/aqm-peers.csv` has what ``benches/peers/mixed.py`` gave (ns-2.35 and ns-3 3.37, three seeds each). Our
+web is here what theirs is: connections that each bring a response of exponential size.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from sojourn.validation.checks import Check, mean_and_spread
 from sojourn.validation.peers import QUANTITIES, holds
 
 TEXT = """\
-The scene once more with ns-2.35 and ns-3 3.37 beside ours (`benches/peers/mixed.py`; {seeds} seeds each, their
-means). What differs between programs is made alike: the web's responses are of exponential size (4
-connections a second for each load, 1400 bytes in the mean), the video is of the model of ours, Adaptive RED is
-ns-2's. Of PIE and CoDel there are as many as programs: each peer is beside our form of its own. The package of
-ns-2 has no PIE: its authors' code of 2013 was built as an extension of it. `packets of 500 bytes` is that code
-with the backlog counted in packets. `pie-ns3` is RFC 8033's with the study's timer, burst and measured
-departure rate. With `delayed-acks` receivers acknowledge every second packet, or after 40 ms. Both peers' New
-Reno counts acknowledgements, and so does ours.
+The scene again, with ns-2.35 and ns-3 3.37 beside ours (`benches/peers/mixed.py`, means of {seeds} seeds).
+What programs have of their own is made alike: the web's responses are of exponential size (4 connections a
+second for each load, 1400 bytes in the mean), the video is of one model. Of PIE and CoDel there are as many
+as programs, and each peer is beside our form of its own. The package of ns-2 has no PIE: its authors' code
+of 2013 was built as an extension of it. `pie-packets` is that code with the backlog counted in packets of 500
+bytes; `pie-ns3` is RFC 8033's with the study's timer, burst and measured departure rate. With
+`delayed-acks` receivers acknowledge every second packet, or after 40 ms. New Reno counts acknowledgements in
+all three.
 
 Rules: those of the other scenarios of the two simulators.
 """
@@ -75,7 +75,7 @@ class Row:
 
 @cache
 def measured() -> dict[Key, list[dict[str, float]]]:
-    """Return the peers' figures: peer, discipline, target, limit, delayed ACKs, variant → one entry a seed."""
+    """Return the peers' figures: discipline, target, limit, delayed ACKs and variant → an entry a seed."""
     found: dict[Key, list[dict[str, float]]] = {}
     text = files("sojourn.validation").joinpath("data/aqm-peers.csv").read_text(encoding="utf-8")
     for row in csv.DictReader(text.splitlines()):

@@ -54,9 +54,7 @@ def tcp_flows(document: Document) -> list[dict[str, Any]]:
 def cells(document: Document, keys: list[Any], root: Path, jobs: int | None) -> dict[Any, Cell]:
     """Run what is missing of a document and return its points' numbers under `keys`, in study order."""
     results = documents.results(document, root, jobs)
-    return {
-        key: _cell(results[i * REPLICATIONS : (i + 1) * REPLICATIONS]) for i, key in enumerate(keys)
-    }
+    return {key: _cell(results[i * REPLICATIONS : (i + 1) * REPLICATIONS]) for i, key in enumerate(keys)}
 
 
 def _cell(results: list[dict[str, Any]]) -> Cell:

@@ -177,7 +177,8 @@ def write(page: Page, docs: Path) -> Path:
     if rows := page.rows("aqm"):
         on_peers = [row for row in rows if row.key.startswith("aqm/peers-")]
         of_study = [row for row in rows if row not in on_peers]
-        parts += [aqm.section_text(), _provenance(page, "aqm"), _against_study(of_study), _outside(page, "aqm")]
+        parts += [aqm.section_text(), _provenance(page, "aqm"), _against_study(of_study)]
+        parts += [_outside(page, "aqm")]
         parts += _aqm(page.root / "aqm", on_peers)
     if rows := page.rows("streaming"):
         parts += [streaming.TEXT, _provenance(page, "streaming")]
@@ -299,7 +300,7 @@ def _aqm(root: Path, on_peers: Sequence[Check]) -> list[str]:
         "Each cell: at the targets of 2 ms, of equal delay, and of 50 ms.\n",
         _table(head, aqm.variations(root)),
         "### PIE's open settings\n",
-        "Each changed alone, at the targets of 2, 10 and 50 ms; a peer's figures are of the same settings, but its own web.\n",
+        "Each changed alone, at the targets of 2, 10 and 50 ms; a peer's figures are with its own web.\n",
         _table(["reading", "delay, ms", "loss, %", "a peer"], aqm.pie_variations(root)),
     ]
 
