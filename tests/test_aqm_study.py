@@ -10,7 +10,7 @@ from sojourn.figures import Spec, gather, labels_of
 from sojourn.results import Results
 from sojourn.study import Study
 from sojourn.sweep import simulate
-from sojourn.validation import aqm
+from sojourn.validation import aqm, aqm_peers, aqm_scene
 from sojourn.validation.report import Page, write
 
 STUDIES = Path(__file__).parents[1] / "studies"
@@ -106,8 +106,9 @@ def test_variations_change_what_they_say():
     spoken, _ = aqm.variation("no-pauses")
     assert "talk-spurts" in base["users"][0]
     assert "talk-spurts" not in spoken["users"][0]
-    stretched, cells = aqm.variation("pie-stretched")
-    assert [queue["target"] for queue in stretched["sweep"]["path.down.queue"]] == ["3ms", "15ms", "75ms"]
+    counted, cells = aqm.variation("pie-packets")
+    assert [queue["mean-packet"] for queue in counted["sweep"]["path.down.queue"]] == ["500B"] * 3
+    assert all(queue["in-packets"] for queue in counted["sweep"]["path.down.queue"])
     assert cells == [("pie", 2), ("pie", 10), ("pie", 50)]
     whole, _ = aqm.variation("whole-web")
     assert whole["flows"][2]["source"] == {"kind": "packmime", "rate": 4}
@@ -125,17 +126,37 @@ def test_the_page_has_the_section(tmp_path, monkeypatch):
     """A short form of the validation's own runs: the page is written, and rules are applied."""
     document = tomllib.loads((STUDIES / "aqm-target.toml").read_text(encoding="utf-8"))
     assert document["duration"] == "200s"
-    scene = aqm.scene
+    scene = aqm_scene.scene
     short = {"duration": "8s", "warmup": "2s", "repeat": 1}
-    monkeypatch.setattr(aqm, "scene", lambda: {**scene(), **short})
-    monkeypatch.setattr(aqm, "REPLICATIONS", 1)
+
+    def shortened():
+        document = {**scene(), **short}
+        document["users"][0]["call"] = "2s"
+        return document
+
+    monkeypatch.setattr(aqm_scene, "scene", shortened)
+    monkeypatch.setattr(aqm_scene, "REPLICATIONS", 1)
     monkeypatch.setattr(aqm, "VARIATIONS", {key: aqm.VARIATIONS[key] for key in ("study", "mean-packet")})
+    monkeypatch.setattr(aqm, "PIE_VARIATIONS", {"pie-cap": aqm.PIE_VARIATIONS["pie-cap"]})
     page = Page(tmp_path)
     page.checks["aqm"] = list(aqm.checks(tmp_path / "aqm"))
-    assert len(page.rows("aqm")) == 16
+    compared = list(aqm_peers.rows(aqm_scene.scene()["queues"]))
+    assert len(page.rows("aqm")) == 16 + 3 * len(compared)
     text = write(page, tmp_path / "docs").read_text(encoding="utf-8")
-    assert "| The study of active queue management | 16 |" in text
+    assert f"| The study of active queue management | {16 + 3 * len(compared)} |" in text
+    assert "| peers-fifo-100pkt | down |" in text
+    assert "PIE's open settings" in text
     assert "What the open settings change" in text
     assert "| the study | 35.2 / 35 / 74.4 | 7.2 / – / 4 |" in text
     stored = list(Results(tmp_path / "aqm" / "aqm-study"))
     assert json.dumps(stored[0]["point"]).count("red target=2ms") == 1
+
+
+def test_every_row_has_its_figures_of_the_peers():
+    rows = list(aqm_peers.rows(aqm_scene.scene()["queues"]))
+    assert len({row.name for row in rows}) == len(rows)
+    for row in rows:
+        for peer in row.peers:
+            assert 0 < aqm_peers.mean(row.of(peer), "delay") < 2000
+            assert 0 < aqm_peers.mean(row.of(peer), "loss") < 0.3
+    assert {len(entries) for entries in aqm_peers.measured().values()} == {3}

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from sojourn.validation.documents import study
-from sojourn.validation.peers import SCENARIOS, MixedScenario, Scenario
+from sojourn.validation.peers import SCENARIOS, Scenario
 
 HERE = Path(__file__).parent
 NS3_MODULES = ("core", "network", "internet", "point-to-point", "applications", "traffic-control")
@@ -60,7 +60,7 @@ def ns2(scenario: Scenario) -> dict[str, Any]:
     if scenario.queue != "fifo":
         raise Unavailable(f"ns-2 as packaged has no {scenario.queue}")
     words = [str(word) for pair in settings(scenario).items() for word in pair]
-    return _object_printed(["ns", str(HERE / "dumbbell.tcl"), *words])
+    return object_printed(["ns", str(HERE / "dumbbell.tcl"), *words])
 
 
 def ns3(scenario: Scenario) -> dict[str, Any]:
@@ -69,13 +69,14 @@ def ns3(scenario: Scenario) -> dict[str, Any]:
     if scenario.down_flows + scenario.up_flows > MANY_FLOWS:
         # The cheapest form of such a scenario; and windows are small, so that little is kept to send.
         options |= {"hosts": NS3_HOSTS, "send-buffer": 131072}
-    return _object_printed([str(_ns3_binary()), *(f"--{key}={value}" for key, value in options.items())])
+    command = [str(ns3_binary("dumbbell")), *(f"--{key}={value}" for key, value in options.items())]
+    return object_printed(command)
 
 
 def ours(scenario: Scenario) -> dict[str, Any]:
     """Run a scenario on sojourn; the memory includes that of Python."""
     [point] = study(scenario.document()).points
-    return _object_printed([sys.executable, str(HERE / "ours.py")], point.text)
+    return object_printed([sys.executable, str(HERE / "ours.py")], point.text)
 
 
 PEERS: dict[str, Callable[[Scenario], dict[str, Any]]] = {"sojourn": ours, "ns2": ns2, "ns3": ns3}
@@ -87,8 +88,8 @@ def _build_directory() -> tempfile.TemporaryDirectory[str]:
 
 
 @functools.cache
-def _ns3_binary() -> Path:
-    """Compile the ns-3 scenario, once in a process."""
+def ns3_binary(name: str) -> Path:
+    """Compile an ns-3 scenario, once in a process; return the program."""
     compiler = shutil.which("g++") or shutil.which("c++")
     modules = [f"ns3-{module}" for module in NS3_MODULES]
     if shutil.which("pkg-config") is None or subprocess.run(["pkg-config", "--exists", *modules]).returncode:
@@ -100,13 +101,13 @@ def _ns3_binary() -> Path:
     ).stdout.split()
     # Some packages of ns-3 list libraries of other packages by path; the simulator's own are enough.
     flags = [word for word in dict.fromkeys(words) if word.startswith(("-I/usr/include", "-L", "-lns3-"))]
-    binary = Path(_build_directory().name) / "dumbbell"
+    binary = Path(_build_directory().name) / name
     command = [
         compiler,
         "-O3",
         "-DNDEBUG",
         "-std=c++17",
-        str(HERE / "dumbbell.cc"),
+        str(HERE / f"{name}.cc"),
         "-o",
         str(binary),
         *flags,
@@ -118,7 +119,7 @@ def _ns3_binary() -> Path:
     return binary
 
 
-def _object_printed(command: list[str], stdin: str = "") -> dict[str, Any]:
+def object_printed(command: list[str], stdin: str = "") -> dict[str, Any]:
     """Run a command and return the JSON object that it prints, whatever is printed around it."""
     done = subprocess.run(command, input=stdin, capture_output=True, text=True)
     _, brace, rest = done.stdout.partition("{")
@@ -131,16 +132,14 @@ def _object_printed(command: list[str], stdin: str = "") -> dict[str, Any]:
 def main() -> None:
     """Print the figures of the scenarios named."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("scenario", nargs="*", help="by default all that both peers' scripts can express")
+    parser.add_argument("scenario", nargs="*", help="by default all")
     parser.add_argument("--peer", action="append", choices=PEERS, help="by default all")
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     for name in arguments.scenario or SCENARIOS:
         scenario = SCENARIOS.get(name)
-        if scenario is None or isinstance(scenario, MixedScenario):
-            if arguments.scenario:
-                parser.error(f"{name} is not a scenario that the peers' scripts can express")
-            continue
+        if scenario is None:
+            parser.error(f"there is no scenario {name!r}")
         for peer in arguments.peer or PEERS:
             try:
                 found = PEERS[peer](replace(scenario, seed=arguments.seed, repeat=1))

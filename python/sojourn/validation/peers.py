@@ -78,50 +78,6 @@ class Scenario:
         }
 
 
-@dataclass(frozen=True)
-class MixedScenario:
-    """Four long flows of two round-trip times beside web, video and voice, over a slow link."""
-
-    name: str
-    queue: dict[str, str]
-    repeat: int = REPLICATIONS
-
-    @property
-    def needs(self) -> frozenset[str]:
-        """Words of the study file without which the scenario cannot be written."""
-        return frozenset({self.queue["kind"]})
-
-    def document(self) -> dict[str, Any]:
-        """Return the scenario as a study document."""
-        long = {"mss": "1024B", "initial-window": 3}
-        web = {
-            "kind": "sessions",
-            "sizes": {"kind": "exponential", "mean": "700B"},
-            "interconnection": {"kind": "exponential", "mean": "125ms"},
-        }
-
-        def paced(rate: str, size: str, direction: str, count: int = 1) -> dict[str, Any]:
-            source = {"kind": "cbr", "rate": rate, "size": size}
-            return {"source": source, "transport": "udp", "direction": direction, "count": count}
-
-        return {
-            "name": self.name,
-            "seed": 1,
-            "repeat": self.repeat,
-            "duration": "200s",
-            "warmup": "20s",
-            "path": {"rtt": "100ms", "down": link(2e6, self.queue), "up": link(2e6, self.queue)},
-            "flows": [
-                bulk("down", 2, "newreno", rtt="10ms", **long),
-                bulk("down", 2, "newreno", rtt="300ms", **long),
-                {"source": web, "transport": "newreno", "direction": "down", "count": 2, "initial-window": 3},
-                paced("450kbit", "1052B", "down"),
-                paced("24kbit", "60B", "down", 3),
-                paced("24kbit", "60B", "up", 3),
-            ],
-        }
-
-
 def _speed(name: str, tcp: str, queue: str) -> Scenario:
     return Scenario(
         name=name,
@@ -175,7 +131,7 @@ def _access(load: str, activity: str, limit: int) -> Scenario:
     )
 
 
-SCENARIOS: dict[str, Scenario | MixedScenario] = {
+SCENARIOS: dict[str, Scenario] = {
     scenario.name: scenario
     for scenario in (
         _speed("speed-newreno-fifo", "newreno", "fifo"),
@@ -187,10 +143,6 @@ SCENARIOS: dict[str, Scenario | MixedScenario] = {
         *(_access(load, "down", limit) for load in ("long-few", "long-many") for limit in (8, 64, 256)),
         *(_access(load, "up", 64) for load in ("long-few", "long-many")),
         *(_access("long-many", "both", limit) for limit in (8, 64, 256)),
-        MixedScenario("aqm-droptail", fifo(100)),
-        MixedScenario(
-            "aqm-pie", {"kind": "pie", "limit": "100pkt", "target": "10ms", "variant": "ns2_authors"}
-        ),
     )
 }
 
@@ -234,7 +186,7 @@ class Trait:
     transport: str
     keys: dict[str, Any]
 
-    def document(self, scenario: Scenario | MixedScenario) -> dict[str, Any] | None:
+    def document(self, scenario: Scenario) -> dict[str, Any] | None:
         """Return the scenario with the trait, or None if no flow has the transport that it is about."""
         document = scenario.document()
         flows = [flow for flow in document["flows"] if flow["transport"] == self.transport]

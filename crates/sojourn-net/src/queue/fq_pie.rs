@@ -86,7 +86,7 @@ impl<P: Packet + Send> QueueDiscipline<P> for FqPie<P> {
         if !std::mem::replace(&mut self.is_awake[line as usize], true) {
             self.awake.push(line);
         }
-        if !pie.spares(packet.ecn()) && control.hits(pie, self.lines.held(line).bytes, size, cx.rng) {
+        if !pie.spares(packet.ecn()) && control.hits(pie, pie.reckoned(self.lines.held(line)), size, cx.rng) {
             if !control.may_mark(pie, packet.ecn()) {
                 cx.probe.dropped(cx.now, packet, DropCause::Early, None);
                 return;
@@ -136,7 +136,7 @@ impl<P: Packet + Send> QueueDiscipline<P> for FqPie<P> {
         let pie = &self.config.pie;
         self.awake.retain(|line| {
             let control = &mut controls[*line as usize];
-            let backlog = lines.held(*line).bytes;
+            let backlog = pie.reckoned(lines.held(*line));
             control.update(pie, lines.head_delay(*line, cx.now), backlog);
             let awake = backlog > 0 || !control.is_at_rest(pie);
             is_awake[*line as usize] = awake;

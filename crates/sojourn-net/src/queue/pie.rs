@@ -310,7 +310,7 @@ impl<P: Packet> Pie<P> {
 impl<P: Packet + Send> QueueDiscipline<P> for Pie<P> {
     fn enqueue(&mut self, mut packet: P, cx: &mut Cx<'_, P>) {
         let size = packet.size();
-        let backlog = self.line.bytes();
+        let backlog = self.config.reckoned(self.line.backlog());
         if self.line.is_full_for(size) {
             self.control.overflowed();
             cx.probe.dropped(cx.now, packet, DropCause::Full, None);
@@ -348,7 +348,8 @@ impl<P: Packet + Send> QueueDiscipline<P> for Pie<P> {
     }
 
     fn wake(&mut self, cx: &mut Cx<'_, P>) {
-        self.control.update(&self.config, self.line.head_delay(cx.now), self.line.bytes());
+        let backlog = self.config.reckoned(self.line.backlog());
+        self.control.update(&self.config, self.line.head_delay(cx.now), backlog);
         self.next_update += self.config.update;
     }
 

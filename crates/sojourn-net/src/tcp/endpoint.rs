@@ -39,6 +39,8 @@ pub struct Config {
     pub receive_window: u64,
     /// Least retransmission timeout.
     pub min_rto: Span,
+    /// Retransmission timeout before the first round trip has been measured (RFC 6298: 1 s; RFC 2988: 3 s).
+    pub initial_rto: Span,
     /// Restart from the initial window after an idle time longer than the retransmission timeout.
     pub idle_restart: bool,
     /// Send new data on the first two duplicate acknowledgements (RFC 3042).
@@ -67,6 +69,7 @@ impl Default for Config {
             timestamps: true,
             receive_window: 16 << 20,
             min_rto: Span::from_millis(200),
+            initial_rto: Span::from_secs(1),
             idle_restart: true,
             limited_transmit: true,
             grow_half_used: true,

@@ -1,13 +1,13 @@
 //! Round-trip time and retransmission timeout.
 //!
-//! Source: RFC 6298 (2011), with the minimum as a parameter (200 ms is what Linux, ns-2 and ns-3 use; the RFC says 1 s).
+//! Source: RFC 6298 (2011), with the minimum as a parameter (200 ms is what Linux, ns-2 and ns-3 use; the RFC says 1 s), and the timeout before
+//! the first sample (the RFC says 1 s, RFC 2988 before it 3 s).
 //! Difference: the term 4 × RTTVAR is at least 200 ms (or the minimum, if that is less), as in Linux; without that a queue that
 //! fills slowly, so that RTTVAR is almost nothing, makes every fast recovery a race against the timer. Samples come from timestamps (RFC 7323) or from segments sent only once (Karn's rule).
 
 use super::ticks::expiry;
 use crate::{Span, Time};
 
-const INITIAL: Span = Span::from_secs(1);
 const MAX: Span = Span::from_secs(60);
 const LEAST_SLACK: Span = Span::from_millis(200);
 
@@ -18,6 +18,7 @@ pub(super) struct Rtt {
     rttvar: u64,
     min: u64,
     floor: u64,
+    initial: u64,
     slack: u64,
     backoff: u32,
     sum: u64,
@@ -27,12 +28,13 @@ pub(super) struct Rtt {
 
 impl Rtt {
     /// `ticks`: the timer expires when Linux's would.
-    pub(super) fn new(min_rto: Span, ticks: bool) -> Self {
+    pub(super) fn new(min_rto: Span, initial_rto: Span, ticks: bool) -> Self {
         Self {
             srtt: 0,
             rttvar: 0,
             min: u64::MAX,
             floor: min_rto.0,
+            initial: initial_rto.0,
             slack: min_rto.min(LEAST_SLACK).0,
             backoff: 0,
             sum: 0,
@@ -69,7 +71,7 @@ impl Rtt {
 
     pub(super) fn rto(&self) -> Span {
         let base =
-            if self.srtt == 0 { INITIAL.0 } else { (self.srtt + (4 * self.rttvar).max(self.slack)).max(self.floor) };
+            if self.srtt == 0 { self.initial } else { (self.srtt + (4 * self.rttvar).max(self.slack)).max(self.floor) };
         Span(base.saturating_mul(1 << self.backoff.min(10)).min(MAX.0.max(self.floor)))
     }
 
@@ -103,7 +105,7 @@ mod tests {
     use super::*;
 
     fn rtos(floor_ms: u64, samples: &[f64]) -> Vec<f64> {
-        let mut rtt = Rtt::new(Span::from_millis(floor_ms), false);
+        let mut rtt = Rtt::new(Span::from_millis(floor_ms), Span::from_secs(1), false);
         samples
             .iter()
             .map(|s| {
@@ -128,7 +130,7 @@ mod tests {
 
     #[test]
     fn back_off_doubles_up_to_the_maximum_and_ends_with_a_sample() {
-        let mut rtt = Rtt::new(Span::from_millis(200), false);
+        let mut rtt = Rtt::new(Span::from_millis(200), Span::from_secs(1), false);
         assert_eq!(rtt.rto(), Span::from_secs(1));
         for want in [2, 4, 8, 16, 32, 60, 60] {
             rtt.back_off();
@@ -136,11 +138,12 @@ mod tests {
         }
         rtt.sample(Span::from_millis(100));
         assert_eq!(rtt.rto(), Span::from_millis(300));
+        assert_eq!(Rtt::new(Span::from_millis(200), Span::from_secs(3), false).rto(), Span::from_secs(3));
     }
 
     #[test]
     fn a_steady_round_trip_leaves_room_for_a_repair() {
-        let mut rtt = Rtt::new(Span::from_millis(200), false);
+        let mut rtt = Rtt::new(Span::from_millis(200), Span::from_secs(1), false);
         (0..100).for_each(|_| rtt.sample(Span::from_millis(250)));
         assert!(rtt.rto() >= Span::from_millis(449), "{:?}", rtt.rto());
     }

@@ -109,7 +109,7 @@ impl Sender {
             reorder_at: Time::NEVER,
             tlp: Tlp::default(),
             by_time,
-            rtt: Rtt::new(config.min_rto, config.linux),
+            rtt: Rtt::new(config.min_rto, config.initial_rto, config.linux),
             mss: config.mss,
             force: false,
             rescue: false,

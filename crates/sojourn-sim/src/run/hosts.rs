@@ -29,6 +29,7 @@ pub(super) fn config(tcp: &Tcp) -> tcp::Config {
         timestamps: tcp.timestamps,
         receive_window: tcp.receive_window.0,
         min_rto: tcp.min_rto,
+        initial_rto: tcp.initial_rto,
         idle_restart: tcp.idle_restart,
         limited_transmit: tcp.limited_transmit,
         grow_half_used: tcp.transport != Transport::NewReno,

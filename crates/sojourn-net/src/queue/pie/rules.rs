@@ -1,5 +1,6 @@
 //! The settings of PIE, and how each of the published ones moves the probability.
 
+use crate::queue::Backlog;
 use crate::{Ecn, Span, Time};
 
 /// Whose rules.
@@ -44,6 +45,9 @@ pub struct PieConfig {
     pub beta: f64,
     /// Mean packet size in bytes (Linux: the MTU with its link-layer header). Two of them are always let in.
     pub mean_packet: u32,
+    /// Whether the backlog counts as packets of the mean size instead of its bytes (ns-2's packet mode); departures are measured in bytes
+    /// all the same.
+    pub in_packets: bool,
     /// Whether larger packets are dropped more.
     pub by_size: bool,
     /// Whether drops are kept from clustering and from staying away (RFC 8033 section 5.4).
@@ -85,6 +89,7 @@ impl PieConfig {
             alpha: 0.125,
             beta: 1.25,
             mean_packet: 1000,
+            in_packets: false,
             by_size: false,
             derandomise: true,
             delay: PieDelay::Timestamps,
@@ -115,6 +120,11 @@ impl PieConfig {
     pub(in crate::queue) fn first_update(&self) -> Time {
         let after = if self.variant == PieVariant::Linux { Span::from_millis(500) } else { self.update };
         Time::ZERO + after
+    }
+
+    /// The bytes that a backlog counts for.
+    pub(in crate::queue) fn reckoned(&self, backlog: Backlog) -> u64 {
+        if self.in_packets { u64::from(backlog.packets) * u64::from(self.mean_packet) } else { backlog.bytes }
     }
 
     /// Whether a packet is spared the test at its arrival.

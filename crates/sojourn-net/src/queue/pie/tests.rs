@@ -159,6 +159,14 @@ fn small_queues_and_short_delays_let_everything_in() {
 }
 
 #[test]
+fn in_packet_mode_every_packet_counts_alike() {
+    let backlog = Backlog { packets: 10, bytes: 7900 };
+    let config = PieConfig { mean_packet: 500, ..PieConfig::of(PieVariant::Ns2Authors) };
+    assert_eq!(config.reckoned(backlog), 7900);
+    assert_eq!(PieConfig { in_packets: true, ..config }.reckoned(backlog), 5000);
+}
+
+#[test]
 fn the_departure_rate_is_averaged_over_cycles() {
     for (threshold, weight, packets, lengths, rates) in [
         (10_000, 0.5, 10, [41_600_000, 20_800_000, 41_600_000], [250_000.0, 375_000.0, 312_500.0]),

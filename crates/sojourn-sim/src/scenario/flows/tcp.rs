@@ -125,6 +125,8 @@ pub struct Tcp {
     pub receive_window: Bytes,
     /// Least retransmission timeout.
     pub min_rto: Span,
+    /// Retransmission timeout before the first round trip has been measured.
+    pub initial_rto: Span,
     /// Return to the initial window after an idle time of one retransmission timeout.
     pub idle_restart: bool,
     /// Send new data on the first two duplicate acknowledgements.
@@ -179,6 +181,10 @@ macro_rules! with_tcp_keys {
             /// Least retransmission timeout.
             #[serde(default = "tcp_defaults::min_rto")]
             pub min_rto: sojourn_net::Span,
+            /// Retransmission timeout before the first round trip has been measured, 1 s if absent (RFC 6298; 3 s before 2011, RFC 2988, and
+            /// in ns-2).
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub initial_rto: Option<sojourn_net::Span>,
             /// Return to the initial window after an idle time of one retransmission timeout (RFC 5681 §4.1).
             #[serde(default = "tcp_defaults::yes")]
             pub idle_restart: bool,
@@ -241,6 +247,7 @@ macro_rules! with_tcp_keys {
                     timestamps: self.timestamps,
                     receive_window: self.receive_window,
                     min_rto: self.min_rto,
+                    initial_rto: self.initial_rto.unwrap_or(sojourn_net::Span::from_secs(1)),
                     idle_restart: self.idle_restart,
                     limited_transmit: self.limited_transmit,
                     ledbat_target: self.ledbat_target.unwrap_or(self.transport.target()),
@@ -272,8 +279,10 @@ impl Tcp {
             let message = format!("{} is less than one segment of {}", self.receive_window, self.mss);
             return Err(Invalid::new("receive-window", message));
         }
-        if self.min_rto == Span::ZERO {
-            return Err(Invalid::new("min-rto", "a retransmission timeout must be longer than zero"));
+        for (key, timeout) in [("min-rto", self.min_rto), ("initial-rto", self.initial_rto)] {
+            if timeout == Span::ZERO {
+                return Err(Invalid::new(key, "a retransmission timeout must be longer than zero"));
+            }
         }
         if self.ledbat_target == Span::ZERO {
             return Err(Invalid::new("ledbat-target", "a target must be longer than zero"));

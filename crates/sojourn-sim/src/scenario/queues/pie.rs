@@ -39,6 +39,9 @@ macro_rules! with_pie_keys {
             /// Mean packet size, of which two are always let in; by default 1000B, or 1514B (`linux`).
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub mean_packet: Option<sojourn_net::Bytes>,
+            /// Count the backlog as packets of `mean-packet` bytes, whatever their sizes (ns-2's packet mode; default false).
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub in_packets: Option<bool>,
             /// Drop larger packets more (default false).
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub by_size: Option<bool>,
@@ -82,6 +85,7 @@ macro_rules! with_pie_keys {
                     alpha: self.alpha.unwrap_or(default.alpha),
                     beta: self.beta.unwrap_or(default.beta),
                     mean_packet: self.mean_packet.map_or(default.mean_packet, super::count),
+                    in_packets: self.in_packets.unwrap_or(default.in_packets),
                     by_size: self.by_size.unwrap_or(default.by_size),
                     derandomise: self.derandomise.unwrap_or(default.derandomise),
                     delay: self.delay.map_or(default.delay, Into::into),

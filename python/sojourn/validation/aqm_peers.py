@@ -1,0 +1,155 @@
+"""The scene of the AQM study on ns-2 and ns-3, and ours held against them.
+
+`data/aqm-peers.csv` has what ``benches/peers/mixed.py`` gave (ns-2.35 and ns-3 3.37, three seeds each). Our
+web is here what theirs is: connections that each bring a response of exponential size.
+"""
+
+from __future__ import annotations
+
+import csv
+import statistics
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from sojourn.validation import aqm_scene, documents
+from sojourn.validation.checks import Check, mean_and_spread
+from sojourn.validation.peers import QUANTITIES, holds
+
+TEXT = """\
+The scene again, with ns-2.35 and ns-3 3.37 beside ours (`benches/peers/mixed.py`, means of {seeds} seeds).
+What programs have of their own is made alike: the web's responses are of exponential size (4 connections a
+second for each load, 1400 bytes in the mean), the video is of one model. Of PIE and CoDel there are as many
+as programs, and each peer is beside our form of its own. The package of ns-2 has no PIE: its authors' code
+of 2013 was built as an extension of it. `pie-packets` is that code with the backlog counted in packets of 500
+bytes; `pie-ns3` is RFC 8033's with the study's timer, burst and measured departure rate. With
+`delayed-acks` receivers acknowledge every second packet, or after 40 ms. New Reno counts acknowledgements in
+all three.
+
+Rules: those of the other scenarios of the two simulators.
+"""
+
+WEB = {
+    "kind": "sessions",
+    "sizes": {"kind": "exponential", "mean": "1400B"},
+    "interconnection": {"kind": "exponential", "mean": "250ms"},
+}
+NS3_PIE = {
+    "kind": "pie",
+    "limit": "100pkt",
+    "variant": "rfc8033",
+    "update": "30ms",
+    "burst": "100ms",
+    "delay": "rate",
+    "rate-threshold": "10000B",
+    "derandomise": False,
+}
+"""PIE as ns-3 has it, with the study's settings."""
+IN_PACKETS = {"in-packets": True, "mean-packet": "500B"}
+PACKETS_OF_500 = "packets of 500 bytes"
+_NS3_CODEL = {"kind": "codel", "limit": "100pkt", "variant": "ns3"}
+
+Key = tuple[str, str, int, int, int, str]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One queue of ours, and where the peers' figures for it are."""
+
+    name: str
+    queue: dict[str, Any]
+    peers: tuple[str, ...]
+    kind: str
+    target_ms: int = 0
+    limit: int = 100
+    delayed_acks: bool = False
+    variant: str = ""
+
+    def of(self, peer: str) -> Key:
+        """Return the key of a peer's figures."""
+        return peer, self.kind, self.target_ms, self.limit, int(self.delayed_acks), self.variant
+
+
+@cache
+def measured() -> dict[Key, list[dict[str, float]]]:
+    """Return the peers' figures: discipline, target, limit, delayed ACKs and variant → an entry a seed."""
+    found: dict[Key, list[dict[str, float]]] = {}
+    text = files("sojourn.validation").joinpath("data/aqm-peers.csv").read_text(encoding="utf-8")
+    for row in csv.DictReader(text.splitlines()):
+        key = (
+            row["peer"],
+            row["queue"],
+            int(row["target_ms"]),
+            int(row["limit"]),
+            int(row["delayed_acks"]),
+            row["variant"],
+        )
+        entry = {"delay": row["delay_ms"], "utilisation": row["utilisation"], "loss": row["loss"]}
+        found.setdefault(key, []).append({name: float(value) for name, value in entry.items()})
+    return found
+
+
+def mean(key: Key, quantity: str) -> float:
+    """Return the mean of a peer's seeds."""
+    return statistics.fmean(entry[quantity] for entry in measured()[key])
+
+
+def rows(queues: dict[str, dict[str, Any]]) -> Iterator[Row]:
+    """Yield what is compared; `queues` are the study's, by kind."""
+    both = ("ns2", "ns3")
+    for limit in (100, 200, 400):
+        yield Row(f"fifo-{limit}pkt", documents.fifo(limit), both, "fifo", limit=limit)
+    for delayed in (False, True):
+        end = "-delayed-acks" if delayed else ""
+        if delayed:
+            yield Row(f"fifo-100pkt{end}", documents.fifo(100), both, "fifo", delayed_acks=True)
+        for kind, own, peers, name, targets in (
+            ("red", queues["red"], both, "red", (2, 10, 50)),
+            ("pie", queues["pie"], ("ns2",), "pie", (2, 10, 50)),
+            ("pie", NS3_PIE, ("ns3",), "pie-ns3", (2, 10, 50)),
+            ("codel", _NS3_CODEL, ("ns3",), "codel-ns3", (2, 35, 50)),
+        ):
+            for target in targets[1:2] if delayed else targets:
+                queue = {**own, "target": f"{target}ms"}
+                yield Row(f"{name}-{target}ms{end}", queue, peers, kind, target, delayed_acks=delayed)
+    for target in (2, 10, 50):
+        queue = {**queues["pie"], **IN_PACKETS, "target": f"{target}ms"}
+        yield Row(f"pie-packets-{target}ms", queue, ("ns2",), "pie", target, variant=PACKETS_OF_500)
+
+
+def checks(root: Path, jobs: int | None = None) -> Iterator[Check]:
+    """Run what is missing and compare delay, utilisation and loss."""
+    for delayed in (False, True):
+        document = aqm_scene.scene()
+        wanted = [row for row in rows(document.pop("queues")) if row.delayed_acks == delayed]
+        for flows in aqm_scene.tcp_flows(document):
+            flows["delayed-ack"] = delayed
+            if flows["source"]["kind"] == "packmime":
+                flows["source"] = WEB
+        name = f"aqm-peers{'-delayed-acks' if delayed else ''}"
+        document |= {"name": name, "sweep": {"path.down.queue": [row.queue for row in wanted]}}
+        found = aqm_scene.cells(document, [row.name for row in wanted], root, jobs)
+        for row in wanted:
+            cell = found[row.name]
+            of_ours = {"delay": cell.delay_ms, "utilisation": cell.utilisation, "loss": cell.loss}
+            for quantity, (label, unit, rule) in QUANTITIES.items():
+                references = {peer: mean(row.of(peer), quantity) for peer in row.peers}
+                ours, spread = mean_and_spread(of_ours[quantity])
+                yield Check(
+                    key=f"aqm/peers-{row.name}/down/{quantity}",
+                    quantity=label,
+                    unit=unit,
+                    ours=ours,
+                    spread=spread,
+                    references=tuple(references.items()),
+                    ok=holds(quantity, ours, list(references.values())),
+                    rule=rule,
+                )
+
+
+def section_text() -> str:
+    """Return the words before the table."""
+    return TEXT.format(seeds=min(len(entries) for entries in measured().values()))
