@@ -9,8 +9,8 @@
 
 use super::recovery::State;
 use super::sender::{Out, Sender};
-use crate::congestion::{Congestion, Window};
 use crate::Time;
+use crate::congestion::{Congestion, Window};
 
 /// What may be sent in answer to one acknowledgement after a timeout.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
