@@ -50,6 +50,8 @@ impl Sender {
         let mut delivered = 0;
         let mut rtt = None;
         let one_way = (echo != Time::NEVER).then(|| stamp.since(echo));
+        // Linux looks at SACK first, and that decides which round trip RACK goes by.
+        let early = if self.linux && !sack.is_empty() { self.board.sack_beyond(sack, ack) } else { 0 };
         if advanced {
             let news = self.board.acknowledge(ack);
             // The SYN is no data: it does not open the window.
@@ -61,7 +63,7 @@ impl Sender {
                 self.rtt.sample(rtt);
             }
         }
-        let sacked = if sack.is_empty() { 0 } else { self.board.sack(sack) };
+        let sacked = if sack.is_empty() || self.linux { early } else { self.board.sack(sack) };
         delivered += sacked;
         if !advanced && self.board.outstanding() == 0 {
             return false;

@@ -222,10 +222,15 @@ impl Scoreboard {
 
     /// Takes in SACK blocks; returns the bytes that were not known to have arrived.
     pub(super) fn sack(&mut self, sack: &Sack) -> u64 {
+        self.sack_beyond(sack, self.una)
+    }
+
+    /// The same of blocks that end beyond `una`.
+    pub(super) fn sack_beyond(&mut self, sack: &Sack, una: u64) -> u64 {
         let mut delivered = 0;
         let mut seen = Sack::default();
         for block in sack.blocks() {
-            if block.start >= block.end || block.end <= self.una {
+            if block.start >= block.end || block.end <= una {
                 continue; // Out of date, a duplicate report (RFC 2883), or nonsense.
             }
             seen.push(*block);
