@@ -52,7 +52,7 @@ def lines(plot: Plot) -> Figure:
         # Panels share their scale, which a limit set before the last of them is drawn would freeze.
         for axes, _ in panels:
             if plot.value.kind == "mos":
-                axes.set_ylim(0.9, 4.6)
+                axes.set_ylim(0.9, 4.6 if plot.value.path.startswith("voice.") else 5.1)
             elif plot.value.unit == "%" or plot.value.better:
                 axes.set_ylim(bottom=0)
     return figure

@@ -107,7 +107,7 @@ def section(plot: Plot, number: int, files: Files, folders: Sequence[Path]) -> S
         plot.title,
         picture,
         how_to_read(plot),
-        what_is_good(plot.value),
+        what_is_good(plot),
         plot.spec.caption or "",
         _as_text(plot) if plot.spec.kind in ("heatmap", "table", "lines", "clients") else None,
     )

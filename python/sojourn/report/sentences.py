@@ -7,13 +7,9 @@ from sojourn.figures.values import Value, axis_name, value
 
 _GOOD = {
     "delay": (
-        "Good is A, below 150 ms: with everything else on the way, a conversation still feels immediate; "
-        "a row that gets worse to one side is a load that keeps the buffer full."
+        "Good is A, below 150 ms: with everything else on the way, a conversation still feels immediate."
     ),
-    "mos": (
-        "Good is 3.6 and above (A to C) in every cell that users will meet; a row that gets darker towards "
-        "one side is a load for which the size of the buffer matters."
-    ),
+    "mos": "Good is 3.6 and above (A to C) in every cell that users will meet.",
     "ssim": "Good is 0.95 and above (A and B), where damage is hardly seen.",
     "loss": (
         "Good is below 1 % (A and B); transfers that probe for capacity always cause some, "
@@ -23,10 +19,12 @@ _GOOD = {
         "Good is close to 100 % under transfers without end, with as little delay as possible; "
         "a buffer that is too small shows as unused capacity."
     ),
-    "seconds": (
-        "Good is short: past a few seconds users lose patience; compare along a row to see what the same "
-        "load costs at another size of the buffer."
-    ),
+    "seconds": "Good is short: past a few seconds users lose patience.",
+}
+_ROWS = {
+    "delay": " A row that gets worse to one side is a load that keeps the buffer full.",
+    "mos": " A row that gets darker to one side is a load for which the size of the buffer matters.",
+    "seconds": " A row says what the same load costs at another size of the buffer.",
 }
 _OCCUPANCY = (
     " Occupancy counts packets as if all were full-sized, so where small acknowledgements fill the queue "
@@ -87,8 +85,9 @@ def how_to_read(plot: Plot) -> str:
     return f"Rows are the {down or 'study'}, columns the {across}; each number is the {what}{unit}{rest}."
 
 
-def what_is_good(shown: Value) -> str:
-    """Return one sentence on which way is better, and how far."""
+def what_is_good(plot: Plot) -> str:
+    """Return a sentence on which way is better, and how far; for a heatmap, what a row says."""
+    shown: Value = plot.value
     sentence = _GOOD.get(shown.kind)
     if sentence is None:
         way = {"low": "low", "high": "high"}.get(shown.better)
@@ -97,6 +96,8 @@ def what_is_good(shown: Value) -> str:
             if way
             else "Neither high nor low is good in itself: it says which regime a cell is in."
         )
+    if plot.spec.kind == "heatmap":
+        sentence += _ROWS.get(shown.kind, "")
     return sentence + (_OCCUPANCY if shown.path.endswith("occupancy_delay_ms") else "")
 
 

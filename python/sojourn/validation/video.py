@@ -46,8 +46,11 @@ REASONS = """\
 Where SSIM at little loss differs from the published one, the reason is the player and the comparison:
 [video.md](video.md) has the SSIM of the same losses with one thing changed at a time. Players that show
 damaged pictures, with or without concealment, stay far above the published values at the losses of few flows.
-One that shows none comes near them, as far as the clip moves. Which player the study used, and
-so whether that is its reason, is not known.
+One that shows none comes near them, as far as the clip moves. Which player the study used, and so whether
+that is its reason, is not known.
+
+HD and short-many together are more than the line carries: since sessions begin whatever it does, losses grow
+for as long as the run lasts, and `paper`, which conceals nothing, falls below the published values.
 """
 
 
