@@ -30,6 +30,7 @@ from driver import HERE, Unavailable, ns3_binary, object_printed
 
 TARGETS_MS = (2, 5, 10, 20, 35, 50)
 LIMITS = (100, 200, 400)
+PACKETS_OF_500, WINDOWS_OF_32 = "packets of 500 bytes", "windows of 32 packets"
 FRAMES, FRAMES_PER_S, VIDEO_BPS, PAYLOAD, HEADERS = 1065, 24, 450e3, 1024, 40
 PICTURES = {"I": 4, "P": 2, "B": 1}
 GROUP = "IBBPBBPBBPBB"
@@ -45,7 +46,7 @@ class Run:
     limit: int = 100
     delayed_acks: int = 0
     variant: str = ""
-    """What the discipline does otherwise."""
+    """What is done otherwise."""
     seed: int = 1
 
 
@@ -55,6 +56,7 @@ def runs(seeds: int, ns2_pie: bool) -> Iterator[Run]:
     for seed in range(1, seeds + 1):
         for limit in LIMITS:
             yield from (Run(peer, "fifo", 0, limit, seed=seed) for peer in ("ns2", "ns3"))
+        yield Run("ns2", "fifo", 0, 400, variant=WINDOWS_OF_32, seed=seed)
         for target in TARGETS_MS:
             yield Run("ns2", "red", target, seed=seed)
             yield Run("ns3", "pie", target, seed=seed)
@@ -65,7 +67,7 @@ def runs(seeds: int, ns2_pie: bool) -> Iterator[Run]:
             if ns2_pie:
                 yield Run("ns2", "pie", target, seed=seed)
                 if target in (2, 10, 50):
-                    yield Run("ns2", "pie", target, variant="packets of 500 bytes", seed=seed)
+                    yield Run("ns2", "pie", target, variant=PACKETS_OF_500, seed=seed)
         for peer in ("ns2", "ns3"):
             yield Run(peer, "fifo", 0, delayed_acks=1, seed=seed)
             for queue, target in calibrated.items():
@@ -98,8 +100,10 @@ def of_ns2(run: Run, clip: Path, pie: Path | None) -> list[str]:
     options |= {"target": run.target_ms / 1e3, "delack": run.delayed_acks, "video": clip}
     if run.queue == "pie":
         options |= {"module": pie}
-    if run.variant:
+    if run.variant == PACKETS_OF_500:
         options |= {"pie-bytes": 0, "pie-mean": 500}
+    if run.variant == WINDOWS_OF_32:
+        options |= {"window": 32}
     return ["ns", str(HERE / "mixed.tcl"), *(str(word) for pair in options.items() for word in pair)]
 
 

@@ -13,7 +13,7 @@ array set opt {
     queue DropTail    limit 100       target 0.010    rate 2e6        duration 200    warmup 20       seed 1
     delack 0          pauses 1        web-rate 4      web-mean 1400   video ""        mean-packet 500
     module ""         pie-update 0.030                 pie-burst 0.1   pie-mean 1000   pie-bytes 1     pie-by-size 0
-    access 100e6      tcp Sack1       set ""
+    access 100e6      window 10000
 }
 foreach {key value} $argv {
     if {![info exists opt($key)]} { puts stderr "mixed.tcl: unknown key '$key'"; exit 2 }
@@ -31,7 +31,7 @@ add-packet-header IP TCP Flags RTP
 set ns [new Simulator]
 $ns use-scheduler Heap
 
-Agent/TCP set window_ 10000
+Agent/TCP set window_ $opt(window)
 Agent/TCP set packetSize_ 1024
 Agent/TCP set tcpTick_ 0.001
 Agent/TCP set windowInit_ 3
@@ -54,7 +54,6 @@ if {$opt(queue) eq "PIE"} {
             mean_pktsize_ $opt(pie-mean) burst_allowance_ $opt(pie-burst) dq_threshold_ 10000 \
             bytes_ $opt(pie-by-size) queue_in_bytes_ $opt(pie-bytes)] { Queue/PIE set $key $value }
 }
-foreach {class key value} $opt(set) { $class set $key $value }
 
 for {set i 1} {$i <= 8} {incr i} { set n($i) [$ns node] }
 foreach {i delay} {1 0.0025 2 0.0025 3 0.0025} { $ns duplex-link $n($i) $n(4) $opt(access) $delay DropTail }
@@ -71,7 +70,7 @@ set monitor(up) [$ns monitor-queue $n(5) $n(4) "" 0]
 set senders {}
 proc long {from to} {
     global ns n opt draw senders
-    set tcp [new Agent/TCP/$opt(tcp)]
+    set tcp [new Agent/TCP/Sack1]
     set sink [new [expr {$opt(delack) ? "Agent/TCPSink/Sack1/DelAck" : "Agent/TCPSink/Sack1"}]]
     $ns attach-agent $n($from) $tcp
     $ns attach-agent $n($to) $sink
@@ -152,7 +151,7 @@ if {$opt(video) ne ""} {
     set source [new Application/Traffic/Trace]
     $source attach-tracefile $trace
     datagrams 2 7 $source
-} 
+}
 
 proc counters {direction} {
     global monitor

@@ -22,12 +22,15 @@ from sojourn.validation.peers import QUANTITIES, holds
 TEXT = """\
 The scene again, with ns-2.35 and ns-3 3.37 beside ours (`benches/peers/mixed.py`, means of {seeds} seeds).
 What programs have of their own is made alike: the web's responses are of exponential size (4 connections a
-second for each load, 1400 bytes in the mean), the video is of one model. Of PIE and CoDel there are as many
-as programs, and each peer is beside our form of its own. The package of ns-2 has no PIE: its authors' code
-of 2013 was built as an extension of it. `pie-packets` is that code with the backlog counted in packets of 500
-bytes; `pie-ns3` is RFC 8033's with the study's timer, burst and measured departure rate. With
-`delayed-acks` receivers acknowledge every second packet, or after 40 ms. New Reno counts acknowledgements in
-all three.
+second for each load, 1400 bytes in the mean), the video is of one model. New Reno counts acknowledgements in
+all three. Of PIE and CoDel there are as many as programs, and each peer is beside our form of its own. The
+package of ns-2 has no PIE: its authors' code of 2013 was built as an extension of it. ns-3 keeps one packet
+more in the device, which neither its disciplines nor its delays count.
+
+- **pie**: the authors' code; **pie-packets**: the same with the backlog counted in packets of 500 bytes.
+- **pie-ns3**: the steps of RFC 8033 with the study's timer, burst and measured departure rate.
+- **delayed-acks**: receivers acknowledge every second packet, or after 40 ms.
+- **windows**: windows are of at most 32 packets.
 
 Rules: those of the other scenarios of the two simulators.
 """
@@ -49,7 +52,13 @@ NS3_PIE = {
 }
 """PIE as ns-3 has it, with the study's settings."""
 IN_PACKETS = {"in-packets": True, "mean-packet": "500B"}
-PACKETS_OF_500 = "packets of 500 bytes"
+PACKETS_OF_500, WINDOWS_OF_32 = "packets of 500 bytes", "windows of 32 packets"
+SCENES: dict[str, dict[str, Any]] = {
+    "": {},
+    "delayed-acks": {"delayed-ack": True},
+    "windows": {"receive-window": f"{32 << 10}B"},
+}
+"""What the TCP flows of a row do otherwise."""
 _NS3_CODEL = {"kind": "codel", "limit": "100pkt", "variant": "ns3"}
 
 Key = tuple[str, str, int, int, int, str]
@@ -59,18 +68,23 @@ Key = tuple[str, str, int, int, int, str]
 class Row:
     """One queue of ours, and where the peers' figures for it are."""
 
-    name: str
+    stem: str
     queue: dict[str, Any]
     peers: tuple[str, ...]
     kind: str
     target_ms: int = 0
     limit: int = 100
-    delayed_acks: bool = False
+    scene: str = ""
     variant: str = ""
+
+    @property
+    def name(self) -> str:
+        """Name of the row on the page."""
+        return f"{self.stem}-{self.scene}" if self.scene else self.stem
 
     def of(self, peer: str) -> Key:
         """Return the key of a peer's figures."""
-        return peer, self.kind, self.target_ms, self.limit, int(self.delayed_acks), self.variant
+        return peer, self.kind, self.target_ms, self.limit, int(self.scene == "delayed-acks"), self.variant
 
 
 @cache
@@ -102,19 +116,19 @@ def rows(queues: dict[str, dict[str, Any]]) -> Iterator[Row]:
     both = ("ns2", "ns3")
     for limit in (100, 200, 400):
         yield Row(f"fifo-{limit}pkt", documents.fifo(limit), both, "fifo", limit=limit)
-    for delayed in (False, True):
-        end = "-delayed-acks" if delayed else ""
-        if delayed:
-            yield Row(f"fifo-100pkt{end}", documents.fifo(100), both, "fifo", delayed_acks=True)
+    deep = documents.fifo(400)
+    yield Row("fifo-400pkt", deep, ("ns2",), "fifo", limit=400, scene="windows", variant=WINDOWS_OF_32)
+    yield Row("fifo-100pkt", documents.fifo(100), both, "fifo", scene="delayed-acks")
+    for acks in ("", "delayed-acks"):
         for kind, own, peers, name, targets in (
             ("red", queues["red"], both, "red", (2, 10, 50)),
             ("pie", queues["pie"], ("ns2",), "pie", (2, 10, 50)),
             ("pie", NS3_PIE, ("ns3",), "pie-ns3", (2, 10, 50)),
             ("codel", _NS3_CODEL, ("ns3",), "codel-ns3", (2, 35, 50)),
         ):
-            for target in targets[1:2] if delayed else targets:
+            for target in targets[1:2] if acks else targets:
                 queue = {**own, "target": f"{target}ms"}
-                yield Row(f"{name}-{target}ms{end}", queue, peers, kind, target, delayed_acks=delayed)
+                yield Row(f"{name}-{target}ms", queue, peers, kind, target, scene=acks)
     for target in (2, 10, 50):
         queue = {**queues["pie"], **IN_PACKETS, "target": f"{target}ms"}
         yield Row(f"pie-packets-{target}ms", queue, ("ns2",), "pie", target, variant=PACKETS_OF_500)
@@ -122,15 +136,17 @@ def rows(queues: dict[str, dict[str, Any]]) -> Iterator[Row]:
 
 def checks(root: Path, jobs: int | None = None) -> Iterator[Check]:
     """Run what is missing and compare delay, utilisation and loss."""
-    for delayed in (False, True):
+    for scene, keys in SCENES.items():
         document = aqm_scene.scene()
-        wanted = [row for row in rows(document.pop("queues")) if row.delayed_acks == delayed]
+        wanted = [row for row in rows(document.pop("queues")) if row.scene == scene]
         for flows in aqm_scene.tcp_flows(document):
-            flows["delayed-ack"] = delayed
+            flows.update(keys)
             if flows["source"]["kind"] == "packmime":
                 flows["source"] = WEB
-        name = f"aqm-peers{'-delayed-acks' if delayed else ''}"
-        document |= {"name": name, "sweep": {"path.down.queue": [row.queue for row in wanted]}}
+        document |= {
+            "name": f"aqm-peers-{scene or 'study'}",
+            "sweep": {"path.down.queue": [row.queue for row in wanted]},
+        }
         found = aqm_scene.cells(document, [row.name for row in wanted], root, jobs)
         for row in wanted:
             cell = found[row.name]
