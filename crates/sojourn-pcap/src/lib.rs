@@ -39,6 +39,7 @@ pub mod summary;
 mod takeover;
 mod tcp_flow;
 pub mod tick;
+mod tracks;
 mod utp_flow;
 pub mod write;
 

@@ -9,6 +9,7 @@ use crate::log::{DATA, EXTRA, Estimator, PROMPT, Protocol};
 use crate::meter::{Choice, NONE, Shared};
 use crate::route::Route;
 use crate::stamps::Unwrapped;
+use crate::tracks::Tracks;
 use std::collections::VecDeque;
 
 /// Stamps of one side that the other has not echoed yet. 4096 milliseconds' worth at 1 ms; later ones are not timed.
@@ -29,8 +30,7 @@ struct Side {
     /// End and time of data that waits for its acknowledgement (one at a time, never a retransmission: Karn's rule).
     probe: Option<(u32, i64)>,
     echoes: VecDeque<(u32, i64)>,
-    observed: Option<u32>,
-    reported: Option<u32>,
+    tracks: Tracks,
     reports: Reports,
 }
 
@@ -61,17 +61,14 @@ impl TcpFlow {
     }
 
     pub(crate) fn tracks(&self) -> [u32; 4] {
-        let of = |i: usize| [self.sides[i].observed.unwrap_or(NONE), self.sides[i].reported.unwrap_or(NONE)];
-        let ([a, b], [c, d]) = (of(0), of(1));
-        [a, b, c, d]
+        let [a, b] = &self.sides;
+        Tracks::of([&a.tracks, &b.tracks])
     }
 
-    /// Tracks are numbered anew: `map` gives the new number of each, if it still exists.
+    /// Tracks are numbered anew.
     pub(crate) fn renumber(&mut self, map: &[u32]) {
         for side in &mut self.sides {
-            for track in [&mut side.observed, &mut side.reported] {
-                *track = track.and_then(|old| map.get(old as usize).copied()).filter(|&new| new != NONE);
-            }
+            side.tracks.renumber(map);
         }
     }
 
@@ -194,7 +191,7 @@ impl TcpFlow {
             let mut track = NONE;
             let what = (Protocol::Tcp, Estimator::Observer);
             shared.log(&mut track, (key, side), what.0, what.1, hosts, (time, stamp), (frame_flags, 0), 0);
-            self.sides[side].observed = Some(track);
+            self.sides[side].tracks.observed = Some(track);
         }
         let [me, peer] = self.pair(side);
         if me.route.changed(ttl) && known {
@@ -249,10 +246,10 @@ impl TcpFlow {
                 self.first = Some((side, time, stamp, frame | flags));
                 return;
             }
-            let mut track = me.observed.unwrap_or(NONE);
+            let mut track = me.tracks.observed.unwrap_or(NONE);
             let what = (Protocol::Tcp, Estimator::Observer);
             shared.log(&mut track, flow, what.0, what.1, hosts, (time, stamp), (frame, flags), micros.unwrap_or(0));
-            me.observed = Some(track);
+            me.tracks.observed = Some(track);
         }
         if known && (choice == Choice::Reported || (far_peer && choice == Choice::Auto)) && segment.payload > 0 {
             me.reports.sent(segment, stamp, (frame, time), far_peer);
@@ -263,11 +260,11 @@ impl TcpFlow {
                 shared.discard(peer_host, Protocol::Tcp, why, count);
             })
         {
-            let mut track = peer.reported.unwrap_or(NONE);
+            let mut track = peer.tracks.reported.unwrap_or(NONE);
             let what = (Protocol::Tcp, Estimator::Reported);
             let (at, who) = ((sent.time, sent.stamp), (sent.frame, DATA | EXTRA));
             shared.log(&mut track, (key, 1 - side), what.0, what.1, hosts, at, who, value);
-            peer.reported = Some(track);
+            peer.tracks.reported = Some(track);
         }
     }
 
@@ -282,11 +279,7 @@ impl TcpFlow {
 
     /// The clock was set or the route changed: what follows is measured from a base of its own.
     fn restart(shared: &mut Shared, me: &mut Side) {
-        for track in [&mut me.observed, &mut me.reported] {
-            if let Some(mut old) = track.take() {
-                shared.close(&mut old);
-            }
-        }
+        me.tracks.close(shared);
         me.reports = Reports::default();
         me.echoes.clear();
     }

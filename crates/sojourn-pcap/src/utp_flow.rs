@@ -12,6 +12,7 @@ use crate::log::{DATA, EXTRA, Estimator, Protocol};
 use crate::meter::{Choice, Flow, NONE, Shared};
 use crate::route::Route;
 use crate::stamps::Unwrapped;
+use crate::tracks::Tracks;
 
 /// Packets of one side alone that make it uTP.
 const ALONE: u8 = 4;
@@ -98,8 +99,7 @@ struct Side {
     offset: Option<u32>,
     probe: Option<(u16, i64)>,
     last: (u16, u32),
-    observed: Option<u32>,
-    reported: Option<u32>,
+    tracks: Tracks,
     reports: Reports,
 }
 
@@ -116,16 +116,13 @@ impl UtpFlow {
     }
 
     pub(crate) fn tracks(&self) -> [u32; 4] {
-        let of = |i: usize| [self.sides[i].observed.unwrap_or(NONE), self.sides[i].reported.unwrap_or(NONE)];
-        let ([a, b], [c, d]) = (of(0), of(1));
-        [a, b, c, d]
+        let [a, b] = &self.sides;
+        Tracks::of([&a.tracks, &b.tracks])
     }
 
     pub(crate) fn renumber(&mut self, map: &[u32]) {
         for side in &mut self.sides {
-            for track in [&mut side.observed, &mut side.reported] {
-                *track = track.and_then(|old| map.get(old as usize).copied()).filter(|&new| new != NONE);
-            }
+            side.tracks.renumber(map);
         }
     }
 
@@ -212,10 +209,10 @@ impl UtpFlow {
             let against = peer.offset.filter(|_| header.difference != 0);
             let extra = against.map_or(0, |offset| header.difference.wrapping_add(offset));
             let flags = DATA | if against.is_some() { EXTRA } else { 0 };
-            let mut track = me.observed.unwrap_or(NONE);
+            let mut track = me.tracks.observed.unwrap_or(NONE);
             let what = (Protocol::Utp, Estimator::Observer);
             shared.log(&mut track, flow, what.0, what.1, hosts, (time, stamp), (frame, flags), extra);
-            me.observed = Some(track);
+            me.tracks.observed = Some(track);
         }
         if length > 20 || data {
             me.reports.sent(Sent { frame, time, seq: header.seq }, far_peer);
@@ -228,20 +225,16 @@ impl UtpFlow {
         {
             peer.differences.follow(header.difference);
             let stamp = peer.differences.highest();
-            let mut track = peer.reported.unwrap_or(NONE);
+            let mut track = peer.tracks.reported.unwrap_or(NONE);
             let what = (Protocol::Utp, Estimator::Reported);
             let flow = (key, 1 - side);
             shared.log(&mut track, flow, what.0, what.1, hosts, (sent.time, stamp), (sent.frame, DATA), 0);
-            peer.reported = Some(track);
+            peer.tracks.reported = Some(track);
         }
     }
 
     fn restart(shared: &mut Shared, me: &mut Side) {
-        for track in [&mut me.observed, &mut me.reported] {
-            if let Some(mut old) = track.take() {
-                shared.close(&mut old);
-            }
-        }
+        me.tracks.close(shared);
         me.reports = Reports::default();
         me.differences = Unwrapped::default();
     }

@@ -137,11 +137,11 @@ fn delay_based_controllers_yield_to_cubic_where_the_buffer_is_deeper_than_their_
 }
 
 /// At start-up the rules let so much be in flight: 739/256 products (of the bandwidth and the smallest round trip, which two
-/// transmissions make longer than the path) and three of the quanta that hosts send; version 3 two products and what a round of
+/// transmissions make longer than the path) and three of the quanta that hosts send (a millisecond of the start's pacing); version 3 two products and what a round of
 /// acknowledgements ran ahead. One product less is the queue; a small part of a product is queued later.
 #[test]
 fn bbr_fills_the_link_and_queues_what_its_rules_allow() {
-    for (rate, mbit, quantum) in [("10Mbit", 10.0, 2.0), ("50Mbit", 50.0, 12.0)] {
+    for (rate, mbit, quantum) in [("10Mbit", 10.0, 2.5), ("50Mbit", 50.0, 12.4)] {
         let transmission_ms = 12.0 / mbit;
         let product_ms = 50.0 + transmission_ms;
         let longer = 1.0 + 2.0 * transmission_ms / 50.0;

@@ -6,14 +6,15 @@
 //! too old, a full pipe after three rounds without a quarter more, pacing 1 % below the estimate, packet conservation for a round after
 //! a loss, room for aggregated ACKs (Linux 5.1), and the long-term bandwidth of policers ([`policer`]). At the start these rules
 //! let 2.887 bandwidth-delay products and three quanta be in flight, in segments rounded up to an even number, so that 1.887 products
-//! and the quanta are queued: 2.1 products at 10 Mbit/s and 50 ms, where three quanta are six of 42 segments. Differences: gains count from
+//! and the quanta are queued: 2.2 products at 10 Mbit/s and 50 ms, where three quanta are eight of 42 segments and the smallest round
+//! trip has two transmissions. Differences: gains count from
 //! the bytes in flight at the acknowledgement (Linux corrects them for packets that its pacing has already scheduled); room for
 //! aggregation is the largest of ten rounds (Linux: of two times five); the first window is sent at a pace for a round trip of 1 ms,
 //! since none is known yet.
 
 mod policer;
 
-use super::delivery::{Aggregation, DeliveryRound, MaxFilter, UNIT, paced, paced_window, product, quantum};
+use super::delivery::{Aggregation, DeliveryRound, MaxFilter, Pace, UNIT, paced, product, quantum};
 use super::{Ack, Congestion, CongestionControl, Window, bytes, segments};
 use crate::{Rate, Span, Time};
 use policer::{News, Policer};
@@ -34,7 +35,6 @@ const LEAST_WINDOW: u64 = 4;
 const GROWTH: (u64, u64) = (5, 4);
 /// … in so many rounds.
 const FULL_ROUNDS: u32 = 3;
-const FIRST_RTT: Span = Span::from_millis(1);
 const MOST_AGGREGATION: Span = Span::from_millis(100);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,8 +63,7 @@ pub struct Bbr1 {
     cwnd: u64,
     /// The window before a recovery or a look at the round-trip time.
     prior_cwnd: u64,
-    pacing: Rate,
-    has_rtt: bool,
+    pace: Pace,
     mode: Mode,
     repair: Repair,
     rng: Pcg64Mcg,
@@ -94,8 +93,7 @@ impl Bbr1 {
             initial,
             cwnd: initial,
             prior_cwnd: 0,
-            pacing: paced_window(initial, FIRST_RTT, HIGH_GAIN),
-            has_rtt: false,
+            pace: Pace::new(initial, HIGH_GAIN),
             mode: Mode::Startup,
             repair: Repair::None,
             rng: Pcg64Mcg::seed_from_u64(seed),
@@ -137,7 +135,7 @@ impl Bbr1 {
 
     /// Room for the quanta in the sender, on the way and in the receiver, in an even number of segments; two more while probing.
     fn with_quanta(&self, bytes: u64) -> u64 {
-        let segments = (bytes + 3 * quantum(self.pacing, self.mss)).div_ceil(self.mss).next_multiple_of(2);
+        let segments = (bytes + 3 * quantum(self.pace.rate, self.mss)).div_ceil(self.mss).next_multiple_of(2);
         let probing = matches!(self.mode, Mode::ProbeBw { phase: 0, .. });
         (segments + 2 * u64::from(probing)) * self.mss
     }
@@ -258,17 +256,6 @@ impl Bbr1 {
         }
     }
 
-    fn set_pacing(&mut self, ack: &Ack) {
-        if !self.has_rtt && ack.srtt > Span::ZERO {
-            self.has_rtt = true;
-            self.pacing = paced_window(self.cwnd, ack.srtt, HIGH_GAIN);
-        }
-        let rate = paced(self.bandwidth(), self.gains().0);
-        if self.full() || rate > self.pacing {
-            self.pacing = rate;
-        }
-    }
-
     /// The window during a recovery's first round, if that is what this is.
     fn conserve(&mut self, ack: &Ack, lost: u64) -> bool {
         if lost > 0 {
@@ -314,7 +301,8 @@ impl CongestionControl for Bbr1 {
         self.update_cycle(now, ack, lost);
         self.check_drain(now, ack);
         self.update_min_rtt(now, ack);
-        self.set_pacing(ack);
+        let target = paced(self.bandwidth(), self.gains().0);
+        self.pace.update(ack.srtt, self.cwnd, HIGH_GAIN, target, self.full());
         self.set_window(ack, lost);
     }
 
@@ -342,7 +330,7 @@ impl CongestionControl for Bbr1 {
         self.idle_restart = true;
         self.aggregation = Aggregation::default();
         if matches!(self.mode, Mode::ProbeBw { .. }) {
-            self.pacing = paced(self.bandwidth(), UNIT);
+            self.pace.rate = paced(self.bandwidth(), UNIT);
         }
         if let Mode::ProbeRtt { until: Some(until), .. } = self.mode
             && now > until
@@ -360,7 +348,7 @@ impl CongestionControl for Bbr1 {
     }
 
     fn window(&self) -> Window {
-        Window { cwnd: self.cwnd, ssthresh: u64::MAX, pacing: Some(self.pacing) }
+        Window { cwnd: self.cwnd, ssthresh: u64::MAX, pacing: Some(self.pace.rate) }
     }
 
     fn wants_samples(&self) -> bool {

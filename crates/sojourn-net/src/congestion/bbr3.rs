@@ -11,7 +11,7 @@ mod bounds;
 mod full_pipe;
 mod min_rtt;
 
-use super::delivery::{Aggregation, DeliveryRound, MaxFilter, UNIT, paced, paced_window, product, quantum};
+use super::delivery::{Aggregation, DeliveryRound, MaxFilter, Pace, UNIT, paced, product, quantum};
 use super::{Ack, Congestion, CongestionControl, RateSample, Window, bytes, segments};
 use crate::{Rate, Span, Time};
 use bounds::{Bounds, NONE, beta, lost_too_much};
@@ -33,7 +33,6 @@ const LEAST_WINDOW: u64 = 4;
 const MOST_PROBE_ROUNDS: u64 = 63;
 const LEAST_PROBE_WAIT: Span = Span::from_secs(2);
 const MORE_PROBE_WAIT: Span = Span::from_secs(1);
-const FIRST_RTT: Span = Span::from_millis(1);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
@@ -62,8 +61,7 @@ pub struct Bbr3 {
     initial: u64,
     cwnd: u64,
     prior_cwnd: u64,
-    pacing: Rate,
-    has_rtt: bool,
+    pace: Pace,
     mode: Mode,
     rng: Pcg64Mcg,
     rounds: DeliveryRound,
@@ -99,8 +97,7 @@ impl Bbr3 {
             initial,
             cwnd: initial,
             prior_cwnd: 0,
-            pacing: paced_window(initial, FIRST_RTT, STARTUP_GAIN),
-            has_rtt: false,
+            pace: Pace::new(initial, STARTUP_GAIN),
             mode: Mode::Startup,
             rng: Pcg64Mcg::seed_from_u64(seed),
             rounds: DeliveryRound::default(),
@@ -155,7 +152,7 @@ impl Bbr3 {
 
     /// At least what hosts send at once; two segments more while probing (§5.6.4.2).
     fn with_quanta(&self, bytes: u64) -> u64 {
-        let least = (3 * quantum(self.pacing, self.mss)).max(self.least());
+        let least = (3 * quantum(self.pace.rate, self.mss)).max(self.least());
         bytes.max(least) + if self.mode == Mode::Up { 2 * self.mss } else { 0 }
     }
 
@@ -332,17 +329,6 @@ impl Bbr3 {
         }
     }
 
-    fn set_pacing(&mut self, ack: &Ack) {
-        if !self.has_rtt && ack.srtt > Span::ZERO {
-            self.has_rtt = true;
-            self.pacing = paced_window(self.cwnd, ack.srtt, STARTUP_GAIN);
-        }
-        let rate = paced(self.bandwidth(), self.gains().0);
-        if self.full.reached || rate > self.pacing {
-            self.pacing = rate;
-        }
-    }
-
     fn set_window(&mut self, ack: &Ack) {
         // While the bandwidth is being found, acknowledgements run ahead of it: only the last round counts (§4.5.9).
         let extra = if self.full.reached { self.extra.get() } else { self.extra.newest() };
@@ -375,7 +361,8 @@ impl CongestionControl for Bbr3 {
         let extra = self.aggregation.on_ack(now, ack.delivered, self.bandwidth()).min(self.cwnd);
         self.extra.update(self.rounds.count, extra);
         self.update_min_rtt(now, ack);
-        self.set_pacing(ack);
+        let target = paced(self.bandwidth(), self.gains().0);
+        self.pace.update(ack.srtt, self.cwnd, STARTUP_GAIN, target, self.full.reached);
         self.set_window(ack);
     }
 
@@ -390,7 +377,7 @@ impl CongestionControl for Bbr3 {
         self.idle_restart = true;
         self.aggregation = Aggregation::default();
         if self.probes_bandwidth() {
-            self.pacing = paced(self.bandwidth(), UNIT);
+            self.pace.rate = paced(self.bandwidth(), UNIT);
         }
         self.end_probe_rtt(now);
     }
@@ -400,7 +387,7 @@ impl CongestionControl for Bbr3 {
     }
 
     fn window(&self) -> Window {
-        Window { cwnd: self.cwnd, ssthresh: u64::MAX, pacing: Some(self.pacing) }
+        Window { cwnd: self.cwnd, ssthresh: u64::MAX, pacing: Some(self.pace.rate) }
     }
 
     fn wants_samples(&self) -> bool {

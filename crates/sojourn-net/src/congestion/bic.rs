@@ -56,6 +56,12 @@ fn cost(cwnd: u64, last_max: u64) -> u64 {
     cost.clamp(1, most)
 }
 
+/// Fast convergence: the window to be searched for after a loss, lower if the flow did not get back to its maximum, to give up
+/// room. β is `beta` / 1024.
+pub(super) fn fast_convergence(cwnd: u64, last_max: u64, beta: u64) -> u64 {
+    if cwnd < last_max { cwnd * (BETA_SCALE + beta) / (2 * BETA_SCALE) } else { cwnd }
+}
+
 impl Bic {
     /// Starts with `initial` bytes of window and segments of `mss` bytes.
     pub fn new(mss: u64, initial: u64) -> Self {
@@ -80,9 +86,8 @@ impl CongestionControl for Bic {
         let reduced = if cwnd <= LOW_WINDOW { cwnd / 2 } else { cwnd * BETA / BETA_SCALE };
         self.ssthresh = reduced.max(2) * self.mss;
         (self.cwnd, self.last_max) = match what {
-            // Fast convergence: a flow that did not get back to its maximum gives up room.
-            Congestion::Loss if cwnd < self.last_max => (self.ssthresh, cwnd * (BETA_SCALE + BETA) / (2 * BETA_SCALE)),
-            Congestion::Loss | Congestion::Mark => (self.ssthresh, cwnd),
+            Congestion::Loss => (self.ssthresh, fast_convergence(cwnd, self.last_max, BETA)),
+            Congestion::Mark => (self.ssthresh, cwnd),
             Congestion::Timeout => (self.mss, 0),
         };
         self.counted = 0;

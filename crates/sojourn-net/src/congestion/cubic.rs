@@ -10,6 +10,7 @@
 //! `HZ` = 1000; K is the cube root rounded down (Linux: a table and one step of Newton's method, within about 0.2 %); until a timeout
 //! the smallest round trip is the connection's (Linux: but for samples of the first second after a loss).
 
+use super::bic::fast_convergence;
 use super::hystart::{HyStart, Watch};
 use super::reno::slow_start;
 use super::{Ack, Congestion, CongestionControl, Window, segments};
@@ -228,7 +229,7 @@ impl CongestionControl for Cubic {
     fn on_congestion(&mut self, _: Time, what: Congestion, _: u64) {
         let cwnd = self.cwnd;
         self.ssthresh = (cwnd * BETA / SCALE).max(2);
-        self.w_max = if cwnd < self.w_max { cwnd * (SCALE + BETA) / (2 * SCALE) } else { cwnd };
+        self.w_max = fast_convergence(cwnd, self.w_max, BETA);
         self.cwnd = self.ssthresh;
         (self.counted, self.epoch) = (0, None);
         if what == Congestion::Timeout {

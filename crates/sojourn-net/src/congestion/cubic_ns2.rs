@@ -6,6 +6,7 @@
 //! HyStart; a timeout forgets everything. Differences: the cube root is exact (Linux: within 0.2 %); an increase is counted in segments
 //! delivered rather than in ACKs times an estimated ratio of segments to ACKs, which is what that ratio is for.
 
+use super::bic::fast_convergence;
 use super::reno::slow_start;
 use super::{Ack, Congestion, CongestionControl, Window, bytes, segments};
 use crate::{Span, Time};
@@ -118,8 +119,7 @@ impl CongestionControl for CubicNs2 {
         self.ssthresh = (cwnd * BETA / BETA_SCALE).max(2) * self.mss;
         (self.cwnd, self.last_max) = match what {
             Congestion::Timeout => (self.mss, 0),
-            _ if cwnd < self.last_max => (self.ssthresh, cwnd * (BETA_SCALE + BETA) / (2 * BETA_SCALE)),
-            _ => (self.ssthresh, cwnd),
+            Congestion::Loss | Congestion::Mark => (self.ssthresh, fast_convergence(cwnd, self.last_max, BETA)),
         };
         self.epoch = None;
         self.counted = 0;

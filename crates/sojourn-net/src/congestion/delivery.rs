@@ -73,9 +73,36 @@ pub(super) fn paced(bandwidth: Rate, gain: u64) -> Rate {
 }
 
 /// The pacing rate of a window, while no bandwidth is known.
-pub(super) fn paced_window(cwnd: u64, rtt: Span, gain: u64) -> Rate {
+fn paced_window(cwnd: u64, rtt: Span, gain: u64) -> Rate {
     let bits = u128::from(cwnd) * 8_000_000_000 / u128::from(rtt.0.max(1));
     paced(Rate(bits as u64), gain)
+}
+
+const FIRST_RTT: Span = Span::from_millis(1);
+
+/// The pacing rate: of the window until a bandwidth is known, and never lower at the start than it was.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pace {
+    pub(super) rate: Rate,
+    has_rtt: bool,
+}
+
+impl Pace {
+    /// That of the first window, sent as if a round trip took a millisecond.
+    pub(super) fn new(initial: u64, start_gain: u64) -> Self {
+        Self { rate: paced_window(initial, FIRST_RTT, start_gain), has_rtt: false }
+    }
+
+    /// After an acknowledgement: towards the `target`, at once if the pipe is known to be `full`.
+    pub(super) fn update(&mut self, srtt: Span, cwnd: u64, start_gain: u64, target: Rate, full: bool) {
+        if !self.has_rtt && srtt > Span::ZERO {
+            self.has_rtt = true;
+            self.rate = paced_window(cwnd, srtt, start_gain);
+        }
+        if full || target > self.rate {
+            self.rate = target;
+        }
+    }
 }
 
 /// What a bandwidth delivers in a time, times a gain; a petabyte at most.
@@ -84,12 +111,15 @@ pub(super) fn product(bandwidth: Rate, time: Span, gain: u64) -> u64 {
     bytes.min(1_000_000_000_000_000) as u64
 }
 
-/// Bytes that a host sends at once at this rate, to save work: what it sends in about a millisecond, in whole segments, two at least
-/// (one at a low rate) and 64 kB at most, as Linux's pacing does (draft-cardwell-iccrg-bbr-congestion-control-00 §4.2.2: not in whole
-/// segments, and two below 24 Mbit/s).
+/// Bytes that a host sends at once at this rate, to save work (draft-cardwell-iccrg-bbr-congestion-control-00 §4.2.2).
 pub(super) fn quantum(pacing: Rate, mss: u64) -> u64 {
-    let least = if pacing < Rate(1_200_000) { 1 } else { 2 };
-    ((pacing.0 / 8 / 1024).min(65_536) / mss).max(least) * mss
+    if pacing < Rate(1_200_000) {
+        mss
+    } else if pacing < Rate(24_000_000) {
+        2 * mss
+    } else {
+        pacing.bytes_in(Span::from_millis(1)).clamp(2 * mss, 65_536)
+    }
 }
 
 /// Rounds counted in bytes delivered: each ends when something sent after its beginning is.
@@ -128,12 +158,6 @@ mod tests {
             filter.get()
         });
         assert_eq!(seen, [5, 9, 9, 9, 9, 4, 2]);
-    }
-
-    #[test]
-    fn a_quantum_is_a_millisecond_in_whole_segments() {
-        let at = |mbit: u64| quantum(Rate(mbit * 1_000_000), 1448) / 1448;
-        assert_eq!([1, 2, 20, 29, 40, 100, 1000].map(at), [1, 2, 2, 2, 3, 8, 45]);
     }
 
     #[test]

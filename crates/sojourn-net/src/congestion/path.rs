@@ -37,6 +37,11 @@ pub(super) struct Path {
     first_sent: Time,
 }
 
+/// 8 Mbit/s and 50 ms: a bandwidth-delay product of 50 packets.
+pub(super) fn of_fifty_packets(limit: usize) -> Path {
+    Path::new(Rate(8_000_000), Span::from_millis(50), limit)
+}
+
 #[derive(Clone, Copy)]
 struct Sent {
     number: u64,

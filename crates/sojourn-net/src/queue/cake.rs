@@ -49,8 +49,6 @@ pub struct Cake<P> {
     rounds: Rounds,
     spread: Spread,
     cobalt: Cobalt,
-    max_packets: u32,
-    max_bytes: u64,
 }
 
 impl<P: Packet> Cake<P> {
@@ -58,19 +56,12 @@ impl<P: Packet> Cake<P> {
     pub fn new(max_packets: u32, max_bytes: u64, settings: &Settings) -> Self {
         let flows = settings.flows.max(1);
         Self {
-            lines: Lines::new(flows, max_packets),
+            lines: Lines::new(flows, max_packets, max_bytes),
             states: vec![State::NEW; flows as usize],
             rounds: Rounds::new(flows, settings.quantum),
             spread: Spread::new(flows, settings.ways, settings.hash),
             cobalt: settings.cobalt,
-            max_packets,
-            max_bytes,
         }
-    }
-
-    fn is_over(&self) -> bool {
-        let Backlog { packets, bytes } = self.lines.total();
-        packets > self.max_packets || bytes > self.max_bytes
     }
 
     /// Takes a packet from the head of the line with most bytes.
@@ -94,7 +85,7 @@ impl<P: Packet + Send> QueueDiscipline<P> for Cake<P> {
             self.states[line as usize].rested(&self.cobalt, cx.now);
             self.rounds.join(line);
         }
-        while self.is_over() {
+        while self.lines.is_over() {
             self.shrink(cx);
         }
     }

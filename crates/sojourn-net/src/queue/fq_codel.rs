@@ -51,8 +51,6 @@ pub struct FqCodel<P> {
     law: Law,
     short: Short,
     drop_batch: u32,
-    max_packets: u32,
-    max_bytes: u64,
 }
 
 impl<P: Packet> FqCodel<P> {
@@ -60,21 +58,14 @@ impl<P: Packet> FqCodel<P> {
     pub fn new(max_packets: u32, max_bytes: u64, settings: &Settings) -> Self {
         let flows = settings.flows.max(1);
         Self {
-            lines: Lines::new(flows, max_packets),
+            lines: Lines::new(flows, max_packets, max_bytes),
             codels: vec![State::default(); flows as usize],
             rounds: Rounds::new(flows, settings.quantum),
             spread: Spread::new(flows, settings.ways, settings.hash),
             law: Law::new(&settings.codel),
             short: if settings.codel.variant == Variant::Linux { Short::All } else { Short::Line },
             drop_batch: settings.drop_batch.max(1),
-            max_packets,
-            max_bytes,
         }
-    }
-
-    fn is_over(&self) -> bool {
-        let Backlog { packets, bytes } = self.lines.total();
-        packets > self.max_packets || bytes > self.max_bytes
     }
 
     /// Takes half of the fattest flow.
@@ -105,7 +96,7 @@ impl<P: Packet + Send> QueueDiscipline<P> for FqCodel<P> {
         cx.probe.enqueued(cx.now, &packet);
         self.lines.push(line, cx.now, packet);
         self.rounds.join(line);
-        while self.is_over() {
+        while self.lines.is_over() {
             self.shrink(cx);
         }
     }

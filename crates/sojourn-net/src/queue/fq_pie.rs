@@ -58,7 +58,7 @@ impl<P: Packet> FqPie<P> {
     pub fn new(config: FqPieConfig) -> Self {
         let flows = config.flows.max(1);
         Self {
-            lines: Lines::new(flows, config.pie.max_packets),
+            lines: Lines::new(flows, config.pie.max_packets, config.pie.max_bytes),
             controls: vec![Control::new(&config.pie); flows as usize],
             rounds: Rounds::new(flows, config.quantum),
             spread: Spread::new(flows, config.ways, config.hash),
@@ -77,8 +77,7 @@ impl<P: Packet + Send> QueueDiscipline<P> for FqPie<P> {
         let pie = &self.config.pie;
         let size = packet.size();
         let control = &mut self.controls[line as usize];
-        let Backlog { packets, bytes } = self.lines.total();
-        if packets >= pie.max_packets || bytes + u64::from(size) > pie.max_bytes {
+        if self.lines.is_full_for(size) {
             control.overflowed();
             cx.probe.dropped(cx.now, packet, DropCause::Full, None);
             return;

@@ -30,10 +30,12 @@ pub(super) struct Lines<P> {
     free: u32,
     ends: Vec<Ends>,
     total: Backlog,
+    most: Backlog,
 }
 
 impl<P: Packet> Lines<P> {
-    pub(super) fn new(lines: u32, max_packets: u32) -> Self {
+    /// So many lines that are to hold at most so much together; `MAX` means no limit.
+    pub(super) fn new(lines: u32, max_packets: u32, max_bytes: u64) -> Self {
         let capacity = max_packets.min(1024) as usize;
         let empty = Ends { oldest: NONE, newest: NONE, held: Backlog::default() };
         Self {
@@ -41,7 +43,26 @@ impl<P: Packet> Lines<P> {
             free: NONE,
             ends: vec![empty; lines as usize],
             total: Backlog::default(),
+            most: Backlog { packets: max_packets, bytes: max_bytes },
         }
+    }
+
+    /// More is held than may be.
+    #[inline]
+    pub(super) fn is_over(&self) -> bool {
+        self.total.packets > self.most.packets || self.total.bytes > self.most.bytes
+    }
+
+    /// There is no room for so many bytes more.
+    #[inline]
+    pub(super) fn is_full_for(&self, size: u32) -> bool {
+        self.total.packets >= self.most.packets || self.total.bytes + u64::from(size) > self.most.bytes
+    }
+
+    /// Not even empty lines have room for so many bytes.
+    #[inline]
+    pub(super) fn never_holds(&self, size: u32) -> bool {
+        self.most.packets == 0 || u64::from(size) > self.most.bytes
     }
 
     #[inline]

@@ -39,8 +39,6 @@ pub struct Sfq<P> {
     round: List,
     spread: Spread,
     quantum: i64,
-    max_packets: u32,
-    max_bytes: u64,
 }
 
 impl<P: Packet> Sfq<P> {
@@ -48,13 +46,11 @@ impl<P: Packet> Sfq<P> {
     pub fn new(max_packets: u32, max_bytes: u64, settings: &Settings) -> Self {
         let flows = settings.flows.max(1);
         Self {
-            lines: Lines::new(flows, max_packets),
+            lines: Lines::new(flows, max_packets, max_bytes),
             turns: vec![Turn::IDLE; flows as usize],
             round: List::EMPTY,
             spread: Spread::new(flows, 1, settings.hash),
             quantum: i64::from(settings.quantum.max(1)),
-            max_packets,
-            max_bytes,
         }
     }
 
@@ -78,11 +74,7 @@ impl<P: Packet + Send> QueueDiscipline<P> for Sfq<P> {
             (turn.active, turn.deficit) = (true, self.quantum);
             self.round.append(line, &mut self.turns);
         }
-        loop {
-            let Backlog { packets, bytes } = self.lines.total();
-            if packets <= self.max_packets && bytes <= self.max_bytes {
-                return;
-            }
+        while self.lines.is_over() {
             self.shrink(cx);
         }
     }

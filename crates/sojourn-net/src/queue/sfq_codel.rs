@@ -57,8 +57,6 @@ pub struct SfqCodel<P> {
     law: Law,
     quantum: i64,
     longest: u32,
-    max_packets: u32,
-    max_bytes: u64,
 }
 
 impl<P: Packet> SfqCodel<P> {
@@ -66,21 +64,14 @@ impl<P: Packet> SfqCodel<P> {
     pub fn new(max_packets: u32, max_bytes: u64, settings: &Settings) -> Self {
         let bins = settings.bins.max(1);
         Self {
-            lines: Lines::new(bins, max_packets),
+            lines: Lines::new(bins, max_packets, max_bytes),
             bins: vec![Bin::default(); bins as usize],
             schedule: VecDeque::with_capacity(bins as usize),
             spread: Spread::new(bins, 1, settings.hash),
             law: Law::new(&settings.codel),
             quantum: i64::from(settings.quantum),
             longest: 0,
-            max_packets,
-            max_bytes,
         }
-    }
-
-    fn is_full_for(&self, size: u32) -> bool {
-        let Backlog { packets, bytes } = self.lines.total();
-        packets >= self.max_packets || bytes + u64::from(size) > self.max_bytes
     }
 
     /// Drops the newest packet of the longest bin.
@@ -113,11 +104,11 @@ impl<P: Packet> SfqCodel<P> {
 impl<P: Packet + Send> QueueDiscipline<P> for SfqCodel<P> {
     fn enqueue(&mut self, packet: P, cx: &mut Cx<'_, P>) {
         let size = packet.size();
-        if self.max_packets == 0 || u64::from(size) > self.max_bytes {
+        if self.lines.never_holds(size) {
             cx.probe.dropped(cx.now, packet, DropCause::Full, None);
             return;
         }
-        while self.is_full_for(size) {
+        while self.lines.is_full_for(size) {
             self.shrink(cx);
         }
         let line = self.spread.line(packet.flow(), cx.rng, |_| false);

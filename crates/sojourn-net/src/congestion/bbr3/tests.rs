@@ -1,12 +1,7 @@
 //! BBR version 3 on a path of one link.
 
-use super::super::path::{MSS, Path};
+use super::super::path::{MSS, of_fifty_packets as path};
 use super::*;
-
-/// 8 Mbit/s and 50 ms: a BDP of 50 packets.
-fn path(limit: usize) -> Path {
-    Path::new(Rate(8_000_000), Span::from_millis(50), limit)
-}
 
 fn bbr(seed: u64) -> Bbr3 {
     Bbr3::new(MSS, 10 * MSS, seed)

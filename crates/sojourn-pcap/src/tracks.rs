@@ -1,0 +1,33 @@
+//! The tracks in which the packets of one side of a connection are logged: as the observer saw them, and as their receiver reported.
+
+use crate::meter::{NONE, Shared};
+
+#[derive(Debug, Default)]
+pub(crate) struct Tracks {
+    pub(crate) observed: Option<u32>,
+    pub(crate) reported: Option<u32>,
+}
+
+impl Tracks {
+    /// Those of both sides.
+    pub(crate) fn of(sides: [&Self; 2]) -> [u32; 4] {
+        let [a, b] = sides;
+        [a.observed, a.reported, b.observed, b.reported].map(|track| track.unwrap_or(NONE))
+    }
+
+    /// Tracks are numbered anew: `map` gives the new number of each, if it still exists.
+    pub(crate) fn renumber(&mut self, map: &[u32]) {
+        for track in [&mut self.observed, &mut self.reported] {
+            *track = track.and_then(|old| map.get(old as usize).copied()).filter(|&new| new != NONE);
+        }
+    }
+
+    /// What follows is logged in tracks of its own.
+    pub(crate) fn close(&mut self, shared: &mut Shared) {
+        for track in [&mut self.observed, &mut self.reported] {
+            if let Some(mut old) = track.take() {
+                shared.close(&mut old);
+            }
+        }
+    }
+}
