@@ -58,7 +58,10 @@ impl FlowTotals {
             let statistics = end.sender().statistics();
             self.delivered += end.receiver().delivered();
             self.retransmits += statistics.retransmits;
-            self.timeouts += statistics.timeouts; if std::env::var("DBG").is_ok() && statistics.segments > 1000 { eprintln!("DBG {statistics:?}"); }
+            self.timeouts += statistics.timeouts;
+            if std::env::var("DBG").is_ok() && statistics.segments > 1000 {
+                eprintln!("DBG {statistics:?}");
+            }
         }
     }
 }

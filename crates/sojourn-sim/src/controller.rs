@@ -25,12 +25,14 @@ pub(crate) struct Choice {
     pub(crate) hystart: scenario::HyStart,
     /// CUBIC never grows slower than Reno would.
     pub(crate) reno_friendly: bool,
+    /// CUBIC counts as Linux does to the letter.
+    pub(crate) prices: bool,
 }
 
 impl Choice {
     /// Makes one; those that draw do so from `seed`.
     pub(crate) fn make(self, seed: u64) -> Box<dyn CongestionControl> {
-        let Self { transport, mss, initial, target, hystart, reno_friendly: _ } = self;
+        let Self { transport, mss, initial, target, hystart, .. } = self;
         match transport {
             Transport::Cubic => Box::new(self.cubic(Arithmetic::Linux, hystart)),
             Transport::CubicRfc9438 => Box::new(self.cubic(Arithmetic::Exact, hystart)),
@@ -54,6 +56,7 @@ impl Choice {
     fn cubic(self, arithmetic: Arithmetic, hystart: scenario::HyStart) -> Cubic {
         let cubic = Cubic::new(self.mss, self.initial, arithmetic);
         let cubic = if self.reno_friendly { cubic } else { cubic.without_reno_friendliness() };
+        let cubic = if self.prices { cubic.with_prices() } else { cubic };
         match hystart {
             scenario::HyStart::None => cubic,
             scenario::HyStart::Linux => cubic.with_hystart(HyStart::Linux),
@@ -179,7 +182,8 @@ impl Connection {
             return Err("a first window is one segment at least".to_owned());
         }
         let mut control =
-            Choice { transport, mss, initial, target, hystart: setup.hystart, reno_friendly: true }.make(setup.seed);
+            Choice { transport, mss, initial, target, hystart: setup.hystart, reno_friendly: true, prices: false }
+                .make(setup.seed);
         if let Amount::Segments(segments) = setup.cwnd {
             control.set("cwnd", segments); // with its fraction
         }

@@ -38,7 +38,18 @@ impl Holding {
     /// Acknowledgements are delayed by `least` at least.
     pub(super) fn new(least: Span) -> Self {
         let least = ticks(least);
-        Self { quick: QUICK, hole: u64::MAX, at_once: 0, held: 0, last: Time::ZERO, least, delay: least, round_trip: Span::ZERO, rto: Span::ZERO, at: Time::NEVER }
+        Self {
+            quick: QUICK,
+            hole: u64::MAX,
+            at_once: 0,
+            held: 0,
+            last: Time::ZERO,
+            least,
+            delay: least,
+            round_trip: Span::ZERO,
+            rto: Span::ZERO,
+            at: Time::NEVER,
+        }
     }
 
     /// A segment of data arrived. After a pause longer than the retransmission timeout (of this end) the other end may have begun anew

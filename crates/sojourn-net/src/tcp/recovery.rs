@@ -49,14 +49,7 @@ impl State {
 
 impl Sender {
     /// Draws the consequences of an acknowledgement: `acked` bytes cumulatively, `sacked` bytes selectively new.
-    pub(super) fn judge(
-        &mut self,
-        now: Time,
-        (acked, sacked): (u64, u64),
-        pure: bool,
-        in_flight: u64,
-        echo: Time,
-    ) {
+    pub(super) fn judge(&mut self, now: Time, (acked, sacked): (u64, u64), pure: bool, in_flight: u64, echo: Time) {
         let was_recovering = self.state.is_recovery();
         if acked > 0 {
             self.dupacks = 0;

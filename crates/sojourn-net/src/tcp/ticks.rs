@@ -35,9 +35,7 @@ mod tests {
 
     #[test]
     fn a_short_wait_ends_up_to_two_ticks_late_a_long_one_at_every_eighth() {
-        let at = |now_ms: f64, wait_ms| {
-            expiry(Time((now_ms * 1e6) as u64), Span::from_millis(wait_ms)).0 as f64 / 1e6
-        };
+        let at = |now_ms: f64, wait_ms| expiry(Time((now_ms * 1e6) as u64), Span::from_millis(wait_ms)).0 as f64 / 1e6;
         assert_eq!(at(0.0, 40), 44.0);
         assert_eq!(at(3.9, 40), 44.0);
         assert_eq!(at(4.0, 40), 48.0);
