@@ -60,9 +60,6 @@ impl FlowTotals {
             self.delivered += end.receiver().delivered();
             self.retransmits += statistics.retransmits;
             self.timeouts += statistics.timeouts;
-            if std::env::var("DBG").is_ok() && statistics.segments > 1000 {
-                eprintln!("DBG {statistics:?}");
-            }
         }
     }
 }

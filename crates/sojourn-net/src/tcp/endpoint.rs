@@ -55,7 +55,7 @@ pub struct Config {
     pub ecn: EcnMode,
     /// How losses are found.
     pub recovery: Recovery,
-    /// Quick ACKs at the start, compressed SACKs, data in pairs of segments: as Linux does.
+    /// Acknowledgements, pairs of segments, undoing and timers as Linux has them.
     pub linux: bool,
 }
 

@@ -1,9 +1,12 @@
 //! Which acknowledgements Linux's receiver sends sooner, and which later, than RFC 5681 asks.
 //!
-//! Source: Linux's `tcp_input.c`, by its rules. Quick ACKs: the first sixteen acknowledgements of a connection, and sixteen after a
-//! duplicate or a pause, are not delayed. Compression of SACKs (`tcp_comp_sack_delay_ns`, `tcp_comp_sack_nr`): of duplicate acknowledgements only the
-//! first three of a hole leave at once; later ones are held for a millisecond, or until 44 have been, and leave as one. Difference: the
-//! millisecond does not shrink on paths of less than 20 ms.
+//! Source: Linux's `tcp_input.c` and `tcp.c`, by their rules, as seen on Linux 6.18. Quick ACKs: the first sixteen acknowledgements of a connection,
+//! and sixteen after a duplicate or a pause (of data in order: what arrives beyond a hole does not end it), are not delayed. A segment with PSH
+//! is acknowledged as soon as the application has read it, here at once, unless there is a hole; and a sender's second of a pair has PSH.
+//! The delay of other acknowledgements follows the gaps of arrivals, from 40 ms up to a round trip, and doubles when it was waited for. Compression of SACKs (`tcp_comp_sack_delay_ns`, `tcp_comp_sack_nr`): of duplicate acknowledgements only the
+//! first three of a hole leave at once; later ones are held for a millisecond, or until 44 have been, and leave as one. Differences: the
+//! millisecond does not shrink on paths of less than 20 ms; that every segment is acknowledged while the receive window still grows
+//! (the first 200 or so of a connection) is left out, as are interactive connections (pingpong).
 
 use super::ticks::{TICK, expiry, ticks};
 use crate::{Span, Time};

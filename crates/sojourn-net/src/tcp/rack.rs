@@ -2,8 +2,9 @@
 //!
 //! Source: RFC 8985 §6 (2021) with Linux's rules where it differs: no time for reordering is given while none has been seen and three
 //! segments are SACKed or a repair is under way; otherwise a quarter of the smallest round trip, at most a smoothed one. Transmissions are kept
-//! in the order of time, and each is looked at once or twice. Differences: duplicate reports (DSACK) serve probes only, so the window for
-//! reordering never widens and a needless reduction is not undone. A lost retransmission is found like any other loss.
+//! in the order of time, and each is looked at once or twice. As in Linux the round trip that counts is that of the segment reported last, be it older
+//! than another of the same acknowledgement. Difference: duplicate reports (DSACK) never widen the window for
+//! reordering. A lost retransmission is found like any other loss.
 
 use crate::{Span, Time};
 use std::collections::VecDeque;

@@ -364,6 +364,38 @@ mod tests {
         assert!(receiver.wants_ack(), "a filled hole is acknowledged at once");
     }
 
+    #[test]
+    fn linux_tells_at_once_of_what_was_pushed_unless_there_is_a_hole() {
+        let after_quick = || {
+            let mut receiver = Receiver::new(1000, Span::from_millis(40), true).with_extras(EcnMode::Off, false, true);
+            for seq in 0..16 {
+                let now = Time(seq);
+                receiver.on_data(now, &data(seq * 1000, 1000), || (Span::ZERO, Span::from_secs(1)));
+                receiver.on_segment(now, &data(seq * 1000, 1000));
+                assert!(receiver.wants_ack(), "quick at the start");
+                receiver.acknowledge();
+            }
+            receiver
+        };
+        let mut receiver = after_quick();
+        receiver.on_segment(Time(20), &data(16_000, 1000));
+        assert!(!receiver.wants_ack());
+        assert_eq!(receiver.ack_at(), Time(44_000_000), "the tick after 40 ms");
+        let mut receiver = after_quick();
+        receiver.on_segment(Time(20), &Segment { push: true, ..data(16_000, 1000) });
+        assert!(receiver.wants_ack());
+        // A pause is one of data in order: what arrives beyond a hole does not end it.
+        let mut receiver = after_quick();
+        let timing = || (Span::ZERO, Span::from_millis(250));
+        for (at, seq) in [(200_000_000, 17_000), (300_000_000, 16_000)] {
+            receiver.on_data(Time(at), &data(seq, 1000), timing);
+            receiver.on_segment(Time(at), &data(seq, 1000));
+            receiver.acknowledge();
+        }
+        receiver.on_segment(Time(300_000_001), &data(18_000, 1000));
+        assert!(receiver.wants_ack(), "quick again after 300 ms");
+    }
+
     proptest! {
         #[test]
         fn whatever_the_order_all_of_it_is_delivered(order in Just((0..40u64).collect::<Vec<_>>()).prop_shuffle()) {

@@ -4,7 +4,7 @@
 //! advancing ACK), RFC 6298 §5.4–5.7 after a timeout. Differences: without SACK, duplicate ACKs are taken off `pipe` instead of
 //! being added to the window, which sends the same packets; after a timeout SACK information is kept (as Linux does) and the
 //! timeout's retransmissions run in slow start against `pipe`. By RFC 6675 a lost retransmission is found by the timer only; losses
-//! found by time ([`super::rack`]) enter and leave the same recovery.
+//! found by time ([`super::rack`]) enter and leave the same recovery. What Linux does after a timeout is in [`super::undo`].
 
 use super::prr::Prr;
 use super::sender::Sender;

@@ -166,3 +166,113 @@ impl Sender {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::ack::Heard;
+    use super::super::endpoint::{Config, Recovery};
+    use super::super::{Block, Sack};
+    use super::*;
+    use crate::Span;
+    use crate::congestion::{Counting, Reno};
+
+    const MSS: u64 = 1000;
+
+    fn ms(ms: u64) -> Time {
+        Time(ms * 1_000_000)
+    }
+
+    /// Ten segments are out, the last ten milliseconds after the SYN's round trip of 100 ms, and the timer has expired.
+    fn timed_out() -> (Sender, Time) {
+        let config = Config { mss: 1000, recovery: Recovery::RackTlp, linux: true, ..Config::default() };
+        let mut sender = Sender::new(&config, Box::new(Reno::new(MSS, 10 * MSS, Counting::Bytes)));
+        sender.open();
+        sender.write(u64::MAX);
+        sender.next_out(ms(0));
+        hear(&mut sender, 100, 1, 0, None);
+        while sender.next_out(ms(100)).is_some() {}
+        assert_eq!(sender.nxt, 10 * MSS + 1);
+        // The probe, and then the timer.
+        let mut sent = Vec::new();
+        for _ in 0..2 {
+            let at = sender.timer_at();
+            sender.on_timeout(at);
+            while let Some(out) = sender.next_out(at) {
+                sent.push((at, out));
+            }
+        }
+        let (at, head) = sent.pop().expect("the head of the line is sent again");
+        assert_eq!((head.seq, head.retransmission, sender.statistics.timeouts), (1, true, 1));
+        assert_eq!(sender.window.cwnd, MSS);
+        (sender, at)
+    }
+
+    fn hear(sender: &mut Sender, at: u64, ack: u64, echo: u64, block: Option<(u64, u64)>) {
+        let mut sack = Sack::default();
+        if let Some((start, end)) = block {
+            sack.push(Block { start, end });
+        }
+        let heard = Heard { ack, echo: ms(echo), stamp: ms(at), pure: true, feedback: 0 };
+        sender.on_ack(ms(at), heard, &sack);
+    }
+
+    fn outs(sender: &mut Sender, at: u64) -> Vec<bool> {
+        std::iter::from_fn(|| sender.next_out(ms(at)).map(|out| out.retransmission)).collect()
+    }
+
+    #[test]
+    fn an_echo_from_before_the_retransmission_brings_the_window_back() {
+        let (mut sender, at) = timed_out();
+        let now = at.0 / 1_000_000 + 20;
+        hear(&mut sender, now, MSS + 1, 100, None);
+        assert_eq!(sender.state, State::Open);
+        assert!(sender.window.cwnd >= 10 * MSS && sender.window.ssthresh > 1000 * MSS);
+        assert!(outs(&mut sender, now).iter().all(|again| !again), "nothing is held for lost any more");
+    }
+
+    #[test]
+    fn after_the_first_repair_new_data_comes_first_and_its_arrival_shows_that_the_loss_was_real() {
+        let (mut sender, at) = timed_out();
+        let (now, then) = (at.0 / 1_000_000 + 100, at.0 / 1_000_000 + 200);
+        hear(&mut sender, now, MSS + 1, now - 100, None);
+        assert_eq!(outs(&mut sender, now), [false, false], "two new segments, and no repair yet");
+        let end = sender.nxt;
+        hear(&mut sender, then, MSS + 1, now, Some((end - MSS, end)));
+        assert!(outs(&mut sender, then).iter().all(|again| *again));
+        assert_eq!(sender.window.ssthresh, 5 * MSS);
+    }
+
+    #[test]
+    fn what_was_never_sent_again_and_arrives_shows_that_the_timeout_was_needless() {
+        let (mut sender, at) = timed_out();
+        let now = at.0 / 1_000_000 + 100;
+        hear(&mut sender, now, 6 * MSS + 1, now - 100, None);
+        assert_eq!(sender.state, State::Open);
+        assert!(sender.window.cwnd >= 10 * MSS);
+    }
+
+    #[test]
+    fn a_report_of_a_duplicate_for_every_retransmission_brings_the_window_back_once() {
+        let before = Window { cwnd: 10 * MSS, ssthresh: u64::MAX, pacing: None };
+        let mut undo = Undo::of(before, 0);
+        assert!(!undo.is_needless(Time::NEVER), "nothing was sent again yet");
+        undo.resent(ms(5));
+        undo.resent(ms(6));
+        undo.begin(true);
+        assert!(!undo.is_needless(ms(5)));
+        assert!(undo.is_needless(ms(4)));
+        undo.begin(true);
+        assert!(undo.is_needless(Time::NEVER));
+        undo.before = None;
+        assert!(!undo.is_needless(ms(4)));
+    }
+
+    #[test]
+    fn a_timeout_during_a_repair_does_not_reduce_again() {
+        let (mut sender, at) = timed_out();
+        assert_eq!(sender.window.ssthresh, 5 * MSS);
+        sender.state = State::Recovery { point: sender.nxt };
+        sender.time_out_as_linux(at + Span::from_millis(1), 5 * MSS);
+        assert_eq!(sender.window.ssthresh, 5 * MSS);
+    }
+}
