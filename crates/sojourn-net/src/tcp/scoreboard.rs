@@ -276,18 +276,20 @@ impl Scoreboard {
     /// Marks what RFC 6675 holds for lost: at least three runs, or more than two segments' bytes, SACKed above it.
     pub(super) fn mark_lost(&mut self, mss: u32) {
         let top = self.segments.partition_point(|s| s.end < self.highest_sacked);
-        let (mut bytes, mut runs, mut in_run) = (0u64, 0, false);
+        let (mut bytes, mut runs, mut in_run, mut run_end) = (0u64, 0, false, 0);
         let mut i = (top + 1).min(self.segments.len());
         while i > 0 {
             i -= 1;
             let segment = self.segments[i];
             if segment.end <= self.lost_edge {
-                return;
+                break;
             }
             if segment.state & SACKED != 0 {
                 bytes += u64::from(segment.len);
-                runs += u32::from(!in_run);
-                in_run = true;
+                if !in_run {
+                    (in_run, run_end) = (true, segment.end);
+                    runs += 1;
+                }
                 continue;
             }
             in_run = false;
@@ -301,6 +303,10 @@ impl Scoreboard {
                 }
                 return;
             }
+        }
+        if in_run {
+            // The last run reaches down to the edge. It grows with every acknowledgement, and need not be gone through each time.
+            self.lost_edge = run_end;
         }
     }
 

@@ -1,6 +1,7 @@
 //! The scoreboard's accounts, with RFC 6675's example.
 
 use super::*;
+use proptest::prelude::*;
 
 const MSS: u32 = 1000;
 
@@ -71,4 +72,27 @@ fn a_timeout_marks_what_is_not_sacked() {
     board.mark_all_lost();
     assert_eq!((board.lost, board.pipe()), (9000, 0));
     assert_eq!(resend_number(board.next_waiting()), Some(1));
+}
+
+proptest! {
+    /// What was looked at before need not be looked at again: the same is lost if everything is looked at each time.
+    #[test]
+    fn what_is_lost_does_not_depend_on_where_the_search_may_stop(order in Just((1..=30u64).collect::<Vec<_>>()).prop_shuffle()) {
+        let mut boards = [ten(), ten()];
+        for board in &mut boards {
+            (10..30).for_each(|_| board.push(MSS, Time::ZERO));
+        }
+        for (i, n) in order.iter().take(25).enumerate() {
+            let lost = boards.each_mut().map(|board| {
+                board.sack(&blocks(&[*n]));
+                board.mark_lost(MSS);
+                if i % 4 == 3 && let Some(resend) = board.next_waiting() {
+                    board.resent(resend.seq, Time(1));
+                }
+                (board.lost, board.waiting, board.pipe(), board.segments.iter().map(|s| s.state).collect::<Vec<_>>())
+            });
+            prop_assert_eq!(&lost[0], &lost[1]);
+            boards[1].lost_edge = 0;
+        }
+    }
 }
