@@ -178,6 +178,7 @@ _AXES = {
     "algorithm": "Algorithm",
     "queue.kind": "Queue discipline",
     "queue.target": "Target delay",
+    "queue.delay": "Delay in the queue",
     "queue": "Queue",
     "rate": "Rate",
     "rtt": "Base RTT",

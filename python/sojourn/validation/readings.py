@@ -64,7 +64,7 @@ READINGS: dict[str, Reading] = {
     "FESTIVE's own target of 30 s": Reading(
         algorithms={"FESTIVE": {"kind": "festive", "sample": "first-byte"}}, unequal=False
     ),
-    "FIFO, plain TCP, 6 MB, one clip from anywhere, from the request": Reading(
+    "FIFO, plain TCP, 6 MB, one clip from anywhere, FESTIVE from the request": Reading(
         delay_ms=0, users={**_PLAIN, **_AUTO, **_ANYWHERE}, algorithms={"FESTIVE": _FROM_REQUEST["FESTIVE"]}
     ),
 }

@@ -56,7 +56,7 @@ say is read as in `studies/has-queue.toml`, where the reasons are; the tables be
 The first is the queue's: Mininet's links have delay and queue in one `netem` ([models](models/netem.md)),
 whose limit counts the packets that wait out their delay. Instability and unfairness are of the nominal rate
 of the segment asked for last; "of bits carried" takes the segment's own bits. Tables IV and V: a cell holds
-within {TABLE_SHARE:.0%} of the study's utilisation, or {TABLE_UNFAIRNESS:g} of its unfairness.
+within {100 * TABLE_SHARE:g} % of the study's utilisation, or {TABLE_UNFAIRNESS:g} of its unfairness.
 """
 
 
@@ -172,7 +172,7 @@ def cost(name: str, one: Sequence[Mapping[str, Any]], two: Sequence[Mapping[str,
         spread=spread,
         references=(("study, least", low), ("study, most", high)),
         ok=low <= ours <= high,
-        rule=f"1 BDP costs {1 - high:.0%} to {1 - low:.0%} of the link",
+        rule=f"1 BDP costs {100 * (1 - high):.0f} to {100 * (1 - low):.0f} % of the link",
     )
 
 
@@ -216,7 +216,7 @@ def _utilisation(row: Mapping[str, str], found: Sequence[Mapping[str, Any]]) -> 
         spread=spread,
         references=(("study", float(row["value"])),),
         ok=within(ours, [float(row["value"])], share=TABLE_SHARE),
-        rule=f"within {TABLE_SHARE:.0%} of the study's",
+        rule=f"within {100 * TABLE_SHARE:g} % of the study's",
     )
 
 
