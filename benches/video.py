@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sojourn import _core
+from sojourn import _core, viewing
 from sojourn.media.video import clips, coding
 from sojourn.media.video.coding import Coding
 from sojourn.qoe import video
+from sojourn.study import Study
 
 LOSSES = (0.001, 0.01, 0.05)
 BEGIN, END = "<!-- measured -->", "<!-- /measured -->"
@@ -40,6 +41,7 @@ WAYS = {
     "… k-th with k-th": replace(FREEZE, align="index"),
 }
 
+STUDY = Path(__file__).parent.parent / "studies/imc14-access-video.toml"
 EVALVID = video.PROFILES["evalvid"]
 CIF = video.coding("cif", EVALVID)
 CIF_LOSSES = (0.01, 0.04, 0.08, 0.16)
@@ -208,6 +210,23 @@ def stills(resolution: str) -> list[list[str]]:
     return rows
 
 
+def spells() -> list[list[str]]:
+    """How losses of a stream in SD come on the access line: their share, and that of seconds without any."""
+    study = Study.load(STUDY)
+    rows = []
+    for workload in ("short-few-download", "long-few-download", "short-many-download", "long-many-download"):
+        row = [workload]
+        for buffer in ("8pkt", "64pkt", "256pkt"):
+            only = {"workload": [workload], "path.down.queue.limit": [buffer]}
+            [point] = study.select(only | {"users.0.resolution": ["sd"], "users.0.profile": ["freeze"]})
+            sent = _core.run(point.text, clips=viewing.packets(point.document))["video"]
+            second = ((sent["sent_ns"] - sent["sent_ns"][0]) // 1_000_000_000).astype(np.int64)
+            lost = np.bincount(second, weights=sent["delay_ns"] < 0)[np.bincount(second) > 0]
+            row.append(f"{(sent['delay_ns'] < 0).mean():.1%}, {(lost == 0).mean():.0%}".replace("%", " %"))
+        rows.append(row)
+    return rows
+
+
 def patterns(count: int) -> None:
     """Play streams with losses, single and in bursts, from few to all; print a digest of what was shown."""
     made = coding.encoded(clips.SYNTHETIC, Coding(720, 576, 25, 25, 4000, 32, 25))
@@ -254,6 +273,10 @@ def main() -> None:
     ]
     text += "\nMean SSIM of two pictures of a clip, some time apart, and of a showing under `freeze`:\n\n"
     text += table(heads, stills("sd") + stills("hd"), 2)
+    text += (
+        "\nPackets lost of SD video on the access line, and seconds of it in which none was, by buffer:\n\n"
+    )
+    text += table(["", "8 packets", "64 packets", "256 packets"], spells(), 1)
     heads = ["", "no loss", *(f"{loss:.0%} lost".replace("%", " %") for loss in CIF_LOSSES)]
     text += f"\nPSNR in dB under `evalvid`, mean of {SEEDS} seeds (least–greatest):\n\n"
     text += table(heads, psnr(), 1)

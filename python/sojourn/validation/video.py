@@ -49,6 +49,10 @@ damaged pictures, with or without concealment, stay far above the published valu
 One that shows none comes near them, as far as the clip moves. Which player the study used, and so whether
 that is its reason, is not known.
 
+Short-few with a large buffer loses in spells, with whole seconds between them in which nothing is lost
+([video.md](video.md)), so that `freeze` rises with the buffer there. That the published cells do not rise is
+unexplained.
+
 HD and short-many together are more than the line carries: since sessions begin whatever it does, losses grow
 for as long as the run lasts, and `paper`, which conceals nothing, falls below the published values.
 """

@@ -38,7 +38,7 @@ pub struct Video {
     /// Every so many pictures, one is compared with the original.
     #[serde(default = "every")]
     pub every: u32,
-    /// Measure VMAF of those pictures as well, which needs `imageio-ffmpeg` (extra `vmaf`) and about doubles the time.
+    /// Measure VMAF of those pictures as well, which needs `imageio-ffmpeg` (extra `vmaf`) and two to five times as long.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub vmaf: bool,
     /// Time between a showing's end and the next one's beginning.
