@@ -158,5 +158,5 @@ def test_every_row_has_its_figures_of_the_peers():
     for row in rows:
         for peer in row.peers:
             assert 0 < aqm_peers.mean(row.of(peer), "delay") < 2000
-            assert 0 < aqm_peers.mean(row.of(peer), "loss") < 0.3
+            assert 0 <= aqm_peers.mean(row.of(peer), "loss") < 0.3
     assert {len(entries) for entries in aqm_peers.measured().values()} == {3}
