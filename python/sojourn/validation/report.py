@@ -70,9 +70,9 @@ frame is 1514 bytes (`overhead = "14B"`).
 `htb` has a bucket of 1600 bytes (`-burst100`: of 100): on an idle link two full packets, or 25
 acknowledgements, pass with no wait, and a packet is at its receiver's when its transmission starts. The
 studies' links keep their rate by the same rule (`rule = "htb"`), and their endpoints have Linux's habits
-(`stack = "linux"`): RACK-TLP, HyStart and whole-segment counting in CUBIC, data in pairs of segments of which the
-second has PSH and is acknowledged as soon as it is read, quick ACKs after duplicates and pauses, compressed SACKs,
-needless timeouts undone (F-RTO, timestamps, DSACK), and timers that end at ticks of 4 ms.
+(`stack = "linux"`): RACK-TLP, HyStart and whole-segment counting in CUBIC, data in pairs of segments of
+which the second has PSH and is acknowledged as soon as it is read, quick ACKs after duplicates and pauses,
+compressed SACKs, needless timeouts undone (F-RTO, timestamps, DSACK), and timers that end at ticks of 4 ms.
 
 Rules: utilisation within {points:g} points, mean and 95th percentile of the delay within {delay:g} %, loss
 within {loss:g} % of the mean of the measured runs.
