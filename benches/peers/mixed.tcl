@@ -23,8 +23,14 @@ foreach {key value} $argv {
 if {$opt(module) ne ""} { load $opt(module) Pie }
 
 ns-random $opt(seed)
-set draw [new RNG]
-for {set i 0} {$i < $opt(seed)} {incr i} { $draw next-substream }
+# A random stream of its own, at the seed's place.
+proc stream {} {
+    global opt
+    set rng [new RNG]
+    for {set i 0} {$i < $opt(seed)} {incr i} { $rng next-substream }
+    return $rng
+}
+set draw [stream]
 
 remove-all-packet-headers
 add-packet-header IP TCP Flags RTP
@@ -81,38 +87,31 @@ proc long {from to} {
     lappend senders $tcp
 }
 proc web {from to} {
-    global ns n opt draw
+    global ns n opt
     set load [new PackMimeHTTP]
     $load set-client $n($to)
     $load set-server $n($from)
     $load set-TCP Sack
     $load set-rate $opt(web-rate)
     $load set-warmup 0
-    set streams {}
-    for {set i 0} {$i < 4} {incr i} {
-        set rng [new RNG]
-        for {set j 0} {$j < $opt(seed)} {incr j} { $rng next-substream }
-        lappend streams $rng
-    }
-    foreach {arrive request response wait} $streams {}
     set arrivals [new RandomVariable/PackMimeHTTPFlowArrive $opt(web-rate)]
-    $arrivals use-rng $arrive
+    $arrivals use-rng [stream]
     set requests [new RandomVariable/PackMimeHTTPFileSize $opt(web-rate) 0]
-    $requests use-rng $request
+    $requests use-rng [stream]
     if {$opt(web-mean)} {
         set responses [new RandomVariable/Exponential]
         $responses set avg_ $opt(web-mean)
     } else {
         set responses [new RandomVariable/PackMimeHTTPFileSize $opt(web-rate) 1]
     }
-    $responses use-rng $response
+    $responses use-rng [stream]
     $load set-flow_arrive $arrivals
     $load set-req_size $requests
     $load set-rsp_size $responses
     $ns at 0 "$load start"
 }
 proc datagrams {from to source} {
-    global ns n draw opt
+    global ns n draw
     set udp [new Agent/UDP]
     $udp set packetSize_ 2000
     set null [new Agent/Null]
@@ -123,24 +122,18 @@ proc datagrams {from to source} {
     $ns at [$draw uniform 0 1] "$source start"
 }
 proc speech {} {
-    global opt draw
+    global opt
     if {$opt(pauses)} {
         set source [new Application/Traffic/Exponential]
         $source set burst_time_ 1.004
         $source set idle_time_ 1.587
-        $source use-rng [speech_rng]
+        $source use-rng [stream]
     } else {
         set source [new Application/Traffic/CBR]
     }
     $source set packetSize_ 60
     $source set rate_ 24k
     return $source
-}
-proc speech_rng {} {
-    global opt
-    set rng [new RNG]
-    for {set j 0} {$j < $opt(seed)} {incr j} { $rng next-substream }
-    return $rng
 }
 foreach i {1 2} { long 1 6; long 3 8 }
 if {$opt(web-rate)} { web 1 6; web 3 8 }

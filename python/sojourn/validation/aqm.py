@@ -341,6 +341,33 @@ def _printed(kind: str) -> tuple[str, str]:
     return delays, " / ".join(text(100 * entry["loss"]) if "loss" in entry else "–" for entry in entries)
 
 
+def tables(root: Path) -> list[tuple[str, str, list[str], list[list[str]]]]:
+    """Return title, words, head and rows of each table: what the study found, and what is open in it."""
+    found = [
+        [statement, here, "holds" if holds else "**does not hold**"]
+        for statement, here, holds in findings(root)
+    ]
+    head = ["reading"]
+    for name in PUBLISHED_NAMES.values():
+        head += [f"{name}: delay, ms", "loss, %"]
+    head += [f"DropTail, {DROPTAIL_PACKETS} packets: delay, ms"]
+    return [
+        ("What the study found", "", ["finding", "here", ""], found),
+        (
+            "What the open settings change",
+            "Each cell: at the targets of 2 ms, of equal delay, and of 50 ms.\n",
+            head,
+            variations(root),
+        ),
+        (
+            "PIE's open settings",
+            "Each changed alone, at the targets of 2, 10 and 50 ms; a peer's figures are with its own web.\n",
+            ["reading", "delay, ms", "loss, %", "a peer"],
+            pie_variations(root),
+        ),
+    ]
+
+
 def section_text() -> str:
     """Return the section's first words."""
     return TEXT.format(

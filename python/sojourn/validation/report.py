@@ -285,27 +285,11 @@ def _against_study(checks: Sequence[Check]) -> str:
 
 def _aqm(root: Path, on_peers: Sequence[Check]) -> list[str]:
     """Return what the AQM study found, its scene on the peers, and what its open settings change."""
-    found = [
-        [statement, here, "holds" if holds else "**does not hold**"]
-        for statement, here, holds in aqm.findings(root)
-    ]
-    head = ["reading"]
-    for name in aqm.PUBLISHED_NAMES.values():
-        head += [f"{name}: delay, ms", "loss, %"]
-    head += [f"DropTail, {aqm.DROPTAIL_PACKETS} packets: delay, ms"]
-    return [
-        "### What the study found\n",
-        _table(["finding", "here", ""], found),
-        "### The scene on ns-2 and ns-3\n",
-        aqm_peers.section_text(),
-        _link_table(on_peers),
-        "### What the open settings change\n",
-        "Each cell: at the targets of 2 ms, of equal delay, and of 50 ms.\n",
-        _table(head, aqm.variations(root)),
-        "### PIE's open settings\n",
-        "Each changed alone, at the targets of 2, 10 and 50 ms; a peer's figures are with its own web.\n",
-        _table(["reading", "delay, ms", "loss, %", "a peer"], aqm.pie_variations(root)),
-    ]
+    found, *settings = (
+        [f"### {title}\n", words, _table(*table)] for title, words, *table in aqm.tables(root)
+    )
+    peers_table = ["### The scene on ns-2 and ns-3\n", aqm_peers.section_text(), _link_table(on_peers)]
+    return [*found, *peers_table, *(part for parts in settings for part in parts)]
 
 
 _LINK_COLUMNS = {
