@@ -11,6 +11,7 @@ mod delivery;
 mod ecn;
 mod endpoint;
 mod holding;
+mod outgoing;
 mod pacing;
 mod prr;
 mod rack;

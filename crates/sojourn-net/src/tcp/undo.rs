@@ -7,8 +7,9 @@
 //! Differences: a needless fast recovery is undone when it ends or later, not while it lasts; reports of duplicates are counted without asking
 //! which segment they are of.
 
+use super::outgoing::Out;
 use super::recovery::State;
-use super::sender::{Out, Sender};
+use super::sender::Sender;
 use crate::Time;
 use crate::congestion::{Congestion, Window};
 
