@@ -30,6 +30,8 @@ VOICE, WEB, SSIM, DELAY_MS = 3.6, 3.0, 0.88, 150.0
 LONELY = 0.05
 """What a single replication must have to spare, as a share of the limit, to count for certain."""
 
+_MOST_NAMED = 6
+"""Conditions that one line names."""
 _WISHES = (
     Wish(
         "voice.talks.mos.median", VOICE, True, "user talks", f"voice at a MOS of {VOICE} or better both ways"
@@ -130,7 +132,10 @@ def answer(results: Sequence[Mapping[str, Any]], axes: Mapping[str, list[str]]) 
     alike: dict[str, list[str]] = {}
     for condition, found in rows:
         alike.setdefault(_which(found, labels, noun, unit, unit_word), []).append(condition)
-    items = [f"{_and(found)}: {which}" if any(found) else which for which, found in _fewer(alike, noun)]
+    items = [
+        f"{_named(found, len(rows))}: {which}" if any(found) else which
+        for which, found in _fewer(alike, noun)
+    ]
     counts = [
         sum(v is not None and v.word == "yes" for v in column)
         for column in zip(*(f for _, f in rows), strict=True)
@@ -196,6 +201,11 @@ def _fewer(alike: Mapping[str, list[str]], noun: str) -> list[tuple[str, list[st
         return list(alike.items())
     kept = [(which, found) for which, found in alike.items() if which not in hopeless]
     return [*kept, (f"no {noun} that was tried", [one for found in hopeless.values() for one in found])]
+
+
+def _named(found: Sequence[str], total: int) -> str:
+    """Name the conditions, or count them where the table below reads more easily than a list."""
+    return _and(found) if len(found) <= _MOST_NAMED else f"{len(found)} of the {total} conditions"
 
 
 def _one_for_all(
