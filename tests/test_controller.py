@@ -210,8 +210,8 @@ def test_linux_hystart_takes_a_new_smallest_round_trip_in_packetdrill():
 
 
 def test_ns2_cubic():
-    got = sojourn.controller("cubic-ns2", [ack(100, 1) for _ in range(197)], cwnd=3)
-    assert (got.ssthresh[0], got.cwnd[96], got.cwnd[-1]) == (100, 100, 102)
+    got = sojourn.controller("cubic-ns2", [ack(100, 2) for _ in range(150)], cwnd=3, ssthresh=100)
+    assert (got.ssthresh[0], got.cwnd[97], got.cwnd[98], got.cwnd[-1]) == (100, 101, 101, 103)
     cwnd, state = one("cubic-ns2", {"event": "loss", "at": 0}, cwnd=79, w_max=100)
     assert (cwnd, state["w_max"]) == (63, 71)
 

@@ -2,12 +2,13 @@
 //!
 //! Source: Ha, Rhee, Xu, "CUBIC: a new TCP-friendly high-speed TCP variant" (2005/2008) by the rules of Linux 2.6.22's `tcp_cubic`,
 //! which is in ns-2.35's TCP-Linux: β = 819/1024, whole segments, C = 410/1024, time in 1024ths of a second; beyond the plateau at most
-//! 16 segments in 100 ms; a first slow-start threshold of 100 segments; before the first loss a segment for each 50 delivered; no
-//! HyStart; a timeout forgets everything. Differences: the cube root is exact (Linux: within 0.2 %); an increase is counted in segments
-//! delivered rather than in ACKs times an estimated ratio of segments to ACKs, which is what that ratio is for.
+//! 16 segments in 100 ms; before the first loss a segment for each 50 delivered; no HyStart; a timeout forgets everything. Slow start adds
+//! a segment for each ACK up to *and at* the threshold, so that the first ACK after a recovery gives one of the lost segments back: with
+//! windows of ten segments, half of what the loss took. Beyond it an increase costs one ACK more than its price in ACKs, which is the price in
+//! segments over a running mean of segments to ACKs, and is kept for 1/32 s while the window stays. Difference: the cube root is exact
+//! (Linux: within 0.2 %).
 
 use super::bic::fast_convergence;
-use super::reno::slow_start;
 use super::{Ack, Congestion, CongestionControl, Window, bytes, segments};
 use crate::{Span, Time};
 
@@ -17,10 +18,13 @@ const BETA_SCALE: u64 = 1024;
 const C: u128 = 410;
 /// Most segments that 100 ms add.
 const MAX_INCREMENT: u64 = 16;
-const FIRST_THRESHOLD: u64 = 100;
 const COST_BEFORE_LOSS: u64 = 50;
 /// Eighths of a window of ACKs that a Reno flow of this β takes for a segment.
 const RENO_EIGHTHS: u64 = 8 * (BETA_SCALE + BETA) / 3 / (BETA_SCALE - BETA);
+/// A price is kept so long.
+const KEPT: Span = Span::from_millis(1000 / 32);
+/// Segments an ACK are counted in such parts.
+const RATIO_SCALE: u64 = 16;
 
 /// A congestion-avoidance stage; times in 1024ths of a second.
 #[derive(Clone, Copy, Debug)]
@@ -31,6 +35,9 @@ struct Epoch {
     /// The window of a Reno flow, and the ACKs towards its next segment.
     reno: u64,
     acks: u64,
+    /// The price in ACKs of a larger window, the window it was set for, and when.
+    price: u64,
+    priced: Option<(u64, Time)>,
 }
 
 /// CUBIC congestion control as in ns-2.
@@ -41,8 +48,10 @@ pub struct CubicNs2 {
     /// Segments; zero if there was no loss since the start or the last timeout.
     last_max: u64,
     epoch: Option<Epoch>,
-    /// Bytes delivered towards the next increase.
+    /// ACKs towards the next increase.
     counted: u64,
+    /// Running mean of segments to ACKs, in [`RATIO_SCALE`] parts.
+    ratio: u64,
 }
 
 fn ticks(span: Span) -> u64 {
@@ -53,7 +62,7 @@ impl Epoch {
     fn begin(now: Time, cwnd: u64, last_max: u64) -> Self {
         let missing = last_max.saturating_sub(cwnd);
         let k = libm::cbrt(missing as f64 * (1u64 << 40) as f64 / C as f64) as u64;
-        Self { start: now, k, origin: last_max.max(cwnd), reno: cwnd, acks: 0 }
+        Self { start: now, k, origin: last_max.max(cwnd), reno: cwnd, acks: 0, price: 1, priced: None }
     }
 
     /// The cubic function at `t`.
@@ -63,7 +72,17 @@ impl Epoch {
         if t < self.k { self.origin.saturating_sub(delta) } else { self.origin + delta }
     }
 
-    /// Segments that must be delivered for one more in the window of `cwnd`; called once an ACK.
+    /// What one segment more than `cwnd` costs in ACKs of `ratio` segments; called once an ACK.
+    fn price(&mut self, now: Time, cwnd: u64, last_max: u64, min_rtt: Span, ratio: u64) -> u64 {
+        self.acks += 1;
+        if self.priced.is_none_or(|(window, at)| window != cwnd || now.since(at) > KEPT) {
+            self.priced = Some((cwnd, now));
+            self.price = (self.cost(now, cwnd, last_max, min_rtt) * RATIO_SCALE / ratio.max(1)).max(1);
+        }
+        self.price
+    }
+
+    /// Segments that must be delivered for one more in the window of `cwnd`.
     fn cost(&mut self, now: Time, cwnd: u64, last_max: u64, min_rtt: Span) -> u64 {
         let t = ticks(now.since(self.start) + min_rtt);
         let mut cost = match self.window(t).checked_sub(cwnd) {
@@ -76,7 +95,6 @@ impl Epoch {
         if last_max == 0 {
             cost = COST_BEFORE_LOSS;
         }
-        self.acks += 1;
         let reno_cost = cwnd * RENO_EIGHTHS / 8;
         while self.acks > reno_cost {
             self.acks -= reno_cost.max(1);
@@ -85,14 +103,14 @@ impl Epoch {
         if self.reno > cwnd {
             cost = cost.min(cwnd / (self.reno - cwnd));
         }
-        cost.max(1)
+        cost
     }
 }
 
 impl CubicNs2 {
     /// Starts with `initial` bytes of window and segments of `mss` bytes.
     pub fn new(mss: u64, initial: u64) -> Self {
-        Self { mss, cwnd: initial, ssthresh: FIRST_THRESHOLD * mss, last_max: 0, epoch: None, counted: 0 }
+        Self { mss, cwnd: initial, ssthresh: u64::MAX, last_max: 0, epoch: None, counted: 0, ratio: 2 * RATIO_SCALE }
     }
 }
 
@@ -101,16 +119,18 @@ impl CongestionControl for CubicNs2 {
         if ack.recovering || ack.app_limited {
             return;
         }
-        let left = slow_start(&mut self.cwnd, self.ssthresh, ack.delivered);
-        if left == 0 {
+        self.ratio = self.ratio + ack.delivered.div_ceil(self.mss) - self.ratio / RATIO_SCALE;
+        if self.cwnd <= self.ssthresh {
+            self.cwnd += self.mss;
             return;
         }
-        self.counted += left;
         let cwnd = self.cwnd / self.mss;
         let epoch = self.epoch.get_or_insert_with(|| Epoch::begin(now, cwnd, self.last_max));
-        if self.counted >= epoch.cost(now, cwnd, self.last_max, ack.min_rtt) * self.mss {
+        if self.counted >= epoch.price(now, cwnd, self.last_max, ack.min_rtt, self.ratio) {
             self.cwnd += self.mss;
             self.counted = 0;
+        } else {
+            self.counted += 1;
         }
     }
 
@@ -162,17 +182,21 @@ mod tests {
     const MSS: u64 = 1000;
 
     #[test]
-    fn the_first_slow_start_ends_at_a_hundred_segments_and_goes_on_by_fiftieths() {
-        let mut cubic = CubicNs2::new(MSS, 3 * MSS);
-        let ack = Ack::of(MSS, Span::from_millis(100));
-        for _ in 0..97 {
+    fn slow_start_adds_a_segment_for_each_ack_and_one_at_the_threshold() {
+        let mut cubic = CubicNs2 { ssthresh: 100 * MSS, ..CubicNs2::new(MSS, 3 * MSS) };
+        let ack = Ack::of(2 * MSS, Span::from_millis(100));
+        for _ in 0..98 {
             cubic.on_ack(Time::ZERO, &ack);
         }
-        assert_eq!(cubic.cwnd, 100 * MSS);
-        for _ in 0..100 {
+        assert_eq!(cubic.cwnd, 101 * MSS);
+        for _ in 0..52 {
             cubic.on_ack(Time::ZERO, &ack);
         }
-        assert_eq!(cubic.cwnd, 102 * MSS);
+        assert_eq!(cubic.cwnd, 103 * MSS, "25 ACKs of two segments and one, twice, before the first loss");
+        cubic.on_congestion(Time::ZERO, Congestion::Loss, 0);
+        assert_eq!(cubic.cwnd, 82 * MSS);
+        cubic.on_ack(Time::ZERO, &ack);
+        assert_eq!(cubic.cwnd, 83 * MSS);
     }
 
     #[test]
@@ -196,7 +220,7 @@ mod tests {
 
     #[test]
     fn beyond_the_plateau_it_adds_at_most_16_segments_in_100_ms() {
-        let mut epoch = Epoch { start: Time::ZERO, k: 0, origin: 1000, reno: 0, acks: 0 };
+        let mut epoch = Epoch { k: 0, reno: 0, ..Epoch::begin(Time::ZERO, 1000, 1000) };
         let cost = epoch.cost(Time::ZERO + Span::from_secs(20), 1000, 1000, Span::from_millis(50));
         assert_eq!(cost, 125, "8 segments a round trip of 50 ms");
     }
