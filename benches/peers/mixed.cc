@@ -79,6 +79,25 @@ struct Web
     }
 };
 
+// New Reno that halves its window at a loss, as ns-2's does and ours. ns-3's halves what is in flight when the third duplicate
+// acknowledgement comes, which is less by what was SACKed and lost.
+class HalfOfWindow : public TcpNewReno
+{
+  public:
+    static TypeId GetTypeId()
+    {
+        static TypeId id = TypeId("HalfOfWindow").SetParent<TcpNewReno>().AddConstructor<HalfOfWindow>();
+        return id;
+    }
+
+    uint32_t GetSsThresh(Ptr<const TcpSocketState> state, uint32_t) override
+    {
+        return std::max(2 * state->m_segmentSize, state->m_cWnd.Get() / 2);
+    }
+
+    Ptr<TcpCongestionOps> Fork() override { return CopyObject<HalfOfWindow>(this); }
+};
+
 Ptr<ExponentialRandomVariable>
 Exponential(double mean)
 {
@@ -95,7 +114,7 @@ main(int argc, char* argv[])
     double rate = 2e6, target = 0.010, delack = 0.040, minRto = 0.2, warmup = 20, duration = 200;
     double webRate = 4, webMean = 1400, update = 0.030, burst = 0.100;
     uint32_t limit = 100, seed = 1, threshold = 10000, ackEvery = 1;
-    bool pauses = true, dequeueRate = true, derandomise = false;
+    bool halfOfWindow = false, pauses = true, dequeueRate = true, derandomise = false;
     std::string queue = "fifo", video, set;
     CommandLine cmd;
     cmd.AddValue("rate", "bit/s of the bottleneck", rate);
@@ -105,6 +124,7 @@ main(int argc, char* argv[])
     cmd.AddValue("ack-every", "segments for an acknowledgement", ackEvery);
     cmd.AddValue("delack", "delayed-ACK timer, s", delack);
     cmd.AddValue("min-rto", "s", minRto);
+    cmd.AddValue("half-of-window", "a loss halves the window, not what is in flight", halfOfWindow);
     cmd.AddValue("web-rate", "connections per second of each of the two web loads", webRate);
     cmd.AddValue("web-mean", "mean bytes of a response", webMean);
     cmd.AddValue("video", "file of the video's packets", video);
@@ -120,7 +140,8 @@ main(int argc, char* argv[])
     cmd.Parse(argc, argv);
     RngSeedManager::SetRun(seed);
 
-    Config::SetDefault("ns3::TcpL4Protocol::SocketType", StringValue("ns3::TcpNewReno"));
+    const TypeId newReno = halfOfWindow ? HalfOfWindow::GetTypeId() : TcpNewReno::GetTypeId();
+    Config::SetDefault("ns3::TcpL4Protocol::SocketType", TypeIdValue(newReno));
     Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(MSS));
     Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(3));
     Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(4 << 20));

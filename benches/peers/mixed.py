@@ -31,6 +31,7 @@ from driver import HERE, Unavailable, ns3_binary, object_printed
 TARGETS_MS = (2, 5, 10, 20, 35, 50)
 LIMITS = (100, 200, 400)
 PACKETS_OF_500, WINDOWS_OF_32 = "packets of 500 bytes", "windows of 32 packets"
+HALF_OF_WINDOW = "half of the window"
 FRAMES, FRAMES_PER_S, VIDEO_BPS, PAYLOAD, HEADERS = 1065, 24, 450e3, 1024, 40
 PICTURES = {"I": 4, "P": 2, "B": 1}
 GROUP = "IBBPBBPBBPBB"
@@ -73,6 +74,8 @@ def runs(seeds: int, ns2_pie: bool) -> Iterator[Run]:
             for queue, target in calibrated.items():
                 if peer == "ns3" or queue == "red" or (queue == "pie" and ns2_pie):
                     yield Run(peer, queue, target, delayed_acks=1, seed=seed)
+        for acks in (0, 1):
+            yield Run("ns3", "pie", 10, delayed_acks=acks, variant=HALF_OF_WINDOW, seed=seed)
 
 
 def video(path: Path, seed: int) -> None:
@@ -111,6 +114,7 @@ def of_ns3(run: Run, clip: Path, binary: Path) -> list[str]:
     """Return the command of a run on ns-3."""
     options = {"queue": run.queue, "limit": run.limit, "target": run.target_ms / 1e3, "seed": run.seed}
     options |= {"ack-every": 1 + run.delayed_acks, "video": clip}
+    options |= {"half-of-window": int(run.variant == HALF_OF_WINDOW)}
     return [str(binary), *(f"--{key}={value}" for key, value in options.items())]
 
 
