@@ -62,6 +62,7 @@ SHAPE = {
         "goodput_bps": float,
         "retransmits": int,
         "timeouts": int,
+        "timeout_wait_s": float,
     },
     "web": {
         "plt_s": {"median": float},

@@ -3,7 +3,9 @@
 import itertools
 import json
 import math
+import random
 import tomllib
+from collections import deque
 from dataclasses import replace
 
 import numpy as np
@@ -46,6 +48,41 @@ def test_one_place_is_erlangs_loss_and_overload_loses_the_excess():
 def test_mean_waits():
     assert theory.md1_wait(0.5, 1.0) == 0.5
     assert theory.mm1_wait(0.5, 1.0) == 1.0
+
+
+def lagging_window(probability, acked, packets):
+    """The mean window of a sender that hears of each packet a round trip later: one event a packet."""
+    draw = random.Random(1)
+    window, now, point, sent = 1 / math.sqrt(acked * probability), 0.0, 0, deque()
+    for packet in range(packets):
+        while sent and sent[0][0] <= now - 1:
+            _, heard, lost = sent.popleft()
+            if heard < point:
+                continue
+            if lost:
+                window, point = window / 2, packet
+            else:
+                window += 1 / (acked * window)
+        sent.append((now, packet, draw.random() < probability))
+        now += 1 / window
+    return packets / now
+
+
+@pytest.mark.parametrize(("probability", "acked"), [(0.02, 2), (0.005, 2), (0.02, 1)])
+def test_the_law_with_repairs_is_that_of_a_sender_that_hears_later(probability, acked):
+    found = lagging_window(probability, acked, 300_000)
+    assert theory.recovering_window(probability, acked) == pytest.approx(found, rel=0.015)
+
+
+def test_padhyes_model_with_few_losses_is_that_of_equal_distances_between_them():
+    for acked in (1, 2):
+        expected = math.sqrt(1.5 / (acked * 1e-7))
+        assert theory.padhye_window(1e-7, acked, 0.1, 0.2) == pytest.approx(expected, rel=2e-3)
+    # Its short form, by the same authors, at a loss where timeouts matter.
+    p, rtt, timeout = 0.02, 0.1, 0.2
+    by_timeout = timeout * min(1, 3 * math.sqrt(3 * 2 * p / 8)) * p * (1 + 32 * p**2)
+    short = rtt / (rtt * math.sqrt(2 * 2 * p / 3) + by_timeout)
+    assert theory.padhye_window(p, 2, rtt, timeout) == pytest.approx(short, rel=0.1)
 
 
 def test_constant_of_the_square_root_law_is_that_of_a_simulated_window():

@@ -1,7 +1,7 @@
 //! Connections: two endpoints each, in places that are used again.
 
-use sojourn_net::Time;
 use sojourn_net::tcp::Endpoint;
+use sojourn_net::{Span, Time};
 
 /// Owner of a connection that nobody is told of.
 pub(crate) const NOBODY: u32 = u32::MAX;
@@ -48,6 +48,8 @@ pub struct FlowTotals {
     pub retransmits: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
+    /// Time for which nothing had been sent when it expired.
+    pub waited: Span,
     /// Connections open × nanoseconds.
     pub open: u128,
 }
@@ -60,6 +62,7 @@ impl FlowTotals {
             self.delivered += end.receiver().delivered();
             self.retransmits += statistics.retransmits;
             self.timeouts += statistics.timeouts;
+            self.waited = self.waited + statistics.waited;
         }
     }
 }

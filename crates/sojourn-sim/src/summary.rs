@@ -105,6 +105,8 @@ pub struct FlowSummary {
     pub retransmits: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
+    /// Time for which a sender had sent nothing when its timer expired, summed.
+    pub timeout_wait_s: f64,
 }
 
 /// What the engine did, warm-up included.
@@ -151,6 +153,7 @@ impl Summary {
                 goodput_bps: tidy((after.delivered - before.delivered) as f64 * 8.0 / seconds),
                 retransmits: after.retransmits - before.retransmits,
                 timeouts: after.timeouts - before.timeouts,
+                timeout_wait_s: tidy((after.waited - before.waited).as_secs()),
             },
             engine: EngineSummary { packets, events, simulated_s: tidy(to.as_secs()) },
         }

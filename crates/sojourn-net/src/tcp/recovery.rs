@@ -168,6 +168,7 @@ impl Sender {
     /// The retransmission timer expired.
     pub(super) fn time_out(&mut self, now: Time) {
         self.statistics.timeouts += 1;
+        self.statistics.waited = self.statistics.waited + now.since(self.last_sent);
         self.rtt.back_off();
         let in_flight = self.in_flight();
         if self.by_time {

@@ -11,6 +11,8 @@ pub struct Statistics {
     pub retransmits: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
+    /// Time for which nothing had been sent when it expired.
+    pub waited: Span,
     /// Fast recoveries entered.
     pub recoveries: u64,
     /// Reductions of the window because of a mark.

@@ -159,7 +159,9 @@ fn limited_transmit_releases_one_new_segment_for_each_of_the_first_two_duplicate
 #[test]
 fn a_lost_retransmission_waits_for_the_timer() {
     let pair = transfer(&config(), 10_000, &[0, 10]);
-    assert_eq!(pair.ends[0].sender().statistics().timeouts, 1);
+    let statistics = pair.ends[0].sender().statistics();
+    assert_eq!(statistics.timeouts, 1);
+    assert!(statistics.waited >= Span::from_millis(100), "{:?}", statistics.waited);
     assert_eq!(pair.ends[1].receiver().delivered(), 10_000);
 }
 
