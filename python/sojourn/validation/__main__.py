@@ -63,6 +63,7 @@ def main() -> int:
             else:
                 print(f"{'not run':8} {row.key:62} {row.reason}", file=sys.stderr)
     if not arguments.only:
+        page.left_out = list(theory.left_out(arguments.results / "theory", arguments.jobs))
         page.traits = list(peers.traits(arguments.results / "peers", arguments.jobs))
         page.studies_results, page.studies = arguments.published, arguments.studies
         page.published = all_comparisons(arguments.published, arguments.studies)

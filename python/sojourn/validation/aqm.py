@@ -27,6 +27,10 @@ CALIBRATED_SHARE = 0.15
 CALIBRATED_MS = {"red": 10, "pie": 10, "codel": 35}
 PUBLISHED_NAMES = {"red": "ARED", "pie": "PIE", "codel": "CoDel"}
 DROPTAIL_PACKETS, DROPTAIL_MS = 400, 680.0
+SHALLOW_PACKETS = 100
+"""Of the buffer that the disciplines have."""
+UTILISATIONS = (0.92, 0.96, 0.98)
+"""The study's: least and greatest over figure 3, and DropTail's."""
 RATES = ("0.5Mbit", "2Mbit", "3.5Mbit")
 FLUCTUATING = {
     "choose": ["0.5Mbit", "1Mbit", "1.5Mbit", "2Mbit", "2.5Mbit", "3Mbit", "3.5Mbit"],
@@ -115,6 +119,21 @@ PIE_VARIATIONS = {
     "pie-rfc8033": Variation("RFC 8033's PIE", ("pie",), keys={"variant": "rfc8033"}),
     "pie-linux": Variation("Linux's PIE", ("pie",), keys={"variant": "linux"}),
 }
+FROM_START = {
+    "from-start": Variation("warm-up included", change=lambda document: document.update(warmup="0s"))
+}
+ALL_VARIATIONS = {**VARIATIONS, **PIE_VARIATIONS, **FROM_START}
+COUNTED = {
+    "what the link carries": ("study", lambda cell: cell.utilisation),
+    "the same, warm-up included": ("from-start", lambda cell: cell.utilisation),
+    "payload (40 bytes of each packet are headers)": ("study", lambda cell: cell.payload),
+    "what is sent for the first time": ("study", lambda cell: cell.once),
+    "its payload": (
+        "study",
+        lambda cell: [a * b / c for a, b, c in zip(cell.once, cell.payload, cell.utilisation, strict=True)],
+    ),
+}
+"""Ways to count utilisation: a variation, and a number for each replication."""
 ON_PEERS = {
     "study": ("ns-2", "ns2", ""),
     "pie-packets": ("ns-2", "ns2", aqm_peers.PACKETS_OF_500),
@@ -130,7 +149,7 @@ def targets(kind: str) -> tuple[int, int, int]:
 
 def variation(key: str) -> tuple[Document, list[tuple[str, int]]]:
     """Return the study document of a variation, and the discipline and target of each of its points."""
-    varied = {**VARIATIONS, **PIE_VARIATIONS}[key]
+    varied = ALL_VARIATIONS[key]
     document = aqm_scene.scene()
     queues = document.pop("queues")
     varied.change(document)
@@ -139,13 +158,13 @@ def variation(key: str) -> tuple[Document, list[tuple[str, int]]]:
     return {**document, "name": f"aqm-{key}", "sweep": {"path.down.queue": axis}}, cells
 
 
-def droptail(key: str) -> Document:
-    """Return the study document of DropTail behind a deep buffer in the scene of a variation."""
+def droptail(key: str, packets: int = DROPTAIL_PACKETS) -> Document:
+    """Return the study document of DropTail in the scene of a variation."""
     document = aqm_scene.scene()
     document.pop("queues")
-    VARIATIONS[key].change(document)
-    document["path"]["down"]["queue"] = documents.fifo(DROPTAIL_PACKETS)
-    return {**document, "name": f"aqm-droptail-{key}"}
+    ALL_VARIATIONS[key].change(document)
+    document["path"]["down"]["queue"] = documents.fifo(packets)
+    return {**document, "name": f"aqm-droptail-{key}" + (f"-{packets}" * (packets != DROPTAIL_PACKETS))}
 
 
 def fluctuating() -> tuple[Document, list[tuple[str, int]]]:
@@ -305,9 +324,23 @@ def pie_variations(root: Path, jobs: int | None = None) -> list[list[str]]:
     rows = []
     for key in ("study", *PIE_VARIATIONS):
         found = cells(*variation(key), root, jobs)
-        name = {**VARIATIONS, **PIE_VARIATIONS}[key].name
+        name = ALL_VARIATIONS[key].name
         rows.append([name, *_three(found, "pie"), _on_peer(*ON_PEERS[key]) if key in ON_PEERS else ""])
     return [*rows, ["the study", *_printed("pie"), ""]]
+
+
+def utilisations(root: Path, jobs: int | None = None) -> list[list[str]]:
+    """Return a row for each way to count utilisation: name, figure 3, DropTail, distance from the study."""
+    rows = []
+    for name, (key, counted) in COUNTED.items():
+        over = [statistics.fmean(counted(cell)) for cell in cells(*variation(key), root, jobs).values()]
+        for packets in (DROPTAIL_PACKETS, SHALLOW_PACKETS):
+            tail = cells(droptail(key, packets), [None], root, jobs)[None]
+            found = (min(over), max(over), statistics.fmean(counted(tail)))
+            apart = max(abs(ours - theirs) for ours, theirs in zip(found, UTILISATIONS, strict=True))
+            numbers = [f"{value:.3f}" for value in found]
+            rows.append([f"{name}, {packets} packets", *numbers, f"{100 * apart:.1f}"])
+    return [*rows, ["the study", *(f"{value:.2f}" for value in UTILISATIONS), ""]]
 
 
 def _on_peer(name: str, peer: str, variant: str) -> str:
@@ -364,6 +397,13 @@ def tables(root: Path) -> list[tuple[str, str, list[str], list[list[str]]]]:
             "Each changed alone, at the targets of 2, 10 and 50 ms; a peer's figures are with its own web.\n",
             ["reading", "delay, ms", "loss, %", "a peer"],
             pie_variations(root),
+        ),
+        (
+            "Utilisation, counted in other ways",
+            "The study does not say how it counts, nor behind which buffer DropTail's is. *Apart*: the\n"
+            "largest of the three distances, in points.\n",
+            ["counted, DropTail's buffer", "figure 3: least", "greatest", "DropTail", "apart"],
+            utilisations(root),
         ),
     ]
 

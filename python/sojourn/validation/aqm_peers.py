@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import statistics
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -35,6 +35,14 @@ more in the device, which neither its disciplines nor its delays count.
 Rules: those of the other scenarios of the two simulators.
 """
 
+TRAITS = """\
+PIE as ns-3 has it, at 10 ms. *One packet more on the way*: ours with each TCP round trip longer by the
+{ms:.3f} ms of a full packet, which is what waits in ns-3's device. *Halving the window*: ns-3 with a New Reno
+whose threshold after a loss is half of its window, as ours and ns-2's is; ns-3's own is half of what is in
+flight when the third duplicate acknowledgement comes, less what was SACKed and lost.
+"""
+DEVICE_PACKET_MS = 1e3 * 8 * aqm_scene.FULL_BYTES / 2e6
+
 WEB = {
     "kind": "sessions",
     "sizes": {"kind": "exponential", "mean": "1400B"},
@@ -53,6 +61,7 @@ NS3_PIE = {
 """PIE as ns-3 has it, with the study's settings."""
 IN_PACKETS = {"in-packets": True, "mean-packet": "500B"}
 PACKETS_OF_500, WINDOWS_OF_32 = "packets of 500 bytes", "windows of 32 packets"
+HALF_OF_WINDOW = "half of the window"
 SCENES: dict[str, dict[str, Any]] = {
     "": {},
     "delayed-acks": {"delayed-ack": True},
@@ -134,16 +143,22 @@ def rows(queues: dict[str, dict[str, Any]]) -> Iterator[Row]:
         yield Row(f"pie-packets-{target}ms", queue, ("ns2",), "pie", target, variant=PACKETS_OF_500)
 
 
+def _document(scene: str) -> aqm_scene.Document:
+    """Return the scene with the web of the peers and what the TCP flows do otherwise."""
+    document = aqm_scene.scene()
+    document.pop("queues")
+    for flows in aqm_scene.tcp_flows(document):
+        flows.update(SCENES[scene])
+        if flows["source"]["kind"] == "packmime":
+            flows["source"] = WEB
+    return document
+
+
 def checks(root: Path, jobs: int | None = None) -> Iterator[Check]:
     """Run what is missing and compare delay, utilisation and loss."""
-    for scene, keys in SCENES.items():
-        document = aqm_scene.scene()
-        wanted = [row for row in rows(document.pop("queues")) if row.scene == scene]
-        for flows in aqm_scene.tcp_flows(document):
-            flows.update(keys)
-            if flows["source"]["kind"] == "packmime":
-                flows["source"] = WEB
-        document |= {
+    for scene in SCENES:
+        wanted = [row for row in rows(aqm_scene.scene()["queues"]) if row.scene == scene]
+        document = _document(scene) | {
             "name": f"aqm-peers-{scene or 'study'}",
             "sweep": {"path.down.queue": [row.queue for row in wanted]},
         }
@@ -164,6 +179,36 @@ def checks(root: Path, jobs: int | None = None) -> Iterator[Check]:
                     ok=holds(quantity, ours, list(references.values())),
                     rule=rule,
                 )
+
+
+def traits(root: Path, jobs: int | None = None) -> list[list[str]]:
+    """Return head and rows of a table: what ours and ns-3 do otherwise than each other, changed in one."""
+    table = [["row", "sojourn", "one packet more on the way", "ns-3, halving the window", "ns-3"]]
+    queue = {**NS3_PIE, "target": "10ms"}
+    for scene in ("", "delayed-acks"):
+        row = Row("pie-ns3-10ms", queue, ("ns3",), "pie", 10, scene=scene)
+        cells = [row.name]
+        for longer_ms in (0.0, DEVICE_PACKET_MS):
+            document = _document(scene)
+            for flows in aqm_scene.tcp_flows(document):
+                flows["rtt"] = f"{float(flows['rtt'].removesuffix('ms')) + longer_ms:g}ms"
+            document["path"]["down"]["queue"] = queue
+            document["name"] = f"aqm-{row.name}{'-longer' if longer_ms else ''}"
+            cell = aqm_scene.cells(document, [None], root, jobs)[None]
+            cells.append(_printed(statistics.fmean(cell.delay_ms), statistics.fmean(cell.loss)))
+        for key in (replace(row, variant=HALF_OF_WINDOW).of("ns3"), row.of("ns3")):
+            cells.append(_printed(mean(key, "delay"), mean(key, "loss")))
+        table.append(cells)
+    return table
+
+
+def _printed(delay_ms: float, loss: float) -> str:
+    return f"{delay_ms:.1f} ms, {loss:.1%}"
+
+
+def traits_text() -> str:
+    """Return the words before that table."""
+    return TRAITS.format(ms=DEVICE_PACKET_MS)
 
 
 def section_text() -> str:

@@ -14,6 +14,7 @@ from sojourn.validation import documents
 REPLICATIONS = 4
 HEADER_BYTES = 40
 """Of every packet of the scene: TCP or RTP and UDP, and IP."""
+FULL_BYTES = 1024 + HEADER_BYTES
 
 Document = dict[str, Any]
 
@@ -28,6 +29,8 @@ class Cell:
     utilisation: tuple[float, ...]
     payload: tuple[float, ...]
     """Utilisation by what the packets carry, headers left out."""
+    once: tuple[float, ...]
+    """Utilisation by what is sent for the first time, retransmissions left out."""
     mos: tuple[float, ...]
     """Mean opinion of the callers as they listen."""
     transmission_ms: float
@@ -60,6 +63,10 @@ def cells(document: Document, keys: list[Any], root: Path, jobs: int | None) -> 
 def _cell(results: list[dict[str, Any]]) -> Cell:
     links = [result["links"]["down"] for result in results]
     share = [1 - HEADER_BYTES * link["departed_pkts"] / link["departed_bytes"] for link in links]
+    repeated = [
+        result["flows"]["retransmits"] * (1 - link["loss"]) * FULL_BYTES / link["departed_bytes"]
+        for result, link in zip(results, links, strict=True)
+    ]
     per_packet = [8e3 * link["departed_bytes"] / link["departed_pkts"] / link["rate_bps"] for link in links]
     return Cell(
         delay_ms=tuple(link["queue_delay_ms"]["mean"] for link in links),
@@ -67,6 +74,7 @@ def _cell(results: list[dict[str, Any]]) -> Cell:
         loss=tuple(link["loss"] for link in links),
         utilisation=tuple(link["utilisation"] for link in links),
         payload=tuple(link["utilisation"] * part for link, part in zip(links, share, strict=True)),
+        once=tuple(link["utilisation"] * (1 - part) for link, part in zip(links, repeated, strict=True)),
         mos=tuple(
             mos for result in results if (mos := result["voice"]["listens"]["mos"].get("mean")) is not None
         ),

@@ -37,6 +37,14 @@ delayed-ACK timer is the usual 40 ms, and then 5 ms: this second set was added a
 to miss the rule, to find out whether the timer is the reason.
 """
 
+LEFT_OUT = """\
+*Law with repairs*: the same law if a loss is known a round trip later, as it is to any sender, and the window
+stands still for the round trip that repairs it (derived in `sojourn.validation.theory`). *Silent*: the time
+for which nothing had been sent when a retransmission timer expired; beside it what it would be if each time
+were as long as the least timeout. *Padhye et al.*: the full model of 1998 with a timeout of 200 ms, in which
+a loss takes the rest of its round with it and nothing is SACKed.
+"""
+
 PEERS = """## Two other simulators
 
 The same dumbbells on ns-3 3.37 and ns-2.35 (one seed each; `benches/peers` runs them again) and on sojourn
@@ -44,9 +52,9 @@ The same dumbbells on ns-3 3.37 and ns-2.35 (one seed each; `benches/peers` runs
 ACKs of 40 ms, least RTO of 200 ms. Delay is the mean sojourn until transmission starts, loss is dropped
 over arrived, after the warm-up; links that carry nothing but acknowledgements are left out. The two peers
 differ from one another, up to several times in CUBIC's loss: so far apart are honest models. New Reno counts
-acknowledgements in all three. Of CUBIC there are as many variants as programs: ns-2's is that of Linux 2.6.22
-and decreases to 0.8 instead of 0.7, which, tried in ours, brings its delay to theirs but not its loss. The
-scene of the study of active queue management is held against both in that study's section.
+acknowledgements in all three. Of CUBIC there are as many variants as programs; the last table of the section
+has each peer beside ours with its own. The scene of the study of active queue management is held against both
+in that study's section.
 
 Rules: delay between the two peers' or within {delay:g} % of one; utilisation within {points:g} points; loss
 within {loss:g} % of one.
@@ -123,6 +131,8 @@ class Page:
 
     root: Path
     checks: dict[str, list[Check | Skipped]] = field(default_factory=dict)
+    left_out: list[list[str]] = field(default_factory=list)
+    """Head and rows on the square-root law."""
     traits: list[list[str]] = field(default_factory=list)
     published: list[Comparison] = field(default_factory=list)
     studies_results: Path = Path("results")
@@ -166,6 +176,9 @@ def write(page: Page, docs: Path) -> Path:
         plots.waits(rows, images / "theory")
         parts += [_theory_text(), _provenance(page, "theory"), _image("theory"), _plain_table(rows)]
         parts += [_outside(page, "theory")]
+        if page.left_out:
+            head, *cells = page.left_out
+            parts += ["### What the square-root law leaves out\n", LEFT_OUT, _table(head, cells)]
     if rows := page.rows("peers"):
         plots.against(rows, images / "peers", "ns-2 and ns-3")
         parts += [_peers_text(), _provenance(page, "peers"), _image("peers"), _link_table(rows)]
@@ -289,7 +302,9 @@ def _aqm(root: Path, on_peers: Sequence[Check]) -> list[str]:
         [f"### {title}\n", words, _table(*table)] for title, words, *table in aqm.tables(root)
     )
     peers_table = ["### The scene on ns-2 and ns-3\n", aqm_peers.section_text(), _link_table(on_peers)]
-    return [*found, *peers_table, *(part for parts in settings for part in parts)]
+    head, *cells = aqm_peers.traits(root)
+    traits = ["### What one trait of ns-3's changes\n", aqm_peers.traits_text(), _table(head, cells)]
+    return [*found, *peers_table, *traits, *(part for parts in settings for part in parts)]
 
 
 _LINK_COLUMNS = {
