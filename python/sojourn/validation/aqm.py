@@ -415,10 +415,10 @@ def tables(root: Path) -> list[tuple[str, str, list[str], list[list[str]]]]:
             "Utilisation, counted in other ways",
             "Over figure 3, by discipline. The study does not say how it counts, nor behind which buffer\n"
             "DropTail's is. *Apart*: how far the least, the greatest or the nearer DropTail is from the\n"
-            "study's, at most, in points. No way of counting brings all of them there. Payload comes nearest\n"
-            "by this measure; if retransmissions are not counted, ARED, PIE and DropTail behind the\n"
-            "disciplines' buffer are where the study has them, and CoDel at its least target, which drops\n"
-            "most, is not.\n",
+            "study's, at most, in points. No way of counting brings all of them there. Payload comes\n"
+            "nearest by this measure; if retransmissions are not counted, ARED, PIE and DropTail behind\n"
+            "the disciplines' buffer are where the study has them, and CoDel at its least target, which\n"
+            "drops most, is not.\n",
             [
                 "counted",
                 *PUBLISHED_NAMES.values(),
