@@ -67,6 +67,7 @@ _KINDS = {
     "mean_concurrent": ("mean concurrent flows", "", "plain", ""),
     "retransmits": ("retransmissions", "", "plain", "low"),
     "timeouts": ("timeouts", "", "plain", "low"),
+    "timeout_wait_s": ("silence before timeouts", "s", "seconds", "low"),
     "completed": ("completed", "", "plain", "high"),
     "dropped_pkts": ("dropped packets", "pkt", "plain", "low"),
     "by_protocol.tcp.loss": ("loss of TCP", "%", "loss", "low"),
