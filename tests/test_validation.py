@@ -196,6 +196,7 @@ def test_the_engine_accepts_every_scenario():
         theory.queue_document(load, sizes) for load in theory.LOADS for sizes in ("fixed", "exponential")
     ]
     asked += [theory.queue_document(0.8, "fixed", 9), theory.law_document(0.01, "5ms")]
+    asked += [theory.law_document(0.01, "5ms", recovery="rack-tlp")]
     for document in asked:
         assert len(documents.study(document).points) == document["repeat"]
 

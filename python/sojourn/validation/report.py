@@ -40,9 +40,10 @@ to miss the rule, to find out whether the timer is the reason.
 LEFT_OUT = """\
 *Law with repairs*: the same law if a loss is known a round trip later, as it is to any sender, and the window
 stands still for the round trip that repairs it (derived in `sojourn.validation.theory`). *Silent*: the time
-for which nothing had been sent when a retransmission timer expired; beside it what it would be if each time
-were as long as the least timeout. *Padhye et al.*: the full model of 1998 with a timeout of 200 ms, in which
-a loss takes the rest of its round with it and nothing is SACKed.
+for which nothing had been sent when a retransmission timer expired. *RACK-TLP*: losses are found by time
+(`recovery = "rack-tlp"`), those of retransmissions too, which otherwise wait for the timer; nothing else is
+changed. *Padhye et al.*: the full model of 1998 with a timeout of 200 ms, in which a loss takes the rest of
+its round with it and nothing is SACKed.
 """
 
 PEERS = """## Two other simulators
