@@ -20,6 +20,7 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -29,6 +30,7 @@ from numpy.typing import NDArray
 
 from sojourn import _core
 from sojourn.errors import SojournError
+from sojourn.given import shown
 
 __all__ = ["ENDINGS", "Clip", "open_clip", "read_clip"]
 
@@ -66,9 +68,13 @@ class Clip:
 
     def with_rates(self, rates_kbps: Sequence[float]) -> Clip:
         """Return the same sizes under other nominal rates."""
-        if len(rates_kbps) != len(self.rates_kbps):
-            raise SojournError(f"{len(rates_kbps)} rates for a clip of {len(self.rates_kbps)} levels")
-        return replace(self, rates_kbps=tuple(map(float, rates_kbps)))
+        try:
+            rates = tuple(map(float, rates_kbps))
+        except (TypeError, ValueError):
+            raise SojournError(f"rates {shown(rates_kbps)}: expected a list of kb/s") from None
+        if len(rates) != len(self.rates_kbps):
+            raise SojournError(f"{len(rates)} rates for a clip of {len(self.rates_kbps)} levels")
+        return replace(self, rates_kbps=rates)
 
     def first(self, segments: int) -> Clip:
         """Return the first so many segments."""
@@ -93,8 +99,10 @@ def open_clip(clip: str | os.PathLike[str] | Clip) -> Clip:
         One sentence: there is no such clip or file, or what is wrong in it.
     """
     if isinstance(clip, Clip):
-        return clip
-    name = os.fspath(clip)
+        return _given(clip)
+    if not isinstance(clip, str | os.PathLike):
+        raise SojournError(f"{shown(clip)} is not a clip: expected a name, a file, or a Clip")
+    name = str(os.fspath(clip))
     if name in _core.clips():
         segment_s, rates, sizes = _core.clip(name)
         return _checked(name, segment_s, rates, sizes)
@@ -104,6 +112,20 @@ def open_clip(clip: str | os.PathLike[str] | Clip) -> Clip:
             f"or a file that ends in {', '.join(ENDINGS)}"
         )
     return read_clip(name)
+
+
+def _given(clip: Clip) -> Clip:
+    """Return a clip that a caller made, if it is of the right kinds; the engine checks its values."""
+    try:
+        table = np.asarray(clip.sizes)
+        numbers = all(isinstance(number, Real) for number in (clip.segment_s, *clip.rates_kbps))
+    except (TypeError, ValueError):
+        numbers = False
+    if not numbers or table.ndim != 2 or table.dtype.kind not in "iu":
+        raise SojournError(
+            f"{shown(clip)}: expected seconds, a rate for each level, and whole bytes by segment and level"
+        )
+    return replace(clip, sizes=table)
 
 
 def read_clip(
@@ -123,6 +145,11 @@ def read_clip(
         ``bbb_4s_sizes.csv``.
     rates_kbps
         Nominal rates, in place of the file's; by default the mean rates where it has none.
+
+    Returns
+    -------
+    Clip
+        Its levels in order of their rates.
 
     Raises
     ------
