@@ -191,3 +191,13 @@ def test_no_trace_breaks_its_reader(tmp_path_factory, content):
         assert "\n" not in str(error)
     else:
         assert all(len(period) == 3 for period in trace.periods)
+
+
+@pytest.mark.parametrize("source", ["def (:\n", "raise RuntimeError('no')\n"])
+def test_a_module_that_cannot_be_imported_is_said(tmp_path, monkeypatch, source):
+    (tmp_path / "broken_player.py").write_text(source, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(sojourn.SojournError, match="broken_player cannot be imported") as error:
+        play("broken_player:Player", "bbb-3s", 1000, 60)
+    assert "\n" not in str(error.value)

@@ -260,7 +260,7 @@ def find_player(name: str) -> type[Player]:
     Raises
     ------
     SojournError
-        There is no such module or class.
+        There is no such module or class, or the module cannot be imported.
     """
     module, _, attribute = name.partition(":")
     if not all(part.isidentifier() for part in (*module.split("."), attribute)):
@@ -272,6 +272,10 @@ def find_player(name: str) -> type[Player]:
         found = importlib.import_module(module)
     except ImportError as error:
         raise SojournError(f"the player {name}: {error}") from None
+    except Exception as error:
+        # Chained, so that whoever calls from Python sees where in the module it is.
+        why = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        raise SojournError(f"the player {name}: {module} cannot be imported ({why})") from error
     made = getattr(found, attribute, None)
     if not isinstance(made, type):
         raise SojournError(f"the player {name}: {module} has no class {attribute!r}")
