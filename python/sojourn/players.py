@@ -145,7 +145,7 @@ def play(
         (``{"kind": "festive", "p": 0.7}``);
         ``"module:Class"``; or a class or object with `segment_done` and `choose`.
     sizes
-        Name of a clip that ships, a file of segment sizes (:mod:`sojourn.clips`), or a clip.
+        Name of a clip that ships, a file of segment sizes (:mod:`sojourn.clip_files`), or a clip.
     trace
         Kb/s; a list of (seconds, kb/s); a file (:func:`read_trace`); or a trace.
     buffer
