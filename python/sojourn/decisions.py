@@ -121,7 +121,7 @@ def replay(
     Example
     -------
     >>> found = replay({"kind": "fifo", "limit": "1pkt"}, {"time": [0, 0, 0]}, [10, 20])
-    >>> list(found.fate), list(found.cause), list(found.left)
+    >>> found.fate.tolist(), found.cause.tolist(), found.left.tolist()
     (['dequeued', 'dropped', 'dropped'], ['', 'full', 'full'], [0])
     """
     if not isinstance(queue, Mapping):
