@@ -390,6 +390,8 @@ def test_every_kind_takes_every_event_and_keeps_the_shapes(kind):
         ("vegas", [], {}, '"vegas" is not a congestion controller; write one of reno, newreno, .*prague$'),
         ("udp", [], {}, "udp has no congestion controller"),
         (3, [], {}, "kind is 3; expected text"),
+        ("reno", 3, {}, "events is 3; expected a list of dicts"),
+        ("reno", ack(5, 1), {}, "events is .*; expected a list of dicts"),
         ("reno", [3], {}, "event 0 is 3; expected a dict"),
         ("reno", [{"at": 0}], {}, "event 0: missing field `event`"),
         ("reno", [{"event": "nack", "at": 0}], {}, "event 0: unknown variant `nack`, expected one of `ack`"),

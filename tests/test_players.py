@@ -138,6 +138,16 @@ class Fails:
         ("bba2", "bbb-3s", 1000, 2, {}, "at least one segment"),
         ("bba2", "bbb-3s", 1000, "60s", {}, "expected a number of seconds"),
         ("bba2", "bbb-3s", 1000, 60, {"rates_kbps": [1, 2]}, "2 rates"),
+        ("bba3", "bbb-3s", 1000, 60, {"p": object()}, "other than finite numbers"),
+        ("bba2", 5, 1000, 60, {}, "5 is not a clip"),
+        ("bba2", sojourn.Clip(4.0, (1.0,), [["x"]]), 1000, 60, {}, "whole bytes by segment and level"),
+        ("bba2", "bbb-3s", Trace(5), 60, {}, "expected periods"),
+        ("bba2", "bbb-3s", 1000, 60, 5, "options 5: expected a mapping"),
+        ("bba2", "bbb-3s", 1000, 60, {"draws": 5}, "draws = 5: expected a list"),
+        ("bba2", "bbb-3s", 1000, 60, {"seed": -1}, "seed = -1: expected a whole number"),
+        ("bba2", "bbb-3s", 1000, 60, {"rates_kbps": 5}, "rates 5: expected a list"),
+        (":There", "bbb-3s", 1000, 60, {}, "expected module:Class"),
+        (Steps, "bbb-3s", 1000, 60, {"nosuch": 1}, "unexpected keyword argument 'nosuch'"),
         ("nothing:There", "bbb-3s", 1000, 60, {}, "No module named"),
         ("json:There", "bbb-3s", 1000, 60, {}, "no class 'There'"),
         (object, "bbb-3s", 1000, 60, {}, "no method segment_done"),
@@ -181,3 +191,13 @@ def test_no_trace_breaks_its_reader(tmp_path_factory, content):
         assert "\n" not in str(error)
     else:
         assert all(len(period) == 3 for period in trace.periods)
+
+
+@pytest.mark.parametrize("source", ["def (:\n", "raise RuntimeError('no')\n"])
+def test_a_module_that_cannot_be_imported_is_said(tmp_path, monkeypatch, source):
+    (tmp_path / "broken_player.py").write_text(source, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(sojourn.SojournError, match="broken_player cannot be imported") as error:
+        play("broken_player:Player", "bbb-3s", 1000, 60)
+    assert "\n" not in str(error.value)

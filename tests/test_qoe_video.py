@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 from conftest import Command, sentence
 from sojourn import _core
-from sojourn.media.video import MissingVideo, clips, coding, damage, library
+from sojourn.media.video import MissingVideo, clips, coding, library
 from sojourn.media.video.coding import Coding, Encoded
 from sojourn.qoe import options, video
 from sojourn.qoe.score import score
+from sojourn.qoe.worst import again
 
 MS = 1_000_000
 SHORT = Coding(720, 576, 25, 50, 4000, 32, 25)
@@ -169,12 +170,12 @@ def test_summary_of_showings() -> None:
     assert video.unpacked(worst["missing"], packets).sum() == gaps
     assert len(worst["series"]["ssim"]) == 5 and worst["series"]["time_s"] == [0, 0.2, 0.4, 0.6, 0.8]
     assert worst["ssim"] == pytest.approx(np.mean(worst["series"]["ssim"]), abs=1e-6)
-    again = damage.worst(worst)
-    assert len(again.ts) == int((again.clip.sizes[some >= 0].astype(int) - 40).sum())
-    pictures = again.pictures([0, 24])
+    showing = again(worst)
+    assert len(showing.ts) == int((showing.clip.sizes[some >= 0].astype(int) - 40).sum())
+    pictures = showing.pictures([0, 24])
     assert [p.shape for pair in pictures for p in pair] == [(576, 720, 3)] * 4
     with pytest.raises(MissingVideo, match="other libraries"):
-        damage.worst(worst | {"encoding": "0"})
+        again(worst | {"encoding": "0"})
     # PSNR from losses only: what comes late counts as seen.
     evalvid = {**user, "resolution": "cif", "profile": "evalvid"}
     few = len(made(clips.SYNTHETIC, video.coding("cif", "evalvid")).sizes)

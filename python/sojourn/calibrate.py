@@ -231,12 +231,12 @@ def load_share(text: str) -> float:
     return value
 
 
-def rate_bps(rate: Any, file: str) -> int:
-    """Read the rate of a link as a point's document has it: bit/s, or text with a unit."""
+def rate_bps(rate: Any, where: str) -> int:
+    """Read a constant rate, as a point's document or an option has it: bit/s, or text with a unit."""
     if isinstance(rate, int | float):
         return round(rate)
     units = {"bit": 1, "kbit": 10**3, "Mbit": 10**6, "Gbit": 10**9}
-    found = re.fullmatch(r"\s*([\d.]+)\s*([kMG]?bit)(?:/s)?\s*", str(rate))
-    if not found:
-        raise SojournError(f"{file}: a load is a share of a constant rate; the link's rate is {rate!r}")
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kMG]?bit)(?:/s)?\s*", str(rate))
+    if not found or not float(found[1]):
+        raise SojournError(f"{where}: expected a constant rate above zero, as 8Mbit, found {rate!r}")
     return round(float(found[1]) * units[found[2]])

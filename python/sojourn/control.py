@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from sojourn import _core
+from sojourn.given import as_json, shown
 
 
 @dataclass(frozen=True)
@@ -47,46 +48,56 @@ def controller(
     The controller is the one that simulations use. There is no network and no sender: what an event says is
     all that it hears.
 
-    Args:
-        kind: a transport of study files: ``reno``, ``newreno``, ``bic``, ``cubic`` (as Linux),
-            ``cubic-rfc9438``, ``cubic-ns2``, ``compound``, ``compound-ns2``, ``ledbat``, ``ledbat++``,
-            ``ledbat-ns2``, ``utp``, ``bbr``, ``bbr3``, ``dctcp``, ``prague``.
-        events: dicts in order of time. ``at`` is always there, and ``event`` is one of
+    Parameters
+    ----------
+    kind
+        A transport of study files: ``reno``, ``newreno``, ``bic``, ``cubic`` (as Linux), ``cubic-rfc9438``,
+        ``cubic-ns2``, ``compound``, ``compound-ns2``, ``ledbat``, ``ledbat++``, ``ledbat-ns2``, ``utp``,
+        ``bbr``, ``bbr3``, ``dctcp``, ``prague``. What each implements, and after whom, is in docs/models.
+    events
+        Dicts in order of time. ``at`` is always there, and ``event`` is one of
 
-            - ``"ack"``: ``delivered`` (amount; required), ``marked``, ``lost`` (amounts; default 0),
-              ``rtt``, ``one_way`` (times measured by it; default none), ``in_flight`` (amount before it;
-              default the window), ``left_in_flight`` (amount after it; default ``in_flight`` −
-              ``delivered`` − ``lost``), ``srtt`` (time; default 7/8 of the last and 1/8 of ``rtt``),
-              ``min_rtt`` (time; default the smallest so far), ``rate`` (delivery-rate sample such as
-              ``"8Mbit"`` or bit/s; default what was delivered in the last ``rtt``, by ``rtt``), ``round``
-              (does it end a round trip? default: when all that was in flight at the round's beginning has
-              been delivered), ``app_limited`` (the window was not filled; default false), ``recovering`` (a
-              loss is being repaired; default false);
-            - ``"loss"``, ``"mark"`` (told once for each window of data), ``"timeout"``: ``in_flight``
-              (amount; default the window);
-            - ``"recovered"``: the repair of losses is over;
-            - ``"idle"``: ``restart`` (amount; required): nothing was sent for a retransmission timeout.
+        - ``"ack"``: ``delivered`` (amount; required), ``marked``, ``lost`` (amounts; default 0), ``rtt``,
+          ``one_way`` (times measured by it; default none), ``in_flight`` (amount before it; default the
+          window), ``left_in_flight`` (amount after it; default ``in_flight`` − ``delivered`` − ``lost``),
+          ``srtt`` (time; default 7/8 of the last and 1/8 of ``rtt``), ``min_rtt`` (time; default the
+          smallest so far), ``rate`` (delivery-rate sample such as ``"8Mbit"`` or bit/s; default what was
+          delivered in the last ``rtt``, by ``rtt``), ``round`` (does it end a round trip? default: when all
+          that was in flight at the round's beginning has been delivered), ``app_limited`` (the window was not
+          filled; default false), ``recovering`` (a loss is being repaired; default false);
+        - ``"loss"``, ``"mark"`` (told once for each window of data), ``"timeout"``: ``in_flight`` (amount;
+          default the window);
+        - ``"recovered"``: the repair of losses is over;
+        - ``"idle"``: ``restart`` (amount; required): nothing was sent for a retransmission timeout.
 
-            A time is a whole number of nanoseconds or text with a unit (``"20ms"``); an amount is a number
-            of segments or text in bytes (``"2892B"``).
-        mss: bytes of a segment.
-        cwnd: first window (amount).
-        hystart: how the slow start of ``cubic`` and ``cubic-rfc9438`` ends: ``"none"``, ``"linux"`` or
-            ``"rfc9406"``.
-        target: queueing delay that ``ledbat``, ``ledbat-ns2`` (100 ms) and ``ledbat++`` (60 ms) aim at
-            (time).
-        seed: what ``bbr`` and ``bbr3`` draw from.
-        **state: variables set before the first event, in the units in which they are told: ``ssthresh``,
-            ``w_max``, ``base_delay``, ``alpha``, ``dwnd``, ``min_rtt`` …; see `docs/controller.md` for
-            those of each kind.
+        A time is a whole number of nanoseconds or text with a unit (``"20ms"``); an amount is a number of
+        segments or text in bytes (``"2892B"``).
+    mss
+        Bytes of a segment.
+    cwnd
+        First window (amount).
+    hystart
+        How the slow start of ``cubic`` and ``cubic-rfc9438`` ends: ``"none"``, ``"linux"`` or ``"rfc9406"``.
+    target
+        Queueing delay that ``ledbat``, ``ledbat-ns2`` (100 ms) and ``ledbat++`` (60 ms) aim at (time).
+    seed
+        What ``bbr`` and ``bbr3`` draw from.
+    **state
+        Variables set before the first event, in the units in which they are told: ``ssthresh``, ``w_max``,
+        ``base_delay``, ``alpha``, ``dwnd``, ``min_rtt`` …; see docs/controller.md for those of each kind.
 
-    Returns:
-        A :class:`Windows`, one entry for each event.
+    Returns
+    -------
+    Windows
+        One entry for each event.
 
-    Raises:
-        ValueError: one sentence, if the kind, a variable or an event is not as above; of events it gives
-        the index.
+    Raises
+    ------
+    ValueError
+        One sentence: the kind, a variable or an event is not as above; of events it gives the index, from 0.
 
+    Example
+    -------
     >>> import sojourn
     >>> acks = [{"event": "ack", "at": f"{100 * i}ms", "delivered": 10, "rtt": "100ms"} for i in range(1, 4)]
     >>> sojourn.controller("reno", acks, cwnd=10, ssthresh=10).cwnd.tolist()
@@ -96,10 +107,12 @@ def controller(
         raise ValueError(f"hystart is {hystart!r}; expected 'none', 'linux' or 'rfc9406'")
     if not isinstance(seed, int) or not 0 <= seed < 2**64:
         raise ValueError(f"seed is {seed!r}; expected a whole number from 0 to 2**64 - 1")
+    if isinstance(events, Mapping) or not isinstance(events, Iterable):
+        raise ValueError(f"events is {shown(events)}; expected a list of dicts")
     told = list(events)
     for index, event in enumerate(told):
         if not isinstance(event, Mapping):
-            raise ValueError(f"event {index} is {event!r}; expected a dict")
+            raise ValueError(f"event {index} is {shown(event)}; expected a dict")
     setup = {
         "kind": _text(kind, "kind"),
         "mss": mss,
@@ -109,7 +122,7 @@ def controller(
         "seed": seed,
         "state": {name: _number(name, value) for name, value in state.items()},
     }
-    rows = json.loads(_core.controller(_json(setup, "an option"), _json(told, "an event")))
+    rows = json.loads(_core.controller(as_json(setup, "an option"), as_json(told, "an event")))
     names = sorted({name for row in rows for name in row["state"]})
     return Windows(
         at=_column(rows, "at", np.int64),
@@ -140,21 +153,3 @@ def _number(name: str, value: object) -> float:
     if math.isfinite(number):
         return number
     raise ValueError(f"{name} is {value!r}; expected a finite number")
-
-
-def _json(value: object, what: str) -> str:
-    try:
-        return json.dumps(value, default=_plain, allow_nan=False)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"{what} holds something other than finite numbers, text and truth values: {error}"
-        ) from None
-
-
-def _plain(value: object) -> object:
-    """NumPy's scalars as Python's."""
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, Mapping):
-        return dict(value)
-    raise TypeError(f"{value!r} is none of them")

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import math
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from sojourn import _core
+from sojourn.given import as_json, shown
 
 ECN = {"not-ect": 0, "ect1": 1, "ect0": 2, "ce": 3}
 """The two ECN bits of the IP header by their names."""
@@ -121,24 +121,30 @@ def replay(
     Example
     -------
     >>> found = replay({"kind": "fifo", "limit": "1pkt"}, {"time": [0, 0, 0]}, [10, 20])
-    >>> list(found.fate), list(found.cause), list(found.left)
+    >>> found.fate.tolist(), found.cause.tolist(), found.left.tolist()
     (['dequeued', 'dropped', 'dropped'], ['', 'full', 'full'], [0])
     """
+    if not isinstance(queue, Mapping):
+        raise ValueError(
+            f'queue is {shown(queue)}; write a mapping such as {{"kind": "fifo", "limit": "64pkt"}}'
+        )
     columns = _columns(packets)
     rate, times = (departures, []) if isinstance(departures, str) else (None, departures)
-    if np.ndim(times) != 1:
-        raise ValueError(f'departures {departures!r} are neither a rate such as "2Mbit" nor a list of times')
+    if _dimensions(times) != 1:
+        raise ValueError(
+            f'departures {shown(departures)} are neither a rate such as "2Mbit" nor a list of times'
+        )
     numbers, drawn = _draws(draws)
     found = _core.replay(
-        json.dumps(dict(queue), default=_refuse),
+        as_json(queue, "the queue"),
         *columns,
         rate,
         _whole("departures", times, np.uint64),
         _seed(seed),
         numbers,
         drawn,
-        _settings(state or {}),
-        trace,
+        _settings({} if state is None else state),
+        bool(trace),
     )
     causes = np.array([*found["causes"], ""])
     cause = causes[found["cause"]]
@@ -154,8 +160,18 @@ def replay(
     )
 
 
+def _dimensions(values: Any) -> int | None:
+    """Return how many dimensions a list or array has; None if its rows differ in length."""
+    try:
+        return np.ndim(values)
+    except ValueError:
+        return None
+
+
 def _columns(packets: Mapping[str, Any] | Sequence[Any]) -> list[np.ndarray]:
     """Return time, size, flow and ECN bits, each of n values."""
+    if isinstance(packets, str) or not isinstance(packets, Iterable) or getattr(packets, "ndim", 1) == 0:
+        raise ValueError(f"packets are {shown(packets)}; write columns (a mapping) or a list of tuples")
     if not isinstance(packets, Mapping):
         rows = [tuple(row) if isinstance(row, Sequence | np.ndarray) else (row,) for row in packets]
         if wrong := [row for row in rows if not 1 <= len(row) <= len(_KEYS)]:
@@ -171,7 +187,7 @@ def _columns(packets: Mapping[str, Any] | Sequence[Any]) -> list[np.ndarray]:
     if "time" not in packets:
         raise ValueError("packets need a time")
     bits = packets.get("ecn", 0)
-    bits = [_bits(value) for value in bits] if not isinstance(bits, str | int) else _bits(bits)
+    bits = _bits(bits) if _dimensions(bits) == 0 else [_bits(value) for value in bits]
     time = _whole("time", packets["time"], np.uint64)
     columns = [
         time,
@@ -214,8 +230,8 @@ def _whole(
 
 
 def _seed(seed: int) -> int:
-    if not 0 <= seed < 2**64:
-        raise ValueError(f"seed {seed} is not a whole number from 0 to 2⁶⁴ − 1")
+    if not isinstance(seed, Integral) or not 0 <= seed < 2**64:
+        raise ValueError(f"seed {shown(seed)} is not a whole number from 0 to 2⁶⁴ − 1")
     return int(seed)
 
 
@@ -238,6 +254,8 @@ def _draws(draws: Any) -> tuple[np.ndarray | None, str]:
 
 def _settings(state: Mapping[str, Any]) -> list[tuple[str, int | None, float]]:
     """Return (variable, flow or None, value) for each variable to set."""
+    if not isinstance(state, Mapping):
+        raise ValueError(f"state is {shown(state)}; write a mapping of variables to numbers")
     settings: list[tuple[str, int | None, float]] = []
     for name, value in state.items():
         for flow, number in value.items() if isinstance(value, Mapping) else [(None, value)]:
@@ -245,13 +263,8 @@ def _settings(state: Mapping[str, Any]) -> list[tuple[str, int | None, float]]:
                 known = float(number)
             except (TypeError, ValueError):
                 raise ValueError(f"{name} = {number!r} is not a number") from None
-            if math.isinf(known) or (flow is not None and not 0 <= flow < 2**32):
+            is_flow = flow is None or (isinstance(flow, Integral) and 0 <= flow < 2**32)
+            if math.isinf(known) or not is_flow:
                 raise ValueError(f"{name} of flow {flow} = {number!r} cannot be set")
             settings.append((str(name), flow, known))
     return settings
-
-
-def _refuse(value: Any) -> Any:
-    if isinstance(value, np.generic):
-        return value.item()
-    raise ValueError(f"{re.sub(' at 0x[0-9a-f]+', '', repr(value))} cannot stand in a queue's settings")

@@ -12,27 +12,27 @@ docs/players.md.
 
 from __future__ import annotations
 
-import csv
+import contextlib
 import importlib
-import io
+import inspect
 import json
 import math
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from sojourn import _core
-from sojourn.clips import Clip, open_clip, read_text
+from sojourn.clips import Clip, open_clip
 from sojourn.errors import SojournError
+from sojourn.given import as_json, shown
+from sojourn.ideal_link import Trace, open_trace, read_trace
 
 __all__ = ["Choice", "Player", "Segment", "State", "Trace", "play", "read_trace"]
 
 _VIEWING = ("initial", "resume", "latency", "draws", "seed", "rates_kbps")
-_MTU_KBIT = 12.0
 
 
 class Segment(NamedTuple):
@@ -129,16 +129,6 @@ class Player(Protocol):
         """Return the level of the next segment, and how long to wait before it is asked for."""
 
 
-@dataclass(frozen=True)
-class Trace:
-    """The rate of a link over time: periods of (seconds, kb/s, latency in seconds), started over at the end.
-
-    The last period may last for ever (`math.inf`).
-    """
-
-    periods: tuple[tuple[float, float, float], ...]
-
-
 def play(
     algorithm: str | Mapping[str, Any] | type[Player] | Player,
     sizes: str | os.PathLike[str] | Clip,
@@ -151,10 +141,11 @@ def play(
     Parameters
     ----------
     algorithm
-        Name of an algorithm; a table as in study files (``{"kind": "festive", "p": 0.7}``);
+        Name of an algorithm (docs/players.md lists them with their sources); a table as in study files
+        (``{"kind": "festive", "p": 0.7}``);
         ``"module:Class"``; or a class or object with `segment_done` and `choose`.
     sizes
-        Name of a clip that ships, a file of segment sizes (:mod:`sojourn.clips`), or a clip.
+        Name of a clip that ships, a file of segment sizes (:mod:`sojourn.clip_files`), or a clip.
     trace
         Kb/s; a list of (seconds, kb/s); a file (:func:`read_trace`); or a trace.
     buffer
@@ -176,22 +167,23 @@ def play(
     SojournError, StudyError
         One sentence on what is wrong with an argument or a file.
     """
+    if options is not None and not isinstance(options, Mapping):
+        raise SojournError(f"options {shown(options)}: expected a mapping")
     options = dict(options or {})
     viewing = {key: options.pop(key) for key in _VIEWING if key in options}
     clip = open_clip(sizes)
     if viewing.get("rates_kbps") is not None:
         clip = clip.with_rates(viewing["rates_kbps"])
     held = _real(buffer, "buffer")
-    drawn = viewing.get("draws")
     columns = _core.play(
         _algorithm(algorithm, options, clip, held),
         (clip.segment_s, list(clip.rates_kbps), clip.sizes.tolist()),
-        list(_trace(trace, _real(viewing.get("latency", 0.04), "latency")).periods),
+        list(open_trace(trace, _real(viewing.get("latency", 0.04), "latency")).periods),
         held,
         initial=_optional(viewing, "initial"),
         resume=_optional(viewing, "resume"),
-        draws=None if drawn is None else [float(u) for u in drawn],
-        seed=int(viewing.get("seed", 1)),
+        draws=_draws(viewing.get("draws")),
+        seed=_seed(viewing.get("seed", 1)),
     )
     columns.pop("started_s")
     rows = {name: column.tolist() for name, column in columns.items()}
@@ -214,100 +206,9 @@ def play(
     ]
 
 
-def read_trace(path: str | os.PathLike[str], latency: float = 0.04) -> Trace:
-    """Read a trace of rates.
-
-    Known are: sabre's JSON (``duration_ms``, ``bandwidth_kbps``, ``latency_ms``); CSV with the columns
-    ``duration_ms,bandwidth_kbps`` (and ``latency_ms``) or ``from_s,rate_kbps``; Pensieve's lines of seconds
-    and Mb/s, each rate up to the next line's time; Mahimahi's lines of one millisecond each, at which 1500
-    bytes may be sent.
-
-    Raises
-    ------
-    SojournError
-        One sentence: the file, and what is wrong.
-    """
-    path = Path(path)
-    text = read_text(path, "a trace of rates")
-    try:
-        periods = _periods(text, latency)
-    except (ValueError, TypeError, KeyError, OverflowError, RecursionError, csv.Error):
-        raise SojournError(
-            f"{path} is not a trace: expected sabre's JSON, a CSV of duration_ms,bandwidth_kbps or "
-            "from_s,rate_kbps, Pensieve's seconds and Mb/s, or Mahimahi's milliseconds"
-        ) from None
-    return Trace(tuple(periods))
-
-
-def _periods(text: str, latency: float) -> list[tuple[float, float, float]]:
-    text = text.strip()
-    if text.startswith("["):
-        return [
-            (
-                float(period["duration_ms"]) / 1000,
-                float(period["bandwidth_kbps"]),
-                float(period["latency_ms"]) / 1000 if "latency_ms" in period else latency,
-            )
-            for period in json.loads(text)
-        ]
-    head = text.partition("\n")[0].replace(" ", "").split(",")
-    if "bandwidth_kbps" in head:
-        rows = list(csv.DictReader(io.StringIO(text)))
-        return [
-            (
-                float(row["duration_ms"]) / 1000,
-                float(row["bandwidth_kbps"]),
-                float(row["latency_ms"]) / 1000 if row.get("latency_ms") else latency,
-            )
-            for row in rows
-        ]
-    if "rate_kbps" in head:
-        rows = list(csv.DictReader(io.StringIO(text)))
-        return _steps([(float(row["from_s"]), float(row["rate_kbps"])) for row in rows], latency)
-    lines = [[float(word) for word in line.split()] for line in text.splitlines() if line.strip()]
-    if lines and all(len(line) == 2 for line in lines):
-        if len(lines) < 2:
-            raise ValueError
-        # Each line's rate holds from the line before it, as Pensieve reads its traces.
-        return [(after[0] - before[0], after[1] * 1000, latency) for before, after in pairwise(lines)]
-    if lines and all(len(line) == 1 for line in lines):
-        return _mahimahi([line[0] for line in lines], latency)
-    raise ValueError
-
-
-def _steps(steps: list[tuple[float, float]], latency: float) -> list[tuple[float, float, float]]:
-    if not steps or steps[0][0] != 0:
-        raise ValueError
-    ends = [*(start for start, _ in steps[1:]), math.inf]
-    return [(end - start, rate, latency) for (start, rate), end in zip(steps, ends, strict=True)]
-
-
-def _mahimahi(times_ms: list[float], latency: float) -> list[tuple[float, float, float]]:
-    """Count the packets of every tenth of a second."""
-    if times_ms[-1] < 1 or times_ms[0] < 0 or times_ms != sorted(times_ms) or times_ms[-1] > 1e8:
-        raise ValueError
-    bins = [0] * math.ceil(times_ms[-1] / 100)
-    for time in times_ms:
-        bins[min(int(time // 100), len(bins) - 1)] += 1
-    return [(0.1, packets * _MTU_KBIT / 0.1, latency) for packets in bins]
-
-
-def _trace(trace: Any, latency: float) -> Trace:
-    if isinstance(trace, Trace):
-        return trace
-    if isinstance(trace, str | os.PathLike):
-        return read_trace(trace, latency)
-    if isinstance(trace, int | float) and not isinstance(trace, bool):
-        return Trace(((math.inf, float(trace), latency),))
-    try:
-        return Trace(tuple((float(period[0]), float(period[1]), latency) for period in trace))
-    except (TypeError, ValueError, IndexError):
-        raise SojournError("trace: expected kb/s, a list of (seconds, kb/s), a file, or a Trace") from None
-
-
 def _real(value: Any, name: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise SojournError(f"{name} = {value!r}: expected a number of seconds")
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise SojournError(f"{name} = {shown(value)}: expected a number of seconds")
     return float(value)
 
 
@@ -315,20 +216,42 @@ def _optional(viewing: Mapping[str, Any], name: str) -> float | None:
     return None if viewing.get(name) is None else _real(viewing[name], name)
 
 
+def _draws(draws: Any) -> list[float] | None:
+    try:
+        return None if draws is None else [float(u) for u in draws]
+    except (TypeError, ValueError):
+        raise SojournError(f"draws = {shown(draws)}: expected a list of numbers") from None
+
+
+def _seed(seed: Any) -> int:
+    if not isinstance(seed, Integral) or not 0 <= seed < 2**64:
+        raise SojournError(f"seed = {shown(seed)}: expected a whole number from 0 to 2**64 - 1")
+    return int(seed)
+
+
 def _algorithm(algorithm: Any, options: dict[str, Any], clip: Clip, limit_s: float) -> str | Bridge:
     """Return what the engine takes: JSON of a rule of its own, or a bridge."""
-    options = {key.replace("_", "-"): value for key, value in options.items()}
+    options = {str(key).replace("_", "-"): value for key, value in options.items()}
     if isinstance(algorithm, str) and ":" not in algorithm:
-        return json.dumps({"kind": algorithm, **options})
+        return _table({"kind": algorithm, **options})
     if isinstance(algorithm, Mapping):
         table = {**algorithm, **options}
         if table.get("kind") != "python":
-            return json.dumps(table)
-        algorithm, options = table.get("class", ""), dict(table.get("options") or {})
-    keywords = {key.replace("-", "_"): value for key, value in options.items()}
+            return _table(table)
+        algorithm, options = table.get("class", ""), table.get("options") or {}
+        if not isinstance(options, Mapping):
+            raise SojournError(f"options {shown(options)}: expected a mapping")
+    keywords = {str(key).replace("-", "_"): value for key, value in options.items()}
     if isinstance(algorithm, str):
         algorithm = find_player(algorithm)
     return Bridge(_made(algorithm, keywords), clip, limit_s)
+
+
+def _table(algorithm: Mapping[str, Any]) -> str:
+    try:
+        return as_json(algorithm, "the algorithm")
+    except ValueError as error:
+        raise SojournError(str(error)) from None
 
 
 def find_player(name: str) -> type[Player]:
@@ -337,9 +260,11 @@ def find_player(name: str) -> type[Player]:
     Raises
     ------
     SojournError
-        There is no such module or class.
+        There is no such module or class, or the module cannot be imported.
     """
     module, _, attribute = name.partition(":")
+    if not all(part.isidentifier() for part in (*module.split("."), attribute)):
+        raise SojournError(f"the player {name!r}: expected module:Class")
     here = str(Path.cwd())
     if here not in sys.path and "" not in sys.path:
         sys.path.append(here)
@@ -347,6 +272,10 @@ def find_player(name: str) -> type[Player]:
         found = importlib.import_module(module)
     except ImportError as error:
         raise SojournError(f"the player {name}: {error}") from None
+    except Exception as error:
+        # Chained, so that whoever calls from Python sees where in the module it is.
+        why = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        raise SojournError(f"the player {name}: {module} cannot be imported ({why})") from error
     made = getattr(found, attribute, None)
     if not isinstance(made, type):
         raise SojournError(f"the player {name}: {module} has no class {attribute!r}")
@@ -366,7 +295,15 @@ def bridge(
 
 
 def _made(player: Any, keywords: dict[str, Any]) -> Any:
-    made = player(**keywords) if isinstance(player, type) else player
+    made = player
+    if isinstance(player, type):
+        # Asked first, so that a TypeError from within the class keeps its traceback.
+        with contextlib.suppress(ValueError):
+            try:
+                inspect.signature(player).bind(**keywords)
+            except TypeError as error:
+                raise SojournError(f"the player {player.__name__}: {error}") from None
+        made = player(**keywords)
     for name in ("segment_done", "choose"):
         if not callable(getattr(made, name, None)):
             raise SojournError(f"the player {type(made).__name__} has no method {name}")

@@ -25,6 +25,11 @@ class Results:
     ----------
     path
         A results directory.
+
+    Raises
+    ------
+    StoreError
+        One sentence: the directory is not there, or is not one of results.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -76,7 +81,7 @@ class Results:
             )
 
     def find(self, prefix: str) -> str:
-        """Return the one hash that begins with `prefix`."""
+        """Return the one hash that begins with `prefix`; SojournError if there is none, or more than one."""
         found = sorted({entry["hash"] for entry in self._plan if entry["hash"].startswith(prefix)})
         if len(found) == 1:
             return found[0]
@@ -101,6 +106,16 @@ class Results:
         ----------
         prefix
             The beginning of the point's hash.
+
+        Returns
+        -------
+        polars.LazyFrame
+            A row for each packet; :mod:`sojourn.packets` has its columns.
+
+        Raises
+        ------
+        SojournError
+            There is no such point, or it has no packet log.
         """
         import polars as pl
 
@@ -116,6 +131,16 @@ class Results:
         ----------
         prefix
             The beginning of the point's hash.
+
+        Returns
+        -------
+        polars.DataFrame
+            A row for each connection, with its bytes, packets, losses, times in ns and windows in packets.
+
+        Raises
+        ------
+        SojournError
+            There is no such point, or its study keeps no such table.
         """
         import polars as pl
 

@@ -88,7 +88,17 @@ class Point:
 
 @dataclass(frozen=True)
 class Study:
-    """A study document and where it came from."""
+    """A study document and where it came from; made by :meth:`load`.
+
+    Attributes
+    ----------
+    text : str
+        The document (JSON), nothing filled in.
+    file : str
+        Path of the study file, as it was given.
+    sets : tuple of (str, str)
+        Keys that were replaced, and by what.
+    """
 
     text: str = field(repr=False)
     file: str
@@ -104,6 +114,13 @@ class Study:
             Path of the TOML file.
         sets
             Keys of the study to replace, as ``("path.down.rate", "8Mbit")``.
+
+        Raises
+        ------
+        SojournError
+            One sentence: the file cannot be read.
+        StudyError
+            One sentence: the file, the line or key, what was found, what was expected.
         """
         path = Path(file)
         try:
@@ -147,7 +164,13 @@ class Study:
         return shlex.join(["sojourn", "run", self.file, *sets])
 
     def select(self, only: Mapping[str, Iterable[str]]) -> list[Point]:
-        """Return the points whose labels are among those wanted for every axis named in `only`."""
+        """Return the points whose labels are among those wanted for every axis named in `only`.
+
+        Raises
+        ------
+        SojournError
+            One sentence: there is no such axis, or no such label on it.
+        """
         wanted = {axis: set(values) for axis, values in only.items()}
         labels: dict[str, dict[str, None]] = {}
         for point in self.points:

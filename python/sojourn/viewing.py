@@ -141,10 +141,11 @@ def packets(document: Mapping[str, Any]) -> dict[int, list[tuple[Any, Any]]]:
 
 def arrived(worst: Mapping[str, Any]) -> bytes:
     """Return the transport stream that a result's worst showing left, which any player shows."""
-    from sojourn.media.video import MissingVideo, damage
+    from sojourn.media.video import MissingVideo
+    from sojourn.qoe.worst import again
 
     try:
-        return damage.worst(worst).ts
+        return again(worst).ts
     except MissingVideo as error:
         raise SojournError(str(error)) from None
 

@@ -32,6 +32,7 @@ pub mod read;
 pub mod route;
 pub mod series;
 pub mod settle;
+mod shared;
 pub mod skew;
 mod spin;
 pub mod stamps;
@@ -44,4 +45,5 @@ mod utp_flow;
 pub mod write;
 
 pub use log::{Estimator, Protocol};
-pub use meter::{Choice, Meter, Options};
+pub use meter::Meter;
+pub use shared::{Choice, Options};

@@ -8,7 +8,8 @@ use crate::decode::Address;
 use crate::estimate::{tcp_observer, utp_observer};
 use crate::host::Discard;
 use crate::log::{Entry, Estimator, Protocol, Track};
-use crate::meter::{Choice, Flow, Meter, NONE, Shared};
+use crate::meter::{Flow, Meter};
+use crate::shared::{Choice, NONE, Shared};
 use crate::{base_delay, clocks, takeover};
 use std::collections::BTreeMap;
 

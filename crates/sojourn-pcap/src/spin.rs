@@ -8,7 +8,7 @@
 use crate::decode::quic::{Seen, seen};
 use crate::flow::Key;
 use crate::log::Protocol;
-use crate::meter::Shared;
+use crate::shared::Shared;
 
 /// A round trip shorter than this is taken for noise, and one longer for a pause, ns.
 const SHORTEST: i64 = 500_000;
@@ -55,7 +55,8 @@ impl Spin {
 mod tests {
     use super::*;
     use crate::decode::Address;
-    use crate::meter::{Meter, Options};
+    use crate::meter::Meter;
+    use crate::shared::Options;
 
     #[test]
     fn flips_are_a_round_trip_apart() {

@@ -1,6 +1,6 @@
 //! The tracks in which the packets of one side of a connection are logged: as the observer saw them, and as their receiver reported.
 
-use crate::meter::{NONE, Shared};
+use crate::shared::{NONE, Shared};
 
 #[derive(Debug, Default)]
 pub(crate) struct Tracks {

@@ -9,8 +9,8 @@ use crate::estimate::utp_report::{Reports, Sent};
 use crate::flow::Key;
 use crate::host::Discard;
 use crate::log::{DATA, EXTRA, Estimator, Protocol};
-use crate::meter::{Choice, Flow, NONE, Shared};
 use crate::route::Route;
+use crate::shared::{Choice, NONE, Shared};
 use crate::stamps::Unwrapped;
 use crate::tracks::Tracks;
 
@@ -22,6 +22,12 @@ const TRIES: u8 = 8;
 const STEP_US: i64 = 20_000_000;
 
 type Datagram<'a> = (&'a [u8], u32);
+
+/// What datagrams between two endpoints turned out to be.
+pub(crate) enum Decided {
+    Utp(Box<UtpFlow>),
+    Other,
+}
 
 /// A flow of datagrams that is not known to be uTP yet.
 #[derive(Debug, Default)]
@@ -55,10 +61,10 @@ impl Candidate {
         (payload, length): Datagram<'_>,
         frame: u64,
         time: i64,
-    ) -> Option<Flow> {
+    ) -> Option<Decided> {
         let Some(header) = utp::header(payload, length) else {
             self.tries += 1;
-            return (self.tries >= TRIES).then_some(Flow::Other);
+            return (self.tries >= TRIES).then_some(Decided::Other);
         };
         let goes_on = self.seen[side].is_some_and(|(connection, stamp, at)| {
             let passed = (time - at) / 1000 - i64::from(header.stamp.wrapping_sub(stamp) as i32);
@@ -77,14 +83,14 @@ impl Candidate {
                 flow.packet(shared, key, side, ttl, &header, length, frame, time);
             }
             flow.packet(shared, key, side, ttl, &header, length, frame, time);
-            return Some(Flow::Utp(flow));
+            return Some(Decided::Utp(flow));
         }
         if self.first.is_none() {
             self.first = Some(Box::new(First { side, ttl, header, length, frame, time }));
         } else {
             self.tries += 1;
         }
-        (self.tries >= TRIES).then_some(Flow::Other)
+        (self.tries >= TRIES).then_some(Decided::Other)
     }
 }
 

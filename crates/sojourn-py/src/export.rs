@@ -21,7 +21,7 @@ use sojourn_sim::Outside;
 use sojourn_sim::record::Seen;
 use sojourn_sim::scenario::{Scenario, Transport};
 use sojourn_sim::source;
-use sojourn_sim::wire::Way;
+use sojourn_sim::way::Way;
 
 use crate::error::StudyError;
 use crate::run::{Point, columns_of_logs};

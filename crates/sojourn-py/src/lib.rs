@@ -1,5 +1,6 @@
 //! The extension module `sojourn._core`: conversion and errors only.
 
+mod columns;
 mod controller;
 mod error;
 mod export;

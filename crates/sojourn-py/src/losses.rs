@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use numpy::IntoPyArray;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sojourn_pcap::matching::{MatchError, Rows};
 
+use crate::columns::columns;
 use crate::error::CaptureError;
 
 /// Compare captures in front of a queue and behind it. `packets` takes the packet log in pieces (dicts of NumPy columns, as
@@ -25,7 +25,7 @@ pub(crate) fn match_captures(
         sojourn_pcap::matching::match_captures(&ingress, &egress, &mut |rows| {
             refused = Python::attach(|py| {
                 py.check_signals()?;
-                packets.call1(py, (columns(py, rows)?,)).map(drop)
+                packets.call1(py, (table(py, rows)?,)).map(drop)
             });
             refused.is_ok()
         })
@@ -38,18 +38,10 @@ pub(crate) fn match_captures(
     serde_json::to_string(&summary).map_err(|error| PyRuntimeError::new_err(error.to_string()))
 }
 
-fn columns(py: Python<'_>, rows: Rows) -> PyResult<Bound<'_, PyDict>> {
-    let table = PyDict::new(py);
-    table.set_item("link", vec![0u8; rows.flow.len()].into_pyarray(py))?;
-    table.set_item("packet", rows.packet.into_pyarray(py))?;
-    table.set_item("flow", rows.flow.into_pyarray(py))?;
-    table.set_item("kind", rows.kind.into_pyarray(py))?;
-    table.set_item("size_bytes", rows.size_bytes.into_pyarray(py))?;
-    table.set_item("arrive_ns", rows.arrive_ns.into_pyarray(py))?;
-    table.set_item("depart_ns", rows.depart_ns.into_pyarray(py))?;
-    table.set_item("drop_cause", rows.drop_cause.into_pyarray(py))?;
-    table.set_item("backlog_pkts", rows.backlog_pkts.into_pyarray(py))?;
-    table.set_item("backlog_bytes", rows.backlog_bytes.into_pyarray(py))?;
-    table.set_item("seq", rows.seq.into_pyarray(py))?;
-    Ok(table)
+fn table(py: Python<'_>, rows: Rows) -> PyResult<Bound<'_, PyDict>> {
+    columns!(py, {
+        link: vec![0u8; rows.flow.len()], packet: rows.packet, flow: rows.flow, kind: rows.kind, size_bytes: rows.size_bytes,
+        arrive_ns: rows.arrive_ns, depart_ns: rows.depart_ns, drop_cause: rows.drop_cause,
+        backlog_pkts: rows.backlog_pkts, backlog_bytes: rows.backlog_bytes, seq: rows.seq,
+    })
 }

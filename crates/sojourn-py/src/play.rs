@@ -10,7 +10,7 @@ use sojourn_sim::player::{
     self, Algorithm, Choice, Clip, Draws, Link, Period, Player, PythonPlayer, Segment, Session, Settings, State,
 };
 
-use crate::error::StudyError;
+use crate::error::{StudyError, plain};
 
 /// What a clip is made of in Python: seconds of a segment, rates in kb/s, and sizes in bytes by segment and level.
 type Sizes = (f64, Vec<f64>, Vec<Vec<u64>>);
@@ -141,8 +141,8 @@ pub(crate) fn play<'py>(
     };
     let trouble = Trouble::default();
     let (player, at_once): (Box<dyn Player>, bool) = if let Ok(text) = algorithm.extract::<String>() {
-        let algorithm: Algorithm =
-            serde_json::from_str(&text).map_err(|error| wrong(format!("this is not an algorithm: {error}")))?;
+        let algorithm: Algorithm = serde_json::from_str(&text)
+            .map_err(|error| wrong(format!("this is not an algorithm: {}", plain(&error))))?;
         algorithm.check().map_err(|(key, message)| wrong(format!("{key}: {message}")))?;
         match algorithm.player(&clip, buffer, draws) {
             Some(player) => (player, algorithm.starts_at_once()),

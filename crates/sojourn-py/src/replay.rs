@@ -8,7 +8,8 @@ use sojourn_net::{Ecn, Rate, Time};
 use sojourn_sim::replay::{Arrival, Departures, Draws, Fate, Options, Setting, Trace};
 use sojourn_sim::scenario::QueueSpec;
 
-use crate::error::StudyError;
+use crate::columns::columns;
+use crate::error::{StudyError, plain};
 
 /// Send packets through a queue (JSON, as in a study). `sojourn.decisions` says what goes in and comes out.
 #[pyfunction]
@@ -62,20 +63,17 @@ pub(crate) fn replay<'py>(
     result.set_item("dropped", outcome.dropped.into_pyarray(py))?;
     result.set_item("causes", DropCause::ALL.map(DropCause::name))?;
     if trace {
-        result.set_item("trace", columns(py, outcome.trace)?)?;
+        result.set_item("trace", table(py, outcome.trace)?)?;
     }
     Ok(result)
 }
 
-fn columns(py: Python<'_>, trace: Trace) -> PyResult<Bound<'_, PyDict>> {
-    let result = PyDict::new(py);
+fn table(py: Python<'_>, trace: Trace) -> PyResult<Bound<'_, PyDict>> {
     let flows = trace.flows.len();
-    result.set_item("time", trace.time.into_pyarray(py))?;
-    result.set_item("event", trace.event.into_pyarray(py))?;
-    result.set_item("packet", trace.packet.into_pyarray(py))?;
-    result.set_item("backlog_pkts", trace.backlog_pkts.into_pyarray(py))?;
-    result.set_item("backlog_bytes", trace.backlog_bytes.into_pyarray(py))?;
-    result.set_item("flows", trace.flows.into_pyarray(py))?;
+    let result = columns!(py, {
+        time: trace.time, event: trace.event, packet: trace.packet, backlog_pkts: trace.backlog_pkts,
+        backlog_bytes: trace.backlog_bytes, flows: trace.flows,
+    })?;
     for column in trace.columns {
         let rows = column.values.len() / if column.of_flows { flows.max(1) } else { 1 };
         let values = column.values.into_pyarray(py);
@@ -95,10 +93,4 @@ fn bits(ecn: u8) -> Ecn {
         2 => Ecn::Ect0,
         _ => Ecn::Ce,
     }
-}
-
-/// The error of a JSON text without its place in a text that the user has not seen.
-fn plain(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    text.rsplit_once(" at line ").map_or(text.clone(), |(message, _)| message.to_owned())
 }

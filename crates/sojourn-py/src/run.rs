@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use numpy::{IntoPyArray, PyReadonlyArray1};
+use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sojourn_net::probe::DropCause;
@@ -16,8 +16,9 @@ use sojourn_sim::scenario::{Scenario, Users};
 use sojourn_sim::source::{
     AdaptiveTable, BrowserTable, Schedule, StallTable, VideoTable, ViewerTable, VoiceTable, WebTable,
 };
-use sojourn_sim::wire::Way;
+use sojourn_sim::way::Way;
 
+use crate::columns::columns;
 use crate::error::StudyError;
 use crate::play::{Bridge, Trouble, raise};
 
@@ -156,15 +157,6 @@ fn schedule(send: &PyReadonlyArray1<'_, u64>, size: &PyReadonlyArray1<'_, u16>) 
     Schedule::new(send, size.as_slice()?.to_vec())
         .map(Arc::new)
         .map_err(|error| StudyError::new_err(format!("these are not the packets of a clip: {error}")))
-}
-
-/// Sets each column of a table as a NumPy array, without copying.
-macro_rules! columns {
-    ($py:expr, { $($name:ident: $values:expr),* $(,)? }) => {{
-        let table = PyDict::new($py);
-        $(table.set_item(stringify!($name), $values.into_pyarray($py))?;)*
-        Ok(table)
-    }};
 }
 
 fn video(py: Python<'_>, table: VideoTable) -> PyResult<Bound<'_, PyDict>> {

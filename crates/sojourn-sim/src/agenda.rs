@@ -4,7 +4,7 @@
 //! length. Only their heads compete, a dozen numbers that are scanned; what is left (retransmission timers, sources) goes through a heap.
 //! Ties are broken by the place in the list, then by order of insertion: the same everywhere.
 
-use crate::wire::Way;
+use crate::way::Way;
 use sojourn_net::Time;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

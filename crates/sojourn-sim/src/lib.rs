@@ -4,6 +4,7 @@ mod agenda;
 mod connection;
 pub mod controller;
 pub mod distribution;
+pub mod event;
 pub mod network;
 pub mod packet;
 pub mod player;
@@ -15,6 +16,7 @@ pub mod source;
 pub mod stream;
 pub mod study;
 pub mod summary;
+pub mod way;
 pub mod wire;
 
 pub use run::{MakePlayer, Outcome, Outside, run, run_into};

@@ -29,68 +29,17 @@ pub use video::{Schedule, Shown, Video, VideoTable};
 pub use voice::{Calls, INTERVAL as VOICE_INTERVAL, Voice, VoiceTable};
 pub use web::{Loads, Page, Web, WebTable};
 
-use crate::network::{ConnectionId, Network};
-use crate::packet::Packet;
+pub use crate::event::Event;
+pub use crate::way::End;
+
+use crate::network::Network;
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
-use sojourn_net::Span;
 
 // Delay of a datagram that was dropped.
 const LOST: i64 = -1;
 // Delay of a datagram that had neither arrived nor been dropped when the run ended.
 const UNDER_WAY: i64 = -2;
-
-/// What happened.
-#[derive(Clone, Debug)]
-pub enum Event {
-    /// The run begins.
-    Start,
-    /// The time asked for has come.
-    Wake(u64),
-    /// The client's end of a connection has received more in order (bytes so far), or is established (zero bytes).
-    Received {
-        /// The connection.
-        connection: ConnectionId,
-        /// Which end received.
-        at: End,
-        /// Payload bytes in order so far.
-        bytes: u64,
-    },
-    /// Everything written at this end has been acknowledged.
-    Sent {
-        /// The connection.
-        connection: ConnectionId,
-        /// Which end.
-        at: End,
-    },
-    /// A datagram arrived after this one-way network delay.
-    Datagram {
-        /// The datagram.
-        packet: Packet,
-        /// From sending to arrival.
-        delay: Span,
-    },
-}
-
-/// Which end of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum End {
-    /// The client's.
-    Client,
-    /// The server's.
-    Server,
-}
-
-impl End {
-    /// The other one.
-    pub fn other(self) -> Self {
-        match self {
-            Self::Client => Self::Server,
-            Self::Server => Self::Client,
-        }
-    }
-}
 
 /// Table rows that an application leaves behind.
 #[derive(Default)]

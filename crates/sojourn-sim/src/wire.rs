@@ -8,49 +8,13 @@
 use crate::agenda::{Agenda, Stream};
 use crate::packet::{NO_SACK, Packet};
 use crate::record::LinkRecord;
-use crate::source::End;
+use crate::way::Way;
 use rand_pcg::Pcg64Mcg;
 use sojourn_net::link::{Departure, Link, drop_on_path, is_lost};
 use sojourn_net::queue::Cx;
 use sojourn_net::tcp::Sack;
 use sojourn_net::{Packet as _, Span, Time};
 use std::collections::VecDeque;
-
-/// Which of the two links: towards the clients or towards the servers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Way {
-    /// From servers to clients.
-    Down,
-    /// From clients to servers.
-    Up,
-}
-
-impl Way {
-    /// Both, in the order of their codes.
-    pub const BOTH: [Self; 2] = [Self::Down, Self::Up];
-
-    /// The other one.
-    pub fn reverse(self) -> Self {
-        match self {
-            Self::Down => Self::Up,
-            Self::Up => Self::Down,
-        }
-    }
-
-    /// The end that sends.
-    pub fn source(self) -> End {
-        match self {
-            Self::Down => End::Server,
-            Self::Up => End::Client,
-        }
-    }
-
-    /// The end that receives.
-    pub fn destination(self) -> End {
-        self.source().other()
-    }
-}
 
 /// A link with what belongs to it.
 pub(crate) struct Port {

@@ -3,7 +3,7 @@
 use serde_json::json;
 use sojourn_sim::record::Log;
 use sojourn_sim::scenario::Scenario;
-use sojourn_sim::wire::Way;
+use sojourn_sim::way::Way;
 use sojourn_sim::{Outside, run, run_into};
 use std::collections::BTreeMap;
 

@@ -31,7 +31,7 @@ def calibrate(
     **Example**
 
     ```
-    sojourn calibrate studies/quickstart.toml --workload short --load 96% --duration 60s
+    sojourn calibrate studies/quickstart.toml --workload short-few-download --load 96% --duration 60s
     ```
 
     Parameters

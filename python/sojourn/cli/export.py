@@ -34,7 +34,8 @@ def export(
     **Example**
 
     ```
-    sojourn export studies/quickstart.toml run.pcapng --only workload=long-few --truth truth.csv
+    sojourn export studies/quickstart.toml run.pcapng --truth truth.csv \\
+        --only workload=long-few-download --only path.down.queue.limit=64pkt
     sojourn measure run.pcapng --samples samples.csv
     ```
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import secrets
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -34,22 +32,15 @@ def write_page(summary: Mapping[str, Any], captures: Sequence[str], page: Path, 
     SojournError
         The page cannot be written.
     """
-    import jinja2
-
-    from sojourn import _core
+    from sojourn import _core, pages
 
     hosts = [host for host in summary["hosts"] if host["samples"]]
     try:
         page.parent.mkdir(parents=True, exist_ok=True)
         figures = _figures(hosts, page)
-        environment = jinja2.Environment(
-            loader=jinja2.PackageLoader("sojourn.passive", "."),
-            autoescape=True,
-            undefined=jinja2.StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
-        html = environment.get_template("page.html.jinja").render(
+        pages.write(
+            page,
+            "passive/page.html.jinja",
             captures=captures,
             sentences=_sentences(hosts, min_samples),
             facts=_facts(summary, hosts, min_samples),
@@ -60,9 +51,6 @@ def write_page(summary: Mapping[str, Any], captures: Sequence[str], page: Path, 
             command=shlex.join(["sojourn", "measure", *captures, "--report", str(page)]),
             version=_core.version(),
         )
-        scratch = page.with_name(f".{page.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
-        scratch.write_text(html, encoding="utf-8")
-        scratch.replace(page)
     except OSError as error:
         raise SojournError(f"{page} cannot be written: {error.strerror or error}") from None
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-import secrets
 import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import jinja2
-
+from sojourn import pages
 from sojourn.errors import SojournError, StoreError
 from sojourn.figures import Plot, labels_of
 from sojourn.figures.cells import look_up, text
@@ -81,15 +79,9 @@ def _write(
     files.csv(found.table().drop("engine.wall_s", "hash", strict=False), "points")
     worst, link = _worst(results, plots)
     where = ", ".join(text(label) for label in worst["point"].values()) or "the one point"
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("sojourn.report", "."),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    table = points_table(results, axes, scalar_paths(plots))
-    html = environment.get_template("page.html.jinja").render(
+    return pages.write(
+        target / "report.html",
+        "report/page.html.jinja",
         name=found.name,
         description=found.document.get("description", ""),
         answer=answer(results, axes),
@@ -98,7 +90,7 @@ def _write(
         findings=list(look_for(cells)) if (cells := Cells(results)) else [],
         inside=[part for part in (inside(worst, link, where, files), viewing(worst, where, files)) if part],
         films=film_sections(results, files),
-        points=table,
+        points=points_table(results, axes, scalar_paths(plots)),
         most=_MOST_ROWS,
         limits=[*left_out, *_limits(found, results, sections)],
         command=found.record.get("command") or f"sojourn run {found.name}.toml",
@@ -106,14 +98,6 @@ def _write(
         version=found.record.get("sojourn", "unknown"),
         document=found.document,
     )
-    page = target / "report.html"
-    temporary = target / f".report.html.{os.getpid()}.{secrets.token_hex(4)}.tmp"
-    try:
-        temporary.write_text(html, encoding="utf-8")
-        temporary.replace(page)
-    finally:
-        temporary.unlink(missing_ok=True)
-    return page
 
 
 def _study_folders(found: Results) -> list[Path]:

@@ -58,12 +58,12 @@ def _sections(result: Mapping[str, Any], resolution: str, files: Files) -> list[
 
 
 def _strip(worst: Mapping[str, Any], title: str) -> Any:
-    from sojourn.media.video import damage
+    from sojourn.qoe.worst import again
 
-    again = damage.worst(worst)
-    how = again.clip.coding
+    showing = again(worst)
+    how = showing.clip.coding
     numbers = film.moments(worst, how.fps, how.pictures)
-    pairs = again.pictures(numbers)
+    pairs = showing.pictures(numbers)
     seen = dict(zip(worst["series"]["time_s"], worst["series"]["ssim"], strict=True))
     times = [round(number / how.fps, 6) for number in numbers]
     return film.strip(pairs, times, [seen.get(time) for time in times], title)

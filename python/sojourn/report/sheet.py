@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import jinja2
-
+from sojourn import pages
 from sojourn.errors import StoreError
 from sojourn.report.sections import Picture, Table
 
@@ -45,22 +42,8 @@ def write_sheet(sheet: Sheet, target: Path) -> Path:
     StoreError
         The directory cannot be written.
     """
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("sojourn.report", "."),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    html = environment.get_template("sheet.html.jinja").render(sheet=sheet)
-    page = target / "report.html"
-    temporary = target / f".report.html.{os.getpid()}.{secrets.token_hex(4)}.tmp"
     try:
         target.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(html, encoding="utf-8")
-        temporary.replace(page)
+        return pages.write(target / "report.html", "report/sheet.html.jinja", sheet=sheet)
     except OSError as error:
         raise StoreError(f"{target} cannot be written: {error.strerror or error}") from None
-    finally:
-        temporary.unlink(missing_ok=True)
-    return page

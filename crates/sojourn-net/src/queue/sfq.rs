@@ -1,8 +1,8 @@
 //! Stochastic fairness queueing: flows are spread over lines by a hash, and lines take turns.
 //!
-//! Source: McKenney's SFQ as Linux `sch_sfq.c` serves it: deficit round robin by bytes, a line that becomes active goes to
-//! the end of the round, and a full queue makes room by dropping the newest packet of the longest line (in packets, the
-//! first of equals).
+//! Source: P. McKenney, "Stochastic fairness queueing" (INFOCOM 1990), as Linux `sch_sfq.c` serves it: deficit round robin by
+//! bytes, a line that becomes active goes to the end of the round, and a full queue makes room by dropping the newest
+//! packet of the longest line (in packets, the first of equals).
 //!
 //! Differences: flows are told apart by [`Packet::flow`]; the hash is not perturbed while the queue runs; there is no
 //! limit for each line, and no RED. The arriving packet is let in first, and may be the one that is dropped.

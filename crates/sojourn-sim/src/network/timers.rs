@@ -2,7 +2,8 @@
 
 use super::Network;
 use crate::agenda::Timer;
-use crate::source::{End, Event};
+use crate::event::Event;
+use crate::way::End;
 use sojourn_net::Time;
 
 impl Network {

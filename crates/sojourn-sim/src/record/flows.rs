@@ -6,8 +6,7 @@
 //! what grouping the packet log by flow gives. Times are those of the client's clock, shifted by its distance from the link.
 
 use super::LinkRecord;
-use crate::source::End;
-use crate::wire::Way;
+use crate::way::{End, Way};
 use sojourn_net::Time;
 use sojourn_net::tcp::{Endpoint, Sender};
 

@@ -4,8 +4,7 @@
 //! same for all packets of a host.
 
 use crate::packet::Packet;
-use crate::source::End;
-use crate::wire::Way;
+use crate::way::{End, Way};
 use sojourn_net::Time;
 use sojourn_net::tcp::Sack;
 

@@ -5,7 +5,7 @@ use super::hosts::{config, control, delays};
 use crate::distribution::Distribution;
 use crate::scenario::{Direction, Flows, HttpVersion, Scenario, SourceSpec};
 use crate::source::{Bulk, Chirp, End, Frames, Http, OnOff, Paced, Packmime, PackmimeModel, Sessions, Source};
-use crate::wire::Way;
+use crate::way::Way;
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use sojourn_net::{Bytes, Rate, Span, Time};

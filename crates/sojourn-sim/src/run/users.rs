@@ -4,9 +4,9 @@ use super::Engine;
 use super::MakePlayer;
 use super::hosts::{config, control, delays};
 use crate::player::{Algorithm, Clip, Draws, Session, Settings};
-use crate::scenario::{self, CallDirection, Scenario, Users};
+use crate::scenario::{self, CallDirection, Scenario, Tcp, Users};
 use crate::source::{self, Adaptive, Browser, Fetch, Habits, Source, Video, Voice, Web};
-use crate::wire::Way;
+use crate::way::Way;
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use sojourn_net::congestion::{CongestionControl, Counting, Reno};
@@ -95,9 +95,7 @@ impl Engine {
                 })
             }
             Users::Web(web) => {
-                let settings = web.tcp();
-                let seed = rng.clone().random();
-                let group = self.network.add_group(config(&settings), control(&settings, seed), client, server, false);
+                let group = self.with_tcp(&web.tcp(), (client, server), &rng);
                 let objects = web.objects.iter().map(|object| object.0 + web.response_header.0).collect();
                 let page = source::Page { objects, request: web.request.0, restart: web.object_restart };
                 Box::new(Web {
@@ -113,15 +111,7 @@ impl Engine {
                 })
             }
             Users::Adaptive(adaptive) => {
-                let settings = adaptive.tcp();
-                let (client, server) = delays(&scenario.path, adaptive.rtt);
-                let group = self.network.add_group(
-                    config(&settings),
-                    control(&settings, rng.clone().random()),
-                    client,
-                    server,
-                    false,
-                );
+                let group = self.with_tcp(&adaptive.tcp(), delays(&scenario.path, adaptive.rtt), &rng);
                 viewers.start += Span((rng.random::<f64>() * adaptive.start_within.0 as f64) as u64);
                 let Some(session) = session(adaptive, shared, viewers.make_player, rng) else { return };
                 Box::new(Adaptive {
@@ -136,15 +126,7 @@ impl Engine {
                 })
             }
             Users::Browser(browser) => {
-                let settings = browser.tcp();
-                let (client, server) = delays(&scenario.path, browser.rtt);
-                let group = self.network.add_group(
-                    config(&settings),
-                    control(&settings, rng.clone().random()),
-                    client,
-                    server,
-                    false,
-                );
+                let group = self.with_tcp(&browser.tcp(), delays(&scenario.path, browser.rtt), &rng);
                 let Group::Habits(habits) = shared else { return };
                 Box::new(Browser {
                     number,
@@ -159,6 +141,12 @@ impl Engine {
             }
         };
         self.sources.push(source);
+    }
+
+    /// Adds a user's hosts. What their controllers draw comes from a copy of the user's stream.
+    fn with_tcp(&mut self, settings: &Tcp, (client, server): (Span, Span), rng: &Pcg64Mcg) -> u16 {
+        let control = control(settings, rng.clone().random());
+        self.network.add_group(config(settings), control, client, server, false)
     }
 
     /// Adds hosts that send datagrams only.

@@ -25,6 +25,7 @@ use super::Invalid;
 /// The queue in front of a link: discipline and limit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
+#[serde(expecting = "a table such as { kind = \"fifo\", limit = \"64pkt\" }")]
 pub enum QueueSpec {
     /// First in, first out; what does not fit is dropped.
     Fifo(FifoSpec),

@@ -15,11 +15,14 @@ pub use web::Web;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Invalid;
+use sojourn_net::Bytes;
+
+use super::{Invalid, Transport};
 
 /// A group of users of one kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
+#[serde(expecting = "a table such as { kind = \"voice\", codec = \"g711a\" }")]
 pub enum Users {
     /// Video streams.
     Video(Video),
@@ -31,6 +34,15 @@ pub enum Users {
     Adaptive(Adaptive),
     /// Browsing.
     Browser(Browser),
+}
+
+/// A request, and the header of a reply.
+fn header() -> Bytes {
+    Bytes(300)
+}
+
+fn cubic() -> Transport {
+    Transport::Cubic
 }
 
 /// The same expression for every kind.

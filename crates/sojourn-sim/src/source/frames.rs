@@ -10,7 +10,7 @@
 use super::{Event, Source};
 use crate::network::{Datagram, Network};
 use crate::packet::Kind;
-use crate::wire::Way;
+use crate::way::Way;
 use rand_pcg::Pcg64Mcg;
 use sojourn_net::{Rate, Span, Time};
 use std::sync::Arc;

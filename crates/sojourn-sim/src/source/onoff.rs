@@ -8,7 +8,7 @@ use super::{Event, Source};
 use crate::distribution::Distribution;
 use crate::network::{Datagram, Network};
 use crate::packet::Kind;
-use crate::wire::Way;
+use crate::way::Way;
 use rand_pcg::Pcg64Mcg;
 use sojourn_net::{Span, Time};
 

@@ -8,7 +8,7 @@ use super::{Event, LOST, Source, Tables, UNDER_WAY, uniform};
 use crate::network::{Datagram, Network};
 use crate::packet::Kind;
 use crate::scenario::TalkSpurts;
-use crate::wire::Way;
+use crate::way::Way;
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use sojourn_net::{Span, Time};

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from sojourn.media.cache import cache_directory, kept
 from sojourn.media.video import MissingVideo, clips, decoding, library, stream
 
-__all__ = ["Coding", "Encoded", "encoded", "key", "luma"]
+__all__ = ["Coding", "Encoded", "encoded", "key"]
 
 _RECIPE = "video-1"  # to be changed with anything here that changes the streams
 
@@ -135,7 +135,9 @@ class Encoded:
         """Iterate over the luma of all pictures of a reference; see `reference`."""
         c = self.coding
         if kind == "original":
-            return (luma(frame) for frame in clips.pictures(self.clip, c.width, c.height, c.pictures))
+            return (
+                decoding.luma(frame) for frame in clips.pictures(self.clip, c.width, c.height, c.pictures)
+            )
         return (picture for _, picture in self.played(np.zeros(len(self.sizes), bool), True))
 
     def _keep(self, made: Path, kind: str, every: int) -> None:
@@ -149,13 +151,6 @@ class Encoded:
             raise MissingVideo(f"{self.clip}: {count} pictures where {c.pictures} were expected")
         with made.open("wb") as file:
             np.save(file, out)
-
-
-def luma(frame: Any) -> NDArray[np.uint8]:
-    """The luma plane of a frame, a view of its rows: shape (height, width)."""
-    plane = frame.planes[0]
-    rows = np.frombuffer(plane, dtype=np.uint8)[: plane.line_size * plane.height]
-    return rows.reshape(plane.height, plane.line_size)[:, : plane.width]
 
 
 def key(clip: str, coding: Coding) -> str:

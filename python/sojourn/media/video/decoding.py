@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from sojourn.media.video import library
 
-__all__ = ["decode", "frames"]
+__all__ = ["decode", "frames", "luma"]
 
 
 def decode(ts: bytes, width: int, height: int, conceal: bool) -> Iterator[tuple[int, NDArray[np.uint8]]]:
@@ -32,8 +32,6 @@ def decode(ts: bytes, width: int, height: int, conceal: bool) -> Iterator[tuple[
     luma : ndarray of uint8, shape (height, width)
         A view, which stays valid.
     """
-    from sojourn.media.video.coding import luma
-
     for frame in frames(ts, width, height, conceal):
         yield frame.pts, luma(frame)
 
@@ -68,3 +66,10 @@ def frames(ts: bytes, width: int, height: int, conceal: bool) -> Iterator[Any]:
             for frame in decoded:
                 if frame.pts is not None and (frame.width, frame.height) == (width, height):
                     yield frame
+
+
+def luma(frame: Any) -> NDArray[np.uint8]:
+    """The luma plane of a frame, a view of its rows: shape (height, width)."""
+    plane = frame.planes[0]
+    rows = np.frombuffer(plane, dtype=np.uint8)[: plane.line_size * plane.height]
+    return rows.reshape(plane.height, plane.line_size)[:, : plane.width]

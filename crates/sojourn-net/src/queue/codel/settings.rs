@@ -1,4 +1,7 @@
 //! What a CoDel is told, and which published one it is.
+//!
+//! Source: RFC 8289 §4.2 and §4.3 (interval and target, with their defaults); the other settings are those of Linux's `codel` and of ns-3's
+//! `CoDelQueueDisc`. In what the published ones differ stands in [`super`].
 
 use crate::Span;
 

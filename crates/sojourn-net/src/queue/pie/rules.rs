@@ -1,4 +1,7 @@
 //! The settings of PIE, and how each of the published ones moves the probability.
+//!
+//! Source: RFC 8033 §4.2 and appendix A; Linux `sch_pie`; the authors' ns-2 code of 2013. Differences of the three from one another, and of
+//! these from them, stand in [`super`].
 
 use crate::queue::Backlog;
 use crate::{Ecn, Span, Time};

@@ -1,4 +1,7 @@
 //! What RED is told, and what follows from the link when it is not.
+//!
+//! Source: Floyd, Gummadi and Shenker, "Adaptive RED" (2001), for the automatic weight and thresholds, and ns-2.35, whose names and defaults
+//! these are. Differences stand in [`super`].
 
 use crate::{Rate, Span};
 

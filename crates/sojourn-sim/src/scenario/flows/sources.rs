@@ -17,6 +17,7 @@ use crate::scenario::Invalid;
 /// What sends.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
+#[serde(expecting = "a table such as { kind = \"bulk\" }")]
 pub enum SourceSpec {
     /// One transfer as fast as TCP goes.
     Bulk {

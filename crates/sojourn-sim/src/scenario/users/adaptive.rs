@@ -9,6 +9,8 @@ use crate::player::{self, Algorithm, Clip, SHIPPED};
 use crate::scenario::flows::{check_count, one, with_tcp_keys};
 use crate::scenario::{Invalid, Transport};
 
+use super::{cubic, header};
+
 with_tcp_keys! {
     initial_window = 10;
     /// Viewers who each watch one clip: a player that fetches segments by GETs over one persistent connection.
@@ -135,16 +137,8 @@ fn start_within() -> Span {
     Span::from_secs(4)
 }
 
-fn header() -> Bytes {
-    Bytes(300)
-}
-
 fn yes() -> bool {
     true
-}
-
-fn cubic() -> Transport {
-    Transport::Cubic
 }
 
 impl ClipSpec {

@@ -7,6 +7,8 @@ use sojourn_net::{Bytes, Span};
 use crate::scenario::flows::{check_count, one, start_within, with_tcp_keys};
 use crate::scenario::{Invalid, Transport};
 
+use super::{cubic, header};
+
 with_tcp_keys! {
     initial_window = 10;
     /// Users who load a page at random over parallel connections, read it, and go on to the next.
@@ -94,14 +96,6 @@ fn dwell_scales() -> Vec<Span> {
 
 fn dwell_bounds() -> (Span, Span) {
     (Span::from_secs(2), Span::from_secs(70))
-}
-
-fn header() -> Bytes {
-    Bytes(300)
-}
-
-fn cubic() -> Transport {
-    Transport::Cubic
 }
 
 impl Browser {

@@ -115,6 +115,7 @@ pub enum CallDirection {
 /// The receiver's playout buffer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
+#[serde(expecting = "a table such as { kind = \"fixed\", delay = \"60ms\" }")]
 pub enum Playout {
     /// Play this long after the first packet's arrival.
     Fixed {

@@ -8,6 +8,8 @@ use sojourn_net::{Bytes, Span};
 use crate::scenario::flows::{check_count, one, start_within, with_tcp_keys};
 use crate::scenario::{Invalid, Transport};
 
+use super::{cubic, header};
+
 with_tcp_keys! {
     initial_window = 3;
     /// Users who load one page after another: the objects in turn over one persistent connection.
@@ -58,10 +60,6 @@ fn page() -> Vec<Bytes> {
     [15 * 1024, 5939, 30 * 1024, 30 * 1024].map(Bytes).to_vec()
 }
 
-fn header() -> Bytes {
-    Bytes(300)
-}
-
 fn pause() -> Span {
     Span::from_secs(1)
 }
@@ -77,10 +75,6 @@ fn plt_max() -> Span {
 
 fn round_trips() -> u32 {
     14
-}
-
-fn cubic() -> Transport {
-    Transport::Cubic
 }
 
 impl Web {

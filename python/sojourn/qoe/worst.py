@@ -17,7 +17,7 @@ from sojourn.media.video import MissingVideo, clips, decoding, stream
 from sojourn.media.video.coding import Encoded, encoded
 from sojourn.qoe.video import PROFILES, coding, unpacked
 
-__all__ = ["Worst", "worst"]
+__all__ = ["Worst", "again"]
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,8 @@ class Worst:
         return [(originals[number], rgb.get(number, last)) for number in wanted]
 
 
-def worst(about: Mapping[str, Any]) -> Worst:
-    """The worst showing of a result, from the entry `video.worst` of it.
+def again(about: Mapping[str, Any]) -> Worst:
+    """Return the worst showing of a result, from the entry `video.worst` of it.
 
     Raises
     ------

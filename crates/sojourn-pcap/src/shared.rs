@@ -1,0 +1,105 @@
+//! What the flows of all protocols share: what was asked for, the hosts, the tracks and the log.
+
+use crate::flow::Key;
+use crate::host::{Discard, Hosts, Prefixes};
+use crate::log::{Entry, Estimator, Protocol, Track};
+
+/// Which estimator is to be used for TCP and uTP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Choice {
+    /// The observer's clock where the receiver is near, the receiver's reports where it is not.
+    #[default]
+    Auto,
+    /// The observer's clock only.
+    Observer,
+    /// The receiver's reports only: the method as published.
+    Reported,
+}
+
+/// What can be set.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Which estimator.
+    pub estimator: Choice,
+    /// Addresses that are local; empty: find out.
+    pub local: Prefixes,
+    /// Flows that are told apart at a time.
+    pub most_flows: usize,
+    /// Packets that are kept before they are settled; 32 bytes each.
+    pub log_packets: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { estimator: Choice::Auto, local: Vec::new(), most_flows: 1 << 17, log_packets: 1 << 22 }
+    }
+}
+
+/// No index.
+pub(crate) const NONE: u32 = u32::MAX;
+/// What the flows of all protocols write to.
+pub(crate) struct Shared {
+    pub(crate) options: Options,
+    pub(crate) hosts: Hosts,
+    pub(crate) tracks: Vec<Track>,
+    pub(crate) log: Vec<Entry>,
+    /// Packets that cannot be counted under a host, by reason.
+    pub(crate) discarded: [u64; Discard::ALL.len()],
+}
+
+impl Shared {
+    /// Log a packet under a track, which is made when it is the first. `None` as stamp of the receiver leaves `extra`
+    /// empty.
+    #[inline]
+    #[expect(clippy::too_many_arguments, reason = "one entry has as many fields")]
+    pub(crate) fn log(
+        &mut self,
+        track: &mut u32,
+        flow: (&Key, usize),
+        protocol: Protocol,
+        estimator: Estimator,
+        hosts: [u32; 2],
+        (time, stamp): (i64, i64),
+        (frame, flags): (u64, u64),
+        extra: u32,
+    ) {
+        if *track == NONE {
+            *track = self.tracks.len() as u32;
+            let (key, side) = (*flow.0, flow.1);
+            let host = [hosts[side], hosts[1 - side]];
+            self.tracks.push(Track::new((key, side), protocol, estimator, host, time));
+        }
+        self.log.push(Entry { time, stamp, frame_flags: frame | flags, track: *track, extra });
+    }
+
+    /// Count a discarded packet under the host that sent it, or under none if the flow has no hosts yet.
+    #[inline]
+    pub(crate) fn discard(&mut self, host: u32, protocol: Protocol, why: Discard, count: u64) {
+        match self.hosts.all.get_mut(host as usize) {
+            Some(host) => host.stats(protocol).discarded[why as usize] += count,
+            None => self.discarded[why as usize] += count,
+        }
+    }
+
+    /// A track gets no more entries.
+    pub(crate) fn close(&mut self, track: &mut u32) {
+        if let Some(track) = self.tracks.get_mut(*track as usize) {
+            track.closed = true;
+        }
+        *track = NONE;
+    }
+
+    /// A flow's host answered: the quickest answer says whether it is near.
+    #[inline]
+    pub(crate) fn responded(&mut self, host: u32, after: i64) {
+        if let Some(host) = self.hosts.all.get_mut(host as usize) {
+            host.response_min = host.response_min.min(after.max(0));
+        }
+    }
+
+    /// Whether a host is near, as far as is known; a flow's first packet has no host yet.
+    #[inline]
+    pub(crate) fn near(&self, host: u32) -> bool {
+        self.hosts.all.get(host as usize).is_some_and(crate::host::Host::near)
+    }
+}
