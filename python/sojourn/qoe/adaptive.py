@@ -218,9 +218,9 @@ def summary(found: Sequence[Viewing], warmup_s: float, rate_bps: float | None) -
         "instability" and "unfairness" (and both with "_carried"), "utilisation" and "utilisation_fetching"
         (shares), "average_rate_kbps" (mean nominal rate of the segments), "carried_rate_kbps" (bits over
         seconds of video), "clients_stalled_pct", "stalls" and "stall_s" (sums over clients), "switches" (mean
-        per client), "finished" (clients whose clip was over), "given_up" (downloads, if any were), "per_client_rate_kbps", and "clients": for each
-        its own numbers, the intervals of its stalls, and its segments. What is not defined is absent (a
-        utilisation of an unlimited link). Empty without viewers.
+        per client), "finished" (clients whose clip was over), "given_up" (downloads, if any were),
+        "per_client_rate_kbps", and "clients": for each its own numbers, the intervals of its stalls, and its
+        segments. What is not defined is absent (a utilisation of an unlimited link). Empty without viewers.
     """
     found = [viewing for viewing in found if viewing.request_s.size]
     if not found:

@@ -83,7 +83,17 @@ mod tests {
         let options = GpacOptions { probes: 2, ..GpacOptions::default() };
         let mut viewing = Viewing::new(Box::new(Gpac::new(options)), clip(), 60.0);
         // Kb/s of each download → the level of the next segment. A step down ends the count; asking for the present level does not.
-        let asked = [(900.0, 3), (1100.0, 3), (900.0, 3), (1100.0, 4), (1800.0, 4), (800.0, 3), (1100.0, 3), (1100.0, 4), (3000.0, 6)];
+        let asked = [
+            (900.0, 3),
+            (1100.0, 3),
+            (900.0, 3),
+            (1100.0, 4),
+            (1800.0, 4),
+            (800.0, 3),
+            (1100.0, 3),
+            (1100.0, 4),
+            (3000.0, 6),
+        ];
         for (kbps, level) in asked {
             viewing.fetch(kbps);
             assert_eq!(viewing.choose().level, level, "after {kbps} kb/s");
