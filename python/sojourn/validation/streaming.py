@@ -56,7 +56,8 @@ say is read as in `studies/has-queue.toml`, where the reasons are; the tables be
 The first is the queue's: Mininet's links have delay and queue in one `netem` ([models](models/netem.md)),
 whose limit counts the packets that wait out their delay. Instability and unfairness are of the nominal rate
 of the segment asked for last; "of bits carried" takes the segment's own bits. Tables IV and V: a cell holds
-within {100 * TABLE_SHARE:g} % of the study's utilisation, or {TABLE_UNFAIRNESS:g} of its unfairness.
+within {100 * TABLE_SHARE:g} % of the study's utilisation, or {TABLE_UNFAIRNESS:g} of its unfairness. Table II
+is held to a rule at 30 BDP only; where it differs, and on what that depends, is said below it.
 """
 
 
