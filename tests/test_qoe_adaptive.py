@@ -161,6 +161,23 @@ def test_viewers_start_one_after_another_and_the_same_way_again():
     assert [client["start_s"] for client in other["adaptive"]["clients"]] == pytest.approx(starts, abs=0.2)
 
 
+def test_slow_segments_are_given_up_and_fetched_again_lower():
+    slow = STUDY.replace("6Mbit", "600kbit").replace('"2BDP"', '"20pkt"').replace("130s", "300s")
+    text = slow + ADAPTIVE.replace('"ALG"', '{ kind = "fixed", level = 5 }').replace("count = 3", "count = 1")
+    patient, hasty = run(text), run(text + "give-up = true\n")
+    assert set(patient["adaptive"]["clients"][0]["segments"]["level"]) == {5}
+    assert "given_up" not in patient["adaptive"]
+    found = hasty["adaptive"]
+    assert found["finished"] == 1
+    segments = found["clients"][0]["segments"]
+    assert len(segments["level"]) == 20
+    # 1065 kb/s never come; below 600 kb/s are the first three levels.
+    assert set(segments["level"]) <= {1, 2, 3}
+    assert found["given_up"] >= 20
+    assert found["stall_s"] < patient["adaptive"]["stall_s"] / 2
+    assert hasty["links"]["down"]["departed_bytes"] > 1.05 * sum(segments["bytes"])
+
+
 def test_festive_keeps_its_buffer_around_the_target():
     text = STUDY + ADAPTIVE.replace("ALG", "festive").replace("80s", "120s")
     for client in run(text)["adaptive"]["clients"]:

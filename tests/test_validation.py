@@ -368,6 +368,6 @@ def test_the_streaming_documents_can_be_run_and_regions_are_read():
     assert [len(study(document).points) for document in made[:3]] == [90, 40, 90]
     assert all(study(document).points for document in made)
     regions = {row["queue_region"] for row in streaming.published("published/has-table2-stalls.csv")}
-    found = {region: streaming._region(region) for region in regions}
+    found = {region: streaming.region(region) for region in regions}
     assert found["2-20xBDP"] == [2, 5, 10, 20]
     assert (found["1xBDP"], found["30xBDP"], found["any"]) == ([1], [30], list(streaming.QUEUES))

@@ -194,11 +194,12 @@ fn adaptive(py: Python<'_>, table: AdaptiveTable) -> PyResult<Bound<'_, PyDict>>
         before_s,
         after_s,
         estimate_kbps,
+        given_up,
     } = table;
     columns!(py, {
         user: user, segment: segment, level: level, rate_kbps: rate_kbps, bytes: bytes, request_ns: request_ns,
         first_byte_ns: first_byte_ns, arrive_ns: arrive_ns, before_s: before_s, after_s: after_s,
-        estimate_kbps: estimate_kbps,
+        estimate_kbps: estimate_kbps, given_up: given_up,
     })
 }
 

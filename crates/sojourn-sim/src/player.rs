@@ -9,6 +9,7 @@
 //! arrives; (2) if the buffer has no room for one more, wait until it has; (3) `choose`; (4) wait as long as the choice says; (5)
 //! request.
 
+mod abandon;
 mod algorithm;
 mod bba0;
 mod bba1;

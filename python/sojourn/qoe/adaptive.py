@@ -85,7 +85,7 @@ class Viewing:
     """One client's viewing; arrays have one entry for each segment asked for, times in seconds of the run.
 
     `arrive_s` is NaN for a segment that had not arrived; `end_s` is when the last segment of the clip came,
-    or the end of the run; `stalls` has the rows (from, to).
+    or the end of the run; `stalls` has the rows (from, to); `given_up` counts downloads that were.
     """
 
     user: int
@@ -102,6 +102,7 @@ class Viewing:
     before_s: NDArray[np.float64]
     after_s: NDArray[np.float64]
     stalls: NDArray[np.float64]
+    given_up: int = 0
 
     def rate_at(self, times_s: ArrayLike, *, carried: bool = False) -> NDArray[np.float64]:
         """Rate of the segment asked for last, at some times; 0 before the first. Nominal, or its own."""
@@ -181,6 +182,7 @@ def viewings(
                 arrive_s=np.where(arrive < 0, np.nan, arrive / 1e9),
                 before_s=np.asarray(segments["before_s"])[mine].astype(np.float64),
                 after_s=np.asarray(segments["after_s"])[mine].astype(np.float64),
+                given_up=int(np.asarray(segments["given_up"])[mine].sum()) if "given_up" in segments else 0,
                 stalls=np.column_stack(
                     [np.asarray(stalls[name])[stalled] / 1e9 for name in ("from_ns", "to_ns")]
                 ),
@@ -216,9 +218,9 @@ def summary(found: Sequence[Viewing], warmup_s: float, rate_bps: float | None) -
         "instability" and "unfairness" (and both with "_carried"), "utilisation" and "utilisation_fetching"
         (shares), "average_rate_kbps" (mean nominal rate of the segments), "carried_rate_kbps" (bits over
         seconds of video), "clients_stalled_pct", "stalls" and "stall_s" (sums over clients), "switches" (mean
-        per client), "finished" (clients whose clip was over), "per_client_rate_kbps", and "clients": for each
-        its own numbers, the intervals of its stalls, and its segments. What is not defined is absent (a
-        utilisation of an unlimited link). Empty without viewers.
+        per client), "finished" (clients whose clip was over), "given_up" (downloads, if any were),
+        "per_client_rate_kbps", and "clients": for each its own numbers, the intervals of its stalls, and its
+        segments. What is not defined is absent (a utilisation of an unlimited link). Empty without viewers.
     """
     found = [viewing for viewing in found if viewing.request_s.size]
     if not found:
@@ -257,6 +259,7 @@ def summary(found: Sequence[Viewing], warmup_s: float, rate_bps: float | None) -
         "stall_s": round(float(sum(stop - start for stalls in stalled for start, stop in stalls)), 6),
         "switches": round(float(np.mean([client["switches"] for client in clients])), 4),
         "finished": sum(viewing.finished for viewing in found),
+        **({"given_up": given_up} if (given_up := sum(viewing.given_up for viewing in found)) else {}),
         "per_client_rate_kbps": [client["average_rate_kbps"] for client in clients],
         "clients": clients,
     }

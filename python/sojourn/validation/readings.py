@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sojourn.validation import streaming
+from sojourn.validation import stalls, streaming
 from sojourn.validation.checks import Check
 from sojourn.validation.documents import fifo, link
 from sojourn.validation.streaming import (
@@ -41,7 +41,7 @@ class Reading:
 
 
 _FROM_REQUEST = {
-    "default": {"kind": "gpac"},
+    "default": {**GPAC, "sample": "request"},
     "FESTIVE": {"kind": "festive", "full-target": True},
 }
 _ANYWHERE = {"clips": ["bbb-x264-4s"], "start-anywhere": True}
@@ -125,6 +125,7 @@ def checks(root: str | os.PathLike[str], jobs: int | None = None) -> Iterator[Ch
     """Look for the findings; simulate what the page prints besides."""
     yield from streaming.checks(root, jobs)
     list(tables(root, jobs))
+    list(stalls.rows(root, jobs))
 
 
 def tables(root: str | os.PathLike[str], jobs: int | None = None) -> Iterator[Table]:

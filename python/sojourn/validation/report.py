@@ -11,7 +11,18 @@ from typing import Any
 
 from sojourn import _core
 from sojourn.results import Results
-from sojourn.validation import aqm, aqm_peers, findings, kernel, peers, plots, readings, streaming, theory
+from sojourn.validation import (
+    aqm,
+    aqm_peers,
+    findings,
+    kernel,
+    peers,
+    plots,
+    readings,
+    stalls,
+    streaming,
+    theory,
+)
 from sojourn.validation.checks import Check, Skipped
 from sojourn.validation.explanations import Explanations
 from sojourn.validation.study import Comparison
@@ -202,6 +213,7 @@ def write(page: Page, docs: Path) -> Path:
         parts += [_plain_table(rows, "least – greatest", "study"), _outside(page, "streaming")]
         for title, head, cells in readings.tables(page.root / "streaming"):
             parts += [f"### {title}\n", _table(head, cells)]
+        parts += [stalls.TEXT, _table(stalls.HEADS, list(stalls.rows(page.root / "streaming")))]
     if page.published:
         parts += [PUBLISHED, *_published(page.published, images)]
         parts += _study(page.studies_results, page.studies, images)

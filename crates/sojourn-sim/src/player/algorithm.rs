@@ -92,7 +92,7 @@ pub struct GpacOptions {
     pub sample: Sample,
     /// Go up one level at a time.
     pub gradual: bool,
-    /// Segments in a row that must ask for a higher level.
+    /// Segments that must ask for the next level before a step to it; a jump over a level is made at once.
     pub probes: u32,
 }
 

@@ -1,8 +1,12 @@
 //! The default algorithm of the GPAC player: the representation just below the throughput of the last segment, else the lowest.
 //!
-//! Source: the [has] study's description of the player that it measured. No smoothing and no safety factor. GPAC's source of later years
-//! adds a rule that the study does not mention, off here by default: an up-switch takes one level at a time (`gradual`), and
-//! only after `probes` segments in a row have asked for one.
+//! Source: the [has] study's description of the player that it measured. No smoothing and no safety factor. GPAC's own source has a rule that
+//! the study does not mention, off here by default: a step to the next level is taken only when `probes` segments have asked for it, while a
+//! jump over a level is made at once (`dash_do_rate_adaptation` in src/media_tools/dash_client.c of release 0.5.2, 2015; two segments
+//! unless its option `SwitchProbeCount` says otherwise). Its releases from 0.6.0 on go up one level at a time (`gradual`), so that every
+//! up-switch is such a step; they look at the buffer, too, which is not modelled.
+//!
+//! Segments that ask need not follow one another: one that asks for the present level leaves the count, any other switch ends it.
 
 use super::algorithm::{GpacOptions, Sample};
 use super::{Choice, Player, Segment, State};
@@ -12,7 +16,7 @@ use super::{Choice, Player, Segment, State};
 pub(super) struct Gpac {
     options: GpacOptions,
     kbps: Option<f64>,
-    /// Segments in a row that asked for a higher level.
+    /// Segments since the last switch that asked for the next level.
     asked: u32,
 }
 
@@ -33,12 +37,13 @@ impl Player for Gpac {
     fn choose(&mut self, state: &State<'_>) -> Choice {
         let Some((kbps, last)) = self.kbps.zip(state.last) else { return Choice::at_once(0) };
         let mut level = state.clip.level_below(kbps);
-        if level > last {
+        if self.options.gradual {
+            level = level.min(last + 1);
+        }
+        if level == last + 1 {
             self.asked += 1;
             if self.asked < self.options.probes {
-                level = last;
-            } else if self.options.gradual {
-                level = last + 1;
+                return Choice::at_once(last);
             }
         }
         if level != last {
@@ -68,6 +73,28 @@ mod tests {
         let mut viewing = Viewing::new(Box::new(Gpac::new(GpacOptions::default())), clip(), 60.0);
         // Kb/s of each download → the level of the next segment.
         for (kbps, level) in [(4500.0, 9), (234.0, 0), (1776.9, 4), (1777.1, 5), (100_000.0, 9), (10.0, 0)] {
+            viewing.fetch(kbps);
+            assert_eq!(viewing.choose().level, level, "after {kbps} kb/s");
+        }
+    }
+
+    #[test]
+    fn steps_are_probed_and_jumps_are_not() {
+        let options = GpacOptions { probes: 2, ..GpacOptions::default() };
+        let mut viewing = Viewing::new(Box::new(Gpac::new(options)), clip(), 60.0);
+        // Kb/s of each download → the level of the next segment. A step down ends the count; asking for the present level does not.
+        let asked = [
+            (900.0, 3),
+            (1100.0, 3),
+            (900.0, 3),
+            (1100.0, 4),
+            (1800.0, 4),
+            (800.0, 3),
+            (1100.0, 3),
+            (1100.0, 4),
+            (3000.0, 6),
+        ];
+        for (kbps, level) in asked {
             viewing.fetch(kbps);
             assert_eq!(viewing.choose().level, level, "after {kbps} kb/s");
         }

@@ -1,6 +1,7 @@
 //! One viewing of a clip: asks the player, keeps the playback buffer, writes down every segment. Whoever drives it tells the time
 //! and does the downloads: the ideal link ([`super::play`]) or a connection of the simulation.
 
+use super::abandon::{Progress, Watch};
 use super::{Clip, Playback, Player, Segment, State};
 use std::rc::Rc;
 
@@ -49,6 +50,8 @@ pub struct Row {
     pub stall_s: f64,
     /// The throughput that the choice went by.
     pub estimate_kbps: Option<f64>,
+    /// How often it was given up and asked for again.
+    pub given_up: u32,
 }
 
 #[derive(Clone, Copy)]
@@ -70,6 +73,8 @@ pub struct Session {
     arrived_s: f64,
     waited_s: f64,
     stalled_before: f64,
+    /// Watches over the download, if slow ones are given up.
+    watch: Option<Watch>,
     rows: Vec<Row>,
 }
 
@@ -94,8 +99,14 @@ impl Session {
             arrived_s: 0.0,
             waited_s: 0.0,
             stalled_before: 0.0,
+            watch: None,
             rows,
         })
+    }
+
+    /// The same viewing, in which downloads that are too slow are given up.
+    pub fn giving_up(self) -> Self {
+        Self { watch: Some(Watch::default()), ..self }
     }
 
     /// What to do now.
@@ -150,8 +161,35 @@ impl Session {
             before_s: self.playback.level_s(),
             stall_s: 0.0,
             estimate_kbps: self.player.estimate_kbps(),
+            given_up: 0,
         });
+        self.watch = self.watch.map(|_| Watch::default());
         Next::Request { segment, level, bytes }
+    }
+
+    /// So many bytes of the segment under way have come: the request to make in its place, if it is to be given up.
+    pub fn progress(&mut self, first_byte_s: f64, now_s: f64, done: u64) -> Option<Next> {
+        let watch = self.watch.as_mut()?;
+        let row = self.rows.last_mut()?;
+        self.playback.advance(now_s);
+        let Segment { index, level, bytes, request_s, .. } = row.segment;
+        let level = watch.look(
+            self.clip.rates_kbps(),
+            &Progress {
+                level,
+                bytes,
+                done,
+                elapsed_s: now_s - request_s,
+                transfer_s: now_s - first_byte_s,
+                segment_s: self.clip.segment_s(),
+                buffer_s: self.playback.level_s(),
+            },
+        )?;
+        *watch = Watch::default();
+        let bytes = self.clip.sizes_of(index)[level];
+        row.segment = Segment { level, bytes, request_s: now_s, ..row.segment };
+        row.given_up += 1;
+        Some(Next::Request { segment: index, level, bytes })
     }
 
     /// The segment under way has arrived.

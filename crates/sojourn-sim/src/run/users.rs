@@ -178,5 +178,6 @@ fn session(
         algorithm => algorithm.player(&clip, buffer_s, Draws::Random(rng))?,
     };
     let settings = Settings { buffer_s, initial_s: seconds(adaptive.initial), resume_s: seconds(adaptive.resume) };
-    Session::new(Rc::new(clip), player, settings).ok()
+    let session = Session::new(Rc::new(clip), player, settings).ok()?;
+    Some(if adaptive.give_up { session.giving_up() } else { session })
 }

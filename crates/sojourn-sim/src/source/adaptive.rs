@@ -1,7 +1,8 @@
 //! A viewer of adaptive video: a player that fetches one segment after another over one persistent connection.
 //!
 //! Source: the [has] study's clients. One GET a segment, no pipelining; the session begins when the connection is established, and ends
-//! with the clip. The manifest and the initialisation segments (some kilobytes) are not fetched.
+//! with the clip. The manifest and the initialisation segments (some kilobytes) are not fetched. A segment that is given up ends its
+//! connection at once, as if a reset took no time; what is in the queues is still sent, and the next request waits for a new connection.
 
 use super::{End, Event, Source, Tables};
 use crate::network::{ConnectionId, Network};
@@ -33,6 +34,8 @@ pub struct AdaptiveTable {
     pub after_s: Vec<f64>,
     /// The throughput in kb/s that the choice went by; NaN if it did not.
     pub estimate_kbps: Vec<f64>,
+    /// How often it was given up and asked for again.
+    pub given_up: Vec<u32>,
 }
 
 /// One row per viewer.
@@ -96,6 +99,8 @@ pub struct Fetch {
     first_byte: Option<Time>,
     /// A response is under way; word of bytes may come again after its last.
     busy: bool,
+    /// Bytes of the segment to ask for when the new connection is established.
+    pending: Option<u64>,
 }
 
 impl Adaptive {
@@ -111,15 +116,7 @@ impl Adaptive {
                 let wait = Span((seconds * 1e9) as u64 + 1);
                 network.wake_at(network.now() + wait, self.number, 0);
             }
-            Next::Request { bytes, .. } => {
-                let Some(connection) = self.fetch.connection else { return };
-                self.fetch.received += self.fetch.response;
-                self.fetch.response = self.header + bytes;
-                self.fetch.first_byte = None;
-                self.fetch.requests += 1;
-                self.fetch.busy = true;
-                network.write(connection, End::Client, self.request);
-            }
+            Next::Request { bytes, .. } => self.ask(bytes, network),
             Next::Done => {
                 if let Some(connection) = self.fetch.connection {
                     network.close(connection, End::Client);
@@ -128,7 +125,30 @@ impl Adaptive {
         }
     }
 
+    fn ask(&mut self, bytes: u64, network: &mut Network) {
+        let Some(connection) = self.fetch.connection else { return };
+        self.fetch.received += self.fetch.response;
+        self.fetch.response = self.header + bytes;
+        self.fetch.first_byte = None;
+        self.fetch.requests += 1;
+        self.fetch.busy = true;
+        network.write(connection, End::Client, self.request);
+    }
+
+    /// Ends the connection and asks over a new one.
+    fn ask_anew(&mut self, bytes: u64, network: &mut Network) {
+        if let Some(connection) = self.fetch.connection {
+            network.abort(connection);
+        }
+        let connection = network.connect(self.group, End::Client, self.number, true);
+        let begun = self.fetch.begun;
+        self.fetch = Fetch { connection: Some(connection), begun, pending: Some(bytes), ..Fetch::default() };
+    }
+
     fn received(&mut self, id: ConnectionId, at: End, bytes: u64, network: &mut Network) {
+        if Some(id) != self.fetch.connection {
+            return;
+        }
         if at == End::Server {
             if bytes == 0 {
                 return;
@@ -144,12 +164,17 @@ impl Adaptive {
         if self.fetch.begun.is_none() {
             self.fetch.begun = Some(network.now());
             self.go_on(network);
+        } else if let Some(bytes) = self.fetch.pending.take() {
+            self.ask(bytes, network);
         } else if self.fetch.busy && bytes > self.fetch.received {
             let first = *self.fetch.first_byte.get_or_insert(network.now());
-            if bytes >= self.fetch.received + self.fetch.response {
+            let done = (bytes - self.fetch.received).saturating_sub(self.header);
+            let (first_s, now_s) = (self.session_s(first), self.session_s(network.now()));
+            if let Some(Next::Request { bytes, .. }) = self.session.progress(first_s, now_s, done) {
+                self.ask_anew(bytes, network);
+            } else if bytes >= self.fetch.received + self.fetch.response {
                 self.fetch.busy = false;
-                let (first, now) = (self.session_s(first), self.session_s(network.now()));
-                self.session.arrived(first, now);
+                self.session.arrived(first_s, now_s);
                 self.go_on(network);
             }
         }
@@ -189,6 +214,7 @@ impl Source for Adaptive {
             rows.before_s.push(row.before_s);
             rows.after_s.push(row.segment.buffer_s);
             rows.estimate_kbps.push(row.estimate_kbps.unwrap_or(f64::NAN));
+            rows.given_up.push(row.given_up);
         }
         let (segments, segment_s) = (self.session.clip().len(), self.session.clip().segment_s());
         let last = self.session.rows().last().filter(|row| row.segment.index + 1 == segments);

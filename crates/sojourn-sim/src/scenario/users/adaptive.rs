@@ -46,6 +46,10 @@ with_tcp_keys! {
         /// Seconds of video before playing goes on after a stall.
         #[serde(default = "resume")]
         pub resume: Span,
+        /// Give up a segment that comes too slowly, close the connection and fetch it again at a lower level, as GPAC's option `AllowAbort`
+        /// does.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        pub give_up: bool,
         /// Size of a request.
         #[serde(default = "header")]
         pub request: Bytes,
