@@ -1,0 +1,89 @@
+"""Bulk TCP flows, run within a network namespace.
+
+flows.py receive PORT                        take what comes, for ever
+flows.py send HOST PORT COUNT CONTROLLER START BEGIN END SEED
+
+The sender's flows start uniformly in the first second after START (a time of the clock) and have data to send
+until they are ended; BEGIN and END, in seconds after START, are the measured window. It then prints the
+kernel's TCP counters of its namespace, as one JSON object: how much they grew in the window and in the whole run.
+Both run at real-time priority below the relay's: what other work the machine does should not decide when
+a receiver reads, because a Linux receiver acknowledges when it reads.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import selectors
+import socket
+import sys
+import threading
+import time
+from pathlib import Path
+
+PRIORITY = 10
+CHUNK = 1 << 18
+
+
+def counters() -> dict[str, int]:
+    """Return the TCP counters of this network namespace."""
+    found: dict[str, int] = {}
+    for source in ("/proc/net/snmp", "/proc/net/netstat"):
+        lines = Path(source).read_text(encoding="ascii").splitlines()
+        for names, values in zip(lines[::2], lines[1::2], strict=True):
+            if names.startswith(("Tcp:", "TcpExt:")):
+                found |= {name: int(value) for name, value in zip(names.split()[1:], values.split()[1:], strict=True)}
+    return found
+
+
+def grown(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:
+    """Return what grew."""
+    return {name: value - before[name] for name, value in after.items() if value > before[name]}
+
+
+def receive(port: int) -> None:
+    """Take what comes."""
+    server = socket.create_server(("", port), backlog=64)
+    ready = selectors.DefaultSelector()
+    ready.register(server, selectors.EVENT_READ)
+    while True:
+        for key, _ in ready.select():
+            if key.fileobj is server:
+                ready.register(server.accept()[0], selectors.EVENT_READ)
+            elif not key.fileobj.recv(1 << 20):
+                ready.unregister(key.fileobj)
+
+
+def send(host: str, port: int, controller: str, start: float) -> None:
+    """Send from a time on, until the process ends."""
+    time.sleep(max(start - time.time(), 0.0))
+    with socket.socket() as flow:
+        flow.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, controller.encode())
+        flow.connect((host, port))
+        chunk = bytes(CHUNK)
+        while True:
+            flow.sendall(chunk)
+
+
+def main(words: list[str]) -> None:
+    os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(PRIORITY))
+    if words[0] == "receive":
+        receive(int(words[1]))
+        return
+    host, port, count, controller, start, begin, end, seed = words[1:]
+    chosen = random.Random(int(seed))
+    for _ in range(int(count)):
+        at = float(start) + chosen.random()
+        threading.Thread(target=send, args=(host, int(port), controller, at), daemon=True).start()
+    readings = []
+    for moment in (0.0, float(begin), float(end)):
+        time.sleep(max(float(start) + moment - time.time(), 0.0))
+        readings.append(counters())
+    first, begun, last = readings
+    print(json.dumps({"window": grown(begun, last), "whole": grown(first, last)}), flush=True)
+    time.sleep(3600)  # flows go on until the queue was watched to its end, and the process is ended
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
