@@ -2,9 +2,9 @@
 
     B --veth-- G (gateway, the queue) --veth-- relay (fixed delay each way) --veth-- R --veth-- A
 
-`up` is data from B to A; its queue is on G's interface towards the relay. `down` is data from A to B; its queue,
-if there is one, is on G's interface towards B. A queue is `htb` with one class and a `pfifo` of N packets.
-Offloads are off. Both interfaces of G are captured with stamps of the kernel, in nanoseconds.
+`up` is data from B to A; its queue is on G's interface towards the relay. `down` is data from A to B; its
+queue, if there is one, is on G's interface towards B. A queue is `htb` with one class and a `pfifo` of N
+packets. Offloads are off. Both interfaces of G are captured with stamps of the kernel, in nanoseconds.
 """
 
 from __future__ import annotations
@@ -20,13 +20,20 @@ import tempfile
 import time
 from pathlib import Path
 
-from captures import packets, queue
+from captures import figures, match, packets, service
 from scenarios import Scenario
 
 HERE = Path(__file__).parent
 TOOLS = {"ip": "iproute2", "tc": "iproute2", "ethtool": "ethtool", "tcpdump": "tcpdump", "cc": "gcc"}
 OFFLOADS = ("tso", "gso", "gro", "tx", "rx")
-ADDRESSES = {"b": "10.7.1.2", "gb": "10.7.1.1", "g": "10.7.2.1", "r": "10.7.2.2", "ra": "10.7.3.1", "a": "10.7.3.2"}
+ADDRESSES = {
+    "b": "10.7.1.2",
+    "gb": "10.7.1.1",
+    "g": "10.7.2.1",
+    "r": "10.7.2.2",
+    "ra": "10.7.3.1",
+    "a": "10.7.3.2",
+}
 PORT = 5001
 # Of a frame: Ethernet, IP, and TCP with its options.
 KEPT_BYTES = 94
@@ -44,9 +51,14 @@ def missing() -> str:
         return "Network namespaces and real-time priority need root."
     if lacking := {package for tool, package in TOOLS.items() if not shutil.which(tool)}:
         return f"Not installed: apt-get install {' '.join(sorted(lacking))}"
-    if subprocess.run(["ip", "netns", "add", "sj-probe"], capture_output=True, check=False).returncode:
-        return "This kernel or container does not let network namespaces be made."
-    subprocess.run(["ip", "netns", "del", "sj-probe"], check=False)
+    space = f"sj-{os.getpid()}"
+    try:
+        _do("ip", "netns", "add", space)
+        _do("tc", "-n", space, "qdisc", "add", "dev", "lo", "root", "htb")
+    except RuntimeError as error:
+        return f"This kernel or container does not let the path be built: {error}"
+    finally:
+        subprocess.run(["ip", "netns", "del", space], capture_output=True, check=False)
     return ""
 
 
@@ -71,6 +83,8 @@ class Bed:
         for process in self.running:
             process.kill()
             process.wait()
+            process.stdout.close()
+            process.stderr.close()
         for space in self.space.values():
             subprocess.run(["ip", "netns", "del", space], capture_output=True, check=False)
         shutil.rmtree(self.scratch)
@@ -107,7 +121,22 @@ class Bed:
 
     def _cable(self, left: str, left_end: str, right: str, right_end: str) -> None:
         ends = (self.space[left], left_end), (self.space[right], right_end)
-        _do("ip", "link", "add", "name", left_end, "netns", ends[0][0], "type", "veth", "peer", "name", right_end, "netns", ends[1][0])
+        _do(
+            "ip",
+            "link",
+            "add",
+            "name",
+            left_end,
+            "netns",
+            ends[0][0],
+            "type",
+            "veth",
+            "peer",
+            "name",
+            right_end,
+            "netns",
+            ends[1][0],
+        )
         for space, end in ends:
             off = [word for offload in OFFLOADS for word in (offload, "off")]
             _do("ip", "netns", "exec", space, "ethtool", "-K", end, *off)
@@ -176,20 +205,25 @@ class Bed:
             "cpu_busy": round((after[0] - before[0]) / (after[1] - before[1]), 3),
             "counters": counters,
         }
-        return self._rows(start), told
+        rows, told["service"] = self._rows(start)
+        return rows, told
 
-    def _rows(self, start: float) -> list[dict[str, object]]:
+    def _rows(self, start: float) -> tuple[list[dict[str, object]], dict[str, float]]:
         asked = self.scenario
         window = tuple(int(1e9 * (start + moment)) for moment in (asked.begin_s, asked.end_s))
-        rows = []
-        for way, source, first, last, rate in (
+        rows, served = [], {}
+        for way, source, before, behind, rate in (
             ("up", "b", "gb0", "g0", asked.up_mbps),
             ("down", "a", "g0", "gb0", asked.down_mbps),
         ):
             if rate:
-                seen = [packets(self.scratch / name, socket.inet_aton(ADDRESSES[source])) for name in (first, last)]
-                rows.append({"link": way, **queue(*seen, window, int(1e6 * asked.base_rtt_ms), 1e6 * rate)})
-        return rows
+                address = socket.inet_aton(ADDRESSES[source])
+                passages = match(*(packets(self.scratch / name, address) for name in (before, behind)))
+                rows.append(
+                    {"link": way, **figures(passages, window, int(1e6 * asked.base_rtt_ms), 1e6 * rate)}
+                )
+                served[way] = round(service(passages, window, 1e6 * rate), 5)
+        return rows, served
 
 
 def _do(*argv: str) -> None:
@@ -199,5 +233,7 @@ def _do(*argv: str) -> None:
 
 
 def _cpu() -> tuple[int, int]:
-    ticks = [int(word) for word in Path("/proc/stat").read_text(encoding="ascii").splitlines()[0].split()[1:9]]
+    ticks = [
+        int(word) for word in Path("/proc/stat").read_text(encoding="ascii").splitlines()[0].split()[1:9]
+    ]
     return sum(ticks) - ticks[3] - ticks[4], sum(ticks)

@@ -3,10 +3,10 @@
 flows.py receive PORT                        take what comes, for ever
 flows.py send HOST PORT COUNT CONTROLLER START BEGIN END SEED
 
-The sender's flows start uniformly in the first second after START (a time of the clock) and have data to send
-until they are ended; BEGIN and END, in seconds after START, are the measured window. It then prints the
-kernel's TCP counters of its namespace, as one JSON object: how much they grew in the window and in the whole run.
-Both run at real-time priority below the relay's: what other work the machine does should not decide when
+The sender's flows start uniformly in the first second after START (a time of the clock) and have data to
+send until they are ended; BEGIN and END, in seconds after START, are the measured window. It then prints the
+kernel's TCP counters of its namespace, as one JSON object: how much they grew in the window and in the whole
+run. Both run at real-time priority below the relay's: what other work the machine does should not decide when
 a receiver reads, because a Linux receiver acknowledges when it reads.
 """
 
@@ -33,7 +33,10 @@ def counters() -> dict[str, int]:
         lines = Path(source).read_text(encoding="ascii").splitlines()
         for names, values in zip(lines[::2], lines[1::2], strict=True):
             if names.startswith(("Tcp:", "TcpExt:")):
-                found |= {name: int(value) for name, value in zip(names.split()[1:], values.split()[1:], strict=True)}
+                found |= {
+                    name: int(value)
+                    for name, value in zip(names.split()[1:], values.split()[1:], strict=True)
+                }
     return found
 
 

@@ -1,9 +1,10 @@
-"""Measure real Linux TCP through a real FIFO, on this machine: the table that the simulator is held against.
+"""Measure real Linux TCP through a real FIFO, on this machine: what the simulator is held against.
 
 python benches/kernel/measure.py SCENARIO … [--repeat 1] [--together 3] [--to TABLE.csv] [--details RUNS.jsonl]
 
-Needs root, ip, tc, ethtool, tcpdump and cc. Scenarios go by names such as reno-8f-16m-50ms-b67 (`scenarios.py`); several
-run at once, in namespaces of their own. A run whose relay or captures were disturbed is not kept but made again.
+Needs root, ip, tc, ethtool, tcpdump and cc. Scenarios go by names such as reno-8f-16m-50ms-b67
+(`scenarios.py`); several run at once, in namespaces of their own. A run whose queue, relay or captures were
+disturbed is not kept but made again.
 """
 
 from __future__ import annotations
@@ -23,6 +24,9 @@ from scenarios import Scenario, scenario
 KEYS = ("scenario", "replication")
 # A relay that is later than this in one frame of a hundred is no fixed delay.
 LATE_US = 500
+# Nor is a queue that is served so much more slowly than it should be one of that rate: a strict bucket
+# (burst 100) loses up to 0.0008 by late timers alone.
+LEAST_SERVICE = 0.9985
 ATTEMPTS = 3
 
 
@@ -30,6 +34,9 @@ def disturbed(told: dict) -> str:
     """Return what disturbed a run, or nothing."""
     if told["capture_drops"]:
         return f"captures missed {told['capture_drops']} packets"
+    for way, share in told["service"].items():
+        if share < LEAST_SERVICE:
+            return f"the queue was served at {share} of its rate ({way})"
     for way, relay in told["relay"].items():
         if relay["not_sent"]:
             return f"the relay could not send {relay['not_sent']} frames"
@@ -64,7 +71,9 @@ def keep(table: Path, rows: list[dict]) -> None:
 
 
 def main() -> int:
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     options.add_argument("scenarios", nargs="+", type=scenario)
     options.add_argument("--repeat", type=int, default=1, help="runs of each, with other starts")
     options.add_argument("--first", type=int, default=0, help="number of the first of these runs")

@@ -1,7 +1,7 @@
 """Scenarios by their names: CONTROLLER-FLOWS-RATE-RTT-BUFFER[-burst100].
 
-`reno-8f-16m-50ms-b67` is 8 Reno flows through 16 Mb/s and 67 packets; `cubic-1up8down-1m16m-50ms-b64` has flows both
-ways, 1 Mb/s up and 16 Mb/s down, with a queue of 64 packets on each side.
+`reno-8f-16m-50ms-b67` is 8 Reno flows through 16 Mb/s and 67 packets; `cubic-1up8down-1m16m-50ms-b64` has
+flows both ways, 1 Mb/s up and 16 Mb/s down, with a queue of 64 packets on each side.
 """
 
 from __future__ import annotations
@@ -51,14 +51,24 @@ def scenario(name: str, window_s: tuple[int, int] | None = None) -> Scenario:
     """Return the scenario of a name; the measured window is as long as its sawteeth need, unless given."""
     found = NAME.fullmatch(name)
     if not found:
-        raise ValueError(f"{name}: expected a name like reno-8f-16m-50ms-b67 or cubic-1up8down-1m16m-50ms-b64")
+        raise ValueError(
+            f"{name}: expected a name like reno-8f-16m-50ms-b67 or cubic-1up8down-1m16m-50ms-b64"
+        )
     part = found.groupdict()
     two_way = part["up"] is not None
     up_mbps = float(part["up_rate"] if two_way else part["rate"])
     buffer_pkts, burst = int(part["buffer"]), int(part["burst"] or 1600)
     if window_s is None:
         deep = up_mbps <= 1 or (buffer_pkts > 200 and part["controller"] != "bbr")
-        window_s = (30, 120) if two_way or burst < 1600 else (30, 140) if deep else (15, 70) if up_mbps >= 50 else (20, 80)
+        window_s = (
+            (30, 120)
+            if two_way or burst < 1600
+            else (30, 140)
+            if deep
+            else (15, 70)
+            if up_mbps >= 50
+            else (20, 80)
+        )
     return Scenario(
         name=name,
         controller=part["controller"],
