@@ -26,6 +26,8 @@ def test_a_name_says_what_is_measured_and_for_how_long():
     assert (one_way.begin_s, one_way.end_s, one_way.burst_bytes) == (30, 140, 1600)
     both = scenario("cubic-1up8down-1m16m-50ms-b64-burst100")
     assert (both.up_flows, both.down_flows, both.up_mbps, both.down_mbps) == (1, 8, 1, 16)
+    assert both.shortest_queue_ms() == pytest.approx(64 * 1514 * 8 / 16e3)
+    assert both.longest_queue_s() == pytest.approx(64 * 1514 * 8 / 1e6)
     assert (both.begin_s, both.end_s, both.burst_bytes) == (30, 120, 100)
     with pytest.raises(ValueError, match="expected a name like"):
         scenario("reno-16m")
@@ -48,6 +50,8 @@ def test_delay_loss_and_load_are_those_of_the_packets_that_arrived_in_the_window
         tmp_path / "before", [(900_000, 1), (1_000_000, 2), (1_100_000, 3), (1_900_000, 4)]
     )
     departures = write_capture(tmp_path / "behind", [(901_000, 1), (1_001_000, 2), (2_100_000, 4)])
+    assert captures.dropped(captures.match(arrivals, departures)) == 1
+    assert captures.dropped(captures.match(arrivals, departures[:2])) == 0, "the others may still wait"
     assert captures.packets(tmp_path / "before", RECEIVER) == []
     passages = captures.match(arrivals, departures)
     found = captures.figures(passages, (1_000_000_000, 2_000_000_000), 50_000_000, 1e6)
@@ -71,9 +75,9 @@ def test_a_queue_of_the_kernel_fills_as_it_should():
     asked = scenario("reno-4f-16m-20ms-b27", (0, 3))
     with bed.Bed("test", asked) as path:
         [row], told = path.measure(seed=1)
-    # Slow start overshoots; then four flows keep the link busy, and nothing waits longer than 27 packets take.
+    # Slow start overshoots; then four flows keep the link busy, and nothing waits longer than 27 packets.
     assert 0.5 < row["utilisation"] < 1.02
     assert 5 < row["delay_p95_ms"] < 1.05 * 27 * 1514 * 8 / 16e3
     assert 0 < row["loss"] < 0.1
     assert told["counters"][0]["window"]["RetransSegs"] > 0
-    assert measure.disturbed(told | {"capture_drops": 1}) == "captures missed 1 packets"
+    assert measure.disturbed(asked, told | {"capture_drops": 1}) == "captures missed 1 packets"

@@ -20,7 +20,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from captures import figures, match, packets, service
+from captures import dropped, figures, match, packets, service
 from scenarios import Scenario
 
 HERE = Path(__file__).parent
@@ -37,6 +37,11 @@ ADDRESSES = {
 PORT = 5001
 # Of a frame: Ethernet, IP, and TCP with its options.
 KEPT_BYTES = 94
+# Of hosts and captures, below the relay's: what other work the machine does should not decide when a receiver
+# reads, because a Linux receiver acknowledges when it reads.
+PRIORITY = 10
+# tcpdump hands over what it has captured once a second.
+FLUSH_S = 2.0
 SYSCTLS = {
     "net.ipv4.ip_forward": "1",
     "net.ipv4.tcp_no_metrics_save": "1",
@@ -83,8 +88,8 @@ class Bed:
         for process in self.running:
             process.kill()
             process.wait()
-            process.stdout.close()
-            process.stderr.close()
+            for pipe in (process.stdin, process.stdout, process.stderr):
+                pipe.close()
         for space in self.space.values():
             subprocess.run(["ip", "netns", "del", space], capture_output=True, check=False)
         shutil.rmtree(self.scratch)
@@ -155,9 +160,10 @@ class Bed:
         """Start a program on a host."""
         pipe = subprocess.PIPE
         process = subprocess.Popen(
-            ["ip", "netns", "exec", self.space[host], *argv], stdout=pipe, stderr=pipe, text=True
+            ["ip", "netns", "exec", self.space[host], *argv], stdin=pipe, stdout=pipe, stderr=pipe, text=True
         )
         self.running.append(process)
+        os.sched_setscheduler(process.pid, os.SCHED_RR, os.sched_param(PRIORITY))
         return process
 
     def measure(self, seed: int) -> tuple[list[dict[str, object]], dict[str, object]]:
@@ -174,25 +180,28 @@ class Bed:
             )
             for interface in ("gb0", "g0")
         }
-        for host in ("a", "b"):
-            self.start(host, sys.executable, str(HERE / "flows.py"), "receive", str(PORT))
-        time.sleep(1.0)
-        start = time.time() + 1.0
+        flows = [sys.executable, str(HERE / "flows.py")]
+        receivers = [self.start(host, *flows, "receive", str(PORT)) for host in ("a", "b")]
+        window = (str(asked.begin_s), str(asked.end_s))
         senders = [
             self.start(
                 host,
-                *(sys.executable, str(HERE / "flows.py"), "send", ADDRESSES[to], str(PORT), str(count)),
-                *(asked.controller, repr(start), str(asked.begin_s), str(asked.end_s), str(seed + offset)),
+                *(*flows, "send", ADDRESSES[to], str(PORT), str(count)),
+                *(asked.controller, *window, str(seed + offset)),
             )
             for host, to, count, offset in (("b", "a", asked.up_flows, 0), ("a", "b", asked.down_flows, 500))
             if count
         ]
+        for process in (*receivers, *senders):
+            _line(process)
+        start = time.time() + 1.0
+        for sender in senders:
+            print(repr(start), file=sender.stdin, flush=True)
         before = _cpu()
-        counters = [json.loads(sender.stdout.readline()) for sender in senders]
+        counters = [json.loads(_line(sender)) for sender in senders]
         after = _cpu()
         # What arrived at the end of the window may wait for as long as the buffer takes to empty.
-        slowest = min(rate for rate in (asked.up_mbps, asked.down_mbps) if rate)
-        time.sleep(0.2 + 1514 * 8 * asked.buffer_pkts / (1e6 * slowest))
+        time.sleep(FLUSH_S + asked.longest_queue_s())
         lost = 0
         for capture in captures.values():
             capture.send_signal(signal.SIGINT)
@@ -205,13 +214,13 @@ class Bed:
             "cpu_busy": round((after[0] - before[0]) / (after[1] - before[1]), 3),
             "counters": counters,
         }
-        rows, told["service"] = self._rows(start)
+        rows, told["queues"] = self._rows(start)
         return rows, told
 
-    def _rows(self, start: float) -> tuple[list[dict[str, object]], dict[str, float]]:
+    def _rows(self, start: float) -> tuple[list[dict[str, object]], dict[str, dict[str, float]]]:
         asked = self.scenario
         window = tuple(int(1e9 * (start + moment)) for moment in (asked.begin_s, asked.end_s))
-        rows, served = [], {}
+        rows, seen = [], {}
         for way, source, before, behind, rate in (
             ("up", "b", "gb0", "g0", asked.up_mbps),
             ("down", "a", "g0", "gb0", asked.down_mbps),
@@ -222,14 +231,32 @@ class Bed:
                 rows.append(
                     {"link": way, **figures(passages, window, int(1e6 * asked.base_rtt_ms), 1e6 * rate)}
                 )
-                served[way] = round(service(passages, window, 1e6 * rate), 5)
-        return rows, served
+                seen[way] = {
+                    "service": round(service(passages, window, 1e6 * rate), 5),
+                    "dropped": dropped(passages),
+                    "kernel_dropped": self._dropped(behind),
+                }
+        return rows, seen
+
+    def _dropped(self, interface: str) -> int:
+        """Return how many packets the kernel says that it has dropped."""
+        said = _do("tc", "-s", "-j", "-n", self.space["g"], "qdisc", "show", "dev", interface)
+        [queue] = [entry for entry in json.loads(said) if entry["kind"] == "pfifo"]
+        return queue["drops"]
 
 
-def _do(*argv: str) -> None:
+def _do(*argv: str) -> str:
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"{' '.join(argv)}: {done.stderr.strip()}")
+    return done.stdout
+
+
+def _line(process: subprocess.Popen[str]) -> str:
+    line = process.stdout.readline()
+    if not line:
+        raise RuntimeError(f"{' '.join(process.args)}: {process.stderr.read().strip() or 'ended early'}")
+    return line
 
 
 def _cpu() -> tuple[int, int]:

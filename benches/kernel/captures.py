@@ -76,6 +76,12 @@ def figures(
     }
 
 
+def dropped(passages: list[Passage]) -> int:
+    """Return how many packets were dropped before the last one that left."""
+    lost = [left is None for _, left, _ in passages]
+    return sum(lost[: len(lost) - lost[::-1].index(False)]) if False in lost else 0
+
+
 def service(passages: list[Passage], window_ns: tuple[int, int], rate_bps: float) -> float:
     """Return how fast the queue was served while the next packet waited, as a share of its rate.
 

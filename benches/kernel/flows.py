@@ -1,13 +1,12 @@
 """Bulk TCP flows, run within a network namespace.
 
 flows.py receive PORT                        take what comes, for ever
-flows.py send HOST PORT COUNT CONTROLLER START BEGIN END SEED
+flows.py send HOST PORT COUNT CONTROLLER BEGIN END SEED
 
-The sender's flows start uniformly in the first second after START (a time of the clock) and have data to
-send until they are ended; BEGIN and END, in seconds after START, are the measured window. It then prints the
-kernel's TCP counters of its namespace, as one JSON object: how much they grew in the window and in the whole
-run. Both run at real-time priority below the relay's: what other work the machine does should not decide when
-a receiver reads, because a Linux receiver acknowledges when it reads.
+Both print a line when they are ready. The sender then reads a time of the clock: flows start uniformly in the
+second after it and have data to send until they are ended; BEGIN and END, in seconds after it, are the
+measured window. At its end it prints the kernel's TCP counters of its namespace, as one JSON object: how much
+they grew in the window and in the whole run. A flow that fails ends the process.
 """
 
 from __future__ import annotations
@@ -22,7 +21,6 @@ import threading
 import time
 from pathlib import Path
 
-PRIORITY = 10
 CHUNK = 1 << 18
 
 
@@ -50,6 +48,7 @@ def receive(port: int) -> None:
     server = socket.create_server(("", port), backlog=64)
     ready = selectors.DefaultSelector()
     ready.register(server, selectors.EVENT_READ)
+    print("ready", flush=True)
     while True:
         for key, _ in ready.select():
             if key.fileobj is server:
@@ -61,27 +60,32 @@ def receive(port: int) -> None:
 def send(host: str, port: int, controller: str, start: float) -> None:
     """Send from a time on, until the process ends."""
     time.sleep(max(start - time.time(), 0.0))
-    with socket.socket() as flow:
-        flow.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, controller.encode())
-        flow.connect((host, port))
-        chunk = bytes(CHUNK)
-        while True:
-            flow.sendall(chunk)
+    chunk = bytes(CHUNK)
+    try:
+        with socket.socket() as flow:
+            flow.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, controller.encode())
+            flow.connect((host, port))
+            while True:
+                flow.sendall(chunk)
+    except OSError as error:
+        print(f"a flow to {host}: {error}", file=sys.stderr, flush=True)
+        os._exit(1)
 
 
 def main(words: list[str]) -> None:
-    os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(PRIORITY))
     if words[0] == "receive":
         receive(int(words[1]))
         return
-    host, port, count, controller, start, begin, end, seed = words[1:]
+    host, port, count, controller, begin, end, seed = words[1:]
+    print("ready", flush=True)
+    start = float(sys.stdin.readline())
     chosen = random.Random(int(seed))
     for _ in range(int(count)):
-        at = float(start) + chosen.random()
+        at = start + chosen.random()
         threading.Thread(target=send, args=(host, int(port), controller, at), daemon=True).start()
     readings = []
     for moment in (0.0, float(begin), float(end)):
-        time.sleep(max(float(start) + moment - time.time(), 0.0))
+        time.sleep(max(start + moment - time.time(), 0.0))
         readings.append(counters())
     first, begun, last = readings
     print(json.dumps({"window": grown(begun, last), "whole": grown(first, last)}), flush=True)

@@ -1,6 +1,6 @@
 """Measure real Linux TCP through a real FIFO, on this machine: what the simulator is held against.
 
-python benches/kernel/measure.py SCENARIO … [--repeat 1] [--together 3] [--to TABLE.csv] [--details RUNS.jsonl]
+python benches/kernel/measure.py SCENARIO … [--repeat 1] [--together 3] [--to T.csv] [--details D.jsonl]
 
 Needs root, ip, tc, ethtool, tcpdump and cc. Scenarios go by names such as reno-8f-16m-50ms-b67
 (`scenarios.py`); several run at once, in namespaces of their own. A run whose queue, relay or captures were
@@ -30,16 +30,22 @@ LEAST_SERVICE = 0.9985
 ATTEMPTS = 3
 
 
-def disturbed(told: dict) -> str:
+def disturbed(asked: Scenario, told: dict) -> str:
     """Return what disturbed a run, or nothing."""
+    # What a standstill bunches arrives at once: half a buffer of it is no longer what the flows sent.
+    standstill_us = asked.shortest_queue_ms() * 1000 / 2
     if told["capture_drops"]:
         return f"captures missed {told['capture_drops']} packets"
-    for way, share in told["service"].items():
-        if share < LEAST_SERVICE:
-            return f"the queue was served at {share} of its rate ({way})"
+    for way, seen in told["queues"].items():
+        if seen["service"] < LEAST_SERVICE:
+            return f"the queue was served at {seen['service']} of its rate ({way})"
+        if missed := max(seen["dropped"] - seen["kernel_dropped"], 0):
+            return f"the capture behind the queue missed {missed} packets ({way})"
     for way, relay in told["relay"].items():
         if relay["not_sent"]:
             return f"the relay could not send {relay['not_sent']} frames"
+        if relay["late_us_max"] > standstill_us:
+            return f"the relay stood still for {relay['late_us_max']} us ({way})"
         if relay["late_us_p99"] > LATE_US:
             return f"one frame in a hundred left the relay {relay['late_us_p99']} us late ({way})"
     return ""
@@ -50,9 +56,9 @@ def run(name: str, asked: Scenario, replication: int) -> tuple[list[dict], dict]
     for attempt in range(ATTEMPTS):
         with Bed(name, asked) as bed:
             rows, told = bed.measure(seed=1 + 1000 * replication + 100000 * attempt)
-        if not (trouble := disturbed(told)):
+        if not (trouble := disturbed(asked, told)):
             head = {"scenario": asked.name, "replication": replication, **asked.columns()}
-            return [head | row for row in rows], told | {"replication": replication, "queues": rows}
+            return [head | row for row in rows], told | {"replication": replication, "rows": rows}
         print(f"{asked.name}: {trouble}", file=sys.stderr, flush=True)
     raise RuntimeError(f"{asked.name}: disturbed {ATTEMPTS} times; is the machine busy?")
 

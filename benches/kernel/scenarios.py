@@ -14,6 +14,9 @@ NAME = re.compile(
     r"-(?P<rtt>\d+)ms-b(?P<buffer>\d+)(?:-burst(?P<burst>\d+))?"
 )
 
+# A full segment, as htb counts it.
+FRAME_BYTES = 1514
+
 
 @dataclass(frozen=True)
 class Scenario:
@@ -30,6 +33,14 @@ class Scenario:
     burst_bytes: int
     begin_s: int
     end_s: int
+
+    def shortest_queue_ms(self) -> float:
+        """Return how long the buffer lasts at the higher rate."""
+        return self.buffer_pkts * FRAME_BYTES * 8 / 1e3 / max(self.up_mbps, self.down_mbps or 0)
+
+    def longest_queue_s(self) -> float:
+        """Return how long the buffer lasts at the lower rate."""
+        return self.buffer_pkts * FRAME_BYTES * 8 / 1e6 / min(self.up_mbps, self.down_mbps or self.up_mbps)
 
     def columns(self) -> dict[str, object]:
         """Return what the measured table says of a scenario."""
