@@ -251,6 +251,7 @@ impl Connection {
             app_limited: news.app_limited,
             recovering: news.recovering,
             left_in_flight,
+            next_send: now,
             total_delivered: self.delivered,
             total_lost: self.lost,
             marked: news.marked.map_or(0, bytes),
