@@ -109,7 +109,7 @@ fn what_is_in_flight_counts_when_pacing_lets_the_next_quantum_leave() {
     bbr.pace.rate = Rate(8 * MSS * 1000);
     let mut in_network = |phase, wait_us| {
         bbr.mode = Mode::ProbeBw { phase, since: now };
-        bbr.in_network(now, 10 * MSS, now + Span(1000 * wait_us)) / MSS
+        bbr.in_network(now, 10 * MSS, now + Span(1000u64 * wait_us)) / MSS
     };
     assert_eq!(in_network(2, 0), 10);
     assert_eq!([in_network(2, 999), in_network(2, 2500)], [10, 8], "whole segments arrive meanwhile");
