@@ -87,7 +87,7 @@ scenarios come out as above). Each was measured one to five times; a run in whic
 were disturbed was made again.
 
 The engine of that day misses 14 of these 152 figures: BBR's delay at 1 Mb/s (9 to 11 % too long), and of Reno
-with flows both ways the utilisation of four links (by 1.7 to 3.2 points), the delay of two, and a loss; and
+with flows both ways the utilisation of four links (by 1.5 to 2.8 points), the delay of two, and a loss; and
 the loss of a single flow. What Linux does otherwise was looked up, in captures and by its kernel's rules, and
 repaired: BBR counts what is in flight when pacing lets the next quantum leave; the timeout rises with the
 deviation at once and falls once in a round trip; what ends before the last acknowledgement is not echoed;
