@@ -169,6 +169,14 @@ def test_kernel_scenarios_have_the_bucket_and_the_habits_of_what_was_measured():
     }
 
 
+def test_fresh_scenarios_are_none_of_those_that_were_known():
+    known, fresh = (
+        {entry.scenario for entry in kernel.measurements(section)} for section in ("kernel", "kernel-fresh")
+    )
+    assert fresh
+    assert not known & fresh
+
+
 def test_rules_of_the_kernel():
     assert kernel.holds("utilisation", 0.991, 1.0)
     assert not kernel.holds("utilisation", 0.989, 1.0)
@@ -191,7 +199,8 @@ def test_the_engine_accepts_every_scenario():
     asked = [
         scenario.document() for scenario in peers.SCENARIOS.values() if not scenario.needs - documents.kinds()
     ]
-    asked += [kernel.document(entry.parameters) for entry in kernel.measurements()]
+    for section in ("kernel", "kernel-fresh"):
+        asked += [kernel.document(entry.parameters) for entry in kernel.measurements(section)]
     asked += [
         theory.queue_document(load, sizes) for load in theory.LOADS for sizes in ("fixed", "exponential")
     ]
@@ -250,7 +259,7 @@ def test_explanations_by_pattern():
 
 def test_the_shipped_explanations_are_sentences_for_sections():
     for pattern, text in Explanations().texts.items():
-        assert pattern.split("/")[0] in ("theory", "peers", "kernel", "aqm", "streaming")
+        assert pattern.split("/")[0] in ("theory", "peers", "kernel", "kernel-fresh", "aqm", "streaming")
         assert text.strip().endswith(".")
 
 

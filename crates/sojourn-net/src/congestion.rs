@@ -65,6 +65,8 @@ pub struct Ack {
     pub recovering: bool,
     /// Bytes in flight after it arrived, and after what it shows to be lost was taken off.
     pub left_in_flight: u64,
+    /// When pacing lets the next segment leave; now or earlier if it holds nothing back.
+    pub next_send: Time,
     /// Bytes delivered since the connection began.
     pub total_delivered: u64,
     /// Bytes found to be lost since the connection began.
@@ -117,6 +119,7 @@ impl Ack {
             app_limited: false,
             recovering: false,
             left_in_flight: u64::MAX,
+            next_send: Time::ZERO,
             total_delivered: 0,
             total_lost: 0,
             marked: 0,

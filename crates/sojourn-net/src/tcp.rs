@@ -25,6 +25,7 @@ mod ticks;
 mod tlp;
 mod undo;
 mod usage;
+mod variance;
 
 pub use ecn::EcnMode;
 pub use endpoint::{Config, Endpoint, Recovery, Role};

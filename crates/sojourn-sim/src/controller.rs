@@ -25,12 +25,14 @@ pub(crate) struct Choice {
     pub(crate) hystart: scenario::HyStart,
     /// CUBIC never grows slower than Reno would.
     pub(crate) reno_friendly: bool,
+    /// Reno's window is one of whole segments, as in Linux.
+    pub(crate) whole: bool,
 }
 
 impl Choice {
     /// Makes one; those that draw do so from `seed`.
     pub(crate) fn make(self, seed: u64) -> Box<dyn CongestionControl> {
-        let Self { transport, mss, initial, target, hystart, reno_friendly } = self;
+        let Self { transport, mss, initial, target, hystart, reno_friendly, whole } = self;
         let hystart = match hystart {
             scenario::HyStart::None => None,
             scenario::HyStart::Linux => Some(HyStart::Linux),
@@ -52,6 +54,7 @@ impl Choice {
             Transport::Dctcp => Box::new(Dctcp::new(mss, initial)),
             Transport::Prague => Box::new(Prague::new(mss, initial)),
             Transport::NewReno => Box::new(Reno::new(mss, initial, Counting::Acks)),
+            Transport::Reno if whole => Box::new(Reno::new(mss, initial, Counting::Segments)),
             Transport::Reno | Transport::Udp => Box::new(Reno::new(mss, initial, Counting::Bytes)),
         }
     }
@@ -174,7 +177,8 @@ impl Connection {
             return Err("a first window is one segment at least".to_owned());
         }
         let mut control =
-            Choice { transport, mss, initial, target, hystart: setup.hystart, reno_friendly: true }.make(setup.seed);
+            Choice { transport, mss, initial, target, hystart: setup.hystart, reno_friendly: true, whole: false }
+                .make(setup.seed);
         if let Amount::Segments(segments) = setup.cwnd {
             control.set("cwnd", segments); // with its fraction
         }
@@ -251,6 +255,7 @@ impl Connection {
             app_limited: news.app_limited,
             recovering: news.recovering,
             left_in_flight,
+            next_send: now,
             total_delivered: self.delivered,
             total_lost: self.lost,
             marked: news.marked.map_or(0, bytes),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
+from functools import partial
 from pathlib import Path
 
 from sojourn.errors import SojournError
@@ -17,6 +18,7 @@ SECTIONS = {
     "theory": theory.checks,
     "peers": peers.checks,
     "kernel": kernel.checks,
+    "kernel-fresh": partial(kernel.checks, section="kernel-fresh"),
     "aqm": aqm.checks,
     "streaming": readings.checks,
 }

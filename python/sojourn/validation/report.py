@@ -83,19 +83,38 @@ KERNEL = """## Linux
 
 Real TCP of a Linux kernel (6.18) through a real FIFO: network namespaces, `htb` with `pfifo limit N` as the
 bottleneck, a relay in user space for the delay, no offloads; measured once to four times a scenario,
-nothing fitted or left out. Simulated: {replications} replications. Names are controller, flows, rate of the
-bottleneck, base RTT and buffer in packets; `1up8down` has flows both ways with a queue on each side. A full
-frame is 1514 bytes (`overhead = "14B"`).
+nothing fitted or left out. Simulated: {replications} replications, {two_way} with flows both ways. Names
+are controller, flows, rate of the bottleneck, base RTT and buffer in packets; `1up8down` has flows both ways
+with a queue on each side. A full frame is 1514 bytes (`overhead = "14B"`).
 
 `htb` has a bucket of 1600 bytes (`-burst100`: of 100): on an idle link two full packets, or 25
 acknowledgements, pass with no wait, and a packet is at its receiver's when its transmission starts. The
 studies' links keep their rate by the same rule (`rule = "htb"`), and their endpoints have Linux's habits
-(`stack = "linux"`): RACK-TLP, HyStart and whole-segment counting in CUBIC, data in pairs of segments of
+(`stack = "linux"`): RACK-TLP, HyStart, whole-segment counting in CUBIC and Reno, data in pairs of segments of
 which the second has PSH and is acknowledged as soon as it is read, quick ACKs after duplicates and pauses,
 compressed SACKs, needless timeouts undone (F-RTO, timestamps, DSACK), and timers that end at ticks of 4 ms.
 
 Rules: utilisation within {points:g} points, mean and 95th percentile of the delay within {delay:g} %, loss
 within {loss:g} % of the mean of the measured runs.
+"""
+
+KERNEL_FRESH = """### Scenarios that were measured afterwards
+
+The table above was known while the engine was made. These scenarios were not: they were measured on Linux
+6.18 when all its rows held, by `benches/kernel/measure.py`, which builds the same path again (hosts, gateway
+with `htb` and `pfifo`, a relay in user space for the delay, captures on both sides of the queue; known
+scenarios come out as above). Each was measured one to five times; a run in which relay, captures or queue
+were disturbed was made again.
+
+The engine of that day misses 14 of these 152 figures: BBR's delay at 1 Mb/s (9 to 11 % too long), and of Reno
+with flows both ways the utilisation of four links (by 1.5 to 2.8 points), the delay of two, and a loss; and
+the loss of a single flow. What Linux does otherwise was looked up, in captures and by its kernel's rules, and
+repaired: BBR counts what is in flight when pacing lets the next quantum leave; the timeout rises with the
+deviation at once and falls once in a round trip; what ends before the last acknowledgement is not echoed;
+after a needless timeout only what the timer had marked is looked at again; Reno's window is one of whole
+segments. No constant was chosen by these figures. The table is of the engine after that. Measured after the
+repairs were `bbr-4f-1m-50ms-b256`, `bbr-8f-16m-50ms-b267`, `cubic-1f-16m-100ms-b133`,
+`reno-1up8down-1m16m-50ms-b256`, `reno-4f-16m-50ms-b67`, `reno-4f-1m-50ms-b256` and `reno-8f-16m-20ms-b27`.
 """
 
 PUBLISHED = """## Published tables
@@ -125,6 +144,7 @@ _SECTIONS = {
     "theory": "Queueing theory",
     "peers": "Two other simulators",
     "kernel": "Linux",
+    "kernel-fresh": "Linux, in scenarios measured afterwards",
     "aqm": "The study of active queue management",
     "streaming": "A study of adaptive streaming",
 }
@@ -202,6 +222,9 @@ def write(page: Page, docs: Path) -> Path:
         plots.against(rows, images / "kernel", "Linux")
         parts += [_kernel_text(), _provenance(page, "kernel"), _image("kernel"), _link_table(rows)]
         parts += [_outside(page, "kernel")]
+    if rows := page.rows("kernel-fresh"):
+        parts += [KERNEL_FRESH, _provenance(page, "kernel-fresh"), _link_table(rows)]
+        parts += [_outside(page, "kernel-fresh")]
     if rows := page.rows("aqm"):
         on_peers = [row for row in rows if row.key.startswith("aqm/peers-")]
         of_study = [row for row in rows if row not in on_peers]
@@ -247,6 +270,7 @@ def _peers_text() -> str:
 def _kernel_text() -> str:
     return KERNEL.format(
         replications=kernel.REPLICATIONS,
+        two_way=kernel.TWO_WAY_REPLICATIONS,
         points=100 * kernel.UTILISATION_POINTS,
         delay=100 * kernel.DELAY_SHARE,
         loss=100 * kernel.LOSS_SHARE,

@@ -7,10 +7,9 @@
 //! a loss, room for aggregated ACKs (Linux 5.1), and the long-term bandwidth of policers ([`policer`]). At the start these rules
 //! let 2.887 bandwidth-delay products and three quanta be in flight, in segments rounded up to an even number, so that 1.887 products
 //! and the quanta are queued: 2.2 products at 10 Mbit/s and 50 ms, where three quanta are eight of 42 segments and the smallest round
-//! trip has two transmissions. Differences: gains count from
-//! the bytes in flight at the acknowledgement (Linux corrects them for packets that its pacing has already scheduled); room for
-//! aggregation is the largest of ten rounds (Linux: of two times five); the first window is sent at a pace for a round trip of 1 ms,
-//! since none is known yet.
+//! trip has two transmissions. What is in flight, as the gains count it, is what will be when pacing lets the next quantum leave, that quantum
+//! included while probing; room for aggregated ACKs is the most of two windows of five rounds. Difference: the first window is sent at a pace
+//! for a round trip of 1 ms, since none is known yet.
 
 mod policer;
 
@@ -35,6 +34,8 @@ const LEAST_WINDOW: u64 = 4;
 const GROWTH: (u64, u64) = (5, 4);
 /// … in so many rounds.
 const FULL_ROUNDS: u32 = 3;
+/// Rounds of a window in which aggregation is looked at; the present one and the last count.
+const AGGREGATION_ROUNDS: u64 = 5;
 const MOST_AGGREGATION: Span = Span::from_millis(100);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +77,7 @@ pub struct Bbr1 {
     full_rounds: u32,
     policer: Policer,
     aggregation: Aggregation,
-    extra: MaxFilter<BANDWIDTH_ROUNDS>,
+    extra: MaxFilter<2>,
     idle_restart: bool,
     /// Totals at the last acknowledgement.
     delivered: u64,
@@ -144,6 +145,14 @@ impl Bbr1 {
         self.with_quanta(self.bdp(Rate(self.bandwidth.get()), gain))
     }
 
+    /// Of the bytes in flight, those that will be in the network when pacing lets the next quantum leave, in whole segments; with
+    /// that quantum while more is being sent than arrives.
+    fn in_network(&self, now: Time, in_flight: u64, next_send: Time) -> u64 {
+        let delivered = self.bandwidth().bytes_in(next_send.since(now)) / self.mss * self.mss;
+        let leaving = if self.gains().0 > UNIT { quantum(self.pace.rate, self.mss) } else { 0 };
+        (in_flight + leaving).saturating_sub(delivered)
+    }
+
     fn full(&self) -> bool {
         self.full_rounds >= FULL_ROUNDS
     }
@@ -203,10 +212,11 @@ impl Bbr1 {
         let Mode::ProbeBw { phase, since } = self.mode else { return };
         let (gain, _) = self.gains();
         let long = now.since(since) > self.min_rtt;
+        let in_network = self.in_network(now, ack.in_flight, ack.next_send);
         let over = match gain.cmp(&UNIT) {
             std::cmp::Ordering::Equal => long,
-            std::cmp::Ordering::Greater => long && (lost > 0 || ack.in_flight >= self.inflight(gain)),
-            std::cmp::Ordering::Less => long || ack.in_flight <= self.inflight(UNIT),
+            std::cmp::Ordering::Greater => long && (lost > 0 || in_network >= self.inflight(gain)),
+            std::cmp::Ordering::Less => long || in_network <= self.inflight(UNIT),
         };
         if over {
             self.mode = Mode::ProbeBw { phase: (phase + 1) % CYCLE.len(), since: now };
@@ -217,7 +227,7 @@ impl Bbr1 {
         if self.mode == Mode::Startup && self.full() {
             self.mode = Mode::Drain;
         }
-        if self.mode == Mode::Drain && ack.left_in_flight <= self.inflight(UNIT) {
+        if self.mode == Mode::Drain && self.in_network(now, ack.left_in_flight, ack.next_send) <= self.inflight(UNIT) {
             self.probe_bandwidth(now);
         }
     }
@@ -296,8 +306,10 @@ impl CongestionControl for Bbr1 {
         let lost = ack.total_lost - self.lost;
         (self.delivered, self.lost) = (ack.total_delivered, ack.total_lost);
         self.update_bandwidth(now, ack, lost);
-        let extra = self.aggregation.on_ack(now, ack.delivered, self.bandwidth()).min(self.cwnd);
-        self.extra.update(self.rounds.count, extra);
+        if ack.sample.is_some() {
+            let extra = self.aggregation.on_ack(now, ack.delivered, self.bandwidth()).min(self.cwnd);
+            self.extra.update(self.rounds.count / AGGREGATION_ROUNDS, extra);
+        }
         self.update_cycle(now, ack, lost);
         self.check_drain(now, ack);
         self.update_min_rtt(now, ack);

@@ -3,7 +3,9 @@
 //! Source: RFC 5681 §3.1 (slow start, congestion avoidance); RFC 6582 names the loss recovery that goes with it (NewReno), which is the
 //! sender's part. What an acknowledgement is worth can be counted in two ways, and under delayed ACKs they differ by a factor of two:
 //! in *bytes* (RFC 3465 with L = ∞: Linux's `reno` today, doubling every round trip, then one segment more for every window delivered),
-//! or in *ACKs*, each worth at most one segment (RFC 5681 equations 2 and 3: the NewReno of ns-2 and ns-3, older Linux). Difference:
+//! or in *ACKs*, each worth at most one segment (RFC 5681 equations 2 and 3: the NewReno of ns-2 and ns-3, older Linux). With
+//! `stack = "linux"` the window is one of whole *segments*, as in Linux: half of an odd one is rounded down, and so is the price of the next
+//! segment, which makes small windows grow faster. Difference:
 //! ssthresh is half the congestion window rather than half the flight (as in Linux; a sender that did not fill its window has not let
 //! it grow).
 
@@ -15,6 +17,8 @@ use crate::Time;
 pub enum Counting {
     /// The bytes that it delivers.
     Bytes,
+    /// The same, and half a window is one of whole segments.
+    Segments,
     /// At most one segment, so that growth is slower under delayed ACKs.
     Acks,
 }
@@ -66,14 +70,15 @@ impl CongestionControl for Reno {
             return;
         }
         let counted = match self.counting {
-            Counting::Bytes => ack.delivered,
+            Counting::Bytes | Counting::Segments => ack.delivered,
             Counting::Acks => ack.delivered.min(self.mss),
         };
         self.grow(counted, |cwnd| cwnd);
     }
 
     fn on_congestion(&mut self, _: Time, what: Congestion, _: u64) {
-        self.reduce(|cwnd| cwnd / 2);
+        let unit = if self.counting == Counting::Segments { self.mss } else { 1 };
+        self.reduce(|cwnd| cwnd / 2 / unit * unit);
         if what == Congestion::Timeout {
             self.cwnd = self.mss;
         }
@@ -151,6 +156,20 @@ mod tests {
         let mut reno = Reno::new(MSS, 20 * MSS, Counting::Bytes);
         reno.on_congestion(Time(0), Congestion::Timeout, 0);
         assert_eq!(reno.window(), Window { cwnd: MSS, ssthresh: 10 * MSS, pacing: None });
+    }
+
+    #[test]
+    fn half_of_an_odd_window_is_one_of_whole_segments_only_if_counted_so() {
+        for (counting, half, price) in [(Counting::Bytes, 7_500, 8), (Counting::Segments, 7_000, 7)] {
+            let mut reno = Reno::new(MSS, 15 * MSS, counting);
+            reno.on_congestion(Time(0), Congestion::Loss, 0);
+            assert_eq!(reno.window().cwnd, half);
+            let acks = (1..).find(|_| {
+                reno.on_ack(Time(0), &ack(1));
+                reno.window().cwnd > half
+            });
+            assert_eq!(acks, Some(price));
+        }
     }
 
     #[test]

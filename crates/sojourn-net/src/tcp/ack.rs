@@ -60,7 +60,7 @@ impl Sender {
             let sent = if echo == Time::NEVER { news.sent } else { Some(echo) };
             rtt = sent.map(|sent| now.since(sent));
             if let Some(rtt) = rtt {
-                self.rtt.sample(rtt);
+                self.rtt.sample(rtt, self.una, self.nxt);
             }
         }
         let sacked = if sack.is_empty() || self.linux { early } else { self.board.sack(sack) };
@@ -128,6 +128,7 @@ impl Sender {
                 app_limited: !self.usage.is_full(self.window, self.grow_half_used),
                 recovering: self.state.is_reducing(),
                 left_in_flight: self.in_flight(),
+                next_send: self.pacer.next,
                 total_delivered: self.delivered,
                 total_lost: self.board.marked(),
                 marked,

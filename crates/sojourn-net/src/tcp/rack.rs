@@ -66,6 +66,15 @@ impl Rack {
         std::mem::take(&mut self.advanced)
     }
 
+    /// These transmissions, and all others, are to be looked at again.
+    pub(super) fn look_again(&mut self, transmissions: Vec<(Time, u64)>) {
+        let mut sent: Vec<_> = self.sent.drain(..).chain(transmissions).collect();
+        sent.sort_unstable();
+        sent.dedup();
+        self.sent = sent.into();
+        self.advanced = true;
+    }
+
     /// True if the transmission took place before that of the latest-sent segment that arrived.
     pub(super) fn is_overtaken(&self, transmission: (Time, u64)) -> bool {
         transmission < self.latest
@@ -165,6 +174,29 @@ mod tests {
         assert_eq!(board.mark_overdue(ms(230), true, MSS, RTT, RTT), Time::NEVER);
         let again = board.next_waiting().map(|r| r.seq);
         assert_eq!(again, Some(1000));
+    }
+
+    #[test]
+    fn after_a_needless_timeout_only_what_the_timer_alone_had_marked_is_found_again() {
+        let (mut board, _) = four(false);
+        for segment in 5..=8 {
+            board.push(MSS, ms(35 + segment));
+        }
+        // The first two are overtaken by the third; then the timer takes the rest but the sixth, which is SACKed.
+        board.begin(ms(125), RTT);
+        board.sack(&sack(3));
+        board.mark_overdue(ms(125), true, MSS, RTT, RTT);
+        board.mark_old_lost(ms(400));
+        assert_eq!(board.pipe(), 0);
+        board.begin(ms(401), RTT);
+        board.sack(&sack(6));
+        board.mark_overdue(ms(401), true, MSS, RTT, RTT);
+        board.forget_lost();
+        assert_eq!(board.pipe(), 6000, "all but the two that were SACKed");
+        assert!(board.take_advance());
+        board.mark_overdue(ms(401), true, MSS, RTT, RTT);
+        assert_eq!(board.pipe(), 4000, "the fourth and the fifth, which the sixth overtook");
+        assert_eq!(board.next_waiting().map(|resend| resend.seq), Some(3000));
     }
 
     #[test]

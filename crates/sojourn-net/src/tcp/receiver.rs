@@ -118,8 +118,9 @@ impl Receiver {
         if self.extras.is_some() {
             self.look_at(&{ *segment }); // A copy, so that the segments of other connections can stay in registers.
         }
-        // RFC 7323 §4.3 (2): the stamp of the earliest segment not yet acknowledged, or of a duplicate.
-        if start <= self.acknowledged {
+        // RFC 7323 §4.3 (2): the stamp of the earliest segment not yet acknowledged, or of a duplicate; but Linux discards what ends before
+        // its last acknowledgement, and that before it looks at the stamp.
+        if start <= self.acknowledged && (end >= self.acknowledged || self.holding().is_none()) {
             self.echo = segment.stamp;
         }
         if start > self.next {
@@ -345,6 +346,19 @@ mod tests {
         receiver.acknowledge();
         receiver.on_segment(Time(900), &Segment { stamp: Time(800), ..data(0, 1000) });
         assert_eq!(receiver.acknowledge().1, Time(800));
+    }
+
+    #[test]
+    fn linux_does_not_echo_what_ends_before_its_last_acknowledgement() {
+        let mut receiver = Receiver::new(1000, Span::ZERO, true).with_extras(EcnMode::Off, true, true);
+        for (at, seq) in [(0, 0), (1, 1000)] {
+            receiver.on_segment(Time(at), &Segment { stamp: Time(at), ..data(seq, 1000) });
+            receiver.acknowledge();
+        }
+        receiver.on_segment(Time(900), &Segment { stamp: Time(800), ..data(0, 1000) });
+        assert_eq!(receiver.acknowledge(), (2000, Time(1)), "its round trip seems as long as the wait for it");
+        receiver.on_segment(Time(950), &Segment { stamp: Time(850), ..data(1000, 1000) });
+        assert_eq!(receiver.acknowledge(), (2000, Time(850)), "what ends there is looked at");
     }
 
     #[test]

@@ -3,9 +3,10 @@
 //! Source: RFC 6298 (2011), with the minimum as a parameter (200 ms is what Linux, ns-2 and ns-3 use; the RFC says 1 s), and the timeout before
 //! the first sample (the RFC says 1 s, RFC 2988 before it 3 s).
 //! Difference: the term 4 × RTTVAR is at least 200 ms (or the minimum, if that is less), as in Linux; without that a queue that
-//! fills slowly, so that RTTVAR is almost nothing, makes every fast recovery a race against the timer. Samples come from timestamps (RFC 7323) or from segments sent only once (Karn's rule).
+//! fills slowly, so that RTTVAR is almost nothing, makes every fast recovery a race against the timer. What else Linux does is in [`super::variance`]. Samples come from timestamps (RFC 7323) or from segments sent only once (Karn's rule).
 
 use super::ticks::expiry;
+use super::variance::Variance;
 use crate::{Span, Time};
 
 const MAX: Span = Span::from_secs(60);
@@ -23,29 +24,37 @@ pub(super) struct Rtt {
     backoff: u32,
     sum: u64,
     samples: u64,
-    ticks: bool,
+    /// The term of Linux, whose timer ends at ticks besides.
+    linux: Option<Variance>,
 }
 
 impl Rtt {
-    /// `ticks`: the timer expires when Linux's would.
-    pub(super) fn new(min_rto: Span, initial_rto: Span, ticks: bool) -> Self {
+    /// `linux`: the timer expires when Linux's would.
+    pub(super) fn new(min_rto: Span, initial_rto: Span, linux: bool) -> Self {
+        let slack = min_rto.min(LEAST_SLACK).0;
         Self {
             srtt: 0,
             rttvar: 0,
             min: u64::MAX,
             floor: min_rto.0,
             initial: initial_rto.0,
-            slack: min_rto.min(LEAST_SLACK).0,
+            slack,
             backoff: 0,
             sum: 0,
             samples: 0,
-            ticks,
+            linux: linux.then(|| Variance::new(slack)),
         }
     }
 
-    /// A round trip was measured: updates the estimate and ends any back-off.
-    pub(super) fn sample(&mut self, rtt: Span) {
+    /// A round trip was measured by an acknowledgement of everything below `una`, with `next` to be sent next: updates the estimate and
+    /// ends any back-off.
+    pub(super) fn sample(&mut self, rtt: Span, una: u64, next: u64) {
         let r = rtt.0.max(1);
+        match &mut self.linux {
+            Some(variance) if self.srtt == 0 => variance.begin(r, next),
+            Some(variance) => variance.sample(r, self.srtt, una, next),
+            None => {}
+        }
         if self.srtt == 0 {
             self.srtt = r;
             self.rttvar = r / 2;
@@ -70,8 +79,8 @@ impl Rtt {
     }
 
     pub(super) fn rto(&self) -> Span {
-        let base =
-            if self.srtt == 0 { self.initial } else { (self.srtt + (4 * self.rttvar).max(self.slack)).max(self.floor) };
+        let term = self.linux.map_or((4 * self.rttvar).max(self.slack), |variance| variance.term);
+        let base = if self.srtt == 0 { self.initial } else { (self.srtt + term).max(self.floor) };
         Span(base.saturating_mul(1 << self.backoff.min(10)).min(MAX.0.max(self.floor)))
     }
 
@@ -81,7 +90,7 @@ impl Rtt {
 
     /// When a timer expires that is set at `now` for `wait`.
     pub(super) fn expiry(&self, now: Time, wait: Span) -> Time {
-        if self.ticks { expiry(now, wait) } else { now + wait }
+        if self.linux.is_some() { expiry(now, wait) } else { now + wait }
     }
 
     /// Smoothed round-trip time; zero before the first sample.
@@ -109,7 +118,7 @@ mod tests {
         samples
             .iter()
             .map(|s| {
-                rtt.sample(Span::from_secs_f64(*s));
+                rtt.sample(Span::from_secs_f64(*s), 0, 0);
                 rtt.rto().as_secs()
             })
             .collect()
@@ -136,7 +145,7 @@ mod tests {
             rtt.back_off();
             assert_eq!(rtt.rto(), Span::from_secs(want));
         }
-        rtt.sample(Span::from_millis(100));
+        rtt.sample(Span::from_millis(100), 0, 0);
         assert_eq!(rtt.rto(), Span::from_millis(300));
         assert_eq!(Rtt::new(Span::from_millis(200), Span::from_secs(3), false).rto(), Span::from_secs(3));
     }
@@ -144,7 +153,7 @@ mod tests {
     #[test]
     fn a_steady_round_trip_leaves_room_for_a_repair() {
         let mut rtt = Rtt::new(Span::from_millis(200), Span::from_secs(1), false);
-        (0..100).for_each(|_| rtt.sample(Span::from_millis(250)));
+        (0..100).for_each(|_| rtt.sample(Span::from_millis(250), 0, 0));
         assert!(rtt.rto() >= Span::from_millis(449), "{:?}", rtt.rto());
     }
 }

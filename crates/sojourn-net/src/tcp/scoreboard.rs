@@ -18,6 +18,8 @@ const RESENT: u8 = 4;
 const EVER_RESENT: u8 = 8;
 /// Sent with PSH, which goes with every copy.
 const PUSHED: u8 = 16;
+/// Lost because the timer expired, not because something overtook it.
+const TIMED: u8 = 32;
 
 #[derive(Clone, Copy, Debug)]
 struct Sent {
@@ -390,7 +392,7 @@ impl Scoreboard {
                 self.waiting -= len;
             }
         }
-        segment.state |= RESENT | EVER_RESENT;
+        segment.state = (segment.state | RESENT | EVER_RESENT) & !TIMED;
         segment.at = self.rack.as_mut().map_or(now, |rack| rack.on_send(now, segment.end));
         let in_flight = self.pipe();
         if let Some(delivery) = &mut self.delivery {

@@ -58,6 +58,7 @@ pub(super) fn control(tcp: &Tcp, seed: u64) -> Control {
         target: tcp.ledbat_target,
         hystart: tcp.hystart,
         reno_friendly: tcp.reno_friendly,
+        whole: config.linux,
     };
     let seeds = Cell::new(seed);
     Box::new(move || choice.make(seeds.replace(seeds.get().wrapping_add(1))))

@@ -1,16 +1,17 @@
 //! Telling a policer from a bottleneck: BBR's long-term bandwidth.
 //!
 //! Source: Linux's `tcp_bbr` (2016), after Flach et al., "An Internet-wide analysis of traffic policing" (SIGCOMM 2016). Intervals of 4
-//! to 16 rounds begin and end with losses; where two in a row lose 20 % or more at nearly the same rate (1/8, or 32 kbit/s), that rate
-//! is a policer's, and it is used for 48 rounds. Difference: a threshold of exactly 20 % (50/256 in Linux).
+//! to 16 rounds begin and end with losses; where two in a row lose 20 % or more at nearly the same rate (1/8, or 4 kbit/s), that rate
+//! is a policer's, and it is used for 48 rounds. The 20 % are 50/256.
 
 use crate::{Rate, Span, Time};
 
 const LEAST_ROUNDS: u32 = 4;
 const MOST_ROUNDS: u32 = 4 * LEAST_ROUNDS;
-const LOSS_DIVISOR: u64 = 5;
+/// Lost over delivered.
+const LOSSY: (u64, u64) = (50, 256);
 const RATIO_DIVISOR: u64 = 8;
-const SAME: u64 = 32_000;
+const SAME: u64 = 4_000;
 const ROUNDS_IN_USE: u32 = 48;
 const SHORTEST: Span = Span::from_millis(1);
 
@@ -83,7 +84,7 @@ impl Policer {
     fn end(&mut self, news: &News, interval: Interval) {
         let (delivered, lost) = (news.delivered - interval.delivered, news.lost - interval.lost);
         let took = news.now.since(interval.since);
-        if delivered == 0 || lost * LOSS_DIVISOR < delivered || took < SHORTEST {
+        if delivered == 0 || lost * LOSSY.1 < delivered * LOSSY.0 || took < SHORTEST {
             return;
         }
         let rate = (u128::from(delivered) * 8_000_000_000 / u128::from(took.0)) as u64;
@@ -124,6 +125,7 @@ mod tests {
     fn two_intervals_of_heavy_loss_at_the_same_rate_are_a_policer() {
         assert_eq!(found(|_| 25, |_| 100), Some((9, Rate(8_000_000))), "begun in round 1, measured in 5 and 9");
         assert_eq!(found(|_| 19, |_| 100), None, "too little loss");
+        assert!(found(|_| 196, |_| 1000).is_some_and(|_| found(|_| 195, |_| 1000).is_none()), "50/256");
         assert_eq!(found(|_| 50, |round| 100 * round), None, "no steady rate");
         assert_eq!(
             found(|round| if round % 20 == 1 { 400 } else { 0 }, |_| 100),

@@ -100,6 +100,36 @@ fn a_loss_conserves_packets_for_a_round_and_gives_the_window_back_after_recovery
 }
 
 #[test]
+fn what_is_in_flight_counts_when_pacing_lets_the_next_quantum_leave() {
+    let (mut bbr, mut path) = (bbr(1), path(1000));
+    path.run(&mut bbr, 3.0);
+    let now = path.now;
+    bbr.bandwidth = MaxFilter::default();
+    bbr.bandwidth.update(0, 8 * MSS * 1000); // A segment a millisecond.
+    bbr.pace.rate = Rate(8 * MSS * 1000);
+    let mut in_network = |phase, wait_us| {
+        bbr.mode = Mode::ProbeBw { phase, since: now };
+        bbr.in_network(now, 10 * MSS, now + Span(1000u64 * wait_us)) / MSS
+    };
+    assert_eq!(in_network(2, 0), 10);
+    assert_eq!([in_network(2, 999), in_network(2, 2500)], [10, 8], "whole segments arrive meanwhile");
+    assert_eq!([in_network(1, 2500), in_network(0, 2500)], [8, 10], "two more leave while probing");
+    assert_eq!(in_network(2, 20_000), 0);
+}
+
+#[test]
+fn aggregation_is_remembered_for_five_to_ten_rounds() {
+    let mut extra = MaxFilter::<2>::default();
+    let seen: Vec<_> = (0..12u64)
+        .map(|round| {
+            extra.update(round / AGGREGATION_ROUNDS, if round == 3 { 7 } else { 1 });
+            extra.get()
+        })
+        .collect();
+    assert_eq!(seen, [1, 1, 1, 7, 7, 7, 7, 7, 7, 7, 1, 1]);
+}
+
+#[test]
 fn a_timeout_leaves_one_segment() {
     let (mut bbr, mut path) = (bbr(1), path(1000));
     path.run(&mut bbr, 3.0);

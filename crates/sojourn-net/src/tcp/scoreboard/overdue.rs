@@ -2,7 +2,7 @@
 //!
 //! Source: RFC 8985 §6.2 and §6.3; what has arrived, and how long to wait, is in [`Rack`](super::super::rack::Rack).
 
-use super::{LOST, RESENT, SACKED, Scoreboard, Sent};
+use super::{LOST, RESENT, SACKED, Scoreboard, Sent, TIMED};
 use crate::{Span, Time};
 
 impl Scoreboard {
@@ -51,10 +51,20 @@ impl Scoreboard {
         self.rack.as_ref().is_some_and(|rack| rack.original <= point)
     }
 
-    /// Nothing is held for lost any more.
+    /// Nothing is held for lost any more. What the timer was the only reason for can be found to be overdue again; what had been overtaken
+    /// cannot, before the timer's next expiry (so in Linux, which keeps only the former in the list that it looks through).
     pub(in crate::tcp) fn forget_lost(&mut self) {
-        self.segments.iter_mut().for_each(|segment| segment.state &= !LOST);
+        let mut found_by_timer = Vec::new();
+        for segment in &mut self.segments {
+            if segment.state & (LOST | RESENT | TIMED) == LOST | TIMED {
+                found_by_timer.push((segment.at, segment.end));
+            }
+            segment.state &= !(LOST | TIMED);
+        }
         (self.lost, self.waiting) = (0, 0);
+        if let Some(rack) = &mut self.rack {
+            rack.look_again(found_by_timer);
+        }
     }
 
     /// True if something arrived since losses were last looked for by time.
@@ -96,6 +106,7 @@ impl Scoreboard {
             let in_flight = state & SACKED == 0 && state & (LOST | RESENT) != LOST;
             if in_flight && (i == 0 || rack.deadline(at, Span::ZERO) <= now) {
                 self.mark_copy(i);
+                self.segments[i].state |= TIMED;
             }
         }
         self.rack = Some(rack);

@@ -100,7 +100,7 @@ pub enum Stack {
     /// Nobody's: what the standards say, and the other keys.
     #[default]
     Plain,
-    /// Linux's: RACK-TLP, HyStart and whole-segment counting in CUBIC, its acknowledgements (quick, pushed, delayed by the gaps of
+    /// Linux's: RACK-TLP, HyStart in CUBIC, whole-segment counting in CUBIC and Reno, its acknowledgements (quick, pushed, delayed by the gaps of
     /// arrivals, compressed), data in pairs of segments, needless timeouts undone, timers that end at ticks of 4 ms.
     Linux,
 }

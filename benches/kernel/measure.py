@@ -1,0 +1,129 @@
+"""Measure real Linux TCP through a real FIFO, on this machine: what the simulator is held against.
+
+python benches/kernel/measure.py SCENARIO … [--repeat 1] [--together 3] [--to T.csv] [--details D.jsonl]
+
+Needs root, ip, tc, ethtool, tcpdump and cc. Scenarios go by names such as reno-8f-16m-50ms-b67
+(`scenarios.py`); several run at once, in namespaces of their own. A run whose queue, relay or captures were
+disturbed is not kept but made again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import os
+import queue
+import sys
+import threading
+from pathlib import Path
+
+from bed import Bed, missing
+from scenarios import Scenario, scenario
+
+KEYS = ("scenario", "replication")
+# A relay that is later than this in one frame of a hundred is no fixed delay.
+LATE_US = 500
+# Nor is a queue that is served so much more slowly than it should be one of that rate: a strict bucket
+# (burst 100) loses up to 0.0008 by late timers alone.
+LEAST_SERVICE = 0.999
+ATTEMPTS = 3
+
+
+def disturbed(asked: Scenario, told: dict) -> str:
+    """Return what disturbed a run, or nothing."""
+    # What a standstill bunches arrives at once: half a buffer of it is no longer what the flows sent.
+    standstill_us = asked.shortest_queue_ms() * 1000 / 2
+    if told["capture_drops"]:
+        return f"captures missed {told['capture_drops']} packets"
+    for way, seen in told["queues"].items():
+        if seen["service"] < LEAST_SERVICE:
+            return f"the queue was served at {seen['service']} of its rate ({way})"
+        if missed := max(seen["dropped"] - seen["kernel_dropped"], 0):
+            return f"the capture behind the queue missed {missed} packets ({way})"
+    for way, relay in told["relay"].items():
+        if relay["not_sent"]:
+            return f"the relay could not send {relay['not_sent']} frames"
+        if relay["late_us_max"] > standstill_us:
+            return f"the relay stood still for {relay['late_us_max']} us ({way})"
+        if relay["late_us_p99"] > LATE_US:
+            return f"one frame in a hundred left the relay {relay['late_us_p99']} us late ({way})"
+    return ""
+
+
+def run(name: str, asked: Scenario, replication: int) -> tuple[list[dict], dict]:
+    """Measure a scenario once, again if something disturbed it."""
+    for attempt in range(ATTEMPTS):
+        with Bed(name, asked) as bed:
+            rows, told = bed.measure(seed=1 + 1000 * replication + 100000 * attempt)
+        if not (trouble := disturbed(asked, told)):
+            head = {"scenario": asked.name, "replication": replication, **asked.columns()}
+            return [head | row for row in rows], told | {"replication": replication, "rows": rows}
+        print(f"{asked.name}: {trouble}", file=sys.stderr, flush=True)
+    raise RuntimeError(f"{asked.name}: disturbed {ATTEMPTS} times; is the machine busy?")
+
+
+def keep(table: Path, rows: list[dict]) -> None:
+    """Put rows into a table, in place of those of the same run."""
+    old = list(csv.DictReader(table.read_text(encoding="utf-8").splitlines())) if table.exists() else []
+    new = {tuple(str(row[key]) for key in KEYS) for row in rows}
+    kept = [row for row in old if tuple(row[key] for key in KEYS) not in new] + rows
+    # Up before down, repetitions in order, scenarios by name.
+    kept.sort(key=lambda row: (row["scenario"], int(row["replication"]), row["link"] == "down"))
+    with table.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(kept)
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    options.add_argument("scenarios", nargs="+", type=scenario)
+    options.add_argument("--repeat", type=int, default=1, help="runs of each, with other starts")
+    options.add_argument("--first", type=int, default=0, help="number of the first of these runs")
+    options.add_argument("--together", type=int, default=3, help="runs at once")
+    options.add_argument("--to", type=Path, help="table that the rows are put into")
+    options.add_argument("--details", type=Path, help="file that relay, counters and machine are appended to")
+    asked = options.parse_args()
+    if lacking := missing():
+        print(lacking, file=sys.stderr)
+        return 1
+    waiting: queue.SimpleQueue[tuple[Scenario, int]] = queue.SimpleQueue()
+    for entry in asked.scenarios:
+        for replication in range(asked.first, asked.first + asked.repeat):
+            waiting.put((entry, replication))
+    one_at_a_time, failures = threading.Lock(), []
+
+    def work(name: str) -> None:
+        while True:
+            try:
+                entry, replication = waiting.get_nowait()
+            except queue.Empty:
+                return
+            try:
+                rows, told = run(name, entry, replication)
+            except (RuntimeError, ValueError) as error:
+                failures.append(entry.name)
+                print(error, file=sys.stderr, flush=True)
+                continue
+            with one_at_a_time:
+                for row in rows:
+                    print(json.dumps(row), flush=True)
+                if asked.to:
+                    keep(asked.to, rows)
+                if asked.details:
+                    with asked.details.open("a", encoding="utf-8") as file:
+                        file.write(json.dumps(told) + "\n")
+
+    workers = [threading.Thread(target=work, args=(f"{os.getpid()}-{i}",)) for i in range(asked.together)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
