@@ -15,8 +15,9 @@ from sojourn.validation import documents, kernel, peers, readings, streaming, th
 from sojourn.validation.checks import T_995, Check, Skipped, interval_99, within
 from sojourn.validation.documents import study
 from sojourn.validation.explanations import Explanations
-from sojourn.validation.report import Page, number, write
+from sojourn.validation.report import Page, write
 from sojourn.validation.study import Comparison, Pair, _match, ranks, spearman
+from sojourn.validation.tables import number
 
 
 def md1k_loss_of_the_whole_chain(load, places):

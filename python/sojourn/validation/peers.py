@@ -22,6 +22,34 @@ DELAY_SHARE = 0.10
 LOSS_SHARE = 0.25
 UTILISATION_POINTS = 0.02
 
+TEXT = f"""## Two other simulators
+
+The same dumbbells on ns-3 3.37 and ns-2.35 (one seed each; `benches/peers` runs them again) and on sojourn
+({REPLICATIONS} replications: their mean, least and greatest). 1500-byte packets, SACK, delayed
+ACKs of 40 ms, least RTO of 200 ms. Delay is the mean sojourn until transmission starts, loss is dropped
+over arrived, after the warm-up; links that carry nothing but acknowledgements are left out. The two peers
+differ from one another, up to several times in CUBIC's loss: so far apart are honest models. New Reno counts
+acknowledgements in all three. Of CUBIC there are as many variants as programs; the last table of the section
+has each peer beside ours with its own. The scene of the study of active queue management is held against both
+in that study's section.
+
+Rules: delay between the two peers' or within {100 * DELAY_SHARE:g} % of one; utilisation within
+{100 * UTILISATION_POINTS:g} points; loss within {100 * LOSS_SHARE:g} % of one.
+
+- **speed**: 100 Mb/s, RTT 20 ms, 10 long flows down, FIFO of 167 packets (1 BDP) or CoDel of 1000, IW 10,
+  60 s, the first 5 left out.
+- **backbone-long-B**: 149.76 Mb/s, RTT 60 ms, 768 long New Reno flows, IW 3, buffer of B packets, 90 s, the
+  first 30 left out.
+- **access-LOAD-ACTIVITY-B**: 16 Mb/s down, 1 Mb/s up, RTT 50 ms, CUBIC, IW 3, FIFO of B packets both ways,
+  8 down and 1 up (long-few) or 64 and 8 (long-many), 360 s, the first 60 left out.
+"""
+
+TRAITS_TEXT = """\
+Each scenario again with our CUBIC changed in one respect only, beside the peer that is as it then is: without
+the Reno-friendly region (`reno-friendly = false`), beside ns-3 3.37; and that of Linux 2.6.22
+(`transport = "cubic-ns2"`), beside ns-2. Nothing else differs from the rows above.
+"""
+
 QUANTITIES = {
     "delay": ("mean queueing delay", "ms", f"between the peers', or within {DELAY_SHARE:.0%} of one"),
     "utilisation": (
