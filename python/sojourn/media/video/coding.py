@@ -3,8 +3,8 @@
 One thread codes a stream: with PyAV's default of slice threads libx264 silently makes as many slices as there
 are threads, whatever it was asked for, and its output depends on their number. The slices of every picture
 are counted. libx264 also chooses among algorithms by what the processor has, and its streams then differ
-between machines and even between processes, unless it is told not to (`cpu-independent`). Rate control is libx264's average bit rate with a
-buffer (VBV) of one second at that rate.
+between machines and even between processes, unless it is told not to (`cpu-independent`). Rate control is
+libx264's average bit rate with a buffer (VBV) of one second at that rate.
 
 What is kept is named by what decides it: the clip's content, the coding, the versions of the libraries. It is
 the same in every process, and shared between them.
