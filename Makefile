@@ -42,13 +42,13 @@ $(VENV)/.pesq: pyproject.toml | $(VENV)/.built
 
 # Speech recordings; without them, voice is scored by the E-model too.
 $(VENV)/.speech: | $(VENV)/.pesq
-	@$(BIN)/python -c 'from sojourn.media.speech import samples; samples()' >$@.log 2>&1 \
+	@$(BIN)/python -c 'from sojourn.qoe.media.speech import samples; samples()' >$@.log 2>&1 \
 		&& { mv $@.log $@; echo "speech recordings: in the cache"; } \
 		|| { echo "speech recordings: none yet, so that voice is scored by the E-model:"; tail -n 1 $@.log; rm -f $@.log; }
 
 # Clips of video; without them, video users are shown synthetic pictures.
 $(VENV)/.video: | $(VENV)/.built
-	@$(BIN)/python -c 'from sojourn.media.video import clips; [clips.file(name) for name in clips.CLIPS]' >$@.log 2>&1 \
+	@$(BIN)/python -c 'from sojourn.qoe.media.video import clips; [clips.file(name) for name in clips.CLIPS]' >$@.log 2>&1 \
 		&& { mv $@.log $@; echo "clips of video: in the cache"; } \
 		|| { echo "clips of video: none yet, so that synthetic pictures are shown:"; tail -n 1 $@.log; rm -f $@.log; }
 
@@ -62,10 +62,10 @@ test: setup
 
 bench: setup
 	cargo bench -p sojourn-sim --bench speed
-	$(BIN)/python benches/speed.py
-	$(BIN)/python benches/qoe.py
-	$(BIN)/python benches/wild.py
-	$(BIN)/python benches/video.py
+	$(BIN)/python -m benches.speed
+	$(BIN)/python -m benches.qoe
+	$(BIN)/python -m benches.wild
+	$(BIN)/python -m benches.video
 
 # The page docs/validation.md: what is missing is simulated, the published studies in a shorter form.
 validation: demo
@@ -73,13 +73,13 @@ validation: demo
 	cp results/quickstart/figures/01-heatmap-voice-talks-mos-median.png docs/images/quickstart.png
 	$(BIN)/sojourn run studies/imc14-access.toml --set duration=320s --set repeat=1
 	$(BIN)/sojourn run studies/imc14-backbone.toml
-	$(BIN)/python -m sojourn.validation
+	$(BIN)/python -m tools.validation
 
 lint: setup
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
-	$(BIN)/ruff check python tests benches
-	$(BIN)/ruff format --check python tests benches
+	$(BIN)/ruff check python tests benches tools
+	$(BIN)/ruff format --check python tests benches tools
 
 clean:
 	rm -rf $(VENV) target results

@@ -1,6 +1,6 @@
 """Packets per CPU second of `sojourn measure`, beside tcpdump that only reads: ratios within one run.
 
-python benches/capture.py CAPTURE.pcap[.gz] … [--packets 4000000] [--rounds 3]
+python -m benches.capture CAPTURE.pcap[.gz] … [--packets 4000000] [--rounds 3]
 
 Each capture (pcap, IPv4 over Ethernet) is repeated until there are enough packets, every copy with its own
 addresses, forty

@@ -1,4 +1,4 @@
-"""Cost of scoring, measured in one run: python benches/qoe.py
+"""Cost of scoring, measured in one run: python -m benches.qoe
 
 Prints times per call and their ratios to one PESQ of the same sound, which is the floor of scoring with PESQ.
 Ratios compare machines; times do not.
@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sojourn.media import concealment, playout, speech
 from sojourn.qoe import pesq, voice, web
+from sojourn.qoe.media import concealment, playout, speech
 
 CALLS, FRAMES, MS = 100, 400, 1_000_000
 

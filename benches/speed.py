@@ -6,7 +6,7 @@ takes it itself; memory is the peak of the whole process, and sojourn's has the 
 All run the cheapest form of the scenario that they know. What is not installed is left out, with the
 reason.
 
-    python benches/speed.py [--turns 3] [--scenario NAME]… [--peer NAME]… [--json FILE]
+    python -m benches.speed [--turns 3] [--scenario NAME]… [--peer NAME]… [--json FILE]
 """
 
 from __future__ import annotations
@@ -16,15 +16,13 @@ import json
 import os
 import platform
 import statistics
-import sys
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parent / "peers"))
-
-from driver import PEERS, Unavailable
 from sojourn import _core
-from sojourn.validation.peers import SCENARIOS, Scenario, shortened
+
+from benches.peers.driver import PEERS, Unavailable
+from tools.validation.peers import SCENARIOS, Scenario, shortened
 
 # Simulated seconds. ns-3 takes more than ten times as long as the others, so it simulates less of the same.
 SIMULATED_S = {

@@ -1,8 +1,8 @@
 """Video: the pace of scoring, how measuring and coding decide the score, and a trial of the decoder.
 
-    python benches/video.py                   pace, SSIM by loss and way of measuring, PSNR by loss and coding
-    python benches/video.py --patterns 1000   random patterns of losses, none of which may end the playing
-    python benches/video.py --write docs/video.md   all tables, into the page
+    python -m benches.video                   pace, SSIM by loss and way of measuring, PSNR by loss and coding
+    python -m benches.video --patterns 1000   random patterns of losses, none of which may end the playing
+    python -m benches.video --write docs/video.md   all tables, into the page
 
 Pictures per second are of processor time of the machine at hand; ratios, taken in one run, compare machines.
 """
@@ -18,11 +18,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sojourn import _core, viewing
-from sojourn.media.video import clips, coding
-from sojourn.media.video.coding import Coding
+from sojourn import _core
 from sojourn.qoe import video
+from sojourn.qoe.media.video import clips, coding
+from sojourn.qoe.media.video.coding import Coding
 from sojourn.study import Study
+from sojourn.study.inputs import video as viewing
 
 LOSSES = (0.001, 0.01, 0.05)
 BEGIN, END = "<!-- measured -->", "<!-- /measured -->"

@@ -1,6 +1,6 @@
 """How fast `sojourn wild` counts: rows per second and memory, beside reading the same columns alone.
 
-Run as ``python benches/wild.py [ROWS]``; ROWS is 20 million unless given. The table is drawn at random,
+Run as ``python -m benches.wild [ROWS]``; ROWS is 20 million unless given. The table is drawn at random,
 seeded, in a temporary folder.
 """
 
@@ -36,13 +36,13 @@ def make(rows: int, folder: Path) -> None:
         ).write_parquet(folder / f"{start:012}.parquet")
 
 
-_COUNT = "from sojourn.wild.access import by_column; survey(table, by_column())"
+_COUNT = "from sojourn.capture.tcp_stats.access import by_column; survey(table, by_column())"
 _READ = "table.select(pl.all().null_count()).collect(engine='streaming')"
 _TIMED = """
 import sys, time, resource
 import polars as pl
 from pathlib import Path
-from sojourn.wild import open_table, survey
+from sojourn.capture.tcp_stats import open_table, survey
 table = open_table(sorted(Path(sys.argv[1]).iterdir()))
 start = time.perf_counter()
 {work}

@@ -5,13 +5,14 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from sojourn import published
-from sojourn.figures import Spec, gather, labels_of
+from sojourn.report import published
+from sojourn.report.figures import Spec, gather, labels_of
 from sojourn.results import Results
 from sojourn.study import Study
 from sojourn.sweep import simulate
-from sojourn.validation import aqm, aqm_peers, aqm_scene
-from sojourn.validation.report import Page, write
+
+from tools.validation import aqm, aqm_peers, aqm_scene
+from tools.validation.report import Page, write
 
 STUDIES = Path(__file__).parents[1] / "studies"
 FILES = sorted(STUDIES.glob("aqm-*.toml"))

@@ -7,7 +7,7 @@ import pytest
 import sojourn
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sojourn.clips import ENDINGS, open_clip, read_clip
+from sojourn.parts.clips import ENDINGS, open_clip, read_clip
 
 MPD = """<?xml version="1.0"?>
 <MPD xmlns="urn:mpeg:dash:schema:mpd:2011" mediaPresentationDuration="PT0H0M8.0S">

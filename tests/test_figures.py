@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 from matplotlib import rcParams
 from sojourn.errors import SojournError
-from sojourn.figures import KINDS, Spec, draw, gather, labels_of, series, series_table
-from sojourn.figures.cells import interval
-from sojourn.figures.scales import SCALES, ink
-from sojourn.figures.style import png, svg
-from sojourn.figures.timeline import most_troubled, playing_table, timeline, timeline_table
-from sojourn.figures.values import axis_name, number_of, value
+from sojourn.report.figures import KINDS, Spec, draw, gather, labels_of, series, series_table
+from sojourn.report.figures.gather import interval
+from sojourn.report.figures.scales import SCALES, ink
+from sojourn.report.figures.style import png, svg
+from sojourn.report.figures.timeline import most_troubled, playing_table, timeline, timeline_table
+from sojourn.report.figures.values import axis_name, number_of, value
 
 LIMIT = "path.down.queue.limit"
 WORKLOADS = ("none", "short-few-upload", "long-many-upload")

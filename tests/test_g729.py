@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sojourn import listening
 from sojourn.errors import SojournError
-from sojourn.media import g729, speech
-from sojourn.media.speech import MissingSpeech, Speech
 from sojourn.qoe import pesq, voice
+from sojourn.qoe.media import g729, speech
+from sojourn.qoe.media.speech import MissingSpeech, Speech
+from sojourn.study.inputs import voice as listening
 
 MS = 1_000_000
 ASKED = {"codec": "g729a"}

@@ -17,7 +17,7 @@ from sojourn.losses.ssthresh import ssthresh
 from sojourn.losses.tcp_udp import tcp_udp
 from sojourn.losses.utilisation import utilisation
 from sojourn.losses.windows import windows
-from sojourn.packets import schema
+from sojourn.results.packet_log import schema
 
 SECOND = 10**9
 

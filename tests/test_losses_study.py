@@ -9,12 +9,12 @@ from pathlib import Path
 import polars as pl
 import pytest
 from sojourn import _core
-from sojourn.figures import Spec, draw, gather, labels_of
 from sojourn.losses.findings import BUFFER, Cells, look_for
-from sojourn.packets import ROWS_TOGETHER, run_into, schema, table, write_while
 from sojourn.report import write_report
+from sojourn.report.figures import Spec, draw, gather, labels_of
 from sojourn.results import Results
-from sojourn.store import Store
+from sojourn.results.packet_log import ROWS_TOGETHER, run_into, schema, table, write_while
+from sojourn.results.store import Store
 from sojourn.study import Study
 from sojourn.sweep import Campaign, run, simulate, simulate_point
 

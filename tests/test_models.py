@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 import sojourn
 from sojourn import _core
-from sojourn.models import DOCS, drawings, models, texts
-from sojourn.models.parameters import default
-from sojourn.models.pictures import PHASE_S, measure
+
+from tools.models import DOCS, drawings, models, texts
+from tools.models.parameters import default
+from tools.models.pictures import PHASE_S, measure
 
 PAGES = texts()
 KINDS = json.loads(_core.schema())["$defs"]["QueueSpec"]["oneOf"]
@@ -17,7 +18,7 @@ KINDS = json.loads(_core.schema())["$defs"]["QueueSpec"]["oneOf"]
 
 def test_the_pages_are_up_to_date():
     written = {file.name: file.read_text(encoding="utf-8") for file in DOCS.glob("*.md")}
-    assert written == PAGES, "run python -m sojourn.models"
+    assert written == PAGES, "run python -m tools.models"
 
 
 @pytest.mark.parametrize("model", models(), ids=lambda model: model.stem)

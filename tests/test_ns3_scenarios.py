@@ -3,7 +3,8 @@
 from pathlib import Path
 
 import pytest
-from sojourn.validation import scenarios
+
+from tools.validation import scenarios
 
 PAGE = Path(__file__).resolve().parent.parent / scenarios.PAGE
 
@@ -31,5 +32,5 @@ def test_every_suite_is_there(rows, suite):
 
 def test_the_page_is_up_to_date(rows):
     assert scenarios.page(rows) == PAGE.read_text(encoding="utf-8"), (
-        "run python -m sojourn.validation.scenarios"
+        "run python -m tools.validation.scenarios"
     )

@@ -10,7 +10,8 @@ import pytest
 import sojourn
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sojourn.players import Choice, Trace, play, read_trace
+from sojourn.parts.clips import open_clip
+from sojourn.parts.player import Choice, Trace, play, read_trace
 
 DATA = Path(__file__).parent / "data" / "players"
 LADDER = [235, 380, 568, 760, 1065, 1777, 2387, 3046, 3906, 4361]
@@ -60,7 +61,7 @@ def test_festive_and_bba_decide_as_their_papers_say(row):
     st.floats(8, 300),
 )
 def test_whatever_the_player_the_buffer_is_kept(algorithm, clip, trace, buffer):
-    found = sojourn.clips.open_clip(clip).first(40)
+    found = open_clip(clip).first(40)
     segments = play(algorithm, found, trace, buffer)
     assert [segment.segment for segment in segments] == list(range(1, 41))
     for segment in segments:

@@ -11,8 +11,8 @@ from typing import Any
 import polars as pl
 import pytest
 from sojourn.errors import SojournError
-from sojourn.figures import Spec, gather, labels_of
-from sojourn.published import beside, compare, load
+from sojourn.report.figures import Spec, gather, labels_of
+from sojourn.report.published import beside, compare, load
 from test_figures import LIMIT, result
 
 TABLES = Path(__file__).resolve().parent.parent / "studies" / "published"

@@ -9,6 +9,7 @@ import sojourn
 from hypothesis import given
 from hypothesis import strategies as st
 from sojourn import _core
+from sojourn.parts.clips import open_clip
 from sojourn.qoe.adaptive import Viewing, instability, playing, summary, unfairness
 from sojourn.qoe.browser import score_browser
 from sojourn.sweep import simulate
@@ -144,7 +145,7 @@ def test_the_same_player_decides_alike_alone_on_a_link_and_on_the_ideal_one():
     text = STUDY.replace('limit = "2BDP"', 'limit = "unlimited"').replace("6Mbit", "1Gbit")
     text += ADAPTIVE.replace("ALG", "bba0").replace("count = 3", "count = 1\nstart-anywhere = false")
     segments = run(text)["adaptive"]["clients"][0]["segments"]
-    clip = sojourn.clips.open_clip("bbb-x264-4s").first(20)
+    clip = open_clip("bbb-x264-4s").first(20)
     ideal = sojourn.play("bba0", clip, 1_000_000, 60)
     assert segments["level"] == [segment.level for segment in ideal]
     assert len(set(segments["level"])) > 2

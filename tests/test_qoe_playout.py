@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sojourn.media import playout
+from sojourn.qoe.media import playout
 
 MS = 1_000_000
 SENT = np.arange(400) * 20 * MS

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from conftest import Command, sentence
 from sojourn import _core
-from sojourn.media.video import MissingVideo, clips, coding, library
-from sojourn.media.video.coding import Coding, Encoded
 from sojourn.qoe import options, video
+from sojourn.qoe.media.video import MissingVideo, clips, coding, library
+from sojourn.qoe.media.video.coding import Coding, Encoded
 from sojourn.qoe.score import score
 from sojourn.qoe.worst import again
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sojourn.media import speech
-from sojourn.media.speech import MissingSpeech, Speech
 from sojourn.qoe import emodel, options, pesq, voice
+from sojourn.qoe.media import speech
+from sojourn.qoe.media.speech import MissingSpeech, Speech
 from sojourn.qoe.score import score
 
 REFERENCE = json.loads((Path(__file__).parent / "data" / "qoe_reference.json").read_text(encoding="utf-8"))

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sojourn.media import concealment, g711, recordings, speech
-from sojourn.media.speech import MissingSpeech, Speech
 from sojourn.qoe import pesq
+from sojourn.qoe.media import concealment, g711, recordings, speech
+from sojourn.qoe.media.speech import MissingSpeech, Speech
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -233,7 +233,7 @@ def test_many_processes_may_build_at_once(tmp_path: Path, sound: Speech) -> None
     (tmp_path / "packages").mkdir()
     for deb in debs:
         shutil.copy(deb, tmp_path / "packages")
-    code = "from sojourn.media import speech; print(speech.samples().digest)"
+    code = "from sojourn.qoe.media import speech; print(speech.samples().digest)"
     places = [str(ROOT / "python"), os.environ.get("PYTHONPATH", "")]
     env = {
         **os.environ,

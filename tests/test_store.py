@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sojourn.errors import StoreError
-from sojourn.store import Store, plain_json, result_text
+from sojourn.results.store import Store, plain_json, result_text
 
 RESULT = {
     "study": "s",

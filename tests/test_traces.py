@@ -4,11 +4,12 @@ import json
 
 import polars as pl
 import pytest
-from sojourn import _core, traces
+from sojourn import _core
 from sojourn.errors import SojournError
 from sojourn.results import Results
-from sojourn.show import describe
+from sojourn.results.show import describe
 from sojourn.study import Study
+from sojourn.study.inputs import trace
 from sojourn.sweep import run, simulate
 
 STUDY = """
@@ -106,19 +107,19 @@ def test_a_file_that_changes_between_study_and_run_is_refused(folder):
     text = Study.load(folder / "traced.toml").points[0].text
     (folder / "traces/cell.down").write_text("2\n")
     with pytest.raises(SojournError, match="has changed since the study was read"):
-        traces.fill(text)
+        trace.fill(text)
 
 
 def test_the_engine_does_not_run_without_the_content(folder):
     text = Study.load(folder / "traced.toml").points[0].text
     with pytest.raises(_core.StudyError, match="is not in the point"):
         _core.run(text)
-    assert "content" in json.loads(traces.fill(text))["document"]["path"]["up"]["rate"]
+    assert "content" in json.loads(trace.fill(text))["document"]["path"]["up"]["rate"]
 
 
 def test_a_scenario_without_files_is_left_as_it_is(tmp_path):
     text = '{"document": {"path": {"down": {"rate": "1Mbit"}}}}'
-    assert traces.fill(text) is text
+    assert trace.fill(text) is text
     document = {"path": {"down": {"rate": "1Mbit"}}, "flows": [{"source": {"kind": "bulk"}}]}
-    traces.settle(document, tmp_path)
-    assert traces.identity(document) is document
+    trace.settle(document, tmp_path)
+    assert trace.identity(document) is document

@@ -11,13 +11,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy import stats
-from sojourn.validation import documents, kernel, peers, readings, streaming, theory
-from sojourn.validation.checks import T_995, Check, Skipped, interval_99, within
-from sojourn.validation.documents import study
-from sojourn.validation.explanations import Explanations
-from sojourn.validation.report import Page, write
-from sojourn.validation.study import Comparison, Pair, _match, ranks, spearman
-from sojourn.validation.tables import number
+
+from tools.validation import documents, kernel, peers, readings, streaming, theory
+from tools.validation.checks import T_995, Check, Skipped, interval_99, within
+from tools.validation.documents import study
+from tools.validation.explanations import Explanations
+from tools.validation.report import Page, write
+from tools.validation.study import Comparison, Pair, _match, ranks, spearman
+from tools.validation.tables import number
 
 
 def md1k_loss_of_the_whole_chain(load, places):
@@ -335,7 +336,7 @@ def test_numbers_as_they_are_printed():
 
 
 def test_findings_are_judged_by_their_bounds():
-    from sojourn.validation.findings import ACCESS_BUFFERS, UPLOADS, Cells, access
+    from tools.validation.findings import ACCESS_BUFFERS, UPLOADS, Cells, access
 
     def result(workload: str, buffer: str, good: bool) -> dict:
         deep = ACCESS_BUFFERS.index(buffer)

@@ -5,10 +5,11 @@ from itertools import product
 
 import pytest
 from conftest import ROOT
-from sojourn.store import Store
+from sojourn.results.store import Store
 from sojourn.study import RESULT_FORMAT
-from sojourn.validation import video
-from sojourn.validation.study import all_comparisons
+
+from tools.validation import video
+from tools.validation.study import all_comparisons
 
 STUDIES = ROOT / "studies"
 LEVELS = dict(zip(video.WORKLOADS, (1.0, 0.5, 0.49, 0.44, 0.4), strict=True))

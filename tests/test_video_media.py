@@ -16,9 +16,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sojourn import _core
-from sojourn.media.video import MissingVideo, clips, coding, library, stream
-from sojourn.media.video.coding import Coding, Encoded
 from sojourn.qoe import video
+from sojourn.qoe.media.video import MissingVideo, clips, coding, library, stream
+from sojourn.qoe.media.video.coding import Coding, Encoded
 
 SHORT = Coding(720, 576, 25, 50, 4000, 32, 25)
 
@@ -139,7 +139,7 @@ import hashlib, sys
 sys.path.insert(0, sys.argv[1])
 import numpy as np
 from test_video_media import digest, drop
-from sojourn.media.video import clips, coding
+from sojourn.qoe.media.video import clips, coding
 how = coding.Coding(720, 576, 25, 25, 4000, 32, 25)
 made = coding.encoded(clips.SYNTHETIC, how)
 lost = drop(len(made.sizes), 0.05, 1)

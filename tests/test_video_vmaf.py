@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import Command, sentence
-from sojourn.media.video import MissingVideo, clips, coding, library, vmaf
-from sojourn.media.video.coding import Coding, Encoded
 from sojourn.qoe import video
+from sojourn.qoe.media.video import MissingVideo, clips, coding, library, vmaf
+from sojourn.qoe.media.video.coding import Coding, Encoded
 from sojourn.qoe.score import score
 
 # Two seconds of the clip `film`, of which packets are lost as in test_qoe_video.py, scored by FFmpeg 7 or 9.

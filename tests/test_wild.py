@@ -13,9 +13,9 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sojourn.capture.tcp_stats import open_table, survey
+from sojourn.capture.tcp_stats.access import Prefixes, by_name
 from sojourn.errors import SojournError
-from sojourn.wild import open_table, survey
-from sojourn.wild.access import Prefixes, by_name
 
 
 def _table(tmp_path, **columns):

@@ -1,11 +1,11 @@
-"""Run a scenario of `sojourn.validation.peers` on ns-2, ns-3 or sojourn, in a process of its own.
+"""Run a scenario of `tools.validation.peers` on ns-2, ns-3 or sojourn, in a process of its own.
 
 Every run returns the JSON object that the peer's script prints, with ``down.whole_run_data_pkts`` (data
 packets that crossed the bottleneck, warm-up included), ``wall_s`` (the simulation alone: no start-up, no
 set-up of nodes) and ``rss_mb`` (peak resident memory of the process). As a program it prints the figures of
 scenarios::
 
-    python benches/peers/driver.py speed-newreno-fifo access-long-many-both-64
+    python -m benches.peers.driver speed-newreno-fifo access-long-many-both-64
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sojourn.validation.documents import study
-from sojourn.validation.peers import SCENARIOS, Scenario
+from tools.validation.documents import study
+from tools.validation.peers import SCENARIOS, Scenario
 
 HERE = Path(__file__).parent
 NS3_MODULES = ("core", "network", "internet", "point-to-point", "applications", "traffic-control")

@@ -1,9 +1,9 @@
 """Run the scene of the AQM study on ns-2 and ns-3 and write what they give, a row for each run.
 
-The scene is in ``mixed.tcl`` and ``mixed.cc``; the table is what ``sojourn.validation.aqm`` holds ours
+The scene is in ``mixed.tcl`` and ``mixed.cc``; the table is what ``tools.validation.aqm`` holds ours
 against::
 
-    python benches/peers/mixed.py python/sojourn/validation/data/aqm-peers.csv
+    python -m benches.peers.mixed tools/validation/data/aqm-peers.csv
 
 The package of ns-2 has no PIE. Its authors' code of 2013 (without DOCSIS), built as an extension of ns-2.35,
 is loaded if its path is given with ``--ns2-pie``; without one, those rows are left out.
@@ -26,7 +26,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from driver import HERE, Unavailable, ns3_binary, object_printed
+from benches.peers.driver import HERE, Unavailable, ns3_binary, object_printed
 
 TARGETS_MS = (2, 5, 10, 20, 35, 50)
 LIMITS = (100, 200, 400)

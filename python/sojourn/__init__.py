@@ -17,10 +17,10 @@ from sojourn.errors import SojournError, StoreError
 
 if TYPE_CHECKING:
     from sojourn._core import StudyError
-    from sojourn.clips import Clip, read_clip
-    from sojourn.control import Windows, controller
-    from sojourn.decisions import Decisions, replay
-    from sojourn.players import play
+    from sojourn.parts.clips import Clip, read_clip
+    from sojourn.parts.congestion import Windows, controller
+    from sojourn.parts.player import play
+    from sojourn.parts.queue import Decisions, replay
     from sojourn.results import Results
     from sojourn.results import open_results as open
     from sojourn.study import Study
@@ -45,17 +45,17 @@ __all__ = [
 ]
 
 _WHERE = {
-    "Clip": ("sojourn.clips", "Clip"),
-    "Decisions": ("sojourn.decisions", "Decisions"),
+    "Clip": ("sojourn.parts.clips", "Clip"),
+    "Decisions": ("sojourn.parts.queue", "Decisions"),
     "Results": ("sojourn.results", "Results"),
     "Study": ("sojourn.study", "Study"),
     "StudyError": ("sojourn._core", "StudyError"),
-    "Windows": ("sojourn.control", "Windows"),
-    "controller": ("sojourn.control", "controller"),
+    "Windows": ("sojourn.parts.congestion", "Windows"),
+    "controller": ("sojourn.parts.congestion", "controller"),
     "open": ("sojourn.results", "open_results"),
-    "play": ("sojourn.players", "play"),
-    "read_clip": ("sojourn.clips", "read_clip"),
-    "replay": ("sojourn.decisions", "replay"),
+    "play": ("sojourn.parts.player", "play"),
+    "read_clip": ("sojourn.parts.clips", "read_clip"),
+    "replay": ("sojourn.parts.queue", "replay"),
     "run": ("sojourn.sweep", "run"),
 }
 

@@ -51,7 +51,7 @@ def play(
     draws: list[float] | None = None,
     seed: int = 1,
 ) -> dict[str, Any]:
-    """Play a clip over an ideal link; columns with a row for each segment. See `sojourn.players.play`."""
+    """Play a clip over an ideal link; a row for each segment. See `sojourn.parts.player.play`."""
 
 def parse(text: str, name: str, sets: list[tuple[str, str]]) -> str:
     """Read a study file (TOML) and return the study document (JSON); `name` is used in errors."""

@@ -18,7 +18,7 @@ type Sizes = (f64, Vec<f64>, Vec<Vec<u64>>);
 /// Where a player in Python leaves what went wrong, since the engine cannot raise it.
 pub(crate) type Trouble = Arc<Mutex<Option<PyErr>>>;
 
-/// A player in Python: `sojourn.players.Bridge`, which takes and gives plain numbers.
+/// A player in Python: `sojourn.parts.player.Bridge`, which takes and gives plain numbers.
 pub(crate) struct Bridge {
     object: Option<Py<PyAny>>,
     trouble: Trouble,
@@ -30,7 +30,7 @@ impl Bridge {
         let object = Python::attach(|py| -> PyResult<Py<PyAny>> {
             let options = serde_json::to_string(&python.options).unwrap_or_default();
             let sizes: Vec<Vec<u64>> = (0..clip.len()).map(|k| clip.sizes_of(k).to_vec()).collect();
-            let made = py.import("sojourn.players")?.getattr("bridge")?.call1((
+            let made = py.import("sojourn.parts.player")?.getattr("bridge")?.call1((
                 &python.class,
                 options,
                 (clip.segment_s(), clip.rates_kbps().to_vec(), sizes),

@@ -11,7 +11,7 @@ use sojourn_sim::scenario::QueueSpec;
 use crate::columns::columns;
 use crate::error::{StudyError, plain};
 
-/// Send packets through a queue (JSON, as in a study). `sojourn.decisions` says what goes in and comes out.
+/// Send packets through a queue (JSON, as in a study). `sojourn.parts.queue` says what goes in and comes out.
 #[pyfunction]
 #[pyo3(signature = (queue, at, size, flow, ecn, rate, times, seed, draws, drawn, state, trace))]
 #[expect(clippy::too_many_arguments, reason = "columns from Python, checked there")]

@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 from cyclopts import App, CycloptsError
 
 from sojourn.cli.calibrate import calibrate
+from sojourn.cli.exit import Exit, complain
 from sojourn.cli.export import export
 from sojourn.cli.losses import losses
 from sojourn.cli.measure import measure
@@ -21,7 +22,6 @@ from sojourn.cli.report import report
 from sojourn.cli.run import run
 from sojourn.cli.schema import schema
 from sojourn.cli.show import show
-from sojourn.cli.terms import Exit, complain
 from sojourn.cli.wild import wild
 from sojourn.errors import SojournError
 

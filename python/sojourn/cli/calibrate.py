@@ -8,9 +8,9 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter, validators
 
-from sojourn.cli.terms import Exit, Flag, complain
+from sojourn.cli.exit import Exit, Flag, complain
 from sojourn.study import Study, assignments
-from sojourn.workers import cores, open_workers
+from sojourn.sweep.workers import cores, open_workers
 
 
 def calibrate(
@@ -55,8 +55,8 @@ def calibrate(
     json
         Print the outcome as JSON.
     """
-    from sojourn.calibrate import Scale, Trial, load_share
-    from sojourn.calibrate import calibrate as trials_of
+    from sojourn.sweep.calibrate import Scale, Trial, load_share
+    from sojourn.sweep.calibrate import calibrate as trials_of
 
     target = load_share(load)
     scale = Scale(Study.load(study, assignments(set or [], "--set")), workload, direction)

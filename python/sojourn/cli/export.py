@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from sojourn.cli.terms import Exit, Flag
+from sojourn.cli.exit import Exit, Flag
 from sojourn.errors import SojournError
 from sojourn.study import Study, assignments
 from sojourn.sweep import Campaign
@@ -58,7 +58,7 @@ def export(
     json
         Print the numbers of packets as JSON.
     """
-    from sojourn.export import export as write
+    from sojourn.capture.export import export as write
 
     wanted: dict[str, list[str]] = {}
     for axis, label in assignments(only or [], "--only"):

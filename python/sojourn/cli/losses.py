@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from sojourn.cli.terms import Exit, Flag, complain
+from sojourn.cli.exit import Exit, Flag, complain
 
 
 def losses(
@@ -50,10 +50,10 @@ def losses(
     json
         Print everything as one JSON object.
     """
-    from sojourn.calibrate import rate_bps
     from sojourn.losses.captures import compare, sentences, store
     from sojourn.losses.period import nanoseconds
-    from sojourn.store import plain_json
+    from sojourn.results.store import plain_json
+    from sojourn.sweep.calibrate import rate_bps
 
     bps = rate_bps(rate, "--rate") if rate else None
     rtt_ns = nanoseconds(rtt) if rtt else None

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from sojourn.cli.terms import Exit, Flag, complain
+from sojourn.cli.exit import Exit, Flag, complain
 from sojourn.errors import SojournError
 
 
@@ -70,7 +70,7 @@ def measure(
     if live is not None:
         if captures or samples or report:
             raise SojournError("--live follows an interface: it takes no captures, --samples or --report")
-        from sojourn.passive.live import follow
+        from sojourn.capture.live import follow
 
         options = {"estimator": estimator, "local": local or [], "min_samples": min_samples}
         follow(live, options, json=json, port=prometheus, every_s=every, duration_s=duration)
@@ -83,8 +83,8 @@ def measure(
         raise SojournError(f"--min-samples is {min_samples}; expected 1 or more")
     if report is not None and report.suffix != ".html":
         raise SojournError(f"--report is {str(report)!r}; expected a file that ends in .html")
-    from sojourn.passive import measure as run
-    from sojourn.passive.progress import share
+    from sojourn.capture import measure as run
+    from sojourn.capture.progress import share
 
     with share("captures read") as progress:
         summary = run(
@@ -98,7 +98,7 @@ def measure(
         )
     _complain(summary, min_samples)
     if report is not None:
-        from sojourn.passive.page import write_page
+        from sojourn.capture.page import write_page
 
         write_page(summary, [str(capture) for capture in captures], report, min_samples)
     if json:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json as _json
 from pathlib import Path
 
-from sojourn.cli.terms import Exit, Flag, complain
+from sojourn.cli.exit import Exit, Flag, complain
 from sojourn.results import open_results
 
 

@@ -10,12 +10,12 @@ from typing import Annotated
 
 from cyclopts import Parameter, validators
 
-from sojourn.cli.terms import Exit, Flag, complain
+from sojourn.cli.exit import Exit, Flag, complain
 from sojourn.errors import SojournError
-from sojourn.progress import Progress, duration
 from sojourn.study import Study, assignments
 from sojourn.sweep import Campaign
-from sojourn.workers import Workers, cores, open_workers
+from sojourn.sweep.progress import Progress, duration
+from sojourn.sweep.workers import Workers, cores, open_workers
 
 
 def run(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sojourn.cli.terms import Exit, Flag
+from sojourn.cli.exit import Exit, Flag
 
 
 def schema(*, json: Flag = False) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json as _json
 from pathlib import Path
 
-from sojourn.cli.terms import Exit, Flag
+from sojourn.cli.exit import Exit, Flag
 from sojourn.results import open_results
 
 
@@ -28,7 +28,7 @@ def show(results: Path, point: str | None = None, /, *, json: Flag = False) -> i
     json
         Print one JSON object per point, the hash with it.
     """
-    from sojourn.show import describe, print_table
+    from sojourn.results.show import describe, print_table
 
     found = open_results(results)
     if json:

@@ -10,7 +10,7 @@ from typing import Annotated
 
 from cyclopts import Parameter, validators
 
-from sojourn.cli.terms import Exit, Flag, complain
+from sojourn.cli.exit import Exit, Flag, complain
 from sojourn.errors import SojournError
 
 
@@ -60,9 +60,9 @@ def wild(
     json
         Print the shares as JSON.
     """
-    from sojourn.wild import open_table, survey
-    from sojourn.wild.access import Prefixes, by_column, by_name
-    from sojourn.wild.page import shares_table, write_page
+    from sojourn.capture.tcp_stats import open_table, survey
+    from sojourn.capture.tcp_stats.access import Prefixes, by_column, by_name
+    from sojourn.capture.tcp_stats.page import shares_table, write_page
 
     names = dict(_assignment(word) for word in column or [])
     table = open_table(tables, names)

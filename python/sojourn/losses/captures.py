@@ -14,8 +14,8 @@ from sojourn import _core
 from sojourn.errors import SojournError
 from sojourn.losses import Period, analyse
 from sojourn.losses.period import LOST
-from sojourn.packets import write_while
-from sojourn.store import Store
+from sojourn.results.packet_log import write_while
+from sojourn.results.store import Store
 from sojourn.study import RESULT_FORMAT
 
 LINK = "down"
@@ -96,7 +96,7 @@ def store(found: Mapping[str, Any], packets: Path, out: Path, command: str, rate
     Path
         The directory.
     """
-    from sojourn.losses.drawn import CAPTURED
+    from sojourn.losses.default_figures import CAPTURED
 
     place = Store(out)
     place.prepare(packets=True)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sojourn.media import concealment, playout
+from sojourn.qoe.media import concealment, playout
 
 __all__ = ["Video", "Voice", "Web", "seconds"]
 

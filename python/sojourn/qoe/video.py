@@ -17,7 +17,7 @@ The published studies leave the measurement open, and it decides the figures. So
 - `evalvid`: CIF, one slice a picture; as `aligned`, but late packets are not missing (PSNR from losses only);
   MOS of each picture by its PSNR, averaged.
 
-VMAF is measured of the same pictures where it is asked for (`sojourn.media.video.vmaf`); it decides no MOS.
+VMAF is measured of the same pictures where it is asked for (`media.video.vmaf`); it decides no MOS.
 MOS by SSIM is the table of Zinner et al. (2010), by PSNR that of Ohm as used by EvalVid (Klaue et al., 2003).
 """
 
@@ -33,10 +33,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sojourn import _core
-from sojourn.media.video import stream
-from sojourn.media.video.coding import Coding, Encoded, encoded
-from sojourn.media.video.vmaf import MODEL, measure, program
 from sojourn.qoe import options
+from sojourn.qoe.media.video import stream
+from sojourn.qoe.media.video.coding import Coding, Encoded, encoded
+from sojourn.qoe.media.video.vmaf import MODEL, measure, program
 from sojourn.qoe.voice import statistics
 
 __all__ = [

@@ -31,9 +31,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sojourn.media import concealment, g729, playout, speech
-from sojourn.media.speech import MissingSpeech, Speech
 from sojourn.qoe import emodel, options, pesq
+from sojourn.qoe.media import concealment, g729, playout, speech
+from sojourn.qoe.media.speech import MissingSpeech, Speech
 
 __all__ = ["DIRECTIONS", "Calls", "MissingSpeech", "ScoreCache", "calls", "score_voice", "summary"]
 

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sojourn.media.video import MissingVideo, clips, decoding, stream
-from sojourn.media.video.coding import Encoded, encoded
+from sojourn.qoe.media.video import MissingVideo, clips, decoding, stream
+from sojourn.qoe.media.video.coding import Encoded, encoded
 from sojourn.qoe.video import PROFILES, coding, unpacked
 
 __all__ = ["Worst", "again"]

@@ -9,13 +9,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sojourn import pages
 from sojourn.errors import SojournError, StoreError
-from sojourn.figures import Plot, labels_of
-from sojourn.figures.cells import look_up, text
 from sojourn.losses.findings import Cells, look_for
+from sojourn.report import html
 from sojourn.report.answer import answer
-from sojourn.report.film import film_sections
+from sojourn.report.figures import Plot, labels_of
+from sojourn.report.figures.gather import look_up, text
+from sojourn.report.film_strip import film_sections
 from sojourn.report.sections import Files, gather_all, inside, points_table, scalar_paths, section, viewing
 from sojourn.results import Results, open_results
 
@@ -79,7 +79,7 @@ def _write(
     files.csv(found.table().drop("engine.wall_s", "hash", strict=False), "points")
     worst, link = _worst(results, plots)
     where = ", ".join(text(label) for label in worst["point"].values()) or "the one point"
-    return pages.write(
+    return html.write(
         target / "report.html",
         "report/page.html.jinja",
         name=found.name,

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any
 
-from sojourn.figures.cells import interval, look_up, text
-from sojourn.figures.values import axis_name, number_of, shared_unit, tick, value
+from sojourn.report.figures.gather import interval, look_up, text
+from sojourn.report.figures.values import axis_name, number_of, shared_unit, tick, value
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,12 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 
 from sojourn.errors import SojournError
-from sojourn.figures import Plot, Spec, against_published, draw, gather, heatmap, series, series_table
-from sojourn.figures.cells import WHOLE, look_up, text
-from sojourn.figures.style import save
-from sojourn.figures.timeline import most_troubled, timeline, timeline_table
-from sojourn.figures.values import axis_name, value
-from sojourn.published import Comparison, beside
+from sojourn.report.figures import Plot, Spec, against_published, draw, gather, heatmap, series, series_table
+from sojourn.report.figures.gather import WHOLE, look_up, text
+from sojourn.report.figures.style import save
+from sojourn.report.figures.timeline import most_troubled, timeline, timeline_table
+from sojourn.report.figures.values import axis_name, value
+from sojourn.report.published import Comparison, beside
 from sojourn.report.sentences import how_to_read, what_is_good
 
 

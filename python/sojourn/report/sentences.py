@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sojourn.figures.cells import Plot
-from sojourn.figures.values import Value, axis_name, value
+from sojourn.report.figures.gather import Plot
+from sojourn.report.figures.values import Value, axis_name, value
 
 _GOOD = {
     "delay": (

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sojourn import pages
 from sojourn.errors import StoreError
+from sojourn.report import html
 from sojourn.report.sections import Picture, Table
 
 
@@ -44,6 +44,6 @@ def write_sheet(sheet: Sheet, target: Path) -> Path:
     """
     try:
         target.mkdir(parents=True, exist_ok=True)
-        return pages.write(target / "report.html", "report/sheet.html.jinja", sheet=sheet)
+        return html.write(target / "report.html", "report/sheet.html.jinja", sheet=sheet)
     except OSError as error:
         raise StoreError(f"{target} cannot be written: {error.strerror or error}") from None

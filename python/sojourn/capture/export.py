@@ -1,0 +1,69 @@
+"""A simulated run as a capture, with the true queueing delay of every packet in it."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from pathlib import Path
+from typing import Literal
+
+import polars as pl
+
+from sojourn import _core
+from sojourn.errors import SojournError, StoreError
+from sojourn.results.packet_log import table
+from sojourn.study import Point
+from sojourn.study.inputs import trace
+
+
+def export(
+    point: Point, capture: str | Path, at: Literal["clients", "servers"] = "clients", tick_ns: int = 1_000_000
+) -> pl.DataFrame:
+    """Simulate a point and write what the hosts of one side see as pcapng, with real TCP or uTP headers.
+
+    Parameters
+    ----------
+    point
+        One point of a study, one replication.
+    capture
+        The file.
+    at
+        Side of the dumbbell: what arrives there has crossed the bottleneck towards it.
+    tick_ns
+        Tick of TCP's timestamps in ns: 1 000 000 as in Linux, or 1000 as with its microsecond option.
+
+    Returns
+    -------
+    pl.DataFrame
+        A row for each packet that arrived at that side: ``frame`` (its number in the capture, from 1),
+        ``flow``, ``kind``, ``queue_delay_ms`` (time in the queue, from arrival to the start of transmission).
+
+    Raises
+    ------
+    SojournError
+        The point has users whose clips the capture would need.
+    StoreError
+        The file cannot be written.
+    """
+    target = Path(capture)
+    document = json.loads(point.text)["document"]
+    if any(user["kind"] == "video" for user in document.get("users", [])):
+        raise SojournError("a run with video users cannot be exported; leave them out with --set users=[]")
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
+    try:
+        ran = _core.export(trace.fill(point.text), at, str(temporary), tick_ns)
+        temporary.replace(target)
+    except OSError as error:
+        raise StoreError(f"{target} cannot be written: {error.strerror or error}") from None
+    finally:
+        temporary.unlink(missing_ok=True)
+    arrived = pl.DataFrame(
+        {"frame": ran["frame"], "link": ran["link"], "packet": ran["packet"]},
+        schema={"frame": pl.UInt32, "link": pl.UInt8, "packet": pl.UInt32},
+    )
+    log = table(ran["packets"]).with_columns(pl.col("link").to_physical().cast(pl.UInt8))
+    wait = (pl.col("depart_ns") - pl.col("arrive_ns").cast(pl.Int64)) / 1e6
+    return arrived.join(log, on=["link", "packet"], how="left", maintain_order="left").select(
+        "frame", "flow", "kind", wait.alias("queue_delay_ms")
+    )

@@ -1,0 +1,156 @@
+"""Follow an interface: packets from AF_PACKET, the delay of each host, metrics for Prometheus on request."""
+
+from __future__ import annotations
+
+import json as _json
+import socket
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from sojourn.capture import CaptureError
+
+_ALL_PROTOCOLS = 0x0003
+_SO_TIMESTAMPNS = 35
+_SNAP = 192
+_MOST_AT_ONCE = 4096
+# Link types by the kernel's hardware types: Ethernet, loopback (framed as Ethernet), tunnels without framing.
+_LINKS = {1: 1, 772: 1, 65534: 101, 512: 101}
+
+
+def open_interface(name: str) -> tuple[socket.socket, int]:
+    """Return a socket that sees all packets of an interface, and its link type.
+
+    Raises
+    ------
+    CaptureError
+        There is no such interface, or no permission.
+    """
+    if not hasattr(socket, "AF_PACKET"):
+        raise CaptureError("--live needs Linux: this system has no packet sockets; capture to a file instead")
+    try:
+        packets = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ALL_PROTOCOLS))
+    except PermissionError:
+        raise CaptureError(f"--live {name} is not permitted: it needs root or CAP_NET_RAW") from None
+    try:
+        packets.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 24)
+        packets.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+        packets.bind((name, _ALL_PROTOCOLS))
+    except OSError as error:
+        packets.close()
+        names = ", ".join(interface for _, interface in socket.if_nameindex())
+        raise CaptureError(f"there is no interface {name!r} ({error.strerror}); there are {names}") from None
+    hardware = packets.getsockname()[3]
+    if hardware not in _LINKS:
+        packets.close()
+        what = f"has the hardware type {hardware}, which is not read; expected Ethernet or a tunnel"
+        raise CaptureError(f"interface {name} {what}")
+    return packets, _LINKS[hardware]
+
+
+def frames(packets: socket.socket, until: float) -> Iterator[list[tuple[int, int, bytes]]]:
+    """Give lists of frames (time in ns, wire length, first bytes) until a time of the monotonic clock."""
+    buffer = bytearray(_SNAP)
+    no_wait = socket.MSG_TRUNC | socket.MSG_DONTWAIT
+    batch: list[tuple[int, int, bytes]] = []
+    while (left := until - time.monotonic()) > 0:
+        packets.settimeout(left)
+        try:
+            length, extras, _, _ = packets.recvmsg_into([buffer], 64, socket.MSG_TRUNC)
+            while True:
+                batch.append((_time_ns(extras), length, bytes(buffer[: min(length, _SNAP)])))
+                if len(batch) >= _MOST_AT_ONCE:
+                    break
+                length, extras, _, _ = packets.recvmsg_into([buffer], 64, no_wait)
+        except (TimeoutError, BlockingIOError):
+            pass
+        except OSError as error:
+            raise CaptureError(f"the interface cannot be followed any more: {error.strerror}") from None
+        if batch:
+            yield batch
+            batch = []
+
+
+def _time_ns(extras: list[tuple[int, int, bytes]]) -> int:
+    for level, kind, data in extras:
+        if level == socket.SOL_SOCKET and kind == _SO_TIMESTAMPNS and len(data) >= 16:
+            seconds, rest = (int.from_bytes(data[at : at + 8], sys.byteorder) for at in (0, 8))
+            return seconds * 1_000_000_000 + rest
+    return time.time_ns()
+
+
+def follow(
+    interface: str,
+    options: Mapping[str, Any],
+    *,
+    json: bool = False,
+    port: int | None = None,
+    every_s: float = 2.0,
+    duration_s: float | None = None,
+) -> None:
+    """Follow an interface until interrupted, or for a time; print what was found every so often.
+
+    Parameters
+    ----------
+    interface
+        Name of a network interface.
+    options
+        ``estimator``, ``local`` and ``min_samples`` as for :func:`sojourn.capture.measure`.
+    json
+        Print one JSON object for each look instead of a table.
+    port
+        Serve metrics on this port of localhost.
+    every_s
+        Seconds between two looks.
+    duration_s
+        Seconds after which to stop.
+    """
+    from sojourn import _core
+
+    if every_s <= 0:
+        raise CaptureError(f"--every is {every_s:g}; expected seconds above 0")
+    packets, link = open_interface(interface)
+    server = None
+    try:
+        follower = _core.Follower(link, _json.dumps(options))
+        if port is not None:
+            from sojourn.capture.prometheus import Server
+
+            server = Server(port)
+        begun = time.monotonic()
+        look = 1
+        while duration_s is None or time.monotonic() - begun < duration_s:
+            end = begun + look * every_s
+            for batch in frames(packets, end if duration_s is None else min(end, begun + duration_s)):
+                follower.feed(batch)
+            look = max(look, int((time.monotonic() - begun) / every_s)) + 1
+            summary = _json.loads(follower.settle())
+            if server is not None:
+                server.publish(summary)
+            _show(summary, json)
+    except _core.CaptureError as error:
+        raise CaptureError(str(error)) from None
+    finally:
+        packets.close()
+        if server is not None:
+            server.close()
+
+
+def _show(summary: Mapping[str, Any], as_json: bool) -> None:
+    now = time.strftime("%H:%M:%S")
+    if as_json:
+        rows = [
+            dict(zip(("remote", "protocol", "samples", "mean_ms", "max_ms"), row, strict=True))
+            for row in summary["recent"]
+        ]
+        hosts = [
+            {name: value for name, value in host.items() if name != "series"} for host in summary["hosts"]
+        ]
+        print(_json.dumps({"time_s": round(time.time(), 3), "recent": rows, "hosts": hosts}), flush=True)
+        return
+    if not summary["recent"]:
+        print(f"{now}  no samples", flush=True)
+    for remote, protocol, samples, mean, most in summary["recent"]:
+        who = f"{remote:39}  {protocol:4} {samples:8} samples"
+        print(f"{now}  {who}  mean {mean:8.1f} ms  max {most:8.1f} ms", flush=True)

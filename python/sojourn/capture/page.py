@@ -1,0 +1,168 @@
+"""The page of a measurement: figures, a table of hosts, what was not seen and why."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from sojourn.errors import SojournError
+
+_MOST_ROWS = 600
+_MOST_PANELS = 4
+
+
+def write_page(summary: Mapping[str, Any], captures: Sequence[str], page: Path, min_samples: int) -> None:
+    """Write the page and, in ``figures/`` beside it, its figures.
+
+    Parameters
+    ----------
+    summary
+        What :func:`sojourn.capture.measure` returned.
+    captures
+        Names of the captures, for the page.
+    page
+        File to write.
+    min_samples
+        The least number of samples of a host.
+
+    Raises
+    ------
+    SojournError
+        The page cannot be written.
+    """
+    from sojourn import _core
+    from sojourn.report import html
+
+    hosts = [host for host in summary["hosts"] if host["samples"]]
+    try:
+        page.parent.mkdir(parents=True, exist_ok=True)
+        figures = _figures(hosts, page)
+        html.write(
+            page,
+            "capture/page.html.jinja",
+            captures=captures,
+            sentences=_sentences(hosts, min_samples),
+            facts=_facts(summary, hosts, min_samples),
+            figures=figures,
+            rows=[_row(host) for host in summary["hosts"] if host["protocol"] != "quic" or host["rtt_ms"]],
+            most=_MOST_ROWS,
+            unseen=_unseen(summary),
+            command=shlex.join(["sojourn", "measure", *captures, "--report", str(page)]),
+            version=_core.version(),
+        )
+    except OSError as error:
+        raise SojournError(f"{page} cannot be written: {error.strerror or error}") from None
+
+
+def _figures(hosts: Sequence[Mapping[str, Any]], page: Path) -> list[dict[str, str]]:
+    from sojourn.report.figures.passive import delay_cdf, delay_over_time, tcp_against_utp
+    from sojourn.report.figures.style import save
+
+    if not hosts:
+        return []
+    folder = page.parent / "figures"
+    folder.mkdir(exist_ok=True)
+    longest = sorted(hosts, key=lambda host: -host["samples"])[:_MOST_PANELS]
+    seen = {(host["remote"], host["protocol"]) for host in hosts}
+    both = [name for name, protocol in sorted(seen) if protocol == "tcp" and (name, "utp") in seen]
+    chosen = [
+        (
+            "delay-cdf",
+            "Mean queueing delay of hosts",
+            "How many hosts have a mean delay of at most so much, by the protocol that it was read from.",
+            lambda: delay_cdf(hosts),
+        ),
+        (
+            "delay-over-time",
+            "Queueing delay over time",
+            "Mean of each interval (line) and its maximum (shade)"
+            + (f", for the {_MOST_PANELS} hosts with most samples." if len(hosts) > _MOST_PANELS else "."),
+            lambda: delay_over_time(longest),
+        ),
+    ]
+    if both:
+        chosen.append(
+            (
+                "tcp-against-utp",
+                "The same host under TCP and under uTP",
+                "Below the diagonal, uTP met less delay than TCP did. uTP backs off at its target; "
+                "TCP fills the buffer.",
+                lambda: tcp_against_utp(hosts),
+            )
+        )
+    return [
+        {"slug": slug, "title": title, "read": read, "svg": save(draw(), folder / slug)}
+        for slug, title, read, draw in chosen
+    ]
+
+
+def _sentences(hosts: Sequence[Mapping[str, Any]], min_samples: int) -> list[str]:
+    if not hosts:
+        return [f"No remote host gave {min_samples} samples of queueing delay."]
+    worst = max(hosts, key=lambda host: host["p95_ms"])
+    over = [host for host in hosts if host["mean_ms"] > 100]
+    first = (
+        f"{len(over)} of {len(hosts)} mean delays, one for each host and protocol, are above 100 ms."
+        if len(hosts) > 1
+        else f"Packets from {worst['remote']} waited {worst['mean_ms']:.1f} ms on average."
+    )
+    return [
+        first,
+        f"The longest queue is that of {worst['remote']} ({worst['protocol']}): "
+        f"median {worst['p50_ms']:.1f} ms, 95th percentile {worst['p95_ms']:.1f} ms, "
+        f"maximum {worst['max_ms']:.1f} ms.",
+    ]
+
+
+def _facts(
+    summary: Mapping[str, Any], hosts: Sequence[Mapping[str, Any]], min_samples: int
+) -> list[tuple[str, str]]:
+    samples = sum(host["samples"] for host in hosts)
+    left_out = summary["hosts_below_min_samples"]
+    return [
+        ("Packets", f"{summary['packets']:,}".replace(",", " ")),
+        ("Samples", f"{samples:,}".replace(",", " ")),
+        (
+            "Remote hosts",
+            f"{len({host['remote'] for host in hosts})}, each with {min_samples} samples or more",
+        ),
+        ("Left out", f"{left_out} with fewer samples"),
+    ]
+
+
+def _row(host: Mapping[str, Any]) -> list[str]:
+    def number(value: float | None, digits: int = 1) -> str:
+        return "–" if value is None else f"{value:.{digits}f}"
+
+    rtt = host["rtt_ms"]
+    return [
+        host["remote"],
+        host["protocol"],
+        f"{host['samples']}",
+        *(number(host[key]) for key in ("mean_ms", "p50_ms", "p95_ms", "max_ms")),
+        number(host["uncertainty_ms"], 2),
+        number(rtt["min"] if rtt else None),
+        number(host["tick_ms"], 3),
+        number(host["base_drift_ppm"]),
+        host["estimator"].replace("_", " "),
+    ]
+
+
+def _unseen(summary: Mapping[str, Any]) -> list[str]:
+    """Return a line for everything that was not measured, with its reason and count."""
+    lines = [damage["sentence"] for damage in summary["damage"]]
+    lines += [f"{count} frames: {reason.replace('_', ' ')}" for reason, count in summary["skipped"].items()]
+    lines += [
+        f"{count} packets: {reason.replace('_', ' ')}" for reason, count in summary["discarded"].items()
+    ]
+    for host in summary["hosts"]:
+        who = f"{host['remote']} ({host['protocol']})"
+        for reason, count in host["discarded"].items():
+            lines.append(f"{who}: {count} packets gave no sample: {reason.replace('_', ' ')}")
+        if host["from_remote"].startswith("not seen"):
+            lines.append(f"{who}: the way from it was {host['from_remote']}")
+        if isinstance(host["to_remote"], str):
+            lines.append(f"{who}: the way to it was {host['to_remote']}")
+    return lines

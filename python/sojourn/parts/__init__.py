@@ -1,0 +1,1 @@
+"""One part alone: a queue, a congestion controller, an adaptive player."""

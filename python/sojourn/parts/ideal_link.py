@@ -1,0 +1,132 @@
+"""The rate of an ideal link over time: given, or read from what other tools write."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import os
+from dataclasses import dataclass
+from itertools import pairwise
+from numbers import Real
+from pathlib import Path
+from typing import Any
+
+from sojourn.errors import SojournError
+from sojourn.parts.clips import read_text
+
+__all__ = ["Trace", "open_trace", "read_trace"]
+
+_MTU_KBIT = 12.0
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The rate of a link over time: periods of (seconds, kb/s, latency in seconds), started over at the end.
+
+    The last period may last for ever (`math.inf`).
+    """
+
+    periods: tuple[tuple[float, float, float], ...]
+
+
+def open_trace(trace: Any, latency: float) -> Trace:
+    """Return a trace: the one given, one in a file, or one of kb/s or of (seconds, kb/s).
+
+    Raises
+    ------
+    SojournError
+        One sentence: what is given is none of these, or what is wrong in the file.
+    """
+    if isinstance(trace, Trace):
+        try:
+            return Trace(tuple((float(s), float(kbps), float(wait)) for s, kbps, wait in trace.periods))
+        except (TypeError, ValueError):
+            raise SojournError("trace: expected periods of (seconds, kb/s, latency in seconds)") from None
+    if isinstance(trace, str | os.PathLike):
+        return read_trace(trace, latency)
+    if isinstance(trace, Real) and not isinstance(trace, bool):
+        return Trace(((math.inf, float(trace), latency),))
+    try:
+        return Trace(tuple((float(period[0]), float(period[1]), latency) for period in trace))
+    except (TypeError, ValueError, LookupError):
+        raise SojournError("trace: expected kb/s, a list of (seconds, kb/s), a file, or a Trace") from None
+
+
+def read_trace(path: str | os.PathLike[str], latency: float = 0.04) -> Trace:
+    """Read a trace of rates.
+
+    Known are: sabre's JSON (``duration_ms``, ``bandwidth_kbps``, ``latency_ms``); CSV with the columns
+    ``duration_ms,bandwidth_kbps`` (and ``latency_ms``) or ``from_s,rate_kbps``; Pensieve's lines of seconds
+    and Mb/s, each rate up to the next line's time; Mahimahi's lines of one millisecond each, at which 1500
+    bytes may be sent.
+
+    Raises
+    ------
+    SojournError
+        One sentence: the file, and what is wrong.
+    """
+    path = Path(path)
+    text = read_text(path, "a trace of rates")
+    try:
+        periods = _periods(text, latency)
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError, csv.Error):
+        raise SojournError(
+            f"{path} is not a trace: expected sabre's JSON, a CSV of duration_ms,bandwidth_kbps or "
+            "from_s,rate_kbps, Pensieve's seconds and Mb/s, or Mahimahi's milliseconds"
+        ) from None
+    return Trace(tuple(periods))
+
+
+def _periods(text: str, latency: float) -> list[tuple[float, float, float]]:
+    text = text.strip()
+    if text.startswith("["):
+        return [
+            (
+                float(period["duration_ms"]) / 1000,
+                float(period["bandwidth_kbps"]),
+                float(period["latency_ms"]) / 1000 if "latency_ms" in period else latency,
+            )
+            for period in json.loads(text)
+        ]
+    head = text.partition("\n")[0].replace(" ", "").split(",")
+    if "bandwidth_kbps" in head:
+        rows = list(csv.DictReader(io.StringIO(text)))
+        return [
+            (
+                float(row["duration_ms"]) / 1000,
+                float(row["bandwidth_kbps"]),
+                float(row["latency_ms"]) / 1000 if row.get("latency_ms") else latency,
+            )
+            for row in rows
+        ]
+    if "rate_kbps" in head:
+        rows = list(csv.DictReader(io.StringIO(text)))
+        return _steps([(float(row["from_s"]), float(row["rate_kbps"])) for row in rows], latency)
+    lines = [[float(word) for word in line.split()] for line in text.splitlines() if line.strip()]
+    if lines and all(len(line) == 2 for line in lines):
+        if len(lines) < 2:
+            raise ValueError
+        # Each line's rate holds from the line before it, as Pensieve reads its traces.
+        return [(after[0] - before[0], after[1] * 1000, latency) for before, after in pairwise(lines)]
+    if lines and all(len(line) == 1 for line in lines):
+        return _mahimahi([line[0] for line in lines], latency)
+    raise ValueError
+
+
+def _steps(steps: list[tuple[float, float]], latency: float) -> list[tuple[float, float, float]]:
+    if not steps or steps[0][0] != 0:
+        raise ValueError
+    ends = [*(start for start, _ in steps[1:]), math.inf]
+    return [(end - start, rate, latency) for (start, rate), end in zip(steps, ends, strict=True)]
+
+
+def _mahimahi(times_ms: list[float], latency: float) -> list[tuple[float, float, float]]:
+    """Count the packets of every tenth of a second."""
+    if times_ms[-1] < 1 or times_ms[0] < 0 or times_ms != sorted(times_ms) or times_ms[-1] > 1e8:
+        raise ValueError
+    bins = [0] * math.ceil(times_ms[-1] / 100)
+    for time in times_ms:
+        bins[min(int(time // 100), len(bins) - 1)] += 1
+    return [(0.1, packets * _MTU_KBIT / 0.1, latency) for packets in bins]

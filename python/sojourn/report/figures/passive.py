@@ -1,0 +1,123 @@
+"""Figures of passive measurement: mean delay of hosts, delay over time, the same host under TCP and uTP."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
+
+from sojourn.report.figures.style import COLOURS, INK, MUTED, look, settle, styled
+
+NAMES = {"tcp": "TCP timestamps", "utp": "uTP"}
+
+Hosts = Sequence[Mapping[str, Any]]
+
+
+def delay_cdf(hosts: Hosts) -> Figure:
+    """Draw the distribution of the mean queueing delay of hosts, one step curve for each protocol."""
+    with styled():
+        figure = Figure(figsize=(6.4, 3.8), layout="constrained")
+        axes = figure.add_subplot()
+        means = {name: np.sort([h["mean_ms"] for h in hosts if h["protocol"] == name]) for name in NAMES}
+        highest = max((values[-1] for values in means.values() if values.size), default=1.0)
+        for place, (name, values) in enumerate(means.items()):
+            if not values.size:
+                continue
+            style = look(place)
+            share = np.arange(1, values.size + 1) / values.size * 100
+            label = f"{NAMES[name]} ({values.size} host{'s' if values.size > 1 else ''})"
+            # A few hosts hardly make a curve: marks show where they are.
+            axes.step(
+                np.concatenate([[0.0], values, [highest * 1.05]]),
+                np.concatenate([[0.0], share, [100.0]]),
+                where="post",
+                color=style["color"],
+                linestyle=style["linestyle"],
+                label=label,
+            )
+            if values.size <= 30:
+                axes.plot(values, share, linestyle="none", marker=style["marker"], color=style["color"])
+        axes.set_xlim(0, highest * 1.05)
+        axes.set_ylim(0, 102)
+        axes.set_xlabel("Mean queueing delay of a host (ms)")
+        axes.set_ylabel("Share of hosts (%)")
+        settle(axes, grid="both")
+        axes.legend(loc="best")
+    return figure
+
+
+def delay_over_time(hosts: Hosts) -> Figure:
+    """Draw mean (line) and maximum (shade) of the queueing delay over time, a panel for each host."""
+    with styled():
+        height = 1.0 + 1.7 * len(hosts)
+        figure = Figure(figsize=(8.0, height), layout="constrained")
+        panels = figure.subplots(len(hosts), 1, sharex=True, squeeze=False)[:, 0]
+        for axes, host in zip(panels, hosts, strict=True):
+            place = list(NAMES).index(host["protocol"])
+            rows = np.array(host["series"]["rows"], dtype=float).reshape(-1, 3)
+            at, mean, most = _with_gaps(rows, host["series"]["bin_s"])
+            axes.fill_between(at, mean, most, step="post", color=COLOURS[place], alpha=0.25, linewidth=0)
+            axes.step(at, mean, where="post", color=COLOURS[place], linewidth=1.2)
+            axes.set_title(f"{host['remote']}, {NAMES[host['protocol']]}", loc="left")
+            axes.set_ylabel("Delay (ms)")
+            axes.set_ylim(bottom=0)
+            axes.margins(x=0.005)
+            settle(axes)
+        panels[-1].set_xlabel("Time since the first packet (s)")
+        figure.align_ylabels()
+    return figure
+
+
+def _with_gaps(rows: np.ndarray, bin_s: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the three columns with breaks where bins have no samples, so that no line spans silence."""
+    parts: list[np.ndarray] = []
+    for place, row in enumerate(rows):
+        parts.append(row)
+        ends = row[0] + bin_s
+        if place + 1 == len(rows) or rows[place + 1][0] > ends + bin_s / 2:
+            parts.append(np.array([ends, row[1], row[2]]))
+            parts.append(np.array([ends, np.nan, np.nan]))
+    columns = np.array(parts).reshape(-1, 3).T
+    return columns[0], columns[1], columns[2]
+
+
+def tcp_against_utp(hosts: Hosts) -> Figure:
+    """Draw hosts that were seen with both protocols: mean delay under uTP against that under TCP."""
+    by = {(host["remote"], host["protocol"]): host["mean_ms"] for host in hosts}
+    both = [
+        (by[name, "tcp"], by[name, "utp"])
+        for name, kind in sorted(by)
+        if kind == "tcp" and (name, "utp") in by
+    ]
+    with styled():
+        figure = Figure(figsize=(4.8, 4.4), layout="constrained")
+        axes = figure.add_subplot()
+        values = np.array(both, dtype=float)
+        low, high = max(values.min(), 0.1) / 1.6, max(values.max(), 1.0) * 1.6
+        axes.plot([low, high], [low, high], color=MUTED, linewidth=1, linestyle=(0, (4, 3)), label="the same")
+        axes.axhline(100, color=MUTED, linewidth=0.9, linestyle=":", label="LEDBAT's target, 100 ms")
+        axes.plot(
+            *np.maximum(values, low).T,
+            linestyle="none",
+            marker="o",
+            color=COLOURS[0],
+            markeredgecolor=INK,
+            markeredgewidth=0.4,
+            alpha=0.85,
+            label=f"host (n = {len(both)})",
+        )
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_formatter(FuncFormatter(lambda number, _: f"{number:g}"))
+        axes.set_xlim(low, high)
+        axes.set_ylim(low, high)
+        axes.set_aspect("equal")
+        axes.set_xlabel("Mean queueing delay under TCP (ms)")
+        axes.set_ylabel("Mean queueing delay under uTP (ms)")
+        settle(axes, grid="both")
+        axes.legend(loc="upper left", fontsize=8.5)
+    return figure

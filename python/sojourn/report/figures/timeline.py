@@ -1,0 +1,128 @@
+"""One viewing of adaptive video over time: rates and throughput, the playback buffer, and stalls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+from matplotlib.figure import Figure
+
+from sojourn.errors import SojournError
+from sojourn.report.figures.style import COLOURS, MUTED, settle, styled
+
+__all__ = ["most_troubled", "playing_table", "timeline", "timeline_table"]
+
+
+def most_troubled(result: Mapping[str, Any]) -> int | None:
+    """Return the place of the client that stalled longest, of several the one with the lowest rate; None
+    without clients."""
+    clients = result.get("adaptive", {}).get("clients") or []
+    keys = [
+        (-sum(stop - start for start, stop in client["stalls"]), client["average_rate_kbps"] or 0.0)
+        for client in clients
+    ]
+    return min(range(len(keys)), key=keys.__getitem__) if keys else None
+
+
+def timeline_table(client: Mapping[str, Any]) -> pl.DataFrame:
+    """Return one row for each segment of a client: ``request_s``, ``arrive_s``, ``rate_kbps``,
+    ``throughput_kbps``, ``buffer_before_s``, ``buffer_after_s``."""
+    segments = client["segments"]
+    names = ("request_s", "arrive_s", "rate_kbps", "throughput_kbps", "buffer_before_s", "buffer_after_s")
+    if not segments["request_s"]:
+        raise SojournError("this client asked for no segment")
+    return pl.DataFrame({name: pl.Series(segments[name], dtype=pl.Float64) for name in names})
+
+
+def playing_table(client: Mapping[str, Any]) -> pl.DataFrame:
+    """Return when each segment that came began to play: ``from_s``, ``rate_kbps``."""
+    segments = client["segments"]
+    arrived = [
+        rate for rate, at in zip(segments["rate_kbps"], segments["arrive_s"], strict=True) if at is not None
+    ]
+    begin = _begins(client["play_s"], client["segment_s"], len(arrived), client["stalls"])
+    return pl.DataFrame({"from_s": begin, "rate_kbps": arrived[: len(begin)]})
+
+
+def timeline(client: Mapping[str, Any], title: str) -> Figure:
+    """Draw a viewing: above, what was asked for, played and measured; below, the buffer.
+
+    Stalls are shaded in both.
+    """
+    frame, played = timeline_table(client), playing_table(client)
+    with styled():
+        figure = Figure(figsize=(9.0, 5.2), layout="constrained")
+        rates, buffer = figure.subplots(2, 1, sharex=True, height_ratios=(1.6, 1))
+        rates.plot(
+            frame["arrive_s"],
+            frame["throughput_kbps"],
+            linestyle="none",
+            marker=".",
+            markersize=3.5,
+            color=MUTED,
+            alpha=0.55,
+            label="throughput of a segment",
+        )
+        rates.step(
+            frame["request_s"], frame["rate_kbps"], where="post", color=COLOURS[0], label="rate asked for"
+        )
+        rates.step(
+            played["from_s"],
+            played["rate_kbps"],
+            where="post",
+            color=COLOURS[1],
+            linewidth=1.1,
+            label="rate playing",
+        )
+        top = 1.15 * max(frame["rate_kbps"].max() or 1.0, frame["throughput_kbps"].quantile(0.75) or 1.0)
+        rates.set_ylim(0, top)
+        rates.set_ylabel("kb/s")
+        at, level = _buffer(client, frame)
+        buffer.plot(at, level, color=COLOURS[2], linewidth=1.2)
+        buffer.set_ylim(bottom=0)
+        buffer.set_ylabel("Playback\nbuffer (s)")
+        buffer.set_xlabel("Time (s)")
+        for axes in (rates, buffer):
+            for number, (start, stop) in enumerate(client["stalls"]):
+                label = "stall" if number == 0 and axes is rates else None
+                axes.axvspan(start, stop, color=COLOURS[5], alpha=0.45, linewidth=0, label=label)
+            settle(axes)
+            axes.margins(x=0)
+        handles, labels = rates.get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower left", ncols=4)
+        figure.align_ylabels()
+        figure.suptitle(title, x=0.012, ha="left", weight="bold", size=11.5)
+    return figure
+
+
+def _begins(
+    play_s: float | None, segment_s: float, arrived: int, stalls: Sequence[Sequence[float]]
+) -> list[float]:
+    if play_s is None:
+        return []
+    begin = play_s + segment_s * np.arange(arrived, dtype=np.float64)
+    for start, stop in stalls:
+        # What was to begin at the start of a stall begins at its end; times are rounded to milliseconds.
+        begin[begin >= start - 0.01] += stop - start
+    return begin.tolist()
+
+
+def _buffer(client: Mapping[str, Any], frame: pl.DataFrame) -> tuple[list[float], list[float]]:
+    """Return the corners of the buffer's level: it falls between segments and jumps when one arrives."""
+    at: list[float] = []
+    level: list[float] = []
+    segment_s = client["segment_s"]
+    for row in frame.iter_rows(named=True):
+        at.append(row["request_s"])
+        level.append(row["buffer_before_s"])
+        if row["arrive_s"] is None:
+            break
+        left = row["buffer_after_s"] - segment_s
+        if left <= 0 and row["buffer_before_s"] > 0:
+            at.append(min(row["request_s"] + row["buffer_before_s"], row["arrive_s"]))
+            level.append(0.0)
+        at += [row["arrive_s"], row["arrive_s"]]
+        level += [max(left, 0.0), row["buffer_after_s"]]
+    return at, level

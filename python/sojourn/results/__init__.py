@@ -1,0 +1,231 @@
+"""Results read back: iterate over them, look one up, or take them as a table."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sojourn.errors import SojournError, StoreError
+from sojourn.results.store import Store
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+class Results:
+    """The results of a study, in study order.
+
+    Iterating gives the objects that ``sojourn run --json`` prints. Points that are not on disk yet are
+    left out; :attr:`missing` counts them.
+
+    Parameters
+    ----------
+    path
+        A results directory.
+
+    Raises
+    ------
+    StoreError
+        One sentence: the directory is not there, or is not one of results.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.store = Store(path)
+        if not self.store.path.is_dir():
+            raise StoreError(f"{path}: there is no such results directory")
+        study = self.store.read_study()
+        if study is None:
+            raise StoreError(f"{path} is not a results directory: it has no study.json")
+        self.record: dict[str, Any] = study
+        self._times = self.store.times()
+        self._plan = [entry for entry in study["points"] if self.store.has(entry["hash"])]
+
+    @property
+    def name(self) -> str:
+        """Name of the study."""
+        return self.record["study"]
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The study document: the study file as plain JSON, with nothing filled in."""
+        return self.record["document"]
+
+    @property
+    def missing(self) -> int:
+        """Number of the study's points that are not on disk."""
+        return len(self.record["points"]) - len(self._plan)
+
+    @property
+    def foreign(self) -> int:
+        """Number of points on disk that belong to other versions of the study."""
+        return len(set(self.store.hashes()) - {entry["hash"] for entry in self._plan})
+
+    def __len__(self) -> int:
+        return len(self._plan)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return (result for _, result in self.items())
+
+    def items(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Iterate over pairs of hash and result."""
+        for entry in self._plan:
+            stored = self.store.read_point(entry["hash"])
+            yield (
+                entry["hash"],
+                labelled(
+                    stored, self.name, entry["point"], entry["replication"], self._times.get(entry["hash"])
+                ),
+            )
+
+    def find(self, prefix: str) -> str:
+        """Return the one hash that begins with `prefix`; SojournError if there is none, or more than one."""
+        found = sorted({entry["hash"] for entry in self._plan if entry["hash"].startswith(prefix)})
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise SojournError(
+                f"{prefix!r} is the beginning of {len(found)} points of {self.store.path}; "
+                "give more digits of the hash"
+            )
+        raise SojournError(
+            f"{self.store.path} has no point {prefix!r}; `sojourn show {self.store.path}` lists them"
+        )
+
+    def __getitem__(self, prefix: str) -> dict[str, Any]:
+        """Return the result whose hash begins with `prefix`."""
+        wanted = self.find(prefix)
+        return next(result for point, result in self.items() if point == wanted)
+
+    def packets(self, prefix: str) -> pl.LazyFrame:
+        """Return the packet log of a point.
+
+        Parameters
+        ----------
+        prefix
+            The beginning of the point's hash.
+
+        Returns
+        -------
+        polars.LazyFrame
+            A row for each packet; :mod:`sojourn.results.packet_log` has its columns.
+
+        Raises
+        ------
+        SojournError
+            There is no such point, or it has no packet log.
+        """
+        import polars as pl
+
+        file = self.store.packet_file(self.find(prefix))
+        if not file.is_file():
+            raise SojournError(f"{file}: this point has no packet log; run the study again with --log")
+        return pl.scan_parquet(file)
+
+    def flows(self, prefix: str) -> pl.DataFrame:
+        """Return the table of connections of a point.
+
+        Parameters
+        ----------
+        prefix
+            The beginning of the point's hash.
+
+        Returns
+        -------
+        polars.DataFrame
+            A row for each connection, with its bytes, packets, losses, times in ns and windows in packets.
+
+        Raises
+        ------
+        SojournError
+            There is no such point, or its study keeps no such table.
+        """
+        import polars as pl
+
+        file = self.store.flow_file(self.find(prefix))
+        if not file.is_file():
+            raise SojournError(
+                f"{file}: this point has no table of connections: set record.flows in its study"
+            )
+        return pl.read_parquet(file)
+
+    def table(self) -> pl.DataFrame:
+        """Return one row per result.
+
+        Returns
+        -------
+        polars.DataFrame
+            Columns ``hash``, ``study``, the axes, ``replication``, and every number of the result under
+            its dotted path, as ``links.down.queue_delay_ms.mean``. Lists (series) are left out.
+        """
+        import polars as pl
+
+        rows = [
+            {"hash": point[:12], "study": result["study"], **result["point"]}
+            | {"replication": result["replication"]}
+            | flatten({k: v for k, v in result.items() if k not in ("study", "point", "replication")})
+            for point, result in self.items()
+        ]
+        columns: dict[str, None] = {}
+        for row in rows:
+            columns.update(dict.fromkeys(row))
+        return pl.DataFrame([_column(name, [row.get(name) for row in rows]) for name in columns])
+
+    def __repr__(self) -> str:
+        return f"<Results of {self.name!r} in {self.store.path}: {len(self)} points, {self.missing} missing>"
+
+    def _repr_html_(self) -> str:
+        return self.table()._repr_html_()
+
+
+def open_results(path: str | os.PathLike[str]) -> Results:
+    """Open a results directory.
+
+    Parameters
+    ----------
+    path
+        The directory that ``sojourn run`` wrote, or the `study.json` in it.
+
+    Returns
+    -------
+    Results
+
+    Raises
+    ------
+    SojournError
+        The directory is not there, is not one of results, or holds a damaged file.
+    """
+    path = Path(path)
+    return Results(path.parent if path.name == "study.json" else path)
+
+
+def labelled(
+    stored: dict[str, Any], study: str, point: dict[str, Any], replication: int, wall_s: float | None
+) -> dict[str, Any]:
+    """Return a stored result as ``run --json`` prints it: labelled as in this study, with its wall time."""
+    engine = {"wall_s": 0.0 if wall_s is None else wall_s, **stored["engine"]}
+    return {**stored, "study": study, "point": point, "replication": replication, "engine": engine}
+
+
+def flatten(value: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return the scalars of nested objects under dotted names; lists are left out."""
+    flat: dict[str, Any] = {}
+    for key, item in value.items():
+        if isinstance(item, dict):
+            flat |= flatten(item, f"{prefix}{key}.")
+        elif not isinstance(item, list):
+            flat[prefix + key] = item
+    return flat
+
+
+def _column(name: str, values: list[Any]) -> pl.Series:
+    import polars as pl
+
+    kinds = {type(value) for value in values if value is not None}
+    if kinds == {int, float}:
+        values = [None if value is None else float(value) for value in values]
+    elif len(kinds) > 1:
+        values = [value if value is None or isinstance(value, str) else json.dumps(value) for value in values]
+    return pl.Series(name, values)

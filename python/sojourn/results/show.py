@@ -1,0 +1,121 @@
+"""Results as text: a table of the points, or all there is to know about one."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+from sojourn import _core
+from sojourn.errors import SojournError
+from sojourn.results import Results, flatten
+from sojourn.study import Point, label_text
+from sojourn.sweep.progress import duration
+
+_COLUMNS = (
+    ("down util", "links.down.utilisation", "percent"),
+    ("down loss", "links.down.loss", "percent"),
+    ("down queue ms", "links.down.queue_delay_ms.mean", "number"),
+    ("up util", "links.up.utilisation", "percent"),
+    ("up loss", "links.up.loss", "percent"),
+    ("up queue ms", "links.up.queue_delay_ms.mean", "number"),
+    ("talks MOS", "voice.talks.mos.median", "score"),
+    ("listens MOS", "voice.listens.mos.median", "score"),
+    ("SSIM", "video.ssim.median", "score"),
+    ("PLT s", "web.plt_s.median", "score"),
+    ("browser PLT s", "browser.plt_s.median", "score"),
+    ("video kb/s", "adaptive.average_rate_kbps", "number"),
+    ("instability", "adaptive.instability", "score"),
+    ("stalls", "adaptive.stalls", "number"),
+)
+_FORMATS = {"percent": "{:.1%}", "number": "{:.4g}", "score": "{:.2f}"}
+
+
+def print_table(results: Results) -> None:
+    """Print a row for each point: its labels and the numbers that matter most."""
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+
+    rows = [(digest, result, flatten(result)) for digest, result in results.items()]
+    axes = list(dict.fromkeys(axis for _, result, _ in rows for axis in result["point"]))
+    shown = [column for column in _COLUMNS if any(flat.get(column[1]) is not None for *_, flat in rows)]
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for name in ("hash", *axes, "rep"):
+        table.add_column(name, no_wrap=name == "hash")
+    for title, _, _ in shown:
+        table.add_column(title, justify="right")
+    for digest, result, flat in rows:
+        table.add_row(
+            digest[:10],
+            *(label_text(result["point"].get(axis, "")) for axis in axes),
+            str(result["replication"]),
+            *(_number(flat.get(path), kind) for _, path, kind in shown),
+        )
+    width = None if sys.stdout.isatty() else 40 + 14 * (len(axes) + len(shown))
+    Console(width=width, highlight=False, markup=False).print(table)
+    tail = f"{results.name}: {len(results)} points"
+    tail += f", {results.missing} not there yet" if results.missing else ""
+    tail += f", {results.foreign} of other versions of the study" if results.foreign else ""
+    print(tail)
+
+
+def describe(results: Results, digest: str) -> str:
+    """Return everything about one point: labels, command, result, scenario."""
+    result = results[digest]
+    point = _point(results, digest)
+    lines = [f"point {digest} of {results.name}"]
+    lines += [f"  {axis} = {label_text(label)}" for axis, label in result["point"].items()]
+    lines += [f"  replication {result['replication']}"]
+    lines += ["", "file", f"  {results.store.point_file(digest)}"]
+    if results.store.packet_file(digest).is_file():
+        lines += [f"  {results.store.packet_file(digest)}"]
+    wall_s = result["engine"].get("wall_s")
+    if wall_s:
+        lines += [f"  simulated in {duration(wall_s)}"]
+    lines += ["", "to compute it again", f"  {reproduce(results, result)}"]
+    lines += ["", "result"]
+    skipped = ("study", "point", "replication")
+    flat = flatten({key: value for key, value in result.items() if key not in skipped})
+    width = max(map(len, flat))
+    lines += [f"  {name:{width}}  {_plain(value)}" for name, value in flat.items()]
+    lines += ["", "scenario"]
+    if point is None:
+        lines += [
+            f"  not known to this version ({_core.version()}): "
+            f"the point was computed by version {results.record.get('sojourn')}"
+        ]
+    else:
+        lines += [f"  seed = {json.loads(point.text)['seed']}"]
+        scenario = json.dumps(point.document, indent=2, ensure_ascii=False)
+        lines += ["  " + line for line in scenario.splitlines()]
+    return "\n".join(lines)
+
+
+def reproduce(results: Results, result: dict[str, Any]) -> str:
+    """Return the command that computes one point again, in a directory of its own."""
+    only = [*result["point"].items(), ("replication", result["replication"])]
+    words = [word for axis, label in only for word in ("--only", f"{axis}={label_text(label)}")]
+    return f"{results.record['command']} {shlex.join(words)} --out reproduced"
+
+
+def _point(results: Results, digest: str) -> Point | None:
+    try:
+        texts = _core.points(json.dumps(results.document))
+        folder = Path(results.record.get("folder", "."))
+        points = (
+            Point.from_json(text, auto=auto, folder=folder) for text in texts for auto in ("pesq", "emodel")
+        )
+        return next((point for point in points if point.hash == digest), None)
+    except (_core.StudyError, SojournError, RuntimeError):
+        return None
+
+
+def _number(value: Any, kind: str) -> str:
+    return "" if value is None else _FORMATS[kind].format(value)
+
+
+def _plain(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,224 @@
+"""A study file read, expanded into points, and each point given the name of its result."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shlex
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from sojourn import _core
+from sojourn.errors import SojournError
+from sojourn.study.inputs import trace, video, voice
+from sojourn.study.inputs.adaptive import own_players, read_clips
+
+RESULT_FORMAT = 1
+"""Version of the results format; part of every point's hash."""
+
+
+def canonical(value: Any) -> str:
+    """Return the one JSON text of a value: sorted keys, no spaces, shortest floats."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def label_text(value: Any) -> str:
+    """Return an axis label as it is written on the command line."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+@dataclass(frozen=True)
+class Point:
+    """One simulation to do: a complete scenario and one replication of it."""
+
+    hash: str
+    labels: dict[str, Any]
+    replication: int
+    text: str = field(repr=False)
+
+    note: str | None = None
+
+    @classmethod
+    def from_json(cls, text: str, *, auto: str | None = None, folder: Path = Path()) -> Point:
+        """Read a point as the engine lists it.
+
+        Parameters
+        ----------
+        text
+            The point (JSON).
+        auto
+            What an automatic choice of score comes to; by default what this machine can do.
+        folder
+            Where the study file lies, beside which its traces are looked for.
+        """
+        point = json.loads(text)
+        notes = [voice.settle(point["document"], auto), video.settle(point["document"])]
+        trace.settle(point["document"], folder)
+        read_clips(point["document"])
+        identity = {
+            "document": trace.identity(point["document"]),
+            "seed": point["seed"],
+            "replication": point["replication"],
+            "format": RESULT_FORMAT,
+            "sojourn": _core.version(),
+        }
+        if recordings := voice.own_recordings(point["document"]):
+            identity["recordings"] = recordings
+        if clips := video.identity(point["document"]):
+            identity["clips"] = clips
+        if players := own_players(point["document"]):
+            identity["players"] = players
+        digest = hashlib.sha256(canonical(identity).encode()).hexdigest()[:32]
+        text = json.dumps(point, ensure_ascii=False)
+        note = "; ".join(filter(None, notes)) or None
+        return cls(digest, point["point"], point["replication"], text, note)
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The complete scenario, defaults filled in."""
+        return json.loads(self.text)["document"]
+
+    def __str__(self) -> str:
+        axes = ", ".join(f"{axis}={label_text(label)}" for axis, label in self.labels.items())
+        return f"{self.hash[:10]} ({axes + ', ' if axes else ''}replication {self.replication})"
+
+
+@dataclass(frozen=True)
+class Study:
+    """A study document and where it came from; made by :meth:`load`.
+
+    Attributes
+    ----------
+    text : str
+        The document (JSON), nothing filled in.
+    file : str
+        Path of the study file, as it was given.
+    sets : tuple of (str, str)
+        Keys that were replaced, and by what.
+    """
+
+    text: str = field(repr=False)
+    file: str
+    sets: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def load(cls, file: str | os.PathLike[str], sets: Iterable[tuple[str, str]] = ()) -> Study:
+        """Read a study file.
+
+        Parameters
+        ----------
+        file
+            Path of the TOML file.
+        sets
+            Keys of the study to replace, as ``("path.down.rate", "8Mbit")``.
+
+        Raises
+        ------
+        SojournError
+            One sentence: the file cannot be read.
+        StudyError
+            One sentence: the file, the line or key, what was found, what was expected.
+        """
+        path = Path(file)
+        try:
+            toml = path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            raise SojournError(f"{path}: there is no such study file") from None
+        except IsADirectoryError:
+            raise SojournError(f"{path} is a directory; expected a study file (TOML)") from None
+        except UnicodeDecodeError as error:
+            raise SojournError(
+                f"{path} is not UTF-8 text (byte {error.start}); expected a study file (TOML)"
+            ) from None
+        except OSError as error:
+            raise SojournError(f"{path} cannot be read: {error.strerror}") from None
+        sets = tuple(sets)
+        return cls(_core.parse(toml, str(file), list(sets)), str(file), sets)
+
+    @cached_property
+    def document(self) -> dict[str, Any]:
+        """The study as plain JSON."""
+        return json.loads(self.text)
+
+    @property
+    def name(self) -> str:
+        """Name of the study, which is also the name of its directory of results."""
+        name = self.document["name"]
+        if not name or name in (".", "..") or "/" in name or "\\" in name or "\0" in name:
+            raise SojournError(f"{self.file}: the study's name {name!r} cannot be the name of a directory")
+        return name
+
+    @cached_property
+    def points(self) -> list[Point]:
+        """Every point and replication, in study order."""
+        folder = Path(self.file).parent
+        return [Point.from_json(text, folder=folder) for text in expand(self.document, self.file)]
+
+    @property
+    def command(self) -> str:
+        """The command that runs this study again."""
+        sets = [word for key, value in self.sets for word in ("--set", f"{key}={value}")]
+        return shlex.join(["sojourn", "run", self.file, *sets])
+
+    def select(self, only: Mapping[str, Iterable[str]]) -> list[Point]:
+        """Return the points whose labels are among those wanted for every axis named in `only`.
+
+        Raises
+        ------
+        SojournError
+            One sentence: there is no such axis, or no such label on it.
+        """
+        wanted = {axis: set(values) for axis, values in only.items()}
+        labels: dict[str, dict[str, None]] = {}
+        for point in self.points:
+            for axis, label in axes_of(point).items():
+                labels.setdefault(axis, {})[label] = None
+        for axis, values in wanted.items():
+            if axis not in labels:
+                raise SojournError(f"--only {axis}: {self.file} has no such axis; it has {listed(labels)}")
+            for value in sorted(values - labels[axis].keys()):
+                raise SojournError(
+                    f"--only {axis}={value}: no point of {self.file} has it; expected {listed(labels[axis])}"
+                )
+        return [
+            point
+            for point in self.points
+            if all(axes_of(point)[axis] in values for axis, values in wanted.items())
+        ]
+
+
+def expand(document: dict[str, Any], file: str) -> list[str]:
+    """Return the points of a study document; an error names the file that it came from."""
+    try:
+        return _core.points(json.dumps(document))
+    except _core.StudyError as error:
+        raise SojournError(str(error) if file in str(error) else f"{file}: {error}") from None
+
+
+def axes_of(point: Point) -> dict[str, str]:
+    """Return a point's labels as text, its replication with them."""
+    return {axis: label_text(label) for axis, label in point.labels.items()} | {
+        "replication": str(point.replication)
+    }
+
+
+def listed(names: Iterable[str], at_most: int = 12) -> str:
+    """Return names as an enumeration for a sentence."""
+    names = list(names)
+    text = ", ".join(names[:at_most])
+    return text + (f" and {len(names) - at_most} more" if len(names) > at_most else "")
+
+
+def assignments(words: Iterable[str], option: str) -> list[tuple[str, str]]:
+    """Split `KEY=VALUE` words of a command-line option."""
+    pairs = []
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not equals or not key:
+            raise SojournError(f"{option} {word!r}: expected {'AXIS' if option == '--only' else 'KEY'}=VALUE")
+        pairs.append((key.strip(), value))
+    return pairs

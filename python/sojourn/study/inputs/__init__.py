@@ -1,0 +1,1 @@
+"""What a study names besides itself (speech, clips, players, traces): found and checked."""

@@ -1,0 +1,74 @@
+"""Which model scores voice: settled before anything runs, so that it is part of what a point is.
+
+A user with ``score = "auto"`` is scored by PESQ where the package and the recordings are at hand and by the
+E-model elsewhere. The two give different numbers, so a point must not mean one on this machine and the other
+on the next: "auto" is replaced by what it comes to, and the hash of the point says which.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from sojourn.errors import SojournError
+
+
+def settle(document: dict[str, Any], auto: str | None = None) -> str | None:
+    """Replace every "auto" in a scenario's voice users.
+
+    Parameters
+    ----------
+    document
+        The scenario, changed in place.
+    auto
+        What "auto" comes to; by default what this machine can do, for which recordings may be fetched.
+
+    Returns
+    -------
+    str or None
+        Why the E-model has to do, if it has.
+    """
+    note = None
+    for user in document.get("users") or ():
+        if user.get("kind") != "voice" or user.get("score", "auto") == "emodel":
+            continue
+        insists = user.get("score") == "pesq" or user.get("recordings") is not None
+        if auto is not None:
+            user["score"] = auto if user.get("score", "auto") == "auto" else user["score"]
+        elif (why := missing(user.get("recordings"), user.get("codec", "g711a"))) is None:
+            user["score"] = "pesq"
+        elif insists:
+            raise SojournError(why)
+        else:
+            user["score"] = "emodel"
+            note = f"voice is scored by the E-model, whose numbers are not those of PESQ: {why}"
+    return note
+
+
+@lru_cache
+def missing(recordings: str | None, codec: str = "g711a") -> str | None:
+    """Say why PESQ cannot score, or None if it can; recordings are fetched if they are not there yet."""
+    from sojourn.qoe import pesq
+    from sojourn.qoe.media import g729
+    from sojourn.qoe.media.speech import MissingSpeech, samples
+
+    if codec == "g729a" and not g729.available():
+        return g729.MISSING
+    if not pesq.available():
+        return pesq.MISSING
+    try:
+        samples(recordings)
+    except MissingSpeech as error:
+        return str(error)
+    return None
+
+
+def own_recordings(document: dict[str, Any]) -> list[str]:
+    """Return the digests of the user's own recordings that a settled scenario is scored with."""
+    users = [user for user in document.get("users") or () if user.get("score") == "pesq"]
+    folders = {user["recordings"] for user in users if user.get("recordings") is not None}
+    if not folders:
+        return []
+    from sojourn.qoe.media.speech import samples
+
+    return [samples(folder).digest for folder in sorted(folders)]

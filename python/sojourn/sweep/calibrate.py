@@ -1,0 +1,242 @@
+"""Find the number of sessions that offers a wanted load, measured where there is no bottleneck.
+
+Closed-loop sessions slow down when packets are lost, so the load that they *offer* is what they
+send through a path too fast to hold them up: the study's own delays, with both links a hundred times
+faster than the one that is calibrated and no limit to their queues. What is offered grows almost in
+proportion to the number of sessions, so a few rounds of the secant rule, each with several
+replications, come to it.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from sojourn import _core
+from sojourn.errors import SojournError
+from sojourn.study import Study, expand, listed
+from sojourn.sweep.workers import Workers, spread
+
+FASTER = 100
+"""How many times faster than the bottleneck the link of the measurement is."""
+
+# Student's t at 97.5 %, from 1 degree of freedom on.
+_STUDENT = (12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """The load that a number of sessions offers, as a share of the bottleneck's rate."""
+
+    count: int
+    load: float
+    half_width: float
+    """Half of the 95 % confidence interval of the mean over replications."""
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % confidence interval."""
+        return max(0.0, self.load - self.half_width), self.load + self.half_width
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """The number of sessions that comes nearest to the wanted load, and all that was tried."""
+
+    study: str
+    workload: str | None
+    direction: str
+    target: float
+    rate_bps: int
+    count: int
+    load: float
+    interval: tuple[float, float]
+    trials: list[Trial]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the calibration as plain values."""
+        return asdict(self)
+
+
+class Scale:
+    """A study without its bottleneck, with as many sessions as one wants.
+
+    Parameters
+    ----------
+    study
+        The study.
+    workload
+        Which of its named workloads; None for the flows that are in every point.
+    direction
+        ``"down"`` or ``"up"``: the link whose load is meant.
+    """
+
+    def __init__(self, study: Study, workload: str | None, direction: str) -> None:
+        self.study, self.workload, self.direction = study, workload, direction
+        document = copy.deepcopy(study.document)
+        for key in ("sweep", "tie", "figures", "users"):
+            document.pop(key, None)
+        named = document.get("workload") or {}
+        if workload is not None:
+            if workload not in named:
+                has = listed(named) or "none"
+                raise SojournError(f"--workload {workload}: {study.file} has no such workload; it has {has}")
+            document["sweep"] = {"workload": [workload]}
+        self.document = document
+        if not self._sessions(document):
+            where = f"the workload {workload!r}" if workload else "[[flows]]"
+            hint = f"; choose one with --workload: {listed(named)}" if named and not workload else ""
+            raise SojournError(f"{study.file}: {where} has no sessions in the direction {direction}{hint}")
+        self.shares = [int(flow.get("count", 1)) for flow in self._sessions(document)]
+        probe = json.loads(expand({**document, "repeat": 1}, study.file)[0])["document"]
+        self.rate_bps = rate_bps(probe["path"][direction]["rate"], study.file)
+        # Neither direction may hold the other up: acknowledgements need their link too.
+        for link in ("down", "up"):
+            document["path"][link]["rate"] = f"{self.rate_bps * FASTER}bit"
+            queue = document["path"][link]["queue"]
+            is_netem = queue.get("kind") == "netem"  # whose delay is the path's
+            kept = (
+                {key: queue[key] for key in ("kind", "delay") if key in queue}
+                if is_netem
+                else {"kind": "fifo"}
+            )
+            document["path"][link]["queue"] = {**kept, "limit": "unlimited"}
+
+    def _sessions(self, document: dict[str, Any]) -> list[dict[str, Any]]:
+        flows = list(document.get("flows") or [])
+        if self.workload is not None:
+            flows = document["workload"][self.workload]
+        through = (self.direction, "both")
+        return [
+            flow
+            for flow in flows
+            if flow["source"].get("kind") == "sessions" and flow.get("direction", "down") in through
+        ]
+
+    def points(self, count: int, replications: int, duration: str | None) -> list[str]:
+        """Return the points that measure the load of `count` sessions, shared as the study shares them."""
+        document = copy.deepcopy(self.document)
+        for flow, share in zip(self._sessions(document), shared(count, self.shares), strict=True):
+            flow["count"] = share
+        document["repeat"] = replications
+        if duration is not None:
+            document["duration"] = duration
+        return expand(document, self.study.file)
+
+
+def calibrate(
+    scale: Scale, target: float, workers: Workers, *, replications: int = 5, duration: str | None = None
+) -> Iterator[Trial | Calibration]:
+    """Yield the trials as they are made, and at last the calibration.
+
+    Parameters
+    ----------
+    scale
+        What is calibrated.
+    target
+        The wanted load, as a share of the bottleneck's rate.
+    workers
+        Where the simulations run.
+    replications
+        Simulations per trial.
+    duration
+        Length of each, in the place of the study's own.
+    """
+    trials: dict[int, Trial] = {}
+    count = max(sum(scale.shares), len(scale.shares))
+    for _ in range(8):
+        trials[count] = _measure(scale, count, workers, replications, duration)
+        yield trials[count]
+        if trials[count].load <= 0:
+            if count > 1_000_000:
+                raise SojournError("these sessions offer no load at all; is the study's duration too short?")
+            count *= 10
+            continue
+        count = _next_count(list(trials.values()), target, len(scale.shares))
+        if count in trials:
+            break
+    best = min(trials.values(), key=lambda trial: (abs(trial.load - target), trial.count))
+    yield Calibration(
+        study=scale.study.name,
+        workload=scale.workload,
+        direction=scale.direction,
+        target=target,
+        rate_bps=scale.rate_bps,
+        count=best.count,
+        load=best.load,
+        interval=best.interval,
+        trials=sorted(trials.values(), key=lambda trial: trial.count),
+    )
+
+
+def _next_count(trials: list[Trial], target: float, least: int) -> int:
+    """Return the count where the line through the two trials nearest to the target meets it."""
+    near = sorted(trials, key=lambda trial: abs(trial.load - target))[:2]
+    slope = near[0].load / near[0].count
+    if len(near) == 2:
+        secant = (near[1].load - near[0].load) / (near[1].count - near[0].count)
+        if 0.5 * slope < secant < 2 * slope:  # else the two are too near to tell anything but noise
+            slope = secant
+    return max(least, round(near[0].count + (target - near[0].load) / slope))
+
+
+def _measure(scale: Scale, count: int, workers: Workers, replications: int, duration: str | None) -> Trial:
+    points = scale.points(count, replications, duration)
+    tasks = [(index, (text, scale.direction)) for index, text in enumerate(points)]
+    loads: dict[int, float] = {}
+    for index, came in spread(workers, offered_bps, tasks):
+        if isinstance(came, float):
+            loads[index] = came / scale.rate_bps
+        else:
+            raise SojournError(f"the simulation of {count} sessions failed: {came}")
+    values = [loads[index] for index in sorted(loads)]
+    mean = math.fsum(values) / len(values)
+    if len(values) < 2:
+        return Trial(count, mean, 0.0)
+    variance = math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
+    student = _STUDENT[len(values) - 2] if len(values) - 2 < len(_STUDENT) else 1.96
+    return Trial(count, mean, student * math.sqrt(variance / len(values)))
+
+
+def offered_bps(text: str, direction: str) -> float | str:
+    """Return what a simulation sent through a link per second; what workers do."""
+    try:
+        link = json.loads(_core.run(text)["summary"])["links"][direction]
+        return float(link["utilisation"] * link["rate_bps"])
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def shared(count: int, shares: list[int]) -> list[int]:
+    """Divide a count in proportion to shares, with no share left empty."""
+    total = sum(shares) or len(shares)
+    edges = [round(count * sum(shares[: index + 1]) / total) for index in range(len(shares))]
+    parts = [edge - before for edge, before in zip(edges, [0, *edges[:-1]], strict=True)]
+    return [max(part, 1) for part in parts]
+
+
+def load_share(text: str) -> float:
+    """Read a load: ``96%`` or ``0.96``."""
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?|\.\d+)\s*(%?)\s*", text)
+    value = float(found[1]) / (100 if found[2] else 1) if found else 0.0
+    if not 0 < value <= 20:
+        raise SojournError(f'--load {text!r}: expected a share of the link\'s rate, as "96%" or "0.96"')
+    return value
+
+
+def rate_bps(rate: Any, where: str) -> int:
+    """Read a constant rate, as a point's document or an option has it: bit/s, or text with a unit."""
+    if isinstance(rate, int | float):
+        return round(rate)
+    units = {"bit": 1, "kbit": 10**3, "Mbit": 10**6, "Gbit": 10**9}
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kMG]?bit)(?:/s)?\s*", str(rate))
+    if not found or not float(found[1]):
+        raise SojournError(f"{where}: expected a constant rate above zero, as 8Mbit, found {rate!r}")
+    return round(float(found[1]) * units[found[2]])

@@ -1,0 +1,82 @@
+"""The scene of the AQM study as a study document, and what is read from its results."""
+
+from __future__ import annotations
+
+import statistics
+import tomllib
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from tools.validation import documents
+
+REPLICATIONS = 4
+HEADER_BYTES = 40
+"""Of every packet of the scene: TCP or RTP and UDP, and IP."""
+FULL_BYTES = 1024 + HEADER_BYTES
+
+Document = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One discipline at one setting: a number for each replication."""
+
+    delay_ms: tuple[float, ...]
+    p95_ms: tuple[float, ...]
+    loss: tuple[float, ...]
+    utilisation: tuple[float, ...]
+    payload: tuple[float, ...]
+    """Utilisation by what the packets carry, headers left out."""
+    once: tuple[float, ...]
+    """Utilisation by what is sent for the first time, retransmissions left out."""
+    mos: tuple[float, ...]
+    """Mean opinion of the callers as they listen."""
+    transmission_ms: float
+    """Mean time that a packet takes to be sent."""
+
+
+def scene() -> Document:
+    """Return the study's scene without its sweep and figures."""
+    shipped = Path(str(files("sojourn")))
+    places = [parent / "studies" / "aqm-target.toml" for parent in shipped.parents]
+    document = tomllib.loads(next(place for place in places if place.is_file()).read_text(encoding="utf-8"))
+    document["queues"] = {queue["kind"]: queue for queue in document["sweep"]["path.down.queue"]}
+    for key in ("description", "sweep", "figures"):
+        document.pop(key)
+    document["repeat"] = REPLICATIONS
+    return document
+
+
+def tcp_flows(document: Document) -> list[dict[str, Any]]:
+    """Return the groups of flows that are TCP's."""
+    return [flows for flows in document["flows"] if flows["transport"] != "udp"]
+
+
+def cells(document: Document, keys: list[Any], root: Path, jobs: int | None) -> dict[Any, Cell]:
+    """Run what is missing of a document and return its points' numbers under `keys`, in study order."""
+    results = documents.results(document, root, jobs)
+    return {key: _cell(results[i * REPLICATIONS : (i + 1) * REPLICATIONS]) for i, key in enumerate(keys)}
+
+
+def _cell(results: list[dict[str, Any]]) -> Cell:
+    links = [result["links"]["down"] for result in results]
+    share = [1 - HEADER_BYTES * link["departed_pkts"] / link["departed_bytes"] for link in links]
+    repeated = [
+        result["flows"]["retransmits"] * (1 - link["loss"]) * FULL_BYTES / link["departed_bytes"]
+        for result, link in zip(results, links, strict=True)
+    ]
+    per_packet = [8e3 * link["departed_bytes"] / link["departed_pkts"] / link["rate_bps"] for link in links]
+    return Cell(
+        delay_ms=tuple(link["queue_delay_ms"]["mean"] for link in links),
+        p95_ms=tuple(link["queue_delay_ms"]["p95"] for link in links),
+        loss=tuple(link["loss"] for link in links),
+        utilisation=tuple(link["utilisation"] for link in links),
+        payload=tuple(link["utilisation"] * part for link, part in zip(links, share, strict=True)),
+        once=tuple(link["utilisation"] * (1 - part) for link, part in zip(links, repeated, strict=True)),
+        mos=tuple(
+            mos for result in results if (mos := result["voice"]["listens"]["mos"].get("mean")) is not None
+        ),
+        transmission_ms=statistics.fmean(per_packet),
+    )

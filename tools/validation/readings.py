@@ -1,0 +1,168 @@
+"""What the findings of the [has] study depend on: its readings changed one at a time, and all together."""
+
+from __future__ import annotations
+
+import os
+import statistics
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tools.validation import stalls, streaming
+from tools.validation.checks import Check
+from tools.validation.documents import fifo, link
+from tools.validation.streaming import (
+    ALGORITHM,
+    ALGORITHMS,
+    FESTIVE,
+    GPAC,
+    NEAREST_MS,
+    QUEUE,
+    RTT_MS,
+    Table,
+)
+
+REPLICATIONS = 2
+FIRST = "as the studies have it"
+ALONE, HALF, WHOLE = "beside the queue", "half in it, half in the other direction's", "all in it"
+DELAYS = {ALONE: 0.0, HALF: RTT_MS / 2, WHOLE: float(RTT_MS)}
+"""Of the round trip of 40 ms, what is spent in the queue."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One way to read what the study does not say: what is other than in its study files."""
+
+    delay_ms: float = RTT_MS
+    users: Mapping[str, Any] = field(default_factory=dict)
+    algorithms: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    unequal: bool = True
+    """Whether it can matter to viewers at unequal round trips."""
+
+
+_FROM_REQUEST = {
+    "default": {**GPAC, "sample": "request"},
+    "FESTIVE": {"kind": "festive", "full-target": True},
+}
+_ANYWHERE = {"clips": ["bbb-x264-4s"], "start-anywhere": True}
+_PLAIN = {"stack": "plain"}
+_AUTO = {"receive-window": "6MB"}
+READINGS: dict[str, Reading] = {
+    FIRST: Reading(),
+    "the queue is a FIFO, the delay beside it": Reading(delay_ms=0),
+    "half of the delay in the queue, half in the other direction's": Reading(
+        delay_ms=RTT_MS / 2, unequal=False
+    ),
+    "TCP to the standards (stack = plain)": Reading(users=_PLAIN),
+    "a receive window that grows to Linux's 6 MB": Reading(users=_AUTO),
+    "one clip, Big Buck Bunny, each from another segment on": Reading(users=_ANYWHERE),
+    "one clip, Big Buck Bunny, all from the first segment on": Reading(users={"clips": ["bbb-x264-4s"]}),
+    "eight clips as uneven as animation": Reading(
+        users={"clips": [{"spread": 0.47, "number": number} for number in range(8)]}
+    ),
+    "throughput from the request": Reading(algorithms=_FROM_REQUEST, unequal=False),
+    "FESTIVE's own target of 30 s": Reading(
+        algorithms={"FESTIVE": {"kind": "festive", "sample": "first-byte"}}, unequal=False
+    ),
+    "FIFO, plain TCP, 6 MB, one clip from anywhere, FESTIVE from the request": Reading(
+        delay_ms=0, users={**_PLAIN, **_AUTO, **_ANYWHERE}, algorithms={"FESTIVE": _FROM_REQUEST["FESTIVE"]}
+    ),
+}
+HEADS = [
+    "reading",
+    *(f"{name}: 1 BDP / 2 BDP" for name in ALGORITHMS),
+    *(f"{name}: 12 / 2 BDP" for name in ALGORITHMS),
+    *(f"{name}: % stalled" for name in ALGORITHMS),
+]
+
+
+def placed(document: dict[str, Any], delay_ms: float, rtt_ms: float) -> dict[str, Any]:
+    """Return a document with `delay_ms` of the round trip in its queue.
+
+    The rest is beside the queue if there is none in it; otherwise in the queue of the other direction.
+    """
+    path = document["path"]
+    half = 0 < delay_ms < rtt_ms
+    up = streaming.netem("1000pkt", rtt_ms - delay_ms) if half else fifo(1000)
+    down = link(streaming.LINK_BPS, streaming.netem("1BDP", delay_ms))
+    rtt = "0ms" if half else f"{rtt_ms - delay_ms:g}ms"
+    return {**document, "path": {**path, "rtt": rtt, "down": down, "up": {**path["up"], "queue": up}}}
+
+
+def six_document(name: str, reading: Reading) -> dict[str, Any]:
+    """Return six viewers at 40 ms behind 1, 2 and 30 BDP, read in this way."""
+    chosen = [reading.algorithms.get(player, kind) for player, kind in ALGORITHMS.items()]
+    made = streaming.document(
+        f"reading-{name}",
+        [streaming.viewers(GPAC, **reading.users)],
+        RTT_MS,
+        sweep={ALGORITHM: chosen, QUEUE: ["1BDP", "2BDP", "30BDP"]},
+        repeat=REPLICATIONS,
+    )
+    return placed(made, reading.delay_ms, RTT_MS)
+
+
+def unequal_document(name: str, reading: Reading) -> dict[str, Any]:
+    """Return viewers at 20 to 120 ms behind 2 and 12 BDP, read in this way."""
+    delay_ms = min(reading.delay_ms, NEAREST_MS)
+    made = streaming.unequal_document(f"reading-{name}-unequal", (2, 12), delay_ms, **reading.users)
+    return {**made, "repeat": REPLICATIONS, "path": placed(made, delay_ms, NEAREST_MS)["path"]}
+
+
+def places_document(where: str) -> dict[str, Any]:
+    """Return table IV (a)'s viewers with the delay somewhere."""
+    made = streaming.document(
+        f"delay-{list(DELAYS).index(where)}",
+        [streaming.viewers(FESTIVE)],
+        RTT_MS,
+        sweep={"users.0.count": [2, 4, 6, 8], QUEUE: ["1BDP", "2BDP"]},
+        repeat=REPLICATIONS,
+    )
+    return placed(made, DELAYS[where], RTT_MS)
+
+
+def checks(root: str | os.PathLike[str], jobs: int | None = None) -> Iterator[Check]:
+    """Look for the findings; simulate what the page prints besides."""
+    yield from streaming.checks(root, jobs)
+    list(tables(root, jobs))
+    list(stalls.rows(root, jobs))
+
+
+def tables(root: str | os.PathLike[str], jobs: int | None = None) -> Iterator[Table]:
+    """Return what the findings depend on, table IV (a) with the delay elsewhere, and the study's tables."""
+    rows = []
+    for number, (what, reading) in enumerate(READINGS.items()):
+        six = streaming.cells(six_document(str(number), reading), root, jobs, ALGORITHM, QUEUE)
+        costs = [streaming.cost(name, six[name, "1BDP"], six[name, "2BDP"]).ours for name in ALGORITHMS]
+        stalled = [
+            statistics.fmean(streaming.numbers(six[name, "30BDP"], "clients_stalled_pct"))
+            for name in ALGORITHMS
+        ]
+        falls = [""] * len(ALGORITHMS)
+        if reading.unequal:
+            found = streaming.cells(unequal_document(str(number), reading), root, jobs, ALGORITHM, QUEUE)
+            falls = [
+                f"{streaming.halved(name, found[name, '2BDP'], found[name, '12BDP']).ours:.2f}"
+                for name in ALGORITHMS
+            ]
+        rows.append([what, *(f"{n:.2f}" for n in costs), *falls, *(f"{n:.0f}" for n in stalled)])
+    title = "What these depend on: cost of 1 BDP, unfairness at 12 BDP, viewers stalled at 30 BDP"
+    yield title, HEADS, rows
+    found = {
+        where: streaming.cells(places_document(where), root, jobs, "users.0.count", QUEUE) for where in DELAYS
+    }
+    study = {
+        (row["video_clients"], row["queue"].replace("x", "")): row["value"]
+        for row in streaming.published("published/has-table4a-festive-clients.csv")
+        if row["metric"] == "utilisation_pct"
+    }
+    rows = []
+    for (count, queue), value in study.items():
+        ours = [
+            100 * statistics.fmean(streaming.numbers(found[where][count, queue], "utilisation"))
+            for where in DELAYS
+        ]
+        rows.append([queue, count, value, *(f"{n:.0f}" for n in ours)])
+    heads = ["queue", "viewers", "study, %", *(f"delay {where}" for where in DELAYS)]
+    yield "Table IV (a), utilisation: where the delay of 40 ms is", heads, rows
+    yield from streaming.tables(root, jobs)
