@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
+RUST := pyproject.toml Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
 .PHONY: setup demo test bench validation lint clean
 
@@ -58,7 +58,7 @@ demo: setup
 
 test: setup
 	cargo test --workspace --exclude sojourn-py --profile quick --quiet
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 bench: setup
 	cargo bench -p sojourn-sim --bench speed

@@ -9,39 +9,26 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from cyclopts import App, CycloptsError
-
-from sojourn.cli.calibrate import calibrate
 from sojourn.cli.exit import Exit, complain
-from sojourn.cli.export import export
-from sojourn.cli.losses import losses
-from sojourn.cli.measure import measure
-from sojourn.cli.report import report
-from sojourn.cli.run import run
-from sojourn.cli.schema import schema
-from sojourn.cli.show import show
-from sojourn.cli.wild import wild
 from sojourn.errors import SojournError
 
+if TYPE_CHECKING:
+    from cyclopts import App, CycloptsError
 
-def _version() -> str:
-    from sojourn import _core
-
-    return _core.version()
-
-
-app = App(
-    name="sojourn",
-    help="How big should this buffer be, under which queue discipline, for these users?",
-    help_epilogue="Example: `sojourn run studies/quickstart.toml && sojourn report results/quickstart`",
-    version=_version,
-    help_format="markdown",
-    suppress_keyboard_interrupt=False,
-)
-for _place, _verb in enumerate((run, report, show, measure, losses, wild, export, calibrate, schema)):
-    app.command(_verb, sort_key=_place, help_epilogue="")
+VERBS = {
+    "run": "simulate the points of studies that are not on disk yet",
+    "report": "make the page of a study: figures, tables, what was published",
+    "show": "list the points of a study, or all about one of them",
+    "measure": "queueing delay of remote hosts, from captures or an interface",
+    "losses": "which packets a real queue lost, from captures on both sides",
+    "wild": "queueing delay of users, from per-connection TCP statistics",
+    "export": "simulate one point and write its packets as a capture",
+    "calibrate": "find the number of sessions that offers a load",
+    "schema": "print the JSON Schema of study files",
+}
+"""The verbs in the order of `sojourn --help`. Each is a function in a module of its own."""
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -54,16 +41,25 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 def call(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code."""
     tokens = list(sys.argv[1:] if arguments is None else arguments)
+    # These two are answered without the parser, whose import takes ten times as long as the answer.
+    if tokens == ["--version"]:
+        print(_version())
+        return Exit.DONE
+    if tokens in ([], ["--help"], ["-h"]):
+        print(overview())
+        return Exit.DONE
     if tokens[:1] == ["measure"]:
         # The parser takes a lone hyphen for an option.
         tokens = ["/dev/stdin" if token == "-" else token for token in tokens]
+    from cyclopts import CycloptsError
+
     try:
         quiet = {"exit_on_error": False, "print_error": False, "result_action": "return_value"}
-        code = app(tokens, **quiet, **_plain_when_piped())
+        code = application()(tokens, **quiet, **_plain_when_piped())
         sys.stdout.flush()
         return int(code) if isinstance(code, int) else Exit.DONE
     except CycloptsError as error:
-        verb = next((f" {token}" for token in tokens[:1] if token in app), "")
+        verb = next((f" {token}" for token in tokens[:1] if token in VERBS), "")
         complain(f"{_sentence(error)} See `sojourn{verb} --help`.")
         return Exit.INPUT
     except SojournError as error:
@@ -83,6 +79,41 @@ def call(arguments: Sequence[str] | None = None) -> int:
             raise
         complain(str(error))
         return Exit.INPUT
+
+
+def application() -> App:
+    """Return the parser of the command line."""
+    from cyclopts import App
+
+    app = App(name="sojourn", version=_version, help_format="markdown", suppress_keyboard_interrupt=False)
+    for verb in VERBS:
+        app.command(f"sojourn.cli.{verb}:{verb}", name=verb, help_epilogue="")
+    return app
+
+
+def overview() -> str:
+    """Return what `sojourn --help` prints: the question, the verbs, an example."""
+    margin = max(map(len, VERBS)) + 4
+    verbs = (f"  {verb}".ljust(margin) + does for verb, does in VERBS.items())
+    return "\n".join(
+        (
+            "Usage: sojourn COMMAND",
+            "",
+            "How big should this buffer be, under which queue discipline, for these users?",
+            "",
+            *verbs,
+            "",
+            "`sojourn COMMAND --help` explains one of them; `sojourn --version` prints the version.",
+            "",
+            "Example: sojourn run quickstart && sojourn report results/quickstart",
+        )
+    )
+
+
+def _version() -> str:
+    from sojourn import _core
+
+    return _core.version()
 
 
 def _stop(*_: Any) -> NoReturn:

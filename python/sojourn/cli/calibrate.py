@@ -8,7 +8,8 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter, validators
 
-from sojourn.cli.exit import Exit, Flag, complain
+from sojourn.cli.exit import Exit, complain
+from sojourn.cli.flag import Flag
 from sojourn.study import Study, assignments
 from sojourn.sweep.workers import cores, open_workers
 

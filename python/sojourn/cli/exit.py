@@ -1,12 +1,9 @@
-"""What all verbs share: exit codes, options that are flags, sentences on standard error."""
+"""How a command ends: its exit code, and its sentence on standard error."""
 
 from __future__ import annotations
 
 import sys
 from enum import IntEnum
-from typing import Annotated
-
-from cyclopts import Parameter
 
 
 class Exit(IntEnum):
@@ -19,10 +16,6 @@ class Exit(IntEnum):
     """Usage or input error; nothing was written."""
     INTERRUPTED = 130
     """Stopped by the user; the same command goes on from there."""
-
-
-Flag = Annotated[bool, Parameter(negative=(), show_default=False)]
-"""An option that is on when it is named."""
 
 
 def complain(text: str) -> None:

@@ -8,7 +8,8 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from sojourn.cli.exit import Exit, Flag
+from sojourn.cli.exit import Exit
+from sojourn.cli.flag import Flag
 from sojourn.errors import SojournError
 from sojourn.study import Study, assignments
 from sojourn.sweep import Campaign

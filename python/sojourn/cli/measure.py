@@ -10,7 +10,8 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from sojourn.cli.exit import Exit, Flag, complain
+from sojourn.cli.exit import Exit, complain
+from sojourn.cli.flag import Flag
 from sojourn.errors import SojournError
 
 

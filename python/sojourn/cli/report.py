@@ -5,7 +5,8 @@ from __future__ import annotations
 import json as _json
 from pathlib import Path
 
-from sojourn.cli.exit import Exit, Flag, complain
+from sojourn.cli.exit import Exit, complain
+from sojourn.cli.flag import Flag
 from sojourn.results import open_results
 
 

@@ -10,7 +10,8 @@ from typing import Annotated
 
 from cyclopts import Parameter, validators
 
-from sojourn.cli.exit import Exit, Flag, complain
+from sojourn.cli.exit import Exit, complain
+from sojourn.cli.flag import Flag
 from sojourn.errors import SojournError
 from sojourn.study import Study, assignments
 from sojourn.sweep import Campaign

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from sojourn.cli.exit import Exit, Flag
+from sojourn.cli.exit import Exit
+from sojourn.cli.flag import Flag
 
 
 def schema(*, json: Flag = False) -> int:

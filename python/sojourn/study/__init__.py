@@ -14,6 +14,7 @@ from typing import Any
 
 from sojourn import _core
 from sojourn.errors import SojournError
+from sojourn.study import library
 from sojourn.study.inputs import trace, video, voice
 from sojourn.study.inputs.adaptive import own_players, read_clips
 
@@ -99,11 +100,14 @@ class Study:
         Path of the study file, as it was given.
     sets : tuple of (str, str)
         Keys that were replaced, and by what.
+    folder : Path
+        Where the study file lies; its traces and tables are looked for there.
     """
 
     text: str = field(repr=False)
     file: str
     sets: tuple[tuple[str, str], ...] = ()
+    folder: Path = Path()
 
     @classmethod
     def load(cls, file: str | os.PathLike[str], sets: Iterable[tuple[str, str]] = ()) -> Study:
@@ -123,11 +127,14 @@ class Study:
         StudyError
             One sentence: the file, the line or key, what was found, what was expected.
         """
-        path = Path(file)
+        path = library.locate(file)
         try:
             toml = path.read_text(encoding="utf-8")
         except FileNotFoundError:
-            raise SojournError(f"{path}: there is no such study file") from None
+            shipped = ", ".join(library.names())
+            raise SojournError(
+                f"{path}: there is no such study file; the studies that ship are {shipped}"
+            ) from None
         except IsADirectoryError:
             raise SojournError(f"{path} is a directory; expected a study file (TOML)") from None
         except UnicodeDecodeError as error:
@@ -137,7 +144,7 @@ class Study:
         except OSError as error:
             raise SojournError(f"{path} cannot be read: {error.strerror}") from None
         sets = tuple(sets)
-        return cls(_core.parse(toml, str(file), list(sets)), str(file), sets)
+        return cls(_core.parse(toml, str(file), list(sets)), str(file), sets, path.parent)
 
     @cached_property
     def document(self) -> dict[str, Any]:
@@ -155,8 +162,7 @@ class Study:
     @cached_property
     def points(self) -> list[Point]:
         """Every point and replication, in study order."""
-        folder = Path(self.file).parent
-        return [Point.from_json(text, folder=folder) for text in expand(self.document, self.file)]
+        return [Point.from_json(text, folder=self.folder) for text in expand(self.document, self.file)]
 
     @property
     def command(self) -> str:

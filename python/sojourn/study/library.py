@@ -1,0 +1,25 @@
+"""The studies that ship, found by their names: `sojourn run quickstart` works in an empty folder."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+SHIPPED = Path(__file__).parent / "shipped"
+"""The shipped study files, and the published tables below it; in a checkout a link to `studies`."""
+
+
+def names() -> list[str]:
+    """Return the names of the studies that ship."""
+    return sorted(file.stem for file in SHIPPED.glob("*.toml"))
+
+
+def locate(study: str | os.PathLike[str]) -> Path:
+    """Return the file of a study: the path itself, or where a shipped study of this name lies.
+
+    A file in the working directory goes before a shipped study of the same name.
+    """
+    path = Path(study)
+    if path.name == str(study) and not path.suffix and not path.exists() and path.name in names():
+        return SHIPPED / f"{path.name}.toml"
+    return path

@@ -1,0 +1,124 @@
+"""The house itself: where files may lie, which file may import which, what is shipped."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import tomllib
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+from conftest import ROOT, Command
+from sojourn.cli import VERBS
+
+PACKAGE = ROOT / "python" / "sojourn"
+
+
+def tracked(folder: Path) -> list[Path]:
+    """Return the files of the repository below a folder."""
+    names = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return [folder / name for name in names.stdout.splitlines() if (folder / name).is_file()]
+
+
+def imports(file: Path, modules: dict[str, Path]) -> set[Path]:
+    """Return the files that a file imports, inside functions too, but not for annotations alone."""
+    found: set[str] = set()
+
+    class Imports(ast.NodeVisitor):
+        def visit_If(self, node: ast.If) -> None:
+            if not (isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"):
+                self.generic_visit(node)
+
+        def visit_Import(self, node: ast.Import) -> None:
+            found.update(name.name for name in node.names)
+
+        def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+            assert node.level == 0, f"{file}: imports are absolute"
+            for name in node.names:
+                inner = f"{node.module}.{name.name}"
+                found.add(inner if inner in modules else str(node.module))
+
+    Imports().visit(ast.parse(file.read_text(encoding="utf-8")))
+    return {modules[name] for name in found if name in modules} - {file}
+
+
+def test_no_two_files_of_the_package_import_each_other() -> None:
+    modules = {}
+    for file in tracked(PACKAGE):
+        if file.suffix == ".py":
+            name = ".".join(file.relative_to(PACKAGE.parent).with_suffix("").parts)
+            modules[name.removesuffix(".__init__")] = file
+    assert len(modules) > 100
+    graph = {file: imports(file, modules) for file in modules.values()}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        circle = [str(file.relative_to(PACKAGE)) for file in error.args[1]]
+        pytest.fail(" -> ".join(circle))
+
+
+def test_the_root_of_the_package_is_seen_at_a_glance() -> None:
+    entries = {file.relative_to(PACKAGE).parts[0] for file in tracked(PACKAGE)}
+    assert len(entries) <= 14, sorted(entries)
+
+
+def test_files_can_be_read_in_one_sitting() -> None:
+    for file in tracked(ROOT):
+        if file.suffix in (".py", ".rs") and file.relative_to(ROOT).parts[0] in ("crates", "python", "tools"):
+            lines = file.read_text(encoding="utf-8").splitlines()
+            assert len(lines) <= 450, f"{file} has {len(lines)} lines"
+            wide = [number for number, line in enumerate(lines, 1) if len(line) > 120]
+            assert not wide, f"{file}: lines {wide} are wider than 120 columns"
+
+
+def test_studies_and_licences_are_shipped() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    shipped = {
+        file
+        for entry in project["tool"]["maturin"]["include"]
+        if {"sdist", "wheel"} <= set(entry["format"])
+        for file in ROOT.glob(entry["path"])
+    }
+    link = PACKAGE / "study" / "shipped"
+    for file in tracked(ROOT / "studies"):
+        assert link / file.relative_to(ROOT / "studies") in shipped
+    expression = project["project"]["license"]
+    for file in project["project"]["license-files"]:
+        assert (ROOT / file).stat().st_size > 1000
+        assert file.removeprefix("LICENSE-").casefold() in expression.casefold()
+
+
+def test_a_shipped_study_runs_by_its_name_in_an_empty_folder(sojourn: Command) -> None:
+    short = ["--set", "duration=4s", "--set", "warmup=1s", "--set", "users=[]", "--only", "workload=none"]
+    rows = sojourn.json("run", "quickstart", *short)
+    assert {row["study"] for row in rows} == {"quickstart"}
+    assert (sojourn.cwd / "results" / "quickstart" / "study.json").is_file()
+    # A file of one's own goes first.
+    (sojourn.cwd / "quickstart").write_text("name = 1")
+    assert "quickstart:1" in re.sub(r"\s", "", sojourn("run", "quickstart", code=2).stderr)
+
+
+def test_every_verb_is_a_module_and_in_the_overview(sojourn: Command) -> None:
+    overview = sojourn("--help").stdout
+    modules = {file.stem for file in (PACKAGE / "cli").glob("*.py")} - {"__init__", "exit", "flag"}
+    assert set(VERBS) == modules
+    for verb, does in VERBS.items():
+        assert re.search(rf"^  {verb} +{re.escape(does)}$", overview, re.MULTILINE)
+    assert max(map(len, overview.splitlines())) <= 100
+    assert sojourn().stdout == sojourn("-h").stdout == overview
+
+
+def test_the_version_and_the_overview_import_neither_parser_nor_numpy(sojourn: Command) -> None:
+    for words in (["--version"], ["--help"]):
+        code = f"import sys; from sojourn.cli import call; call({words}); print(*sorted(sys.modules))"
+        loaded = sojourn.script(code).split()
+        assert "sojourn.cli" in loaded
+        assert not {"cyclopts", "numpy", "polars", "matplotlib", "rich", "sojourn.study"} & set(loaded)
