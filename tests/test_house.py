@@ -6,11 +6,14 @@ import ast
 import re
 import subprocess
 import tomllib
+from collections.abc import Mapping
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import ROOT, Command
+from rust_modules import uses
 from sojourn.cli import VERBS
 
 PACKAGE = ROOT / "python" / "sojourn"
@@ -58,11 +61,23 @@ def test_no_two_files_of_the_package_import_each_other() -> None:
             modules[name.removesuffix(".__init__")] = file
     assert len(modules) > 100
     graph = {file: imports(file, modules) for file in modules.values()}
+    assert circle(graph) == []
+
+
+@pytest.mark.parametrize("crate", [folder.name for folder in sorted((ROOT / "crates").iterdir())])
+def test_no_two_files_of_a_crate_use_each_other(crate: str) -> None:
+    graph = uses(ROOT / "crates" / crate)
+    assert len(graph) < 10 or sum(map(len, graph.values())) > len(graph)
+    assert circle(graph) == []
+
+
+def circle(graph: Mapping[Any, set[Any]]) -> list[Any]:
+    """Return nodes that lead to one another, if there are any."""
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
-        circle = [str(file.relative_to(PACKAGE)) for file in error.args[1]]
-        pytest.fail(" -> ".join(circle))
+        return error.args[1]
+    return []
 
 
 def test_the_root_of_the_package_is_seen_at_a_glance() -> None:
