@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from itertools import product
-from math import isfinite, sqrt
-from statistics import fmean, median, stdev
+from math import isfinite
+from statistics import fmean, median
 from typing import Any
 
 import polars as pl
@@ -16,50 +16,14 @@ import polars as pl
 from sojourn.errors import SojournError
 from sojourn.report.figures.scales import Scale, scale_for
 from sojourn.report.figures.values import Value, axis_name, number_of, value
+from sojourn.results.interval import half_width as interval
+from sojourn.results.path import look_up, paths
 
 KINDS = ("heatmap", "box", "lines", "clients", "cdf", "scatter", "table", "curves", "flow-boxes", "surface")
 WHOLE = ("curves", "flow-boxes", "surface")
 """Kinds whose value holds a whole picture: an object of lists of one length."""
 QUANTILES = ("p5", "p25", "p50", "p75", "p95")
 MOST_PANELS = 24
-
-# 97.5 % quantiles of Student's t for 1 to 30 degrees of freedom, then the normal's.
-_T = (
-    *(
-        12.706,
-        4.303,
-        3.182,
-        2.776,
-        2.571,
-        2.447,
-        2.365,
-        2.306,
-        2.262,
-        2.228,
-        2.201,
-        2.179,
-        2.160,
-        2.145,
-        2.131,
-    ),
-    *(
-        2.120,
-        2.110,
-        2.101,
-        2.093,
-        2.086,
-        2.080,
-        2.074,
-        2.069,
-        2.064,
-        2.060,
-        2.056,
-        2.052,
-        2.048,
-        2.045,
-        2.042,
-    ),
-)
 
 
 @dataclass(frozen=True)
@@ -148,25 +112,6 @@ def labels_of(points: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
         for axis, label in point.items():
             axes.setdefault(axis, {})[text(label)] = None
     return {axis: list(labels) for axis, labels in axes.items()}
-
-
-def look_up(result: Mapping[str, Any], path: str) -> Any:
-    """Return what a result holds at a dotted path, None where there is nothing."""
-    found: Any = result
-    for part in path.split("."):
-        if not isinstance(found, Mapping) or part not in found:
-            return None
-        found = found[part]
-    return found
-
-
-def paths(value: Any, prefix: str = "") -> Iterator[str]:
-    """Iterate over the dotted paths of all numbers (and lists of numbers) of a result."""
-    if isinstance(value, Mapping):
-        for key, item in value.items():
-            yield from paths(item, f"{prefix}.{key}" if prefix else key)
-    elif isinstance(value, int | float | list) and not isinstance(value, bool):
-        yield prefix
 
 
 def gather(spec: Spec, results: Sequence[Mapping[str, Any]], axes: Mapping[str, list[str]]) -> Plot:
@@ -307,15 +252,6 @@ def _whole(spec: Spec, found: list[Any]) -> Iterator[dict[str, Any]]:
                 {"n": replication, **dict(zip(names, row, strict=True))}
                 for row in zip(*lists.values(), strict=True)
             )
-
-
-def interval(numbers: Sequence[float]) -> float | None:
-    """Return half the width of the 95 % interval of the mean (Student's t), None for one number."""
-    if len(numbers) < 2:
-        return None
-    df = len(numbers) - 1
-    quantile = _T[df - 1] if df <= len(_T) else 1.96 + 2.4 / df
-    return quantile * stdev(numbers) / sqrt(len(numbers))
 
 
 def _is_number(item: Any) -> bool:
