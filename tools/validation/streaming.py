@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sojourn.report.figures.gather import interval
+from sojourn.results.interval import half_width as interval
 from sojourn.report.published import find
 
 from tools.validation.checks import Check, mean_and_spread, within
