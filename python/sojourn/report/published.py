@@ -29,7 +29,7 @@ from typing import Any
 import polars as pl
 
 from sojourn.errors import SojournError
-from sojourn.report.figures.gather import Plot
+from sojourn.report.figures.plot import Plot
 
 _COLUMN = re.compile(r"\{(\w+)\}")
 _UNITS = {"pct": "%", "ms": "ms", "s": "s", "seconds": "s", "kbps": "kb/s", "mbps": "Mb/s", "bps": "b/s"}
@@ -212,6 +212,15 @@ def load(name: str, folders: Iterable[Path] = ()) -> Published:
     if absent := sorted(named - set(frame.columns)):
         raise SojournError(f"citations.toml names {absent[0]!r}, which {name} does not have as a column")
     return table
+
+
+def cited(tag: str, folders: Iterable[Path] = ()) -> str:
+    """Return the citation of a publication; its tag where ``citations.toml`` does not have it."""
+    try:
+        notes = _citations(find("published/citations.toml", folders))
+    except SojournError:
+        return tag
+    return notes.get("studies", {}).get(tag, {}).get("citation", tag)
 
 
 def _by_header(frame: pl.DataFrame) -> dict[str, Any]:
