@@ -206,7 +206,7 @@ def test_the_page_says_which_sections_are_missing(tmp_path):
 
 
 def test_the_summary_counts_findings_tables_and_table_1(tmp_path):
-    findings = [Finding("a", "b", holds) for holds in (True, False, False, None)]
+    findings = [Finding("a", "x", "b", holds) for holds in (True, False, False, None)]
     pairs = (Pair("a", "8pkt", 1, 2), Pair("a", "16pkt", 3, 4), Pair("b", "8pkt", 5, 6))
     found = page(
         tmp_path,

@@ -59,9 +59,9 @@ def test_a_figure_like_the_published_one(tmp_path):
     text = written(tmp_path)
     assert "180 of 180 points are stored" in " ".join(text.split())
     rows = table_rows(text)
-    held = {(row[0], row[1]): row[3] for row in rows if len(row) == 4}
+    held = {(row[0], row[2]): row[4] for row in rows if len(row) == 5}
     assert {held[statement, "`freeze`"] for statement in video.STATEMENTS} == {"holds"}
-    assert held[video.STATEMENTS[1], "`aligned`"] == "**does not hold**"
+    assert held[list(video.STATEMENTS)[1], "`aligned`"] == "**does not hold**"
     [freeze] = [row for row in rows if row[:2] == ["`freeze`", "SD"]]
     assert freeze[2] == "30" and float(freeze[5]) < 0.05 and freeze[7] == "0.40–0.50 (0.40–0.48)"
     [clear, *_] = [row for row in rows if row[:2] == ["`aligned`", "none"]]

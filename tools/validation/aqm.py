@@ -236,6 +236,7 @@ def findings(runs: Runs) -> Iterator[Finding]:
     }
     yield Finding(
         "Of the three disciplines CoDel drops most, at equal delay and at both ends of figure 3.",
+        "the greatest mean loss, at each of the three",
         "; ".join(
             f"{name}: " + ", ".join(f"{discipline} {100 * loss:.1f} %" for discipline, loss in losses.items())
             for name, losses in at.items()
@@ -250,8 +251,8 @@ def findings(runs: Runs) -> Iterator[Finding]:
         values = [statistics.fmean(getattr(cell, share)) for cell in of_study.values()]
         with_tail = statistics.fmean(getattr(deep, share))
         yield Finding(
-            f"Over figure 3 the {counted} lies within {least} to {greatest}, and with DropTail at {tail}, "
-            f"each to within {ROUNDING}.",
+            f"Over figure 3 {counted} is {least} to {greatest}, and {tail} with DropTail.",
+            f"no mean outside by more than {ROUNDING}",
             f"{min(values):.3f} to {max(values):.3f}, DropTail {with_tail:.3f}",
             least - ROUNDING <= min(values)
             and max(values) <= greatest + ROUNDING
@@ -268,17 +269,19 @@ def unsteady(found: Mapping[tuple[str, int], Cell]) -> Iterator[Finding]:
         ("loss", 100, "loss", " %"),
         ("mos", 1, "MOS of a caller who listens", ""),
     )
-    worse = f"set for the highest rate has more than {WORSE:g} times the delay (mean and 95th percentile)"
-    for target, words in (
+    worse = f"mean and 95th percentile of the delay more than {WORSE:g} times as long"
+    for target, words, reading in (
         (
             CALIBRATED_MS["red"],
-            f"On a link whose rate fluctuates, Adaptive RED {worse} of one set for the mean rate, at its "
-            "calibrated target.",
+            "On a link whose rate fluctuates, Adaptive RED set for the highest rate does worse in delay than "
+            "set for the mean rate, at its calibrated target.",
+            worse,
         ),
         (
             50,
-            f"At a target long enough to set the thresholds (at 10 ms they are 5 packets whatever the rate) "
-            f"Adaptive RED {worse} of one set for the mean rate, less loss, and a better MOS for callers.",
+            "The same where the target is long enough to set the thresholds, which at 10 ms are 5 packets "
+            "whatever the rate; but it loses less, and callers hear better.",
+            f"{worse}; less loss and a higher MOS",
         ),
     ):
         texts, mean = [], {}
@@ -290,7 +293,7 @@ def unsteady(found: Mapping[tuple[str, int], Cell]) -> Iterator[Finding]:
         holds = all(mean[name][2] > WORSE * mean[name][1] for name in ("delay_ms", "p95_ms"))
         if target == 50:
             holds = holds and mean["loss"][2] < mean["loss"][1] and mean["mos"][2] > mean["mos"][1]
-        yield Finding(words, here, holds)
+        yield Finding(words, reading, here, holds)
 
 
 def variations(runs: Runs) -> list[list[str]]:

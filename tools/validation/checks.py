@@ -114,9 +114,13 @@ class Skipped:
 
 @dataclass(frozen=True)
 class Finding:
-    """A statement and what it comes to here; `holds` is None where the results cannot say."""
+    """A statement of a study, how it is tested, and what it comes to here.
+
+    `holds` is None where the results cannot say.
+    """
 
     statement: str
+    reading: str
     here: str
     holds: bool | None
 

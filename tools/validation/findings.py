@@ -1,8 +1,8 @@
 """What the IMC 2014 study found, looked for in stored results of its two testbeds; and its table 1.
 
 Source: O. Hohlfeld, E. Pujol, F. Ciucu, A. Feldmann, P. Barford, "A QoE Perspective on Sizing Network
-Buffers", IMC 2014. A statement says what is tested here, bound and all; what the study says of it is in
-brackets where that is more. The bounds are this file's reading, set when first results had been seen.
+Buffers", IMC 2014. A statement says no more than what is tested; what the study says is in brackets where
+that is more. The bounds are this file's reading, set when first results had been seen.
 """
 
 from __future__ import annotations
@@ -61,49 +61,51 @@ class Cells:
 
 def access(cells: Cells) -> Iterator[Finding]:
     """Look for the findings of the access testbed."""
-    for statement, paths, look in (
+    for statement, reading, look, paths in (
         (
-            f"At 256 packets every upload keeps more than {FULL_MS} ms of queue in the uplink on average, "
-            f"and some packet waits longer than {LONGEST_MS / 1e3:g} s [the study: uploads fill the uplink's "
-            "buffer whatever the workload, up to about 3 s].",
-            [(UPLOADS, "links.up.queue_delay_ms.mean"), (UPLOADS, "links.up.queue_delay_ms.max")],
+            "Every upload keeps a long queue in the uplink at 256 packets (the study: fills it whatever the "
+            "workload, up to about 3 s).",
+            f"a mean above {FULL_MS} ms under every upload, and a longest wait above {LONGEST_MS} ms",
             _filled,
+            [(UPLOADS, "links.up.queue_delay_ms.mean"), (UPLOADS, "links.up.queue_delay_ms.max")],
         ),
         (
-            f"While uploading, a caller's MOS is below {DEAF} at 128 packets and at 256 [the study: 1.0, "
-            "from 64 to 128 packets up].",
-            [(UPLOADS, "voice.talks.mos.median")],
+            "While uploading, a caller is hardly understood from 128 packets up (the study: MOS 1.0, from 64 "
+            "to 128 up).",
+            f"MOS below {DEAF} at 128 and at 256 packets under every upload",
             _deaf,
+            [(UPLOADS, "voice.talks.mos.median")],
         ),
         (
             f"While long uploads run, a page takes more than {SLOW_S} s at 256 packets.",
-            [(UPLOADS[2:], "web.plt_s.median")],
+            "the median, under both",
             _slow,
+            [(UPLOADS[2:], "web.plt_s.median")],
         ),
         (
-            f"Without background traffic voice is above {GOOD_VOICE} and the web page above {GOOD_PAGE} at "
-            "every buffer, but for the web page at 8 packets, which is below.",
-            [(("none",), f"{score}.mos.median") for score in ("voice.talks", "voice.listens", "web")],
+            "Without background traffic voice and the web page are good at every buffer, but for the page at "
+            "8 packets.",
+            f"MOS above {GOOD_VOICE} (voice) and {GOOD_PAGE} (page), that of the page at 8 packets below",
             _quiet,
+            [(("none",), f"{score}.mos.median") for score in ("voice.talks", "voice.listens", "web")],
         ),
         (
-            "The uplink's delay is heard in the other direction too: under every upload listening loses more "
-            f"than {WORSE} of MOS from 8 to 256 packets.",
-            [(UPLOADS, "voice.listens.mos.median")],
+            "The uplink's delay is heard in the other direction too: listening gets worse with the buffer.",
+            f"more than {WORSE} of MOS lost from 8 to 256 packets under every upload",
             _heard,
+            [(UPLOADS, "voice.listens.mos.median")],
         ),
         (
-            f"The buffer changes the uplink's utilisation by less than {100 * STEADY:g} points under every "
-            "upload: tiny buffers carry the uploads as well.",
-            [(UPLOADS, "links.up.utilisation")],
+            "The buffer hardly changes the uplink's utilisation: tiny buffers carry the uploads as well.",
+            f"less than {100 * STEADY:g} points between buffers under every upload",
             _steady,
+            [(UPLOADS, "links.up.utilisation")],
         ),
     ):
         rows = [cells.rows(workloads, path) for workloads, path in paths]
-        if None in rows:
-            yield Finding(statement, "not all points are stored", None)
-        else:
-            yield Finding(statement, *look(*rows))
+        known = [row for row in rows if row is not None]
+        seen = look(*known) if len(known) == len(rows) else ("not all points are stored", None)
+        yield Finding(statement, reading, *seen)
 
 
 Rows = Mapping[str, list[float]]

@@ -17,7 +17,8 @@ Bounds: those of the findings of buffer sizing were set when first results had b
 table 1 when the table's figures were known. The rows `square-root-5ms` were added when `square-root-40ms` had
 missed the rule. It is not recorded that the bounds of video, of active queue management, of adaptive
 streaming, of the two simulators and of Linux were set before any result was seen. Only those of who loses in
-a router buffer are known to have been set before their studies were run.
+a router buffer are known to have been set before their studies were run, and their tests were completed
+later.
 """
 
 

@@ -27,8 +27,9 @@ VARIANTS = {
 TEXT = """## Who loses in a router buffer
 
 `studies/{study}`, shortened to {duration} with a warm-up of {warmup}, one run a cell, with initial windows of
-ten and of three segments. The bounds by which a finding holds are in `sojourn/losses/findings.py`; they were
-set before its studies were run.
+ten and of three segments. The bounds by which a finding holds were set before its studies were run;
+afterwards the tests were completed, so that each of them tests every load and buffer that its statement
+speaks of.
 
 Hosts here send at any rate: no access link spreads a window's burst. The tail of the loss bursts follows the
 initial window. With 32 packets at low load losses cluster within a few milliseconds, and the diagram is
@@ -43,7 +44,10 @@ def findings(runs: Runs, studies: Path) -> Iterator[tuple[str, list[Finding]]]:
     for title, sets in VARIANTS.items():
         study = Study.load(studies / STUDY, [*SHORT, *sets])
         found = runs.of_study(study, title.replace(" ", "-"), {"path.down.queue.limit": BUFFERS})
-        yield title, [Finding(one.statement, one.here, one.holds) for one in look_for(Cells(found))]
+        yield (
+            title,
+            [Finding(one.statement, one.reading, one.here, one.holds) for one in look_for(Cells(found))],
+        )
 
 
 def section_text() -> str:

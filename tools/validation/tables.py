@@ -116,7 +116,8 @@ def _in_column(check: Check, names: Sequence[str]) -> str:
 
 def of_findings(found: Iterable[Finding], here: str = "here") -> str:
     """Write one row for each finding."""
-    return table(["finding", here, ""], ([each.statement, each.here, verdict(each.holds)] for each in found))
+    rows = ([each.statement, each.reading, each.here, verdict(each.holds)] for each in found)
+    return table(["finding", "tested as", here, ""], rows)
 
 
 def kind_of(check: Check) -> str:

@@ -85,8 +85,8 @@ def section(results: Path, studies: Path) -> tuple[str, list[str], list[Finding]
     head = [*measured, "no traffic", "with traffic", "most that the buffer changes"]
     said = dict(findings(found))
     rows = [
-        [finding.statement, f"`{profile}`", finding.here, verdict(finding.holds)]
-        for (profile, _), finding in sorted(said.items(), key=lambda item: item[0][1])
+        [each.statement, each.reading, f"`{profile}`", each.here, verdict(each.holds)]
+        for (profile, _), each in sorted(said.items(), key=lambda item: item[0][1])
     ]
     parts = [
         "### Ours (published)\n",
@@ -94,7 +94,7 @@ def section(results: Path, studies: Path) -> tuple[str, list[str], list[Finding]
         CLIPS,
         table(["clip", "size", *head], by_clip),
         "### What the study found of video\n",
-        table(["finding", "profile", "here", ""], rows),
+        table(["finding", "tested as", "profile", "here", ""], rows),
         REASONS,
         *(part for size in ("SD", "HD") for part in _cells(size, found, stored)),
     ]
@@ -145,25 +145,26 @@ def _row(one: Comparison) -> list[str]:
     ]
 
 
-STATEMENTS = (
-    f"Without other traffic video is perfect (SSIM at least {PERFECT} at every buffer).",
-    f"Any download makes it poor (SSIM below {POOR} in every cell).",
-    f"The buffer's size hardly matters (it changes the SSIM under a download by at most {HARDLY}).",
-    "Many flows are worse than few, and few than none (means over buffers).",
-)
+STATEMENTS = {
+    "Without other traffic video is perfect.": f"at least {PERFECT} at every buffer",
+    "Any download makes it poor: quality is there or it is not.": f"below {POOR} in every cell",
+    "The buffer's size hardly matters.": f"it changes no download's SSIM by more than {HARDLY}",
+    "Many flows are worse than few, and few than none.": "means over the buffers",
+}
+"""What the study found, and how it is tested."""
 
 
 def findings(found: Sequence[Comparison]) -> Iterator[tuple[tuple[str, int], Finding]]:
     """Yield a finding for each profile and statement (its number), both picture sizes together."""
     for profile in dict.fromkeys(_profile(one) for one in found):
         both = {_size(one): list(look(one.pairs)) for one in found if _profile(one) == profile}
-        for i, statement in enumerate(STATEMENTS):
+        for i, (statement, reading) in enumerate(STATEMENTS.items()):
             if all(both.values()):
                 here = "; ".join(f"{size}: {seen[i][0]}" for size, seen in both.items())
                 holds = all(seen[i][1] for seen in both.values())
-                yield (profile, i), Finding(statement, here, holds)
+                yield (profile, i), Finding(statement, reading, here, holds)
             else:
-                yield (profile, i), Finding(statement, "not all points are stored", None)
+                yield (profile, i), Finding(statement, reading, "not all points are stored", None)
 
 
 def look(pairs: Sequence[Pair]) -> Iterator[tuple[str, bool]]:
