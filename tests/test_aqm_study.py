@@ -10,6 +10,7 @@ from sojourn.report.figures import Spec, gather, labels_of
 from sojourn.results import Results
 from sojourn.study import Study
 from sojourn.sweep import simulate
+from sojourn.sweep.workers import open_workers
 
 from tools.validation import aqm, aqm_peers, aqm_scene
 from tools.validation.report import Page, write
@@ -139,12 +140,15 @@ def test_the_page_has_the_section(tmp_path, monkeypatch):
     monkeypatch.setattr(aqm_scene, "REPLICATIONS", 1)
     monkeypatch.setattr(aqm, "VARIATIONS", {key: aqm.VARIATIONS[key] for key in ("study", "mean-packet")})
     monkeypatch.setattr(aqm, "PIE_VARIATIONS", {"pie-cap": aqm.PIE_VARIATIONS["pie-cap"]})
-    page = Page(tmp_path)
-    page.checks["aqm"] = list(aqm.checks(tmp_path / "aqm"))
+    with open_workers(jobs=1) as workers:
+        page = Page(tmp_path, executor=workers.executor)
+        page.make("aqm", tmp_path / "docs")
+    assert not page.missing
     compared = list(aqm_peers.rows(aqm_scene.scene()["queues"]))
-    assert len(page.rows("aqm")) == 16 + 3 * len(compared)
     text = write(page, tmp_path / "docs").read_text(encoding="utf-8")
-    assert f"| The study of active queue management | {16 + 3 * len(compared)} |" in text
+    assert "| The study of active queue management | 16 |" in text
+    assert f"| Its scene on the two simulators | {3 * len(compared)} |" in text
+    assert "| active queue management | 5 |" in text
     assert "| peers-fifo-100pkt | down |" in text
     assert "PIE's open settings" in text
     assert "What the open settings change" in text

@@ -12,13 +12,14 @@ from typing import Any
 
 import pytest
 from matplotlib import rcParams
+from sojourn import _core
 from sojourn.errors import SojournError
 from sojourn.report.figures import KINDS, Spec, draw, gather, labels_of, series, series_table
-from sojourn.report.figures.gather import interval
-from sojourn.report.figures.scales import SCALES, ink
+from sojourn.report.figures.scales import SCALES, ink, scale_for
 from sojourn.report.figures.style import png, svg
 from sojourn.report.figures.timeline import most_troubled, playing_table, timeline, timeline_table
 from sojourn.report.figures.values import axis_name, number_of, value
+from sojourn.results.interval import half_width as interval
 
 LIMIT = "path.down.queue.limit"
 WORKLOADS = ("none", "short-few-upload", "long-many-upload")
@@ -225,19 +226,28 @@ def test_axes_beyond_x_and_y_become_panels() -> None:
     ("entry", "says"),
     [
         ({"kind": "pie", "value": "x"}, "expected one of heatmap"),
-        ({"kind": "heatmap"}, "needs `value`"),
         ({"kind": "lines", "value": "links.up.los", "x": LIMIT}, "links.up.loss"),
         ({"kind": "lines", "value": "links.up.loss", "x": "path.rtt"}, "the axes are workload"),
         ({"kind": "scatter", "value": "links.up.loss"}, "needs `x`"),
         ({"kind": "box", "value": "links.up.loss"}, "utilisation_quantiles"),
         ({"kind": "heatmap", "value": "links.up.series.utilisation"}, "no single number"),
         ({"kind": "table", "value": "links.up.loss", "only": {"rtt": ["1ms"]}}, "`only` names 'rtt'"),
-        ({"kind": "table", "value": "links.up.loss", "scale": "rainbow"}, "scale 'rainbow' is not known"),
     ],
 )
 def test_a_figure_that_cannot_be_drawn_says_why(entry: dict[str, Any], says: str) -> None:
     with pytest.raises(SojournError, match=re.escape(says)):
         plot_of(entry)
+
+
+def test_the_schema_of_study_files_has_the_kinds_and_scales_that_are_drawn() -> None:
+    known = {
+        name: {word for one in about["oneOf"] for word in [one["const"]]}
+        for name, about in json.loads(_core.schema())["$defs"].items()
+        if name in ("FigureKind", "Scale")
+    }
+    assert known["FigureKind"] == set(KINDS) == set(ENTRIES)
+    for name in known["Scale"]:
+        assert scale_for(value("links.up.loss"), name).name == {"none": "plain"}.get(name, name)
 
 
 def test_classes_have_the_published_limits() -> None:

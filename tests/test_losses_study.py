@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import threading
+import tomllib
 from pathlib import Path
 
 import polars as pl
 import pytest
 from sojourn import _core
-from sojourn.losses.findings import BUFFER, Cells, look_for
+from sojourn.losses.findings import BUFFER, Cells, departure, judge, look_for
 from sojourn.report import write_report
 from sojourn.report.figures import Spec, draw, gather, labels_of
 from sojourn.results import Results
@@ -17,6 +18,7 @@ from sojourn.results.packet_log import ROWS_TOGETHER, run_into, schema, table, w
 from sojourn.results.store import Store
 from sojourn.study import Study
 from sojourn.sweep import Campaign, run, simulate, simulate_point
+from test_figures import write_results
 
 STUDIES = Path(__file__).parent.parent / "studies"
 SESSIONS = """
@@ -179,10 +181,10 @@ def test_figures(results: Results, kind: str, path: str) -> None:
         gather(Spec.read({"kind": kind, "value": "losses.down.bursts"}), found, axes)
 
 
-def test_page_with_findings(results: Results, tmp_path: Path) -> None:
+def test_the_page_of_another_study_has_no_findings_of_a_publication(results: Results, tmp_path: Path) -> None:
     page = write_report(results.store.path, tmp_path).read_text()
-    assert "What the study found" in page and "Small buffers cap utilisation" in page
-    assert page.count("does not hold") + page.count(">holds<") + page.count("cannot be said") == 7
+    assert results.document["sweep"]["workload"] == ["low", "high"]
+    assert "publication found" not in page and "Small buffers cap utilisation" not in page
     again = write_report(results.store.path, tmp_path / "again").read_text()
     assert page == again
 
@@ -206,32 +208,165 @@ def cell(load: str, buffer: int, **values: object) -> dict:
     return {"point": {"workload": load, BUFFER: f"{buffer}pkt"}, "losses": {"down": base | values}}
 
 
-def test_findings_hold_and_do_not_hold() -> None:
-    def study(**low_256: object) -> list[dict]:
-        cells = [cell(load, buffer) for load in ("low", "high") for buffer in (16, 32, 128)]
-        cells = [
-            c | {"losses": {"down": c["losses"]["down"] | {"utilisation": {"mean": 0.7}}}} for c in cells
-        ]
-        return [*cells, cell("low", 256, **low_256), cell("high", 256)]
+PUBLISHED = {
+    "bursts": {"stitched_ccdf": {"length_pkts": [1, 5, 20], "share": [1.0, 0.2, 0.05]}},
+    "by_protocol": {"tcp": {"loss": 0.001}, "udp": {"loss": 0.002}},
+    "per_flow": {
+        "boxes": {
+            "from_bytes": [2.0**15, 2.0**21, 2.0**25, 2.0**26],
+            "flows": [500, 50, 10, 9],
+            "mean": [0.001, 0.02, 0.01, 0.5],
+        }
+    },
+}
 
-    as_published = {
-        "bursts": {"stitched_ccdf": {"length_pkts": [1, 5, 20], "share": [1.0, 0.2, 0.05]}},
-        "by_protocol": {"tcp": {"loss": 0.001}, "udp": {"loss": 0.002}},
-    }
-    found = list(look_for(Cells(study(**as_published))))
+
+def study_of(**changed: dict) -> list[dict]:
+    """Return the cells of a study that finds what was published, but for the cells that are changed."""
+    found = []
+    for load in ("low", "high", "very-high"):
+        for buffer in (16, 32, 128, 256):
+            values: dict = {"utilisation": {"mean": 0.9 if buffer == 256 else 0.7}}
+            values |= PUBLISHED if load == "low" and buffer >= 128 else {}
+            found.append(cell(load, buffer, **values | changed.get(f"{load.replace('-', '_')}_{buffer}", {})))
+    return found
+
+
+def verdicts(results: list[dict]) -> list[bool | None]:
+    return [finding.holds for finding in look_for(Cells(results))]
+
+
+def test_findings_hold() -> None:
+    found = list(look_for(Cells(study_of())))
     assert [finding.holds for finding in found] == [True] * 7
-    assert "low 0.50 0.50 0.50 2.00" in found[2].here and "2 MB 2.00 %" in found[3].here
-    found = list(look_for(Cells(study(windows={"largest_pkts": 2000.0}))))
-    assert [finding.holds for finding in found] == [True, False, False, True, False, True, True]
-    few = list(look_for(Cells([cell("high", 64)])))
-    assert [finding.holds for finding in few] == [None, None, None, None, True, None, None]
+    assert "low 0.50 0.50 2.00 2.00" in found[2].here and "2 MB 2.00 %" in found[3].here
+    assert all(finding.reading for finding in found)
+
+
+def burst(*share: float) -> dict:
+    return {"bursts": {"stitched_ccdf": {"length_pkts": [1, 5, 20], "share": list(share)}}}
+
+
+def boxes(*mean: float, flows: tuple[int, ...] = (500, 50, 50)) -> dict:
+    sizes = [2.0**15, 2.0**21, 2.0**25]
+    return {"per_flow": {"boxes": {"from_bytes": sizes, "flows": list(flows), "mean": list(mean)}}}
+
+
+def loss(tcp: float, udp: float) -> dict:
+    return {"by_protocol": {"tcp": {"loss": tcp}, "udp": {"loss": udp}}}
+
+
+def slope(alpha: float) -> dict:
+    return {"scaling": {"below_rtt": {"alpha": alpha}}}
+
+
+@pytest.mark.parametrize(
+    ("which", "changed", "holds"),
+    [
+        # Low load does not lose utilisation though the others do: not whatever the load.
+        (0, {"low_16": {"utilisation": {"mean": 0.88}}}, False),
+        (0, {"very_high_16": {"utilisation": {"mean": 0.86}}}, False),
+        (0, {"very_high_16": {"utilisation": {"mean": 0.84}}}, True),
+        (0, {"low_16": {"utilisation": {"mean": None}}}, None),
+        (1, {"very_high_256": burst(1.0, 0.2, 0.01)}, False),
+        (1, {"very_high_256": burst(1.0, 0.2, 0.009)}, True),
+        (1, {"low_256": burst(1.0, 0.2, 0.005)}, False),
+        (2, {"low_128": loss(0.02, 0.01)}, False),
+        (2, {"low_128": loss(0.02, 0.02)}, True),
+        (2, {"low_128": loss(0.0, 0.0)}, None),
+        (2, {"low_256": loss(0.0, 0.01)}, True),
+        (2, {"low_32": loss(0.02, 0.02)}, False),
+        (2, {"very_high_256": loss(0.01, 0.02)}, False),
+        (3, {"low_128": boxes(0.01, 0.02, 0.03)}, False),
+        (3, {"low_128": boxes(0.03, 0.02, 0.01)}, False),
+        (3, {"low_128": boxes(0.02, 0.02, 0.01)}, False),
+        (3, {"low_128": boxes(0.01, 0.02, 0.03, flows=(500, 50, 9))}, None),
+        (3, {"low_128": boxes(0.03, 0.02, 0.01, flows=(9, 50, 50))}, None),
+        (4, {"very_high_32": {"windows": {"largest_pkts": 81.0}}}, False),
+        (4, {"very_high_32": {"windows": {"largest_pkts": 80.0}}}, True),
+        (5, {"low_32": slope(0.11)}, False),
+        (5, {"low_32": slope(-0.11)}, False),
+        (5, {"low_32": slope(-0.09), "high_32": slope(0.5)}, True),
+        (6, {"high_256": slope(0.1)}, False),
+        (6, {"high_256": slope(-0.5)}, False),
+    ],
+)
+def test_a_finding_is_judged_by_all_that_it_says(which: int, changed: dict, holds: bool | None) -> None:
+    expected: list[bool | None] = [True] * 7
+    expected[which] = holds
+    assert verdicts(study_of(**changed)) == expected
+
+
+def test_each_replication_must_show_what_is_said_of_sizes() -> None:
+    worse = cell("low", 128, **PUBLISHED | boxes(0.001, 0.002, 0.05))
+    assert verdicts([*study_of(), worse])[3] is False
+
+
+def test_what_cannot_be_said_is_not_judged() -> None:
+    assert verdicts([cell("high", 64)]) == [None, None, None, None, True, None, None]
+    two = [one for one in study_of() if one["point"]["workload"] != "very-high"]
+    assert verdicts(two) == [None, None, True, True, True, True, True]
     assert not Cells([{"point": {"workload": "low", BUFFER: "2BDP"}, "losses": {"down": {}}}])
+
+
+@pytest.mark.parametrize(
+    ("sets", "says"),
+    [
+        ([("path.down.rate", "200Mbit")], "its path.down.rate is 200Mbit, not 242Mbit"),
+        ([("path.down.rate", "242000kbit"), ("duration", "60s"), ("repeat", "3")], None),
+        ([("path.rtt", "100ms")], "its RTT is 100ms, not 150ms"),
+        ([("workload.high.0.count", "200")], "its number of sessions at high load is 200, not 436 to 447"),
+        ([("workload.low.0.transport", "cubic")], "its transport at low load is cubic, not newreno"),
+        ([("workload.low.0.source.sizes.mean", "60kB")], "is 60kB, not 110kB"),
+        ([("path.down.queue.kind", "codel")], "its path.down.queue.kind is codel, not fifo"),
+        ([("path.down.loss", "0.01")], "its path.down.loss is 0.01, not 0"),
+        (
+            [("sweep.workload", '["none", "low", "high", "very-high"]')],
+            "its workload is none, not one of low, high, very-high",
+        ),
+        ([("workload.low.0.initial-window", "3")], None),
+    ],
+)
+def test_findings_are_judged_only_on_the_path_and_at_the_loads_of_the_publication(
+    sets: list[tuple[str, str]], says: str | None
+) -> None:
+    document = Study.load(STUDIES / "flows-pareto15.toml", sets).document
+    found, why = judge(document, study_of())
+    if says is None:
+        assert (why, len(found)) == (None, 7)
+    else:
+        assert not found and why is not None and says in why
+    assert judge({**document, "reproduces": "has"}, study_of()) == ([], None)
+    del document["reproduces"]
+    assert judge(document, study_of()) == ([], None)
+
+
+def test_the_page_of_the_publication_says_what_was_found_and_what_has_changed(tmp_path: Path) -> None:
+    study = Study.load(STUDIES / "flows-pareto15.toml")
+    shared = {"study": "flows", "replication": 0, "links": {}, "engine": {}}
+    whole = [one | shared for one in study_of()]
+    document = {key: value for key, value in study.document.items() if key != "figures"}
+    page = write_report(write_results(tmp_path / "a", whole, [], **document)).read_text()
+    assert "the loss process of one router buffer" in page and "Small buffers cap utilisation" in page
+    assert page.count(">holds<") == 7
+    document["path"]["down"]["rate"] = "100Mbit"
+    page = write_report(write_results(tmp_path / "b", whole, [], **document)).read_text()
+    assert "no longer that of the publication: its path.down.rate is 100Mbit, not 242Mbit" in page
+    assert "Small buffers" not in page
+
+
+def test_the_schema_knows_the_publications_that_are_cited() -> None:
+    known = {each["const"] for each in json.loads(_core.schema())["$defs"]["Publication"]["oneOf"]}
+    assert known == set(tomllib.loads((STUDIES / "published" / "citations.toml").read_text())["studies"])
+    with pytest.raises(_core.StudyError, match="unknown variant `imc15`"):
+        _core.parse('reproduces = "imc15"\n' + TOML, "mine.toml", [])
 
 
 @pytest.mark.parametrize("name", ["flows-pareto12", "flows-pareto15", "flows-pareto20", "flows-exponential"])
 def test_studies_are_as_published_but_for_sizes(name: str) -> None:
     study = Study.load(STUDIES / f"{name}.toml")
     assert study.name == name and len(study.points) == 15
+    assert study.document["reproduces"] == "flows" and departure(study.document) is None
     document = json.loads(study.points[0].text)["document"]
     assert document["duration"] == "1800s" and document["path"]["down"]["rate"] == "242Mbit"
     assert len(study.document["figures"]) >= 14

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,31 +13,29 @@ import polars as pl
 import pytest
 from sojourn.errors import SojournError
 from sojourn.report.figures import Spec, gather, labels_of
-from sojourn.report.published import beside, compare, load
+from sojourn.report.published import beside, compare, factor_of, load
+from sojourn.study import Study
 from test_figures import LIMIT, result
 
 TABLES = Path(__file__).resolve().parent.parent / "studies" / "published"
 LINK = {"uplink": "links.up", "downlink": "links.down"}
 SIDE = {"user talks": "voice.talks", "user listens": "voice.listens"}
+PLAYER = {"default": "gpac", "FESTIVE": "festive", "BBA-2": "bba2"}
+QUEUE = {"ARED": "red", "PIE": "pie", "CoDel": "codel", "DropTail": "fifo"}
+ALL_BDP = ("1BDP", "2BDP", "5BDP", "10BDP", "20BDP", "30BDP")
 
 
-def none(label: str) -> str:
-    return "none" if label == "noBG" else label
-
-
-def access(row: dict[str, Any]) -> dict[str, str]:
+def access(row: dict[str, Any], activity: str | None = None) -> dict[str, str]:
     """Name the cell of the access study that a row is about."""
-    workload = none(row["workload"])
-    if workload != "none" and row.get("activity"):
-        workload += f"-{row['activity']}"
+    activity = row.get("activity") or activity
+    named = f"{row['workload']}-{activity}" if activity else row["workload"]
+    workload = "none" if row["workload"] == "noBG" else named
     return {"workload": workload, LIMIT: f"{row['buffer_packets']}pkt"}
 
 
-def region(text: str) -> list[str]:
+def region(text: str) -> tuple[str, ...]:
     """Name the queues of a study that lie in a region of a table."""
-    return {"2-20xBDP": ["2BDP", "10BDP", "20BDP"], "any": ["1BDP", "30BDP"]}.get(
-        text, [text.replace("x", "")]
-    )
+    return {"2-20xBDP": ALL_BDP[1:5], "any": ALL_BDP}.get(text, (text.replace("x", ""),))
 
 
 # Table → for a row: the value path, the cells of a study, and `published-where`.
@@ -45,41 +44,45 @@ CELLS: dict[str, Any] = {
     "imc14-fig7b-voip-access-upload": lambda r: (f"{SIDE[r['direction']]}.mos.median", [access(r)], {}),
     "imc14-fig9a-video-access-download": lambda r: (
         "video.ssim.median",
-        [{**access(r), "workload": none(r["workload"]) + ("-download" * (r["workload"] != "noBG")),
-          "users.0.resolution": r["resolution"][:2]}],
+        [{**access(r, "download"), "users.0.resolution": r["resolution"][:2].lower()}],
         {},
     ),
     "imc14-fig10a-web-access-download": lambda r: ("web.plt_s.median", [access(r)], {}),
     "imc14-fig11-web-backbone": lambda r: ("web.plt_s.median", [access(r)], {}),
     "imc14-table1-workloads": lambda r: (
         "flows.mean_concurrent",
-        [{"workload": f"{r['workload']}-{r['activity']}"}],
-        {"testbed": r["testbed"]},
+        [{"workload": r["workload"] + (f"-{r['activity']}" if r["testbed"] == "access" else "")}],
+        {},
     ),
     "imc14-table2-buffers": lambda r: (
         "links.down.queue_delay_ms.max", [{LIMIT: f"{r['buffer_packets']}pkt"}], {"testbed": r["testbed"]},
     ),
     "has-table2-stalls": lambda r: (
         "adaptive.stall_s",
-        [{"users.0.algorithm": r["algorithm"], "users.0.buffer": f"{r['client_buffer_s']}s", LIMIT: queue}
-         for queue in region(r["queue_region"])],
+        [{"users.0.algorithm": PLAYER[r["algorithm"]], "users.0.buffer": f"{r['client_buffer_s']}s",
+          LIMIT: queue} for queue in region(r["queue_region"])],
         {},
     ),
     "has-table4a-festive-clients": lambda r: (
         f"adaptive.{r['metric'].removesuffix('_pct')}",
-        [{"users.0.count": str(r["video_clients"]), LIMIT: r["queue"].replace("x", "")}],
+        [{"users.0.algorithm": "festive", "users.0.count": str(r["video_clients"]),
+          LIMIT: r["queue"].replace("x", "")}],
         {},
     ),
     "has-table5-bba2-heterogeneous-rtt": lambda r: (
-        "adaptive.unfairness", [{"algorithm": "BBA-2", LIMIT: f"{r['queue_in_bdp_of_20ms_client']}BDP"}], {},
+        "adaptive.unfairness",
+        [{"users.0.algorithm": "bba2", LIMIT: f"{r['queue_in_bdp_of_20ms_client']}BDP"}],
+        {},
     ),
     "aqm-target-delay": lambda r: (
         "links.down.queue_delay_ms.mean",
-        [{"path.down.queue.kind": r["aqm"].lower()}
+        [{"path.down.queue": QUEUE[r["aqm"]]}
          | ({"path.down.queue.target": f"{r['target_ms']}ms"} if r["target_ms"] else {})],
         {},
     ),
-    "flows-table3-loads": lambda r: ("flows.mean_concurrent", [{"load": r["load"].replace(" ", "-")}], {}),
+    "flows-table3-loads": lambda r: (
+        "flows.mean_concurrent", [{"workload": r["load"].replace(" ", "-")}], {},
+    ),
 }  # fmt: skip
 
 
@@ -89,8 +92,23 @@ def test_every_table_is_cited_and_tested() -> None:
     assert tables == set(CELLS) == set(notes["tables"])
     for name, about in notes["tables"].items():
         assert notes["studies"][about["study"]]["citation"]
-        columns = pl.read_csv(TABLES / f"{name}.csv").columns
-        assert {*about["keys"], about["value"]} <= set(columns)
+        load(f"published/{name}.csv")
+
+
+def test_every_table_that_a_study_shows_has_an_entry_for_its_quantity_and_axes() -> None:
+    shown = 0
+    for file in sorted(TABLES.parent.glob("*.toml")):
+        document = Study.load(file).document
+        for figure in document.get("figures") or ():
+            if "published" in figure:
+                shown += 1
+                table = load(figure["published"], [file.parent])
+                column = figure.get("published-column")
+                quantity = [each for each in table.quantities if each.path == figure["value"]]
+                assert quantity and column in (None, quantity[0].column), f"{file.stem}: {figure['title']}"
+                single = {axis for axis, labels in figure.get("only", {}).items() if len(labels) == 1}
+                assert set(document["sweep"]) - single <= set(table.axes), f"{file.stem}: {figure['title']}"
+    assert shown > 15
 
 
 @pytest.mark.parametrize("name", sorted(CELLS))
@@ -107,11 +125,10 @@ def test_each_published_cell_is_matched_exactly_once(name: str) -> None:
             for cell in some
         ]
         # Rows are numbered in the place of their values, so that the row that was found says which it is.
-        numbered = table.frame.with_columns(pl.Series(table.column, range(len(rows)), dtype=pl.Float64))
-        marked = type(table)(**{**vars(table), "frame": numbered})
-        found = compare(
-            marked, path, [{"x": "", "y": "", "ours": 0.0, "point": cell} for _, cell in cells], dict(where)
-        )
+        column = next(each.column for each in table.quantities if each.path == path)
+        numbered = table.frame.with_columns(pl.Series(column, range(len(rows)), dtype=pl.Float64))
+        marked = replace(table, frame=numbered)
+        found = compare(marked, path, [{"ours": 0.0, "point": cell} for _, cell in cells], dict(where))
         factor = 0.01 if path == "adaptive.utilisation" else 1.0  # the table has percent, results have shares
         for (row, cell), got in zip(cells, found.frame["published"], strict=True):
             assert got is not None, f"{cell} of {path} found nothing"
@@ -164,10 +181,64 @@ def test_a_figure_beside_its_table() -> None:
 
 
 def test_units_are_brought_together() -> None:
-    table = load("published/imc14-table1-workloads.csv", column="util_up_mean_pct")
-    cell = {"x": "", "y": "", "ours": 0.98, "point": {"workload": "short-few-upload"}}
-    found = compare(table, "links.up.utilisation", [cell], {"testbed": "access"})
-    assert found.frame["published"].to_list() == pytest.approx([0.989])
+    table = load("published/imc14-table1-workloads.csv")
+    cell = {"ours": 0.98, "point": {"workload": "short-few-upload"}}
+    for path, column, number in (
+        ("links.up.utilisation", None, 0.989),
+        ("links.up.loss", None, 0.347),
+        ("links.up.utilisation_sd_1s", None, 0.007),
+        ("links.up.utilisation", "util_up_sd", 0.007),
+    ):
+        found = compare(table, path, [cell], column=column)
+        assert found.frame["published"].to_list() == pytest.approx([number])
+
+
+@pytest.mark.parametrize(
+    ("unit", "path", "factor"),
+    [
+        ("s", "links.up.queue_delay_ms.mean", 1000.0),
+        ("ms", "web.plt_s.median", 0.001),
+        ("s", "web.plt_s.median", 1.0),
+        ("ms", "links.up.occupancy_delay_ms", 1.0),
+        ("%", "links.up.loss", 0.01),
+        ("%", "links.up.utilisation_sd_1s", 0.01),
+        ("%", "adaptive.clients_stalled_pct", 1.0),
+        ("kb/s", "flows.goodput_bps", 1e3),
+        ("Mb/s", "flows.goodput_bps", 1e6),
+        ("Mb/s", "adaptive.average_rate_kbps", 1e3),
+        ("kb/s", "adaptive.average_rate_kbps", 1.0),
+        ("", "voice.talks.mos.median", 1.0),
+        ("", "links.up.queue_delay_ms.mean", 1.0),
+    ],
+)
+def test_each_unit_is_brought_to_that_of_ours(unit: str, path: str, factor: float) -> None:
+    assert factor_of(unit, path) == factor
+
+
+def test_units_of_different_things_are_refused() -> None:
+    with pytest.raises(SojournError, match=re.escape("numbers in % cannot be set beside web.plt_s.median")):
+        factor_of("%", "web.plt_s.median")
+
+
+@pytest.mark.parametrize(
+    ("column", "path", "published"),
+    [
+        ("delay_s", "links.up.queue_delay_ms.mean", 30.0),
+        ("delay_seconds", "links.up.queue_delay_ms.mean", 30.0),
+        ("delay_ms", "links.up.queue_delay_ms.mean", 0.03),
+        ("loss_pct", "links.up.loss", 0.0003),
+        ("mos", "voice.talks.mos.median", 0.03),
+        ("rate_mbps", "flows.goodput_bps", 30000.0),
+    ],
+)
+def test_a_table_of_the_users_own_has_its_unit_in_the_name_of_its_column(
+    tmp_path: Path, column: str, path: str, published: float
+) -> None:
+    (tmp_path / "mine.csv").write_text(f"workload,{column}\nlow,0.03\nhigh,7\n")
+    [found] = compare(
+        load("mine.csv", [tmp_path]), path, [{"ours": 1.0, "point": {"workload": "low"}}]
+    ).frame["published"]
+    assert found == pytest.approx(published)
 
 
 def test_rank_correlation_agrees_with_scipy() -> None:
@@ -175,7 +246,7 @@ def test_rank_correlation_agrees_with_scipy() -> None:
 
     table = load("published/imc14-fig11-web-backbone.csv")
     cells = [
-        {"x": "", "y": "", "ours": (i * 7 % 24) / 3, "point": access(row)}
+        {"ours": (i * 7 % 24) / 3, "point": access(row)}
         for i, row in enumerate(table.frame.iter_rows(named=True))
     ]
     found = compare(table, "web.plt_s.median", cells)
@@ -192,23 +263,54 @@ def test_a_table_of_the_users_own_is_found_beside_the_study(tmp_path: Path) -> N
         "load,buffer_packets,loss_pct\nlow,8,1\nlow,16,2\nhigh,8,5\n"
     )
     table = load("published/mine.csv", [tmp_path])
-    assert table.keys == ("load", "buffer_packets")
-    cells = [{"x": "", "y": "", "ours": 0.02, "point": {"load": "low", LIMIT: "16pkt"}}]
+    assert table.axes == {"load": "{load}", LIMIT: "{buffer_packets}pkt"}
+    cells = [{"ours": 0.02, "point": {"load": "low", LIMIT: "16pkt"}}]
     assert compare(table, "links.up.loss", cells).frame["difference"].to_list() == pytest.approx([0.0])
     with pytest.raises(SojournError, match=re.escape('published-where = { buffer_packets = "8" }')):
-        compare(table, "links.up.loss", [{"x": "", "y": "", "ours": 0.02, "point": {"load": "low"}}])
+        compare(table, "links.up.loss", [{"ours": 0.02, "point": {"load": "low"}}])
 
 
-@pytest.mark.parametrize(
-    ("name", "column", "says"),
-    [
-        ("published/none.csv", None, "is not there"),
-        ("published/imc14-fig11-web-backbone.csv", "workload", "no column of numbers 'workload'"),
-    ],
-)
-def test_a_table_that_cannot_be_used_says_why(name: str, column: str | None, says: str) -> None:
-    with pytest.raises(SojournError, match=re.escape(says)):
-        load(name, column=column)
+def test_a_table_of_the_users_own_may_have_an_entry_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text("who,much\nhome user,3\n")
+    (tmp_path / "citations.toml").write_text(
+        "[tables.mine]\naxes = { workload = '{who}' }\nlabels = { 'home user' = 'home' }\n"
+        "values = [{ path = 'links.up.queue_delay_ms.mean', column = 'much', unit = 's' }]\n"
+    )
+    table = load("mine.csv", [tmp_path])
+    [entry] = table.entries("links.up.queue_delay_ms.mean")
+    assert (dict(entry.labels), entry.number) == ({"workload": ("home",)}, 3000.0)
+    (tmp_path / "citations.toml").write_text(
+        "[tables.mine]\naxes = { workload = '{whom}' }\nvalues = [{ column = 'much' }]\n"
+    )
+    with pytest.raises(SojournError, match=r"names 'whom', which mine\.csv does not have"):
+        load("mine.csv", [tmp_path])
+
+
+def test_an_axis_that_the_table_does_not_know_must_be_settled() -> None:
+    table = load("published/imc14-fig11-web-backbone.csv")
+    cells = [
+        {"ours": 1.0, "point": {"workload": "long", LIMIT: "8pkt", "path.rtt": rtt}}
+        for rtt in ("60ms", "9ms")
+    ]
+    with pytest.raises(SojournError, match=r"says nothing of path\.rtt; choose one of its labels"):
+        compare(table, "web.plt_s.median", cells)
+    assert compare(table, "web.plt_s.median", cells[:1]).frame["published"].to_list() == [5.0]
+
+
+def test_another_player_takes_no_row_of_a_table_of_festive() -> None:
+    table = load("published/has-table4a-festive-clients.csv")
+    point = {"users.0.count": "2", LIMIT: "1BDP"}
+    for player, published in (("festive", 0.06), ("bba2", None)):
+        cells = [{"ours": 1.0, "point": {**point, "users.0.algorithm": player}}]
+        assert compare(table, "adaptive.instability", cells).frame["published"].to_list() == [published]
+
+
+def test_a_table_that_cannot_be_used_says_why() -> None:
+    with pytest.raises(SojournError, match="is not there"):
+        load("published/none.csv")
+    table = load("published/imc14-fig11-web-backbone.csv")
+    with pytest.raises(SojournError, match="no column of numbers 'workload'"):
+        table.entries("web.plt_s.median", "workload")
 
 
 def test_published_where_is_checked() -> None:

@@ -9,7 +9,8 @@ from sojourn.results.store import Store
 from sojourn.study import RESULT_FORMAT
 
 from tools.validation import video
-from tools.validation.study import all_comparisons
+from tools.validation.runs import NotStored
+from tools.validation.study import comparisons, studies_with_results
 
 STUDIES = ROOT / "studies"
 LEVELS = dict(zip(video.WORKLOADS, (1.0, 0.5, 0.49, 0.44, 0.4), strict=True))
@@ -26,7 +27,7 @@ def stored(results, buffers, ssim):
         named = {"point": axes | {"users.0.profile": profile}, "replication": 0}
         median = ssim(profile, load)
         scores = {"ssim": {"median": median}, "loss": 0.01, "clips": {"movie": {"ssim": median}}}
-        rest = {"study": video.STUDY, "links": {}, "engine": {}}
+        rest = {"study": video.STUDY, "links": {}, "engine": {"build": "abc"}}
         store.write_point(f"{number:032x}", {**named, **rest, "video": scores})
         points.append({"hash": f"{number:032x}", **named})
     file = STUDIES / f"{video.STUDY}.toml"
@@ -42,25 +43,32 @@ def table_rows(text):
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
 
+def written(results):
+    text, parts, _, engines = video.section(results, STUDIES)
+    assert engines == {"abc": len(list((results / video.STUDY).rglob("*.json"))) - 1}
+    return "\n".join([text, *parts])
+
+
 def test_nothing_is_stored(tmp_path):
-    [text] = video.section(tmp_path, STUDIES)
-    assert f"Not stored: `sojourn run studies/{video.STUDY}.toml`" in text
+    with pytest.raises(NotStored, match=f"{video.STUDY}: nothing is stored"):
+        video.section(tmp_path, STUDIES)
 
 
 def test_a_figure_like_the_published_one(tmp_path):
     stored(tmp_path, video.BUFFERS, lambda profile, load: LEVELS[load] ** (1 if profile == "freeze" else 0.1))
-    text = "\n".join(video.section(tmp_path, STUDIES))
+    text = written(tmp_path)
     assert "180 of 180 points are stored" in " ".join(text.split())
     rows = table_rows(text)
-    held = {(row[0], row[1]): row[3] for row in rows if len(row) == 4}
+    held = {(row[0], row[2]): row[4] for row in rows if len(row) == 5}
     assert {held[statement, "`freeze`"] for statement in video.STATEMENTS} == {"holds"}
-    assert held[video.STATEMENTS[1], "`aligned`"] == "**does not hold**"
+    assert held[list(video.STATEMENTS)[1], "`aligned`"] == "**does not hold**"
     [freeze] = [row for row in rows if row[:2] == ["`freeze`", "SD"]]
     assert freeze[2] == "30" and float(freeze[5]) < 0.05 and freeze[7] == "0.40–0.50 (0.40–0.48)"
     [clear, *_] = [row for row in rows if row[:2] == ["`aligned`", "none"]]
     assert clear[2:] == ["1.00"] * 6
     # Each figure has its own points, and its own name.
-    found = all_comparisons(tmp_path, STUDIES)
+    assert studies_with_results(tmp_path) == [video.STUDY]
+    found = comparisons(tmp_path, video.STUDY, STUDIES)
     assert len({one.key for one in found}) == 6
     assert {len(one.pairs) for one in found} == {30}
     assert found[0].mean_difference > 0.2 > found[-1].mean_difference
@@ -70,5 +78,5 @@ def test_a_figure_like_the_published_one(tmp_path):
 @pytest.mark.parametrize("level", [0.9, 0.3])
 def test_what_only_some_points_say_is_left_open(tmp_path, level):
     stored(tmp_path, ("64pkt",), lambda profile, load: level)
-    text = "\n".join(video.section(tmp_path, STUDIES))
+    text = written(tmp_path)
     assert "cannot be said" in text and "holds" not in text and "does not hold" not in text

@@ -12,36 +12,37 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 from tools.validation import aqm_scene, documents
-from tools.validation.checks import Check, mean_and_spread
-from tools.validation.peers import QUANTITIES, holds
+from tools.validation.checks import Check, compare
+from tools.validation.peers import QUANTITIES, RULES
+from tools.validation.runs import Runs
 
 TEXT = """\
 The scene again, with ns-2.35 and ns-3 3.37 beside ours (`benches/peers/mixed.py`, means of {seeds} seeds).
-What programs have of their own is made alike: the web's responses are of exponential size (4 connections a
-second for each load, 1400 bytes in the mean), the video is of one model. New Reno counts acknowledgements in
-all three. Of PIE and CoDel there are as many as programs, and each peer is beside our form of its own. The
-package of ns-2 has no PIE: its authors' code of 2013 was built as an extension of it. ns-3 keeps one packet
-more in the device, which neither its disciplines nor its delays count.
+Where the programs have models of their own, all use the same one here: web responses have exponential sizes
+(4 connections a second for each load, mean 1400 bytes), and the video is one model. New Reno counts
+acknowledgements in all three. Each program has its own variant of PIE and CoDel, and ours takes the variant
+of the simulator it is compared with. The package of ns-2 has no PIE: its authors' code of 2013 was built as
+an extension of it. ns-3 keeps one packet more in the device, which neither its disciplines nor its delays
+count.
 
 - **pie**: the authors' code; **pie-packets**: the same with the backlog counted in packets of 500 bytes.
 - **pie-ns3**: the steps of RFC 8033 with the study's timer, burst and measured departure rate.
 - **delayed-acks**: receivers acknowledge every second packet, or after 40 ms.
 - **windows**: windows are of at most 32 packets.
 
-Rules: those of the other scenarios of the two simulators.
+Rules, as in the other scenarios of the two simulators: {rules}.
 """
 
-TRAITS = """\
-PIE as ns-3 has it, at 10 ms. *One packet more on the way*: ours with each TCP round trip longer by the
-{ms:.3f} ms of a full packet, which is what waits in ns-3's device. *Halving the window*: ns-3 with a New Reno
-whose threshold after a loss is half of its window, as ours and ns-2's is; ns-3's own is half of what is in
-flight when the third duplicate acknowledgement comes, less what was SACKed and lost.
-"""
 DEVICE_PACKET_MS = 1e3 * 8 * aqm_scene.FULL_BYTES / 2e6
+TRAITS_TEXT = f"""\
+PIE as ns-3 has it, at 10 ms. *One packet more on the way*: ours with each TCP round trip longer by the
+{DEVICE_PACKET_MS:.3f} ms of a full packet, which is what waits in ns-3's device. *Halving the window*: ns-3
+with a New Reno whose threshold after a loss is half of its window, as ours and ns-2's is; ns-3's own is half
+of the packets in flight when the third duplicate acknowledgement arrives, less those SACKed and lost.
+"""
 
 WEB = {
     "kind": "sessions",
@@ -154,36 +155,29 @@ def _document(scene: str) -> aqm_scene.Document:
     return document
 
 
-def checks(root: Path, jobs: int | None = None) -> Iterator[Check]:
-    """Run what is missing and compare delay, utilisation and loss."""
+def checks(runs: Runs) -> Iterator[Check]:
+    """Compare delay, utilisation and loss of the scene under every queue."""
     for scene in SCENES:
         wanted = [row for row in rows(aqm_scene.scene()["queues"]) if row.scene == scene]
         document = _document(scene) | {
             "name": f"aqm-peers-{scene or 'study'}",
             "sweep": {"path.down.queue": [row.queue for row in wanted]},
         }
-        found = aqm_scene.cells(document, [row.name for row in wanted], root, jobs)
+        found = aqm_scene.cells(document, [row.name for row in wanted], runs)
         for row in wanted:
             cell = found[row.name]
             of_ours = {"delay": cell.delay_ms, "utilisation": cell.utilisation, "loss": cell.loss}
             for quantity, (label, unit, rule) in QUANTITIES.items():
                 references = {peer: mean(row.of(peer), quantity) for peer in row.peers}
-                ours, spread = mean_and_spread(of_ours[quantity])
-                yield Check(
-                    key=f"aqm/peers-{row.name}/down/{quantity}",
-                    quantity=label,
-                    unit=unit,
-                    ours=ours,
-                    spread=spread,
-                    references=tuple(references.items()),
-                    ok=holds(quantity, ours, list(references.values())),
-                    rule=rule,
-                )
+                key = f"aqm/peers-{row.name}/down/{quantity}"
+                yield compare(key, label, unit, of_ours[quantity], references, rule)
 
 
-def traits(root: Path, jobs: int | None = None) -> list[list[str]]:
-    """Return head and rows of a table: what ours and ns-3 do otherwise than each other, changed in one."""
-    table = [["row", "sojourn", "one packet more on the way", "ns-3, halving the window", "ns-3"]]
+TRAITS_HEAD = ["row", "sojourn", "one packet more on the way", "ns-3, halving the window", "ns-3"]
+
+
+def traits(runs: Runs) -> Iterator[list[str]]:
+    """Yield rows of a table: what ours and ns-3 do otherwise than each other, changed in one."""
     queue = {**NS3_PIE, "target": "10ms"}
     for scene in ("", "delayed-acks"):
         row = Row("pie-ns3-10ms", queue, ("ns3",), "pie", 10, scene=scene)
@@ -194,23 +188,17 @@ def traits(root: Path, jobs: int | None = None) -> list[list[str]]:
                 flows["rtt"] = f"{float(flows['rtt'].removesuffix('ms')) + longer_ms:g}ms"
             document["path"]["down"]["queue"] = queue
             document["name"] = f"aqm-{row.name}{'-longer' if longer_ms else ''}"
-            cell = aqm_scene.cells(document, [None], root, jobs)[None]
+            cell = aqm_scene.cells(document, [None], runs)[None]
             cells.append(_printed(statistics.fmean(cell.delay_ms), statistics.fmean(cell.loss)))
         for key in (replace(row, variant=HALF_OF_WINDOW).of("ns3"), row.of("ns3")):
             cells.append(_printed(mean(key, "delay"), mean(key, "loss")))
-        table.append(cells)
-    return table
+        yield cells
 
 
 def _printed(delay_ms: float, loss: float) -> str:
     return f"{delay_ms:.1f} ms, {loss:.1%}"
 
 
-def traits_text() -> str:
-    """Return the words before that table."""
-    return TRAITS.format(ms=DEVICE_PACKET_MS)
-
-
 def section_text() -> str:
     """Return the words before the table."""
-    return TEXT.format(seeds=min(len(entries) for entries in measured().values()))
+    return TEXT.format(seeds=min(len(entries) for entries in measured().values()), rules=RULES)

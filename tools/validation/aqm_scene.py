@@ -9,7 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from tools.validation import documents
+from tools.validation.runs import Runs
 
 REPLICATIONS = 4
 HEADER_BYTES = 40
@@ -54,9 +54,9 @@ def tcp_flows(document: Document) -> list[dict[str, Any]]:
     return [flows for flows in document["flows"] if flows["transport"] != "udp"]
 
 
-def cells(document: Document, keys: list[Any], root: Path, jobs: int | None) -> dict[Any, Cell]:
-    """Run what is missing of a document and return its points' numbers under `keys`, in study order."""
-    results = documents.results(document, root, jobs)
+def cells(document: Document, keys: list[Any], runs: Runs) -> dict[Any, Cell]:
+    """Return the numbers of a document's points under `keys`, in study order."""
+    results = runs.of(document)
     return {key: _cell(results[i * REPLICATIONS : (i + 1) * REPLICATIONS]) for i, key in enumerate(keys)}
 
 

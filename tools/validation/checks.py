@@ -1,14 +1,68 @@
-"""One figure of ours held against others by a stated rule."""
+"""One figure of ours held against others by a rule, and one statement of a paper held against our results."""
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-T_995 = {2: 63.657, 3: 9.9248, 4: 5.8409, 5: 4.6041, 8: 3.4995, 10: 3.2498, 16: 2.9467, 20: 2.8609}
-"""Student's t, quantile 0.995, by number of observations (degrees of freedom + 1)."""
+from sojourn.results.interval import half_width
+
+SLACK = 1 + 1e-9
+"""1.0 − 0.98 is more than 0.02 in binary."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What a figure must meet: the words that the page prints, and the test that they stand for."""
+
+    text: str
+    test: Callable[[float, Sequence[float], tuple[float, float]], bool]
+    """Of our value, the references, and our spread."""
+
+    def holds(
+        self, ours: float, references: Sequence[float], spread: tuple[float, float] = (math.nan, math.nan)
+    ) -> bool:
+        """Say whether a figure of ours meets the rule."""
+        return self.test(ours, references, spread)
+
+
+def near(whose: str, *, share: float = 0.0, points: float = 0.0, add: float = 0.0) -> Rule:
+    """Return the rule that ours is close to at least one reference.
+
+    Parameters
+    ----------
+    whose
+        Whose figures the references are, as the page names them.
+    share, points, add
+        How far ours may be: by a share of the reference, by percentage points, by an amount. One of them.
+    """
+    [(size, unit)] = [
+        (size, unit) for size, unit in ((100 * share, " %"), (points, " points"), (add, "")) if size
+    ]
+
+    def test(ours: float, references: Sequence[float], _: object) -> bool:
+        return any(
+            abs(ours - reference) <= (share * abs(reference) + points / 100 + add) * SLACK
+            for reference in references
+        )
+
+    return Rule(f"within {size:g}{unit} of {whose}", test)
+
+
+def between_or(rule: Rule, whose: str) -> Rule:
+    """Return the rule that ours is between the least and the greatest reference, or meets another rule."""
+
+    def test(ours: float, references: Sequence[float], _: object) -> bool:
+        return min(references) <= ours <= max(references) or rule.holds(ours, references)
+
+    return Rule(f"between {whose}, or {rule.text}", test)
+
+
+def span(low: float, high: float, text: str) -> Rule:
+    """Return the rule that ours lies from `low` to `high`, both included."""
+    return Rule(text, lambda ours, *_: low <= ours <= high)
 
 
 @dataclass(frozen=True)
@@ -32,12 +86,48 @@ class Check:
         return "ok" if self.ok else "outside"
 
 
+def compare(
+    key: str,
+    quantity: str,
+    unit: str,
+    values: Sequence[float],
+    references: Mapping[str, float],
+    rule: Rule,
+    interval: Callable[[Sequence[float]], tuple[float, tuple[float, float]]] | None = None,
+) -> Check:
+    """Hold the mean of the replications' `values` against the references.
+
+    `interval` makes mean and spread of the values, in place of the least and the greatest of them.
+    """
+    ours, spread = (interval or mean_and_spread)(values)
+    holds = rule.holds(ours, list(references.values()), spread)
+    return Check(key, quantity, unit, ours, spread, tuple(references.items()), holds, rule.text)
+
+
 @dataclass(frozen=True)
 class Skipped:
     """A scenario that could not be run, and why."""
 
     key: str
     reason: str
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A statement of a study, how it is tested, and what it comes to here.
+
+    `holds` is None where the results cannot say.
+    """
+
+    statement: str
+    reading: str
+    here: str
+    holds: bool | None
+
+
+def verdict(holds: bool | None) -> str:
+    """Say whether a finding holds."""
+    return "cannot be said" if holds is None else "holds" if holds else "**does not hold**"
 
 
 def mean_and_spread(values: Sequence[float]) -> tuple[float, tuple[float, float]]:
@@ -47,15 +137,5 @@ def mean_and_spread(values: Sequence[float]) -> tuple[float, tuple[float, float]
 
 def interval_99(values: Sequence[float]) -> tuple[float, tuple[float, float]]:
     """Return the mean of independent replications and its 99 % confidence interval (Student's t)."""
-    mean = statistics.fmean(values)
-    half = T_995[len(values)] * statistics.stdev(values) / math.sqrt(len(values))
+    mean, half = statistics.fmean(values), half_width(values, 0.99)
     return mean, (mean - half, mean + half)
-
-
-def within(ours: float, references: Iterable[float], *, share: float = 0.0, add: float = 0.0) -> bool:
-    """Say whether `ours` is between the references, or at most `share` of one, or `add`, away from it."""
-    known = list(references)
-    if min(known) <= ours <= max(known):
-        return True
-    slack = 1 + 1e-9  # 1.0 − 0.98 is more than 0.02 in binary
-    return any(abs(ours - reference) <= (share * abs(reference) + add) * slack for reference in known)

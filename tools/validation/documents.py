@@ -1,18 +1,14 @@
-"""Study documents of the validation: dumbbells as plain dictionaries, their TOML, their stored results."""
+"""Study documents of the validation: dumbbells as plain dictionaries, and their TOML."""
 
 from __future__ import annotations
 
 import functools
 import json
-import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from sojourn import _core
-from sojourn.results import Results
 from sojourn.study import Study
-from sojourn.sweep import run
 
 
 def rate(bps: float) -> str:
@@ -83,13 +79,3 @@ def kinds() -> frozenset[str]:
 
     walk(json.loads(_core.schema()))
     return frozenset(found)
-
-
-def results(
-    document: Mapping[str, Any], root: str | os.PathLike[str], jobs: int | None = None
-) -> list[dict[str, Any]]:
-    """Return the replications' results of a document, stored under `root`; run what is missing."""
-    wanted = study(document)
-    out = Path(root) / wanted.name
-    run(wanted, out=out, jobs=jobs)
-    return list(Results(out))

@@ -1,43 +1,42 @@
 """What the IMC 2014 study found, looked for in stored results of its two testbeds; and its table 1.
 
 Source: O. Hohlfeld, E. Pujol, F. Ciucu, A. Feldmann, P. Barford, "A QoE Perspective on Sizing Network
-Buffers", IMC 2014. The statements are the study's; the bounds are this file's reading of them, set
-when first results had been seen.
+Buffers", IMC 2014. A statement says no more than what is tested; what the study says is in brackets where
+that is more. The bounds are this file's reading, set when first results had been seen.
 """
 
 from __future__ import annotations
 
-import csv
 import shutil
 import statistics
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from sojourn.report import write as write_report
+from sojourn.report.published import Quantity, load
 from sojourn.results import Results
+from sojourn.results.path import look_up
+
+from tools.validation.checks import Finding, Rule, near
 
 BUFFER = "path.down.queue.limit"
 ACCESS_BUFFERS = ("8pkt", "16pkt", "32pkt", "64pkt", "128pkt", "256pkt")
 UPLOADS = ("short-few-upload", "short-many-upload", "long-few-upload", "long-many-upload")
 TABLE_BUFFER = {"access": "64pkt", "backbone": "749pkt"}
 """The bandwidth-delay product of each downlink: table 1 does not say at which buffer it was taken."""
-
-
-@dataclass(frozen=True)
-class Finding:
-    """A statement of the study and what it comes to here."""
-
-    statement: str
-    here: str
-    holds: bool
+FULL_MS, LONGEST_MS = 400, 2500
+DEAF = 1.5
+SLOW_S = 15
+GOOD_VOICE, GOOD_PAGE = 4.1, 4.5
+WORSE = 0.5
+STEADY = 0.05
 
 
 class Cells:
     """Results of a study by workload and buffer, replications together."""
 
-    def __init__(self, results: Results) -> None:
+    def __init__(self, results: Iterable[Mapping[str, Any]]) -> None:
         self._cells: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
         for result in results:
             point = result["point"]
@@ -45,98 +44,178 @@ class Cells:
 
     def value(self, workload: str, buffer: str, path: str) -> float | None:
         """Return the mean over replications of a number, or None if no result has it."""
-        found = []
-        for result in self._cells.get((workload, buffer), ()):
-            value: Any = result
-            for part in path.split("."):
-                value = value.get(part) if isinstance(value, Mapping) else None
-            if isinstance(value, int | float):
-                found.append(float(value))
-        return statistics.fmean(found) if found else None
+        found = [look_up(result, path) for result in self._cells.get((workload, buffer), ())]
+        known = [float(number) for number in found if isinstance(number, int | float)]
+        return statistics.fmean(known) if known else None
 
-    def row(self, workload: str, path: str) -> list[float]:
-        """Return a number at every access buffer, smallest first."""
-        return [
-            value for buffer in ACCESS_BUFFERS if (value := self.value(workload, buffer, path)) is not None
-        ]
+    def row(self, workload: str, path: str) -> list[float] | None:
+        """Return a number at every access buffer, smallest first, or None if one is not there."""
+        row = [self.value(workload, buffer, path) for buffer in ACCESS_BUFFERS]
+        return None if None in row else [value for value in row if value is not None]
+
+    def rows(self, workloads: Iterable[str], path: str) -> dict[str, list[float]] | None:
+        """Return the rows of some workloads, or None if a cell of them is not there."""
+        found = {load: row for load in workloads if (row := self.row(load, path)) is not None}
+        return found if found.keys() == set(workloads) else None
 
 
 def access(cells: Cells) -> Iterator[Finding]:
     """Look for the findings of the access testbed."""
-    delay = "links.up.queue_delay_ms.mean"
-    deepest = {load: cells.value(load, "256pkt", delay) or 0.0 for load in UPLOADS}
-    peak = {load: cells.value(load, "256pkt", "links.up.queue_delay_ms.max") or 0.0 for load in UPLOADS}
-    yield Finding(
-        "Uploads fill the uplink's buffer whatever the workload, up to about 3 s at 256 packets.",
-        f"mean {min(deepest.values()):.0f} to {max(deepest.values()):.0f} ms over the four uploads, at most "
-        f"{max(peak.values()):.0f} ms",
-        min(deepest.values()) > 400 and max(peak.values()) > 2500,
-    )
-    talks = {load: cells.row(load, "voice.talks.mos.median") for load in UPLOADS}
-    at_128 = [row[4] for row in talks.values()]
-    at_64 = [row[3] for row in talks.values()]
-    yield Finding(
-        "While uploading, a caller cannot be understood (MOS 1.0) from 64 to 128 packets up.",
-        f"64 packets: {min(at_64):.1f} to {max(at_64):.1f}; 128: {min(at_128):.1f} to {max(at_128):.1f}",
-        max(at_128) < 1.5,
-    )
-    plt = {load: cells.value(load, "256pkt", "web.plt_s.median") or 0.0 for load in UPLOADS[2:]}
-    yield Finding(
-        "While long uploads run, a page takes more than 15 s at 256 packets.",
-        ", ".join(f"{load}: {seconds:.1f} s" for load, seconds in plt.items()),
-        min(plt.values()) > 15,
-    )
-    quiet = cells.row("none", "voice.talks.mos.median") + cells.row("none", "voice.listens.mos.median")
-    pages = cells.row("none", "web.mos.median")
-    yield Finding(
-        "Without background traffic all is at its best at every buffer, but for the web page at 8 packets.",
-        f"voice {min(quiet):.2f} to {max(quiet):.2f}; "
-        f"web from 8 packets up {', '.join(f'{mos:.1f}' for mos in pages)}",
-        min(quiet) > 4.1 and min(pages[1:]) > 4.5 and pages[0] < 4.5,
-    )
-    listens = [cells.row(load, "voice.listens.mos.median") for load in UPLOADS]
-    yield Finding(
-        "The uplink's delay is heard in the other direction too: listening gets worse with the buffer.",
-        "; ".join(f"{load} {row[0]:.1f} → {row[-1]:.1f}" for load, row in zip(UPLOADS, listens, strict=True)),
-        all(row[-1] < row[0] - 0.5 for row in listens),
-    )
-    best = min(value for load in UPLOADS for value in cells.row(load, "links.up.utilisation"))
-    yield Finding(
-        "Workload decides, buffer size hardly changes utilisation: tiny buffers carry the uploads as well.",
-        f"least utilisation of the uplink over uploads and buffers {best:.2f}",
-        all(
-            max(row) - min(row) < 0.05 for load in UPLOADS if (row := cells.row(load, "links.up.utilisation"))
+    for statement, reading, look, paths in (
+        (
+            "Every upload keeps a long queue in the uplink at 256 packets (the study: fills it whatever the "
+            "workload, up to about 3 s).",
+            f"a mean above {FULL_MS} ms under every upload, and a longest wait above {LONGEST_MS} ms",
+            _filled,
+            [(UPLOADS, "links.up.queue_delay_ms.mean"), (UPLOADS, "links.up.queue_delay_ms.max")],
         ),
+        (
+            "While uploading, a caller is hardly understood from 128 packets up (the study: MOS 1.0, from 64 "
+            "to 128 up).",
+            f"MOS below {DEAF} at 128 and at 256 packets under every upload",
+            _deaf,
+            [(UPLOADS, "voice.talks.mos.median")],
+        ),
+        (
+            f"While long uploads run, a page takes more than {SLOW_S} s at 256 packets.",
+            "the median, under both",
+            _slow,
+            [(UPLOADS[2:], "web.plt_s.median")],
+        ),
+        (
+            "Without background traffic voice and the web page are good at every buffer, but for the page at "
+            "8 packets.",
+            f"MOS above {GOOD_VOICE} (voice) and {GOOD_PAGE} (page), that of the page at 8 packets below",
+            _quiet,
+            [(("none",), f"{score}.mos.median") for score in ("voice.talks", "voice.listens", "web")],
+        ),
+        (
+            "The uplink's delay is heard in the other direction too: listening gets worse with the buffer.",
+            f"more than {WORSE} of MOS lost from 8 to 256 packets under every upload",
+            _heard,
+            [(UPLOADS, "voice.listens.mos.median")],
+        ),
+        (
+            "The buffer hardly changes the uplink's utilisation: tiny buffers carry the uploads as well.",
+            f"less than {100 * STEADY:g} points between buffers under every upload",
+            _steady,
+            [(UPLOADS, "links.up.utilisation")],
+        ),
+    ):
+        rows = [cells.rows(workloads, path) for workloads, path in paths]
+        known = [row for row in rows if row is not None]
+        seen = look(*known) if len(known) == len(rows) else ("not all points are stored", None)
+        yield Finding(statement, reading, *seen)
+
+
+Rows = Mapping[str, list[float]]
+
+
+def _filled(means: Rows, peaks: Rows) -> tuple[str, bool]:
+    mean, peak = [row[-1] for row in means.values()], max(row[-1] for row in peaks.values())
+    here = f"mean {min(mean):.0f} to {max(mean):.0f} ms over the four uploads, at most {peak:.0f} ms"
+    return here, min(mean) > FULL_MS and peak > LONGEST_MS
+
+
+def _deaf(talks: Rows) -> tuple[str, bool]:
+    at_64, large = [row[3] for row in talks.values()], [mos for row in talks.values() for mos in row[4:]]
+    here = (
+        f"64 packets: {min(at_64):.1f} to {max(at_64):.1f}; 128 and 256: {min(large):.1f} to {max(large):.1f}"
+    )
+    return here, max(large) < DEAF
+
+
+def _slow(plt: Rows) -> tuple[str, bool]:
+    return (
+        ", ".join(f"{load}: {row[-1]:.1f} s" for load, row in plt.items()),
+        all(row[-1] > SLOW_S for row in plt.values()),
     )
 
 
-def table_1(folders: Path, studies: Path) -> list[list[str]]:
-    """Return rows of table 1 beside ours: utilisation and loss in percent, and concurrent flows."""
-    rows = []
-    with (studies / "published/imc14-table1-workloads.csv").open(encoding="utf-8", newline="") as file:
-        published = list(csv.DictReader(file))
-    cells: dict[str, Cells] = {}
-    for testbed in TABLE_BUFFER:
-        if (folders / f"imc14-{testbed}" / "study.json").is_file():
-            cells[testbed] = Cells(Results(folders / f"imc14-{testbed}"))
-    columns = {
-        "util_up_mean_pct": ("links.up.utilisation", 100),
-        "util_down_mean_pct": ("links.down.utilisation", 100),
-        "loss_up_pct": ("links.up.loss", 100),
-        "loss_down_pct": ("links.down.loss", 100),
-        "mean_concurrent_flows": ("flows.mean_concurrent", 1),
-    }
-    for row in published:
+def _quiet(talks: Rows, listens: Rows, web: Rows) -> tuple[str, bool]:
+    voice, pages = talks["none"] + listens["none"], web["none"]
+    here = f"voice {min(voice):.2f} to {max(voice):.2f}; web from 8 packets up "
+    here += ", ".join(f"{mos:.2f}" for mos in pages)
+    return here, min(voice) > GOOD_VOICE and min(pages[1:]) > GOOD_PAGE and pages[0] < GOOD_PAGE
+
+
+def _heard(listens: Rows) -> tuple[str, bool]:
+    return (
+        "; ".join(f"{load} {row[0]:.1f} → {row[-1]:.1f}" for load, row in listens.items()),
+        all(row[-1] < row[0] - WORSE for row in listens.values()),
+    )
+
+
+def _steady(utilisation: Rows) -> tuple[str, bool]:
+    changes = {load: max(row) - min(row) for load, row in utilisation.items()}
+    return (
+        ", ".join(f"{load} {100 * change:.1f} points" for load, change in changes.items()),
+        all(change < STEADY for change in changes.values()),
+    )
+
+
+UTILISED = near("the study's", points=2)
+LOST = near("the study's", share=0.25)
+RARELY = near("the study's", points=0.1)
+AT_ONCE = near("the study's", share=0.25)
+TABLE_RULE = (
+    f"utilisation {UTILISED.text}, or by the standard deviation that the study prints; loss {LOST.text} or "
+    f"{RARELY.text}; flows {AT_ONCE.text}"
+)
+
+
+def table_1(testbeds: Mapping[str, Cells]) -> Iterator[tuple[list[str], bool]]:
+    """Yield rows of table 1 beside ours, and whether all that a row has of both meets the rule."""
+    table = load("published/imc14-table1-workloads.csv")
+    compared = [each for each in table.quantities if not each.path.endswith("_sd_1s")]
+    for row in table.frame.iter_rows(named=True):
         testbed = row["testbed"]
-        if testbed not in cells:
+        if testbed not in testbeds:
             continue
         workload = row["workload"] + (f"-{row['activity']}" if testbed == "access" else "")
-        line = [testbed, workload]
-        for column, (path, factor) in columns.items():
-            ours = cells[testbed].value(workload, TABLE_BUFFER[testbed], path)
-            line.append("–" if ours is None or not row[column] else f"{factor * ours:.1f} ({row[column]})")
-        rows.append(line)
-    return rows
+        texts, holds = [], []
+        for quantity in compared:
+            ours = testbeds[testbed].value(workload, TABLE_BUFFER[testbed], quantity.path)
+            published = row[quantity.column]
+            if ours is None or published is None:
+                texts.append("–")
+                continue
+            shown, scale = (f"{100 * ours:.1f}", 100) if quantity.unit == "%" else (f"{ours:.1f}", 1)
+            ok = _meets(quantity, ours, published / scale, row)
+            texts.append(f"{shown if ok else f'**{shown}**'} ({published:g})")
+            holds.append(ok)
+        if holds:
+            yield [testbed, workload, *texts, "ok" if all(holds) else "outside"], all(holds)
+
+
+def _meets(quantity: Quantity, ours: float, published: float, row: Mapping[str, Any]) -> bool:
+    if "utilisation" in quantity.path:
+        deviation = row[quantity.column.replace("_mean_pct", "_sd")] or 0
+        return any(rule.holds(ours, [published]) for rule in (UTILISED, *_within_deviation(deviation)))
+    rules = (LOST, RARELY) if "loss" in quantity.path else (AT_ONCE,)
+    return any(rule.holds(ours, [published]) for rule in rules)
+
+
+def _within_deviation(points: float) -> list[Rule]:
+    return [near("the study's", points=points)] if points else []
+
+
+def table_1_head() -> list[str]:
+    """Return the heads of the table's columns."""
+    names = {
+        "flows.mean_concurrent": "concurrent flows",
+        "links.up.utilisation": "util. up %",
+        "links.down.utilisation": "util. down %",
+        "links.up.loss": "loss up %",
+        "links.down.loss": "loss down %",
+    }
+    quantities = load("published/imc14-table1-workloads.csv").quantities
+    return [
+        "testbed",
+        "workload",
+        *(names[each.path] for each in quantities if each.path in names),
+        "verdict",
+    ]
 
 
 def heatmaps(folder: Path, images: Path) -> Iterator[tuple[str, list[str]]]:

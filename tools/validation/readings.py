@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import os
 import statistics
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tools.validation import stalls, streaming
-from tools.validation.checks import Check
+from tools.validation import streaming
 from tools.validation.documents import fifo, link
+from tools.validation.runs import Runs
 from tools.validation.streaming import (
     ALGORITHM,
     ALGORITHMS,
+    COUNT,
     FESTIVE,
     GPAC,
     NEAREST_MS,
     QUEUE,
     RTT_MS,
-    Table,
 )
+from tools.validation.tables import Table
 
 REPLICATIONS = 2
 FIRST = "as the studies have it"
@@ -115,24 +115,17 @@ def places_document(where: str) -> dict[str, Any]:
         f"delay-{list(DELAYS).index(where)}",
         [streaming.viewers(FESTIVE)],
         RTT_MS,
-        sweep={"users.0.count": [2, 4, 6, 8], QUEUE: ["1BDP", "2BDP"]},
+        sweep={COUNT: [2, 4, 6, 8], QUEUE: ["1BDP", "2BDP"]},
         repeat=REPLICATIONS,
     )
     return placed(made, DELAYS[where], RTT_MS)
 
 
-def checks(root: str | os.PathLike[str], jobs: int | None = None) -> Iterator[Check]:
-    """Look for the findings; simulate what the page prints besides."""
-    yield from streaming.checks(root, jobs)
-    list(tables(root, jobs))
-    list(stalls.rows(root, jobs))
-
-
-def tables(root: str | os.PathLike[str], jobs: int | None = None) -> Iterator[Table]:
-    """Return what the findings depend on, table IV (a) with the delay elsewhere, and the study's tables."""
+def tables(runs: Runs) -> Iterator[Table]:
+    """Return what the findings depend on, and table IV (a) with the delay elsewhere."""
     rows = []
     for number, (what, reading) in enumerate(READINGS.items()):
-        six = streaming.cells(six_document(str(number), reading), root, jobs, ALGORITHM, QUEUE)
+        six = streaming.cells(six_document(str(number), reading), runs, ALGORITHM, QUEUE)
         costs = [streaming.cost(name, six[name, "1BDP"], six[name, "2BDP"]).ours for name in ALGORITHMS]
         stalled = [
             statistics.fmean(streaming.numbers(six[name, "30BDP"], "clients_stalled_pct"))
@@ -140,29 +133,21 @@ def tables(root: str | os.PathLike[str], jobs: int | None = None) -> Iterator[Ta
         ]
         falls = [""] * len(ALGORITHMS)
         if reading.unequal:
-            found = streaming.cells(unequal_document(str(number), reading), root, jobs, ALGORITHM, QUEUE)
+            found = streaming.cells(unequal_document(str(number), reading), runs, ALGORITHM, QUEUE)
             falls = [
                 f"{streaming.halved(name, found[name, '2BDP'], found[name, '12BDP']).ours:.2f}"
                 for name in ALGORITHMS
             ]
         rows.append([what, *(f"{n:.2f}" for n in costs), *falls, *(f"{n:.0f}" for n in stalled)])
     title = "What these depend on: cost of 1 BDP, unfairness at 12 BDP, viewers stalled at 30 BDP"
-    yield title, HEADS, rows
-    found = {
-        where: streaming.cells(places_document(where), root, jobs, "users.0.count", QUEUE) for where in DELAYS
-    }
-    study = {
-        (row["video_clients"], row["queue"].replace("x", "")): row["value"]
-        for row in streaming.published("published/has-table4a-festive-clients.csv")
-        if row["metric"] == "utilisation_pct"
-    }
+    yield Table(title, HEADS, rows)
+    found = {where: streaming.cells(places_document(where), runs, COUNT, QUEUE) for where in DELAYS}
     rows = []
-    for (count, queue), value in study.items():
-        ours = [
-            100 * statistics.fmean(streaming.numbers(found[where][count, queue], "utilisation"))
-            for where in DELAYS
+    for entry in streaming.published("has-table4a-festive-clients", "utilisation"):
+        [count], [queue] = entry.labels[COUNT], entry.labels[QUEUE]
+        means = [
+            statistics.fmean(streaming.numbers(of[count, queue], "utilisation")) for of in found.values()
         ]
-        rows.append([queue, count, value, *(f"{n:.0f}" for n in ours)])
+        rows.append([queue, count, *(f"{100 * share:.0f}" for share in (entry.number, *means))])
     heads = ["queue", "viewers", "study, %", *(f"delay {where}" for where in DELAYS)]
-    yield "Table IV (a), utilisation: where the delay of 40 ms is", heads, rows
-    yield from streaming.tables(root, jobs)
+    yield Table("Table IV (a), utilisation: where the delay of 40 ms is", heads, rows)

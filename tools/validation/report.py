@@ -1,195 +1,158 @@
-"""The validation page: tables of checks, what is outside and why, and figures; all from stored results."""
+"""The validation page: what is held against what, and how it comes out; all from stored results."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+import sys
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from sojourn import _core
-from sojourn.results import Results
+from sojourn.errors import SojournError
 
-from tools.validation import (
-    aqm,
-    aqm_peers,
-    findings,
-    kernel,
-    peers,
-    plots,
-    readings,
-    stalls,
-    streaming,
-    tables,
-    theory,
-)
+from tools.validation import fitted, tables
 from tools.validation.checks import Check, Skipped
 from tools.validation.explanations import Explanations
-from tools.validation.study import Comparison
+from tools.validation.runs import Runs, made_by, this_engine
+from tools.validation.sections import SECTIONS, Section, Sources
 
 HEAD = """# Validation
 
-Written by `python -m tools.validation` (`make validation`) from stored results; no figure of a table is
-typed by hand. Engine: sojourn {version}. A value that is outside its rule stands in bold, and is explained
-below its table or called *unexplained*. Nothing in the engine or in a rule is fitted to make a row hold.
+Written by `python -m tools.validation` (`make validation`) from stored results; no figure of a table is typed
+by hand. Engine: sojourn {version}, {engine}. A value outside its rule is in bold, and is explained below its
+table or called *unexplained*. An explanation is for one row at the value it was written for: if the row moves
+by more than its spread, the explanation is void.
 """
 
-PUBLISHED = """## Published tables
-
-Cells of ours over those of the published tables, for every results folder whose study names one. A study of
-a testbed with other TCP stacks is not met to the percent; the rank correlation (Spearman) says whether
-cells come in the same order.
-"""
-
-TABLE_1 = """### Table 1: ours (published)
-
-At 64 packets (access) and 749 packets (backbone), the bandwidth-delay products of the downlinks; at which
-buffer the study took its table is not said, nor whether its losses count acknowledgements. The study files
-say how the loads are read. A short upload is one session: its load in a short run is a matter of a few
-large files.
-"""
-
-SPEED = """## Speed
-
-`python -m benches.speed --json {file}`, {turns} turns on {system} with {cores} cores, sojourn {version}:
-data packets that crossed the bottleneck per second of wall time (medians; simulation alone), the programs
-taking turns. Memory is the peak of the process, with the Python interpreter in ours. Both peers run the
-cheapest form of the scenario that they know.
-"""
-
-_SECTIONS = {
-    "theory": "Queueing theory",
-    "peers": "Two other simulators",
-    "kernel": "Linux",
-    "kernel-fresh": "Linux, in scenarios measured afterwards",
-    "aqm": "The study of active queue management",
-    "streaming": "A study of adaptive streaming",
-}
+SUMMARY = "## Summary\n"
 
 
 @dataclass
 class Page:
-    """What the page is made from."""
+    """The sections of the page, and what explains their rows."""
 
     root: Path
-    checks: dict[str, list[Check | Skipped]] = field(default_factory=dict)
-    left_out: list[list[str]] = field(default_factory=list)
-    """Head and rows on the square-root law."""
-    traits: list[list[str]] = field(default_factory=list)
-    published: list[Comparison] = field(default_factory=list)
-    studies_results: Path = Path("results")
+    """Where the runs of the sections are stored."""
+    published: Path = Path("results")
     """Where the results folders of the published studies lie."""
     studies: Path = Path("studies")
-    """Where the published tables lie."""
+    """Where the study files and ``published/`` lie."""
+    executor: Executor | None = None
+    """Where runs are simulated; by default each study has processes of its own."""
     explanations: Explanations = field(default_factory=Explanations)
-    video: list[str] = field(default_factory=list)
-    """Paragraphs on a published figure of video."""
-    flows: list[str] = field(default_factory=list)
-    """Paragraphs on the study of who loses in a router buffer."""
+    sections: dict[str, Section] = field(default_factory=dict)
+    provenance: dict[str, str] = field(default_factory=dict)
+    missing: dict[str, str] = field(default_factory=dict)
+    """Why a section is not there."""
 
-    def rows(self, section: str) -> list[Check]:
-        """Return the checks of a section."""
-        return [check for check in self.checks.get(section, ()) if isinstance(check, Check)]
+    def make(self, name: str, images: Path, *, simulate: bool = True) -> None:
+        """Make a section from its runs; simulate what is missing of them, if that is allowed."""
+        maker = SECTIONS[name]
+        runs = Runs(self.root / name, self.executor, simulate=simulate and maker.simulates)
+        try:
+            section = maker.make(Sources(runs, self.published, self.studies, images))
+        except SojournError as error:
+            self.missing[name] = str(error)
+            return
+        self.sections[name] = section
+        own = f"`python -m tools.validation --only {name}`; every run is in `{runs.root.as_posix()}/`, "
+        self.provenance[name] = (
+            f"{own}{made_by(runs.engines)}.\n" if section.provenance is None else section.provenance
+        )
 
     def unexplained(self) -> list[Check]:
         """Return every row that is outside without an explanation."""
+        return [row for each in self.sections.values() for row in self.explanations.unexplained(each.checks)]
+
+    def stale(self) -> list[str]:
+        """Return a sentence for every explanation that is no longer one."""
         return [
-            check for section in self.checks for check in self.explanations.unexplained(self.rows(section))
+            sentence
+            for name, section in self.sections.items()
+            for sentence in self.explanations.stale(name, section.checks)
         ]
 
 
 def write(page: Page, docs: Path) -> Path:
-    """Write ``validation.md`` and its figures; return the path of the page."""
-    images = docs / "validation"
-    images.mkdir(parents=True, exist_ok=True)
-    parts = [HEAD.format(version=_core.version()), _summary(page)]
-    if rows := page.rows("theory"):
-        plots.waits(rows, images / "theory")
-        parts += [theory.TEXT, _provenance(page, "theory"), _image("theory"), tables.of_rows(rows)]
-        parts += [_outside(page, "theory")]
-        if page.left_out:
-            head, *cells = page.left_out
-            parts += [
-                "### What the square-root law leaves out\n",
-                theory.LEFT_OUT_TEXT,
-                tables.table(head, cells),
-            ]
-    if rows := page.rows("peers"):
-        plots.against(rows, images / "peers", "ns-2 and ns-3")
-        parts += [peers.TEXT, _provenance(page, "peers"), _image("peers"), tables.of_links(rows)]
-        parts += [_outside(page, "peers"), _skipped(page, "peers")]
-        if page.traits:
-            head, *cells = page.traits
-            parts += ["### What one trait of theirs changes\n", peers.TRAITS_TEXT, tables.table(head, cells)]
-    if rows := page.rows("kernel"):
-        plots.against(rows, images / "kernel", "Linux")
-        parts += [kernel.TEXT, _provenance(page, "kernel"), _image("kernel"), tables.of_links(rows)]
-        parts += [_outside(page, "kernel")]
-    if rows := page.rows("kernel-fresh"):
-        parts += [kernel.FRESH_TEXT, _provenance(page, "kernel-fresh"), tables.of_links(rows)]
-        parts += [_outside(page, "kernel-fresh")]
-    if rows := page.rows("aqm"):
-        on_peers = [row for row in rows if row.key.startswith("aqm/peers-")]
-        of_study = [row for row in rows if row not in on_peers]
-        parts += [aqm.section_text(), _provenance(page, "aqm"), tables.against_study(of_study)]
-        parts += [_outside(page, "aqm")]
-        parts += _aqm(page.root / "aqm", on_peers)
-    if rows := page.rows("streaming"):
-        parts += [streaming.TEXT, _provenance(page, "streaming")]
-        parts += [tables.of_rows(rows, "least – greatest", "study"), _outside(page, "streaming")]
-        for title, head, cells in readings.tables(page.root / "streaming"):
-            parts += [f"### {title}\n", tables.table(head, cells)]
-        parts += [stalls.TEXT, tables.table(stalls.HEADS, list(stalls.rows(page.root / "streaming")))]
-    if page.published:
-        parts += [PUBLISHED, *_published(page.published, images)]
-        parts += _study(page.studies_results, page.studies, images)
-    parts += [*page.video, *page.flows]
-    parts += _speed(page.root / "speed.json")
+    """Write ``validation.md``; return its path."""
+    parts: list[object] = [
+        HEAD.format(version=_core.version(), engine=f"engine `{this_engine()}`"),
+        *fitted.section(),
+        *_summary(page),
+    ]
+    for name, maker in SECTIONS.items():
+        if name not in page.sections:
+            why = page.missing.get(name, "it was not asked for")
+            parts += [f"## {maker.title}\n", f"*Not written: {why}.*\n"]
+            continue
+        section = page.sections[name]
+        parts += [section.text, page.provenance[name], *section.table]
+        parts += [_outside(page, section), _skipped(section)] if section.rows else []
+        parts += section.parts
     target = docs / "validation.md"
-    target.write_text("\n".join(part.rstrip("\n") + "\n" for part in parts if part), encoding="utf-8")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    texts = [str(part) for part in parts]
+    target.write_text("\n".join(text.rstrip("\n") + "\n" for text in texts if text), encoding="utf-8")
     return target
 
 
-def _provenance(page: Page, section: str) -> str:
-    where = page.root / section
-    command = f"python -m tools.validation --only {section}"
-    return f"`{command}`, sojourn {_core.version()}; every run is in `{where.as_posix()}/`.\n"
-
-
-def _image(name: str) -> str:
-    return f"![{name}](validation/{name}.svg)\n"
-
-
-def _summary(page: Page) -> str:
-    rows = []
-    for section, title in _SECTIONS.items():
-        if checks := page.rows(section):
+def _summary(page: Page) -> list[str]:
+    """Return the tables that count rows, findings and published tables, and say what is missing."""
+    rows, found, told = [], [], []
+    for name, maker in SECTIONS.items():
+        if name not in page.sections:
+            told.append(f"Not in these counts, since it is not stored: {maker.title}.\n")
+            continue
+        section = page.sections[name]
+        groups = section.groups or ({maker.title: section.checks} if section.checks else {})
+        for title, checks in groups.items():
             outside = [check for check in checks if not check.ok]
-            unexplained = page.explanations.unexplained(checks)
-            counts = [
-                len(checks),
-                len(checks) - len(outside),
-                len(outside) - len(unexplained),
-                len(unexplained),
-            ]
+            unexplained = len(page.explanations.unexplained(checks))
+            counts = (len(checks), len(checks) - len(outside), len(outside) - unexplained, unexplained)
             rows.append([title, *map(str, counts)])
-    return tables.table(["held against", "rows", "ok", "outside, explained", "outside, unexplained"], rows)
+        for study, findings in section.findings.items():
+            verdicts = [finding.holds for finding in findings]
+            counts = (len(verdicts), *(verdicts.count(verdict) for verdict in (True, False, None)))
+            found.append([study, *map(str, counts)])
+    if found:
+        found.append(["together", *(str(sum(int(row[i]) for row in found)) for i in range(1, 5))])
+    heads = ["held against", "rows", "ok", "outside, explained", "outside, unexplained"]
+    of_papers = ["what a study found", "findings", "hold", "do not hold", "cannot be said"]
+    return [
+        SUMMARY,
+        *([tables.table(heads, rows)] if rows else []),
+        *([tables.table(of_papers, found)] if found else []),
+        *_published(page.sections.get("published")),
+        *told,
+    ]
 
 
-def _aqm(root: Path, on_peers: Sequence[Check]) -> list[str]:
-    """Return what the AQM study found, its scene on the peers, and what its open settings change."""
-    found, *settings = (
-        [f"### {title}\n", words, tables.table(*table)] for title, words, *table in aqm.tables(root)
-    )
-    peers_table = ["### The scene on ns-2 and ns-3\n", aqm_peers.section_text(), tables.of_links(on_peers)]
-    head, *cells = aqm_peers.traits(root)
-    traits = ["### What one trait of ns-3's changes\n", aqm_peers.traits_text(), tables.table(head, cells)]
-    return [*found, *peers_table, *traits, *(part for parts in settings for part in parts)]
+def _published(section: Section | None) -> list[str]:
+    """Return the table that counts published tables and table 1."""
+    if section is None or not section.comparisons:
+        return []
+    compared = section.comparisons
+    rows = [
+        [
+            f"{one.study}: {one.title}",
+            str(len(one.pairs)),
+            f"{one.close} ({100 * one.close / len(one.pairs):.0f} %)",
+            tables.number(one.median_ratio),
+        ]
+        for one in compared
+    ]
+    cells, close = sum(len(one.pairs) for one in compared), sum(one.close for one in compared)
+    rows.append([f"{len(compared)} together", str(cells), f"{close} ({100 * close / cells:.0f} %)", ""])
+    head = ["published table", "cells", "within 25 %", "median ratio, ours over published"]
+    lines = [tables.table(head, rows)]
+    if section.table_1:
+        ok = sum(section.table_1)
+        lines.append(f"Table 1 of IMC 2014: {ok} of {len(section.table_1)} rows meet their rule.\n")
+    return lines
 
 
-def _outside(page: Page, section: str) -> str:
-    outside = [check for check in page.rows(section) if not check.ok]
+def _outside(page: Page, section: Section) -> str:
+    outside = [check for check in section.checks if not check.ok]
     if not outside:
         return "All rows hold.\n"
     reasons: dict[str | None, list[Check]] = {}
@@ -198,98 +161,22 @@ def _outside(page: Page, section: str) -> str:
     lines = ["Outside:", ""]
     for reason, checks in reasons.items():
         for check in checks:
-            expected = ", ".join(
-                f"{name} {tables.number(value, tables.kind_of(check))}" for name, value in check.references
-            )
-            lines.append(
-                f"- `{check.key}`: {tables.number(check.ours, tables.kind_of(check))} against {expected}"
-            )
-        lines += ["", f"  {' '.join(reason.split()) if reason else '*Unexplained.*'}", ""]
+            ours = tables.of(check, check.ours)
+            lines.append(f"- `{check.key}`: {ours} against {tables.against(check)}")
+        lines += ["", f"  {reason or '*Unexplained.*'}", ""]
     return "\n".join(lines)
 
 
-def _skipped(page: Page, section: str) -> str:
-    skipped = [row for row in page.checks.get(section, ()) if isinstance(row, Skipped)]
+def _skipped(section: Section) -> str:
+    skipped = [row for row in section.rows if isinstance(row, Skipped)]
     return "".join(f"- `{row.key}` not run: {row.reason}.\n" for row in skipped)
 
 
-def _published(comparisons: Sequence[Comparison], images: Path) -> list[str]:
-    rows = []
-    figures = []
-    for comparison in comparisons:
-        stem = comparison.key.replace("/", "-").replace(" ", "-")
-        plots.scatter(comparison, images / stem)
-        of = ", ".join(comparison.where.values())
-        rows.append(
-            [
-                f"{comparison.study}: {comparison.title}",
-                Path(comparison.table).stem + (f" ({of})" if of else ""),
-                str(len(comparison.pairs)) + (f" of {len(comparison.pairs) + comparison.unmatched}"),
-                tables.number(comparison.rank_correlation),
-                tables.number(comparison.median_ratio),
-                f"{100 * comparison.share_within(0.25):.0f} %",
-            ]
-        )
-        figures.append(f"`{comparison.command}`, sojourn {comparison.version}:\n\n{_image(stem)}")
-    head = ["figure", "published table", "cells", "rank correlation", "median ratio", "within 25 %"]
-    return [tables.table(head, rows), *figures]
-
-
-def _study(results: Path, studies: Path, images: Path) -> list[str]:
-    """Return the findings of the study, its table 1 and its heatmaps, as far as results are there."""
-    parts = []
-    if (results / "imc14-access" / "study.json").is_file():
-        rows = [
-            [finding.statement, finding.here, "holds" if finding.holds else "**does not hold**"]
-            for finding in findings.access(findings.Cells(Results(results / "imc14-access")))
-        ]
-        parts += ["### What the study found\n", tables.table(["finding", "here", ""], rows)]
-    if rows := findings.table_1(results, studies):
-        head = [
-            "testbed",
-            "workload",
-            "util. up %",
-            "util. down %",
-            "loss up %",
-            "loss down %",
-            "concurrent flows",
-        ]
-        parts += [TABLE_1, tables.table(head, rows)]
-    for name in ("imc14-access", "imc14-backbone"):
-        if (results / name / "study.json").is_file():
-            for title, drawn in findings.heatmaps(results / name, images):
-                head = ["ours", "published", "ours − published"]
-                cells = [f"![{text}](validation/{file})" for text, file in zip(head, drawn, strict=True)]
-                parts += [f"### {name}: {title}\n", tables.table(head, [cells])]
-    return parts
-
-
-def _speed(file: Path) -> list[str]:
-    """Return the section on speed if the bench has left its figures."""
-    if not file.is_file():
-        return []
-    found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-    machine = found["machine"]
-    text = SPEED.format(
-        file=file.as_posix(),
-        turns=found["turns"],
-        system=machine["system"],
-        cores=machine["cores"],
-        version=machine["sojourn"],
-    )
-    rows = []
-    for scenario in found["scenarios"]:
-        for program, row in scenario["programs"].items():
-            ratio = row.get("sojourn_times_faster")
-            rows.append(
-                [
-                    scenario["scenario"],
-                    program,
-                    f"{row['kpps']:.0f}",
-                    f"{row['rss_mb']:.0f}",
-                    f"{row['simulated_s']:g}",
-                    f"{ratio:.1f}" if ratio else "",
-                ]
-            )
-    head = ["scenario", "program", "k data packets/s", "MB", "simulated s", "sojourn is faster by"]
-    return [text, tables.table(head, rows)]
+def told(section: Section) -> None:
+    """Print a section's rows on standard error."""
+    for row in section.rows:
+        if isinstance(row, Check):
+            others = ", ".join(f"{name} {value:.4g}" for name, value in row.references)
+            print(f"{row.verdict:8} {row.key:62} {row.ours:9.4g}  against {others}", file=sys.stderr)
+        else:
+            print(f"{'not run':8} {row.key:62} {row.reason}", file=sys.stderr)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from tools.validation import streaming
+from tools.validation.runs import Runs
 from tools.validation.streaming import GPAC, QUEUE, QUEUES, RTT_MS
 
 REPLICATIONS = 2
@@ -100,43 +100,40 @@ def document(number: int, change: Change) -> dict[str, Any]:
     )
 
 
-def rows(root: str | os.PathLike[str], jobs: int | None = None) -> Iterator[list[str]]:
-    """Return the table: for each player the study's row, ours, and ours changed; run what is missing."""
-    six = streaming.cells(streaming.queue_document(60), root, jobs, streaming.ALGORITHM, QUEUE)
+def rows(runs: Runs) -> Iterator[list[str]]:
+    """Return the table: for each player the study's row, ours, and ours changed."""
+    six = streaming.cells(streaming.queue_document(60), runs, streaming.ALGORITHM, QUEUE)
     for player in ("default", "FESTIVE"):
         yield [player, "*the study*", *_study(player)]
-        yield [player, "nothing", *_ours({bdp: six[player, f"{bdp}BDP"] for bdp in QUEUES})]
+        yield [player, "nothing", *_ours(player, {queue: six[player, queue] for _, queue in six})]
         for number, (what, change) in enumerate(CHANGES.items()):
             if change.player == player:
-                found = streaming.cells(document(number, change), root, jobs, QUEUE)
-                yield [player, what, *_ours({bdp: found[(f"{bdp}BDP",)] for bdp in QUEUES})]
+                found = streaming.cells(document(number, change), runs, QUEUE)
+                yield [player, what, *_ours(player, {queue: of for (queue,), of in found.items()})]
 
 
 def _study(player: str) -> list[str]:
-    table = {
-        row["queue_region"]: row
-        for row in streaming.published("published/has-table2-stalls.csv")
-        if (row["algorithm"], row["client_buffer_s"]) == (player, "60")
-    }
-    stalls, seconds = (float(table["30xBDP"][name]) for name in ("stalls", "stall_seconds"))
+    table = streaming.stalls(60)
+    worst = table[player, "30xBDP"].row
     runs = streaming.REPLICATIONS
     return [
-        *(table[region]["clients_stalled_pct"] for region in REGIONS),
-        f"{stalls / runs:.0f}",
-        f"{seconds / stalls:.1f}",
+        *(f"{table[player, region].number:g}" for region in REGIONS),
+        f"{worst['stalls'] / runs:.0f}",
+        f"{worst['stall_seconds'] / worst['stalls']:.1f}",
         "",
     ]
 
 
-def _ours(found: Mapping[int, Sequence[Mapping[str, Any]]]) -> list[str]:
+def _ours(player: str, found: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[str]:
     def mean(runs: Sequence[Mapping[str, Any]], name: str) -> float:
         return statistics.fmean(streaming.numbers(runs, name))
 
-    regions = [[run for bdp in streaming.region(name) for run in found[bdp]] for name in REGIONS]
+    table = streaming.stalls(60)
+    regions = [streaming.in_region(found, table[player, region]) for region in REGIONS]
     stalls, seconds = (mean(regions[-1], name) for name in ("stalls", "stall_s"))
     return [
         *(f"{mean(runs, 'clients_stalled_pct'):.0f}" for runs in regions),
         f"{stalls:.0f}",
         f"{seconds / stalls:.1f}" if stalls else "",
-        f"{mean(found[1], 'utilisation'):.2f}",
+        f"{mean(found['1BDP'], 'utilisation'):.2f}",
     ]

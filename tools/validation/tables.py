@@ -1,11 +1,27 @@
-"""Tables of the validation page: checks and plain cells as Markdown."""
+"""Tables of the validation page: checks, findings and plain cells as Markdown."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
-from tools.validation.checks import Check
+from tools.validation.checks import Check, Finding, verdict
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of plain cells under a heading of its own."""
+
+    title: str
+    head: Sequence[str]
+    rows: Iterable[Sequence[str]]
+    text: str = ""
+
+    def __str__(self) -> str:
+        return "\n".join(
+            (f"### {self.title}\n", *([self.text] if self.text else []), table(self.head, self.rows))
+        )
 
 
 def number(value: float, quantity: str = "") -> str:
@@ -19,37 +35,47 @@ def number(value: float, quantity: str = "") -> str:
     return f"{value:.3g}" if abs(value) < 999.5 else f"{value:.0f}"
 
 
+def of(check: Check, value: float) -> str:
+    """Write a number of a check; where the check names a unit, the number is in it."""
+    return number(value, "" if check.unit else kind_of(check))
+
+
+def ours(check: Check) -> str:
+    """Write our number of a check, in bold where it is outside."""
+    return of(check, check.ours) if check.ok else f"**{of(check, check.ours)}**"
+
+
+def spread(check: Check) -> str:
+    """Write the ends of a check's spread."""
+    return " – ".join(of(check, end) for end in check.spread)
+
+
+def against(check: Check) -> str:
+    """Write what a check is held against."""
+    return ", ".join(f"{name} {of(check, value)}" for name, value in check.references)
+
+
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Write a table of plain cells."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
 
 
-def of_rows(checks: Sequence[Check], spread: str = "99 % interval", others: str = "theory") -> str:
-    """Write one row for each check."""
-    rows = []
-    for check in checks:
-        ours = number(check.ours) if check.ok else f"**{number(check.ours)}**"
-        low, high = check.spread
-        expected = ", ".join(number(value) for _, value in check.references)
-        name = check.key.split("/", 1)[1]
-        unit = f" ({check.unit})" if check.unit else ""
-        interval = f"{number(low)} to {number(high)}"
-        rows.append([name, check.quantity + unit, ours, interval, expected, check.verdict])
-    return table(["row", "quantity", "sojourn", spread, others, "verdict"], rows)
-
-
-def against_study(checks: Sequence[Check]) -> str:
+def of_rows(checks: Sequence[Check], between: str = "least – greatest") -> str:
     """Write one row for each check, with its rule."""
-    rows = []
-    for check in checks:
-        kind = kind_of(check)
-        ours = number(check.ours, kind) if check.ok else f"**{number(check.ours, kind)}**"
-        spread = " – ".join(number(end, kind) for end in check.spread)
-        others = ", ".join(f"{name} {number(value, kind)}" for name, value in check.references)
-        name = check.key.split("/", 1)[1]
-        rows.append([name, ours, spread, others, check.rule, check.verdict])
-    return table(["row (delay in ms)", "sojourn", "least – greatest", "against", "rule", "verdict"], rows)
+    rows = [
+        [
+            check.key.split("/", 1)[1],
+            check.quantity + (f" ({check.unit})" if check.unit else ""),
+            ours(check),
+            spread(check),
+            against(check),
+            check.rule,
+            check.verdict,
+        ]
+        for check in checks
+    ]
+    return table(["row", "quantity", "sojourn", between, "against", "rule", "verdict"], rows)
 
 
 _LINK_COLUMNS = {
@@ -73,16 +99,25 @@ def of_links(checks: Sequence[Check]) -> str:
     for (scenario, way), found in links.items():
         row = [scenario, way]
         for check in sorted(found, key=lambda check: list(_LINK_COLUMNS).index(kind_of(check))):
-            kind = kind_of(check)
-            ours = number(check.ours, kind) if check.ok else f"**{number(check.ours, kind)}**"
-            row += [ours, " – ".join(number(end, kind) for end in check.spread)]
-            row += [", ".join(number(value, kind) for _, value in check.references)]
+            row += [ours(check), spread(check), _in_column(check, names)]
         rows.append([*row, "ok" if all(check.ok for check in found) else "outside"])
     head = ["scenario", "link"]
     kinds = {kind_of(check) for check in checks}
     for title in (title for kind, title in _LINK_COLUMNS.items() if kind in kinds):
         head += [title, "least – greatest", others]
     return table([*head, "verdict"], rows)
+
+
+def _in_column(check: Check, names: Sequence[str]) -> str:
+    """Write the references in the order of the column's head, which names them unless some are not there."""
+    several = len({name.split(" ")[0] for name in names}) > len(check.references)
+    return against(check) if several else ", ".join(of(check, value) for _, value in check.references)
+
+
+def of_findings(found: Iterable[Finding], here: str = "here") -> str:
+    """Write one row for each finding."""
+    rows = ([each.statement, each.reading, each.here, verdict(each.holds)] for each in found)
+    return table(["finding", "tested as", here, ""], rows)
 
 
 def kind_of(check: Check) -> str:

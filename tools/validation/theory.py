@@ -8,14 +8,14 @@ formulas.
 from __future__ import annotations
 
 import math
-import os
 import statistics
 from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
-from tools.validation.checks import Check, interval_99
-from tools.validation.documents import bulk, fifo, link, rate, results
+from tools.validation.checks import Check, Rule, compare, interval_99, near
+from tools.validation.documents import bulk, fifo, link, rate
+from tools.validation.runs import Runs
 
 LOADS = (0.5, 0.8, 0.95)
 LINK_BPS = 8e6
@@ -39,7 +39,7 @@ TEXT = f"""## Queueing theory
 UDP packets of {PACKET_BYTES} bytes (fixed: M/D/1; exponential of that mean: M/M/1) arrive as a Poisson
 process at a link of {LINK_BPS / 1e6:g} Mb/s; {REPLICATIONS} replications of 400 s each. Waiting is arrival to
 the start of transmission. M/D/1/K has {WAITING_PLACES} places to wait and one in service. The rule: theory
-lies in the 99 % interval of the replications (Student's t).
+lies in the 99 % confidence interval of the replications (Student's t).
 
 The last rows are one New Reno flow (SACK, an acknowledgement for every second segment) with an RTT of
 {LAW_RTT_S * 1e3:g} ms over a link that loses packets independently and never fills: the mean window is to be
@@ -195,44 +195,41 @@ def law_document(probability: float, ack_delay: str, **keys: Any) -> dict[str, A
     }
 
 
-def waits(root: str | os.PathLike[str], jobs: int | None = None) -> Iterator[Check]:
+IN_INTERVAL = Rule(
+    f"theory inside the 99 % interval of {REPLICATIONS} replications",
+    lambda _, references, spread: spread[0] <= references[0] <= spread[1],
+)
+ON_LAW = near("the law's, which leaves out recovery and timeouts", share=LAW_TOLERANCE)
+
+
+def waits(runs: Runs) -> Iterator[Check]:
     """Compare mean waits of M/D/1 and M/M/1."""
     for sizes, label, formula in (("fixed", "M/D/1", md1_wait), ("exponential", "M/M/1", mm1_wait)):
         for load in LOADS:
-            found = [
-                result["links"]["down"]["queue_delay_ms"]["mean"]
-                for result in results(queue_document(load, sizes), root, jobs)
-            ]
-            yield _in_interval(
-                f"theory/{label}/{load:g}/wait", "mean wait", "ms", found, formula(load, SERVICE_MS)
-            )
+            found = runs.of(queue_document(load, sizes))
+            waited = [result["links"]["down"]["queue_delay_ms"]["mean"] for result in found]
+            expected = {"theory": formula(load, SERVICE_MS)}
+            key = f"theory/{label}/{load:g}/wait"
+            yield compare(key, "mean wait", "ms", waited, expected, IN_INTERVAL, interval_99)
 
 
-def losses(root: str | os.PathLike[str], jobs: int | None = None) -> Iterator[Check]:
+def losses(runs: Runs) -> Iterator[Check]:
     """Compare the loss of M/D/1/K."""
     for load in LOSS_LOADS:
-        documents = queue_document(load, "fixed", WAITING_PLACES)
-        found = [100 * result["links"]["down"]["loss"] for result in results(documents, root, jobs)]
-        expected = 100 * md1k_loss(load, WAITING_PLACES + 1)
-        yield _in_interval(f"theory/M/D/1/{WAITING_PLACES + 1}/{load:g}/loss", "loss", "%", found, expected)
+        found = runs.of(queue_document(load, "fixed", WAITING_PLACES))
+        lost = [100 * result["links"]["down"]["loss"] for result in found]
+        expected = {"theory": 100 * md1k_loss(load, WAITING_PLACES + 1)}
+        key = f"theory/M/D/1/{WAITING_PLACES + 1}/{load:g}/loss"
+        yield compare(key, "loss", "%", lost, expected, IN_INTERVAL, interval_99)
 
 
-def square_root_law(root: str | os.PathLike[str], jobs: int | None = None) -> Iterator[Check]:
+def square_root_law(runs: Runs) -> Iterator[Check]:
     """Compare the mean window of one NewReno flow, from the packets it sends in a round trip."""
     for ack_delay, probability in product(LAW_ACK_DELAYS, PROBABILITIES):
-        found = results(law_document(probability, ack_delay), root, jobs)
-        ours, interval = interval_99([*map(_window, found)])
-        expected = random_loss_window(probability, ACKED_AT_ONCE)
-        yield Check(
-            key=f"theory/square-root-{ack_delay}/{probability:g}/window",
-            quantity="mean window",
-            unit="packets",
-            ours=ours,
-            spread=interval,
-            references=(("law", expected),),
-            ok=expected * (1 - LAW_TOLERANCE) <= ours <= expected * (1 + LAW_TOLERANCE),
-            rule=f"within {LAW_TOLERANCE:.0%} of the law, which leaves out recovery and timeouts",
-        )
+        windows = [*map(_window, runs.of(law_document(probability, ack_delay)))]
+        expected = {"law": random_loss_window(probability, ACKED_AT_ONCE)}
+        key = f"theory/square-root-{ack_delay}/{probability:g}/window"
+        yield compare(key, "mean window", "packets", windows, expected, ON_LAW, interval_99)
 
 
 def _window(result: dict[str, Any]) -> float:
@@ -241,24 +238,26 @@ def _window(result: dict[str, Any]) -> float:
     return packets / LAW_MEASURED_S * LAW_RTT_S
 
 
-def left_out(root: str | os.PathLike[str], jobs: int | None = None) -> Iterator[list[str]]:
-    """Yield head and rows of a table: what the square-root law leaves out, and what it comes to."""
-    yield [
-        "row",
-        "timeouts in 1000 s",
-        "silent, % of the time",
-        "window",
-        "law",
-        "law with repairs",
-        "window over it",
-        "RACK-TLP: timeouts in 1000 s",
-        "window",
-        "over the law with repairs",
-        "Padhye et al.",
-    ]
+LEFT_OUT_HEAD = [
+    "row",
+    "timeouts in 1000 s",
+    "silent, % of the time",
+    "window",
+    "law",
+    "law with repairs",
+    "window over it",
+    "RACK-TLP: timeouts in 1000 s",
+    "window",
+    "over the law with repairs",
+    "Padhye et al.",
+]
+
+
+def left_out(runs: Runs) -> Iterator[list[str]]:
+    """Yield rows of a table: what the square-root law leaves out, and how large that is."""
     for ack_delay, probability in product(LAW_ACK_DELAYS, PROBABILITIES):
-        found = results(law_document(probability, ack_delay), root, jobs)
-        by_time = results(law_document(probability, ack_delay, recovery="rack-tlp"), root, jobs)
+        found = runs.of(law_document(probability, ack_delay))
+        by_time = runs.of(law_document(probability, ack_delay, recovery="rack-tlp"))
         silent_s = statistics.fmean(result["flows"]["timeout_wait_s"] for result in found)
         repairing = recovering_window(probability, ACKED_AT_ONCE)
         cells = []
@@ -282,22 +281,8 @@ def left_out(root: str | os.PathLike[str], jobs: int | None = None) -> Iterator[
         ]
 
 
-def _in_interval(key: str, quantity: str, unit: str, found: list[float], expected: float) -> Check:
-    ours, (low, high) = interval_99(found)
-    return Check(
-        key=key,
-        quantity=quantity,
-        unit=unit,
-        ours=ours,
-        spread=(low, high),
-        references=(("theory", expected),),
-        ok=low <= expected <= high,
-        rule=f"theory inside the 99 % interval of {len(found)} replications",
-    )
-
-
-def checks(root: str | os.PathLike[str], jobs: int | None = None) -> Iterator[Check]:
+def checks(runs: Runs) -> Iterator[Check]:
     """Compare everything of this module."""
-    yield from waits(root, jobs)
-    yield from losses(root, jobs)
-    yield from square_root_law(root, jobs)
+    yield from waits(runs)
+    yield from losses(runs)
+    yield from square_root_law(runs)

@@ -14,8 +14,10 @@ from typing import Any
 
 from sojourn.results import Results
 
-from tools.validation.flows import verdict
-from tools.validation.study import Comparison, Pair, comparisons, spearman
+from tools.validation.checks import Finding, verdict
+from tools.validation.runs import NotStored
+from tools.validation.study import Comparison, Pair, comparisons, rank_correlation
+from tools.validation.tables import table
 
 STUDY = "imc14-access-video"
 QUIET = "none"
@@ -25,75 +27,78 @@ WORKLOADS = (QUIET, *FEW, *MANY)
 BUFFERS = ("8pkt", "16pkt", "32pkt", "64pkt", "128pkt", "256pkt")
 POOR = 0.88
 """Less is a poor or bad SSIM (Zinner et al. 2010), as in every published cell with background traffic."""
+PERFECT = 0.99
 HARDLY = 0.1
-"""So much may the buffer change an SSIM that it hardly changes."""
+"""The bounds of findings."""
 
 TEXT = """## Video on an access line
 
-Figure 9a of the study of buffer sizing: median SSIM of RTP video in SD and HD while nothing or one of four
-download workloads runs, over the buffer. `{command}`, sojourn {version}; {done} of
-{points} points are stored. The study does not say how its player treats losses, nor which pictures were
-compared; so there are three ways to measure it, described in [video.md](video.md).
+Figure 9a of the study of buffer sizing: median SSIM of RTP video in SD and HD over the buffer, while nothing
+or one of four download workloads runs. `{command}`; {done} of {points} points are stored.
+The study does not say how its player treats losses, nor which pictures it compared. So the figure is measured
+in three ways, described in [video.md](video.md).
 """
 
 CLIPS = """\
-The clips of the study (an interview, soccer, a movie) are not published. In ours the camera stands still in
-`interview` and `sport`, and a picture that stays on the screen resembles those that should follow it
-([video.md](video.md) has by how much); in `movie` everything moves. So, under `freeze`, clip by clip, each
-against all published cells:
+The clips of the study (an interview, soccer, a movie) are not published. In our `interview` and `sport` the
+camera stands still, so that a frozen picture resembles those it replaces ([video.md](video.md) says how
+much); in `movie` everything moves. Under `freeze`, clip by clip, each against all published cells:
 """
 
 REASONS = """\
-Where SSIM at little loss differs from the published one, the reason is the player and the comparison:
-[video.md](video.md) has the SSIM of the same losses with one thing changed at a time. Players that show
-damaged pictures, with or without concealment, stay far above the published values at the losses of few flows.
-One that shows none comes near them, as far as the clip moves. Which player the study used, and so whether
-that is its reason, is not known.
+At little loss, SSIM depends on the player and on the comparison: [video.md](video.md) has the SSIM of the
+same losses with one thing changed at a time. Players that show damaged pictures, with or without concealment,
+stay far above the published values at the losses of few flows. A player that shows no damaged picture comes
+near them if the clip moves. Which player the study used is not known, nor whether that is its reason.
 
-Short-few with a large buffer loses in spells, with whole seconds between them in which nothing is lost
+Short-few with a large buffer loses in spells, with whole seconds without a loss between them
 ([video.md](video.md)), so that `freeze` rises with the buffer there. That the published cells do not rise is
 unexplained.
 
-HD and short-many together are more than the line carries: since sessions begin whatever it does, losses grow
+HD and short-many together exceed the line's capacity. Sessions begin regardless of the load, so losses grow
 for as long as the run lasts, and `paper`, which conceals nothing, falls below the published values.
 """
 
 
-def section(results: Path, studies: Path) -> list[str]:
-    """Return the paragraphs of the page."""
-    folder = results / STUDY
-    if not (folder / "study.json").is_file():
-        return [f"## Video on an access line\n\nNot stored: `sojourn run studies/{STUDY}.toml`.\n"]
-    stored = Results(folder)
-    if not (found := comparisons(folder, studies)):
-        return []
-    text = TEXT.format(
-        command=found[0].command,
-        version=found[0].version,
-        done=len(stored),
-        points=len(stored.record["points"]),
-    )
+def section(results: Path, studies: Path) -> tuple[str, list[str], list[Finding], dict[str, int]]:
+    """Return the section's first words, its further parts, its findings, and the engines of its results.
+
+    Raises
+    ------
+    NotStored
+        No point of the study is stored.
+    """
+    found = comparisons(results, STUDY, studies)
+    if not found:
+        raise NotStored(f"{results / STUDY}: nothing is stored")
+    stored = Results(results / STUDY)
+    text = TEXT.format(command=found[0].command, done=len(stored), points=len(stored.record["points"]))
     clips = sorted({name for result in stored for name in result["video"]["clips"]})
     by_profile = [[f"`{_profile(one)}`", _size(one), *_row(one)] for one in found]
     by_clip = [
         [f"`{clip}`", _size(one), *_row(one)]
         for clip in clips
-        for one in comparisons(folder, studies, f"video.clips.{clip}.ssim")
+        for one in comparisons(results, STUDY, studies, f"video.clips.{clip}.ssim")
         if _profile(one) == "freeze"
     ]
     measured = ["cells", "rank correlation", "of those with traffic", "mean difference"]
-    ranges = ["no traffic", "with traffic", "most that the buffer changes"]
-    return [
-        text,
+    head = [*measured, "no traffic", "with traffic", "most that the buffer changes"]
+    said = dict(findings(found))
+    rows = [
+        [each.statement, each.reading, f"`{profile}`", each.here, verdict(each.holds)]
+        for (profile, _), each in sorted(said.items(), key=lambda item: item[0][1])
+    ]
+    parts = [
         "### Ours (published)\n",
-        _table(["profile", "size", *measured, *ranges], by_profile),
+        table(["profile", "size", *head], by_profile),
         CLIPS,
-        _table(["clip", "size", *measured, *ranges], by_clip),
+        table(["clip", "size", *head], by_clip),
         "### What the study found of video\n",
-        _table(["finding", "profile", "here", ""], _findings(found)),
+        table(["finding", "tested as", "profile", "here", ""], rows),
         REASONS,
         *(part for size in ("SD", "HD") for part in _cells(size, found, stored)),
     ]
+    return text, parts, list(said.values()), dict(found[0].engines)
 
 
 def _label(one: Comparison, axis: str) -> str:
@@ -128,11 +133,11 @@ def _row(one: Comparison) -> list[str]:
         values = [getattr(pair, which) for pair in pairs]
         return f"{min(values):.2f}–{max(values):.2f}" if values else "–"
 
-    within = spearman([pair.ours for pair in loaded], [pair.published for pair in loaded])
+    with_traffic = rank_correlation([pair.ours for pair in loaded], [pair.published for pair in loaded])
     return [
         str(len(one.pairs)),
         f"{one.rank_correlation:.2f}",
-        f"{within:.2f}",
+        f"{with_traffic:.2f}",
         f"{one.mean_difference:.2f}",
         f"{band(quiet, 'ours')} ({band(quiet, 'published')})",
         f"{band(loaded, 'ours')} ({band(loaded, 'published')})",
@@ -140,27 +145,26 @@ def _row(one: Comparison) -> list[str]:
     ]
 
 
-STATEMENTS = (
-    "Without other traffic video is perfect.",
-    "Any download makes it poor: quality is there or it is not.",
-    "The buffer's size hardly matters.",
-    "Many flows are worse than few, and few than none.",
-)
+STATEMENTS = {
+    "Without other traffic video is perfect.": f"at least {PERFECT} at every buffer",
+    "Any download makes it poor: quality is there or it is not.": f"below {POOR} in every cell",
+    "The buffer's size hardly matters.": f"it changes no download's SSIM by more than {HARDLY}",
+    "Many flows are worse than few, and few than none.": "means over the buffers",
+}
+"""What the study found, and how it is tested."""
 
 
-def _findings(found: Sequence[Comparison]) -> list[list[str]]:
-    """Return a row for each statement and profile, both picture sizes together."""
-    rows = []
-    for i, statement in enumerate(STATEMENTS):
-        for profile in dict.fromkeys(_profile(one) for one in found):
-            both = [(_size(one), list(look(one.pairs))) for one in found if _profile(one) == profile]
-            if all(checks for _, checks in both):
-                here = "; ".join(f"{size}: {checks[i][0]}" for size, checks in both)
-                holds = all(checks[i][1] for _, checks in both)
+def findings(found: Sequence[Comparison]) -> Iterator[tuple[tuple[str, int], Finding]]:
+    """Yield a finding for each profile and statement (its number), both picture sizes together."""
+    for profile in dict.fromkeys(_profile(one) for one in found):
+        both = {_size(one): list(look(one.pairs)) for one in found if _profile(one) == profile}
+        for i, (statement, reading) in enumerate(STATEMENTS.items()):
+            if all(both.values()):
+                here = "; ".join(f"{size}: {seen[i][0]}" for size, seen in both.items())
+                holds = all(seen[i][1] for seen in both.values())
+                yield (profile, i), Finding(statement, reading, here, holds)
             else:
-                here, holds = "not all points are stored", None
-            rows.append([statement, f"`{profile}`", here, verdict(holds)])
-    return rows
+                yield (profile, i), Finding(statement, reading, "not all points are stored", None)
 
 
 def look(pairs: Sequence[Pair]) -> Iterator[tuple[str, bool]]:
@@ -170,7 +174,7 @@ def look(pairs: Sequence[Pair]) -> Iterator[tuple[str, bool]]:
     if any(len(row) != len(BUFFERS) for row in rows.values()):
         return
     least = min(pair.ours for pair in quiet)
-    yield f"at least {least:.3f}", least >= 0.99
+    yield f"at least {least:.3f}", least >= PERFECT
     values = [pair.ours for pair in loaded]
     poor = sum(value < POOR for value in values)
     here = f"{min(values):.2f} to {max(values):.2f}, below {POOR} in {poor} of {len(values)} cells"
@@ -200,7 +204,7 @@ def _cells(size: str, found: Sequence[Comparison], stored: Results) -> list[str]
     buffers = [buffer.removesuffix("pkt") for buffer in BUFFERS]
     return [
         f"### Every cell, {size}, by packets of buffer\n",
-        _table(["", "workload", *buffers], rows),
+        table(["", "workload", *buffers], rows),
     ]
 
 
@@ -220,8 +224,3 @@ def _losses(size: str, stored: Results) -> dict[tuple[str, str], str]:
             cell = (point["workload"], point["path.down.queue.limit"])
             lost.setdefault(cell, []).append(100 * result["video"]["loss"])
     return {cell: f"{statistics.fmean(shares):.1f}" for cell, shares in lost.items()}
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"

@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 use sojourn_net::Span;
 
 use crate::scenario::{Flows, Invalid, Path, Record, Scenario, Users};
-pub use figure::{Figure, FigureKind, Scale};
+pub use figure::{Figure, FigureKind, Publication, Scale};
 
 /// A study that cannot be run: one clear sentence, after it the place in the file where there is one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -50,6 +50,10 @@ struct StudyFile {
     /// What the study is about; printed in its report.
     #[serde(default)]
     description: Option<String>,
+    /// The publication whose experiment this is: the report cites it, and judges its findings as long as path and loads
+    /// are the publication's.
+    #[serde(default)]
+    reproduces: Option<Publication>,
     /// Seed of all random streams.
     #[serde(default = "one")]
     seed: u64,

@@ -10,14 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from sojourn.errors import SojournError, StoreError
-from sojourn.losses.findings import Cells, look_for
+from sojourn.losses.findings import judge
 from sojourn.report import html
 from sojourn.report.answer import answer
 from sojourn.report.figures import Plot, labels_of
-from sojourn.report.figures.gather import look_up, text
 from sojourn.report.film_strip import film_sections
+from sojourn.report.published import cited
 from sojourn.report.sections import Files, gather_all, inside, points_table, scalar_paths, section, viewing
 from sojourn.results import Results, open_results
+from sojourn.results.path import look_up
+from sojourn.study import label_text
 
 __all__ = ["write", "write_report"]
 
@@ -78,7 +80,8 @@ def _write(
     sections = [section(plot, number, files, folders) for number, plot in enumerate(plots, start=1)]
     files.csv(found.table().drop("engine.wall_s", "hash", strict=False), "points")
     worst, link = _worst(results, plots)
-    where = ", ".join(text(label) for label in worst["point"].values()) or "the one point"
+    where = ", ".join(label_text(label) for label in worst["point"].values()) or "the one point"
+    findings, not_judged = judge(found.document, results)
     return html.write(
         target / "report.html",
         "report/page.html.jinja",
@@ -87,7 +90,8 @@ def _write(
         answer=answer(results, axes),
         facts=_facts(found, results, axes),
         sections=sections,
-        findings=list(look_for(cells)) if (cells := Cells(results)) else [],
+        findings=findings,
+        not_judged=not_judged,
         inside=[part for part in (inside(worst, link, where, files), viewing(worst, where, files)) if part],
         films=film_sections(results, files),
         points=points_table(results, axes, scalar_paths(plots)),
@@ -136,12 +140,14 @@ def _facts(
         ("Version", f"sojourn {found.record.get('sojourn', 'unknown')}"),
         ("Command", found.record.get("command") or "not recorded"),
     ]
+    if tag := document.get("reproduces"):
+        facts.insert(1, ("Reproduces", cited(tag, _study_folders(found))))
     return facts
 
 
 def _replications(results: Sequence[Mapping[str, Any]]) -> list[int]:
     """Return the number of replications of every cell."""
-    return list(Counter(tuple(map(text, result["point"].values())) for result in results).values())
+    return list(Counter(tuple(map(label_text, result["point"].values())) for result in results).values())
 
 
 def _limits(found: Results, results: Sequence[Mapping[str, Any]], sections: Sequence[Any]) -> list[str]:

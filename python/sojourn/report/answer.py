@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any
 
-from sojourn.report.figures.gather import interval, look_up, text
 from sojourn.report.figures.values import axis_name, number_of, shared_unit, tick, value
+from sojourn.results.interval import half_width
+from sojourn.results.path import look_up
+from sojourn.study import label_text
 
 
 @dataclass(frozen=True)
@@ -110,11 +112,11 @@ def answer(results: Sequence[Mapping[str, Any]], axes: Mapping[str, list[str]]) 
     for result in results:
         point = result["point"]
         condition = ", ".join(
-            f"{axis_name(name).lower()} {label}" if text(label).isdigit() else text(label)
+            f"{axis_name(name).lower()} {label}" if label_text(label).isdigit() else label_text(label)
             for name, label in point.items()
             if name != axis and len(axes.get(name, ())) > 1
         )
-        grouped.setdefault((condition, text(point[axis]) if axis in point else ""), []).append(result)
+        grouped.setdefault((condition, label_text(point[axis]) if axis in point else ""), []).append(result)
     verdicts = {key: judge(wishes, cell) for key, cell in grouped.items()}
     conditions = list(dict.fromkeys(condition for condition, _ in verdicts))
     labels = [label for label in axes[axis]] if axis else [""]
@@ -160,7 +162,7 @@ def judge(wishes: Sequence[Wish], cell: Sequence[Mapping[str, Any]]) -> Verdict 
             continue
         mean = fmean(numbers)
         margin = wish.margin(mean)
-        half = interval(numbers) or 0.0
+        half = half_width(numbers) or 0.0
         least = margin - half / wish.limit if len(numbers) > 1 else margin - LONELY
         close |= margin >= 0 and (least < 0 or any(wish.margin(number) < 0 for number in numbers))
         if weakest is None or margin < weakest[0]:

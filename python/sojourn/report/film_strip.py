@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from sojourn.report.figures import film_strip as film
-from sojourn.report.figures.gather import text
 from sojourn.report.sections import Files, Section
+from sojourn.study import label_text
 
 __all__ = ["film_sections"]
 
@@ -33,7 +33,7 @@ def film_sections(results: Sequence[Mapping[str, Any]], files: Files) -> list[Se
 
 def _sections(result: Mapping[str, Any], resolution: str, files: Files) -> list[Section]:
     worst = result["video"]["worst"]
-    where = ", ".join(text(label) for label in result["point"].values()) or "the one point"
+    where = ", ".join(label_text(label) for label in result["point"].values()) or "the one point"
     name = f"{resolution.upper()}, {worst['clip']}, profile {worst['profile']}"
     frame = film.quality_table(worst)
     slug = f"video-{resolution}-quality"

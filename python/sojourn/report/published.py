@@ -1,23 +1,27 @@
-"""Published tables: read, matched to the cells of a figure, and compared.
+"""Published tables beside ours: what their columns mean is declared for each table, in ``citations.toml``.
 
-A row of a table belongs to a cell when both say the same in words and numbers:
+>>> table = load("published/imc14-fig4-access-queueing-delay.csv")
+>>> entry = table.entries("links.up.occupancy_delay_ms")[0]
+>>> dict(entry.labels)
+{'workload': ('short-many-download',), 'path.down.queue.limit': ('8pkt',)}
+>>> entry.number          # in the unit of our results
+17.0
+>>> entry.stands_for({"workload": "short-many-download", "path.down.queue.limit": "8pkt"})
+True
 
-- words of the row's key columns (``upload``, ``short-few``, ``user talks``) are found among the cell's axis
-  labels, the figure's value path (``links.up`` is the uplink), or the name of the table itself;
-- words of the cell's labels are found in the row or the name of the table, so that ``short-few-download``
-  never takes a row of an upload table;
-- numbers with a unit agree: ``64pkt`` with ``buffer_packets`` 64, ``35ms`` with ``target_ms`` 35, ``2BDP``
-  with ``2xBDP`` and with the region ``2-20xBDP``.
-
-``published-where = {column = "text"}`` on a figure settles a column by hand.
+``citations.toml`` beside the tables has an entry for each: ``axes`` (axis of a study → its label, made of
+the row's columns), ``labels`` (a label so made → the study's own, or all that it covers) and ``values`` (path
+of our number → column, unit, rows). A table without an entry is read by its header: a column is the axis of
+the same name, ``buffer_packets`` is a buffer in packets, and the last column of numbers is compared, in the
+unit that its name ends in.
 """
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -25,37 +29,117 @@ from typing import Any
 import polars as pl
 
 from sojourn.errors import SojournError
-from sojourn.report.figures.gather import Plot
+from sojourn.report.figures.plot import Plot
 
-_PATH_WORDS = {
-    "links.up": ("uplink",),
-    "links.down": ("downlink",),
-    "voice.talks": ("user", "talks"),
-    "voice.listens": ("user", "listens"),
+_COLUMN = re.compile(r"\{(\w+)\}")
+_UNITS = {"pct": "%", "ms": "ms", "s": "s", "seconds": "s", "kbps": "kb/s", "mbps": "Mb/s", "bps": "b/s"}
+"""End of a name, of a column or of our own numbers → unit."""
+_FACTORS = {
+    ("%", ""): 0.01,
+    ("s", "ms"): 1000.0,
+    ("ms", "s"): 0.001,
+    ("kb/s", "b/s"): 1e3,
+    ("Mb/s", "b/s"): 1e6,
+    ("Mb/s", "kb/s"): 1e3,
 }
-_SAME = {"nobg": "none", "droptail": "fifo", "ared": "red", "packets": "pkt", "packet": "pkt", "pkts": "pkt"}
-_UNIT_OF_COLUMN = ("pkt", "bdp", "ms", "s", "kbps", "mbps")
-_ASPECTS = ("link", "direction", "metric")
-_NEUTRAL = frozenset({"fifo"})
-_NUMBER = re.compile(r"(\d+(?:\.\d+)?)x?([a-z/%]*)")
-_REGION = re.compile(r"(\d+(?:\.\d+)?)-(\d+(?:\.\d+)?)x?([a-z]+)")
-_EMPTY = {"x": pl.String, "y": pl.String, "ours": pl.Float64, "published": pl.Float64}
+_CELL = {"panel": pl.String, "x": pl.String, "y": pl.String, "ours": pl.Float64, "published": pl.Float64}
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """What a table gives numbers of: the column and the rows that hold them, their unit, the path of ours."""
+
+    column: str
+    path: str = ""
+    unit: str = ""
+    where: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A published number in the unit of our results, and for each axis the labels that it stands for."""
+
+    labels: Mapping[str, tuple[str, ...]]
+    number: float
+    row: Mapping[str, Any]
+
+    def stands_for(self, point: Mapping[str, str]) -> bool:
+        """Say whether no axis of a point has another label than the entry's."""
+        return all(point[axis] in labels for axis, labels in self.labels.items() if axis in point)
 
 
 @dataclass(frozen=True)
 class Published:
-    """A published table.
-
-    `keys` are the columns that say which cell a row is, `column` the one that is compared.
-    """
+    """A published table, and what its columns mean."""
 
     name: str
     frame: pl.DataFrame
-    keys: tuple[str, ...]
-    column: str
     shows: str
     citation: str
     short: str
+    axes: Mapping[str, str]
+    labels: Mapping[str, str | Sequence[str]]
+    quantities: tuple[Quantity, ...]
+
+    def entries(
+        self, path: str, column: str | None = None, where: Mapping[str, str] | None = None
+    ) -> list[Entry]:
+        """Return the numbers that the table has of one quantity.
+
+        Parameters
+        ----------
+        path
+            Ours, such as ``links.up.occupancy_delay_ms``.
+        column
+            The column to compare, in place of the one declared for the path.
+        where
+            Rows to use: for each column its text.
+
+        Raises
+        ------
+        SojournError
+            No such column or rows, or numbers in a unit that ours cannot be brought to.
+        """
+        quantity = self._quantity(path, column)
+        rows = list(self.frame.iter_rows(named=True))
+        for name, wanted in {**quantity.where, **(where or {})}.items():
+            if name not in self.frame.columns:
+                raise SojournError(
+                    f"`published-where` names {name!r}, which {self.name} does not have; "
+                    f"its columns are {', '.join(self.frame.columns)}"
+                )
+            rows = [row for row in rows if _same_text(row[name], str(wanted))]
+            if not rows:
+                raise SojournError(f"{self.name} has no row with {name} = {wanted}")
+        factor = factor_of(quantity.unit, path)
+        return [
+            Entry(self._labels(row), number * factor, row)
+            for row in rows
+            if (number := row[quantity.column]) is not None
+        ]
+
+    def _quantity(self, path: str, column: str | None) -> Quantity:
+        known = [each for each in self.quantities if each.path == path and column in (None, each.column)]
+        if known:
+            return known[0]
+        column = column or self.quantities[0].column
+        numeric = [name for name, kind in self.frame.schema.items() if kind.is_numeric()]
+        if column not in numeric:
+            raise SojournError(
+                f"{self.name} has no column of numbers {column!r} to compare with; "
+                f"its columns of numbers are {', '.join(numeric) or 'none'}"
+            )
+        units = [each.unit for each in self.quantities if each.column == column]
+        return Quantity(column, path, units[0] if units else unit_of(column))
+
+    def _labels(self, row: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+        found = {}
+        for axis, template in self.axes.items():
+            if all(row[column] is not None for column in _COLUMN.findall(template)):
+                text = _COLUMN.sub(lambda at: str(row[at[1]]), template)
+                own = self.labels.get(text, text)
+                found[axis] = (own,) if isinstance(own, str) else tuple(own)
+        return found
 
 
 @dataclass(frozen=True)
@@ -63,8 +147,8 @@ class Comparison:
     """A figure's cells beside a published table.
 
     `frame` has the columns ``panel``, ``x``, ``y``, ``ours``, ``published``, ``difference`` (ours less
-    published) and ``ratio`` (ours over published), one row per cell; `unused` counts rows of the table
-    that fit the figure's value but none of its cells.
+    published) and ``ratio`` (ours over published), one row per cell; `unused` counts the numbers of the table
+    that are the figure's quantity but of none of its cells.
     """
 
     table: Published
@@ -90,8 +174,8 @@ class Comparison:
         return both.select(pl.corr("ours", "published")).item()
 
 
-def load(name: str, folders: Iterable[Path] = (), column: str | None = None) -> Published:
-    """Read a published table.
+def load(name: str, folders: Iterable[Path] = ()) -> Published:
+    """Read a published table and what ``citations.toml`` beside it says of it.
 
     Parameters
     ----------
@@ -99,52 +183,75 @@ def load(name: str, folders: Iterable[Path] = (), column: str | None = None) -> 
         As a study file gives it: ``published/NAME.csv``.
     folders
         Where to look first, such as the folder of the study file.
-    column
-        The column to compare, in place of the table's own.
+
+    Raises
+    ------
+    SojournError
+        The file is not there or is no table, or its entry names a column that it does not have.
     """
     file = find(name, folders)
     try:
         frame = pl.read_csv(file, infer_schema_length=None, null_values=[""])
     except (pl.exceptions.PolarsError, OSError, UnicodeDecodeError) as error:
         raise SojournError(f"{name} is no table: {str(error).splitlines()[0]}") from None
-    numeric = [name for name, kind in frame.schema.items() if kind.is_numeric()]
-    about, source = _about(file)
-    chosen = column or about.get("value") or (numeric[-1] if numeric else "")
-    if chosen not in numeric:
-        raise SojournError(
-            f"{name} has no column of numbers {chosen!r} to compare with; "
-            f"its columns of numbers are {', '.join(numeric) or 'none'}"
-        )
-    left = frame.columns[: frame.columns.index(chosen)]
-    keys = about.get("keys") or [name for name in left if name != "note"]
-    return Published(
+    notes = _citations(file.with_name("citations.toml"))
+    about = notes.get("tables", {}).get(file.stem) or _by_header(frame)
+    source = notes.get("studies", {}).get(about.get("study", ""), {})
+    table = Published(
         file.stem,
         frame,
-        tuple(keys),
-        chosen,
         about.get("shows", f"table {file.stem}"),
         source.get("citation", f"table {file.name}"),
         source.get("short", file.stem),
+        about["axes"],
+        about.get("labels", {}),
+        tuple(Quantity(**each) for each in about["values"]),
     )
+    named = {column for template in table.axes.values() for column in _COLUMN.findall(template)}
+    named |= {column for each in table.quantities for column in (each.column, *each.where)}
+    if absent := sorted(named - set(frame.columns)):
+        raise SojournError(f"citations.toml names {absent[0]!r}, which {name} does not have as a column")
+    return table
+
+
+def cited(tag: str, folders: Iterable[Path] = ()) -> str:
+    """Return the citation of a publication; its tag where ``citations.toml`` does not have it."""
+    try:
+        notes = _citations(find("published/citations.toml", folders))
+    except SojournError:
+        return tag
+    return notes.get("studies", {}).get(tag, {}).get("citation", tag)
+
+
+def _by_header(frame: pl.DataFrame) -> dict[str, Any]:
+    """Return the entry of a table that has none."""
+    numeric = [name for name, kind in frame.schema.items() if kind.is_numeric()]
+    compared = numeric[-1] if numeric else frame.columns[-1]
+    axes = {name: f"{{{name}}}" for name in frame.columns[: frame.columns.index(compared)]}
+    if axes.pop("buffer_packets", None):
+        axes["path.down.queue.limit"] = "{buffer_packets}pkt"
+    return {"axes": axes, "values": [{"column": compared, "unit": unit_of(compared)}]}
+
+
+def _citations(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise SojournError(f"{file} cannot be read: {error}") from None
 
 
 def beside(plot: Plot, folders: Iterable[Path] = ()) -> Comparison:
     """Put the published table that a figure names beside the figure's cells."""
     spec = plot.spec
-    settled = {axis for axis, labels in spec.only.items() if len(labels) == 1 and not _words(labels[0])[1]}
     cells = [
         {"panel": row["panel"], "x": row["x"], "y": row["y"], "ours": row["value"]}
-        | {
-            "point": {
-                axis: label
-                for axis, label in plot.points[row["panel"], row["y"], row["x"]].items()
-                if axis not in settled
-            }
-        }
+        | {"point": plot.points[row["panel"], row["y"], row["x"]]}
         for row in plot.frame.iter_rows(named=True)
     ]
-    table = load(spec.published or "", folders, spec.published_column)
-    return compare(table, spec.value, cells, spec.published_where)
+    table = load(spec.published or "", folders)
+    return compare(table, spec.value, cells, spec.published_where, spec.published_column)
 
 
 def compare(
@@ -152,8 +259,9 @@ def compare(
     path: str,
     cells: Sequence[Mapping[str, Any]],
     where: Mapping[str, str] | None = None,
+    column: str | None = None,
 ) -> Comparison:
-    """Put a published table beside the cells of a figure.
+    """Put a published table beside cells of ours.
 
     Parameters
     ----------
@@ -162,164 +270,55 @@ def compare(
     path
         The figure's value, such as ``links.up.occupancy_delay_ms``.
     cells
-        One mapping per cell: ``panel``, ``x``, ``y``, ``ours`` and ``point``, its axis labels.
-    where
-        Columns settled by hand.
+        One mapping per cell: ``ours``, ``point`` (its axis labels), and perhaps ``panel``, ``x`` and ``y``.
+    where, column
+        As for :meth:`Published.entries`.
+
+    Raises
+    ------
+    SojournError
+        As :meth:`Published.entries`; or cells differ in an axis that the table does not know, or several of
+        its numbers fit one cell.
     """
-    where = {column: str(wanted) for column, wanted in (where or {}).items()}
-    for column in where:
-        if column not in table.frame.columns:
-            raise SojournError(
-                f"`published-where` names {column!r}, which {table.name} does not have; "
-                f"its columns are {', '.join(table.frame.columns)}"
-            )
-    rows = [
-        row
-        for row in table.frame.iter_rows(named=True)
-        if all(_same_text(row[column], wanted) for column, wanted in where.items())
-    ]
-    if where and not rows:
-        stated = ", ".join(f"{column} = {wanted}" for column, wanted in where.items())
-        raise SojournError(f"{table.name} has no row with {stated}")
-    keys = [key for key in table.keys if key not in where]
-    named = frozenset(_words(table.name)[0]) | {word for text in where.values() for word in _words(text)[0]}
-    about = frozenset(_path_words(path))
-    factor = _factor(table.column, path, rows)
-    prepared = [_Row.read(row, keys, rows) for row in rows]
+    entries = table.entries(path, column, where)
+    for axis in {axis for cell in cells for axis in cell["point"] if axis not in table.axes}:
+        if len({cell["point"].get(axis) for cell in cells}) > 1:
+            raise SojournError(f"{table.name} says nothing of {axis}; choose one of its labels with `only`")
     used: set[int] = set()
     compared = []
     for cell in cells:
-        found = [i for i, row in enumerate(prepared) if row.fits(cell["point"], named, about)]
+        found = [place for place, entry in enumerate(entries) if entry.stands_for(cell["point"])]
         if len(found) > 1:
-            raise SojournError(_ambiguous(table, cell["point"], keys, [rows[i] for i in found]))
-        number = rows[found[0]][table.column] if found else None
+            raise SojournError(_ambiguous(table, cell["point"], [entries[place].row for place in found]))
         used.update(found)
         compared.append(
             {key: cell.get(key, "") for key in ("panel", "x", "y")}
-            | {"ours": cell["ours"], "published": None if number is None else number * factor(rows[found[0]])}
+            | {"ours": cell["ours"], "published": entries[found[0]].number if found else None}
         )
-    frame = pl.DataFrame(compared, schema={"panel": pl.String, **_EMPTY}).with_columns(
+    frame = pl.DataFrame(compared, schema=_CELL).with_columns(
         difference=pl.col("ours") - pl.col("published"),
         ratio=pl.when(pl.col("published") != 0).then(pl.col("ours") / pl.col("published")),
     )
-    possible = {
-        i
-        for i, row in enumerate(prepared)
-        if row.concerns(named, about) and rows[i][table.column] is not None
-    }
-    return Comparison(table, frame, len(possible - used))
+    return Comparison(table, frame, len(entries) - len(used))
 
 
-@dataclass(frozen=True)
-class _Row:
-    """A row of a table, as words and numbers to be looked for in a cell."""
-
-    texts: tuple[tuple[str, tuple[str, ...], tuple[tuple[float, float, str], ...]], ...]
-    numbers: tuple[tuple[str, float], ...]
-    all_words: frozenset[str]
-    aspect: frozenset[str]
-
-    @classmethod
-    def read(cls, row: Mapping[str, Any], keys: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> _Row:
-        texts, numbers = [], []
-        everything: set[str] = set()
-        aspect: set[str] = set()
-        for key in keys:
-            item = row[key]
-            if item is None or item == "any":
-                continue
-            if not isinstance(item, str):
-                numbers.append((_unit(key), float(item)))
-                continue
-            words, ranges = _words(item)
-            everything |= set(words)
-            if key in _ASPECTS:
-                aspect |= set(words)
-            leads = {
-                text.split()[0].lower() for other in rows if (text := other[key]) and isinstance(text, str)
-            }
-            several = {other[key] for other in rows if other[key] is not None}
-            if " " in item and len(leads) == len(several):
-                words, ranges = words[:1], ()  # 'HD 8 Mb/s' may be called HD
-            texts.append((key, tuple(words), tuple(ranges)))
-        return cls(tuple(texts), tuple(numbers), frozenset(everything), frozenset(aspect))
-
-    def fits(self, point: Mapping[str, Any], named: frozenset[str], about: frozenset[str]) -> bool:
-        """Say whether row and cell are the same."""
-        labels = [_words(str(label)) for label in point.values()]
-        words = {word for found, _ in labels for word in found}
-        numbers = [(low, unit) for _, found in labels for low, _, unit in found]
-        if not words - _NEUTRAL <= self.all_words | named:
-            return False
-        if any(word not in words | named | about for _, found, _ in self.texts for word in found):
-            return False
-        for unit, wanted in self.numbers:
-            have = {number for number, other in numbers if other == unit}
-            if have and wanted not in have:
-                return False
-        return all(
-            any(low <= have <= high for have, other in numbers if other == unit)
-            for _, _, ranges in self.texts
-            for low, high, unit in ranges
-        )
-
-    def concerns(self, named: frozenset[str], about: frozenset[str]) -> bool:
-        """Say whether the row is about the figure's value at all: the same link, direction or metric."""
-        return self.aspect <= about | named
+def unit_of(name: str) -> str:
+    """Return the unit in the name of a column or in the path of our number: ``ms`` in ``rtt_ms.mean``."""
+    for part in reversed(name.lower().split(".")):
+        if (end := part.rsplit("_", 1)[-1]) != part and end in _UNITS:
+            return _UNITS[end]
+    return ""
 
 
-def _words(text: str) -> tuple[list[str], list[tuple[float, float, str]]]:
-    """Split a label into words and numbers with units (as ranges)."""
-    words: list[str] = []
-    numbers: list[tuple[float, float, str]] = []
-    for part in re.split(r"[\s_,;:=(){}\"']+", text.strip().lower()):
-        region = _REGION.fullmatch(part)
-        if region:
-            numbers.append((float(region[1]), float(region[2]), _SAME.get(region[3], region[3])))
-            continue
-        for piece in re.split(r"-", part):
-            number = _NUMBER.fullmatch(piece)
-            if number:
-                unit = _SAME.get(number[2], number[2])
-                numbers.append((float(number[1]), float(number[1]), unit))
-            elif piece and piece != "pct":
-                words.append(_SAME.get(piece, piece))
-    return words, numbers
-
-
-def _path_words(path: str) -> Iterator[str]:
-    for prefix, words in _PATH_WORDS.items():
-        if path.startswith(prefix + "."):
-            yield from words
-    for part in path.split("."):
-        yield part
-        yield from _words(part)[0]
-
-
-def _unit(column: str) -> str:
-    """Return the unit in a column's name, as ``pkt`` of ``buffer_packets``; nothing for a plain number."""
-    words = [_SAME.get(word, word) for word in column.lower().split("_")]
-    for unit in ("bdp", "pkt"):
-        if unit in words:
-            return unit
-    return words[-1] if words[-1] in _UNIT_OF_COLUMN else ""
-
-
-def _factor(column: str, path: str, rows: Sequence[Mapping[str, Any]]) -> Any:
-    """Return what brings a row's number to the unit of ours."""
-
-    def of(row: Mapping[str, Any]) -> float:
-        metric = row.get("metric") if column == "value" else column
-        theirs, mine = str(metric or column), path
-        if re.search(r"(^|_)pct($|_)|_sd$", theirs) and not re.search(r"_pct\b", mine):
-            return 0.01
-        if re.search(r"_s\b|seconds$", theirs) and re.search(r"_ms\b", mine):
-            return 1000.0
-        if theirs.endswith("_ms") and re.search(r"_s\b", mine):
-            return 0.001
+def factor_of(unit: str, path: str) -> float:
+    """Return what brings a number in a unit to that of our number at a path; shares of ours have no unit."""
+    ours = unit_of(path)
+    if not unit or unit == ours:
         return 1.0
-
-    return of
+    factor = _FACTORS.get((unit, ours), 1.0 if not ours else None)
+    if factor is None:
+        raise SojournError(f"numbers in {unit} cannot be set beside {path}, which is in {ours}")
+    return factor
 
 
 def _same_text(item: Any, wanted: str) -> bool:
@@ -331,11 +330,10 @@ def _same_text(item: Any, wanted: str) -> bool:
         return False
 
 
-def _ambiguous(
-    table: Published, point: Mapping[str, Any], keys: Sequence[str], rows: Sequence[Mapping[str, Any]]
-) -> str:
+def _ambiguous(table: Published, point: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str:
     cell = ", ".join(f"{axis} = {label}" for axis, label in point.items())
-    apart = [key for key in keys if len({row[key] for row in rows}) > 1]
+    compared = {each.column for each in table.quantities}
+    apart = [key for key in rows[0] if key not in compared and len({row[key] for row in rows}) > 1]
     hint = f'published-where = {{ {apart[0]} = "{rows[0][apart[0]]}" }}' if apart else "one row for each cell"
     return f"{len(rows)} rows of {table.name} fit the cell {cell}; settle it in the figure with {hint}"
 
@@ -352,13 +350,3 @@ def find(name: str, folders: Iterable[Path] = ()) -> Path:
         if place.is_file():
             return place
     raise SojournError(f"the published table {name} is not there; expected it beside the study file")
-
-
-def _about(file: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return what `citations.toml` beside a table says of the table and of its study."""
-    try:
-        notes = tomllib.loads((file.parent / "citations.toml").read_text(encoding="utf-8"))
-    except (OSError, tomllib.TOMLDecodeError):
-        return {}, {}
-    about = notes.get("tables", {}).get(file.stem, {})
-    return about, notes.get("studies", {}).get(about.get("study", ""), {})

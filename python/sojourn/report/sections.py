@@ -13,13 +13,15 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 
 from sojourn.errors import SojournError
-from sojourn.report.figures import Plot, Spec, against_published, draw, gather, heatmap, series, series_table
-from sojourn.report.figures.gather import WHOLE, look_up, text
+from sojourn.report.figures import KINDS, Plot, Spec, draw, gather, series, series_table
+from sojourn.report.figures.against_published import against_published
 from sojourn.report.figures.style import save
 from sojourn.report.figures.timeline import most_troubled, timeline, timeline_table
 from sojourn.report.figures.values import axis_name, value
 from sojourn.report.published import Comparison, beside
 from sojourn.report.sentences import how_to_read, what_is_good
+from sojourn.results.path import look_up
+from sojourn.study import label_text
 
 
 @dataclass(frozen=True)
@@ -102,18 +104,19 @@ def section(plot: Plot, number: int, files: Files, folders: Sequence[Path]) -> S
     """Draw a figure, write its files, and set what was published beside it."""
     slug = f"{number:02d}-{plot.spec.kind}-{_slug(plot.value.path)}"
     picture = files.picture(draw(plot), slug, f"{plot.title}. {how_to_read(plot)}")
-    files.csv(_tidy(plot), slug)
+    kind = KINDS[plot.spec.kind]
+    files.csv(kind.csv(plot), slug)
     made = Section(
         plot.title,
         picture,
         how_to_read(plot),
         what_is_good(plot),
         plot.spec.caption or "",
-        _as_text(plot) if plot.spec.kind in ("heatmap", "table", "lines", "clients") else None,
+        _as_text(plot) if kind.listed else None,
     )
     if not plot.spec.published:
         return made
-    if plot.spec.kind not in ("heatmap", "lines", "table"):
+    if not kind.compared:
         return replace(made, note=f"A {plot.spec.kind} figure has no single number per cell to compare.")
     try:
         found = beside(plot, folders)
@@ -180,30 +183,13 @@ def viewing(result: Mapping[str, Any], where: str, files: Files) -> Section | No
 
 
 def _published_pictures(plot: Plot, found: Comparison, slug: str, files: Files) -> list[Picture]:
-    pictures = []
-    if plot.spec.kind == "heatmap":
-        columns = ("panel", "x", "y", "published", "difference")
-        known = found.both["y"].unique().to_list()
-        theirs = replace(
-            plot,
-            y_labels=[label for label in plot.y_labels if label in known],
-            frame=plot.frame.join(found.frame.select(columns), on=["panel", "x", "y"]).filter(
-                pl.col("y").is_in(known)
-            ),
-        )
-        span = (plot.frame["value"].min(), plot.frame["value"].max())
-        for column, title in (
-            ("published", f"Published: {found.table.short}"),
-            ("difference", "Ours − published"),
-        ):
-            pictures.append(
-                files.picture(
-                    heatmap(theirs, column, title, span), f"{slug}-{column}", f"{title}, {plot.title}"
-                )
-            )
+    drawn = KINDS[plot.spec.kind].beside(plot, found.frame, found.table.short)
+    pictures = [
+        files.picture(figure, f"{slug}-{name}", f"{title}, {plot.title}")
+        for name, (title, figure) in drawn.items()
+    ]
     figure = against_published(found.frame, plot.value)
-    pictures.append(files.picture(figure, f"{slug}-against", f"Ours against published, {plot.title}"))
-    return pictures
+    return [*pictures, files.picture(figure, f"{slug}-against", f"Ours against published, {plot.title}")]
 
 
 def _verdict(plot: Plot, found: Comparison) -> str:
@@ -259,26 +245,6 @@ def _as_text(plot: Plot) -> Table:
     return Table(heads, rows, len(heads) - len(plot.x_labels))
 
 
-def _tidy(plot: Plot) -> pl.DataFrame:
-    """Return the table of a figure with the axes' own names and the value's full path."""
-    if plot.spec.kind in WHOLE:
-        named = {"n": "replication", **({"y": plot.y} if plot.y else {})}
-        spare = ["x", *([] if plot.y else ["y"]), *(["panel"] if plot.panels == [""] else [])]
-        return plot.frame.drop(spare).rename(named)
-    renamed = {"value": plot.value.path}
-    dropped = []
-    for column, axis in (("x", plot.x), ("y", plot.y)):
-        if axis:
-            renamed[column] = axis
-        elif plot.spec.kind != "scatter" or column != "x":
-            dropped.append(column)
-    if plot.spec.kind == "scatter":
-        renamed |= {"x": "cell", "at": plot.spec.x or "at"}
-    if plot.panels == [""]:
-        dropped.append("panel")
-    return plot.frame.drop(dropped).rename({k: v for k, v in renamed.items() if k in plot.frame.columns})
-
-
 def _source(found: Comparison) -> str:
     citation = found.table.citation
     return f"{citation} ({found.table.shows})"
@@ -301,7 +267,7 @@ def scalar_paths(plots: Sequence[Plot]) -> list[str]:
         for link in ("down", "up")
         for name in ("utilisation", "loss", "queue_delay_ms.mean")
     ]
-    shown = [plot.value.path for plot in plots if plot.spec.kind in ("heatmap", "lines", "table")]
+    shown = [plot.value.path for plot in plots if KINDS[plot.spec.kind].compared]
     return list(dict.fromkeys([*shown, *usual]))
 
 
@@ -316,7 +282,7 @@ def points_table(
     ]
     heads = [axis_name(axis) for axis in axes] + ["Replication"] + [shown.title for shown in values]
     rows = [
-        [text(result["point"].get(axis, "")) for axis in axes]
+        [label_text(result["point"].get(axis, "")) for axis in axes]
         + [str(result["replication"])]
         + [shown.text(look_up(result, shown.path)) for shown in values]
         for result in results

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sojourn.errors import SojournError, StoreError
+from sojourn.results.path import flatten
 from sojourn.results.store import Store
 
 if TYPE_CHECKING:
@@ -207,17 +208,6 @@ def labelled(
     """Return a stored result as ``run --json`` prints it: labelled as in this study, with its wall time."""
     engine = {"wall_s": 0.0 if wall_s is None else wall_s, **stored["engine"]}
     return {**stored, "study": study, "point": point, "replication": replication, "engine": engine}
-
-
-def flatten(value: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Return the scalars of nested objects under dotted names; lists are left out."""
-    flat: dict[str, Any] = {}
-    for key, item in value.items():
-        if isinstance(item, dict):
-            flat |= flatten(item, f"{prefix}{key}.")
-        elif not isinstance(item, list):
-            flat[prefix + key] = item
-    return flat
 
 
 def _column(name: str, values: list[Any]) -> pl.Series:

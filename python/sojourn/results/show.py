@@ -10,7 +10,8 @@ from typing import Any
 
 from sojourn import _core
 from sojourn.errors import SojournError
-from sojourn.results import Results, flatten
+from sojourn.results import Results
+from sojourn.results.path import flatten
 from sojourn.study import Point, label_text
 from sojourn.sweep.progress import duration
 

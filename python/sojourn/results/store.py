@@ -16,24 +16,19 @@ again. A process killed at any moment leaves at most a temporary file, which the
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import math
 import os
-import secrets
 import socket
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from sojourn.errors import StoreError
+from sojourn.results.atomic import opened, probe, remove_abandoned, write
 
 if TYPE_CHECKING:
     import polars as pl
-
-_ABANDONED_S = 24 * 3600
-_TEMPORARY = ".tmp"
 
 
 class Store:
@@ -59,14 +54,11 @@ class Store:
         for directory in (self.points, self.packets) if packets else (self.points,):
             try:
                 directory.mkdir(parents=True, exist_ok=True)
-                probe = directory / f".probe.{secrets.token_hex(8)}{_TEMPORARY}"
-                probe.touch()
-                probe.unlink(missing_ok=True)
+                probe(directory)
             except OSError as error:
                 raise StoreError(_unwritable(self.path, error)) from None
-            _remove_abandoned(directory)
-        for directory in (self.path, self.packets, self.flows):
-            _remove_abandoned(directory)
+        for directory in (self.path, self.points, self.packets, self.flows, self.media):
+            remove_abandoned(directory)
 
     def has(self, point: str, *, packets: bool = False) -> bool:
         """Say whether a point is on disk (and its packet log, if that is wanted too)."""
@@ -103,21 +95,11 @@ class Store:
     def packets_written(self, point: str, *, keep: bool) -> Iterator[BinaryIO]:
         """Open the file for a packet log; it gets its name, if it is kept, when all went well."""
         target = self.packet_file(point)
-        temporary = target.parent / f".{target.name}.{secrets.token_hex(8)}{_TEMPORARY}"
         try:
-            with temporary.open("xb") as file:
-                _lock(file.fileno())
+            with opened(target, keep=keep) as file:
                 yield file
-                if keep:
-                    file.flush()
-                    os.fsync(file.fileno())
-                    temporary.replace(target)
         except OSError as error:
             raise StoreError(_unwritable(target, error)) from None
-        finally:
-            temporary.unlink(missing_ok=True)
-        if keep:
-            _flush_directory(target.parent)
 
     def flow_file(self, point: str) -> Path:
         """Return where the table of connections of a point is kept."""
@@ -181,28 +163,11 @@ class Store:
                 times[entry["hash"]] = float(entry["wall_s"])
         return times
 
-    def _replace(self, target: Path, write: Callable[[BinaryIO], object]) -> None:
-        """Write a file under a temporary name, flush it to the disk, and rename it into place."""
-        for attempt in range(3):
-            temporary = target.parent / f".{target.name}.{secrets.token_hex(8)}{_TEMPORARY}"
-            try:
-                with temporary.open("xb") as file:
-                    _lock(file.fileno())
-                    write(file)
-                    file.flush()
-                    os.fsync(file.fileno())
-                    temporary.replace(target)
-                _flush_directory(target.parent)
-            except FileNotFoundError as error:
-                # Another run may have removed it as abandoned before it was locked: write it again.
-                if attempt == 2 or not target.parent.is_dir():
-                    raise StoreError(_unwritable(target, error)) from None
-            except OSError as error:
-                with contextlib.suppress(OSError):
-                    temporary.unlink()
-                raise StoreError(_unwritable(target, error)) from None
-            else:
-                return
+    def _replace(self, target: Path, writer: Callable[[BinaryIO], object]) -> None:
+        try:
+            write(target, writer)
+        except OSError as error:
+            raise StoreError(_unwritable(target, error)) from None
 
 
 def result_text(result: dict[str, Any]) -> str:
@@ -241,37 +206,6 @@ def _read_object(file: Path, needed: tuple[str, ...], remedy: str) -> dict[str, 
         )
         raise StoreError(f"{file} is damaged: it holds {found}; {remedy}")
     return value
-
-
-def _remove_abandoned(directory: Path) -> None:
-    """Remove temporary files whose writer is gone; other runs may be writing here at this moment."""
-    for file in directory.glob(f".*{_TEMPORARY}"):
-        with contextlib.suppress(OSError):
-            with file.open("rb") as held:
-                abandoned = _lock(held.fileno())
-            if abandoned is None:  # a file system without locks
-                abandoned = time.time() - file.stat().st_mtime > _ABANDONED_S
-            if abandoned:
-                file.unlink()
-
-
-def _lock(fd: int) -> bool | None:
-    """Lock a file until it is closed, or its process dies; None where files cannot be locked."""
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        return None
-    return True
-
-
-def _flush_directory(path: Path) -> None:
-    fd = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
 
 
 def _unwritable(path: Path, error: OSError) -> str:

@@ -19,14 +19,12 @@ from typing import Any
 
 from sojourn import _core
 from sojourn.errors import SojournError
+from sojourn.results.interval import half_width
 from sojourn.study import Study, expand, listed
 from sojourn.sweep.workers import Workers, spread
 
 FASTER = 100
 """How many times faster than the bottleneck the link of the measurement is."""
-
-# Student's t at 97.5 %, from 1 degree of freedom on.
-_STUDENT = (12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145)
 
 
 @dataclass(frozen=True)
@@ -196,11 +194,7 @@ def _measure(scale: Scale, count: int, workers: Workers, replications: int, dura
             raise SojournError(f"the simulation of {count} sessions failed: {came}")
     values = [loads[index] for index in sorted(loads)]
     mean = math.fsum(values) / len(values)
-    if len(values) < 2:
-        return Trial(count, mean, 0.0)
-    variance = math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
-    student = _STUDENT[len(values) - 2] if len(values) - 2 < len(_STUDENT) else 1.96
-    return Trial(count, mean, student * math.sqrt(variance / len(values)))
+    return Trial(count, mean, half_width(values) or 0.0)
 
 
 def offered_bps(text: str, direction: str) -> float | str:

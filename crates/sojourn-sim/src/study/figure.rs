@@ -1,12 +1,10 @@
 //! What a study's report draws. The engine only checks it; the figures themselves are drawn from results.
 //!
-//! A figure may print a published table (a CSV file beside the study) with ours. Its rows are matched to points so: the axis `workload` has the
-//! label `<workload>-<activity>` (`short-few-upload`) or, if the table has no column `activity`, `<workload>`; our `none` is its
-//! `noBG`; a buffer of `64pkt` is `buffer_packets` 64; other columns are chosen by `published-where`.
+//! A figure may print a published table (a CSV file beside the study) with ours. `citations.toml` beside the table says
+//! which axis, label, quantity and unit its columns stand for; `published-where` chooses rows by hand.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Map, Value};
 
 use super::expand::Expansion;
 use crate::scenario::Invalid;
@@ -37,14 +35,11 @@ pub struct Figure {
     pub only: std::collections::BTreeMap<String, Vec<String>>,
     /// The published table printed beside ours: a CSV file, relative to the study.
     pub published: Option<String>,
-    /// The table's column of values; by default its last.
+    /// The table's column of values; by default the one that `citations.toml` declares for the value.
     pub published_column: Option<String>,
     /// Rows of the table to use: for each column, its text.
     #[serde(default)]
     pub published_where: std::collections::BTreeMap<String, String>,
-    /// Anything else for the drawing, kept as given.
-    #[serde(default)]
-    pub options: Map<String, Value>,
 }
 
 /// Kinds of figures.
@@ -71,6 +66,20 @@ pub enum FigureKind {
     FlowBoxes,
     /// A surface over time and octave: `losses.down.scaling.over_time`.
     Surface,
+}
+
+/// A publication that a study reproduces: a tag of `studies/published/citations.toml`.
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Publication {
+    /// A QoE perspective on sizing network buffers.
+    Imc14,
+    /// Router queues under adaptive streaming.
+    Has,
+    /// Packet drops due to active queue management.
+    Aqm,
+    /// The loss process of one router buffer.
+    Flows,
 }
 
 /// Colours of values.

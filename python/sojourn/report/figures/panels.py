@@ -9,7 +9,7 @@ from math import ceil
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from sojourn.report.figures.gather import Plot
+from sojourn.report.figures.plot import Plot
 from sojourn.report.figures.style import styled
 from sojourn.report.figures.values import axis_name
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from matplotlib import colormaps
 from matplotlib.colors import to_rgb
 
-from sojourn.errors import SojournError
 from sojourn.report.figures.values import Value
 
 INK, PAPER = "#16181d", "#ffffff"
@@ -114,14 +113,6 @@ SCALES = {
     "plain": Scale("plain", ramp="YlGnBu"),
     "difference": Scale("difference", ramp="PuOr_r"),
 }
-_ALIASES = {
-    "g.114": "g114",
-    "delay": "g114",
-    "none": "plain",
-    "sequential": "plain",
-    "linear": "plain",
-    "utilization": "utilisation",
-}
 
 
 def scale_for(value: Value, name: str | None = None) -> Scale:
@@ -129,7 +120,4 @@ def scale_for(value: Value, name: str | None = None) -> Scale:
     if name is None:
         kinds = {"delay": "g114", "mos": "mos", "loss": "loss", "utilisation": "utilisation", "ssim": "ssim"}
         return SCALES[kinds.get(value.kind, "plain")]
-    found = SCALES.get(_ALIASES.get(name.lower(), name.lower()))
-    if found is None:
-        raise SojournError(f"scale {name!r} is not known; expected one of {', '.join(SCALES)}")
-    return found
+    return SCALES["plain" if name == "none" else name]

@@ -227,3 +227,8 @@ def number_of(label: str) -> float | None:
     scale = {"k": 1e3, "m": 1e6, "g": 1e9}.get(unit[:1], 1.0) if unit.endswith(("bit", "bit/s", "b")) else 1.0
     scale *= {"us": 1e-3, "s": 1e3, "min": 6e4}.get(unit, 1.0)
     return float(match[0]) * scale
+
+
+def lower(words: str) -> str:
+    """Begin a name with a small letter, for the middle of a sentence; an abbreviation stays as it is."""
+    return words if words[:2].isupper() else words[:1].lower() + words[1:]

@@ -1,4 +1,4 @@
-"""Scatter plots: one number of the results against another, and ours against what was published."""
+"""Ours against what was published: one mark for each cell; on the diagonal both are the same."""
 
 from __future__ import annotations
 
@@ -6,32 +6,8 @@ import polars as pl
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullLocator
 
-from sojourn.report.figures.gather import Plot
-from sojourn.report.figures.panels import layout
 from sojourn.report.figures.style import INK, MUTED, look, settle, styled
-from sojourn.report.figures.values import Value, value
-
-
-def scatter(plot: Plot) -> Figure:
-    """Draw one mark for each cell, its shape and colour by the label of y."""
-    across = value(plot.spec.x or "")
-    with layout(plot, x_title=across.title, height=3.8, panels=[""]) as (figure, panels):
-        axes, _ = panels[0]
-        for index, y in enumerate(plot.y_labels):
-            rows = plot.frame.filter(pl.col("y") == y)
-            if rows.height:
-                style = look(index)
-                axes.plot(
-                    rows["at"].to_numpy() * across.factor,
-                    rows["value"].to_numpy() * plot.value.factor,
-                    linestyle="none",
-                    marker=style["marker"],
-                    color=style["color"],
-                    alpha=0.85,
-                    label=y or None,
-                )
-        settle(axes, grid="both")
-    return figure
+from sojourn.report.figures.values import Value
 
 
 def against_published(frame: pl.DataFrame, shown: Value) -> Figure:

@@ -2,20 +2,57 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import ceil
 from typing import Any
 
+import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
-from sojourn.report.figures.gather import Plot
+from sojourn.report.figures.kinds.kind import Kind
+from sojourn.report.figures.plot import Plot
 from sojourn.report.figures.scales import SCALES, Scale, ink
 from sojourn.report.figures.style import GRID, INK, MUTED, styled
 from sojourn.report.figures.values import axis_name, shared_unit, tick
 
 _CELL_W, _CELL_H = 0.66, 0.46
 _CHAR = 0.079
+
+
+class Heatmap(Kind):
+    """Cells coloured by value, x across and y down."""
+
+    name = "heatmap"
+    listed = compared = True
+
+    def draw(self, plot: Plot) -> Figure:
+        """Draw one panel for each combination of the axes that are neither x nor y."""
+        return heatmap(plot)
+
+    def explain(self, plot: Plot) -> str:
+        """Say what numbers and letters are."""
+        letter = ""
+        if plot.scale.letters:
+            source = f" of {plot.scale.source}" if plot.scale.source else ""
+            if plot.scale.name == "mos" and not plot.value.path.startswith("voice."):
+                source += ", a scale made for voice"
+            letter = f", and the letter below it is its class{source}"
+        return f"Across runs the {plot.across}, down the {plot.down}; each number is the {plot.what}{letter}"
+
+    def beside(self, plot: Plot, published: pl.DataFrame, title: str) -> dict[str, tuple[str, Figure]]:
+        """Return a heatmap of the rows that were published, and one of the difference, in our colours."""
+        known = published.filter(pl.col("difference").is_not_null())["y"].unique().to_list()
+        columns = published.select("panel", "x", "y", "published", "difference")
+        theirs = replace(
+            plot,
+            y_labels=[label for label in plot.y_labels if label in known],
+            frame=plot.frame.join(columns, on=["panel", "x", "y"]).filter(pl.col("y").is_in(known)),
+        )
+        span = (plot.frame["value"].min(), plot.frame["value"].max())
+        titles = {"published": f"Published: {title}", "difference": "Ours − published"}
+        return {column: (words, heatmap(theirs, column, words, span)) for column, words in titles.items()}
 
 
 def heatmap(

@@ -1,0 +1,132 @@
+"""Lines: a number over an axis, with 95 % intervals over replications, one line for each y.
+
+Where the axis is one of names and not of numbers, the points are not joined: there is nothing between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter, NullLocator
+
+from sojourn.report.figures.kinds.kind import Kind, one_for_each
+from sojourn.report.figures.panels import label_ticks, layout
+from sojourn.report.figures.plot import Plot, Spec
+from sojourn.report.figures.style import look, settle
+from sojourn.report.figures.values import number_of, shared_unit, tick
+
+
+class Lines(Kind):
+    """One line for each label of y; the bars are 95 % intervals of the mean."""
+
+    name = "lines"
+    listed = compared = True
+
+    def draw(self, plot: Plot) -> Figure:
+        """Draw one line for each label of y; the bars are 95 % intervals of the mean."""
+        at = places(plot.x_labels)
+        joined = all(number_of(label) is not None for label in plot.x_labels)
+        # Long names stand aslant, and need room below.
+        height = 3.2 if joined else 3.1 + 0.055 * max(map(len, plot.x_labels))
+        with layout(plot, height=height) as (figure, panels):
+            for axes, panel in panels:
+                rows = plot.rows(panel)
+                for index, y in enumerate(plot.y_labels):
+                    there = [(at[x], rows[y, x]) for x in plot.x_labels if (y, x) in rows]
+                    if not there:
+                        continue
+                    there.sort(key=lambda pair: pair[0])
+                    f = plot.value.factor
+                    style = look(index) if joined else {**look(index), "linestyle": "none"}
+                    axes.plot(
+                        [x for x, _ in there],
+                        [row["value"] * f for _, row in there],
+                        label=y or None,
+                        **style,
+                    )
+                    bars = [(x, row) for x, row in there if row["low"] is not None]
+                    if bars:
+                        middle = [(row["low"] + row["high"]) / 2 * f for _, row in bars]
+                        half = [(row["high"] - row["low"]) / 2 * f for _, row in bars]
+                        axes.errorbar(
+                            [x for x, _ in bars],
+                            middle,
+                            half,
+                            fmt="none",
+                            ecolor=style["color"],
+                            capsize=3,
+                            elinewidth=1,
+                        )
+                label_x(axes, plot.x_labels)
+                settle(axes)
+            # Panels share their scale, which a limit set before the last of them is drawn would freeze.
+            for axes, _ in panels:
+                if plot.value.kind == "mos":
+                    axes.set_ylim(0.9, 4.6 if plot.value.path.startswith("voice.") else 5.1)
+                elif plot.value.unit == "%" or plot.value.better:
+                    axes.set_ylim(bottom=0)
+        return figure
+
+    def explain(self, plot: Plot) -> str:
+        """Say what lines and bars are."""
+        line = one_for_each(plot.down, "line")
+        return f"The {plot.what} over the {plot.across}{line}; bars are 95 % intervals over replications"
+
+
+class Clients(Lines):
+    """Lines of a value that is a list: one for each of its entries, as the rates of viewers."""
+
+    name = "clients"
+    compared = False
+
+    def axes(self, spec: Spec, axes: Mapping[str, list[str]]) -> tuple[str, str]:
+        """Return the axis that runs across; what runs down are the entries."""
+        return super().axes(spec, axes)[0], ""
+
+    def entries(
+        self, spec: Spec, result: Mapping[str, Any], across: str, down: str
+    ) -> Iterator[tuple[str, str, Any]]:
+        """Yield each entry of the list."""
+        for cell in super().entries(spec, result, across, down):
+            if isinstance(cell[2], list):
+                yield from ((across, f"client {n}", entry) for n, entry in enumerate(cell[2], start=1))
+            else:
+                yield cell
+
+    def explain(self, plot: Plot) -> str:
+        """Say what lines and bars are."""
+        return f"The {plot.what} over the {plot.across}, one line for each; bars are 95 % intervals"
+
+    def csv(self, plot: Plot) -> pl.DataFrame:
+        """Return the table with the client of each row."""
+        return super().csv(replace(plot, y="client"))
+
+
+def places(labels: list[str]) -> dict[str, float]:
+    """Return where the labels stand: at their number if all have one, else one after the other."""
+    numbers = [number_of(label) for label in labels]
+    if any(number is None for number in numbers) or len(set(numbers)) < len(numbers):
+        return {label: float(place) for place, label in enumerate(labels)}
+    return {label: number for label, number in zip(labels, numbers, strict=True) if number is not None}
+
+
+def label_x(axes: Axes, labels: list[str]) -> None:
+    """Put a tick at every label, on a logarithmic axis where the numbers span much."""
+    at = places(labels)
+    values = sorted(at.values())
+    if (
+        all(number_of(label) is not None for label in labels)
+        and values[0] > 0
+        and values[-1] >= 8 * values[0]
+    ):
+        axes.set_xscale("log")
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.xaxis.set_minor_formatter(NullFormatter())
+    unit = shared_unit(labels)
+    label_ticks(axes, list(at.values()), [tick(label, unit) for label in at])
+    axes.margins(x=0.05)
