@@ -108,33 +108,33 @@ def sources(module: str, folder: str) -> dict[str, bytes]:
     installed = root in sysconfig.get_paths().values()
     waiting = [module]
     while waiting:
-        name = waiting.pop()
-        for spec in _chain(name, root):
-            if spec.name in found or spec.origin is None:  # seen, or a folder without __init__.py
+        wanted = waiting.pop()
+        for name, spec in _chain(wanted, root):
+            if name in found or spec.origin is None:  # seen, or a folder without __init__.py
                 continue
-            source = found[spec.name] = Path(spec.origin).read_bytes()
-            imported = _imports(source, spec) if spec.origin.endswith(".py") else ()
+            source = found[name] = Path(spec.origin).read_bytes()
+            package = name if spec.submodule_search_locations else name.rpartition(".")[0]
+            imported = _imports(source, package) if spec.origin.endswith(".py") else ()
             waiting += [each for each in imported if not installed or each.partition(".")[0] == top]
-        if name == module and module not in found:
+        if wanted == module and module not in found:
             raise ModuleNotFoundError(f"No module named {module!r}")
     return found
 
 
-def _chain(module: str, root: str) -> Iterator[ModuleSpec]:
+def _chain(module: str, root: str) -> Iterator[tuple[str, ModuleSpec]]:
     """Iterate over the packages of a module below a directory, and the module, as far as they are there."""
     places, name = [root], ""
     for part in module.split("."):
         name = f"{name}.{part}" if name else part
-        spec = PathFinder.find_spec(name, places)
+        spec = PathFinder.find_spec(part, places)  # by its last name: a full one asks for imported packages
         if spec is None:
             return
-        yield spec
+        yield name, spec
         places = list(spec.submodule_search_locations or ())
 
 
-def _imports(source: bytes, spec: ModuleSpec) -> Iterator[str]:
-    """Iterate over the names of the modules that a source may import."""
-    package = spec.name if spec.submodule_search_locations is not None else spec.parent or ""
+def _imports(source: bytes, package: str) -> Iterator[str]:
+    """Iterate over the names of the modules that a source in a package may import."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError):
