@@ -9,7 +9,7 @@ from sojourn.report import published
 from sojourn.report.figures import Spec, gather, labels_of
 from sojourn.results import Results
 from sojourn.study import Study
-from sojourn.sweep import simulate
+from sojourn.sweep.simulation import simulate
 from sojourn.sweep.workers import open_workers
 
 from tools.validation import aqm, aqm_peers, aqm_scene
@@ -41,7 +41,7 @@ def test_a_short_run_of_every_study(file):
     whole = Study.load(file)
     assert len(whole.points) >= 10 * POINTS[file.stem]
     # The last point, whose discipline is CoDel in every file.
-    result, _, _ = simulate(study.points[-1].text)
+    result, _, _ = simulate(study.points[-1])
     down = result["links"]["down"]
     assert down["departed_pkts"] > 100
     assert 0 < down["queue_delay_ms"]["mean"] < 2000
@@ -63,7 +63,7 @@ def test_the_study_of_video_shows_a_clip_behind_every_discipline():
 def test_calls_are_scored_by_the_e_model():
     sets = [("duration", "20s"), ("repeat", "1"), ("users.0.call", "4s")]
     study = Study.load(STUDIES / "aqm-rtt.toml", [*sets, ("warmup", "1s")])
-    result, _, _ = simulate(study.points[0].text)
+    result, _, _ = simulate(study.points[0])
     listens = result["voice"]["listens"]
     assert listens["model"] == "emodel"
     assert listens["late"] == 0

@@ -106,18 +106,20 @@ def test_output_without_permission(faked: Command) -> None:
     assert "Permission denied" in said
 
 
-@pytest.mark.parametrize("verb", ["run", "show"])
-def test_a_damaged_result_is_named(faked: Command, verb: str) -> None:
+def test_a_damaged_result_is_named_and_computed_again(faked: Command) -> None:
     (faked.cwd / "study.toml").write_text('name = "small"\n[sweep]\na = [1, 2]\n')
     faked("run", "study.toml", "--out", "out")
     broken, whole = sorted((faked.cwd / "out" / "points").iterdir())
     broken.write_text(broken.read_text()[:40])
-    words = ["run", "study.toml", "--out", "out"] if verb == "run" else ["show", "out"]
-    said = sentence(faked(*words, code=2).stderr)
-    assert broken.name in said and "delete it and run the study again" in said
-    broken.unlink()
-    assert "1 simulated" in faked("run", "study.toml", "--out", "out").stdout
-    assert json.loads(whole.read_text())
+    for words in (["show", "out"], ["report", "out"]):
+        said = sentence(faked(*words, code=2).stderr)
+        assert broken.name in said and "delete it and run the study again" in said
+    kept = whole.stat().st_mtime_ns
+    done = faked("run", "study.toml", "--out", "out")
+    assert broken.name in done.stderr and "it is computed again" in done.stderr
+    assert "1 simulated" in done.stdout and "1 already there" in done.stdout
+    assert json.loads(broken.read_text()) and whole.stat().st_mtime_ns == kept
+    assert "damaged" not in faked("run", "study.toml", "--out", "out").stderr
 
 
 def test_a_damaged_study_record_is_named(faked: Command) -> None:

@@ -17,7 +17,8 @@ from sojourn.results import Results
 from sojourn.results.packet_log import ROWS_TOGETHER, run_into, schema, table, write_while
 from sojourn.results.store import Store
 from sojourn.study import Study
-from sojourn.sweep import Campaign, run, simulate, simulate_point
+from sojourn.sweep import Campaign, run
+from sojourn.sweep.simulation import simulate, simulate_point
 from test_figures import write_results
 
 STUDIES = Path(__file__).parent.parent / "studies"
@@ -81,7 +82,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     campaign = Campaign(study, where / "out")
     campaign.prepare()
     for point in campaign.todo:
-        done = simulate_point(point.text, point.hash, str(where / "out"), False)
+        done = simulate_point(point, str(where / "out"), False)
         assert hasattr(done, "result"), done
     return Results(where / "out")
 
@@ -367,7 +368,7 @@ def test_studies_are_as_published_but_for_sizes(name: str) -> None:
     study = Study.load(STUDIES / f"{name}.toml")
     assert study.name == name and len(study.points) == 15
     assert study.document["reproduces"] == "flows" and departure(study.document) is None
-    document = json.loads(study.points[0].text)["document"]
+    document = study.points[0].document
     assert document["duration"] == "1800s" and document["path"]["down"]["rate"] == "242Mbit"
     assert len(study.document["figures"]) >= 14
     sizes = document["flows"][1]["source"]["sizes"]
@@ -381,5 +382,5 @@ def test_a_result_with_losses_is_the_same_bytes_again(tmp_path: Path) -> None:
         run(tmp_path / "small.toml", out=tmp_path / out, sets={"duration": "6s"}, only=only, jobs=1)
     files = [next((tmp_path / out / "points").iterdir()) for out in ("a", "b")]
     assert files[0].name == files[1].name and files[0].read_bytes() == files[1].read_bytes()
-    result, flows, _ = simulate(Study.load(tmp_path / "small.toml").points[0].text)
+    result, flows, _ = simulate(Study.load(tmp_path / "small.toml").points[0])
     assert "losses" not in result and flows is not None

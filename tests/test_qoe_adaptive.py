@@ -12,7 +12,8 @@ from sojourn import _core
 from sojourn.parts.clips import open_clip
 from sojourn.qoe.adaptive import Viewing, instability, playing, summary, unfairness
 from sojourn.qoe.browser import score_browser
-from sojourn.sweep import simulate
+from sojourn.study import Point
+from sojourn.sweep.simulation import simulate
 
 K = 20
 WEIGHTS = [K - d for d in range(K + 1)]
@@ -116,7 +117,7 @@ BROWSER = '[[users]]\nkind = "browser"\ncount = 2\n'
 
 
 def run(text):
-    return simulate(_core.points(_core.parse(text, "six.toml", []))[0])[0]
+    return simulate(Point.settle(json.loads(_core.points(_core.parse(text, "six.toml", []))[0])))[0]
 
 
 @pytest.mark.parametrize(
@@ -230,6 +231,6 @@ def test_a_clip_of_one_s_own_is_part_of_the_point(tmp_path, monkeypatch):
 
     first = point("50000,100000")
     assert first.document["users"][0]["clips"][0]["rates-kbps"] == [100, 200]
-    result = simulate(first.text)[0]
+    result = simulate(first)[0]
     assert result["adaptive"]["per_client_rate_kbps"][0] > 100
     assert point("50000,100001").hash != first.hash

@@ -10,7 +10,8 @@ from sojourn.results import Results
 from sojourn.results.show import describe
 from sojourn.study import Study
 from sojourn.study.inputs import trace
-from sojourn.sweep import run, simulate
+from sojourn.sweep import run
+from sojourn.sweep.simulation import simulate
 
 STUDY = """
 name = "traced"
@@ -57,7 +58,7 @@ def test_a_point_is_named_by_the_content_and_not_the_place(folder, tmp_path_fact
 
 def test_a_run_follows_the_traces_in_both_directions(folder):
     with (folder / "packets.parquet").open("w+b") as file:
-        result, _, _, *_ = simulate(Study.load(folder / "traced.toml").points[0].text, file)
+        result, _, _, *_ = simulate(Study.load(folder / "traced.toml").points[0], file)
     packets = pl.read_parquet(folder / "packets.parquet")
     assert result["links"]["down"]["rate_bps"] == 499 * 1504 * 8 * 1000 // 998
     assert result["links"]["up"]["rate_bps"] == 3 * 1504 * 8 * 100
@@ -104,22 +105,21 @@ def test_files_that_are_not_there_or_are_not_text(folder):
 
 
 def test_a_file_that_changes_between_study_and_run_is_refused(folder):
-    text = Study.load(folder / "traced.toml").points[0].text
+    point = Study.load(folder / "traced.toml").points[0]
     (folder / "traces/cell.down").write_text("2\n")
     with pytest.raises(SojournError, match="has changed since the study was read"):
-        trace.fill(text)
+        _ = point.text
 
 
 def test_the_engine_does_not_run_without_the_content(folder):
-    text = Study.load(folder / "traced.toml").points[0].text
+    point = Study.load(folder / "traced.toml").points[0]
     with pytest.raises(_core.StudyError, match="is not in the point"):
-        _core.run(text)
-    assert "content" in json.loads(trace.fill(text))["document"]["path"]["up"]["rate"]
+        _core.run(json.dumps({"seed": 1, "replication": 0, "document": point.document}))
+    assert "content" in json.loads(point.text)["document"]["path"]["up"]["rate"]
+    assert "content" not in point.document["path"]["up"]["rate"]
 
 
 def test_a_scenario_without_files_is_left_as_it_is(tmp_path):
-    text = '{"document": {"path": {"down": {"rate": "1Mbit"}}}}'
-    assert trace.fill(text) is text
     document = {"path": {"down": {"rate": "1Mbit"}}, "flows": [{"source": {"kind": "bulk"}}]}
     trace.settle(document, tmp_path)
-    assert trace.identity(document) is document
+    assert trace.fill(document) is document and trace.identity(document) == {}

@@ -82,6 +82,9 @@ def schema() -> str:
 def version() -> str:
     """Return the version of the engine."""
 
+def engine() -> str:
+    """Return the hash of the engine's sources: 32 hexadecimal digits, the same for the same sources."""
+
 def match_captures(ingress: str, egress: str, packets: Callable[[dict[str, Any]], object]) -> str:
     """Compare captures in front of a queue and behind it; hand out the packet log, return the summary (JSON).
 

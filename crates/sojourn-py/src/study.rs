@@ -29,6 +29,12 @@ pub(crate) fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
 }
 
+/// Return the hash of the engine's sources (32 hexadecimal digits), the same for all builds of the same sources.
+#[pyfunction]
+pub(crate) fn engine() -> &'static str {
+    env!("SOJOURN_ENGINE")
+}
+
 /// Check the text of a trace: `kind` is "link" (mahimahi) or "video" (the frames of an `EvalVid` sender).
 #[pyfunction]
 pub(crate) fn check_trace(py: Python<'_>, kind: &str, text: &str) -> PyResult<()> {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 from pathlib import Path
@@ -14,7 +13,6 @@ from sojourn import _core
 from sojourn.errors import SojournError, StoreError
 from sojourn.results.packet_log import table
 from sojourn.study import Point
-from sojourn.study.inputs import trace
 
 
 def export(
@@ -47,12 +45,11 @@ def export(
         The file cannot be written.
     """
     target = Path(capture)
-    document = json.loads(point.text)["document"]
-    if any(user["kind"] == "video" for user in document.get("users", [])):
+    if any(user["kind"] == "video" for user in point.document.get("users", [])):
         raise SojournError("a run with video users cannot be exported; leave them out with --set users=[]")
     temporary = target.with_name(f".{target.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
     try:
-        ran = _core.export(trace.fill(point.text), at, str(temporary), tick_ns)
+        ran = _core.export(point.text, at, str(temporary), tick_ns)
         temporary.replace(target)
     except OSError as error:
         raise StoreError(f"{target} cannot be written: {error.strerror or error}") from None

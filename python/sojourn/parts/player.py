@@ -262,9 +262,7 @@ def find_player(name: str) -> type[Player]:
     SojournError
         There is no such module or class, or the module cannot be imported.
     """
-    module, _, attribute = name.partition(":")
-    if not all(part.isidentifier() for part in (*module.split("."), attribute)):
-        raise SojournError(f"the player {name!r}: expected module:Class")
+    module, attribute = module_of(name), name.partition(":")[2]
     here = str(Path.cwd())
     if here not in sys.path and "" not in sys.path:
         sys.path.append(here)
@@ -280,6 +278,14 @@ def find_player(name: str) -> type[Player]:
     if not isinstance(made, type):
         raise SojournError(f"the player {name}: {module} has no class {attribute!r}")
     return made
+
+
+def module_of(name: str) -> str:
+    """Return the module in ``module:Class``, which is not imported; SojournError if it is not so written."""
+    module, _, attribute = name.partition(":")
+    if not all(part.isidentifier() for part in (*module.split("."), attribute)):
+        raise SojournError(f"the player {name!r}: expected module:Class")
+    return module
 
 
 def bridge(

@@ -17,7 +17,7 @@ from sojourn.report.figures import Plot, labels_of
 from sojourn.report.film_strip import film_sections
 from sojourn.report.published import cited
 from sojourn.report.sections import Files, gather_all, inside, points_table, scalar_paths, section, viewing
-from sojourn.results import Results, open_results
+from sojourn.results import Results, engines, open_results
 from sojourn.results.path import look_up
 from sojourn.study import label_text
 
@@ -99,7 +99,7 @@ def _write(
         limits=[*left_out, *_limits(found, results, sections)],
         command=found.record.get("command") or f"sojourn run {found.name}.toml",
         report_command=f"sojourn report {shlex.quote(found.store.path.name or '.')}",
-        version=found.record.get("sojourn", "unknown"),
+        engines=engines(results),
         document=found.document,
     )
 
@@ -178,10 +178,9 @@ def _limits(found: Results, results: Sequence[Mapping[str, Any]], sections: Sequ
         )
     if found.missing:
         limits.append(f"{found.missing} points of the study are missing; their cells are hatched.")
-    if found.foreign:
-        limits.append(
-            f"{found.foreign} points on disk belong to another version of the study and are left out."
-        )
+    if len(made := engines(results)) > 1:
+        limits.append(f"The results were made by {len(made)} engines: {'; '.join(made)}.")
+    limits += [f"{left}, and left out." for left in found.left_out()]
     return limits
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,9 @@ from sojourn.results.store import Store
 
 if TYPE_CHECKING:
     import polars as pl
+
+
+BEFORE_BUILDS = "of before results named their engine"
 
 
 class Results:
@@ -61,8 +65,21 @@ class Results:
 
     @property
     def foreign(self) -> int:
-        """Number of points on disk that belong to other versions of the study."""
-        return len(set(self.store.hashes()) - {entry["hash"] for entry in self._plan})
+        """Number of points on disk that belong to other versions of the study, or other engines."""
+        return len(self._foreign())
+
+    def _foreign(self) -> list[str]:
+        return sorted(set(self.store.hashes()) - {entry["hash"] for entry in self._plan})
+
+    def left_out(self) -> list[str]:
+        """Return what the points on disk that are not part of the study belong to, one clause for each."""
+        builds = Counter(map(self.store.build_of, self._foreign()))
+        same = builds.pop(self.record.get("engine"), 0)
+        left = [f"{same} points on disk are of another version of the study"] if same else []
+        return left + [
+            f"{count} points on disk are of another engine ({build or BEFORE_BUILDS})"
+            for build, count in sorted(builds.items(), key=str)
+        ]
 
     def __len__(self) -> int:
         return len(self._plan)
@@ -208,6 +225,18 @@ def labelled(
     """Return a stored result as ``run --json`` prints it: labelled as in this study, with its wall time."""
     engine = {"wall_s": 0.0 if wall_s is None else wall_s, **stored["engine"]}
     return {**stored, "study": study, "point": point, "replication": replication, "engine": engine}
+
+
+def engines(results: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the names of the engines that made some results."""
+    return sorted({engine_name(result["engine"]) for result in results})
+
+
+def engine_name(made: Mapping[str, Any]) -> str:
+    """Return the name of the engine in a result's `engine`."""
+    if "build" not in made:
+        return f"sojourn, {BEFORE_BUILDS}"
+    return f"sojourn {made['version']}, build {made['build']}"
 
 
 def _column(name: str, values: list[Any]) -> pl.Series:

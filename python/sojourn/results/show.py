@@ -10,9 +10,10 @@ from typing import Any
 
 from sojourn import _core
 from sojourn.errors import SojournError
-from sojourn.results import Results
+from sojourn.results import Results, engine_name, engines
 from sojourn.results.path import flatten
-from sojourn.study import Point, label_text
+from sojourn.study import Point, expand, label_text
+from sojourn.study.identity import engine
 from sojourn.sweep.progress import duration
 
 _COLUMNS = (
@@ -59,8 +60,9 @@ def print_table(results: Results) -> None:
     Console(width=width, highlight=False, markup=False).print(table)
     tail = f"{results.name}: {len(results)} points"
     tail += f", {results.missing} not there yet" if results.missing else ""
-    tail += f", {results.foreign} of other versions of the study" if results.foreign else ""
-    print(tail)
+    print("; ".join([tail, *results.left_out()]))
+    made = engines(result for _, result, _ in rows)
+    print(f"made by {len(made)} engines: " if len(made) > 1 else "engine: ", "; ".join(made), sep="")
 
 
 def describe(results: Results, digest: str) -> str:
@@ -73,6 +75,7 @@ def describe(results: Results, digest: str) -> str:
     lines += ["", "file", f"  {results.store.point_file(digest)}"]
     if results.store.packet_file(digest).is_file():
         lines += [f"  {results.store.packet_file(digest)}"]
+    lines += ["", "engine", f"  {engine_name(result['engine'])}"]
     wall_s = result["engine"].get("wall_s")
     if wall_s:
         lines += [f"  simulated in {duration(wall_s)}"]
@@ -85,11 +88,10 @@ def describe(results: Results, digest: str) -> str:
     lines += ["", "scenario"]
     if point is None:
         lines += [
-            f"  not known to this version ({_core.version()}): "
-            f"the point was computed by version {results.record.get('sojourn')}"
+            f"  not known to this engine ({engine()}) with the files that the study names as they are now"
         ]
     else:
-        lines += [f"  seed = {json.loads(point.text)['seed']}"]
+        lines += [f"  seed = {point.seed}"]
         scenario = json.dumps(point.document, indent=2, ensure_ascii=False)
         lines += ["  " + line for line in scenario.splitlines()]
     return "\n".join(lines)
@@ -103,15 +105,15 @@ def reproduce(results: Results, result: dict[str, Any]) -> str:
 
 
 def _point(results: Results, digest: str) -> Point | None:
+    folder = Path(results.record.get("folder", "."))
     try:
-        texts = _core.points(json.dumps(results.document))
-        folder = Path(results.record.get("folder", "."))
-        points = (
-            Point.from_json(text, auto=auto, folder=folder) for text in texts for auto in ("pesq", "emodel")
-        )
-        return next((point for point in points if point.hash == digest), None)
+        for auto in ("pesq", "emodel"):
+            for each in expand(results.document, results.name):
+                if (point := Point.settle(each, auto=auto, folder=folder)).hash == digest:
+                    return point
     except (_core.StudyError, SojournError, RuntimeError):
-        return None
+        pass
+    return None
 
 
 def _number(value: Any, kind: str) -> str:

@@ -2,7 +2,8 @@
 
 =====================  ==============================================================================
 ``study.json``         the study, its seed, the version and command that ran it, the list of points
-``points/H.json``      the result of the point with hash H; the same bytes whoever computed it
+``points/H.json``      the result of the point with hash H; the same bytes whoever computed it. It names H
+                       first, and ends with the SHA-256 of what stands before (see :func:`sealed`)
 ``packets/H.parquet``  its packet log, where one was asked for
 ``flows/H.parquet``    its table of connections, likewise
 ``media/H.ts``         the worst video stream of a point as it arrived, where that was asked for
@@ -16,6 +17,7 @@ again. A process killed at any moment leaves at most a temporary file, which the
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import math
 import os
@@ -29,6 +31,18 @@ from sojourn.results.atomic import opened, probe, remove_abandoned, write
 
 if TYPE_CHECKING:
     import polars as pl
+
+
+_SEAL = b',"sha256":"'
+_COMPUTE_AGAIN = "delete it and run the study again to compute it anew"
+
+
+class DamagedFile(StoreError):
+    """A stored file that is not as it was written: `found` says how."""
+
+    def __init__(self, found: str, remedy: str) -> None:
+        super().__init__(f"{found}; {remedy}")
+        self.found = found
 
 
 class Store:
@@ -80,16 +94,48 @@ class Store:
         return self.packets / f"{point}.parquet"
 
     def read_point(self, point: str) -> dict[str, Any]:
-        """Return the result of a point as it was stored."""
-        return _read_object(
-            self.point_file(point),
-            needed=("study", "point", "replication", "links", "engine"),
-            remedy="delete it and run the study again to compute it anew",
+        """Return the result of a point as it was stored, without its hash and checksum.
+
+        A result without a checksum is one of an engine before there were any.
+
+        Raises
+        ------
+        DamagedFile
+            The file was changed after it was written, or is another point's.
+        StoreError
+            It cannot be read.
+        """
+        file = self.point_file(point)
+        data, result = _read_object(
+            file, ("study", "point", "replication", "links", "engine"), _COMPUTE_AGAIN
         )
+        seal, named = result.pop("sha256", None), result.pop("hash", None)
+        if seal is None and named is None and isinstance(result["engine"], dict):
+            return result
+        if data != sealed(data[: data.rfind(_SEAL)]):
+            raise DamagedFile(f"{file} is damaged: its checksum is another", _COMPUTE_AGAIN)
+        if named != point:
+            raise DamagedFile(f"{file} is damaged: it holds the result of the point {named}", _COMPUTE_AGAIN)
+        return result
+
+    def build_of(self, point: str) -> str | None:
+        """Return the build of the engine that made a stored result, None if that is not known."""
+        try:
+            return self.read_point(point)["engine"].get("build")
+        except StoreError:
+            return None
 
     def write_point(self, point: str, result: dict[str, Any]) -> None:
         """Store the result of a point, without its wall time."""
-        self._replace(self.point_file(point), lambda file: file.write(result_text(result).encode()))
+        data = sealed(result_text({"hash": point, **result}).removesuffix("}\n").encode())
+        self._replace(self.point_file(point), lambda file: file.write(data))
+
+    def remove_point(self, point: str) -> None:
+        """Remove the result of a point, if there is one."""
+        try:
+            self.point_file(point).unlink(missing_ok=True)
+        except OSError as error:
+            raise StoreError(_unwritable(self.path, error)) from None
 
     @contextlib.contextmanager
     def packets_written(self, point: str, *, keep: bool) -> Iterator[BinaryIO]:
@@ -127,11 +173,8 @@ class Store:
         """Return what `study.json` holds, or None when there is none yet."""
         if not self.study.exists():
             return None
-        return _read_object(
-            self.study,
-            needed=("study", "document", "points"),
-            remedy="delete it and run the study again, which keeps the points that are done",
-        )
+        remedy = "delete it and run the study again, which keeps the points that are done"
+        return _read_object(self.study, ("study", "document", "points"), remedy)[1]
 
     def write_study(self, study: dict[str, Any]) -> None:
         """Store the study, in place of the one before."""
@@ -170,6 +213,11 @@ class Store:
             raise StoreError(_unwritable(target, error)) from None
 
 
+def sealed(text: bytes) -> bytes:
+    """Return a JSON object, given up to its closing brace, with the SHA-256 of that text as its last key."""
+    return text + _SEAL + hashlib.sha256(text).hexdigest().encode() + b'"}\n'
+
+
 def result_text(result: dict[str, Any]) -> str:
     """Return the bytes-stable text of a result: fixed key order, shortest floats, no wall time."""
     engine = {key: value for key, value in result["engine"].items() if key != "wall_s"}
@@ -190,22 +238,24 @@ def plain_json(value: Any) -> Any:
     return value
 
 
-def _read_object(file: Path, needed: tuple[str, ...], remedy: str) -> dict[str, Any]:
+def _read_object(file: Path, needed: tuple[str, ...], remedy: str) -> tuple[bytes, dict[str, Any]]:
+    """Return the bytes of a file and the object in it, which has the keys that are needed."""
     try:
-        value = json.loads(file.read_bytes())
+        data = file.read_bytes()
+        value = json.loads(data)
     except OSError as error:
         raise StoreError(f"{file} cannot be read: {error.strerror}") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         where = f" ({error.msg} at line {error.lineno})" if isinstance(error, json.JSONDecodeError) else ""
-        raise StoreError(f"{file} is damaged: it is not valid JSON{where}; {remedy}") from None
+        raise DamagedFile(f"{file} is damaged: it is not valid JSON{where}", remedy) from None
     if not isinstance(value, dict) or any(key not in value for key in needed):
         found = (
             f"an object without {next(key for key in needed if key not in value)!r}"
             if isinstance(value, dict)
             else f"a {type(value).__name__}"
         )
-        raise StoreError(f"{file} is damaged: it holds {found}; {remedy}")
-    return value
+        raise DamagedFile(f"{file} is damaged: it holds {found}", remedy)
+    return data, value
 
 
 def _unwritable(path: Path, error: OSError) -> str:

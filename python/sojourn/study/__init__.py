@@ -1,8 +1,7 @@
-"""A study file read, expanded into points, and each point given the name of its result."""
+"""A study file, read and expanded into points."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shlex
@@ -15,77 +14,9 @@ from typing import Any
 from sojourn import _core
 from sojourn.errors import SojournError
 from sojourn.study import library
-from sojourn.study.inputs import trace, video, voice
-from sojourn.study.inputs.adaptive import own_players, read_clips
+from sojourn.study.point import Point, axes_of, label_text
 
-RESULT_FORMAT = 1
-"""Version of the results format; part of every point's hash."""
-
-
-def canonical(value: Any) -> str:
-    """Return the one JSON text of a value: sorted keys, no spaces, shortest floats."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-
-
-def label_text(value: Any) -> str:
-    """Return an axis label as it is written on the command line."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-@dataclass(frozen=True)
-class Point:
-    """One simulation to do: a complete scenario and one replication of it."""
-
-    hash: str
-    labels: dict[str, Any]
-    replication: int
-    text: str = field(repr=False)
-
-    note: str | None = None
-
-    @classmethod
-    def from_json(cls, text: str, *, auto: str | None = None, folder: Path = Path()) -> Point:
-        """Read a point as the engine lists it.
-
-        Parameters
-        ----------
-        text
-            The point (JSON).
-        auto
-            What an automatic choice of score comes to; by default what this machine can do.
-        folder
-            Where the study file lies, beside which its traces are looked for.
-        """
-        point = json.loads(text)
-        notes = [voice.settle(point["document"], auto), video.settle(point["document"])]
-        trace.settle(point["document"], folder)
-        read_clips(point["document"])
-        identity = {
-            "document": trace.identity(point["document"]),
-            "seed": point["seed"],
-            "replication": point["replication"],
-            "format": RESULT_FORMAT,
-            "sojourn": _core.version(),
-        }
-        if recordings := voice.own_recordings(point["document"]):
-            identity["recordings"] = recordings
-        if clips := video.identity(point["document"]):
-            identity["clips"] = clips
-        if players := own_players(point["document"]):
-            identity["players"] = players
-        digest = hashlib.sha256(canonical(identity).encode()).hexdigest()[:32]
-        text = json.dumps(point, ensure_ascii=False)
-        note = "; ".join(filter(None, notes)) or None
-        return cls(digest, point["point"], point["replication"], text, note)
-
-    @property
-    def document(self) -> dict[str, Any]:
-        """The complete scenario, defaults filled in."""
-        return json.loads(self.text)["document"]
-
-    def __str__(self) -> str:
-        axes = ", ".join(f"{axis}={label_text(label)}" for axis, label in self.labels.items())
-        return f"{self.hash[:10]} ({axes + ', ' if axes else ''}replication {self.replication})"
+__all__ = ["Point", "Study", "assignments", "axes_of", "expand", "label_text", "listed"]
 
 
 @dataclass(frozen=True)
@@ -162,7 +93,7 @@ class Study:
     @cached_property
     def points(self) -> list[Point]:
         """Every point and replication, in study order."""
-        return [Point.from_json(text, folder=self.folder) for text in expand(self.document, self.file)]
+        return [Point.settle(each, folder=self.folder) for each in expand(self.document, self.file)]
 
     @property
     def command(self) -> str:
@@ -197,19 +128,12 @@ class Study:
         ]
 
 
-def expand(document: dict[str, Any], file: str) -> list[str]:
-    """Return the points of a study document; an error names the file that it came from."""
+def expand(document: dict[str, Any], file: str) -> list[dict[str, Any]]:
+    """Return the points of a study document, not settled; an error names the file that it came from."""
     try:
-        return _core.points(json.dumps(document))
+        return [json.loads(text) for text in _core.points(json.dumps(document))]
     except _core.StudyError as error:
         raise SojournError(str(error) if file in str(error) else f"{file}: {error}") from None
-
-
-def axes_of(point: Point) -> dict[str, str]:
-    """Return a point's labels as text, its replication with them."""
-    return {axis: label_text(label) for axis, label in point.labels.items()} | {
-        "replication": str(point.replication)
-    }
 
 
 def listed(names: Iterable[str], at_most: int = 12) -> str:

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import os
-import time
-import traceback
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Executor
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 from sojourn import _core
 from sojourn.errors import SojournError, StoreError
-from sojourn.results import Results, labelled
-from sojourn.results.store import Store
-from sojourn.study import RESULT_FORMAT, Point, Study
-from sojourn.study.inputs import trace, video
+from sojourn.results import BEFORE_BUILDS, Results, labelled
+from sojourn.results.store import DamagedFile, Store
+from sojourn.study import Point, Study
+from sojourn.study.identity import RESULT_FORMAT, engine
+from sojourn.study.inputs import adaptive, video
+from sojourn.sweep.simulation import Done, Failed, reason, simulate_point
 from sojourn.sweep.workers import Workers, open_workers, spread
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 class Outcome(NamedTuple):
@@ -30,22 +25,6 @@ class Outcome(NamedTuple):
     point: Point
     wall_s: float
     error: str | None
-
-
-@dataclass(frozen=True)
-class Done:
-    """What a worker hands back: the result as stored, and the time that the simulation took."""
-
-    result: dict[str, Any]
-    wall_s: float
-
-
-@dataclass(frozen=True)
-class Failed:
-    """Why a worker has no result; `fatal` when no other point can fare better."""
-
-    reason: str
-    fatal: bool = False
 
 
 class Campaign:
@@ -84,12 +63,10 @@ class Campaign:
         before = self.store.read_study()
         self.done: set[str] = set()
         self._stale: list[Point] = []
+        self._damaged: dict[str, str] = {}
         for point in self._wanted():
             if self.store.has(point.hash, packets=self.keeps_packets(point)):
-                stored = self.store.read_point(point.hash)
-                self.done.add(point.hash)
-                if _labels(stored) != (study.name, point.labels, point.replication):
-                    self._stale.append(point)
+                self._look_at(point)
         self.todo = [point for point in self._wanted() if point.hash not in self.done]
         self.unmade = video.unmade(point.document for point in self.todo)
         self.notes = self._differences(before)
@@ -99,37 +76,66 @@ class Campaign:
 
     def keeps_packets(self, point: Point) -> bool:
         """Say whether the packet log of a point is wanted, by `log` or by its scenario."""
-        return self.log or bool(_record(json.loads(point.text)).get("packets"))
+        return self.log or bool(point.recorded.get("packets"))
+
+    def _look_at(self, point: Point) -> None:
+        """Count the stored result of a point as done, or as damaged."""
+        try:
+            stored = self.store.read_point(point.hash)
+        except DamagedFile as error:
+            self._damaged[point.hash] = error.found
+            return
+        if stored["engine"].get("build") != engine():
+            self._damaged[point.hash] = (
+                f"{self.store.point_file(point.hash)} is damaged: it names another engine"
+            )
+            return
+        self.done.add(point.hash)
+        if _labels(stored) != (self.study.name, point.labels, point.replication):
+            self._stale.append(point)
 
     def _differences(self, before: dict[str, Any] | None) -> list[str]:
+        """Return what the user should know before anything runs, in sentences."""
         notes = list(dict.fromkeys(point.note for point in self.todo if point.note))
+        notes += [f"{found}; it is computed again" for found in self._damaged.values()]
         if self.unmade:
             what = "1 clip is" if len(self.unmade) == 1 else f"{len(self.unmade)} clips are"
             notes.append(f"{what} encoded first, once for all runs: some seconds each")
         if before is None:
             return notes
         if before["study"] != self.study.name:
-            return [
-                *notes,
+            notes.append(
                 f"{self.store.path} holds results of the study {before['study']!r}; "
-                f"it is now the directory of {self.study.name!r}, and the earlier points stay on disk",
-            ]
-        left = len(set(self.store.hashes()) - self._named.keys())
-        if left:
-            return [
-                *notes,
-                f"{self.store.path} holds {left} points of another version of this study; "
-                "they stay on disk and are not part of this one",
-            ]
+                f"it is now the directory of {self.study.name!r}, and the earlier points stay on disk"
+            )
+            return notes
+        left = sorted(set(self.store.hashes()) - self._named.keys())
+        others = [build for build in map(self.store.build_of, left) if build != engine()]
+        if others:
+            builds = ", ".join(sorted({build or BEFORE_BUILDS for build in others}))
+            notes.append(
+                f"{self.store.path} holds {_results(len(others))} of another engine ({builds}), "
+                f"which stay as they are; this engine ({engine()}) computes its own"
+            )
+        if len(left) > len(others):
+            notes.append(
+                f"{self.store.path} holds {len(left) - len(others)} points of another version of this study; "
+                "they stay on disk and are not part of this one"
+            )
         return notes
 
     def prepare(self) -> None:
-        """Make the directory and write the study into it."""
+        """Make the directory, write the study into it, and remove damaged results.
+
+        Players in Python are imported here for the first time.
+        """
+        adaptive.import_players(point.document for point in self.todo)
         self.store.prepare(packets=any(self.keeps_packets(point) for point in self.todo))
         self.store.write_study(
             {
                 "format": RESULT_FORMAT,
                 "sojourn": _core.version(),
+                "engine": engine(),
                 "study": self.study.name,
                 "seed": self.study.document.get("seed"),
                 "command": self.study.command,
@@ -141,6 +147,8 @@ class Campaign:
                 ],
             }
         )
+        for damaged in self._damaged:
+            self.store.remove_point(damaged)
         for point in self._stale:
             self._store(point, self.store.read_point(point.hash))
 
@@ -155,11 +163,9 @@ class Campaign:
         """
         for _, came in spread(workers, video.encode, [(need, need) for need in self.unmade]):
             if came is not None:
-                raise SojournError(came if isinstance(came, str) else _reason(came))
-        tasks = [
-            (point, (point.text, point.hash, str(self.store.path.absolute()), self.keeps_packets(point)))
-            for point in self.todo
-        ]
+                raise SojournError(came if isinstance(came, str) else reason(came))
+        out = str(self.store.path.absolute())
+        tasks = [(point, (point, out, self.keeps_packets(point))) for point in self.todo]
         for point, came in spread(workers, simulate_point, tasks):
             if isinstance(came, Done):
                 if not self.store.has(point.hash):  # the worker's disk is not ours
@@ -172,7 +178,7 @@ class Campaign:
                     raise StoreError(came.reason)
                 yield Outcome(point, 0.0, came.reason)
             else:
-                yield Outcome(point, 0.0, _reason(came))
+                yield Outcome(point, 0.0, reason(came))
 
     def keep_media(self) -> int:
         """Store the worst video stream of every point that is done and has one; return how many there are."""
@@ -190,102 +196,6 @@ class Campaign:
         """Return the result of a point, as ``run --json`` prints it."""
         stored = self.store.read_point(point.hash)
         return labelled(stored, self.study.name, point.labels, point.replication, times.get(point.hash))
-
-
-def simulate_point(text: str, digest: str, out: str, log: bool) -> Done | Failed:
-    """Simulate one point and store its result; this is what workers do."""
-    try:
-        store = Store(out)
-        analysed = bool(_record(json.loads(text)).get("losses"))
-        try:
-            store.points.mkdir(parents=True, exist_ok=True)
-            if log or analysed:
-                store.packets.mkdir(exist_ok=True)
-        except OSError as error:
-            return Failed(f"{store.path} cannot be written by a worker: {error.strerror}", fatal=True)
-        if log or analysed:
-            with store.packets_written(digest, keep=log) as file:
-                result, flows, wall_s = simulate(text, file)
-        else:
-            result, flows, wall_s = simulate(text)
-        if flows is not None:
-            store.write_flows(digest, flows)
-        store.record_time(digest, wall_s)
-        store.write_point(digest, result)
-        return Done(result, wall_s)
-    except StoreError as error:
-        return Failed(str(error), fatal=True)
-    except (KeyboardInterrupt, SystemExit):
-        raise
-    except BaseException as error:  # a panic of the engine is not an Exception, and cannot be pickled
-        return Failed(_reason(error))
-
-
-def simulate(text: str, packets: BinaryIO | None = None) -> tuple[dict[str, Any], pl.DataFrame | None, float]:
-    """Simulate and score one point.
-
-    Parameters
-    ----------
-    text
-        The point, as JSON.
-    packets
-        A file that takes the packet log, if one is kept or analysed.
-
-    Returns
-    -------
-    result, flows, wall_s
-        The result without wall time, the table of connections or None, and the time of the simulation.
-    """
-    from sojourn.qoe.score import score
-
-    point = json.loads(text)
-    clips = video.packets(point["document"])
-    started = time.perf_counter()
-    filled = trace.fill(text)
-    if packets is None:
-        ran = _core.run(filled, clips=clips)
-    else:
-        from sojourn.results.packet_log import run_into
-
-        ran = run_into(filled, packets, clips)
-    wall_s = round(time.perf_counter() - started, 6)
-    summary = json.loads(ran.pop("summary"))
-    flows = flow_table(ran.pop("flows")) if "flows" in ran else None
-    engine = summary.pop("engine")
-    scores = score(point["document"], ran, summary.get("links"))
-    links = _record(point).get("losses")
-    if packets is not None and links:
-        from sojourn.losses import of_point
-
-        packets.flush()
-        rates = {link: summary["links"][link]["rate_bps"] for link in links}
-        scores["losses"] = of_point(packets.name, flows, point["document"], rates)
-    result = {
-        "study": point["study"],
-        "point": point["point"],
-        "replication": point["replication"],
-        **summary,
-        **scores,
-        "engine": {key: value for key, value in engine.items() if key != "wall_s"},
-    }
-    return result, flows, wall_s
-
-
-def flow_table(columns: Mapping[str, Any]) -> pl.DataFrame:
-    """Return the engine's table of connections as a data frame, with nulls where nothing was measured."""
-    import polars as pl
-
-    return pl.DataFrame(dict(columns)).with_columns(
-        pl.Series("link", ["down", "up"], dtype=pl.Enum(["down", "up"])).gather(pl.Series(columns["link"])),
-        pl.when(pl.col("end_ns") >= 0).then(pl.col("end_ns")).alias("end_ns"),
-        pl.col("mean_cwnd_pkts", "initial_ssthresh_pkts").fill_nan(None),
-        pl.when(pl.col("mean_rtt_ns") > 0).then(pl.col("mean_rtt_ns")).alias("mean_rtt_ns"),
-    )
-
-
-def _record(point: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a point's scenario asks to be kept."""
-    return point["document"].get("record") or {}
 
 
 def run(
@@ -351,10 +261,5 @@ def _labels(stored: dict[str, Any]) -> tuple[Any, Any, Any]:
     return stored["study"], stored["point"], stored["replication"]
 
 
-def _reason(error: BaseException) -> str:
-    text = next(iter(str(error).splitlines()), "no reason given")
-    if isinstance(error, SojournError | _core.StudyError):
-        return str(error)
-    where = traceback.extract_tb(error.__traceback__)
-    place = f" ({Path(where[-1].filename).name}, line {where[-1].lineno})" if where else ""
-    return f"{type(error).__name__}: {text}{place}"
+def _results(count: int) -> str:
+    return "1 result" if count == 1 else f"{count} results"

@@ -91,7 +91,7 @@ class Scale:
             hint = f"; choose one with --workload: {listed(named)}" if named and not workload else ""
             raise SojournError(f"{study.file}: {where} has no sessions in the direction {direction}{hint}")
         self.shares = [int(flow.get("count", 1)) for flow in self._sessions(document)]
-        probe = json.loads(expand({**document, "repeat": 1}, study.file)[0])["document"]
+        probe = expand({**document, "repeat": 1}, study.file)[0]["document"]
         self.rate_bps = rate_bps(probe["path"][direction]["rate"], study.file)
         # Neither direction may hold the other up: acknowledgements need their link too.
         for link in ("down", "up"):
@@ -116,7 +116,7 @@ class Scale:
             if flow["source"].get("kind") == "sessions" and flow.get("direction", "down") in through
         ]
 
-    def points(self, count: int, replications: int, duration: str | None) -> list[str]:
+    def points(self, count: int, replications: int, duration: str | None) -> list[dict[str, Any]]:
         """Return the points that measure the load of `count` sessions, shared as the study shares them."""
         document = copy.deepcopy(self.document)
         for flow, share in zip(self._sessions(document), shared(count, self.shares), strict=True):
@@ -185,7 +185,7 @@ def _next_count(trials: list[Trial], target: float, least: int) -> int:
 
 def _measure(scale: Scale, count: int, workers: Workers, replications: int, duration: str | None) -> Trial:
     points = scale.points(count, replications, duration)
-    tasks = [(index, (text, scale.direction)) for index, text in enumerate(points)]
+    tasks = [(index, (point, scale.direction)) for index, point in enumerate(points)]
     loads: dict[int, float] = {}
     for index, came in spread(workers, offered_bps, tasks):
         if isinstance(came, float):
@@ -197,10 +197,10 @@ def _measure(scale: Scale, count: int, workers: Workers, replications: int, dura
     return Trial(count, mean, half_width(values) or 0.0)
 
 
-def offered_bps(text: str, direction: str) -> float | str:
+def offered_bps(point: dict[str, Any], direction: str) -> float | str:
     """Return what a simulation sent through a link per second; what workers do."""
     try:
-        link = json.loads(_core.run(text)["summary"])["links"][direction]
+        link = json.loads(_core.run(json.dumps(point))["summary"])["links"][direction]
         return float(link["utilisation"] * link["rate_bps"])
     except (KeyboardInterrupt, SystemExit):
         raise

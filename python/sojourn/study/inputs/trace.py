@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
-import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -42,31 +41,37 @@ def settle(document: dict[str, Any], folder: Path) -> None:
         table["trace"] = str(file)
 
 
-def identity(document: dict[str, Any]) -> dict[str, Any]:
-    """Return a scenario with the files' digests, but not their places."""
-    if not any(True for _ in _tables(document)):
+def identity(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the scenario with the digests of its traces, but not their places; nothing if it has none."""
+    if not any(_tables(document)):
+        return {}
+    document = copy.deepcopy(dict(document))
+    for _, table in _tables(document):
+        del table["trace"]
+    return {"document": document}
+
+
+def fill(document: dict[str, Any]) -> dict[str, Any]:
+    """Return a settled scenario with the texts of its traces, for the engine to run.
+
+    Raises
+    ------
+    SojournError
+        A trace has changed since the scenario was settled.
+    """
+    if not any(_tables(document)):
         return document
     document = copy.deepcopy(document)
     for _, table in _tables(document):
-        del table["trace"]
-    return document
-
-
-def fill(text: str) -> str:
-    """Return a point (JSON) with the texts of its files, for the engine to run."""
-    if '"trace"' not in text:
-        return text
-    point = json.loads(text)
-    for _, table in _tables(point["document"]):
         file = Path(table["trace"])
         content = _read(file)
         if _sha256(content) != table.get("sha256"):
             raise SojournError(f"{file} has changed since the study was read; run the study again")
         table["content"] = content
-    return json.dumps(point, ensure_ascii=False)
+    return document
 
 
-def _tables(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+def _tables(document: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Iterate over the tables that name a file, each with what the file is: a link's or video's."""
     path = document.get("path") or {}
     for way in ("down", "up"):

@@ -99,10 +99,12 @@ def _key(name: str, how: Any) -> str:
     return coding.key(name, how)
 
 
-def identity(document: Mapping[str, Any]) -> list[str]:
+def identity(document: Mapping[str, Any]) -> dict[str, Any]:
     """Return the names of the encodings that a settled scenario shows, and of what measures their VMAF."""
     made = [_key(*need) for need in needs(document)]
-    return [*made, _vmaf()] if any(user.get("vmaf") for user in _users(document)) else made
+    if any(user.get("vmaf") for user in _users(document)):
+        made.append(_vmaf())
+    return {"clips": made} if made else {}
 
 
 def unmade(documents: Iterable[Mapping[str, Any]]) -> list[Needs]:

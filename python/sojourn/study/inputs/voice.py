@@ -7,6 +7,7 @@ on the next: "auto" is replaced by what it comes to, and the hash of the point s
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -63,12 +64,12 @@ def missing(recordings: str | None, codec: str = "g711a") -> str | None:
     return None
 
 
-def own_recordings(document: dict[str, Any]) -> list[str]:
+def identity(document: Mapping[str, Any]) -> dict[str, Any]:
     """Return the digests of the user's own recordings that a settled scenario is scored with."""
     users = [user for user in document.get("users") or () if user.get("score") == "pesq"]
     folders = {user["recordings"] for user in users if user.get("recordings") is not None}
     if not folders:
-        return []
+        return {}
     from sojourn.qoe.media.speech import samples
 
-    return [samples(folder).digest for folder in sorted(folders)]
+    return {"recordings": [samples(folder).digest for folder in sorted(folders)]}

@@ -1,0 +1,138 @@
+"""One point simulated, scored and stored: what workers do."""
+
+from __future__ import annotations
+
+import json
+import time
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from sojourn import _core
+from sojourn.errors import SojournError, StoreError
+from sojourn.results.store import Store
+from sojourn.study.identity import engine
+from sojourn.study.inputs import video
+from sojourn.study.point import Point
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a worker hands back: the result as stored, and the time that the simulation took."""
+
+    result: dict[str, Any]
+    wall_s: float
+
+
+@dataclass(frozen=True)
+class Failed:
+    """Why a worker has no result; `fatal` when no other point can fare better."""
+
+    reason: str
+    fatal: bool = False
+
+
+def simulate_point(point: Point, out: str, log: bool) -> Done | Failed:
+    """Simulate one point and store its result in the directory `out`; `log` keeps its packet log."""
+    try:
+        store = Store(out)
+        logged = log or bool(point.recorded.get("losses"))
+        try:
+            store.points.mkdir(parents=True, exist_ok=True)
+            if logged:
+                store.packets.mkdir(exist_ok=True)
+        except OSError as error:
+            return Failed(f"{store.path} cannot be written by a worker: {error.strerror}", fatal=True)
+        if logged:
+            with store.packets_written(point.hash, keep=log) as file:
+                result, flows, wall_s = simulate(point, file)
+        else:
+            result, flows, wall_s = simulate(point)
+        if flows is not None:
+            store.write_flows(point.hash, flows)
+        store.record_time(point.hash, wall_s)
+        store.write_point(point.hash, result)
+        return Done(result, wall_s)
+    except StoreError as error:
+        return Failed(str(error), fatal=True)
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # a panic of the engine is not an Exception, and cannot be pickled
+        return Failed(reason(error))
+
+
+def simulate(
+    point: Point, packets: BinaryIO | None = None
+) -> tuple[dict[str, Any], pl.DataFrame | None, float]:
+    """Simulate and score one point.
+
+    Parameters
+    ----------
+    point
+        The point.
+    packets
+        A file that takes the packet log, if one is kept or analysed.
+
+    Returns
+    -------
+    result, flows, wall_s
+        The result without wall time, the table of connections or None, and the time of the simulation.
+    """
+    from sojourn.qoe.score import score
+
+    clips = video.packets(point.document)
+    started = time.perf_counter()
+    if packets is None:
+        ran = _core.run(point.text, clips=clips)
+    else:
+        from sojourn.results.packet_log import run_into
+
+        ran = run_into(point.text, packets, clips)
+    wall_s = round(time.perf_counter() - started, 6)
+    summary = json.loads(ran.pop("summary"))
+    flows = flow_table(ran.pop("flows")) if "flows" in ran else None
+    counts = {key: value for key, value in summary.pop("engine").items() if key != "wall_s"}
+    scores = score(point.document, ran, summary.get("links"))
+    links = point.recorded.get("losses")
+    if packets is not None and links:
+        from sojourn.losses import of_point
+
+        packets.flush()
+        rates = {link: summary["links"][link]["rate_bps"] for link in links}
+        scores["losses"] = of_point(packets.name, flows, point.document, rates)
+    result = {
+        "study": point.study,
+        "point": point.labels,
+        "replication": point.replication,
+        **summary,
+        **scores,
+        "engine": {"version": _core.version(), "build": engine(), **counts},
+    }
+    return result, flows, wall_s
+
+
+def flow_table(columns: Mapping[str, Any]) -> pl.DataFrame:
+    """Return the engine's table of connections as a data frame, with nulls where nothing was measured."""
+    import polars as pl
+
+    return pl.DataFrame(dict(columns)).with_columns(
+        pl.Series("link", ["down", "up"], dtype=pl.Enum(["down", "up"])).gather(pl.Series(columns["link"])),
+        pl.when(pl.col("end_ns") >= 0).then(pl.col("end_ns")).alias("end_ns"),
+        pl.col("mean_cwnd_pkts", "initial_ssthresh_pkts").fill_nan(None),
+        pl.when(pl.col("mean_rtt_ns") > 0).then(pl.col("mean_rtt_ns")).alias("mean_rtt_ns"),
+    )
+
+
+def reason(error: BaseException) -> str:
+    """Return why a point has no result, in one line."""
+    text = next(iter(str(error).splitlines()), "no reason given")
+    if isinstance(error, SojournError | _core.StudyError):
+        return str(error)
+    where = traceback.extract_tb(error.__traceback__)
+    place = f" ({Path(where[-1].filename).name}, line {where[-1].lineno})" if where else ""
+    return f"{type(error).__name__}: {text}{place}"
