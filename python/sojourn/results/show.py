@@ -11,8 +11,8 @@ from typing import Any
 from sojourn import _core
 from sojourn.errors import SojournError
 from sojourn.results import Results, flatten
+from sojourn.results.progress import duration
 from sojourn.study import Point, label_text
-from sojourn.sweep.progress import duration
 
 _COLUMNS = (
     ("down util", "links.down.utilisation", "percent"),
