@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+
 import polars as pl
 import pytest
+from conftest import sentence
 
 STUDY = """
 name = "export"
@@ -75,3 +78,31 @@ def test_several_points_and_bad_places_get_a_sentence(sojourn, tmp_path):
     assert not (tmp_path / "run.pcapng").exists()
     done = sojourn("export", study, "no/run.pcapng", "--only", "path.up.queue.limit=8pkt", code=2)
     assert "cannot be written" in done.stderr
+
+
+def test_places_that_cannot_be_written_get_a_sentence(sojourn, tmp_path):
+    study = tmp_path / "study.toml"
+    study.write_text(STUDY.format(transport="newreno", direction="up", count=1))
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").write_text("")
+    for place in ("folder", "no/truth.csv", "file/truth.csv", "", "."):
+        for words in (("run.pcapng", "--truth", place), (place,)):
+            complaint = sentence(sojourn("export", study, *words, code=2).stderr)
+            assert f"{place or '.'} cannot be written: " in complaint
+            assert not (tmp_path / "run.pcapng").exists(), "told before the simulation"
+    complaint = sentence(sojourn("export", study, "run.pcapng", "--truth", "run.pcapng", code=2).stderr)
+    assert "the capture itself" in complaint
+    assert not list(tmp_path.glob(".*")), "nothing is left behind"
+
+
+def test_a_fifo_gets_the_truth_and_stays(sojourn, tmp_path):
+    study = tmp_path / "study.toml"
+    study.write_text(STUDY.format(transport="newreno", direction="up", count=1))
+    os.mkfifo(tmp_path / "truth")
+    process = sojourn.start("export", study, "run.pcapng", "--truth", "truth")
+    with (tmp_path / "truth").open("rb") as reader:
+        rows = pl.read_csv(reader.read())
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    assert f"{rows.height} packets arrived" in out
+    assert (tmp_path / "truth").is_fifo()

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import random
 import struct
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
 import pytest
 from sojourn.errors import SojournError
-from sojourn.losses.captures import compare, sentences
+from sojourn.losses.captures import compare, sentences, store
 
 DATA = Path(__file__).parent / "data" / "loss_small_pfifo"
 DROPPED = [int(line) for line in (DATA / "dropped.txt").read_text().split()]
@@ -71,7 +73,9 @@ def test_exactly_the_dropped_packets(tmp_path: Path) -> None:
     assert {int(length): count for length, count in found["bursts"]["lengths"].items()} == BURSTS
     stitched = {int(length): count for length, count in found["bursts"]["stitched_lengths"].items()}
     assert STITCHED.items() <= stitched.items()
-    assert found["flows"][0]["protocol"] == "tcp" or found["flows"][0]["packets"] == 1500
+    # The stream of datagrams begins first; all others are TCP.
+    assert (found["flows"][0]["protocol"], found["flows"][0]["packets"]) == ("udp", 1500)
+    assert Counter(flow["protocol"] for flow in found["flows"]) == {"tcp": 225, "udp": 1}
     # Every drop finds the 32 packets of the queue, which is how its limit shows.
     rows = pl.read_parquet(tmp_path / "packets.parquet")
     assert rows.filter(pl.col("drop_cause").is_not_null())["backlog_pkts"].unique().to_list() == [32]
@@ -294,3 +298,44 @@ def test_bad_input_of_the_command(tmp_path: Path) -> None:
         assert not (tmp_path / "out").exists()
     done = sojourn(DATA / "ingress.pcap.gz", DATA / "egress.pcap.gz", "--rtt", "fast")
     assert done.returncode == 2 and "'fast' is not a time" in done.stderr
+
+
+def test_the_series_count_what_left_the_queue(tmp_path: Path) -> None:
+    log = tmp_path / "packets.parquet"
+    with log.open("wb") as file:
+        found = compare(DATA / "ingress.pcap.gz", DATA / "egress.pcap.gz", file, rate_bps=8e6)
+    path = store(found, log, tmp_path / "gateway", "sojourn losses", 8e6)
+    [point] = [json.loads(file.read_text()) for file in (path / "points").glob("*.json")]
+    link = point["links"]["down"]
+    series = link["series"]
+    whole = len(series["utilisation"]) * series["bin_s"]
+    assert len({len(series[name]) for name in ("utilisation", "queue_delay_ms", "dropped_pkts")}) == 1
+    rows = pl.read_parquet(log).filter(pl.col("arrive_ns") < int(whole * 1e9))
+    left = rows.filter(pl.col("depart_ns").is_not_null())
+    # A packet that was lost used no part of the link.
+    used = left["size_bytes"].sum() * 8 / whole / 8e6
+    assert sum(series["utilisation"]) / len(series["utilisation"]) == pytest.approx(used, rel=1e-12)
+    assert used == pytest.approx(found["utilisation"]["mean"], rel=0.02)
+    # Bins are by arrival: one may hold the 32 packets of the queue more than the link forwards in it.
+    assert max(series["utilisation"]) < 1 + 32 * 1500 * 8 / 8e6
+    assert sum(series["dropped_pkts"]) == rows.height - left.height > 0
+    assert (
+        link["departed_data_pkts"]
+        == pl.read_parquet(log)
+        .filter(pl.col("depart_ns").is_not_null(), pl.col("kind").cast(pl.String) != "ack")
+        .height
+    )
+    waits = (pl.col("depart_ns") - pl.col("arrive_ns").cast(pl.Int64)) / 1e6
+    assert link["queue_delay_ms"]["mean"] == pytest.approx(pl.read_parquet(log).select(waits.mean()).item())
+    assert (link["arrived_pkts"], link["dropped_pkts"]) == (23690, 1695)
+
+
+def test_captures_have_to_be_files(tmp_path: Path) -> None:
+    front, behind, pipe = DATA / "ingress.pcap.gz", DATA / "egress.pcap.gz", tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for words in ((pipe, behind), (front, pipe)):
+        done = sojourn(*words)
+        assert done.returncode == 2
+        assert "is no regular file: both captures are read three times" in done.stderr
+    done = sojourn(front, behind, "--out", os.fsdecode(b"\xff"))
+    assert done.returncode == 2 and "expected a name that is text" in done.stderr

@@ -6,12 +6,16 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from conftest import Command, sentence
+from sojourn.capture import CaptureError, privilege
 
 SERVER = """
 import socket
@@ -106,3 +110,145 @@ def test_an_interface_that_is_not_there_gives_a_sentence(sojourn: Command) -> No
     complaint = sentence(sojourn("measure", "--live", "nowhere0", code=2).stderr)
     assert "nowhere0" in complaint
     assert "no captures" in sentence(sojourn("measure", "x.pcap", "--live", "lo", code=2).stderr)
+
+
+NOBODY = 65_534
+START_AS_NOBODY = """
+import ctypes, os, sys, tempfile
+from pathlib import Path
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+def check(code):
+    if code:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+
+def mount(what, where, kind, flags, data=None):
+    check(libc.mount(*(w and os.fsencode(w) for w in (what, where, kind)), flags, data))
+
+# Interpreters often lie in a home that only its owner may enter: here, in mounts of our own, all may.
+BIND, RECURSIVE, PRIVATE = 4096, 16384, 1 << 18
+check(libc.unshare(0x20000))
+mount(None, "/", None, RECURSIVE | PRIVATE)
+for place in (sys.argv[2], os.path.realpath(sys.argv[2]), *sys.path):
+    for closed in reversed(Path(place).absolute().parents):
+        if closed.is_dir() and not closed.stat().st_mode & 1:
+            kept = Path(tempfile.mkdtemp())
+            mount(closed, kept, None, BIND | RECURSIVE)
+            mount("tmpfs", closed, "tmpfs", 0, b"mode=755")
+            for entry in (entry for entry in kept.iterdir() if entry.is_dir()):
+                (closed / entry.name).mkdir()
+                mount(entry, closed / entry.name, None, BIND | RECURSIVE)
+# Keep capabilities through setresuid and execve, as file capabilities would give them.
+check(libc.prctl(8, 1, 0, 0, 0))
+os.setgroups([])
+os.setresgid(65534, 65534, 65534)
+os.setresuid(65534, 65534, 65534)
+bits = int(sys.argv[1])
+check(libc.capset((ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)(bits, bits, bits, 0, 0, 0)))
+for number in range(32):
+    if bits >> number & 1:
+        check(libc.prctl(47, 2, number, 0, 0))
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+NET_RAW = 1 << 13
+
+
+def status(process: subprocess.Popen[str]) -> dict[str, list[str]]:
+    """Return what the kernel says of every thread: the distinct values of each line."""
+    lines: dict[str, set[str]] = {}
+    for task in Path(f"/proc/{process.pid}/task").glob("*/status"):
+        for line in task.read_text().splitlines():
+            name, _, value = line.partition(":")
+            lines.setdefault(name, set()).add(" ".join(value.split()))
+    return {name: sorted(values) for name, values in lines.items()}
+
+
+def as_nobody(capabilities: int) -> list[object]:
+    """Return what starts a command as an ordinary user with capabilities."""
+    return [sys.executable, "-c", START_AS_NOBODY, capabilities] if os.geteuid() == 0 else []
+
+
+def following(sojourn: Command, *before: object, **environment: str) -> dict[str, list[str]]:
+    """Follow the loopback interface, and return the status of the process after its first look."""
+    words = sojourn.argv("measure", "--live", "lo", "--every", 0.2, "--duration", 60)
+    clean = {k: v for k, v in sojourn.environment().items() if not k.startswith("SUDO_")}
+    live = subprocess.Popen(
+        [*map(str, before), *words],
+        cwd="/",
+        env={**clean, **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        looked = live.stdout.readline()
+        found = status(live) if looked else {}
+        live.send_signal(signal.SIGTERM)
+        _, err = live.communicate(timeout=60)
+    finally:
+        live.kill()
+        live.wait()
+    assert live.returncode == 130 and looked, err
+    return found
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to give up")
+@pytest.mark.parametrize(
+    ("environment", "user", "group"),
+    [
+        ({}, NOBODY, None),
+        ({"SUDO_UID": "12345", "SUDO_GID": "23456"}, 12345, 23456),
+        ({"SUDO_UID": "0", "SUDO_GID": "0"}, NOBODY, None),
+        ({"SUDO_UID": "-1", "SUDO_GID": "٣"}, NOBODY, None),
+    ],
+)
+def test_root_is_given_up(
+    sojourn: Command, environment: dict[str, str], user: int, group: int | None
+) -> None:
+    found = following(sojourn, **environment)
+    assert found["Uid"] == [" ".join([str(user)] * 4)]
+    groups = {int(text) for line in found["Gid"] for text in line.split()}
+    assert len(groups) == 1 and 0 not in groups and group in (None, *groups)
+    assert "0" not in found["Groups"][0].split()
+    assert {found[name][0] for name in ("CapPrm", "CapEff", "CapInh", "CapAmb")} == {"0" * 16}
+    assert "1" in found["NoNewPrivs"], "of the thread that decodes"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to hand a capability on")
+def test_capabilities_are_given_up_by_all_threads(sojourn: Command) -> None:
+    found = following(sojourn, *as_nobody(NET_RAW))
+    assert found["Uid"] == [" ".join([str(NOBODY)] * 4)]
+    assert found["CapPrm"] == found["CapEff"] == found["CapAmb"] == ["0" * 16]
+    assert found["NoNewPrivs"] == ["1"]
+
+
+def test_without_rights_a_sentence_says_what_is_missing(sojourn: Command) -> None:
+    done = subprocess.run(
+        [*map(str, as_nobody(0)), *sojourn.argv("measure", "--live", "lo")],
+        cwd="/",
+        env=sojourn.environment(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 2
+    assert "not permitted" in sentence(done.stderr) and "CAP_NET_RAW" in done.stderr
+
+
+def test_root_that_cannot_be_given_up_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: int) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(privilege, "_prctl", lambda *_: None)
+    monkeypatch.setattr(os, "getresuid", lambda: (0, 0, 0))
+    monkeypatch.setattr(os, "setgroups", lambda groups: None)
+    monkeypatch.setattr(os, "setresgid", lambda *ids: None)
+    with socket.socket() as packets:
+        monkeypatch.setattr(os, "setresuid", refuse)
+        with pytest.raises(CaptureError, match="cannot be given up: Operation not permitted"):
+            privilege.give_up(packets)
+        # A kernel that says yes and does nothing.
+        monkeypatch.setattr(os, "setresuid", lambda *ids: None)
+        with pytest.raises(CaptureError, match="cannot be given up: rights are left"):
+            privilege.give_up(packets)

@@ -1,5 +1,6 @@
 """The engine: study files in, simulations out; captures in, delays out. Only `measure` reads files."""
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +11,7 @@ class CaptureError(ValueError):
     """One clear sentence: which capture, what was found, what was expected."""
 
 def measure(
-    paths: list[str],
+    paths: list[str | os.PathLike[str]],
     options: str = "{}",
     on_samples: Callable[[dict[str, Any]], object] | None = None,
     progress: Callable[[float | None], object] | None = None,
@@ -85,7 +86,11 @@ def version() -> str:
 def engine() -> str:
     """Return the hash of the engine's sources: 32 hexadecimal digits, the same for the same sources."""
 
-def match_captures(ingress: str, egress: str, packets: Callable[[dict[str, Any]], object]) -> str:
+def match_captures(
+    ingress: str | os.PathLike[str],
+    egress: str | os.PathLike[str],
+    packets: Callable[[dict[str, Any]], object],
+) -> str:
     """Compare captures in front of a queue and behind it; hand out the packet log, return the summary (JSON).
 
     Raises CaptureError if a capture cannot be read, or the two have nothing in common.

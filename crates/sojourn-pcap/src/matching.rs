@@ -10,7 +10,7 @@ mod flow;
 mod identity;
 mod survey;
 
-use crate::read::{Capture, ReadError};
+use crate::read::{Capture, ReadError, file_size, io_error, name_of};
 use fates::Fates;
 pub use fates::{Rows, UNKNOWN_CAUSE};
 use identity::{Seen, see};
@@ -143,7 +143,13 @@ pub fn match_captures(
     egress: &Path,
     take: &mut dyn FnMut(Rows) -> bool,
 ) -> Result<Summary, MatchError> {
-    let strangers = || MatchError::Strangers(ingress.display().to_string(), egress.display().to_string());
+    for path in [ingress, egress] {
+        if file_size(path)?.is_none() {
+            let why = "is no regular file: both captures are read three times, so none of them can be a pipe";
+            return Err(io_error(path, std::io::Error::other(why)).into());
+        }
+    }
+    let strangers = || MatchError::Strangers(name_of(ingress), name_of(egress));
     let found = survey(ingress, egress)?.ok_or_else(strangers)?;
     let mut front = Reader::open(ingress, &found)?;
     let mut behind = Reader::open(egress, &found)?;

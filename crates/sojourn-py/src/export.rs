@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::net::Ipv4Addr;
+use std::path::PathBuf;
 
 use numpy::IntoPyArray;
-use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sojourn_net::Time;
@@ -39,7 +39,7 @@ pub(crate) fn export<'py>(
     py: Python<'py>,
     point: &str,
     at: &str,
-    path: &str,
+    path: PathBuf,
     tick_ns: u64,
 ) -> PyResult<Bound<'py, PyDict>> {
     let mut point: Point =
@@ -50,10 +50,9 @@ pub(crate) fn export<'py>(
         "servers" => source::End::Server,
         other => return Err(StudyError::new_err(format!("{other} is no side; write clients or servers"))),
     };
-    let unwritten = |error: io::Error| PyOSError::new_err(format!("{path} cannot be written: {error}"));
-    let out = BufWriter::new(File::create(path).map_err(unwritten)?);
+    let out = BufWriter::new(File::create(&path)?);
     let mut capture = Capture {
-        out: Pcapng::new(out, &[at]).map_err(unwritten)?,
+        out: Pcapng::new(out, &[at])?,
         end,
         tick_ns,
         frames: 0,
@@ -75,8 +74,8 @@ pub(crate) fn export<'py>(
         (sojourn_sim::run_into(document, *seed, *replication, &mut watch, outside), written)
     });
     py.check_signals()?;
-    written.map_err(unwritten)?;
-    capture.out.finish().and_then(|mut out| out.flush()).map_err(unwritten)?;
+    written?;
+    capture.out.finish().and_then(|mut out| out.flush())?;
     let logs = outcome
         .and_then(|outcome| outcome.logs)
         .ok_or_else(|| pyo3::exceptions::PyKeyboardInterrupt::new_err("the simulation was stopped"))?;

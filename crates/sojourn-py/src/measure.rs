@@ -11,6 +11,7 @@ use sojourn_pcap::{Choice, Meter, Options, Protocol};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Rows of a batch of samples.
 const BATCH: usize = 1 << 18;
@@ -64,10 +65,6 @@ fn prefix(text: &str) -> PyResult<(sojourn_pcap::decode::Address, u32)> {
     if bits > most { Err(fail()) } else { Ok((address.into(), bits + mapped)) }
 }
 
-fn read_error(error: ReadError) -> PyErr {
-    CaptureError::new_err(error.to_string())
-}
-
 /// Measure captures, read as one stream. `on_samples` is given batches of samples, `progress` the share that has been
 /// read.
 ///
@@ -82,10 +79,23 @@ pub(crate) fn measure(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     let (options, min_samples) = self::options(options)?;
+    let interrupt = Arc::new(Mutex::new(None));
+    let refused = interrupt.clone();
+    let go_on = move || match Python::attach(|py| py.check_signals()) {
+        Ok(()) => true,
+        Err(error) => {
+            *refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+            false
+        }
+    };
+    let read_error = |error: ReadError| {
+        let interrupt = interrupt.lock().unwrap_or_else(PoisonError::into_inner).take();
+        interrupt.unwrap_or_else(|| CaptureError::new_err(error.to_string()))
+    };
     py.detach(|| {
-        let mut capture = Capture::open(&paths).map_err(read_error)?;
+        let mut capture = Capture::open_while(&paths, Arc::new(go_on)).map_err(&read_error)?;
         let mut meter = Meter::new(options);
-        while let Some(frame) = capture.next_frame().map_err(read_error)? {
+        while let Some(frame) = capture.next_frame().map_err(&read_error)? {
             let full = meter.frame(&frame);
             if full {
                 hand_out(meter.settle(), on_samples.as_ref())?;

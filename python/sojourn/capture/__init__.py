@@ -63,7 +63,9 @@ def measure(
     Raises
     ------
     CaptureError
-        A file cannot be read or is no capture, or the samples cannot be written.
+        A file cannot be read or is no capture.
+    StoreError
+        The samples cannot be written.
     """
     from sojourn import _core
 
@@ -76,5 +78,3 @@ def measure(
             return json.loads(_core.measure(paths, options, write, progress))
     except _core.CaptureError as error:
         raise CaptureError(str(error)) from None
-    except OSError as error:
-        raise CaptureError(f"{samples} cannot be written: {error.strerror or error}") from None

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import secrets
 from pathlib import Path
 from typing import Literal
 
 import polars as pl
 
 from sojourn import _core
-from sojourn.errors import SojournError, StoreError
+from sojourn.capture.output import output
+from sojourn.errors import SojournError
 from sojourn.results.packet_log import table
 from sojourn.study import Point
 
@@ -44,17 +43,10 @@ def export(
     StoreError
         The file cannot be written.
     """
-    target = Path(capture)
     if any(user["kind"] == "video" for user in point.document.get("users", [])):
         raise SojournError("a run with video users cannot be exported; leave them out with --set users=[]")
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
-    try:
-        ran = _core.export(point.text, at, str(temporary), tick_ns)
-        temporary.replace(target)
-    except OSError as error:
-        raise StoreError(f"{target} cannot be written: {error.strerror or error}") from None
-    finally:
-        temporary.unlink(missing_ok=True)
+    with output(Path(capture)) as file:
+        ran = _core.export(point.text, at, file.name, tick_ns)
     arrived = pl.DataFrame(
         {"frame": ran["frame"], "link": ran["link"], "packet": ran["packet"]},
         schema={"frame": pl.UInt32, "link": pl.UInt8, "packet": pl.UInt32},

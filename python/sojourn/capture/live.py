@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as _json
+import os
 import socket
 import sys
 import time
@@ -10,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sojourn.capture import CaptureError
+from sojourn.capture.privilege import HANDED_OVER, give_up
 
 _ALL_PROTOCOLS = 0x0003
 _SO_TIMESTAMPNS = 35
@@ -27,20 +29,24 @@ def open_interface(name: str) -> tuple[socket.socket, int]:
     CaptureError
         There is no such interface, or no permission.
     """
+    if HANDED_OVER in os.environ:
+        packets = socket.socket(fileno=int(os.environ[HANDED_OVER]))
+        return packets, _LINKS[packets.getsockname()[3]]
     if not hasattr(socket, "AF_PACKET"):
         raise CaptureError("--live needs Linux: this system has no packet sockets; capture to a file instead")
     try:
         packets = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ALL_PROTOCOLS))
     except PermissionError:
-        raise CaptureError(f"--live {name} is not permitted: it needs root or CAP_NET_RAW") from None
+        raise CaptureError(f"--live {name} is not permitted: run it with sudo, or with CAP_NET_RAW") from None
     try:
         packets.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 24)
         packets.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
         packets.bind((name, _ALL_PROTOCOLS))
-    except OSError as error:
+    except (OSError, UnicodeEncodeError) as error:
         packets.close()
         names = ", ".join(interface for _, interface in socket.if_nameindex())
-        raise CaptureError(f"there is no interface {name!r} ({error.strerror}); there are {names}") from None
+        why = getattr(error, "strerror", None) or "no such name"
+        raise CaptureError(f"there is no interface {name[:40]!r} ({why}); there are {names}") from None
     hardware = packets.getsockname()[3]
     if hardware not in _LINKS:
         packets.close()
@@ -91,6 +97,8 @@ def follow(
 ) -> None:
     """Follow an interface until interrupted, or for a time; print what was found every so often.
 
+    Root, and every capability, is given up as soon as the interface is open.
+
     Parameters
     ----------
     interface
@@ -102,22 +110,32 @@ def follow(
     port
         Serve metrics on this port of localhost.
     every_s
-        Seconds between two looks.
+        Seconds between two looks, from 0.01 to 86 400.
     duration_s
-        Seconds after which to stop.
-    """
-    from sojourn import _core
+        Seconds after which to stop, above 0.
 
-    if every_s <= 0:
-        raise CaptureError(f"--every is {every_s:g}; expected seconds above 0")
+    Raises
+    ------
+    CaptureError
+        The interface cannot be followed, root cannot be given up, or a number is out of its range.
+    """
+    # Whatever is imported later could not be read by the user that root becomes.
+    from sojourn import _core
+    from sojourn.capture.prometheus import Server
+
+    if not 0.01 <= every_s <= 86_400:
+        raise CaptureError(f"--every is {every_s:g}; expected seconds from 0.01 to 86400")
+    if duration_s is not None and not 0 < duration_s < float("inf"):
+        raise CaptureError(f"--duration is {duration_s:g}; expected seconds above 0")
     packets, link = open_interface(interface)
     server = None
     try:
         follower = _core.Follower(link, _json.dumps(options))
         if port is not None:
-            from sojourn.capture.prometheus import Server
-
             server = Server(port)
+        give_up(packets)
+        if server is not None:
+            server.start()
         begun = time.monotonic()
         look = 1
         while duration_s is None or time.monotonic() - begun < duration_s:

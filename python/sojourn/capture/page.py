@@ -33,6 +33,7 @@ def write_page(summary: Mapping[str, Any], captures: Sequence[str], page: Path, 
         The page cannot be written.
     """
     from sojourn import _core
+    from sojourn.capture.output import printable
     from sojourn.report import html
 
     hosts = [host for host in summary["hosts"] if host["samples"]]
@@ -49,7 +50,7 @@ def write_page(summary: Mapping[str, Any], captures: Sequence[str], page: Path, 
             rows=[_row(host) for host in summary["hosts"] if host["protocol"] != "quic" or host["rtt_ms"]],
             most=_MOST_ROWS,
             unseen=_unseen(summary),
-            command=shlex.join(["sojourn", "measure", *captures, "--report", str(page)]),
+            command=shlex.join(["sojourn", "measure", *captures, "--report", printable(page)]),
             version=_core.version(),
         )
     except OSError as error:

@@ -43,7 +43,7 @@ def metrics(summary: Mapping[str, Any]) -> str:
 
 
 class Server:
-    """Serves the latest metrics at ``/metrics`` until closed."""
+    """Holds a port, and serves the latest metrics at ``/metrics`` from `start` until `close`."""
 
     def __init__(self, port: int) -> None:
         self._text = b""
@@ -63,11 +63,16 @@ class Server:
             def log_message(self, *_: Any) -> None:
                 """Say nothing of every scrape."""
 
+        if not 1 <= port <= 65_535:
+            raise CaptureError(f"--prometheus is {port}; expected a port from 1 to 65535")
         try:
             self._server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
-        except (OSError, OverflowError) as error:
-            raise CaptureError(f"port {port} cannot be served: {error}") from None
+        except OSError as error:
+            raise CaptureError(f"port {port} cannot be served: {error.strerror or error}") from None
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+
+    def start(self) -> None:
+        """Answer what asks."""
         self._thread.start()
 
     def publish(self, summary: Mapping[str, Any]) -> None:
@@ -76,5 +81,6 @@ class Server:
 
     def close(self) -> None:
         """Stop serving."""
-        self._server.shutdown()
+        if self._thread.is_alive():
+            self._server.shutdown()
         self._server.server_close()

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import secrets
-import shutil
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
+from sojourn.capture.output import output
 from sojourn.errors import SojournError
 
 COLUMNS = ("frame", "time_s", "remote", "local", "protocol", "flow", "queue_delay_ms")
@@ -24,29 +23,15 @@ def sample_file(path: Path, *, uncertainty: bool = False) -> Iterator[Callable[[
         raise SojournError(
             f"{path}: samples are written as .csv or .parquet, not as {path.suffix or 'no suffix'}"
         )
-    scratch = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
-    try:
+    with output(path) as file:
         if path.suffix == ".csv":
-            with scratch.open("wb") as file:
-                header = [*COLUMNS, "uncertainty_ms"] if uncertainty else COLUMNS
-                file.write((",".join(header) + "\n").encode())
-                yield lambda batch: _frame(batch, uncertainty, exact=True).write_csv(
-                    file, include_header=False
-                )
+            header = [*COLUMNS, "uncertainty_ms"] if uncertainty else COLUMNS
+            file.write((",".join(header) + "\n").encode())
+            yield lambda batch: _frame(batch, uncertainty, exact=True).write_csv(file, include_header=False)
         else:
-            scratch.mkdir()
-            yield _parts(scratch, uncertainty)
-            _join(scratch, uncertainty)
-            scratch, parts = scratch / "all.parquet", scratch
-            scratch.replace(path)
-            scratch = parts
-            return
-        scratch.replace(path)
-    finally:
-        if scratch.is_dir():
-            shutil.rmtree(scratch)
-        else:
-            scratch.unlink(missing_ok=True)
+            with tempfile.TemporaryDirectory(prefix=".sojourn-", dir=path.parent) as folder:
+                yield _parts(Path(folder), uncertainty)
+                _join(Path(folder), file, uncertainty)
 
 
 def _parts(folder: Path, uncertainty: bool) -> Callable[[Batch], None]:
@@ -60,17 +45,17 @@ def _parts(folder: Path, uncertainty: bool) -> Callable[[Batch], None]:
     return write
 
 
-def _join(folder: Path, uncertainty: bool) -> None:
+def _join(folder: Path, file: BinaryIO, uncertainty: bool) -> None:
     """Make one Parquet file of the parts, without holding them all."""
     import polars as pl
 
     parts = sorted(folder.glob("*.arrow"))
     if parts:
-        pl.scan_ipc(parts).sink_parquet(folder / "all.parquet")
+        pl.scan_ipc(parts).sink_parquet(file)
     else:
         nothing = {name: [] for name in ("frame", "time_ns", "flow", "protocol", "queue_delay_ns")}
         empty = {**nothing, "uncertainty_ns": [], "flows": [], "protocols": ["tcp"]}
-        _frame(empty, uncertainty, exact=False).write_parquet(folder / "all.parquet")
+        _frame(empty, uncertainty, exact=False).write_parquet(file)
 
 
 def _frame(batch: Batch, uncertainty: bool, *, exact: bool) -> Any:

@@ -35,6 +35,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command and exit with its code."""
     for stop in (signal.SIGINT, signal.SIGTERM):
         signal.signal(stop, _stop)
+    # Names of files need not be text.
+    sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     sys.exit(call(arguments))
 
 
@@ -70,7 +72,11 @@ def call(arguments: Sequence[str] | None = None) -> int:
         return Exit.INTERRUPTED
     except BrokenPipeError:
         # Whoever read our output has gone; keep the interpreter from complaining about it at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()
+        return Exit.FAILED
+    except OSError as error:
+        complain(f"{error.filename or 'standard output'}: {error.strerror or error}")
+        _discard_output()
         return Exit.FAILED
     except ValueError as error:
         from sojourn import _core
@@ -114,6 +120,10 @@ def _version() -> str:
     from sojourn import _core
 
     return _core.version()
+
+
+def _discard_output() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _stop(*_: Any) -> NoReturn:

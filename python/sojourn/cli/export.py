@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as _json
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -60,7 +61,10 @@ def export(
         Print the numbers of packets as JSON.
     """
     from sojourn.capture.export import export as write
+    from sojourn.capture.output import output
 
+    if truth is not None and truth.absolute() == capture.absolute():
+        raise SojournError(f"--truth is {str(truth)!r}, the capture itself; expected another file")
     wanted: dict[str, list[str]] = {}
     for axis, label in assignments(only or [], "--only"):
         wanted.setdefault(axis, []).append(label)
@@ -71,9 +75,11 @@ def export(
     if len(points) != 1:
         axes = sorted({axis for point in points for axis in point.labels})
         raise SojournError(f"{study} has {len(points)} points; name one with --only: {', '.join(axes)}")
-    found = write(points[0], capture, at, 1_000_000 if tick == "1ms" else 1000)
-    if truth is not None:
-        found.write_csv(truth)
+    # Opened first: what cannot be written is told before the simulation.
+    with nullcontext() if truth is None else output(truth) as file:
+        found = write(points[0], capture, at, 1_000_000 if tick == "1ms" else 1000)
+        if file is not None:
+            found.write_csv(file)
     if json:
         print(_json.dumps({"capture": str(capture), "arrived": found.height, "truth": truth and str(truth)}))
     else:

@@ -12,6 +12,7 @@ from cyclopts import Parameter
 
 from sojourn.cli.exit import Exit, complain
 from sojourn.cli.flag import Flag
+from sojourn.errors import SojournError
 
 
 def losses(
@@ -51,13 +52,16 @@ def losses(
     json
         Print everything as one JSON object.
     """
+    from sojourn.capture.output import printable
     from sojourn.losses.captures import compare, sentences, store
-    from sojourn.losses.period import nanoseconds
     from sojourn.results.store import plain_json
+    from sojourn.study.duration import nanoseconds
     from sojourn.sweep.calibrate import rate_bps
 
+    if out is not None and printable(out) != str(out):
+        raise SojournError(f"--out is {printable(out)!r}; expected a name that is text in UTF-8")
     bps = rate_bps(rate, "--rate") if rate else None
-    rtt_ns = nanoseconds(rtt) if rtt else None
+    rtt_ns = nanoseconds(rtt, "--rtt") if rtt else None
     with tempfile.TemporaryDirectory(prefix="sojourn-") as scratch:
         log = Path(scratch) / "packets.parquet"
         with log.open("wb") as file:
@@ -70,7 +74,8 @@ def losses(
             options = [
                 word for name, value in (("--rate", rate), ("--rtt", rtt)) if value for word in (name, value)
             ]
-            words = ["sojourn", "losses", str(ingress), str(egress), *options, "--out", str(out)]
+            paths = [printable(path) for path in (ingress, egress, out)]
+            words = ["sojourn", "losses", *paths[:2], *options, "--out", paths[2]]
             page = write_report(store(found, log, out, shlex.join(words), bps))
     if json:
         print(_json.dumps(plain_json(found), ensure_ascii=False, allow_nan=False))

@@ -60,14 +60,17 @@ def measure(
     uncertainty
         Add the column `uncertainty_ms` to the samples.
     live
-        Follow an interface instead of reading captures (Linux, needs CAP_NET_RAW); until interrupted.
+        Follow an interface instead of reading captures (Linux); until interrupted. Needs root or CAP_NET_RAW,
+        and gives both up once the interface is open: root becomes the user who called sudo, else `nobody`.
     prometheus
         Export metrics on this TCP port of localhost, with `--live`.
     every
-        Seconds between two looks, with `--live`.
+        Seconds between two looks, with `--live`; 0.01 or more.
     duration
         Seconds after which to stop, with `--live`.
     """
+    if not 1 <= min_samples < 2**32:
+        raise SojournError(f"--min-samples is {min_samples}; expected a number from 1 to {2**32 - 1}")
     if live is not None:
         if captures or samples or report:
             raise SojournError("--live follows an interface: it takes no captures, --samples or --report")
@@ -80,12 +83,10 @@ def measure(
         raise SojournError("no capture was named; expected files, `-` (standard input) or --live INTERFACE")
     if prometheus is not None or duration is not None:
         raise SojournError("--prometheus and --duration go with --live")
-    if min_samples < 1:
-        raise SojournError(f"--min-samples is {min_samples}; expected 1 or more")
-    if report is not None and report.suffix != ".html":
+    if report is not None and (report.suffix != ".html" or report.is_dir()):
         raise SojournError(f"--report is {str(report)!r}; expected a file that ends in .html")
     from sojourn.capture import measure as run
-    from sojourn.capture.progress import share
+    from sojourn.results.progress import share
 
     with share("captures read") as progress:
         summary = run(
@@ -99,9 +100,10 @@ def measure(
         )
     _complain(summary, min_samples)
     if report is not None:
+        from sojourn.capture.output import printable
         from sojourn.capture.page import write_page
 
-        write_page(summary, [str(capture) for capture in captures], report, min_samples)
+        write_page(summary, [printable(capture) for capture in captures], report, min_samples)
     if json:
         for host in summary["hosts"]:
             print(_json.dumps(host))

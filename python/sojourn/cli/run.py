@@ -13,9 +13,9 @@ from cyclopts import Parameter, validators
 from sojourn.cli.exit import Exit, complain
 from sojourn.cli.flag import Flag
 from sojourn.errors import SojournError
+from sojourn.results.progress import Progress, duration
 from sojourn.study import Study, assignments
 from sojourn.sweep import Campaign
-from sojourn.sweep.progress import Progress, duration
 from sojourn.sweep.workers import Workers, cores, open_workers
 
 

@@ -13,6 +13,7 @@ from cyclopts import Parameter, validators
 from sojourn.cli.exit import Exit, complain
 from sojourn.cli.flag import Flag
 from sojourn.errors import SojournError
+from sojourn.study.duration import nanoseconds
 
 
 def wild(
@@ -61,10 +62,14 @@ def wild(
     json
         Print the shares as JSON.
     """
+    from sojourn.capture.output import output, printable
     from sojourn.capture.tcp_stats import open_table, survey
     from sojourn.capture.tcp_stats.access import Prefixes, by_column, by_name
     from sojourn.capture.tcp_stats.page import shares_table, write_page
 
+    near_ns = nanoseconds(near, "--near")
+    if not near_ns:
+        raise SojournError(f"--near is {near!r}; expected a time above 0, as 100ms")
     names = dict(_assignment(word) for word in column or [])
     table = open_table(tables, names)
     present = table.collect_schema()
@@ -77,16 +82,17 @@ def wild(
         chosen = by_column()
     elif "host" in present:
         chosen = by_name()
-    found = survey(table, chosen, min_samples, _milliseconds(near))
+    found = survey(table, chosen, min_samples, near_ns / 1e6)
     if not found.shares()["connections"]:
         reasons = ", ".join(f"{count} with {reason}" for reason, count in found.discarded.items())
         raise SojournError(f"none of {found.rows} connections can be used: {reasons}")
     if save is not None:
-        table.sink_parquet(save)
+        with output(save) as file:
+            table.sink_parquet(file)
     page = write_page(
         found,
-        [str(path) for path in tables],
-        shlex.join(["sojourn", *sys.argv[1:]]),
+        [printable(path) for path in tables],
+        shlex.join(["sojourn", *map(printable, sys.argv[1:])]),
         out or Path("results/wild"),
     )
     rows = shares_table(found).to_dicts()
@@ -119,15 +125,3 @@ def _assignment(word: str) -> tuple[str, str]:
     if not (equals and ours and theirs):
         raise SojournError(f"--column {word}: expected OURS=THEIRS, as min_rtt_ms=min_srtt")
     return ours, theirs
-
-
-def _milliseconds(text: str) -> float:
-    for unit, factor in (("ms", 1.0), ("us", 1e-3), ("s", 1e3)):
-        if text.endswith(unit):
-            try:
-                value = float(text.removesuffix(unit)) * factor
-            except ValueError:
-                break
-            if value > 0:
-                return value
-    raise SojournError(f"--near {text}: expected a time, as 100ms")

@@ -57,7 +57,7 @@ def compare(
         One sentence: a capture cannot be read, or the two have nothing in common.
     """
     try:
-        text = write_while(lambda take: _core.match_captures(str(ingress), str(egress), take), packets)
+        text = write_while(lambda take: _core.match_captures(ingress, egress, take), packets)
     except _core.CaptureError as error:
         raise SojournError(str(error)) from None
     packets.flush()

@@ -12,9 +12,9 @@ from sojourn import _core
 from sojourn.errors import SojournError
 from sojourn.results import Results, engine_name, engines
 from sojourn.results.path import flatten
+from sojourn.results.progress import duration
 from sojourn.study import Point, expand, label_text
 from sojourn.study.identity import engine
-from sojourn.sweep.progress import duration
 
 _COLUMNS = (
     ("down util", "links.down.utilisation", "percent"),

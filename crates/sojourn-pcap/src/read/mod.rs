@@ -7,11 +7,15 @@
 mod buffer;
 mod pcap;
 mod pcapng;
+mod waiting;
 
 use buffer::Window;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+pub use waiting::GoOn;
+use waiting::Waiting;
 
 /// Largest captured length that is believed; tcpdump's own limit is 262144.
 const LONGEST_FRAME: usize = 1 << 20;
@@ -85,6 +89,7 @@ pub struct Capture {
     damage: Vec<Damage>,
     bytes_before: u64,
     total_bytes: Option<u64>,
+    go_on: GoOn,
 }
 
 impl Capture {
@@ -94,20 +99,23 @@ impl Capture {
     /// # Errors
     /// A file cannot be opened, or the first is no capture.
     pub fn open(paths: &[PathBuf]) -> Result<Self, ReadError> {
+        Self::open_while(paths, Arc::new(|| true))
+    }
+
+    /// Open captures as [`Self::open`] does. Where they keep the reader waiting, as pipes do, `go_on` is asked several
+    /// times a second, and reading fails if it says no.
+    ///
+    /// # Errors
+    /// As of [`Self::open`].
+    pub fn open_while(paths: &[PathBuf], go_on: GoOn) -> Result<Self, ReadError> {
         let mut total_bytes = Some(0);
-        for path in paths.iter().filter(|path| !is_stdin(path)) {
-            let about = std::fs::metadata(path).map_err(|error| io_error(path, error))?;
-            if about.is_dir() {
-                return Err(io_error(path, std::io::Error::other("is a directory, not a capture")));
-            }
-            total_bytes = total_bytes.map(|sum| sum + about.len());
-        }
-        if paths.iter().any(|path| is_stdin(path)) {
-            total_bytes = None;
+        for path in paths {
+            let size = file_size(path)?;
+            total_bytes = total_bytes.zip(size).map(|(sum, size)| sum + size);
         }
         let mut waiting: std::collections::VecDeque<PathBuf> = paths.iter().cloned().collect();
-        let open = waiting.pop_front().map(|first| start(&first)).transpose()?;
-        Ok(Self { waiting, open, number: 0, damage: Vec::new(), bytes_before: 0, total_bytes })
+        let open = waiting.pop_front().map(|first| start(&first, &go_on)).transpose()?;
+        Ok(Self { waiting, open, number: 0, damage: Vec::new(), bytes_before: 0, total_bytes, go_on })
     }
 
     /// Read a capture from any stream, as `name` in sentences.
@@ -117,7 +125,15 @@ impl Capture {
     pub fn from_stream(input: impl Read + Send + 'static, name: &str) -> Result<Self, ReadError> {
         let open = Some(start_stream(Box::new(input), name.to_owned())?);
         let waiting = std::collections::VecDeque::new();
-        Ok(Self { waiting, open, number: 0, damage: Vec::new(), bytes_before: 0, total_bytes: None })
+        Ok(Self {
+            waiting,
+            open,
+            number: 0,
+            damage: Vec::new(),
+            bytes_before: 0,
+            total_bytes: None,
+            go_on: Arc::new(|| true),
+        })
     }
 
     /// The next frame, or `None` after the last.
@@ -145,7 +161,7 @@ impl Capture {
             self.bytes_before += open.window.consumed_input();
             self.open = None;
             if let Some(path) = self.waiting.pop_front() {
-                self.open = Some(start(&path)?);
+                self.open = Some(start(&path, &self.go_on)?);
             }
         };
         let (at, len, time_ns, link, wire_len) = step;
@@ -171,16 +187,41 @@ fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == "-" || path.as_os_str() == "/dev/stdin"
 }
 
-fn io_error(path: &Path, error: std::io::Error) -> ReadError {
-    ReadError::Io(path.display().to_string(), error)
+pub(crate) fn io_error(path: &Path, error: std::io::Error) -> ReadError {
+    ReadError::Io(name_of(path), error)
 }
 
-fn start(path: &Path) -> Result<Open, ReadError> {
+/// A path on one line.
+pub(crate) fn name_of(path: &Path) -> String {
+    let plain = |c: char| if c.is_control() { c.escape_default().collect() } else { c.to_string() };
+    path.to_string_lossy().chars().map(plain).collect()
+}
+
+/// Bytes of a regular file; `None` of a pipe or a device, whose end is not known.
+pub(crate) fn file_size(path: &Path) -> Result<Option<u64>, ReadError> {
     if is_stdin(path) {
-        return start_stream(Box::new(std::io::stdin()), "standard input".to_owned());
+        return Ok(None);
+    }
+    let about = std::fs::metadata(path).map_err(|error| io_error(path, error))?;
+    if about.is_dir() {
+        return Err(io_error(path, std::io::Error::other("is a directory, not a capture")));
+    }
+    Ok(about.is_file().then_some(about.len()))
+}
+
+fn start(path: &Path, go_on: &GoOn) -> Result<Open, ReadError> {
+    let go_on = go_on.clone();
+    if is_stdin(path) {
+        let input = Waiting::new(|| Ok(std::io::stdin()), go_on);
+        return start_stream(Box::new(input), "standard input".to_owned());
+    }
+    let name = name_of(path);
+    if file_size(path)?.is_none() {
+        let path = path.to_owned();
+        return start_stream(Box::new(Waiting::new(|| File::open(path), go_on)), name);
     }
     let file = File::open(path).map_err(|error| io_error(path, error))?;
-    start_stream(Box::new(file), path.display().to_string())
+    start_stream(Box::new(file), name)
 }
 
 fn start_stream(input: Input, name: String) -> Result<Open, ReadError> {

@@ -176,3 +176,48 @@ fn per_second(resolution: u8) -> Option<u64> {
 fn damaged(what: String) -> Step {
     Step::Damaged { what, cut_short: false }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::per_second;
+    use crate::read::Capture;
+    use std::io::Cursor;
+
+    /// A big-endian capture of one frame with a clock of this resolution, an offset (s) and a stamp.
+    fn time_ns(resolution: u8, offset_s: i64, stamp: u64) -> i64 {
+        let block = |kind: u32, body: &[u8]| {
+            let length = (body.len() as u32 + 12).to_be_bytes();
+            [&kind.to_be_bytes()[..], &length, body, &length].concat()
+        };
+        let section = [&[0x1a, 0x2b, 0x3c, 0x4d, 0, 1, 0, 0][..], &[0xff; 8]].concat();
+        let offset = [&[0, 14, 0, 8][..], &offset_s.to_be_bytes()].concat();
+        let interface = [&[0, 1, 0, 0, 0, 0, 0, 0, 0, 9, 0, 1, resolution, 0, 0, 0][..], &offset, &[0; 4]].concat();
+        let packet = [&[0; 4][..], &stamp.to_be_bytes(), &[0, 0, 0, 4, 0, 0, 0, 60, 1, 2, 3, 4]].concat();
+        let file = [block(super::SECTION, &section), block(1, &interface), block(6, &packet)].concat();
+        let mut capture = Capture::from_stream(Cursor::new(file), "memory").unwrap();
+        let frame = capture.next_frame().unwrap().unwrap();
+        assert_eq!((frame.data, frame.wire_len, frame.link), (&[1, 2, 3, 4][..], 60, 1));
+        frame.time_ns
+    }
+
+    #[test]
+    fn clocks_tick_in_powers_of_ten_or_of_two() {
+        assert_eq!(per_second(6), Some(1_000_000));
+        assert_eq!(per_second(9), Some(0), "nanoseconds need no arithmetic");
+        assert_eq!(per_second(0x94), Some(1 << 20));
+        assert_eq!(per_second(0x80), Some(1));
+        assert_eq!((per_second(20), per_second(0xc0)), (None, None));
+    }
+
+    #[test]
+    fn times_are_read_in_the_interfaces_own_clock() {
+        // 3 s and 2^18 of 2^20 ticks: a quarter of a second.
+        assert_eq!(time_ns(0x94, 0, (3 << 20) + (1 << 18)), 3_250_000_000);
+        assert_eq!(time_ns(3, 0, 3_250), 3_250_000_000);
+        assert_eq!(time_ns(6, 0, 3_250_001), 3_250_001_000);
+        assert_eq!(time_ns(9, 0, 3_250_000_007), 3_250_000_007);
+        assert_eq!(time_ns(12, 0, 3_250_000_007_999), 3_250_000_007);
+        assert_eq!(time_ns(6, 100, 1), 100_000_001_000);
+        assert_eq!(time_ns(0x94, -2, 3 << 20), 1_000_000_000);
+    }
+}

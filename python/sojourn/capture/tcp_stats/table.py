@@ -5,11 +5,13 @@ Nothing is read before the survey runs, and nothing is ever held whole.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import polars as pl
 
+from sojourn.capture.output import printable
 from sojourn.capture.tcp_stats import ndt, ss
 from sojourn.errors import SojournError
 
@@ -46,6 +48,8 @@ def open_table(paths: Sequence[str | Path], names: Mapping[str, str] | None = No
     """
     files = [Path(path) for path in paths]
     for file in files:
+        if printable(file) != str(file):
+            raise SojournError(f"{printable(file)}: a table's name has to be text in UTF-8; rename the file")
         if not file.is_file():
             raise SojournError(f"{file}: there is no such file; give a table of connections (Parquet or CSV)")
     kinds = {_kind(file) for file in files}
@@ -87,7 +91,7 @@ def _select(
         if ours not in COLUMNS and ours.rpartition("_")[0] not in _RTTS:
             raise SojournError(f"{ours} is no column of this study; it knows {', '.join(COLUMNS)}")
         if theirs not in present:
-            raise SojournError(f"{file} has no column {theirs}; it has {', '.join(present)}")
+            raise SojournError(f"{file} has no column {theirs}; it has {_shown(present)}")
 
     def column(name: str) -> str | None:
         found = names.get(name, name)
@@ -103,18 +107,27 @@ def _select(
             chosen.append(pl.lit(None, pl.Float64).alias("avg_rtt_ms"))
         else:
             raise SojournError(
-                f"{file} has no column {rtt}_ms (or _s, _us, _ns); it has {', '.join(present)}; "
+                f"{file} has no column {rtt}_ms (or _s, _us, _ns); it has {_shown(present)}; "
                 f"name another with --column {rtt}_ms=NAME"
             )
     samples = column("rtt_samples")
     if samples is None:
         raise SojournError(
-            f"{file} has no column rtt_samples; it has {', '.join(present)}; name another with "
+            f"{file} has no column rtt_samples; it has {_shown(present)}; name another with "
             "--column rtt_samples=NAME"
         )
     chosen.append(_number(samples).alias("rtt_samples"))
     chosen += [pl.col(found).cast(pl.String).alias(name) for name in _TEXT if (found := column(name))]
     return frame.select(chosen)
+
+
+def _shown(names: Iterable[str]) -> str:
+    """Return names of columns for an error: of a file that is no table they may be anything."""
+    first = [
+        "".join(letter if letter.isprintable() else "�" for letter in name[:40])
+        for name in itertools.islice(names, 12)
+    ]
+    return ", ".join(first)
 
 
 def _number(name: str | None) -> pl.Expr:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
+from typing import Any
 
 _LINE_EVERY_S = 15.0
 
@@ -30,12 +33,9 @@ class Progress:
 
     def __enter__(self) -> Progress:
         if sys.stderr.isatty() and self.done < self.total:
-            from rich.console import Console
-            from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-            from rich.progress import Progress as Bar
+            from rich.progress import MofNCompleteColumn
 
-            columns = (TextColumn(self.what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-            self._bar = Bar(*columns, console=Console(stderr=True), transient=True)
+            self._bar = _bar(self.what, MofNCompleteColumn())
             self._task = self._bar.add_task(self.what, total=self.total, completed=self.done)
             self._bar.start()
         return self
@@ -63,6 +63,27 @@ class Progress:
             self._bar.console.print(line, markup=False, highlight=False, soft_wrap=True)
         else:
             print(line, file=sys.stderr, flush=True)
+
+
+@contextmanager
+def share(what: str) -> Iterator[Callable[[float | None], None]]:
+    """Give a function that is told the share that is done, or None where the whole is not known."""
+    if not sys.stderr.isatty():
+        yield lambda done: None
+        return
+    from rich.progress import TimeElapsedColumn
+
+    with _bar(what, TimeElapsedColumn()) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done: bar.update(task, total=None if done is None else 1.0, completed=done or 0.0)
+
+
+def _bar(what: str, column: Any) -> Any:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn(what), BarColumn(), column, TimeRemainingColumn())
+    return Progress(*columns, console=Console(stderr=True), transient=True)
 
 
 def duration(seconds: float) -> str:

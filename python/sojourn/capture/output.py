@@ -1,0 +1,46 @@
+"""Files that a command is told to write."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from sojourn.errors import StoreError
+from sojourn.results import atomic
+
+
+@contextmanager
+def output(path: Path) -> Iterator[BinaryIO]:
+    """Open a file that appears whole when the block ends without an error, and not otherwise.
+
+    A device or a FIFO, such as ``/dev/stdout``, is written to as it is: it must not be replaced by a file.
+
+    Raises
+    ------
+    StoreError
+        It cannot be written.
+    """
+    import polars as pl
+
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(None, "it is a directory")
+        if path.exists() and not path.is_file():
+            with path.open("wb") as file:
+                yield file
+        else:
+            with atomic.opened(path) as file:
+                yield file
+    except pl.exceptions.ComputeError as error:
+        # What Polars says when its own writer failed.
+        raise StoreError(f"{path} cannot be written: {str(error).splitlines()[0]}") from None
+    except OSError as error:
+        raise StoreError(f"{path} cannot be written: {error.strerror or error}") from None
+
+
+def printable(path: str | os.PathLike[str]) -> str:
+    """Return a path as text for a page; bytes that are no text are replaced."""
+    return os.fsencode(path).decode(errors="replace")

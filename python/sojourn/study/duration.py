@@ -1,0 +1,29 @@
+"""Times as study files and options write them."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+
+from sojourn.errors import SojournError
+
+_SCALES = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9}
+_LONGEST_NS = 2**62
+
+
+def nanoseconds(text: str, option: str = "") -> int:
+    """Read a time with its unit, as ``150ms``; `option` is where it was found, for the error.
+
+    Raises
+    ------
+    SojournError
+        It is no time, or longer than 146 years.
+    """
+    found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-z]+)\s*", text)
+    if not found or found[2] not in _SCALES:
+        what = f"{text[:40]!r} is not a time; expected a number with one of {', '.join(_SCALES)}, as 150ms"
+    elif (ns := Decimal(found[1]) * _SCALES[found[2]]) > _LONGEST_NS:
+        what = f"{text[:40]!r} is too long a time; expected at most 146 years"
+    else:
+        return int(ns)
+    raise SojournError(f"{option}: {what}" if option else what)
