@@ -8,6 +8,7 @@ from decimal import Decimal
 
 import polars as pl
 
+from sojourn import _core
 from sojourn.errors import SojournError
 
 _SCALES = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9}
@@ -33,7 +34,7 @@ class Period:
 LOST = pl.col("drop_cause").is_not_null()
 """A packet that was dropped; one that still waits at the end was not."""
 
-UDP = pl.col("kind").cast(pl.String).is_in(["datagram", "voice"])
+UDP = pl.col("kind").cast(pl.String).is_in(_core.udp_kinds())
 """A packet of UDP; all others are of TCP."""
 
 
