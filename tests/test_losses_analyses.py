@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import polars as pl
 import pytest
+from sojourn import _core
 from sojourn.losses import Period, analyse
 from sojourn.losses.bursts import bursts, of_places, runs
 from sojourn.losses.flows import flows_of
 from sojourn.losses.occupancy import occupancy
 from sojourn.losses.per_flow import per_flow
+from sojourn.losses.period import UDP
 from sojourn.losses.scaling import loss_counts, scaling
 from sojourn.losses.sizes import sizes
 from sojourn.losses.ssthresh import ssthresh
 from sojourn.losses.tcp_udp import tcp_udp
 from sojourn.losses.utilisation import utilisation
 from sojourn.losses.windows import windows
-from sojourn.results.packet_log import schema
+from sojourn.results.packet_log import schema, table
 from sojourn.study.duration import nanoseconds
 
 SECOND = 10**9
@@ -43,6 +47,35 @@ def log_of(
         "seq": [0] * n,
     }
     return pl.LazyFrame(columns, schema=schema())
+
+
+def test_kinds_and_causes_have_the_codes_that_logs_were_written_with() -> None:
+    assert schema()["kind"].categories.to_list() == ["data", "ack", "control", "datagram", "voice", "video"]
+    causes = ["full", "early", "sojourn", "path", "forced", "blue", "overload", "unknown"]
+    assert schema()["drop_cause"].categories.to_list() == causes
+    for kind in schema()["kind"].categories:
+        is_udp = log_of(".").with_columns(pl.lit(kind).alias("kind")).select(UDP).collect().item()
+        assert is_udp == (kind in {"datagram", "voice", "video"}), kind
+
+
+def test_video_over_rtp_counts_as_udp() -> None:
+    study = """name = "seen"
+    duration = "5s"
+    [path]
+    rtt = "50ms"
+    down = { rate = "1Mbit", queue = { kind = "fifo", limit = "4pkt" } }
+    up = { rate = "1Mbit", queue = { kind = "fifo", limit = "4pkt" } }
+    [[users]]
+    kind = "video"
+    """
+    point = json.loads(_core.points(_core.parse(study, "seen.toml", []))[0])
+    point["document"]["users"][0]["clips"] = ["a"]
+    send, size = np.arange(1000, dtype=np.uint64) * 1_000_000, np.full(1000, 1356, np.uint16)
+    log = table(_core.run(json.dumps(point), True, clips={0: [(send, size)]})["packets"])
+    found = tcp_udp(log.lazy())
+    assert list(found) == ["udp"]
+    assert found["udp"]["packets"] == log.height > 1000
+    assert found["udp"]["lost"] == log["drop_cause"].is_not_null().sum() > 100
 
 
 def test_bursts_and_stitching() -> None:

@@ -73,12 +73,17 @@ def test_exactly_the_dropped_packets(tmp_path: Path) -> None:
     assert {int(length): count for length, count in found["bursts"]["lengths"].items()} == BURSTS
     stitched = {int(length): count for length, count in found["bursts"]["stitched_lengths"].items()}
     assert STITCHED.items() <= stitched.items()
+    assert sum(flow["packets"] for flow in found["flows"]) == 23690
+    assert {flow["packets"] for flow in found["flows"] if flow["protocol"] == "udp"} == {1500}
     # The stream of datagrams begins first; all others are TCP.
     assert (found["flows"][0]["protocol"], found["flows"][0]["packets"]) == ("udp", 1500)
     assert Counter(flow["protocol"] for flow in found["flows"]) == {"tcp": 225, "udp": 1}
     # Every drop finds the 32 packets of the queue, which is how its limit shows.
     rows = pl.read_parquet(tmp_path / "packets.parquet")
-    assert rows.filter(pl.col("drop_cause").is_not_null())["backlog_pkts"].unique().to_list() == [32]
+    dropped = rows.filter(pl.col("drop_cause").is_not_null())
+    assert dropped["backlog_pkts"].unique().to_list() == [32]
+    # Captures do not say why a packet was dropped.
+    assert dropped["drop_cause"].cast(pl.String).value_counts().rows() == [("unknown", 1695)]
     assert 0.8 < found["utilisation"]["mean"] <= 1.0
     assert sentences(found["capture"]) == []
 

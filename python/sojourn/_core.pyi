@@ -77,6 +77,9 @@ def packet_kinds() -> list[str]:
 def drop_causes() -> list[str]:
     """Return the names of the causes of drops, in the order of their codes in the packet log (255: none)."""
 
+def udp_kinds() -> list[str]:
+    """Return the names of the kinds of packets that are UDP; all others are TCP."""
+
 def schema() -> str:
     """Return the JSON Schema of study files."""
 

@@ -118,6 +118,7 @@ def score(document, tables, links=None):
 core = types.ModuleType("sojourn._core")
 core.StudyError, core.parse, core.points, core.run = StudyError, parse, points, run
 core.packet_kinds, core.drop_causes = (lambda: ["data", "ack"]), (lambda: ["full", "early"])
+core.udp_kinds = lambda: []
 core.schema, core.version = (lambda: json.dumps({"title": "fake"})), (lambda: "0.0.0-fake")
 core.engine = lambda: os.environ.get("FAKE_ENGINE", "fake")
 StudyError.__module__ = "sojourn._core"

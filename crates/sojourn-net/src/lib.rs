@@ -5,6 +5,7 @@
 
 pub mod congestion;
 pub mod link;
+pub mod log;
 pub mod packet;
 pub mod probe;
 pub mod queue;

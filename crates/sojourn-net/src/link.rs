@@ -171,11 +171,12 @@ impl<P: Packet> Link<P> {
     }
 }
 
-/// Whether a packet is lost at random before it reaches a queue; [`drop_on_path`] it then.
+/// Whether a packet is lost at random before it reaches a queue; [`drop_on_path`] it then. `rng` is a stream of the path's own, not the
+/// queue's: else another queue discipline, which draws more or fewer numbers, would lose other packets.
 #[inline]
-pub fn is_lost<P>(probability: f64, cx: &mut Cx<'_, P>) -> bool {
+pub fn is_lost(probability: f64, rng: &mut impl rand::Rng) -> bool {
     use rand::RngExt;
-    probability > 0.0 && cx.rng.random_bool(probability)
+    probability > 0.0 && rng.random_bool(probability)
 }
 
 /// Drops a packet before it reaches a queue, and tells the probe (cause `path`).

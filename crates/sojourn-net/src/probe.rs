@@ -2,44 +2,7 @@
 
 use crate::{Span, Time};
 
-/// Why a packet was dropped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum DropCause {
-    /// The queue was full.
-    Full,
-    /// An early decision on arrival (RED, PIE).
-    Early,
-    /// It had waited too long (CoDel and its kin).
-    Sojourn,
-    /// Lost on the path, before the queue.
-    Path,
-    /// The average queue was so long that nothing was let in (RED).
-    Forced,
-    /// Thinned out at random after an overflow (BLUE, in COBALT and CAKE).
-    Blue,
-    /// The congestion signal of an overloaded low-latency pair of queues, whatever the packet's ECN bits (DualPI2).
-    Overload,
-}
-
-impl DropCause {
-    /// All causes, in the order of their codes.
-    pub const ALL: [Self; 7] =
-        [Self::Full, Self::Early, Self::Sojourn, Self::Path, Self::Forced, Self::Blue, Self::Overload];
-
-    /// The name used in results.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Full => "full",
-            Self::Early => "early",
-            Self::Sojourn => "sojourn",
-            Self::Path => "path",
-            Self::Forced => "forced",
-            Self::Blue => "blue",
-            Self::Overload => "overload",
-        }
-    }
-}
+pub use crate::log::DropCause;
 
 /// Told of every packet's fate. `()` listens to nothing.
 pub trait Probe<P> {

@@ -12,7 +12,7 @@ mod survey;
 
 use crate::read::{Capture, ReadError, file_size, io_error, name_of};
 use fates::Fates;
-pub use fates::{Rows, UNKNOWN_CAUSE};
+pub use fates::Rows;
 use identity::{Seen, see};
 use serde::Serialize;
 use std::collections::BTreeMap;

@@ -11,7 +11,7 @@ use crate::columns::columns;
 use crate::error::CaptureError;
 
 /// Compare captures in front of a queue and behind it. `packets` takes the packet log in pieces (dicts of NumPy columns, as
-/// [`crate::run::run`] gives them; a drop has the code after the engine's causes). Returns the summary (JSON); raises CaptureError if a file
+/// [`crate::run::run`] gives them; the cause of a drop is `unknown`). Returns the summary (JSON); raises CaptureError if a file
 /// cannot be read or the captures have nothing in common.
 #[pyfunction]
 pub(crate) fn match_captures(

@@ -3,7 +3,7 @@
 use numpy::{IntoPyArray, PyArrayMethods, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use sojourn_net::probe::DropCause;
+use sojourn_net::log::DropCause;
 use sojourn_net::{Ecn, Rate, Time};
 use sojourn_sim::replay::{Arrival, Departures, Draws, Fate, Options, Setting, Trace};
 use sojourn_sim::scenario::QueueSpec;

@@ -7,10 +7,9 @@ use std::sync::Arc;
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use sojourn_net::probe::DropCause;
+use sojourn_net::log::{DropCause, Kind};
 use sojourn_net::{Span, Time};
 use sojourn_sim::Outside;
-use sojourn_sim::packet::Kind;
 use sojourn_sim::record::{FlowTable, Log};
 use sojourn_sim::scenario::{Scenario, Users};
 use sojourn_sim::source::{
@@ -127,8 +126,14 @@ pub(crate) fn columns_of_logs(py: Python<'_>, [mut down, up]: [Log; 2]) -> PyRes
 
 /// Names of the kinds of packets, in the order of their codes in the packet log.
 #[pyfunction]
-pub(crate) fn packet_kinds() -> [&'static str; Kind::NAMES.len()] {
-    Kind::NAMES
+pub(crate) fn packet_kinds() -> [&'static str; Kind::ALL.len()] {
+    Kind::ALL.map(Kind::name)
+}
+
+/// Names of the kinds that are UDP; all others are TCP.
+#[pyfunction]
+pub(crate) fn udp_kinds() -> Vec<&'static str> {
+    Kind::ALL.into_iter().filter(|kind| kind.is_udp()).map(Kind::name).collect()
 }
 
 /// Names of the causes of drops, in the order of their codes in the packet log; 255 stands for none.

@@ -208,7 +208,7 @@ impl Network {
             tap.pass(way.destination(), Seen { at: self.now, way, group, packet: packet.clone(), sack: *sack });
         }
         if !packet.is_segment() {
-            if packet.kind().is_told() {
+            if packet.reports_delivery() {
                 let delay = self.one_way(&packet, way);
                 self.notices.push_back((packet.slot, Event::Datagram { packet, delay }));
             }

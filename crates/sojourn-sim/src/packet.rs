@@ -4,38 +4,7 @@ use sojourn_net::tcp::Segment;
 use sojourn_net::{Ecn, Packet as _, Time};
 use std::num::NonZeroU64;
 
-/// What a packet is, for the packet log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Kind {
-    /// A TCP segment with payload.
-    Data,
-    /// A TCP segment without payload or flags.
-    Ack,
-    /// A TCP segment that opens or closes a connection.
-    Control,
-    /// A datagram of a paced source.
-    Datagram,
-    /// A datagram of a voice call.
-    Voice,
-    /// A datagram of a video stream.
-    Video,
-}
-
-impl Kind {
-    /// Names in the packet log, in the order of the codes.
-    pub const NAMES: [&'static str; 6] = ["data", "ack", "control", "datagram", "voice", "video"];
-
-    /// True for packets with payload.
-    pub fn is_data(self) -> bool {
-        !matches!(self, Self::Ack | Self::Control)
-    }
-
-    /// True for datagrams whose sender is told what became of each.
-    pub(crate) fn is_told(self) -> bool {
-        matches!(self, Self::Voice | Self::Video)
-    }
-}
+pub use sojourn_net::log::Kind;
 
 /// What the word of small fields says: in bit 0 nothing but that it is not zero, in the next three the kind, then these bits …
 const KIND: u32 = 1;
@@ -177,6 +146,12 @@ impl Packet {
     /// The TCP segment that it carries, without its SACK blocks; `None` for a datagram.
     pub fn segment_of(&self) -> Option<Segment> {
         self.is_segment().then(|| self.to_segment())
+    }
+
+    /// True for a datagram whose sender is told what became of it: voice and video.
+    #[inline]
+    pub(crate) fn reports_delivery(&self) -> bool {
+        matches!(self.kind(), Kind::Voice | Kind::Video)
     }
 
     /// Its row in the packet log of the link that it crossed, if one is kept.

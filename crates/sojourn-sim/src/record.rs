@@ -187,7 +187,7 @@ impl Probe<Packet> for LinkRecord {
         if packet.sack != NO_SACK {
             self.orphans.push(packet.sack);
         }
-        if packet.kind().is_told() {
+        if packet.reports_delivery() {
             self.lost.push((packet.slot, packet.seq));
         }
     }

@@ -238,5 +238,6 @@ fn port(scenario: &Scenario, way: Way, seed: u64, replication: u32) -> Port {
         LinkRule::Strict => link,
         LinkRule::Htb => link.with_bucket(spec.burst.map_or(1600, |burst| burst.0)),
     };
-    Port::new(link, record, overhead, spec.loss, stream(seed, replication, name))
+    let rngs = [name.to_owned(), format!("{name}.loss")].map(|name| stream(seed, replication, &name));
+    Port::new(link, record, overhead, spec.loss, rngs)
 }

@@ -3,7 +3,7 @@
 use crate::network::FlowTotals;
 use crate::record::LinkRecord;
 use serde::Serialize;
-use sojourn_net::probe::DropCause;
+use sojourn_net::log::DropCause;
 use sojourn_net::{Rate, Time};
 use std::collections::BTreeMap;
 

@@ -21,8 +21,11 @@ pub(crate) struct Port {
     pub(crate) link: Link<Packet>,
     pub(crate) record: LinkRecord,
     overhead: u32,
+    /// Probability that a packet is lost before the queue, and the random stream that decides.
     loss: f64,
-    rng: Pcg64Mcg,
+    loss_rng: Pcg64Mcg,
+    /// The queue's random stream.
+    queue_rng: Pcg64Mcg,
     stream: usize,
     /// The transmission started last.
     pub(crate) last: (Time, Time, u32),
@@ -43,8 +46,14 @@ pub(crate) struct Wire {
 }
 
 impl Port {
-    pub(crate) fn new(link: Link<Packet>, record: LinkRecord, overhead: u32, loss: f64, rng: Pcg64Mcg) -> Self {
-        Self { link, record, overhead, loss, rng, stream: 0, last: (Time::ZERO, Time::ZERO, 0) }
+    pub(crate) fn new(
+        link: Link<Packet>,
+        record: LinkRecord,
+        overhead: u32,
+        loss: f64,
+        [queue_rng, loss_rng]: [Pcg64Mcg; 2],
+    ) -> Self {
+        Self { link, record, overhead, loss, loss_rng, queue_rng, stream: 0, last: (Time::ZERO, Time::ZERO, 0) }
     }
 }
 
@@ -77,8 +86,8 @@ impl Wire {
         }
         let port = &mut self.ports[way as usize];
         packet.id = port.record.next_row();
-        let mut cx = Cx { now, rng: &mut port.rng, probe: &mut port.record };
-        if is_lost(port.loss, &mut cx) {
+        let mut cx = Cx { now, rng: &mut port.queue_rng, probe: &mut port.record };
+        if is_lost(port.loss, &mut port.loss_rng) {
             drop_on_path(packet, &mut cx);
             self.free_orphans(way);
             return;
@@ -91,7 +100,7 @@ impl Wire {
     #[inline]
     pub(crate) fn poll(&mut self, now: Time, way: Way, agenda: &mut Agenda) {
         let port = &mut self.ports[way as usize];
-        let mut cx = Cx { now, rng: &mut port.rng, probe: &mut port.record };
+        let mut cx = Cx { now, rng: &mut port.queue_rng, probe: &mut port.record };
         let departure = port.link.poll(&mut cx);
         self.after(way, departure, agenda);
     }

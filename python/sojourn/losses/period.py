@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from sojourn import _core
+
 
 @dataclass(frozen=True)
 class Period:
@@ -27,5 +29,5 @@ class Period:
 LOST = pl.col("drop_cause").is_not_null()
 """A packet that was dropped; one that still waits at the end was not."""
 
-UDP = pl.col("kind").cast(pl.String).is_in(["datagram", "voice"])
+UDP = pl.col("kind").cast(pl.String).is_in(_core.udp_kinds())
 """A packet of UDP; all others are of TCP."""

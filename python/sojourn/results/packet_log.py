@@ -4,11 +4,11 @@
 ``link``            the link that it arrived at: ``down`` or ``up``
 ``packet``          number of the packet at its link, from 0 in order of arrival
 ``flow``            number of its flow
-``kind``            ``data``, ``ack``, ``control``, ``datagram`` or ``voice``
+``kind``            ``data``, ``ack`` and ``control`` are TCP; ``datagram``, ``voice`` and ``video`` are UDP
 ``size_bytes``      bytes at IP
 ``arrive_ns``       arrival at the queue
 ``depart_ns``       start of transmission; null if it was dropped, or still waits at the end
-``drop_cause``      why it was dropped; null if it was not
+``drop_cause``      why it was dropped (``unknown`` between two captures); null if it was not
 ``backlog_pkts``    packets that waited when it arrived
 ``backlog_bytes``   bytes that waited
 ``seq``             sequence number
@@ -31,9 +31,6 @@ from polars.io.plugins import register_io_source
 
 from sojourn import _core
 
-UNKNOWN = "unknown"
-"""Cause of a drop between two captures, which do not say why."""
-
 ROWS_TOGETHER = 1 << 18
 """Rows in a group of the file: a reader needs memory for a few of them."""
 
@@ -53,7 +50,7 @@ def schema() -> dict[str, pl.DataType]:
         "size_bytes": pl.UInt32(),
         "arrive_ns": pl.UInt64(),
         "depart_ns": pl.Int64(),
-        "drop_cause": pl.Enum([*_core.drop_causes(), UNKNOWN]),
+        "drop_cause": pl.Enum(_core.drop_causes()),
         "backlog_pkts": pl.UInt32(),
         "backlog_bytes": pl.UInt32(),
         "seq": pl.UInt64(),

@@ -9,6 +9,7 @@
 use super::flow::Flow;
 use super::identity::{Seen, Tuple};
 use super::survey::Survey;
+use sojourn_net::log::{DropCause, NOT_DROPPED};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
@@ -18,10 +19,6 @@ const LONGEST_WAIT_NS: i64 = 60_000_000_000;
 /// Undecided packets at most: beyond, the oldest are called lost.
 const MOST_UNDECIDED: usize = 1 << 22;
 const NONE: u64 = u64::MAX;
-
-/// Code of `drop_cause` for a drop whose cause nobody knows, after the engine's own causes.
-pub const UNKNOWN_CAUSE: u8 = 4;
-const NOT_DROPPED: u8 = 255;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
@@ -273,7 +270,7 @@ impl Fates {
         log.backlog_pkts.push(self.waiting.len() as u32);
         log.backlog_bytes.push(self.waiting_bytes as u32);
         log.seq.push(u64::from(row.seq));
-        log.drop_cause.push(if fate == Fate::Lost { UNKNOWN_CAUSE } else { NOT_DROPPED });
+        log.drop_cause.push(if fate == Fate::Lost { DropCause::Unknown as u8 } else { NOT_DROPPED });
         log.depart_ns.push(if let Fate::Left(at) = fate { (at - start).max(0) } else { -1 });
         self.counts.arrived += 1;
         match fate {

@@ -115,9 +115,9 @@ impl Flow {
 
 #[cfg(test)]
 mod tests {
-    use super::super::identity::Kind;
     use super::*;
     use crate::decode::Address;
+    use sojourn_net::log::Kind;
 
     fn tuple() -> Tuple {
         Tuple { source: Address(1), destination: Address(2), ports: (1, 2), protocol: 6 }

@@ -6,20 +6,11 @@
 
 use crate::decode::{Address, link};
 use crate::read::Frame;
+use sojourn_net::log::Kind;
 use std::hash::{DefaultHasher, Hasher};
 
 const TCP: u8 = 6;
 const UDP: u8 = 17;
-
-/// What a packet is, in the codes of the packet log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub(super) enum Kind {
-    Data,
-    Ack,
-    Control,
-    Datagram,
-}
 
 /// Who talks to whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

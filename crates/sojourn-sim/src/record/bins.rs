@@ -206,6 +206,55 @@ impl Bins {
 mod tests {
     use super::*;
 
+    const END: (Time, Time, u32) = (Time::ZERO, Time::ZERO, 0);
+
+    fn second(tenths: u64) -> Time {
+        Time(tenths * 100_000_000)
+    }
+
+    #[test]
+    fn the_standard_deviation_is_that_of_a_sample() {
+        let mut bins = Bins::new(Span::from_secs(1));
+        bins.carry(second(12), second(13), 2);
+        bins.finish(second(20), END);
+        assert!((bins.seconds_sd() - 2f64.sqrt()).abs() < 1e-12, "0 and 2 bytes: {}", bins.seconds_sd());
+        let mut one = Bins::new(Span::from_secs(1));
+        one.carry(second(2), second(3), 2);
+        one.finish(second(19), END);
+        assert_eq!((one.seconds().count(), one.seconds_sd()), (1, 0.0));
+    }
+
+    #[test]
+    fn bins_and_seconds_start_at_the_reset() {
+        let mut bins = Bins::new(Span::from_secs(2));
+        bins.carry(second(1), second(2), 700);
+        bins.dropped(second(2));
+        bins.waited(second(2), Span(50));
+        bins.reset(second(5));
+        bins.waited(second(5), Span(10));
+        bins.waited(second(24), Span(30));
+        bins.carry(second(24), second(25), 100);
+        bins.dropped(second(25));
+        bins.waited(second(7), Span(20));
+        bins.finish(second(45), END);
+        let found: Vec<_> = bins.series().iter().map(|bin| (bin.mean_wait(), bin.bytes(), bin.dropped)).collect();
+        assert_eq!(found, [(Some(20.0), 0.0, 0), (None, 100.0, 1)]);
+        assert_eq!((bins.bytes(), bins.seconds().count(), bins.seconds().max()), (100.0, 4, 100));
+    }
+
+    #[test]
+    fn what_a_transmission_carries_after_the_end_is_taken_off() {
+        let mut bins = Bins::new(Span::from_secs(1));
+        bins.carry(second(8), second(12), 400);
+        bins.finish(second(9), (second(8), second(12), 400));
+        assert_eq!(bins.bytes(), 100.0);
+        assert_eq!(bins.series()[1].bytes(), 100.0);
+        let mut over = Bins::new(Span::from_secs(1));
+        over.carry(second(8), second(12), 400);
+        over.finish(second(12), (second(8), second(12), 400));
+        assert_eq!(over.bytes(), 400.0);
+    }
+
     #[test]
     fn a_transmission_across_a_second_counts_in_both() {
         let mut bins = Bins::new(Span::from_secs(1));

@@ -85,6 +85,24 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    #[test]
+    fn quantiles_of_a_few_values() {
+        let of = |values: &[u64]| {
+            let mut histogram = Histogram::default();
+            values.iter().for_each(|value| histogram.add(*value));
+            histogram
+        };
+        let ten = of(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+        assert_eq!([0.0, 0.05, 0.5, 0.95, 1.0].map(|q| ten.quantile(q)), [1.0, 1.0, 6.0, 10.0, 10.0]);
+        assert_eq!((ten.mean(), ten.max(), ten.count()), (5.5, 10, 10));
+        assert_eq!(of(&[1, 2, 3]).quantile(0.5), 2.0);
+        assert_eq!(of(&[7]).quantile(0.5), 7.0);
+        assert_eq!(of(&[]).quantile(0.5), 0.0);
+        // The middle of a bucket, but never above the largest value.
+        assert_eq!(of(&[4096, 4103]).quantile(0.0), 4099.5);
+        assert_eq!(of(&[4096]).quantile(0.0), 4096.0);
+    }
+
     proptest! {
         #[test]
         fn quantiles_are_within_a_thousandth(mut values in prop::collection::vec(0u64..5_000_000_000, 1..300), q in 0.0f64..1.0) {

@@ -4,11 +4,8 @@
 //! so that a log of any length needs no more memory than the packets that wait.
 
 use crate::packet::Packet;
-use sojourn_net::probe::DropCause;
+use sojourn_net::log::{DropCause, NOT_DROPPED};
 use sojourn_net::{Packet as _, Time};
-
-// Code in `drop_cause` of a packet that was not dropped.
-const NOT_DROPPED: u8 = 255;
 
 /// Columns of the packet log of one link. All have the same length.
 #[derive(Clone, Debug, Default)]
@@ -17,7 +14,7 @@ pub struct Log {
     pub first: u32,
     /// The flow's number.
     pub flow: Vec<u32>,
-    /// Code of the kind, names in [`crate::packet::Kind::NAMES`].
+    /// Code of the [`sojourn_net::log::Kind`].
     pub kind: Vec<u8>,
     /// Bytes at IP.
     pub size_bytes: Vec<u32>,
@@ -25,7 +22,7 @@ pub struct Log {
     pub arrive_ns: Vec<u64>,
     /// Start of transmission; −1 if it was dropped or still waits at the end.
     pub depart_ns: Vec<i64>,
-    /// Code of the cause, or 255.
+    /// Code of the [`DropCause`], or [`NOT_DROPPED`].
     pub drop_cause: Vec<u8>,
     /// Packets waiting when it arrived.
     pub backlog_pkts: Vec<u32>,

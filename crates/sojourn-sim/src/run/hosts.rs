@@ -63,3 +63,19 @@ pub(super) fn control(tcp: &Tcp, seed: u64) -> Control {
     let seeds = Cell::new(seed);
     Box::new(move || choice.make(seeds.replace(seeds.get().wrapping_add(1))))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn another_round_trip_stretches_both_delays_in_proportion() {
+        let link = json!({ "rate": "1Mbit", "queue": { "kind": "fifo", "limit": "9pkt" } });
+        let path = json!({ "client-delay": "1ms", "server-delay": "9ms", "down": link, "up": link });
+        let path: scenario::Path = serde_json::from_value(path).unwrap();
+        let ms = Span::from_millis;
+        assert_eq!(delays(&path, None), (ms(1), ms(9)));
+        assert_eq!(delays(&path, Some(ms(40))), (ms(2), ms(18)));
+    }
+}

@@ -80,6 +80,10 @@ pub struct Video {
     pub shown: Shown,
 }
 
+/// Token of a wake-up that begins a showing, and of one for the next packet of the present showing, which may be its first.
+const BEGIN: u64 = 0;
+const GO_ON: u64 = 1;
+
 /// Showings so far.
 #[derive(Default)]
 pub struct Shown {
@@ -101,15 +105,10 @@ impl Video {
     fn send(&mut self, network: &mut Network) {
         let schedule = &self.schedules[self.clip(self.shown.showing)];
         let shown = &mut self.shown;
-        if shown.next == 0 {
-            shown.began = network.now();
-            shown.sent_ns.reserve(schedule.packets());
-            shown.delay_ns.reserve(schedule.packets());
-        }
         while let Some(offset) = schedule.send.get(shown.next) {
             let due = shown.began + *offset;
             if due > network.now() {
-                network.wake_at(due, self.number, 0);
+                network.wake_at(due, self.number, GO_ON);
                 return;
             }
             // The row travels as the packet's number, with the source's own number.
@@ -129,7 +128,7 @@ impl Video {
         }
         shown.next = 0;
         shown.showing += 1;
-        network.wake_at(network.now() + self.gap, self.number, 0);
+        network.wake_at(network.now() + self.gap, self.number, BEGIN);
     }
 }
 
@@ -139,9 +138,14 @@ impl Source for Video {
             Event::Start if !self.schedules.is_empty() => {
                 self.shown.flow = network.new_flow();
                 let wait = self.rng.random::<f64>() * self.start_within.0 as f64;
-                network.wake_at(Time(wait as u64), self.number, 0);
+                network.wake_at(Time(wait as u64), self.number, BEGIN);
             }
-            Event::Wake(_) => self.send(network),
+            Event::Wake(token) => {
+                if token == BEGIN {
+                    self.shown.began = network.now();
+                }
+                self.send(network);
+            }
             Event::Datagram { packet, delay } => self.shown.delay_ns[packet.seq as usize] = delay.0 as i64,
             _ => {}
         }

@@ -1,0 +1,134 @@
+//! Codes of the packet log: what a packet is, and why it was dropped.
+//!
+//! The simulator, the matcher of captures and the extension module write these codes; the analyses in Python read the names. All derive
+//! them from here. A code is never used again for something else: new ones go to the end.
+
+/// What a packet is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    /// A TCP segment with payload.
+    Data,
+    /// A TCP segment without payload or flags.
+    Ack,
+    /// A TCP segment that opens, closes or resets a connection.
+    Control,
+    /// A UDP datagram that is no voice and no video.
+    Datagram,
+    /// An RTP packet of a voice call.
+    Voice,
+    /// An RTP packet of a video stream.
+    Video,
+}
+
+impl Kind {
+    /// All kinds, in the order of their codes.
+    pub const ALL: [Self; 6] = [Self::Data, Self::Ack, Self::Control, Self::Datagram, Self::Voice, Self::Video];
+
+    /// The name used in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Data => "data",
+            Self::Ack => "ack",
+            Self::Control => "control",
+            Self::Datagram => "datagram",
+            Self::Voice => "voice",
+            Self::Video => "video",
+        }
+    }
+
+    /// True for UDP, false for TCP.
+    pub const fn is_udp(self) -> bool {
+        matches!(self, Self::Datagram | Self::Voice | Self::Video)
+    }
+
+    /// True for packets with payload.
+    pub const fn is_data(self) -> bool {
+        !matches!(self, Self::Ack | Self::Control)
+    }
+}
+
+/// Why a packet was dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum DropCause {
+    /// The queue was full.
+    Full,
+    /// An early decision on arrival (RED, PIE).
+    Early,
+    /// It had waited too long (CoDel and its kin).
+    Sojourn,
+    /// Lost on the path, before the queue.
+    Path,
+    /// The average queue was so long that nothing was let in (RED).
+    Forced,
+    /// Dropped at random after an overflow (BLUE, in COBALT and CAKE).
+    Blue,
+    /// The congestion signal of an overloaded low-latency pair of queues, whatever the packet's ECN bits (DualPI2).
+    Overload,
+    /// Not known: a drop found by comparing captures, which do not say why.
+    Unknown,
+}
+
+impl DropCause {
+    /// All causes, in the order of their codes.
+    pub const ALL: [Self; 8] =
+        [Self::Full, Self::Early, Self::Sojourn, Self::Path, Self::Forced, Self::Blue, Self::Overload, Self::Unknown];
+
+    /// The name used in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::Early => "early",
+            Self::Sojourn => "sojourn",
+            Self::Path => "path",
+            Self::Forced => "forced",
+            Self::Blue => "blue",
+            Self::Overload => "overload",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// Code in the column `drop_cause` of a packet that was not dropped.
+pub const NOT_DROPPED: u8 = 255;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_has_the_code_that_logs_were_written_with() {
+        let codes = [
+            (Kind::Data, 0, "data", false),
+            (Kind::Ack, 1, "ack", false),
+            (Kind::Control, 2, "control", false),
+            (Kind::Datagram, 3, "datagram", true),
+            (Kind::Voice, 4, "voice", true),
+            (Kind::Video, 5, "video", true),
+        ];
+        assert_eq!(codes.map(|(kind, ..)| kind), Kind::ALL);
+        for (kind, code, name, is_udp) in codes {
+            assert_eq!((kind as u8, kind.name(), kind.is_udp()), (code, name, is_udp));
+        }
+    }
+
+    #[test]
+    fn every_cause_has_the_code_that_logs_were_written_with() {
+        let codes = [
+            (DropCause::Full, 0, "full"),
+            (DropCause::Early, 1, "early"),
+            (DropCause::Sojourn, 2, "sojourn"),
+            (DropCause::Path, 3, "path"),
+            (DropCause::Forced, 4, "forced"),
+            (DropCause::Blue, 5, "blue"),
+            (DropCause::Overload, 6, "overload"),
+            (DropCause::Unknown, 7, "unknown"),
+        ];
+        assert_eq!(codes.map(|(cause, ..)| cause), DropCause::ALL);
+        for (cause, code, name) in codes {
+            assert_eq!((cause as u8, cause.name()), (code, name));
+            assert_ne!(cause as u8, NOT_DROPPED);
+        }
+    }
+}
