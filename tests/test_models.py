@@ -9,6 +9,7 @@ import sojourn
 from sojourn import _core
 
 from tools.models import DOCS, drawings, models, texts
+from tools.models.headers import read
 from tools.models.parameters import default
 from tools.models.pictures import PHASE_S, measure
 
@@ -26,6 +27,7 @@ def test_every_page_has_all_its_parts(model):
     text = PAGES[f"{model.stem}.md"]
     wanted = ["## Parameters", "## Source", "## Differences from it", "## Validation"]
     wanted += ["## Behaviour"] if model.is_queue or model.transport else []
+    wanted = ["## How it works", "## Use it when", *wanted] if "## How it works" in text else wanted
     assert re.findall(r"^## .*", text, re.MULTILINE) == wanted
     assert "- every packet leaves by one door" in text or not model.is_queue
     for target in re.findall(r"\]\(([^)]+)\)", text):
@@ -52,6 +54,39 @@ def test_the_step_load_shows_what_it_is_for():
     assert again < loaded
     assert drops[phases[2]].mean() > drops[phases[0]].mean()
     assert len(times) == 4 * PHASE_S
+
+
+def test_the_head_of_a_file_gives_its_sections(tmp_path):
+    file = tmp_path / "red.rs"
+    head = [
+        "RED: drops.",
+        "",
+        "How it works: One.",
+        "",
+        "Two.",
+        "",
+        "Use it when: you must.",
+        "",
+        "Source: S.",
+    ]
+    file.write_text("".join(f"//! {line}\n" for line in [*head, "Differences: none of note"]), "utf-8")
+    found = read(file)
+    assert found.how_it_works == "One.\n\nTwo."
+    assert found.use_it_when == "You must."
+    assert (found.source, found.differences) == ("S.", "None of note.")
+
+
+@pytest.mark.parametrize(
+    ("description", "found"),
+    [
+        ("Bytes (default 3).", "`3`"),
+        ("Packets (as in ns-2; default false).", "`false`"),
+        ("The delay; by default 15ms, or 20ms (`x`).", "15ms, or 20ms (`x`)"),
+        ("A threshold; none if absent.", "absent"),
+    ],
+)
+def test_a_default_is_read_from_a_description(description, found):
+    assert default({"description": description}) == found
 
 
 def stated():

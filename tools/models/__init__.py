@@ -17,7 +17,7 @@ from sojourn import _core
 
 from tools.models.headers import Constant, Header, constants, read, tests
 from tools.models.parameters import keys_table, mentioned_table, transports_table
-from tools.validation.documents import to_toml
+from tools.validation.documents import bulk, to_toml
 
 ROOT = Path(__file__).resolve().parents[2]
 NET = ROOT / "crates" / "sojourn-net" / "src"
@@ -88,6 +88,10 @@ def page(model: Model) -> str:
     """Return the page of a model."""
     header: Header = read(model.file)
     parts = [f"# {header.title}", header.summary]
+    if header.how_it_works:
+        parts += ["## How it works", header.how_it_works]
+    if header.use_it_when:
+        parts += ["## Use it when", header.use_it_when, *_snippet(model)]
     parts += ["## Parameters", "\n\n".join(_parameters(model))]
     parts += ["## Source", header.source, "## Differences from it", header.differences or "None are stated."]
     parts += ["## Validation", "\n".join(_validation(model))]
@@ -101,6 +105,17 @@ def page(model: Model) -> str:
             f"![Queueing delay and drops over time]({model.stem}.svg)",
         ]
     return "\n\n".join(part.strip() for part in parts) + "\n"
+
+
+def _snippet(model: Model) -> Iterator[str]:
+    """Say how a study file takes the model."""
+    if model.is_queue:
+        lines = "[path]\n" + to_toml({"down": {"rate": "16Mbit", "queue": _picture(model)[0]}})
+    elif model.transport:
+        lines = "[[flows]]\n" + to_toml(bulk("down", 1, model.transport))
+    else:
+        return
+    yield f"In a study file:\n\n```toml\n{lines}```"
 
 
 def _parameters(model: Model) -> Iterator[str]:

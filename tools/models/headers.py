@@ -15,6 +15,8 @@ class Header:
     summary: str
     source: str
     differences: str
+    how_it_works: str = ""
+    use_it_when: str = ""
 
 
 @dataclass(frozen=True)
@@ -34,14 +36,30 @@ def read(file: Path) -> Header:
     text = _plain("\n".join(lines)).strip()
     summary, _, rest = text.partition("\n\n")
     summary = " ".join(summary.split())
+    sections, rest = _sections(rest)
     if not rest.startswith("Source"):
-        raise ValueError(f'{file}: after its first sentence the head must go on with "Source"')
+        raise ValueError(f'{file}: after its first sentence and {SECTIONS} the head must go on with "Source"')
     source = re.split(r"\b(?=Differences?\b[^.]*?:)", rest, maxsplit=1)[0]
     differences = rest[len(source) :]
     title = summary.split(":")[0] if ":" in summary else file.stem.upper() if len(file.stem) < 5 else summary
     source = re.sub(r"^Sources?: ", "", source.strip())
     differences = re.sub(r"^Differences?(?: from [^:]*)?: ?", "", differences.strip())
-    return Header(title, _sentence(summary), _sentence(source), _sentence(differences))
+    return Header(title, _sentence(summary), _sentence(source), _sentence(differences), *sections)
+
+
+SECTIONS = ("How it works", "Use it when")
+"""Sections that a head may have between its first sentence and its source, each begun by `Title: `."""
+
+
+def _sections(text: str) -> tuple[list[str], str]:
+    """Return the text of each of SECTIONS (empty if it is absent), and what follows them."""
+    found = []
+    for title in SECTIONS:
+        body = ""
+        if text.startswith(f"{title}: "):
+            body, text = re.split(r"\n\n(?=Use it when: |Source)", text, maxsplit=1)
+        found.append(_sentence(body.removeprefix(f"{title}: ")))
+    return found, text
 
 
 def constants(file: Path) -> list[Constant]:

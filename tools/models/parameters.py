@@ -54,7 +54,7 @@ def default(key: Mapping[str, Any]) -> str:
     if "default" in key and key["default"] is not None:
         return f"`{json.dumps(key['default'], ensure_ascii=False)}`"
     text = key.get("description", "")
-    if said := re.search(r"\(default ([^)]+)\)", text):
+    if said := re.search(r"[(;] ?default ([^);]+)\)", text):
         return f"`{said[1]}`"
     if said := re.search(r"by default (.*?)\.?$", text):
         return said[1]
@@ -64,8 +64,9 @@ def default(key: Mapping[str, Any]) -> str:
 def _table(keys: Mapping[str, Any], required: Iterable[str]) -> str:
     lines = ["| key | value | default | |", "| --- | --- | --- | --- |"]
     for name, key in keys.items():
-        text = re.sub(r"\s*(\(default [^)]+\)|[;,:]? ?by default .*)", "", key.get("description", "")).strip()
-        text = text if text.endswith(".") else text + "."
+        text = re.sub(r"\s*(\(default [^)]+\)|[;,:]? ?by default .*)", "", key.get("description", ""))
+        text = re.sub(r"; default [^);]+\)", ")", text).strip()
+        text = text if text.endswith((".", "…")) else text + "."
         shown = "required" if name in required else default(key)
         lines.append(f"| `{name}` | {_value(key)} | {shown} | {text} |")
     return "\n".join(lines)

@@ -40,7 +40,7 @@ fn nanoseconds(queue: &mut dyn QueueDiscipline<Frame>) -> f64 {
 }
 
 fn main() {
-    let codel = codel::Settings::default;
+    let codel = codel::Config::default;
     type Make = Box<dyn Fn() -> Box<dyn QueueDiscipline<Frame>>>;
     let disciplines: [(&str, Make); 5] = [
         ("fifo", Box::new(|| Box::new(Fifo::new(1000, u64::MAX, DropFrom::Tail)))),
@@ -48,11 +48,11 @@ fn main() {
         (
             "codel-linux",
             Box::new(move || {
-                Box::new(Codel::new(1000, u64::MAX, &codel::Settings { variant: codel::Variant::Linux, ..codel() }))
+                Box::new(Codel::new(1000, u64::MAX, &codel::Config { variant: codel::Variant::Linux, ..codel() }))
             }),
         ),
-        ("fq-codel", Box::new(|| Box::new(FqCodel::new(1000, u64::MAX, &fq_codel::Settings::default())))),
-        ("cobalt", Box::new(|| Box::new(Cobalt::new(1000, u64::MAX, &cobalt::Settings::default())))),
+        ("fq-codel", Box::new(|| Box::new(FqCodel::new(1000, u64::MAX, &fq_codel::Config::default())))),
+        ("cobalt", Box::new(|| Box::new(Cobalt::new(1000, u64::MAX, &cobalt::Config::default())))),
     ];
     let mut best = [f64::INFINITY; 5];
     for _ in 0..9 {

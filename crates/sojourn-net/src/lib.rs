@@ -4,6 +4,7 @@
 //! stream are arguments. The same code therefore runs under a virtual clock and under the wall clock.
 
 pub mod congestion;
+mod invalid;
 pub mod link;
 pub mod log;
 pub mod packet;
@@ -14,6 +15,7 @@ pub mod tcp;
 pub mod time;
 pub mod units;
 
+pub use invalid::Invalid;
 pub use packet::{Ecn, Packet};
 pub use time::{Span, Time};
 pub use units::{Bytes, Limit, Rate};

@@ -28,12 +28,12 @@ pub struct Link<P> {
     busy_until: Time,
     waiting: bool,
     /// The link is idle until `busy_until`, when the queue's head may leave.
-    held: bool,
+    throttled: bool,
     /// When the queue wants to be woken; `NEVER` if it has no timer.
     wake_at: Time,
     /// The queue must still be told that it ran empty at `busy_until`.
-    untold: bool,
-    minds_emptiness: bool,
+    idle_unreported: bool,
+    wants_idle_dequeue: bool,
     /// Of a link with a bucket of tokens: how much time it may save up, and when its tokens were or will be used up.
     bucket: Option<(Span, Time)>,
 }
@@ -42,17 +42,17 @@ impl<P: Packet> Link<P> {
     /// A link at rest. `overhead` bytes of link-layer framing are transmitted with every packet.
     pub fn new(queue: Box<dyn QueueDiscipline<P>>, rate: RateProfile, overhead: u32) -> Self {
         let wake_at = queue.wake_at().unwrap_or(Time::NEVER);
-        let minds_emptiness = queue.minds_emptiness();
+        let wants_idle_dequeue = queue.wants_idle_dequeue();
         Self {
             queue,
             service: Service::new(rate),
             overhead,
             busy_until: Time::ZERO,
             waiting: false,
-            held: false,
+            throttled: false,
             wake_at,
-            untold: false,
-            minds_emptiness,
+            idle_unreported: false,
+            wants_idle_dequeue,
             bucket: None,
         }
     }
@@ -79,8 +79,8 @@ impl<P: Packet> Link<P> {
     /// A packet arrives. If the link is idle, a transmission starts at once and is returned.
     #[inline]
     pub fn send(&mut self, packet: P, cx: &mut Cx<'_, P>) -> Option<Departure<P>> {
-        if self.untold && cx.now > self.busy_until {
-            self.tell_empty(cx);
+        if self.idle_unreported && cx.now > self.busy_until {
+            self.report_idle(cx);
         }
         self.queue.enqueue(packet, cx);
         if self.waiting || cx.now < self.busy_until {
@@ -122,13 +122,13 @@ impl<P: Packet> Link<P> {
 
     #[inline(always)] // Or each packet is copied once more.
     fn start(&mut self, cx: &mut Cx<'_, P>, back_to_back: bool) -> Option<Departure<P>> {
-        let back_to_back = back_to_back && !std::mem::take(&mut self.held);
+        let back_to_back = back_to_back && !std::mem::take(&mut self.throttled);
         if !self.open(cx.now, back_to_back) {
             return None;
         }
         let packet = self.queue.dequeue(cx);
         self.waiting = self.queue.backlog().packets > 0;
-        self.untold = self.minds_emptiness && !self.waiting && packet.is_some();
+        self.idle_unreported = self.wants_idle_dequeue && !self.waiting && packet.is_some();
         let Some(packet) = packet else {
             self.hold();
             return None;
@@ -147,8 +147,8 @@ impl<P: Packet> Link<P> {
     /// Nothing left a queue that may hold packets back: waits for its head.
     #[cold]
     fn hold(&mut self) {
-        if let Some(opening) = self.queue.opens_at().filter(|_| self.waiting) {
-            (self.busy_until, self.held) = (opening, true);
+        if let Some(opening) = self.queue.next_eligible().filter(|_| self.waiting) {
+            (self.busy_until, self.throttled) = (opening, true);
         }
     }
 
@@ -163,8 +163,8 @@ impl<P: Packet> Link<P> {
 
     /// Asks the empty queue for a packet at the end of the last transmission, late, which only the queue could notice.
     #[cold]
-    fn tell_empty(&mut self, cx: &mut Cx<'_, P>) {
-        self.untold = false;
+    fn report_idle(&mut self, cx: &mut Cx<'_, P>) {
+        self.idle_unreported = false;
         let mut cx = Cx { now: self.busy_until, rng: &mut *cx.rng, probe: &mut *cx.probe };
         let none = self.queue.dequeue(&mut cx);
         debug_assert!(none.is_none(), "nothing was waiting");
@@ -223,7 +223,7 @@ mod tests {
         fn backlog(&self) -> Backlog {
             self.0.backlog()
         }
-        fn minds_emptiness(&self) -> bool {
+        fn wants_idle_dequeue(&self) -> bool {
             true
         }
     }

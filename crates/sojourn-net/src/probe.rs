@@ -10,7 +10,8 @@ pub trait Probe<P> {
     fn enqueued(&mut self, now: Time, packet: &P);
     /// The packet leaves the queue and its transmission starts, after `sojourn` in the queue.
     fn dequeued(&mut self, now: Time, packet: &P, sojourn: Span);
-    /// The packet was marked Congestion Experienced instead of being dropped.
+    /// The queue set Congestion Experienced on the packet instead of dropping it. A packet that arrived with CE is let
+    /// pass where a rule would mark it, and is never counted here.
     fn marked(&mut self, now: Time, packet: &P) {
         let _ = (now, packet);
     }

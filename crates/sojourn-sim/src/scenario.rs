@@ -4,7 +4,6 @@
 //! describes the whole simulation and its hash can name the result. Keys and units are those of study files.
 
 mod flows;
-mod queues;
 mod rate;
 mod users;
 
@@ -12,13 +11,12 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use sojourn_net::{Bytes, Limit, Rate, Span};
 
+pub use sojourn_net::Invalid;
+pub use sojourn_net::queue::QueueSpec;
+
 pub use flows::{
     Direction, Flows, HttpVersion, HyStart, Packmime, Recovery, Sessions, SourceSpec, Stack, Tcp, Transport,
     Video as VideoTraffic,
-};
-pub use queues::{
-    CakeSpec, CobaltSpec, CodelSpec, CodelVariant, DropFrom, DualPi2Spec, FifoSpec, FqCodelSpec, FqPieSpec, HashSpec,
-    NetemSpec, PieDelay, PieSpec, PieVariant, QueueSpec, RedAveraging, RedSpec, RedVariant, SfqCodelSpec, SfqSpec,
 };
 pub use rate::{RateDrawn, RateSpec, RateSteps, RateTrace};
 pub use users::{
@@ -193,32 +191,6 @@ fn is_false(flag: &bool) -> bool {
 impl Record {
     fn is_default(&self) -> bool {
         *self == Self::default()
-    }
-}
-
-/// What does not hold in a scenario, and the key where it shows (`path.down.loss`, `flows.0.count`).
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{key}: {message}")]
-pub struct Invalid {
-    /// Dotted path of the key.
-    pub key: String,
-    /// What was found and what was expected.
-    pub message: String,
-}
-
-impl Invalid {
-    pub(crate) fn new(key: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { key: key.into(), message: message.into() }
-    }
-
-    /// The error as a sentence; without the key if that is not known.
-    pub(crate) fn sentence(&self) -> String {
-        if self.key.is_empty() { self.message.clone() } else { self.to_string() }
-    }
-
-    /// The same under an outer key.
-    pub(crate) fn under(self, outer: &str) -> Self {
-        Self { key: format!("{outer}.{}", self.key), ..self }
     }
 }
 

@@ -1,7 +1,7 @@
 //! CAKE without its shaper: flows isolated by a set-associative hash, sparse flows first, and a COBALT for each.
 //!
 //! Source: Linux `sch_cake.c`, one tin of it, as `cake unlimited besteffort flows` has it. A flow finds a line in a set of
-//! eight ([`Spread`](super::spread)); lines take turns by deficit round robin, sparse ones first (DRR++): a line that runs
+//! eight ([`FlowHash`](super::spread)); lines take turns by deficit round robin, sparse ones first (DRR++): a line that runs
 //! empty leaves the rounds, and joins the sparse ones when it has packets again. The last packet of a line may be marked
 //! but is not dropped. When the queue is full the line with most bytes loses packets from its head, and its BLUE hears
 //! of each.
@@ -11,123 +11,136 @@
 //! bytes of packets, not those of their buffers. CAKE keeps idle lines whose COBALT has not come to rest in a list that
 //! it visits when nothing else is to do; here the count goes down by what was due when the line has packets again.
 
-use super::cobalt::{Settings as Cobalt, State, Verdict};
+use super::cobalt::{self, State, Verdict};
+use super::config::{self, check_interval, check_quantum, check_queues, check_ways, count};
+use super::discipline::{Backlog, Cx, QueueDiscipline};
+use super::fair::flow_hash::Hash;
+use super::fair::flows::Flows;
 use super::inspect::Inspector;
-use super::lines::Lines;
-use super::rounds::Rounds;
-use super::spread::{Hash, Spread};
-use super::{Backlog, Cx, QueueDiscipline};
-use crate::Packet;
 use crate::probe::DropCause;
+use crate::{Bytes, Invalid, Limit, Packet, Rate, Span};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-/// What CAKE is told.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Settings {
-    /// The COBALT of each flow.
-    pub cobalt: Cobalt,
-    /// Number of lines that flows are spread over.
+/// CAKE without its shaper.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Config {
+    /// Lines that flows are spread over by a hash.
     pub flows: u32,
-    /// Bytes that a flow may send in each round.
-    pub quantum: u32,
+    /// Lines in a set, of which a flow takes a free one.
+    pub ways: u32,
     /// How flows are spread over the lines.
     pub hash: Hash,
-    /// Lines in a set.
-    pub ways: u32,
+    /// Bytes that a flow may send in a round.
+    pub quantum: Bytes,
+    /// Waiting time that is acceptable.
+    pub target: Span,
+    /// How long it must be exceeded: about a worst-case round trip.
+    pub interval: Span,
+    /// Mark ECN-capable packets instead of dropping them, except by BLUE.
+    pub ecn: bool,
 }
 
-impl Default for Settings {
+impl Default for Config {
     fn default() -> Self {
-        let cobalt = Cobalt { ecn: true, ..Cobalt::default() };
-        Self { cobalt, flows: 1024, quantum: 1514, hash: Hash::Salted, ways: 8 }
+        let cobalt::Config { target, interval, .. } = cobalt::Config::default();
+        Self { flows: 1024, ways: 8, hash: Hash::Salted, quantum: Bytes(1514), target, interval, ecn: true }
+    }
+}
+
+impl config::Config for Config {
+    const LIMIT: Option<Limit> = Some(Limit::Packets(10_240));
+
+    fn check(&self) -> Result<(), Invalid> {
+        check_queues("flows", self.flows)?;
+        check_ways(self.ways, self.flows)?;
+        check_quantum(self.quantum)?;
+        check_interval(self.interval)
+    }
+
+    fn build<P: Packet + Send + 'static>(
+        &self,
+        max_packets: u32,
+        max_bytes: u64,
+        _: Rate,
+    ) -> Box<dyn QueueDiscipline<P>> {
+        Box::new(Cake::new(max_packets, max_bytes, self))
     }
 }
 
 /// The CAKE queue.
 pub struct Cake<P> {
-    lines: Lines<P>,
-    states: Vec<State>,
-    rounds: Rounds,
-    spread: Spread,
-    cobalt: Cobalt,
+    flows: Flows<P, State>,
+    cobalt: cobalt::Config,
 }
 
 impl<P: Packet> Cake<P> {
     /// A queue that holds at most `max_packets` packets and `max_bytes` bytes; `MAX` of the type means no limit.
-    pub fn new(max_packets: u32, max_bytes: u64, settings: &Settings) -> Self {
-        let flows = settings.flows.max(1);
+    pub fn new(max_packets: u32, max_bytes: u64, config: &Config) -> Self {
+        let Config { flows, ways, hash, quantum, target, interval, ecn } = *config;
         Self {
-            lines: Lines::new(flows, max_packets, max_bytes),
-            states: vec![State::NEW; flows as usize],
-            rounds: Rounds::new(flows, settings.quantum),
-            spread: Spread::new(flows, settings.ways, settings.hash),
-            cobalt: settings.cobalt,
+            flows: Flows::new((max_packets, max_bytes), (flows, ways, hash), count(quantum), State::NEW),
+            cobalt: cobalt::Config { target, interval, ecn, ..cobalt::Config::default() },
         }
     }
 
-    /// Takes a packet from the head of the line with most bytes.
+    /// Takes a packet from the head of the queue with most bytes.
     #[cold]
     fn shrink(&mut self, cx: &mut Cx<'_, P>) {
-        let line = self.lines.fattest();
-        if let Some((arrived, packet)) = self.lines.pop_oldest(line) {
-            self.states[line as usize].overflows(&self.cobalt, cx.now);
-            cx.probe.dropped(cx.now, packet, DropCause::Full, Some(cx.now.since(arrived)));
+        let queue = self.flows.queues.longest(|backlog| backlog.bytes);
+        if let Some((arrived, packet)) = self.flows.queues.pop_oldest(queue) {
+            self.flows.states[queue as usize].queue_full(&self.cobalt, cx.now);
+            cx.drop_queued(arrived, packet, DropCause::Full);
         }
     }
 }
 
 impl<P: Packet + Send> QueueDiscipline<P> for Cake<P> {
     fn enqueue(&mut self, packet: P, cx: &mut Cx<'_, P>) {
-        let rounds = &self.rounds;
-        let line = self.spread.line(packet.flow(), cx.rng, |line| rounds.is_active(line));
-        cx.probe.enqueued(cx.now, &packet);
-        self.lines.push(line, cx.now, packet);
-        if !self.rounds.is_active(line) {
-            self.states[line as usize].rested(&self.cobalt, cx.now);
-            self.rounds.join(line);
+        let queue = self.flows.queue_for(&packet, cx);
+        self.flows.queues.push(queue, packet, cx);
+        if !self.flows.drr.is_active(queue) {
+            self.flows.states[queue as usize].rested(&self.cobalt, cx.now);
+            self.flows.drr.activate(queue);
         }
-        while self.lines.is_over() {
+        while self.flows.queues.is_over() {
             self.shrink(cx);
         }
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Option<P> {
+        let Flows { queues, states, drr, .. } = &mut self.flows;
         loop {
-            let line = self.rounds.turn()?;
-            let state = &mut self.states[line as usize];
-            let Some((arrived, mut packet)) = self.lines.pop_oldest(line) else {
-                state.runs_empty(&self.cobalt, cx.now);
-                self.rounds.leave(line);
+            let queue = drr.next()?;
+            let state = &mut states[queue as usize];
+            let Some((arrived, mut packet)) = queues.pop_oldest(queue) else {
+                state.queue_empty(&self.cobalt, cx.now);
+                drr.leave(queue);
                 continue;
             };
-            let waited = cx.now.since(arrived);
-            let verdict = state.judge(&self.cobalt, self.cobalt.target, &mut packet, waited, cx);
-            match verdict {
-                Verdict::Drop(cause) if self.lines.held(line).packets > 0 => {
-                    cx.probe.dropped(cx.now, packet, cause, Some(waited));
-                }
+            match state.judge(&self.cobalt, &mut packet, cx.now.since(arrived), cx) {
+                Verdict::Drop(cause) if queues.backlog(queue).packets > 0 => cx.drop_queued(arrived, packet, cause),
                 Verdict::Drop(_) | Verdict::Leaves => {
-                    self.rounds.sent(line, packet.size());
-                    cx.probe.dequeued(cx.now, &packet, waited);
-                    return Some(packet);
+                    drr.charge(queue, packet.size());
+                    return Some(cx.deliver(arrived, packet));
                 }
             }
         }
     }
 
     fn backlog(&self) -> Backlog {
-        self.lines.total()
+        self.flows.queues.total()
     }
 
-    fn minds_emptiness(&self) -> bool {
+    fn wants_idle_dequeue(&self) -> bool {
         true
     }
 
     fn inspect(&mut self, inspector: &mut Inspector<'_>) {
-        inspector.of_flow();
-        let Some(line) = self.spread.known(inspector.flow()) else { return };
-        self.lines.inspect(line, inspector);
-        self.rounds.inspect(line, inspector);
-        self.states[line as usize].inspect(inspector);
+        if let Some(state) = self.flows.inspect(inspector) {
+            state.inspect(inspector);
+        }
     }
 }
 
@@ -135,11 +148,11 @@ impl<P: Packet + Send> QueueDiscipline<P> for Cake<P> {
 mod tests {
     use super::*;
     use crate::queue::check::{self, Desk, Numbered, ms};
-    use crate::{Ecn, Span, Time};
+    use crate::{Ecn, Time};
     use proptest::prelude::*;
 
-    fn desk(limit: u32, quantum: u32) -> Desk<Cake<Numbered>> {
-        Desk::new(Cake::new(limit, u64::MAX, &Settings { quantum, ..Settings::default() }))
+    fn desk(limit: u32, quantum: u64) -> Desk<Cake<Numbered>> {
+        Desk::new(Cake::new(limit, u64::MAX, &Config { quantum: Bytes(quantum), ..Config::default() }))
     }
 
     #[test]
@@ -181,8 +194,8 @@ mod tests {
             assert!(desk.serve(ms(20 * at)).is_some());
         }
         assert_eq!(desk.serve(ms(801)), None);
-        let line = desk.queue.spread.known(0).expect("it has been there") as usize;
-        let count = |desk: &Desk<Cake<Numbered>>| format!("{:?}", desk.queue.states[line]);
+        let line = desk.queue.flows.hash.known_queue(0).expect("it has been there") as usize;
+        let count = |desk: &Desk<Cake<Numbered>>| format!("{:?}", desk.queue.flows.states[line]);
         let busy = count(&desk);
         desk.arrive(ms(60_000), 0, 1500, Ecn::Ect0);
         assert!(!busy.contains("count: 0") && count(&desk).contains("count: 0"), "{busy}, then {}", count(&desk));
@@ -191,16 +204,17 @@ mod tests {
     proptest! {
         #[test]
         fn every_packet_leaves_by_one_door(
-            events in check::events(), packets in 0u32..60, bytes in 0u64..90_000, quantum in 1u32..3000, ecn: bool,
+            events in check::events(), packets in 0u32..60, bytes in 0u64..90_000, quantum in 1u64..3000, ecn: bool,
         ) {
-            let cobalt = Cobalt {
+            let config = Config {
                 target: Span::from_millis(1),
                 interval: Span::from_millis(8),
                 ecn,
-                ..Cobalt::default()
+                quantum: Bytes(quantum),
+                flows: 16,
+                ..Config::default()
             };
-            let settings = Settings { cobalt, quantum, flows: 16, ..Settings::default() };
-            check::conserves(&mut Cake::new(packets, bytes, &settings), &events)?;
+            check::conserves(&mut Cake::new(packets, bytes, &config), &events)?;
         }
     }
 }

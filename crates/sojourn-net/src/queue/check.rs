@@ -1,7 +1,7 @@
 //! Disciplines under test: what each must keep (conservation, order within a flow, no negative sojourn), a queue driven
 //! by hand, and given random numbers.
 
-use super::{Cx, QueueDiscipline};
+use super::discipline::{Cx, QueueDiscipline};
 use crate::probe::{DropCause, Probe};
 use crate::{Ecn, Packet, Span, Time};
 use proptest::prelude::*;
@@ -30,6 +30,9 @@ pub(crate) struct Numbered {
 impl Numbered {
     pub(crate) fn new(number: usize) -> Self {
         packet(number, 1000)
+    }
+    pub(crate) fn leaves_ce(&self) -> bool {
+        self.ecn == Ecn::Ce
     }
     pub(crate) fn with_ecn(self, ecn: Ecn) -> Self {
         Self { ecn, ..self }
@@ -147,6 +150,39 @@ pub(crate) fn conserves(queue: &mut dyn QueueDiscipline<Numbered>, events: &[Eve
     all.sort_unstable();
     prop_assert!(all.windows(2).all(|w| w[0] != w[1]), "a packet left twice");
     Ok(())
+}
+
+/// Every discipline as a study file may have it, with marks where it can.
+pub(crate) fn all() -> Vec<(String, Box<dyn QueueDiscipline<Numbered>>)> {
+    let kinds = [
+        r#"{"kind": "fifo"}"#,
+        r#"{"kind": "fifo", "drop": "head"}"#,
+        r#"{"kind": "netem", "delay": "2ms"}"#,
+        r#"{"kind": "codel", "ecn": true, "target": "1ms", "interval": "8ms"}"#,
+        r#"{"kind": "codel", "variant": "linux", "ecn": true, "target": "1ms", "interval": "8ms", "ce-threshold": "3ms"}"#,
+        r#"{"kind": "codel", "variant": "ns3", "ecn": true, "target": "1ms", "interval": "8ms", "ce-threshold": "3ms", "l4s": true}"#,
+        r#"{"kind": "fq-codel", "target": "1ms", "interval": "8ms", "ce-threshold": "3ms", "flows": 4}"#,
+        r#"{"kind": "cobalt", "ecn": true, "target": "1ms", "interval": "8ms", "ce-threshold": "3ms", "blue-threshold": "20ms"}"#,
+        r#"{"kind": "cake", "target": "1ms", "interval": "8ms", "flows": 8}"#,
+        r#"{"kind": "sfq-codel", "target": "1ms", "interval": "8ms"}"#,
+        r#"{"kind": "pie", "ecn": true, "target": "1ms", "burst": "0s", "mark-p": 1}"#,
+        r#"{"kind": "pie", "ecn": true, "target": "1ms", "burst": "0s", "mark-p": 1, "l4s-threshold": "3ms"}"#,
+        r#"{"kind": "pie", "variant": "linux", "ecn": true, "target": "1ms", "burst": "0s", "mark-p": 1}"#,
+        r#"{"kind": "pie", "variant": "ns2_authors", "ecn": true, "target": "1ms", "burst": "0s", "mark-p": 1, "delay": "timestamps"}"#,
+        r#"{"kind": "fq-pie", "ecn": true, "target": "1ms", "burst": "0s", "mark-p": 1, "flows": 4}"#,
+        r#"{"kind": "dualpi2", "target": "1ms", "mtu": "300B"}"#,
+        r#"{"kind": "red", "ecn": true, "min": 1, "max": 4, "mark-p": 1, "weight": 0.5}"#,
+        r#"{"kind": "red", "variant": "paper", "ecn": true, "min": 1, "max": 4, "weight": 0.5}"#,
+        r#"{"kind": "sfq", "flows": 4}"#,
+    ];
+    let built = |text: &&str| {
+        let mut keys: serde_json::Value = serde_json::from_str(text).expect("JSON");
+        keys["limit"] = "60pkt".into();
+        let spec: super::QueueSpec = serde_json::from_value(keys).expect("a queue");
+        spec.check().expect("settings that are allowed");
+        (text.to_string(), spec.build((60, u64::MAX), crate::Rate(8_000_000)))
+    };
+    kinds.iter().map(built).collect()
 }
 
 /// A queue driven by hand, for test vectors: packets are numbered from 0 in order of arrival.

@@ -10,33 +10,36 @@
 //! `blue_threshold` is ns-3's: a sojourn above it raises BLUE's probability too. As in both, the time since the planned
 //! drop is not taken anew when dropping begins, so a first late packet after a pause is soon followed by a drop.
 
-use super::codel;
+use super::config::{self, check_interval};
+use super::discipline::{Backlog, Cx, QueueDiscipline};
 use super::inspect::Inspector;
-use super::line::Line;
-use super::{Backlog, Cx, QueueDiscipline};
+use super::packet_queue::PacketQueue;
 use crate::probe::DropCause;
-use crate::{Ecn, Packet, Span, Time};
+use crate::{Ecn, Invalid, Packet, Rate, Span, Time};
 use rand::RngExt;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 const RISE: f64 = 1.0 / 256.0;
 const FALL: f64 = 1.0 / 4096.0;
 
-/// What COBALT is told.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Settings {
+/// COBALT.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Config {
     /// Waiting time that is acceptable.
     pub target: Span,
     /// How long it must be exceeded: about a worst-case round trip.
     pub interval: Span,
     /// Mark ECN-capable packets instead of dropping them, except by BLUE.
     pub ecn: bool,
-    /// Mark ECN-capable packets that waited longer than this, as in ns-3.
+    /// Mark ECN-capable packets that waited longer than this, as in ns-3; never if absent.
     pub ce_threshold: Option<Span>,
-    /// A wait above which BLUE drops more, as in ns-3 (400 ms there).
+    /// Let BLUE drop more when packets wait longer than this (ns-3: 400ms); never if absent.
     pub blue_threshold: Option<Span>,
 }
 
-impl Default for Settings {
+impl Default for Config {
     fn default() -> Self {
         Self {
             target: Span::from_millis(5),
@@ -48,6 +51,21 @@ impl Default for Settings {
     }
 }
 
+impl config::Config for Config {
+    fn check(&self) -> Result<(), Invalid> {
+        check_interval(self.interval)
+    }
+
+    fn build<P: Packet + Send + 'static>(
+        &self,
+        max_packets: u32,
+        max_bytes: u64,
+        _: Rate,
+    ) -> Box<dyn QueueDiscipline<P>> {
+        Box::new(Cobalt::new(max_packets, max_bytes, self))
+    }
+}
+
 /// What is decided on the packet at the head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
@@ -55,83 +73,97 @@ pub(super) enum Verdict {
     Drop(DropCause),
 }
 
-/// What COBALT remembers of one line of packets.
+/// What COBALT remembers of one queue of packets.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct State {
+    /// Drops are spaced by interval / √count; 0 when none is planned.
     count: u32,
+    /// When the next drop is due.
     drop_next: Time,
+    /// The packet judged last had waited longer than the target.
     dropping: bool,
-    blue: f64,
+    /// BLUE's probability of a drop.
+    p_blue: f64,
+    /// When it was moved last.
     blue_moved: Time,
 }
 
 impl State {
     pub(super) const NEW: Self =
-        Self { count: 0, drop_next: Time::ZERO, dropping: false, blue: 0.0, blue_moved: Time::ZERO };
+        Self { count: 0, drop_next: Time::ZERO, dropping: false, p_blue: 0.0, blue_moved: Time::ZERO };
 
     pub(super) fn inspect(&mut self, inspector: &mut Inspector<'_>) {
         inspector.see("count", &mut self.count);
         inspector.see("drop_next", &mut self.drop_next);
         inspector.see("dropping", &mut self.dropping);
-        inspector.see("p_blue", &mut self.blue);
+        inspector.see("p_blue", &mut self.p_blue);
         inspector.see("blue_moved", &mut self.blue_moved);
     }
 
-    fn gap(&self, settings: &Settings) -> Span {
-        Span((settings.interval.0 as f64 / f64::from(self.count.max(1)).sqrt()) as u64)
+    /// The control law: how far drops are apart.
+    fn gap(&self, config: &Config) -> Span {
+        Span((config.interval.0 as f64 / f64::from(self.count.max(1)).sqrt()) as u64)
     }
 
     /// Moves BLUE's probability, at most once per target.
-    fn move_blue(&mut self, settings: &Settings, now: Time, step: f64) {
-        if now.since(self.blue_moved) > settings.target {
-            self.blue = (self.blue + step).clamp(0.0, 1.0);
+    fn move_blue(&mut self, config: &Config, now: Time, step: f64) {
+        if now.since(self.blue_moved) > config.target {
+            self.p_blue = (self.p_blue + step).clamp(0.0, 1.0);
             self.blue_moved = now;
         }
     }
 
+    /// The queue overflowed.
     #[cold]
-    pub(super) fn overflows(&mut self, settings: &Settings, now: Time) {
-        self.move_blue(settings, now, RISE);
+    pub(super) fn queue_full(&mut self, config: &Config, now: Time) {
+        self.move_blue(config, now, RISE);
         self.dropping = true;
         self.drop_next = now;
         self.count = self.count.max(1);
     }
 
-    pub(super) fn runs_empty(&mut self, settings: &Settings, now: Time) {
-        if self.blue > 0.0 {
-            self.move_blue(settings, now, -FALL);
+    /// The queue was found empty.
+    pub(super) fn queue_empty(&mut self, config: &Config, now: Time) {
+        if self.p_blue > 0.0 {
+            self.move_blue(config, now, -FALL);
         }
         self.dropping = false;
-        if self.count > 0 && now >= self.drop_next {
-            self.count -= 1;
-            self.drop_next += self.gap(settings);
+        if self.is_due(now) {
+            self.step_down(config);
         }
     }
 
-    /// What a line that was idle has counted down when it has packets again.
-    pub(super) fn rested(&mut self, settings: &Settings, now: Time) {
-        while self.count > 0 && now >= self.drop_next {
-            self.count -= 1;
-            self.drop_next += self.gap(settings);
+    /// What a queue that was idle has counted down when it has packets again.
+    pub(super) fn rested(&mut self, config: &Config, now: Time) {
+        while self.is_due(now) {
+            self.step_down(config);
         }
     }
 
-    /// Judges the packet that was taken out. `target` is what it may have waited.
+    fn is_due(&self, now: Time) -> bool {
+        self.count > 0 && now >= self.drop_next
+    }
+
+    fn step_down(&mut self, config: &Config) {
+        self.count -= 1;
+        self.drop_next += self.gap(config);
+    }
+
+    /// Judges the packet that was taken out after `waited`.
     pub(super) fn judge<P: Packet>(
         &mut self,
-        settings: &Settings,
-        target: Span,
+        config: &Config,
         packet: &mut P,
         waited: Span,
         cx: &mut Cx<'_, P>,
     ) -> Verdict {
         let now = cx.now;
-        let mut due = self.count > 0 && now >= self.drop_next;
-        let mut late = now > self.drop_next;
-        if waited > target {
+        let due = self.is_due(now);
+        let mut overdue = now > self.drop_next;
+        if waited > config.target {
             if !self.dropping {
                 self.dropping = true;
-                self.drop_next = now + self.gap(settings);
+                self.drop_next = now + self.gap(config);
             }
             self.count = self.count.max(1);
         } else {
@@ -140,34 +172,30 @@ impl State {
         let mut verdict = Verdict::Leaves;
         let mut marked = false;
         if due && self.dropping {
-            marked = settings.ecn && codel::mark(packet, cx);
+            marked = config.ecn && cx.mark(packet);
             if !marked {
                 verdict = Verdict::Drop(DropCause::Sojourn);
             }
             self.count = self.count.saturating_add(1);
-            self.drop_next += self.gap(settings);
-            late = now > self.drop_next;
-        } else {
-            while due {
-                self.count -= 1;
-                self.drop_next += self.gap(settings);
-                due = self.count > 0 && now >= self.drop_next;
-                late = now > self.drop_next;
-            }
+            self.drop_next += self.gap(config);
+            overdue = now > self.drop_next;
+        } else if due {
+            self.rested(config, now);
+            overdue = now > self.drop_next;
         }
-        let is_over = settings.ce_threshold.is_some_and(|threshold| waited > threshold);
+        let is_over = config.ce_threshold.is_some_and(|threshold| waited > threshold);
         if is_over && !marked && verdict == Verdict::Leaves && packet.ecn() != Ecn::Ce {
-            codel::mark(packet, cx);
+            cx.mark(packet);
         }
-        if settings.blue_threshold.is_some_and(|threshold| waited > threshold) {
-            self.move_blue(settings, now, RISE);
+        if config.blue_threshold.is_some_and(|threshold| waited > threshold) {
+            self.move_blue(config, now, RISE);
         }
-        if self.blue > 0.0 && verdict == Verdict::Leaves && cx.rng.random::<f64>() < self.blue {
+        if self.p_blue > 0.0 && verdict == Verdict::Leaves && cx.rng.random::<f64>() < self.p_blue {
             verdict = Verdict::Drop(DropCause::Blue);
         }
         if self.count == 0 {
-            self.drop_next = now + settings.interval;
-        } else if late && verdict == Verdict::Leaves {
+            self.drop_next = now + config.interval;
+        } else if overdue && verdict == Verdict::Leaves {
             self.drop_next = now;
         }
         verdict
@@ -176,37 +204,33 @@ impl State {
 
 /// The COBALT queue.
 pub struct Cobalt<P> {
-    waiting: Line<P>,
-    settings: Settings,
+    waiting: PacketQueue<P>,
+    config: Config,
     state: State,
 }
 
 impl<P: Packet> Cobalt<P> {
     /// A queue that holds at most `max_packets` packets and `max_bytes` bytes; `MAX` of the type means no limit.
-    pub fn new(max_packets: u32, max_bytes: u64, settings: &Settings) -> Self {
-        Self { waiting: Line::new(max_packets, max_bytes), settings: *settings, state: State::NEW }
+    pub fn new(max_packets: u32, max_bytes: u64, config: &Config) -> Self {
+        Self { waiting: PacketQueue::new(max_packets, max_bytes), config: *config, state: State::NEW }
     }
 }
 
 impl<P: Packet + Send> QueueDiscipline<P> for Cobalt<P> {
     fn enqueue(&mut self, packet: P, cx: &mut Cx<'_, P>) {
         if !self.waiting.push(packet, cx) {
-            self.state.overflows(&self.settings, cx.now);
+            self.state.queue_full(&self.config, cx.now);
         }
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Option<P> {
         while let Some((arrived, mut packet)) = self.waiting.pop() {
-            let waited = cx.now.since(arrived);
-            match self.state.judge(&self.settings, self.settings.target, &mut packet, waited, cx) {
-                Verdict::Leaves => {
-                    cx.probe.dequeued(cx.now, &packet, waited);
-                    return Some(packet);
-                }
-                Verdict::Drop(cause) => cx.probe.dropped(cx.now, packet, cause, Some(waited)),
+            match self.state.judge(&self.config, &mut packet, cx.now.since(arrived), cx) {
+                Verdict::Leaves => return Some(cx.deliver(arrived, packet)),
+                Verdict::Drop(cause) => cx.drop_queued(arrived, packet, cause),
             }
         }
-        self.state.runs_empty(&self.settings, cx.now);
+        self.state.queue_empty(&self.config, cx.now);
         None
     }
 
@@ -214,7 +238,7 @@ impl<P: Packet + Send> QueueDiscipline<P> for Cobalt<P> {
         self.waiting.backlog()
     }
 
-    fn minds_emptiness(&self) -> bool {
+    fn wants_idle_dequeue(&self) -> bool {
         true
     }
 
@@ -247,13 +271,13 @@ mod tests {
             (500.0, 9.0, true, 5, 594.721),
             (560.0, 9.0, false, 5, 594.721),
         ];
-        let settings = Settings::default();
+        let settings = Config::default();
         let mut queue = State::NEW;
         let mut rng = rand_pcg::Pcg64Mcg::seed_from_u64(1);
         for (i, (now, waited, drops, count, next)) in steps.into_iter().enumerate() {
             let mut packet = Numbered::new(i);
             let mut cx = Cx { now: ms(now), rng: &mut rng, probe: &mut () };
-            let verdict = queue.judge(&settings, settings.target, &mut packet, Span(ms(waited).0), &mut cx);
+            let verdict = queue.judge(&settings, &mut packet, Span(ms(waited).0), &mut cx);
             assert_eq!(matches!(verdict, Verdict::Drop(DropCause::Sojourn)), drops, "step {i}");
             assert_eq!(queue.count, count, "step {i}");
             let planned = queue.drop_next.0 as f64 / 1e6;
@@ -263,7 +287,7 @@ mod tests {
 
     #[test]
     fn a_long_wait_raises_blue_once_per_dequeue() {
-        let settings = Settings { blue_threshold: Some(Span::from_millis(400)), ..Settings::default() };
+        let settings = Config { blue_threshold: Some(Span::from_millis(400)), ..Config::default() };
         let mut desk = Desk::new(Cobalt::new(5000, u64::MAX, &settings));
         for _ in 0..5000 {
             desk.arrive(Time::ZERO, 0, 1000, Ecn::Ect0);
@@ -271,24 +295,24 @@ mod tests {
         for i in 1..=100 {
             desk.serve(ms(10.0 * f64::from(i)));
         }
-        assert_eq!(desk.queue.state.blue, 60.0 / 256.0);
+        assert_eq!(desk.queue.state.p_blue, 60.0 / 256.0);
         assert!(desk.fates.dropped.iter().any(|d| d.1 == DropCause::Blue));
     }
 
     #[test]
     fn overflow_raises_blue_once_per_target() {
-        let mut desk = Desk::new(Cobalt::new(100, u64::MAX, &Settings::default()));
+        let mut desk = Desk::new(Cobalt::new(100, u64::MAX, &Config::default()));
         for i in 0..200 {
             desk.arrive(ms(f64::from(i)), 0, 1000, Ecn::NotEct);
         }
         assert_eq!(desk.fates.dropped, (100..200).map(|n| (n, DropCause::Full)).collect::<Vec<_>>());
         // From 100 to 199 ms, every 6 ms.
-        assert_eq!(desk.queue.state.blue, 17.0 / 256.0);
+        assert_eq!(desk.queue.state.p_blue, 17.0 / 256.0);
     }
 
     #[test]
     fn marked_packets_leave() {
-        let mut desk = Desk::new(Cobalt::new(100, u64::MAX, &Settings { ecn: true, ..Settings::default() }));
+        let mut desk = Desk::new(Cobalt::new(100, u64::MAX, &Config { ecn: true, ..Config::default() }));
         for _ in 0..20 {
             desk.arrive(Time::ZERO, 0, 1000, Ecn::Ect0);
         }
@@ -302,7 +326,7 @@ mod tests {
         fn every_packet_leaves_by_one_door(
             events in check::events(), packets in 0u32..60, bytes in 0u64..90_000, ecn: bool,
         ) {
-            let settings = Settings {
+            let settings = Config {
                 target: Span::from_millis(1),
                 interval: Span::from_millis(8),
                 ecn,

@@ -10,53 +10,52 @@
 //! Differences: time never wraps; the ns-2 variants count nanoseconds instead of floating-point seconds; a packet that
 //! carries CE already counts as marked but is not marked again; `l4s` is ns-3's, and open to `linux` too.
 
-mod settings;
+mod parameters;
+mod variants;
 
+use super::config::{self, check_interval, check_packet};
+use super::discipline::{Backlog, Cx, QueueDiscipline};
+use super::head::Head;
 use super::inspect::Inspector;
-use super::line::Line;
-use super::{Backlog, Cx, QueueDiscipline};
+use super::packet_queue::PacketQueue;
 use crate::probe::DropCause;
-use crate::{Ecn, Packet, Time};
+use crate::{Ecn, Invalid, Packet, Rate, Time};
 
-pub use settings::{Settings, Variant};
+pub use parameters::{Config, Variant};
+use variants::{Rules, SmallBacklog};
 
-/// Where packets to be judged come from.
-pub(super) trait Head<P> {
-    /// Takes the oldest packet and the time of its arrival.
-    fn next(&mut self) -> Option<(Time, P)>;
-    /// Bytes that count in the test of a short queue.
-    fn bytes(&self) -> u64;
-}
-
-/// The rules of one CoDel, shared by all its lines. Times are ticks of 1 or 1024 ns.
+/// The rules of one CoDel, shared by the queues of all flows. Times are ticks of 1 or 1024 ns.
 pub(super) struct Law {
-    variant: Variant,
+    rules: Rules,
     shift: u32,
     target: u64,
     interval: u64,
-    /// A line with no more bytes than this is short.
-    short: u64,
+    /// A backlog of no more bytes than this is left alone.
+    small: u64,
     ecn: bool,
     ce_threshold: u64,
     l4s: bool,
 }
 
-/// What CoDel remembers of one line.
+/// What CoDel remembers of one queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct State {
-    /// When waiting too long becomes persistent; 0 while it is short.
-    first_above: u64,
+    /// When the sojourn will have been above the target for an interval; 0 while it is below.
+    first_above_time: u64,
+    /// When the next drop is due, while dropping.
     drop_next: u64,
+    /// Drops since the dropping state was entered, and those of before with which it resumed.
     pub(super) count: u32,
+    /// The count when the dropping state was entered last.
     last_count: u32,
-    /// 65536 / √count, nearly.
-    reciprocal: u16,
+    /// 65536 / √count, nearly (the fixed-point variants).
+    rec_inv_sqrt: u16,
     dropping: bool,
 }
 
 impl Default for State {
     fn default() -> Self {
-        Self { first_above: 0, drop_next: 0, count: 0, last_count: 0, reciprocal: u16::MAX, dropping: false }
+        Self { first_above_time: 0, drop_next: 0, count: 0, last_count: 0, rec_inv_sqrt: u16::MAX, dropping: false }
     }
 }
 
@@ -69,41 +68,43 @@ impl State {
     fn set_count(&mut self, count: u32) {
         self.count = count;
         // x ← x (3 − count x²) / 2 with 32 fractional bits, of which 16 are kept.
-        let x = u64::from(self.reciprocal) << 16;
+        let x = u64::from(self.rec_inv_sqrt) << 16;
         let square = (x * x) >> 32;
         let rest = (3_u64 << 32).wrapping_sub(u64::from(count).wrapping_mul(square)) >> 2;
-        self.reciprocal = ((rest.wrapping_mul(x) >> 31) >> 16) as u16;
+        self.rec_inv_sqrt = ((rest.wrapping_mul(x) >> 31) >> 16) as u16;
     }
 }
 
 impl Law {
-    pub(super) fn new(settings: &Settings) -> Self {
-        let Settings { variant, target, interval, ecn, ce_threshold, l4s, mtu } = *settings;
-        let shift = if variant.is_fixed_point() { 10 } else { 0 };
-        let short = match variant {
-            Variant::Rfc8289 | Variant::Linux => u64::from(mtu),
-            Variant::Ns3 => u64::from(mtu).saturating_sub(1),
-            Variant::Ns2_2013 | Variant::Ns2_2012 | Variant::Ns2Sfq => 256,
-            Variant::Acmq2012 => 255,
+    pub(super) fn new(config: &Config) -> Self {
+        let Config { variant, target, interval, ecn, ce_threshold, l4s, mtu } = *config;
+        let rules = variant.rules();
+        let shift = if rules.fixed_point { 10 } else { 0 };
+        let small = match rules.small_backlog {
+            SmallBacklog::Mtu => mtu.0,
+            SmallBacklog::BelowMtu => mtu.0.saturating_sub(1),
+            SmallBacklog::LargestPacket => 256,
+            SmallBacklog::BelowLargestPacket => 255,
         };
         Self {
-            variant,
+            rules,
             shift,
             target: target.0 >> shift,
             interval: (interval.0 >> shift).max(1),
-            short,
+            small,
             ecn: ecn && variant.has_ecn(),
             ce_threshold: ce_threshold.filter(|_| variant.has_ce_threshold()).map_or(u64::MAX, |span| span.0 >> shift),
             l4s: l4s && variant.has_ce_threshold(),
         }
     }
 
-    /// Learns of a packet's size, as the ns-2 variants do.
+    /// Learns of an arriving packet's size, as the ns-2 variants do.
+    #[inline]
     pub(super) fn arrives(&mut self, size: u32) {
-        match self.variant {
-            Variant::Rfc8289 | Variant::Linux | Variant::Ns3 => {}
-            Variant::Acmq2012 => self.short = self.short.max(u64::from(size).saturating_sub(1)),
-            Variant::Ns2_2013 | Variant::Ns2_2012 | Variant::Ns2Sfq => self.short = self.short.max(u64::from(size)),
+        match self.rules.small_backlog {
+            SmallBacklog::Mtu | SmallBacklog::BelowMtu => {}
+            SmallBacklog::LargestPacket => self.small = self.small.max(u64::from(size)),
+            SmallBacklog::BelowLargestPacket => self.small = self.small.max(u64::from(size).saturating_sub(1)),
         }
     }
 
@@ -112,9 +113,9 @@ impl Law {
     }
 
     /// The control law: the time of the drop after one at `from`.
-    fn next_drop(&self, state: &State, from: u64) -> u64 {
-        let gap = if self.variant.is_fixed_point() {
-            (self.interval * u64::from(state.reciprocal)) >> 16
+    fn control_law(&self, state: &State, from: u64) -> u64 {
+        let gap = if self.rules.fixed_point {
+            (self.interval * u64::from(state.rec_inv_sqrt)) >> 16
         } else {
             (self.interval as f64 / f64::from(state.count.max(1)).sqrt()) as u64
         };
@@ -126,48 +127,33 @@ impl Law {
         now < state.drop_next.saturating_add(self.interval.saturating_mul(intervals))
     }
 
-    /// The verdict on a packet that was just taken out.
+    /// RFC 8289's `ok_to_drop`: whether a packet that was just taken out leaves a queue that has been above the target for
+    /// an interval. `left` bytes remain.
     #[inline]
-    fn is_late(&self, state: &mut State, arrived: Time, left: u64, now: u64) -> bool {
-        if now - self.ticks(arrived) < self.target || left <= self.short {
-            state.first_above = 0;
+    fn ok_to_drop(&self, state: &mut State, arrived: Time, left: u64, now: u64) -> bool {
+        if now - self.ticks(arrived) < self.target || left <= self.small {
+            state.first_above_time = 0;
             return false;
         }
-        if state.first_above == 0 {
-            let resume = self.variant == Variant::Ns2_2013 && state.count > 1 && self.is_recent(state, now, 8);
-            state.first_above = if resume { self.next_drop(state, now) } else { now.saturating_add(self.interval) };
+        if state.first_above_time == 0 {
+            let early = self.rules.returns_early && state.count > 1 && self.is_recent(state, now, 8);
+            state.first_above_time =
+                if early { self.control_law(state, now) } else { now.saturating_add(self.interval) };
             return false;
         }
-        if self.variant.is_fixed_point() { now > state.first_above } else { now >= state.first_above }
+        if self.rules.fixed_point { now > state.first_above_time } else { now >= state.first_above_time }
     }
 
-    /// The count with which dropping begins.
-    fn resume(&self, state: &mut State, now: u64) {
-        let count = state.count;
-        let resumed = match self.variant {
-            Variant::Rfc8289 | Variant::Linux | Variant::Ns3 => {
-                let risen = count.wrapping_sub(state.last_count);
-                (risen > 1 && risen <= count && self.is_recent(state, now, 16)).then_some(risen)
-            }
-            Variant::Ns2_2013 => (count > 2 && self.is_recent(state, now, 8)).then(|| match count - 2 {
-                many if many > 126 => (0.9844 * f64::from(count)) as u32,
-                few => few,
-            }),
-            Variant::Ns2Sfq => (count > 2 && self.is_recent(state, now, 8)).then(|| count - 2),
-            Variant::Ns2_2012 => (count > 1 && self.is_recent(state, now, 16)).then(|| count - 1),
-            Variant::Acmq2012 => (count > 2 && self.is_recent(state, now, 1)).then(|| count - 2),
-        };
+    /// Sets the count with which dropping begins.
+    fn start_count(&self, state: &mut State, now: u64) {
+        let resumed = (self.rules.resumed_count)(state.count, state.last_count)
+            .filter(|_| self.is_recent(state, now, self.rules.resumes_within));
         match resumed {
-            Some(count) if self.variant.is_fixed_point() => state.set_count(count),
+            Some(count) if self.rules.fixed_point => state.set_count(count),
             Some(count) => state.count = count,
-            None => (state.count, state.reciprocal) = (1, u16::MAX),
+            None => (state.count, state.rec_inv_sqrt) = (1, u16::MAX),
         }
         state.last_count = state.count;
-    }
-
-    /// Marks the packet if that may stand for a drop.
-    fn mark<P: Packet>(&self, packet: &mut P, cx: &mut Cx<'_, P>) -> bool {
-        self.ecn && mark(packet, cx)
     }
 
     /// Takes the next packet that may leave, dropping what is late.
@@ -175,81 +161,79 @@ impl Law {
     pub(super) fn dequeue<P: Packet>(
         &self,
         state: &mut State,
-        line: &mut impl Head<P>,
+        queue: &mut impl Head<P>,
         cx: &mut Cx<'_, P>,
     ) -> Option<P> {
         let now = self.ticks(cx.now);
-        let Some((arrived, packet)) = line.next() else {
-            match self.variant {
-                Variant::Linux | Variant::Ns3 => state.dropping = false,
-                Variant::Acmq2012 => (state.dropping, state.first_above) = (false, 0),
-                Variant::Rfc8289 | Variant::Ns2_2013 | Variant::Ns2_2012 | Variant::Ns2Sfq => state.first_above = 0,
+        let Some((arrived, packet)) = queue.next() else {
+            state.dropping &= !self.rules.empty_ends_dropping;
+            if self.rules.empty_resets_first_above {
+                state.first_above_time = 0;
             }
             return None;
         };
         if self.l4s && matches!(packet.ecn(), Ecn::Ect1 | Ecn::Ce) {
             return Some(self.deliver(arrived, packet, now, true, cx));
         }
-        if !self.is_late(state, arrived, line.bytes(), now) {
+        if !self.ok_to_drop(state, arrived, queue.bytes(), now) {
             state.dropping = false;
             return Some(self.deliver(arrived, packet, now, !self.l4s, cx));
         }
-        let (arrived, packet) = self.thin(state, line, cx, now, (arrived, packet))?;
+        let (arrived, packet) = self.drop_from_head(state, queue, cx, now, (arrived, packet))?;
         Some(self.deliver(arrived, packet, now, !self.l4s, cx))
     }
 
     #[inline]
     fn deliver<P: Packet>(&self, arrived: Time, mut packet: P, now: u64, by_threshold: bool, cx: &mut Cx<'_, P>) -> P {
-        if now - self.ticks(arrived) > self.ce_threshold && by_threshold && packet.ecn() != Ecn::Ce {
-            mark(&mut packet, cx);
+        if now - self.ticks(arrived) > self.ce_threshold && by_threshold {
+            cx.mark(&mut packet);
         }
-        cx.probe.dequeued(cx.now, &packet, cx.now.since(arrived));
-        packet
+        cx.deliver(arrived, packet)
     }
 
-    /// What follows when the packet at the head is late.
+    /// What follows when the packet at the head is late: drops or marks what is due, and gives what leaves.
     #[cold]
     #[inline(never)]
-    fn thin<P: Packet>(
+    fn drop_from_head<P: Packet>(
         &self,
         state: &mut State,
-        line: &mut impl Head<P>,
+        queue: &mut impl Head<P>,
         cx: &mut Cx<'_, P>,
         now: u64,
         mut head: (Time, P),
     ) -> Option<(Time, P)> {
         if !state.dropping {
-            let hesitates = self.variant == Variant::Acmq2012
+            let hesitates = self.rules.hesitates
                 && !self.is_recent(state, now, 1)
-                && now.saturating_sub(state.first_above) < self.interval;
+                && now.saturating_sub(state.first_above_time) < self.interval;
             if hesitates {
                 return Some(head);
             }
-            let leaves = if self.mark(&mut head.1, cx) {
+            let leaves = if self.ecn && cx.mark(&mut head.1) {
                 Some(head)
             } else {
-                drop_late(head.0, head.1, cx);
-                self.take(state, line, now).0
+                cx.drop_queued(head.0, head.1, DropCause::Sojourn);
+                self.next_verdict(state, queue, now).0
             };
             state.dropping = true;
-            self.resume(state, now);
-            state.drop_next = self.next_drop(state, now);
+            self.start_count(state, now);
+            state.drop_next = self.control_law(state, now);
             return leaves;
         }
         while state.dropping && now >= state.drop_next {
-            if self.mark(&mut head.1, cx) {
+            if self.ecn && cx.mark(&mut head.1) {
                 state.set_count(state.count.saturating_add(1));
-                let from = if self.variant == Variant::Ns3 { now } else { state.drop_next };
-                state.drop_next = self.next_drop(state, from);
+                let from = if self.rules.marks_from_now { now } else { state.drop_next };
+                state.drop_next = self.control_law(state, from);
                 break;
             }
-            drop_late(head.0, head.1, cx);
-            let (next, late) = self.take(state, line, now);
-            if late || !matches!(self.variant, Variant::Ns2_2013 | Variant::Ns2Sfq) {
+            cx.drop_queued(head.0, head.1, DropCause::Sojourn);
+            let (next, late) = self.next_verdict(state, queue, now);
+            if late || self.rules.counts_last_drop {
                 state.set_count(state.count.saturating_add(1));
             }
             if late {
-                state.drop_next = self.next_drop(state, state.drop_next);
+                state.drop_next = self.control_law(state, state.drop_next);
             } else {
                 state.dropping = false;
             }
@@ -258,11 +242,24 @@ impl Law {
         Some(head)
     }
 
-    /// Shows the variables of one line; times are nanoseconds.
+    /// The next packet, and whether it may be dropped.
+    fn next_verdict<P>(&self, state: &mut State, queue: &mut impl Head<P>, now: u64) -> (Option<(Time, P)>, bool) {
+        let next = queue.next();
+        let late = match &next {
+            Some((arrived, _)) => self.ok_to_drop(state, *arrived, queue.bytes(), now),
+            None => {
+                state.first_above_time = 0;
+                false
+            }
+        };
+        (next, late)
+    }
+
+    /// Shows the variables of one queue; times are nanoseconds.
     pub(super) fn inspect(&self, state: &mut State, inspector: &mut Inspector<'_>) {
         let ns = |ticks: u64| (ticks << self.shift) as f64;
-        if let Some(at) = inspector.changed("first_above", ns(state.first_above)) {
-            state.first_above = at as u64 >> self.shift;
+        if let Some(at) = inspector.changed("first_above", ns(state.first_above_time)) {
+            state.first_above_time = at as u64 >> self.shift;
         }
         if let Some(at) = inspector.changed("drop_next", ns(state.drop_next)) {
             state.drop_next = at as u64 >> self.shift;
@@ -270,53 +267,49 @@ impl Law {
         inspector.see("count", &mut state.count);
         inspector.see("last_count", &mut state.last_count);
         inspector.see("dropping", &mut state.dropping);
-        if self.variant.is_fixed_point() {
-            inspector.see("rec_inv_sqrt", &mut state.reciprocal);
+        if self.rules.fixed_point {
+            inspector.see("rec_inv_sqrt", &mut state.rec_inv_sqrt);
         }
-    }
-
-    /// The next packet and its verdict.
-    fn take<P>(&self, state: &mut State, line: &mut impl Head<P>, now: u64) -> (Option<(Time, P)>, bool) {
-        let next = line.next();
-        let late = match &next {
-            Some((arrived, _)) => self.is_late(state, *arrived, line.bytes(), now),
-            None => {
-                state.first_above = 0;
-                false
-            }
-        };
-        (next, late)
     }
 }
 
-/// Marks a packet whose transport understands it; one that is marked already counts.
-pub(super) fn mark<P: Packet>(packet: &mut P, cx: &mut Cx<'_, P>) -> bool {
-    match packet.ecn() {
-        Ecn::NotEct => return false,
-        Ecn::Ect0 | Ecn::Ect1 => {
-            packet.mark();
-            cx.probe.marked(cx.now, packet);
+impl config::Config for Config {
+    fn check(&self) -> Result<(), Invalid> {
+        check_packet("mtu", self.mtu)?;
+        check_interval(self.interval)?;
+        if self.ecn && !self.variant.has_ecn() {
+            return Err(Invalid::new("ecn", "this variant cannot mark; take rfc8289, linux or ns3"));
         }
-        Ecn::Ce => {}
+        if self.ce_threshold.is_some() && !self.variant.has_ce_threshold() {
+            return Err(Invalid::new("ce-threshold", "this variant has no such threshold; take linux or ns3"));
+        }
+        if self.l4s && self.ce_threshold.is_none() {
+            return Err(Invalid::new("l4s", "L4S packets are judged by ce-threshold: give that too"));
+        }
+        Ok(())
     }
-    true
-}
 
-pub(super) fn drop_late<P: Packet>(arrived: Time, packet: P, cx: &mut Cx<'_, P>) {
-    cx.probe.dropped(cx.now, packet, DropCause::Sojourn, Some(cx.now.since(arrived)));
+    fn build<P: Packet + Send + 'static>(
+        &self,
+        max_packets: u32,
+        max_bytes: u64,
+        _: Rate,
+    ) -> Box<dyn QueueDiscipline<P>> {
+        Box::new(Codel::new(max_packets, max_bytes, self))
+    }
 }
 
 /// The CoDel queue.
 pub struct Codel<P> {
-    waiting: Line<P>,
+    waiting: PacketQueue<P>,
     law: Law,
     state: State,
 }
 
 impl<P: Packet> Codel<P> {
     /// A queue that holds at most `max_packets` packets and `max_bytes` bytes; `MAX` of the type means no limit.
-    pub fn new(max_packets: u32, max_bytes: u64, settings: &Settings) -> Self {
-        Self { waiting: Line::new(max_packets, max_bytes), law: Law::new(settings), state: State::default() }
+    pub fn new(max_packets: u32, max_bytes: u64, config: &Config) -> Self {
+        Self { waiting: PacketQueue::new(max_packets, max_bytes), law: Law::new(config), state: State::default() }
     }
 }
 

@@ -12,47 +12,45 @@
 //! - p' is a floating-point number; the kernel's has 32 bits.
 //! - There are no packet-counting step, no GSO splitting and no drop of non-ECN packets sent to the L4S queue.
 
+use super::config::{self, check_gain, check_packet, check_probability, check_span, check_update};
+use super::discipline::{Backlog, Cx, QueueDiscipline};
 use super::inspect::Inspector;
-use super::line::Line;
-use super::pie::seconds;
-use super::{Backlog, Cx, QueueDiscipline};
+use super::packet_queue::PacketQueue;
+use super::pi::seconds;
 use crate::probe::DropCause;
-use crate::{Ecn, Packet, Span, Time};
+use crate::{Bytes, Ecn, Invalid, Limit, Packet, Rate, Span, Time};
 use rand::RngExt;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// The settings of [`DualPi2`].
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct DualPi2Config {
-    /// Most packets waiting in both queues; `MAX` means no limit.
-    pub max_packets: u32,
-    /// Most bytes waiting in both queues; `MAX` means no limit.
-    pub max_bytes: u64,
+/// DualPI2.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Config {
     /// Queueing delay aimed at in the classic queue.
     pub target: Span,
-    /// Time between two updates of p'.
+    /// Time between two updates of the controller.
     pub update: Span,
     /// Gain per second of delay above the target.
     pub alpha: f64,
     /// Gain per second of growth of the delay.
     pub beta: f64,
-    /// The coupling factor k.
+    /// Coupling factor: L4S packets are marked with so many times the probability whose square classic packets see.
     pub coupling: f64,
-    /// L4S packets that have waited longer are marked.
+    /// L4S packets that have waited longer are marked …
     pub step: Span,
-    /// … if they found so many packets in their queue when they came (RFC 9332: Th_len, Linux: `min_qlen_step`).
+    /// … if they found so many packets in their queue (Th_len): 1 in RFC 9332, 0 in Linux.
     pub min_qlen_step: u32,
-    /// Share of the link that the round robin leaves to the classic queue, 0 to 1.
+    /// Share of the link that the round robin leaves to the classic queue.
     pub classic_share: f64,
-    /// Largest packet in bytes.
-    pub mtu: u32,
+    /// Largest packet: nothing is dropped or marked by the controller while less than two of them wait.
+    pub mtu: Bytes,
 }
 
-impl Default for DualPi2Config {
+impl Default for Config {
     fn default() -> Self {
         Self {
-            max_packets: 10_000,
-            max_bytes: u64::MAX,
             target: Span::from_millis(15),
             update: Span::from_millis(16),
             alpha: 0.16,
@@ -61,27 +59,51 @@ impl Default for DualPi2Config {
             step: Span::from_millis(1),
             min_qlen_step: 1,
             classic_share: 0.1,
-            mtu: 1514,
+            mtu: Bytes(1514),
         }
     }
 }
 
-impl DualPi2Config {
+impl config::Config for Config {
+    const LIMIT: Option<Limit> = Some(Limit::Packets(10_000));
+
+    fn check(&self) -> Result<(), Invalid> {
+        check_span("target", self.target)?;
+        check_update(self.update)?;
+        for (key, gain) in [("alpha", self.alpha), ("beta", self.beta), ("coupling", self.coupling)] {
+            check_gain(key, gain)?;
+        }
+        check_probability("classic-share", self.classic_share)?;
+        check_packet("mtu", self.mtu)
+    }
+
+    fn build<P: Packet + Send + 'static>(
+        &self,
+        max_packets: u32,
+        max_bytes: u64,
+        _: Rate,
+    ) -> Box<dyn QueueDiscipline<P>> {
+        Box::new(DualPi2::new(max_packets, max_bytes, self))
+    }
+}
+
+impl Config {
     /// p' after an update; delays in seconds.
     pub fn step_p(&self, p: f64, delay: f64, last_delay: f64) -> f64 {
         let change = self.alpha * (delay - seconds(self.target)) + self.beta * (delay - last_delay);
         (p + change).clamp(0.0, 1.0)
     }
 
-    /// Weights of the two queues in thousandths: classic, low latency.
+    /// Weights of the two queues in thousandths: classic, L4S.
     fn weights(&self) -> (i64, i64) {
         let classic = (self.classic_share.clamp(0.0, 1.0) * 1000.0 + 0.5) as i64;
         (classic, 1000 - classic)
     }
 
+    /// The credit of an idle pair of queues: so far from zero that the L4S queue, unless its weight is the smaller, goes first.
     fn first_credit(&self) -> i64 {
-        let (classic, low) = self.weights();
-        i64::from(self.mtu) * (classic - low)
+        let (classic, l4s) = self.weights();
+        self.mtu.0 as i64 * (classic - l4s)
     }
 }
 
@@ -95,11 +117,13 @@ enum Verdict {
 
 /// The DualPI2 queue.
 pub struct DualPi2<P> {
-    classic: Line<P>,
-    low: Line<P>,
-    /// How many packets each of those found before it.
-    found: VecDeque<u32>,
-    config: DualPi2Config,
+    classic: PacketQueue<P>,
+    l4s: PacketQueue<P>,
+    /// How many packets each of the L4S queue's found before it.
+    qlen_on_arrival: VecDeque<u32>,
+    max_packets: u32,
+    max_bytes: u64,
+    config: Config,
     weights: (i64, i64),
     /// Above zero it is the classic queue's turn.
     credit: i64,
@@ -109,18 +133,21 @@ pub struct DualPi2<P> {
 }
 
 impl<P: Packet> DualPi2<P> {
-    /// A queue at rest at time zero.
-    pub fn new(config: DualPi2Config) -> Self {
+    /// A queue at rest at time zero that holds at most `max_packets` packets and `max_bytes` bytes in both queues; `MAX`
+    /// of the type means no limit.
+    pub fn new(max_packets: u32, max_bytes: u64, config: &Config) -> Self {
         Self {
-            classic: Line::new(config.max_packets, config.max_bytes),
-            low: Line::new(config.max_packets, config.max_bytes),
-            found: VecDeque::new(),
+            classic: PacketQueue::new(max_packets, max_bytes),
+            l4s: PacketQueue::new(max_packets, max_bytes),
+            qlen_on_arrival: VecDeque::new(),
+            max_packets,
+            max_bytes,
             weights: config.weights(),
             credit: config.first_credit(),
             p: 0.0,
             last_delay: Span::ZERO,
             next_update: Time::ZERO + config.update,
-            config,
+            config: *config,
         }
     }
 
@@ -130,29 +157,29 @@ impl<P: Packet> DualPi2<P> {
     }
 
     fn total(&self) -> Backlog {
-        let (classic, low) = (self.classic.backlog(), self.low.backlog());
-        Backlog { packets: classic.packets + low.packets, bytes: classic.bytes + low.bytes }
+        let (classic, l4s) = (self.classic.backlog(), self.l4s.backlog());
+        Backlog { packets: classic.packets + l4s.packets, bytes: classic.bytes + l4s.bytes }
     }
 
-    /// Whether the low-latency queue is served next.
-    fn is_low_next(&self) -> bool {
-        !self.low.is_empty() && (self.classic.is_empty() || self.credit <= 0)
+    /// Whether the L4S queue is served next.
+    fn is_l4s_next(&self) -> bool {
+        !self.l4s.is_empty() && (self.classic.is_empty() || self.credit <= 0)
     }
 
-    /// Decides about a packet that left `remaining` bytes behind it, and that the step marks if it is `late`; `draw` gives numbers
+    /// Decides about a packet that left `remaining` bytes behind it, and that the step marks if it waited `over_step`; `draw` gives numbers
     /// in [0, 1).
-    fn decide(&self, low: bool, ecn: Ecn, late: bool, remaining: u64, mut draw: impl FnMut() -> f64) -> Verdict {
-        let otherwise = if late { Verdict::Mark } else { Verdict::Pass };
-        if remaining < 2 * u64::from(self.config.mtu) || self.p == 0.0 {
+    fn decide(&self, l4s: bool, ecn: Ecn, over_step: bool, remaining: u64, mut draw: impl FnMut() -> f64) -> Verdict {
+        let otherwise = if over_step { Verdict::Mark } else { Verdict::Pass };
+        if remaining < 2 * self.config.mtu.0 || self.p == 0.0 {
             return otherwise;
         }
         let coupled = self.config.coupling * self.p;
         let overload = coupled > 1.0;
-        if low && !overload {
+        if l4s && !overload {
             return if draw() <= coupled { Verdict::Mark } else { otherwise };
         }
         let squared = draw() <= self.p && draw() <= self.p;
-        match (low, squared) {
+        match (l4s, squared) {
             (true, true) => Verdict::Drop,
             (true, false) => Verdict::Mark,
             (false, true) if overload || ecn == Ecn::NotEct => Verdict::Drop,
@@ -165,14 +192,14 @@ impl<P: Packet> DualPi2<P> {
 impl<P: Packet + Send> QueueDiscipline<P> for DualPi2<P> {
     fn enqueue(&mut self, packet: P, cx: &mut Cx<'_, P>) {
         let total = self.total();
-        let full = total.packets >= self.config.max_packets;
-        if full || total.bytes + u64::from(packet.size()) > self.config.max_bytes {
-            cx.probe.dropped(cx.now, packet, DropCause::Full, None);
+        let full = total.packets >= self.max_packets;
+        if full || total.bytes + u64::from(packet.size()) > self.max_bytes {
+            cx.drop_arriving(packet, DropCause::Full);
             return;
         }
         if matches!(packet.ecn(), Ecn::Ect1 | Ecn::Ce) {
-            self.found.push_back(self.low.backlog().packets);
-            self.low.push(packet, cx);
+            self.qlen_on_arrival.push_back(self.l4s.backlog().packets);
+            self.l4s.push(packet, cx);
         } else {
             self.classic.push(packet, cx);
         }
@@ -180,40 +207,32 @@ impl<P: Packet + Send> QueueDiscipline<P> for DualPi2<P> {
 
     fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Option<P> {
         loop {
-            let low = self.is_low_next();
-            let Some((arrived, mut packet)) = (if low { &mut self.low } else { &mut self.classic }).pop() else {
+            let l4s = self.is_l4s_next();
+            let Some((arrived, mut packet)) = (if l4s { &mut self.l4s } else { &mut self.classic }).pop() else {
                 self.credit = self.config.first_credit();
                 return None;
             };
-            let waited = cx.now.since(arrived);
-            let remaining = self.total();
-            let found = if low { self.found.pop_front() } else { None };
-            let late = found.is_some_and(|found| found >= self.config.min_qlen_step) && waited > self.config.step;
+            let qlen = if l4s { self.qlen_on_arrival.pop_front() } else { None };
+            let over_step =
+                qlen.is_some_and(|qlen| qlen >= self.config.min_qlen_step) && cx.now.since(arrived) > self.config.step;
             let rng = &mut *cx.rng;
-            let verdict = self.decide(low, packet.ecn(), late, remaining.bytes, || rng.random());
-            let size = i64::from(packet.size());
+            let verdict = self.decide(l4s, packet.ecn(), over_step, self.total().bytes, || rng.random());
             if verdict == Verdict::Drop {
                 // A dropped packet takes nothing of the link.
-            } else if low {
+                let cause = if packet.ecn() == Ecn::NotEct { DropCause::Early } else { DropCause::Overload };
+                cx.drop_queued(arrived, packet, cause);
+                continue;
+            }
+            let size = i64::from(packet.size());
+            if l4s {
                 self.credit += self.weights.0 * size;
-            } else if !self.low.is_empty() {
+            } else if !self.l4s.is_empty() {
                 self.credit -= self.weights.1 * size;
             }
-            match verdict {
-                Verdict::Drop => {
-                    let capable = packet.ecn() != Ecn::NotEct;
-                    let cause = if capable { DropCause::Overload } else { DropCause::Early };
-                    cx.probe.dropped(cx.now, packet, cause, Some(waited));
-                    continue;
-                }
-                Verdict::Mark => {
-                    packet.mark();
-                    cx.probe.marked(cx.now, &packet);
-                }
-                Verdict::Pass => {}
+            if verdict == Verdict::Mark {
+                cx.mark(&mut packet);
             }
-            cx.probe.dequeued(cx.now, &packet, waited);
-            return Some(packet);
+            return Some(cx.deliver(arrived, packet));
         }
     }
 
@@ -221,7 +240,7 @@ impl<P: Packet + Send> QueueDiscipline<P> for DualPi2<P> {
         self.total()
     }
 
-    fn minds_emptiness(&self) -> bool {
+    fn wants_idle_dequeue(&self) -> bool {
         true
     }
 
@@ -230,7 +249,7 @@ impl<P: Packet + Send> QueueDiscipline<P> for DualPi2<P> {
     }
 
     fn wake(&mut self, cx: &mut Cx<'_, P>) {
-        let delay = self.classic.head_delay(cx.now).max(self.low.head_delay(cx.now));
+        let delay = self.classic.head_delay(cx.now).max(self.l4s.head_delay(cx.now));
         self.p = self.config.step_p(self.p, seconds(delay), seconds(self.last_delay));
         self.last_delay = delay;
         self.next_update += self.config.update;
@@ -244,7 +263,7 @@ impl<P: Packet + Send> QueueDiscipline<P> for DualPi2<P> {
         inspector.see("credit", &mut self.credit);
         inspector.see("next_update", &mut self.next_update);
         inspector.tell("classic_pkts", f64::from(self.classic.backlog().packets));
-        inspector.tell("l4s_pkts", f64::from(self.low.backlog().packets));
+        inspector.tell("l4s_pkts", f64::from(self.l4s.backlog().packets));
     }
 }
 
@@ -255,12 +274,12 @@ mod tests {
     use proptest::prelude::*;
 
     fn queue(p: f64) -> DualPi2<Numbered> {
-        DualPi2 { p, ..DualPi2::new(DualPi2Config::default()) }
+        DualPi2 { p, ..DualPi2::new(10_000, u64::MAX, &Config::default()) }
     }
 
     #[test]
     fn the_controller_moves_p() {
-        let config = DualPi2Config::default();
+        let config = Config::default();
         let delays = [0.0, 0.01, 0.02, 0.03, 0.03, 0.02, 0.015, 0.015, 0.01, 0.0];
         let expected = [0.0, 0.0312, 0.064, 0.0984, 0.1008, 0.0696, 0.0536, 0.0536, 0.0368, 0.0024];
         let (mut p, mut last) = (0.0, 0.0);
@@ -273,13 +292,13 @@ mod tests {
     }
 
     /// Share of the verdicts over a fine grid of both draws.
-    fn shares(p: f64, low: bool, ecn: Ecn) -> [f64; 3] {
+    fn shares(p: f64, l4s: bool, ecn: Ecn) -> [f64; 3] {
         let queue = queue(p);
         let mut counts = [0u32; 3];
         for i in 0..500u32 {
             for j in 0..500u32 {
                 let mut draws = [i, j].map(|n| (f64::from(n) + 0.5) / 500.0).into_iter();
-                let verdict = queue.decide(low, ecn, false, 1 << 20, || draws.next().expect("two draws at most"));
+                let verdict = queue.decide(l4s, ecn, false, 1 << 20, || draws.next().expect("two draws at most"));
                 counts[verdict as usize] += 1;
             }
         }
@@ -326,8 +345,8 @@ mod tests {
     #[test]
     fn a_packet_that_came_to_an_empty_queue_is_not_marked_for_its_waiting() {
         for (min_qlen_step, marked) in [(0, vec![0, 1, 2]), (1, vec![1, 2]), (2, vec![2])] {
-            let config = DualPi2Config { min_qlen_step, ..DualPi2Config::default() };
-            let (mut queue, mut script) = (DualPi2::new(config), Script::new());
+            let config = Config { min_qlen_step, ..Config::default() };
+            let (mut queue, mut script) = (DualPi2::new(10_000, u64::MAX, &config), Script::new());
             for n in 0..3 {
                 script.at(Time(0), |cx| queue.enqueue(packet(n, 1000).with_ecn(Ecn::Ect1), cx));
             }
@@ -346,8 +365,23 @@ mod tests {
         (0..200).for_each(|_| _ = script.at(ms(0), |cx| queue.dequeue(cx)));
         let classic: Vec<_> = (0..200).filter(|i| script.fates.dequeued[*i] % 2 == 0).collect();
         assert_eq!(classic.len(), 20);
-        assert_eq!(classic[0], 9, "eight low-latency packets bring the credit to zero, a ninth above it");
+        assert_eq!(classic[0], 9, "eight L4S packets bring the credit to zero, a ninth above it");
         assert!(classic.windows(2).all(|pair| pair[1] - pair[0] == 10));
+    }
+
+    #[test]
+    fn an_idle_link_gets_the_first_credit_again() {
+        let (mut queue, mut script) = (queue(0.0), Script::new());
+        let first = Config::default().first_credit();
+        assert_eq!(first, 1514 * (100 - 900));
+        for n in 0..9 {
+            let ecn = if n < 4 { Ecn::NotEct } else { Ecn::Ect1 };
+            script.at(ms(0), |cx| queue.enqueue(packet(n, 1514).with_ecn(ecn), cx));
+        }
+        (0..9).for_each(|_| assert!(script.at(ms(0), |cx| queue.dequeue(cx)).is_some()));
+        assert_ne!(queue.credit, first, "both queues have been served");
+        assert!(queue.wants_idle_dequeue() && script.at(ms(0), |cx| queue.dequeue(cx)).is_none());
+        assert_eq!(queue.credit, first);
     }
 
     #[test]
@@ -364,13 +398,11 @@ mod tests {
     proptest! {
         #[test]
         fn every_packet_leaves_by_one_door(events in check::events(), packets in 0u32..60, bytes in 0u64..80_000) {
-            let config = DualPi2Config {
-                max_packets: packets,
-                max_bytes: bytes,
+            let config = Config {
                 target: Span::from_millis(1),
-                ..DualPi2Config::default()
+                ..Config::default()
             };
-            check::conserves(&mut DualPi2::new(config), &events)?;
+            check::conserves(&mut DualPi2::new(packets, bytes, &config), &events)?;
         }
 
         #[test]

@@ -5,38 +5,61 @@
 //! ns-3 and Linux `pfifo`, and unlike ns-2's DropTail, whose limit of N holds N − 1. Head drop makes room by
 //! dropping from the front instead; a packet larger than the byte limit itself is always refused.
 
-use super::line::Line;
-use super::{Backlog, Cx, QueueDiscipline};
-use crate::Packet;
+use super::config;
+use super::discipline::{Backlog, Cx, QueueDiscipline};
+use super::packet_queue::PacketQueue;
 use crate::probe::DropCause;
+use crate::{Packet, Rate};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-/// Which end loses a packet when the queue is full.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// First in, first out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Config {
+    /// Which packet is dropped when it is full.
+    pub drop: DropFrom,
+}
+
+/// Which end of a full queue loses a packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum DropFrom {
-    /// The arriving packet is refused.
+    /// The packet that arrives.
     #[default]
     Tail,
-    /// The oldest packets make room for it.
+    /// The packet that has waited longest.
     Head,
+}
+
+impl config::Config for Config {
+    fn build<P: Packet + Send + 'static>(
+        &self,
+        max_packets: u32,
+        max_bytes: u64,
+        _: Rate,
+    ) -> Box<dyn QueueDiscipline<P>> {
+        Box::new(Fifo::new(max_packets, max_bytes, self.drop))
+    }
 }
 
 /// The FIFO queue.
 pub struct Fifo<P> {
-    waiting: Line<P>,
+    waiting: PacketQueue<P>,
     drop_from: DropFrom,
 }
 
 impl<P: Packet> Fifo<P> {
     /// A queue that holds at most `max_packets` packets and `max_bytes` bytes; `MAX` of the type means no limit.
     pub fn new(max_packets: u32, max_bytes: u64, drop_from: DropFrom) -> Self {
-        Self { waiting: Line::new(max_packets, max_bytes), drop_from }
+        Self { waiting: PacketQueue::new(max_packets, max_bytes), drop_from }
     }
 
     #[cold]
     fn make_room(&mut self, size: u32, cx: &mut Cx<'_, P>) {
         while self.waiting.is_full_for(size) {
             let Some((arrived, oldest)) = self.waiting.pop() else { break };
-            cx.probe.dropped(cx.now, oldest, DropCause::Full, Some(cx.now.since(arrived)));
+            cx.drop_queued(arrived, oldest, DropCause::Full);
         }
     }
 }
@@ -44,7 +67,7 @@ impl<P: Packet> Fifo<P> {
 impl<P: Packet + Send> QueueDiscipline<P> for Fifo<P> {
     fn enqueue(&mut self, packet: P, cx: &mut Cx<'_, P>) {
         let size = packet.size();
-        if self.drop_from == DropFrom::Head && self.waiting.is_full_for(size) && !self.waiting.is_hopeless(size) {
+        if self.drop_from == DropFrom::Head && self.waiting.is_full_for(size) && !self.waiting.never_fits(size) {
             self.make_room(size, cx);
         }
         self.waiting.push(packet, cx);
@@ -52,8 +75,7 @@ impl<P: Packet + Send> QueueDiscipline<P> for Fifo<P> {
 
     fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Option<P> {
         let (arrived, packet) = self.waiting.pop()?;
-        cx.probe.dequeued(cx.now, &packet, cx.now.since(arrived));
-        Some(packet)
+        Some(cx.deliver(arrived, packet))
     }
 
     fn backlog(&self) -> Backlog {

@@ -10,123 +10,146 @@
 //! the other variants those of the flow, as in ns-3.
 
 use super::codel::{self, Law, State, Variant};
+use super::config::{self, check_quantum, check_queues, check_ways, count};
+use super::discipline::{Backlog, Cx, QueueDiscipline};
+use super::fair::flow_hash::Hash;
+use super::fair::flow_queues::CodelBacklog;
+use super::fair::flows::Flows;
 use super::inspect::Inspector;
-use super::lines::{Lines, Short};
-use super::rounds::Rounds;
-use super::spread::{Hash, Spread};
-use super::{Backlog, Cx, QueueDiscipline};
-use crate::Packet;
 use crate::probe::DropCause;
+use crate::{Bytes, Invalid, Limit, Packet, Rate};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-/// What FQ-CoDel is told.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Settings {
-    /// The CoDel of each flow.
-    pub codel: codel::Settings,
-    /// Number of lines that flows are spread over.
+/// FQ-CoDel.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Config {
+    /// Lines that flows are spread over by a hash.
     pub flows: u32,
-    /// Bytes that a flow may send in each round.
-    pub quantum: u32,
-    /// Most packets that one overflow takes from the fattest flow.
+    /// Bytes that a flow may send in a round.
+    pub quantum: Bytes,
+    /// The CoDel of each flow.
+    #[serde(flatten)]
+    pub codel: codel::Config,
+    /// Most bytes that it holds, beside `limit`; no such limit if absent.
+    pub memory: Option<Bytes>,
+    /// Most packets that one overflow takes from the longest flow.
     pub drop_batch: u32,
+    /// Lines in a set, of which a flow takes a free one; 1 means that it has no choice.
+    pub ways: u32,
     /// How flows are spread over the lines.
     pub hash: Hash,
-    /// Lines in a set; 1 means that a flow has no choice of line.
-    pub ways: u32,
 }
 
-impl Default for Settings {
+impl Default for Config {
     fn default() -> Self {
-        let codel = codel::Settings { variant: Variant::Linux, ecn: true, ..codel::Settings::default() };
-        Self { codel, flows: 1024, quantum: 1514, drop_batch: 64, hash: Hash::Salted, ways: 1 }
+        let codel = codel::Config { variant: Variant::Linux, ecn: true, ..codel::Config::default() };
+        Self { flows: 1024, quantum: Bytes(1514), codel, memory: None, drop_batch: 64, ways: 1, hash: Hash::Salted }
+    }
+}
+
+impl config::Config for Config {
+    const LIMIT: Option<Limit> = Some(Limit::Packets(10_240));
+
+    fn check(&self) -> Result<(), Invalid> {
+        check_queues("flows", self.flows)?;
+        check_ways(self.ways, self.flows)?;
+        check_quantum(self.quantum)?;
+        if self.drop_batch == 0 {
+            return Err(Invalid::new("drop-batch", "an overflow must drop something; write 1 or more"));
+        }
+        config::Config::check(&self.codel)
+    }
+
+    fn build<P: Packet + Send + 'static>(
+        &self,
+        max_packets: u32,
+        max_bytes: u64,
+        _: Rate,
+    ) -> Box<dyn QueueDiscipline<P>> {
+        Box::new(FqCodel::new(max_packets, max_bytes, self))
     }
 }
 
 /// The FQ-CoDel queue.
 pub struct FqCodel<P> {
-    lines: Lines<P>,
-    codels: Vec<State>,
-    rounds: Rounds,
-    spread: Spread,
+    flows: Flows<P, State>,
     law: Law,
-    short: Short,
+    codel_backlog: CodelBacklog,
     drop_batch: u32,
 }
 
 impl<P: Packet> FqCodel<P> {
     /// A queue that holds at most `max_packets` packets and `max_bytes` bytes; `MAX` of the type means no limit.
-    pub fn new(max_packets: u32, max_bytes: u64, settings: &Settings) -> Self {
-        let flows = settings.flows.max(1);
+    pub fn new(max_packets: u32, max_bytes: u64, config: &Config) -> Self {
+        let limit = (max_packets, max_bytes.min(config.memory.map_or(u64::MAX, |memory| memory.0)));
+        let spread = (config.flows, config.ways, config.hash);
+        let all = config.codel.variant == Variant::Linux;
         Self {
-            lines: Lines::new(flows, max_packets, max_bytes),
-            codels: vec![State::default(); flows as usize],
-            rounds: Rounds::new(flows, settings.quantum),
-            spread: Spread::new(flows, settings.ways, settings.hash),
-            law: Law::new(&settings.codel),
-            short: if settings.codel.variant == Variant::Linux { Short::All } else { Short::Line },
-            drop_batch: settings.drop_batch.max(1),
+            flows: Flows::new(limit, spread, count(config.quantum), State::default()),
+            law: Law::new(&config.codel),
+            codel_backlog: if all { CodelBacklog::All } else { CodelBacklog::Flow },
+            drop_batch: config.drop_batch.max(1),
         }
     }
 
-    /// Takes half of the fattest flow.
+    /// Takes half of the longest flow, in bytes.
     #[cold]
     fn shrink(&mut self, cx: &mut Cx<'_, P>) {
-        let line = self.lines.fattest();
-        let enough = self.lines.held(line).bytes / 2;
+        let queue = self.flows.queues.longest(|backlog| backlog.bytes);
+        let enough = self.flows.queues.backlog(queue).bytes / 2;
         let (mut packets, mut bytes) = (0, 0);
         while packets < self.drop_batch {
-            let Some((arrived, packet)) = self.lines.pop_oldest(line) else { break };
+            let Some((arrived, packet)) = self.flows.queues.pop_oldest(queue) else { break };
             packets += 1;
             bytes += u64::from(packet.size());
-            cx.probe.dropped(cx.now, packet, DropCause::Full, Some(cx.now.since(arrived)));
+            cx.drop_queued(arrived, packet, DropCause::Full);
             if bytes >= enough {
                 break;
             }
         }
-        let count = &mut self.codels[line as usize].count;
-        *count = count.saturating_add(packets);
+        let codel = &mut self.flows.states[queue as usize];
+        codel.count = codel.count.saturating_add(packets);
     }
 }
 
 impl<P: Packet + Send> QueueDiscipline<P> for FqCodel<P> {
     fn enqueue(&mut self, packet: P, cx: &mut Cx<'_, P>) {
-        let rounds = &self.rounds;
-        let line = self.spread.line(packet.flow(), cx.rng, |line| rounds.is_active(line));
+        let queue = self.flows.queue_for(&packet, cx);
         self.law.arrives(packet.size());
-        cx.probe.enqueued(cx.now, &packet);
-        self.lines.push(line, cx.now, packet);
-        self.rounds.join(line);
-        while self.lines.is_over() {
+        self.flows.queues.push(queue, packet, cx);
+        self.flows.drr.activate(queue);
+        while self.flows.queues.is_over() {
             self.shrink(cx);
         }
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Option<P> {
+        let Flows { queues, states, drr, .. } = &mut self.flows;
         loop {
-            let line = self.rounds.turn()?;
-            let codel = &mut self.codels[line as usize];
-            if let Some(packet) = self.law.dequeue(codel, &mut self.lines.line(line, self.short), cx) {
-                self.rounds.sent(line, packet.size());
+            let queue = drr.next()?;
+            let codel = &mut states[queue as usize];
+            if let Some(packet) = self.law.dequeue(codel, &mut queues.flow(queue, self.codel_backlog), cx) {
+                drr.charge(queue, packet.size());
                 return Some(packet);
             }
-            self.rounds.ran_empty(line);
+            drr.ran_empty(queue);
         }
     }
 
     fn backlog(&self) -> Backlog {
-        self.lines.total()
+        self.flows.queues.total()
     }
 
-    fn minds_emptiness(&self) -> bool {
+    fn wants_idle_dequeue(&self) -> bool {
         true
     }
 
     fn inspect(&mut self, inspector: &mut Inspector<'_>) {
-        inspector.of_flow();
-        let Some(line) = self.spread.known(inspector.flow()) else { return };
-        self.lines.inspect(line, inspector);
-        self.rounds.inspect(line, inspector);
-        self.law.inspect(&mut self.codels[line as usize], inspector);
+        if let Some(codel) = self.flows.inspect(inspector) {
+            self.law.inspect(codel, inspector);
+        }
     }
 }
 
@@ -139,15 +162,15 @@ mod tests {
 
     type Queue = Desk<FqCodel<Numbered>>;
 
-    fn queue(limit: u32, quantum: u32) -> Queue {
-        Desk::new(FqCodel::new(limit, u64::MAX, &Settings { quantum, ..Settings::default() }))
+    fn queue(limit: u32, quantum: u64) -> Queue {
+        Desk::new(FqCodel::new(limit, u64::MAX, &Config { quantum: Bytes(quantum), ..Config::default() }))
     }
 
     fn arrive(desk: &mut Queue, flow: u32, size: u32) {
         desk.arrive(Time::ZERO, flow, size, Ecn::NotEct);
     }
 
-    /// The variable of a flow's line.
+    /// The variable of a flow's queue.
     fn of(desk: &mut Queue, flow: u32, wanted: &str) -> i64 {
         let mut found = None;
         let mut visit = |name: &'static str, _, value| {
@@ -212,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn overflow_takes_half_of_the_fattest_flow_from_its_head() {
+    fn overflow_takes_half_of_the_longest_flow_from_its_head() {
         let mut desk = queue(4, 1514);
         for number in [0, 0, 0, 1, 1] {
             arrive(&mut desk, number, 120);
@@ -233,8 +256,8 @@ mod tests {
 
     /// Five flows of 20 packets at once, the last not ECN-capable; ns-3's CoDel.
     fn five_flows(ce_threshold: Option<Span>, gap_ms: f64) -> ([usize; 5], [usize; 5]) {
-        let codel = codel::Settings { variant: Variant::Ns3, ecn: true, ce_threshold, ..codel::Settings::default() };
-        let mut desk: Queue = Desk::new(FqCodel::new(10240, u64::MAX, &Settings { codel, ..Settings::default() }));
+        let codel = codel::Config { variant: Variant::Ns3, ecn: true, ce_threshold, ..codel::Config::default() };
+        let mut desk: Queue = Desk::new(FqCodel::new(10240, u64::MAX, &Config { codel, ..Config::default() }));
         for number in 0..5 {
             for _ in 0..20 {
                 desk.arrive(Time::ZERO, number, 120, if number == 4 { Ecn::NotEct } else { Ecn::Ect0 });
@@ -265,16 +288,16 @@ mod tests {
         fn every_packet_leaves_by_one_door(
             events in check::events(), packets in 0u32..60, bytes in 0u64..90_000, flows in 1u32..8, linux: bool,
         ) {
-            let codel = codel::Settings {
+            let codel = codel::Config {
                 variant: if linux { Variant::Linux } else { Variant::Rfc8289 },
                 target: Span::from_millis(1),
                 interval: Span::from_millis(8),
                 ecn: true,
-                ..codel::Settings::default()
+                ..codel::Config::default()
             };
             let ways = if flows % 4 == 0 { 4 } else { 1 };
-            let settings = Settings { codel, flows, quantum: 700, ways, ..Settings::default() };
-            check::conserves(&mut FqCodel::new(packets, bytes, &settings), &events)?;
+            let config = Config { codel, flows, quantum: Bytes(700), ways, ..Config::default() };
+            check::conserves(&mut FqCodel::new(packets, bytes, &config), &events)?;
         }
     }
 }

@@ -9,120 +9,136 @@
 //!   kernel visits them all, at most 2048 in one pass.
 //! - The rules of the controller may be those of any [`PieVariant`](super::PieVariant).
 
+use super::config::{self, check_quantum, check_queues, check_ways, count};
+use super::discipline::{Backlog, Cx, QueueDiscipline};
+use super::fair::flow_hash::Hash;
+use super::fair::flows::Flows;
 use super::inspect::Inspector;
-use super::lines::Lines;
-use super::pie::Control;
-use super::rounds::Rounds;
-use super::spread::{Hash, Spread};
-use super::{Backlog, Cx, PieConfig, PieVariant, QueueDiscipline};
+use super::pie::{self, Control, Variant};
 use crate::probe::DropCause;
-use crate::{Packet, Time};
+use crate::{Bytes, Invalid, Limit, Packet, Rate, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-/// The settings of [`FqPie`].
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct FqPieConfig {
-    /// Each flow's controller; the limits in it are of all flows together.
-    pub pie: PieConfig,
-    /// Queues that flows are spread over.
+/// FQ-PIE.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Config {
+    /// Lines that flows are spread over by a hash.
     pub flows: u32,
-    /// Bytes that a flow may send in its turn.
-    pub quantum: u32,
-    /// How flows are spread over the queues.
-    pub hash: Hash,
-    /// Queues in a set; 1 means that a flow has no choice of queue.
+    /// Bytes that a flow may send in a round.
+    pub quantum: Bytes,
+    /// Lines in a set, of which a flow takes a free one; 1 means that it has no choice.
     pub ways: u32,
+    /// How flows are spread over the lines.
+    pub hash: Hash,
+    /// The controller of each flow.
+    #[serde(flatten)]
+    pub pie: pie::Config,
 }
 
-impl Default for FqPieConfig {
+impl Config {
+    fn of(pie: pie::Config) -> Self {
+        Self { flows: 1024, quantum: Bytes(1514), ways: 1, hash: Hash::Salted, pie }
+    }
+}
+
+impl Default for Config {
     fn default() -> Self {
-        let pie = PieConfig { max_packets: 10_240, ..PieConfig::of(PieVariant::Linux) };
-        Self { pie, flows: 1024, quantum: 1514, hash: Hash::Salted, ways: 1 }
+        Self::of(pie::Config::of(Variant::Linux))
+    }
+}
+
+impl config::Config for Config {
+    const LIMIT: Option<Limit> = Some(Limit::Packets(10_240));
+
+    fn variants() -> Vec<Self> {
+        [Variant::Linux, Variant::Rfc8033, Variant::Ns2Authors]
+            .map(|variant| Self::of(pie::Config::of(variant)))
+            .to_vec()
+    }
+
+    fn check(&self) -> Result<(), Invalid> {
+        check_queues("flows", self.flows)?;
+        check_ways(self.ways, self.flows)?;
+        check_quantum(self.quantum)?;
+        config::Config::check(&self.pie)
+    }
+
+    fn build<P: Packet + Send + 'static>(
+        &self,
+        max_packets: u32,
+        max_bytes: u64,
+        _: Rate,
+    ) -> Box<dyn QueueDiscipline<P>> {
+        Box::new(FqPie::new(max_packets, max_bytes, self))
     }
 }
 
 /// The FQ-PIE queue.
 pub struct FqPie<P> {
-    lines: Lines<P>,
-    controls: Vec<Control>,
-    rounds: Rounds,
-    spread: Spread,
-    /// Lines whose controllers the timer updates.
+    flows: Flows<P, Control>,
+    /// Queues whose controllers the timer updates.
     awake: Vec<u32>,
     is_awake: Vec<bool>,
-    config: FqPieConfig,
+    pie: pie::Config,
     next_update: Time,
 }
 
 impl<P: Packet> FqPie<P> {
-    /// A queue at rest at time zero.
-    pub fn new(config: FqPieConfig) -> Self {
-        let flows = config.flows.max(1);
+    /// A queue at rest at time zero that holds at most `max_packets` packets and `max_bytes` bytes; `MAX` of the type
+    /// means no limit.
+    pub fn new(max_packets: u32, max_bytes: u64, config: &Config) -> Self {
+        let Config { flows, quantum, ways, hash, pie } = *config;
+        let spread = (flows, ways, hash);
         Self {
-            lines: Lines::new(flows, config.pie.max_packets, config.pie.max_bytes),
-            controls: vec![Control::new(&config.pie); flows as usize],
-            rounds: Rounds::new(flows, config.quantum),
-            spread: Spread::new(flows, config.ways, config.hash),
+            flows: Flows::new((max_packets, max_bytes), spread, count(quantum), Control::new(&pie)),
             awake: Vec::with_capacity(flows as usize),
-            is_awake: vec![false; flows as usize],
-            next_update: config.pie.first_update(),
-            config,
+            is_awake: vec![false; flows.max(1) as usize],
+            next_update: pie.first_update(),
+            pie,
         }
     }
 }
 
 impl<P: Packet + Send> QueueDiscipline<P> for FqPie<P> {
-    fn enqueue(&mut self, mut packet: P, cx: &mut Cx<'_, P>) {
-        let rounds = &self.rounds;
-        let line = self.spread.line(packet.flow(), cx.rng, |line| rounds.is_active(line));
-        let pie = &self.config.pie;
-        let size = packet.size();
-        let control = &mut self.controls[line as usize];
-        if self.lines.is_full_for(size) {
+    fn enqueue(&mut self, packet: P, cx: &mut Cx<'_, P>) {
+        let queue = self.flows.queue_for(&packet, cx);
+        let Flows { queues, states, drr, .. } = &mut self.flows;
+        let control = &mut states[queue as usize];
+        if queues.is_full_for(packet.size()) {
             control.overflowed();
-            cx.probe.dropped(cx.now, packet, DropCause::Full, None);
+            cx.drop_arriving(packet, DropCause::Full);
             return;
         }
-        if !std::mem::replace(&mut self.is_awake[line as usize], true) {
-            self.awake.push(line);
+        if !std::mem::replace(&mut self.is_awake[queue as usize], true) {
+            self.awake.push(queue);
         }
-        if !pie.spares(packet.ecn()) && control.hits(pie, pie.reckoned(self.lines.held(line)), size, cx.rng) {
-            if !control.may_mark(pie, packet.ecn()) {
-                cx.probe.dropped(cx.now, packet, DropCause::Early, None);
-                return;
-            }
-            packet.mark();
-            cx.probe.marked(cx.now, &packet);
+        if let Some(packet) = control.admit(&self.pie, queues.backlog(queue), packet, cx) {
+            queues.push(queue, packet, cx);
+            drr.activate(queue);
         }
-        cx.probe.enqueued(cx.now, &packet);
-        self.lines.push(line, cx.now, packet);
-        self.rounds.join(line);
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Option<P> {
+        let Flows { queues, states, drr, .. } = &mut self.flows;
         loop {
-            let line = self.rounds.turn()?;
-            let Some((arrived, mut packet)) = self.lines.pop_oldest(line) else {
-                self.rounds.ran_empty(line);
+            let queue = drr.next()?;
+            let Some(head) = queues.pop_oldest(queue) else {
+                drr.ran_empty(queue);
                 continue;
             };
-            let (size, waited) = (packet.size(), cx.now.since(arrived));
-            self.rounds.sent(line, size);
-            if self.config.pie.marks_at_departure(packet.ecn(), waited) {
-                packet.mark();
-                cx.probe.marked(cx.now, &packet);
-            }
-            let left = self.lines.held(line).bytes;
-            self.controls[line as usize].departed(&self.config.pie, cx.now, size, waited, left);
-            cx.probe.dequeued(cx.now, &packet, waited);
-            return Some(packet);
+            drr.charge(queue, head.1.size());
+            let left = queues.backlog(queue).bytes;
+            return Some(states[queue as usize].release(&self.pie, head, left, cx));
         }
     }
 
     fn backlog(&self) -> Backlog {
-        self.lines.total()
+        self.flows.queues.total()
     }
 
-    fn minds_emptiness(&self) -> bool {
+    fn wants_idle_dequeue(&self) -> bool {
         true
     }
 
@@ -131,14 +147,13 @@ impl<P: Packet + Send> QueueDiscipline<P> for FqPie<P> {
     }
 
     fn wake(&mut self, cx: &mut Cx<'_, P>) {
-        let Self { lines, controls, is_awake, .. } = self;
-        let pie = &self.config.pie;
-        self.awake.retain(|line| {
-            let control = &mut controls[*line as usize];
-            let backlog = pie.reckoned(lines.held(*line));
-            control.update(pie, lines.head_delay(*line, cx.now), backlog);
+        let Self { flows: Flows { queues, states, .. }, is_awake, pie, .. } = self;
+        self.awake.retain(|queue| {
+            let control = &mut states[*queue as usize];
+            let backlog = pie.backlog_bytes(queues.backlog(*queue));
+            control.update(pie, queues.head_delay(*queue, cx.now), backlog);
             let awake = backlog > 0 || !control.is_at_rest(pie);
-            is_awake[*line as usize] = awake;
+            is_awake[*queue as usize] = awake;
             awake
         });
         self.next_update += pie.update;
@@ -146,11 +161,9 @@ impl<P: Packet + Send> QueueDiscipline<P> for FqPie<P> {
 
     fn inspect(&mut self, inspector: &mut Inspector<'_>) {
         inspector.see("next_update", &mut self.next_update);
-        inspector.of_flow();
-        let Some(line) = self.spread.known(inspector.flow()) else { return };
-        self.lines.inspect(line, inspector);
-        self.rounds.inspect(line, inspector);
-        self.controls[line as usize].inspect(&self.config.pie, inspector);
+        if let Some(control) = self.flows.inspect(inspector) {
+            control.inspect(&self.pie, inspector);
+        }
     }
 }
 
@@ -161,8 +174,8 @@ mod tests {
     use crate::queue::check::{self, Numbered, Script, ms, packet};
     use proptest::prelude::*;
 
-    fn queue(quantum: u32) -> FqPie<Numbered> {
-        FqPie::new(FqPieConfig { quantum, ..FqPieConfig::default() })
+    fn queue(quantum: u64) -> FqPie<Numbered> {
+        FqPie::new(1000, u64::MAX, &Config { quantum: Bytes(quantum), ..Config::default() })
     }
 
     fn arrive(queue: &mut FqPie<Numbered>, script: &mut Script, at: Time, number: usize, flow: u32, size: u32) {
@@ -198,7 +211,7 @@ mod tests {
         }
         assert!(script.at(ms(0), |cx| queue.dequeue(cx)).is_none());
         assert_eq!((deficit(&mut queue, &mut script, 1), deficit(&mut queue, &mut script, 2)), (90, 30));
-        assert!((0..1024).all(|line| !queue.rounds.is_active(line)));
+        assert!((0..1024).all(|queue_index| !queue.flows.drr.is_active(queue_index)));
     }
 
     #[test]
@@ -252,9 +265,9 @@ mod tests {
         assert_eq!(queue.wake_at(), Some(ms(500)));
         script.at(ms(500), |cx| queue.wake(cx));
         assert_eq!((queue.awake.len(), queue.wake_at()), (0, Some(ms(515))));
-        for control in &mut queue.controls {
+        for control in &mut queue.flows.states {
             let before = format!("{control:?}");
-            control.update(&queue.config.pie, Span::ZERO, 0);
+            control.update(&queue.pie, Span::ZERO, 0);
             assert_eq!(format!("{control:?}"), before);
         }
     }
@@ -265,15 +278,14 @@ mod tests {
             events in check::events(), packets in 0u32..60, bytes in 0u64..80_000, flows in 1u32..4, quantum in 1u32..3000,
             variant in 0usize..3,
         ) {
-            let variant = [PieVariant::Rfc8033, PieVariant::Linux, PieVariant::Ns2Authors][variant];
-            let pie = PieConfig {
-                max_packets: packets,
-                max_bytes: bytes,
+            let variant = [Variant::Rfc8033, Variant::Linux, Variant::Ns2Authors][variant];
+            let pie = pie::Config {
                 burst: Span::from_millis(10),
                 target: Span::from_millis(2),
-                ..PieConfig::of(variant)
+                ..pie::Config::of(variant)
             };
-            check::conserves(&mut FqPie::new(FqPieConfig { pie, flows, quantum, ..FqPieConfig::default() }), &events)?;
+            let config = Config { pie, flows, quantum: Bytes(quantum.into()), ..Config::default() };
+            check::conserves(&mut FqPie::new(packets, bytes, &config), &events)?;
         }
     }
 }

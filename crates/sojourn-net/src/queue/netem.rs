@@ -8,20 +8,43 @@
 //! Differences: no jitter, loss, reordering or rate of its own. Sojourn and backlog contain the delay, as in `tc -s qdisc`: the wait that
 //! the load adds is the sojourn less the delay.
 
-use super::line::Line;
-use super::{Backlog, Cx, QueueDiscipline};
-use crate::{Packet, Span, Time};
+use super::config;
+use super::discipline::{Backlog, Cx, QueueDiscipline};
+use super::packet_queue::PacketQueue;
+use crate::{Packet, Rate, Span, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A delay and a queue in one. The limit counts what only waits out its delay, too; a BDP counts the delay.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Config {
+    /// Time that a packet spends inside at least, beside the path's own delays.
+    pub delay: Span,
+}
+
+impl config::Config for Config {
+    fn build<P: Packet + Send + 'static>(
+        &self,
+        max_packets: u32,
+        max_bytes: u64,
+        _: Rate,
+    ) -> Box<dyn QueueDiscipline<P>> {
+        Box::new(Netem::new(max_packets, max_bytes, self.delay))
+    }
+}
 
 /// The netem queue.
 pub struct Netem<P> {
-    inside: Line<P>,
+    inside: PacketQueue<P>,
     delay: Span,
 }
 
 impl<P: Packet> Netem<P> {
-    /// A queue that holds at most `max_packets` packets and `max_bytes` bytes, each for at least `delay`; `MAX` of the type means no limit.
+    /// A queue that holds at most `max_packets` packets and `max_bytes` bytes, each for at least `delay`; `MAX` of the
+    /// type means no limit.
     pub fn new(max_packets: u32, max_bytes: u64, delay: Span) -> Self {
-        Self { inside: Line::new(max_packets, max_bytes), delay }
+        Self { inside: PacketQueue::new(max_packets, max_bytes), delay }
     }
 }
 
@@ -31,19 +54,18 @@ impl<P: Packet + Send> QueueDiscipline<P> for Netem<P> {
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Option<P> {
-        if self.opens_at()? > cx.now {
+        if self.next_eligible()? > cx.now {
             return None;
         }
         let (arrived, packet) = self.inside.pop()?;
-        cx.probe.dequeued(cx.now, &packet, cx.now.since(arrived));
-        Some(packet)
+        Some(cx.deliver(arrived, packet))
     }
 
     fn backlog(&self) -> Backlog {
         self.inside.backlog()
     }
 
-    fn opens_at(&self) -> Option<Time> {
+    fn next_eligible(&self) -> Option<Time> {
         self.inside.oldest().map(|arrived| arrived + self.delay)
     }
 }
@@ -52,11 +74,11 @@ impl<P: Packet + Send> QueueDiscipline<P> for Netem<P> {
 mod tests {
     use super::*;
     use crate::Ecn;
+    use crate::Rate;
     use crate::link::Link;
     use crate::probe::DropCause;
     use crate::queue::check::{self, Desk, Event, ms};
     use crate::rate::RateProfile;
-    use crate::{Rate, Time};
     use proptest::prelude::*;
     use rand::SeedableRng;
 
@@ -66,8 +88,8 @@ mod tests {
         desk.arrive(ms(0), 0, 100, Ecn::NotEct);
         desk.arrive(ms(5), 0, 100, Ecn::NotEct);
         assert_eq!((desk.serve(ms(19)), desk.serve(ms(20)), desk.serve(ms(24))), (None, Some(0), None));
-        assert_eq!(desk.queue.opens_at(), Some(ms(25)));
-        assert_eq!((desk.serve(ms(25)), desk.queue.opens_at()), (Some(1), None));
+        assert_eq!(desk.queue.next_eligible(), Some(ms(25)));
+        assert_eq!((desk.serve(ms(25)), desk.queue.next_eligible()), (Some(1), None));
     }
 
     #[test]

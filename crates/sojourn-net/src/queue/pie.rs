@@ -16,18 +16,19 @@
 //! `active_threshold`, which is ns-3's, PIE sleeps until an update finds that delay, and again once there is none and
 //! the probability is 0; ns-3 looks at arrivals.
 
-mod rules;
+mod parameters;
 
+use super::config::{self, check_gain, check_packet, check_probability, check_span, check_update};
+use super::discipline::{Backlog, Cx, QueueDiscipline};
 use super::inspect::Inspector;
-use super::line::Line;
-use super::{Backlog, Cx, QueueDiscipline};
+use super::packet_queue::PacketQueue;
+use super::pi::seconds;
 use crate::probe::DropCause;
-use crate::{Ecn, Packet, Span, Time};
+use crate::{Ecn, Invalid, Packet, Rate, Span, Time};
 use rand::{Rng, RngExt};
 
-pub(super) use rules::seconds;
-use rules::ticks;
-pub use rules::{PIE_LINUX_ONE, PieConfig, PieDelay, PieVariant};
+use parameters::ticks;
+pub use parameters::{Config, Delay, PIE_LINUX_ONE, Variant};
 
 /// Measures a departure rate over cycles of at least so many bytes, begun only when the queue is that long.
 #[derive(Clone, Debug, Default)]
@@ -40,8 +41,8 @@ struct RateMeter {
 
 impl RateMeter {
     /// A packet left `backlog` bytes behind it. Returns the length of the cycle that this ended.
-    fn departed(&mut self, config: &PieConfig, now: Time, size: u32, backlog: u64) -> Option<Span> {
-        let threshold = u64::from(config.rate_threshold);
+    fn departed(&mut self, config: &Config, now: Time, size: u32, backlog: u64) -> Option<Span> {
+        let threshold = config.rate_threshold.0;
         if self.cycle.is_none() && backlog < threshold {
             return None;
         }
@@ -54,7 +55,7 @@ impl RateMeter {
         let sample = *bytes as f64 / length.as_secs();
         let weight = config.rate_weight;
         self.rate = if self.rate == 0.0 { sample } else { (1.0 - weight) * self.rate + weight * sample };
-        let enough = backlog > threshold || backlog == threshold && config.variant != PieVariant::Ns2Authors;
+        let enough = backlog > threshold || backlog == threshold && config.variant != Variant::Ns2Authors;
         self.cycle = enough.then_some((now, 0));
         Some(length)
     }
@@ -92,8 +93,8 @@ pub(super) struct Control {
 }
 
 impl Control {
-    pub(super) fn new(config: &PieConfig) -> Self {
-        let armed = config.variant != PieVariant::Ns2Authors;
+    pub(super) fn new(config: &Config) -> Self {
+        let armed = config.variant != Variant::Ns2Authors;
         Self {
             p: 0.0,
             fixed: 0,
@@ -110,29 +111,30 @@ impl Control {
     }
 
     /// The probability.
-    pub(super) fn p(&self, config: &PieConfig) -> f64 {
-        if config.variant == PieVariant::Linux { self.fixed as f64 / PIE_LINUX_ONE as f64 } else { self.p }
+    pub(super) fn p(&self, config: &Config) -> f64 {
+        if config.variant == Variant::Linux { self.fixed as f64 / PIE_LINUX_ONE as f64 } else { self.p }
     }
 
     /// Whether the arrival is to be dropped or marked.
     #[inline]
-    pub(super) fn hits(&mut self, config: &PieConfig, backlog: u64, size: u32, rng: &mut dyn Rng) -> bool {
+    pub(super) fn should_drop(&mut self, config: &Config, backlog: u64, size: u32, rng: &mut dyn Rng) -> bool {
         if self.allowance > Span::ZERO || self.asleep {
             return false;
         }
-        if config.variant == PieVariant::Ns2Authors && self.burst == Burst::None {
+        if config.variant == Variant::Ns2Authors && self.burst == Burst::None {
             self.burst = Burst::Protecting;
             self.allowance = config.burst;
         }
         let calm = self.delay.0 < config.target.0 / 2;
-        let two = 2 * u64::from(config.mean_packet);
-        if config.variant == PieVariant::Linux {
-            return !(calm && self.fixed < PIE_LINUX_ONE / 5 || backlog < two) && self.linux_hits(config, size, rng);
+        let two = 2 * config.mean_packet.0;
+        if config.variant == Variant::Linux {
+            return !(calm && self.fixed < PIE_LINUX_ONE / 5 || backlog < two)
+                && self.linux_should_drop(config, size, rng);
         }
         if calm && self.p < 0.2 || backlog <= two {
             return false;
         }
-        let relative = if config.by_size { f64::from(size) / f64::from(config.mean_packet) } else { 1.0 };
+        let relative = if config.by_size { f64::from(size) / config.mean_packet.0 as f64 } else { 1.0 };
         let p = self.p * relative;
         if config.derandomise {
             self.accumulated = if p == 0.0 { 0.0 } else { self.accumulated + p };
@@ -147,9 +149,9 @@ impl Control {
         hit
     }
 
-    fn linux_hits(&mut self, config: &PieConfig, size: u32, rng: &mut dyn Rng) -> bool {
-        let p = match config.by_size && size <= config.mean_packet {
-            true => self.fixed / u64::from(config.mean_packet) * u64::from(size),
+    fn linux_should_drop(&mut self, config: &Config, size: u32, rng: &mut dyn Rng) -> bool {
+        let p = match config.by_size && u64::from(size) <= config.mean_packet.0 {
+            true => self.fixed / config.mean_packet.0 * u64::from(size),
             false => self.fixed,
         };
         if config.derandomise {
@@ -166,10 +168,10 @@ impl Control {
     }
 
     /// Whether a hit may be a mark.
-    pub(super) fn may_mark(&self, config: &PieConfig, ecn: Ecn) -> bool {
+    pub(super) fn may_mark(&self, config: &Config, ecn: Ecn) -> bool {
         let low = match config.variant {
-            PieVariant::Linux => self.p(config) <= config.mark_p,
-            PieVariant::Rfc8033 | PieVariant::Ns2Authors => self.p < config.mark_p,
+            Variant::Linux => self.p(config) <= config.mark_p,
+            Variant::Rfc8033 | Variant::Ns2Authors => self.p < config.mark_p,
         };
         config.ecn && ecn != Ecn::NotEct && low
     }
@@ -182,36 +184,36 @@ impl Control {
 
     /// A packet leaves after `waited`, and `backlog` bytes remain.
     #[inline]
-    pub(super) fn departed(&mut self, config: &PieConfig, now: Time, size: u32, waited: Span, backlog: u64) {
+    pub(super) fn departed(&mut self, config: &Config, now: Time, size: u32, waited: Span, backlog: u64) {
         let passed = match config.delay {
-            PieDelay::DepartureRate => self.meter.departed(config, now, size, backlog),
-            PieDelay::Timestamps if config.variant == PieVariant::Linux => {
+            Delay::Rate => self.meter.departed(config, now, size, backlog),
+            Delay::Timestamps if config.variant == Variant::Linux => {
                 self.delay = if backlog == 0 { Span::ZERO } else { waited };
                 self.last_dequeue.replace(now).map(|last| now.since(last))
             }
-            PieDelay::Timestamps => None,
+            Delay::Timestamps => None,
         };
-        if let (PieVariant::Linux, Some(passed)) = (config.variant, passed) {
+        if let (Variant::Linux, Some(passed)) = (config.variant, passed) {
             self.allowance = self.allowance - passed;
         }
     }
 
     /// Whether updates change nothing as long as nothing arrives.
-    pub(super) fn is_at_rest(&self, config: &PieConfig) -> bool {
+    pub(super) fn is_at_rest(&self, config: &Config) -> bool {
         let rested = match config.variant {
-            PieVariant::Rfc8033 | PieVariant::Linux => self.allowance == config.burst,
-            PieVariant::Ns2Authors => self.allowance == Span::ZERO && self.burst == Burst::None,
+            Variant::Rfc8033 | Variant::Linux => self.allowance == config.burst,
+            Variant::Ns2Authors => self.allowance == Span::ZERO && self.burst == Burst::None,
         };
         rested && self.p == 0.0 && self.fixed == 0 && self.delay == Span::ZERO && self.last_dequeue.is_none()
     }
 
     /// The periodic update. `head` is how long the oldest packet has waited.
-    pub(super) fn update(&mut self, config: &PieConfig, head: Span, backlog: u64) {
+    pub(super) fn update(&mut self, config: &Config, head: Span, backlog: u64) {
         let delay = match config.delay {
-            PieDelay::DepartureRate if self.meter.rate == 0.0 => Span::ZERO,
-            PieDelay::DepartureRate => Span::from_secs_f64(backlog as f64 / self.meter.rate),
-            PieDelay::Timestamps if config.variant == PieVariant::Linux => self.delay,
-            PieDelay::Timestamps => head,
+            Delay::Rate if self.meter.rate == 0.0 => Span::ZERO,
+            Delay::Rate => Span::from_secs_f64(backlog as f64 / self.meter.rate),
+            Delay::Timestamps if config.variant == Variant::Linux => self.delay,
+            Delay::Timestamps => head,
         };
         let last = self.last_delay;
         if let Some(threshold) = config.active_threshold {
@@ -225,19 +227,19 @@ impl Control {
         let calm = delay.0 < config.target.0 / 2 && last.0 < config.target.0 / 2;
         (self.delay, self.last_delay) = (delay, delay);
         match config.variant {
-            PieVariant::Rfc8033 => {
+            Variant::Rfc8033 => {
                 self.p = config.rfc8033_step(self.p, seconds(delay), seconds(last));
                 let calm = calm && self.p == 0.0;
                 self.allowance = if calm { config.burst } else { self.allowance - config.update };
             }
-            PieVariant::Linux => {
+            Variant::Linux => {
                 self.fixed = config.linux_step(self.fixed, ticks(delay), ticks(last), backlog == 0);
-                let known = config.delay == PieDelay::Timestamps || self.meter.rate > 0.0;
+                let known = config.delay == Delay::Timestamps || self.meter.rate > 0.0;
                 if calm && self.fixed == 0 && known {
                     *self = Self { delay, last_delay: delay, ..Self::new(config) };
                 }
             }
-            PieVariant::Ns2Authors => {
+            Variant::Ns2Authors => {
                 let spent = self.allowance == Span::ZERO;
                 self.p = if spent { config.ns2_step(self.p, seconds(delay), seconds(last)) } else { 0.0 };
                 self.allowance = self.allowance - config.update;
@@ -260,9 +262,9 @@ impl Control {
 
 impl Control {
     /// Shows the variables; times are nanoseconds, the rate is in bytes per second.
-    pub(super) fn inspect(&mut self, config: &PieConfig, inspector: &mut Inspector<'_>) {
+    pub(super) fn inspect(&mut self, config: &Config, inspector: &mut Inspector<'_>) {
         let one = PIE_LINUX_ONE as f64;
-        if config.variant == PieVariant::Linux {
+        if config.variant == Variant::Linux {
             for (name, fixed) in [("p", &mut self.fixed), ("accu", &mut self.fixed_accumulated)] {
                 if let Some(p) = inspector.changed(name, *fixed as f64 / one) {
                     *fixed = (p * one) as u64;
@@ -282,22 +284,88 @@ impl Control {
 /// Calm after which the authors' code lets a burst in again.
 const CALM: Span = Span::from_millis(1500);
 
+impl Control {
+    /// Judges an arriving packet for which there is room: gives it back if it is let in, marked or not.
+    #[inline]
+    pub(super) fn admit<P: Packet>(
+        &mut self,
+        config: &Config,
+        backlog: Backlog,
+        mut packet: P,
+        cx: &mut Cx<'_, P>,
+    ) -> Option<P> {
+        let backlog = config.backlog_bytes(backlog);
+        let bypasses = config.bypasses_aqm(packet.ecn());
+        if !bypasses && self.should_drop(config, backlog, packet.size(), cx.rng) {
+            if !self.may_mark(config, packet.ecn()) {
+                cx.drop_arriving(packet, DropCause::Early);
+                return None;
+            }
+            cx.mark(&mut packet);
+        }
+        Some(packet)
+    }
+
+    /// Hands out a packet that leaves `backlog` bytes behind it.
+    #[inline]
+    pub(super) fn release<P: Packet>(
+        &mut self,
+        config: &Config,
+        (arrived, mut packet): (Time, P),
+        backlog: u64,
+        cx: &mut Cx<'_, P>,
+    ) -> P {
+        let waited = cx.now.since(arrived);
+        if config.marks_at_departure(packet.ecn(), waited) {
+            cx.mark(&mut packet);
+        }
+        self.departed(config, cx.now, packet.size(), waited, backlog);
+        cx.deliver(arrived, packet)
+    }
+}
+
+impl config::Config for Config {
+    fn variants() -> Vec<Self> {
+        [Variant::Rfc8033, Variant::Linux, Variant::Ns2Authors].map(Self::of).to_vec()
+    }
+
+    fn check(&self) -> Result<(), Invalid> {
+        check_packet("mean-packet", self.mean_packet)?;
+        check_gain("alpha", self.alpha)?;
+        check_gain("beta", self.beta)?;
+        check_probability("rate-weight", self.rate_weight)?;
+        check_probability("mark-p", self.mark_p)?;
+        check_span("target", self.target)?;
+        check_update(self.update)
+    }
+
+    fn build<P: Packet + Send + 'static>(
+        &self,
+        max_packets: u32,
+        max_bytes: u64,
+        _: Rate,
+    ) -> Box<dyn QueueDiscipline<P>> {
+        Box::new(Pie::new(max_packets, max_bytes, self))
+    }
+}
+
 /// The PIE queue.
 pub struct Pie<P> {
-    line: Line<P>,
-    config: PieConfig,
+    waiting: PacketQueue<P>,
+    config: Config,
     control: Control,
     next_update: Time,
 }
 
 impl<P: Packet> Pie<P> {
-    /// A queue at rest at time zero.
-    pub fn new(config: PieConfig) -> Self {
+    /// A queue at rest at time zero that holds at most `max_packets` packets and `max_bytes` bytes; `MAX` of the type
+    /// means no limit.
+    pub fn new(max_packets: u32, max_bytes: u64, config: &Config) -> Self {
         Self {
-            line: Line::new(config.max_packets, config.max_bytes),
-            control: Control::new(&config),
+            waiting: PacketQueue::new(max_packets, max_bytes),
+            control: Control::new(config),
             next_update: config.first_update(),
-            config,
+            config: *config,
         }
     }
 
@@ -308,39 +376,24 @@ impl<P: Packet> Pie<P> {
 }
 
 impl<P: Packet + Send> QueueDiscipline<P> for Pie<P> {
-    fn enqueue(&mut self, mut packet: P, cx: &mut Cx<'_, P>) {
-        let size = packet.size();
-        let backlog = self.config.reckoned(self.line.backlog());
-        if self.line.is_full_for(size) {
+    fn enqueue(&mut self, packet: P, cx: &mut Cx<'_, P>) {
+        if self.waiting.is_full_for(packet.size()) {
             self.control.overflowed();
-            cx.probe.dropped(cx.now, packet, DropCause::Full, None);
+            cx.drop_arriving(packet, DropCause::Full);
             return;
         }
-        if !self.config.spares(packet.ecn()) && self.control.hits(&self.config, backlog, size, cx.rng) {
-            if !self.control.may_mark(&self.config, packet.ecn()) {
-                cx.probe.dropped(cx.now, packet, DropCause::Early, None);
-                return;
-            }
-            packet.mark();
-            cx.probe.marked(cx.now, &packet);
+        if let Some(packet) = self.control.admit(&self.config, self.waiting.backlog(), packet, cx) {
+            self.waiting.push(packet, cx);
         }
-        self.line.push(packet, cx);
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Option<P> {
-        let (arrived, mut packet) = self.line.pop()?;
-        let waited = cx.now.since(arrived);
-        if self.config.marks_at_departure(packet.ecn(), waited) {
-            packet.mark();
-            cx.probe.marked(cx.now, &packet);
-        }
-        self.control.departed(&self.config, cx.now, packet.size(), waited, self.line.bytes());
-        cx.probe.dequeued(cx.now, &packet, waited);
-        Some(packet)
+        let head = self.waiting.pop()?;
+        Some(self.control.release(&self.config, head, self.waiting.backlog().bytes, cx))
     }
 
     fn backlog(&self) -> Backlog {
-        self.line.backlog()
+        self.waiting.backlog()
     }
 
     fn wake_at(&self) -> Option<Time> {
@@ -348,8 +401,8 @@ impl<P: Packet + Send> QueueDiscipline<P> for Pie<P> {
     }
 
     fn wake(&mut self, cx: &mut Cx<'_, P>) {
-        let backlog = self.config.reckoned(self.line.backlog());
-        self.control.update(&self.config, self.line.head_delay(cx.now), backlog);
+        let backlog = self.config.backlog_bytes(self.waiting.backlog());
+        self.control.update(&self.config, self.waiting.head_delay(cx.now), backlog);
         self.next_update += self.config.update;
     }
 

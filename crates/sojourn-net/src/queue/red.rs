@@ -1,7 +1,7 @@
 //! Random Early Detection and Adaptive RED: drop or mark with a probability that grows with the average queue.
 //!
 //! Source: Floyd and Jacobson, "Random Early Detection Gateways for Congestion Avoidance" (1993); Floyd, Gummadi and
-//! Shenker, "Adaptive RED" (2001); the rules of ns-2.35, whose order of steps `RedVariant::Ns2` keeps: average, then
+//! Shenker, "Adaptive RED" (2001); the rules of ns-2.35, whose order of steps `Variant::Ns2` keeps: average, then
 //! the step of max_p, then the count, the decision, and last the limit. Differences:
 //!
 //! - Ns2: the first packet at or above the lower threshold is never dropped; bytes weigh after the probability has been
@@ -13,16 +13,20 @@
 //!   the thresholds and divided by three when it falls below them, once each time; it begins as if above.
 //! - The hard limit is that of [`Fifo`](super::Fifo) (in bytes: what would exceed it; ns-2: what reached it).
 
-mod config;
+mod parameters;
 
+use super::config::{self, check_gain, check_packet, check_probability, check_span};
+use super::discipline::{Backlog, Cx, QueueDiscipline};
 use super::inspect::Inspector;
-use super::line::Line;
-use super::{Backlog, Cx, QueueDiscipline};
+use super::packet_queue::PacketQueue;
 use crate::probe::DropCause;
-use crate::{Ecn, Packet, Time};
+use crate::{Ecn, Invalid, Packet, Rate, Time};
 use rand::RngExt;
 
-pub use config::{AdaptiveRed, FengRed, RedConfig, RedVariant, RedWeight};
+pub use parameters::{Averaging, Config, Variant};
+
+/// What Feng's RED multiplies max_p by when the average has risen above the thresholds, and divides it by below them.
+const FENG: (f64, f64) = (2.0, 3.0);
 
 /// What RED says of an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,16 +40,22 @@ enum Verdict {
 
 /// The state of the decision, without the queue.
 struct Core {
-    config: RedConfig,
+    config: Config,
     min: f64,
     max: f64,
     weight: f64,
+    /// Packets of mean size that the link sends in a nanosecond.
     packets_per_ns: f64,
+    /// `max_p` does not shrink from here.
     bottom: f64,
     max_p: f64,
+    /// The `max_p` with which the gentle slope begins.
     gentle_max_p: f64,
+    /// The average queue.
     average: f64,
+    /// Packets since the last drop or mark; −1 below the lower threshold (Paper).
     count: i64,
+    /// Their bytes.
     count_bytes: u64,
     /// Ns2: whether the average was above the lower threshold at the last arrival.
     above: bool,
@@ -54,35 +64,36 @@ struct Core {
     /// The last max_p step (Ns2) or the next (Paper).
     step: Time,
     idle_since: Option<Time>,
+    /// The probability by the average.
     p_b: f64,
+    /// The probability of this packet, so that gaps between drops are uniform.
     p_a: f64,
 }
 
 impl Core {
-    fn new(config: RedConfig) -> Self {
-        let unit = if config.in_bytes { f64::from(config.mean_packet) } else { 1.0 };
-        let (min, max) = config.thresholds();
-        let bottom = config.adaptive.and_then(|a| a.bottom).unwrap_or((80_000.0 / config.rate.0 as f64).min(0.01));
-        let timer = config.adaptive.filter(|_| config.variant == RedVariant::Paper);
+    fn new(config: &Config, rate: Rate) -> Self {
+        let unit = if config.in_bytes { config.mean_packet.0 as f64 } else { 1.0 };
+        let (min, max) = config.thresholds(rate);
+        let timer = config.adaptive && config.variant == Variant::Paper;
         Self {
             min: min * unit,
             max: max * unit,
-            weight: config.weight(),
-            packets_per_ns: config.packets_per_second() * 1e-9,
-            bottom,
+            weight: config.weight(rate),
+            packets_per_ns: config.packets_per_second(rate) * 1e-9,
+            bottom: config.bottom.unwrap_or((80_000.0 / rate.0 as f64).min(0.01)),
             max_p: config.max_p,
             gentle_max_p: config.max_p,
             average: 0.0,
-            count: if config.variant == RedVariant::Paper { -1 } else { 0 },
+            count: if config.variant == Variant::Paper { -1 } else { 0 },
             count_bytes: 0,
             above: false,
             feng_is_above: true,
             feng_is_below: false,
-            step: timer.map_or(Time::ZERO, |a| Time::ZERO + a.interval),
+            step: if timer { Time::ZERO + config.interval } else { Time::ZERO },
             idle_since: Some(Time::ZERO),
             p_b: 0.0,
             p_a: 0.0,
-            config,
+            config: *config,
         }
     }
 
@@ -90,12 +101,12 @@ impl Core {
     fn decide(&mut self, now: Time, backlog: Backlog, size: u32, hit: impl FnOnce(f64) -> bool) -> Verdict {
         let queue = if self.config.in_bytes { backlog.bytes } else { u64::from(backlog.packets) };
         self.sample(now, queue as f64);
-        if let Some(feng) = self.config.feng {
-            self.adapt_by_status(feng);
+        if self.config.feng {
+            self.adapt_by_status();
         }
         match self.config.variant {
-            RedVariant::Ns2 => {
-                if self.config.adaptive.is_some_and(|a| now > self.step + a.interval) && self.adapt() {
+            Variant::Ns2 => {
+                if self.config.adaptive && now > self.step + self.config.interval && self.adapt() {
                     self.step = now;
                 }
                 self.count += 1;
@@ -104,7 +115,7 @@ impl Core {
                     self.above = false;
                     return Verdict::Accept;
                 }
-                if self.config.mark_p.is_none() && self.average >= self.forced() {
+                if self.config.forced && self.average >= self.forced() {
                     return Verdict::Forced;
                 }
                 if !self.above {
@@ -114,7 +125,7 @@ impl Core {
                     return Verdict::Accept;
                 }
             }
-            RedVariant::Paper => {
+            Variant::Paper => {
                 if self.average < self.min {
                     self.count = -1;
                     return Verdict::Accept;
@@ -140,9 +151,9 @@ impl Core {
             self.idle_since.take().map_or(0.0, |since| (now.since(since).0 as f64 * self.packets_per_ns).floor());
         let keep = 1.0 - self.weight;
         if idle > 0.0 {
-            let samples = if self.config.variant == RedVariant::Paper { idle } else { idle + 1.0 };
+            let samples = if self.config.variant == Variant::Paper { idle } else { idle + 1.0 };
             self.average *= libm::pow(keep, samples);
-        } else if queue > 0.0 || self.config.variant == RedVariant::Ns2 {
+        } else if queue > 0.0 || self.config.variant == Variant::Ns2 {
             self.average *= keep;
         }
         self.average += self.weight * queue;
@@ -150,35 +161,35 @@ impl Core {
 
     /// One step of max_p if the average asks for it.
     fn adapt(&mut self) -> bool {
-        let Some(adaptive) = self.config.adaptive else { return false };
+        let Config { alpha, beta, top, .. } = self.config;
         let part = 0.4 * (self.max - self.min);
         let (may_grow, may_shrink) = match self.config.variant {
-            RedVariant::Ns2 => (self.max_p < adaptive.top, self.max_p > self.bottom),
-            RedVariant::Paper => (self.max_p <= adaptive.top, self.max_p >= self.bottom),
+            Variant::Ns2 => (self.max_p < top, self.max_p > self.bottom),
+            Variant::Paper => (self.max_p <= top, self.max_p >= self.bottom),
         };
         if self.average < self.min + part && may_shrink {
-            self.max_p *= adaptive.beta;
+            self.max_p *= beta;
         } else if self.average > self.max - part && may_grow {
-            self.max_p += adaptive.alpha.min(self.max_p / 4.0);
+            self.max_p += alpha.min(self.max_p / 4.0);
         } else {
             return false;
         }
-        if self.config.variant == RedVariant::Paper {
+        if self.config.variant == Variant::Paper {
             self.gentle_max_p = self.max_p;
         }
         true
     }
 
     /// Feng's step: one each time that the average leaves the band between the thresholds at another end.
-    fn adapt_by_status(&mut self, feng: FengRed) {
+    fn adapt_by_status(&mut self) {
         if self.average > self.min && self.average < self.max {
             (self.feng_is_above, self.feng_is_below) = (false, false);
         } else if self.average < self.min && !self.feng_is_below {
             (self.feng_is_above, self.feng_is_below) = (false, true);
-            self.max_p /= feng.shrink;
+            self.max_p /= FENG.1;
         } else if self.average > self.max && !self.feng_is_above {
             (self.feng_is_above, self.feng_is_below) = (true, false);
-            self.max_p *= feng.grow;
+            self.max_p *= FENG.0;
         }
     }
 
@@ -196,13 +207,13 @@ impl Core {
         } else {
             1.0
         };
-        let mean = self.config.mean_packet;
-        let relative = if self.config.by_size { f64::from(size) / f64::from(mean) } else { 1.0 };
-        if self.config.variant == RedVariant::Paper {
+        let mean = self.config.mean_packet.0;
+        let relative = if self.config.by_size { f64::from(size) / mean as f64 } else { 1.0 };
+        if self.config.variant == Variant::Paper {
             self.p_b = (p * relative).min(1.0);
             self.p_a = uniform(self.p_b, self.count as f64, self.config.wait);
         } else {
-            let count = if self.config.by_size { (self.count_bytes / u64::from(mean)) as i64 } else { self.count };
+            let count = if self.config.by_size { (self.count_bytes / mean) as i64 } else { self.count };
             self.p_b = p.min(1.0);
             self.p_a = uniform(self.p_b, count as f64, self.config.wait);
             if self.p_a < 1.0 {
@@ -219,29 +230,82 @@ impl Core {
 }
 
 /// Turns a constant probability into gaps of uniform length, for a packet that is the `count`-th since the last drop.
+/// At most 1, as in ns-2's `modify_p`.
 fn uniform(p: f64, count: f64, wait: bool) -> f64 {
     let expected = count * p;
     if wait && expected < 1.0 {
-        0.0
-    } else if wait && expected < 2.0 {
-        p / (2.0 - expected)
-    } else if !wait && expected < 1.0 {
-        (p / (1.0 - expected)).min(1.0)
-    } else {
-        1.0
+        return 0.0;
+    }
+    let left = if wait { 2.0 } else { 1.0 } - expected;
+    if left > 0.0 { (p / left).min(1.0) } else { 1.0 }
+}
+
+impl Config {
+    /// Whether thresholds or weight follow from the link's rate.
+    pub(super) fn needs_rate(&self) -> bool {
+        self.rate.is_none() && (self.min.is_none() || self.averages_over().is_some())
+    }
+}
+
+impl config::Config for Config {
+    fn variants() -> Vec<Self> {
+        vec![Self::default(), Self::paper()]
+    }
+
+    fn check(&self) -> Result<(), Invalid> {
+        if !(self.max_p > 0.0 && self.max_p <= 1.0) {
+            return Err(Invalid::new("max-p", format!("{} is not a probability above 0", self.max_p)));
+        }
+        let least = self.min.unwrap_or(f64::MIN_POSITIVE);
+        if !(least.is_finite() && least > 0.0 && self.max.is_none_or(|max| max.is_finite() && max > least)) {
+            return Err(Invalid::new("min", "thresholds are packets: min above 0, max above min"));
+        }
+        if self.max.is_some() && self.min.is_none() {
+            return Err(Invalid::new("max", "an upper threshold needs a lower one: give min too"));
+        }
+        if self.weight.is_some() && self.averaging.is_some() {
+            return Err(Invalid::new("averaging", "the weight is given: give one or the other"));
+        }
+        if self.adaptive && self.feng {
+            return Err(Invalid::new("feng", "adaptive moves max-p already: give one or the other"));
+        }
+        if self.mark_p.is_some() && self.forced {
+            return Err(Invalid::new("mark-p", "has no effect where drops are forced: write forced = false"));
+        }
+        check_packet("mean-packet", self.mean_packet)?;
+        check_span("target", self.target)?;
+        check_span("interval", self.interval)?;
+        let optional = [("weight", self.weight), ("mark-p", self.mark_p), ("bottom", self.bottom)];
+        for (key, p) in optional.into_iter().filter_map(|(key, p)| p.map(|p| (key, p))) {
+            check_probability(key, p)?;
+        }
+        check_probability("top", self.top)?;
+        check_gain("alpha", self.alpha)?;
+        check_probability("beta", self.beta)
+    }
+
+    fn build<P: Packet + Send + 'static>(
+        &self,
+        max_packets: u32,
+        max_bytes: u64,
+        rate: Rate,
+    ) -> Box<dyn QueueDiscipline<P>> {
+        Box::new(Red::new(max_packets, max_bytes, self, rate))
     }
 }
 
 /// The RED queue, adaptive or not.
 pub struct Red<P> {
-    line: Line<P>,
+    waiting: PacketQueue<P>,
     core: Core,
 }
 
 impl<P: Packet> Red<P> {
-    /// A queue at rest at time zero.
-    pub fn new(config: RedConfig) -> Self {
-        Self { line: Line::new(config.max_packets, config.max_bytes), core: Core::new(config) }
+    /// A queue at rest at time zero that holds at most `max_packets` packets and `max_bytes` bytes (`MAX` of the type means
+    /// no limit), on a link of this rate unless the settings give another.
+    pub fn new(max_packets: u32, max_bytes: u64, config: &Config, rate: Rate) -> Self {
+        let core = Core::new(config, config.rate.unwrap_or(rate));
+        Self { waiting: PacketQueue::new(max_packets, max_bytes), core }
     }
 
     /// The average queue, in packets or bytes as configured.
@@ -256,7 +320,7 @@ impl<P: Packet> Red<P> {
 
     fn may_mark(&self, packet: &P) -> bool {
         let config = &self.core.config;
-        config.ecn && packet.ecn() != Ecn::NotEct && config.mark_p.is_none_or(|limit| self.core.p_b <= limit)
+        config.ecn && packet.ecn() != Ecn::NotEct && config.mark_limit().is_none_or(|limit| self.core.p_b <= limit)
     }
 }
 
@@ -264,40 +328,38 @@ impl<P: Packet + Send> QueueDiscipline<P> for Red<P> {
     fn enqueue(&mut self, mut packet: P, cx: &mut Cx<'_, P>) {
         let size = packet.size();
         let rng = &mut *cx.rng;
-        let verdict = self.core.decide(cx.now, self.line.backlog(), size, |p| rng.random::<f64>() <= p);
+        let verdict = self.core.decide(cx.now, self.waiting.backlog(), size, |p| rng.random::<f64>() <= p);
         let mark = verdict == Verdict::Early && self.may_mark(&packet);
         if verdict != Verdict::Accept && !mark {
             self.core.restart();
             let cause = if verdict == Verdict::Forced { DropCause::Forced } else { DropCause::Early };
-            cx.probe.dropped(cx.now, packet, cause, None);
-            if self.line.is_empty() {
+            cx.drop_arriving(packet, cause);
+            if self.waiting.is_empty() {
                 self.core.idle_since = Some(cx.now);
             }
             return;
         }
-        if mark && !self.line.is_full_for(size) {
-            packet.mark();
-            cx.probe.marked(cx.now, &packet);
+        if mark && !self.waiting.is_full_for(size) {
+            cx.mark(&mut packet);
         }
-        if !self.line.push(packet, cx) {
+        if !self.waiting.push(packet, cx) {
             self.core.restart();
         }
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Option<P> {
-        let Some((arrived, packet)) = self.line.pop() else {
+        let Some((arrived, packet)) = self.waiting.pop() else {
             self.core.idle_since.get_or_insert(cx.now);
             return None;
         };
-        if self.line.is_empty() && self.core.config.variant == RedVariant::Paper {
+        if self.waiting.is_empty() && self.core.config.variant == Variant::Paper {
             self.core.idle_since = Some(cx.now);
         }
-        cx.probe.dequeued(cx.now, &packet, cx.now.since(arrived));
-        Some(packet)
+        Some(cx.deliver(arrived, packet))
     }
 
-    fn minds_emptiness(&self) -> bool {
-        self.core.config.variant == RedVariant::Ns2
+    fn wants_idle_dequeue(&self) -> bool {
+        self.core.config.variant == Variant::Ns2
     }
 
     fn inspect(&mut self, inspector: &mut Inspector<'_>) {
@@ -317,18 +379,18 @@ impl<P: Packet + Send> QueueDiscipline<P> for Red<P> {
     }
 
     fn backlog(&self) -> Backlog {
-        self.line.backlog()
+        self.waiting.backlog()
     }
 
     fn wake_at(&self) -> Option<Time> {
-        let timer = self.core.config.variant == RedVariant::Paper && self.core.config.adaptive.is_some();
+        let timer = self.core.config.variant == Variant::Paper && self.core.config.adaptive;
         timer.then_some(self.core.step)
     }
 
     fn wake(&mut self, _: &mut Cx<'_, P>) {
-        if let Some(adaptive) = self.core.config.adaptive {
+        if self.core.config.adaptive {
             self.core.adapt();
-            self.core.step += adaptive.interval;
+            self.core.step += self.core.config.interval;
         }
     }
 }

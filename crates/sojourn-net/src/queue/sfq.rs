@@ -7,113 +7,131 @@
 //! Differences: flows are told apart by [`Packet::flow`]; the hash is not perturbed while the queue runs; there is no
 //! limit for each line, and no RED. The arriving packet is let in first, and may be the one that is dropped.
 
+use super::config::{self, check_quantum, check_queues, count};
+use super::discipline::{Backlog, Cx, QueueDiscipline};
+use super::fair::drr::{ActiveList, DrrSlot};
+use super::fair::flow_hash::{FlowHash, Hash};
+use super::fair::flow_queues::FlowQueues;
 use super::inspect::Inspector;
-use super::lines::Lines;
-use super::rounds::{List, Turn};
-use super::spread::{Hash, Spread};
-use super::{Backlog, Cx, QueueDiscipline};
-use crate::Packet;
 use crate::probe::DropCause;
+use crate::{Bytes, Invalid, Packet, Rate};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-/// What SFQ is told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Settings {
-    /// Number of lines that flows are spread over.
+/// Stochastic fairness queueing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Config {
+    /// Lines that flows are spread over by a hash.
     pub flows: u32,
-    /// Bytes that a line may send in each round.
-    pub quantum: u32,
+    /// Bytes that a flow may send in a round.
+    pub quantum: Bytes,
     /// How flows are spread over the lines.
     pub hash: Hash,
 }
 
-impl Default for Settings {
+impl Default for Config {
     fn default() -> Self {
-        Self { flows: 1024, quantum: 1514, hash: Hash::Salted }
+        Self { flows: 1024, quantum: Bytes(1514), hash: Hash::Salted }
+    }
+}
+
+impl config::Config for Config {
+    fn check(&self) -> Result<(), Invalid> {
+        check_queues("flows", self.flows)?;
+        check_quantum(self.quantum)
+    }
+
+    fn build<P: Packet + Send + 'static>(
+        &self,
+        max_packets: u32,
+        max_bytes: u64,
+        _: Rate,
+    ) -> Box<dyn QueueDiscipline<P>> {
+        Box::new(Sfq::new(max_packets, max_bytes, self))
     }
 }
 
 /// The SFQ queue.
 pub struct Sfq<P> {
-    lines: Lines<P>,
-    turns: Vec<Turn>,
-    round: List,
-    spread: Spread,
+    queues: FlowQueues<P>,
+    slots: Vec<DrrSlot>,
+    round: ActiveList,
+    hash: FlowHash,
     quantum: i64,
 }
 
 impl<P: Packet> Sfq<P> {
     /// A queue that holds at most `max_packets` packets and `max_bytes` bytes; `MAX` of the type means no limit.
-    pub fn new(max_packets: u32, max_bytes: u64, settings: &Settings) -> Self {
-        let flows = settings.flows.max(1);
+    pub fn new(max_packets: u32, max_bytes: u64, config: &Config) -> Self {
+        let flows = config.flows.max(1);
         Self {
-            lines: Lines::new(flows, max_packets, max_bytes),
-            turns: vec![Turn::IDLE; flows as usize],
-            round: List::EMPTY,
-            spread: Spread::new(flows, 1, settings.hash),
-            quantum: i64::from(settings.quantum.max(1)),
+            queues: FlowQueues::new(flows, max_packets, max_bytes),
+            slots: vec![DrrSlot::IDLE; flows as usize],
+            round: ActiveList::EMPTY,
+            hash: FlowHash::new(flows, 1, config.hash),
+            quantum: i64::from(count(config.quantum).max(1)),
         }
     }
 
-    /// Drops the newest packet of the longest line. A line that this empties leaves the round at its turn.
+    /// Drops the newest packet of the longest queue. A queue that this empties leaves the round at its turn.
     #[cold]
     fn shrink(&mut self, cx: &mut Cx<'_, P>) {
-        let longest = (0..self.lines.count()).rev().max_by_key(|line| self.lines.held(*line).packets).unwrap_or(0);
-        if let Some((arrived, packet)) = self.lines.pop_newest(longest) {
-            cx.probe.dropped(cx.now, packet, DropCause::Full, Some(cx.now.since(arrived)));
+        let longest = self.queues.longest(|backlog| backlog.packets);
+        if let Some((arrived, packet)) = self.queues.pop_newest(longest) {
+            cx.drop_queued(arrived, packet, DropCause::Full);
         }
     }
 }
 
 impl<P: Packet + Send> QueueDiscipline<P> for Sfq<P> {
     fn enqueue(&mut self, packet: P, cx: &mut Cx<'_, P>) {
-        let line = self.spread.line(packet.flow(), cx.rng, |_| false);
-        cx.probe.enqueued(cx.now, &packet);
-        self.lines.push(line, cx.now, packet);
-        let turn = &mut self.turns[line as usize];
-        if !turn.active {
-            (turn.active, turn.deficit) = (true, self.quantum);
-            self.round.append(line, &mut self.turns);
+        let queue = self.hash.queue_for(packet.flow(), cx.rng, |_| false);
+        self.queues.push(queue, packet, cx);
+        let slot = &mut self.slots[queue as usize];
+        if !slot.active {
+            (slot.active, slot.deficit) = (true, self.quantum);
+            self.round.append(queue, &mut self.slots);
         }
-        while self.lines.is_over() {
+        while self.queues.is_over() {
             self.shrink(cx);
         }
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Option<P> {
         loop {
-            let line = self.round.first()?;
-            let turn = &mut self.turns[line as usize];
-            if self.lines.held(line).packets == 0 {
-                turn.active = false;
-                self.round.remove_first(&self.turns);
+            let queue = self.round.first()?;
+            let slot = &mut self.slots[queue as usize];
+            if self.queues.backlog(queue).packets == 0 {
+                slot.active = false;
+                self.round.remove_first(&self.slots);
                 continue;
             }
-            if turn.deficit <= 0 {
-                turn.deficit += self.quantum;
-                self.round.remove_first(&self.turns);
-                self.round.append(line, &mut self.turns);
+            if slot.deficit <= 0 {
+                slot.deficit += self.quantum;
+                self.round.remove_first(&self.slots);
+                self.round.append(queue, &mut self.slots);
                 continue;
             }
-            let (arrived, packet) = self.lines.pop_oldest(line)?;
-            turn.deficit -= i64::from(packet.size());
-            if self.lines.held(line).packets == 0 {
-                turn.active = false;
-                self.round.remove_first(&self.turns);
+            let (arrived, packet) = self.queues.pop_oldest(queue)?;
+            slot.deficit -= i64::from(packet.size());
+            if self.queues.backlog(queue).packets == 0 {
+                slot.active = false;
+                self.round.remove_first(&self.slots);
             }
-            cx.probe.dequeued(cx.now, &packet, cx.now.since(arrived));
-            return Some(packet);
+            return Some(cx.deliver(arrived, packet));
         }
     }
 
     fn backlog(&self) -> Backlog {
-        self.lines.total()
+        self.queues.total()
     }
 
     fn inspect(&mut self, inspector: &mut Inspector<'_>) {
         inspector.of_flow();
-        let Some(line) = self.spread.known(inspector.flow()) else { return };
-        self.lines.inspect(line, inspector);
-        inspector.see("deficit", &mut self.turns[line as usize].deficit);
+        let Some(queue) = self.hash.known_queue(inspector.flow()) else { return };
+        self.queues.inspect(queue, inspector);
+        inspector.see("deficit", &mut self.slots[queue as usize].deficit);
     }
 }
 
@@ -124,8 +142,8 @@ mod tests {
     use crate::{Ecn, Time};
     use proptest::prelude::*;
 
-    fn desk(limit: u32, quantum: u32, flows: &[(u32, u32)]) -> Desk<Sfq<Numbered>> {
-        let mut desk = Desk::new(Sfq::new(limit, u64::MAX, &Settings { quantum, ..Settings::default() }));
+    fn desk(limit: u32, quantum: u64, flows: &[(u32, u32)]) -> Desk<Sfq<Numbered>> {
+        let mut desk = Desk::new(Sfq::new(limit, u64::MAX, &Config { quantum: Bytes(quantum), ..Config::default() }));
         for (flow, size) in flows {
             desk.arrive(Time::ZERO, *flow, *size, Ecn::NotEct);
         }
@@ -151,9 +169,9 @@ mod tests {
     proptest! {
         #[test]
         fn every_packet_leaves_by_one_door(
-            events in check::events(), packets in 0u32..60, bytes in 0u64..90_000, flows in 1u32..8, quantum in 1u32..2000,
+            events in check::events(), packets in 0u32..60, bytes in 0u64..90_000, flows in 1u32..8, quantum in 1u64..2000,
         ) {
-            check::conserves(&mut Sfq::new(packets, bytes, &Settings { flows, quantum, ..Settings::default() }), &events)?;
+            check::conserves(&mut Sfq::new(packets, bytes, &Config { flows, quantum: Bytes(quantum), ..Config::default() }), &events)?;
         }
     }
 }

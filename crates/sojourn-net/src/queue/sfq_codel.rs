@@ -11,31 +11,57 @@
 //! refused; constant-rate packets have no bin of their own. As there, a single served bin stays ahead of a new one.
 
 use super::codel::{self, Law, State, Variant};
+use super::config::{self, check_interval, check_queues, count};
+use super::discipline::{Backlog, Cx, QueueDiscipline};
+use super::fair::flow_hash::{FlowHash, Hash};
+use super::fair::flow_queues::{CodelBacklog, FlowQueues};
 use super::inspect::Inspector;
-use super::lines::{Lines, Short};
-use super::spread::{Hash, Spread};
-use super::{Backlog, Cx, QueueDiscipline};
-use crate::Packet;
 use crate::probe::DropCause;
+use crate::{Bytes, Invalid, Packet, Rate, Span};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// What SFQ-CoDel is told.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Settings {
-    /// The CoDel of each bin.
-    pub codel: codel::Settings,
-    /// Number of bins that flows are spread over.
+/// SFQ-CoDel.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Config {
+    /// Bins that flows are spread over by a hash.
     pub bins: u32,
-    /// Bytes that a bin may send in each round; 0 means one packet.
-    pub quantum: u32,
+    /// Bytes that a bin may send in a round; `"0B"` means one packet.
+    pub quantum: Bytes,
+    /// Waiting time that is acceptable.
+    pub target: Span,
+    /// How long it must be exceeded: about a worst-case round trip.
+    pub interval: Span,
     /// How flows are spread over the bins.
     pub hash: Hash,
 }
 
-impl Default for Settings {
+impl Default for Config {
     fn default() -> Self {
-        let codel = codel::Settings { variant: Variant::Ns2Sfq, ..codel::Settings::default() };
-        Self { codel, bins: 1024, quantum: 0, hash: Hash::Salted }
+        let codel::Config { target, interval, .. } = codel::Config::default();
+        Self { bins: 1024, quantum: Bytes(0), target, interval, hash: Hash::Salted }
+    }
+}
+
+impl config::Config for Config {
+    fn check(&self) -> Result<(), Invalid> {
+        check_queues("bins", self.bins)?;
+        if (1..64).contains(&self.quantum.0) {
+            let message = format!("a quantum of {} is too small; write \"0B\" or at least \"64B\"", self.quantum);
+            return Err(Invalid::new("quantum", message));
+        }
+        check_interval(self.interval)
+    }
+
+    fn build<P: Packet + Send + 'static>(
+        &self,
+        max_packets: u32,
+        max_bytes: u64,
+        _: Rate,
+    ) -> Box<dyn QueueDiscipline<P>> {
+        Box::new(SfqCodel::new(max_packets, max_bytes, self))
     }
 }
 
@@ -49,11 +75,11 @@ struct Bin {
 
 /// The SFQ-CoDel queue.
 pub struct SfqCodel<P> {
-    lines: Lines<P>,
+    queues: FlowQueues<P>,
     bins: Vec<Bin>,
     /// Bins in the order of their turns. Holds at most each of them once.
     schedule: VecDeque<u32>,
-    spread: Spread,
+    hash: FlowHash,
     law: Law,
     quantum: i64,
     longest: u32,
@@ -61,15 +87,16 @@ pub struct SfqCodel<P> {
 
 impl<P: Packet> SfqCodel<P> {
     /// A queue that holds at most `max_packets` packets and `max_bytes` bytes; `MAX` of the type means no limit.
-    pub fn new(max_packets: u32, max_bytes: u64, settings: &Settings) -> Self {
-        let bins = settings.bins.max(1);
+    pub fn new(max_packets: u32, max_bytes: u64, config: &Config) -> Self {
+        let Config { bins, quantum, target, interval, hash } = *config;
+        let bins = bins.max(1);
         Self {
-            lines: Lines::new(bins, max_packets, max_bytes),
+            queues: FlowQueues::new(bins, max_packets, max_bytes),
             bins: vec![Bin::default(); bins as usize],
             schedule: VecDeque::with_capacity(bins as usize),
-            spread: Spread::new(bins, 1, settings.hash),
-            law: Law::new(&settings.codel),
-            quantum: i64::from(settings.quantum),
+            hash: FlowHash::new(bins, 1, hash),
+            law: Law::new(&codel::Config { variant: Variant::Ns2Sfq, target, interval, ..codel::Config::default() }),
+            quantum: i64::from(count(quantum)),
             longest: 0,
         }
     }
@@ -78,53 +105,52 @@ impl<P: Packet> SfqCodel<P> {
     #[cold]
     fn shrink(&mut self, cx: &mut Cx<'_, P>) {
         let last = self.longest;
-        for bin in 0..self.lines.count() {
-            let longer = self.lines.held(bin).packets >= self.lines.held(self.longest).packets;
+        for bin in 0..self.bins.len() as u32 {
+            let longer = self.queues.backlog(bin).packets >= self.queues.backlog(self.longest).packets;
             if bin != last && self.bins[bin as usize].scheduled && longer {
                 self.longest = bin;
             }
         }
-        if let Some((arrived, packet)) = self.lines.pop_newest(self.longest) {
-            cx.probe.dropped(cx.now, packet, DropCause::Full, Some(cx.now.since(arrived)));
+        if let Some((arrived, packet)) = self.queues.pop_newest(self.longest) {
+            cx.drop_queued(arrived, packet, DropCause::Full);
         }
     }
 
     /// Puts a bin that became active behind the new bins at the front and ahead of the others.
-    fn schedule(&mut self, line: u32) {
+    fn schedule(&mut self, queue: u32) {
         let bins = &mut self.bins;
         let place = self.schedule.iter().position(|b| !bins[*b as usize].new).unwrap_or(usize::MAX);
         // ns-2 looks no further than the bin before the last: what follows that goes behind the last.
         let place = if place.saturating_add(1) >= self.schedule.len() { self.schedule.len() } else { place };
-        let bin = &mut bins[line as usize];
+        let bin = &mut bins[queue as usize];
         (bin.scheduled, bin.new, bin.deficit) = (true, true, self.quantum);
-        self.schedule.insert(place, line);
+        self.schedule.insert(place, queue);
     }
 }
 
 impl<P: Packet + Send> QueueDiscipline<P> for SfqCodel<P> {
     fn enqueue(&mut self, packet: P, cx: &mut Cx<'_, P>) {
         let size = packet.size();
-        if self.lines.never_holds(size) {
-            cx.probe.dropped(cx.now, packet, DropCause::Full, None);
+        if self.queues.never_fits(size) {
+            cx.drop_arriving(packet, DropCause::Full);
             return;
         }
-        while self.lines.is_full_for(size) {
+        while self.queues.is_full_for(size) {
             self.shrink(cx);
         }
-        let line = self.spread.line(packet.flow(), cx.rng, |_| false);
+        let queue = self.hash.queue_for(packet.flow(), cx.rng, |_| false);
         self.law.arrives(size);
-        cx.probe.enqueued(cx.now, &packet);
-        self.lines.push(line, cx.now, packet);
-        if !self.bins[line as usize].scheduled {
-            self.schedule(line);
+        self.queues.push(queue, packet, cx);
+        if !self.bins[queue as usize].scheduled {
+            self.schedule(queue);
         }
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_, P>) -> Option<P> {
         loop {
-            let line = *self.schedule.front()?;
-            let bin = &mut self.bins[line as usize];
-            if self.lines.held(line).packets == 0 {
+            let queue = *self.schedule.front()?;
+            let bin = &mut self.bins[queue as usize];
+            if self.queues.backlog(queue).packets == 0 {
                 (bin.scheduled, bin.new) = (false, false);
                 bin.codel.leave();
                 self.schedule.pop_front();
@@ -136,8 +162,8 @@ impl<P: Packet + Send> QueueDiscipline<P> for SfqCodel<P> {
                 continue;
             }
             bin.new = false;
-            let packet = self.law.dequeue(&mut bin.codel, &mut self.lines.line(line, Short::AllUnlessEmpty), cx);
-            let Some(packet) = packet else { continue };
+            let mut head = self.queues.flow(queue, CodelBacklog::AllUnlessEmpty);
+            let Some(packet) = self.law.dequeue(&mut bin.codel, &mut head, cx) else { continue };
             if self.quantum > 0 {
                 bin.deficit -= i64::from(packet.size());
             } else {
@@ -148,18 +174,18 @@ impl<P: Packet + Send> QueueDiscipline<P> for SfqCodel<P> {
     }
 
     fn backlog(&self) -> Backlog {
-        self.lines.total()
+        self.queues.total()
     }
 
-    fn minds_emptiness(&self) -> bool {
+    fn wants_idle_dequeue(&self) -> bool {
         true
     }
 
     fn inspect(&mut self, inspector: &mut Inspector<'_>) {
         inspector.of_flow();
-        let Some(line) = self.spread.known(inspector.flow()) else { return };
-        self.lines.inspect(line, inspector);
-        let bin = &mut self.bins[line as usize];
+        let Some(queue) = self.hash.known_queue(inspector.flow()) else { return };
+        self.queues.inspect(queue, inspector);
+        let bin = &mut self.bins[queue as usize];
         inspector.see("deficit", &mut bin.deficit);
         inspector.tell("active", f64::from(u8::from(bin.scheduled)));
         inspector.tell("new", f64::from(u8::from(bin.new)));
@@ -171,11 +197,12 @@ impl<P: Packet + Send> QueueDiscipline<P> for SfqCodel<P> {
 mod tests {
     use super::*;
     use crate::queue::check::{self, Desk, Numbered};
-    use crate::{Ecn, Span, Time};
+    use crate::{Ecn, Time};
     use proptest::prelude::*;
 
-    fn desk(limit: u32, quantum: u32, flows: &[(u32, u32)]) -> Desk<SfqCodel<Numbered>> {
-        let mut desk = Desk::new(SfqCodel::new(limit, u64::MAX, &Settings { quantum, ..Settings::default() }));
+    fn desk(limit: u32, quantum: u64, flows: &[(u32, u32)]) -> Desk<SfqCodel<Numbered>> {
+        let mut desk =
+            Desk::new(SfqCodel::new(limit, u64::MAX, &Config { quantum: Bytes(quantum), ..Config::default() }));
         for (flow, size) in flows {
             desk.arrive(Time::ZERO, *flow, *size, Ecn::NotEct);
         }
@@ -206,14 +233,16 @@ mod tests {
     proptest! {
         #[test]
         fn every_packet_leaves_by_one_door(
-            events in check::events(), packets in 0u32..60, bytes in 0u64..90_000, bins in 1u32..8, quantum in 0u32..2000,
+            events in check::events(), packets in 0u32..60, bytes in 0u64..90_000, bins in 1u32..8, quantum in 0u64..2000,
         ) {
-            let codel = codel::Settings {
+            let config = Config {
                 target: Span::from_millis(1),
                 interval: Span::from_millis(8),
-                ..Settings::default().codel
+                bins,
+                quantum: Bytes(quantum),
+                ..Config::default()
             };
-            check::conserves(&mut SfqCodel::new(packets, bytes, &Settings { codel, bins, quantum, ..Settings::default() }), &events)?;
+            check::conserves(&mut SfqCodel::new(packets, bytes, &config), &events)?;
         }
     }
 }

@@ -169,12 +169,12 @@ impl QueueDiscipline<Replayed> for Watched {
         self.queue.backlog()
     }
 
-    fn minds_emptiness(&self) -> bool {
-        self.queue.minds_emptiness()
+    fn wants_idle_dequeue(&self) -> bool {
+        self.queue.wants_idle_dequeue()
     }
 
-    fn opens_at(&self) -> Option<Time> {
-        self.queue.opens_at()
+    fn next_eligible(&self) -> Option<Time> {
+        self.queue.next_eligible()
     }
 
     fn wake_at(&self) -> Option<Time> {

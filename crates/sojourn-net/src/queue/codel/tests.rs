@@ -6,12 +6,12 @@ use proptest::prelude::*;
 const ALL: [Variant; 6] =
     [Variant::Rfc8289, Variant::Linux, Variant::Ns3, Variant::Ns2_2013, Variant::Ns2_2012, Variant::Acmq2012];
 
-fn settings(variant: Variant) -> Settings {
-    Settings { variant, ..Settings::default() }
+fn config(variant: Variant) -> Config {
+    Config { variant, ..Config::default() }
 }
 
 fn law(variant: Variant) -> Law {
-    Law::new(&settings(variant))
+    Law::new(&config(variant))
 }
 
 /// Times of the first drops after one at 0, in ms.
@@ -23,7 +23,7 @@ fn sums(variant: Variant) -> Vec<f64> {
         if count > 1 {
             state.set_count(count);
         }
-        state.drop_next = law.next_drop(&state, state.drop_next);
+        state.drop_next = law.control_law(&state, state.drop_next);
         sums.push(((state.drop_next << law.shift) as f64 / 1e3).round() / 1e3);
     }
     sums
@@ -38,10 +38,10 @@ fn exact_gaps_shrink_with_the_square_root() {
 #[test]
 fn newton_steps_give_the_reciprocals_and_gaps_of_linux() {
     let mut state = State::default();
-    let mut reciprocals = vec![state.reciprocal];
+    let mut reciprocals = vec![state.rec_inv_sqrt];
     for count in 2..=16 {
         state.set_count(count);
-        reciprocals.push(state.reciprocal);
+        reciprocals.push(state.rec_inv_sqrt);
     }
     let expected = [
         65535, 32769, 36864, 31968, 28935, 26481, 24588, 23037, 21746, 20647, 19699, 18869, 18136, 17481, 16893, 16360,
@@ -58,7 +58,7 @@ fn newton_steps_give_the_reciprocals_and_gaps_of_linux() {
 #[test]
 fn the_packet_that_waited_too_long_goes_and_the_next_one_leaves() {
     for variant in ALL {
-        let mut desk = Desk::new(Codel::new(1000, u64::MAX, &settings(variant)));
+        let mut desk = Desk::new(Codel::new(1000, u64::MAX, &config(variant)));
         for _ in 0..20 {
             desk.arrive(Time::ZERO, 0, 1000, Ecn::NotEct);
         }
@@ -67,7 +67,7 @@ fn the_packet_that_waited_too_long_goes_and_the_next_one_leaves() {
         assert_eq!(desk.serve(ms(210.0)), Some(2), "{variant:?}");
         assert_eq!(desk.queue.state.count, 1);
         assert_eq!(desk.serve(ms(210.0)), Some(3), "{variant:?}");
-        let (leaves, drops, count, next) = match variant.is_fixed_point() {
+        let (leaves, drops, count, next) = match variant.rules().fixed_point {
             true => (7, vec![1, 4, 5, 6], 4, 465.03),
             false => (6, vec![1, 4, 5], 3, 438.446),
         };
@@ -98,7 +98,7 @@ fn dropping_resumes_with_the_count_of_each_variant() {
         for ((count, last_count, since), expected) in inputs.into_iter().zip(expected) {
             let drop_next = law.ticks(ms(5000.0));
             let mut state = State { count, last_count, drop_next, ..State::default() };
-            law.resume(&mut state, law.ticks(ms(5000.0 + f64::from(since))));
+            law.start_count(&mut state, law.ticks(ms(5000.0 + f64::from(since))));
             assert_eq!(state.count, expected, "{variant:?} from {count}, {last_count}, {since}");
             assert_eq!(state.last_count, expected);
         }
@@ -106,8 +106,8 @@ fn dropping_resumes_with_the_count_of_each_variant() {
 }
 
 /// Numbers (from 1) of packets dropped by a server that takes 4 ms for each of 420 packets in two bursts.
-fn server(settings: &Settings) -> Vec<usize> {
-    let mut desk = Desk::new(Codel::new(1000, u64::MAX, settings));
+fn server(config: &Config) -> Vec<usize> {
+    let mut desk = Desk::new(Codel::new(1000, u64::MAX, config));
     let spaced = |k: u64| Time(k * 3_213_700);
     let arrivals = (0..260).map(spaced).chain((0..160).map(|k| spaced(k) + Span::from_millis(1400)));
     let mut free = Time::ZERO;
@@ -138,28 +138,28 @@ const SECOND: [usize; 23] =
 #[test]
 fn a_server_behind_each_variant_loses_these_packets() {
     for variant in [Variant::Rfc8289, Variant::Ns2_2012] {
-        assert_eq!(server(&settings(variant)), [FIRST, SECOND].concat(), "{variant:?}");
+        assert_eq!(server(&config(variant)), [FIRST, SECOND].concat(), "{variant:?}");
     }
     let linux =
         [36, 62, 76, 91, 104, 116, 127, 138, 148, 157, 166, 174, 182, 190, 198, 205, 213, 220, 227, 233, 240, 246, 253];
     for variant in [Variant::Linux, Variant::Ns3] {
-        assert_eq!(server(&settings(variant)), [linux, SECOND].concat(), "{variant:?}");
+        assert_eq!(server(&config(variant)), [linux, SECOND].concat(), "{variant:?}");
     }
     let ns2_2013 = [
         276, 283, 290, 296, 302, 308, 314, 320, 326, 332, 337, 343, 348, 354, 359, 364, 370, 375, 380, 385, 390, 395,
         400, 405, 409, 414,
     ];
-    assert_eq!(server(&settings(Variant::Ns2_2013)), [&FIRST[..], &ns2_2013].concat());
+    assert_eq!(server(&config(Variant::Ns2_2013)), [&FIRST[..], &ns2_2013].concat());
     let acmq = [
         58, 84, 103, 119, 132, 144, 155, 166, 176, 185, 194, 203, 211, 219, 226, 234, 241, 248, 255, 318, 344, 363,
         379, 392, 404, 415,
     ];
-    assert_eq!(server(&settings(Variant::Acmq2012)), acmq);
+    assert_eq!(server(&config(Variant::Acmq2012)), acmq);
 }
 
 #[test]
 fn a_server_with_a_target_of_35_ms_loses_these_packets() {
-    let late = |variant| server(&Settings { target: Span::from_millis(35), ..settings(variant) });
+    let late = |variant| server(&Config { target: Span::from_millis(35), ..config(variant) });
     let first = [71, 97, 116, 132, 145, 157, 168, 179, 189, 198, 207, 216, 224, 232, 239, 247, 254];
     let second = [331, 339, 346, 353, 359, 366, 372, 379, 385, 391, 397, 403, 409, 415];
     assert_eq!(late(Variant::Rfc8289), [&first[..], &second].concat());
@@ -169,8 +169,8 @@ fn a_server_with_a_target_of_35_ms_loses_these_packets() {
 
 /// Packets marked and dropped after each dequeue of twenty packets, the first `capable` of them ECN-capable.
 fn marks(ce_threshold: Option<Span>, capable: usize, times: &[f64]) -> Vec<(usize, usize)> {
-    let settings = Settings { ecn: true, ce_threshold, ..settings(Variant::Ns3) };
-    let mut desk = Desk::new(Codel::new(1000, u64::MAX, &settings));
+    let config = Config { ecn: true, ce_threshold, ..config(Variant::Ns3) };
+    let mut desk = Desk::new(Codel::new(1000, u64::MAX, &config));
     for i in 0..20 {
         desk.arrive(Time::ZERO, 0, 1000, if i < capable { Ecn::Ect0 } else { Ecn::NotEct });
     }
@@ -195,7 +195,7 @@ fn ns3_marks_where_it_would_drop() {
 #[test]
 fn marked_packets_leave_themselves() {
     for variant in [Variant::Rfc8289, Variant::Linux] {
-        let mut desk = Desk::new(Codel::new(1000, u64::MAX, &Settings { ecn: true, ..settings(variant) }));
+        let mut desk = Desk::new(Codel::new(1000, u64::MAX, &Config { ecn: true, ..config(variant) }));
         for _ in 0..20 {
             desk.arrive(Time::ZERO, 0, 1000, Ecn::Ect1);
         }
@@ -210,7 +210,7 @@ fn marked_packets_leave_themselves() {
 
 #[test]
 fn what_exceeds_the_limit_is_refused() {
-    let mut desk = Desk::new(Codel::new(500, u64::MAX, &Settings::default()));
+    let mut desk = Desk::new(Codel::new(500, u64::MAX, &Config::default()));
     for _ in 0..503 {
         desk.arrive(Time::ZERO, 0, 100, Ecn::NotEct);
     }
@@ -222,13 +222,13 @@ proptest! {
     fn every_packet_leaves_by_one_door(
         events in check::events(), packets in 0u32..60, bytes in 0u64..90_000, variant in 0..6usize, ecn: bool,
     ) {
-        let settings = Settings {
+        let config = Config {
             target: Span::from_millis(1),
             interval: Span::from_millis(8),
             ecn,
             ce_threshold: ecn.then_some(Span::from_millis(3)),
-            ..settings(ALL[variant])
+            ..config(ALL[variant])
         };
-        check::conserves(&mut Codel::new(packets, bytes, &settings), &events)?;
+        check::conserves(&mut Codel::new(packets, bytes, &config), &events)?;
     }
 }

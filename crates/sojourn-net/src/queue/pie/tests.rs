@@ -1,8 +1,13 @@
 //! PIE held to published vectors.
 
 use super::*;
+use crate::Bytes;
 use crate::queue::check::{self, Fixed, Script, ms, packet};
 use proptest::prelude::*;
+
+fn queue(config: &Config) -> Pie<check::Numbered> {
+    Pie::new(1000, u64::MAX, config)
+}
 
 /// Delays in ms at the updates of the vectors that start at rest.
 const RISE_AND_FALL: [f64; 9] = [0.0, 5.0, 20.0, 40.0, 60.0, 60.0, 50.0, 30.0, 15.0];
@@ -26,7 +31,7 @@ fn same(found: &[f64], expected: &[f64], relative: f64) {
 
 #[test]
 fn rfc8033_steps() {
-    let pie = PieConfig::default();
+    let pie = Config::default();
     let step = |p, delay, last| pie.rfc8033_step(p, delay, last);
     #[rustfmt::skip]
     same(&steps(0.0, &RISE_AND_FALL, step), &[
@@ -41,7 +46,7 @@ fn rfc8033_steps() {
 
 #[test]
 fn ns2_steps() {
-    let pie = PieConfig::of(PieVariant::Ns2Authors);
+    let pie = Config::of(Variant::Ns2Authors);
     let step = |p, delay, last| pie.ns2_step(p, delay, last);
     #[rustfmt::skip]
     same(&steps(0.0, &RISE_AND_FALL, step), &[
@@ -55,7 +60,7 @@ fn ns2_steps() {
 
 #[test]
 fn linux_steps() {
-    let pie = PieConfig::of(PieVariant::Linux);
+    let pie = Config::of(Variant::Linux);
     let (mut p, mut last) = (0, 0);
     let mut found = Vec::new();
     for delay in RISE_AND_FALL {
@@ -78,7 +83,7 @@ fn linux_steps() {
 
 #[test]
 fn the_burst_allowance_is_spent_by_the_timer() {
-    let config = PieConfig::default();
+    let config = Config::default();
     let mut control = Control::new(&config);
     for n in 1..=10 {
         control.update(&config, Span::from_millis(100), 50_000);
@@ -92,7 +97,7 @@ fn the_burst_allowance_is_spent_by_the_timer() {
 
 #[test]
 fn linux_spends_the_burst_allowance_between_dequeues() {
-    let config = PieConfig::of(PieVariant::Linux);
+    let config = Config::of(Variant::Linux);
     let mut control = Control::new(&config);
     control.departed(&config, ms(10), 1000, Span::from_millis(9), 5000);
     control.update(&config, Span::ZERO, 5000);
@@ -105,9 +110,9 @@ fn linux_spends_the_burst_allowance_between_dequeues() {
 
 #[test]
 fn the_authors_arm_the_allowance_at_the_first_packet_after_a_calm() {
-    let config = PieConfig::of(PieVariant::Ns2Authors);
+    let config = Config::of(Variant::Ns2Authors);
     let mut control = Control::new(&config);
-    assert!(!control.hits(&config, 5000, 1000, &mut Fixed(0.0)));
+    assert!(!control.should_drop(&config, 5000, 1000, &mut Fixed(0.0)));
     assert_eq!((control.burst, control.allowance), (Burst::Protecting, config.burst));
     (0..4).for_each(|_| control.update(&config, Span::ZERO, 0));
     assert_eq!((control.burst, control.allowance), (Burst::Calm(0), Span::ZERO));
@@ -118,52 +123,52 @@ fn the_authors_arm_the_allowance_at_the_first_packet_after_a_calm() {
 }
 
 /// Which of so many arrivals are dropped at a constant p, when every draw is `u`.
-fn hits(config: &PieConfig, p: f64, u: f64, arrivals: u32) -> Vec<u32> {
+fn should_drop(config: &Config, p: f64, u: f64, arrivals: u32) -> Vec<u32> {
     let mut control = Control::new(config);
     control.allowance = Span::ZERO;
     control.delay = Span::from_millis(100);
     control.p = p;
     control.fixed = (p * PIE_LINUX_ONE as f64) as u64;
-    (1..=arrivals).filter(|_| control.hits(config, 50_000, 1000, &mut Fixed(u))).collect()
+    (1..=arrivals).filter(|_| control.should_drop(config, 50_000, 1000, &mut Fixed(u))).collect()
 }
 
 #[test]
 fn derandomisation_keeps_drops_apart_and_coming() {
-    for config in [PieConfig::default(), PieConfig::of(PieVariant::Linux)] {
-        assert_eq!(hits(&config, 0.1, 0.05, 40), [9, 18, 27, 36]);
-        assert_eq!(hits(&config, 0.1, 0.99, 40), [0; 0]);
-        let forced = hits(&config, 0.1, 0.99, 100);
+    for config in [Config::default(), Config::of(Variant::Linux)] {
+        assert_eq!(should_drop(&config, 0.1, 0.05, 40), [9, 18, 27, 36]);
+        assert_eq!(should_drop(&config, 0.1, 0.99, 40), [0; 0]);
+        let forced = should_drop(&config, 0.1, 0.99, 100);
         assert!(forced == [85] || forced == [86], "{forced:?}");
     }
-    let plain = PieConfig { derandomise: false, ..PieConfig::default() };
-    assert_eq!(hits(&plain, 0.1, 0.05, 3), [1, 2, 3]);
+    let plain = Config { derandomise: false, ..Config::default() };
+    assert_eq!(should_drop(&plain, 0.1, 0.05, 3), [1, 2, 3]);
 }
 
 #[test]
 fn small_queues_and_short_delays_let_everything_in() {
     for (variant, two, more) in
-        [(PieVariant::Rfc8033, 2000, 2001), (PieVariant::Ns2Authors, 2000, 2001), (PieVariant::Linux, 3027, 3028)]
+        [(Variant::Rfc8033, 2000, 2001), (Variant::Ns2Authors, 2000, 2001), (Variant::Linux, 3027, 3028)]
     {
-        let config = PieConfig { derandomise: false, ..PieConfig::of(variant) };
+        let config = Config { derandomise: false, ..Config::of(variant) };
         let mut control = Control::new(&config);
         (control.allowance, control.burst) = (Span::ZERO, Burst::Protecting);
         (control.p, control.fixed) = (0.19, PIE_LINUX_ONE / 100 * 19);
         control.delay = Span(config.target.0 / 2);
-        assert!(!control.hits(&config, two, 1000, &mut Fixed(0.0)));
-        assert!(control.hits(&config, more, 1000, &mut Fixed(0.0)));
+        assert!(!control.should_drop(&config, two, 1000, &mut Fixed(0.0)));
+        assert!(control.should_drop(&config, more, 1000, &mut Fixed(0.0)));
         control.delay = Span(config.target.0 / 2 - 1);
-        assert!(!control.hits(&config, more, 1000, &mut Fixed(0.0)));
+        assert!(!control.should_drop(&config, more, 1000, &mut Fixed(0.0)));
         (control.p, control.fixed) = (0.21, PIE_LINUX_ONE / 100 * 21);
-        assert!(control.hits(&config, more, 1000, &mut Fixed(0.0)));
+        assert!(control.should_drop(&config, more, 1000, &mut Fixed(0.0)));
     }
 }
 
 #[test]
 fn in_packet_mode_every_packet_counts_alike() {
     let backlog = Backlog { packets: 10, bytes: 7900 };
-    let config = PieConfig { mean_packet: 500, ..PieConfig::of(PieVariant::Ns2Authors) };
-    assert_eq!(config.reckoned(backlog), 7900);
-    assert_eq!(PieConfig { in_packets: true, ..config }.reckoned(backlog), 5000);
+    let config = Config { mean_packet: Bytes(500), ..Config::of(Variant::Ns2Authors) };
+    assert_eq!(config.backlog_bytes(backlog), 7900);
+    assert_eq!(Config { in_packets: true, ..config }.backlog_bytes(backlog), 5000);
 }
 
 #[test]
@@ -173,9 +178,9 @@ fn the_departure_rate_is_averaged_over_cycles() {
         (16_384, 0.25, 16, [66_560_000, 33_280_000, 66_560_000], [250_000.0, 312_500.0, 296_875.0]),
     ] {
         let config =
-            PieConfig { rate_threshold: threshold, rate_weight: weight, ..PieConfig::of(PieVariant::Ns2Authors) };
+            Config { rate_threshold: Bytes(threshold), rate_weight: weight, ..Config::of(Variant::Ns2Authors) };
         let mut meter = RateMeter::default();
-        assert_eq!(meter.departed(&config, Time(0), 1040, u64::from(threshold) - 1), None);
+        assert_eq!(meter.departed(&config, Time(0), 1040, threshold - 1), None);
         assert!(meter.cycle.is_none(), "the queue is too short to begin");
         let mut now = Time(0);
         meter.departed(&config, now, 1040, 100_000);
@@ -194,14 +199,14 @@ fn the_departure_rate_is_averaged_over_cycles() {
 fn updates_come_when_they_are_due() {
     let mut script = Script::new();
     for (variant, first, next) in
-        [(PieVariant::Rfc8033, 15, 30), (PieVariant::Linux, 500, 515), (PieVariant::Ns2Authors, 30, 60)]
+        [(Variant::Rfc8033, 15, 30), (Variant::Linux, 500, 515), (Variant::Ns2Authors, 30, 60)]
     {
-        let mut pie = Pie::new(PieConfig::of(variant));
+        let mut pie = queue(&Config::of(variant));
         assert_eq!(pie.wake_at(), Some(ms(first)));
         script.at(ms(first), |cx| pie.wake(cx));
         assert_eq!(pie.wake_at(), Some(ms(next)));
     }
-    let mut pie = Pie::new(PieConfig { burst: Span::ZERO, ..PieConfig::default() });
+    let mut pie = queue(&Config { burst: Span::ZERO, ..Config::default() });
     (0..9).for_each(|n| script.at(Time::ZERO, |cx| pie.enqueue(packet(n, 1000), cx)));
     script.at(ms(15), |cx| pie.wake(cx));
     same(&[pie.p()], &[1.25 * 0.015 / 2048.0], 1e-12);
@@ -210,8 +215,8 @@ fn updates_come_when_they_are_due() {
 #[test]
 fn ecn_marks_below_mark_p_and_drops_above() {
     for (p, ecn, marked) in [(0.05, Ecn::Ect0, true), (0.05, Ecn::NotEct, false), (0.15, Ecn::Ect0, false)] {
-        for variant in [PieVariant::Rfc8033, PieVariant::Linux, PieVariant::Ns2Authors] {
-            let mut pie = Pie::new(PieConfig { ecn: true, derandomise: false, ..PieConfig::of(variant) });
+        for variant in [Variant::Rfc8033, Variant::Linux, Variant::Ns2Authors] {
+            let mut pie = queue(&Config { ecn: true, derandomise: false, ..Config::of(variant) });
             let mut script = Script::new();
             (0..4).for_each(|n| script.at(ms(0), |cx| pie.enqueue(packet(n, 1000), cx)));
             (pie.control.p, pie.control.fixed) = (p, (p * PIE_LINUX_ONE as f64) as u64);
@@ -225,8 +230,8 @@ fn ecn_marks_below_mark_p_and_drops_above() {
 }
 
 /// Early drops when 400 packets arrive every 10 ms and leave every `every` ms, as in ns-3's tests.
-fn early_drops(config: PieConfig, every: i32) -> usize {
-    let mut pie = Pie::new(config);
+fn early_drops(config: Config, every: i32) -> usize {
+    let mut pie = queue(&config);
     let mut rng = <rand_pcg::Pcg64Mcg as rand::SeedableRng>::seed_from_u64(3);
     let mut told = check::Fates::default();
     for now in 0..4000 {
@@ -247,13 +252,13 @@ fn early_drops(config: PieConfig, every: i32) -> usize {
 
 #[test]
 fn more_load_means_more_drops_and_a_longer_target_fewer() {
-    let ns2 = PieConfig::of(PieVariant::Ns2Authors);
+    let ns2 = Config::of(Variant::Ns2Authors);
     let base = early_drops(ns2, 12);
     assert!(base > 0);
-    assert!(early_drops(PieConfig { target: Span::from_millis(80), ..ns2 }, 12) < base);
+    assert!(early_drops(Config { target: Span::from_millis(80), ..ns2 }, 12) < base);
     assert!(early_drops(ns2, 15) > base);
-    for variant in [PieVariant::Rfc8033, PieVariant::Linux] {
-        let drops = early_drops(PieConfig::of(variant), 12);
+    for variant in [Variant::Rfc8033, Variant::Linux] {
+        let drops = early_drops(Config::of(variant), 12);
         assert!(drops > 20, "{variant:?}: {drops}, a sixth of the load is too much");
     }
 }
@@ -264,16 +269,14 @@ proptest! {
         events in check::events(), packets in 0u32..60, bytes in 0u64..80_000, variant in 0usize..3, rate: bool,
         by_size: bool,
     ) {
-        let variant = [PieVariant::Rfc8033, PieVariant::Linux, PieVariant::Ns2Authors][variant];
-        let config = PieConfig {
-            max_packets: packets,
-            max_bytes: bytes,
-            burst: Span::from_millis(10),
+        let variant = [Variant::Rfc8033, Variant::Linux, Variant::Ns2Authors][variant];
+        let config = Config {
+                    burst: Span::from_millis(10),
             target: Span::from_millis(2),
-            delay: if rate { PieDelay::DepartureRate } else { PieDelay::Timestamps },
+            delay: if rate { Delay::Rate } else { Delay::Timestamps },
             by_size,
-            ..PieConfig::of(variant)
+            ..Config::of(variant)
         };
-        check::conserves(&mut Pie::new(config), &events)?;
+        check::conserves(&mut Pie::new(packets, bytes, &config), &events)?;
     }
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::queue::check::{self, Script, ms, packet};
-use crate::{Rate, Span};
+use crate::{Bytes, Rate, Span};
 use proptest::prelude::*;
 
 fn close(found: f64, expected: f64) {
@@ -10,16 +10,18 @@ fn close(found: f64, expected: f64) {
 }
 
 /// Thresholds of 5 and 15 packets of 1000 bytes, weight 0.1, 2 Mbit/s.
-fn small() -> RedConfig {
-    RedConfig {
-        max_packets: 100,
-        mean_packet: 1000,
-        rate: Rate(2_000_000),
-        min_threshold: Some(5.0),
-        max_threshold: Some(15.0),
-        weight: RedWeight::Fixed(0.1),
-        ..RedConfig::default()
-    }
+fn small() -> Config {
+    Config { mean_packet: Bytes(1000), min: Some(5.0), max: Some(15.0), weight: Some(0.1), ..Config::default() }
+}
+
+const RATE: Rate = Rate(2_000_000);
+
+fn core(config: &Config) -> Core {
+    Core::new(config, RATE)
+}
+
+fn red(config: &Config) -> Red<check::Numbered> {
+    Red::new(100, u64::MAX, config, RATE)
 }
 
 /// Probabilities of the gaps between drops when p_b is constant.
@@ -45,6 +47,34 @@ fn gaps_between_drops_are_uniform() {
 }
 
 #[test]
+fn p_a_is_a_probability() {
+    for wait in [false, true] {
+        for (p, count) in (1..=20).flat_map(|p| (0..60).map(move |count| (f64::from(p) / 20.0, f64::from(count)))) {
+            let p_a = uniform(p, count, wait);
+            assert!((0.0..=1.0).contains(&p_a), "{p_a} from p_b {p} and count {count}");
+        }
+    }
+    // ns-2's modify_p: 0.9 / (2 - 0.9 · 2) is 4.5, and clipped.
+    assert_eq!(uniform(0.9, 2.0, true), 1.0);
+    assert_eq!(uniform(0.4, 3.0, true), 0.4 / (2.0 - 0.4 * 3.0));
+}
+
+#[test]
+fn a_full_queue_starts_the_count_again() {
+    let config = Config { min: Some(1.0), max: Some(50.0), max_p: 0.01, weight: Some(0.9), ..small() };
+    let mut red: Red<check::Numbered> = Red::new(5, u64::MAX, &config, RATE);
+    let mut script = Script::new();
+    script.draw = 0.999;
+    for n in 0..5 {
+        script.at(ms(0), |cx| red.enqueue(packet(n, 1000), cx));
+    }
+    assert!(red.core.count > 1 && red.core.count_bytes > 1000, "packets have been counted");
+    script.at(ms(0), |cx| red.enqueue(packet(5, 1000), cx));
+    assert_eq!(script.fates.dropped, [(5, DropCause::Full)]);
+    assert_eq!((red.core.count, red.core.count_bytes), (0, 0));
+}
+
+#[test]
 fn automatic_settings_follow_the_link() {
     #[rustfmt::skip]
     let rows = [
@@ -56,19 +86,20 @@ fn automatic_settings_follow_the_link() {
         (155_000_000, 1000, 5, 19375.0, [0.000051612, 0.000051612, 0.000515996], 48.4375, 145.3125),
     ];
     for (rate, mean_packet, target, ptc, weights, min, max) in rows {
-        let of = |weight| RedConfig {
-            rate: Rate(rate),
-            mean_packet,
+        let rate = Rate(rate);
+        let of = |averaging| Config {
+            mean_packet: Bytes(mean_packet),
             target: Span::from_millis(target),
-            weight,
-            ..RedConfig::default()
+            averaging: Some(averaging),
+            ..Config::default()
         };
-        let all = [RedWeight::OneSecond, RedWeight::TenRtts, RedWeight::TenthOfSecond];
-        for (weight, expected) in all.into_iter().zip(weights) {
-            assert!((of(weight).weight() - expected).abs() < 6e-10, "{weight:?}: {}", of(weight).weight());
+        let all = [Averaging::OneSecond, Averaging::TenRtts, Averaging::TenthOfSecond];
+        for (averaging, expected) in all.into_iter().zip(weights) {
+            let found = of(averaging).weight(rate);
+            assert!((found - expected).abs() < 6e-10, "{averaging:?}: {found}");
         }
-        assert_eq!(of(RedWeight::TenRtts).packets_per_second(), ptc);
-        assert_eq!(of(RedWeight::TenRtts).thresholds(), (min, max));
+        assert_eq!(of(Averaging::TenRtts).packets_per_second(rate), ptc);
+        assert_eq!(of(Averaging::TenRtts).thresholds(rate), (min, max));
     }
 }
 
@@ -83,7 +114,7 @@ fn arrive_at_average(core: &mut Core, seconds: f64, average: f64) {
 
 #[test]
 fn max_p_moves_at_arrivals() {
-    let mut core = Core::new(RedConfig { adaptive: Some(AdaptiveRed::default()), ..small() });
+    let mut core = core(&Config { adaptive: true, ..small() });
     let steps = [
         (0.2, 12.0, 0.1),
         (0.5, 12.0, 0.1),
@@ -104,8 +135,8 @@ fn max_p_moves_at_arrivals() {
 
 #[test]
 fn max_p_rises_above_the_band_and_falls_below_it() {
-    let thresholds = RedConfig { min_threshold: Some(100.0), max_threshold: Some(200.0), ..small() };
-    let mut core = Core::new(RedConfig { adaptive: Some(AdaptiveRed::default()), ..thresholds });
+    let thresholds = Config { min: Some(100.0), max: Some(200.0), ..small() };
+    let mut core = core(&Config { adaptive: true, ..thresholds });
     arrive_at_average(&mut core, 0.6, 180.0);
     close(core.max_p, 0.11);
     arrive_at_average(&mut core, 1.2, 120.0);
@@ -116,8 +147,8 @@ fn max_p_rises_above_the_band_and_falls_below_it() {
 
 #[test]
 fn the_paper_moves_max_p_by_a_timer() {
-    let config = RedConfig { variant: RedVariant::Paper, adaptive: Some(AdaptiveRed::default()), ..small() };
-    let mut red = Red::new(config);
+    let config = Config { variant: Variant::Paper, adaptive: true, ..small() };
+    let mut red = red(&config);
     let mut script = Script::new();
     red.core.average = 14.0;
     assert_eq!(red.wake_at(), Some(ms(500)));
@@ -131,8 +162,8 @@ fn the_paper_moves_max_p_by_a_timer() {
 }
 
 /// 40 arrivals 2 ms apart, departures at 4.5 ms and every 6 ms from then on, given random numbers.
-fn ramp(config: RedConfig) -> (Vec<[f64; 4]>, Vec<u64>) {
-    let mut red = Red::new(config);
+fn ramp(config: Config) -> (Vec<[f64; 4]>, Vec<u64>) {
+    let mut red = red(&config);
     let mut script = Script::new();
     let mut trace = Vec::new();
     for k in 0..40 {
@@ -172,7 +203,7 @@ fn decisions_with_wait() {
 
 #[test]
 fn decisions_without_wait() {
-    let (trace, dropped) = ramp(RedConfig { wait: false, ..small() });
+    let (trace, dropped) = ramp(Config { wait: false, ..small() });
     assert_eq!(dropped, [36, 46, 56, 60, 66, 70, 76]);
     assert!((trace[18][2] - 0.023804).abs() < 1e-6);
     assert!((trace[38][2] - 0.360473).abs() < 1e-6);
@@ -180,12 +211,7 @@ fn decisions_without_wait() {
 
 #[test]
 fn the_paper_counts_from_the_first_packet_above_the_threshold() {
-    let mut core = Core::new(RedConfig {
-        min_threshold: Some(5.0),
-        max_threshold: Some(15.0),
-        weight: RedWeight::Fixed(0.0),
-        ..RedConfig::paper()
-    });
+    let mut core = core(&Config { min: Some(5.0), max: Some(15.0), weight: Some(0.0), ..Config::paper() });
     let backlog = Backlog { packets: 10, bytes: 10_000 };
     core.idle_since = None;
     core.average = 10.0;
@@ -208,24 +234,24 @@ fn the_paper_counts_from_the_first_packet_above_the_threshold() {
 #[test]
 fn bytes_weigh_in_byte_mode() {
     let at = |variant, size| {
-        let mut core = Core::new(RedConfig { variant, by_size: true, wait: false, ..small() });
+        let mut core = core(&Config { variant, by_size: true, wait: false, ..small() });
         (core.average, core.count, core.count_bytes) = (10.0, 4, 4500);
         core.test(size);
         (core.p_b, core.p_a)
     };
-    assert_eq!(at(RedVariant::Ns2, 500), (0.05, 0.05 / (1.0 - 4.0 * 0.05) * 0.5));
-    assert_eq!(at(RedVariant::Paper, 500), (0.025, 0.025 / (1.0 - 4.0 * 0.025)));
+    assert_eq!(at(Variant::Ns2, 500), (0.05, 0.05 / (1.0 - 4.0 * 0.05) * 0.5));
+    assert_eq!(at(Variant::Paper, 500), (0.025, 0.025 / (1.0 - 4.0 * 0.025)));
 }
 
 #[test]
 fn an_idle_time_counts_as_small_packets() {
-    let mut red = Red::new(small());
+    let mut red = red(&small());
     let mut script = Script::new();
     script.at(ms(0), |cx| red.enqueue(packet(0, 1000), cx));
     script.at(ms(0), |cx| red.dequeue(cx));
     red.core.average = 4.0;
     // The link is busy for 4 ms with the packet, asks for another, and is idle for 2.5 packets of 4 ms.
-    assert!(red.minds_emptiness() && script.at(ms(4), |cx| red.dequeue(cx)).is_none());
+    assert!(red.wants_idle_dequeue() && script.at(ms(4), |cx| red.dequeue(cx)).is_none());
     script.at(ms(14), |cx| red.enqueue(packet(1, 1000), cx));
     close(red.average(), 4.0 * 0.9 * 0.9 * 0.9);
     script.at(ms(15), |cx| red.enqueue(packet(2, 1000), cx));
@@ -237,7 +263,7 @@ fn ecn_marks_below_mark_p_and_drops_above() {
     for (average, ecn, fate) in
         [(12.0, Ecn::Ect0, "marked"), (12.0, Ecn::NotEct, "dropped"), (16.0, Ecn::Ect0, "dropped")]
     {
-        let mut red = Red::new(RedConfig { ecn: true, weight: RedWeight::Fixed(0.0), ..small() });
+        let mut red = red(&Config { ecn: true, weight: Some(0.0), ..small() });
         let mut script = Script::new();
         (0..2).for_each(|n| script.at(ms(0), |cx| red.enqueue(packet(n, 1000), cx)));
         (red.core.average, red.core.above, red.core.count) = (average, true, 1000);
@@ -256,10 +282,10 @@ fn the_share_of_drops_at_a_constant_queue_is_the_formula() {
     let mut rng = <rand_pcg::Pcg64Mcg as rand::SeedableRng>::seed_from_u64(7);
     for wait in [false, true] {
         for level in (6..=144).step_by(6) {
-            let mut core = Core::new(RedConfig {
-                weight: RedWeight::Fixed(1.0 / 512.0),
-                min_threshold: Some(32.0),
-                max_threshold: Some(128.0),
+            let mut core = core(&Config {
+                weight: Some(1.0 / 512.0),
+                min: Some(32.0),
+                max: Some(128.0),
                 gentle: false,
                 wait,
                 ..small()
@@ -292,15 +318,13 @@ proptest! {
         events in check::events(), packets in 0u32..30, bytes in 0u64..40_000, paper: bool, in_bytes: bool,
         by_size: bool, wait: bool, gentle: bool, weight in 0.0f64..1.0, adaptive: bool,
     ) {
-        let config = RedConfig {
-            variant: if paper { RedVariant::Paper } else { RedVariant::Ns2 },
-            max_packets: packets,
-            max_bytes: bytes,
-            weight: RedWeight::Fixed(weight),
-            adaptive: adaptive.then(AdaptiveRed::default),
+        let config = Config {
+            variant: if paper { Variant::Paper } else { Variant::Ns2 },
+            weight: Some(weight),
+            adaptive,
             in_bytes, by_size, wait, gentle,
             ..small()
         };
-        check::conserves(&mut Red::new(config), &events)?;
+        check::conserves(&mut Red::new(packets, bytes, &config, RATE), &events)?;
     }
 }

@@ -3,12 +3,17 @@
 //! Source: RFC 8033 §4.2 and appendix A; Linux `sch_pie`; the authors' ns-2 code of 2013. Differences of the three from one another, and of
 //! these from them, stand in [`super`].
 
-use crate::queue::Backlog;
-use crate::{Ecn, Span, Time};
+use crate::queue::discipline::Backlog;
+use crate::queue::pi::seconds;
+use crate::{Bytes, Ecn, Span, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-/// Whose rules.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum PieVariant {
+/// Published PIEs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "PieVariant")]
+pub enum Variant {
     /// RFC 8033.
     #[default]
     Rfc8033,
@@ -18,85 +23,83 @@ pub enum PieVariant {
     Ns2Authors,
 }
 
-/// Where the queueing delay comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PieDelay {
+/// Where PIE's queueing delay comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(rename = "PieDelay")]
+pub enum Delay {
     /// The packets' own waiting times.
     Timestamps,
     /// The backlog divided by a measured departure rate.
-    DepartureRate,
+    Rate,
 }
 
-/// The settings of [`Pie`](super::Pie).
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PieConfig {
-    /// Whose rules.
-    pub variant: PieVariant,
-    /// Most packets waiting; `MAX` means no limit.
-    pub max_packets: u32,
-    /// Most bytes waiting; `MAX` means no limit.
-    pub max_bytes: u64,
-    /// Queueing delay aimed at.
+/// PIE.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(rename = "PieConfig")]
+pub struct Config {
+    /// Whose PIE.
+    pub variant: Variant,
+    /// Queueing delay aimed at; by default 15ms (`rfc8033`, `linux`) or 20ms (`ns2_authors`).
     pub target: Span,
-    /// Time between two updates of the probability.
+    /// Time between two updates of the probability; by default 15ms (`rfc8033`, `linux`) or 30ms (`ns2_authors`).
     pub update: Span,
-    /// How long a burst gets in after a calm.
+    /// Burst allowance after an idle period (RFC 8033 `MAX_BURST`); by default 150ms (`rfc8033`, `linux`) or 100ms (`ns2_authors`).
     pub burst: Span,
-    /// Gain per second of delay above the target (Linux: in multiples of 1/16).
+    /// Gain per second of delay above the target; `linux` rounds to 1/16.
     pub alpha: f64,
-    /// Gain per second of growth of the delay (Linux: in multiples of 1/16).
+    /// Gain per second of growth of the delay; `linux` rounds to 1/16.
     pub beta: f64,
-    /// Mean packet size in bytes (Linux: the MTU with its link-layer header). Two of them are always let in.
-    pub mean_packet: u32,
-    /// Whether the backlog counts as packets of the mean size instead of its bytes (ns-2's packet mode); departures are measured in bytes
-    /// all the same.
+    /// Mean packet size, of which two are always let in; by default 1000B, or 1514B (`linux`).
+    pub mean_packet: Bytes,
+    /// Count the backlog as packets of `mean-packet` bytes, whatever their sizes (ns-2's packet mode). Departures are
+    /// measured in bytes all the same.
     pub in_packets: bool,
-    /// Whether larger packets are dropped more.
+    /// Drop larger packets more.
     pub by_size: bool,
-    /// Whether drops are kept from clustering and from staying away (RFC 8033 section 5.4).
+    /// Derandomise drops (RFC 8033 §5.4); by default true, or false (`ns2_authors`).
     pub derandomise: bool,
-    /// Where the queueing delay comes from.
-    pub delay: PieDelay,
-    /// Bytes in the queue from which the departure rate is measured, and bytes in a measurement.
-    pub rate_threshold: u32,
-    /// Weight of the newest measurement of the departure rate.
+    /// Where the queueing delay comes from; by default timestamps, or rate (`ns2_authors`).
+    pub delay: Delay,
+    /// Bytes that a measurement of the departure rate takes; by default 16384B, or 10000B (`ns2_authors`).
+    pub rate_threshold: Bytes,
+    /// Weight of the newest measurement of the departure rate; by default 0.5, or 0.125 (`linux`).
     pub rate_weight: f64,
-    /// Whether the probability rises by at most 2 % in an update from 10 % on.
+    /// Let the probability rise by at most 2 % in an update from 10 % on.
     pub cap: bool,
-    /// The delay at which PIE wakes up; `None`: it never sleeps.
+    /// Do nothing until the delay is this long, and again after a calm (ns-3); PIE never sleeps if absent.
     pub active_threshold: Option<Span>,
-    /// ECT(1) and CE packets are let in without a test, and marked if they waited longer (ns-3's `UseL4s`).
+    /// Let ECT(1) and CE packets in without a test, and mark them if they waited longer than this (ns-3's L4S mode); no packet is spared if absent.
     pub l4s_threshold: Option<Span>,
-    /// Whether ECN-capable packets are marked.
+    /// Mark ECN-capable packets instead of dropping them.
     pub ecn: bool,
-    /// They are dropped all the same from this probability on.
+    /// Drop them all the same from this probability on.
     pub mark_p: f64,
 }
 
-impl Default for PieConfig {
+impl Default for Config {
     fn default() -> Self {
-        Self::of(PieVariant::Rfc8033)
+        Self::of(Variant::Rfc8033)
     }
 }
 
-impl PieConfig {
+impl Config {
     /// The defaults of the variant.
-    pub fn of(variant: PieVariant) -> Self {
+    pub fn of(variant: Variant) -> Self {
         let rfc = Self {
             variant,
-            max_packets: 1000,
-            max_bytes: u64::MAX,
             target: Span::from_millis(15),
             update: Span::from_millis(15),
             burst: Span::from_millis(150),
             alpha: 0.125,
             beta: 1.25,
-            mean_packet: 1000,
+            mean_packet: Bytes(1000),
             in_packets: false,
             by_size: false,
             derandomise: true,
-            delay: PieDelay::Timestamps,
-            rate_threshold: 16384,
+            delay: Delay::Timestamps,
+            rate_threshold: Bytes(16_384),
             rate_weight: 0.5,
             cap: true,
             active_threshold: None,
@@ -105,15 +108,15 @@ impl PieConfig {
             mark_p: 0.1,
         };
         match variant {
-            PieVariant::Rfc8033 => rfc,
-            PieVariant::Linux => Self { mean_packet: 1514, rate_weight: 0.125, ..rfc },
-            PieVariant::Ns2Authors => Self {
+            Variant::Rfc8033 => rfc,
+            Variant::Linux => Self { mean_packet: Bytes(1514), rate_weight: 0.125, ..rfc },
+            Variant::Ns2Authors => Self {
                 target: Span::from_millis(20),
                 update: Span::from_millis(30),
                 burst: Span::from_millis(100),
                 derandomise: false,
-                delay: PieDelay::DepartureRate,
-                rate_threshold: 10_000,
+                delay: Delay::Rate,
+                rate_threshold: Bytes(10_000),
                 ..rfc
             },
         }
@@ -121,21 +124,21 @@ impl PieConfig {
 
     /// When the first update is due.
     pub(in crate::queue) fn first_update(&self) -> Time {
-        let after = if self.variant == PieVariant::Linux { Span::from_millis(500) } else { self.update };
+        let after = if self.variant == Variant::Linux { Span::from_millis(500) } else { self.update };
         Time::ZERO + after
     }
 
-    /// The bytes that a backlog counts for.
-    pub(in crate::queue) fn reckoned(&self, backlog: Backlog) -> u64 {
-        if self.in_packets { u64::from(backlog.packets) * u64::from(self.mean_packet) } else { backlog.bytes }
+    /// The backlog in bytes as PIE counts them.
+    pub(in crate::queue) fn backlog_bytes(&self, backlog: Backlog) -> u64 {
+        if self.in_packets { u64::from(backlog.packets) * self.mean_packet.0 } else { backlog.bytes }
     }
 
-    /// Whether a packet is spared the test at its arrival.
-    pub(in crate::queue) fn spares(&self, ecn: Ecn) -> bool {
+    /// Whether a packet is let in without a test (ns-3's L4S mode).
+    pub(in crate::queue) fn bypasses_aqm(&self, ecn: Ecn) -> bool {
         self.l4s_threshold.is_some() && matches!(ecn, Ecn::Ect1 | Ecn::Ce)
     }
 
-    /// Whether a packet that was spared is to be marked when it leaves.
+    /// Whether a packet that was let in so is to be marked when it leaves.
     pub(in crate::queue) fn marks_at_departure(&self, ecn: Ecn, waited: Span) -> bool {
         ecn == Ecn::Ect1 && self.l4s_threshold.is_some_and(|threshold| waited > threshold)
     }
@@ -208,11 +211,6 @@ impl PieConfig {
 /// Probability 1 in Linux's units.
 pub const PIE_LINUX_ONE: u64 = u64::MAX >> 8;
 const TICKS_PER_SEC: u64 = 1_000_000_000 >> 6;
-
-/// The span in seconds, rounded once: a published p of exactly 10 % depends on it.
-pub(in crate::queue) fn seconds(span: Span) -> f64 {
-    span.0 as f64 / 1e9
-}
 
 pub(super) const fn ticks(span: Span) -> u64 {
     span.0 >> 6

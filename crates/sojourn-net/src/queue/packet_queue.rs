@@ -1,21 +1,21 @@
-//! Packets that wait in order of arrival, each with its time of arrival: what the disciplines decide about.
+//! Packets in order of arrival, each with its time of arrival, within a limit: what the disciplines decide about.
 
-use super::codel::Head;
-use super::{Backlog, Cx};
+use super::discipline::{Backlog, Cx};
+use super::head::Head;
 use crate::probe::DropCause;
 use crate::{Packet, Span, Time};
 use std::collections::VecDeque;
 
 /// A queue without a rule of its own, within a limit in packets and one in bytes.
-pub(super) struct Line<P> {
+pub(super) struct PacketQueue<P> {
     waiting: VecDeque<(Time, P)>,
     bytes: u64,
     max_packets: u32,
     max_bytes: u64,
 }
 
-impl<P: Packet> Line<P> {
-    /// An empty line that holds at most so many packets and bytes; `MAX` of the type means no limit.
+impl<P: Packet> PacketQueue<P> {
+    /// An empty queue that holds at most so many packets and bytes; `MAX` of the type means no limit.
     pub(super) fn new(max_packets: u32, max_bytes: u64) -> Self {
         let capacity = max_packets.min(1024) as usize;
         Self { waiting: VecDeque::with_capacity(capacity), bytes: 0, max_packets, max_bytes }
@@ -23,10 +23,6 @@ impl<P: Packet> Line<P> {
 
     pub(super) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
-    }
-
-    pub(super) fn bytes(&self) -> u64 {
-        self.bytes
     }
 
     pub(super) fn backlog(&self) -> Backlog {
@@ -39,20 +35,20 @@ impl<P: Packet> Line<P> {
         self.waiting.len() >= self.max_packets as usize || self.bytes + u64::from(size) > self.max_bytes
     }
 
-    /// Whether it would not fit even in the empty line.
-    pub(super) fn is_hopeless(&self, size: u32) -> bool {
+    /// Whether it would not fit even in the empty queue.
+    pub(super) fn never_fits(&self, size: u32) -> bool {
         self.max_packets == 0 || u64::from(size) > self.max_bytes
     }
 
-    /// Takes the packet in, or refuses it and returns false; says which.
+    /// Takes the packet in, or drops it (cause `full`) and returns false.
     #[inline]
     pub(super) fn push(&mut self, packet: P, cx: &mut Cx<'_, P>) -> bool {
         let size = packet.size();
         if self.is_full_for(size) {
-            cx.probe.dropped(cx.now, packet, DropCause::Full, None);
+            cx.drop_arriving(packet, DropCause::Full);
             return false;
         }
-        cx.probe.enqueued(cx.now, &packet);
+        cx.accept(&packet);
         self.bytes += u64::from(size);
         self.waiting.push_back((cx.now, packet));
         true
@@ -73,11 +69,11 @@ impl<P: Packet> Line<P> {
 
     /// How long the oldest packet has waited; zero if there is none.
     pub(super) fn head_delay(&self, now: Time) -> Span {
-        self.waiting.front().map_or(Span::ZERO, |(arrived, _)| now.since(*arrived))
+        self.oldest().map_or(Span::ZERO, |arrived| now.since(arrived))
     }
 }
 
-impl<P: Packet> Head<P> for Line<P> {
+impl<P: Packet> Head<P> for PacketQueue<P> {
     #[inline]
     fn next(&mut self) -> Option<(Time, P)> {
         self.pop()

@@ -1,0 +1,29 @@
+//! What settings may not be.
+
+/// What does not hold in settings, and the key where it shows (`path.down.loss`, `flows.0.count`).
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{key}: {message}")]
+pub struct Invalid {
+    /// Dotted path of the key.
+    pub key: String,
+    /// What was found and what was expected.
+    pub message: String,
+}
+
+impl Invalid {
+    /// The error at a key.
+    pub fn new(key: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { key: key.into(), message: message.into() }
+    }
+
+    /// The error as a sentence; without the key if that is not known.
+    pub fn sentence(&self) -> String {
+        if self.key.is_empty() { self.message.clone() } else { self.to_string() }
+    }
+
+    /// The same under an outer key.
+    #[must_use]
+    pub fn under(self, outer: &str) -> Self {
+        Self { key: format!("{outer}.{}", self.key), ..self }
+    }
+}

@@ -1,0 +1,116 @@
+//! The settings of a discipline are the keys of a study file: what each `Config` can do, and checks of single keys.
+
+use super::discipline::QueueDiscipline;
+use crate::{Bytes, Invalid, Limit, Packet, Rate, Span};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The settings of one discipline, beside its limit.
+pub(super) trait Config: Clone + Default + Serialize {
+    /// The limit if none is given; without one it must be given.
+    const LIMIT: Option<Limit> = None;
+
+    /// The defaults of each published variant, that of [`Default`] first.
+    fn variants() -> Vec<Self> {
+        vec![Self::default()]
+    }
+
+    /// Checks what types cannot.
+    fn check(&self) -> Result<(), Invalid> {
+        Ok(())
+    }
+
+    /// The discipline, holding at most so many packets and bytes (`MAX` of the type means no limit), on a link of this rate.
+    fn build<P: Packet + Send + 'static>(
+        &self,
+        max_packets: u32,
+        max_bytes: u64,
+        rate: Rate,
+    ) -> Box<dyn QueueDiscipline<P>>;
+}
+
+/// The settings of a discipline with its limit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Limited<C> {
+    /// How much it holds, all flows together.
+    pub limit: Limit,
+    /// The discipline's own settings.
+    #[serde(flatten)]
+    pub config: C,
+}
+
+/// Bytes that a discipline counts in 32 bits.
+pub(super) fn count(bytes: Bytes) -> u32 {
+    u32::try_from(bytes.0).unwrap_or(u32::MAX)
+}
+
+pub(super) fn check_interval(interval: Span) -> Result<(), Invalid> {
+    if interval < Span(2048) {
+        return Err(Invalid::new("interval", format!("{interval} is too short an interval; write at least \"3us\"")));
+    }
+    Ok(())
+}
+
+/// Rejects packets of no size.
+pub(super) fn check_packet(key: &str, size: Bytes) -> Result<(), Invalid> {
+    if (1..=65_535).contains(&size.0) {
+        return Ok(());
+    }
+    Err(Invalid::new(key, format!("a packet of {size}; write \"1B\" to \"65535B\"")))
+}
+
+/// Rejects what is no probability.
+pub(super) fn check_probability(key: &str, p: f64) -> Result<(), Invalid> {
+    if (0.0..=1.0).contains(&p) {
+        return Ok(());
+    }
+    Err(Invalid::new(key, format!("{p} is not a probability; write 0 to 1")))
+}
+
+/// Rejects negative and non-finite values.
+pub(super) fn check_gain(key: &str, gain: f64) -> Result<(), Invalid> {
+    if gain.is_finite() && gain >= 0.0 {
+        return Ok(());
+    }
+    Err(Invalid::new(key, format!("{gain} is not a gain; write 0 or more")))
+}
+
+/// Rejects times of no length.
+pub(super) fn check_span(key: &str, span: Span) -> Result<(), Invalid> {
+    if span > Span::ZERO {
+        return Ok(());
+    }
+    Err(Invalid::new(key, "must be longer than zero"))
+}
+
+/// Rejects timers that would do nothing but fire.
+pub(super) fn check_update(update: Span) -> Result<(), Invalid> {
+    if update >= Span(1000) {
+        return Ok(());
+    }
+    Err(Invalid::new("update", format!("{update} is too short a time between updates; write at least \"1us\"")))
+}
+
+/// Rejects numbers of queues that are none, or too many.
+pub(super) fn check_queues(key: &str, queues: u32) -> Result<(), Invalid> {
+    if (1..=65536).contains(&queues) {
+        return Ok(());
+    }
+    Err(Invalid::new(key, format!("{queues} lines; write 1 to 65536")))
+}
+
+/// Rejects sets that do not fill the queues.
+pub(super) fn check_ways(ways: u32, flows: u32) -> Result<(), Invalid> {
+    if ways > 0 && flows.is_multiple_of(ways) {
+        return Ok(());
+    }
+    let message = format!("sets of {ways} lines do not fill {flows} lines; write a divisor of flows");
+    Err(Invalid::new("ways", message))
+}
+
+pub(super) fn check_quantum(quantum: Bytes) -> Result<(), Invalid> {
+    if quantum >= Bytes(64) {
+        return Ok(());
+    }
+    Err(Invalid::new("quantum", format!("a quantum of {quantum} is too small; write at least \"64B\"")))
+}
