@@ -2,116 +2,47 @@
 //!
 //! An [`Endpoint`] is told of segments that arrive and of time that passes, and hands out segments to send. Sequence
 //! numbers are 64-bit and start at zero: the SYN is unit 0, the first byte is unit 1, the FIN is the unit after the last
-//! byte. Sources: RFC 9293 (segments, connection set-up and tear-down), RFC 5681 (duplicate ACKs, idle restart),
-//! RFC 6298 (timer), RFC 2018 and 6675 (SACK and recovery), RFC 6582 (NewReno), RFC 3042 (limited transmit),
-//! RFC 7323 (timestamps); on request RFC 8985 (RACK-TLP), RFC 3168, 8257 and 9768 (ECN), pacing and Linux's habits. Not modelled: urgent data, Nagle's rule, window shrinking, simultaneous open, reset.
+//! byte.
+//!
+//! | file | |
+//! | --- | --- |
+//! | `endpoint`, `sender`, `receiver` | the two halves of one end, and what joins them |
+//! | `sender/{ack, transmit, recovery}` | what an ACK does, what may be sent, what a loss does |
+//! | `rto`, `rttvar`, `jiffies` | the retransmission timeout; Linux's variance; Linux's timer ticks |
+//! | `loss/*` | scoreboard, RACK, TLP, PRR, F-RTO, undo |
+//! | `stack` | where stacks depart from the standards, or differ where those leave a choice |
+//! | `ack_policy`, `cwnd_limited`, `ecn`, `pacing`, `rate_sample` | one rule each |
+//!
+//! Sources: RFC 9293 (segments, connection set-up and tear-down), RFC 5681 (duplicate ACKs, idle restart), RFC 6298
+//! (timer), RFC 2018 and 6675 (SACK and recovery), RFC 6582 (NewReno), RFC 3042 (limited transmit), RFC 7323
+//! (timestamps); on request RFC 8985 (RACK-TLP), RFC 3168, 8257 and 9768 (ECN), pacing and Linux's habits. Not modelled:
+//! urgent data, Nagle's rule, window shrinking, simultaneous open, reset.
 
-mod ack;
-mod delivery;
+mod ack_policy;
+mod config;
+mod cwnd_limited;
 mod ecn;
 mod endpoint;
-mod holding;
-mod outgoing;
+mod jiffies;
+mod loss;
 mod pacing;
-mod prr;
-mod rack;
+mod rate_sample;
 mod receiver;
-mod recovery;
-mod rtt;
-mod scoreboard;
+mod rto;
+mod rttvar;
+mod segment;
 mod sender;
+mod stack;
 mod statistics;
-mod ticks;
-mod tlp;
-mod undo;
-mod usage;
-mod variance;
 
+pub use config::{Config, Recovery, Stack};
 pub use ecn::EcnMode;
-pub use endpoint::{Config, Endpoint, Recovery, Role};
+pub use endpoint::{Endpoint, Role};
 pub use pacing::Pacing;
 pub use receiver::Receiver;
+pub use segment::{Block, Sack, Segment};
 pub use sender::Sender;
 pub use statistics::{Repair, Statistics};
 
 #[cfg(test)]
 mod tests;
-
-use crate::{Ecn, Time};
-
-/// A range of sequence numbers that arrived: `start` inclusive, `end` exclusive.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Block {
-    /// First sequence number.
-    pub start: u64,
-    /// One past the last.
-    pub end: u64,
-}
-
-/// The selective-acknowledgement blocks of one segment, at most three (as many as fit beside timestamps), the most
-/// recently received first (RFC 2018 §4).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Sack {
-    blocks: [Block; 3],
-    count: u8,
-}
-
-impl Sack {
-    /// No blocks.
-    pub const NONE: Self = Self { blocks: [Block { start: 0, end: 0 }; 3], count: 0 };
-
-    /// The blocks.
-    #[inline]
-    pub fn blocks(&self) -> &[Block] {
-        &self.blocks[..self.count as usize]
-    }
-
-    /// Adds a block; more than three are ignored.
-    pub fn push(&mut self, block: Block) {
-        if let Some(place) = self.blocks.get_mut(self.count as usize) {
-            *place = block;
-            self.count += 1;
-        }
-    }
-
-    /// True if there is no block.
-    #[inline]
-    pub fn is_empty(&self) -> bool {
-        self.count == 0
-    }
-}
-
-/// A segment. Its data, if any, is only a length; its SACK blocks, which few segments have, travel beside it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Segment {
-    /// Sequence number of the first unit (SYN, byte or FIN).
-    pub seq: u64,
-    /// Sequence length: payload bytes, plus one for a SYN, plus one for a FIN.
-    pub len: u32,
-    /// Synchronise: opens the sender's direction. Takes no payload with it.
-    pub syn: bool,
-    /// The sender's last unit.
-    pub fin: bool,
-    /// Next sequence number expected from the other end; `None` only in the first SYN.
-    pub ack: Option<u64>,
-    /// Sent before.
-    pub retransmission: bool,
-    /// Nothing follows soon: the receiving application should have what has arrived (RFC 9293 §3.9.1, PSH).
-    pub push: bool,
-    /// When it was sent, by the sender's clock (RFC 7323 TSval).
-    pub stamp: Time,
-    /// The other end's stamp that is echoed (TSecr); `Time::NEVER` if there is none.
-    pub echo: Time,
-    /// The ECN bits of its packet.
-    pub ecn: Ecn,
-    /// The three header bits for feedback of marks: a counter, or ECN-Echo (1) and congestion window reduced (2).
-    pub feedback: u8,
-}
-
-impl Segment {
-    /// Payload bytes.
-    #[inline]
-    pub fn payload(&self) -> u32 {
-        self.len - u32::from(self.syn) - u32::from(self.fin)
-    }
-}

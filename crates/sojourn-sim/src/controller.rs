@@ -2,7 +2,7 @@
 
 mod events;
 
-use crate::scenario::{self, Transport};
+use crate::scenario::Transport;
 use events::{Amount, Event, Idle, Moment, News, Trouble};
 use serde::{Deserialize, Serialize};
 use sojourn_net::congestion::{
@@ -22,7 +22,7 @@ pub(crate) struct Choice {
     /// Queueing delay that LEDBAT aims at.
     pub(crate) target: Span,
     /// How CUBIC's slow start ends.
-    pub(crate) hystart: scenario::HyStart,
+    pub(crate) hystart: HyStart,
     /// CUBIC never grows slower than Reno would.
     pub(crate) reno_friendly: bool,
     /// Reno's window is one of whole segments, as in Linux.
@@ -33,11 +33,6 @@ impl Choice {
     /// Makes one; those that draw do so from `seed`.
     pub(crate) fn make(self, seed: u64) -> Box<dyn CongestionControl> {
         let Self { transport, mss, initial, target, hystart, reno_friendly, whole } = self;
-        let hystart = match hystart {
-            scenario::HyStart::None => None,
-            scenario::HyStart::Linux => Some(HyStart::Linux),
-            scenario::HyStart::Rfc9406 => Some(HyStart::Rfc9406),
-        };
         match transport {
             Transport::Cubic => Box::new(Cubic::new(mss, initial, hystart, reno_friendly)),
             Transport::CubicRfc9438 => Box::new(CubicRfc9438::new(mss, initial, hystart, reno_friendly)),
@@ -75,7 +70,7 @@ pub struct Setup {
     pub cwnd: Amount,
     /// How CUBIC's slow start ends.
     #[serde(default)]
-    pub hystart: scenario::HyStart,
+    pub hystart: HyStart,
     /// Queueing delay that LEDBAT aims at.
     pub target: Option<Moment>,
     /// What BBR draws from.
@@ -258,7 +253,7 @@ impl Connection {
             next_send: now,
             total_delivered: self.delivered,
             total_lost: self.lost,
-            marked: news.marked.map_or(0, bytes),
+            ce_bytes: news.marked.map_or(0, bytes),
             sample: self.sample(now, news, before, in_flight, lost),
         };
         self.deliveries.push_back((now, self.delivered));

@@ -263,11 +263,11 @@ impl Network {
             self.wire.send(self.now, way, packet, sack.as_ref(), &mut self.agenda);
         }
         let side = end as usize;
-        let (rto_at, ack_at) = (endpoint.rto_at(), endpoint.ack_at());
-        if rto_at < connection.armed[side] {
-            connection.armed[side] = rto_at;
+        let (timer_at, ack_at) = (endpoint.next_timer(), endpoint.ack_at());
+        if timer_at < connection.armed[side] {
+            connection.armed[side] = timer_at;
             let timer = Timer::Retransmission { slot: slot as u32, flow: connection.flow, side: side as u8 };
-            self.agenda.push(rto_at, timer);
+            self.agenda.push(timer_at, timer);
         }
         let send_at = endpoint.send_at();
         if send_at < connection.send_armed[side] {

@@ -13,8 +13,8 @@
 
 mod policer;
 
+use super::control::{Ack, Congestion, CongestionControl, Needs, Window, bytes, segments};
 use super::delivery::{Aggregation, DeliveryRound, MaxFilter, Pace, UNIT, paced, product, quantum};
-use super::{Ack, Congestion, CongestionControl, Window, bytes, segments};
 use crate::{Rate, Span, Time};
 use policer::{News, Policer};
 use rand::{RngExt, SeedableRng};
@@ -363,12 +363,8 @@ impl CongestionControl for Bbr1 {
         Window { cwnd: self.cwnd, ssthresh: u64::MAX, pacing: Some(self.pace.rate) }
     }
 
-    fn wants_samples(&self) -> bool {
-        true
-    }
-
-    fn paces_recovery(&self) -> bool {
-        true
+    fn needs(&self) -> Needs {
+        Needs { rate_samples: true, no_prr: true, ..Needs::default() }
     }
 
     fn state(&self, tell: &mut dyn FnMut(&'static str, f64)) {

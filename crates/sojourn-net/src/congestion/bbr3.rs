@@ -11,8 +11,8 @@ mod bounds;
 mod full_pipe;
 mod min_rtt;
 
+use super::control::{Ack, Congestion, CongestionControl, Needs, RateSample, Window, bytes, segments};
 use super::delivery::{Aggregation, DeliveryRound, MaxFilter, Pace, UNIT, paced, product, quantum};
-use super::{Ack, Congestion, CongestionControl, RateSample, Window, bytes, segments};
 use crate::{Rate, Span, Time};
 use bounds::{Bounds, NONE, beta, lost_too_much};
 use full_pipe::FullPipe;
@@ -390,12 +390,8 @@ impl CongestionControl for Bbr3 {
         Window { cwnd: self.cwnd, ssthresh: u64::MAX, pacing: Some(self.pace.rate) }
     }
 
-    fn wants_samples(&self) -> bool {
-        true
-    }
-
-    fn paces_recovery(&self) -> bool {
-        true
+    fn needs(&self) -> Needs {
+        Needs { rate_samples: true, no_prr: true, ..Needs::default() }
     }
 
     fn state(&self, tell: &mut dyn FnMut(&'static str, f64)) {

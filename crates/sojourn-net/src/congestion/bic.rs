@@ -5,8 +5,8 @@
 //! 5). Differences: an increase is counted in segments delivered rather than in ACKs times an estimated ratio of segments to ACKs, which
 //! is what that ratio is for; the first slow start has no threshold (Linux before 2.6.23 and ns-2: 100 segments).
 
+use super::control::{Ack, Congestion, CongestionControl, Window, bytes, segments};
 use super::reno::slow_start;
-use super::{Ack, Congestion, CongestionControl, Window, bytes, segments};
 use crate::Time;
 
 /// Multiplicative decrease, in 1024ths.

@@ -7,7 +7,8 @@
 //! Differences: γ is 30 (the draft adapts it between 5 and 30, ns-2's module does not); no least window is asked for, since α·window^k
 //! − 1 is positive only beyond 16 segments.
 
-use super::{Ack, Congestion, CongestionControl, Counting, Reno, Round, Window};
+use super::control::{Ack, Congestion, CongestionControl, Round, Window};
+use super::reno::{Counting, Reno};
 use crate::{Span, Time};
 
 const ALPHA: f64 = 0.125;

@@ -11,9 +11,9 @@
 //! the smallest round trip is the connection's (Linux: but for samples of the first second after a loss).
 
 use super::bic::fast_convergence;
+use super::control::{Ack, Congestion, CongestionControl, Window, segments};
 use super::hystart::{HyStart, Watch};
 use super::reno::slow_start;
-use super::{Ack, Congestion, CongestionControl, Window, segments};
 use crate::{Span, Time};
 
 /// β, and C in segments per second cubed, in 1024ths.
@@ -108,7 +108,7 @@ fn milliseconds(time: Time) -> u64 {
 impl Cubic {
     /// Starts with `initial` bytes of window and segments of `mss` bytes; `hystart` may end slow start early, and without
     /// `reno_friendly` the window may grow more slowly than Reno's, as in ns-3 3.37.
-    pub fn new(mss: u64, initial: u64, hystart: Option<HyStart>, reno_friendly: bool) -> Self {
+    pub fn new(mss: u64, initial: u64, hystart: HyStart, reno_friendly: bool) -> Self {
         Self {
             mss,
             cwnd: (initial / mss).max(1),
@@ -123,7 +123,7 @@ impl Cubic {
             heard: Time::ZERO,
             sent: Time::ZERO,
             empty: false,
-            hystart: hystart.map(Watch::new),
+            hystart: Watch::of(hystart),
             part: 0,
             reno_friendly,
         }
@@ -303,14 +303,14 @@ mod tests {
     }
 
     fn after_loss(w_max: u64, cwnd: u64) -> Cubic {
-        Cubic { ssthresh: cwnd, w_max, ..Cubic::new(MSS, cwnd * MSS, None, true) }
+        Cubic { ssthresh: cwnd, w_max, ..Cubic::new(MSS, cwnd * MSS, HyStart::None, true) }
     }
 
     #[test]
     fn a_bulk_transfer_in_packetdrill() {
         // google/packetdrill, cubic-bulk-166k.pkt: two segments acknowledged each 100 ms. HyStart ends
         // slow start at 48; from 120 acknowledged on each ACK adds one.
-        let mut cubic = Cubic { ssthresh: 48, ..Cubic::new(MSS, 48 * MSS, None, true) };
+        let mut cubic = Cubic { ssthresh: 48, ..Cubic::new(MSS, 48 * MSS, HyStart::None, true) };
         let mut windows = vec![];
         for number in 20..=200 {
             let ack = Ack { min_rtt: Span::from_millis(100), ..ack(2, 1900) };
@@ -326,7 +326,7 @@ mod tests {
     fn a_timeout_in_packetdrill() {
         // cubic-rto-ss-ca-cwnd-bump.pkt: each segment acknowledged; milliseconds after the timeout.
         let gaps = [100, 100, 2, 98, 2, 2, 2, 98, 2, 2, 2, 2, 2, 2, 98, 3, 2, 2, 2, 2, 2, 98];
-        let mut cubic = Cubic::new(MSS, 10 * MSS, None, true);
+        let mut cubic = Cubic::new(MSS, 10 * MSS, HyStart::None, true);
         cubic.on_congestion(ms(600), Congestion::Timeout, 0);
         assert_eq!((cubic.cwnd, cubic.ssthresh), (1, 7));
         let mut now = 600;

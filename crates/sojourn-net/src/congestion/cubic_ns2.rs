@@ -9,7 +9,7 @@
 //! (Linux: within 0.2 %).
 
 use super::bic::fast_convergence;
-use super::{Ack, Congestion, CongestionControl, Window, bytes, segments};
+use super::control::{Ack, Congestion, CongestionControl, Window, bytes, segments};
 use crate::{Span, Time};
 
 const BETA: u64 = 819;

@@ -5,9 +5,9 @@
 //! Reno's, and may end by [`HyStart`]. Differences: ssthresh is 0.7 × cwnd rather than × flight, and windows at a loss are compared in
 //! whole segments (as in Linux), or fast convergence would be a coin toss for a flow alone on a link.
 
+use super::control::{Ack, Congestion, CongestionControl, Window, segments};
 use super::hystart::{HyStart, Watch};
 use super::reno::slow_start;
-use super::{Ack, Congestion, CongestionControl, Window, segments};
 use crate::Time;
 
 const C: f64 = 0.4;
@@ -50,7 +50,7 @@ impl Epoch {
 impl CubicRfc9438 {
     /// Starts with `initial` bytes of window and segments of `mss` bytes; `hystart` may end slow start early, and without
     /// `reno_friendly` the window may grow more slowly than Reno's, as in ns-3 3.37.
-    pub fn new(mss: u64, initial: u64, hystart: Option<HyStart>, reno_friendly: bool) -> Self {
+    pub fn new(mss: u64, initial: u64, hystart: HyStart, reno_friendly: bool) -> Self {
         Self {
             mss,
             cwnd: initial,
@@ -59,7 +59,7 @@ impl CubicRfc9438 {
             w_max: 0.0,
             cwnd_prior: 0.0,
             epoch: None,
-            hystart: hystart.map(Watch::new),
+            hystart: Watch::of(hystart),
             reno_friendly,
         }
     }
@@ -181,7 +181,7 @@ mod tests {
     const MSS: u64 = 1000;
 
     fn after_loss(w_max: f64, cwnd: u64) -> CubicRfc9438 {
-        let mut cubic = CubicRfc9438::new(MSS, cwnd * MSS, None, true);
+        let mut cubic = CubicRfc9438::new(MSS, cwnd * MSS, HyStart::None, true);
         cubic.ssthresh = cwnd * MSS;
         cubic.w_max = w_max;
         cubic.cwnd_prior = w_max;

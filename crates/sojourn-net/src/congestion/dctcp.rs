@@ -6,7 +6,8 @@
 //! Differences: a timeout halves ssthresh as a loss does (RFC 8257 §3.5; Linux applies α); the share of marks is one of bytes, where
 //! Linux counts packets.
 
-use super::{Ack, Congestion, CongestionControl, Counting, Reno, Round, Window};
+use super::control::{Ack, Congestion, CongestionControl, Round, Window};
+use super::reno::{Counting, Reno};
 use crate::Time;
 
 /// α is in these parts.
@@ -43,7 +44,7 @@ impl Dctcp {
 impl CongestionControl for Dctcp {
     fn on_ack(&mut self, now: Time, ack: &Ack) {
         self.delivered += ack.delivered;
-        self.marked += ack.marked;
+        self.marked += ack.ce_bytes;
         if self.round.ends(ack) {
             self.end_round();
         }
@@ -95,8 +96,13 @@ mod tests {
         let mut una = 0;
         let rounds = [(10, 10), (5, 10), (0, 10), (0, 10), (1, 10), (10, 10)].map(|(marked, delivered)| {
             una += 200 * MSS;
-            let ack =
-                Ack { una, next: una, marked: marked * MSS, recovering: true, ..Ack::of(delivered * MSS, Span::ZERO) };
+            let ack = Ack {
+                una,
+                next: una,
+                ce_bytes: marked * MSS,
+                recovering: true,
+                ..Ack::of(delivered * MSS, Span::ZERO)
+            };
             dctcp.on_ack(Time::ZERO, &ack);
             let mut reduced = Dctcp::new(MSS, 100 * MSS);
             reduced.alpha = dctcp.alpha;

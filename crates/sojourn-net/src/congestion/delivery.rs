@@ -4,7 +4,7 @@
 //! Source: draft-ietf-ccwg-bbr §4.5.1 (windowed maximum), §4.5.5 (estimating ACK aggregation). Difference: the maximum is exact, one
 //! slot a round; Linux keeps the three best of the window.
 
-use super::Round;
+use super::control::Round;
 use crate::{Rate, Span, Time};
 
 /// The largest value of the last `N` rounds (or cycles).

@@ -6,15 +6,21 @@
 //! well above the connection's, or when acknowledgements have kept coming closely for half a round trip; the first slow start and those
 //! after timeouts. Difference: Linux's allowance for the delay of segmentation offload is left out.
 
-use super::{Ack, Round};
+use super::control::{Ack, Round};
 use crate::{Span, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-/// How slow start ends before a loss.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How CUBIC's slow start ends before a loss.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum HyStart {
+    /// It does not.
+    #[default]
+    None,
     /// As in Linux: by delay or by the length of a train of ACKs.
     Linux,
-    /// HyStart++.
+    /// HyStart++ (RFC 9406).
     Rfc9406,
 }
 
@@ -57,7 +63,12 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    pub(super) fn new(kind: HyStart) -> Self {
+    /// The watch of this kind, if there is anything to watch for.
+    pub(super) fn of(kind: HyStart) -> Option<Self> {
+        (kind != HyStart::None).then(|| Self::new(kind))
+    }
+
+    fn new(kind: HyStart) -> Self {
         Self {
             kind,
             round: Round::default(),
@@ -93,6 +104,7 @@ impl Watch {
             return Some(ack.delivered);
         }
         let growth = match self.kind {
+            HyStart::None => Some(ack.delivered),
             HyStart::Linux => self.linux(now, ack, cwnd / mss).then_some(ack.delivered),
             HyStart::Rfc9406 => self.rfc9406(ack).map(|divisor| ack.delivered.min(LIMIT * mss) / divisor),
         };

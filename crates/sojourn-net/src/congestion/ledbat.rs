@@ -6,7 +6,7 @@
 //! first window is the sender's `initial` one (the RFC says 2 segments); no slow start, neither at first nor after a timeout (the RFC
 //! leaves that open); the timer is TCP's, not the RFC's CTO.
 
-use super::{Ack, Congestion, CongestionControl, Window};
+use super::control::{Ack, Congestion, CongestionControl, Window};
 use crate::{Span, Time};
 use std::collections::VecDeque;
 

@@ -6,8 +6,8 @@
 //! milliseconds. A loss halves; slow start is off. Differences: both ends share the run's clock, so that no clock rate is estimated;
 //! the filter holds four delays, where the module's ring of four holds three; a timeout leaves one segment, as TCP-Linux does.
 
+use super::control::{Ack, Congestion, CongestionControl, Window};
 use super::ledbat::{BASE_MINUTES, CURRENT, Delays};
-use super::{Ack, Congestion, CongestionControl, Window};
 use crate::{Span, Time};
 
 /// LEDBAT congestion control as in ns-2.

@@ -7,9 +7,9 @@
 //! its implementations only. Differences: the first window is the sender's `initial` one (the draft says 2 segments); a loss while the
 //! window is held at two segments halves the window to return to.
 
+use super::control::{Ack, Congestion, CongestionControl, Window, bytes, segments};
 use super::ledbat::{BASE_MINUTES, CURRENT, Delays, MIN_CWND};
 use super::reno::slow_start;
-use super::{Ack, Congestion, CongestionControl, Window, bytes, segments};
 use crate::{Span, Time};
 
 /// GAIN is at least one in this.

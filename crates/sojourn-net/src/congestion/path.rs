@@ -1,6 +1,6 @@
 //! For tests: one sender with endless data on a path of one FIFO link, every packet acknowledged.
 
-use super::{Ack, Congestion, CongestionControl, RateSample};
+use super::control::{Ack, Congestion, CongestionControl, RateSample};
 use crate::{Rate, Span, Time};
 use std::collections::VecDeque;
 
@@ -184,7 +184,7 @@ impl Path {
             left_in_flight: self.in_flight,
             total_delivered: self.delivered,
             total_lost: self.lost,
-            marked: if marked { MSS } else { 0 },
+            ce_bytes: if marked { MSS } else { 0 },
             sample: Some(RateSample {
                 delivered: self.delivered - sent.delivered,
                 interval,

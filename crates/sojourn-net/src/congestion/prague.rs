@@ -8,8 +8,8 @@
 //! the next round trip's end after that); the window moves in fractions of a byte (Linux: by whole segments, the rest carried over, at
 //! most one an ACK); no fallback for classic ECN queues.
 
+use super::control::{Ack, Congestion, CongestionControl, Needs, Round, Window, bytes, segments};
 use super::reno::slow_start;
-use super::{Ack, Congestion, CongestionControl, Round, Window, bytes, segments};
 use crate::{Ecn, Rate, Span, Time};
 
 /// α = 1.
@@ -99,7 +99,7 @@ impl Prague {
     }
 
     fn grow(&mut self, ack: &Ack) {
-        let unmarked = ack.delivered - ack.marked.min(ack.delivered);
+        let unmarked = ack.delivered - ack.ce_bytes.min(ack.delivered);
         if self.repairing || ack.app_limited {
             return;
         }
@@ -132,14 +132,14 @@ impl CongestionControl for Prague {
     fn on_ack(&mut self, now: Time, ack: &Ack) {
         self.srtt = ack.srtt;
         self.delivered += ack.delivered;
-        self.marked += ack.marked;
-        self.saw_mark |= ack.marked > 0;
+        self.marked += ack.ce_bytes;
+        self.saw_mark |= ack.ce_bytes > 0;
         self.grow(ack);
         if !self.too_soon(now, self.averaged_at) && self.round.ends(ack) {
             self.average(now);
         }
         // Senders tell of marks once a round trip, which is not when 25 ms have passed.
-        if ack.marked > 0 && self.is_rtt_independent() {
+        if ack.ce_bytes > 0 && self.is_rtt_independent() {
             self.on_congestion(now, Congestion::Mark, ack.in_flight);
         }
         self.pace(ack);
@@ -180,12 +180,8 @@ impl CongestionControl for Prague {
         Ecn::Ect1
     }
 
-    fn paces_recovery(&self) -> bool {
-        true
-    }
-
-    fn sends_smoothly(&self) -> bool {
-        true
+    fn needs(&self) -> Needs {
+        Needs { no_prr: true, fine_pacing: true, ..Needs::default() }
     }
 
     fn state(&self, tell: &mut dyn FnMut(&'static str, f64)) {

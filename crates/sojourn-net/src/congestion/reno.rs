@@ -9,7 +9,7 @@
 //! ssthresh is half the congestion window rather than half the flight (as in Linux; a sender that did not fill its window has not let
 //! it grow).
 
-use super::{Ack, Congestion, CongestionControl, Window, bytes, segments};
+use super::control::{Ack, Congestion, CongestionControl, Window, bytes, segments};
 use crate::Time;
 
 /// What an acknowledgement is worth.

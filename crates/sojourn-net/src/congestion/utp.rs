@@ -7,8 +7,8 @@
 //! clock, so libutp's correction for drifting clocks has nothing to do; packets have one size (libutp: 373–1400 bytes, smaller at low
 //! rates); a window below one segment (10 bytes at least) lets one segment out, where libutp waits; the first window is the sender's.
 
+use super::control::{Ack, Congestion, CongestionControl, Needs, Window};
 use super::ledbat::Delays;
-use super::{Ack, Congestion, CongestionControl, Window};
 use crate::{Span, Time};
 
 const TARGET: Span = Span::from_millis(100);
@@ -112,8 +112,8 @@ impl CongestionControl for Utp {
         Window { cwnd, ssthresh: if self.slow_start { self.ssthresh as u64 } else { cwnd }, pacing: None }
     }
 
-    fn paces_recovery(&self) -> bool {
-        true
+    fn needs(&self) -> Needs {
+        Needs { no_prr: true, ..Needs::default() }
     }
 
     fn state(&self, tell: &mut dyn FnMut(&'static str, f64)) {

@@ -7,7 +7,7 @@
 //! as a full segment, at most what was delivered), its counter starts at zero, and of several counts that the three bits may mean the least is
 //! taken; with DCTCP and accurate feedback every segment but the SYN is ECN-capable, as in Linux.
 
-use super::Segment;
+use super::segment::Segment;
 use crate::Ecn;
 
 /// How a connection uses ECN.
@@ -36,8 +36,8 @@ pub(super) struct Echo {
     mode: EcnMode,
     /// Classic: an echo is due. DCTCP: the latest packet was marked.
     echoing: bool,
-    last_marked: bool,
-    marked: u8,
+    last_ce: bool,
+    ce_packets: u8,
 }
 
 impl Echo {
@@ -53,7 +53,7 @@ impl Echo {
     /// A segment of data arrived. True if that is to be told at once.
     pub(super) fn on_segment(&mut self, segment: &Segment) -> bool {
         let ce = segment.ecn == Ecn::Ce;
-        let turned = ce != std::mem::replace(&mut self.last_marked, ce);
+        let turned = ce != std::mem::replace(&mut self.last_ce, ce);
         match self.mode {
             EcnMode::Off => false,
             EcnMode::Classic => {
@@ -66,7 +66,7 @@ impl Echo {
                 turned
             }
             EcnMode::Accurate => {
-                self.marked = (self.marked + u8::from(ce)) & COUNTER;
+                self.ce_packets = (self.ce_packets + u8::from(ce)) & COUNTER;
                 turned
             }
         }
@@ -74,7 +74,7 @@ impl Echo {
 
     /// What an acknowledgement says now.
     pub(super) fn feedback(&self) -> u8 {
-        if self.mode == EcnMode::Accurate { self.marked } else { u8::from(self.echoing) * ECE }
+        if self.mode == EcnMode::Accurate { self.ce_packets } else { u8::from(self.echoing) * ECE }
     }
 }
 
@@ -95,7 +95,8 @@ impl Marking {
         Self { mode, code, heard: 0, reduced: false }
     }
 
-    /// What an acknowledgement says of marks: whether there are any, and in how many of the bytes that it delivers.
+    /// What an acknowledgement says of marks: whether it echoes any (ECE), and in how many of the bytes that it
+    /// delivers (CE bytes).
     #[inline(never)]
     pub(super) fn on_feedback(&mut self, feedback: u8, delivered: u64, mss: u32) -> (bool, u64) {
         match self.mode {

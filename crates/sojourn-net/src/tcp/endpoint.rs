@@ -3,91 +3,12 @@
 //! Source: RFC 9293 §3.5 and §3.6 (three-way handshake, FIN in each direction), with the states implied by what has been
 //! sent and acknowledged rather than named. Every segment but the first SYN carries an acknowledgement.
 
-use super::ack::Heard;
-use super::ecn::EcnMode;
-use super::pacing::Pacing;
+use super::config::{Config, Recovery, Stack};
 use super::receiver::Receiver;
+use super::segment::{AckHeader, Sack, Segment};
 use super::sender::Sender;
-use super::{Sack, Segment};
 use crate::congestion::CongestionControl;
-use crate::{Ecn, Span, Time};
-
-/// How losses are found.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Recovery {
-    /// By what was SACKed above (RFC 6675), or by duplicate acknowledgements.
-    #[default]
-    Rfc6675,
-    /// By time, with probes for losses at the tail (RFC 8985). Needs SACK.
-    RackTlp,
-}
-
-/// How an endpoint behaves.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Config {
-    /// Payload bytes of a full segment.
-    pub mss: u32,
-    /// Initial window in segments (RFC 6928: 10; RFC 3390: 2–4).
-    pub initial_segments: u32,
-    /// How long an acknowledgement may be held back; zero acknowledges every segment.
-    pub ack_delay: Span,
-    /// Selective acknowledgements.
-    pub sack: bool,
-    /// Timestamps: a round-trip sample with every advancing acknowledgement.
-    pub timestamps: bool,
-    /// Bytes the other end is willing to hold.
-    pub receive_window: u64,
-    /// Least retransmission timeout.
-    pub min_rto: Span,
-    /// Retransmission timeout before the first round trip has been measured (RFC 6298: 1 s; RFC 2988: 3 s).
-    pub initial_rto: Span,
-    /// Restart from the initial window after an idle time longer than the retransmission timeout.
-    pub idle_restart: bool,
-    /// Send new data on the first two duplicate acknowledgements (RFC 3042).
-    pub limited_transmit: bool,
-    /// Slow start also grows a window that was more than half used (Linux today), not only one that was used up.
-    pub grow_half_used: bool,
-    /// Without SACK: stay in recovery on a partial acknowledgement (NewReno) rather than leave it (Reno).
-    pub partial_acks: bool,
-    /// Packets leave at a rate.
-    pub pacing: Pacing,
-    /// Explicit congestion notification; the other end must be set alike.
-    pub ecn: EcnMode,
-    /// How losses are found.
-    pub recovery: Recovery,
-    /// Acknowledgements, pairs of segments, undoing and timers as Linux has them.
-    pub linux: bool,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            mss: 1448,
-            initial_segments: 10,
-            ack_delay: Span::from_millis(40),
-            sack: true,
-            timestamps: true,
-            receive_window: 16 << 20,
-            min_rto: Span::from_millis(200),
-            initial_rto: Span::from_secs(1),
-            idle_restart: true,
-            limited_transmit: true,
-            grow_half_used: true,
-            partial_acks: true,
-            pacing: Pacing::AsAsked,
-            ecn: EcnMode::Off,
-            recovery: Recovery::Rfc6675,
-            linux: false,
-        }
-    }
-}
-
-impl Config {
-    /// Initial window in bytes.
-    pub fn initial_window(&self) -> u64 {
-        u64::from(self.initial_segments) * u64::from(self.mss)
-    }
-}
+use crate::{Ecn, Time};
 
 /// Who opens the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,7 +28,8 @@ pub struct Progress {
     pub acknowledged: bool,
 }
 
-/// One end of a connection. The order is that in memory: what every segment touches of either half is near what it touches of the other.
+/// One end of a connection. The order is that in memory: what every segment touches of one half is near what it touches
+/// of the other.
 #[repr(C)]
 pub struct Endpoint {
     timestamps: bool,
@@ -126,7 +48,7 @@ impl Endpoint {
         let receiver = Receiver::new(config.mss, config.ack_delay, config.sack).with_extras(
             config.ecn,
             reports_duplicates,
-            config.linux,
+            config.stack == Stack::Linux,
         );
         Self { sender, receiver, timestamps: config.timestamps }
     }
@@ -166,10 +88,10 @@ impl Endpoint {
         self.sender.is_finished() && self.receiver.is_finished() && !self.receiver.wants_ack()
     }
 
-    /// When the first of the timers expires: for retransmission, for a probe, for reordering; or what the receiver holds back leaves.
+    /// The earliest of the RTO, TLP, RACK-reordering and compressed-ACK timers.
     #[inline]
-    pub fn rto_at(&self) -> Time {
-        self.sender.timer_at().min(self.receiver.held_until())
+    pub fn next_timer(&self) -> Time {
+        self.sender.next_timer().min(self.receiver.held_until())
     }
 
     /// When pacing next lets something leave that waits for nothing else.
@@ -193,11 +115,12 @@ impl Endpoint {
         }
         if let Some(ack) = segment.ack {
             let echo = if self.timestamps { segment.echo } else { Time::NEVER };
-            let heard = Heard { ack, echo, stamp: segment.stamp, pure: segment.len == 0, feedback: segment.feedback };
-            progress.acknowledged = self.sender.on_ack(now, heard, sack);
+            let header =
+                AckHeader { ack, echo, stamp: segment.stamp, pure: segment.len == 0, feedback: segment.feedback };
+            progress.acknowledged = self.sender.on_ack(now, &header, sack);
         }
         if segment.len > 0 && (segment.syn || self.receiver.is_open()) {
-            self.receiver.on_data(now, segment, || (self.sender.rtt.smoothed(), self.sender.rtt.rto()));
+            self.receiver.on_data(now, segment, || self.sender.srtt_and_rto());
             progress.received = self.receiver.on_segment(now, segment);
         }
         progress
@@ -242,12 +165,7 @@ impl Endpoint {
         let syn = len > 0 && seq == 0;
         let mut segment =
             Segment { seq, len, syn, fin, ack, retransmission, push, stamp: now, echo, ecn: Ecn::NotEct, feedback };
-        if !self.sender.marking.is_off() {
-            // A copy, or every segment would be put together in memory for the sake of those that are labelled.
-            let mut labelled = segment;
-            self.sender.marking.label(&mut labelled);
-            (segment.ecn, segment.feedback) = (labelled.ecn, labelled.feedback);
-        }
+        self.sender.label(&mut segment);
         Some(segment)
     }
 }

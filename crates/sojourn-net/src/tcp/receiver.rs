@@ -2,11 +2,11 @@
 //!
 //! Source: RFC 5681 §4.2 and RFC 1122 §4.2.3.2 (delayed ACKs: at least every second full segment, at once for data out of order
 //! and for data that fills a hole), RFC 2018 (SACK), RFC 7323 §4.3 (which stamp to echo). The delay is fixed (40 ms is Linux's least);
-//! what else Linux does is in [`super::holding`].
+//! what else Linux does is in [`super::ack_policy`].
 
+use super::ack_policy::AckPolicy;
 use super::ecn::{Echo, EcnMode};
-use super::holding::Holding;
-use super::{Block, Sack, Segment};
+use super::segment::{Block, Sack, Segment};
 use crate::{Span, Time};
 
 /// What some receivers have to do besides: told of marks, of duplicates, and when Linux would.
@@ -21,7 +21,7 @@ struct Extras {
     duplicate: Option<Block>,
     reported: Option<Block>,
     /// Linux's exceptions from the rules, if they apply.
-    holding: Option<Holding>,
+    policy: Option<AckPolicy>,
 }
 
 /// Reassembly and acknowledgement of one direction. First what every segment touches.
@@ -66,19 +66,19 @@ impl Receiver {
     /// The same with feedback of marks, with reports of duplicates, with quick ACKs and compressed SACKs as in Linux.
     pub(super) fn with_extras(self, ecn: EcnMode, reports_duplicates: bool, linux: bool) -> Self {
         let wanted = ecn != EcnMode::Off || reports_duplicates || linux;
-        let holding = linux.then(|| Holding::new(self.delay));
-        let extras = Extras { echo: Echo::new(ecn), reports_duplicates, holding, ..Extras::default() };
+        let policy = linux.then(|| AckPolicy::new(self.delay));
+        let extras = Extras { echo: Echo::new(ecn), reports_duplicates, policy, ..Extras::default() };
         Self { extras: wanted.then(|| Box::new(extras)), ..self }
     }
 
     /// When acknowledgements of data out of order that are held back leave; `NEVER` if none are.
     #[inline]
     pub fn held_until(&self) -> Time {
-        self.holding().map_or(Time::NEVER, |holding| holding.at)
+        self.policy().map_or(Time::NEVER, |policy| policy.at)
     }
 
-    fn holding(&self) -> Option<&Holding> {
-        self.extras.as_ref().and_then(|extras| extras.holding.as_ref())
+    fn policy(&self) -> Option<&AckPolicy> {
+        self.extras.as_ref().and_then(|extras| extras.policy.as_ref())
     }
 
     /// Next sequence number expected: everything below has arrived.
@@ -120,14 +120,14 @@ impl Receiver {
         }
         // RFC 7323 §4.3 (2): the stamp of the earliest segment not yet acknowledged, or of a duplicate; but Linux discards what ends before
         // its last acknowledgement, and that before it looks at the stamp.
-        if start <= self.acknowledged && (end >= self.acknowledged || self.holding().is_none()) {
+        if start <= self.acknowledged && (end >= self.acknowledged || self.policy().is_none()) {
             self.echo = segment.stamp;
         }
         if start > self.next {
             self.hold(Block { start, end });
             let next = self.next;
-            let holding = self.extras.as_mut().and_then(|extras| extras.holding.as_mut());
-            self.ack_now |= holding.is_none_or(|holding| holding.on_gap(now, next));
+            let policy = self.extras.as_mut().and_then(|extras| extras.policy.as_mut());
+            self.ack_now |= policy.is_none_or(|policy| policy.on_gap(now, next));
             return false;
         }
         if end <= self.next {
@@ -148,7 +148,7 @@ impl Receiver {
         {
             self.ack_now = true;
         } else if self.ack_at == Time::NEVER && self.held.is_empty() {
-            self.ack_at = self.holding().map_or(now + self.delay, |holding| holding.ack_at(now));
+            self.ack_at = self.policy().map_or(now + self.delay, |policy| policy.ack_at(now));
         }
         true
     }
@@ -156,13 +156,13 @@ impl Receiver {
     /// True if data in order, fewer than two segments of it, is to be told at once: it filled a hole, or Linux would.
     #[inline]
     fn is_due(&mut self, now: Time, filled: bool, push: bool) -> bool {
-        let Some(holding) = self.extras.as_mut().and_then(|extras| extras.holding.as_mut()) else { return filled };
-        if holding.is_quick() {
+        let Some(policy) = self.extras.as_mut().and_then(|extras| extras.policy.as_mut()) else { return filled };
+        if policy.is_quick() {
             true
         } else if self.held.is_empty() {
             filled || push
         } else {
-            self.next - self.acknowledged > u64::from(self.mss) || holding.on_gap(now, self.next)
+            self.next - self.acknowledged > u64::from(self.mss) || policy.on_gap(now, self.next)
         }
     }
 
@@ -171,8 +171,8 @@ impl Receiver {
         if self.ack_at <= now {
             self.ack_at = Time::NEVER;
             self.ack_now = true;
-            if let Some(holding) = self.extras.as_mut().and_then(|extras| extras.holding.as_mut()) {
-                holding.on_delayed();
+            if let Some(policy) = self.extras.as_mut().and_then(|extras| extras.policy.as_mut()) {
+                policy.on_delayed();
             }
         }
         if self.held_until() <= now {
@@ -229,10 +229,10 @@ impl Receiver {
     pub(super) fn on_data(&mut self, now: Time, segment: &Segment, timing: impl FnOnce() -> (Span, Span)) {
         let advances = segment.seq <= self.next && segment.seq + u64::from(segment.len) > self.next;
         if let Some(extras) = &mut self.extras
-            && let Some(holding) = &mut extras.holding
+            && let Some(policy) = &mut extras.policy
             && advances
         {
-            holding.on_data(now, timing());
+            policy.on_data(now, timing());
         }
     }
 
@@ -286,8 +286,8 @@ impl Extras {
 
     fn on_duplicate(&mut self, block: Block) {
         self.duplicate = self.reports_duplicates.then_some(block);
-        if let Some(holding) = &mut self.holding {
-            holding.on_duplicate();
+        if let Some(policy) = &mut self.policy {
+            policy.on_duplicate();
         }
     }
 
@@ -298,8 +298,8 @@ impl Extras {
             return Some((next, echo));
         }
         self.reported = self.duplicate.take();
-        if let Some(holding) = &mut self.holding {
-            holding.on_acknowledge();
+        if let Some(policy) = &mut self.policy {
+            policy.on_acknowledge();
         }
         None
     }

@@ -1,102 +1,112 @@
 //! The sending half: what it keeps, and its timers.
 //!
-//! Source: RFC 5681, RFC 6298 §5 (managing the timer). What may be sent is in [`super::outgoing`], reactions to loss are in
-//! [`super::recovery`]. Difference: the timer also restarts when the oldest outstanding segment is sent again (as in Linux and ns-2).
+//! Source: RFC 5681, RFC 6298 §5 (managing the timer). What an acknowledgement brings is in [`ack`], what may be sent in
+//! [`transmit`], and what a loss does in [`recovery`]. Difference: the timer also restarts when the oldest outstanding
+//! segment is sent again (as in Linux and ns-2).
 
+mod ack;
+mod recovery;
+#[cfg(test)]
+mod tests;
+mod transmit;
+
+use super::config::{Config, Recovery};
+use super::cwnd_limited::CwndLimited;
 use super::ecn::Marking;
-use super::endpoint::{Config, Recovery};
+use super::loss::prr::Prr;
+use super::loss::scoreboard::Scoreboard;
+use super::loss::state::State;
+use super::loss::tlp::{self, Tlp};
 use super::pacing::{Pacer, Pacing};
-use super::prr::Prr;
-use super::recovery::State;
-use super::rtt::Rtt;
-use super::scoreboard::Scoreboard;
+use super::rto::Rto;
+use super::segment::Segment;
+use super::stack::Policy;
 use super::statistics::{Repair, Statistics};
-use super::tlp::Tlp;
-use super::undo::Undo;
-use super::usage::Usage;
 use crate::congestion::{CongestionControl, Window};
 use crate::{Rate, Span, Time};
 
-/// The sending half of an endpoint. First what is looked at whenever a segment arrives, even at an end that only receives; with thousands of
-/// connections, how many cache lines that is counts.
+/// The sending half of an endpoint. First what is looked at whenever a segment arrives, even at an end that only
+/// receives: with thousands of connections, the number of cache lines touched matters.
 #[repr(C)]
 pub struct Sender {
-    pub(super) una: u64,
-    pub(super) nxt: u64,
-    pub(super) end: u64,
-    pub(super) rto_at: Time,
-    /// When losses are to be looked for by time.
-    pub(super) reorder_at: Time,
-    pub(super) send_at: Time,
-    pub(super) tlp: Tlp,
-    pub(super) usage: Usage,
-    pub(super) mss: u32,
+    /// Oldest sequence number not acknowledged (SND.UNA).
+    una: u64,
+    /// Next sequence number not sent before (SND.NXT).
+    nxt: u64,
+    /// One past what has been written.
+    end: u64,
+    rto_at: Time,
+    /// When losses are to be looked for by time (RACK's reordering timer).
+    reorder_at: Time,
+    /// When pacing lets the next segment leave.
+    send_at: Time,
+    tlp: Tlp,
+    cwnd_limited: CwndLimited,
+    mss: u32,
     /// Duplicate acknowledgements since `una` last advanced.
-    pub(super) dupacks: u32,
-    pub(super) marking: Marking,
+    dupacks: u32,
+    ecn: Marking,
     pacing: Pacing,
-    /// Losses are found by time.
-    pub(super) by_time: bool,
+    /// Losses are found by time, not by counting.
+    rack: bool,
     /// The next retransmission goes out whatever the window says (RFC 6675 §5, step 4.3).
-    pub(super) force: bool,
-    pub(super) rescue: bool,
-    pub(super) sack: bool,
-    pub(super) partial_acks: bool,
-    pub(super) limited_transmit: bool,
+    force: bool,
+    /// Recovery may still send its one rescue retransmission (RFC 6675, NextSeg rule 4).
+    rescue: bool,
+    sack: bool,
+    partial_acks: bool,
+    limited_transmit: bool,
     idle_restart: bool,
-    pub(super) grow_half_used: bool,
-    /// Linux's habits: new data leaves two segments at a time if it can; what was needless is undone.
-    pub(super) linux: bool,
-    pub(super) undo: Undo,
-    pub(super) fin: bool,
+    grow_half_used: bool,
+    stack: Policy,
+    fin: bool,
     /// The controller wants samples of the delivery rate.
-    pub(super) sampling: bool,
+    sampling: bool,
     /// The controller decides alone what a loss does to the window: no proportional reduction.
-    pub(super) unreduced: bool,
+    no_prr: bool,
     /// Bytes that may be in flight now: the window, or less while recovery reduces it.
-    pub(super) allowed: u64,
-    pub(super) state: State,
+    allowed: u64,
+    state: State,
     /// Without SACK: bytes that duplicate acknowledgements say have left the network.
-    pub(super) left_network: u64,
-    pub(super) receive_window: u64,
-    pub(super) board: Scoreboard,
-    pub(super) window: Window,
-    pub(super) rtt: Rtt,
-    pub(super) control: Box<dyn CongestionControl>,
+    left_network: u64,
+    receive_window: u64,
+    board: Scoreboard,
+    window: Window,
+    rto: Rto,
+    control: Box<dyn CongestionControl>,
     /// Bytes delivered.
-    pub(super) delivered: u64,
-    pub(super) prr: Prr,
-    pub(super) last_sent: Time,
+    delivered: u64,
+    prr: Prr,
+    last_sent: Time,
     /// The rate to pace at, if any.
-    pub(super) pace: Option<Rate>,
-    pub(super) statistics: Statistics,
-    /// When the first of a pair left whose second must follow.
-    pub(super) second_at: Time,
-    pub(super) pacer: Pacer,
+    pace: Option<Rate>,
+    statistics: Statistics,
+    pacer: Pacer,
     restart_window: u64,
-    pub(super) repair: Repair,
+    repair: Repair,
 }
 
 impl Sender {
     pub(super) fn new(config: &Config, control: Box<dyn CongestionControl>) -> Self {
-        let by_time = config.recovery == Recovery::RackTlp;
+        let needs = control.needs();
+        let rack = config.recovery == Recovery::RackTlp;
         Self {
             una: 0,
             nxt: 0,
             end: 0,
             window: control.window(),
-            board: Scoreboard::new(control.wants_samples(), by_time),
+            board: Scoreboard::new(needs.rate_samples, rack),
             state: State::Open,
             prr: Prr::default(),
-            usage: Usage::default(),
+            cwnd_limited: CwndLimited::default(),
             allowed: control.window().cwnd,
             dupacks: 0,
             left_network: 0,
             rto_at: Time::NEVER,
             reorder_at: Time::NEVER,
             tlp: Tlp::default(),
-            by_time,
-            rtt: Rtt::new(config.min_rto, config.initial_rto, config.linux),
+            rack,
+            rto: Rto::new(config),
             mss: config.mss,
             force: false,
             rescue: false,
@@ -105,20 +115,18 @@ impl Sender {
             limited_transmit: config.limited_transmit,
             idle_restart: config.idle_restart,
             grow_half_used: config.grow_half_used,
-            linux: config.linux,
-            undo: Undo::default(),
-            second_at: Time::NEVER,
+            stack: Policy::new(config.stack),
             fin: false,
             receive_window: config.receive_window,
             restart_window: config.initial_window(),
             last_sent: Time::ZERO,
             pacing: config.pacing,
             pace: config.pacing.rate(control.window(), Span::ZERO),
-            pacer: Pacer::new(control.sends_smoothly()),
+            pacer: Pacer::new(needs.fine_pacing),
             send_at: Time::NEVER,
-            marking: Marking::new(config.ecn, control.ecn()),
-            sampling: control.wants_samples(),
-            unreduced: control.paces_recovery(),
+            ecn: Marking::new(config.ecn, control.ecn()),
+            sampling: needs.rate_samples,
+            no_prr: needs.no_prr,
             delivered: 0,
             control,
             statistics: Statistics::default(),
@@ -137,9 +145,9 @@ impl Sender {
         self.una
     }
 
-    /// When the first of the timers expires; `NEVER` if nothing is outstanding.
+    /// The earliest of the RTO, TLP and RACK-reordering timers; `NEVER` if nothing is outstanding.
     #[inline]
-    pub fn timer_at(&self) -> Time {
+    pub fn next_timer(&self) -> Time {
         self.rto_at.min(self.tlp.at).min(self.reorder_at)
     }
 
@@ -162,12 +170,17 @@ impl Sender {
 
     /// Smoothed round-trip time; zero before the first sample.
     pub fn srtt(&self) -> Span {
-        self.rtt.smoothed()
+        self.rto.smoothed()
+    }
+
+    /// Smoothed round-trip time, and the retransmission timeout.
+    pub(super) fn srtt_and_rto(&self) -> (Span, Span) {
+        (self.rto.smoothed(), self.rto.timeout())
     }
 
     /// Mean of the round-trip times measured; zero before the first.
     pub fn mean_rtt(&self) -> Span {
-        self.rtt.mean()
+        self.rto.mean()
     }
 
     /// What the sender has done so far.
@@ -213,14 +226,25 @@ impl Sender {
         self.fin && seq + 1 == self.end
     }
 
-    pub(super) fn refresh_window(&mut self) {
+    /// Fills in the ECN bits of a segment that leaves.
+    #[inline]
+    pub(super) fn label(&mut self, segment: &mut Segment) {
+        if !self.ecn.is_off() {
+            // A copy, or every segment would be put together in memory for the sake of those that are labelled.
+            let mut labelled = *segment;
+            self.ecn.label(&mut labelled);
+            (segment.ecn, segment.feedback) = (labelled.ecn, labelled.feedback);
+        }
+    }
+
+    fn refresh_window(&mut self) {
         let window = self.control.window();
         // Mostly it is the same, and comparing does not wait, as copying would, for what has just been written in parts.
         if window != self.window {
             self.window = window;
         }
         self.allowed = self.window.cwnd;
-        self.pace = self.pacing.rate(self.window, self.rtt.smoothed());
+        self.pace = self.pacing.rate(self.window, self.rto.smoothed());
     }
 
     /// Returns to the restart window, as after an idle time (RFC 5681 §4.1).
@@ -230,8 +254,8 @@ impl Sender {
     }
 
     #[inline(never)]
-    pub(super) fn restart_if_idle(&mut self, now: Time) {
-        if self.idle_restart && self.una > 0 && now.since(self.last_sent) > self.rtt.rto() {
+    fn restart_if_idle(&mut self, now: Time) {
+        if self.idle_restart && self.una > 0 && now.since(self.last_sent) > self.rto.timeout() {
             self.restart(now);
         }
     }
@@ -240,18 +264,31 @@ impl Sender {
     pub(super) fn on_timeout(&mut self, now: Time) {
         if self.reorder_at <= now {
             let repairing = self.state.is_recovery();
-            self.find_overdue(now, self.in_flight());
-            if self.state.is_recovery() && !repairing && !self.unreduced {
+            self.rack_detect_loss(now, self.in_flight());
+            if self.state.is_recovery() && !repairing && !self.no_prr {
                 self.allowed = self.in_flight() + u64::from(self.mss);
             }
         }
-        if self.tlp.at <= now {
-            self.probe(now);
+        if self.tlp.at <= now && self.tlp.expire(self.board.outstanding() > 0) {
+            self.rto_at = self.rto.deadline(now);
         }
         if self.rto_at <= now {
             self.pacer.release(now);
             self.time_out(now);
-            self.rto_at = self.rtt.deadline(now);
+            self.rto_at = self.rto.deadline(now);
         }
+    }
+
+    /// News came, or new data left: the tail loss probe is put off.
+    #[inline(never)]
+    fn arm_probe(&mut self, now: Time) {
+        let outstanding = self.board.outstanding();
+        self.tlp.at = if outstanding == 0 || self.una == 0 || !self.state.has_no_loss() || self.board.has_sacked() {
+            Time::NEVER
+        } else {
+            let single = outstanding <= u64::from(self.mss);
+            let wait = tlp::timeout(self.rto.smoothed(), single, self.rto_at.since(now));
+            self.rto.expiry(now, wait).min(self.rto_at)
+        };
     }
 }

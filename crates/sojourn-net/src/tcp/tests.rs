@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::congestion::{CongestionControl, Counting, Reno, Window};
-use crate::{Span, Time};
+use crate::{Ecn, Span, Time};
 use proptest::prelude::*;
 use std::collections::VecDeque;
 
@@ -66,7 +66,7 @@ impl Pair {
 
     fn next_event(&self) -> Time {
         let wires = self.wires.iter().filter_map(|w| w.front().map(|f| f.0));
-        let timers = self.ends.iter().map(|e| e.rto_at().min(e.ack_at()).min(e.send_at()));
+        let timers = self.ends.iter().map(|e| e.next_timer().min(e.ack_at()).min(e.send_at()));
         wires.chain(timers).min().unwrap_or(Time::NEVER)
     }
 

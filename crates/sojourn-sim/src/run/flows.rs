@@ -1,7 +1,7 @@
 //! Sets up background traffic.
 
 use super::Engine;
-use super::hosts::{config, control, delays};
+use super::hosts::{control, delays};
 use crate::distribution::Distribution;
 use crate::scenario::{Direction, Flows, HttpVersion, Scenario, SourceSpec};
 use crate::source::{Bulk, Chirp, End, Frames, Http, OnOff, Paced, Packmime, PackmimeModel, Sessions, Source};
@@ -16,7 +16,7 @@ impl Engine {
         let (client, server) = delays(&scenario.path, flows.rtt);
         let settings = flows.tcp();
         let seed = stream_of(flows.count).random();
-        let group = self.network.add_group(config(&settings), control(&settings, seed), client, server, true);
+        let group = self.network.add_group(settings.endpoint.clone(), control(&settings, seed), client, server, true);
         let (sender, way) = match flows.direction {
             Direction::Down => (End::Server, Way::Down),
             Direction::Up => (End::Client, Way::Up),

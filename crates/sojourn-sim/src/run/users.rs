@@ -2,7 +2,7 @@
 
 use super::Engine;
 use super::MakePlayer;
-use super::hosts::{config, control, delays};
+use super::hosts::{control, delays};
 use crate::player::{Algorithm, Clip, Draws, Session, Settings};
 use crate::scenario::{self, CallDirection, Scenario, Tcp, Users};
 use crate::source::{self, Adaptive, Browser, Fetch, Habits, Source, Video, Voice, Web};
@@ -146,7 +146,7 @@ impl Engine {
     /// Adds a user's hosts. What their controllers draw comes from a copy of the user's stream.
     fn with_tcp(&mut self, settings: &Tcp, (client, server): (Span, Span), rng: &Pcg64Mcg) -> u16 {
         let control = control(settings, rng.clone().random());
-        self.network.add_group(config(settings), control, client, server, false)
+        self.network.add_group(settings.endpoint.clone(), control, client, server, false)
     }
 
     /// Adds hosts that send datagrams only.

@@ -5,7 +5,7 @@
 //! of it were lost, less 15 % between probes. ECN as in Linux's third version: flight falls by a third of α, the averaged share of
 //! marks; a flight of which half was marked was too high. Difference: ECN counts at all round-trip times (Linux: up to 5 ms).
 
-use super::super::{Ack, RateSample, bytes, segments};
+use super::super::control::{Ack, RateSample, bytes, segments};
 use crate::Rate;
 
 /// What a bound falls to at a loss.
@@ -74,9 +74,9 @@ impl Bounds {
         self.bw_latest = self.bw_latest.max(rate.0);
         self.inflight_latest = self.inflight_latest.max(sample.delivered);
         self.loss_in_round |= lost > 0;
-        self.mark_in_round |= ack.marked > 0;
+        self.mark_in_round |= ack.ce_bytes > 0;
         self.delivered += ack.delivered;
-        self.marked += ack.marked;
+        self.marked += ack.ce_bytes;
     }
 
     /// A round is over: adapts the short-term bounds unless the flow is `probing`. Then begins with the news of the last acknowledgement.
@@ -191,7 +191,7 @@ mod tests {
     };
 
     fn round(bounds: &mut Bounds, lost: u64, marked: u64, probing: bool) {
-        let ack = Ack { marked, ..Ack::of(10_000, Span::from_millis(50)) };
+        let ack = Ack { ce_bytes: marked, ..Ack::of(10_000, Span::from_millis(50)) };
         bounds.observe(&ack, &SAMPLE, Rate(8_000_000), lost);
         bounds.end_round(probing, 20_000_000, 100_000, &SAMPLE, Rate(8_000_000));
     }

@@ -3,7 +3,7 @@
 //! Source: draft-ietf-ccwg-bbr §5.3.1.2–5.3.1.3: three rounds without a quarter more, or more than 2 % of a round lost in at least six
 //! places during a recovery; as in Linux's third version, two rounds in a row of which half was marked.
 
-use super::super::{Ack, RateSample};
+use super::super::control::{Ack, RateSample};
 use crate::Rate;
 
 /// Growth that counts.

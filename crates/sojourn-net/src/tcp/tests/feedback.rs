@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::Rate;
-use crate::congestion::{Ack, Congestion};
+use crate::congestion::{Ack, Congestion, Needs};
 use std::sync::{Arc, Mutex};
 
 #[derive(Debug, Default)]
@@ -34,11 +34,8 @@ impl CongestionControl for Listener {
     fn window(&self) -> Window {
         Window { cwnd: self.cwnd, ssthresh: u64::MAX, pacing: self.pacing }
     }
-    fn wants_samples(&self) -> bool {
-        self.samples
-    }
-    fn paces_recovery(&self) -> bool {
-        true
+    fn needs(&self) -> Needs {
+        Needs { rate_samples: self.samples, no_prr: true, fine_pacing: false }
     }
 }
 
@@ -72,7 +69,7 @@ fn a_window_a_round_trip_is_the_rate_sampled() {
         assert_eq!((ack.total_delivered, sample.prior_delivered), ((i + 1) * 1000, prior));
         assert_eq!((sample.delivered, sample.interval), ((i + 1) * 1000 - prior, Span::from_millis(100)));
         assert_eq!(sample.tx_in_flight, if i < 10 { (i + 1) * 1000 } else { 10_000 });
-        assert_eq!((sample.lost, ack.total_lost, ack.marked, sample.app_limited), (0, 0, 0, false));
+        assert_eq!((sample.lost, ack.total_lost, ack.ce_bytes, sample.app_limited), (0, 0, 0, false));
         assert_eq!(ack.left_in_flight, ack.in_flight - 1000);
     }
 }
@@ -122,7 +119,7 @@ fn marks_are_told_once_a_window_and_byte_by_byte() {
         (EcnMode::Accurate, 3000),
     ] {
         let (heard, pair) = listened(&Config { ecn, ..config() }, 40, None, &[], &mark);
-        let told: u64 = heard.acks.iter().map(|a| a.1.marked).sum();
+        let told: u64 = heard.acks.iter().map(|a| a.1.ce_bytes).sum();
         assert_eq!(told, bytes, "{ecn:?}");
         let marks = if ecn == EcnMode::Off { vec![] } else { vec![300, 400] };
         let times: Vec<u64> = heard.congestion.iter().map(|c| c.0.0 / 1_000_000).collect();
@@ -138,7 +135,7 @@ fn with_delayed_acknowledgements_dctcp_still_counts_each_mark_exactly() {
     let delayed = Config { ack_delay: Span::from_millis(40), ..config() };
     for (ecn, want) in [(EcnMode::Dctcp, 4000), (EcnMode::Accurate, 4000)] {
         let (heard, _) = listened(&Config { ecn, ..delayed.clone() }, 40, None, &[], &[11, 14, 20, 27]);
-        assert_eq!(heard.acks.iter().map(|a| a.1.marked).sum::<u64>(), want, "{ecn:?}");
+        assert_eq!(heard.acks.iter().map(|a| a.1.ce_bytes).sum::<u64>(), want, "{ecn:?}");
     }
 }
 

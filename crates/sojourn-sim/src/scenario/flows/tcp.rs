@@ -2,10 +2,13 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sojourn_net::tcp::EcnMode;
+use sojourn_net::tcp::{Config, EcnMode};
 use sojourn_net::{Bytes, Span};
 
 use crate::scenario::Invalid;
+
+pub use sojourn_net::congestion::HyStart;
+pub use sojourn_net::tcp::{Recovery, Stack};
 
 /// TCP with a congestion controller, or UDP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -69,83 +72,21 @@ impl Transport {
     }
 }
 
-/// How CUBIC's slow start ends before a loss.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum HyStart {
-    /// It does not.
-    #[default]
-    None,
-    /// As in Linux: by delay or by the length of a train of ACKs.
-    Linux,
-    /// HyStart++ (RFC 9406).
-    Rfc9406,
-}
-
-/// How losses are found.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Recovery {
-    /// By what was SACKed above (RFC 6675), or by duplicate acknowledgements.
-    #[default]
-    Rfc6675,
-    /// By time, with probes for losses at the tail (RFC 8985).
-    RackTlp,
-}
-
-/// Whose habits the endpoints of a connection have.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Stack {
-    /// Nobody's: what the standards say, and the other keys.
-    #[default]
-    Plain,
-    /// Linux's: RACK-TLP, HyStart in CUBIC, whole-segment counting in CUBIC and Reno, its acknowledgements (quick, pushed, delayed by the gaps of
-    /// arrivals, compressed), data in pairs of segments, needless timeouts undone, timers that end at ticks of 4 ms.
-    Linux,
-}
-
-/// The TCP settings of a group of connections.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What the TCP keys of a group of connections come to: how their endpoints behave, and which controller they have.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tcp {
+    /// How the endpoints behave.
+    pub endpoint: Config,
+    /// Payload of a full segment, as it was written: a checked one is that of `endpoint`.
+    pub mss: Bytes,
     /// Congestion controller; never [`Transport::Udp`] in a checked scenario.
     pub transport: Transport,
-    /// Payload of a full segment.
-    pub mss: Bytes,
-    /// Initial window in segments.
-    pub initial_window: u32,
-    /// Acknowledge every second segment.
-    pub delayed_ack: bool,
-    /// Longest time that an acknowledgement is delayed.
-    pub ack_delay: Span,
-    /// Selective acknowledgements.
-    pub sack: bool,
-    /// Timestamps, 12 bytes in every header.
-    pub timestamps: bool,
-    /// Receive window.
-    pub receive_window: Bytes,
-    /// Least retransmission timeout.
-    pub min_rto: Span,
-    /// Retransmission timeout before the first round trip has been measured.
-    pub initial_rto: Span,
-    /// Return to the initial window after an idle time of one retransmission timeout.
-    pub idle_restart: bool,
-    /// Send new data on the first two duplicate acknowledgements.
-    pub limited_transmit: bool,
     /// Queueing delay that [`Transport::Ledbat`] and [`Transport::LedbatPlusPlus`] aim at.
     pub ledbat_target: Span,
     /// How the slow start of [`Transport::Cubic`] and [`Transport::CubicRfc9438`] ends before a loss.
     pub hystart: HyStart,
     /// CUBIC never grows slower than Reno would.
     pub reno_friendly: bool,
-    /// Packets leave at a rate, whatever the controller asks; `None` as it asks.
-    pub pacing: Option<bool>,
-    /// Explicit congestion notification.
-    pub ecn: bool,
-    /// How losses are found.
-    pub recovery: Recovery,
-    /// Whose habits the endpoints have.
-    pub stack: Stack,
 }
 
 /// Declares a struct of a study file with the keys of [`Tcp`] beside its own, which serde's `flatten` cannot do without giving up
@@ -182,6 +123,10 @@ macro_rules! with_tcp_keys {
             /// Least retransmission timeout.
             #[serde(default = "tcp_defaults::min_rto")]
             pub min_rto: sojourn_net::Span,
+            /// Least 4·RTTVAR, which the retransmission timeout adds to the smoothed round trip. If absent, 200 ms, or `min-rto`
+            /// where that is less: so Linux has it, whatever the `stack`; "0ms" is RFC 6298 to the letter.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub min_rttvar: Option<sojourn_net::Span>,
             /// Retransmission timeout before the first round trip has been measured, 1 s if absent (RFC 6298; 3 s before 2011, RFC 2988, and
             /// in ns-2).
             #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -232,32 +177,47 @@ macro_rules! with_tcp_keys {
         impl $Name {
             /// The TCP settings.
             pub fn tcp(&self) -> $crate::scenario::Tcp {
-                use $crate::scenario::{HyStart, Recovery, Stack};
+                use $crate::scenario::{HyStart, Recovery, Stack, Tcp, Transport};
+                use sojourn_net::{Span, tcp};
                 let stack = self.stack.unwrap_or_default();
                 let (recovery, hystart) = match stack {
                     Stack::Plain => (Recovery::Rfc6675, HyStart::None),
                     Stack::Linux => (Recovery::RackTlp, HyStart::Linux),
                 };
-                $crate::scenario::Tcp {
-                    transport: self.transport,
+                let ecn_mode = self.transport.ecn_mode();
+                Tcp {
+                    endpoint: tcp::Config {
+                        mss: self.mss.0 as u32,
+                        initial_segments: self.initial_window,
+                        ack_delay: if self.delayed_ack { self.ack_delay } else { Span::ZERO },
+                        sack: self.sack,
+                        timestamps: self.timestamps,
+                        receive_window: self.receive_window.0,
+                        min_rto: self.min_rto,
+                        min_rttvar: self.min_rttvar.unwrap_or(self.min_rto.min(Span::from_millis(200))),
+                        initial_rto: self.initial_rto.unwrap_or(Span::from_secs(1)),
+                        idle_restart: self.idle_restart,
+                        limited_transmit: self.limited_transmit,
+                        grow_half_used: self.transport != Transport::NewReno,
+                        partial_acks: self.transport != Transport::Reno,
+                        pacing: match self.pacing {
+                            None => tcp::Pacing::AsAsked,
+                            Some(true) => tcp::Pacing::On,
+                            Some(false) => tcp::Pacing::Off,
+                        },
+                        ecn: match self.ecn {
+                            Some(false) => tcp::EcnMode::Off,
+                            None if ecn_mode == tcp::EcnMode::Classic => tcp::EcnMode::Off,
+                            _ => ecn_mode,
+                        },
+                        recovery: self.recovery.unwrap_or(recovery),
+                        stack,
+                    },
                     mss: self.mss,
-                    initial_window: self.initial_window,
-                    delayed_ack: self.delayed_ack,
-                    ack_delay: self.ack_delay,
-                    sack: self.sack,
-                    timestamps: self.timestamps,
-                    receive_window: self.receive_window,
-                    min_rto: self.min_rto,
-                    initial_rto: self.initial_rto.unwrap_or(sojourn_net::Span::from_secs(1)),
-                    idle_restart: self.idle_restart,
-                    limited_transmit: self.limited_transmit,
+                    transport: self.transport,
                     ledbat_target: self.ledbat_target.unwrap_or(self.transport.target()),
                     hystart: self.hystart.unwrap_or(hystart),
                     reno_friendly: self.reno_friendly.unwrap_or(true),
-                    pacing: self.pacing,
-                    ecn: self.ecn.unwrap_or(self.transport.ecn_mode() != sojourn_net::tcp::EcnMode::Classic),
-                    recovery: self.recovery.unwrap_or(recovery),
-                    stack,
                 }
             }
         }
@@ -268,19 +228,20 @@ pub(in crate::scenario) use with_tcp_keys;
 impl Tcp {
     /// Checks the ranges of the settings.
     pub(in crate::scenario) fn check(&self) -> Result<(), Invalid> {
+        let endpoint = &self.endpoint;
         if !(64..=64_000).contains(&self.mss.0) {
             let message = format!("{} is not a segment size; write 64B to 64kB", self.mss);
             return Err(Invalid::new("mss", message));
         }
-        if !(1..=100).contains(&self.initial_window) {
-            let message = format!("{} is not an initial window; write 1 to 100 segments", self.initial_window);
+        if !(1..=100).contains(&endpoint.initial_segments) {
+            let message = format!("{} is not an initial window; write 1 to 100 segments", endpoint.initial_segments);
             return Err(Invalid::new("initial-window", message));
         }
-        if self.receive_window < self.mss {
-            let message = format!("{} is less than one segment of {}", self.receive_window, self.mss);
+        if endpoint.receive_window < self.mss.0 {
+            let message = format!("{} is less than one segment of {}", Bytes(endpoint.receive_window), self.mss);
             return Err(Invalid::new("receive-window", message));
         }
-        for (key, timeout) in [("min-rto", self.min_rto), ("initial-rto", self.initial_rto)] {
+        for (key, timeout) in [("min-rto", endpoint.min_rto), ("initial-rto", endpoint.initial_rto)] {
             if timeout == Span::ZERO {
                 return Err(Invalid::new(key, "a retransmission timeout must be longer than zero"));
             }
@@ -288,11 +249,11 @@ impl Tcp {
         if self.ledbat_target == Span::ZERO {
             return Err(Invalid::new("ledbat-target", "a target must be longer than zero"));
         }
-        if self.recovery == Recovery::RackTlp && !self.sack {
+        if endpoint.recovery == Recovery::RackTlp && !endpoint.sack {
             return Err(Invalid::new("recovery", "rack-tlp needs sack = true"));
         }
         let by_timestamps = [Transport::Ledbat, Transport::LedbatNs2, Transport::Utp].contains(&self.transport);
-        if by_timestamps && !self.timestamps {
+        if by_timestamps && !endpoint.timestamps {
             return Err(Invalid::new("timestamps", "this transport measures delay by timestamps; leave them on"));
         }
         Ok(())

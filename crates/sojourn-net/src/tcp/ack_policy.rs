@@ -1,14 +1,19 @@
 //! Which acknowledgements Linux's receiver sends sooner, and which later, than RFC 5681 asks.
 //!
-//! Source: Linux's `tcp_input.c` and `tcp.c`, by their rules, as seen on Linux 6.18. Quick ACKs: the first sixteen acknowledgements of a connection,
-//! and sixteen after a duplicate or a pause (of data in order: what arrives beyond a hole does not end it), are not delayed. A segment with PSH
-//! is acknowledged as soon as the application has read it, here at once, unless there is a hole; and a sender's second of a pair has PSH.
-//! The delay of other acknowledgements follows the gaps of arrivals, from 40 ms up to a round trip, and doubles when it was waited for. Compression of SACKs (`tcp_comp_sack_delay_ns`, `tcp_comp_sack_nr`): of duplicate acknowledgements only the
-//! first three of a hole leave at once; later ones are held for a millisecond, or until 44 have been, and leave as one. Differences: the
-//! millisecond does not shrink on paths of less than 20 ms; that every segment is acknowledged while the receive window still grows
-//! (the first 200 or so of a connection) is left out, as are interactive connections (pingpong).
+//! Source: Linux's `tcp_input.c` and `tcp.c`, by their rules, as seen on Linux 6.18:
+//! - quick ACKs: the first sixteen acknowledgements of a connection, and sixteen after a duplicate or a pause, are not
+//!   delayed; a pause is one of data in order, and data beyond a hole does not end it;
+//! - PSH: such a segment is acknowledged as soon as the application has read it, here at once, unless there is a hole; a
+//!   sender's second of a pair has PSH;
+//! - delayed ACKs: the delay of others follows the gaps of arrivals, from 40 ms up to a round trip, and doubles when it ran
+//!   out;
+//! - SACK compression (`tcp_comp_sack_delay_ns`, `tcp_comp_sack_nr`): only the first three duplicate ACKs of a hole leave at
+//!   once; later ones are held for a millisecond, or until 44 have been, and leave as one.
+//!
+//! Differences: the millisecond does not shrink on paths of less than 20 ms; that every segment is acknowledged while the
+//! receive window still grows (the first 200 or so of a connection) is left out, as are interactive connections (pingpong).
 
-use super::ticks::{TICK, expiry, ticks};
+use super::jiffies::{TICK, expiry, ticks};
 use crate::{Span, Time};
 
 const QUICK: u32 = 16;
@@ -18,9 +23,9 @@ const HELD_FOR: Span = Span::from_millis(1);
 /// Most ticks that an acknowledgement is delayed.
 const MOST_DELAY: u64 = 50;
 
-/// What one receiver holds back.
+/// What one receiver knows of its acknowledgements.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Holding {
+pub(super) struct AckPolicy {
     quick: u32,
     /// Where the hole begins that duplicates were counted for, and how many left at once.
     hole: u64,
@@ -37,7 +42,7 @@ pub(super) struct Holding {
     pub(super) at: Time,
 }
 
-impl Holding {
+impl AckPolicy {
     /// Acknowledgements are delayed by `least` at least.
     pub(super) fn new(least: Span) -> Self {
         let least = ticks(least);
@@ -127,17 +132,17 @@ mod tests {
 
     #[test]
     fn sixteen_are_quick_then_three_of_a_hole_leave_at_once_and_the_rest_once_a_millisecond() {
-        let mut holding = Holding::new(Span::from_millis(40));
+        let mut policy = AckPolicy::new(Span::from_millis(40));
         for _ in 0..16 {
-            assert!(holding.on_gap(Time(0), 1000));
-            holding.on_acknowledge();
+            assert!(policy.on_gap(Time(0), 1000));
+            policy.on_acknowledge();
         }
         let mut told = |now, hole| {
-            let told = holding.on_gap(Time(now), hole);
+            let told = policy.on_gap(Time(now), hole);
             if told {
-                holding.on_acknowledge();
+                policy.on_acknowledge();
             }
-            (told, holding.at)
+            (told, policy.at)
         };
         for _ in 0..3 {
             assert_eq!(told(5, 1000), (true, Time::NEVER));

@@ -94,7 +94,7 @@ impl Scoreboard {
             self.resent -= len;
         }
         self.waiting += len;
-        self.marked += len;
+        self.bytes_lost += len;
         self.cursor = self.cursor.min(segment.end - len);
     }
 

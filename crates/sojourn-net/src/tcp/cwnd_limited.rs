@@ -1,13 +1,13 @@
-//! How far the window was used lately: only a window that was filled may grow.
+//! How far the window was used lately: only a window that limited the sender may grow.
 //!
-//! Source: the concern of RFC 7661, in Linux's form (`is_cwnd_limited`): the observation of a round trip holds until that has been
-//! acknowledged, and slow start also grows a window that was more than half used.
+//! Source: the concern of RFC 7661, in Linux's form (`tcp_is_cwnd_limited`): the observation of a round trip holds until
+//! that has been acknowledged, and slow start also grows a window that was more than half used.
 
 use crate::congestion::Window;
 
 /// One sender's observation.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Usage {
+pub(super) struct CwndLimited {
     /// Sending stopped at the window.
     limited: bool,
     /// Most bytes in flight.
@@ -16,7 +16,7 @@ pub(super) struct Usage {
     until: u64,
 }
 
-impl Usage {
+impl CwndLimited {
     /// Sending stopped for want of data when all below `next` had been acknowledged.
     pub(super) fn none(next: u64) -> Self {
         Self { limited: false, most: 0, until: next }
@@ -30,7 +30,7 @@ impl Usage {
     }
 
     /// True if the window was used up; in slow start, if `half` is enough, more than half of it.
-    pub(super) fn is_full(&self, window: Window, half: bool) -> bool {
+    pub(super) fn is_limited(&self, window: Window, half: bool) -> bool {
         let Window { cwnd, ssthresh, .. } = window;
         self.limited || (half && cwnd < ssthresh && cwnd < 2 * self.most)
     }

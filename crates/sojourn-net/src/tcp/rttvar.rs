@@ -1,13 +1,17 @@
-//! How far Linux's retransmission timeout lies above the round trip.
+//! How far Linux's retransmission timeout lies above the round trip: its version of 4·RTTVAR.
 //!
-//! Source: Linux's `tcp_input.c` (`tcp_rtt_estimator`), by its rules: the deviation follows each sample as in RFC 6298, but less readily when
-//! the round trip is shorter than expected; the term that the timeout adds rises with it at once, and falls only once in a
-//! round trip, by a quarter of the way to the largest deviation of that round; it is 200 ms at least. Units: the deviation is kept
-//! fourfold, as the timeout has it. Difference: nanoseconds, not microseconds.
+//! Source: Linux's `tcp_input.c` (`tcp_rtt_estimator`), by its rules:
+//! - the deviation (`mdev_us`) follows each sample as in RFC 6298, but less readily when the round trip is shorter than
+//!   expected;
+//! - the term that the timeout adds (`rttvar_us`) rises with it at once, and falls only once in a round trip, by a quarter
+//!   of the way to the largest deviation of that round (`mdev_max_us`);
+//! - it is `tcp_rto_min`, 200 ms, at least.
+//!
+//! The deviation is kept fourfold, as the timeout has it. Difference: nanoseconds, not microseconds.
 
 /// The estimator of one sender. Nanoseconds.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Variance {
+pub(super) struct LinuxRttvar {
     deviation: u64,
     /// The largest deviation of the present round, which ends with what was sent before it began.
     largest: u64,
@@ -17,7 +21,7 @@ pub(super) struct Variance {
     pub(super) term: u64,
 }
 
-impl Variance {
+impl LinuxRttvar {
     pub(super) fn new(least: u64) -> Self {
         Self { deviation: 0, largest: 0, round_end: 0, least, term: 0 }
     }
@@ -52,7 +56,7 @@ mod tests {
 
     /// The term after each sample, in milliseconds; a round is four samples.
     fn terms(samples_ms: &[u64]) -> Vec<u64> {
-        let mut variance = Variance::new(200 * MS);
+        let mut variance = LinuxRttvar::new(200 * MS);
         variance.begin(100 * MS, 4);
         let (mut srtt, mut terms) = (100 * MS, vec![variance.term / MS]);
         for (i, ms) in samples_ms.iter().enumerate() {
@@ -83,7 +87,7 @@ mod tests {
 
     #[test]
     fn shorter_round_trips_than_expected_hardly_count() {
-        let mut variance = Variance::new(200 * MS);
+        let mut variance = LinuxRttvar::new(200 * MS);
         variance.begin(1000 * MS, 0);
         variance.deviation = 0;
         let mut other = variance;

@@ -11,9 +11,9 @@ use std::collections::VecDeque;
 
 /// What one sender knows of the order of arrivals.
 #[derive(Debug, Default)]
-pub(super) struct Rack {
+pub(in crate::tcp) struct Rack {
     /// Transmissions in the order of time, by the end of their segment; those that were overtaken by events are dropped at the front.
-    pub(super) sent: VecDeque<(Time, u64)>,
+    pub(in crate::tcp) sent: VecDeque<(Time, u64)>,
     /// Of the segments that arrived, the one sent last: when it was sent, where it ends, its round trip.
     latest: (Time, u64),
     rtt: Span,
@@ -24,7 +24,7 @@ pub(super) struct Rack {
     highest: u64,
     highest_before: u64,
     /// Where the lowest segment ends that this acknowledgement delivers and that was sent only once; `MAX` if none.
-    pub(super) original: u64,
+    pub(in crate::tcp) original: u64,
     now: Time,
     min_rtt: Span,
 }
@@ -32,21 +32,21 @@ pub(super) struct Rack {
 impl Rack {
     /// A segment is sent, for the first time or again. Returns when: transmissions at one instant are told apart by a nanosecond each.
     #[inline(never)]
-    pub(super) fn on_send(&mut self, now: Time, end: u64) -> Time {
+    pub(in crate::tcp) fn on_send(&mut self, now: Time, end: u64) -> Time {
         let at = self.sent.back().map_or(now, |last| now.max(last.0 + Span(1)));
         self.sent.push_back((at, end));
         at
     }
 
     /// An acknowledgement begins.
-    pub(super) fn begin(&mut self, now: Time, min_rtt: Span) {
+    pub(in crate::tcp) fn begin(&mut self, now: Time, min_rtt: Span) {
         (self.now, self.min_rtt, self.highest_before) = (now, min_rtt, self.highest);
         self.original = u64::MAX;
     }
 
     /// It delivers a segment.
     #[inline(never)]
-    pub(super) fn arrived(&mut self, sent: Time, end: u64, resent: bool) {
+    pub(in crate::tcp) fn arrived(&mut self, sent: Time, end: u64, resent: bool) {
         self.highest = self.highest.max(end);
         if !resent {
             self.original = self.original.min(end);
@@ -62,12 +62,12 @@ impl Rack {
     }
 
     /// Takes note that losses are being looked for: true if something has arrived since the last time.
-    pub(super) fn take_advance(&mut self) -> bool {
+    pub(in crate::tcp) fn take_advance(&mut self) -> bool {
         std::mem::take(&mut self.advanced)
     }
 
     /// These transmissions, and all others, are to be looked at again.
-    pub(super) fn look_again(&mut self, transmissions: Vec<(Time, u64)>) {
+    pub(in crate::tcp) fn look_again(&mut self, transmissions: Vec<(Time, u64)>) {
         let mut sent: Vec<_> = self.sent.drain(..).chain(transmissions).collect();
         sent.sort_unstable();
         sent.dedup();
@@ -76,17 +76,17 @@ impl Rack {
     }
 
     /// True if the transmission took place before that of the latest-sent segment that arrived.
-    pub(super) fn is_overtaken(&self, transmission: (Time, u64)) -> bool {
+    pub(in crate::tcp) fn is_overtaken(&self, transmission: (Time, u64)) -> bool {
         transmission < self.latest
     }
 
     /// When a transmission that was overtaken is lost, with so much time for reordering.
-    pub(super) fn deadline(&self, sent: Time, window: Span) -> Time {
+    pub(in crate::tcp) fn deadline(&self, sent: Time, window: Span) -> Time {
         sent + self.rtt + window
     }
 
     /// Time to allow for reordering. `sure`: none needs to be expected of a path that has shown none.
-    pub(super) fn window(&self, sure: bool, min_rtt: Span, srtt: Span) -> Span {
+    pub(in crate::tcp) fn window(&self, sure: bool, min_rtt: Span, srtt: Span) -> Span {
         if sure && !self.reordering { Span::ZERO } else { Span(min_rtt.0 / 4).min(srtt) }
     }
 }
@@ -94,8 +94,8 @@ impl Rack {
 #[cfg(test)]
 mod tests {
     use super::super::scoreboard::Scoreboard;
-    use super::super::{Block, Sack};
     use super::*;
+    use crate::tcp::segment::{Block, Sack};
 
     const MSS: u32 = 1000;
     const RTT: Span = Span::from_millis(100);

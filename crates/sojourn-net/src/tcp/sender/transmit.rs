@@ -1,43 +1,41 @@
 //! What may be sent now, piece by piece: repairs, new data, probes.
 //!
-//! Source: RFC 5681, RFC 6675 §5 (what to send during recovery), RFC 3042 (limited transmit). Differences: the window is counted against
-//! `pipe` at all times, and a segment is sent only if it fits wholly.
+//! Source: RFC 5681, RFC 6675 §5 (what to send during recovery), RFC 3042 (limited transmit). Differences: the window is
+//! counted against `pipe` at all times, and a segment is sent only if it fits wholly.
 
-use super::recovery::State;
-use super::scoreboard::Resend;
-use super::sender::Sender;
-use super::usage::Usage;
-use crate::{Span, Time};
+use super::Sender;
+use crate::Time;
+use crate::tcp::cwnd_limited::CwndLimited;
+use crate::tcp::loss::scoreboard::Resend;
+use crate::tcp::loss::state::State;
+use crate::tcp::stack::Room;
 
 /// A piece of sequence space to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Out {
-    pub(super) seq: u64,
-    pub(super) len: u32,
-    pub(super) retransmission: bool,
-    pub(super) push: bool,
+pub(in crate::tcp) struct Out {
+    pub(in crate::tcp) seq: u64,
+    pub(in crate::tcp) len: u32,
+    pub(in crate::tcp) retransmission: bool,
+    pub(in crate::tcp) push: bool,
 }
-
-/// A sender of pairs waits for room this long after it last sent, and for an acknowledgement that is expected within this.
-const TWO_AT_ONCE_WAIT: Span = Span::from_millis(1);
 
 impl Sender {
     /// The next piece to send at `now`, if anything may be sent. Call until it returns `None`.
     #[inline]
-    pub(super) fn next_out(&mut self, now: Time) -> Option<Out> {
+    pub(in crate::tcp) fn next_out(&mut self, now: Time) -> Option<Out> {
         self.send_at = Time::NEVER;
         if self.tlp.due {
             return self.probe_out(now);
         }
         if self.is_idle() {
-            self.usage = Usage::none(self.nxt);
+            self.cwnd_limited = CwndLimited::none(self.nxt);
             if self.sampling && self.allowed > 0 {
                 self.board.ran_dry();
             }
             return None;
         }
         if self.board.has_waiting() {
-            if self.undo.has_turned()
+            if self.stack.new_data_first()
                 && let Some(out) = self.before_repairs(now)
             {
                 return out;
@@ -47,17 +45,17 @@ impl Sender {
             if self.force || (fits && !self.is_held(now)) {
                 return Some(self.resend(now, resend));
             }
-            self.observe_usage(!fits);
+            self.observe_limit(!fits);
             return None;
         }
         if self.end > self.nxt && (self.una > 0 || self.nxt == 0) {
             return self.new_data(now);
         }
-        self.observe_usage(false);
+        self.observe_limit(false);
         if self.sampling && self.end == self.nxt && self.in_flight() < self.allowed {
             self.board.ran_dry();
         }
-        if self.state.is_recovery() && self.sack && !self.by_time { self.fill(now) } else { None }
+        if self.state.is_recovery() && self.sack && !self.rack { self.fill(now) } else { None }
     }
 
     /// Pacing lets nothing leave at `now`.
@@ -70,9 +68,18 @@ impl Sender {
         held
     }
 
-    /// The next piece of new data, if there is any and it may be sent.
-    pub(super) fn new_data_if_any(&mut self, now: Time) -> Option<Out> {
-        if self.end > self.nxt { self.new_data(now) } else { None }
+    /// What goes out while new data comes before repairs; `None` if repairs are next, `Some(None)` if nothing is.
+    fn before_repairs(&mut self, now: Time) -> Option<Option<Out>> {
+        if self.stack.waits_for_ack() {
+            return Some(None);
+        }
+        if self.end > self.nxt
+            && let Some(out) = self.new_data(now)
+        {
+            return Some(Some(out));
+        }
+        let State::Loss { point } = self.state else { return None };
+        self.stack.on_no_new_data(self.nxt > point).then_some(None)
     }
 
     fn new_data(&mut self, now: Time) -> Option<Out> {
@@ -88,36 +95,30 @@ impl Sender {
         let bytes = u64::from(len.min(self.mss)); // A FIN on a full segment is no reason to hold it back.
         let fits = counted + bytes <= self.allowed;
         if !fits || self.nxt + bytes > self.una + self.receive_window {
-            self.observe_usage(!fits);
+            self.observe_limit(!fits);
             return None;
         }
-        let second = self.linux && self.second_at == now;
-        if (self.linux || self.pace.is_some()) && (self.is_held(now) || self.waits_for_room(now, counted)) {
-            self.observe_usage(false);
+        let second = self.stack.is_second(now);
+        if self.is_held(now) || self.defers(now, counted) {
+            self.observe_limit(false);
             return None;
         }
         Some(self.send_new(now, len, second))
     }
 
-    /// There is room for one segment only, and the acknowledgement that makes room for two is near (Linux, `tcp_tso_should_defer`).
-    #[inline(never)]
-    fn waits_for_room(&mut self, now: Time, counted: u64) -> bool {
-        if !self.linux || std::mem::replace(&mut self.second_at, Time::NEVER) == now {
-            return false;
-        }
-        let room = self.allowed.saturating_sub(counted);
-        let two = 2 * u64::from(self.mss);
-        // Never more than half a window at once.
-        if room >= two && self.window.cwnd >= 2 * two && self.end - self.nxt >= two {
-            self.second_at = now;
-        }
-        let repairing = matches!(self.state, State::Recovery { .. } | State::Loss { .. });
-        if room >= two.min(self.window.cwnd / 3) || self.end - self.nxt < two || repairing {
-            return false;
-        }
-        let near = TWO_AT_ONCE_WAIT.min(Span(self.rtt.smoothed().0 / 2));
-        let first = self.board.first_sent().unwrap_or(now);
-        now.since(self.last_sent) <= TWO_AT_ONCE_WAIT && first + self.rtt.smoothed() <= now + near
+    /// What fits waits all the same, so that more can leave at once.
+    #[inline]
+    fn defers(&mut self, now: Time, counted: u64) -> bool {
+        self.stack.defers(now, || Room {
+            bytes: self.allowed.saturating_sub(counted),
+            left: self.end - self.nxt,
+            cwnd: self.window.cwnd,
+            mss: u64::from(self.mss),
+            srtt: self.rto.smoothed(),
+            first_sent: self.board.first_sent().unwrap_or(now),
+            last_sent: self.last_sent,
+            repairing: !self.state.has_no_loss(),
+        })
     }
 
     #[inline]
@@ -126,10 +127,10 @@ impl Sender {
         self.nxt += u64::from(len);
         self.board.push(len, now);
         self.sent(now, len);
-        if self.by_time {
+        if self.rack {
             self.arm_probe(now);
         }
-        let push = self.linux && (second || self.nxt == self.end);
+        let push = self.stack.pushes(second, self.nxt == self.end);
         if push {
             self.board.pushed();
         }
@@ -149,14 +150,14 @@ impl Sender {
             let resend = self.board.last_hole()?;
             self.resend(now, resend)
         };
-        self.tlp.at = Time::NEVER;
-        self.probed(out.retransmission);
+        self.tlp.on_probe(self.nxt, out.retransmission);
+        self.statistics.probes += 1;
         Some(out)
     }
 
     /// Sending stops: at the window or for want of data.
-    fn observe_usage(&mut self, limited: bool) {
-        self.usage.observe(limited, self.in_flight(), self.una, self.nxt);
+    fn observe_limit(&mut self, limited: bool) {
+        self.cwnd_limited.observe(limited, self.in_flight(), self.una, self.nxt);
     }
 
     /// A full segment, or all that is left; the FIN travels on the last data segment if nothing else remains.
@@ -192,12 +193,10 @@ impl Sender {
         self.force = false;
         self.repair.add(sent, now);
         self.board.resent(seq, now);
-        if self.linux {
-            self.undo.resent(now);
-        }
+        self.stack.on_resend(now);
         self.statistics.retransmits += 1;
         if seq == self.una {
-            self.rto_at = self.rtt.deadline(now);
+            self.rto_at = self.rto.deadline(now);
         }
         self.sent(now, len);
         Out { seq, len, retransmission: true, push }
@@ -213,7 +212,7 @@ impl Sender {
             self.pacer.sent(now, u64::from(len), mss, rate, asked, self.statistics.segments);
         }
         if self.rto_at == Time::NEVER {
-            self.rto_at = self.rtt.deadline(now);
+            self.rto_at = self.rto.deadline(now);
         }
     }
 }

@@ -3,10 +3,10 @@
 //! Source: RFC 6675 §4 (IsLost, pipe, NextSeg), kept per segment rather than per octet. Loss marks are made when SACK news
 //! arrives and never taken back; `pipe` is then a sum kept up to date: outstanding − SACKed − lost + retransmitted.
 
-use super::delivery::Delivery;
 use super::rack::Rack;
-use super::{Block, Sack};
 use crate::congestion::RateSample;
+use crate::tcp::rate_sample::Delivery;
+use crate::tcp::segment::{Block, Sack};
 use crate::{Span, Time};
 use std::collections::VecDeque;
 
@@ -31,25 +31,25 @@ struct Sent {
 
 /// A segment to send again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Resend {
-    pub(super) seq: u64,
-    pub(super) len: u32,
+pub(in crate::tcp) struct Resend {
+    pub(in crate::tcp) seq: u64,
+    pub(in crate::tcp) len: u32,
     /// When it was last sent.
-    pub(super) sent: Time,
+    pub(in crate::tcp) sent: Time,
     /// With PSH.
-    pub(super) push: bool,
+    pub(in crate::tcp) push: bool,
 }
 
 /// What a cumulative acknowledgement brought.
-pub(super) struct Acknowledged {
+pub(in crate::tcp) struct Acknowledged {
     /// Bytes not known to have arrived before.
-    pub(super) delivered: u64,
+    pub(in crate::tcp) delivered: u64,
     /// When the earliest of the segments sent only once was sent.
-    pub(super) sent: Option<Time>,
+    pub(in crate::tcp) sent: Option<Time>,
 }
 
 #[derive(Default)]
-pub(super) struct Scoreboard {
+pub(in crate::tcp) struct Scoreboard {
     segments: VecDeque<Sent>,
     una: u64,
     outstanding: u64,
@@ -65,7 +65,7 @@ pub(super) struct Scoreboard {
     cursor: u64,
     seen: Sack,
     /// Bytes ever marked lost.
-    marked: u64,
+    bytes_lost: u64,
     /// One of the following is there.
     watched: bool,
     /// What samples of the delivery rate need, if they are wanted.
@@ -76,7 +76,7 @@ pub(super) struct Scoreboard {
 
 impl Scoreboard {
     /// Nothing outstanding. `sampling`: samples of the delivery rate will be asked for; `by_time`: losses are found by time.
-    pub(super) fn new(sampling: bool, by_time: bool) -> Self {
+    pub(in crate::tcp) fn new(sampling: bool, by_time: bool) -> Self {
         Self {
             delivery: sampling.then(Box::default),
             rack: by_time.then(Box::default),
@@ -86,52 +86,52 @@ impl Scoreboard {
     }
 
     /// Bytes believed to be in the network.
-    pub(super) fn pipe(&self) -> u64 {
+    pub(in crate::tcp) fn pipe(&self) -> u64 {
         self.outstanding - self.sacked - self.lost + self.resent
     }
 
     /// Bytes sent and not cumulatively acknowledged.
-    pub(super) fn outstanding(&self) -> u64 {
+    pub(in crate::tcp) fn outstanding(&self) -> u64 {
         self.outstanding
     }
 
     /// True if something is lost and waits to be sent again.
-    pub(super) fn has_waiting(&self) -> bool {
+    pub(in crate::tcp) fn has_waiting(&self) -> bool {
         self.waiting > 0
     }
 
     /// Bytes ever marked lost: grows with every new loss.
-    pub(super) fn marked(&self) -> u64 {
-        self.marked
+    pub(in crate::tcp) fn bytes_lost(&self) -> u64 {
+        self.bytes_lost
     }
 
     /// When the first outstanding segment was last sent.
-    pub(super) fn first_sent(&self) -> Option<Time> {
+    pub(in crate::tcp) fn first_sent(&self) -> Option<Time> {
         self.segments.front().map(|s| s.at)
     }
 
     /// True if anything outstanding is held for lost, sent again or not.
-    pub(super) fn has_lost(&self) -> bool {
+    pub(in crate::tcp) fn has_lost(&self) -> bool {
         self.lost > 0
     }
 
     /// Bytes sent again whose copy is believed to be in the network.
-    pub(super) fn resent_bytes(&self) -> u64 {
+    pub(in crate::tcp) fn resent_bytes(&self) -> u64 {
         self.resent
     }
 
     /// True if anything outstanding is SACKed.
-    pub(super) fn has_sacked(&self) -> bool {
+    pub(in crate::tcp) fn has_sacked(&self) -> bool {
         self.sacked > 0
     }
 
     /// True if the first outstanding segment is lost.
-    pub(super) fn is_head_lost(&self) -> bool {
+    pub(in crate::tcp) fn is_head_lost(&self) -> bool {
         self.segments.front().is_some_and(|s| s.state & LOST != 0)
     }
 
     /// A new segment was sent.
-    pub(super) fn push(&mut self, len: u32, now: Time) {
+    pub(in crate::tcp) fn push(&mut self, len: u32, now: Time) {
         let end = self.una + self.outstanding + u64::from(len);
         let at = if self.watched { self.watch_sending(end, len, now) } else { now };
         self.segments.push_back(Sent { end, at, len, state: 0 });
@@ -139,7 +139,7 @@ impl Scoreboard {
     }
 
     /// The segment that was sent last has PSH.
-    pub(super) fn pushed(&mut self) {
+    pub(in crate::tcp) fn pushed(&mut self) {
         if let Some(last) = self.segments.back_mut() {
             last.state |= PUSHED;
         }
@@ -150,13 +150,13 @@ impl Scoreboard {
     fn watch_sending(&mut self, end: u64, len: u32, now: Time) -> Time {
         let in_flight = self.pipe() + u64::from(len);
         if let Some(delivery) = &mut self.delivery {
-            delivery.sent(now, in_flight, self.marked);
+            delivery.sent(now, in_flight, self.bytes_lost);
         }
         self.rack.as_mut().map_or(now, |rack| rack.on_send(now, end))
     }
 
     /// Everything below `ack` has arrived.
-    pub(super) fn acknowledge(&mut self, ack: u64) -> Acknowledged {
+    pub(in crate::tcp) fn acknowledge(&mut self, ack: u64) -> Acknowledged {
         let mut news = Acknowledged { delivered: 0, sent: None };
         self.una = ack;
         while let Some(first) = self.segments.front_mut() {
@@ -223,12 +223,12 @@ impl Scoreboard {
     }
 
     /// Takes in SACK blocks; returns the bytes that were not known to have arrived.
-    pub(super) fn sack(&mut self, sack: &Sack) -> u64 {
+    pub(in crate::tcp) fn sack(&mut self, sack: &Sack) -> u64 {
         self.sack_beyond(sack, self.una)
     }
 
     /// The same of blocks that end beyond `una`.
-    pub(super) fn sack_beyond(&mut self, sack: &Sack, una: u64) -> u64 {
+    pub(in crate::tcp) fn sack_beyond(&mut self, sack: &Sack, una: u64) -> u64 {
         let mut delivered = 0;
         let mut seen = Sack::default();
         for block in sack.blocks() {
@@ -276,7 +276,7 @@ impl Scoreboard {
     }
 
     /// Marks what RFC 6675 holds for lost: at least three runs, or more than two segments' bytes, SACKed above it.
-    pub(super) fn mark_lost(&mut self, mss: u32) {
+    pub(in crate::tcp) fn mark_lost(&mut self, mss: u32) {
         let top = self.segments.partition_point(|s| s.end < self.highest_sacked);
         let (mut bytes, mut runs, mut in_run, mut run_end) = (0u64, 0, false, 0);
         let mut i = (top + 1).min(self.segments.len());
@@ -313,19 +313,19 @@ impl Scoreboard {
     }
 
     /// Marks the first outstanding segment lost (NewReno: third duplicate or partial acknowledgement).
-    pub(super) fn mark_head_lost(&mut self) {
+    pub(in crate::tcp) fn mark_head_lost(&mut self) {
         if !self.segments.is_empty() {
             self.mark(0);
         }
     }
 
     /// Marks everything not SACKed lost, copies included (the timer expired).
-    pub(super) fn mark_all_lost(&mut self) {
+    pub(in crate::tcp) fn mark_all_lost(&mut self) {
         (self.lost, self.resent, self.waiting) = (0, 0, 0);
         for segment in &mut self.segments {
             if segment.state & SACKED == 0 {
                 if segment.state & (LOST | RESENT) != LOST {
-                    self.marked += u64::from(segment.len);
+                    self.bytes_lost += u64::from(segment.len);
                 }
                 segment.state = (segment.state | LOST) & !RESENT;
                 self.lost += u64::from(segment.len);
@@ -343,7 +343,7 @@ impl Scoreboard {
         }
         segment.state |= LOST;
         self.lost += u64::from(segment.len);
-        self.marked += u64::from(segment.len);
+        self.bytes_lost += u64::from(segment.len);
         if segment.state & RESENT == 0 {
             self.waiting += u64::from(segment.len);
             self.cursor = self.cursor.min(segment.end - u64::from(segment.len));
@@ -351,7 +351,7 @@ impl Scoreboard {
     }
 
     /// The first segment that is lost and not yet sent again (NextSeg rule 1).
-    pub(super) fn next_waiting(&mut self) -> Option<Resend> {
+    pub(in crate::tcp) fn next_waiting(&mut self) -> Option<Resend> {
         if self.waiting == 0 {
             return None;
         }
@@ -364,14 +364,14 @@ impl Scoreboard {
     }
 
     /// The first hole below SACKed data that is not held for lost and was not sent again (NextSeg rule 3).
-    pub(super) fn next_hole(&self) -> Option<Resend> {
+    pub(in crate::tcp) fn next_hole(&self) -> Option<Resend> {
         let below = self.segments.iter().take_while(|s| s.end < self.highest_sacked);
         let i = below.into_iter().position(|s| s.state & (SACKED | RESENT) == 0)?;
         Some(self.resend(i))
     }
 
     /// The last outstanding segment that is not SACKed (NextSeg rule 4, the rescue retransmission).
-    pub(super) fn last_hole(&self) -> Option<Resend> {
+    pub(in crate::tcp) fn last_hole(&self) -> Option<Resend> {
         let i = self.segments.iter().rposition(|s| s.state & SACKED == 0)?;
         Some(self.resend(i))
     }
@@ -382,7 +382,7 @@ impl Scoreboard {
     }
 
     /// The segment at `seq` was sent again.
-    pub(super) fn resent(&mut self, seq: u64, now: Time) {
+    pub(in crate::tcp) fn resent(&mut self, seq: u64, now: Time) {
         let i = self.segments.partition_point(|s| s.end <= seq);
         let Some(segment) = self.segments.get_mut(i) else { return };
         let len = u64::from(segment.len);
@@ -396,12 +396,12 @@ impl Scoreboard {
         segment.at = self.rack.as_mut().map_or(now, |rack| rack.on_send(now, segment.end));
         let in_flight = self.pipe();
         if let Some(delivery) = &mut self.delivery {
-            delivery.resent(i, now, in_flight, self.marked);
+            delivery.resent(i, now, in_flight, self.bytes_lost);
         }
     }
 
     /// The sender has nothing to send.
-    pub(super) fn ran_dry(&mut self) {
+    pub(in crate::tcp) fn ran_dry(&mut self) {
         let in_flight = self.pipe();
         if let Some(delivery) = &mut self.delivery {
             delivery.ran_dry(in_flight);
@@ -409,8 +409,8 @@ impl Scoreboard {
     }
 
     /// The sample of an acknowledgement after which so many bytes have been delivered.
-    pub(super) fn sample(&mut self, now: Time, delivered: u64, min_rtt: Span) -> Option<RateSample> {
-        let lost = self.marked;
+    pub(in crate::tcp) fn sample(&mut self, now: Time, delivered: u64, min_rtt: Span) -> Option<RateSample> {
+        let lost = self.bytes_lost;
         self.delivery.as_mut()?.sample(now, delivered, lost, min_rtt)
     }
 }

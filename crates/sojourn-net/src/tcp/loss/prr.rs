@@ -6,7 +6,7 @@
 
 /// State of one recovery.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Prr {
+pub(in crate::tcp) struct Prr {
     /// Bytes outstanding when recovery began.
     recover_fs: u64,
     delivered: u64,
@@ -17,17 +17,17 @@ pub(super) struct Prr {
 
 impl Prr {
     /// Recovery begins with so many bytes outstanding (in Linux: with this window).
-    pub(super) fn begin(outstanding: u64, conserves: bool) -> Self {
+    pub(in crate::tcp) fn begin(outstanding: u64, conserves: bool) -> Self {
         Self { recover_fs: outstanding.max(1), conserves, ..Self::default() }
     }
 
     /// So many bytes were sent.
-    pub(super) fn sent(&mut self, bytes: u64) {
+    pub(in crate::tcp) fn sent(&mut self, bytes: u64) {
         self.out += bytes;
     }
 
     /// An acknowledgement delivered so many bytes and left `pipe` in the network: bytes that may be sent now.
-    pub(super) fn on_ack(&mut self, delivered: u64, pipe: u64, ssthresh: u64, mss: u64, safe: bool) -> u64 {
+    pub(in crate::tcp) fn on_ack(&mut self, delivered: u64, pipe: u64, ssthresh: u64, mss: u64, safe: bool) -> u64 {
         self.delivered += delivered;
         if pipe > ssthresh {
             let due = (u128::from(self.delivered) * u128::from(ssthresh)).div_ceil(u128::from(self.recover_fs)) as u64;

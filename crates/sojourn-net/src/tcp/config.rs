@@ -1,0 +1,100 @@
+//! How an endpoint behaves.
+
+use super::ecn::EcnMode;
+use super::pacing::Pacing;
+use crate::Span;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How losses are found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Recovery {
+    /// By what was SACKed above (RFC 6675), or by duplicate acknowledgements.
+    #[default]
+    Rfc6675,
+    /// By time, with probes for losses at the tail (RFC 8985).
+    RackTlp,
+}
+
+/// Whose habits the endpoints of a connection have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Stack {
+    /// Nobody's: what the standards say, and the other keys.
+    #[default]
+    Plain,
+    /// Linux's: RACK-TLP, HyStart in CUBIC, whole-segment counting in CUBIC and Reno, its acknowledgements (quick, pushed, delayed by the gaps of
+    /// arrivals, compressed), data in pairs of segments, needless timeouts undone, timers that end at ticks of 4 ms.
+    Linux,
+}
+
+/// How an endpoint behaves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Payload bytes of a full segment.
+    pub mss: u32,
+    /// Initial window in segments (RFC 6928: 10; RFC 3390: 2–4).
+    pub initial_segments: u32,
+    /// How long an acknowledgement may be held back; zero acknowledges every segment.
+    pub ack_delay: Span,
+    /// Selective acknowledgements.
+    pub sack: bool,
+    /// Timestamps: a round-trip sample with every advancing acknowledgement.
+    pub timestamps: bool,
+    /// Bytes the other end is willing to hold.
+    pub receive_window: u64,
+    /// Least retransmission timeout.
+    pub min_rto: Span,
+    /// Least 4·RTTVAR that the retransmission timeout adds to the smoothed round trip; zero is RFC 6298 to the letter.
+    pub min_rttvar: Span,
+    /// Retransmission timeout before the first round trip has been measured (RFC 6298: 1 s; RFC 2988: 3 s).
+    pub initial_rto: Span,
+    /// Restart from the initial window after an idle time longer than the retransmission timeout.
+    pub idle_restart: bool,
+    /// Send new data on the first two duplicate acknowledgements (RFC 3042).
+    pub limited_transmit: bool,
+    /// Slow start also grows a window that was more than half used (Linux today), not only one that was used up.
+    pub grow_half_used: bool,
+    /// Without SACK: stay in recovery on a partial acknowledgement (NewReno) rather than leave it (Reno).
+    pub partial_acks: bool,
+    /// Packets leave at a rate.
+    pub pacing: Pacing,
+    /// Explicit congestion notification; the other end must be set alike.
+    pub ecn: EcnMode,
+    /// How losses are found; RACK-TLP needs SACK.
+    pub recovery: Recovery,
+    /// Whose habits it has.
+    pub stack: Stack,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            mss: 1448,
+            initial_segments: 10,
+            ack_delay: Span::from_millis(40),
+            sack: true,
+            timestamps: true,
+            receive_window: 16 << 20,
+            min_rto: Span::from_millis(200),
+            min_rttvar: Span::from_millis(200),
+            initial_rto: Span::from_secs(1),
+            idle_restart: true,
+            limited_transmit: true,
+            grow_half_used: true,
+            partial_acks: true,
+            pacing: Pacing::AsAsked,
+            ecn: EcnMode::Off,
+            recovery: Recovery::Rfc6675,
+            stack: Stack::Plain,
+        }
+    }
+}
+
+impl Config {
+    /// Initial window in bytes.
+    pub fn initial_window(&self) -> u64 {
+        u64::from(self.initial_segments) * u64::from(self.mss)
+    }
+}
