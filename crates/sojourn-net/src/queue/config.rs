@@ -20,7 +20,8 @@ pub(super) trait Config: Clone + Default + Serialize {
         Ok(())
     }
 
-    /// The discipline, holding at most so many packets and bytes (`MAX` of the type means no limit), on a link of this rate.
+    /// The discipline, holding at most so many packets and bytes (`MAX` of the type means no limit), on a link of this
+    /// rate.
     fn build<P: Packet + Send + 'static>(
         &self,
         max_packets: u32,
@@ -31,6 +32,7 @@ pub(super) trait Config: Clone + Default + Serialize {
 
 /// The settings of a discipline with its limit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
 pub struct Limited<C> {
     /// How much it holds, all flows together.
     pub limit: Limit,
