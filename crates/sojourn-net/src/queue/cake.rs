@@ -16,7 +16,7 @@
 //!
 //! Differences: no shaper, so no overhead, no tins, and none of the tests of the target by link rate (in CAKE they
 //! vanish without a rate too); no ACK filter, no isolation of hosts; flows are told apart by [`Packet::flow`]; a limit
-//! counts bytes of packets, not those of their buffers. CAKE keeps idle lines whose COBALT has not come to rest in a
+//! counts bytes of packets, not those of their buffers. CAKE keeps idle queues whose COBALT has not come to rest in a
 //! list that it visits when nothing else is to do; here the count goes down by what was due when the queue has packets
 //! again.
 
@@ -68,13 +68,8 @@ impl config::Config for Config {
         check_interval(self.interval)
     }
 
-    fn build<P: Packet + Send + 'static>(
-        &self,
-        max_packets: u32,
-        max_bytes: u64,
-        _: Rate,
-    ) -> Box<dyn QueueDiscipline<P>> {
-        Box::new(Cake::new(max_packets, max_bytes, self))
+    fn build<P: Packet + Send + 'static>(&self, limit: (u32, u64), _: Rate) -> Box<dyn QueueDiscipline<P>> {
+        Box::new(Cake::new(limit.0, limit.1, self))
     }
 }
 
@@ -177,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_queue_takes_from_the_head_of_the_fattest_line() {
+    fn a_full_queue_takes_from_the_head_of_the_longest_queue() {
         let mut desk = desk(4, 1514);
         for flow in [0, 0, 0, 1, 1] {
             desk.arrive(Time::ZERO, flow, 120, Ecn::NotEct);
@@ -186,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_packet_of_a_line_is_not_dropped() {
+    fn the_last_packet_of_a_queue_is_not_dropped() {
         let mut desk = desk(1000, 1514);
         (0..3).for_each(|_| desk.arrive(Time::ZERO, 0, 1500, Ecn::NotEct));
         assert_eq!(desk.serve(ms(20)), Some(0));
@@ -196,15 +191,15 @@ mod tests {
     }
 
     #[test]
-    fn a_rested_line_has_counted_down() {
+    fn a_rested_queue_has_counted_down() {
         let mut desk = desk(1000, 1514);
         (0..40).for_each(|_| desk.arrive(Time::ZERO, 0, 1500, Ecn::Ect0));
         for at in 1..=40 {
             assert!(desk.serve(ms(20 * at)).is_some());
         }
         assert_eq!(desk.serve(ms(801)), None);
-        let line = desk.queue.flows.hash.known_queue(0).expect("it has been there") as usize;
-        let count = |desk: &Desk<Cake<Numbered>>| format!("{:?}", desk.queue.flows.states[line]);
+        let queue = desk.queue.flows.hash.known_queue(0).expect("it has been there") as usize;
+        let count = |desk: &Desk<Cake<Numbered>>| format!("{:?}", desk.queue.flows.states[queue]);
         let busy = count(&desk);
         desk.arrive(ms(60_000), 0, 1500, Ecn::Ect0);
         assert!(!busy.contains("count: 0") && count(&desk).contains("count: 0"), "{busy}, then {}", count(&desk));

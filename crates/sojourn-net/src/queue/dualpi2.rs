@@ -87,13 +87,8 @@ impl config::Config for Config {
         check_packet("mtu", self.mtu)
     }
 
-    fn build<P: Packet + Send + 'static>(
-        &self,
-        max_packets: u32,
-        max_bytes: u64,
-        _: Rate,
-    ) -> Box<dyn QueueDiscipline<P>> {
-        Box::new(DualPi2::new(max_packets, max_bytes, self))
+    fn build<P: Packet + Send + 'static>(&self, limit: (u32, u64), _: Rate) -> Box<dyn QueueDiscipline<P>> {
+        Box::new(DualPi2::new(limit.0, limit.1, self))
     }
 }
 
@@ -110,8 +105,8 @@ impl Config {
         (classic, 1000 - classic)
     }
 
-    /// The credit of an idle pair of queues: so far from zero that the L4S queue, unless its weight is the smaller,
-    /// goes first.
+    /// The credit at the start and after an idle time: below zero, so that the L4S queue goes first, unless the classic
+    /// share is above one half.
     fn first_credit(&self) -> i64 {
         let (classic, l4s) = self.weights();
         self.mtu.0 as i64 * (classic - l4s)

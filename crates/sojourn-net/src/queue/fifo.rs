@@ -41,13 +41,8 @@ pub enum DropFrom {
 }
 
 impl config::Config for Config {
-    fn build<P: Packet + Send + 'static>(
-        &self,
-        max_packets: u32,
-        max_bytes: u64,
-        _: Rate,
-    ) -> Box<dyn QueueDiscipline<P>> {
-        Box::new(Fifo::new(max_packets, max_bytes, self.drop))
+    fn build<P: Packet + Send + 'static>(&self, limit: (u32, u64), _: Rate) -> Box<dyn QueueDiscipline<P>> {
+        Box::new(Fifo::new(limit.0, limit.1, self.drop))
     }
 }
 

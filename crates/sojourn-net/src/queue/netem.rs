@@ -2,8 +2,8 @@
 //!
 //! How it works: An arriving packet is stamped with the time of arrival, and joins the tail unless the limit is
 //! reached. The head may leave once it has been inside for the configured delay; until then the link waits for it, even
-//! if it is idle. Packets that only wait out the delay count against the limit. A full-rate flow with one bandwidth-
-//! delay product of delay therefore occupies the limit before any queue builds up.
+//! if it is idle. Packets that only wait out the delay count against the limit. A full-rate flow
+//! fills a limit of one bandwidth-delay product before any queue builds up.
 //!
 //! Use it when: you reproduce an experiment on Mininet or with `tc netem delay … limit …`. For a path's propagation
 //! delay take the delays of the path instead: they do not use up the buffer.
@@ -33,13 +33,8 @@ pub struct Config {
 }
 
 impl config::Config for Config {
-    fn build<P: Packet + Send + 'static>(
-        &self,
-        max_packets: u32,
-        max_bytes: u64,
-        _: Rate,
-    ) -> Box<dyn QueueDiscipline<P>> {
-        Box::new(Netem::new(max_packets, max_bytes, self.delay))
+    fn build<P: Packet + Send + 'static>(&self, limit: (u32, u64), _: Rate) -> Box<dyn QueueDiscipline<P>> {
+        Box::new(Netem::new(limit.0, limit.1, self.delay))
     }
 }
 

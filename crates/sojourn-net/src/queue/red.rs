@@ -297,13 +297,8 @@ impl config::Config for Config {
         check_probability("beta", self.beta)
     }
 
-    fn build<P: Packet + Send + 'static>(
-        &self,
-        max_packets: u32,
-        max_bytes: u64,
-        rate: Rate,
-    ) -> Box<dyn QueueDiscipline<P>> {
-        Box::new(Red::new(max_packets, max_bytes, self, rate))
+    fn build<P: Packet + Send + 'static>(&self, limit: (u32, u64), rate: Rate) -> Box<dyn QueueDiscipline<P>> {
+        Box::new(Red::new(limit.0, limit.1, self, rate))
     }
 }
 

@@ -95,12 +95,8 @@ impl QueueSpec {
 
     /// The discipline, holding at most so many packets and bytes (`MAX` of the type means no limit), on a link of this
     /// rate.
-    pub fn build<P: Packet + Send + 'static>(
-        &self,
-        (max_packets, max_bytes): (u32, u64),
-        rate: Rate,
-    ) -> Box<dyn QueueDiscipline<P>> {
-        with_any!(self, queue => queue.config.build(max_packets, max_bytes, rate))
+    pub fn build<P: Packet + Send + 'static>(&self, limit: (u32, u64), rate: Rate) -> Box<dyn QueueDiscipline<P>> {
+        with_any!(self, queue => queue.config.build(limit, rate))
     }
 }
 
@@ -279,8 +275,5 @@ mod tests {
         assert_eq!(of("fq-codel", "variant"), Some(json!("linux")));
         assert_eq!((of("pie", "target"), of("pie", "alpha")), (None, Some(json!(0.125))));
         assert_eq!(of("dualpi2", "limit"), Some(json!("10000pkt")));
-        if std::env::var_os("SCHEMA").is_some() {
-            println!("SCHEMA {}", serde_json::to_string(&entries).unwrap());
-        }
     }
 }
