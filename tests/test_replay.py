@@ -222,3 +222,31 @@ def test_refusals_are_one_sentence(arguments, keys, says):
     with pytest.raises(ValueError, match=says) as error:
         sojourn.replay(*arguments, **keys)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("queue", QUEUES, ids=lambda queue: queue["kind"])
+def test_packets_that_arrive_marked_are_not_counted_as_marked(queue):
+    packets = {"time": np.arange(400) * 10**6, "size": 1000, "flow": np.arange(400) % 3, "ecn": "ce"}
+    found = sojourn.replay(queue, packets, "4Mbit", trace=False)
+    assert not found.marked.any()
+
+
+def test_the_drops_of_one_departure_share_a_row_and_a_time():
+    times = [ms * 10**6 for ms in (10, 210, 210, 420)]
+    codel = {**CODEL, "variant": "linux"}
+    found = sojourn.replay(codel, {"time": [0] * 20, "size": 1000}, times)
+    row = found.rows("departure")[3]
+    dropped = found.dropped[found.time[found.dropped] == found.trace["time"][row]]
+    assert dropped.tolist() == [4, 5, 6]
+    assert found.trace["packet"][row] == 7
+    assert found.trace["count"][row - 1] == 1
+    assert found.trace["count"][row] == 4
+
+
+def test_the_probability_of_red_is_never_above_one():
+    packets = {"time": np.arange(2000) * 10**6, "size": 1000}
+    queue = {"kind": "red", "limit": "1000pkt", "weight": 0.1, "min": 5, "max": 15, "rate": "4Mbit"}
+    found = sojourn.replay(queue, packets, "4Mbit", draws=0.999)
+    p_a = found.trace["p_a"]
+    assert p_a.max() == 1
+    assert found.trace["p_b"].max() > 0.5

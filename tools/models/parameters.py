@@ -53,7 +53,7 @@ def default(key: Mapping[str, Any]) -> str:
     """Return the default of a key: the schema's, or what its description says."""
     if "default" in key and key["default"] is not None:
         return f"`{json.dumps(key['default'], ensure_ascii=False)}`"
-    text = key.get("description", "")
+    text = _description(key)
     if said := re.search(r"[(;] ?default ([^);]+)\)", text):
         return f"`{said[1]}`"
     if said := re.search(r"by default (.*?)\.?$", text):
@@ -61,10 +61,15 @@ def default(key: Mapping[str, Any]) -> str:
     return "absent"
 
 
+def _description(key: Mapping[str, Any]) -> str:
+    """Return what a key is, on one line."""
+    return " ".join(key.get("description", "").split())
+
+
 def _table(keys: Mapping[str, Any], required: Iterable[str]) -> str:
     lines = ["| key | value | default | |", "| --- | --- | --- | --- |"]
     for name, key in keys.items():
-        text = re.sub(r"\s*(\(default [^)]+\)|[;,:]? ?by default .*)", "", key.get("description", ""))
+        text = re.sub(r"\s*(\(default [^)]+\)|[;,:]? ?by default .*)", "", _description(key))
         text = re.sub(r"; default [^);]+\)", ")", text).strip()
         text = text if text.endswith((".", "…")) else text + "."
         shown = "required" if name in required else default(key)

@@ -177,10 +177,10 @@ pub(crate) fn all() -> Vec<(String, Box<dyn QueueDiscipline<Numbered>>)> {
     ];
     let built = |text: &&str| {
         let mut keys: serde_json::Value = serde_json::from_str(text).expect("JSON");
-        keys["limit"] = "60pkt".into();
+        keys["limit"] = "5000pkt".into();
         let spec: super::QueueSpec = serde_json::from_value(keys).expect("a queue");
         spec.check().expect("settings that are allowed");
-        (text.to_string(), spec.build((60, u64::MAX), crate::Rate(8_000_000)))
+        (text.to_string(), spec.build((5000, u64::MAX), crate::Rate(8_000_000)))
     };
     kinds.iter().map(built).collect()
 }

@@ -1,9 +1,19 @@
 //! COBALT: a CoDel that counts down again when it stops dropping, with BLUE against floods.
 //!
+//! How it works: Two controllers act on each packet at the head. The first is a CoDel: while the sojourn time is above
+//! `target`, it drops (or marks) a packet every interval / √count and raises `count`. Unlike CoDel it does not forget
+//! `count` when the queue is good again, but lowers it by one each time that a drop would have been due. The second is
+//! BLUE, for flows that do not respond: its drop probability rises by 1/256 when the queue overflows, falls by 1/4096
+//! when the queue is found empty, and it drops at random whatever the ECN bits.
+//!
+//! Use it when: you want CoDel to find its drop rate again quickly after a short calm, or expect unresponsive UDP
+//! floods. In CAKE each flow has one.
+//!
 //! Source: Linux `sch_cake.c` (one flow of it) and ns-3's `CobaltQueueDisc`. Each packet at the head is judged by its
-//! sojourn; drops are spaced by interval / √count, and where CoDel forgets its count, COBALT lowers it by one each time a
-//! drop would have been due. BLUE drops at random, ECN or not, with a probability that rises by 1/256 when the queue
-//! overflows and falls by 1/4096 when it is found empty, each at most once per target; such drops have the cause `blue`.
+//! sojourn; drops are spaced by interval / √count, and where CoDel forgets its count, COBALT lowers it by one each time
+//! a drop would have been due. BLUE drops at random, ECN or not, with a probability that rises by 1/256 when the queue
+//! overflows and falls by 1/4096 when it is found empty, each at most once per target; such drops have the cause
+//! `blue`.
 //!
 //! Differences: one queue, and an arrival that does not fit is refused, as in ns-3. √ is exact. The last packet of the
 //! queue may be dropped, as in ns-3 and unlike CAKE; CAKE's further tests of the target by link rate are left out.
@@ -56,13 +66,8 @@ impl config::Config for Config {
         check_interval(self.interval)
     }
 
-    fn build<P: Packet + Send + 'static>(
-        &self,
-        max_packets: u32,
-        max_bytes: u64,
-        _: Rate,
-    ) -> Box<dyn QueueDiscipline<P>> {
-        Box::new(Cobalt::new(max_packets, max_bytes, self))
+    fn build<P: Packet + Send + 'static>(&self, limit: (u32, u64), _: Rate) -> Box<dyn QueueDiscipline<P>> {
+        Box::new(Cobalt::new(limit.0, limit.1, self))
     }
 }
 

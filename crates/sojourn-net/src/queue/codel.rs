@@ -1,14 +1,27 @@
 //! CoDel: drops from the head once packets have waited longer than a target for a whole interval, then ever more often.
 //!
+//! How it works: Each packet carries its time of arrival, and its sojourn time is known when it is dequeued. While the
+//! sojourn time stays below `target`, or less than an MTU is queued, nothing happens. Once it has been above `target`
+//! for a whole `interval`, CoDel enters the dropping state: it drops the packet at the head, and sets `drop_next` to
+//! interval / √count from now. While in that state it drops another packet each time `drop_next` has come, adds one to
+//! `count`, and so shortens the gaps (the control law), until a packet's sojourn time is below `target`. Then it leaves
+//! the dropping state. When it enters that state again soon, it resumes with about the drop rate that worked last time.
+//! With `ecn` it marks ECN-capable packets where it would drop them.
+//!
+//! Use it when: a few long flows share a link whose rate may change, and delay should stay near the target without
+//! tuning. Set `interval` to about the largest common RTT, and `target` to 5 to 10 % of it. On links where one packet
+//! takes longer than the target to send (below 4 Mbit/s at 1500 B), raise `target`. It does not keep flows apart: for
+//! that take `fq-codel`.
+//!
 //! Source: RFC 8289 (`rfc8289`) and the published code that differs from it: Linux `codel_impl.h` (`linux`), ns-3
 //! (`ns3`), ns-2.35 (`ns2_2013`), its authors' earlier ns-2 file (`ns2_2012`) and the listing in ACM Queue, May 2012
 //! (`acmq2012`). They differ in strictness of comparisons, in the test of a short queue, in the count with which
 //! dropping resumes, in what an empty queue resets, and in √: Linux and ns-3 keep a 16-bit reciprocal that takes one
-//! Newton step per change of the count, and count time in units of 1024 ns. The packet that is judged is the one that is
-//! dropped; the one behind it leaves. Every arrival that finds the queue at its limit is refused.
+//! Newton step per change of the count, and count time in units of 1024 ns. The packet that is judged is the one that
+//! is dropped; the one behind it leaves. Every arrival that finds the queue at its limit is refused.
 //!
 //! Differences: time never wraps; the ns-2 variants count nanoseconds instead of floating-point seconds; a packet that
-//! carries CE already counts as marked but is not marked again; `l4s` is ns-3's, and open to `linux` too.
+//! carries CE already passes where it would be marked; `l4s` is ns-3's, and open to `linux` too.
 
 mod parameters;
 mod variants;
@@ -127,8 +140,8 @@ impl Law {
         now < state.drop_next.saturating_add(self.interval.saturating_mul(intervals))
     }
 
-    /// RFC 8289's `ok_to_drop`: whether a packet that was just taken out leaves a queue that has been above the target for
-    /// an interval. `left` bytes remain.
+    /// RFC 8289's `ok_to_drop`: whether a packet that was just taken out leaves a queue that has been above the target
+    /// for an interval. `left` bytes remain.
     #[inline]
     fn ok_to_drop(&self, state: &mut State, arrived: Time, left: u64, now: u64) -> bool {
         if now - self.ticks(arrived) < self.target || left <= self.small {
@@ -289,13 +302,8 @@ impl config::Config for Config {
         Ok(())
     }
 
-    fn build<P: Packet + Send + 'static>(
-        &self,
-        max_packets: u32,
-        max_bytes: u64,
-        _: Rate,
-    ) -> Box<dyn QueueDiscipline<P>> {
-        Box::new(Codel::new(max_packets, max_bytes, self))
+    fn build<P: Packet + Send + 'static>(&self, limit: (u32, u64), _: Rate) -> Box<dyn QueueDiscipline<P>> {
+        Box::new(Codel::new(limit.0, limit.1, self))
     }
 }
 

@@ -20,17 +20,14 @@ pub(super) trait Config: Clone + Default + Serialize {
         Ok(())
     }
 
-    /// The discipline, holding at most so many packets and bytes (`MAX` of the type means no limit), on a link of this rate.
-    fn build<P: Packet + Send + 'static>(
-        &self,
-        max_packets: u32,
-        max_bytes: u64,
-        rate: Rate,
-    ) -> Box<dyn QueueDiscipline<P>>;
+    /// The discipline, holding at most `limit` packets and bytes (`MAX` of the type means no limit), on a link of this
+    /// rate.
+    fn build<P: Packet + Send + 'static>(&self, limit: (u32, u64), rate: Rate) -> Box<dyn QueueDiscipline<P>>;
 }
 
 /// The settings of a discipline with its limit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
 pub struct Limited<C> {
     /// How much it holds, all flows together.
     pub limit: Limit,

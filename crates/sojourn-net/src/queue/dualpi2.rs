@@ -1,13 +1,23 @@
 //! DualPI2: a queue for classic traffic and a low-latency one for L4S, with one coupled controller.
 //!
+//! How it works: Packets with ECT(1) or CE go to the L4S queue, all others to the classic one. A PI controller moves p'
+//! every `update` by the larger of the two heads' delays. Classic packets are dropped or marked with probability p'²,
+//! L4S packets are marked with probability k · p' (the coupling), or if they waited longer than `step`. The square
+//! makes up for the difference between a classic sender's and a scalable sender's response, so that both get about the
+//! same rate. A weighted round robin serves the L4S queue first but leaves the classic queue a tenth of the link. In
+//! overload (k · p' above 1) both queues drop.
+//!
+//! Use it when: L4S senders (`prague`, `dctcp`) share a bottleneck with Reno or CUBIC. Without ECT(1) traffic it is a
+//! PI2 queue for the classic senders.
+//!
 //! Source: RFC 9332; the rules of Linux `sch_dualpi2`. A PI controller moves p'. Classic packets are dropped or marked
-//! with p' squared, L4S packets are marked with k p', or when they have waited longer than the step and were not alone in their queue
-//! when they came (Th_len = 1: where a packet's transmission takes longer than the step, a packet behind one other would always be
-//! marked; Linux's `min_qlen_step` is 0 unless set). While k p' is above
-//! 1 (overload), classic packets are dropped whatever their ECN bits, and L4S packets are dropped with p' squared and
-//! otherwise marked. Packets with ECT(1) or CE are L4S. All decisions are made when a packet leaves, which is Linux's
-//! default, and none while less than two MTU remain. A weighted round robin serves the low-latency queue first but
-//! leaves the classic queue its share. Differences from Linux:
+//! with p' squared, L4S packets are marked with k p', or when they have waited longer than the step and were not alone
+//! in their queue when they came (Th_len = 1: where a packet's transmission takes longer than the step, a packet behind
+//! one other would always be marked; Linux's `min_qlen_step` is 0 unless set). While k p' is above 1 (overload),
+//! classic packets are dropped whatever their ECN bits, and L4S packets are dropped with p' squared and otherwise
+//! marked. Packets with ECT(1) or CE are L4S. All decisions are made when a packet leaves, which is Linux's default,
+//! and none while less than two MTU remain. A weighted round robin serves the low-latency queue first but leaves the
+//! classic queue its share. Differences from Linux:
 //!
 //! - p' is a floating-point number; the kernel's has 32 bits.
 //! - There are no packet-counting step, no GSO splitting and no drop of non-ECN packets sent to the L4S queue.
@@ -77,13 +87,8 @@ impl config::Config for Config {
         check_packet("mtu", self.mtu)
     }
 
-    fn build<P: Packet + Send + 'static>(
-        &self,
-        max_packets: u32,
-        max_bytes: u64,
-        _: Rate,
-    ) -> Box<dyn QueueDiscipline<P>> {
-        Box::new(DualPi2::new(max_packets, max_bytes, self))
+    fn build<P: Packet + Send + 'static>(&self, limit: (u32, u64), _: Rate) -> Box<dyn QueueDiscipline<P>> {
+        Box::new(DualPi2::new(limit.0, limit.1, self))
     }
 }
 
@@ -100,7 +105,8 @@ impl Config {
         (classic, 1000 - classic)
     }
 
-    /// The credit of an idle pair of queues: so far from zero that the L4S queue, unless its weight is the smaller, goes first.
+    /// The credit at the start and after an idle time: below zero, so that the L4S queue goes first, unless the classic
+    /// share is above one half.
     fn first_credit(&self) -> i64 {
         let (classic, l4s) = self.weights();
         self.mtu.0 as i64 * (classic - l4s)
@@ -133,8 +139,8 @@ pub struct DualPi2<P> {
 }
 
 impl<P: Packet> DualPi2<P> {
-    /// A queue at rest at time zero that holds at most `max_packets` packets and `max_bytes` bytes in both queues; `MAX`
-    /// of the type means no limit.
+    /// A queue at rest at time zero that holds at most `max_packets` packets and `max_bytes` bytes in both queues;
+    /// `MAX` of the type means no limit.
     pub fn new(max_packets: u32, max_bytes: u64, config: &Config) -> Self {
         Self {
             classic: PacketQueue::new(max_packets, max_bytes),
@@ -166,8 +172,8 @@ impl<P: Packet> DualPi2<P> {
         !self.l4s.is_empty() && (self.classic.is_empty() || self.credit <= 0)
     }
 
-    /// Decides about a packet that left `remaining` bytes behind it, and that the step marks if it waited `over_step`; `draw` gives numbers
-    /// in [0, 1).
+    /// Decides about a packet that left `remaining` bytes behind it, and that the step marks if it waited `over_step`;
+    /// `draw` gives numbers in [0, 1).
     fn decide(&self, l4s: bool, ecn: Ecn, over_step: bool, remaining: u64, mut draw: impl FnMut() -> f64) -> Verdict {
         let otherwise = if over_step { Verdict::Mark } else { Verdict::Pass };
         if remaining < 2 * self.config.mtu.0 || self.p == 0.0 {

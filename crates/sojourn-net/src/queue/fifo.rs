@@ -1,5 +1,13 @@
 //! First in, first out, with a limit in packets, in bytes or both; drops the newest (tail) or the oldest (head).
 //!
+//! How it works: An arriving packet joins the tail; the link takes packets from the head, in order of arrival. When the
+//! limit is reached, tail drop discards the arriving packet, and head drop discards the oldest ones until the new one
+//! fits. No packet is treated according to its flow, and none is dropped early, so a loss-based sender fills the buffer
+//! before it sees the first loss: the standing queue is about as long as the limit, and the delay is limit / rate.
+//!
+//! Use it when: you ask what a plain buffer of a given size does to its users, or as the baseline beside an AQM. Head
+//! drop tells a sender of congestion earlier by one queueing delay.
+//!
 //! Source: the plain router buffer ("DropTail"). A packet is refused when the packets waiting have reached the
 //! packet limit, or when its bytes would exceed the byte limit. The packet in transmission does not count: as in
 //! ns-3 and Linux `pfifo`, and unlike ns-2's DropTail, whose limit of N holds N − 1. Head drop makes room by
@@ -33,13 +41,8 @@ pub enum DropFrom {
 }
 
 impl config::Config for Config {
-    fn build<P: Packet + Send + 'static>(
-        &self,
-        max_packets: u32,
-        max_bytes: u64,
-        _: Rate,
-    ) -> Box<dyn QueueDiscipline<P>> {
-        Box::new(Fifo::new(max_packets, max_bytes, self.drop))
+    fn build<P: Packet + Send + 'static>(&self, limit: (u32, u64), _: Rate) -> Box<dyn QueueDiscipline<P>> {
+        Box::new(Fifo::new(limit.0, limit.1, self.drop))
     }
 }
 

@@ -1,13 +1,24 @@
 //! FQ-CoDel: deficit round robin over flows, new flows first, and a CoDel for each.
 //!
-//! Source: RFC 8290 and Linux `sch_fq_codel.c`. A flow that becomes active gets one quantum and joins the new flows;
-//! a flow whose deficit is spent gets another quantum and joins the old ones; a new flow that runs empty stays for one
-//! more round among the old ones. When the queue overflows, the flow with most bytes loses from its head half of them, or
-//! 64 packets, and its CoDel counts those as drops.
+//! How it works: A hash of the flow chooses one of `flows` queues. The scheduler is deficit round robin with two lists:
+//! a queue that becomes active joins the new ones with a credit of one `quantum`, and new queues are served before the
+//! old ones. A queue whose credit is used up gets another quantum and moves to the end of the old ones. A new queue
+//! that empties moves to the old ones, too, so that a flow with single packets cannot starve the others. Each queue has
+//! a CoDel of its own, which drops or marks at dequeue. When all queues together exceed the limit, the longest one (in
+//! bytes) loses half of its packets from the head.
 //!
-//! Differences: flows are told apart by [`Packet::flow`] instead of the five-tuple; the memory limit counts the bytes of
-//! packets, not those of their buffers. With `linux` CoDel's test of a short queue sees the bytes of all flows, as in Linux; with
-//! the other variants those of the flow, as in ns-3.
+//! Use it when: bulk transfers share a link with calls, games, DNS or web traffic: sparse flows leave almost without
+//! waiting, whatever the others do. It is the default of many Linux systems and home routers. A flow alone in its queue
+//! still sees CoDel's delay.
+//!
+//! Source: RFC 8290 and Linux `sch_fq_codel.c`. A flow that becomes active gets one quantum and joins the new flows; a
+//! flow whose deficit is spent gets another quantum and joins the old ones; a new flow that runs empty stays for one
+//! more round among the old ones. When the queue overflows, the flow with most bytes loses from its head half of them,
+//! or 64 packets, and its CoDel counts those as drops.
+//!
+//! Differences: flows are told apart by [`Packet::flow`] instead of the five-tuple; the memory limit counts the bytes
+//! of packets, not those of their buffers. With `linux` CoDel's test of a short queue sees the bytes of all flows, as
+//! in Linux; with the other variants those of the flow, as in ns-3.
 
 use super::codel::{self, Law, State, Variant};
 use super::config::{self, check_quantum, check_queues, check_ways, count};
@@ -62,13 +73,8 @@ impl config::Config for Config {
         config::Config::check(&self.codel)
     }
 
-    fn build<P: Packet + Send + 'static>(
-        &self,
-        max_packets: u32,
-        max_bytes: u64,
-        _: Rate,
-    ) -> Box<dyn QueueDiscipline<P>> {
-        Box::new(FqCodel::new(max_packets, max_bytes, self))
+    fn build<P: Packet + Send + 'static>(&self, limit: (u32, u64), _: Rate) -> Box<dyn QueueDiscipline<P>> {
+        Box::new(FqCodel::new(limit.0, limit.1, self))
     }
 }
 

@@ -1,13 +1,20 @@
 //! FQ-PIE: deficit round robin over flows, new flows first, and a PIE for each.
 //!
-//! Source: Linux `sch_fq_pie`. An arrival is judged by its own flow's controller and its own flow's backlog; the limit is
-//! of all flows together and refuses the arrival (FQ-CoDel drops from the longest flow instead). All controllers are
+//! How it works: Flows are hashed into queues that deficit round robin serves, new ones first, as in FQ-CoDel. Each
+//! queue has a PIE of its own with its own drop probability: an arriving packet is judged by the controller and the
+//! backlog of its own flow. One timer updates all controllers that are not at rest. The limit is shared, and an arrival
+//! that exceeds it is dropped, whichever flow it belongs to.
+//!
+//! Use it when: you compare flow isolation with PIE against `fq-codel`, or model a Linux system with `sch_fq_pie`.
+//!
+//! Source: Linux `sch_fq_pie`. An arrival is judged by its own flow's controller and its own flow's backlog; the limit
+//! is of all flows together and refuses the arrival (FQ-CoDel drops from the longest flow instead). All controllers are
 //! updated by one timer. Differences:
 //!
 //! - Flows are told apart by [`Packet::flow`]; the kernel hashes addresses and ports.
 //! - A controller that has come to rest is not updated until a packet arrives, which changes nothing of its state; the
 //!   kernel visits them all, at most 2048 in one pass.
-//! - The rules of the controller may be those of any [`PieVariant`](super::PieVariant).
+//! - The rules of the controller may be those of any [`Variant`](super::pie::Variant).
 
 use super::config::{self, check_quantum, check_queues, check_ways, count};
 use super::discipline::{Backlog, Cx, QueueDiscipline};
@@ -65,13 +72,8 @@ impl config::Config for Config {
         config::Config::check(&self.pie)
     }
 
-    fn build<P: Packet + Send + 'static>(
-        &self,
-        max_packets: u32,
-        max_bytes: u64,
-        _: Rate,
-    ) -> Box<dyn QueueDiscipline<P>> {
-        Box::new(FqPie::new(max_packets, max_bytes, self))
+    fn build<P: Packet + Send + 'static>(&self, limit: (u32, u64), _: Rate) -> Box<dyn QueueDiscipline<P>> {
+        Box::new(FqPie::new(limit.0, limit.1, self))
     }
 }
 

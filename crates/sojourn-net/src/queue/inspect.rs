@@ -1,8 +1,8 @@
 //! The named variables of a discipline, for traces: read after every event of a replay, and set before its first.
 //!
-//! A discipline shows its variables one by one to an [`Inspector`], which may hand back another value. Nothing is shown,
-//! and nothing costs anything, unless somebody asks. Times are nanoseconds, probabilities and averages as the algorithm
-//! has them.
+//! A discipline shows its variables one by one to an [`Inspector`], which may hand back another value. Nothing is
+//! shown, and nothing costs anything, unless somebody asks. Times are nanoseconds, probabilities and averages as the
+//! algorithm has them.
 
 use crate::{Span, Time};
 

@@ -52,7 +52,7 @@ proptest! {
 
 #[test]
 fn disciplines_that_can_mark_do_and_ce_packets_are_not_counted() {
-    let load = |ecn| (0..600).map(|n| (ecn, 1000, 3 + n % 3)).collect::<Vec<_>>();
+    let load = |ecn| (0..2000).map(|n| (ecn, 1000, 3 + n % 3)).collect::<Vec<_>>();
     for (name, _) in check::all() {
         let fates = |ecn| {
             let (_, mut queue) = check::all().into_iter().find(|(other, _)| *other == name).expect("it is there");

@@ -1,12 +1,21 @@
 //! netem: first in, first out, and nothing leaves before it has been inside for a given delay.
 //!
-//! Source: Linux's `sch_netem` with `delay` and `limit` (S. Hemminger, "Network emulation with netem", 2005; tc-netem(8)), which is what
-//! Mininet's `TCLink(bw, delay, max_queue_size)` puts below a token bucket of the rate: delay and queue are one qdisc. Its limit counts all
-//! packets inside, those that only wait out their delay too. A link with one bandwidth-delay product as its limit and the path's delay in
-//! the same netem has no room for a queue; with half of the delay (as much in the other direction) it has room for half.
+//! How it works: An arriving packet is stamped with the time of arrival, and joins the tail unless the limit is
+//! reached. The head may leave once it has been inside for the configured delay; until then the link waits for it, even
+//! if it is idle. Packets that only wait out the delay count against the limit. A full-rate flow
+//! fills a limit of one bandwidth-delay product before any queue builds up.
 //!
-//! Differences: no jitter, loss, reordering or rate of its own. Sojourn and backlog contain the delay, as in `tc -s qdisc`: the wait that
-//! the load adds is the sojourn less the delay.
+//! Use it when: you reproduce an experiment on Mininet or with `tc netem delay … limit …`. For a path's propagation
+//! delay take the delays of the path instead: they do not use up the buffer.
+//!
+//! Source: Linux's `sch_netem` with `delay` and `limit` (S. Hemminger, "Network emulation with netem", 2005;
+//! tc-netem(8)), which is what Mininet's `TCLink(bw, delay, max_queue_size)` puts below a token bucket of the rate:
+//! delay and queue are one qdisc. Its limit counts all packets inside, those that only wait out their delay too. A link
+//! with one bandwidth-delay product as its limit and the path's delay in the same netem has no room for a queue; with
+//! half of the delay (as much in the other direction) it has room for half.
+//!
+//! Differences: no jitter, loss, reordering or rate of its own. Sojourn and backlog contain the delay, as in `tc -s
+//! qdisc`: the wait that the load adds is the sojourn less the delay.
 
 use super::config;
 use super::discipline::{Backlog, Cx, QueueDiscipline};
@@ -24,13 +33,8 @@ pub struct Config {
 }
 
 impl config::Config for Config {
-    fn build<P: Packet + Send + 'static>(
-        &self,
-        max_packets: u32,
-        max_bytes: u64,
-        _: Rate,
-    ) -> Box<dyn QueueDiscipline<P>> {
-        Box::new(Netem::new(max_packets, max_bytes, self.delay))
+    fn build<P: Packet + Send + 'static>(&self, limit: (u32, u64), _: Rate) -> Box<dyn QueueDiscipline<P>> {
+        Box::new(Netem::new(limit.0, limit.1, self.delay))
     }
 }
 
@@ -98,7 +102,8 @@ mod tests {
         assert_eq!(fates.dropped, [(2, DropCause::Full)]);
     }
 
-    /// When packets of 1000 bytes, which take 1 ms each, leave a link behind 20 ms, of those that arrive at these times.
+    /// When packets of 1000 bytes, which take 1 ms each, leave a link behind 20 ms, of those that arrive at these
+    /// times.
     fn departures(limit: u32, arrivals: &[u64]) -> Vec<u64> {
         let queue = Netem::new(limit, u64::MAX, Span::from_millis(20));
         let mut link = Link::new(Box::new(queue), RateProfile::Constant(Rate(8_000_000)), 0);

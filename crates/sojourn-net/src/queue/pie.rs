@@ -1,5 +1,17 @@
 //! Proportional Integral controller Enhanced (PIE): a timer moves the probability with which arrivals are dropped.
 //!
+//! How it works: Every `update` (15 ms) a proportional-integral controller moves the drop probability p by alpha ·
+//! (delay − target) + beta · (delay − delay at the last update). The change is scaled down while p is small, so that p
+//! neither jumps nor oscillates. An arriving packet is dropped (or marked) with probability p, before it enters the
+//! queue. No packet is dropped while the burst allowance lasts, while less than two packets of mean size wait, or while
+//! the delay is below half the target and p below 20 %. With derandomisation, p is added up over arrivals: none is
+//! dropped below a sum of 0.85, and one is dropped for certain at 8.5. The delay is the age of the head packet, or the
+//! backlog divided by a measured departure rate.
+//!
+//! Use it when: the decision must be cheap and made at enqueue, as in DOCSIS 3.1 cable modems, where PIE is mandatory.
+//! It holds the mean delay near `target` with many flows; with few it reacts more slowly than CoDel, and it does not
+//! keep flows apart.
+//!
 //! Source: RFC 8033; the rules of Linux `sch_pie`, with its probabilities in units of 2^-56 and its ticks of 64 ns; the
 //! rules of the authors' own ns-2 code of 2013. The three differ in more than constants:
 //!
@@ -339,13 +351,8 @@ impl config::Config for Config {
         check_update(self.update)
     }
 
-    fn build<P: Packet + Send + 'static>(
-        &self,
-        max_packets: u32,
-        max_bytes: u64,
-        _: Rate,
-    ) -> Box<dyn QueueDiscipline<P>> {
-        Box::new(Pie::new(max_packets, max_bytes, self))
+    fn build<P: Packet + Send + 'static>(&self, limit: (u32, u64), _: Rate) -> Box<dyn QueueDiscipline<P>> {
+        Box::new(Pie::new(limit.0, limit.1, self))
     }
 }
 

@@ -1,11 +1,23 @@
 //! Random Early Detection and Adaptive RED: drop or mark with a probability that grows with the average queue.
 //!
+//! How it works: At each arrival the average queue is updated: avg ← (1 − weight) · avg + weight · queue, where an idle
+//! time counts as so many arrivals at an empty queue. Below the threshold `min` every packet is let in. Between `min`
+//! and `max` the probability p_b rises linearly from 0 to `max-p`, and with `gentle` on from `max-p` to 1 between `max`
+//! and twice `max`. p_a spreads drops evenly: it grows with the number of packets since the last drop, so that gaps are
+//! uniformly distributed instead of geometrically. Above the band every packet is dropped. Adaptive RED also moves
+//! `max-p` every `interval`, by additive increase and multiplicative decrease, so that the average settles halfway
+//! between the thresholds.
+//!
+//! Use it when: you reproduce a study with RED or ARED, or model older router hardware. Thresholds are in packets and
+//! so suit one rate only; for links whose rate changes take an AQM that measures delay.
+//!
 //! Source: Floyd and Jacobson, "Random Early Detection Gateways for Congestion Avoidance" (1993); Floyd, Gummadi and
 //! Shenker, "Adaptive RED" (2001); the rules of ns-2.35, whose order of steps `Variant::Ns2` keeps: average, then
 //! the step of max_p, then the count, the decision, and last the limit. Differences:
 //!
 //! - Ns2: the first packet at or above the lower threshold is never dropped; bytes weigh after the probability has been
-//!   made uniform; the slope of `gentle` keeps the initial max_p; max_p moves at arrivals, so not while nothing arrives.
+//!   made uniform; the slope of `gentle` keeps the initial max_p; max_p moves at arrivals, so not while nothing
+//!   arrives.
 //! - Paper: bytes weigh before; the slope follows max_p; max_p moves by a timer, exact to the nanosecond. `paper()` is
 //!   the algorithm of 1993; `wait` and `gentle`, which came later, remain settings.
 //! - Idle time begins when the link asks the empty queue (Ns2), or when the last packet leaves it (Paper).
@@ -97,7 +109,8 @@ impl Core {
         }
     }
 
-    /// Decides about an arrival that finds `backlog` waiting. `hit` is the random test with the probability given to it.
+    /// Decides about an arrival that finds `backlog` waiting. `hit` is the random test with the probability given to
+    /// it.
     fn decide(&mut self, now: Time, backlog: Backlog, size: u32, hit: impl FnOnce(f64) -> bool) -> Verdict {
         let queue = if self.config.in_bytes { backlog.bytes } else { u64::from(backlog.packets) };
         self.sample(now, queue as f64);
@@ -284,13 +297,8 @@ impl config::Config for Config {
         check_probability("beta", self.beta)
     }
 
-    fn build<P: Packet + Send + 'static>(
-        &self,
-        max_packets: u32,
-        max_bytes: u64,
-        rate: Rate,
-    ) -> Box<dyn QueueDiscipline<P>> {
-        Box::new(Red::new(max_packets, max_bytes, self, rate))
+    fn build<P: Packet + Send + 'static>(&self, limit: (u32, u64), rate: Rate) -> Box<dyn QueueDiscipline<P>> {
+        Box::new(Red::new(limit.0, limit.1, self, rate))
     }
 }
 
@@ -301,8 +309,8 @@ pub struct Red<P> {
 }
 
 impl<P: Packet> Red<P> {
-    /// A queue at rest at time zero that holds at most `max_packets` packets and `max_bytes` bytes (`MAX` of the type means
-    /// no limit), on a link of this rate unless the settings give another.
+    /// A queue at rest at time zero that holds at most `max_packets` packets and `max_bytes` bytes (`MAX` of the type
+    /// means no limit), on a link of this rate unless the settings give another.
     pub fn new(max_packets: u32, max_bytes: u64, config: &Config, rate: Rate) -> Self {
         let core = Core::new(config, config.rate.unwrap_or(rate));
         Self { waiting: PacketQueue::new(max_packets, max_bytes), core }

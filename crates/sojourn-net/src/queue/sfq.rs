@@ -1,11 +1,18 @@
-//! Stochastic fairness queueing: flows are spread over lines by a hash, and lines take turns.
+//! Stochastic fairness queueing: flows are spread over queues by a hash, and queues take turns.
 //!
-//! Source: P. McKenney, "Stochastic fairness queueing" (INFOCOM 1990), as Linux `sch_sfq.c` serves it: deficit round robin by
-//! bytes, a line that becomes active goes to the end of the round, and a full queue makes room by dropping the newest
-//! packet of the longest line (in packets, the first of equals).
+//! How it works: A hash of the flow chooses one of `flows` queues. Active queues are served in deficit round robin:
+//! each may send one `quantum` of bytes in its turn, and what it sent too much is subtracted from its next turn. A
+//! queue that becomes active goes to the end of the round. When the limit is exceeded, the newest packet of the longest
+//! queue (in packets) is dropped. There is no AQM: fairness is enforced, but a single flow still fills its own queue.
+//!
+//! Use it when: you ask what isolating flows does without controlling delay, for example as the baseline of `fq-codel`.
+//!
+//! Source: P. McKenney, "Stochastic fairness queueing" (INFOCOM 1990), as Linux `sch_sfq.c` serves it: deficit round
+//! robin by bytes, a queue that becomes active goes to the end of the round, and a full queue makes room by dropping
+//! the newest packet of the longest queue (in packets, the first of equals).
 //!
 //! Differences: flows are told apart by [`Packet::flow`]; the hash is not perturbed while the queue runs; there is no
-//! limit for each line, and no RED. The arriving packet is let in first, and may be the one that is dropped.
+//! limit for each queue, and no RED. The arriving packet is let in first, and may be the one that is dropped.
 
 use super::config::{self, check_quantum, check_queues, count};
 use super::discipline::{Backlog, Cx, QueueDiscipline};
@@ -42,13 +49,8 @@ impl config::Config for Config {
         check_quantum(self.quantum)
     }
 
-    fn build<P: Packet + Send + 'static>(
-        &self,
-        max_packets: u32,
-        max_bytes: u64,
-        _: Rate,
-    ) -> Box<dyn QueueDiscipline<P>> {
-        Box::new(Sfq::new(max_packets, max_bytes, self))
+    fn build<P: Packet + Send + 'static>(&self, limit: (u32, u64), _: Rate) -> Box<dyn QueueDiscipline<P>> {
+        Box::new(Sfq::new(limit.0, limit.1, self))
     }
 }
 

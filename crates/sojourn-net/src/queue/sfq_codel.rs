@@ -1,10 +1,17 @@
 //! SFQ-CoDel: bins of flows that take turns, new bins first, each with a CoDel.
 //!
-//! Source: ns-2.35 `sfqcodel.cc`, by the authors of CoDel. A bin that becomes active joins the schedule ahead of the bins
-//! that have been served and behind other new ones. With `quantum` 0 each bin sends one packet per turn, otherwise bins
-//! share by bytes. A full queue makes room by dropping the newest packet of the longest bin (in packets); among equals
-//! another bin than last time. CoDel's test of a short queue sees the bytes of all bins, and spares the last packet of
-//! each.
+//! How it works: Flows are hashed into `bins`, each of which is a queue with a CoDel of its own. Bins take turns: by
+//! one packet if `quantum` is 0, otherwise by bytes (deficit round robin). A bin that becomes active goes ahead of
+//! those that have been served in this round. Each dequeue lets CoDel judge the packets of the bin whose turn it is.
+//! When an arriving packet does not fit, the newest packet of the longest bin (in packets) is dropped.
+//!
+//! Use it when: you compare with studies made in ns-2. For a model of deployed systems take `fq-codel`.
+//!
+//! Source: ns-2.35 `sfqcodel.cc`, by the authors of CoDel. A bin that becomes active joins the schedule ahead of the
+//! bins that have been served and behind other new ones. With `quantum` 0 each bin sends one packet per turn, otherwise
+//! bins share by bytes. A full queue makes room by dropping the newest packet of the longest bin (in packets); among
+//! equals another bin than last time. CoDel's test of a short queue sees the bytes of all bins, and spares the last
+//! packet of each.
 //!
 //! Differences: flows are told apart by [`Packet::flow`] and spread by the hash of FQ-CoDel instead of Jenkins'; an
 //! empty bin leaves the schedule when its turn comes, also with a quantum; a packet larger than the byte limit is
@@ -55,13 +62,8 @@ impl config::Config for Config {
         check_interval(self.interval)
     }
 
-    fn build<P: Packet + Send + 'static>(
-        &self,
-        max_packets: u32,
-        max_bytes: u64,
-        _: Rate,
-    ) -> Box<dyn QueueDiscipline<P>> {
-        Box::new(SfqCodel::new(max_packets, max_bytes, self))
+    fn build<P: Packet + Send + 'static>(&self, limit: (u32, u64), _: Rate) -> Box<dyn QueueDiscipline<P>> {
+        Box::new(SfqCodel::new(limit.0, limit.1, self))
     }
 }
 

@@ -20,7 +20,8 @@ use serde_json::{Map, Value};
 pub enum QueueSpec {
     /// First in, first out; what does not fit is dropped.
     Fifo(Limited<fifo::Config>),
-    /// netem: a delay and a queue in one, as below Mininet's links; the limit counts packets that wait out their delay, too.
+    /// netem: a delay and a queue in one, as below Mininet's links; the limit counts packets that wait out their delay,
+    /// too.
     Netem(Limited<netem::Config>),
     /// CoDel: drops from the head what has waited too long for too long.
     Codel(Limited<codel::Config>),
@@ -92,18 +93,15 @@ impl QueueSpec {
         with_any!(self, queue => queue.config.check())
     }
 
-    /// The discipline, holding at most so many packets and bytes (`MAX` of the type means no limit), on a link of this rate.
-    pub fn build<P: Packet + Send + 'static>(
-        &self,
-        (max_packets, max_bytes): (u32, u64),
-        rate: Rate,
-    ) -> Box<dyn QueueDiscipline<P>> {
-        with_any!(self, queue => queue.config.build(max_packets, max_bytes, rate))
+    /// The discipline, holding at most so many packets and bytes (`MAX` of the type means no limit), on a link of this
+    /// rate.
+    pub fn build<P: Packet + Send + 'static>(&self, limit: (u32, u64), rate: Rate) -> Box<dyn QueueDiscipline<P>> {
+        with_any!(self, queue => queue.config.build(limit, rate))
     }
 }
 
-/// Every key of a discipline with its default, once for each variant. A key without a default has null; the limit is absent
-/// if it must be given. Nothing for an unknown discipline.
+/// Every key of a discipline with its default, once for each variant. A key without a default has null; the limit is
+/// absent if it must be given. Nothing for an unknown discipline.
 fn defaults(kind: &str) -> Vec<Map<String, Value>> {
     fn of<C: Config>() -> Vec<Map<String, Value>> {
         let keys = |config: C| {
@@ -185,7 +183,8 @@ fn with_defaults(schema: &mut Schema) {
         }
         entry["required"] = required.into();
         for (key, value) in first {
-            let agreed = variants.iter().all(|keys| keys.get(key) == Some(value));
+            // The variant's own default is the first one's, though no two agree.
+            let agreed = key == "variant" || variants.iter().all(|keys| keys.get(key) == Some(value));
             if agreed && !value.is_null() {
                 entry["properties"][key]["default"] = value.clone();
             }
@@ -194,5 +193,87 @@ fn with_defaults(schema: &mut Schema) {
             entry.remove("unevaluatedProperties");
             entry.insert("additionalProperties".to_owned(), false.into());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn parse(value: Value) -> Result<QueueSpec, String> {
+        serde_json::from_value(value).map_err(|error| error.to_string())
+    }
+
+    fn entries() -> Vec<Value> {
+        let schema = serde_json::to_value(schemars::schema_for!(QueueSpec)).unwrap();
+        schema["oneOf"].as_array().unwrap().clone()
+    }
+
+    #[test]
+    fn what_is_left_out_has_the_default_of_its_variant() {
+        let written = |value| serde_json::to_value(parse(value).unwrap()).unwrap();
+        let pie = written(json!({ "kind": "pie", "limit": "9pkt", "variant": "ns2_authors", "alpha": 1 }));
+        assert_eq!((&pie["target"], &pie["derandomise"], &pie["alpha"]), (&json!("20ms"), &json!(false), &json!(1.0)));
+        assert_eq!(pie.get("l4s-threshold"), None, "a key without a value is left out");
+        let fq = written(json!({ "kind": "fq-pie", "target": null }));
+        assert_eq!(
+            (&fq["variant"], &fq["mean-packet"], &fq["limit"]),
+            (&json!("linux"), &json!("1514B"), &json!("10240pkt"))
+        );
+        let red = |variant| written(json!({ "kind": "red", "limit": "9pkt", "variant": variant }));
+        assert_eq!((&red("ns2")["gentle"], &red("paper")["gentle"]), (&json!(true), &json!(false)));
+        assert_eq!(written(pie.clone()), pie, "what was written is read as the same");
+    }
+
+    #[test]
+    fn what_no_discipline_has_is_refused_with_a_sentence() {
+        for (given, said) in [
+            (json!({ "kind": "fifo" }), "missing field `limit`"),
+            (
+                json!({ "kind": "netem", "limit": "9pkt", "delai": "1ms" }),
+                "unknown field `delai`, expected one of `limit`, `delay`",
+            ),
+            (
+                json!({ "kind": "fq-codel", "flow": 3 }),
+                "unknown field `flow`, expected one of `limit`, `flows`, `quantum`, `target`",
+            ),
+            (json!({ "kind": "cake", "ce-threshold": "1ms" }), "unknown field `ce-threshold`"),
+            (
+                json!({ "kind": "codel", "limit": "9pkt", "variant": "ns2_sfq" }),
+                "unknown variant `ns2_sfq`, expected one of",
+            ),
+            (json!({ "kind": "pye", "limit": "9pkt" }), "unknown variant `pye`, expected one of `fifo`"),
+            (json!({ "limit": "9pkt" }), "missing field `kind`"),
+            (json!("fifo"), "expected a table such as { kind = \"fifo\", limit = \"64pkt\" }"),
+            (json!({ "kind": "red", "limit": "9pkt", "target": 5 }), "it has no unit"),
+        ] {
+            let error = parse(given).unwrap_err();
+            assert!(error.contains(said), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_schema_has_every_key_and_says_which_must_be_given() {
+        let entries = entries();
+        assert_eq!(entries.len(), 12);
+        for entry in &entries {
+            let kind = entry["properties"]["kind"]["const"].as_str().unwrap();
+            let known = &defaults(kind)[0];
+            let keys = entry["properties"].as_object().unwrap();
+            assert!(known.keys().all(|key| keys[key].get("description").is_some()), "{kind}: {keys:?}");
+            assert_eq!(keys.len(), known.len() + 1 + usize::from(!known.contains_key("limit")), "{kind}");
+            assert_eq!(entry["additionalProperties"], false, "{kind}");
+            let must = if known.contains_key("limit") { json!(["kind"]) } else { json!(["kind", "limit"]) };
+            assert_eq!(entry["required"], must, "{kind}");
+        }
+        let of = |kind: &str, key: &str| {
+            let entry = entries.iter().find(|entry| entry["properties"]["kind"]["const"] == kind).unwrap();
+            entry["properties"][key].get("default").cloned()
+        };
+        assert_eq!(of("codel", "target"), Some(json!("5ms")));
+        assert_eq!(of("fq-codel", "variant"), Some(json!("linux")));
+        assert_eq!((of("pie", "target"), of("pie", "alpha")), (None, Some(json!(0.125))));
+        assert_eq!(of("dualpi2", "limit"), Some(json!("10000pkt")));
     }
 }

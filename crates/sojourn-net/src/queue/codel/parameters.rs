@@ -1,7 +1,7 @@
 //! CoDel's parameters and variants. See [`super`] for how the variants differ.
 //!
-//! Source: RFC 8289 §4.2 and §4.3 (interval and target, with their defaults); the other keys are those of Linux's `codel`
-//! and of ns-3's `CoDelQueueDisc`.
+//! Source: RFC 8289 §4.2 and §4.3 (interval and target, with their defaults); the other keys are those of Linux's
+//! `codel` and of ns-3's `CoDelQueueDisc`.
 
 use crate::{Bytes, Span};
 use schemars::JsonSchema;

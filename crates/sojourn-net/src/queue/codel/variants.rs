@@ -1,7 +1,7 @@
 //! In what the published CoDels differ: one table for each source, to be read alone.
 //!
-//! Source: RFC 8289 §5; Linux `codel_impl.h`; ns-3's `CoDelQueueDisc`; ns-2.35 `codel.cc` and `sfqcodel.cc`; the authors'
-//! ns-2 file of 2012; ACM Queue, May 2012. Differences: none beside those that [`super`] states.
+//! Source: RFC 8289 §5; Linux `codel_impl.h`; ns-3's `CoDelQueueDisc`; ns-2.35 `codel.cc` and `sfqcodel.cc`; the
+//! authors' ns-2 file of 2012; ACM Queue, May 2012. Differences: none beside those that [`super`] states.
 
 use super::parameters::Variant;
 

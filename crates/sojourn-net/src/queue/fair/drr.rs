@@ -1,8 +1,8 @@
 //! Deficit round robin with new flows first (DRR++): the order in which FQ-CoDel, FQ-PIE and CAKE serve their queues.
 //!
-//! Source: RFC 8290 section 4.2, as in Linux `sch_fq_codel.c`. A queue that becomes active gets one quantum and joins the
-//! new queues; one whose deficit is spent gets another quantum and joins the old ones; a new queue that runs empty stays
-//! for one more round among the old ones, unless there are none: so a flow that sends one packet whenever it ran
+//! Source: RFC 8290 section 4.2, as in Linux `sch_fq_codel.c`. A queue that becomes active gets one quantum and joins
+//! the new queues; one whose deficit is spent gets another quantum and joins the old ones; a new queue that runs empty
+//! stays for one more round among the old ones, unless there are none: so a flow that sends one packet whenever it ran
 //! empty cannot starve the others.
 
 use crate::queue::inspect::Inspector;
@@ -149,7 +149,8 @@ impl DrrScheduler {
 mod tests {
     use super::*;
 
-    /// Serves packets of 1000 bytes from queues of these lengths, and has queue `sparse` get a packet whenever it ran empty.
+    /// Serves packets of 1000 bytes from queues of these lengths, and has queue `sparse` get a packet whenever it ran
+    /// empty.
     fn order(drr: &mut DrrScheduler, lengths: &mut [u32], sparse: u32, packets: usize) -> Vec<u32> {
         let mut served = Vec::new();
         while served.len() < packets {
@@ -186,9 +187,10 @@ mod tests {
         let mut lengths = [9, 9, 0];
         (0..2).for_each(|queue| drr.activate(queue));
         assert_eq!(order(&mut drr, &mut lengths.clone(), 0, 4), [0, 1, 0, 1]);
-        lengths[2] = 2;
+        lengths[2] = 9;
         drr.activate(2);
-        assert_eq!(order(&mut drr, &mut lengths, 0, 4), [2, 0, 1, 2]);
+        // Queue 1 was served last, and so comes behind the two others.
+        assert_eq!(order(&mut drr, &mut lengths, 0, 4), [2, 0, 2, 1]);
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! Which queue a flow waits in.
 //!
-//! A flow's number goes through a salted 32-bit finaliser (MurmurHash3's) and is scaled to the number of queues; the salt
-//! is drawn from the queue's random stream, so that replications differ in who collides with whom. `Hash::Plain` takes
-//! the number itself, modulo the queues. With more than one way, queues come in sets of that size (as in CAKE, and as in
-//! ns-3's FQ-CoDel whose order of search this is): a flow keeps the queue of its set that it has, or takes the first one
-//! that is idle; where all are taken by others it joins the first of the set. A flow that had to share may be
-//! reordered when it finds a queue of its own later, as in both.
+//! A flow's number goes through a salted 32-bit finaliser (MurmurHash3's) and is scaled to the number of queues; the
+//! salt is drawn from the queue's random stream, so that replications differ in who collides with whom. `Hash::Plain`
+//! takes the number itself, modulo the queues. With more than one way, queues come in sets of that size (as in CAKE,
+//! and as in ns-3's FQ-CoDel whose order of search this is): a flow keeps the queue of its set that it has, or takes
+//! the first one that is idle; where all are taken by others it joins the first of the set. A flow that had to share
+//! may be reordered when it finds a queue of its own later, as in both.
 
 use rand::Rng;
 use schemars::JsonSchema;

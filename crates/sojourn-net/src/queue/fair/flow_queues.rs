@@ -1,7 +1,7 @@
 //! One queue of packets for each flow over one store, for the disciplines that keep flows apart.
 //!
-//! Packets live in a slab whose free places are reused, last freed first, so that nothing is allocated once it has grown
-//! to the longest queue.
+//! Packets live in a slab whose free places are reused, last freed first, so that nothing is allocated once it has
+//! grown to the longest queue.
 
 use crate::queue::discipline::{Backlog, Cx};
 use crate::queue::head::Head;

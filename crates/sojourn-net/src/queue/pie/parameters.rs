@@ -1,7 +1,7 @@
 //! The settings of PIE, and how each of the published ones moves the probability.
 //!
-//! Source: RFC 8033 §4.2 and appendix A; Linux `sch_pie`; the authors' ns-2 code of 2013. Differences of the three from one another, and of
-//! these from them, stand in [`super`].
+//! Source: RFC 8033 §4.2 and appendix A; Linux `sch_pie`; the authors' ns-2 code of 2013. Differences of the three from
+//! one another, and of these from them, stand in [`super`].
 
 use crate::queue::discipline::Backlog;
 use crate::queue::pi::seconds;
@@ -45,7 +45,8 @@ pub struct Config {
     pub target: Span,
     /// Time between two updates of the probability; by default 15ms (`rfc8033`, `linux`) or 30ms (`ns2_authors`).
     pub update: Span,
-    /// Burst allowance after an idle period (RFC 8033 `MAX_BURST`); by default 150ms (`rfc8033`, `linux`) or 100ms (`ns2_authors`).
+    /// Burst allowance after an idle period (RFC 8033 `MAX_BURST`); by default 150ms (`rfc8033`, `linux`) or 100ms
+    /// (`ns2_authors`).
     pub burst: Span,
     /// Gain per second of delay above the target; `linux` rounds to 1/16.
     pub alpha: f64,
@@ -70,7 +71,8 @@ pub struct Config {
     pub cap: bool,
     /// Do nothing until the delay is this long, and again after a calm (ns-3); PIE never sleeps if absent.
     pub active_threshold: Option<Span>,
-    /// Let ECT(1) and CE packets in without a test, and mark them if they waited longer than this (ns-3's L4S mode); no packet is spared if absent.
+    /// Let ECT(1) and CE packets in without a test, and mark them if they waited longer than this (ns-3's L4S mode); no
+    /// packet is spared if absent.
     pub l4s_threshold: Option<Span>,
     /// Mark ECN-capable packets instead of dropping them.
     pub ecn: bool,

@@ -122,6 +122,46 @@ fn the_authors_arm_the_allowance_at_the_first_packet_after_a_calm() {
     assert_eq!(control.burst, Burst::None);
 }
 
+/// Early drops of ten packets that arrive 10 ms after the update at which a queue with p = 1 and a long delay had this
+/// allowance left.
+fn drops_with_allowance(variant: Variant, allowance: Span) -> usize {
+    let config = Config { derandomise: false, ..Config::of(variant) };
+    let (mut pie, mut script) = (queue(&config), Script::new());
+    (0..10).for_each(|n| script.at(ms(0), |cx| pie.enqueue(packet(n, 1000), cx)));
+    (pie.control.p, pie.control.fixed, pie.control.delay) = (1.0, PIE_LINUX_ONE, Span::from_millis(400));
+    (pie.control.allowance, pie.control.burst) = (allowance, Burst::Protecting);
+    (10..20).for_each(|n| script.at(ms(10), |cx| pie.enqueue(packet(n, 1000), cx)));
+    script.fates.dropped.len()
+}
+
+/// RFC 8033 section 4.4: nothing is dropped while the burst allowance lasts, whatever p is.
+#[test]
+fn nothing_is_dropped_while_the_burst_allowance_lasts() {
+    for variant in [Variant::Rfc8033, Variant::Linux, Variant::Ns2Authors] {
+        assert_eq!(drops_with_allowance(variant, Span(1)), 0, "{variant:?}");
+        assert_eq!(drops_with_allowance(variant, Span::ZERO), 10, "{variant:?}");
+    }
+}
+
+/// RFC 8033 section 4.4: the allowance is `MAX_BURST` again after an update with p = 0 and both delays below half the
+/// target, and not otherwise.
+#[test]
+fn a_calm_gives_the_whole_burst_allowance_back() {
+    let config = Config::default();
+    let after = |p: f64, last: u64, head: u64| {
+        let mut control = Control::new(&config);
+        (control.p, control.last_delay, control.allowance) = (p, Span(last * 1000), Span::from_millis(20));
+        control.update(&config, Span(head * 1000), 10_000);
+        control.allowance
+    };
+    assert_eq!(after(0.0, 0, 0), Span::from_millis(150));
+    assert_eq!(after(0.0, 7_499, 7_000), Span::from_millis(150));
+    let spent = Span::from_millis(20) - config.update;
+    assert_eq!(after(0.0, 7_000, 7_500), spent, "the delay is half the target");
+    assert_eq!(after(0.0, 7_500, 7_000), spent, "the delay was half the target");
+    assert_eq!(after(0.5, 0, 0), spent, "p is not zero");
+}
+
 /// Which of so many arrivals are dropped at a constant p, when every draw is `u`.
 fn should_drop(config: &Config, p: f64, u: f64, arrivals: u32) -> Vec<u32> {
     let mut control = Control::new(config);

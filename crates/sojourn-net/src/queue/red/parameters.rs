@@ -1,7 +1,7 @@
 //! RED's parameters, and what follows from the link where they are not given.
 //!
-//! Source: Floyd, Gummadi and Shenker, "Adaptive RED" (2001), for the automatic weight and thresholds, and ns-2.35, whose
-//! names and defaults these are. See [`super`] for how the variants differ.
+//! Source: Floyd, Gummadi and Shenker, "Adaptive RED" (2001), for the automatic weight and thresholds, and ns-2.35,
+//! whose names and defaults these are. See [`super`] for how the variants differ.
 
 use crate::{Bytes, Rate, Span};
 use schemars::JsonSchema;
@@ -67,7 +67,8 @@ pub struct Config {
     pub ecn: bool,
     /// Drop them all the same above this probability; by default 0.1 (`ns2`) or not at all (`paper`).
     pub mark_p: Option<f64>,
-    /// Drop without a test, and not mark, from the upper threshold on, or from twice it if gentle (ns-2's `use_mark_p_` off); by default false (`ns2`) or true (`paper`).
+    /// Drop without a test, and not mark, from the upper threshold on, or from twice it if gentle (ns-2's `use_mark_p_`
+    /// off); by default false (`ns2`) or true (`paper`).
     pub forced: bool,
     /// Most that `max-p` grows by at once, if adaptive; it also grows by at most a quarter of itself.
     pub alpha: f64,
@@ -125,7 +126,8 @@ impl Config {
         Self { variant: Variant::Paper, max_p: 0.02, gentle: false, wait: false, forced: true, ..Self::default() }
     }
 
-    /// The probability above which ECN-capable packets are dropped all the same; `None` if only the average forces drops.
+    /// The probability above which ECN-capable packets are dropped all the same; `None` if only the average forces
+    /// drops.
     pub(super) fn mark_limit(&self) -> Option<f64> {
         (!self.forced).then(|| self.mark_p.unwrap_or(0.1))
     }
@@ -155,8 +157,8 @@ impl Config {
         -libm::expm1(-1.0 / packets)
     }
 
-    /// The two thresholds in packets on a link of this rate: by default what it sends in half the target, at least 5, and
-    /// three times that.
+    /// The two thresholds in packets on a link of this rate: by default what it sends in half the target, at least 5,
+    /// and three times that.
     pub(super) fn thresholds(&self, rate: Rate) -> (f64, f64) {
         let automatic = || (self.target.as_secs() * self.packets_per_second(rate) / 2.0).max(5.0);
         let min = self.min.unwrap_or_else(automatic);
