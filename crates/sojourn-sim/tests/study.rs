@@ -142,7 +142,7 @@ fn errors_show_the_place() {
       |                                                    ^^^^
     "#);
     insta::assert_snapshot!(error_with("count     = 8", "cuont     = 8"), @r#"
-    study.toml:16:1: unknown field `cuont`, expected one of `name`, `source`, `transport`, `direction`, `count`, `rtt`, `start-within`, `mss`, `initial-window`, `delayed-ack`, `ack-delay`, `sack`, `timestamps`, `receive-window`, `min-rto`, `initial-rto`, `idle-restart`, `limited-transmit`, `ledbat-target`, `hystart`, `reno-friendly`, `pacing`, `ecn`, `recovery`, `stack`; did you mean `count`?
+    study.toml:16:1: unknown field `cuont`, expected one of `name`, `source`, `transport`, `direction`, `count`, `rtt`, `start-within`, `mss`, `initial-window`, `delayed-ack`, `ack-delay`, `sack`, `timestamps`, `receive-window`, `min-rto`, `min-rttvar`, `initial-rto`, `idle-restart`, `limited-transmit`, `ledbat-target`, `hystart`, `reno-friendly`, `pacing`, `ecn`, `recovery`, `stack`; did you mean `count`?
        |
     16 | cuont     = 8
        | ^^^^^

@@ -1,15 +1,33 @@
-//! BBR version 1: a window and a pacing rate from measured bandwidth and smallest round-trip time; losses hardly count.
+//! BBR version 1: a window and a pacing rate from measured bandwidth and smallest round-trip time; losses hardly
+//! count.
 //!
-//! Source: the draft "BBR Congestion Control", draft-cardwell-iccrg-bbr-congestion-control-00 (2017) with the constants and additions
-//! of Linux's `tcp_bbr`: gains of 739/256 and 88/256 at the start, the cycle 5/4, 3/4, 1 × 6 of which the first phase is drawn (never
-//! 3/4), the bandwidth the largest of ten rounds, the round-trip time the smallest of ten seconds, 200 ms at four segments when that is
-//! too old, a full pipe after three rounds without a quarter more, pacing 1 % below the estimate, packet conservation for a round after
-//! a loss, room for aggregated ACKs (Linux 5.1), and the long-term bandwidth of policers ([`policer`]). At the start these rules
-//! let 2.887 bandwidth-delay products and three quanta be in flight, in segments rounded up to an even number, so that 1.887 products
-//! and the quanta are queued: 2.2 products at 10 Mbit/s and 50 ms, where three quanta are eight of 42 segments and the smallest round
-//! trip has two transmissions. What is in flight, as the gains count it, is what will be when pacing lets the next quantum leave, that quantum
-//! included while probing; room for aggregated ACKs is the most of two windows of five rounds. Difference: the first window is sent at a pace
-//! for a round trip of 1 ms, since none is known yet.
+//! How it works: A model of the path has two parts: the bottleneck bandwidth, the largest delivery rate of the last
+//! ten rounds, and the smallest round-trip time of the last ten seconds.
+//! - STARTUP sends at 2.89 times the bandwidth until that has not grown by a quarter in three rounds.
+//! - DRAIN sends more slowly until no more than the bandwidth-delay product is in flight.
+//! - PROBE_BW paces at the bandwidth; in cycles of eight phases one probes with 5/4, and the next drains with 3/4.
+//! - PROBE_RTT: when the smallest round trip is ten seconds old, four segments are in flight for 200 ms.
+//! - The window, a cap of two bandwidth-delay products, matters where several flows share a queue.
+//!
+//! Use it when: you model servers that ran BBR before version 3, or ask what flows that do not back off from loss do
+//! to a small buffer. In deep buffers it keeps at most about a product queued; in shallow ones it loses much and
+//! takes much.
+//!
+//! Source: the draft "BBR Congestion Control", draft-cardwell-iccrg-bbr-congestion-control-00 (2017) with the
+//! constants and additions of Linux's `tcp_bbr`:
+//! - gains of 739/256 and 88/256 at the start, the cycle 5/4, 3/4, 1 × 6 of which the first phase is drawn (never
+//!   3/4);
+//! - the bandwidth the largest of ten rounds, the round-trip time the smallest of ten seconds, 200 ms at four
+//!   segments when that is too old;
+//! - a full pipe after three rounds without a quarter more; pacing 1 % below the estimate; packet conservation for a
+//!   round after a loss; room for aggregated ACKs (Linux 5.1), and the long-term bandwidth of policers ([`policer`]);
+//! - what is in flight, as the gains count it, is what will be when pacing lets the next quantum leave, that quantum
+//!   included while probing; room for aggregated ACKs is the most of two windows of five rounds.
+//!
+//! At the start these rules let 2.887 bandwidth-delay products and three quanta be in flight, in segments rounded up
+//! to an even number, so that 1.887 products and the quanta are queued: 2.2 products at 10 Mbit/s and 50 ms, where
+//! three quanta are eight of 42 segments and the smallest round trip has two transmissions. Difference: the first
+//! window is sent at a pace for a round trip of 1 ms, since none is known yet.
 
 mod policer;
 

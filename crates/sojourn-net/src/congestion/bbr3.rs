@@ -1,15 +1,30 @@
 //! BBR version 3: a model of the path that losses and marks bound.
 //!
-//! Source: the draft "BBR Congestion Control", draft-ietf-ccwg-bbr (2024): STARTUP at 2.77, DRAIN, the cycle PROBE_BW of DOWN (0.91),
-//! CRUISE, REFILL and UP (5/4), probing every 2–3 s or as often as a Reno flow of the same window would meet a loss (63 rounds at
-//! most), bounds from losses above 2 % ([`bounds`]), PROBE_RTT each 5 s at half a bandwidth-delay product. Gains of DRAIN and DOWN, and
-//! ECN, as in Linux's third version. Differences: whether a flight was too large is judged from the sample of each acknowledgement (the
-//! draft: from each lost packet); losses act through the bounds only, without the draft's packet conservation in the first round of a
-//! recovery; the first window is sent at a pace for a round trip of 1 ms, since none is known yet.
+//! How it works: As in version 1 the model is bandwidth and smallest round-trip time; what is new are bounds.
+//! - STARTUP (gain 2.77) ends when the bandwidth stops growing, or when more than 2 % is lost; DRAIN empties the
+//!   queue.
+//! - PROBE_BW goes through DOWN (0.91, drains), CRUISE (leaves headroom), REFILL and UP (5/4, probes), every 2–3 s.
+//! - `inflight_hi`, the long-term bound, is set where probing loses more than 2 %, and grows while probing finds no
+//!   loss.
+//! - `inflight_lo` and `bw_lo`, the short-term bounds, follow losses and marks of the last round between probes.
+//! - PROBE_RTT: every 5 s half a bandwidth-delay product is in flight for 200 ms.
+//!
+//! Use it when: you model servers that run BBR today, or compare loss-based and model-based controllers fairly:
+//! unlike version 1 it yields to loss and to ECN.
+//!
+//! Source: the draft "BBR Congestion Control", draft-ietf-ccwg-bbr (2024): STARTUP at 2.77, DRAIN, the cycle PROBE_BW
+//! of DOWN (0.91), CRUISE, REFILL and UP (5/4), probing every 2–3 s or as often as a Reno flow of the same window
+//! would meet a loss (63 rounds at most), bounds from losses above 2 % ([`bounds`]), PROBE_RTT each 5 s at half a
+//! bandwidth-delay product. Gains of DRAIN and DOWN, and ECN, as in Linux's third version. Differences:
+//! - whether a flight was too large is judged from the sample of each acknowledgement (the draft: from each lost
+//!   packet);
+//! - losses act through the bounds only, without the draft's packet conservation in the first round of a recovery;
+//! - the first window is sent at a pace for a round trip of 1 ms, since none is known yet.
 
 mod bounds;
 mod full_pipe;
 mod min_rtt;
+mod mode;
 
 use super::control::{Ack, Congestion, CongestionControl, Needs, RateSample, Window, bytes, segments};
 use super::delivery::{Aggregation, DeliveryRound, MaxFilter, Pace, UNIT, paced, product, quantum};
@@ -17,6 +32,7 @@ use crate::{Rate, Span, Time};
 use bounds::{Bounds, NONE, beta, lost_too_much};
 use full_pipe::FullPipe;
 use min_rtt::MinRtt;
+use mode::{AckPhase, Mode};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::ops::Range;
@@ -33,27 +49,6 @@ const LEAST_WINDOW: u64 = 4;
 const MOST_PROBE_ROUNDS: u64 = 63;
 const LEAST_PROBE_WAIT: Span = Span::from_secs(2);
 const MORE_PROBE_WAIT: Span = Span::from_secs(1);
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mode {
-    Startup,
-    Drain,
-    Down,
-    Cruise,
-    Refill,
-    Up,
-    ProbeRtt { until: Option<Time>, round_done: bool },
-}
-
-/// What acknowledgements now tell about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum AckPhase {
-    Init,
-    Refilling,
-    ProbeStarting,
-    ProbeFeedback,
-    ProbeStopping,
-}
 
 /// BBR version 3.
 pub struct Bbr3 {
@@ -142,10 +137,6 @@ impl Bbr3 {
         }
     }
 
-    fn probes_bandwidth(&self) -> bool {
-        matches!(self.mode, Mode::Down | Mode::Cruise | Mode::Refill | Mode::Up)
-    }
-
     fn bdp(&self, bandwidth: Rate, gain: u64) -> u64 {
         self.min_rtt.get().map_or(self.initial, |rtt| product(bandwidth, rtt, gain))
     }
@@ -205,7 +196,7 @@ impl Bbr3 {
         if self.round_start && self.ack_phase == AckPhase::ProbeStopping {
             self.probing_samples = false;
             self.ack_phase = AckPhase::Init;
-            if self.probes_bandwidth() && !sample.app_limited {
+            if self.mode.probes_bandwidth() && !sample.app_limited {
                 self.cycle += 1;
                 self.max_bw.update(self.cycle, 0);
             }
@@ -376,7 +367,7 @@ impl CongestionControl for Bbr3 {
     fn on_idle(&mut self, now: Time, _: u64) {
         self.idle_restart = true;
         self.aggregation = Aggregation::default();
-        if self.probes_bandwidth() {
+        if self.mode.probes_bandwidth() {
             self.pace.rate = paced(self.bandwidth(), UNIT);
         }
         self.end_probe_rtt(now);
@@ -397,16 +388,7 @@ impl CongestionControl for Bbr3 {
     fn state(&self, tell: &mut dyn FnMut(&'static str, f64)) {
         tell("cwnd", segments(self.cwnd, self.mss));
         tell("ssthresh", f64::INFINITY);
-        let mode = match self.mode {
-            Mode::Startup => 0.0,
-            Mode::Drain => 1.0,
-            Mode::Down => 2.0,
-            Mode::Cruise => 3.0,
-            Mode::Refill => 4.0,
-            Mode::Up => 5.0,
-            Mode::ProbeRtt { .. } => 6.0,
-        };
-        tell("mode", mode);
+        tell("mode", self.mode.number());
         tell("bw", self.bandwidth().0 as f64);
         tell("max_bw", self.max_bw.get() as f64);
         tell("min_rtt", self.min_rtt.get().map_or(f64::NAN, Span::as_secs));

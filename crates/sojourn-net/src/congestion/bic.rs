@@ -1,9 +1,20 @@
 //! BIC: binary search for the window at which packets were last lost.
 //!
-//! Source: Xu, Harfoush, Rhee, "Binary increase congestion control for fast long-distance networks" (INFOCOM 2004), with the
-//! constants and the whole-segment arithmetic of Linux's `tcp_bic`, which ns-2's TCP-Linux shares (ns-3 has β = 0.8 and a smooth part of
-//! 5). Differences: an increase is counted in segments delivered rather than in ACKs times an estimated ratio of segments to ACKs, which
-//! is what that ratio is for; the first slow start has no threshold (Linux before 2.6.23 and ns-2: 100 segments).
+//! How it works: After a loss BIC remembers the window at which it happened (`w_max`) and reduces by a fifth.
+//! - Binary search: each round trip the window grows by a quarter of the distance to `w_max`, by 16 segments at most.
+//! - Near `w_max` growth becomes slow, at a fraction of a segment a round trip.
+//! - Beyond `w_max` it looks for a new maximum: slowly at first, then faster, up to 16 segments a round trip.
+//! - Fast convergence: a flow that loses below its former maximum aims lower than before, and so gives up room.
+//! - Windows of up to 14 segments grow and are halved as Reno's are.
+//!
+//! Use it when: you model Linux between 2.6.8 and 2.6.18, or studies of that time. CUBIC has replaced it.
+//!
+//! Source: Xu, Harfoush, Rhee, "Binary increase congestion control for fast long-distance networks" (INFOCOM 2004),
+//! with the constants and the whole-segment arithmetic of Linux's `tcp_bic`, which ns-2's TCP-Linux shares (ns-3 has
+//! β = 0.8 and a smooth part of 5). Differences:
+//! - an increase is counted in segments delivered rather than in ACKs times an estimated ratio of segments to ACKs,
+//!   which is what that ratio is for;
+//! - the first slow start has no threshold (Linux before 2.6.23 and ns-2: 100 segments).
 
 use super::control::{Ack, Congestion, CongestionControl, Window, bytes, segments};
 use super::reno::slow_start;
@@ -31,7 +42,7 @@ pub struct Bic {
     /// Segments of the window that is searched for; zero if there was no loss since the start or the last timeout.
     last_max: u64,
     /// Bytes delivered towards the next increase.
-    counted: u64,
+    cwnd_cnt: u64,
 }
 
 /// Segments that must be delivered for one more in the window.
@@ -65,7 +76,7 @@ pub(super) fn fast_convergence(cwnd: u64, last_max: u64, beta: u64) -> u64 {
 impl Bic {
     /// Starts with `initial` bytes of window and segments of `mss` bytes.
     pub fn new(mss: u64, initial: u64) -> Self {
-        Self { mss, cwnd: initial, ssthresh: u64::MAX, last_max: 0, counted: 0 }
+        Self { mss, cwnd: initial, ssthresh: u64::MAX, last_max: 0, cwnd_cnt: 0 }
     }
 }
 
@@ -74,11 +85,11 @@ impl CongestionControl for Bic {
         if ack.recovering || ack.app_limited {
             return;
         }
-        self.counted += slow_start(&mut self.cwnd, self.ssthresh, ack.delivered);
+        self.cwnd_cnt += slow_start(&mut self.cwnd, self.ssthresh, ack.delivered);
         let due = cost(self.cwnd / self.mss, self.last_max) * self.mss;
         // One ACK may pay for several increases at the same price, as in Linux.
-        self.cwnd += self.counted / due * self.mss;
-        self.counted %= due;
+        self.cwnd += self.cwnd_cnt / due * self.mss;
+        self.cwnd_cnt %= due;
     }
 
     fn on_congestion(&mut self, _: Time, what: Congestion, _: u64) {
@@ -90,7 +101,7 @@ impl CongestionControl for Bic {
             Congestion::Mark => (self.ssthresh, cwnd),
             Congestion::Timeout => (self.mss, 0),
         };
-        self.counted = 0;
+        self.cwnd_cnt = 0;
     }
 
     fn on_idle(&mut self, _: Time, restart: u64) {
@@ -185,5 +196,11 @@ mod tests {
         bic.on_congestion(Time::ZERO, Congestion::Timeout, 0);
         assert_eq!((bic.cwnd, bic.ssthresh, bic.last_max), (MSS, 79 * MSS, 0));
         assert_eq!(cost(1000, 0), 20);
+    }
+
+    #[test]
+    fn fast_convergence_gives_up_room_only_below_the_former_maximum() {
+        let beta = 717;
+        assert_eq!([99, 100, 101].map(|cwnd| fast_convergence(cwnd, 100, beta)), [84, 100, 101]);
     }
 }

@@ -1,11 +1,21 @@
 //! Compound TCP: Reno's window plus one that grows fast while there is no queue.
 //!
-//! Source: draft-sridharan-tcpm-ctcp-02 (2008): window = cwnd + dwnd; cwnd grows by a segment a round trip, dwnd by α·window^k − 1
-//! while fewer than γ segments are queued, and shrinks by ζ segments for each that is queued beyond that. Segments queued are estimated
-//! as in TCP Vegas from the smallest round-trip time of each round, and only from more than two samples, as ns-2's module does.
-//! [`Arithmetic::Linux`] is that module's: queue and growth rounded down to whole segments, which makes both windows grow more slowly.
-//! Differences: γ is 30 (the draft adapts it between 5 and 30, ns-2's module does not); no least window is asked for, since α·window^k
-//! − 1 is positive only beyond 16 segments.
+//! How it works: The sender may have cwnd + dwnd in flight.
+//! - The loss window `cwnd` is Reno's: one segment more a round trip, halved by a loss.
+//! - The delay window `dwnd` grows by α·window^k − 1 segments a round trip while fewer than γ segments are queued.
+//! - Segments queued are estimated as in TCP Vegas: window · (1 − smallest RTT / RTT).
+//! - With γ or more queued, `dwnd` shrinks by ζ segments for each; at zero the flow is plain Reno.
+//! - A loss reduces the sum as Reno would.
+//!
+//! Use it when: you model Windows servers before 2017, or mixes of loss-based and delay-based flows.
+//!
+//! Source: draft-sridharan-tcpm-ctcp-02 (2008): window = cwnd + dwnd; cwnd grows by a segment a round trip, dwnd by
+//! α·window^k − 1 while fewer than γ segments are queued, and shrinks by ζ segments for each that is queued beyond
+//! that. Segments queued are estimated as in TCP Vegas from the smallest round-trip time of each round, and only from
+//! more than two samples, as ns-2's module does. [`Arithmetic::Linux`] is that module's: queue and growth rounded
+//! down to whole segments, which makes both windows grow more slowly. Differences: γ is 30 (the draft adapts it
+//! between 5 and 30, ns-2's module does not); no least window is asked for, since α·window^k − 1 is positive only
+//! beyond 16 segments.
 
 use super::control::{Ack, Congestion, CongestionControl, Round, Window};
 use super::reno::{Counting, Reno};

@@ -1,14 +1,34 @@
 //! CUBIC as Linux counts it: whole segments, milliseconds, integers throughout.
 //!
-//! Source: the rules of Linux's `tcp_cubic` (6.x), which are RFC 9438's with these of its own: C is 410/1024 and β 717/1024; the price
-//! of the next segment, in segments delivered, is computed when the window has changed or 1/32 s has passed, not with every ACK, and is
-//! 2 at least (window + 1/2 a round trip), 20 at most before the first loss and after a timeout; |C(t − K)³| is rounded down, so that the
-//! plateau is reached up to 1.36 s early; t looks one smallest round trip ahead; W_est of the Reno flow gains a segment for
-//! every 15/8 of the window that is delivered, and never more; what was paid towards the next segment is carried over, and a
-//! timeout forgets the maximum and the smallest round trip. While nothing is in flight, the cubic function's time stands still; a restart
-//! after that keeps ssthresh at 3/4 of the window at least. Slow start may end by [`HyStart`]. Differences: the clock is that of
-//! `HZ` = 1000; K is the cube root rounded down (Linux: a table and one step of Newton's method, within about 0.2 %); until a timeout
-//! the smallest round trip is the connection's (Linux: but for samples of the first second after a loss).
+//! How it works: The window is a cubic function of the time since the last reduction, W(t) = C·(t − K)³ + W_max.
+//! - After a loss the window is 0.7 of what it was; it returns quickly towards W_max, the window at the loss.
+//! - Around W_max it hardly grows (the plateau, reached after K seconds); then it probes ever faster.
+//! - Growth depends on time, not on ACKs: flows of different round trips come nearer to equal windows.
+//! - Reno-friendly region: it is never slower than a Reno flow of the same average would be.
+//! - Fast convergence: a flow that loses below its former maximum aims lower, and so gives up room.
+//! - In slow start it is Reno, which HyStart may end before a loss.
+//!
+//! Use it when: you model hosts of today: it is the default of Linux, Windows and Apple's systems. With `stack =
+//! "linux"` it has Linux's HyStart and endpoint besides.
+//!
+//! Source: the rules of Linux's `tcp_cubic` (6.x), which are RFC 9438's with these of its own:
+//! - C is 410/1024 and β 717/1024;
+//! - the segments to be delivered for one more (`cnt`) are computed when the window has changed or 1/32 s has passed,
+//!   not with every ACK; they are 2 at least (window + 1/2 a round trip), 20 at most before the first loss and after
+//!   a timeout;
+//! - |C(t − K)³| is rounded down, so that the plateau is reached up to 1.36 s early; t looks one smallest round trip
+//!   ahead;
+//! - W_est of the Reno flow gains a segment for every 15/8 of the window that is delivered, and never more;
+//! - what was delivered towards the next segment is carried over; a timeout forgets the maximum and the smallest
+//!   round trip;
+//! - while nothing is in flight, the cubic function's time stands still; a restart after that keeps ssthresh at 3/4
+//!   of the window at least.
+//!
+//! Slow start may end by [`HyStart`]. Differences:
+//! - the clock is that of `HZ` = 1000;
+//! - K is the cube root rounded down (Linux: a table and one step of Newton's method, within about 0.2 %);
+//! - until a timeout the smallest round trip is the connection's (Linux: but for samples of the first second after a
+//!   loss).
 
 use super::bic::fast_convergence;
 use super::control::{Ack, Congestion, CongestionControl, Window, segments};
@@ -22,10 +42,10 @@ const C: u64 = 410;
 const SCALE: u64 = 1024;
 /// Eighths of a window that must be delivered for one more segment of W_est: 8 (1 + β) / 3 (1 − β).
 const FRIENDLY_EIGHTHS: u64 = 15;
-/// A price is good for so long, if the window does not change.
+/// `cnt` holds for this long, if the window does not change.
 const PRICE_MS: u64 = 1000 / 32;
-const LEAST_PRICE: u64 = 2;
-/// Highest price while no maximum is known.
+const LEAST_CNT: u64 = 2;
+/// Highest `cnt` while no maximum is known.
 const MOST_BEFORE_LOSS: u64 = 20;
 /// For so long after a loss round-trip times are not looked at.
 const BLIND_MS: u64 = 1000;
@@ -38,10 +58,11 @@ pub struct Cubic {
     ssthresh: u64,
     w_max: u64,
     /// … what has been delivered towards the next increase, and what that costs.
-    counted: u64,
-    price: u64,
-    /// Window and millisecond for which the price was computed.
-    priced: (u64, u64),
+    cwnd_cnt: u64,
+    /// Segments that must be delivered for one more in the window.
+    cnt: u64,
+    /// Window and millisecond for which `cnt` was computed.
+    cnt_at: (u64, u64),
     epoch: Option<Epoch>,
     /// Smallest round trip, zero if unknown; and whether a timeout made it forget those before.
     min_rtt: Span,
@@ -67,13 +88,13 @@ struct Epoch {
     w_cubic: u64,
     w_est: u64,
     /// Segments delivered towards the next of W_est.
-    counted: u64,
+    ack_cnt: u64,
 }
 
 impl Epoch {
     fn begin(now: u64, cwnd: u64, w_max: u64) -> Self {
         let (k, origin) = if cwnd < w_max { (cube_root_time(w_max - cwnd), w_max) } else { (0, cwnd) };
-        Self { start: now, k, origin, w_cubic: cwnd, w_est: cwnd, counted: 0 }
+        Self { start: now, k, origin, w_cubic: cwnd, w_est: cwnd, ack_cnt: 0 }
     }
 
     /// W_cubic after `ms`.
@@ -87,10 +108,10 @@ impl Epoch {
     /// W_est after what has been delivered, at this window.
     fn friendly(&mut self, cwnd: u64) -> u64 {
         let due = cwnd * FRIENDLY_EIGHTHS / 8;
-        if self.counted > due {
-            let gained = (self.counted - 1) / due;
+        if self.ack_cnt > due {
+            let gained = (self.ack_cnt - 1) / due;
             self.w_est += gained;
-            self.counted -= gained * due;
+            self.ack_cnt -= gained * due;
         }
         self.w_est
     }
@@ -114,9 +135,9 @@ impl Cubic {
             cwnd: (initial / mss).max(1),
             ssthresh: u64::MAX,
             w_max: 0,
-            counted: 0,
-            price: 0,
-            priced: (0, 0),
+            cwnd_cnt: 0,
+            cnt: 0,
+            cnt_at: (0, 0),
             epoch: None,
             min_rtt: Span::ZERO,
             forgot: false,
@@ -170,42 +191,42 @@ impl Cubic {
     }
 
     /// Computes what a segment costs, if that is due.
-    fn set_price(&mut self, now: u64, acked: u64) {
+    fn update_cnt(&mut self, now: u64, acked: u64) {
         if let Some(epoch) = &mut self.epoch {
-            epoch.counted += acked;
+            epoch.ack_cnt += acked;
         }
-        let (cwnd, at) = self.priced;
+        let (cwnd, at) = self.cnt_at;
         if cwnd == self.cwnd && now - at <= PRICE_MS {
             return;
         }
         let cwnd = self.cwnd;
         let is_new = self.epoch.is_none() || now != at;
-        let mut epoch = self.epoch.unwrap_or_else(|| Epoch { counted: acked, ..Epoch::begin(now, cwnd, self.w_max) });
+        let mut epoch = self.epoch.unwrap_or_else(|| Epoch { ack_cnt: acked, ..Epoch::begin(now, cwnd, self.w_max) });
         let per = |gain: u64| cwnd.checked_div(gain).unwrap_or(100 * cwnd);
         if is_new {
-            self.priced = (cwnd, now);
+            self.cnt_at = (cwnd, now);
             epoch.w_cubic = epoch.window(now.saturating_sub(epoch.start) + self.min_rtt.0.div_ceil(1_000_000));
-            self.price = per(epoch.w_cubic.saturating_sub(cwnd));
+            self.cnt = per(epoch.w_cubic.saturating_sub(cwnd));
             if self.w_max == 0 {
-                self.price = self.price.min(MOST_BEFORE_LOSS);
+                self.cnt = self.cnt.min(MOST_BEFORE_LOSS);
             }
         }
         if self.reno_friendly {
-            self.price = self.price.min(per(epoch.friendly(cwnd).saturating_sub(cwnd)));
+            self.cnt = self.cnt.min(per(epoch.friendly(cwnd).saturating_sub(cwnd)));
         }
-        self.price = self.price.max(LEAST_PRICE);
+        self.cnt = self.cnt.max(LEAST_CNT);
         self.epoch = Some(epoch);
     }
 
     /// Pays for segments with those delivered.
     fn grow(&mut self, acked: u64) {
-        if self.counted >= self.price {
-            self.counted = 0;
+        if self.cwnd_cnt >= self.cnt {
+            self.cwnd_cnt = 0;
             self.cwnd += 1;
         }
-        self.counted += acked;
-        self.cwnd += self.counted / self.price;
-        self.counted %= self.price;
+        self.cwnd_cnt += acked;
+        self.cwnd += self.cwnd_cnt / self.cnt;
+        self.cwnd_cnt %= self.cnt;
     }
 }
 
@@ -221,7 +242,7 @@ impl CongestionControl for Cubic {
         }
         let left = slow_start(&mut self.cwnd, self.ssthresh, delivered);
         if left > 0 {
-            self.set_price(milliseconds(now), left);
+            self.update_cnt(milliseconds(now), left);
             self.grow(left);
         }
     }
@@ -231,9 +252,9 @@ impl CongestionControl for Cubic {
         self.ssthresh = (cwnd * BETA / SCALE).max(2);
         self.w_max = fast_convergence(cwnd, self.w_max, BETA);
         self.cwnd = self.ssthresh;
-        (self.counted, self.epoch) = (0, None);
+        (self.cwnd_cnt, self.epoch) = (0, None);
         if what == Congestion::Timeout {
-            (self.cwnd, self.w_max, self.price, self.priced) = (1, 0, 0, (0, 0));
+            (self.cwnd, self.w_max, self.cnt, self.cnt_at) = (1, 0, 0, (0, 0));
             (self.min_rtt, self.forgot) = (Span::ZERO, true);
         }
         if let Some(watch) = &mut self.hystart {
@@ -261,8 +282,8 @@ impl CongestionControl for Cubic {
         tell("cwnd", self.cwnd as f64);
         tell("ssthresh", segments(self.ssthresh, 1));
         tell("w_max", self.w_max as f64);
-        tell("counted", self.counted as f64);
-        tell("cost", self.price as f64);
+        tell("counted", self.cwnd_cnt as f64);
+        tell("cost", self.cnt as f64);
         tell("min_rtt", if self.min_rtt == Span::ZERO { f64::NAN } else { self.min_rtt.as_secs() });
         if let Some(epoch) = &self.epoch {
             tell("k", epoch.k as f64 / SCALE as f64);
@@ -280,7 +301,7 @@ impl CongestionControl for Cubic {
             "cwnd" => self.cwnd = (value as u64).max(1),
             "ssthresh" => self.ssthresh = value as u64,
             "w_max" => self.w_max = value as u64,
-            "counted" => self.counted = value as u64,
+            "counted" => self.cwnd_cnt = value as u64,
             "min_rtt" => self.min_rtt = Span::from_secs_f64(value),
             _ => return false,
         }
@@ -351,8 +372,8 @@ mod tests {
     fn the_price_stands_for_a_thirty_second_part_of_a_second() {
         let mut cubic = after_loss(100, 70);
         let prices = [0, 31, 32, 1000, 1031, 1032, 2000].map(|at| {
-            cubic.set_price(at, 0);
-            cubic.price
+            cubic.update_cnt(at, 0);
+            cubic.cnt
         });
         assert_eq!(prices, [70, 70, 70, 4, 4, 3, 2]);
     }
@@ -360,12 +381,12 @@ mod tests {
     #[test]
     fn a_friendly_segment_for_every_fifteen_eighths_of_a_window() {
         let mut cubic = after_loss(0, 7);
-        cubic.set_price(0, 1);
-        assert_eq!(cubic.price, 20);
-        cubic.set_price(100, 12);
-        assert_eq!(cubic.price, 20);
-        cubic.set_price(200, 1);
-        assert_eq!((cubic.price, cubic.epoch.expect("begun").w_est), (7, 8));
+        cubic.update_cnt(0, 1);
+        assert_eq!(cubic.cnt, 20);
+        cubic.update_cnt(100, 12);
+        assert_eq!(cubic.cnt, 20);
+        cubic.update_cnt(200, 1);
+        assert_eq!((cubic.cnt, cubic.epoch.expect("begun").w_est), (7, 8));
     }
 
     #[test]

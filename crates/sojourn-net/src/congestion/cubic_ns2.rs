@@ -1,12 +1,25 @@
 //! CUBIC as ns-2 runs it: that of Linux 2.6.22.
 //!
-//! Source: Ha, Rhee, Xu, "CUBIC: a new TCP-friendly high-speed TCP variant" (2005/2008) by the rules of Linux 2.6.22's `tcp_cubic`,
-//! which is in ns-2.35's TCP-Linux: β = 819/1024, whole segments, C = 410/1024, time in 1024ths of a second; beyond the plateau at most
-//! 16 segments in 100 ms; before the first loss a segment for each 50 delivered; no HyStart; a timeout forgets everything. Slow start adds
-//! a segment for each ACK up to *and at* the threshold, so that the first ACK after a recovery gives one of the lost segments back: with
-//! windows of ten segments, half of what the loss took. Beyond it an increase costs one ACK more than its price in ACKs, which is the price in
-//! segments over a running mean of segments to ACKs, and is kept for 1/32 s while the window stays. Difference: the cube root is exact
-//! (Linux: within 0.2 %).
+//! How it works: The cubic function of RFC 9438 in an earlier form.
+//! - A loss takes a fifth of the window; the window then follows C·(t − K)³ around the window of the loss.
+//! - Beyond the plateau it grows by at most 16 segments in 100 ms.
+//! - It counts ACKs and converts them by a running mean of segments to ACKs.
+//! - The first ACK after a recovery gives one of the lost segments back, since slow start runs up to *and at* the
+//!   threshold.
+//!
+//! Use it when: you repeat a study that was made with ns-2's TCP-Linux. For hosts of today take `cubic`.
+//!
+//! Source: Ha, Rhee, Xu, "CUBIC: a new TCP-friendly high-speed TCP variant" (2005/2008) by the rules of Linux
+//! 2.6.22's `tcp_cubic`, which is in ns-2.35's TCP-Linux:
+//! - β = 819/1024, whole segments, C = 410/1024, time in 1024ths of a second;
+//! - beyond the plateau at most 16 segments in 100 ms; before the first loss a segment for each 50 delivered;
+//! - no HyStart; a timeout forgets everything;
+//! - slow start adds a segment for each ACK up to *and at* the threshold, so that the first ACK after a recovery
+//!   gives one of the lost segments back: with windows of ten segments, half of what the loss took;
+//! - beyond it an increase takes one ACK more than `cnt`, which is the number of segments over a running mean of
+//!   segments to ACKs, and is kept for 1/32 s while the window stays.
+//!
+//! Difference: the cube root is exact (Linux: within 0.2 %).
 
 use super::bic::fast_convergence;
 use super::control::{Ack, Congestion, CongestionControl, Window, bytes, segments};
@@ -21,7 +34,7 @@ const MAX_INCREMENT: u64 = 16;
 const COST_BEFORE_LOSS: u64 = 50;
 /// Eighths of a window of ACKs that a Reno flow of this β takes for a segment.
 const RENO_EIGHTHS: u64 = 8 * (BETA_SCALE + BETA) / 3 / (BETA_SCALE - BETA);
-/// A price is kept so long.
+/// `cnt` is kept for this long.
 const KEPT: Span = Span::from_millis(1000 / 32);
 /// Segments an ACK are counted in such parts.
 const RATIO_SCALE: u64 = 16;
@@ -35,9 +48,9 @@ struct Epoch {
     /// The window of a Reno flow, and the ACKs towards its next segment.
     reno: u64,
     acks: u64,
-    /// The price in ACKs of a larger window, the window it was set for, and when.
-    price: u64,
-    priced: Option<(u64, Time)>,
+    /// ACKs that a larger window takes, the window it was set for, and when.
+    cnt: u64,
+    cnt_at: Option<(u64, Time)>,
 }
 
 /// CUBIC congestion control as in ns-2.
@@ -49,7 +62,7 @@ pub struct CubicNs2 {
     last_max: u64,
     epoch: Option<Epoch>,
     /// ACKs towards the next increase.
-    counted: u64,
+    cwnd_cnt: u64,
     /// Running mean of segments to ACKs, in [`RATIO_SCALE`] parts.
     ratio: u64,
 }
@@ -62,7 +75,7 @@ impl Epoch {
     fn begin(now: Time, cwnd: u64, last_max: u64) -> Self {
         let missing = last_max.saturating_sub(cwnd);
         let k = libm::cbrt(missing as f64 * (1u64 << 40) as f64 / C as f64) as u64;
-        Self { start: now, k, origin: last_max.max(cwnd), reno: cwnd, acks: 0, price: 1, priced: None }
+        Self { start: now, k, origin: last_max.max(cwnd), reno: cwnd, acks: 0, cnt: 1, cnt_at: None }
     }
 
     /// The cubic function at `t`.
@@ -73,13 +86,13 @@ impl Epoch {
     }
 
     /// What one segment more than `cwnd` costs in ACKs of `ratio` segments; called once an ACK.
-    fn price(&mut self, now: Time, cwnd: u64, last_max: u64, min_rtt: Span, ratio: u64) -> u64 {
+    fn cnt(&mut self, now: Time, cwnd: u64, last_max: u64, min_rtt: Span, ratio: u64) -> u64 {
         self.acks += 1;
-        if self.priced.is_none_or(|(window, at)| window != cwnd || now.since(at) > KEPT) {
-            self.priced = Some((cwnd, now));
-            self.price = (self.cost(now, cwnd, last_max, min_rtt) * RATIO_SCALE / ratio.max(1)).max(1);
+        if self.cnt_at.is_none_or(|(window, at)| window != cwnd || now.since(at) > KEPT) {
+            self.cnt_at = Some((cwnd, now));
+            self.cnt = (self.cost(now, cwnd, last_max, min_rtt) * RATIO_SCALE / ratio.max(1)).max(1);
         }
-        self.price
+        self.cnt
     }
 
     /// Segments that must be delivered for one more in the window of `cwnd`.
@@ -110,7 +123,7 @@ impl Epoch {
 impl CubicNs2 {
     /// Starts with `initial` bytes of window and segments of `mss` bytes.
     pub fn new(mss: u64, initial: u64) -> Self {
-        Self { mss, cwnd: initial, ssthresh: u64::MAX, last_max: 0, epoch: None, counted: 0, ratio: 2 * RATIO_SCALE }
+        Self { mss, cwnd: initial, ssthresh: u64::MAX, last_max: 0, epoch: None, cwnd_cnt: 0, ratio: 2 * RATIO_SCALE }
     }
 }
 
@@ -126,11 +139,11 @@ impl CongestionControl for CubicNs2 {
         }
         let cwnd = self.cwnd / self.mss;
         let epoch = self.epoch.get_or_insert_with(|| Epoch::begin(now, cwnd, self.last_max));
-        if self.counted >= epoch.price(now, cwnd, self.last_max, ack.min_rtt, self.ratio) {
+        if self.cwnd_cnt >= epoch.cnt(now, cwnd, self.last_max, ack.min_rtt, self.ratio) {
             self.cwnd += self.mss;
-            self.counted = 0;
+            self.cwnd_cnt = 0;
         } else {
-            self.counted += 1;
+            self.cwnd_cnt += 1;
         }
     }
 
@@ -142,7 +155,7 @@ impl CongestionControl for CubicNs2 {
             Congestion::Loss | Congestion::Mark => (self.ssthresh, fast_convergence(cwnd, self.last_max, BETA)),
         };
         self.epoch = None;
-        self.counted = 0;
+        self.cwnd_cnt = 0;
     }
 
     fn on_idle(&mut self, _: Time, restart: u64) {

@@ -1,9 +1,20 @@
 //! CUBIC to the letter of RFC 9438: the window as a cubic function of the time since the last loss.
 //!
-//! Source: RFC 9438 (2023): W(t) = C(t − K)³ + W_max (§4.2), Reno-friendly region (§4.3), growth bounded by half a window a round trip
-//! (§4.2), multiplicative decrease 0.7 (§4.6), fast convergence (§4.7), timeout (§4.8); in fractions of segments. Slow start is
-//! Reno's, and may end by [`HyStart`]. Differences: ssthresh is 0.7 × cwnd rather than × flight, and windows at a loss are compared in
-//! whole segments (as in Linux), or fast convergence would be a coin toss for a flow alone on a link.
+//! How it works: W(t) = C·(t − K)³ + W_max, with t the time since the last congestion event.
+//! - A congestion event multiplies the window by β = 0.7 and remembers it as W_max.
+//! - Concave region: the window returns quickly towards W_max and slows down as it comes near.
+//! - Convex region: beyond W_max it probes ever faster.
+//! - Reno-friendly region: where Reno's estimate W_est is larger than W(t), the window is W_est.
+//! - Fast convergence: a W_max below the former one is lowered further, which gives up room for new flows.
+//!
+//! Use it when: you check another implementation against the standard, or want CUBIC without Linux's rounding. For
+//! Linux hosts take `cubic`.
+//!
+//! Source: RFC 9438 (2023): W(t) = C(t − K)³ + W_max (§4.2), Reno-friendly region (§4.3), growth bounded by half a
+//! window a round trip (§4.2), multiplicative decrease 0.7 (§4.6), fast convergence (§4.7), timeout (§4.8); in
+//! fractions of segments. Slow start is Reno's, and may end by [`HyStart`]. Differences: ssthresh is 0.7 × cwnd
+//! rather than × flight, and windows at a loss are compared in whole segments (as in Linux), or fast convergence
+//! would be a coin toss for a flow alone on a link.
 
 use super::control::{Ack, Congestion, CongestionControl, Window, segments};
 use super::hystart::{HyStart, Watch};

@@ -1,10 +1,20 @@
 //! DCTCP: Reno that gives up only as much of its window as was marked.
 //!
-//! Source: RFC 8257 (2017) §3.3 with g = 1/16, in the integer arithmetic of Linux's `tcp_dctcp`: α in 1024ths, 1024 at first; at the end
-//! of each window α loses its sixteenth (or all, if that is less than one) and gains 64 × the share of bytes that were marked; a mark
-//! takes α/2048 of the window, in whole segments rounded down, once a window. Growth, and the halving after a loss, are [`Reno`]'s.
-//! Differences: a timeout halves ssthresh as a loss does (RFC 8257 §3.5; Linux applies α); the share of marks is one of bytes, where
-//! Linux counts packets.
+//! How it works: A queue marks (CE) every packet above a shallow threshold, and the receiver echoes each mark.
+//! - At the end of each window the share of marked bytes F moves the average: α ← (1 − g)·α + g·F, with g = 1/16.
+//! - A window with marks is reduced by the factor 1 − α/2, once: by half if all was marked, hardly if little was.
+//! - Growth, and the halving after a loss, are Reno's.
+//!
+//! The reduction in proportion keeps the queue near the threshold with little loss of throughput.
+//!
+//! Use it when: you model a data centre whose queues mark at a step threshold (RED with `min` = `max`). Beside Reno
+//! or CUBIC in one queue it takes nearly everything; on the Internet that is what L4S and `prague` are for.
+//!
+//! Source: RFC 8257 (2017) §3.3 with g = 1/16, in the integer arithmetic of Linux's `tcp_dctcp`: α in 1024ths, 1024
+//! at first; at the end of each window α loses its sixteenth (or all, if that is less than one) and gains 64 × the
+//! share of bytes that were marked; a mark takes α/2048 of the window, in whole segments rounded down, once a window.
+//! Growth, and the halving after a loss, are [`Reno`]'s. Differences: a timeout halves ssthresh as a loss does (RFC
+//! 8257 §3.5; Linux applies α); the share of marks is one of bytes, where Linux counts packets.
 
 use super::control::{Ack, Congestion, CongestionControl, Round, Window};
 use super::reno::{Counting, Reno};

@@ -1,10 +1,21 @@
 //! LEDBAT: a background transport that keeps its own queueing delay at a target.
 //!
-//! Source: RFC 6817 (2012) §2.4.2 with GAIN 1, ALLOWED_INCREASE 1, MIN_CWND 2, a base of ten one-minute minima (§3.4) and a
-//! filter of the smallest of four recent delays (§3.4.2). The delay is one-way: the stamp of the acknowledgement less the stamp that it
-//! echoes (both ends share the run's clock), so it contains the time that the receiver held the acknowledgement back. Differences: the
-//! first window is the sender's `initial` one (the RFC says 2 segments); no slow start, neither at first nor after a timeout (the RFC
-//! leaves that open); the timer is TCP's, not the RFC's CTO.
+//! How it works: The one-way delay of every segment is measured by timestamps.
+//! - Base delay: the smallest of the last ten minutes; what lies above it is queueing delay.
+//! - The window moves in proportion to (target − queueing delay) / target, by at most one segment a round trip.
+//! - Above the target it shrinks: so it yields to TCP, whose queue is usually longer than the target.
+//! - A loss halves the window, once a round trip; a timeout leaves one segment.
+//!
+//! Use it when: you want bulk transfers that should not be noticed (updates, backups, BitTorrent). In queues kept
+//! shorter than the target by an AQM it never sees its target, and competes as Reno does.
+//!
+//! Source: RFC 6817 (2012) §2.4.2 with GAIN 1, ALLOWED_INCREASE 1, MIN_CWND 2, a base of ten one-minute minima (§3.4)
+//! and a filter of the smallest of four recent delays (§3.4.2). The delay is one-way: the stamp of the
+//! acknowledgement less the stamp that it echoes (both ends share the run's clock), so it contains the time that the
+//! receiver held the acknowledgement back. Differences:
+//! - the first window is the sender's `initial` one (the RFC says 2 segments);
+//! - no slow start, neither at first nor after a timeout (the RFC leaves that open);
+//! - the timer is TCP's, not the RFC's CTO.
 
 use super::control::{Ack, Congestion, CongestionControl, Window};
 use crate::{Span, Time};

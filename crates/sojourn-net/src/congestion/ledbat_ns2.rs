@@ -1,10 +1,19 @@
 //! LEDBAT as ns-2 runs it: a module for Linux's TCP, written after the first draft.
 //!
-//! Source: draft-shalunov-ledbat-congestion-00 (2009) by the rules of the LEDBAT module of ns-2's TCP-Linux (Valenti, 2009–): each ACK,
-//! whatever it acknowledges, adds the distance from the target (at most the target) to a counter; a window's worth of targets makes one
-//! more segment, a negative counter one less. Delays are one-way, the smallest of four above the smallest of ten minutes, in whole
-//! milliseconds. A loss halves; slow start is off. Differences: both ends share the run's clock, so that no clock rate is estimated;
-//! the filter holds four delays, where the module's ring of four holds three; a timeout leaves one segment, as TCP-Linux does.
+//! How it works: As LEDBAT, but it counts ACKs.
+//! - Each ACK adds target − queueing delay to a counter, at most the target.
+//! - A window's worth of targets in the counter makes the window one segment larger, a negative counter one smaller.
+//! - Delays are one-way and in whole milliseconds; the base is the smallest of ten minutes.
+//! - A loss halves the window; there is no slow start.
+//!
+//! Use it when: you repeat a study that was made with ns-2's LEDBAT. Otherwise take `ledbat`.
+//!
+//! Source: draft-shalunov-ledbat-congestion-00 (2009) by the rules of the LEDBAT module of ns-2's TCP-Linux (Valenti,
+//! 2009–): each ACK, whatever it acknowledges, adds the distance from the target (at most the target) to a counter; a
+//! window's worth of targets makes one more segment, a negative counter one less. Delays are one-way, the smallest of
+//! four above the smallest of ten minutes, in whole milliseconds. A loss halves; slow start is off. Differences: both
+//! ends share the run's clock, so that no clock rate is estimated; the filter holds four delays, where the module's
+//! ring of four holds three; a timeout leaves one segment, as TCP-Linux does.
 
 use super::control::{Ack, Congestion, CongestionControl, Window};
 use super::ledbat::{BASE_MINUTES, CURRENT, Delays};

@@ -1,11 +1,25 @@
 //! LEDBAT++: LEDBAT on round-trip times, which gives way sooner and looks at the empty path now and then.
 //!
-//! Source: draft-irtf-iccrg-ledbat-plus-plus-06 §4: round-trip instead of one-way delays; growth by GAIN = 1/min(16, ⌈2·target/base⌉)
-//! segments a round trip up to the target and beyond it a decrease in proportion to window and excess, by half at most; slow start
-//! slower by GAIN, and left at ¾ of the target; a slowdown two round trips after the first slow start, and again nine times as long
-//! after each as it took: two segments for two round trips, then slow start up to the former window. The draft's text was known through
-//! its implementations only. Differences: the first window is the sender's `initial` one (the draft says 2 segments); a loss while the
-//! window is held at two segments halves the window to return to.
+//! How it works: LEDBAT with these changes.
+//! - It measures round-trip times, which need no help from the receiver; the target is 60 ms.
+//! - Growth is slower than Reno's by the factor GAIN, which depends on target and base delay.
+//! - Above the target the decrease is multiplicative, by half at most: so that several flows come to share equally.
+//! - Slow start is slower by GAIN too, and ends at three quarters of the target.
+//! - Slowdown: now and then it sends two segments a round trip only, so that the queue drains and the base is seen.
+//!
+//! Use it when: you model background transfers of Windows, or want LEDBAT without the advantage of late comers.
+//!
+//! Source: draft-irtf-iccrg-ledbat-plus-plus-06 §4:
+//! - round-trip instead of one-way delays;
+//! - growth by GAIN = 1/min(16, ⌈2·target/base⌉) segments a round trip up to the target and beyond it a decrease in
+//!   proportion to window and excess, by half at most;
+//! - slow start slower by GAIN, and left at ¾ of the target;
+//! - a slowdown two round trips after the first slow start, and again nine times as long after each as it took: two
+//!   segments for two round trips, then slow start up to the former window.
+//!
+//! The draft's text was known through its implementations only. Differences: the first window is the sender's
+//! `initial` one (the draft says 2 segments); a loss while the window is held at two segments halves the window to
+//! return to.
 
 use super::control::{Ack, Congestion, CongestionControl, Window, bytes, segments};
 use super::ledbat::{BASE_MINUTES, CURRENT, Delays, MIN_CWND};

@@ -12,9 +12,9 @@ pub(super) struct Path {
     pub(super) base: Span,
     /// Packets that may wait.
     pub(super) limit: usize,
-    /// Every so-manieth packet is lost; 0 is none.
+    /// Every n-th packet is lost; 0 is none.
     pub(super) lose_each: u64,
-    /// Packets that have waited so long are marked.
+    /// Packets that have waited longer than this are marked.
     pub(super) mark_above: Span,
     pub(super) now: Time,
     pub(super) delivered: u64,

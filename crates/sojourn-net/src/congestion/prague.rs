@@ -1,12 +1,29 @@
 //! TCP Prague: the scalable controller of L4S.
 //!
-//! Source: the draft draft-briscoe-iccrg-prague-congestion-control and the rules of Linux's `tcp_prague`: ECT(1) and accurate feedback;
-//! α in 2⁻²⁰, 1 at first, moved by g = 1/16 with its remainder kept; a mark takes α/2 of the window; growth by a segment a window for
-//! each that arrived unmarked, whatever the state; paced at window / round trip, at twice that below half of ssthresh, in bursts of at most a quarter of a millisecond or one segment; a loss halves.
-//! Flows with a round trip below 25 ms come to grow, reduce and average as if it were 25 ms: so that rates, not windows, converge.
-//! Differences: the change begins four rounds after slow start (Linux: 500, later versions 4), and reductions are 25 ms apart (Linux:
-//! the next round trip's end after that); the window moves in fractions of a byte (Linux: by whole segments, the rest carried over, at
-//! most one an ACK); no fallback for classic ECN queues.
+//! How it works: DCTCP made fit for the Internet.
+//! - Data carries ECT(1), which asks an L4S queue to mark early; accurate ECN feedback counts every mark.
+//! - α averages the share of marked packets; a round trip with marks takes α/2 of the window.
+//! - Each unmarked segment adds its share of one segment a window, whatever the state.
+//! - It is paced at window / round trip, in small bursts, since an L4S queue answers bursts of a millisecond.
+//! - Flows with a short round trip come to behave as if theirs were 25 ms, so that they do not starve longer ones.
+//! - A loss halves the window, as in Reno.
+//!
+//! Use it when: you study L4S: with `dualpi2` or another queue that marks ECT(1) at a shallow threshold. Through a
+//! queue that marks as for classic ECN it would win over Reno and CUBIC.
+//!
+//! Source: the draft draft-briscoe-iccrg-prague-congestion-control and the rules of Linux's `tcp_prague`:
+//! - ECT(1) and accurate feedback; α in 2⁻²⁰, 1 at first, moved by g = 1/16 with its remainder kept; a mark takes α/2
+//!   of the window; growth by a segment a window for each that arrived unmarked, whatever the state;
+//! - paced at window / round trip, at twice that below half of ssthresh, in bursts of at most a quarter of a
+//!   millisecond or one segment; a loss halves;
+//! - flows with a round trip below 25 ms come to grow, reduce and average as if it were 25 ms: so that rates, not
+//!   windows, converge.
+//!
+//! Differences:
+//! - the change begins four rounds after slow start (Linux: 500, later versions 4), and reductions are 25 ms apart
+//!   (Linux: the next round trip's end after that);
+//! - the window moves in fractions of a byte (Linux: by whole segments, the rest carried over, at most one an ACK);
+//! - no fallback for classic ECN queues.
 
 use super::control::{Ack, Congestion, CongestionControl, Needs, Round, Window, bytes, segments};
 use super::reno::slow_start;

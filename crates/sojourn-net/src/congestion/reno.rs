@@ -1,13 +1,29 @@
 //! Reno: slow start, additive increase, multiplicative decrease.
 //!
-//! Source: RFC 5681 §3.1 (slow start, congestion avoidance); RFC 6582 names the loss recovery that goes with it (NewReno), which is the
-//! sender's part. What an acknowledgement is worth can be counted in two ways, and under delayed ACKs they differ by a factor of two:
-//! in *bytes* (RFC 3465 with L = ∞: Linux's `reno` today, doubling every round trip, then one segment more for every window delivered),
-//! or in *ACKs*, each worth at most one segment (RFC 5681 equations 2 and 3: the NewReno of ns-2 and ns-3, older Linux). With
-//! `stack = "linux"` the window is one of whole *segments*, as in Linux: half of an odd one is rounded down, and so is the price of the next
-//! segment, which makes small windows grow faster. Difference:
-//! ssthresh is half the congestion window rather than half the flight (as in Linux; a sender that did not fill its window has not let
-//! it grow).
+//! How it works: The window `cwnd` bounds the bytes in flight.
+//! - Slow start: below `ssthresh` every byte acknowledged adds a byte, so that the window doubles each round trip.
+//! - Congestion avoidance: from `ssthresh` on, the window grows by one segment for each window acknowledged.
+//! - A loss found by duplicate or selective ACKs, or an ECN mark, sets `ssthresh` and `cwnd` to half the window.
+//! - A timeout sets `ssthresh` to half the window and `cwnd` to one segment; slow start follows.
+//!
+//! The result is the sawtooth: throughput is proportional to 1 / (RTT · √loss rate), and to fill a link alone the
+//! buffer must hold a bandwidth-delay product.
+//!
+//! Use it when: you compare with theory or with older simulators and measurements, or want the plainest loss-based
+//! competitor. Today's hosts run CUBIC.
+//!
+//! Source: RFC 5681 §3.1 (slow start, congestion avoidance); RFC 6582 names the loss recovery that goes with it
+//! (NewReno), which is the sender's part. What an acknowledgement is worth can be counted in three ways; under
+//! delayed ACKs the first two differ by a factor of two:
+//! - in *bytes* (RFC 3465 with L = ∞: Linux's `reno` today, doubling every round trip, then one segment more for
+//!   every window delivered);
+//! - in *ACKs*, each worth at most one segment (RFC 5681 equations 2 and 3: the NewReno of ns-2 and ns-3, older
+//!   Linux);
+//! - in whole *segments*, as Linux keeps the window (`stack = "linux"`): half of an odd one is rounded down, and so
+//!   is what the next segment costs, which makes small windows grow faster.
+//!
+//! Difference: ssthresh is half the congestion window rather than half the flight (as in Linux; a sender that did not
+//! fill its window has not let it grow).
 
 use super::control::{Ack, Congestion, CongestionControl, Window, bytes, segments};
 use crate::Time;
@@ -30,21 +46,21 @@ pub struct Reno {
     pub(super) cwnd: u64,
     pub(super) ssthresh: u64,
     /// Bytes delivered towards the next increase in congestion avoidance.
-    counted: u64,
+    cwnd_cnt: u64,
 }
 
 impl Reno {
     /// Starts with `initial` bytes of window and segments of `mss` bytes.
     pub fn new(mss: u64, initial: u64, counting: Counting) -> Self {
-        Self { counting, mss, cwnd: initial, ssthresh: u64::MAX, counted: 0 }
+        Self { counting, mss, cwnd: initial, ssthresh: u64::MAX, cwnd_cnt: 0 }
     }
 
-    /// Grows by so many bytes in slow start, then by a segment for as many as `price` asks for at the present window.
-    pub(super) fn grow(&mut self, delivered: u64, price: impl Fn(u64) -> u64) {
-        self.counted += slow_start(&mut self.cwnd, self.ssthresh, delivered);
-        let price = price(self.cwnd);
-        if self.counted >= price {
-            self.counted -= price;
+    /// Grows by so many bytes in slow start, then by a segment for as many as `cnt` asks for at the present window.
+    pub(super) fn grow(&mut self, delivered: u64, cnt: impl Fn(u64) -> u64) {
+        self.cwnd_cnt += slow_start(&mut self.cwnd, self.ssthresh, delivered);
+        let cnt = cnt(self.cwnd);
+        if self.cwnd_cnt >= cnt {
+            self.cwnd_cnt -= cnt;
             self.cwnd += self.mss;
         }
     }
@@ -53,7 +69,7 @@ impl Reno {
     pub(super) fn reduce(&mut self, of: impl Fn(u64) -> u64) {
         self.ssthresh = of(self.cwnd).max(2 * self.mss);
         self.cwnd = self.ssthresh;
-        self.counted = 0;
+        self.cwnd_cnt = 0;
     }
 }
 
@@ -99,14 +115,14 @@ impl CongestionControl for Reno {
     fn state(&self, tell: &mut dyn FnMut(&'static str, f64)) {
         tell("cwnd", segments(self.cwnd, self.mss));
         tell("ssthresh", segments(self.ssthresh, self.mss));
-        tell("counted", segments(self.counted, self.mss));
+        tell("counted", segments(self.cwnd_cnt, self.mss));
     }
 
     fn set(&mut self, name: &str, value: f64) -> bool {
         match name {
             "cwnd" => self.cwnd = bytes(value, self.mss),
             "ssthresh" => self.ssthresh = bytes(value, self.mss),
-            "counted" => self.counted = bytes(value, self.mss),
+            "counted" => self.cwnd_cnt = bytes(value, self.mss),
             _ => return false,
         }
         true

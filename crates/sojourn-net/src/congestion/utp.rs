@@ -1,11 +1,26 @@
 //! µTP: the controller of BitTorrent's transport, as its library has it.
 //!
-//! Source: libutp (BitTorrent, Inc., 2010–) after BEP 29: the window moves by at most 3000 bytes a round trip, in proportion to the
-//! distance of the queueing delay from 100 ms; the delay is the smallest of three recent ones above the smallest of thirteen minutes,
-//! and never more than the round trip; slow start by a segment a window acknowledged, left at ssthresh or at 90 % of the target; a loss
-//! halves the window at most every 100 ms; a timeout leaves one segment, and slow start. Differences: both ends share the run's
-//! clock, so libutp's correction for drifting clocks has nothing to do; packets have one size (libutp: 373–1400 bytes, smaller at low
-//! rates); a window below one segment (10 bytes at least) lets one segment out, where libutp waits; the first window is the sender's.
+//! How it works: LEDBAT's idea with the constants of libutp.
+//! - Queueing delay is the one-way delay above the smallest of thirteen minutes, from the smallest of three samples.
+//! - The window moves by up to 3000 bytes a round trip, in proportion to the distance from 100 ms.
+//! - Slow start runs until a loss, or until the delay is at 90 % of the target.
+//! - A loss halves the window, at most once in 100 ms; a timeout leaves one segment.
+//!
+//! Use it when: you model BitTorrent. For the standard take `ledbat`.
+//!
+//! Source: libutp (BitTorrent, Inc., 2010–) after BEP 29:
+//! - the window moves by at most 3000 bytes a round trip, in proportion to the distance of the queueing delay from
+//!   100 ms;
+//! - the delay is the smallest of three recent ones above the smallest of thirteen minutes, and never more than the
+//!   round trip;
+//! - slow start by a segment a window acknowledged, left at ssthresh or at 90 % of the target;
+//! - a loss halves the window at most every 100 ms; a timeout leaves one segment, and slow start.
+//!
+//! Differences:
+//! - both ends share the run's clock, so libutp's correction for drifting clocks has nothing to do;
+//! - packets have one size (libutp: 373–1400 bytes, smaller at low rates);
+//! - a window below one segment (10 bytes at least) lets one segment out, where libutp waits;
+//! - the first window is the sender's.
 
 use super::control::{Ack, Congestion, CongestionControl, Needs, Window};
 use super::ledbat::Delays;

@@ -155,4 +155,57 @@ mod tests {
         assert!(!told(100, 1000).0);
         assert!(told(101, 2000).0, "another hole");
     }
+
+    const MS: u64 = 1_000_000;
+
+    /// A policy past its quick ACKs, data having arrived at time zero; round trip 100 ms, timeout 300 ms.
+    fn patient() -> AckPolicy {
+        let mut policy = AckPolicy::new(Span::from_millis(40));
+        policy.on_data(Time(0), (Span::from_millis(100), Span::from_millis(300)));
+        (0..16).for_each(|_| policy.on_acknowledge());
+        assert!(!policy.is_quick());
+        policy
+    }
+
+    fn data(policy: &mut AckPolicy, ms: u64) {
+        policy.on_data(Time(ms * MS), (Span::from_millis(100), Span::from_millis(300)));
+    }
+
+    #[test]
+    fn the_delay_follows_the_gaps_of_arrivals_between_40_ms_and_the_round_trip() {
+        let wait = |policy: &AckPolicy| policy.ack_at(Time(0)).0 / (4 * MS) - 1;
+        let mut policy = patient();
+        assert_eq!(wait(&policy), 10, "40 ms");
+        policy.on_delayed();
+        assert_eq!(wait(&policy), 20, "twice as long after it ran out");
+        data(&mut policy, 60);
+        assert_eq!((policy.delay, wait(&policy)), (25, 25), "half of it and the gap of 15 ticks, 100 ms");
+        data(&mut policy, 60 + 72);
+        assert_eq!((policy.delay, wait(&policy)), (30, 25), "at most the round trip");
+        data(&mut policy, 60 + 72 + 20);
+        assert_eq!((policy.delay, wait(&policy)), (20, 20), "a short gap: half way back");
+        policy.on_delayed();
+        policy.on_delayed();
+        assert_eq!(policy.delay, 75, "at most the timeout");
+        policy.on_duplicate();
+        assert_eq!(policy.delay, 10);
+        assert!(policy.is_quick());
+    }
+
+    #[test]
+    fn a_pause_longer_than_the_timeout_brings_quick_acknowledgements_back() {
+        for (pause, quick) in [(300, false), (304, true)] {
+            let mut policy = patient();
+            data(&mut policy, pause);
+            assert_eq!(policy.is_quick(), quick, "{pause} ms");
+        }
+    }
+
+    #[test]
+    fn without_a_round_trip_an_acknowledgement_waits_for_200_ms_at_most() {
+        let mut policy = AckPolicy::new(Span::from_millis(40));
+        policy.on_data(Time(0), (Span::ZERO, Span::from_secs(1)));
+        (0..4).for_each(|_| policy.on_delayed());
+        assert_eq!(policy.ack_at(Time(0)), Time(204 * MS));
+    }
 }

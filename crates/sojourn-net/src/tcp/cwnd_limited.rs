@@ -35,3 +35,39 @@ impl CwndLimited {
         self.limited || (half && cwnd < ssthresh && cwnd < 2 * self.most)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn window(cwnd: u64, ssthresh: u64) -> Window {
+        Window { cwnd, ssthresh, pacing: None }
+    }
+
+    #[test]
+    fn a_window_that_stopped_the_sender_was_used_up_until_that_has_been_acknowledged() {
+        let mut seen = CwndLimited::default();
+        seen.observe(true, 10, 0, 10);
+        seen.observe(false, 3, 9, 12);
+        assert!(seen.is_limited(window(100, 0), false), "the observation holds for a round trip");
+        seen.observe(false, 3, 10, 13);
+        assert!(!seen.is_limited(window(100, 0), false));
+        seen.observe(true, 3, 11, 14);
+        assert!(seen.is_limited(window(100, 0), false), "at once");
+    }
+
+    #[test]
+    fn more_than_half_is_enough_in_slow_start_only() {
+        let mut seen = CwndLimited::default();
+        seen.observe(false, 51, 0, 51);
+        assert!(seen.is_limited(window(101, 102), true));
+        assert!(!seen.is_limited(window(102, 103), true), "half is not more than half");
+        assert!(!seen.is_limited(window(101, 101), true), "congestion avoidance");
+        assert!(!seen.is_limited(window(101, 102), false));
+        seen.observe(false, 60, 5, 65);
+        assert!(seen.is_limited(window(119, 200), true), "the most of the round trip counts");
+        seen.observe(false, 20, 6, 66);
+        assert!(seen.is_limited(window(119, 200), true));
+        assert!(!CwndLimited::none(66).is_limited(window(1, 2), true));
+    }
+}

@@ -224,4 +224,16 @@ mod tests {
             assert_eq!(labelled[0].feedback, if mode == EcnMode::Off { 0 } else { CWR });
         }
     }
+
+    #[test]
+    fn the_counter_of_marks_goes_round_at_eight_and_counts_no_more_than_was_delivered() {
+        let mut marking = Marking::new(EcnMode::Accurate, Ecn::Ect1);
+        assert_eq!(marking.on_feedback(6, 10_000, 1000), (true, 6000));
+        assert_eq!(marking.on_feedback(6, 1000, 1000), (false, 0));
+        assert_eq!(marking.on_feedback(1, 10_000, 1000), (true, 3000));
+        assert_eq!(marking.on_feedback(3, 1500, 1000), (true, 1500));
+        let mut echo = Echo::new(EcnMode::Accurate);
+        (0..9).for_each(|_| _ = echo.on_segment(&data(Ecn::Ce, 0)));
+        assert_eq!(echo.feedback(), 1);
+    }
 }

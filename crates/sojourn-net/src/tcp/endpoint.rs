@@ -165,7 +165,12 @@ impl Endpoint {
         let syn = len > 0 && seq == 0;
         let mut segment =
             Segment { seq, len, syn, fin, ack, retransmission, push, stamp: now, echo, ecn: Ecn::NotEct, feedback };
-        self.sender.label(&mut segment);
+        if !self.sender.ecn.is_off() {
+            // A copy, or every segment would be put together in memory for the sake of those that are labelled.
+            let mut labelled = segment;
+            self.sender.ecn.label(&mut labelled);
+            (segment.ecn, segment.feedback) = (labelled.ecn, labelled.feedback);
+        }
         Some(segment)
     }
 }

@@ -175,4 +175,21 @@ mod tests {
             [Some(Rate(5)), Some(Rate(5)), None]
         );
     }
+
+    #[test]
+    fn a_timer_lets_the_next_segment_leave_and_a_rate_of_zero_holds_nothing() {
+        let mut pacer = Pacer::default();
+        (11..13).for_each(|number| pacer.sent(Time(0), MSS, MSS, Rate(8_000_000), true, number));
+        assert!(pacer.holds(Time(1_999_999)));
+        pacer.release(Time(5));
+        assert!(!pacer.holds(Time(5)));
+        pacer.sent(Time(7), MSS, MSS, Rate(0), true, 14);
+        assert!(!pacer.holds(Time(7)));
+    }
+
+    #[test]
+    fn the_window_is_paced_at_twice_its_rate_below_half_of_ssthresh_only() {
+        let rate = |cwnd| Pacing::On.rate(Window { cwnd, ssthresh: 20_000, pacing: None }, Span::from_millis(100));
+        assert_eq!([rate(9999), rate(10_000)], [Some(Rate(1_599_840)), Some(Rate(960_000))]);
+    }
 }

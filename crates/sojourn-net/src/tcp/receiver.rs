@@ -417,11 +417,37 @@ mod tests {
             for i in order {
                 receiver.on_segment(Time(0), &data(i * 100, 100));
                 let (ack, _) = receiver.acknowledge();
-        let sack = receiver.sack();
+                let sack = receiver.sack();
                 prop_assert!(sack.blocks().iter().all(|b| b.start > ack && b.end > b.start));
             }
             prop_assert_eq!(receiver.next(), 4000);
             prop_assert!(receiver.held.is_empty());
         }
+    }
+
+    #[test]
+    fn what_arrives_twice_is_reported_once_before_what_is_held() {
+        let mut receiver = Receiver::new(1000, Span::ZERO, true).with_extras(EcnMode::Off, true, false);
+        for seq in [0, 2000, 0] {
+            receiver.on_segment(Time(0), &data(seq, 1000));
+        }
+        let (ack, _) = receiver.acknowledge();
+        let block = |start, end| Block { start, end };
+        assert_eq!((ack, receiver.sack().blocks()), (1000, &[block(0, 1000), block(2000, 3000)][..]));
+        assert!(receiver.sack().is_dsack(ack));
+        receiver.on_segment(Time(0), &data(4000, 1000));
+        receiver.acknowledge();
+        assert_eq!(receiver.sack().blocks(), [block(4000, 5000), block(2000, 3000)]);
+        assert!(!receiver.sack().is_dsack(ack));
+    }
+
+    #[test]
+    fn the_bytes_of_the_application_are_those_between_syn_and_fin() {
+        let mut receiver = Receiver::new(1000, Span::ZERO, true);
+        receiver.on_segment(Time(0), &Segment { syn: true, ..data(0, 1) });
+        receiver.on_segment(Time(0), &data(1, 700));
+        assert_eq!((receiver.delivered(), receiver.is_finished()), (700, false));
+        receiver.on_segment(Time(0), &Segment { fin: true, ..data(701, 301) });
+        assert_eq!((receiver.delivered(), receiver.is_finished()), (1000, true));
     }
 }

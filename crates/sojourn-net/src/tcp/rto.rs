@@ -85,7 +85,7 @@ impl Rto {
     /// The present timeout, its back-off included (RFC 6298 §2.3, §5.5).
     pub(super) fn timeout(&self) -> Span {
         let term = self.linux.map_or((4 * self.rttvar).max(self.min_rttvar), |variance| variance.term);
-        let base = if self.srtt == 0 { self.initial } else { (self.srtt + term).max(self.min_rto) };
+        let base = if self.srtt == 0 { self.initial } else { self.srtt.saturating_add(term).max(self.min_rto) };
         Span(base.saturating_mul(1 << self.backoff.min(10)).min(MAX.0.max(self.min_rto)))
     }
 
@@ -198,5 +198,37 @@ mod tests {
         let mut rtt = rto(200, 200);
         (0..100).for_each(|_| rtt.sample(Span::from_millis(250), 0, 0));
         assert!(rtt.timeout() >= Span::from_millis(449), "{:?}", rtt.timeout());
+    }
+
+    #[test]
+    fn the_smallest_and_the_mean_are_of_all_samples() {
+        let mut rto = rto(200, 200);
+        assert_eq!((rto.min(), rto.mean(), rto.smoothed()), (Span::ZERO, Span::ZERO, Span::ZERO));
+        for ms in [80, 100, 60, 120] {
+            rto.sample(Span::from_millis(ms), 0, 0);
+        }
+        assert_eq!((rto.min(), rto.mean()), (Span::from_millis(60), Span::from_millis(90)));
+    }
+
+    #[test]
+    fn only_a_second_expiry_without_a_sample_between_is_one_in_a_row() {
+        let mut rto = rto(200, 200);
+        rto.back_off();
+        assert!(!rto.backed_off_before());
+        rto.back_off();
+        assert!(rto.backed_off_before());
+        rto.sample(Span::from_millis(100), 0, 0);
+        rto.back_off();
+        assert!(!rto.backed_off_before());
+    }
+
+    #[test]
+    fn the_least_timeout_and_the_least_variance_are_two_things() {
+        let long = |min_rto, min_rttvar| rtos(rto(min_rto, min_rttvar), &[0.05; 50])[49];
+        assert!((long(200, 0) - 0.2).abs() < 1e-9, "the least timeout");
+        assert!((long(200, 300) - 0.35).abs() < 1e-9, "round trip and least variance");
+        assert!((long(1000, 300) - 1.0).abs() < 1e-9);
+        let linux = Config { stack: Stack::Linux, min_rttvar: Span::from_millis(300), ..Config::default() };
+        assert!((rtos(Rto::new(&linux), &[0.05; 50])[49] - 0.35).abs() < 1e-9, "as with Linux's own variance");
     }
 }

@@ -19,7 +19,6 @@ use super::loss::state::State;
 use super::loss::tlp::{self, Tlp};
 use super::pacing::{Pacer, Pacing};
 use super::rto::Rto;
-use super::segment::Segment;
 use super::stack::Policy;
 use super::statistics::{Repair, Statistics};
 use crate::congestion::{CongestionControl, Window};
@@ -45,7 +44,7 @@ pub struct Sender {
     mss: u32,
     /// Duplicate acknowledgements since `una` last advanced.
     dupacks: u32,
-    ecn: Marking,
+    pub(super) ecn: Marking,
     pacing: Pacing,
     /// Losses are found by time, not by counting.
     rack: bool,
@@ -224,17 +223,6 @@ impl Sender {
     /// True if the unit at `seq` is the FIN.
     pub(super) fn is_fin(&self, seq: u64) -> bool {
         self.fin && seq + 1 == self.end
-    }
-
-    /// Fills in the ECN bits of a segment that leaves.
-    #[inline]
-    pub(super) fn label(&mut self, segment: &mut Segment) {
-        if !self.ecn.is_off() {
-            // A copy, or every segment would be put together in memory for the sake of those that are labelled.
-            let mut labelled = *segment;
-            self.ecn.label(&mut labelled);
-            (segment.ecn, segment.feedback) = (labelled.ecn, labelled.feedback);
-        }
     }
 
     fn refresh_window(&mut self) {

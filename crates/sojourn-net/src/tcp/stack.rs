@@ -122,6 +122,12 @@ impl Policy {
         }
     }
 
+    /// New data leaves two segments at a time if it can.
+    #[inline]
+    pub(super) fn sends_pairs(&self) -> bool {
+        matches!(self, Self::Linux(_))
+    }
+
     /// The segment that leaves now is the second of a pair.
     #[inline]
     pub(super) fn is_second(&self, now: Time) -> bool {

@@ -36,3 +36,18 @@ impl Repair {
         self.until = resent;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn repairs_that_overlap_are_counted_once() {
+        let mut repair = Repair::default();
+        repair.add(Time(10), Time(20));
+        repair.add(Time(15), Time(25));
+        repair.add(Time(12), Time(25));
+        repair.add(Time(40), Time(43));
+        assert_eq!(repair.total, Span(18));
+    }
+}

@@ -295,3 +295,33 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_second_timeout_in_a_row_reduces_nothing_more() {
+    // All ten are lost, and so is the first retransmission. The timer: 300 ms, and then twice that.
+    let mut pair = Pair::new(&config(), &(0..=10).collect::<Vec<_>>());
+    pair.ends[0].write(10_000);
+    let mut seen = Vec::new();
+    for until in [399, 401, 999, 1001] {
+        pair.run(Time(until * 1_000_000));
+        let sender = pair.ends[0].sender();
+        seen.push((sender.statistics().timeouts, sender.window().ssthresh));
+    }
+    assert_eq!(seen, [(0, u64::MAX), (1, 5000), (1, 5000), (2, 5000)]);
+}
+
+#[test]
+fn a_least_variance_of_zero_lets_the_timer_expire_before_the_repair() {
+    // On a steady round trip of 100 ms, RTO is 300 ms by default, and a little more than the round trip by the RFC.
+    let rto = |min_rttvar| {
+        let mut pair = Pair::new(&Config { min_rttvar, min_rto: Span::from_millis(1), ..config() }, &[]);
+        pair.ends[0].write(1_000_000);
+        pair.run(Time(20_000_000_000));
+        pair.ends[0].write(1000);
+        pair.now = Time(20_000_000_000);
+        pair.transmit();
+        pair.ends[0].next_timer().since(pair.now)
+    };
+    assert_eq!(rto(Span::from_millis(200)), Span::from_millis(300));
+    assert!(rto(Span::ZERO) < Span::from_millis(101));
+}

@@ -11,7 +11,7 @@ fn bbr(seed: u64) -> Bbr3 {
 fn it_fills_the_link_with_little_queue() {
     let (mut bbr, mut path) = (bbr(1), path(1000));
     path.run(&mut bbr, 2.0);
-    assert!(bbr.probes_bandwidth(), "{:?}", bbr.mode);
+    assert!(bbr.mode.probes_bandwidth(), "{:?}", bbr.mode);
     let (share, waited) = path.run(&mut bbr, 18.0);
     assert!(share > 0.95 && waited < Span::from_millis(10), "{share}, {waited}");
     assert!((7_900_000..8_300_000).contains(&bbr.max_bw.get()), "{}", bbr.max_bw.get());

@@ -67,4 +67,25 @@ mod tests {
     fn below_the_threshold_an_unsafe_ack_releases_what_was_delivered() {
         assert_eq!(released(5, 10, (1..10).rev(), false), [1, 0, 1, 0, 0, 1, 2, 3, 1]);
     }
+
+    #[test]
+    fn linux_rounds_the_share_up_to_segments_and_always_releases_what_was_delivered() {
+        let mut rfc = Prr::begin(2000, false);
+        let mut linux = Prr::begin(2000, true);
+        assert_eq!(rfc.on_ack(300, 1900, 1000, 100, true), 150);
+        assert_eq!(linux.on_ack(300, 1900, 1000, 100, true), 200);
+        // Below the threshold, nothing owed, and not safe.
+        for (conserves, released) in [(false, 0), (true, 100)] {
+            let mut prr = Prr::begin(2000, conserves);
+            prr.sent(1000);
+            assert_eq!(prr.on_ack(100, 500, 1000, 100, false), released);
+        }
+    }
+
+    #[test]
+    fn at_the_threshold_nothing_is_released_and_never_more_than_up_to_it() {
+        let mut prr = Prr::begin(2000, false);
+        assert_eq!(prr.on_ack(500, 1000, 1000, 100, true), 0);
+        assert_eq!(prr.on_ack(500, 950, 1000, 100, true), 50);
+    }
 }

@@ -99,7 +99,7 @@ impl Sender {
             return None;
         }
         let second = self.stack.is_second(now);
-        if self.is_held(now) || self.defers(now, counted) {
+        if self.is_held(now) || (self.stack.sends_pairs() && self.defers(now, counted)) {
             self.observe_limit(false);
             return None;
         }
@@ -107,7 +107,7 @@ impl Sender {
     }
 
     /// What fits waits all the same, so that more can leave at once.
-    #[inline]
+    #[inline(never)]
     fn defers(&mut self, now: Time, counted: u64) -> bool {
         self.stack.defers(now, || Room {
             bytes: self.allowed.saturating_sub(counted),

@@ -259,3 +259,26 @@ impl Tcp {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::Flows;
+
+    #[test]
+    fn four_times_the_variance_is_200_ms_or_the_least_timeout_unless_the_study_says_otherwise() {
+        let least = |keys: &str| {
+            let flow = format!(r#"{{"source": {{"kind": "bulk"}}, "transport": "reno", "direction": "down"{keys}}}"#);
+            serde_json::from_str::<Flows>(&flow).expect("the test's own flows").tcp().endpoint.min_rttvar
+        };
+        for (keys, want) in [
+            ("", 200),
+            (r#", "min-rto": "1s""#, 200),
+            (r#", "min-rto": "100ms""#, 100),
+            (r#", "min-rttvar": "0ms""#, 0),
+            (r#", "min-rttvar": "500ms", "stack": "linux""#, 500),
+        ] {
+            assert_eq!(least(keys), Span::from_millis(want), "{keys}");
+        }
+    }
+}

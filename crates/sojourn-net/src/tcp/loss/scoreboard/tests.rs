@@ -96,3 +96,51 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn part_of_a_segment_can_be_acknowledged() {
+    let mut board = ten();
+    let news = board.acknowledge(1500);
+    assert_eq!((news.delivered, board.outstanding(), board.pipe()), (1500, 8500, 8500));
+    board.mark_head_lost();
+    assert_eq!(board.next_waiting().map(|resend| (resend.seq, resend.len)), Some((1500, 500)));
+    assert_eq!(board.acknowledge(1500).delivered, 0, "it was known");
+}
+
+#[test]
+fn the_round_trip_is_that_of_the_earliest_segment_sent_only_once() {
+    let mut board = Scoreboard::default();
+    (1..=3).for_each(|at| board.push(MSS, Time(at)));
+    board.mark_head_lost();
+    board.resent(0, Time(9));
+    assert_eq!(board.acknowledge(1000).sent, None, "Karn's rule");
+    assert_eq!(board.acknowledge(3000).sent, Some(Time(2)));
+}
+
+#[test]
+fn copies_carry_the_push_of_the_original_and_lost_bytes_are_counted_once_a_copy() {
+    let mut board = ten();
+    board.pushed();
+    assert_eq!(board.last_hole().map(|resend| (resend.seq, resend.push)), Some((9000, true)));
+    board.mark_head_lost();
+    board.mark_head_lost();
+    assert_eq!((board.bytes_lost(), board.has_lost()), (1000, true));
+    board.resent(0, Time(1));
+    assert_eq!(board.resent_bytes(), 1000);
+    board.mark_all_lost();
+    assert_eq!(board.bytes_lost(), 11_000, "nine for the first time, and a copy");
+    assert_eq!(board.resent_bytes(), 0);
+}
+
+#[test]
+fn holes_below_what_was_sacked_come_before_the_rescue_and_end_there() {
+    let mut board = ten();
+    board.sack(&blocks(&[3]));
+    assert_eq!(resend_number(board.next_hole()), Some(1));
+    board.resent(0, Time(1));
+    assert_eq!(resend_number(board.next_hole()), Some(2));
+    board.resent(1000, Time(1));
+    assert_eq!(board.next_hole(), None, "the fourth is above");
+    board.sack(&blocks(&[10]));
+    assert_eq!(resend_number(board.last_hole()), Some(9));
+}
