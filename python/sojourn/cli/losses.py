@@ -51,8 +51,8 @@ def losses(
         Print everything as one JSON object.
     """
     from sojourn.losses.captures import compare, sentences, store
-    from sojourn.losses.period import nanoseconds
     from sojourn.results.store import plain_json
+    from sojourn.study.units import nanoseconds
     from sojourn.sweep.calibrate import rate_bps
 
     bps = rate_bps(rate, "--rate") if rate else None

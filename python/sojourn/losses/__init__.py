@@ -17,13 +17,14 @@ from sojourn.losses.bursts import bursts
 from sojourn.losses.flows import flows_of
 from sojourn.losses.occupancy import occupancy
 from sojourn.losses.per_flow import per_flow
-from sojourn.losses.period import Period, nanoseconds
+from sojourn.losses.period import Period
 from sojourn.losses.scaling import loss_counts, scaling
 from sojourn.losses.sizes import sizes
 from sojourn.losses.ssthresh import ssthresh
 from sojourn.losses.tcp_udp import tcp_udp
 from sojourn.losses.utilisation import utilisation
 from sojourn.losses.windows import windows
+from sojourn.study.units import nanoseconds
 
 __all__ = ["Period", "analyse", "of_point"]
 

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from decimal import Decimal
 
 import polars as pl
-
-from sojourn.errors import SojournError
-
-_SCALES = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9}
 
 
 @dataclass(frozen=True)
@@ -35,13 +29,3 @@ LOST = pl.col("drop_cause").is_not_null()
 
 UDP = pl.col("kind").cast(pl.String).is_in(["datagram", "voice"])
 """A packet of UDP; all others are of TCP."""
-
-
-def nanoseconds(text: str) -> int:
-    """Read a time as study documents write it: ``150ms``."""
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+)\s*", text)
-    if not found or found[2] not in _SCALES:
-        raise SojournError(
-            f"{text!r} is not a time; expected a number with one of {', '.join(_SCALES)}, as 150ms"
-        )
-    return int(Decimal(found[1]) * _SCALES[found[2]])
