@@ -10,7 +10,6 @@ from sojourn.losses.bursts import bursts, of_places, runs
 from sojourn.losses.flows import flows_of
 from sojourn.losses.occupancy import occupancy
 from sojourn.losses.per_flow import per_flow
-from sojourn.losses.period import nanoseconds
 from sojourn.losses.scaling import loss_counts, scaling
 from sojourn.losses.sizes import sizes
 from sojourn.losses.ssthresh import ssthresh
@@ -18,6 +17,7 @@ from sojourn.losses.tcp_udp import tcp_udp
 from sojourn.losses.utilisation import utilisation
 from sojourn.losses.windows import windows
 from sojourn.results.packet_log import schema
+from sojourn.study.units import nanoseconds
 
 SECOND = 10**9
 
