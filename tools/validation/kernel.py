@@ -78,7 +78,7 @@ QUANTITIES = {
     "p95": ("95th percentile of the queueing delay", "ms", f"within {DELAY_SHARE:.0%} of the kernel's"),
     "loss": ("loss", "", f"within {LOSS_SHARE:.0%} of the kernel's"),
 }
-_COLUMNS = {"utilisation": "utilisation", "delay": "delay_mean_ms", "p95": "delay_p50_ms", "loss": "loss"}
+_COLUMNS = {"utilisation": "utilisation", "delay": "delay_mean_ms", "p95": "delay_p95_ms", "loss": "loss"}
 
 
 @dataclass(frozen=True)
