@@ -212,6 +212,12 @@ def test_voice_scores_by_pesq(sound: Speech) -> None:
     assert len(cache) == 20
 
 
+def test_callers_and_calls_take_turns_with_the_voices(sound: Speech) -> None:
+    cache: dict[Any, Any] = {}
+    voice.score_voice(table((0, 0, 0, 30), (1, 0, 0, 30), (1, 1, 0, 30)), PLAIN, cache=cache)
+    assert sorted(key[1] for key in cache) == [0, 1, 2]
+
+
 def test_late_speech_is_lost_speech(sound: Speech) -> None:
     ramp = np.concatenate([np.full(100, 30), np.full(300, 300)])
     stiff = voice.score_voice(table((0, 0, 0, ramp)), PLAIN)["talks"]
