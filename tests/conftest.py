@@ -89,6 +89,21 @@ def faked(tmp_path: Path) -> Command:
     return Command(tmp_path, {"PYTHONPATH": os.pathsep.join(filter(None, places))})
 
 
+def user(kind: str, **keys: Any) -> dict[str, Any]:
+    """Return an entry of a scenario's users, checked and filled in by the engine; keys with - for _."""
+    from sojourn import _core
+
+    entry = {"kind": kind, **{key.replace("_", "-"): value for key, value in keys.items()}}
+    link = {"rate": "1Mbit", "queue": {"kind": "fifo", "limit": "9pkt"}}
+    study = {
+        "name": "x",
+        "duration": "10s",
+        "path": {"rtt": "40ms", "down": link, "up": link},
+        "users": [entry],
+    }
+    return json.loads(_core.points(json.dumps(study))[0])["document"]["users"][0]
+
+
 def stored(results: Path) -> dict[str, bytes]:
     """Return the bytes of every point on disk."""
     return {file.name: file.read_bytes() for file in sorted((results / "points").iterdir())}

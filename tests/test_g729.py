@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import user
 from sojourn.errors import SojournError
 from sojourn.qoe import pesq, voice
 from sojourn.qoe.media import g729, speech
@@ -13,7 +14,7 @@ from sojourn.qoe.media.speech import MissingSpeech, Speech
 from sojourn.study.inputs import voice as listening
 
 MS = 1_000_000
-ASKED = {"codec": "g729a"}
+ASKED = user("voice", codec="g729a", playout={"kind": "fixed", "delay": "60ms"})
 
 
 @pytest.fixture
@@ -91,11 +92,11 @@ def test_without_the_library_the_emodel_says_so(monkeypatch: pytest.MonkeyPatch)
         got = voice.score_voice(calls(0.0, 1), ASKED)["listens"]
         assert got["model"] == "emodel" and "apt-get install libbcg729-0" in got["note"]
         assert got["mos"]["median"] == pytest.approx(4.10, abs=0.02)
-        user: dict[str, Any] = {"kind": "voice", **ASKED}
-        note = listening.settle({"users": [user]})
-        assert user["score"] == "emodel" and note is not None and "libbcg729-0" in note
+        asked: dict[str, Any] = dict(ASKED)
+        note = listening.settle({"users": [asked]})
+        assert asked["score"] == "emodel" and note is not None and "libbcg729-0" in note
         with pytest.raises(SojournError, match="needs the library bcg729"):
-            listening.settle({"users": [{"kind": "voice", "score": "pesq", **ASKED}]})
+            listening.settle({"users": [{**ASKED, "score": "pesq"}]})
         with pytest.raises(MissingSpeech, match="needs the library bcg729"):
             voice.score_voice(calls(0.0, 1), {**ASKED, "score": "pesq"})
         with pytest.raises(RuntimeError, match="bcg729"):

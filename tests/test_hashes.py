@@ -17,6 +17,7 @@ from sojourn.results.store import DamagedFile, Store
 from sojourn.study import Study, identity
 from sojourn.study.inputs import adaptive
 from sojourn.sweep import Campaign, run
+from sojourn.sweep.simulation import Failed, simulate_point
 
 STUDY = 'name = "grid"\n[sweep]\na = [1, 2]\n'
 REAL = """
@@ -129,6 +130,13 @@ def test_a_resumed_study_never_mixes_engines(grid: Command) -> None:
     assert f"engine: sojourn 0.0.0-fake, build {shown['engine']['build']}" in table
     assert f"build {shown['engine']['build']}" in grid("show", "out", shown["hash"]).stdout
     assert "another version" not in done.stderr
+
+
+def test_a_worker_with_another_engine_refuses(quick: Path, tmp_path: Path) -> None:
+    point = Study.load(quick).points[0]
+    failed = simulate_point(point, str(tmp_path / "out"), False, "another")
+    assert isinstance(failed, Failed) and failed.fatal and "another engine" in failed.reason
+    assert not (tmp_path / "out").exists()
 
 
 def test_results_of_before_builds_were_named_are_another_engines(grid: Command) -> None:

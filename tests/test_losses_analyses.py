@@ -21,7 +21,7 @@ from sojourn.losses.tcp_udp import tcp_udp
 from sojourn.losses.utilisation import utilisation
 from sojourn.losses.windows import windows
 from sojourn.results.packet_log import schema, table
-from sojourn.study.duration import nanoseconds
+from sojourn.study.units import nanoseconds
 
 SECOND = 10**9
 

@@ -17,6 +17,7 @@ from sojourn.results import Results
 from sojourn.results.packet_log import ROWS_TOGETHER, run_into, schema, table, write_while
 from sojourn.results.store import Store
 from sojourn.study import Study
+from sojourn.study.identity import engine
 from sojourn.sweep import Campaign, run
 from sojourn.sweep.simulation import simulate, simulate_point
 from test_figures import write_results
@@ -82,7 +83,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     campaign = Campaign(study, where / "out")
     campaign.prepare()
     for point in campaign.todo:
-        done = simulate_point(point, str(where / "out"), False)
+        done = simulate_point(point, str(where / "out"), False, engine())
         assert hasattr(done, "result"), done
     return Results(where / "out")
 

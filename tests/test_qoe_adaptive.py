@@ -84,6 +84,27 @@ def test_the_summary_counts_what_began_after_the_warm_up():
     assert summary([], 0.0, 1e6) == {}
 
 
+def test_a_stall_across_the_end_of_the_warm_up_is_left_out():
+    found = [viewing(0, stalls=[(2.0, 6.0), (8.0, 9.5)]), viewing(1, stalls=[(2.9, 3.1)])]
+    later = summary(found, 3.0, None)
+    assert (later["stalls"], later["stall_s"], later["clients_stalled_pct"]) == (1, 1.5, 50)
+    assert later["clients"][0]["stalls"] == [[2.0, 6.0], [8.0, 9.5]]
+    on_time = summary([viewing(0, stalls=[(3.0, 4.0)])], 3.0, None)
+    assert on_time["stalls"] == 1
+
+
+def test_clients_are_compared_until_the_first_of_them_ends():
+    # The first ends at 18 s and the second at 118 s; what the first would do afterwards is not known.
+    found = [viewing(0, (100.0,) * 5), viewing(1, (100.0,) * 5 + (300.0,) * 25)]
+    both = summary(found, 0.0, 1e6)
+    assert (found[0].end_s, found[1].end_s) == (18.0, 118.0)
+    assert both["unfairness"] == both["unfairness_carried"] == 0.0
+    assert both["utilisation_fetching"] == pytest.approx(10 * 500 * 100 * 8 / 1e6 / 18)
+    # Both are in it from when the second one began.
+    late = [viewing(0, (300.0,) * 2 + (100.0,) * 28), viewing(1, (100.0,) * 20, start=20.0)]
+    assert summary(late, 0.0, None)["unfairness"] == 0.0
+
+
 def test_what_plays_waits_for_stalls():
     played = playing(viewing(rates=(100.0, 200.0, 300.0), stalls=[(9.0, 12.0)]))
     assert played.tolist() == [[1, 100], [5, 200], [12, 300]]

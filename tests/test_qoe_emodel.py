@@ -29,6 +29,20 @@ def test_full_model_with_echo(ta: str, r: float) -> None:
     assert emodel.rating(emodel.Connection(t=t, ta=t, tr=2 * t)).r == pytest.approx(r, abs=1e-3)
 
 
+@pytest.mark.parametrize("t", [0.0, 0.5, 1.0, 1.5, 2.0, 4.0])
+def test_echo_of_short_delays(t: float) -> None:
+    """Eq. 7-21 to 7-26 of G.107, whose exponential term has vanished from 5 ms on."""
+    got = emodel.rating(emodel.Connection(t=t, ta=t, tr=2 * t, telr=30.0))
+    if t < 1:
+        assert got.idte == 0.0
+        return
+    terv = 30.0 - 40 * np.log10((1 + t / 10) / (1 + t / 150)) + 6 * np.exp(-0.3 * t**2)
+    roe, re = -1.5 * (got.no - 2.0), 80 + 2.5 * (terv - 14)
+    expected = ((roe - re) / 2 + np.sqrt((roe - re) ** 2 / 4 + 100) - 1) * (1 - np.exp(-t))
+    assert got.idte == pytest.approx(expected, abs=1e-9)
+    assert got.idte > 0.1
+
+
 @pytest.mark.parametrize(("ta", "value"), REFERENCE["idd"].items())
 def test_idd(ta: str, value: float) -> None:
     assert float(emodel.idd(float(ta))) == pytest.approx(value, abs=1e-4)
@@ -90,6 +104,11 @@ def test_burst_ratio() -> None:
     burst[10:15] = burst[50:55] = True
     assert emodel.burst_ratio(burst) == pytest.approx(5 * 0.9)
     assert emodel.burst_ratio(np.arange(100) % 10 == 0) == 1.0
+    first = np.zeros(100, bool)
+    first[:4] = True
+    assert emodel.burst_ratio(first) == pytest.approx(4 * 0.96)  # a burst at the very first frame is one
+    first[50:52] = True
+    assert emodel.burst_ratio(first) == pytest.approx(6 / 2 * 0.94)
     rng = np.random.default_rng(1)
     assert emodel.burst_ratio(rng.random(200_000) < 0.1) == pytest.approx(1.0, abs=0.02)
 

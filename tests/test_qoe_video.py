@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import Command, sentence
-from sojourn import _core
-from sojourn.qoe import options, video
+from conftest import user as shown_to
+from sojourn import StudyError, _core
+from sojourn.qoe import video
 from sojourn.qoe.media.video import MissingVideo, clips, coding, library
 from sojourn.qoe.media.video.coding import Coding, Encoded
 from sojourn.qoe.score import score
@@ -155,7 +156,7 @@ def rows(packets: int, *delays_ms: Any, clip: int = 0) -> dict[str, np.ndarray]:
 
 @pytest.mark.usefixtures("short")
 def test_summary_of_showings() -> None:
-    user = {"kind": "video", "clips": [clips.SYNTHETIC], "playout": "500ms"}
+    user = shown_to("video", clips=[clips.SYNTHETIC], playout="500ms")
     packets = len(made(clips.SYNTHETIC, video.coding("sd", "aligned")).sizes)
     some = np.where(np.arange(packets) % 40 == 7, -1.0, 30.0)
     late = np.where(np.arange(packets) % 40 == 7, 531.0, 30.0)
@@ -184,19 +185,26 @@ def test_summary_of_showings() -> None:
     assert score({"users": [user]}, {}) == {}
 
 
+def test_lateness_counts_from_the_first_packet_to_arrive_of_the_showing() -> None:
+    delays = np.array([-1, 200, 30, 700, 701, -1, 100]) * MS
+    lost, late = video.missing(delays, 500 * MS)
+    assert lost.tolist() == [True, False, False, False, False, True, False]
+    # From the least delay (30 ms) the one of 700 ms would be late as well.
+    assert np.flatnonzero(late).tolist() == [4]
+    lost, late = video.missing(np.array([-1, -1]), 500 * MS)
+    assert lost.all() and not late.any()
+
+
 @pytest.mark.usefixtures("short")
 def test_bad_tables_and_options() -> None:
-    user = {"kind": "video", "clips": [clips.SYNTHETIC]}
+    user = shown_to("video", clips=[clips.SYNTHETIC])
     with pytest.raises(ValueError, match="lacks showing"):
         video.showings({"user": np.zeros(3)}, user)
     with pytest.raises(ValueError, match="has 3 packets: expected"):
         video.showings(rows(3, 30.0), user)
-    with pytest.raises(ValueError, match=r"profile = 'vlc': expected one of aligned, paper"):
-        options.Video.read({"profile": "vlc"})
-    with pytest.raises(ValueError, match="expected a list of names"):
-        options.Video.read({"clips": "movie"})
-    with pytest.raises(ValueError, match="every = 0: expected a positive integer"):
-        options.Video.read({"every": 0})
+    for key, value, says in (("profile", "vlc", "vlc"), ("clips", "movie", "movie"), ("every", 0, "every")):
+        with pytest.raises(StudyError, match=says):
+            shown_to("video", **{key: value})
 
 
 # Through the engine

@@ -8,11 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import user
 from hypothesis import given
 from hypothesis import strategies as st
+from sojourn import StudyError
 from sojourn.qoe import web
 
 REFERENCE = json.loads((Path(__file__).parent / "data" / "qoe_reference.json").read_text(encoding="utf-8"))
+WEB = user("web")
 
 
 def table(plt_s: list[float], complete: list[bool] | None = None, **more: list[float]) -> dict[str, Any]:
@@ -35,7 +38,7 @@ def test_mos_of_reference_times(best: str) -> None:
 
 
 def test_quantiles_are_those_of_the_sample_when_all_end() -> None:
-    got = web.score_web(table([0.6, 0.8, 1.0, 2.0]), {})
+    got = web.score_web(table([0.6, 0.8, 1.0, 2.0]), WEB)
     assert got["plt_s"]["median"] == pytest.approx(0.9)
     assert got["plt_s"]["mean"] == pytest.approx(1.1)
     assert got["mos"]["median"] == pytest.approx(float(web.mos_of_plt(0.9)), abs=1e-4)
@@ -46,10 +49,24 @@ def test_quantiles_are_those_of_the_sample_when_all_end() -> None:
 
 
 def test_best_time_is_an_option() -> None:
-    got = web.score_web(table([0.85]), {"plt-min": "0.85s", "plt-max": "6s"})
+    got = web.score_web(table([0.85]), WEB | {"plt-min": "850ms"})
     assert got["mos"]["median"] == 5.0
-    with pytest.raises(ValueError, match="plt-min"):
-        web.score_web(table([1.0]), {"plt-min": "7s"})
+    with pytest.raises(StudyError, match="plt-min"):
+        user("web", plt_min="7s")
+
+
+def test_worst_time_is_an_option() -> None:
+    got = web.score_web(table([9.0]), WEB | {"plt-max": "12s"})
+    assert got["mos"]["median"] == pytest.approx(float(web.mos_of_plt(9.0, 0.56, 12.0)), abs=1e-4)
+    assert got["mos"]["median"] > 1.1
+    assert web.score_web(table([9.0]), WEB)["mos"]["median"] == 1.0
+
+
+def test_round_trips_are_an_option() -> None:
+    rows = table([1.0, 1.0], rtt_s=[0.03, 0.1])  # 14 of them: 0.42 and 1.4 s
+    assert web.score_web(rows, WEB)["rtt_dominated"] == 0.5
+    assert web.score_web(rows, WEB | {"round-trips": 17})["rtt_dominated"] == 1.0
+    assert web.score_web(rows, WEB | {"round-trips": 4})["rtt_dominated"] == 0.0
 
 
 def test_kaplan_meier_textbook_case() -> None:
@@ -64,12 +81,12 @@ def test_kaplan_meier_textbook_case() -> None:
 
 
 def test_loads_that_never_end_do_not_look_good() -> None:
-    got = web.score_web(table([0.6, 0.6, 3.0, 3.0, 3.0], [True, True, False, False, False]), {})
+    got = web.score_web(table([0.6, 0.6, 3.0, 3.0, 3.0], [True, True, False, False, False]), WEB)
     assert got["unfinished"] == 3
     assert got["plt_s"]["median"] == 3.0
     assert got["mos"]["median"] == 1.0
     assert "median" in got["bounded"]
-    none = web.score_web(table([2.0, 1.0], [False, False]), {})
+    none = web.score_web(table([2.0, 1.0], [False, False]), WEB)
     assert none["mos"] == dict.fromkeys(("median", "mean", "p5", "p25", "p75", "p95"), 1.0)
     assert none["plt_s"]["median"] == 2.0
 
@@ -77,26 +94,26 @@ def test_loads_that_never_end_do_not_look_good() -> None:
 def test_what_dominates() -> None:
     got = web.score_web(
         table([1.0, 1.0, 4.0, 9.0], [True, True, True, False], rtt_s=[0.05, 0.03, 0.05, 9.0],
-              repair_s=[0.0, 0.5, 3.0, 9.0]), {},
+              repair_s=[0.0, 0.5, 3.0, 9.0]), WEB,
     )  # fmt: skip
     assert got["rtt_dominated"] == pytest.approx(1 / 3, abs=1e-6)
     assert got["loss_dominated"] == pytest.approx(2 / 3, abs=1e-6)
 
 
 def test_no_loads_no_scores() -> None:
-    assert web.score_web(table([]), {}) == {}
+    assert web.score_web(table([]), WEB) == {}
 
 
 def test_tables_that_do_not_fit_are_named() -> None:
     broken = table([1.0])
     del broken["repair_ns"]
     with pytest.raises(ValueError, match="lacks repair_ns"):
-        web.score_web(broken, {})
+        web.score_web(broken, WEB)
 
 
 @given(st.lists(st.tuples(st.floats(0.001, 100), st.booleans()), min_size=1, max_size=40))
 def test_any_loads_give_a_distribution(loads: list[tuple[float, bool]]) -> None:
-    got = web.score_web(table([t for t, _ in loads], [e for _, e in loads]), {})
+    got = web.score_web(table([t for t, _ in loads], [e for _, e in loads]), WEB)
     quantiles = [got["plt_s"][k] for k in ("p5", "p25", "median", "p75", "p95")]
     assert quantiles == sorted(quantiles)
     assert all(1.0 <= v <= 5.0 for v in got["mos"].values())
@@ -107,6 +124,6 @@ def test_any_loads_give_a_distribution(loads: list[tuple[float, bool]]) -> None:
 @given(st.lists(st.floats(0.1, 10), min_size=1, max_size=30))
 def test_censoring_never_improves_the_score(times: list[float]) -> None:
     n = len(times)
-    ended = web.score_web(table(times), {})
-    cut = web.score_web(table(times, [i % 2 == 0 for i in range(n)]), {})
+    ended = web.score_web(table(times), WEB)
+    cut = web.score_web(table(times, [i % 2 == 0 for i in range(n)]), WEB)
     assert cut["mos"]["median"] <= ended["mos"]["median"] + 1e-4

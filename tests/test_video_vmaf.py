@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import Command, sentence
+from conftest import user as shown_to
 from sojourn.qoe import video
 from sojourn.qoe.media.video import MissingVideo, clips, coding, library, vmaf
 from sojourn.qoe.media.video.coding import Coding, Encoded
@@ -83,7 +84,7 @@ def test_a_result_has_it_where_it_was_asked_for(monkeypatch: pytest.MonkeyPatch)
     seq = np.arange(packets)
     table = {"seq": seq, "sent_ns": seq, "delay_ns": np.where(seq == 20, -1, 1000)}
     table |= {name: np.zeros(packets, dtype=np.int64) for name in ("user", "showing", "clip")}
-    user = {"kind": "video", "clips": [clips.SYNTHETIC], "vmaf": True}
+    user = shown_to("video", clips=[clips.SYNTHETIC], vmaf=True)
     got = score({"users": [user]}, {"video": table})["video"]
     assert 50 < got["vmaf"]["median"] < 100 and got["vmaf"]["model"] == vmaf.MODEL
     assert len(got["worst"]["series"]["vmaf"]) == 5

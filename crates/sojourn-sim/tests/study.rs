@@ -89,7 +89,7 @@ fn a_scenario_is_complete_and_reads_back_as_itself() {
     let document = serde_json::to_value(&point.document).unwrap();
     assert_eq!(document["flows"][0]["mss"], "1448B");
     assert_eq!(document["flows"][0]["initial-window"], 10);
-    assert_eq!(document["users"][0]["playout"], json!({"kind": "fixed", "delay": "60ms"}));
+    assert_eq!(document["users"][0]["playout"], json!({"kind": "adaptive"}));
     assert_eq!(document["users"][0]["delay-model"], "half_rtt");
     assert_eq!(document["warmup"], "0s");
     let again: sojourn_sim::scenario::Scenario = serde_json::from_value(document.clone()).unwrap();

@@ -55,7 +55,7 @@ def losses(
     from sojourn.capture.output import printable
     from sojourn.losses.captures import compare, sentences, store
     from sojourn.results.store import plain_json
-    from sojourn.study.duration import nanoseconds
+    from sojourn.study.units import nanoseconds
     from sojourn.sweep.calibrate import rate_bps
 
     if out is not None and printable(out) != str(out):

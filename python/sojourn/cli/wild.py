@@ -13,7 +13,7 @@ from cyclopts import Parameter, validators
 from sojourn.cli.exit import Exit, complain
 from sojourn.cli.flag import Flag
 from sojourn.errors import SojournError
-from sojourn.study.duration import nanoseconds
+from sojourn.study.units import nanoseconds
 
 
 def wild(

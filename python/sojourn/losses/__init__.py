@@ -24,7 +24,7 @@ from sojourn.losses.ssthresh import ssthresh
 from sojourn.losses.tcp_udp import tcp_udp
 from sojourn.losses.utilisation import utilisation
 from sojourn.losses.windows import windows
-from sojourn.study.duration import nanoseconds
+from sojourn.study.units import nanoseconds
 
 __all__ = ["Period", "analyse", "of_point"]
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sojourn.qoe import adaptive, browser, voice, web
-from sojourn.qoe.options import seconds
+from sojourn.study.units import seconds
 
 __all__ = ["score"]
 
@@ -50,17 +50,16 @@ def score(
     MissingVideo
         If the codec or a clip is missing.
     ValueError
-        If an option or a table is not as expected.
+        If a table is not as expected.
     """
     found: dict[str, list[Any]] = {"voice": [], "video": [], "web": []}
     first = 0
     for user in document.get("users") or ():
-        count = user.get("count")
-        last = first + (1 if count is None else int(count))
-        kind = user.get("kind")
+        last, kind = first + user["count"], user["kind"]
         if kind in found and (table := tables.get(kind)) is not None:
             rows = _rows(table, kind, first, last)
-            found[kind].append(_scorer(kind)(rows, user))
+            scored = _scorer(kind)(rows, user)
+            found[kind] += scored if kind == "voice" else [scored]
         first = last
     out: dict[str, Any] = {}
     if found["voice"]:
@@ -72,7 +71,7 @@ def score(
     if found["web"]:
         out["web"] = web.summary(found["web"])
     if "adaptive" in tables:
-        warmup_s, end_s = (seconds(document.get(key, "0s"), key) for key in ("warmup", "duration"))
+        warmup_s, end_s = (seconds(document[key]) for key in ("warmup", "duration"))
         rate_bps = (links or {}).get("down", {}).get("rate_bps")
         out["adaptive"] = adaptive.score_adaptive(tables, warmup_s, end_s, rate_bps)
     if "browser" in tables:

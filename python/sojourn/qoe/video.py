@@ -33,11 +33,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sojourn import _core
-from sojourn.qoe import options
 from sojourn.qoe.media.video import stream
 from sojourn.qoe.media.video.coding import Coding, Encoded, encoded
 from sojourn.qoe.media.video.vmaf import MODEL, measure, program
-from sojourn.qoe.voice import statistics
+from sojourn.qoe.quantiles import statistics
+from sojourn.study.units import nanoseconds
 
 __all__ = [
     "PROFILES",
@@ -233,7 +233,8 @@ class Showings:
     ssim, psnr_db, mos, vmaf : ndarray
         Means over the pictures; VMAF is not a number unless it was asked for.
     packets, lost, late : ndarray of int
-    options : options.Video
+    user : mapping
+        The entry of the scenario's `users`.
     streams : dict of str to str
         Digest of the stream of each clip.
     worst : dict
@@ -248,7 +249,7 @@ class Showings:
     packets: NDArray[np.int64]
     lost: NDArray[np.int64]
     late: NDArray[np.int64]
-    options: options.Video
+    user: Mapping[str, Any]
     streams: dict[str, str]
     worst: dict[str, Any]
 
@@ -262,29 +263,28 @@ def showings(columns: Mapping[str, NDArray[Any]], user: Mapping[str, Any]) -> Sh
         The video table: `user`, `showing`, `clip`, `seq`, `sent_ns`, `delay_ns` (−1 = lost), one row per
         packet, in order of user, showing and packet.
     user : mapping
-        The entry of the scenario's `users`; see `sojourn.qoe.options.Video`.
+        The entry of the scenario's `users`, its clips settled and its defaults filled in.
 
     Raises
     ------
     MissingVideo
         If the codec or a clip is missing.
     ValueError
-        If an option or the table is not as expected.
+        If the table is not as expected.
     """
-    asked = options.Video.read(user)
-    profile = PROFILES[asked.profile]
-    how = coding(asked.resolution, profile)
+    profile = PROFILES[user["profile"]]
+    how, playout_ns = coding(user["resolution"], profile), nanoseconds(user["playout"])
     names, rows, streams, worst = [], [], {}, {}
     for part in _parts(columns):
-        name = asked.clips[int(part["clip"][0])]
+        name = user["clips"][int(part["clip"][0])]
         clip = encoded(name, how)
         if len(part["seq"]) != len(clip.sizes):
             raise ValueError(
                 f"a showing of {name} has {len(part['seq'])} packets: expected {len(clip.sizes)}"
             )
-        lost, late = missing(part["delay_ns"], asked.playout_ns)
+        lost, late = missing(part["delay_ns"], playout_ns)
         gone = lost | late if profile.late else lost
-        seen = watch(clip, profile, gone, asked.every, asked.vmaf)
+        seen = watch(clip, profile, gone, user["every"], user.get("vmaf", False))
         ssim, psnr = float(seen.ssim.mean()), float(seen.psnr_db.mean())
         mos = mos_of_ssim(ssim) if profile.mos == "ssim" else mos_of_psnr(seen.psnr_db).mean()
         if not worst or ssim < worst["ssim"]:
@@ -308,7 +308,7 @@ def showings(columns: Mapping[str, NDArray[Any]], user: Mapping[str, Any]) -> Sh
         vmaf = np.nan if seen.vmaf is None else float(seen.vmaf.mean())
         rows.append((ssim, psnr, float(mos), vmaf, len(gone), int(lost.sum()), int(late.sum())))
     table = np.array(rows, dtype=np.float64).reshape(-1, 7).T
-    return Showings(names, *table[:4], *table[4:].astype(np.int64), asked, streams, worst)
+    return Showings(names, *table[:4], *table[4:].astype(np.int64), user, streams, worst)
 
 
 def missing(delay_ns: NDArray[np.int64], playout_ns: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
@@ -381,17 +381,15 @@ def summary(scored: Sequence[Showings]) -> dict[str, Any]:
             }
             for name in sorted(set(names.tolist()))
         },
-        "profile": "+".join(sorted({s.options.profile for s in scored})),
-        "resolution": "+".join(sorted({s.options.resolution for s in scored})),
+        "profile": "+".join(sorted({s.user["profile"] for s in scored})),
+        "resolution": "+".join(sorted({s.user["resolution"] for s in scored})),
     }
     least = min(scored, key=lambda s: s.worst["ssim"])
     out["worst"] = {
-        "profile": least.options.profile,
-        "resolution": least.options.resolution,
-        "every": least.options.every,
+        **{key: least.user[key] for key in ("profile", "resolution", "every")},
         **least.worst,
     }
-    if any(s.options.vmaf for s in scored):
+    if any(s.user.get("vmaf") for s in scored):
         out["vmaf"] = {**statistics(gather("vmaf"), 2), "model": MODEL, "ffmpeg": program()[1]}
     if "synthetic" in names:
         out["note"] = "synthetic pictures, whose scores are not those of real clips"

@@ -24,18 +24,19 @@ averaged.
 from __future__ import annotations
 
 from collections.abc import Mapping, MutableMapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sojourn.qoe import emodel, options, pesq
+from sojourn.qoe import emodel, pesq
 from sojourn.qoe.media import concealment, g729, playout, speech
 from sojourn.qoe.media.speech import MissingSpeech, Speech
+from sojourn.qoe.quantiles import statistics
+from sojourn.study.units import nanoseconds
 
-__all__ = ["DIRECTIONS", "Calls", "MissingSpeech", "ScoreCache", "calls", "score_voice", "summary"]
+__all__ = ["DIRECTIONS", "Call", "MissingSpeech", "ScoreCache", "calls", "score_voice", "summary"]
 
 #: Names of the `direction` column's values.
 DIRECTIONS = ("talks", "listens")
@@ -44,7 +45,6 @@ DIRECTIONS = ("talks", "listens")
 ScoreCache = MutableMapping[tuple[str, int, int, str, bytes], tuple[float, bool]]
 
 _COLUMNS = ("user", "call", "direction", "seq", "sent_ns", "delay_ns")
-_QUANTILES = {"median": 50.0, "p5": 5.0, "p25": 25.0, "p75": 75.0, "p95": 95.0}
 _PACKETISATION_MS = {"g711a": 20.0, "g729a": 25.0}  # 20 ms of speech in a packet; G.729 looks 5 ms ahead
 _MOST_CACHED = 200_000
 
@@ -52,38 +52,37 @@ _scores: ScoreCache = {}
 _no_speech: dict[tuple[str, str | None], str] = {}
 
 
-@dataclass(frozen=True)
-class Calls:
-    """Scores of the calls of some users; arrays have one entry per call and direction.
+class Call(NamedTuple):
+    """Scores of one direction of a call.
 
     Attributes
     ----------
-    direction : ndarray of int
+    direction : int
         Index into `DIRECTIONS`.
-    mos, z1, z2, lqo : ndarray
-        z1, z2 on the R scale; z2 is NaN where nothing arrived; lqo is NaN under the E-model.
-    packets, lost, late : ndarray of int
+    mos, z1, z2, lqo : float
+        z1, z2 on the R scale; z2 is NaN if nothing arrived; lqo is NaN under the E-model.
+    packets, lost, late : int
         Packets sent, lost by the network, and arrived but not played.
-    delay_ms, ta_ms : ndarray
-        Mean one-way delay in the network, and the delay that was scored; NaN where nothing arrived.
-    unscored : ndarray of bool
+    delay_ms, ta_ms : float
+        Mean one-way delay in the network, and the delay that was scored; NaN if nothing arrived.
+    unscored : bool
         PESQ could not score the sound (silence), which counts as 1.0.
     model : "pesq" or "emodel"
     speech, note : str
         Whose voices; a warning, or "".
     """
 
-    direction: NDArray[np.int64]
-    mos: NDArray[np.float64]
-    z1: NDArray[np.float64]
-    z2: NDArray[np.float64]
-    lqo: NDArray[np.float64]
-    packets: NDArray[np.int64]
-    lost: NDArray[np.int64]
-    late: NDArray[np.int64]
-    delay_ms: NDArray[np.float64]
-    ta_ms: NDArray[np.float64]
-    unscored: NDArray[np.bool_]
+    direction: int
+    mos: float
+    z1: float
+    z2: float
+    lqo: float
+    packets: int
+    lost: int
+    late: int
+    delay_ms: float
+    ta_ms: float
+    unscored: bool
     model: str
     speech: str
     note: str
@@ -100,7 +99,7 @@ def score_voice(
         The voice table: `user`, `call`, `direction` (0 = talks, 1 = listens), `seq`, `sent_ns`, `delay_ns`
         (−1 = lost), one row per packet.
     user : mapping
-        The entry of the scenario's `users`; see `sojourn.qoe.options.Voice`.
+        The entry of the scenario's `users`, its defaults filled in.
     cache : mutable mapping, optional
         Scores of sound already heard; by default one per process.
 
@@ -114,33 +113,24 @@ def score_voice(
     MissingSpeech
         If `score` is "pesq" and the package or the recordings are missing.
     ValueError
-        If an option or the table is not as expected.
+        If the table is not as expected.
     """
-    return summary([calls(columns, user, cache=cache)])
+    return summary(calls(columns, user, cache=cache))
 
 
 def calls(
     columns: Mapping[str, NDArray[Any]], user: Mapping[str, Any], *, cache: ScoreCache | None = None
-) -> Calls:
-    """Score every call; parameters and errors as for `score_voice`."""
-    asked = options.Voice.read(user)
-    sound, note = _speech(asked)
+) -> list[Call]:
+    """Score every call in each direction; parameters and errors as for `score_voice`."""
+    sound, note = _speech(user)
     rows = _calls_of(columns)
     delays = {key: _mean_delay(part["delay_ns"]) for key, part in rows.items()}
-    done = [
-        _one(asked, key, part, delays, sound, _scores if cache is None else cache)
-        for key, part in rows.items()
-    ]
-    table = np.array(done, dtype=np.float64).reshape(-1, 11).T
-    whole = [table[i].astype(np.int64) for i in (0, 5, 6, 7)]
-    return Calls(
-        whole[0], *table[1:5], *whole[1:], table[8], table[9], table[10].astype(bool),
-        "emodel" if sound is None else "pesq", "" if sound is None else sound.source, note,
-    )  # fmt: skip
+    kept = _scores if cache is None else cache
+    return [_one(user, key, part, delays, sound, note, kept) for key, part in rows.items()]
 
 
-def summary(scored: Sequence[Calls]) -> dict[str, Any]:
-    """Statistics over the calls of one or more entries of users.
+def summary(scored: Sequence[Call]) -> dict[str, Any]:
+    """Statistics over calls, of one or more entries of users.
 
     Returns
     -------
@@ -152,15 +142,14 @@ def summary(scored: Sequence[Calls]) -> dict[str, Any]:
     """
     out: dict[str, Any] = {}
     for number, name in enumerate(DIRECTIONS):
-        parts = [(c, c.direction == number) for c in scored]
-        parts = [(c, here) for c, here in parts if here.any()]
-        if not parts:
+        here = [call for call in scored if call.direction == number]
+        if not here:
             continue
 
-        def gather(field: str, parts: list[tuple[Calls, Any]] = parts) -> NDArray[Any]:
-            return np.concatenate([getattr(c, field)[here] for c, here in parts])
+        def gather(field: str, here: list[Call] = here) -> NDArray[Any]:
+            return np.array([getattr(call, field) for call in here])
 
-        models = sorted({c.model for c, _ in parts})
+        models = sorted({call.model for call in here})
         sent = int(gather("packets").sum())
         entry: dict[str, Any] = {
             "mos": statistics(gather("mos"), 4),
@@ -172,49 +161,36 @@ def summary(scored: Sequence[Calls]) -> dict[str, Any]:
         entry |= {
             "loss": round(int(gather("lost").sum()) / sent, 6),
             "late": round(int(gather("late").sum()) / sent, 6),
-            "delay_ms": _mean(gather("delay_ms"), 3),
-            "ta_ms": _mean(gather("ta_ms"), 3),
-            "calls": int(gather("mos").size),
+            "delay_ms": statistics(gather("delay_ms"), 3)["mean"],
+            "ta_ms": statistics(gather("ta_ms"), 3)["mean"],
+            "calls": len(here),
             "unscored": int(gather("unscored").sum()),
             "model": "+".join(models),
         }
         for key in ("speech", "note"):
-            if texts := sorted({text for c, _ in parts if (text := getattr(c, key))}):
+            if texts := sorted(set(filter(None, gather(key)))):
                 entry[key] = "; ".join(texts)
         out[name] = entry
     return out
 
 
-def statistics(values: NDArray[np.float64], digits: int) -> dict[str, float | None]:
-    """Median, mean and percentiles of the values that are not NaN, rounded; None if there are none."""
-    known = values[~np.isnan(values)]
-    if known.size == 0:
-        return dict.fromkeys(("median", "mean", "p5", "p25", "p75", "p95"))
-    found = {k: round(float(np.percentile(known, q)), digits) for k, q in _QUANTILES.items()}
-    mean = round(float(known.mean()), digits)
-    return {k: mean if k == "mean" else found[k] for k in ("median", "mean", "p5", "p25", "p75", "p95")}
-
-
-def _mean(values: NDArray[np.float64], digits: int) -> float | None:
-    return statistics(values, digits)["mean"]
-
-
-def _speech(asked: options.Voice) -> tuple[Speech | None, str]:
+def _speech(user: Mapping[str, Any]) -> tuple[Speech | None, str]:
     """The samples to score with, or none and why the E-model has to do."""
-    if asked.score == "emodel":
+    codec, score, recordings = user["codec"], user["score"], user.get("recordings")
+    if score == "emodel":
         return None, ""
     try:
-        if asked.codec == "g729a" and not g729.available():
+        if codec == "g729a" and not g729.available():
             raise MissingSpeech(g729.MISSING)
         if not pesq.available():
             raise MissingSpeech(pesq.MISSING)
-        if asked.score == "auto" and (asked.codec, asked.recordings) in _no_speech:
-            raise MissingSpeech(_no_speech[asked.codec, asked.recordings])
-        return speech.samples(asked.recordings), ""
+        if score == "auto" and (codec, recordings) in _no_speech:
+            raise MissingSpeech(_no_speech[codec, recordings])
+        return speech.samples(recordings), ""
     except MissingSpeech as missing:
-        if asked.score == "pesq" or asked.recordings is not None:
+        if score == "pesq" or recordings is not None:
             raise
-        _no_speech[asked.codec, asked.recordings] = str(missing)
+        _no_speech[codec, recordings] = str(missing)
         return None, f"scored by the E-model, whose numbers are not those of PESQ: {missing}"
 
 
@@ -250,30 +226,33 @@ def _mean_delay(delay_ns: NDArray[np.int64]) -> float:
 
 
 def _one(
-    asked: options.Voice,
+    user: Mapping[str, Any],
     key: tuple[int, int, int],
     part: dict[str, NDArray[np.int64]],
     delays: dict[tuple[int, int, int], float],
     sound: Speech | None,
+    note: str,
     cache: ScoreCache,
-) -> tuple[float, ...]:
-    """One call: direction, mos, z1, z2, lqo, packets, lost, late, delay_ms, ta_ms, unscored."""
-    direction, user, call = key
-    sample = 0 if sound is None else (call + user) % len(sound.names)
+) -> Call:
+    """Score one direction of a call; `delays` has the mean delay of both."""
+    direction, who, call = key
+    codec, conceal = user["codec"], user["concealment"]
+    sample = 0 if sound is None else (call + who) % len(sound.names)
     content, pieces = _content(len(part["seq"]), None if sound is None else sound.talk[sample])
 
-    if asked.playout == "fixed":
-        heard = playout.fixed(part["sent_ns"], part["delay_ns"], asked.playout_ns)
-    elif asked.playout == "none":
+    buffer = user["playout"]
+    if buffer["kind"] == "fixed":
+        heard = playout.fixed(part["sent_ns"], part["delay_ns"], nanoseconds(buffer["delay"]))
+    elif buffer["kind"] == "none":
         heard = playout.unbuffered(part["sent_ns"], part["delay_ns"])
     else:
         talk = None if sound is None else sound.talk[sample][content]
-        heard = playout.adaptive(part["sent_ns"], part["delay_ns"], asked.playout_ns, talk)
+        heard = playout.adaptive(part["sent_ns"], part["delay_ns"], talk=talk)
     erased = heard.erased
 
     lqo, scored = float("nan"), True
     if sound is not None:
-        method = asked.concealment if asked.codec == "g711a" else asked.codec
+        method = conceal if codec == "g711a" else codec
         got = [_listen(sound, sample, content[a:b], erased[a:b], method, cache) for a, b in pieces]
         lqo = sum(score for score, _ in got) / len(got)
         scored = all(ok for _, ok in got)
@@ -281,22 +260,34 @@ def _one(
     elif erased.all():
         z1 = 0.0
     else:
-        codec = emodel.CODECS[
-            "g729a" if asked.codec == "g729a" else "g711" if asked.concealment == "zero" else "g711-plc"
-        ]
+        plan = emodel.CODECS["g729a" if codec == "g729a" else "g711" if conceal == "zero" else "g711-plc"]
         share = 100.0 * float(erased.mean())
-        z1 = emodel.R_DEFAULT - float(emodel.ie_eff(codec.ie, codec.bpl, share, emodel.burst_ratio(erased)))
+        z1 = emodel.R_DEFAULT - float(emodel.ie_eff(plan.ie, plan.bpl, share, emodel.burst_ratio(erased)))
 
     own = delays[key]
     way = own
-    if asked.delay_model == "half_rtt":
-        other = delays.get((1 - direction, user, call), float("nan"))
+    if user["delay-model"] == "half_rtt":
+        other = delays.get((1 - direction, who, call), float("nan"))
         way = own if np.isnan(other) else (own + other) / 2.0
-    ta = _PACKETISATION_MS[asked.codec] + way + heard.wait_ns / 1e6
+    ta = _PACKETISATION_MS[codec] + way + heard.wait_ns / 1e6
     z2 = float("nan") if np.isnan(ta) else float(emodel.idd(ta))
     mos = float(emodel.r_to_mos(max(0.0, z1 - (0.0 if np.isnan(z2) else z2))))
-    counts = (erased.size, int(heard.lost.sum()), int(heard.late.sum()))
-    return (direction, mos, z1, z2, lqo, *counts, own, ta, not scored)
+    return Call(
+        direction=direction,
+        mos=mos,
+        z1=z1,
+        z2=z2,
+        lqo=lqo,
+        packets=erased.size,
+        lost=int(heard.lost.sum()),
+        late=int(heard.late.sum()),
+        delay_ms=own,
+        ta_ms=ta,
+        unscored=not scored,
+        model="emodel" if sound is None else "pesq",
+        speech="" if sound is None else sound.source,
+        note=note,
+    )
 
 
 def _content(count: int, talk: NDArray[np.bool_] | None) -> tuple[NDArray[np.int64], list[tuple[int, int]]]:

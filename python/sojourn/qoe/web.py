@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sojourn.qoe import options
+from sojourn.study.units import seconds
 
 __all__ = ["Loads", "Survival", "kaplan_meier", "loads", "mos_of_plt", "score_web", "summary"]
 
@@ -115,7 +115,7 @@ def kaplan_meier(times: ArrayLike, ended: ArrayLike) -> Survival:
 
 @dataclass(frozen=True)
 class Loads:
-    """Page loads of some users; arrays have one entry per load, `best_s` … as in `options.Web`."""
+    """Page loads of some users; arrays have one entry per load. `best_s` is scored 5, `worst_s` 1."""
 
     plt_s: NDArray[np.float64]
     complete: NDArray[np.bool_]
@@ -133,7 +133,7 @@ def score_web(columns: Mapping[str, NDArray[Any]], user: Mapping[str, Any]) -> d
     columns : mapping of str to ndarray
         The web table: `plt_ns` (time so far if not complete), `complete`, `rtt_ns`, `repair_ns`.
     user : mapping
-        The entry of the scenario's `users`; see `sojourn.qoe.options.Web`.
+        The entry of the scenario's `users`, its defaults filled in.
 
     Returns
     -------
@@ -143,15 +143,17 @@ def score_web(columns: Mapping[str, NDArray[Any]], user: Mapping[str, Any]) -> d
     Raises
     ------
     ValueError
-        If an option or the table is not as expected.
+        If the table is not as expected.
     """
     return summary([loads(columns, user)])
 
 
 def loads(columns: Mapping[str, NDArray[Any]], user: Mapping[str, Any]) -> Loads:
-    """Classify every load: dominated by round trips (14 of them take at least half the load time), by losses
-    (waiting for retransmissions took at least half). Parameters and errors as for `score_web`."""
-    asked = options.Web.read(user)
+    """Classify every load; parameters and errors as for `score_web`.
+
+    A load is dominated by round trips if `round-trips` of them take at least half its time, and by losses if
+    waiting for retransmissions took at least half.
+    """
     missing = [name for name in _COLUMNS if name not in columns]
     if missing:
         raise ValueError(f"the web table lacks {', '.join(missing)}: expected {', '.join(_COLUMNS)}")
@@ -161,7 +163,12 @@ def loads(columns: Mapping[str, NDArray[Any]], user: Mapping[str, Any]) -> Loads
     if len({c.shape for c in (plt, rtt, repair, complete)}) != 1:
         raise ValueError("the web table's columns differ in length")
     return Loads(
-        plt, complete, asked.round_trips * rtt >= plt / 2.0, repair >= plt / 2.0, asked.best_s, asked.worst_s
+        plt,
+        complete,
+        user["round-trips"] * rtt >= plt / 2.0,
+        repair >= plt / 2.0,
+        seconds(user["plt-min"]),
+        seconds(user["plt-max"]),
     )
 
 

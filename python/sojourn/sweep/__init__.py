@@ -165,7 +165,7 @@ class Campaign:
             if came is not None:
                 raise SojournError(came if isinstance(came, str) else reason(came))
         out = str(self.store.path.absolute())
-        tasks = [(point, (point, out, self.keeps_packets(point))) for point in self.todo]
+        tasks = [(point, (point, out, self.keeps_packets(point), engine())) for point in self.todo]
         for point, came in spread(workers, simulate_point, tasks):
             if isinstance(came, Done):
                 if not self.store.has(point.hash):  # the worker's disk is not ours

@@ -37,8 +37,22 @@ class Failed:
     fatal: bool = False
 
 
-def simulate_point(point: Point, out: str, log: bool) -> Done | Failed:
-    """Simulate one point and store its result in the directory `out`; `log` keeps its packet log."""
+def simulate_point(point: Point, out: str, log: bool, build: str) -> Done | Failed:
+    """Simulate one point and store its result.
+
+    Parameters
+    ----------
+    point
+        The point.
+    out
+        Directory of results.
+    log
+        Keep its packet log.
+    build
+        The engine that named the point; a worker with another one refuses.
+    """
+    if build != engine():
+        return Failed(f"a worker has another engine ({engine()}) than this machine ({build})", fatal=True)
     try:
         store = Store(out)
         logged = log or bool(point.recorded.get("losses"))

@@ -9,15 +9,15 @@ wide-area networks", 1994, algorithm 2: fast upwards, slow downwards), and when 
 a talkspurt it moves the point behind that packet: one frame is concealed, the next ones are in time
 again.
 
-Which one? The default is `fixed` with 60 ms. A call over a queue that TCP keeps filling and draining sees
-the delay ramp by hundreds of milliseconds within seconds. A fixed buffer loses everything beyond first
-arrival + D, so that speech dies although hardly a packet is lost; an adaptive one follows the ramp and
-trades most of the loss for delay, which alone cannot take G.711 below a MOS of about 2.3 (Idd tends to
-50). In IMC'14 the direction that suffers the queue scores 1.0 with 128 packets and more even where the
-network loses 1 % of the packets (one long upload), while the other direction, for which delay is all
-there is, never falls below 2.1. Only a buffer that does not follow the queue gives both; the sum of 60 ms
-here and 20 ms of packetisation is also what fits the delay of the other direction. The defaults of a
-present-day soft phone are nearer to `adaptive`.
+Which one? The default is `adaptive`, as in telephones of today. A call over a queue that TCP keeps filling
+and draining sees the delay ramp by hundreds of milliseconds within seconds. A fixed buffer loses everything
+beyond first arrival + D, so that speech dies although hardly a packet is lost; an adaptive one follows the
+ramp and trades most of the loss for delay, which alone cannot take G.711 below a MOS of about 2.3 (Idd tends
+to 50). The studies imc14-* say `fixed` with 60 ms. That is fitted to their paper, which names no buffer: in
+it the direction that suffers the queue scores 1.0 with 128 packets and more even where the network loses 1 %
+of the packets (one long upload), while the other direction, for which delay is all there is, never falls
+below 2.1. Only a buffer that does not follow the queue gives both; the sum of 60 ms here and 20 ms of
+packetisation is also what fits the delay of the other direction.
 
 The call that begins while the queue is full: the anchor is then a packet with a long delay, later ones
 come early and wait, nothing is late, and the listener keeps the long delay for the whole call. The
@@ -37,9 +37,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["KINDS", "LOST", "Adaptive", "Playout", "adaptive", "fixed", "unbuffered"]
+__all__ = ["LOST", "Adaptive", "Playout", "adaptive", "fixed", "unbuffered"]
 
-KINDS = ("fixed", "adaptive", "none")
 
 #: Delay of a packet that never arrives.
 LOST = -1

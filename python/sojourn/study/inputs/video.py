@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from sojourn.errors import SojournError
+from sojourn.study.units import nanoseconds
 
 Needs = tuple[str, Any]
 """A clip's name and its coding."""
@@ -85,11 +86,10 @@ def needs(document: Mapping[str, Any]) -> list[Needs]:
 
 
 def _of(user: Mapping[str, Any]) -> list[Needs]:
-    from sojourn.qoe import options, video
+    from sojourn.qoe import video
 
-    asked = options.Video.read(user)
-    how = video.coding(asked.resolution, asked.profile)
-    return [(name, how) for name in asked.clips]
+    how = video.coding(user["resolution"], user["profile"])
+    return [(name, how) for name in user["clips"]]
 
 
 @lru_cache
@@ -129,13 +129,12 @@ def encode(name: str, how: Any) -> str | None:
 
 def packets(document: Mapping[str, Any]) -> dict[int, list[tuple[Any, Any]]]:
     """Return what `_core.run` sends: for each video user's place, its clips' send times and sizes."""
-    from sojourn.qoe import options
     from sojourn.qoe.media.video import coding
 
     sent = {}
     for place, user in enumerate(document.get("users") or ()):
         if user.get("kind") == "video":
-            smoothing_ns = options.Video.read(user).smoothing_ns
+            smoothing_ns = nanoseconds(user["smoothing"])
             made = [coding.encoded(*need) for need in _of(user)]
             sent[place] = [(clip.schedule(smoothing_ns), clip.sizes) for clip in made]
     return sent

@@ -1,4 +1,5 @@
-//! Callers. Defaults follow the IMC 2014 study of buffer sizing and quality of experience: G.711 calls of 8 s.
+//! Callers. Calls of 8 s are those of the IMC 2014 study of buffer sizing and quality of experience. The playout buffer
+//! adapts, as those of telephones do; studies whose paper implies another one say so.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -31,7 +32,7 @@ pub struct Voice {
     /// Send only while somebody speaks, each direction by itself (codecs that PESQ does not score: `g729a`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub talk_spurts: Option<TalkSpurts>,
-    /// The receiver's playout buffer.
+    /// The receiver's playout buffer; by default it adapts.
     #[serde(default)]
     pub playout: Playout,
     /// Which delay impairs the conversation.
@@ -130,7 +131,7 @@ pub enum Playout {
 
 impl Default for Playout {
     fn default() -> Self {
-        Self::Fixed { delay: Span::from_millis(60) }
+        Self::Adaptive {}
     }
 }
 

@@ -1,4 +1,4 @@
-"""Times as study files and options write them."""
+"""Times as study files, their documents and options write them: a number and its unit."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from decimal import Decimal
 
 from sojourn.errors import SojournError
 
-_SCALES = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9}
+_SCALES = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9}
+_TIME = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?|\.[0-9]+)\s*([a-zµ]+)\s*")
 _LONGEST_NS = 2**62
 
 
@@ -19,7 +20,7 @@ def nanoseconds(text: str, option: str = "") -> int:
     SojournError
         It is no time, or longer than 146 years.
     """
-    found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-z]+)\s*", text)
+    found = _TIME.fullmatch(text)
     if not found or found[2] not in _SCALES:
         what = f"{text[:40]!r} is not a time; expected a number with one of {', '.join(_SCALES)}, as 150ms"
     elif (ns := Decimal(found[1]) * _SCALES[found[2]]) > _LONGEST_NS:
@@ -27,3 +28,8 @@ def nanoseconds(text: str, option: str = "") -> int:
     else:
         return int(ns)
     raise SojournError(f"{option}: {what}" if option else what)
+
+
+def seconds(text: str) -> float:
+    """Read a time in seconds; errors as of :func:`nanoseconds`."""
+    return nanoseconds(text) / 1e9

@@ -1,0 +1,103 @@
+"""How many sessions make a load: the interval, and the search."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from sojourn.errors import SojournError
+from sojourn.results.interval import half_width
+from sojourn.sweep import calibrate
+from sojourn.sweep.calibrate import Calibration, Trial
+from sojourn.sweep.workers import Workers
+
+
+@dataclass
+class Named:
+    """Stands for a study whose sessions each offer 10 kbit/s of 1 Mbit/s, less in some replications."""
+
+    spread: tuple[float, ...] = (0.0,)
+    name: str = "named"
+    workload: str | None = None
+    direction: str = "down"
+    rate_bps: int = 1_000_000
+    shares: list[int] = field(default_factory=lambda: [1])
+    tried: list[int] = field(default_factory=list)
+
+    @property
+    def study(self) -> Any:
+        return self
+
+    def points(self, count: int, replications: int, duration: str | None) -> list[Any]:
+        self.tried.append(count)
+        return [count * 10_000 * (1 + self.spread[i % len(self.spread)]) for i in range(replications)]
+
+
+@pytest.fixture
+def workers(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setattr(calibrate, "offered_bps", lambda bps, direction: float(bps))
+    with ThreadPoolExecutor(2) as pool:
+        yield Workers(pool)
+
+
+def test_the_interval_of_two_known_loads(workers: Any) -> None:
+    trial = calibrate._measure(Named((-0.2, 0.2)), 50, workers, 2, None)
+    # Loads of 0.4 and 0.6: s.d. of the mean 0.1, and Student's t of one degree of freedom is 12.706.
+    assert (trial.count, trial.load) == (50, pytest.approx(0.5))
+    assert trial.half_width == pytest.approx(1.2706, abs=1e-4)
+    assert trial.interval == (0.0, pytest.approx(1.7706, abs=1e-4))
+    three = calibrate._measure(Named((-0.2, 0.0, 0.2)), 50, workers, 3, None)
+    assert three.half_width == pytest.approx(4.30265 * 0.1 / 3**0.5, abs=1e-5)
+    assert calibrate._measure(Named(), 50, workers, 1, None) == Trial(50, 0.5, 0.0)
+
+
+def test_intervals_by_the_table() -> None:
+    assert half_width([1.0]) is None and half_width([]) is None
+    for n, quantile in ((2, 12.706), (5, 2.776), (11, 2.228), (31, 2.042)):
+        values = [float(i % 2) for i in range(n)]
+        mean = sum(values) / n
+        deviation = (sum((value - mean) ** 2 for value in values) / (n - 1)) ** 0.5
+        assert half_width(values) == pytest.approx(quantile * deviation / n**0.5, rel=2e-4)
+    assert half_width([1.0, 2.0], 0.99) == pytest.approx(63.657 / 2, rel=1e-4)
+
+
+def test_the_search_comes_to_the_count_that_offers_the_load(workers: Any) -> None:
+    scale: Any = Named()
+    found = list(calibrate.calibrate(scale, 0.96, workers, replications=2))
+    made = found[-1]
+    assert isinstance(made, Calibration) and (made.count, made.load) == (96, pytest.approx(0.96))
+    assert [trial.count for trial in found[:-1]] == scale.tried == [1, 96]
+    assert made.trials == found[:-1] and made.target == 0.96
+
+
+def test_a_simulation_that_fails_is_said(workers: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calibrate, "offered_bps", lambda bps, direction: "RuntimeError: no")
+    with pytest.raises(SojournError, match="the simulation of 7 sessions failed: RuntimeError: no"):
+        calibrate._measure(Named(), 7, workers, 2, None)
+
+
+def test_sessions_are_shared_out_in_proportion() -> None:
+    assert calibrate.shared(10, [1, 4]) == [2, 8]
+    assert calibrate.shared(2, [1, 100]) == [1, 2]  # none is left empty
+    assert calibrate.shared(7, [1, 1, 1]) == [2, 3, 2]
+
+
+@pytest.mark.parametrize(("text", "share"), [("96%", 0.96), ("0.96", 0.96), (" .5 ", 0.5), ("150 %", 1.5)])
+def test_loads_are_read(text: str, share: float) -> None:
+    assert calibrate.load_share(text) == pytest.approx(share)
+
+
+@pytest.mark.parametrize("text", ["", "0", "-5%", "21", "much", "96%%"])
+def test_bad_loads_are_said(text: str) -> None:
+    with pytest.raises(SojournError, match="expected a share"):
+        calibrate.load_share(text)
+
+
+def test_rates_are_read() -> None:
+    assert calibrate.rate_bps("8Mbit", "x") == 8_000_000
+    assert calibrate.rate_bps("1.5kbit/s", "x") == 1500
+    for bad in ("0Mbit", "8 Mbps", {"trace": "x"}):
+        with pytest.raises(SojournError, match="x: expected a constant rate"):
+            calibrate.rate_bps(bad, "x")
