@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 from sojourn import _core
-from sojourn.losses import Period, analyse
+from sojourn.losses import Period, analyse, of_point
 from sojourn.losses.bursts import bursts, of_places, runs
 from sojourn.losses.flows import flows_of
 from sojourn.losses.occupancy import occupancy
@@ -19,6 +20,7 @@ from sojourn.losses.sizes import sizes
 from sojourn.losses.ssthresh import ssthresh
 from sojourn.losses.tcp_udp import tcp_udp
 from sojourn.losses.utilisation import utilisation
+from sojourn.losses.wavelet import diagram, fit
 from sojourn.losses.windows import windows
 from sojourn.results.packet_log import schema, table
 from sojourn.study.units import nanoseconds
@@ -216,3 +218,99 @@ def test_octaves_below_the_round_trip() -> None:
 )
 def test_times(text: str, ns: int) -> None:
     assert nanoseconds(text) == ns
+
+
+def test_quantiles_deviation_and_bins_of_utilisation_by_hand() -> None:
+    # Of n bins the p-th quantile is the one at place p·n/100, counted from 0; the deviation is over n − 1.
+    fates = "".join("." * (1 + second) + "x" * (9 - second) for second in range(10))
+    found = utilisation(log_of(fates), Period(0, 10 * SECOND), 80_000)
+    assert found["quantiles"] == pytest.approx({"p5": 0.1, "p25": 0.3, "p50": 0.6, "p75": 0.8, "p95": 1.0})
+    assert found["sd"] == pytest.approx(np.std(np.arange(1, 11) / 10, ddof=1))
+    two = utilisation(log_of("." * 10 + "x" * 10), Period(0, 2 * SECOND), 80_000)
+    assert two["sd"] == pytest.approx(2**0.5 / 2)
+    # A warm-up shifts the bins: each second counts from its end.
+    shifted = utilisation(log_of(fates), Period(SECOND // 2, SECOND // 2 + 9 * SECOND), 80_000)
+    assert shifted["bins"] == 9 and shifted["quantiles"]["p5"] == pytest.approx(0.2)
+
+
+def test_quantiles_and_means_of_flows_by_hand() -> None:
+    flows = table_of([1024] * 6, [0, 1, 2, 3, 4, 5]).with_columns(
+        packets=pl.Series([10, 10, 10, 10, 10, 50]), mean_cwnd_pkts=pl.Series([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
+    )
+    flows = flows.with_columns(loss=pl.col("lost") / pl.col("packets"))
+    boxes = per_flow(flows)["boxes"]
+    # Unhappy flows lost 0.1 0.1 0.2 0.3 0.4; linear between neighbours.
+    wanted = {"p5": 0.1, "p25": 0.1, "p50": 0.2, "p75": 0.3, "p95": 0.38}
+    assert {name: boxes[name][0] for name in wanted} == pytest.approx(wanted)
+    assert boxes["mean"] == pytest.approx([1.1 / 6]) and boxes["pooled"] == pytest.approx([15 / 100])
+    assert per_flow(flows)["most_lossy_bytes"] is None and windows(flows)["largest_pkts"] is None
+    ten = table_of([1024] * 10 + [2048] * 9, [0] * 19).with_columns(
+        mean_cwnd_pkts=pl.Series([float(n) for n in range(19)])
+    )
+    by_size = windows(ten)["by_size"]
+    assert by_size == {"from_bytes": [1024.0], "mean_cwnd_pkts": [4.5], "low": [2.25], "high": [6.75]}
+
+
+def test_the_octave_that_loses_most_is_that_of_the_greatest_mean_over_flows() -> None:
+    flows = table_of([1024] * 10 + [4096] * 10, [2] * 10 + [1] * 10)
+    # Of the small ones one is large enough to bring the pooled loss below that of the others.
+    flows = flows.with_columns(packets=pl.Series([10] * 9 + [10_000] + [10] * 10))
+    flows = flows.with_columns(loss=pl.col("lost") / pl.col("packets"))
+    assert per_flow(flows)["most_lossy_bytes"] == 1024
+
+
+@pytest.mark.parametrize(("size", "octave"), [(1, 0), (1023, 9), (1024, 10), (1025, 10), (2**40, 40)])
+def test_octaves_of_sizes(size: int, octave: int) -> None:
+    assert table_of([size], [0])["bin"].to_list() == [octave]
+
+
+def test_sizes_are_larger_and_not_as_large() -> None:
+    found = sizes(table_of([1024, 1024, 4096, 8192], [0] * 4))["ccdf"]
+    assert dict(zip(found["bytes"], found["share"], strict=True))[1024] == 0.5
+
+
+def test_first_thresholds() -> None:
+    flows = table_of([100] * 5, [1, 1, 1, 1, 0]).with_columns(
+        initial_ssthresh_pkts=pl.Series([2.0, 4.0, 8.0, 16.0, None])
+    )
+    found = ssthresh(flows)
+    at = dict(zip(found["cdf"]["share"], found["cdf"]["initial_ssthresh_pkts"], strict=True))
+    assert (found["set_share"], found["median_pkts"], at[0.5]) == (0.8, 6.0, 6.0)
+    assert at[0.01] < 3 < 15 < at[0.999]
+
+
+def test_a_period_holds_its_start_and_not_its_end() -> None:
+    log = log_of("...", gap_ns=SECOND)
+    found = Period(SECOND, 2 * SECOND).arrivals(log).collect()
+    assert found["arrive_ns"].to_list() == [SECOND]
+    made = flows_of(log_of("..", "tt"), None, None, Period(1, SECOND))
+    assert made.height == 0  # it began before the period
+
+
+def test_backlogs_of_exactly_as_many_as_there_are_bins() -> None:
+    assert len(occupancy(log_of("..", backlog=[0, 511]))["density"]["share"]) == 512
+    wide = occupancy(log_of("..", backlog=[0, 512]))["density"]
+    assert wide["backlog_pkts"][1] == 2 and wide["share"][0] == 0.25
+
+
+def test_octaves_below_the_round_trip_end_below_it() -> None:
+    counts = np.random.default_rng(4).poisson(0.5, 40_000)
+    # 2⁷ ms is below 250 ms, 2⁸ ms is not.
+    found = scaling(counts, 250_000_000)
+    assert found["below_rtt"]["j2"] == 7 and found["independence"]["lags"] == 250
+    haar, smooth = diagram(counts, 1), diagram(counts, 3)
+    assert found["haar"]["log2_energy"] == haar.y.tolist()
+    assert found["diagram"]["log2_energy"] == smooth.y.tolist()
+    assert found["below_rtt"]["alpha"] == fit(haar, 1, 7).alpha
+    assert found["below_rtt"]["range"] == pytest.approx(haar.y[:7].max() - haar.y[:7].min())
+
+
+def test_the_round_trip_of_a_point_is_both_ways(tmp_path: Path) -> None:
+    file = tmp_path / "log.parquet"
+    rng = np.random.default_rng(1)
+    fates = "".join("x" if lost else "." for lost in rng.random(40_000) < 0.3)
+    log_of(fates, gap_ns=1_000_000).collect().write_parquet(file)
+    document = {"duration": "40s", "warmup": "2s", "path": {"client-delay": "5ms", "server-delay": "20ms"}}
+    found = of_point(str(file), None, document, {"down": 1e6})["down"]
+    assert found["scaling"]["below_rtt"]["j2"] == 5  # 2⁵ ms is below 50 ms
+    assert found["packets"] == 38_000 and found["utilisation"]["bins"] == 38

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sojourn.losses.independence import autocorrelation, independence, ljung_box
-from sojourn.losses.wavelet import choose_j1, diagram, fit, over_time
+from sojourn.losses.wavelet import Diagram, Fit, choose_j1, diagram, first_fit, fit, over_time
 
 
 def fractional_noise(hurst: float, n: int, seed: int) -> np.ndarray:
@@ -131,3 +131,54 @@ def test_autocorrelation_and_statistic_by_hand() -> None:
     statistic, p = ljung_box(series, 2)
     assert statistic == pytest.approx(n * (n + 2) * (wanted[0] ** 2 / (n - 1) + wanted[1] ** 2 / (n - 2)))
     assert p == pytest.approx(np.exp(-statistic / 2))  # χ² of two degrees of freedom
+
+
+def test_a_line_through_octaves_by_hand() -> None:
+    octave, v = np.array([1, 2, 3, 4]), np.array([0.1, 0.2, 0.4, 0.8])
+    y = np.array([1.0, 1.6, 2.9, 3.1])
+    line = fit(Diagram(octave, np.array([80, 40, 20, 10]), y, v), 1, 4)
+    # Least squares with weights 1/v.
+    weights = np.diag(1 / v)
+    columns = np.stack([np.ones(4), octave], axis=1)
+    covariance = np.linalg.inv(columns.T @ weights @ columns)
+    intercept, alpha = covariance @ columns.T @ weights @ y
+    assert (line.alpha, line.intercept) == pytest.approx((alpha, intercept))
+    assert line.sd == pytest.approx(covariance[1, 1] ** 0.5)
+    misfit = float(np.sum((y - alpha * octave - intercept) ** 2 / v))
+    assert line.q == pytest.approx(np.exp(-misfit / 2))  # χ² of 4 − 2 degrees of freedom
+    found = line.as_dict()
+    assert (found["alpha_high"] - found["alpha_low"]) / line.sd == pytest.approx(2 * 1.96)
+    assert (found["hurst_high"] - found["hurst_low"]) / line.sd == pytest.approx(1.96)
+    assert line.alpha < 1 and line.hurst == (line.alpha + 1) / 2
+    steep = Fit(1, 4, 1.4, 0.0, 0.1, None)
+    assert steep.hurst == pytest.approx(0.2)
+
+
+def test_the_interval_of_an_octave_is_of_95_percent() -> None:
+    found = diagram(np.random.default_rng(1).standard_normal(4096))
+    ends = found.as_dict()
+    assert found.half_width == pytest.approx(1.96 * found.variance**0.5)
+    assert np.subtract(ends["high"], ends["low"]) == pytest.approx(2 * found.half_width)
+
+
+def test_the_first_octave_that_fits_must_not_be_much_worse_than_the_next() -> None:
+    def scored(*q: float) -> int | None:
+        return first_fit({j1: value for j1, value in enumerate(q, start=1)})
+
+    assert scored(0.01, 0.04, 0.06, 0.1) == 3
+    assert scored(0.06, 0.31, 0.4) == 2  # the next is more than five times as good
+    assert scored(0.06, 0.3, 0.4) == 1
+    assert scored(0.0, 0.0) is None
+
+
+def test_the_strongest_dependence_and_its_lag() -> None:
+    series = np.tile([1.0, 0.0, 0.0, 0.0, 0.0], 2000) + np.random.default_rng(1).normal(0, 0.1, 10_000)
+    found = independence(series, 8, 1000)
+    assert found["strongest_lag"] == 5 and found["strongest"] > 0.9
+    assert found["windows"] == 10
+
+
+def test_a_window_is_rejected_at_the_5_percent_level() -> None:
+    counts = np.random.default_rng(8).standard_normal(200_000)
+    found = independence(counts, 20, 200)
+    assert found["windows"] == 1000 and 0.03 < found["rejected_share"] < 0.07

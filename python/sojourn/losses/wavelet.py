@@ -11,6 +11,7 @@ truncated to integers; and the choice of j1 is a simple one of our own (:func:`c
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -136,9 +137,13 @@ def fit(found: Diagram, j1: int, j2: int) -> Fit | None:
 
 
 def choose_j1(found: Diagram, j2: int, least: int = 1) -> int | None:
-    """Return the smallest octave from which a line to j2 fits: Q is at least 0.05, and does not jump next."""
+    """Return the smallest octave from which a line to j2 fits, None if there is none."""
     fits = {j1: fit(found, j1, j2) for j1 in range(least, j2 - 1)}
-    quality = {j1: f.q for j1, f in fits.items() if f is not None and f.q is not None}
+    return first_fit({j1: f.q for j1, f in fits.items() if f is not None and f.q is not None})
+
+
+def first_fit(quality: Mapping[int, float]) -> int | None:
+    """Return the first j1 whose Q is at least 0.05 and does not jump at the next."""
     for j1, q in quality.items():
         if q >= LEAST_Q and quality.get(j1 + 1, q) <= JUMP * q:
             return j1
