@@ -6,6 +6,7 @@ seeded, in a temporary folder.
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import sys
 import tempfile
@@ -59,7 +60,9 @@ def timed(work: str, folder: Path) -> tuple[float, float]:
 
 def main() -> None:
     """Print both, and their ratio."""
-    rows = int(float(sys.argv[1])) if len(sys.argv) > 1 else 20_000_000
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("rows", nargs="?", type=float, default=2e7, help="rows of the table")
+    rows = int(parser.parse_args().rows)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         make(rows, folder)

@@ -1,6 +1,7 @@
 """The AQM study: its files, a short run of each, and what the validation makes of them."""
 
 import json
+import statistics
 import tomllib
 from pathlib import Path
 
@@ -44,8 +45,16 @@ def test_a_short_run_of_every_study(file):
     result, _, _ = simulate(study.points[-1])
     down = result["links"]["down"]
     assert down["departed_pkts"] > 100
-    assert 0 < down["queue_delay_ms"]["mean"] < 2000
-    assert result["flows"]["goodput_bps"] > 0
+    waiting = down["arrived_pkts"] - down["departed_pkts"] - down["dropped_pkts"]
+    assert abs(waiting) <= 400, (
+        "what arrived has left, was dropped, or waits (or waited when the period began)"
+    )
+    # Little's law, over five seconds that begin and end with packets in the queue.
+    mean_ms = down["queue_delay_ms"]["mean"]
+    assert down["occupancy_pkts"] == pytest.approx(down["departed_pkts"] / 5 * mean_ms / 1e3, rel=0.25)
+    assert down["queue_delay_ms"]["p95"] <= down["queue_delay_ms"]["max"]
+    carried_bps = 8 * down["departed_bytes"] / 5
+    assert 0.5 * carried_bps < result["flows"]["goodput_bps"] < carried_bps
     for figure in study.document["figures"]:
         value = result
         for part in figure["value"].split("."):
@@ -160,8 +169,18 @@ def test_the_page_has_the_section(tmp_path, monkeypatch):
 def test_every_row_has_its_figures_of_the_peers():
     rows = list(aqm_peers.rows(aqm_scene.scene()["queues"]))
     assert len({row.name for row in rows}) == len(rows)
+    text = (Path(aqm_peers.__file__).parent / "data" / "aqm-peers.csv").read_text(encoding="utf-8")
+    table = [line.split(",") for line in text.splitlines()[1:]]
     for row in rows:
         for peer in row.peers:
-            assert 0 < aqm_peers.mean(row.of(peer), "delay") < 2000
-            assert 0 <= aqm_peers.mean(row.of(peer), "loss") < 0.3
+            delayed = str(int(row.scene == "delayed-acks"))
+            key = [peer, row.kind, str(row.target_ms), str(row.limit), delayed, row.variant]
+            own = [list(map(float, line[7:])) for line in table if line[:6] == key]
+            assert len(own) == 3, row.name
+            means = [statistics.fmean(column) for column in zip(*own, strict=True)]
+            found = [aqm_peers.mean(row.of(peer), name) for name in ("delay", "loss", "utilisation")]
+            assert found == pytest.approx(means)
+            # No packet waits longer than it takes to send a full buffer; no link carries more than its rate.
+            assert 0 < found[0] <= row.limit * aqm_peers.DEVICE_PACKET_MS
+            assert 0 <= found[1] < 0.2 and 0.9 < found[2] <= 1
     assert {len(entries) for entries in aqm_peers.measured().values()} == {3}

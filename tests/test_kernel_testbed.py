@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import struct
-import sys
 from pathlib import Path
 
 import pytest
 
-BENCH = Path(__file__).resolve().parent.parent / "benches" / "kernel"
-sys.path.insert(0, str(BENCH))
-
-import bed  # noqa: E402
-import captures  # noqa: E402
-import measure  # noqa: E402
-from scenarios import scenario  # noqa: E402
+from benches.kernel import bed, captures, measure
+from benches.kernel.scenarios import scenario
 
 SENDER, RECEIVER = b"\x0a\x07\x01\x02", b"\x0a\x07\x03\x02"
 

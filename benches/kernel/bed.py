@@ -20,8 +20,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from captures import dropped, figures, match, packets, service
-from scenarios import Scenario
+from benches.kernel.captures import dropped, figures, match, packets, service
+from benches.kernel.scenarios import Scenario
 
 HERE = Path(__file__).parent
 TOOLS = {"ip": "iproute2", "tc": "iproute2", "ethtool": "ethtool", "tcpdump": "tcpdump", "cc": "gcc"}

@@ -1,6 +1,6 @@
 """Measure real Linux TCP through a real FIFO, on this machine: what the simulator is held against.
 
-python benches/kernel/measure.py SCENARIO … [--repeat 1] [--together 3] [--to T.csv] [--details D.jsonl]
+python -m benches.kernel.measure SCENARIO … [--repeat 1] [--together 3] [--to T.csv] [--details D.jsonl]
 
 Needs root, ip, tc, ethtool, tcpdump and cc. Scenarios go by names such as reno-8f-16m-50ms-b67
 (`scenarios.py`); several run at once, in namespaces of their own. A run whose queue, relay or captures were
@@ -18,8 +18,8 @@ import sys
 import threading
 from pathlib import Path
 
-from bed import Bed, missing
-from scenarios import Scenario, scenario
+from benches.kernel.bed import Bed, missing
+from benches.kernel.scenarios import Scenario, scenario
 
 KEYS = ("scenario", "replication")
 # A relay that is later than this in one frame of a hundred is no fixed delay.
