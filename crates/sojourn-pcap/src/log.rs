@@ -14,7 +14,7 @@ pub(crate) const DATA: u64 = 1 << 56;
 /// The packet answered one of the other side at once (handshake).
 pub(crate) const PROMPT: u64 = 1 << 57;
 /// `extra` holds something.
-pub(crate) const EXTRA: u64 = 1 << 58;
+const EXTRA: u64 = 1 << 58;
 const FRAME: u64 = (1 << 56) - 1;
 
 /// One packet of the log.
@@ -34,6 +34,12 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
+    /// An entry that is not of a track yet; without `extra`, that field holds nothing.
+    #[inline]
+    pub(crate) fn new(frame: u64, time: i64, stamp: i64, flags: u64, extra: Option<u32>) -> Self {
+        let flags = flags | if extra.is_some() { EXTRA } else { 0 };
+        Self { time, stamp, frame_flags: frame | flags, track: 0, extra: extra.unwrap_or(0) }
+    }
     #[inline]
     pub(crate) fn frame(&self) -> u64 {
         self.frame_flags & FRAME
@@ -91,6 +97,18 @@ pub(crate) struct Bound {
     pub(crate) extra: i64,
 }
 
+/// What tells one track from another: a direction of a flow under an estimator.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TrackRef<'a> {
+    pub(crate) key: &'a Key,
+    /// Which end of the key sends.
+    pub(crate) side: usize,
+    pub(crate) protocol: Protocol,
+    pub(crate) estimator: Estimator,
+    /// Hosts at the two ends of the key.
+    pub(crate) hosts: [u32; 2],
+}
+
 /// One direction of one flow under one estimator, as long as its clock and its route stay the same.
 #[derive(Debug)]
 pub(crate) struct Track {
@@ -139,19 +157,13 @@ pub(crate) struct Track {
 }
 
 impl Track {
-    pub(crate) fn new(
-        (key, side): (Key, usize),
-        protocol: Protocol,
-        estimator: Estimator,
-        host: [u32; 2],
-        start: i64,
-    ) -> Self {
+    pub(crate) fn new(of: &TrackRef<'_>, start: i64) -> Self {
         Self {
-            key,
-            side,
-            protocol,
-            estimator,
-            host,
+            key: *of.key,
+            side: of.side,
+            protocol: of.protocol,
+            estimator: of.estimator,
+            host: [of.hosts[of.side], of.hosts[1 - of.side]],
             start,
             entries: 0,
             closed: false,

@@ -1,7 +1,7 @@
 //! From frames to the log: what each packet says of its flow, in one pass.
 
 use crate::decode::{Packet, Skip, Transport, decode, quic};
-use crate::flow::{Key, Table};
+use crate::flow::{Key, Seen, Table};
 use crate::host::{Discard, Hosts};
 use crate::read::Frame;
 use crate::shared::{Options, Shared};
@@ -71,24 +71,24 @@ impl Meter {
                     ((packet.source, segment.source), (packet.destination, segment.destination));
                 let (key, side) = Key::of(source, destination, 6);
                 let fresh = || Flow::Tcp(Box::default());
-                let (index, _) = flows.find_or_insert(&key, time, fresh, |_, old| close(shared, &old));
+                let (index, _) = flows.find_or_insert(&key, time, fresh, |_, old| close(shared, old));
                 if let Flow::Tcp(flow) = flows.get_mut(index) {
-                    flow.segment(shared, &key, side, packet, segment, frame, time);
+                    let seen = Seen { key: &key, side, ttl: packet.ttl, frame, time };
+                    flow.segment(shared, &seen, packet.id, segment);
                 }
             }
             Transport::Udp { source, destination, payload, length } => {
                 let (key, side) = Key::of((packet.source, *source), (packet.destination, *destination), 17);
                 let fresh = || Flow::Undecided(Candidate::default());
-                let (index, _) = flows.find_or_insert(&key, time, fresh, |_, old| close(shared, &old));
+                let (index, _) = flows.find_or_insert(&key, time, fresh, |_, old| close(shared, old));
                 let flow = flows.get_mut(index);
+                let seen = Seen { key: &key, side, ttl: packet.ttl, frame, time };
                 match flow {
-                    Flow::Utp(utp) => utp.datagram(shared, &key, side, packet.ttl, (payload, *length), frame, time),
+                    Flow::Utp(utp) => utp.datagram(shared, &seen, (payload, *length)),
                     Flow::Undecided(candidate) => {
                         if quic::seen(payload) == Some(quic::Seen::Long) {
                             *flow = Flow::Quic(Box::new(Spin::new(shared, &key)));
-                        } else if let Some(decided) =
-                            candidate.datagram(shared, &key, side, packet.ttl, (payload, *length), frame, time)
-                        {
+                        } else if let Some(decided) = candidate.datagram(shared, &seen, (payload, *length)) {
                             *flow = match decided {
                                 Decided::Utp(utp) => Flow::Utp(utp),
                                 Decided::Other => Flow::Other,
@@ -118,16 +118,15 @@ impl Meter {
     }
 }
 
-fn close(shared: &mut Shared, flow: &Flow) {
-    let (tracks, packets, alone) = match flow {
-        Flow::Tcp(flow) => (flow.tracks(), flow.packets(), Discard::Alone),
-        Flow::Utp(flow) => (flow.tracks(), 2, Discard::Alone),
-        _ => return,
-    };
-    if packets == 1 {
-        shared.discarded[alone as usize] += 1;
-    }
-    for mut track in tracks {
-        shared.close(&mut track);
+fn close(shared: &mut Shared, flow: Flow) {
+    match flow {
+        Flow::Tcp(mut flow) => {
+            if flow.packets() == 1 {
+                shared.discarded[Discard::Alone as usize] += 1;
+            }
+            flow.close(shared);
+        }
+        Flow::Utp(mut flow) => flow.close(shared),
+        Flow::Undecided(_) | Flow::Quic(_) | Flow::Other => {}
     }
 }

@@ -1,8 +1,7 @@
 //! What the flows of all protocols share: what was asked for, the hosts, the tracks and the log.
 
-use crate::flow::Key;
 use crate::host::{Discard, Hosts, Prefixes};
-use crate::log::{Entry, Estimator, Protocol, Track};
+use crate::log::{Entry, Protocol, Track, TrackRef};
 
 /// Which estimator is to be used for TCP and uTP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -48,28 +47,14 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// Log a packet under a track, which is made when it is the first. `None` as stamp of the receiver leaves `extra`
-    /// empty.
+    /// Log a packet under a track, which is made when it is the first.
     #[inline]
-    #[expect(clippy::too_many_arguments, reason = "one entry has as many fields")]
-    pub(crate) fn log(
-        &mut self,
-        track: &mut u32,
-        flow: (&Key, usize),
-        protocol: Protocol,
-        estimator: Estimator,
-        hosts: [u32; 2],
-        (time, stamp): (i64, i64),
-        (frame, flags): (u64, u64),
-        extra: u32,
-    ) {
-        if *track == NONE {
-            *track = self.tracks.len() as u32;
-            let (key, side) = (*flow.0, flow.1);
-            let host = [hosts[side], hosts[1 - side]];
-            self.tracks.push(Track::new((key, side), protocol, estimator, host, time));
-        }
-        self.log.push(Entry { time, stamp, frame_flags: frame | flags, track: *track, extra });
+    pub(crate) fn log(&mut self, track: &mut Option<u32>, of: &TrackRef<'_>, entry: Entry) {
+        let track = *track.get_or_insert_with(|| {
+            self.tracks.push(Track::new(of, entry.time));
+            self.tracks.len() as u32 - 1
+        });
+        self.log.push(Entry { track, ..entry });
     }
 
     /// Count a discarded packet under the host that sent it, or under none if the flow has no hosts yet.
@@ -82,11 +67,10 @@ impl Shared {
     }
 
     /// A track gets no more entries.
-    pub(crate) fn close(&mut self, track: &mut u32) {
-        if let Some(track) = self.tracks.get_mut(*track as usize) {
+    pub(crate) fn close(&mut self, track: &mut Option<u32>) {
+        if let Some(track) = track.take().and_then(|track| self.tracks.get_mut(track as usize)) {
             track.closed = true;
         }
-        *track = NONE;
     }
 
     /// A flow's host answered: the quickest answer says whether it is near.

@@ -1,11 +1,10 @@
 //! One TCP connection as an observer sees it: stamps, echoes, acknowledgements; each packet with a stamp is logged.
 
-use crate::decode::Packet;
 use crate::decode::tcp::{ACK, RST, SYN, Segment};
 use crate::estimate::tcp_report::{Reports, before};
-use crate::flow::Key;
+use crate::flow::{Key, Seen};
 use crate::host::Discard;
-use crate::log::{DATA, EXTRA, Estimator, PROMPT, Protocol};
+use crate::log::{DATA, Entry, Estimator, PROMPT, Protocol, TrackRef};
 use crate::route::Route;
 use crate::shared::{Choice, NONE, Shared};
 use crate::stamps::Unwrapped;
@@ -45,7 +44,8 @@ pub(crate) struct TcpFlow {
     handshake: bool,
     /// Sequence number of the last SYN, by which a new connection between the same ports is known.
     opened: Option<u32>,
-    first: Option<(usize, i64, i64, u64)>,
+    /// The first segment, if it has a stamp, and its side.
+    first: Option<(usize, Entry)>,
 }
 
 impl Default for TcpFlow {
@@ -60,9 +60,11 @@ impl TcpFlow {
         self.packets
     }
 
-    pub(crate) fn tracks(&self) -> [u32; 4] {
-        let [a, b] = &self.sides;
-        Tracks::of([&a.tracks, &b.tracks])
+    /// The flow is over.
+    pub(crate) fn close(&mut self, shared: &mut Shared) {
+        for side in &mut self.sides {
+            side.tracks.close(shared);
+        }
     }
 
     /// Tracks are numbered anew.
@@ -72,18 +74,10 @@ impl TcpFlow {
         }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "a packet and where it belongs")]
+    /// Take in a segment; `id` is the identification field of its IP header.
     #[inline]
-    pub(crate) fn segment(
-        &mut self,
-        shared: &mut Shared,
-        key: &Key,
-        side: usize,
-        packet: &Packet<'_>,
-        segment: &Segment,
-        frame: u64,
-        time: i64,
-    ) {
+    pub(crate) fn segment(&mut self, shared: &mut Shared, seen: &Seen<'_>, id: u16, segment: &Segment) {
+        let Seen { key, side, time, .. } = *seen;
         self.packets = self.packets.saturating_add(1);
         if self.packets == 2 {
             self.hosts = key.address.map(|address| shared.hosts.of(address));
@@ -96,9 +90,9 @@ impl TcpFlow {
         {
             self.reopen(shared);
         }
-        let identity = (segment.seq, segment.ack, segment.payload, segment.stamps.map_or(0, |s| s.0), packet.id);
+        let identity = (segment.seq, segment.ack, segment.payload, segment.stamps.map_or(0, |s| s.0), id);
         let me = &mut self.sides[side];
-        if me.packets > 0 && me.last == identity && (packet.id != 0 || segment.payload > 0) {
+        if me.packets > 0 && me.last == identity && (id != 0 || segment.payload > 0) {
             return shared.discard(host, Protocol::Tcp, Discard::Duplicate, 1);
         }
         me.last = identity;
@@ -112,7 +106,7 @@ impl TcpFlow {
             let why = if segment.options_cut { Discard::OptionsCut } else { Discard::NoTimestamps };
             return shared.discard(host, Protocol::Tcp, why, 1);
         };
-        self.stamped(shared, key, side, packet.ttl, segment, (value, echo), prompt, frame, time);
+        self.stamped(shared, seen, segment, (value, echo), prompt);
     }
 
     /// Round trips by sequence numbers, which tell near from far. Returns whether this packet answered the handshake
@@ -166,121 +160,156 @@ impl TcpFlow {
         if side == 0 { [&mut a[0], &mut b[0]] } else { [&mut b[0], &mut a[0]] }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "a packet and where it belongs")]
+    /// A segment with timestamps: `prompt` if it answered the handshake at once.
     #[inline]
     fn stamped(
         &mut self,
         shared: &mut Shared,
-        key: &Key,
-        side: usize,
-        ttl: u8,
+        seen: &Seen<'_>,
         segment: &Segment,
         (value, echo): (u32, u32),
         prompt: bool,
-        frame: u64,
-        time: i64,
     ) {
-        let hosts = self.hosts;
-        let (host, peer_host) = (hosts[side], hosts[1 - side]);
-        let (near, far_peer) = (shared.near(host), !shared.near(peer_host));
-        let choice = shared.options.estimator;
+        let host = self.hosts[seen.side];
+        let near = [host, self.hosts[1 - seen.side]].map(|host| shared.near(host));
         let known = self.packets > 1;
-        if let Some((side, time, stamp, frame_flags)) = self.first.take()
-            && !shared.near(hosts[side])
-        {
-            let mut track = NONE;
-            let what = (Protocol::Tcp, Estimator::Observer);
-            shared.log(&mut track, (key, side), what.0, what.1, hosts, (time, stamp), (frame_flags, 0), 0);
-            self.sides[side].tracks.observed = Some(track);
-        }
-        let [me, peer] = self.pair(side);
-        if me.route.changed(ttl) && known {
+        self.log_first(shared, seen.key);
+        let [me, peer] = self.pair(seen.side);
+        if me.route.changed(seen.ttl) && known {
             shared.hosts.all[host as usize].stats(Protocol::Tcp).route_changes += 1;
-            Self::restart(shared, me);
+            me.restart(shared);
         }
-        let (highest, begun) = (me.stamps.highest(), me.stamps.begun());
-        let mut stamp = me.stamps.advance(value);
-        if stamp < highest || stamp - highest > STEP_AHEAD {
-            me.older += 1;
-            if stamp < highest && (me.older < STEP_AFTER || !known) {
-                return shared.discard(host, Protocol::Tcp, Discard::Reordered, 1);
-            }
-            if known {
-                shared.hosts.all[host as usize].stats(Protocol::Tcp).clock_steps += 1;
-            }
-            Self::restart(shared, me);
-            me.stamps = Unwrapped::default();
-            stamp = me.stamps.advance(value);
+        let Some((stamp, fresh)) = me.clock(shared, host, value, known) else { return };
+        if !near[1] && fresh && me.echoes.len() < MOST_ECHOES {
+            me.echoes.push_back((value, seen.time));
         }
-        me.older = 0;
-        if far_peer && (stamp > highest || !begun) && me.echoes.len() < MOST_ECHOES {
-            me.echoes.push_back((value, time));
-        }
-        // How long ago the packet passed whose stamp this one echoes.
-        let mut round_trip = None;
-        if segment.flags & ACK != 0 && !near {
-            while let Some(&(sent, _)) = peer.echoes.front()
-                && before(sent, echo)
-            {
-                peer.echoes.pop_front();
-            }
-            if let Some(&(sent, at)) = peer.echoes.front()
-                && sent == echo
-                && time >= at
-            {
-                round_trip = Some(time - at);
-            }
-        }
-        let flow = (key, side);
-        if !near {
-            if let Some(round_trip) = round_trip
-                && let Some(host) = shared.hosts.all.get_mut(host as usize)
-            {
-                host.echo_min = host.echo_min.min(round_trip);
-            }
-            let micros = round_trip.map(|ns| ns / 1000).and_then(|micros| u32::try_from(micros).ok());
-            let mut flags = if segment.payload > 0 { DATA } else { 0 };
-            flags |= if prompt && round_trip.is_some() { PROMPT } else { 0 };
-            flags |= if micros.is_some() { EXTRA } else { 0 };
+        if !near[0] {
+            let round_trip = (segment.flags & ACK != 0).then(|| peer.echoed(echo, seen.time)).flatten();
+            self.observe(shared, seen, stamp, round_trip, flags(segment, prompt && round_trip.is_some()));
             if !known {
-                self.first = Some((side, time, stamp, frame | flags));
                 return;
             }
-            let mut track = me.tracks.observed.unwrap_or(NONE);
-            let what = (Protocol::Tcp, Estimator::Observer);
-            shared.log(&mut track, flow, what.0, what.1, hosts, (time, stamp), (frame, flags), micros.unwrap_or(0));
-            me.tracks.observed = Some(track);
         }
-        if known && (choice == Choice::Reported || (far_peer && choice == Choice::Auto)) && segment.payload > 0 {
-            me.reports.sent(segment, stamp, (frame, time), far_peer);
+        self.report(shared, seen, segment, (stamp, value), near);
+    }
+
+    /// Log the first segment of all, which was kept until its host was known.
+    #[inline]
+    fn log_first(&mut self, shared: &mut Shared, key: &Key) {
+        if let Some((side, entry)) = self.first.take()
+            && !shared.near(self.hosts[side])
+        {
+            let of = self.track(key, side, Estimator::Observer);
+            shared.log(&mut self.sides[side].tracks.observed, &of, entry);
+        }
+    }
+
+    /// The observer's clock: log the segment, and the round trip that its echo tells.
+    #[inline]
+    fn observe(&mut self, shared: &mut Shared, seen: &Seen<'_>, stamp: i64, round_trip: Option<i64>, flags: u64) {
+        if let Some(round_trip) = round_trip
+            && let Some(host) = shared.hosts.all.get_mut(self.hosts[seen.side] as usize)
+        {
+            host.echo_min = host.echo_min.min(round_trip);
+        }
+        let micros = round_trip.and_then(|ns| u32::try_from(ns / 1000).ok());
+        let entry = Entry::new(seen.frame, seen.time, stamp, flags, micros);
+        if self.packets == 1 {
+            self.first = Some((seen.side, entry));
+            return;
+        }
+        let of = self.track(seen.key, seen.side, Estimator::Observer);
+        shared.log(&mut self.sides[seen.side].tracks.observed, &of, entry);
+    }
+
+    /// The receiver's clock: keep the segment until it is acknowledged, and log the one that it acknowledges. `near`:
+    /// whether its sender and its receiver are.
+    #[inline]
+    fn report(
+        &mut self,
+        shared: &mut Shared,
+        seen: &Seen<'_>,
+        segment: &Segment,
+        (stamp, value): (i64, u32),
+        near: [bool; 2],
+    ) {
+        let choice = shared.options.estimator;
+        let (known, peer_host) = (self.packets > 1, self.hosts[1 - seen.side]);
+        let of = self.track(seen.key, 1 - seen.side, Estimator::Reported);
+        let [me, peer] = self.pair(seen.side);
+        let kept = choice == Choice::Reported || (!near[1] && choice == Choice::Auto);
+        if known && kept && segment.payload > 0 {
+            me.reports.sent(segment, stamp, (seen.frame, seen.time), !near[1]);
         }
         if segment.flags & ACK != 0
-            && (choice == Choice::Reported || (!near && choice == Choice::Auto))
-            && let Some(sent) = peer.reports.acknowledged(segment, !near, |why, count| {
+            && (choice == Choice::Reported || (!near[0] && choice == Choice::Auto))
+            && let Some(sent) = peer.reports.acknowledged(segment, !near[0], |why, count| {
                 shared.discard(peer_host, Protocol::Tcp, why, count);
             })
         {
-            let mut track = peer.tracks.reported.unwrap_or(NONE);
-            let what = (Protocol::Tcp, Estimator::Reported);
-            let (at, who) = ((sent.time, sent.stamp), (sent.frame, DATA | EXTRA));
-            shared.log(&mut track, (key, 1 - side), what.0, what.1, hosts, at, who, value);
-            peer.tracks.reported = Some(track);
+            let entry = Entry::new(sent.frame, sent.time, sent.stamp, DATA, Some(value));
+            shared.log(&mut peer.tracks.reported, &of, entry);
         }
+    }
+
+    fn track<'a>(&self, key: &'a Key, side: usize, estimator: Estimator) -> TrackRef<'a> {
+        TrackRef { key, side, protocol: Protocol::Tcp, estimator, hosts: self.hosts }
     }
 
     /// Another connection between the same ports: stamps and sequence numbers begin anew.
     fn reopen(&mut self, shared: &mut Shared) {
         for side in &mut self.sides {
-            Self::restart(shared, side);
+            side.restart(shared);
             *side = Side::default();
         }
         (self.syn, self.handshake, self.first) = (None, false, None);
     }
+}
+
+impl Side {
+    /// The next stamp on the line of this side's clock, and whether it is later than all before. Nothing of a packet
+    /// that was overtaken; if the clock was set, what follows is measured anew.
+    #[inline]
+    fn clock(&mut self, shared: &mut Shared, host: u32, value: u32, known: bool) -> Option<(i64, bool)> {
+        let (highest, begun) = (self.stamps.highest(), self.stamps.begun());
+        let mut stamp = self.stamps.advance(value);
+        if stamp < highest || stamp - highest > STEP_AHEAD {
+            self.older += 1;
+            if stamp < highest && (self.older < STEP_AFTER || !known) {
+                shared.discard(host, Protocol::Tcp, Discard::Reordered, 1);
+                return None;
+            }
+            if known {
+                shared.hosts.all[host as usize].stats(Protocol::Tcp).clock_steps += 1;
+            }
+            self.restart(shared);
+            self.stamps = Unwrapped::default();
+            stamp = self.stamps.advance(value);
+        }
+        self.older = 0;
+        Some((stamp, stamp > highest || !begun))
+    }
+
+    /// How long ago the packet of this side passed whose stamp the other side echoes, ns.
+    #[inline]
+    fn echoed(&mut self, echo: u32, time: i64) -> Option<i64> {
+        while let Some(&(sent, _)) = self.echoes.front()
+            && before(sent, echo)
+        {
+            self.echoes.pop_front();
+        }
+        let &(sent, at) = self.echoes.front()?;
+        (sent == echo && time >= at).then(|| time - at)
+    }
 
     /// The clock was set or the route changed: what follows is measured from a base of its own.
-    fn restart(shared: &mut Shared, me: &mut Side) {
-        me.tracks.close(shared);
-        me.reports = Reports::default();
-        me.echoes.clear();
+    fn restart(&mut self, shared: &mut Shared) {
+        self.tracks.close(shared);
+        self.reports = Reports::default();
+        self.echoes.clear();
     }
+}
+
+fn flags(segment: &Segment, prompt: bool) -> u64 {
+    (if segment.payload > 0 { DATA } else { 0 }) | if prompt { PROMPT } else { 0 }
 }

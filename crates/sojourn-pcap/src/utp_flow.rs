@@ -6,11 +6,11 @@
 
 use crate::decode::utp::{self, Header};
 use crate::estimate::utp_report::{Reports, Sent};
-use crate::flow::Key;
+use crate::flow::Seen;
 use crate::host::Discard;
-use crate::log::{DATA, EXTRA, Estimator, Protocol};
+use crate::log::{DATA, Entry, Estimator, Protocol, TrackRef};
 use crate::route::Route;
-use crate::shared::{Choice, NONE, Shared};
+use crate::shared::{Choice, Shared};
 use crate::stamps::Unwrapped;
 use crate::tracks::Tracks;
 
@@ -18,6 +18,8 @@ use crate::tracks::Tracks;
 const ALONE: u8 = 4;
 /// Datagrams of neither kind after which nobody looks any more.
 const TRIES: u8 = 8;
+/// After so many packets in a row with older stamps the clock was set, and not the packets overtaken.
+const STEP_AFTER: u8 = 3;
 /// No queue holds packets for so long: a larger jump is a clock that was set.
 const STEP_US: i64 = 20_000_000;
 
@@ -43,25 +45,21 @@ pub(crate) struct Candidate {
 struct First {
     side: usize,
     ttl: u8,
-    header: Header,
-    length: u32,
     frame: u64,
     time: i64,
+    header: Header,
+    length: u32,
 }
 
 impl Candidate {
     /// Take in a datagram; returns what the flow is once that is known.
-    #[expect(clippy::too_many_arguments, reason = "a packet and where it belongs")]
     pub(crate) fn datagram(
         &mut self,
         shared: &mut Shared,
-        key: &Key,
-        side: usize,
-        ttl: u8,
+        seen: &Seen<'_>,
         (payload, length): Datagram<'_>,
-        frame: u64,
-        time: i64,
     ) -> Option<Decided> {
+        let Seen { key, side, ttl, frame, time } = *seen;
         let Some(header) = utp::header(payload, length) else {
             self.tries += 1;
             return (self.tries >= TRIES).then_some(Decided::Other);
@@ -80,9 +78,9 @@ impl Candidate {
             let mut flow = Box::new(UtpFlow::new(hosts));
             if let Some(first) = self.first.take() {
                 let First { side, ttl, header, length, frame, time } = *first;
-                flow.packet(shared, key, side, ttl, &header, length, frame, time);
+                flow.packet(shared, &Seen { key, side, ttl, frame, time }, &header, length);
             }
-            flow.packet(shared, key, side, ttl, &header, length, frame, time);
+            flow.packet(shared, seen, &header, length);
             return Some(Decided::Utp(flow));
         }
         if self.first.is_none() {
@@ -121,127 +119,118 @@ impl UtpFlow {
         Self { sides: Default::default(), hosts }
     }
 
-    pub(crate) fn tracks(&self) -> [u32; 4] {
-        let [a, b] = &self.sides;
-        Tracks::of([&a.tracks, &b.tracks])
+    /// The flow is over.
+    pub(crate) fn close(&mut self, shared: &mut Shared) {
+        for side in &mut self.sides {
+            side.tracks.close(shared);
+        }
     }
 
+    /// Tracks are numbered anew.
     pub(crate) fn renumber(&mut self, map: &[u32]) {
         for side in &mut self.sides {
             side.tracks.renumber(map);
         }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "a packet and where it belongs")]
     #[inline]
-    pub(crate) fn datagram(
-        &mut self,
-        shared: &mut Shared,
-        key: &Key,
-        side: usize,
-        ttl: u8,
-        (payload, length): Datagram<'_>,
-        frame: u64,
-        time: i64,
-    ) {
+    pub(crate) fn datagram(&mut self, shared: &mut Shared, seen: &Seen<'_>, (payload, length): Datagram<'_>) {
         // Other datagrams pass between the same ports (the DHT's); they are nobody's samples.
         if let Some(header) = utp::header(payload, length) {
-            self.packet(shared, key, side, ttl, &header, length, frame, time);
+            self.packet(shared, seen, &header, length);
         }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "a packet and where it belongs")]
-    fn packet(
-        &mut self,
-        shared: &mut Shared,
-        key: &Key,
-        side: usize,
-        ttl: u8,
-        header: &Header,
-        length: u32,
-        frame: u64,
-        time: i64,
-    ) {
+    fn packet(&mut self, shared: &mut Shared, seen: &Seen<'_>, header: &Header, length: u32) {
         let hosts = self.hosts;
-        let (host, peer_host) = (hosts[side], hosts[1 - side]);
+        let (host, peer_host) = (hosts[seen.side], hosts[1 - seen.side]);
         shared.hosts.all[host as usize].stats(Protocol::Utp).packets += 1;
         let (a, b) = self.sides.split_at_mut(1);
-        let (me, peer) = if side == 0 { (&mut a[0], &mut b[0]) } else { (&mut b[0], &mut a[0]) };
+        let (me, peer) = if seen.side == 0 { (&mut a[0], &mut b[0]) } else { (&mut b[0], &mut a[0]) };
         if me.last == (header.seq, header.stamp) && me.begun.is_some() && header.kind != utp::STATE {
             return shared.discard(host, Protocol::Utp, Discard::Duplicate, 1);
         }
         me.last = (header.seq, header.stamp);
-        if let Some((seq, sent)) = peer.probe
-            && (header.ack.wrapping_sub(seq) as i16) >= 0
+        peer.answered(shared, host, header.ack, seen.time);
+        let data = matches!(header.kind, utp::DATA | utp::FIN | utp::SYN);
+        if data && me.probe.is_none() {
+            me.probe = Some((header.seq, seen.time));
+        }
+        let near = [host, peer_host].map(|host| shared.near(host));
+        if me.route.changed(seen.ttl) {
+            shared.hosts.all[host as usize].stats(Protocol::Utp).route_changes += 1;
+            me.restart(shared);
+        }
+        let Some(stamp) = me.clock(shared, host, header.stamp, seen.time) else { return };
+        let of = |side: usize, estimator| TrackRef { key: seen.key, side, protocol: Protocol::Utp, estimator, hosts };
+        if !near[0] {
+            // How its clock stands against the capture's, by the path on which nothing queues.
+            let against = peer.offset.filter(|_| header.difference != 0);
+            let extra = against.map(|offset| header.difference.wrapping_add(offset));
+            let entry = Entry::new(seen.frame, seen.time, stamp, DATA, extra);
+            shared.log(&mut me.tracks.observed, &of(seen.side, Estimator::Observer), entry);
+        }
+        if length > 20 || data {
+            me.reports.sent(Sent { frame: seen.frame, time: seen.time, seq: header.seq }, !near[1]);
+        }
+        let choice = shared.options.estimator;
+        if header.difference == 0 {
+            return shared.discard(peer_host, Protocol::Utp, Discard::NoReport, u64::from(choice == Choice::Reported));
+        }
+        if (choice == Choice::Reported || (!near[0] && choice == Choice::Auto))
+            && let Some(sent) = peer.reports.reported(header.ack, !near[0])
         {
-            peer.probe = None;
+            peer.differences.follow(header.difference);
+            let entry = Entry::new(sent.frame, sent.time, peer.differences.highest(), DATA, None);
+            shared.log(&mut peer.tracks.reported, &of(1 - seen.side, Estimator::Reported), entry);
+        }
+    }
+}
+
+impl Side {
+    /// The other side acknowledged: a round trip, if it was the packet whose answer is waited for. `host` is the one
+    /// that answers.
+    fn answered(&mut self, shared: &mut Shared, host: u32, ack: u16, time: i64) {
+        if let Some((seq, sent)) = self.probe
+            && (ack.wrapping_sub(seq) as i16) >= 0
+        {
+            self.probe = None;
             shared.responded(host, time - sent);
             if !shared.near(host) {
                 shared.hosts.all[host as usize].stats(Protocol::Utp).rtt.add((time - sent) as f64);
             }
         }
-        let data = matches!(header.kind, utp::DATA | utp::FIN | utp::SYN);
-        if data && me.probe.is_none() {
-            me.probe = Some((header.seq, time));
-        }
-        let (near, far_peer) = (shared.near(host), !shared.near(peer_host));
-        if me.route.changed(ttl) {
-            shared.hosts.all[host as usize].stats(Protocol::Utp).route_changes += 1;
-            Self::restart(shared, me);
-        }
-        let begun = *me.begun.get_or_insert(time);
-        let highest = me.stamps.highest();
-        let mut stamp = me.stamps.advance(header.stamp);
+    }
+
+    /// The next stamp on the line of this side's clock. Nothing of a packet that was overtaken; if the clock was set,
+    /// what follows is measured anew.
+    fn clock(&mut self, shared: &mut Shared, host: u32, value: u32, time: i64) -> Option<i64> {
+        let begun = *self.begun.get_or_insert(time);
+        let highest = self.stamps.highest();
+        let mut stamp = self.stamps.advance(value);
         let jump = stamp - highest - (time - begun) / 1000;
         if stamp < highest {
-            me.older += 1;
-            if me.older < 3 {
-                return shared.discard(host, Protocol::Utp, Discard::Reordered, 1);
+            self.older += 1;
+            if self.older < STEP_AFTER {
+                shared.discard(host, Protocol::Utp, Discard::Reordered, 1);
+                return None;
             }
         }
         if stamp < highest || jump > STEP_US {
             shared.hosts.all[host as usize].stats(Protocol::Utp).clock_steps += 1;
-            Self::restart(shared, me);
-            me.stamps = Unwrapped::default();
-            stamp = me.stamps.advance(header.stamp);
+            self.restart(shared);
+            self.stamps = Unwrapped::default();
+            stamp = self.stamps.advance(value);
         }
-        me.older = 0;
-        me.begun = Some(time);
-        me.offset = Some(header.stamp.wrapping_sub((time / 1000) as u32));
-        let choice = shared.options.estimator;
-        let flow = (key, side);
-        if !near {
-            // How its clock stands against the capture's, by the path on which nothing queues.
-            let against = peer.offset.filter(|_| header.difference != 0);
-            let extra = against.map_or(0, |offset| header.difference.wrapping_add(offset));
-            let flags = DATA | if against.is_some() { EXTRA } else { 0 };
-            let mut track = me.tracks.observed.unwrap_or(NONE);
-            let what = (Protocol::Utp, Estimator::Observer);
-            shared.log(&mut track, flow, what.0, what.1, hosts, (time, stamp), (frame, flags), extra);
-            me.tracks.observed = Some(track);
-        }
-        if length > 20 || data {
-            me.reports.sent(Sent { frame, time, seq: header.seq }, far_peer);
-        }
-        if header.difference == 0 {
-            return shared.discard(peer_host, Protocol::Utp, Discard::NoReport, u64::from(choice == Choice::Reported));
-        }
-        if (choice == Choice::Reported || (!near && choice == Choice::Auto))
-            && let Some(sent) = peer.reports.reported(header.ack, !near)
-        {
-            peer.differences.follow(header.difference);
-            let stamp = peer.differences.highest();
-            let mut track = peer.tracks.reported.unwrap_or(NONE);
-            let what = (Protocol::Utp, Estimator::Reported);
-            let flow = (key, 1 - side);
-            shared.log(&mut track, flow, what.0, what.1, hosts, (sent.time, stamp), (sent.frame, DATA), 0);
-            peer.tracks.reported = Some(track);
-        }
+        self.older = 0;
+        self.begun = Some(time);
+        self.offset = Some(value.wrapping_sub((time / 1000) as u32));
+        Some(stamp)
     }
 
-    fn restart(shared: &mut Shared, me: &mut Side) {
-        me.tracks.close(shared);
-        me.reports = Reports::default();
-        me.differences = Unwrapped::default();
+    fn restart(&mut self, shared: &mut Shared) {
+        self.tracks.close(shared);
+        self.reports = Reports::default();
+        self.differences = Unwrapped::default();
     }
 }
