@@ -5,14 +5,14 @@
 //! does.
 
 use crate::decode::utp::{self, Header};
-use crate::estimate::utp_report::{Reports, Sent};
-use crate::flow::Seen;
-use crate::host::Discard;
-use crate::log::{DATA, Entry, Estimator, Protocol, TrackRef};
-use crate::route::Route;
-use crate::shared::{Choice, Shared};
-use crate::stamps::Unwrapped;
-use crate::tracks::Tracks;
+use crate::delay::estimate::utp_report::{Reports, Sent};
+use crate::delay::flow::Seen;
+use crate::delay::host::Discard;
+use crate::delay::log::{DATA, Entry, Estimator, Protocol, TrackRef};
+use crate::delay::route::Route;
+use crate::delay::stamps::Unwrapped;
+use crate::delay::state::{Choice, MeterState};
+use crate::delay::tracks::Tracks;
 
 /// Packets of one side alone that make it uTP.
 const ALONE: u8 = 4;
@@ -55,7 +55,7 @@ impl Candidate {
     /// Take in a datagram; returns what the flow is once that is known.
     pub(crate) fn datagram(
         &mut self,
-        shared: &mut Shared,
+        state: &mut MeterState,
         seen: &Seen<'_>,
         (payload, length): Datagram<'_>,
     ) -> Option<Decided> {
@@ -74,13 +74,13 @@ impl Candidate {
             id.wrapping_sub(header.connection).wrapping_add(1) <= 2 && self.count[1 - side] + self.count[side] >= 2
         });
         if answers || self.count[side] >= ALONE {
-            let hosts = key.address.map(|address| shared.hosts.of(address));
+            let hosts = key.address.map(|address| state.hosts.of(address));
             let mut flow = Box::new(UtpFlow::new(hosts));
             if let Some(first) = self.first.take() {
                 let First { side, ttl, header, length, frame, time } = *first;
-                flow.packet(shared, &Seen { key, side, ttl, frame, time }, &header, length);
+                flow.packet(state, &Seen { key, side, ttl, frame, time }, &header, length);
             }
-            flow.packet(shared, seen, &header, length);
+            flow.packet(state, seen, &header, length);
             return Some(Decided::Utp(flow));
         }
         if self.first.is_none() {
@@ -120,9 +120,9 @@ impl UtpFlow {
     }
 
     /// The flow is over.
-    pub(crate) fn close(&mut self, shared: &mut Shared) {
+    pub(crate) fn close(&mut self, state: &mut MeterState) {
         for side in &mut self.sides {
-            side.tracks.close(shared);
+            side.tracks.close(state);
         }
     }
 
@@ -134,55 +134,55 @@ impl UtpFlow {
     }
 
     #[inline]
-    pub(crate) fn datagram(&mut self, shared: &mut Shared, seen: &Seen<'_>, (payload, length): Datagram<'_>) {
+    pub(crate) fn datagram(&mut self, state: &mut MeterState, seen: &Seen<'_>, (payload, length): Datagram<'_>) {
         // Other datagrams pass between the same ports (the DHT's); they are nobody's samples.
         if let Some(header) = utp::header(payload, length) {
-            self.packet(shared, seen, &header, length);
+            self.packet(state, seen, &header, length);
         }
     }
 
-    fn packet(&mut self, shared: &mut Shared, seen: &Seen<'_>, header: &Header, length: u32) {
+    fn packet(&mut self, state: &mut MeterState, seen: &Seen<'_>, header: &Header, length: u32) {
         let hosts = self.hosts;
         let (host, peer_host) = (hosts[seen.side], hosts[1 - seen.side]);
-        shared.hosts.all[host as usize].stats(Protocol::Utp).packets += 1;
+        state.hosts.all[host as usize].stats(Protocol::Utp).packets += 1;
         let (a, b) = self.sides.split_at_mut(1);
         let (me, peer) = if seen.side == 0 { (&mut a[0], &mut b[0]) } else { (&mut b[0], &mut a[0]) };
         if me.last == (header.seq, header.stamp) && me.begun.is_some() && header.kind != utp::STATE {
-            return shared.discard(host, Protocol::Utp, Discard::Duplicate, 1);
+            return state.discard(host, Protocol::Utp, Discard::Duplicate, 1);
         }
         me.last = (header.seq, header.stamp);
-        peer.answered(shared, host, header.ack, seen.time);
+        peer.answered(state, host, header.ack, seen.time);
         let data = matches!(header.kind, utp::DATA | utp::FIN | utp::SYN);
         if data && me.probe.is_none() {
             me.probe = Some((header.seq, seen.time));
         }
-        let near = [host, peer_host].map(|host| shared.near(host));
+        let near = [host, peer_host].map(|host| state.near(host));
         if me.route.changed(seen.ttl) {
-            shared.hosts.all[host as usize].stats(Protocol::Utp).route_changes += 1;
-            me.restart(shared);
+            state.hosts.all[host as usize].stats(Protocol::Utp).route_changes += 1;
+            me.restart(state);
         }
-        let Some(stamp) = me.clock(shared, host, header.stamp, seen.time) else { return };
+        let Some(stamp) = me.clock(state, host, header.stamp, seen.time) else { return };
         let of = |side: usize, estimator| TrackRef { key: seen.key, side, protocol: Protocol::Utp, estimator, hosts };
         if !near[0] {
             // How its clock stands against the capture's, by the path on which nothing queues.
             let against = peer.offset.filter(|_| header.difference != 0);
             let extra = against.map(|offset| header.difference.wrapping_add(offset));
             let entry = Entry::new(seen.frame, seen.time, stamp, DATA, extra);
-            shared.log(&mut me.tracks.observed, &of(seen.side, Estimator::Observer), entry);
+            state.log(&mut me.tracks.observed, &of(seen.side, Estimator::Observer), entry);
         }
         if length > 20 || data {
             me.reports.sent(Sent { frame: seen.frame, time: seen.time, seq: header.seq }, !near[1]);
         }
-        let choice = shared.options.estimator;
+        let choice = state.options.estimator;
         if header.difference == 0 {
-            return shared.discard(peer_host, Protocol::Utp, Discard::NoReport, u64::from(choice == Choice::Reported));
+            return state.discard(peer_host, Protocol::Utp, Discard::NoReport, u64::from(choice == Choice::Reported));
         }
         if (choice == Choice::Reported || (!near[0] && choice == Choice::Auto))
             && let Some(sent) = peer.reports.reported(header.ack, !near[0])
         {
             peer.differences.follow(header.difference);
             let entry = Entry::new(sent.frame, sent.time, peer.differences.highest(), DATA, None);
-            shared.log(&mut peer.tracks.reported, &of(1 - seen.side, Estimator::Reported), entry);
+            state.log(&mut peer.tracks.reported, &of(1 - seen.side, Estimator::Reported), entry);
         }
     }
 }
@@ -190,21 +190,21 @@ impl UtpFlow {
 impl Side {
     /// The other side acknowledged: a round trip, if it was the packet whose answer is waited for. `host` is the one
     /// that answers.
-    fn answered(&mut self, shared: &mut Shared, host: u32, ack: u16, time: i64) {
+    fn answered(&mut self, state: &mut MeterState, host: u32, ack: u16, time: i64) {
         if let Some((seq, sent)) = self.probe
             && (ack.wrapping_sub(seq) as i16) >= 0
         {
             self.probe = None;
-            shared.responded(host, time - sent);
-            if !shared.near(host) {
-                shared.hosts.all[host as usize].stats(Protocol::Utp).rtt.add((time - sent) as f64);
+            state.responded(host, time - sent);
+            if !state.near(host) {
+                state.hosts.all[host as usize].stats(Protocol::Utp).rtt.add((time - sent) as f64);
             }
         }
     }
 
     /// The next stamp on the line of this side's clock. Nothing of a packet that was overtaken; if the clock was set,
     /// what follows is measured anew.
-    fn clock(&mut self, shared: &mut Shared, host: u32, value: u32, time: i64) -> Option<i64> {
+    fn clock(&mut self, state: &mut MeterState, host: u32, value: u32, time: i64) -> Option<i64> {
         let begun = *self.begun.get_or_insert(time);
         let highest = self.stamps.highest();
         let mut stamp = self.stamps.advance(value);
@@ -212,13 +212,13 @@ impl Side {
         if stamp < highest {
             self.older += 1;
             if self.older < STEP_AFTER {
-                shared.discard(host, Protocol::Utp, Discard::Reordered, 1);
+                state.discard(host, Protocol::Utp, Discard::Reordered, 1);
                 return None;
             }
         }
         if stamp < highest || jump > STEP_US {
-            shared.hosts.all[host as usize].stats(Protocol::Utp).clock_steps += 1;
-            self.restart(shared);
+            state.hosts.all[host as usize].stats(Protocol::Utp).clock_steps += 1;
+            self.restart(state);
             self.stamps = Unwrapped::default();
             stamp = self.stamps.advance(value);
         }
@@ -228,8 +228,8 @@ impl Side {
         Some(stamp)
     }
 
-    fn restart(&mut self, shared: &mut Shared) {
-        self.tracks.close(shared);
+    fn restart(&mut self, state: &mut MeterState) {
+        self.tracks.close(state);
         self.reports = Reports::default();
         self.differences = Unwrapped::default();
     }

@@ -1,6 +1,6 @@
 //! The tracks in which the packets of one side of a connection are logged: as the observer saw them, and as their receiver reported.
 
-use crate::shared::{NONE, Shared};
+use crate::delay::state::{MeterState, NONE};
 
 #[derive(Debug, Default)]
 pub(crate) struct Tracks {
@@ -17,9 +17,9 @@ impl Tracks {
     }
 
     /// What follows is logged in tracks of its own.
-    pub(crate) fn close(&mut self, shared: &mut Shared) {
+    pub(crate) fn close(&mut self, state: &mut MeterState) {
         for track in [&mut self.observed, &mut self.reported] {
-            shared.close(track);
+            state.close(track);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What the flows of all protocols share: what was asked for, the hosts, the tracks and the log.
 
-use crate::host::{Discard, Hosts, Prefixes};
-use crate::log::{Entry, Protocol, Track, TrackRef};
+use crate::delay::host::{Discard, Hosts, Prefixes};
+use crate::delay::log::{Entry, Protocol, Track, TrackRef};
 
 /// Which estimator is to be used for TCP and uTP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -24,7 +24,7 @@ pub struct Options {
     pub local: Prefixes,
     /// Flows that are told apart at a time.
     pub most_flows: usize,
-    /// Packets that are kept before they are settled; 32 bytes each.
+    /// Packets that are kept before they are finalized; 32 bytes each.
     pub log_packets: usize,
 }
 
@@ -37,7 +37,7 @@ impl Default for Options {
 /// No index.
 pub(crate) const NONE: u32 = u32::MAX;
 /// What the flows of all protocols write to.
-pub(crate) struct Shared {
+pub(crate) struct MeterState {
     pub(crate) options: Options,
     pub(crate) hosts: Hosts,
     pub(crate) tracks: Vec<Track>,
@@ -46,7 +46,7 @@ pub(crate) struct Shared {
     pub(crate) discarded: [u64; Discard::ALL.len()],
 }
 
-impl Shared {
+impl MeterState {
     /// Log a packet under a track, which is made when it is the first.
     #[inline]
     pub(crate) fn log(&mut self, track: &mut Option<u32>, of: &TrackRef<'_>, entry: Entry) {
@@ -84,6 +84,6 @@ impl Shared {
     /// Whether a host is near, as far as is known; a flow's first packet has no host yet.
     #[inline]
     pub(crate) fn near(&self, host: u32) -> bool {
-        self.hosts.all.get(host as usize).is_some_and(crate::host::Host::near)
+        self.hosts.all.get(host as usize).is_some_and(crate::delay::host::Host::near)
     }
 }

@@ -1,14 +1,14 @@
 //! One TCP connection as an observer sees it: stamps, echoes, acknowledgements; each packet with a stamp is logged.
 
 use crate::decode::tcp::{ACK, RST, SYN, Segment};
-use crate::estimate::tcp_report::{Reports, before};
-use crate::flow::{Key, Seen};
-use crate::host::Discard;
-use crate::log::{DATA, Entry, Estimator, PROMPT, Protocol, TrackRef};
-use crate::route::Route;
-use crate::shared::{Choice, NONE, Shared};
-use crate::stamps::Unwrapped;
-use crate::tracks::Tracks;
+use crate::delay::estimate::tcp_report::{Reports, before};
+use crate::delay::flow::{Key, Seen};
+use crate::delay::host::Discard;
+use crate::delay::log::{DATA, Entry, Estimator, PROMPT, Protocol, TrackRef};
+use crate::delay::route::Route;
+use crate::delay::stamps::Unwrapped;
+use crate::delay::state::{Choice, MeterState, NONE};
+use crate::delay::tracks::Tracks;
 use std::collections::VecDeque;
 
 /// Stamps of one side that the other has not echoed yet. 4096 milliseconds' worth at 1 ms; later ones are not timed.
@@ -61,9 +61,9 @@ impl TcpFlow {
     }
 
     /// The flow is over.
-    pub(crate) fn close(&mut self, shared: &mut Shared) {
+    pub(crate) fn close(&mut self, state: &mut MeterState) {
         for side in &mut self.sides {
-            side.tracks.close(shared);
+            side.tracks.close(state);
         }
     }
 
@@ -76,43 +76,43 @@ impl TcpFlow {
 
     /// Take in a segment; `id` is the identification field of its IP header.
     #[inline]
-    pub(crate) fn segment(&mut self, shared: &mut Shared, seen: &Seen<'_>, id: u16, segment: &Segment) {
+    pub(crate) fn segment(&mut self, state: &mut MeterState, seen: &Seen<'_>, id: u16, segment: &Segment) {
         let Seen { key, side, time, .. } = *seen;
         self.packets = self.packets.saturating_add(1);
         if self.packets == 2 {
-            self.hosts = key.address.map(|address| shared.hosts.of(address));
+            self.hosts = key.address.map(|address| state.hosts.of(address));
         }
         let host = self.hosts[side];
         if self.packets >= 2 {
-            shared.hosts.all[host as usize].stats(Protocol::Tcp).packets += if self.packets == 2 { 2 } else { 1 };
+            state.hosts.all[host as usize].stats(Protocol::Tcp).packets += if self.packets == 2 { 2 } else { 1 };
         }
         if segment.flags & (SYN | ACK) == SYN && self.opened.replace(segment.seq).is_some_and(|seq| seq != segment.seq)
         {
-            self.reopen(shared);
+            self.reopen(state);
         }
         let identity = (segment.seq, segment.ack, segment.payload, segment.stamps.map_or(0, |s| s.0), id);
         let me = &mut self.sides[side];
         if me.packets > 0 && me.last == identity && (id != 0 || segment.payload > 0) {
-            return shared.discard(host, Protocol::Tcp, Discard::Duplicate, 1);
+            return state.discard(host, Protocol::Tcp, Discard::Duplicate, 1);
         }
         me.last = identity;
         me.packets = me.packets.saturating_add(1);
-        let prompt = self.times(shared, side, segment, time);
+        let prompt = self.times(state, side, segment, time);
         if segment.flags & RST != 0 {
             // Resets are often made by middleboxes, or carry the stamp of what they answer.
             return;
         }
         let Some((value, echo)) = segment.stamps else {
             let why = if segment.options_cut { Discard::OptionsCut } else { Discard::NoTimestamps };
-            return shared.discard(host, Protocol::Tcp, why, 1);
+            return state.discard(host, Protocol::Tcp, why, 1);
         };
-        self.stamped(shared, seen, segment, (value, echo), prompt);
+        self.stamped(state, seen, segment, (value, echo), prompt);
     }
 
     /// Round trips by sequence numbers, which tell near from far. Returns whether this packet answered the handshake
     /// at once.
     #[inline]
-    fn times(&mut self, shared: &mut Shared, side: usize, segment: &Segment, time: i64) -> bool {
+    fn times(&mut self, state: &mut MeterState, side: usize, segment: &Segment, time: i64) -> bool {
         let hosts = self.hosts;
         let [me, peer] = self.pair(side);
         if segment.flags & ACK != 0
@@ -120,9 +120,9 @@ impl TcpFlow {
             && !before(segment.ack, end)
         {
             peer.probe = None;
-            shared.responded(hosts[side], time - sent);
-            if !shared.near(hosts[side])
-                && let Some(host) = shared.hosts.all.get_mut(hosts[side] as usize)
+            state.responded(hosts[side], time - sent);
+            if !state.near(hosts[side])
+                && let Some(host) = state.hosts.all.get_mut(hosts[side] as usize)
             {
                 host.stats(Protocol::Tcp).rtt.add((time - sent) as f64);
             }
@@ -164,51 +164,51 @@ impl TcpFlow {
     #[inline]
     fn stamped(
         &mut self,
-        shared: &mut Shared,
+        state: &mut MeterState,
         seen: &Seen<'_>,
         segment: &Segment,
         (value, echo): (u32, u32),
         prompt: bool,
     ) {
         let host = self.hosts[seen.side];
-        let near = [host, self.hosts[1 - seen.side]].map(|host| shared.near(host));
+        let near = [host, self.hosts[1 - seen.side]].map(|host| state.near(host));
         let known = self.packets > 1;
-        self.log_first(shared, seen.key);
+        self.log_first(state, seen.key);
         let [me, peer] = self.pair(seen.side);
         if me.route.changed(seen.ttl) && known {
-            shared.hosts.all[host as usize].stats(Protocol::Tcp).route_changes += 1;
-            me.restart(shared);
+            state.hosts.all[host as usize].stats(Protocol::Tcp).route_changes += 1;
+            me.restart(state);
         }
-        let Some((stamp, fresh)) = me.clock(shared, host, value, known) else { return };
+        let Some((stamp, fresh)) = me.clock(state, host, value, known) else { return };
         if !near[1] && fresh && me.echoes.len() < MOST_ECHOES {
             me.echoes.push_back((value, seen.time));
         }
         if !near[0] {
             let round_trip = (segment.flags & ACK != 0).then(|| peer.echoed(echo, seen.time)).flatten();
-            self.observe(shared, seen, stamp, round_trip, flags(segment, prompt && round_trip.is_some()));
+            self.observe(state, seen, stamp, round_trip, flags(segment, prompt && round_trip.is_some()));
             if !known {
                 return;
             }
         }
-        self.report(shared, seen, segment, (stamp, value), near);
+        self.report(state, seen, segment, (stamp, value), near);
     }
 
     /// Log the first segment of all, which was kept until its host was known.
     #[inline]
-    fn log_first(&mut self, shared: &mut Shared, key: &Key) {
+    fn log_first(&mut self, state: &mut MeterState, key: &Key) {
         if let Some((side, entry)) = self.first.take()
-            && !shared.near(self.hosts[side])
+            && !state.near(self.hosts[side])
         {
             let of = self.track(key, side, Estimator::Observer);
-            shared.log(&mut self.sides[side].tracks.observed, &of, entry);
+            state.log(&mut self.sides[side].tracks.observed, &of, entry);
         }
     }
 
     /// The observer's clock: log the segment, and the round trip that its echo tells.
     #[inline]
-    fn observe(&mut self, shared: &mut Shared, seen: &Seen<'_>, stamp: i64, round_trip: Option<i64>, flags: u64) {
+    fn observe(&mut self, state: &mut MeterState, seen: &Seen<'_>, stamp: i64, round_trip: Option<i64>, flags: u64) {
         if let Some(round_trip) = round_trip
-            && let Some(host) = shared.hosts.all.get_mut(self.hosts[seen.side] as usize)
+            && let Some(host) = state.hosts.all.get_mut(self.hosts[seen.side] as usize)
         {
             host.echo_min = host.echo_min.min(round_trip);
         }
@@ -219,7 +219,7 @@ impl TcpFlow {
             return;
         }
         let of = self.track(seen.key, seen.side, Estimator::Observer);
-        shared.log(&mut self.sides[seen.side].tracks.observed, &of, entry);
+        state.log(&mut self.sides[seen.side].tracks.observed, &of, entry);
     }
 
     /// The receiver's clock: keep the segment until it is acknowledged, and log the one that it acknowledges. `near`:
@@ -227,13 +227,13 @@ impl TcpFlow {
     #[inline]
     fn report(
         &mut self,
-        shared: &mut Shared,
+        state: &mut MeterState,
         seen: &Seen<'_>,
         segment: &Segment,
         (stamp, value): (i64, u32),
         near: [bool; 2],
     ) {
-        let choice = shared.options.estimator;
+        let choice = state.options.estimator;
         let (known, peer_host) = (self.packets > 1, self.hosts[1 - seen.side]);
         let of = self.track(seen.key, 1 - seen.side, Estimator::Reported);
         let [me, peer] = self.pair(seen.side);
@@ -244,11 +244,11 @@ impl TcpFlow {
         if segment.flags & ACK != 0
             && (choice == Choice::Reported || (!near[0] && choice == Choice::Auto))
             && let Some(sent) = peer.reports.acknowledged(segment, !near[0], |why, count| {
-                shared.discard(peer_host, Protocol::Tcp, why, count);
+                state.discard(peer_host, Protocol::Tcp, why, count);
             })
         {
             let entry = Entry::new(sent.frame, sent.time, sent.stamp, DATA, Some(value));
-            shared.log(&mut peer.tracks.reported, &of, entry);
+            state.log(&mut peer.tracks.reported, &of, entry);
         }
     }
 
@@ -257,9 +257,9 @@ impl TcpFlow {
     }
 
     /// Another connection between the same ports: stamps and sequence numbers begin anew.
-    fn reopen(&mut self, shared: &mut Shared) {
+    fn reopen(&mut self, state: &mut MeterState) {
         for side in &mut self.sides {
-            side.restart(shared);
+            side.restart(state);
             *side = Side::default();
         }
         (self.syn, self.handshake, self.first) = (None, false, None);
@@ -270,19 +270,19 @@ impl Side {
     /// The next stamp on the line of this side's clock, and whether it is later than all before. Nothing of a packet
     /// that was overtaken; if the clock was set, what follows is measured anew.
     #[inline]
-    fn clock(&mut self, shared: &mut Shared, host: u32, value: u32, known: bool) -> Option<(i64, bool)> {
+    fn clock(&mut self, state: &mut MeterState, host: u32, value: u32, known: bool) -> Option<(i64, bool)> {
         let (highest, begun) = (self.stamps.highest(), self.stamps.begun());
         let mut stamp = self.stamps.advance(value);
         if stamp < highest || stamp - highest > STEP_AHEAD {
             self.older += 1;
             if stamp < highest && (self.older < STEP_AFTER || !known) {
-                shared.discard(host, Protocol::Tcp, Discard::Reordered, 1);
+                state.discard(host, Protocol::Tcp, Discard::Reordered, 1);
                 return None;
             }
             if known {
-                shared.hosts.all[host as usize].stats(Protocol::Tcp).clock_steps += 1;
+                state.hosts.all[host as usize].stats(Protocol::Tcp).clock_steps += 1;
             }
-            self.restart(shared);
+            self.restart(state);
             self.stamps = Unwrapped::default();
             stamp = self.stamps.advance(value);
         }
@@ -303,8 +303,8 @@ impl Side {
     }
 
     /// The clock was set or the route changed: what follows is measured from a base of its own.
-    fn restart(&mut self, shared: &mut Shared) {
-        self.tracks.close(shared);
+    fn restart(&mut self, state: &mut MeterState) {
+        self.tracks.close(state);
         self.reports = Reports::default();
         self.echoes.clear();
     }

@@ -1,13 +1,13 @@
-//! The log between reading and settling: one fixed-size entry for each packet that may say something of a queue.
+//! The log between reading and finalizing: one fixed-size entry for each packet that may say something of a queue.
 //!
 //! Tick, skew and base delay are known for good only after the packets that need them. So packets are logged first,
-//! and the log is settled when it is full or the capture ends (see [`crate::settle`]).
+//! and the log is finalized when it is full or the capture ends (see [`crate::delay::finalize`]).
 
 use crate::decode::Address;
-use crate::flow::Key;
-use crate::skew::Minima;
-use crate::stamps::Unwrapped;
-use crate::tick::Fit;
+use crate::delay::flow::Key;
+use crate::delay::skew::Minima;
+use crate::delay::stamps::Unwrapped;
+use crate::delay::tick::Fit;
 
 /// The packet carries data: a queue's delay, not only a bound of the base.
 pub(crate) const DATA: u64 = 1 << 56;
@@ -131,7 +131,7 @@ pub(crate) struct Track {
     pub(crate) skew: f64,
     pub(crate) peer_skew: f64,
     pub(crate) minima: Minima,
-    /// Where `extra` stood at the last settlement.
+    /// Where `extra` stood at the last finalization.
     pub(crate) extra_line: Unwrapped,
     pub(crate) least: Option<Bound>,
     pub(crate) floor: Option<Bound>,
@@ -145,9 +145,9 @@ pub(crate) struct Track {
     /// Stamp of the last packet, and how long after it the packet was sent, ns.
     pub(crate) phase: Option<(i64, f64)>,
     /// What neighbouring flows say that the base is too high by, ns.
-    pub(crate) takeover: f64,
+    pub(crate) cross_flow_base: f64,
     /// The base as it was used last, taken over or not.
-    pub(crate) settled_base: Option<f64>,
+    pub(crate) last_base: Option<f64>,
     /// The base was bounded by round trips, so that it can be compared between flows.
     pub(crate) by_round_trip: bool,
     /// Another track of the same direction says more: this one gives no samples.
@@ -184,8 +184,8 @@ impl Track {
             base: 0.0,
             round_trip_base: 0.0,
             phase: None,
-            takeover: 0.0,
-            settled_base: None,
+            cross_flow_base: 0.0,
+            last_base: None,
             by_round_trip: false,
             silent: false,
             counted: false,
