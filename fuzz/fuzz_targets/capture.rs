@@ -10,9 +10,9 @@ fuzz_target!(|bytes: &[u8]| {
     let mut meter = Meter::new(Options { most_flows: 16, log_packets: 64, ..Options::default() });
     while let Ok(Some(frame)) = capture.next_frame() {
         if meter.frame(&frame) {
-            drop(meter.settle());
+            drop(meter.finalize());
         }
     }
-    drop(meter.settle());
-    sojourn_pcap::summary::summary(&meter, 1).to_string();
+    drop(meter.finalize());
+    sojourn_pcap::delay::summary::summary(&meter, 1).to_string();
 });

@@ -39,9 +39,9 @@ fuzz_target!(|bytes: &[u8]| {
         let datagram = Datagram { source, destination, id: 0, ttl, payload: u16::from(size) * 8, header };
         let (data, wire_len) = datagram.frame();
         if meter.frame(&Frame { number: number as u64 + 1, time_ns, link: 1, wire_len, data: &data }) {
-            drop(meter.settle());
+            drop(meter.finalize());
         }
     }
-    drop(meter.settle());
-    sojourn_pcap::summary::summary(&meter, 1).to_string();
+    drop(meter.finalize());
+    sojourn_pcap::delay::summary::summary(&meter, 1).to_string();
 });

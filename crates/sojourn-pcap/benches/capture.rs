@@ -52,7 +52,7 @@ fn run(bytes: &[u8], step: usize) -> f64 {
         }
     }
     if step == 3 {
-        drop(meter.settle());
+        drop(meter.finalize());
     }
     begun.elapsed().as_nanos() as f64 / f64::from(PACKETS)
 }
@@ -60,7 +60,7 @@ fn run(bytes: &[u8], step: usize) -> f64 {
 fn main() {
     for (name, tcp) in [("tcp", true), ("utp", false)] {
         let bytes = capture(tcp);
-        for (step, what) in ["read", "and decode", "and log", "and settle"].into_iter().enumerate() {
+        for (step, what) in ["read", "and decode", "and log", "and finalize"].into_iter().enumerate() {
             let best = (0..7).map(|_| run(&bytes, step)).fold(f64::INFINITY, f64::min);
             println!("{name} {what:10} {best:6.1} ns per packet");
         }

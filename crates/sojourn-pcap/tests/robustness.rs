@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use sojourn_pcap::decode::utp;
+use sojourn_pcap::delay::summary::summary;
 use sojourn_pcap::read::Capture;
-use sojourn_pcap::summary::summary;
 use sojourn_pcap::write::{Datagram, End, Header, Pcap, Pcapng};
 use sojourn_pcap::{Meter, Options};
 use std::io::Cursor;
@@ -14,10 +14,10 @@ fn measure(bytes: Vec<u8>, options: Options) -> Option<Meter> {
     let mut meter = Meter::new(options);
     while let Ok(Some(frame)) = capture.next_frame() {
         if meter.frame(&frame) {
-            drop(meter.settle());
+            drop(meter.finalize());
         }
     }
-    drop(meter.settle());
+    drop(meter.finalize());
     serde_json::to_string(&summary(&meter, 1)).expect("a summary is JSON");
     Some(meter)
 }
@@ -111,7 +111,7 @@ fn a_million_flows_of_one_packet_take_no_more_memory_than_the_table() {
         assert!(meter.flows() <= 1 << 12);
     }
     assert_eq!(meter.hosts().all.len(), 0, "a flow of one packet makes no host");
-    drop(meter.settle());
+    drop(meter.finalize());
     assert_eq!(summary(&meter, 1)["discarded"]["only_packet_of_its_flow"], 1_000_000 - (1 << 12));
 }
 

@@ -149,17 +149,17 @@ fn errors(answers: bool, log_packets: usize) -> Vec<f64> {
     let mut capture = Capture::from_stream(Cursor::new(bytes), "memory").unwrap();
     let mut meter = Meter::new(Options { log_packets, ..Options::default() });
     let mut errors = Vec::new();
-    let mut settle = |meter: &mut Meter| {
-        for sample in meter.settle().filter(|sample| sample.protocol == Protocol::Tcp) {
+    let mut finalize = |meter: &mut Meter| {
+        for sample in meter.finalize().filter(|sample| sample.protocol == Protocol::Tcp) {
             errors.push((sample.delay_ns - truth[&sample.frame] as f64).abs() / 1e6);
         }
     };
     while let Some(frame) = capture.next_frame().unwrap() {
         if meter.frame(&frame) {
-            settle(&mut meter);
+            finalize(&mut meter);
         }
     }
-    settle(&mut meter);
+    finalize(&mut meter);
     errors.sort_by(f64::total_cmp);
     errors
 }
@@ -211,7 +211,7 @@ fn a_new_connection_between_the_same_ports_has_a_base_of_its_own() {
         meter.frame(&frame);
     }
     let mut most = 0.0f64;
-    let count = meter.settle().map(|sample| most = most.max(sample.delay_ns / 1e6)).count();
+    let count = meter.finalize().map(|sample| most = most.max(sample.delay_ns / 1e6)).count();
     assert_eq!(count, 600);
     assert!((4.0..6.0).contains(&most), "{most} ms");
 }

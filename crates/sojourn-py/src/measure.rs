@@ -4,9 +4,9 @@ use crate::error::CaptureError;
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
+use sojourn_pcap::delay::finalize::{Finalized, Sample};
+use sojourn_pcap::delay::summary::summary;
 use sojourn_pcap::read::{Capture, Frame, ReadError};
-use sojourn_pcap::settle::{Sample, Settled};
-use sojourn_pcap::summary::summary;
 use sojourn_pcap::{Choice, Meter, Options, Protocol};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -98,13 +98,13 @@ pub(crate) fn measure(
         while let Some(frame) = capture.next_frame().map_err(&read_error)? {
             let full = meter.frame(&frame);
             if full {
-                hand_out(meter.settle(), on_samples.as_ref())?;
+                hand_out(meter.finalize(), on_samples.as_ref())?;
             }
             if meter.frames().is_multiple_of(LOOK) {
                 look(progress.as_ref(), capture.progress())?;
             }
         }
-        hand_out(meter.settle(), on_samples.as_ref())?;
+        hand_out(meter.finalize(), on_samples.as_ref())?;
         look(progress.as_ref(), Some(1.0))?;
         let mut summary = summary(&meter, min_samples);
         summary["damage"] = serde_json::to_value(capture.damage()).unwrap_or_default();
@@ -119,20 +119,20 @@ fn look(progress: Option<&Py<PyAny>>, share: Option<f64>) -> PyResult<()> {
     })
 }
 
-fn hand_out(mut settled: Settled<'_>, on_samples: Option<&Py<PyAny>>) -> PyResult<()> {
+fn hand_out(mut finalized: Finalized<'_>, on_samples: Option<&Py<PyAny>>) -> PyResult<()> {
     let Some(call) = on_samples else { return Ok(()) };
     loop {
-        let batch: Vec<Sample> = settled.by_ref().take(BATCH).collect();
+        let batch: Vec<Sample> = finalized.by_ref().take(BATCH).collect();
         if batch.is_empty() {
             return Ok(());
         }
-        Python::attach(|py| call.call1(py, (columns(py, &settled, &batch)?,)).map(drop))?;
+        Python::attach(|py| call.call1(py, (columns(py, &finalized, &batch)?,)).map(drop))?;
     }
 }
 
 /// Columns `frame`, `time_ns`, `flow` (place in `flows`), `protocol` (place in `protocols`), `queue_delay_ns`,
 /// `uncertainty_ns`.
-fn columns<'py>(py: Python<'py>, settled: &Settled<'_>, batch: &[Sample]) -> PyResult<Bound<'py, PyDict>> {
+fn columns<'py>(py: Python<'py>, finalized: &Finalized<'_>, batch: &[Sample]) -> PyResult<Bound<'py, PyDict>> {
     let mut places = BTreeMap::new();
     for sample in batch {
         let next = places.len() as u32;
@@ -140,7 +140,7 @@ fn columns<'py>(py: Python<'py>, settled: &Settled<'_>, batch: &[Sample]) -> PyR
     }
     let mut names = vec![(String::new(), String::new(), String::new()); places.len()];
     for (&flow, &place) in &places {
-        let (remote, local, name) = settled.flow(flow);
+        let (remote, local, name) = finalized.flow(flow);
         names[place as usize] = (remote.to_string(), local.to_string(), name);
     }
     let table = PyDict::new(py);
@@ -182,23 +182,23 @@ impl Follower {
             let full =
                 self.meter.frame(&Frame { number, time_ns: *time_ns, link: self.link, wire_len: *wire_len, data });
             if full {
-                drop(self.meter.settle());
+                drop(self.meter.finalize());
             }
         }
     }
 
-    /// Settle what came since the last time: the summary (JSON) with `recent`, rows of remote, protocol, samples, mean
+    /// Finalize what came since the last time: the summary (JSON) with `recent`, rows of remote, protocol, samples, mean
     /// and maximum (ms).
     fn settle(&mut self) -> String {
         let mut recent: BTreeMap<(String, &'static str), (u64, f64, f64)> = BTreeMap::new();
-        let mut settled = self.meter.settle();
-        while let Some(sample) = settled.next() {
-            let (remote, _, _) = settled.flow(sample.flow);
+        let mut finalized = self.meter.finalize();
+        while let Some(sample) = finalized.next() {
+            let (remote, _, _) = finalized.flow(sample.flow);
             let row = recent.entry((remote.to_string(), sample.protocol.name())).or_default();
             let ms = sample.delay_ns / 1e6;
             *row = (row.0 + 1, row.1 + ms, row.2.max(ms));
         }
-        drop(settled);
+        drop(finalized);
         let mut summary = summary(&self.meter, self.min_samples);
         let rows: Vec<_> = recent
             .iter()

@@ -3,7 +3,7 @@
 //! A segment that is missing behind the queue was lost, unless its receiver acknowledges bytes that no copy has brought: then
 //! it did pass, and the capture behind the queue has missed it.
 
-use super::identity::{Seen, Tuple};
+use super::parse_frame::{Seen, Tuple};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Pending packets of one flow that are looked at when an acknowledgement comes.

@@ -1,10 +1,10 @@
 //! What was found of each remote host, as the objects that `sojourn measure --json` prints.
 
 use crate::decode::Skip;
-use crate::host::{Discard, Host, Stats};
-use crate::log::Protocol;
-use crate::meter::Meter;
-use crate::quantiles::Quantiles;
+use crate::delay::host::{Discard, Host, Stats};
+use crate::delay::log::Protocol;
+use crate::delay::meter::Meter;
+use crate::delay::quantiles::Quantiles;
 use serde_json::{Map, Value, json};
 
 /// Totals of a capture and one object for each remote host and protocol with at least `min_samples` samples, or with
@@ -27,7 +27,7 @@ pub fn summary(meter: &Meter, min_samples: u64) -> Value {
         }
     }
     let skipped = counts(Skip::ALL.iter().map(|skip| (skip.name(), meter.skipped[*skip as usize])));
-    let discarded = counts(Discard::ALL.iter().map(|why| (why.name(), meter.shared.discarded[*why as usize])));
+    let discarded = counts(Discard::ALL.iter().map(|why| (why.name(), meter.state.discarded[*why as usize])));
     json!({
         "packets": meter.frames, "skipped": skipped, "discarded": discarded, "hosts_below_min_samples": below,
         "start_s": meter.start_ns.map(|ns| ns as f64 / 1e9), "hosts": hosts,

@@ -55,7 +55,7 @@ fn be32(data: &[u8], at: usize) -> Option<u32> {
 }
 
 /// Reads a frame, of whose IP packet `prefix` bytes at most count. `None` if it carries no IP that can be read.
-pub(super) fn see(frame: &Frame<'_>, prefix: usize) -> Option<Seen> {
+pub(super) fn parse_frame(frame: &Frame<'_>, prefix: usize) -> Option<Seen> {
     let (_, at) = link::network(frame.link, frame.data).ok()?;
     let data = frame.data.get(at..)?;
     let on_wire = (frame.wire_len as usize).saturating_sub(at);
@@ -182,22 +182,22 @@ mod tests {
     #[test]
     fn what_a_router_changes_does_not_count() {
         let data = segment();
-        let seen = see(&frame(&data, 140), 70).expect("a packet");
+        let seen = parse_frame(&frame(&data, 140), 70).expect("a packet");
         assert_eq!((seen.kind, seen.seq, seen.length, seen.ack), (Kind::Data, 256, 100, Some(512)));
         assert_eq!((seen.size, seen.cut_at), (140, Some(70)));
         for at in [1, 8, 10, 11, 36, 37] {
             let mut routed = data.clone();
             routed[at] ^= 0x11;
-            assert_eq!(see(&frame(&routed, 140), 70).map(|s| s.identity), Some(seen.identity), "byte {at}");
+            assert_eq!(parse_frame(&frame(&routed, 140), 70).map(|s| s.identity), Some(seen.identity), "byte {at}");
         }
         for at in [5, 12, 21, 27, 33, 69] {
             let mut other = data.clone();
             other[at] ^= 0x11;
-            assert_ne!(see(&frame(&other, 140), 70).map(|s| s.identity), Some(seen.identity), "byte {at}");
+            assert_ne!(parse_frame(&frame(&other, 140), 70).map(|s| s.identity), Some(seen.identity), "byte {at}");
         }
         assert_eq!(
-            see(&frame(&data[..60], 140), 60).map(|s| s.identity),
-            see(&frame(&data, 140), 60).map(|s| s.identity)
+            parse_frame(&frame(&data[..60], 140), 60).map(|s| s.identity),
+            parse_frame(&frame(&data, 140), 60).map(|s| s.identity)
         );
     }
 
@@ -208,7 +208,7 @@ mod tests {
             if let Some(byte) = data.first_mut() {
                 *byte = if first { 0x45 } else { 0x60 };
             }
-            let _ = see(&frame(&data, wire), 82);
+            let _ = parse_frame(&frame(&data, wire), 82);
         }
     }
 }

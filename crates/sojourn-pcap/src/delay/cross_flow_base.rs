@@ -1,4 +1,4 @@
-//! Third part of a settlement: base delays taken over between the flows of a host.
+//! Third part of a finalization: base delays taken over between the flows of a host.
 //!
 //! Flows of one host share its uplink, and a queue that is first in, first out keeps their order: a packet that
 //! arrives between two packets of another flow entered the queue between them too. The flow with the most packets is
@@ -7,7 +7,7 @@
 //! from round trips are all too high by the same (the least queue that any round trip met), so they are corrected
 //! together.
 
-use crate::log::{Entry, Estimator, Track};
+use crate::delay::log::{Entry, Estimator, Track};
 use std::collections::BTreeMap;
 
 /// Packets of the reference that entered further apart than this bound nothing, ns.
@@ -24,18 +24,18 @@ struct Host {
     pending: Vec<(u32, i64, f64)>,
 }
 
-/// Set `takeover` of every track. What an earlier log told stays where this one tells nothing.
-pub(crate) fn settle(log: &[Entry], tracks: &mut [Track]) {
+/// Set `cross_flow_base` of every track. What an earlier log told stays where this one tells nothing.
+pub(crate) fn finalize(log: &[Entry], tracks: &mut [Track]) {
     let compared = compare(log, tracks);
     for (track, compared) in tracks.iter_mut().zip(compared) {
         if !compared {
-            track.takeover = track.settled_base.map_or(0.0, |known| (track.base - known).max(0.0));
+            track.cross_flow_base = track.last_base.map_or(0.0, |known| (track.base - known).max(0.0));
         }
-        track.settled_base = Some(track.base - track.takeover);
+        track.last_base = Some(track.base - track.cross_flow_base);
     }
 }
 
-/// Set `takeover` of the tracks that were compared with others, and tell which they were.
+/// Set `cross_flow_base` of the tracks that were compared with others, and tell which they were.
 fn compare(log: &[Entry], tracks: &mut [Track]) -> Vec<bool> {
     let mut hosts: BTreeMap<u32, Host> = BTreeMap::new();
     let mut flows: BTreeMap<u32, u32> = BTreeMap::new();
@@ -116,7 +116,7 @@ fn correct(host: u32, reference: u32, tracks: &mut [Track], bounds: &mut [Vec<[f
             None if i as u32 == reference => 0.0,
             None => common,
         };
-        track.takeover = (by - lowest).max(0.0);
+        track.cross_flow_base = (by - lowest).max(0.0);
     }
 }
 

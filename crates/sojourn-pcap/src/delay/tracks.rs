@@ -1,6 +1,6 @@
 //! The tracks in which the packets of one side of a connection are logged: as the observer saw them, and as their receiver reported.
 
-use crate::shared::{NONE, Shared};
+use crate::delay::state::{MeterState, NONE};
 
 #[derive(Debug, Default)]
 pub(crate) struct Tracks {
@@ -9,12 +9,6 @@ pub(crate) struct Tracks {
 }
 
 impl Tracks {
-    /// Those of both sides.
-    pub(crate) fn of(sides: [&Self; 2]) -> [u32; 4] {
-        let [a, b] = sides;
-        [a.observed, a.reported, b.observed, b.reported].map(|track| track.unwrap_or(NONE))
-    }
-
     /// Tracks are numbered anew: `map` gives the new number of each, if it still exists.
     pub(crate) fn renumber(&mut self, map: &[u32]) {
         for track in [&mut self.observed, &mut self.reported] {
@@ -23,11 +17,9 @@ impl Tracks {
     }
 
     /// What follows is logged in tracks of its own.
-    pub(crate) fn close(&mut self, shared: &mut Shared) {
+    pub(crate) fn close(&mut self, state: &mut MeterState) {
         for track in [&mut self.observed, &mut self.reported] {
-            if let Some(mut old) = track.take() {
-                shared.close(&mut old);
-            }
+            state.close(track);
         }
     }
 }

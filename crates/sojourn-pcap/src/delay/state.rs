@@ -1,8 +1,7 @@
 //! What the flows of all protocols share: what was asked for, the hosts, the tracks and the log.
 
-use crate::flow::Key;
-use crate::host::{Discard, Hosts, Prefixes};
-use crate::log::{Entry, Estimator, Protocol, Track};
+use crate::delay::host::{Discard, Hosts, Prefixes};
+use crate::delay::log::{Entry, Protocol, Track, TrackRef};
 
 /// Which estimator is to be used for TCP and uTP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -25,7 +24,7 @@ pub struct Options {
     pub local: Prefixes,
     /// Flows that are told apart at a time.
     pub most_flows: usize,
-    /// Packets that are kept before they are settled; 32 bytes each.
+    /// Packets that are kept before they are finalized; 32 bytes each.
     pub log_packets: usize,
 }
 
@@ -38,7 +37,7 @@ impl Default for Options {
 /// No index.
 pub(crate) const NONE: u32 = u32::MAX;
 /// What the flows of all protocols write to.
-pub(crate) struct Shared {
+pub(crate) struct MeterState {
     pub(crate) options: Options,
     pub(crate) hosts: Hosts,
     pub(crate) tracks: Vec<Track>,
@@ -47,29 +46,15 @@ pub(crate) struct Shared {
     pub(crate) discarded: [u64; Discard::ALL.len()],
 }
 
-impl Shared {
-    /// Log a packet under a track, which is made when it is the first. `None` as stamp of the receiver leaves `extra`
-    /// empty.
+impl MeterState {
+    /// Log a packet under a track, which is made when it is the first.
     #[inline]
-    #[expect(clippy::too_many_arguments, reason = "one entry has as many fields")]
-    pub(crate) fn log(
-        &mut self,
-        track: &mut u32,
-        flow: (&Key, usize),
-        protocol: Protocol,
-        estimator: Estimator,
-        hosts: [u32; 2],
-        (time, stamp): (i64, i64),
-        (frame, flags): (u64, u64),
-        extra: u32,
-    ) {
-        if *track == NONE {
-            *track = self.tracks.len() as u32;
-            let (key, side) = (*flow.0, flow.1);
-            let host = [hosts[side], hosts[1 - side]];
-            self.tracks.push(Track::new((key, side), protocol, estimator, host, time));
-        }
-        self.log.push(Entry { time, stamp, frame_flags: frame | flags, track: *track, extra });
+    pub(crate) fn log(&mut self, track: &mut Option<u32>, of: &TrackRef<'_>, entry: Entry) {
+        let track = *track.get_or_insert_with(|| {
+            self.tracks.push(Track::new(of, entry.time));
+            self.tracks.len() as u32 - 1
+        });
+        self.log.push(Entry { track, ..entry });
     }
 
     /// Count a discarded packet under the host that sent it, or under none if the flow has no hosts yet.
@@ -82,11 +67,10 @@ impl Shared {
     }
 
     /// A track gets no more entries.
-    pub(crate) fn close(&mut self, track: &mut u32) {
-        if let Some(track) = self.tracks.get_mut(*track as usize) {
+    pub(crate) fn close(&mut self, track: &mut Option<u32>) {
+        if let Some(track) = track.take().and_then(|track| self.tracks.get_mut(track as usize)) {
             track.closed = true;
         }
-        *track = NONE;
     }
 
     /// A flow's host answered: the quickest answer says whether it is near.
@@ -100,6 +84,6 @@ impl Shared {
     /// Whether a host is near, as far as is known; a flow's first packet has no host yet.
     #[inline]
     pub(crate) fn near(&self, host: u32) -> bool {
-        self.hosts.all.get(host as usize).is_some_and(crate::host::Host::near)
+        self.hosts.all.get(host as usize).is_some_and(crate::delay::host::Host::near)
     }
 }

@@ -7,6 +7,20 @@
 use crate::decode::Address;
 use std::hash::{BuildHasher, Hasher};
 
+/// A packet of a flow as it was seen.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Seen<'a> {
+    pub(crate) key: &'a Key,
+    /// Which end of the key sent it.
+    pub(crate) side: usize,
+    /// Its hop limit.
+    pub(crate) ttl: u8,
+    /// Frame number.
+    pub(crate) frame: u64,
+    /// Capture time since the first packet, ns.
+    pub(crate) time: i64,
+}
+
 /// Two endpoints, the smaller first, and the protocol number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key {

@@ -1,13 +1,13 @@
 //! From frames to the log: what each packet says of its flow, in one pass.
 
 use crate::decode::{Packet, Skip, Transport, decode, quic};
-use crate::flow::{Key, Table};
-use crate::host::{Discard, Hosts};
+use crate::delay::flow::{Key, Seen, Table};
+use crate::delay::host::{Discard, Hosts};
+use crate::delay::spin::Spin;
+use crate::delay::state::{MeterState, Options};
+use crate::delay::tcp_flow::TcpFlow;
+use crate::delay::utp_flow::{Candidate, Decided, UtpFlow};
 use crate::read::Frame;
-use crate::shared::{Options, Shared};
-use crate::spin::Spin;
-use crate::tcp_flow::TcpFlow;
-use crate::utp_flow::{Candidate, Decided, UtpFlow};
 
 /// Captures longer than this, or clocks that jump further, are not measured.
 const LONGEST_NS: i64 = 10 * 365 * 86_400 * 1_000_000_000;
@@ -23,7 +23,7 @@ pub(crate) enum Flow {
 
 /// Reads frames, and settles what they say when asked.
 pub struct Meter {
-    pub(crate) shared: Shared,
+    pub(crate) state: MeterState,
     pub(crate) flows: Table<Flow>,
     pub(crate) start_ns: Option<i64>,
     pub(crate) frames: u64,
@@ -37,11 +37,11 @@ impl Meter {
         let hosts = Hosts::new(options.local.clone());
         let flows = Table::new(options.most_flows);
         let discarded = [0; Discard::ALL.len()];
-        let shared = Shared { options, hosts, tracks: Vec::new(), log: Vec::new(), discarded };
-        Self { shared, flows, start_ns: None, frames: 0, skipped: [0; Skip::ALL.len()], last_time: 0 }
+        let state = MeterState { options, hosts, tracks: Vec::new(), log: Vec::new(), discarded };
+        Self { state, flows, start_ns: None, frames: 0, skipped: [0; Skip::ALL.len()], last_time: 0 }
     }
 
-    /// Take in one frame. Returns whether the log is full and wants to be settled.
+    /// Take in one frame. Returns whether the log is full and wants to be finalized.
     #[inline]
     pub fn frame(&mut self, frame: &Frame<'_>) -> bool {
         self.frames += 1;
@@ -54,48 +54,48 @@ impl Meter {
         };
         let time = frame.time_ns.wrapping_sub(*self.start_ns.get_or_insert(frame.time_ns));
         if !(-LONGEST_NS..LONGEST_NS).contains(&time) {
-            self.shared.discarded[Discard::TimeOutOfRange as usize] += 1;
+            self.state.discarded[Discard::TimeOutOfRange as usize] += 1;
             return false;
         }
         self.last_time = time;
         self.packet(&packet, frame.number, time);
-        self.shared.log.len() >= self.shared.options.log_packets
+        self.state.log.len() >= self.state.options.log_packets
     }
 
     #[inline]
     fn packet(&mut self, packet: &Packet<'_>, frame: u64, time: i64) {
-        let Self { flows, shared, .. } = self;
+        let Self { flows, state, .. } = self;
         match &packet.transport {
             Transport::Tcp(segment) => {
                 let (source, destination) =
                     ((packet.source, segment.source), (packet.destination, segment.destination));
                 let (key, side) = Key::of(source, destination, 6);
                 let fresh = || Flow::Tcp(Box::default());
-                let (index, _) = flows.find_or_insert(&key, time, fresh, |_, old| close(shared, &old));
+                let (index, _) = flows.find_or_insert(&key, time, fresh, |_, old| close(state, old));
                 if let Flow::Tcp(flow) = flows.get_mut(index) {
-                    flow.segment(shared, &key, side, packet, segment, frame, time);
+                    let seen = Seen { key: &key, side, ttl: packet.ttl, frame, time };
+                    flow.segment(state, &seen, packet.id, segment);
                 }
             }
             Transport::Udp { source, destination, payload, length } => {
                 let (key, side) = Key::of((packet.source, *source), (packet.destination, *destination), 17);
                 let fresh = || Flow::Undecided(Candidate::default());
-                let (index, _) = flows.find_or_insert(&key, time, fresh, |_, old| close(shared, &old));
+                let (index, _) = flows.find_or_insert(&key, time, fresh, |_, old| close(state, old));
                 let flow = flows.get_mut(index);
+                let seen = Seen { key: &key, side, ttl: packet.ttl, frame, time };
                 match flow {
-                    Flow::Utp(utp) => utp.datagram(shared, &key, side, packet.ttl, (payload, *length), frame, time),
+                    Flow::Utp(utp) => utp.datagram(state, &seen, (payload, *length)),
                     Flow::Undecided(candidate) => {
                         if quic::seen(payload) == Some(quic::Seen::Long) {
-                            *flow = Flow::Quic(Box::new(Spin::new(shared, &key)));
-                        } else if let Some(decided) =
-                            candidate.datagram(shared, &key, side, packet.ttl, (payload, *length), frame, time)
-                        {
+                            *flow = Flow::Quic(Box::new(Spin::new(state, &key)));
+                        } else if let Some(decided) = candidate.datagram(state, &seen, (payload, *length)) {
                             *flow = match decided {
                                 Decided::Utp(utp) => Flow::Utp(utp),
                                 Decided::Other => Flow::Other,
                             };
                         }
                     }
-                    Flow::Quic(spin) => spin.datagram(shared, side, payload, time),
+                    Flow::Quic(spin) => spin.datagram(state, side, payload, time),
                     Flow::Tcp(_) | Flow::Other => {}
                 }
             }
@@ -114,20 +114,19 @@ impl Meter {
 
     /// Hosts and what was found of them.
     pub fn hosts(&self) -> &Hosts {
-        &self.shared.hosts
+        &self.state.hosts
     }
 }
 
-fn close(shared: &mut Shared, flow: &Flow) {
-    let (tracks, packets, alone) = match flow {
-        Flow::Tcp(flow) => (flow.tracks(), flow.packets(), Discard::Alone),
-        Flow::Utp(flow) => (flow.tracks(), 2, Discard::Alone),
-        _ => return,
-    };
-    if packets == 1 {
-        shared.discarded[alone as usize] += 1;
-    }
-    for mut track in tracks {
-        shared.close(&mut track);
+fn close(state: &mut MeterState, flow: Flow) {
+    match flow {
+        Flow::Tcp(mut flow) => {
+            if flow.packets() == 1 {
+                state.discarded[Discard::Alone as usize] += 1;
+            }
+            flow.close(state);
+        }
+        Flow::Utp(mut flow) => flow.close(state),
+        Flow::Undecided(_) | Flow::Quic(_) | Flow::Other => {}
     }
 }

@@ -1,8 +1,8 @@
-//! First part of a settlement: the tick and the skew of every sender's clock.
+//! First part of a finalization: the tick and the skew of every sender's clock.
 
-use crate::host::Hosts;
-use crate::log::{Entry, Estimator, Protocol, Track};
-use crate::tick::{Fit, RATES, decide, unusual};
+use crate::delay::host::Hosts;
+use crate::delay::log::{Entry, Estimator, Protocol, Track};
+use crate::delay::tick::{Fit, RATES, decide, unusual};
 
 /// A flow's own tick is believed from this time on; shorter flows take their host's.
 const OWN_TICK_S: f64 = 20.0;
@@ -11,7 +11,7 @@ const FITTED: u64 = 512;
 const UTP_TICK_NS: f64 = 1000.0;
 
 /// Find ticks, then skews; `start` of the tracks' `extra_line` is left where the log begins.
-pub(crate) fn settle(log: &[Entry], tracks: &mut [Track], hosts: &mut Hosts) {
+pub(crate) fn finalize(log: &[Entry], tracks: &mut [Track], hosts: &mut Hosts) {
     ticks(log, tracks, hosts);
     skews(log, tracks, hosts);
 }
@@ -62,7 +62,7 @@ fn ticks(log: &[Entry], tracks: &mut [Track], hosts: &mut Hosts) {
             // Everything that was worked out with another tick is void.
             (track.least, track.floor, track.prompt) = (None, None, None);
             track.minima = Default::default();
-            track.settled_base = None;
+            track.last_base = None;
         }
     }
 }

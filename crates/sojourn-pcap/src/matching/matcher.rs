@@ -6,9 +6,9 @@
 //! the queue as long as others did that were. A packet that has not left after a time several times as long as the queue ever took is lost. Memory is that of the packets
 //! which are still undecided, and of one entry for each flow.
 
+use super::clock_offset::Survey;
 use super::flow::Flow;
-use super::identity::{Seen, Tuple};
-use super::survey::Survey;
+use super::parse_frame::{Seen, Tuple};
 use sojourn_net::log::{DropCause, NOT_DROPPED};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -59,7 +59,7 @@ pub struct Rows {
 }
 
 /// The matcher: tell it of packets in front of the queue and behind it.
-pub(super) struct Fates {
+pub(super) struct Matcher {
     offset: i64,
     wait: i64,
     longest: i64,
@@ -98,7 +98,7 @@ pub(super) struct Counts {
     pub(super) longest_wait: i64,
 }
 
-impl Fates {
+impl Matcher {
     pub(super) fn new(survey: &Survey) -> Self {
         Self {
             offset: survey.offset_ns,

@@ -1,20 +1,20 @@
-//! The log between reading and settling: one fixed-size entry for each packet that may say something of a queue.
+//! The log between reading and finalizing: one fixed-size entry for each packet that may say something of a queue.
 //!
 //! Tick, skew and base delay are known for good only after the packets that need them. So packets are logged first,
-//! and the log is settled when it is full or the capture ends (see [`crate::settle`]).
+//! and the log is finalized when it is full or the capture ends (see [`crate::delay::finalize`]).
 
 use crate::decode::Address;
-use crate::flow::Key;
-use crate::skew::Minima;
-use crate::stamps::Unwrapped;
-use crate::tick::Fit;
+use crate::delay::flow::Key;
+use crate::delay::skew::Minima;
+use crate::delay::stamps::Unwrapped;
+use crate::delay::tick::Fit;
 
 /// The packet carries data: a queue's delay, not only a bound of the base.
 pub(crate) const DATA: u64 = 1 << 56;
 /// The packet answered one of the other side at once (handshake).
 pub(crate) const PROMPT: u64 = 1 << 57;
 /// `extra` holds something.
-pub(crate) const EXTRA: u64 = 1 << 58;
+const EXTRA: u64 = 1 << 58;
 const FRAME: u64 = (1 << 56) - 1;
 
 /// One packet of the log.
@@ -34,6 +34,12 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
+    /// An entry that is not of a track yet; without `extra`, that field holds nothing.
+    #[inline]
+    pub(crate) fn new(frame: u64, time: i64, stamp: i64, flags: u64, extra: Option<u32>) -> Self {
+        let flags = flags | if extra.is_some() { EXTRA } else { 0 };
+        Self { time, stamp, frame_flags: frame | flags, track: 0, extra: extra.unwrap_or(0) }
+    }
     #[inline]
     pub(crate) fn frame(&self) -> u64 {
         self.frame_flags & FRAME
@@ -91,6 +97,18 @@ pub(crate) struct Bound {
     pub(crate) extra: i64,
 }
 
+/// What tells one track from another: a direction of a flow under an estimator.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TrackRef<'a> {
+    pub(crate) key: &'a Key,
+    /// Which end of the key sends.
+    pub(crate) side: usize,
+    pub(crate) protocol: Protocol,
+    pub(crate) estimator: Estimator,
+    /// Hosts at the two ends of the key.
+    pub(crate) hosts: [u32; 2],
+}
+
 /// One direction of one flow under one estimator, as long as its clock and its route stay the same.
 #[derive(Debug)]
 pub(crate) struct Track {
@@ -113,7 +131,7 @@ pub(crate) struct Track {
     pub(crate) skew: f64,
     pub(crate) peer_skew: f64,
     pub(crate) minima: Minima,
-    /// Where `extra` stood at the last settlement.
+    /// Where `extra` stood at the last finalization.
     pub(crate) extra_line: Unwrapped,
     pub(crate) least: Option<Bound>,
     pub(crate) floor: Option<Bound>,
@@ -127,9 +145,9 @@ pub(crate) struct Track {
     /// Stamp of the last packet, and how long after it the packet was sent, ns.
     pub(crate) phase: Option<(i64, f64)>,
     /// What neighbouring flows say that the base is too high by, ns.
-    pub(crate) takeover: f64,
+    pub(crate) cross_flow_base: f64,
     /// The base as it was used last, taken over or not.
-    pub(crate) settled_base: Option<f64>,
+    pub(crate) last_base: Option<f64>,
     /// The base was bounded by round trips, so that it can be compared between flows.
     pub(crate) by_round_trip: bool,
     /// Another track of the same direction says more: this one gives no samples.
@@ -139,19 +157,13 @@ pub(crate) struct Track {
 }
 
 impl Track {
-    pub(crate) fn new(
-        (key, side): (Key, usize),
-        protocol: Protocol,
-        estimator: Estimator,
-        host: [u32; 2],
-        start: i64,
-    ) -> Self {
+    pub(crate) fn new(of: &TrackRef<'_>, start: i64) -> Self {
         Self {
-            key,
-            side,
-            protocol,
-            estimator,
-            host,
+            key: *of.key,
+            side: of.side,
+            protocol: of.protocol,
+            estimator: of.estimator,
+            host: [of.hosts[of.side], of.hosts[1 - of.side]],
             start,
             entries: 0,
             closed: false,
@@ -172,8 +184,8 @@ impl Track {
             base: 0.0,
             round_trip_base: 0.0,
             phase: None,
-            takeover: 0.0,
-            settled_base: None,
+            cross_flow_base: 0.0,
+            last_base: None,
             by_round_trip: false,
             silent: false,
             counted: false,

@@ -6,9 +6,9 @@
 //! to) give no flips that make sense.
 
 use crate::decode::quic::{Seen, seen};
-use crate::flow::Key;
-use crate::log::Protocol;
-use crate::shared::Shared;
+use crate::delay::flow::Key;
+use crate::delay::log::Protocol;
+use crate::delay::state::MeterState;
 
 /// A round trip shorter than this is taken for noise, and one longer for a pause, ns.
 const SHORTEST: i64 = 500_000;
@@ -28,14 +28,14 @@ pub(crate) struct Spin {
 }
 
 impl Spin {
-    pub(crate) fn new(shared: &mut Shared, key: &Key) -> Self {
-        Self { sides: Default::default(), hosts: key.address.map(|address| shared.hosts.of(address)) }
+    pub(crate) fn new(state: &mut MeterState, key: &Key) -> Self {
+        Self { sides: Default::default(), hosts: key.address.map(|address| state.hosts.of(address)) }
     }
 
     /// Take in a datagram of one side.
-    pub(crate) fn datagram(&mut self, shared: &mut Shared, side: usize, payload: &[u8], time: i64) {
+    pub(crate) fn datagram(&mut self, state: &mut MeterState, side: usize, payload: &[u8], time: i64) {
         let host = self.hosts[side];
-        let stats = shared.hosts.all[host as usize].stats(Protocol::Quic);
+        let stats = state.hosts.all[host as usize].stats(Protocol::Quic);
         stats.packets += 1;
         let Some(Seen::Short(bit)) = seen(payload) else { return };
         let me = &mut self.sides[side];
@@ -55,19 +55,19 @@ impl Spin {
 mod tests {
     use super::*;
     use crate::decode::Address;
-    use crate::meter::Meter;
-    use crate::shared::Options;
+    use crate::delay::meter::Meter;
+    use crate::delay::state::Options;
 
     #[test]
     fn flips_are_a_round_trip_apart() {
         let mut meter = Meter::new(Options::default());
         let (key, _) = Key::of((Address(1), 1), (Address(2), 443), 17);
-        let mut spin = Spin::new(&mut meter.shared, &key);
+        let mut spin = Spin::new(&mut meter.state, &key);
         for i in 0..400i64 {
             let bit = (i / 8) % 2 == 0;
-            spin.datagram(&mut meter.shared, 1, &[0x40 | u8::from(bit) << 5, 0], i * 5_000_000);
+            spin.datagram(&mut meter.state, 1, &[0x40 | u8::from(bit) << 5, 0], i * 5_000_000);
         }
-        let stats = meter.shared.hosts.all[1].stats(Protocol::Quic);
+        let stats = meter.state.hosts.all[1].stats(Protocol::Quic);
         assert_eq!(stats.rtt.count(), 48);
         assert_eq!(stats.rtt.quantile(0.5), 40e6);
     }

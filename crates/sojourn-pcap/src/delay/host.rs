@@ -5,11 +5,11 @@
 //! slower is the remote one.
 
 use crate::decode::Address;
-use crate::log::Protocol;
-use crate::quantiles::Quantiles;
-use crate::series::Series;
-use crate::skew::Skew;
-use crate::tick::RATES;
+use crate::delay::log::Protocol;
+use crate::delay::quantiles::Quantiles;
+use crate::delay::series::Series;
+use crate::delay::skew::Skew;
+use crate::delay::tick::RATES;
 use std::collections::BTreeMap;
 
 const NEAR_NS: i64 = 1_000_000;

@@ -5,7 +5,7 @@
 //! tells the direction; at a bridge it is the direction in which packets take longer. The offset of the clocks is the least difference
 //! between the two times of a packet that goes forward: the queue is taken to have been empty once.
 
-use super::identity::{Seen, see};
+use super::parse_frame::{Seen, parse_frame};
 use crate::decode::Address;
 use crate::read::{Capture, ReadError};
 use std::cmp::Ordering;
@@ -88,7 +88,7 @@ fn shortest(path: &Path) -> Result<(usize, (i64, i64)), ReadError> {
     while let Some(frame) = capture.next_frame()? {
         span = (span.0.min(frame.time_ns), span.1.max(frame.time_ns));
         if frame.data.len() < frame.wire_len as usize
-            && let Some(cut_at) = see(&frame, 0).and_then(|seen| seen.cut_at)
+            && let Some(cut_at) = parse_frame(&frame, 0).and_then(|seen| seen.cut_at)
         {
             least = least.min(cut_at);
         }
@@ -101,7 +101,7 @@ fn sketch(path: &Path, prefix: usize) -> Result<BTreeMap<u64, Sample>, ReadError
     let mut kept: BTreeMap<u64, Sample> = BTreeMap::new();
     let mut most = u64::MAX;
     while let Some(frame) = capture.next_frame()? {
-        let Some(seen) = see(&frame, prefix).filter(|seen| seen.identity <= most) else { continue };
+        let Some(seen) = parse_frame(&frame, prefix).filter(|seen| seen.identity <= most) else { continue };
         kept.entry(seen.identity).and_modify(|sample| sample.alone = false).or_insert(Sample { seen, alone: true });
         if kept.len() > KEPT {
             kept.pop_last();

@@ -2,22 +2,22 @@
 //! flow, at which backlog.
 //!
 //! The captures are read three times, as streams: for how much of each packet both have, for a sample of packets that both have
-//! ([`survey`]), and side by side for what became of every packet ([`fates`]). The result is a packet log in the engine's columns.
+//! ([`clock_offset`]), and side by side for what became of every packet ([`matcher`]). The result is a packet log in the engine's columns.
 //! A time behind the queue is put on the clock in front of it by an offset that makes the shortest wait zero.
 
-mod fates;
+mod clock_offset;
 mod flow;
-mod identity;
-mod survey;
+mod matcher;
+mod parse_frame;
 
 use crate::read::{Capture, ReadError, file_size, io_error, name_of};
-use fates::Fates;
-pub use fates::Rows;
-use identity::{Seen, see};
+use clock_offset::{Survey, survey};
+use matcher::Matcher;
+pub use matcher::Rows;
+use parse_frame::{Seen, parse_frame};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;
-use survey::{Survey, survey};
 
 /// Rows that are handed out together.
 const BATCH: usize = 1 << 16;
@@ -125,7 +125,7 @@ impl Reader {
                 self.next = None;
                 return Ok(());
             };
-            if let Some(seen) = see(&frame, self.prefix) {
+            if let Some(seen) = parse_frame(&frame, self.prefix) {
                 self.next = Some(seen);
                 return Ok(());
             }
@@ -153,12 +153,12 @@ pub fn match_captures(
     let found = survey(ingress, egress)?.ok_or_else(strangers)?;
     let mut front = Reader::open(ingress, &found)?;
     let mut behind = Reader::open(egress, &found)?;
-    let mut fates = Fates::new(&found);
+    let mut matcher = Matcher::new(&found);
     loop {
         match (front.next, behind.next) {
-            (Some(seen), later) if later.is_none_or(|later| fates.in_front_first(&seen, &later)) => {
+            (Some(seen), later) if later.is_none_or(|later| matcher.in_front_first(&seen, &later)) => {
                 match found.direction(&seen) {
-                    Some(true) => fates.arrives(&seen),
+                    Some(true) => matcher.arrives(&seen),
                     Some(false) => {}
                     None => front.others += 1,
                 }
@@ -166,31 +166,31 @@ pub fn match_captures(
             }
             (_, Some(seen)) => {
                 match found.direction(&seen) {
-                    Some(true) => fates.leaves(&seen),
-                    Some(false) => fates.comes_back(&seen),
+                    Some(true) => matcher.leaves(&seen),
+                    Some(false) => matcher.comes_back(&seen),
                     None => {}
                 }
                 behind.advance()?;
             }
             (_, None) => break,
         }
-        if fates.log.flow.len() >= BATCH && !take(std::mem::take(&mut fates.log)) {
+        if matcher.log.flow.len() >= BATCH && !take(std::mem::take(&mut matcher.log)) {
             return Err(MatchError::Stopped);
         }
     }
-    fates.end();
-    if !take(std::mem::take(&mut fates.log)) {
+    matcher.end();
+    if !take(std::mem::take(&mut matcher.log)) {
         return Err(MatchError::Stopped);
     }
     let damage = [&front, &behind].into_iter().flat_map(|reader| reader.capture.damage());
     let damage = damage.map(|damage| damage.sentence.clone()).collect();
-    Ok(summary(&fates, &found, front.others, damage))
+    Ok(summary(&matcher, &found, front.others, damage))
 }
 
-fn summary(fates: &Fates, found: &Survey, other_frames: u64, damage: Vec<String>) -> Summary {
-    let counts = fates.counts;
+fn summary(matcher: &Matcher, found: &Survey, other_frames: u64, damage: Vec<String>) -> Summary {
+    let counts = matcher.counts;
     let mut by_protocol: BTreeMap<String, Share> = BTreeMap::new();
-    for flow in &fates.flows {
+    for flow in &matcher.flows {
         let share = by_protocol.entry(protocol(flow.tuple.protocol)).or_default();
         share.packets += flow.packets;
         share.lost += flow.lost;
@@ -198,7 +198,7 @@ fn summary(fates: &Fates, found: &Survey, other_frames: u64, damage: Vec<String>
     for share in by_protocol.values_mut() {
         share.loss = ratio(share.lost, share.packets);
     }
-    let flows = fates.flows.iter().map(|flow| FlowShare {
+    let flows = matcher.flows.iter().map(|flow| FlowShare {
         source: flow.tuple.source.to_string(),
         source_port: flow.tuple.ports.0,
         destination: flow.tuple.destination.to_string(),
@@ -218,7 +218,7 @@ fn summary(fates: &Fates, found: &Survey, other_frames: u64, damage: Vec<String>
         flows: flows.collect(),
         capture: CaptureNotes {
             clock_offset_ns: found.offset_ns,
-            start_ns: fates.start.unwrap_or(0),
+            start_ns: matcher.start.unwrap_or(0),
             compared_bytes: (found.prefix < usize::MAX).then_some(found.prefix),
             longest_wait_ns: counts.longest_wait,
             missed_in_front_pkts: counts.unseen_in_front,

@@ -1,16 +1,16 @@
-//! Settling a log: clocks, then bases, then each packet's queueing delay.
+//! Finalizing a log: clocks, then bases, then each packet's queueing delay.
 //!
-//! A capture whose packets fit the log is settled once, at its end, so that every sample profits from all that was
-//! seen. Of longer ones the log is settled whenever it is full, with what is known so far; ticks, skews and bases are
+//! A capture whose packets fit the log is finalized once, at its end, so that every sample profits from all that was
+//! seen. Of longer ones the log is finalized whenever it is full, with what is known so far; ticks, skews and bases are
 //! carried over.
 
 use crate::decode::Address;
-use crate::estimate::{tcp_observer, utp_observer};
-use crate::host::Discard;
-use crate::log::{Entry, Estimator, Protocol, Track};
-use crate::meter::{Flow, Meter};
-use crate::shared::{Choice, NONE, Shared};
-use crate::{base_delay, clocks, takeover};
+use crate::delay::estimate::{tcp_observer, utp_observer};
+use crate::delay::host::Discard;
+use crate::delay::log::{Entry, Estimator, Protocol, Track};
+use crate::delay::meter::{Flow, Meter};
+use crate::delay::state::{Choice, MeterState, NONE};
+use crate::delay::{base_delay, clocks, cross_flow_base};
 use std::collections::BTreeMap;
 
 /// A flow that is silent for so long gets a new track when it goes on, ns.
@@ -25,7 +25,7 @@ pub struct Sample {
     pub frame: u64,
     /// Its capture time, nanoseconds since 1970.
     pub time_ns: i64,
-    /// Number of its flow, for [`Settled::flow`]; only as long as the log is.
+    /// Number of its flow, for [`Finalized::flow`]; only as long as the log is.
     pub flow: u32,
     /// Protocol.
     pub protocol: Protocol,
@@ -35,29 +35,29 @@ pub struct Sample {
     pub error_ns: f64,
 }
 
-/// A settled log: an iterator over samples. Dropping it clears the log.
-pub struct Settled<'a> {
+/// A finalized log: an iterator over samples. Dropping it clears the log.
+pub struct Finalized<'a> {
     meter: &'a mut Meter,
     at: usize,
 }
 
 impl Meter {
-    /// Settle the log.
-    pub fn settle(&mut self) -> Settled<'_> {
-        let Shared { hosts, tracks, log, options, .. } = &mut self.shared;
-        clocks::settle(log, tracks, hosts);
-        silence(tracks, hosts, options.estimator);
-        base_delay::settle(log, tracks, hosts);
-        takeover::settle(log, tracks);
-        for track in tracks.iter().filter(|track| track.takeover > 0.0) {
+    /// Finalize the log.
+    pub fn finalize(&mut self) -> Finalized<'_> {
+        let MeterState { hosts, tracks, log, options, .. } = &mut self.state;
+        clocks::finalize(log, tracks, hosts);
+        choose_estimator(tracks, hosts, options.estimator);
+        base_delay::finalize(log, tracks, hosts);
+        cross_flow_base::finalize(log, tracks);
+        for track in tracks.iter().filter(|track| track.cross_flow_base > 0.0) {
             hosts.all[track.host[0] as usize].stats(track.protocol).bases_taken_over += 1;
         }
-        Settled { meter: self, at: 0 }
+        Finalized { meter: self, at: 0 }
     }
 
     /// Forget the log, and the tracks of flows that are over.
     fn clear(&mut self) {
-        let Shared { tracks, log, .. } = &mut self.shared;
+        let MeterState { tracks, log, .. } = &mut self.state;
         log.clear();
         let mut map = vec![NONE; tracks.len()];
         let mut kept = 0;
@@ -79,7 +79,7 @@ impl Meter {
     }
 }
 
-impl Drop for Settled<'_> {
+impl Drop for Finalized<'_> {
     fn drop(&mut self) {
         // Where nobody asked for the samples, they still count for the hosts.
         while self.next().is_some() {}
@@ -87,15 +87,15 @@ impl Drop for Settled<'_> {
     }
 }
 
-impl Iterator for Settled<'_> {
+impl Iterator for Finalized<'_> {
     type Item = Sample;
 
     #[inline]
     fn next(&mut self) -> Option<Sample> {
-        let Meter { shared, start_ns, .. } = &mut *self.meter;
-        while let Some(&entry) = shared.log.get(self.at) {
+        let Meter { state, start_ns, .. } = &mut *self.meter;
+        while let Some(&entry) = state.log.get(self.at) {
             self.at += 1;
-            if let Some(sample) = sample(shared, &entry, start_ns.unwrap_or(0)) {
+            if let Some(sample) = sample(state, &entry, start_ns.unwrap_or(0)) {
                 return Some(sample);
             }
         }
@@ -103,16 +103,16 @@ impl Iterator for Settled<'_> {
     }
 }
 
-impl Settled<'_> {
+impl Finalized<'_> {
     /// Remote address, local address and name of a sample's flow.
     pub fn flow(&self, flow: u32) -> (Address, Address, String) {
-        let track = &self.meter.shared.tracks[flow as usize];
+        let track = &self.meter.state.tracks[flow as usize];
         (track.sender(), track.key.address[1 - track.side], track.key.name(track.side))
     }
 }
 
-fn sample(shared: &mut Shared, entry: &Entry, start_ns: i64) -> Option<Sample> {
-    let Shared { hosts, tracks, .. } = shared;
+fn sample(state: &mut MeterState, entry: &Entry, start_ns: i64) -> Option<Sample> {
+    let MeterState { hosts, tracks, .. } = state;
     let track = &mut tracks[entry.track as usize];
     let line = match (track.estimator, entry.extra()) {
         (_, Some(extra)) if track.estimator == Estimator::Reported || track.protocol == Protocol::Utp => {
@@ -134,14 +134,14 @@ fn sample(shared: &mut Shared, entry: &Entry, start_ns: i64) -> Option<Sample> {
         hosts.all[host as usize].stats(track.protocol).discarded[Discard::TickUnknown as usize] += 1;
         return None;
     }
-    let excess = track.delay(entry.time, entry.stamp, line) - track.base + track.takeover;
+    let excess = track.delay(entry.time, entry.stamp, line) - track.base + track.cross_flow_base;
     let tick = track.tick_ns.unwrap_or(0.0);
     let host = &mut hosts.all[host as usize];
     let stats = host.stats(track.protocol);
     let estimate = match (track.estimator, track.protocol) {
         (Estimator::Observer, Protocol::Tcp) => {
             let round_trip = entry.extra().map(|micros| i64::from(micros) * 1000);
-            let over = round_trip.map(|ns| ns as f64 - track.round_trip_base + track.takeover);
+            let over = round_trip.map(|ns| ns as f64 - track.round_trip_base + track.cross_flow_base);
             let phase = track.phase.filter(|(stamp, _)| *stamp == entry.stamp).map(|(_, phase)| phase);
             let estimate = tcp_observer::estimate(excess, tick, over, phase);
             track.phase = Some((entry.stamp, (excess - estimate.delay).clamp(0.0, tick)));
@@ -181,7 +181,7 @@ fn sample(shared: &mut Shared, entry: &Entry, start_ns: i64) -> Option<Sample> {
 
 /// One estimator for each direction: the receiver's reports where they were asked for, or where the receiver is far
 /// and they are many.
-fn silence(tracks: &mut [Track], hosts: &crate::host::Hosts, choice: Choice) {
+fn choose_estimator(tracks: &mut [Track], hosts: &crate::delay::host::Hosts, choice: Choice) {
     let reported: BTreeMap<_, u64> = tracks
         .iter()
         .filter(|track| track.estimator == Estimator::Reported)

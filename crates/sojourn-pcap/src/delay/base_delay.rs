@@ -1,4 +1,4 @@
-//! Second part of a settlement: the base delay of every track, over all packets of its sender.
+//! Second part of a finalization: the base delay of every track, over all packets of its sender.
 //!
 //! The base is what the delay would be with an empty queue. It is no more than the least delay seen. Where packets
 //! echo stamps of the near side, it is also no less than what the round trips leave: a packet's queueing delay is at
@@ -7,9 +7,9 @@
 //! begins in a standing queue has its base from the other flows of its host in this way. The answers of the handshake
 //! are sent at once, and bound the base from above too.
 
-use crate::estimate::utp_observer::PATH_JITTER;
-use crate::host::Hosts;
-use crate::log::{Bound, Entry, Estimator, PROMPT, Protocol, Track};
+use crate::delay::estimate::utp_observer::PATH_JITTER;
+use crate::delay::host::Hosts;
+use crate::delay::log::{Bound, Entry, Estimator, PROMPT, Protocol, Track};
 
 /// What the shortest round trip of a host is expected to be off by, ns.
 const ROUND_TRIP_JITTER: f64 = 150_000.0;
@@ -48,7 +48,7 @@ impl Track {
 }
 
 /// Find the base of every track from its log and from what earlier logs left.
-pub(crate) fn settle(log: &[Entry], tracks: &mut [Track], hosts: &Hosts) {
+pub(crate) fn finalize(log: &[Entry], tracks: &mut [Track], hosts: &Hosts) {
     let mut lines: Vec<_> = tracks.iter().map(|track| track.extra_line).collect();
     let echo_min: Vec<i64> = tracks.iter().map(|track| hosts.all[track.host[0] as usize].echo_min).collect();
     let over = |track: u32, bound: &Bound| (bound.extra * 1000 - echo_min[track as usize]) as f64;

@@ -1,0 +1,32 @@
+//! The queueing delay of remote hosts, from one capture.
+//!
+//! A frame is decoded and handed to its flow ([`flow`]); what a packet says of a queue is logged. When the log is full
+//! or the capture ends it is finalized ([`finalize`]): tick and skew of the senders' clocks, base delays, and then the
+//! queueing delay of every packet. [`summary`] has what was found of each host.
+//!
+//! - `meter`: from frames to the log. `flow`: the bounded table; `tcp_flow`, `utp_flow`, `spin`: what one packet does
+//!   to its flow; `state`, `log`, `tracks`: what they write to.
+//! - [`estimate`]: the four estimators. `clocks`, [`tick`], [`skew`], [`stamps`]: clocks.
+//! - `base_delay`, `cross_flow_base`, [`route`]: what the delay would be without a queue.
+
+mod base_delay;
+mod clocks;
+mod cross_flow_base;
+pub mod estimate;
+pub mod finalize;
+pub mod flow;
+pub mod host;
+pub(crate) mod log;
+pub(crate) mod meter;
+pub mod quantiles;
+pub mod route;
+pub mod series;
+pub mod skew;
+mod spin;
+pub mod stamps;
+pub(crate) mod state;
+pub mod summary;
+mod tcp_flow;
+pub mod tick;
+mod tracks;
+mod utp_flow;

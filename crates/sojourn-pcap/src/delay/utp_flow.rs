@@ -1,0 +1,236 @@
+//! Datagrams between two endpoints that may be uTP, and those that are.
+//!
+//! Nothing marks uTP, so two endpoints count as speaking it when both sent packets that read as uTP with connection
+//! ids that are equal or differ by one, or when one sent several of the same connection whose stamps go on as the time
+//! does.
+
+use crate::decode::utp::{self, Header};
+use crate::delay::estimate::utp_report::{Reports, Sent};
+use crate::delay::flow::Seen;
+use crate::delay::host::Discard;
+use crate::delay::log::{DATA, Entry, Estimator, Protocol, TrackRef};
+use crate::delay::route::Route;
+use crate::delay::stamps::Unwrapped;
+use crate::delay::state::{Choice, MeterState};
+use crate::delay::tracks::Tracks;
+
+/// Packets of one side alone that make it uTP.
+const ALONE: u8 = 4;
+/// Datagrams of neither kind after which nobody looks any more.
+const TRIES: u8 = 8;
+/// After so many packets in a row with older stamps the clock was set, and not the packets overtaken.
+const STEP_AFTER: u8 = 3;
+/// No queue holds packets for so long: a larger jump is a clock that was set.
+const STEP_US: i64 = 20_000_000;
+
+type Datagram<'a> = (&'a [u8], u32);
+
+/// What datagrams between two endpoints turned out to be.
+pub(crate) enum Decided {
+    Utp(Box<UtpFlow>),
+    Other,
+}
+
+/// A flow of datagrams that is not known to be uTP yet.
+#[derive(Debug, Default)]
+pub(crate) struct Candidate {
+    seen: [Option<(u16, u32, i64)>; 2],
+    count: [u8; 2],
+    tries: u8,
+    first: Option<Box<First>>,
+}
+
+/// The first packet, kept until it is known what it is.
+#[derive(Debug)]
+struct First {
+    side: usize,
+    ttl: u8,
+    frame: u64,
+    time: i64,
+    header: Header,
+    length: u32,
+}
+
+impl Candidate {
+    /// Take in a datagram; returns what the flow is once that is known.
+    pub(crate) fn datagram(
+        &mut self,
+        state: &mut MeterState,
+        seen: &Seen<'_>,
+        (payload, length): Datagram<'_>,
+    ) -> Option<Decided> {
+        let Seen { key, side, ttl, frame, time } = *seen;
+        let Some(header) = utp::header(payload, length) else {
+            self.tries += 1;
+            return (self.tries >= TRIES).then_some(Decided::Other);
+        };
+        let goes_on = self.seen[side].is_some_and(|(connection, stamp, at)| {
+            let passed = (time - at) / 1000 - i64::from(header.stamp.wrapping_sub(stamp) as i32);
+            connection.abs_diff(header.connection) <= 1 && passed.abs() < STEP_US
+        });
+        self.count[side] = if goes_on { self.count[side] + 1 } else { 1 };
+        self.seen[side] = Some((header.connection, header.stamp, time));
+        let answers = self.seen[1 - side].is_some_and(|(id, ..)| {
+            id.wrapping_sub(header.connection).wrapping_add(1) <= 2 && self.count[1 - side] + self.count[side] >= 2
+        });
+        if answers || self.count[side] >= ALONE {
+            let hosts = key.address.map(|address| state.hosts.of(address));
+            let mut flow = Box::new(UtpFlow::new(hosts));
+            if let Some(first) = self.first.take() {
+                let First { side, ttl, header, length, frame, time } = *first;
+                flow.packet(state, &Seen { key, side, ttl, frame, time }, &header, length);
+            }
+            flow.packet(state, seen, &header, length);
+            return Some(Decided::Utp(flow));
+        }
+        if self.first.is_none() {
+            self.first = Some(Box::new(First { side, ttl, header, length, frame, time }));
+        } else {
+            self.tries += 1;
+        }
+        (self.tries >= TRIES).then_some(Decided::Other)
+    }
+}
+
+#[derive(Debug, Default)]
+struct Side {
+    stamps: Unwrapped,
+    begun: Option<i64>,
+    older: u8,
+    route: Route,
+    differences: Unwrapped,
+    /// Its stamp minus the capture's time when it last sent, µs.
+    offset: Option<u32>,
+    probe: Option<(u16, i64)>,
+    last: (u16, u32),
+    tracks: Tracks,
+    reports: Reports,
+}
+
+/// Both sides of a pair of uTP endpoints.
+#[derive(Debug)]
+pub(crate) struct UtpFlow {
+    sides: [Side; 2],
+    hosts: [u32; 2],
+}
+
+impl UtpFlow {
+    fn new(hosts: [u32; 2]) -> Self {
+        Self { sides: Default::default(), hosts }
+    }
+
+    /// The flow is over.
+    pub(crate) fn close(&mut self, state: &mut MeterState) {
+        for side in &mut self.sides {
+            side.tracks.close(state);
+        }
+    }
+
+    /// Tracks are numbered anew.
+    pub(crate) fn renumber(&mut self, map: &[u32]) {
+        for side in &mut self.sides {
+            side.tracks.renumber(map);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn datagram(&mut self, state: &mut MeterState, seen: &Seen<'_>, (payload, length): Datagram<'_>) {
+        // Other datagrams pass between the same ports (the DHT's); they are nobody's samples.
+        if let Some(header) = utp::header(payload, length) {
+            self.packet(state, seen, &header, length);
+        }
+    }
+
+    fn packet(&mut self, state: &mut MeterState, seen: &Seen<'_>, header: &Header, length: u32) {
+        let hosts = self.hosts;
+        let (host, peer_host) = (hosts[seen.side], hosts[1 - seen.side]);
+        state.hosts.all[host as usize].stats(Protocol::Utp).packets += 1;
+        let (a, b) = self.sides.split_at_mut(1);
+        let (me, peer) = if seen.side == 0 { (&mut a[0], &mut b[0]) } else { (&mut b[0], &mut a[0]) };
+        if me.last == (header.seq, header.stamp) && me.begun.is_some() && header.kind != utp::STATE {
+            return state.discard(host, Protocol::Utp, Discard::Duplicate, 1);
+        }
+        me.last = (header.seq, header.stamp);
+        peer.answered(state, host, header.ack, seen.time);
+        let data = matches!(header.kind, utp::DATA | utp::FIN | utp::SYN);
+        if data && me.probe.is_none() {
+            me.probe = Some((header.seq, seen.time));
+        }
+        let near = [host, peer_host].map(|host| state.near(host));
+        if me.route.changed(seen.ttl) {
+            state.hosts.all[host as usize].stats(Protocol::Utp).route_changes += 1;
+            me.restart(state);
+        }
+        let Some(stamp) = me.clock(state, host, header.stamp, seen.time) else { return };
+        let of = |side: usize, estimator| TrackRef { key: seen.key, side, protocol: Protocol::Utp, estimator, hosts };
+        if !near[0] {
+            // How its clock stands against the capture's, by the path on which nothing queues.
+            let against = peer.offset.filter(|_| header.difference != 0);
+            let extra = against.map(|offset| header.difference.wrapping_add(offset));
+            let entry = Entry::new(seen.frame, seen.time, stamp, DATA, extra);
+            state.log(&mut me.tracks.observed, &of(seen.side, Estimator::Observer), entry);
+        }
+        if length > 20 || data {
+            me.reports.sent(Sent { frame: seen.frame, time: seen.time, seq: header.seq }, !near[1]);
+        }
+        let choice = state.options.estimator;
+        if header.difference == 0 {
+            return state.discard(peer_host, Protocol::Utp, Discard::NoReport, u64::from(choice == Choice::Reported));
+        }
+        if (choice == Choice::Reported || (!near[0] && choice == Choice::Auto))
+            && let Some(sent) = peer.reports.reported(header.ack, !near[0])
+        {
+            peer.differences.follow(header.difference);
+            let entry = Entry::new(sent.frame, sent.time, peer.differences.highest(), DATA, None);
+            state.log(&mut peer.tracks.reported, &of(1 - seen.side, Estimator::Reported), entry);
+        }
+    }
+}
+
+impl Side {
+    /// The other side acknowledged: a round trip, if it was the packet whose answer is waited for. `host` is the one
+    /// that answers.
+    fn answered(&mut self, state: &mut MeterState, host: u32, ack: u16, time: i64) {
+        if let Some((seq, sent)) = self.probe
+            && (ack.wrapping_sub(seq) as i16) >= 0
+        {
+            self.probe = None;
+            state.responded(host, time - sent);
+            if !state.near(host) {
+                state.hosts.all[host as usize].stats(Protocol::Utp).rtt.add((time - sent) as f64);
+            }
+        }
+    }
+
+    /// The next stamp on the line of this side's clock. Nothing of a packet that was overtaken; if the clock was set,
+    /// what follows is measured anew.
+    fn clock(&mut self, state: &mut MeterState, host: u32, value: u32, time: i64) -> Option<i64> {
+        let begun = *self.begun.get_or_insert(time);
+        let highest = self.stamps.highest();
+        let mut stamp = self.stamps.advance(value);
+        let jump = stamp - highest - (time - begun) / 1000;
+        if stamp < highest {
+            self.older += 1;
+            if self.older < STEP_AFTER {
+                state.discard(host, Protocol::Utp, Discard::Reordered, 1);
+                return None;
+            }
+        }
+        if stamp < highest || jump > STEP_US {
+            state.hosts.all[host as usize].stats(Protocol::Utp).clock_steps += 1;
+            self.restart(state);
+            self.stamps = Unwrapped::default();
+            stamp = self.stamps.advance(value);
+        }
+        self.older = 0;
+        self.begun = Some(time);
+        self.offset = Some(value.wrapping_sub((time / 1000) as u32));
+        Some(stamp)
+    }
+
+    fn restart(&mut self, state: &mut MeterState) {
+        self.tracks.close(state);
+        self.reports = Reports::default();
+        self.differences = Unwrapped::default();
+    }
+}
