@@ -4,7 +4,7 @@
 //! exponential averages of half-lives of 3 and 8 s of transfer time, started at zero and corrected for it, of which the smaller counts; latency
 //! likewise, weighted by segments, of which the larger counts. [`Window`] holds the last samples for the harmonic means of FESTIVE and MPC.
 
-use super::Segment;
+use super::rule::Segment;
 use std::collections::VecDeque;
 
 /// Half-lives of the two averages, in seconds.

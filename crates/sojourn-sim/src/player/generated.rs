@@ -4,7 +4,7 @@
 //! 1; their spread is 0.47 in an animation. A common factor f follows an autoregression of order one, clipped to what tables show, each
 //! level adds a little noise of its own, and every level is scaled to its exact mean. Spreads of other genres are assumptions.
 
-use super::Clip;
+use super::clip::Clip;
 use crate::stream::stream;
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
