@@ -8,6 +8,7 @@ pub mod link;
 pub mod packet;
 pub mod probe;
 pub mod queue;
+pub mod quote;
 pub mod rate;
 pub mod tcp;
 pub mod time;

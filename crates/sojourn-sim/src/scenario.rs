@@ -10,6 +10,7 @@ mod users;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
+use sojourn_net::quote::short;
 use sojourn_net::{Bytes, Limit, Rate, Span};
 
 pub use flows::{
@@ -213,7 +214,7 @@ impl Invalid {
 
     /// The error as a sentence; without the key if that is not known.
     pub(crate) fn sentence(&self) -> String {
-        if self.key.is_empty() { self.message.clone() } else { self.to_string() }
+        if self.key.is_empty() { self.message.clone() } else { format!("{}: {}", short(&self.key), self.message) }
     }
 
     /// The same under an outer key.

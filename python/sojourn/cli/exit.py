@@ -8,6 +8,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from sojourn.errors import printable
+
 
 class Exit(IntEnum):
     """What the exit code of a command says."""
@@ -26,5 +28,5 @@ Flag = Annotated[bool, Parameter(negative=(), show_default=False)]
 
 
 def complain(text: str) -> None:
-    """Write a sentence to standard error."""
-    print(f"sojourn: {text}", file=sys.stderr, flush=True)
+    """Write a sentence to standard error; lines of a file may follow it."""
+    print("sojourn: " + "\n".join(map(printable, text.split("\n"))), file=sys.stderr, flush=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from sojourn import _core
-from sojourn.errors import SojournError
+from sojourn.errors import SojournError, printable, quoted
 from sojourn.study.inputs import trace, video, voice
 from sojourn.study.inputs.adaptive import own_players, read_clips
 
@@ -123,21 +123,9 @@ class Study:
         StudyError
             One sentence: the file, the line or key, what was found, what was expected.
         """
-        path = Path(file)
-        try:
-            toml = path.read_text(encoding="utf-8")
-        except FileNotFoundError:
-            raise SojournError(f"{path}: there is no such study file") from None
-        except IsADirectoryError:
-            raise SojournError(f"{path} is a directory; expected a study file (TOML)") from None
-        except UnicodeDecodeError as error:
-            raise SojournError(
-                f"{path} is not UTF-8 text (byte {error.start}); expected a study file (TOML)"
-            ) from None
-        except OSError as error:
-            raise SojournError(f"{path} cannot be read: {error.strerror}") from None
-        sets = tuple(sets)
-        return cls(_core.parse(toml, str(file), list(sets)), str(file), sets)
+        text, sets = _read(Path(file)), tuple(sets)
+        name = printable(str(file))
+        return cls(_core.parse(text, name, list(sets), _extended(text, Path(file))), str(file), sets)
 
     @cached_property
     def document(self) -> dict[str, Any]:
@@ -149,7 +137,9 @@ class Study:
         """Name of the study, which is also the name of its directory of results."""
         name = self.document["name"]
         if not name or name in (".", "..") or "/" in name or "\\" in name or "\0" in name:
-            raise SojournError(f"{self.file}: the study's name {name!r} cannot be the name of a directory")
+            raise SojournError(
+                f"{self.file}: the study's name {quoted(name)} cannot be the name of a directory"
+            )
         return name
 
     @cached_property
@@ -191,6 +181,42 @@ class Study:
         ]
 
 
+def _read(path: Path) -> str:
+    """Return the text of a study file."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise SojournError(f"{path}: there is no such study file") from None
+    except IsADirectoryError:
+        raise SojournError(f"{path} is a directory; expected a study file (TOML)") from None
+    except UnicodeDecodeError as error:
+        raise SojournError(
+            f"{path} is not UTF-8 text (byte {error.start}); expected a study file (TOML)"
+        ) from None
+    except (OSError, ValueError) as error:
+        raise SojournError(f"{path} cannot be read: {getattr(error, 'strerror', error)}") from None
+
+
+def _extended(text: str, path: Path) -> list[tuple[str, str]]:
+    """Return the texts and names of the studies that a study extends, nearest first."""
+    found: list[tuple[str, str]] = []
+    seen = {path.resolve()}
+    while (name := _core.extends(text, printable(str(path)))) is not None:
+        above, path = path, path.parent / name
+        try:
+            known, there = path.resolve() in seen, path.is_file()
+        except (OSError, ValueError):
+            known, there = False, False
+        if not there:
+            raise SojournError(f"{above} extends {quoted(name)}: there is no such study file beside it")
+        if known:
+            raise SojournError(f"{above} extends {quoted(name)}, which extends it in turn")
+        seen.add(path.resolve())
+        text = _read(path)
+        found.append((text, printable(str(path))))
+    return found
+
+
 def expand(document: dict[str, Any], file: str) -> list[str]:
     """Return the points of a study document; an error names the file that it came from."""
     try:
@@ -218,7 +244,11 @@ def assignments(words: Iterable[str], option: str) -> list[tuple[str, str]]:
     pairs = []
     for word in words:
         key, equals, value = word.partition("=")
+        if not word.isascii() and word != word.encode(errors="replace").decode():
+            raise SojournError(f"{option} {quoted(word)} is not UTF-8 text")
         if not equals or not key:
-            raise SojournError(f"{option} {word!r}: expected {'AXIS' if option == '--only' else 'KEY'}=VALUE")
+            raise SojournError(
+                f"{option} {quoted(word)}: expected {'AXIS' if option == '--only' else 'KEY'}=VALUE"
+            )
         pairs.append((key.strip(), value))
     return pairs

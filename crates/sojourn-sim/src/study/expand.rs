@@ -2,8 +2,10 @@
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use sojourn_net::quote::{quoted, short};
 
-use super::{StudyFile, keys};
+use super::keys;
+use super::schema::StudyFile;
 use crate::scenario::{Invalid, Scenario};
 
 /// The label of the axis `workload` for the scenario without any.
@@ -59,7 +61,7 @@ fn labels_of(key: &str, values: &[Value]) -> Result<Vec<String>, Invalid> {
     let by_kind = kinds.map(|kinds| kinds.iter().map(|entry| of_kind(&kinds, *entry)).collect::<Vec<_>>());
     let labels = by_kind.filter(distinct).unwrap_or_else(|| values.iter().map(text).collect());
     match (1..labels.len()).find(|i| labels[..*i].contains(&labels[*i])) {
-        Some(i) => Err(Invalid::new(format!("{key}.{i}"), format!("{} is in the axis twice", labels[i]))),
+        Some(i) => Err(Invalid::new(format!("{key}.{i}"), format!("{} is in the axis twice", short(&labels[i])))),
         None => Ok(labels),
     }
 }
@@ -74,7 +76,8 @@ impl<'s> Expansion<'s> {
             let allowed = SCENARIO.contains(&root) || root == "seed" || root == "workload";
             if !allowed {
                 let message = format!(
-                    "no axis can change {root:?}; an axis is workload, seed, or a key under {}",
+                    "no axis can change {}; an axis is workload, seed, or a key under {}",
+                    quoted(root),
                     SCENARIO.join(", ")
                 );
                 return Err(Invalid::new(key, message));
@@ -92,7 +95,7 @@ impl<'s> Expansion<'s> {
                 let has = if names.is_empty() { "has no axes".to_owned() } else { format!("has the axes {names}") };
                 return Err(Invalid::new(
                     format!("tie.{i}.with"),
-                    format!("{:?} is not an axis; the sweep {has}", tie.with),
+                    format!("{} is not an axis; the sweep {has}", quoted(&tie.with)),
                 ));
             };
             for (name, values) in &tie.set {
@@ -185,7 +188,8 @@ impl<'s> Expansion<'s> {
             for choice in self.choices() {
                 self.scenario(&choice).map_err(|invalid| {
                     let labels = self.labels(&choice);
-                    let named: Vec<String> = labels.iter().map(|(axis, label)| format!("{axis} = {label}")).collect();
+                    let named: Vec<String> =
+                        labels.iter().map(|(axis, label)| short(&format!("{axis} = {label}"))).collect();
                     Invalid::new("sweep", format!("at {}: {}", named.join(", "), invalid.sentence()))
                 })?;
             }
@@ -214,7 +218,8 @@ fn check_workloads(key: &str, study: &StudyFile, values: &[Value]) -> Result<(),
         let known = value.as_str().is_some_and(|name| name == NO_WORKLOAD || study.workload.contains_key(name));
         if !known {
             let names: Vec<&str> = study.workload.keys().map(String::as_str).chain([NO_WORKLOAD]).collect();
-            let message = format!("{value} is not a workload; this study has {}", names.join(", "));
+            let message =
+                format!("{} is not a workload; this study has {}", short(&value.to_string()), names.join(", "));
             return Err(Invalid::new(format!("{key}.{i}"), message));
         }
     }
@@ -250,7 +255,8 @@ fn complete(mut document: Value, workload: &str) -> Result<(u64, Scenario), Inva
     names.sort_unstable();
     if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
         let name = pair[0].unwrap_or_default();
-        return Err(Invalid::new("", format!("two groups of flows or users are named {name:?}; names must differ")));
+        let message = format!("two groups of flows or users are named {}; names must differ", quoted(name));
+        return Err(Invalid::new("", message));
     }
     Ok((seed, scenario))
 }
