@@ -37,6 +37,21 @@ fn numbers_are_read_exactly() {
 }
 
 #[test]
+fn every_unit_counts_as_its_name_says() {
+    for (unit, scale) in [("bit", 1), ("kbit", 1000), ("Mbit", 1_000_000), ("Gbit", 1_000_000_000)] {
+        assert_eq!(format!("3{unit}").parse(), Ok(Rate(3 * scale)));
+    }
+    for (unit, scale) in [("ns", 1), ("us", 1000), ("ms", 1_000_000), ("s", 1_000_000_000), ("min", 60_000_000_000)] {
+        assert_eq!(format!("3{unit}").parse(), Ok(Span(3 * scale)));
+    }
+    let binary = [("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];
+    for (unit, scale) in [("B", 1), ("kB", 1000), ("MB", 1_000_000), ("GB", 1_000_000_000)].into_iter().chain(binary) {
+        assert_eq!(format!("3{unit}").parse(), Ok(Bytes(3 * scale)));
+    }
+    assert_eq!(Rate(9).bytes_in(Span::from_secs(3)), 3, "27 bits are 3 bytes and a part");
+}
+
+#[test]
 fn limits_have_five_forms() {
     for (text, limit) in [
         ("64pkt", Limit::Packets(64)),

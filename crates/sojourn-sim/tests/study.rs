@@ -325,9 +325,13 @@ fn whole_tables_can_be_axes() {
 fn the_schema_names_every_key() {
     let schema: Value = serde_json::from_str(&schema()).unwrap();
     assert_eq!(schema["additionalProperties"], false);
-    for key in ["name", "path", "flows", "users", "workload", "sweep", "tie", "figures"] {
+    for key in ["extends", "defaults", "name", "path", "flows", "users", "workload", "sweep", "tie", "figures"] {
         assert!(schema["properties"].get(key).is_some(), "{key}");
     }
+    // A study that extends another may lack what the other has, an entry of flows what is among the defaults.
+    assert_eq!(schema["anyOf"], json!([{ "required": ["name", "duration", "path"] }, { "required": ["extends"] }]));
+    assert!(schema.get("required").or(schema["$defs"]["Flows"].get("required")).is_none());
+    assert_eq!(schema["$defs"]["Defaults"]["properties"]["flows"]["$ref"], "#/$defs/Flows");
     let text = schema.to_string();
     for key in ["initial-window", "client-delay", "plt-min", "interconnection", "published-where", "half_rtt"] {
         assert!(text.contains(key), "{key}");

@@ -174,4 +174,58 @@ mod tests {
         let class = read("{\"kind\": \"python\", \"class\": \"mine\"}").unwrap();
         assert!(class.check().unwrap_err().1.contains("module:Class"));
     }
+
+    #[test]
+    fn every_name_makes_its_player() {
+        let names = [
+            ("default", "gpac"),
+            ("gpac-default", "gpac"),
+            ("bba-0", "bba0"),
+            ("bba-1", "bba1"),
+            ("bba-2", "bba2"),
+            ("bola", "bola-u"),
+            ("bola-e", "bolae"),
+            ("dynamic-dash", "dynamicdash"),
+            ("mpc", "robust-mpc"),
+            ("festive", "festive"),
+            ("bba-others", "bba-others"),
+            ("bola-basic", "bola-basic"),
+            ("dynamic", "dynamic"),
+            ("throughput", "throughput"),
+            ("fixed", "fixed"),
+        ];
+        for (name, kind) in names {
+            let read: Algorithm = serde_json::from_value(name.into()).unwrap();
+            assert_eq!(serde_json::to_value(&read).unwrap()["kind"], kind, "{name}");
+            assert_eq!(read.check(), Ok(()), "{name}");
+            let sabre = ["bola-basic", "bola-u", "bolae", "dynamic", "dynamicdash", "throughput"];
+            assert_eq!(read.starts_at_once(), sabre.contains(&kind), "{name}");
+        }
+    }
+
+    #[test]
+    fn options_have_ranges() {
+        let check = |kind: &str, key: &str, value: f64| {
+            let whole = ["probes", "warmup", "horizon", "level"].contains(&key);
+            let value = if whole { serde_json::json!(value as u32) } else { serde_json::json!(value) };
+            let read: Algorithm = serde_json::from_value(serde_json::json!({ "kind": kind, key: value })).unwrap();
+            read.check().map_err(|(key, _)| key)
+        };
+        for (kind, key, good, bad) in [
+            ("gpac", "probes", [1.0, 1000.0], [0.0, 1001.0]),
+            ("festive", "p", [0.01, 10.0], [0.0, 10.1]),
+            ("festive", "alpha", [0.01, 1e6], [0.0, 2e6]),
+            ("festive", "warmup", [1.0, 20.0], [0.0, 21.0]),
+            ("bola-u", "gp", [0.1, 1e6], [0.0, 2e6]),
+            ("bola-basic", "gp", [0.1, 1e6], [0.0, 2e6]),
+            ("dynamic", "gp", [0.1, 1e6], [-1.0, 2e6]),
+            ("robust-mpc", "horizon", [1.0, 6.0], [0.0, 7.0]),
+            ("robust-mpc", "stall-penalty", [0.0, 1e6], [-1.0, 2e6]),
+            ("robust-mpc", "switch-penalty", [0.0, 1e6], [-1.0, 2e6]),
+            ("fixed", "level", [1.0, 100.0], [0.0, 101.0]),
+        ] {
+            assert_eq!(good.map(|value| check(kind, key, value)), [Ok(()), Ok(())], "{kind} {key}");
+            assert_eq!(bad.map(|value| check(kind, key, value)), [Err(key), Err(key)], "{kind} {key}");
+        }
+    }
 }

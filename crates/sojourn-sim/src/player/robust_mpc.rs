@@ -185,4 +185,48 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn the_prediction_is_divided_by_one_plus_its_largest_recent_error() {
+        let clip: Clip = shipped("envivio-4s").unwrap();
+        for (robust, expected) in [(true, 4000.0 / 3.0 / 1.5), (false, 4000.0 / 3.0)] {
+            let mut player = RobustMpc::new(MpcOptions { robust, ..MpcOptions::default() });
+            for (index, seconds) in [8.0, 4.0].into_iter().enumerate() {
+                let state = State {
+                    clip: &clip,
+                    segment: index,
+                    now_s: 0.0,
+                    arrived_s: 0.0,
+                    waited_s: 0.0,
+                    buffer_s: 8.0,
+                    limit_s: 60.0,
+                    last: (index > 0).then_some(0),
+                };
+                player.choose(&state);
+                let (request_s, arrive_s, bytes) = (0.0, seconds, 1_000_000);
+                player.segment_done(&Segment {
+                    index,
+                    level: 0,
+                    bytes,
+                    request_s,
+                    first_byte_s: 1.0,
+                    arrive_s,
+                    buffer_s: 8.0,
+                });
+            }
+            // 1000 kb/s, of which the second choice made its expectation, then 2000: an error of a half.
+            let state = State {
+                clip: &clip,
+                segment: 2,
+                now_s: 0.0,
+                arrived_s: 0.0,
+                waited_s: 0.0,
+                buffer_s: 8.0,
+                limit_s: 60.0,
+                last: Some(0),
+            };
+            player.choose(&state);
+            assert!((player.estimate_kbps().unwrap() - expected).abs() < 1e-9);
+        }
+    }
 }

@@ -123,11 +123,14 @@ fn show(chain: &[Padded<'_>], file: &Padded<'_>, span: Option<Range<usize>>, mes
 /// Puts the entries of one table over those of another: tables are merged, everything else is replaced.
 fn merge<'t>(into: &mut DeTable<'t>, own: DeTable<'t>) {
     for (key, value) in own {
-        let (span, value) = (value.span(), value.into_inner());
-        match (into.get_mut(key.get_ref().as_ref()).map(Spanned::get_mut), value) {
-            (Some(DeValue::Table(table)), DeValue::Table(own)) => merge(table, own),
-            (Some(place), value) => *place = value,
-            (None, value) => drop(into.insert(key, Spanned::new(span, value))),
+        let Some(place) = into.get_mut(key.get_ref().as_ref()) else {
+            into.insert(key, value);
+            continue;
+        };
+        let span = value.span();
+        match (place.get_mut(), value.into_inner()) {
+            (DeValue::Table(table), DeValue::Table(own)) => merge(table, own),
+            (_, value) => *place = Spanned::new(span, value),
         }
     }
 }
