@@ -8,6 +8,12 @@ from pathlib import Path
 
 import pytest
 from conftest import Command, sentence
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sojourn.cli import call
+from sojourn.errors import SojournError, quoted
+from sojourn.parts.clips import read_clip
+from sojourn.parts.player import read_trace
 
 STUDY = """name = "small"
 seed = 1
@@ -171,3 +177,155 @@ def test_scheduler_without_its_package(faked: Command) -> None:
     said = sentence(faked("run", "study.toml", "--scheduler", "tcp://127.0.0.1:1", code=2).stderr)
     assert "pip install 'sojourn[dask]'" in said
     assert not (faked.cwd / "results").exists()
+
+
+def told(capsys: pytest.CaptureFixture[str], words: list[str]) -> str:
+    """Return what a command says that must end with code 2: a short sentence, and perhaps lines of a file."""
+    assert call(words) == 2
+    said = capsys.readouterr().err
+    first, *excerpt = said.removesuffix("\n").split("\n")
+    assert first.startswith("sojourn: ") and len(first) < 400, said
+    assert len(excerpt) in (0, 3) and all(len(line) < 130 for line in excerpt), said
+    assert all(line.isprintable() for line in (first, *excerpt)), repr(said)
+    assert "Traceback" not in said
+    return said
+
+
+LONG = "x" * 1_000_000
+NASTY = "\x1b[31mred\x07\u202e\u2028\ud800\r\n\0"
+
+
+@pytest.mark.parametrize(
+    ("found", "put"),
+    [
+        ('name = "small"', f'name = "{LONG}"'),
+        ('name = "small"', f'name = "{10 * LONG}"'),
+        ('name = "small"', f'{LONG} = "small"'),
+        ('name = "small"', f"name = {LONG}"),
+        ('duration = "3s"', f'duration = "{LONG}"'),
+        ('duration = "3s"', f'duration = "{"9" * 100_000}"'),
+        ('duration = "3s"', 'duration = "300000h"'),
+        ('"4Mbit"', "16"),
+        ('"4Mbit"', '"16"'),
+        ('kind = "bulk"', f'kind = "{LONG}"'),
+        ("count = 2", f"count = 2\n{LONG} = 1"),
+        ("count = 2", '"\\u001b[31m\\u0007\\u202e" = 2'),
+        ("count = 2", f'"{"é" * 500}" = 2'),
+        ("[sweep]", f'[sweep]\n"flows.0.{LONG}" = [1, 2]'),
+        ("[sweep]", f'[sweep]\n"{LONG}" = [1, 2]'),
+        ("[sweep]", f'[sweep]\n"workload" = ["{LONG}"]'),
+        ("[sweep]", f'[[workload."{LONG}"]]\n[sweep]'),
+        ("[sweep]", f'[[tie]]\nwith = "{LONG}"\nset = {{}}\n[sweep]'),
+        ("[sweep]", f'[[figures]]\nkind = "lines"\nvalue = "x"\nx = "{LONG}"\n[sweep]'),
+        (
+            "[sweep]",
+            f'[[users]]\nkind = "voice"\ncodec = "g711a"\nname = "{LONG}"\n'
+            f'[[users]]\nkind = "voice"\ncodec = "g711a"\nname = "{LONG}"\n[sweep]',
+        ),
+        ('name = "small"', f'extends = "{LONG}"'),
+        ('name = "small"', 'extends = "\\u0000"'),
+        ('name = "small"', 'extends = "\\u001b[31m"'),
+    ],
+)
+def test_what_a_study_holds_is_cut_and_escaped(
+    found: str, put: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert found in STUDY
+    (tmp_path / "study.toml").write_text(STUDY.replace(found, put, 1))
+    told(capsys, ["run", str(tmp_path / "study.toml"), "--dry-run"])
+
+
+@pytest.mark.parametrize(
+    "key", ["seed", LONG, f"flows.0.{LONG}", f"path.{LONG}", "path.down.rate", NASTY, "a b"]
+)
+@pytest.mark.parametrize("value", [LONG, f'"{LONG}', NASTY, "16.5"])
+@pytest.mark.parametrize("option", ["--set", "--only"])
+def test_what_the_command_line_holds_is_cut_and_escaped(
+    option: str, key: str, value: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "study.toml").write_text(STUDY)
+    told(capsys, ["run", str(tmp_path / "study.toml"), "--dry-run", option, f"{key}={value}"])
+
+
+SLOW = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+TEXT = st.text(max_size=300).map(lambda text: text.encode("utf-8", "replace"))
+NUMBERS = st.lists(st.integers(-9, 99), max_size=9).map(lambda numbers: "\n".join(map(str, numbers)).encode())
+ANY = st.one_of(st.binary(max_size=300), TEXT)
+DAMAGED = st.tuples(st.integers(0, len(STUDY)), ANY)
+
+
+@SLOW
+@given(content=st.one_of(ANY, DAMAGED), verb=st.sampled_from(["run", "wild"]))
+def test_whatever_bytes_a_file_holds_its_error_is_one_short_sentence(
+    content: bytes | tuple[int, bytes], verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place, put = content if isinstance(content, tuple) else (0, content)
+    text = STUDY.encode()[:place] + put + (STUDY.encode()[place:] if isinstance(content, tuple) else b"")
+    (tmp_path / "file.toml").write_bytes(text)
+    words = [verb, str(tmp_path / "file.toml"), *(["--dry-run"] if verb == "run" else [])]
+    if verb == "run" and call(words) == 0:
+        capsys.readouterr()
+        return
+    capsys.readouterr()
+    told(capsys, words)
+
+
+@SLOW
+@given(word=st.text(max_size=200))
+def test_whatever_is_set_its_error_is_one_short_sentence(
+    word: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "study.toml").write_text(STUDY)
+    told(capsys, ["run", str(tmp_path / "study.toml"), "--dry-run", "--set", f"sweep.x{word}"])
+
+
+@SLOW
+@given(content=st.one_of(ANY, NUMBERS))
+def test_whatever_bytes_a_trace_holds_its_error_is_one_short_sentence(content: bytes, tmp_path: Path) -> None:
+    files = [tmp_path / f"clip_4s{form}" for form in (".json", ".csv", ".txt", ".mpd")]
+    for read, file in [(read_trace, tmp_path / "trace"), *((read_clip, file) for file in files)]:
+        file.write_bytes(content)
+        try:
+            read(file)
+        except SojournError as error:
+            assert str(error).isprintable() and len(str(error)) < 400
+
+
+def test_foreign_text_is_quoted() -> None:
+    assert quoted("a") == "'a'"
+    assert quoted("\x1b[31m") == "'\\x1b[31m'"
+    assert quoted("é" * 61) == f"'{'é' * 60}…'"
+    assert str(SojournError("a\nb \x1b")) == "a\\nb \\x1b"
+    assert str(SojournError(f"a {LONG} is no file")) == f"a {'x' * 80}…{'x' * 80} is no file"
+    assert len(str(SojournError("so many words " * 100))) == 381
+
+
+def test_studies_that_extend_in_a_circle_or_what_is_not_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.toml").write_text('extends = "sub/b.toml"\n')
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub/b.toml").write_text('extends = "../a.toml"\n')
+    said = told(capsys, ["run", str(tmp_path / "a.toml"), "--dry-run"])
+    assert "b.toml extends '../a.toml', which extends it in turn" in said
+    (tmp_path / "sub/b.toml").write_text('extends = "c.toml"\n')
+    said = told(capsys, ["run", str(tmp_path / "a.toml"), "--dry-run"])
+    assert "sub/b.toml extends 'c.toml': there is no such study file beside it" in said
+    (tmp_path / "sub/b.toml").write_text(STUDY.replace("4Mbit", "4Mbps"))
+    assert "sub/b.toml:8:18: " in told(capsys, ["run", str(tmp_path / "a.toml"), "--dry-run"])
+
+
+def test_what_is_stored_of_a_study_that_extends_another_stands_by_itself(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "above.toml").write_text(STUDY + "[defaults.flows]\nmss = 500\n")
+    (tmp_path / "own.toml").write_text('extends = "above.toml"\nname = "own"\n')
+    words = ["run", str(tmp_path / "own.toml"), "--set", "duration=2s", "--out", str(tmp_path / "out")]
+    assert call([*words, "--jobs", "1"]) == 0
+    (tmp_path / "above.toml").unlink()
+    document = json.loads((tmp_path / "out/study.json").read_text())["document"]
+    assert document["flows"][0]["mss"] == 500 and document["path"]["rtt"] == "20ms"
+    assert not document.keys() & {"extends", "defaults"}
+    capsys.readouterr()
+    assert call(["show", str(tmp_path / "out")]) == 0
+    assert "own" in capsys.readouterr().out

@@ -124,6 +124,10 @@ class Fails:
         return 1
 
 
+def answering(name, answer):
+    return type(name, (Steps,), {"choose": lambda *_: answer})
+
+
 @pytest.mark.parametrize(
     ("algorithm", "sizes", "trace", "buffer", "options", "says"),
     [
@@ -137,15 +141,15 @@ class Fails:
         ("bba2", "bbb-3s", [], 60, {}, "at least one period"),
         ("bba2", "bbb-3s", [("a", 1)], 60, {}, "expected kb/s"),
         ("bba2", "bbb-3s", 1000, 2, {}, "at least one segment"),
-        ("bba2", "bbb-3s", 1000, "60s", {}, "expected a number of seconds"),
+        ("bba2", "bbb-3s", 1000, "60s", {}, "buffer is '60s'; expected a number of seconds"),
         ("bba2", "bbb-3s", 1000, 60, {"rates_kbps": [1, 2]}, "2 rates"),
         ("bba3", "bbb-3s", 1000, 60, {"p": object()}, "other than finite numbers"),
         ("bba2", 5, 1000, 60, {}, "5 is not a clip"),
         ("bba2", sojourn.Clip(4.0, (1.0,), [["x"]]), 1000, 60, {}, "whole bytes by segment and level"),
         ("bba2", "bbb-3s", Trace(5), 60, {}, "expected periods"),
-        ("bba2", "bbb-3s", 1000, 60, 5, "options 5: expected a mapping"),
+        ("bba2", "bbb-3s", 1000, 60, 5, "options is 5; expected a mapping"),
         ("bba2", "bbb-3s", 1000, 60, {"draws": 5}, "draws = 5: expected a list"),
-        ("bba2", "bbb-3s", 1000, 60, {"seed": -1}, "seed = -1: expected a whole number"),
+        ("bba2", "bbb-3s", 1000, 60, {"seed": -1}, "seed -1 is not a whole number"),
         ("bba2", "bbb-3s", 1000, 60, {"rates_kbps": 5}, "rates 5: expected a list"),
         (":There", "bbb-3s", 1000, 60, {}, "expected module:Class"),
         (Steps, "bbb-3s", 1000, 60, {"nosuch": 1}, "unexpected keyword argument 'nosuch'"),
@@ -154,6 +158,13 @@ class Fails:
         (object, "bbb-3s", 1000, 60, {}, "no method segment_done"),
         (type("High", (Steps,), {"choose": lambda *_: 11}), "bbb-3s", 1000, 60, {}, "expected 1 to 10"),
         (type("Odd", (Steps,), {"choose": lambda *_: "x"}), "bbb-3s", 1000, 60, {}, "a Choice or a level"),
+        (answering("Half", 1.5), "bbb-3s", 1000, 60, {}, "Half.choose answered 1.5: expected"),
+        (answering("Text", "1"), "bbb-3s", 1000, 60, {}, "answered '1': expected"),
+        (answering("Three", (1, 0, 0)), "bbb-3s", 1000, 60, {}, "(1, 0, 0): expected"),
+        (answering("Pair", (1.5, 0)), "bbb-3s", 1000, 60, {}, "(1.5, 0): expected"),
+        (answering("Few", 0), "bbb-3s", 1000, 60, {}, "answered level 0: expected 1 to 10"),
+        ({"kind": "fixed", "level": 1.5}, "bbb-3s", 1000, 60, {}, "floating point `1.5`"),
+        ({"kind": "fixed", "level": 0}, "bbb-3s", 1000, 60, {}, "level: 0: expected 1 to"),
         (type("Late", (Steps,), {"choose": lambda *_: (1, -1.0)}), "bbb-3s", 1000, 60, {}, "0 or more"),
     ],
 )
@@ -178,7 +189,29 @@ def test_traces_of_others_are_read(tmp_path):
     steps = read("b.csv", "from_s,rate_kbps\n0,500\n30,700\n").periods
     assert steps == ((30.0, 500.0, 0.04), (float("inf"), 700.0, 0.04))
     assert read("p", "0.0 9\n0.5 1.5\n2.0 3\n") == Trace(((0.5, 1500.0, 0.04), (1.5, 3000.0, 0.04)))
-    assert read("m", "10\n20\n110\n") == Trace(((0.1, 240.0, 0.04), (0.1, 120.0, 0.04)))
+    first, second = read("m", "10\n10\n20\n").periods
+    assert first == pytest.approx((0.01, 2 * 1504 * 0.8, 0.04))
+    assert second == pytest.approx((0.01, 1504 * 0.8, 0.04))
+    with pytest.raises(sojourn.SojournError, match="m: line 2: 5 ms comes after 10ms"):
+        read("m", "10\n5\n")
+
+
+def test_a_mahimahi_trace_has_one_capacity_for_players_and_links(tmp_path):
+    file = tmp_path / "cell"
+    file.write_text("0\n3\n3\n150\n151\n400\n")
+    periods = read_trace(file).periods
+    seconds, kbit = sum(period[0] for period in periods), sum(s * kbps for s, kbps, _ in periods)
+    study = f"""name = "one"
+duration = "1s"
+[path]
+rtt = "2ms"
+down = {{ rate = {{ trace = "{file}" }}, queue = {{ kind = "fifo", limit = "9pkt" }} }}
+up = {{ rate = "1Mbit", queue = {{ kind = "fifo", limit = "9pkt" }} }}
+"""
+    (tmp_path / "one.toml").write_text(study)
+    (result,) = sojourn.run(tmp_path / "one.toml", out=tmp_path / "out", jobs=1)
+    assert (seconds, kbit) == pytest.approx((0.4, 6 * 1504 * 8e-3))
+    assert result["links"]["down"]["rate_bps"] == int(kbit / seconds * 1000)
 
 
 @settings(max_examples=150, deadline=None)

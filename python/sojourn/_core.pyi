@@ -54,8 +54,17 @@ def play(
 ) -> dict[str, Any]:
     """Play a clip over an ideal link; a row for each segment. See `sojourn.parts.player.play`."""
 
-def parse(text: str, name: str, sets: list[tuple[str, str]]) -> str:
-    """Read a study file (TOML) and return the study document (JSON); `name` is used in errors."""
+def parse(text: str, name: str, sets: list[tuple[str, str]], extended: list[tuple[str, str]] = ...) -> str:
+    """Read a study file (TOML) and return the study document (JSON); `name` is used in errors.
+
+    `extended` are the texts and names of the studies that it extends, nearest first.
+    """
+
+def extends(text: str, name: str) -> str | None:
+    """Return the study file that a study says that it extends, if it does."""
+
+def mahimahi(text: str) -> list[tuple[float, float]]:
+    """Return a mahimahi trace as periods of (seconds, kb/s); StudyError names the line that is wrong."""
 
 def points(document: str) -> list[str]:
     """Expand a study document into its points, every replication of each, in study order."""

@@ -1,8 +1,43 @@
 """Errors that are one sentence: what was found, what was expected, what to do."""
 
+from __future__ import annotations
+
+import re
+import reprlib
+
+_QUOTED = 60
+_MESSAGE = 380
+
+
+def quoted(text: object) -> str:
+    """Return foreign text as a message repeats it: in quotation marks, cut to 60 characters, escaped."""
+    text = str(text)
+    return repr(text if len(text) <= _QUOTED else text[:_QUOTED] + "…")
+
+
+def shown(value: object) -> str:
+    """Return any value as a message repeats it: in one line, shortened, without places in memory."""
+    return printable(re.sub(r" at 0x[0-9a-f]+", "", " ".join(reprlib.repr(value).split())))
+
+
+def printable(message: str) -> str:
+    """Return a message in one line that a terminal prints as it stands, whatever it repeats.
+
+    What cannot be printed is escaped, a word of more than 160 characters is cut in its middle, and what
+    follows 380 characters is left out.
+    """
+    words = (word if len(word) <= 160 else f"{word[:80]}…{word[-80:]}" for word in message.split(" "))
+    line = " ".join(words)[: 2 * _MESSAGE]
+    if not line.isprintable():
+        line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
+    return line if len(line) <= _MESSAGE else line[:_MESSAGE] + "…"
+
 
 class SojournError(Exception):
     """Something the user can put right; its text is shown as it is, without a traceback."""
+
+    def __init__(self, message: object = "") -> None:
+        super().__init__(printable(str(message)))
 
 
 class StoreError(SojournError):

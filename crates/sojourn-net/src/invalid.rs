@@ -1,5 +1,7 @@
 //! What settings may not be.
 
+use crate::quote::short;
+
 /// What does not hold in settings, and the key where it shows (`path.down.loss`, `flows.0.count`).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{key}: {message}")]
@@ -18,7 +20,7 @@ impl Invalid {
 
     /// The error as a sentence; without the key if that is not known.
     pub fn sentence(&self) -> String {
-        if self.key.is_empty() { self.message.clone() } else { self.to_string() }
+        if self.key.is_empty() { self.message.clone() } else { format!("{}: {}", short(&self.key), self.message) }
     }
 
     /// The same under an outer key.

@@ -203,4 +203,33 @@ mod tests {
         let mut service = Service::new(profile);
         assert_eq!(service.finish(Time(500_000_000), 1000, false), Time(2_500_000_000));
     }
+
+    #[test]
+    fn sizes_may_change_in_a_busy_period_and_rest_ends_it() {
+        let rate = Rate(7);
+        let mut service = Service::new(RateProfile::Constant(rate));
+        let mut now = Time::ZERO;
+        let mut bytes = 0;
+        for (i, size) in [1500, 40, 40, 1500, 700].into_iter().enumerate() {
+            now = service.finish(now, size, i > 0);
+            bytes += u64::from(size);
+            assert_eq!(now.0, bytes * 8_000_000_000 / rate.0, "packet {i}");
+        }
+        assert_eq!(
+            service.finish(now, 40, false).since(now).0,
+            40 * 8_000_000_000 / rate.0,
+            "nothing is owed after a rest"
+        );
+    }
+
+    #[test]
+    fn a_step_is_in_force_from_its_instant_on() {
+        let steps = vec![(Span::ZERO, Rate(1)), (Span(10), Rate(2)), (Span(30), Rate(3))];
+        let once = RateProfile::Steps { steps: steps.clone(), repeat: None };
+        let again = RateProfile::Steps { steps, repeat: Some(Span(40)) };
+        let at = |profile: &RateProfile, ns| profile.at(Time(ns)).unwrap().0;
+        assert_eq!([0, 9, 10, 29, 30, 1000].map(|ns| at(&once, ns)), [1, 1, 2, 2, 3, 3]);
+        assert_eq!([39, 40, 49, 50, 70].map(|ns| at(&again, ns)), [3, 1, 1, 2, 3]);
+        assert_eq!((once.mean(), again.mean()), (Some(Rate(3)), Some(Rate((10 + 40 + 30) / 40))));
+    }
 }

@@ -12,9 +12,14 @@ use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::Span;
+use crate::quote::quoted;
 
 /// Bytes of a full-sized packet: what limits in bandwidth-delay products are counted in.
 pub const FULL_PACKET: u64 = 1500;
+
+/// The longest time that can be written: 366 days. Anything longer is taken for a slip of the unit; the clock's
+/// 64 bits of nanoseconds end after 584 years.
+pub const LONGEST: Span = Span(366 * 24 * 3_600_000_000_000);
 
 /// Bits per second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -156,12 +161,6 @@ fn exact(digits: &str, scale: u64) -> Result<u64, &'static str> {
     u64::try_from(total).map_err(|_| "it is too large")
 }
 
-/// Quotes what was found, cut to a readable length.
-fn quoted(text: &str) -> String {
-    let short: String = text.chars().take(40).collect();
-    if short.len() < text.len() { format!("\"{short}…\"") } else { format!("\"{short}\"") }
-}
-
 impl Kind {
     fn error(&self, text: &str, hint: impl Into<String>) -> UnitError {
         UnitError { found: quoted(text), what: self.what, hint: hint.into() }
@@ -177,7 +176,7 @@ impl Kind {
             return Err(self.error(text, self.hint));
         }
         let scale = match unit {
-            "" => bare.ok_or_else(|| self.error(text, format!("it has no unit; {}", self.hint)))?,
+            "" => bare.ok_or_else(|| self.error(text, self.no_unit()))?,
             _ => match self.units.iter().find(|(name, _)| *name == unit) {
                 Some((_, scale)) => *scale,
                 None => return Err(self.error(text, self.explain(digits, unit))),
@@ -186,8 +185,15 @@ impl Kind {
         exact(digits, scale).map_err(|reason| self.error(text, format!("{reason}; {}", self.hint)))
     }
 
+    fn no_unit(&self) -> String {
+        format!("it has no unit; {}", self.hint)
+    }
+
     /// Says why a unit is refused and what to write instead.
     fn explain(&self, digits: &str, unit: &str) -> String {
+        if digits.len() + unit.len() > 40 {
+            return self.hint.to_owned();
+        }
         let lower = unit.to_ascii_lowercase();
         let rate_like = lower.ends_with("bps") || lower.ends_with("b/s") || lower.ends_with("bit/s");
         if self.what == RATE.what && rate_like {
@@ -259,7 +265,7 @@ impl fmt::Display for Limit {
 impl FromStr for Rate {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        match RATE.read(text, Some(1))? {
+        match RATE.read(text, None)? {
             0 => Err(RATE.error(text, "a link that never sends is not a link; write a rate above zero")),
             rate => Ok(Self(rate)),
         }
@@ -269,7 +275,10 @@ impl FromStr for Rate {
 impl FromStr for Span {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        SPAN.read(text, None).map(Self)
+        match Self(SPAN.read(text, None)?) {
+            span if span <= LONGEST => Ok(span),
+            _ => Err(SPAN.error(text, "it is longer than a year; write at most \"8784h\"")),
+        }
     }
 }
 
@@ -293,7 +302,7 @@ impl FromStr for Limit {
         } else if known(&BYTES) {
             Self::Bytes(BYTES.read(text, None)?)
         } else if known(&SPAN) {
-            Self::Time(Span(SPAN.read(text, None)?))
+            Self::Time(text.parse()?)
         } else {
             let packets = LIMIT.read(text, None)?;
             Self::Packets(u32::try_from(packets).map_err(|_| LIMIT.error(text, "it is too large"))?)
@@ -331,8 +340,10 @@ macro_rules! as_text {
                         if $bare {
                             return number.to_string().parse().map_err(E::custom);
                         }
-                        let hint = format!("it has no unit; {}", $kind.hint);
-                        Err(E::custom(UnitError { found: number.to_string(), what: $kind.what, hint }))
+                        Err(E::custom($kind.error(&number.to_string(), $kind.no_unit())))
+                    }
+                    fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<$Type, E> {
+                        Err(E::custom($kind.error(&number.to_string(), $kind.no_unit())))
                     }
                     fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<$Type, E> {
                         match u64::try_from(number) {
@@ -360,7 +371,7 @@ macro_rules! as_text {
     };
 }
 
-as_text!(Rate, RATE, bare: true, "Rate", "16Mbit");
+as_text!(Rate, RATE, bare: false, "Rate", "16Mbit");
 as_text!(Bytes, BYTES, bare: true, "Size", "96kB");
 as_text!(Span, SPAN, bare: false, "Time", "20ms");
 as_text!(Limit, LIMIT, bare: false, "Limit", "64pkt");

@@ -1,6 +1,7 @@
 //! Units are read exactly, printed so that they read back, and refused in sentences.
 
 use proptest::prelude::*;
+use sojourn_net::units::LONGEST;
 use sojourn_net::{Bytes, Limit, Rate, Span};
 use std::fmt::Display;
 use std::str::FromStr;
@@ -19,7 +20,7 @@ fn numbers_are_read_exactly() {
         ("149.76Mbit", 149_760_000),
         ("0.5kbit", 500),
         ("2.50Gbit", 2_500_000_000),
-        ("1000000", 1_000_000),
+        ("1000000bit", 1_000_000),
         (" 16 Mbit ", 16_000_000),
     ] {
         assert_eq!(text.parse(), Ok(Rate(rate)), "{text}");
@@ -33,6 +34,21 @@ fn numbers_are_read_exactly() {
             _ => assert_eq!(text.parse(), Ok(Bytes(bytes)), "{text}"),
         }
     }
+}
+
+#[test]
+fn every_unit_counts_as_its_name_says() {
+    for (unit, scale) in [("bit", 1), ("kbit", 1000), ("Mbit", 1_000_000), ("Gbit", 1_000_000_000)] {
+        assert_eq!(format!("3{unit}").parse(), Ok(Rate(3 * scale)));
+    }
+    for (unit, scale) in [("ns", 1), ("us", 1000), ("ms", 1_000_000), ("s", 1_000_000_000), ("min", 60_000_000_000)] {
+        assert_eq!(format!("3{unit}").parse(), Ok(Span(3 * scale)));
+    }
+    let binary = [("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];
+    for (unit, scale) in [("B", 1), ("kB", 1000), ("MB", 1_000_000), ("GB", 1_000_000_000)].into_iter().chain(binary) {
+        assert_eq!(format!("3{unit}").parse(), Ok(Bytes(3 * scale)));
+    }
+    assert_eq!(Rate(9).bytes_in(Span::from_secs(3)), 3, "27 bits are 3 bytes and a part");
 }
 
 #[test]
@@ -82,7 +98,20 @@ fn refusals_say_what_to_write() {
     assert!(error::<Rate>("0.5bit").contains("not a whole number"));
     assert!(error::<Rate>("1e6").contains("\"e6\" is not a unit"));
     assert!(error::<Rate>("99999999999999999999Gbit").contains("too large"));
+    assert!(
+        error::<Rate>("16").contains("it has no unit; write a number and bit, kbit, Mbit or Gbit, as in \"10Mbit\"")
+    );
     assert!(error::<Span>("20").contains("no unit"));
+    assert_eq!("8784h".parse(), Ok(LONGEST));
+    for text in ["8784.000000001h", "100000h", "18000000000s"] {
+        assert!(error::<Span>(text).contains("it is longer than a year; write at most \"8784h\""), "{text}");
+    }
+    assert!(error::<Span>("32000000000s").contains("too large"));
+    assert!(error::<Limit>("100000h").contains("longer than a year"));
+    assert!(error::<Rate>(&"9".repeat(10_000)).len() < 200);
+    assert!(error::<Rate>(&format!("{}bps", "9".repeat(10_000))).len() < 300);
+    assert!(error::<Bytes>(&format!("{}KB", "9".repeat(10_000))).len() < 300);
+    assert!(error::<Span>("20\u{1b}[31m").contains("\\u{1b}"));
     assert!(error::<Span>("0.1ns").contains("not a whole number"));
     assert!(error::<Bytes>("64KB").contains("write \"64kB\" or \"64KiB\""));
     assert!(error::<Limit>("64").contains("no unit"));
@@ -97,7 +126,7 @@ fn limit() -> impl Strategy<Value = Limit> {
     prop_oneof![
         (1..u32::MAX).prop_map(Limit::Packets),
         (1..u64::MAX).prop_map(Limit::Bytes),
-        (1..u64::MAX).prop_map(|ns| Limit::Time(Span(ns))),
+        (1..LONGEST.0).prop_map(|ns| Limit::Time(Span(ns))),
         (1e-300..1e300_f64).prop_map(Limit::Bdp),
         Just(Limit::Unlimited),
     ]
@@ -105,7 +134,7 @@ fn limit() -> impl Strategy<Value = Limit> {
 
 proptest! {
     #[test]
-    fn what_is_printed_reads_back(rate in 1..u64::MAX, ns: u64, bytes: u64, round in 0..1_000_000_u64, limit in limit()) {
+    fn what_is_printed_reads_back(rate in 1..u64::MAX, ns in 0..LONGEST.0, bytes: u64, round in 0..1_000_000_u64, limit in limit()) {
         prop_assert_eq!(Rate(rate).to_string().parse(), Ok(Rate(rate)));
         prop_assert_eq!(Span(ns).to_string().parse(), Ok(Span(ns)));
         prop_assert_eq!(Bytes(bytes).to_string().parse(), Ok(Bytes(bytes)));

@@ -1,26 +1,43 @@
 //! Study files: text to document, document to points, and the schema.
 
 use pyo3::prelude::*;
+use sojourn_net::rate::Opportunities;
+use sojourn_sim::study::{self, StudyText};
 
-use crate::error::study_error;
+use crate::error::{StudyError, study_error};
 
-/// Read a study file (TOML) and return the study document (JSON); `name` is used in errors.
+/// Read a study file (TOML) and return the study document (JSON); `name` is used in errors. `extended` are the texts and names of the
+/// studies that it extends, nearest first.
 #[pyfunction]
-#[pyo3(signature = (text, name, sets))]
-pub(crate) fn parse(py: Python<'_>, text: &str, name: &str, sets: Vec<(String, String)>) -> PyResult<String> {
-    py.detach(|| sojourn_sim::study::parse(text, name, &sets)).map_err(study_error)
+#[pyo3(signature = (text, name, sets, extended = Vec::new()))]
+pub(crate) fn parse(
+    py: Python<'_>,
+    text: &str,
+    name: &str,
+    sets: Vec<(String, String)>,
+    extended: Vec<(String, String)>,
+) -> PyResult<String> {
+    let chain: Vec<_> = extended.iter().map(|(text, name)| StudyText { name, text }).collect();
+    let chain = [&[StudyText { name, text }], chain.as_slice()].concat();
+    py.detach(|| study::parse(&chain, &sets)).map_err(study_error)
+}
+
+/// Return the study file that a study says that it extends, if it does.
+#[pyfunction]
+pub(crate) fn extends(text: &str, name: &str) -> PyResult<Option<String>> {
+    study::extends(StudyText { name, text }).map_err(study_error)
 }
 
 /// Expand a study document into its points, every replication of each, in study order.
 #[pyfunction]
 pub(crate) fn points(py: Python<'_>, document: &str) -> PyResult<Vec<String>> {
-    py.detach(|| sojourn_sim::study::points(document)).map_err(study_error)
+    py.detach(|| study::points(document)).map_err(study_error)
 }
 
 /// Return the JSON Schema of study files.
 #[pyfunction]
 pub(crate) fn schema() -> String {
-    sojourn_sim::study::schema()
+    study::schema()
 }
 
 /// Return the version of the engine.
@@ -39,9 +56,16 @@ pub(crate) fn engine() -> &'static str {
 #[pyfunction]
 pub(crate) fn check_trace(py: Python<'_>, kind: &str, text: &str) -> PyResult<()> {
     py.detach(|| match kind {
-        "link" => sojourn_net::rate::Opportunities::read(text).map(drop),
+        "link" => Opportunities::read(text).map(drop),
         "video" => sojourn_sim::source::Clip::read(text).map(drop),
         _ => Err(format!("{kind:?} is no kind of trace; expected \"link\" or \"video\"")),
     })
-    .map_err(crate::error::StudyError::new_err)
+    .map_err(StudyError::new_err)
+}
+
+/// Read a mahimahi trace as periods of (seconds, kb/s); the error is a sentence that names the line.
+#[pyfunction]
+pub(crate) fn mahimahi(py: Python<'_>, text: &str) -> PyResult<Vec<(f64, f64)>> {
+    let trace = py.detach(|| Opportunities::read(text)).map_err(StudyError::new_err)?;
+    Ok(trace.steps().map(|(length, bytes)| (length.as_secs(), bytes as f64 * 8e-3 / length.as_secs())).collect())
 }

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use sojourn_sim::study::{Point, parse, points, schema};
+use sojourn_sim::study::{self, Point, StudyError, StudyText, points, schema};
 
 const STUDY: &str = r#"
 name     = "small"
@@ -39,6 +39,10 @@ x     = "path.down.queue.limit"
 y     = "workload"
 value = "voice.talks.mos.median"
 "#;
+
+fn parse(text: &str, name: &str, sets: &[(String, String)]) -> Result<String, StudyError> {
+    study::parse(&[StudyText { name, text }], sets)
+}
 
 fn expand(text: &str) -> Vec<Point> {
     let document = parse(text, "study.toml", &[]).unwrap_or_else(|error| panic!("{error}"));
@@ -142,13 +146,13 @@ fn errors_show_the_place() {
       |                                                    ^^^^
     "#);
     insta::assert_snapshot!(error_with("count     = 8", "cuont     = 8"), @r#"
-    study.toml:16:1: unknown field `cuont`, expected one of `name`, `source`, `transport`, `direction`, `count`, `rtt`, `start-within`, `mss`, `initial-window`, `delayed-ack`, `ack-delay`, `sack`, `timestamps`, `receive-window`, `min-rto`, `min-rttvar`, `initial-rto`, `idle-restart`, `limited-transmit`, `ledbat-target`, `hystart`, `reno-friendly`, `pacing`, `ecn`, `recovery`, `stack`; did you mean `count`?
+    study.toml:16:1: unknown field `cuont`, expected one of `name`, `source`, `transport`, `direction`, `count`, `rtt`, `start-within`, `mss`, `initial-window`, `delayed-ack`, `ack-delay`, `sack` and 14 more; did you mean `count`?
        |
     16 | cuont     = 8
        | ^^^^^
     "#);
     insta::assert_snapshot!(error_with("codec = \"g711a\"", "codex = \"g711a\""), @r#"
-    study.toml:20:1: unknown field `codex`, expected one of `name`, `codec`, `direction`, `count`, `call`, `gap`, `talk-spurts`, `playout`, `delay-model`, `score`, `recordings`, `concealment`, `start-within`; did you mean `codec`?
+    study.toml:20:1: unknown field `codex`, expected one of `name`, `codec`, `direction`, `count`, `call`, `gap`, `talk-spurts`, `playout`, `delay-model`, `score`, `recordings`, `concealment` and 1 more; did you mean `codec`?
        |
     20 | codex = "g711a"
        | ^^^^^
@@ -178,7 +182,7 @@ fn errors_show_the_place() {
        |        ^^^^^^^^^^^^^^^^^^^^^^^
     "#);
     insta::assert_snapshot!(error_with("workload = [\"none\", \"long\"]", "\"users.0.cuont\" = [1, 2]"), @r#"
-    study.toml:23:20: sweep.users.0.cuont.0: unknown field `cuont`, expected one of `name`, `codec`, `direction`, `count`, `call`, `gap`, `talk-spurts`, `playout`, `delay-model`, `score`, `recordings`, `concealment`, `start-within`; did you mean `count`?
+    study.toml:23:20: sweep.users.0.cuont.0: unknown field `cuont`, expected one of `name`, `codec`, `direction`, `count`, `call`, `gap`, `talk-spurts`, `playout`, `delay-model`, `score`, `recordings`, `concealment` and 1 more; did you mean `count`?
        |
     23 | "users.0.cuont" = [1, 2]
        |                    ^
@@ -321,28 +325,50 @@ fn whole_tables_can_be_axes() {
 fn the_schema_names_every_key() {
     let schema: Value = serde_json::from_str(&schema()).unwrap();
     assert_eq!(schema["additionalProperties"], false);
-    for key in ["name", "path", "flows", "users", "workload", "sweep", "tie", "figures"] {
+    for key in ["extends", "defaults", "name", "path", "flows", "users", "workload", "sweep", "tie", "figures"] {
         assert!(schema["properties"].get(key).is_some(), "{key}");
     }
+    // A study that extends another may lack what the other has, an entry of flows what is among the defaults.
+    assert_eq!(schema["anyOf"], json!([{ "required": ["name", "duration", "path"] }, { "required": ["extends"] }]));
+    assert!(schema.get("required").or(schema["$defs"]["Flows"].get("required")).is_none());
+    assert_eq!(schema["$defs"]["Defaults"]["properties"]["flows"]["$ref"], "#/$defs/Flows");
     let text = schema.to_string();
     for key in ["initial-window", "client-delay", "plt-min", "interconnection", "published-where", "half_rtt"] {
         assert!(text.contains(key), "{key}");
     }
 }
 
+/// A shipped study with the texts that it extends.
+fn shipped(path: &std::path::Path) -> Vec<(String, String)> {
+    let (mut path, mut chain) = (path.to_owned(), Vec::new());
+    loop {
+        let (name, text) = (path.display().to_string(), std::fs::read_to_string(&path).unwrap());
+        let extended = study::extends(StudyText { name: &name, text: &text }).unwrap();
+        chain.push((name, text));
+        match extended {
+            Some(name) => path = path.with_file_name(name),
+            None => return chain,
+        }
+    }
+}
+
 #[test]
 fn published_studies_parse() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../studies");
-    let mut count = 0;
+    let mut extending = 0;
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.extension().is_some_and(|extension| extension == "toml") {
-            let text = std::fs::read_to_string(&path).unwrap();
-            expand(&text);
-            count += 1;
+            let chain = shipped(&path);
+            extending += usize::from(chain.len() > 1);
+            let texts: Vec<_> = chain.iter().map(|(name, text)| StudyText { name, text }).collect();
+            let document = study::parse(&texts, &[]).unwrap_or_else(|error| panic!("{error}"));
+            assert!(!points(&document).unwrap().is_empty());
+            let plain: Value = serde_json::from_str(&document).unwrap();
+            assert!(plain.get("extends").or(plain.get("defaults")).is_none(), "{path:?}");
         }
     }
-    assert!(count >= 3);
+    assert!(extending >= 10);
 }
 
 proptest! {

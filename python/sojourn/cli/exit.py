@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from enum import IntEnum
 
+from sojourn.errors import printable
+
 
 class Exit(IntEnum):
     """What the exit code of a command says."""
@@ -19,5 +21,5 @@ class Exit(IntEnum):
 
 
 def complain(text: str) -> None:
-    """Write a sentence to standard error."""
-    print(f"sojourn: {text}", file=sys.stderr, flush=True)
+    """Write a sentence to standard error; lines of a file may follow it."""
+    print("sojourn: " + "\n".join(map(printable, text.split("\n"))), file=sys.stderr, flush=True)

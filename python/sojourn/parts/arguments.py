@@ -1,13 +1,27 @@
-"""What a caller gives in Python, as the JSON that the engine reads."""
+"""What a caller in Python gives to `replay`, `controller` and `play`, made ready for the engine.
+
+Only what the engine cannot see is checked here: the kinds of Python objects. Ranges, names and units are the
+engine's to check.
+"""
 
 from __future__ import annotations
 
 import json
-import re
-import reprlib
+import math
+import operator
 from collections.abc import Mapping
+from numbers import Real
+from typing import Any
 
 import numpy as np
+
+from sojourn.errors import SojournError, shown
+
+__all__ = ["ArgumentError", "as_json", "mapping", "number", "shown", "whole"]
+
+
+class ArgumentError(SojournError, ValueError):
+    """An argument is not what it should be."""
 
 
 def as_json(value: object, what: str) -> str:
@@ -22,20 +36,40 @@ def as_json(value: object, what: str) -> str:
 
     Raises
     ------
-    ValueError
+    ArgumentError
         One sentence: there is something else in it.
     """
     try:
         return json.dumps(value, default=_plain, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
-        raise ValueError(
+        raise ArgumentError(
             f"{what} holds something other than finite numbers, text and truth values: {error}"
         ) from None
 
 
-def shown(value: object) -> str:
-    """Return a value as a sentence quotes it: in one line, shortened, without places in memory."""
-    return re.sub(r" at 0x[0-9a-f]+", "", " ".join(reprlib.repr(value).split()))
+def mapping(value: object, name: str, example: str) -> Mapping[str, Any]:
+    """Return a mapping, or raise ArgumentError."""
+    if isinstance(value, Mapping):
+        return value
+    raise ArgumentError(f"{name} is {shown(value)}; expected a mapping such as {example}")
+
+
+def number(value: object, name: str, unit: str = "") -> float:
+    """Return a number as a float (truth values and infinity are none), or raise ArgumentError."""
+    if isinstance(value, Real) and not isinstance(value, bool) and not math.isinf(value):
+        return float(value)
+    raise ArgumentError(f"{name} is {shown(value)}; expected a number{unit and f' of {unit}'}")
+
+
+def whole(value: object, name: str, most: int = 2**64 - 1) -> int:
+    """Return a whole number from 0 to `most`, or raise ArgumentError."""
+    try:
+        known = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        known = -1
+    if 0 <= known <= most:
+        return known
+    raise ArgumentError(f"{name} {shown(value)} is not a whole number from 0 to {most}")
 
 
 def _plain(value: object) -> object:

@@ -21,6 +21,8 @@ from collections.abc import Sequence
 from typing import Any
 from xml.etree import ElementTree
 
+from sojourn.errors import quoted
+
 __all__ = ["READERS", "Wrong"]
 
 Found = tuple[float | None, list[float] | None, list[list[float]]]
@@ -39,13 +41,13 @@ class Wrong(Exception):
 
 def _number(text: Any, where: str) -> float:
     if isinstance(text, bool) or not isinstance(text, int | float | str):
-        raise Wrong(f"{where}: expected a number, found {str(text)[:40]!r}")
+        raise Wrong(f"{where}: expected a number, found {quoted(text)}")
     try:
         number = float(text)
     except (ValueError, OverflowError):
-        raise Wrong(f"{where}: expected a number, found {str(text)[:40]!r}") from None
+        raise Wrong(f"{where}: expected a number, found {quoted(text)}") from None
     if not math.isfinite(number):
-        raise Wrong(f"{where}: expected a finite number, found {str(text)[:40]!r}")
+        raise Wrong(f"{where}: expected a finite number, found {quoted(text)}")
     return number
 
 
@@ -116,7 +118,7 @@ def _list(text: str) -> Found:
         if len(numbers) == 2 and left == 0:
             left = int(numbers[1])
             if not 1 <= left <= _MOST_SEGMENTS:
-                raise Wrong(f"line {i}: {line[1]} segments; expected 1 to {_MOST_SEGMENTS}")
+                raise Wrong(f"line {i}: {quoted(line[1])} segments; expected 1 to {_MOST_SEGMENTS}")
             rates.append(numbers[0])
             levels.append([])
         elif len(numbers) == 1 and left > 0:
@@ -124,7 +126,7 @@ def _list(text: str) -> Found:
             left -= 1
         else:
             expected = "a size" if left else '"level count"'
-            raise Wrong(f"line {i}: expected {expected}, found {' '.join(line)[:40]!r}")
+            raise Wrong(f"line {i}: expected {expected}, found {quoted(' '.join(line))}")
     if left:
         raise Wrong(f"the last level lacks {left} sizes")
     if len({len(level) for level in levels}) != 1:
@@ -144,7 +146,7 @@ def _mpd(text: str) -> Found:
     for element in root.iter():
         element.tag = element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""
     if root.tag != "MPD":
-        raise Wrong(f"expected the element MPD, found {root.tag[:40]!r}")
+        raise Wrong(f"expected the element MPD, found {quoted(root.tag)}")
     sets = [found for found in root.iter("AdaptationSet") if _is_video(found)]
     if not sets:
         raise Wrong("there is no adaptation set of video")

@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sojourn import _core
-from sojourn.errors import SojournError
-from sojourn.parts.arguments import shown
+from sojourn.errors import SojournError, quoted, shown
 from sojourn.parts.clip_files import READERS, Wrong
 
 __all__ = ["ENDINGS", "Clip", "open_clip", "read_clip"]
@@ -90,7 +89,7 @@ def open_clip(clip: str | os.PathLike[str] | Clip) -> Clip:
         return _checked(name, segment_s, rates, sizes)
     if not name.lower().endswith(ENDINGS):
         raise SojournError(
-            f"{name!r} is not a clip: expected {', '.join(_core.clips())}, "
+            f"{quoted(name)} is not a clip: expected {', '.join(_core.clips())}, "
             f"or a file that ends in {', '.join(ENDINGS)}"
         )
     return read_clip(name)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from sojourn import _core
-from sojourn.parts.arguments import as_json, shown
+from sojourn.parts.arguments import ArgumentError, as_json, mapping, number, shown, whole
 
 
 @dataclass(frozen=True)
@@ -103,24 +103,18 @@ def controller(
     >>> sojourn.controller("reno", acks, cwnd=10, ssthresh=10).cwnd.tolist()
     [11.0, 11.0, 12.0]
     """
-    if hystart not in ("none", "linux", "rfc9406"):
-        raise ValueError(f"hystart is {hystart!r}; expected 'none', 'linux' or 'rfc9406'")
-    if not isinstance(seed, int) or not 0 <= seed < 2**64:
-        raise ValueError(f"seed is {seed!r}; expected a whole number from 0 to 2**64 - 1")
     if isinstance(events, Mapping) or not isinstance(events, Iterable):
-        raise ValueError(f"events is {shown(events)}; expected a list of dicts")
-    told = list(events)
-    for index, event in enumerate(told):
-        if not isinstance(event, Mapping):
-            raise ValueError(f"event {index} is {shown(event)}; expected a dict")
+        raise ArgumentError(f"events is {shown(events)}; expected a list of dicts")
+    example = '{"event": "recovered", "at": 0}'
+    told = [mapping(event, f"event {index}", example) for index, event in enumerate(events)]
     setup = {
-        "kind": _text(kind, "kind"),
+        "kind": kind,
         "mss": mss,
         "cwnd": cwnd,
         "hystart": hystart,
         "target": target,
-        "seed": seed,
-        "state": {name: _number(name, value) for name, value in state.items()},
+        "seed": whole(seed, "seed"),
+        "state": {name: number(value, name) for name, value in state.items()},
     }
     rows = json.loads(_core.controller(as_json(setup, "an option"), as_json(told, "an event")))
     names = sorted({name for row in rows for name in row["state"]})
@@ -137,19 +131,3 @@ def controller(
 def _column(rows: list[dict[str, Any]], name: str, dtype: type, absent: float = 0) -> np.ndarray:
     values = (row.get(name) for row in rows)
     return np.array([absent if value is None else value for value in values], dtype=dtype)
-
-
-def _text(value: object, name: str) -> str:
-    if isinstance(value, str):
-        return value
-    raise ValueError(f"{name} is {value!r}; expected text")
-
-
-def _number(name: str, value: object) -> float:
-    try:
-        number = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        number = math.nan
-    if math.isfinite(number):
-        return number
-    raise ValueError(f"{name} is {value!r}; expected a finite number")

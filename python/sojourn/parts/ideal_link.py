@@ -13,19 +13,19 @@ from numbers import Real
 from pathlib import Path
 from typing import Any
 
+from sojourn import _core
 from sojourn.errors import SojournError
 from sojourn.parts.clips import read_text
 
 __all__ = ["Trace", "open_trace", "read_trace"]
 
-_MTU_KBIT = 12.0
-
 
 @dataclass(frozen=True)
 class Trace:
-    """The rate of a link over time: periods of (seconds, kb/s, latency in seconds), started over at the end.
+    """The rate of a link over time: periods of (seconds, kb/s, latency in seconds).
 
-    The last period may last for ever (`math.inf`).
+    Seconds are the duration of a period, not its beginning. After the last period the first begins again; the
+    last may last for ever (`math.inf`).
     """
 
     periods: tuple[tuple[float, float, float], ...]
@@ -59,8 +59,8 @@ def read_trace(path: str | os.PathLike[str], latency: float = 0.04) -> Trace:
 
     Known are: sabre's JSON (``duration_ms``, ``bandwidth_kbps``, ``latency_ms``); CSV with the columns
     ``duration_ms,bandwidth_kbps`` (and ``latency_ms``) or ``from_s,rate_kbps``; Pensieve's lines of seconds
-    and Mb/s, each rate up to the next line's time; Mahimahi's lines of one millisecond each, at which 1500
-    bytes may be sent.
+    and Mb/s, each rate up to the next line's time; Mahimahi's lines of a time in milliseconds each, by which
+    1504 bytes more may have been sent, as a link of a study reads them.
 
     Raises
     ------
@@ -71,6 +71,8 @@ def read_trace(path: str | os.PathLike[str], latency: float = 0.04) -> Trace:
     text = read_text(path, "a trace of rates")
     try:
         periods = _periods(text, latency)
+    except _core.StudyError as error:
+        raise SojournError(f"{path}: {error}") from None
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError, csv.Error):
         raise SojournError(
             f"{path} is not a trace: expected sabre's JSON, a CSV of duration_ms,bandwidth_kbps or "
@@ -104,14 +106,14 @@ def _periods(text: str, latency: float) -> list[tuple[float, float, float]]:
     if "rate_kbps" in head:
         rows = list(csv.DictReader(io.StringIO(text)))
         return _steps([(float(row["from_s"]), float(row["rate_kbps"])) for row in rows], latency)
+    if text and all(line.strip().isdecimal() for line in text.splitlines()):
+        return [(seconds, kbps, latency) for seconds, kbps in _core.mahimahi(text)]
     lines = [[float(word) for word in line.split()] for line in text.splitlines() if line.strip()]
     if lines and all(len(line) == 2 for line in lines):
         if len(lines) < 2:
             raise ValueError
         # Each line's rate holds from the line before it, as Pensieve reads its traces.
         return [(after[0] - before[0], after[1] * 1000, latency) for before, after in pairwise(lines)]
-    if lines and all(len(line) == 1 for line in lines):
-        return _mahimahi([line[0] for line in lines], latency)
     raise ValueError
 
 
@@ -120,13 +122,3 @@ def _steps(steps: list[tuple[float, float]], latency: float) -> list[tuple[float
         raise ValueError
     ends = [*(start for start, _ in steps[1:]), math.inf]
     return [(end - start, rate, latency) for (start, rate), end in zip(steps, ends, strict=True)]
-
-
-def _mahimahi(times_ms: list[float], latency: float) -> list[tuple[float, float, float]]:
-    """Count the packets of every tenth of a second."""
-    if times_ms[-1] < 1 or times_ms[0] < 0 or times_ms != sorted(times_ms) or times_ms[-1] > 1e8:
-        raise ValueError
-    bins = [0] * math.ceil(times_ms[-1] / 100)
-    for time in times_ms:
-        bins[min(int(time // 100), len(bins) - 1)] += 1
-    return [(0.1, packets * _MTU_KBIT / 0.1, latency) for packets in bins]

@@ -17,16 +17,16 @@ import importlib
 import inspect
 import json
 import math
+import operator
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from sojourn import _core
-from sojourn.errors import SojournError
-from sojourn.parts.arguments import as_json, shown
+from sojourn.errors import SojournError, quoted
+from sojourn.parts.arguments import ArgumentError, as_json, mapping, number, shown, whole
 from sojourn.parts.clips import Clip, open_clip
 from sojourn.parts.ideal_link import Trace, open_trace, read_trace
 
@@ -147,7 +147,8 @@ def play(
     sizes
         Name of a clip that ships, a file of segment sizes (:mod:`sojourn.parts.clip_files`), or a clip.
     trace
-        Kb/s; a list of (seconds, kb/s); a file (:func:`read_trace`); or a trace.
+        Kb/s; a list of (seconds, kb/s), each the duration of a rate, which starts over at its end; a file
+        (:func:`read_trace`); or a trace.
     buffer
         Seconds of video that the player holds.
     options
@@ -167,23 +168,21 @@ def play(
     SojournError, StudyError
         One sentence on what is wrong with an argument or a file.
     """
-    if options is not None and not isinstance(options, Mapping):
-        raise SojournError(f"options {shown(options)}: expected a mapping")
-    options = dict(options or {})
+    options = dict(mapping(options or {}, "options", '{"p": 0.7}'))
     viewing = {key: options.pop(key) for key in _VIEWING if key in options}
     clip = open_clip(sizes)
     if viewing.get("rates_kbps") is not None:
         clip = clip.with_rates(viewing["rates_kbps"])
-    held = _real(buffer, "buffer")
+    held = number(buffer, "buffer", "seconds")
     columns = _core.play(
         _algorithm(algorithm, options, clip, held),
         (clip.segment_s, list(clip.rates_kbps), clip.sizes.tolist()),
-        list(open_trace(trace, _real(viewing.get("latency", 0.04), "latency")).periods),
+        list(open_trace(trace, number(viewing.get("latency", 0.04), "latency", "seconds")).periods),
         held,
-        initial=_optional(viewing, "initial"),
-        resume=_optional(viewing, "resume"),
+        initial=_seconds(viewing, "initial"),
+        resume=_seconds(viewing, "resume"),
         draws=_draws(viewing.get("draws")),
-        seed=_seed(viewing.get("seed", 1)),
+        seed=whole(viewing.get("seed", 1), "seed"),
     )
     columns.pop("started_s")
     rows = {name: column.tolist() for name, column in columns.items()}
@@ -206,52 +205,32 @@ def play(
     ]
 
 
-def _real(value: Any, name: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise SojournError(f"{name} = {shown(value)}: expected a number of seconds")
-    return float(value)
-
-
-def _optional(viewing: Mapping[str, Any], name: str) -> float | None:
-    return None if viewing.get(name) is None else _real(viewing[name], name)
+def _seconds(viewing: Mapping[str, Any], name: str) -> float | None:
+    return None if viewing.get(name) is None else number(viewing[name], name, "seconds")
 
 
 def _draws(draws: Any) -> list[float] | None:
     try:
-        return None if draws is None else [float(u) for u in draws]
-    except (TypeError, ValueError):
-        raise SojournError(f"draws = {shown(draws)}: expected a list of numbers") from None
-
-
-def _seed(seed: Any) -> int:
-    if not isinstance(seed, Integral) or not 0 <= seed < 2**64:
-        raise SojournError(f"seed = {shown(seed)}: expected a whole number from 0 to 2**64 - 1")
-    return int(seed)
+        return None if draws is None else [number(u, "a draw") for u in draws]
+    except TypeError:
+        raise ArgumentError(f"draws = {shown(draws)}: expected a list of numbers") from None
 
 
 def _algorithm(algorithm: Any, options: dict[str, Any], clip: Clip, limit_s: float) -> str | Bridge:
     """Return what the engine takes: JSON of a rule of its own, or a bridge."""
     options = {str(key).replace("_", "-"): value for key, value in options.items()}
     if isinstance(algorithm, str) and ":" not in algorithm:
-        return _table({"kind": algorithm, **options})
+        return as_json({"kind": algorithm, **options}, "the algorithm")
     if isinstance(algorithm, Mapping):
         table = {**algorithm, **options}
         if table.get("kind") != "python":
-            return _table(table)
-        algorithm, options = table.get("class", ""), table.get("options") or {}
-        if not isinstance(options, Mapping):
-            raise SojournError(f"options {shown(options)}: expected a mapping")
+            return as_json(table, "the algorithm")
+        algorithm = table.get("class", "")
+        options = dict(mapping(table.get("options") or {}, "options", '{"levels": 3}'))
     keywords = {str(key).replace("-", "_"): value for key, value in options.items()}
     if isinstance(algorithm, str):
         algorithm = find_player(algorithm)
     return Bridge(_made(algorithm, keywords), clip, limit_s)
-
-
-def _table(algorithm: Mapping[str, Any]) -> str:
-    try:
-        return as_json(algorithm, "the algorithm")
-    except ValueError as error:
-        raise SojournError(str(error)) from None
 
 
 def find_player(name: str) -> type[Player]:
@@ -276,7 +255,7 @@ def find_player(name: str) -> type[Player]:
         raise SojournError(f"the player {name}: {module} cannot be imported ({why})") from error
     made = getattr(found, attribute, None)
     if not isinstance(made, type):
-        raise SojournError(f"the player {name}: {module} has no class {attribute!r}")
+        raise SojournError(f"the player {name}: {module} has no class {quoted(attribute)}")
     return made
 
 
@@ -284,7 +263,7 @@ def module_of(name: str) -> str:
     """Return the module in ``module:Class``, which is not imported; SojournError if it is not so written."""
     module, _, attribute = name.partition(":")
     if not all(part.isidentifier() for part in (*module.split("."), attribute)):
-        raise SojournError(f"the player {name!r}: expected module:Class")
+        raise SojournError(f"the player {quoted(name)}: expected module:Class")
     return module
 
 
@@ -333,12 +312,14 @@ class Bridge:
         answer = self.player.choose(
             State(self.clip, segment, now_s, arrived_s, waited_s, buffer_s, self.limit_s, last)
         )
-        level, wait_s = answer if isinstance(answer, tuple) else (answer, 0.0)
+        level, wait_s = answer if isinstance(answer, tuple) and len(answer) == 2 else (answer, 0.0)
         levels, who = len(self.clip.rates_kbps), type(self.player).__name__
         try:
-            level, wait_s = int(level), float(wait_s)
+            level, wait_s = operator.index(level), float(wait_s)
         except (TypeError, ValueError):
-            raise SojournError(f"{who}.choose answered {answer!r}: expected a Choice or a level") from None
+            raise SojournError(
+                f"{who}.choose answered {shown(answer)}: expected a Choice or a level, a whole number"
+            ) from None
         if not 1 <= level <= levels:
             raise SojournError(f"{who}.choose answered level {level}: expected 1 to {levels}")
         if not 0 <= wait_s < 1e6:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from sojourn import _core
-from sojourn.parts.arguments import as_json, shown
+from sojourn.parts.arguments import ArgumentError, as_json, mapping, number, shown, whole
 
 ECN = {"not-ect": 0, "ect1": 1, "ect0": 2, "ce": 3}
 """The two ECN bits of the IP header by their names."""
@@ -55,13 +53,13 @@ class Decisions:
         """Return the column of a flow in the trace's variables of shape (r, f); ValueError if it has none."""
         found = np.flatnonzero(self.trace.get("flows", ()) == flow)
         if not len(found):
-            raise ValueError(f"no packet of flow {flow} was replayed")
+            raise ArgumentError(f"no packet of flow {flow} was replayed")
         return int(found[0])
 
     def rows(self, event: str) -> np.ndarray:
         """Return the rows of the trace (indices) that follow an event of this kind."""
         if event not in EVENTS:
-            raise ValueError(f'"{event}" is no event; write one of {", ".join(EVENTS)}')
+            raise ArgumentError(f'"{event}" is no event; write one of {", ".join(EVENTS)}')
         return np.flatnonzero(self.trace["event"] == EVENTS.index(event))
 
 
@@ -124,14 +122,11 @@ def replay(
     >>> found.fate.tolist(), found.cause.tolist(), found.left.tolist()
     (['dequeued', 'dropped', 'dropped'], ['', 'full', 'full'], [0])
     """
-    if not isinstance(queue, Mapping):
-        raise ValueError(
-            f'queue is {shown(queue)}; write a mapping such as {{"kind": "fifo", "limit": "64pkt"}}'
-        )
+    mapping(queue, "queue", '{"kind": "fifo", "limit": "64pkt"}')
     columns = _columns(packets)
     rate, times = (departures, []) if isinstance(departures, str) else (None, departures)
     if _dimensions(times) != 1:
-        raise ValueError(
+        raise ArgumentError(
             f'departures {shown(departures)} are neither a rate such as "2Mbit" nor a list of times'
         )
     numbers, drawn = _draws(draws)
@@ -140,7 +135,7 @@ def replay(
         *columns,
         rate,
         _whole("departures", times, np.uint64),
-        _seed(seed),
+        whole(seed, "seed"),
         numbers,
         drawn,
         _settings({} if state is None else state),
@@ -171,11 +166,11 @@ def _dimensions(values: Any) -> int | None:
 def _columns(packets: Mapping[str, Any] | Sequence[Any]) -> list[np.ndarray]:
     """Return time, size, flow and ECN bits, each of n values."""
     if isinstance(packets, str) or not isinstance(packets, Iterable) or getattr(packets, "ndim", 1) == 0:
-        raise ValueError(f"packets are {shown(packets)}; write columns (a mapping) or a list of tuples")
+        raise ArgumentError(f"packets are {shown(packets)}; write columns (a mapping) or a list of tuples")
     if not isinstance(packets, Mapping):
         rows = [tuple(row) if isinstance(row, Sequence | np.ndarray) else (row,) for row in packets]
         if wrong := [row for row in rows if not 1 <= len(row) <= len(_KEYS)]:
-            raise ValueError(
+            raise ArgumentError(
                 f"{wrong[0]} is not a packet; write (time, size, flow, ecn), the last may be left out"
             )
         packets = {
@@ -183,9 +178,9 @@ def _columns(packets: Mapping[str, Any] | Sequence[Any]) -> list[np.ndarray]:
             for i, key in enumerate(_KEYS)
         }
     if unknown := [key for key in packets if key not in _KEYS]:
-        raise ValueError(f'packets have no "{unknown[0]}"; they have {", ".join(_KEYS)}')
+        raise ArgumentError(f'packets have no "{unknown[0]}"; they have {", ".join(_KEYS)}')
     if "time" not in packets:
-        raise ValueError("packets need a time")
+        raise ArgumentError("packets need a time")
     bits = packets.get("ecn", 0)
     bits = _bits(bits) if _dimensions(bits) == 0 else [_bits(value) for value in bits]
     time = _whole("time", packets["time"], np.uint64)
@@ -197,14 +192,14 @@ def _columns(packets: Mapping[str, Any] | Sequence[Any]) -> list[np.ndarray]:
     ]
     for key, column in zip(_KEYS, columns, strict=True):
         if column.shape not in ((), time.shape) or time.ndim != 1:
-            raise ValueError(f"{key} has the shape {column.shape}; give one value, or one for each packet")
+            raise ArgumentError(f"{key} has the shape {column.shape}; give one value, or one for each packet")
     return [np.ascontiguousarray(np.broadcast_to(column, time.shape)) for column in columns]
 
 
 def _bits(value: Any) -> int:
     if isinstance(value, str):
         if value not in ECN:
-            raise ValueError(f'"{value}" is no ECN codepoint; write one of {", ".join(ECN)}')
+            raise ArgumentError(f'"{value}" is no ECN codepoint; write one of {", ".join(ECN)}')
         return ECN[value]
     return value
 
@@ -218,21 +213,15 @@ def _whole(
         if given.dtype.kind not in "iuf":
             given = np.asarray(values, dtype=np.float64) if given.size else np.zeros(0, dtype)
     except (TypeError, ValueError):
-        raise ValueError(f"{name} must be whole numbers") from None
+        raise ArgumentError(f"{name} must be whole numbers") from None
     most = min(np.iinfo(dtype).max, 2**63 - 1) if most is None else most
     with np.errstate(invalid="ignore"):
         wrong = (
             given[~((given >= least) & (given <= most) & (given == np.floor(given)))] if given.size else given
         )
     if wrong.size:
-        raise ValueError(f"{name} {wrong.flat[0]} is not a whole number from {least} to {most}")
+        raise ArgumentError(f"{name} {wrong.flat[0]} is not a whole number from {least} to {most}")
     return given.astype(dtype)
-
-
-def _seed(seed: int) -> int:
-    if not isinstance(seed, Integral) or not 0 <= seed < 2**64:
-        raise ValueError(f"seed {shown(seed)} is not a whole number from 0 to 2⁶⁴ − 1")
-    return int(seed)
 
 
 def _draws(draws: Any) -> tuple[np.ndarray | None, str]:
@@ -242,29 +231,22 @@ def _draws(draws: Any) -> tuple[np.ndarray | None, str]:
     drawn = "in order"
     if isinstance(draws, Mapping):
         if list(draws) != ["by_packet"]:
-            raise ValueError('draws are a number, a sequence, or {"by_packet": sequence}')
+            raise ArgumentError('draws are a number, a sequence, or {"by_packet": sequence}')
         draws, drawn = draws["by_packet"], "by arrival"
     elif np.ndim(draws) == 0:
         draws, drawn = [draws], "always"
     try:
         return np.array(draws, dtype=np.float64).reshape(-1), drawn
     except (TypeError, ValueError):
-        raise ValueError("draws must be numbers from 0 to below 1") from None
+        raise ArgumentError("draws must be numbers from 0 to below 1") from None
 
 
 def _settings(state: Mapping[str, Any]) -> list[tuple[str, int | None, float]]:
     """Return (variable, flow or None, value) for each variable to set."""
-    if not isinstance(state, Mapping):
-        raise ValueError(f"state is {shown(state)}; write a mapping of variables to numbers")
     settings: list[tuple[str, int | None, float]] = []
-    for name, value in state.items():
-        for flow, number in value.items() if isinstance(value, Mapping) else [(None, value)]:
-            try:
-                known = float(number)
-            except (TypeError, ValueError):
-                raise ValueError(f"{name} = {number!r} is not a number") from None
-            is_flow = flow is None or (isinstance(flow, Integral) and 0 <= flow < 2**32)
-            if math.isinf(known) or not is_flow:
-                raise ValueError(f"{name} of flow {flow} = {number!r} cannot be set")
-            settings.append((str(name), flow, known))
+    for name, value in mapping(state, "state", '{"p": 0.1}').items():
+        of_flows = value.items() if isinstance(value, Mapping) else [(None, value)]
+        for flow, given in of_flows:
+            known = flow if flow is None else whole(flow, f"{name}: flow", 2**32 - 1)
+            settings.append((str(name), known, number(given, name)))
     return settings

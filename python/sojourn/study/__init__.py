@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from sojourn import _core
-from sojourn.errors import SojournError
+from sojourn.errors import SojournError, printable, quoted
 from sojourn.study import library
 from sojourn.study.point import Point, axes_of, label_text
 
@@ -58,24 +58,10 @@ class Study:
         StudyError
             One sentence: the file, the line or key, what was found, what was expected.
         """
-        path = library.locate(file)
-        try:
-            toml = path.read_text(encoding="utf-8")
-        except FileNotFoundError:
-            shipped = ", ".join(library.names())
-            raise SojournError(
-                f"{path}: there is no such study file; the studies that ship are {shipped}"
-            ) from None
-        except IsADirectoryError:
-            raise SojournError(f"{path} is a directory; expected a study file (TOML)") from None
-        except UnicodeDecodeError as error:
-            raise SojournError(
-                f"{path} is not UTF-8 text (byte {error.start}); expected a study file (TOML)"
-            ) from None
-        except OSError as error:
-            raise SojournError(f"{path} cannot be read: {error.strerror}") from None
-        sets = tuple(sets)
-        return cls(_core.parse(toml, str(file), list(sets)), str(file), sets, path.parent)
+        path, sets = library.locate(file), tuple(sets)
+        text, name = _read(path), printable(str(file))
+        document = _core.parse(text, name, list(sets), _extended(text, path))
+        return cls(document, str(file), sets, path.parent)
 
     @cached_property
     def document(self) -> dict[str, Any]:
@@ -87,7 +73,9 @@ class Study:
         """Name of the study, which is also the name of its directory of results."""
         name = self.document["name"]
         if not name or name in (".", "..") or "/" in name or "\\" in name or "\0" in name:
-            raise SojournError(f"{self.file}: the study's name {name!r} cannot be the name of a directory")
+            raise SojournError(
+                f"{self.file}: the study's name {quoted(name)} cannot be the name of a directory"
+            )
         return name
 
     @cached_property
@@ -128,6 +116,45 @@ class Study:
         ]
 
 
+def _read(path: Path) -> str:
+    """Return the text of a study file."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        shipped = ", ".join(library.names())
+        raise SojournError(
+            f"{path}: there is no such study file; the studies that ship are {shipped}"
+        ) from None
+    except IsADirectoryError:
+        raise SojournError(f"{path} is a directory; expected a study file (TOML)") from None
+    except UnicodeDecodeError as error:
+        raise SojournError(
+            f"{path} is not UTF-8 text (byte {error.start}); expected a study file (TOML)"
+        ) from None
+    except (OSError, ValueError) as error:
+        raise SojournError(f"{path} cannot be read: {getattr(error, 'strerror', error)}") from None
+
+
+def _extended(text: str, path: Path) -> list[tuple[str, str]]:
+    """Return the texts and names of the studies that a study extends, nearest first."""
+    found: list[tuple[str, str]] = []
+    seen = {path.resolve()}
+    while (name := _core.extends(text, printable(str(path)))) is not None:
+        above, path = path, path.parent / name
+        try:
+            known, there = path.resolve() in seen, path.is_file()
+        except (OSError, ValueError):
+            known, there = False, False
+        if not there:
+            raise SojournError(f"{above} extends {quoted(name)}: there is no such study file beside it")
+        if known:
+            raise SojournError(f"{above} extends {quoted(name)}, which extends it in turn")
+        seen.add(path.resolve())
+        text = _read(path)
+        found.append((text, printable(str(path))))
+    return found
+
+
 def expand(document: dict[str, Any], file: str) -> list[dict[str, Any]]:
     """Return the points of a study document, not settled; an error names the file that it came from."""
     try:
@@ -148,7 +175,11 @@ def assignments(words: Iterable[str], option: str) -> list[tuple[str, str]]:
     pairs = []
     for word in words:
         key, equals, value = word.partition("=")
+        if not word.isascii() and word != word.encode(errors="replace").decode():
+            raise SojournError(f"{option} {quoted(word)} is not UTF-8 text")
         if not equals or not key:
-            raise SojournError(f"{option} {word!r}: expected {'AXIS' if option == '--only' else 'KEY'}=VALUE")
+            raise SojournError(
+                f"{option} {quoted(word)}: expected {'AXIS' if option == '--only' else 'KEY'}=VALUE"
+            )
         pairs.append((key.strip(), value))
     return pairs

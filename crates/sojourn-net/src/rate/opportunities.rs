@@ -8,6 +8,7 @@
 //! A packet leaves the queue when its first byte is taken, and arrives when its last byte is. A packet that finds the link idle
 //! waits for the next opportunity, which must come later than it does.
 
+use crate::quote::quoted;
 use crate::{Rate, Span, Time};
 
 /// Bytes that one line of a trace lets through: an Ethernet frame's 1500 and 4 of a virtual interface.
@@ -39,8 +40,8 @@ impl Opportunities {
                 return Err(format!("has more than {MOST_LINES} lines"));
             }
             let ms: u64 = line.parse().ok().filter(|ms| *ms <= LAST_MS).ok_or_else(|| {
-                let found: String = line.chars().take(40).collect();
-                format!("line {place}: {found:?} is not a time; expected whole milliseconds, as in a mahimahi trace")
+                let found = quoted(line);
+                format!("line {place}: {found} is not a time; expected whole milliseconds, as in a mahimahi trace")
             })?;
             let time = Span(ms * MILLISECOND);
             bytes += u64::from(BYTES);
@@ -67,6 +68,18 @@ impl Opportunities {
     /// Length of the cycle.
     pub fn cycle(&self) -> Span {
         self.cycle
+    }
+
+    /// The time since the previous instant and the bytes that may have left by its end, for every instant of a cycle in order. What may leave
+    /// at its beginning may leave at its end, which is the same instant.
+    pub fn steps(&self) -> impl Iterator<Item = (Span, u64)> + '_ {
+        let at_start = self.at.first().filter(|first| first.0 == Span::ZERO).map_or(0, |first| first.1);
+        let mut before = Span::ZERO;
+        self.at.iter().filter(|entry| entry.0 > Span::ZERO).map(move |(at, bytes)| {
+            let length = *at - std::mem::replace(&mut before, *at);
+            let last = if *at == self.cycle { at_start } else { 0 };
+            (length, u64::from(*bytes) + u64::from(last))
+        })
     }
 
     fn time(&self, (cycle, index): (u64, usize)) -> Time {
@@ -154,6 +167,17 @@ mod tests {
         let trace = Opportunities::read("2\n5\n5\n10").unwrap();
         assert_eq!(trace.mean(), Rate(4 * 1504 * 8 * 100));
         assert_eq!(trace.cycle(), Span::from_millis(10));
+    }
+
+    #[test]
+    fn steps_carry_every_line_by_its_time() {
+        let steps = |text: &str| {
+            let trace = Opportunities::read(text).unwrap();
+            trace.steps().map(|(length, bytes)| (length.as_millis() as u64, bytes)).collect::<Vec<_>>()
+        };
+        assert_eq!(steps("2\n5\n5\n9\n"), [(2, 1504), (3, 3008), (4, 1504)]);
+        // What may leave at 0 ms of a cycle may leave at the end of the one before it.
+        assert_eq!(steps("0\n0\n4\n6\n"), [(4, 1504), (2, 4512)]);
     }
 
     #[test]

@@ -15,6 +15,15 @@ const MOST_BYTES: u64 = 1_000_000_000_000;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moment(pub Span);
 
+/// A delivery rate: whole bits per second, or text with a unit.
+fn delivery_rate<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Rate>, D::Error> {
+    let value = serde_json::Value::deserialize(deserializer)?;
+    match value.as_u64() {
+        Some(bits) if bits > 0 => Ok(Some(Rate(bits))),
+        _ => Option::deserialize(value).map_err(Error::custom),
+    }
+}
+
 /// An amount of data: a number of segments, or text in bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Amount {
@@ -111,6 +120,7 @@ pub(super) struct News {
     pub(super) left_in_flight: Option<Amount>,
     pub(super) marked: Option<Amount>,
     pub(super) lost: Option<Amount>,
+    #[serde(default, deserialize_with = "delivery_rate")]
     pub(super) rate: Option<Rate>,
     pub(super) round: Option<bool>,
     #[serde(default)]

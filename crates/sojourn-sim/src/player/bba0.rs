@@ -4,7 +4,8 @@
 //! line ends at 90 % of a buffer of 240 s. For other buffers the reservoir is 37.5 % (at least one segment) and the end
 //! 90 %, as GPAC scales them.
 
-use super::{Choice, Clip, Player, Segment, State};
+use super::clip::Clip;
+use super::rule::{Choice, Player, Segment, State};
 
 /// Where the line from the lowest to the highest rate ends, as a share of the buffer.
 pub(super) const END: f64 = 0.9;

@@ -9,7 +9,8 @@
 //! segment; the reservoir ends one segment below the end of the line.
 
 use super::bba0::{END, across};
-use super::{Choice, Clip, Player, Segment, State};
+use super::clip::Clip;
+use super::rule::{Choice, Player, Segment, State};
 
 /// Buffer for which the paper gives its constants.
 const PAPER_S: f64 = 240.0;

@@ -7,7 +7,8 @@
 //! Reading: the threshold falls linearly in the buffer from empty to the end of the line.
 
 use super::bba1::ChunkMap;
-use super::{Choice, Clip, Player, Segment, State};
+use super::clip::Clip;
+use super::rule::{Choice, Player, Segment, State};
 
 /// Growth of the buffer per segment, in segments, that allows a step up: with an empty buffer, and how much less with a full one.
 const GROWTH: (f64, f64) = (0.875, 0.375);

@@ -5,7 +5,8 @@
 //! buffer, would step down for one of them, the level stays. Steps down are not smoothed.
 
 use super::bba2::Bba2;
-use super::{Choice, Clip, Player, Segment, State};
+use super::clip::Clip;
+use super::rule::{Choice, Player, Segment, State};
 
 /// A BBA-Others player.
 #[derive(Clone, Debug)]

@@ -5,13 +5,38 @@
 //! most (BOLA-U), also in the form that sabre calls basic; the two differ in that BOLA-U plans with a smaller buffer at both ends of
 //! the clip.
 
-use super::algorithm::BolaOptions;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::clip::Clip;
 use super::estimate::Ewma;
+use super::range::{Wrong, within};
+use super::rule::{Choice, Player, Segment, State};
 use super::throughput::sustainable;
-use super::{Choice, Clip, Player, Segment, State};
 
 /// BOLA-U never plans with fewer segments than this.
 const LEAST_SEGMENTS: f64 = 3.0;
+
+/// Options of BOLA.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct BolaOptions {
+    /// γp: how much a long buffer is preferred to a high rate.
+    pub gp: f64,
+}
+
+impl Default for BolaOptions {
+    fn default() -> Self {
+        Self { gp: 5.0 }
+    }
+}
+
+impl BolaOptions {
+    /// Checks ranges: the key and a sentence.
+    pub(super) fn check(&self) -> Wrong {
+        within("gp", self.gp, 0.0, 1e6)
+    }
+}
 
 /// A BOLA player.
 #[derive(Clone, Debug)]

@@ -9,9 +9,10 @@
 //! and sums in sabre's order.
 
 use super::bola::{best, utilities};
+use super::clip::Clip;
 use super::estimate::Ewma;
+use super::rule::{Choice, Player, Segment, State};
 use super::throughput::{BufferRule, sustainable};
-use super::{Choice, Clip, Player, Segment, State};
 
 /// Least buffer that the levels are spread over, and more of it for each level.
 const LEAST_BUFFER_MS: f64 = 10_000.0;

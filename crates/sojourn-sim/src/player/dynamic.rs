@@ -3,10 +3,10 @@
 //! Source: the simulator sabre of K. Spiteri, R. Sitaraman, D. Sparacio (MMSys 2018), its rule `dynamic`. Both rules decide about
 //! every segment and keep their own state.
 
-use super::algorithm::BolaOptions;
-use super::bola::Bola;
+use super::bola::{Bola, BolaOptions};
+use super::clip::Clip;
+use super::rule::{Choice, Player, Segment, State};
 use super::throughput::Throughput;
-use super::{Choice, Clip, Player, Segment, State};
 
 /// Buffer in seconds at which the two change places.
 const LONG_S: f64 = 10.0;

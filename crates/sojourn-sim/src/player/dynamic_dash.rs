@@ -5,8 +5,9 @@
 //! and download.
 
 use super::bola_e::BolaE;
+use super::clip::Clip;
+use super::rule::{Choice, Player, Segment, State};
 use super::throughput::Throughput;
-use super::{Choice, Clip, Player, Segment, State};
 
 /// Buffer in seconds below which the throughput rule takes over, and above which BOLA-E does.
 const SWITCH_S: (f64, f64) = (5.0, 10.0);

@@ -4,7 +4,7 @@
 //! exponential averages of half-lives of 3 and 8 s of transfer time, started at zero and corrected for it, of which the smaller counts; latency
 //! likewise, weighted by segments, of which the larger counts. [`Window`] holds the last samples for the harmonic means of FESTIVE and MPC.
 
-use super::Segment;
+use super::rule::Segment;
 use std::collections::VecDeque;
 
 /// Half-lives of the two averages, in seconds.
@@ -125,5 +125,31 @@ mod tests {
             window.push(sample);
         }
         assert_eq!((window.len(), window.harmonic_mean(), window.max()), (2, 1.5, 3.0));
+    }
+
+    #[test]
+    fn the_smaller_throughput_and_the_larger_latency_count() {
+        // Half-lives of 3 and 8 s: after two samples of 3 s each, the weights of the older are these.
+        let fast = 0.5 / 1.5;
+        let k = libm::exp2(-3.0 / 8.0);
+        let slow = k / (1.0 + k);
+        let mix = |weight: f64, first: f64, second: f64| weight * first + (1.0 - weight) * second;
+        for (first, second, by_throughput, by_latency) in [(1000.0, 2000.0, slow, fast), (2000.0, 1000.0, fast, slow)] {
+            let mut ewma = Ewma::new(3.0);
+            for (i, kbps) in [first, second].into_iter().enumerate() {
+                let (request_s, latency_s) = (10.0 * i as f64, kbps * 1e-4);
+                ewma.segment_done(&Segment {
+                    index: i,
+                    level: 0,
+                    bytes: (kbps * 3.0 * 125.0) as u64,
+                    request_s,
+                    first_byte_s: request_s + latency_s,
+                    arrive_s: request_s + latency_s + 3.0,
+                    buffer_s: 9.0,
+                });
+            }
+            assert!((ewma.kbps().unwrap() - mix(by_throughput, first, second)).abs() < 1e-9);
+            assert!((ewma.latency_s() - mix(by_latency, first, second) * 1e-4).abs() < 1e-12);
+        }
     }
 }

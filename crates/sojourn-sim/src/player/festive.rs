@@ -10,12 +10,19 @@
 //! counted; a switch carries the time of its decision, and the 20 s are open at their old end; the stability of a switch is
 //! 2^(n+1); the buffer's limit holds for FESTIVE too.
 
-use super::algorithm::{FestiveOptions, PMode, Sample};
-use super::estimate::Window;
-use super::{Choice, Clip, Player, Segment, State};
+use std::collections::VecDeque;
+
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
-use std::collections::VecDeque;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sojourn_net::Span;
+
+use super::clip::Clip;
+use super::estimate::Window;
+use super::range::{Wrong, count, within};
+use super::rule::{Choice, Player, Segment, State};
+use super::sample::Sample;
 
 /// Samples of the harmonic mean.
 const WINDOW: usize = 20;
@@ -23,6 +30,61 @@ const WINDOW: usize = 20;
 const RECENT_S: f64 = 20.0;
 /// The paper's target of the buffer, and the largest buffer for which it is taken.
 const TARGET_S: (f64, f64) = (30.0, 60.0);
+
+/// What FESTIVE aims at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PMode {
+    /// The highest rate that is at most `p` × bandwidth.
+    #[default]
+    Target,
+    /// Down when the present rate is above `p` × bandwidth, up when the next is at most the bandwidth.
+    Band,
+}
+
+/// Options of FESTIVE.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct FestiveOptions {
+    /// Share of the bandwidth that is aimed at.
+    pub p: f64,
+    /// How it is aimed at.
+    pub p_mode: PMode,
+    /// Weight of efficiency against stability.
+    pub alpha: f64,
+    /// Samples without which the level stays at the lowest, up to 20; 1 is as many as there are.
+    pub warmup: u32,
+    /// Buffer around which requests are scheduled; by default 30 s in buffers of up to 60 s, else one segment below the limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target_buffer: Option<Span>,
+    /// Where `target-buffer` is absent: one segment below the limit, however large the buffer.
+    pub full_target: bool,
+    /// What a sample of throughput is.
+    pub sample: Sample,
+}
+
+impl Default for FestiveOptions {
+    fn default() -> Self {
+        Self {
+            p: 0.85,
+            p_mode: PMode::Target,
+            alpha: 12.0,
+            warmup: 20,
+            target_buffer: None,
+            full_target: false,
+            sample: Sample::Request,
+        }
+    }
+}
+
+impl FestiveOptions {
+    /// Checks ranges: the key and a sentence.
+    pub(super) fn check(&self) -> Wrong {
+        within("p", self.p, 0.0, 10.0)?;
+        within("alpha", self.alpha, 0.0, 1e6)?;
+        count("warmup", self.warmup, 20)
+    }
+}
 
 /// Where the random numbers of the scheduling come from: uniform over (0, 1].
 #[derive(Clone, Debug)]
@@ -109,10 +171,7 @@ impl Festive {
 
 impl Player for Festive {
     fn segment_done(&mut self, segment: &Segment) {
-        self.window.push(match self.options.sample {
-            Sample::Request => segment.throughput_kbps(),
-            Sample::FirstByte => segment.transfer_kbps(),
-        });
+        self.window.push(self.options.sample.kbps(segment));
     }
 
     fn choose(&mut self, state: &State<'_>) -> Choice {

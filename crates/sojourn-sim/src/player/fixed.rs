@@ -1,6 +1,31 @@
 //! Always the same level: no adaptation, for comparison.
 
-use super::{Choice, Player, Segment, State};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::range::{Wrong, count};
+use super::rule::{Choice, Player, Segment, State};
+
+/// Options of the fixed level.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct FixedOptions {
+    /// The level, from 1.
+    pub level: u32,
+}
+
+impl Default for FixedOptions {
+    fn default() -> Self {
+        Self { level: 1 }
+    }
+}
+
+impl FixedOptions {
+    /// Checks ranges: the key and a sentence.
+    pub(super) fn check(&self) -> Wrong {
+        count("level", self.level, 100)
+    }
+}
 
 /// A player that does not adapt.
 #[derive(Clone, Copy, Debug)]

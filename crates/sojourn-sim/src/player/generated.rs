@@ -2,9 +2,10 @@
 //!
 //! Source: statistics of real tables (`data/clips`): log sizes of consecutive segments are correlated 0.55, those of neighbouring levels almost
 //! 1; their spread is 0.47 in an animation. A common factor f follows an autoregression of order one, clipped to what tables show, each
-//! level adds a little noise of its own, and every level is scaled to its exact mean. Spreads of other genres are assumptions.
+//! level adds a little noise of its own, and every level is scaled to its exact mean. No table of another genre is known here, so any other
+//! spread is an assumption.
 
-use super::Clip;
+use super::clip::Clip;
 use crate::stream::stream;
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
@@ -88,5 +89,13 @@ mod tests {
         assert!(generated(f64::NAN, 1, 4.0, &[1.0], 960.0).unwrap_err().contains("spread"));
         assert!(generated(0.1, 1, 4.0, &[], 960.0).unwrap_err().contains("rates-kbps"));
         assert!(generated(0.1, 1, 0.0, &[1.0], 960.0).unwrap_err().contains("0.1 to 60"));
+    }
+
+    #[test]
+    fn the_ends_of_a_ladder_are_noisier_than_its_middle() {
+        let found = [(0, 10), (9, 10), (1, 3), (0, 1), (1, 5), (3, 5)].map(|(level, levels)| noise(level, levels));
+        for (found, expected) in found.into_iter().zip([0.16, 0.12, 0.06, 0.16, 0.11, 0.09]) {
+            assert!((found - expected).abs() < 1e-12, "{found} {expected}");
+        }
     }
 }

@@ -8,8 +8,37 @@
 //!
 //! Segments that ask need not follow one another: one that asks for the present level leaves the count, any other switch ends it.
 
-use super::algorithm::{GpacOptions, Sample};
-use super::{Choice, Player, Segment, State};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::range::{Wrong, count};
+use super::rule::{Choice, Player, Segment, State};
+use super::sample::Sample;
+
+/// Options of GPAC's default.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct GpacOptions {
+    /// What a sample of throughput is.
+    pub sample: Sample,
+    /// Go up one level at a time.
+    pub gradual: bool,
+    /// Segments that must ask for the next level before a step to it; a jump over a level is made at once.
+    pub probes: u32,
+}
+
+impl Default for GpacOptions {
+    fn default() -> Self {
+        Self { sample: Sample::Request, gradual: false, probes: 1 }
+    }
+}
+
+impl GpacOptions {
+    /// Checks ranges: the key and a sentence.
+    pub(super) fn check(&self) -> Wrong {
+        count("probes", self.probes, 1000)
+    }
+}
 
 /// The default player of GPAC.
 #[derive(Clone, Debug)]
@@ -28,10 +57,7 @@ impl Gpac {
 
 impl Player for Gpac {
     fn segment_done(&mut self, segment: &Segment) {
-        self.kbps = Some(match self.options.sample {
-            Sample::Request => segment.throughput_kbps(),
-            Sample::FirstByte => segment.transfer_kbps(),
-        });
+        self.kbps = Some(self.options.sample.kbps(segment));
     }
 
     fn choose(&mut self, state: &State<'_>) -> Choice {
@@ -60,7 +86,7 @@ impl Player for Gpac {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::player::{Clip, algorithm::tests::Viewing};
+    use crate::player::{Clip, viewing::Viewing};
 
     fn clip() -> Clip {
         let rates = vec![235.0, 380.0, 568.0, 760.0, 1065.0, 1777.0, 2387.0, 3046.0, 3906.0, 4361.0];

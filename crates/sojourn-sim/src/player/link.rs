@@ -4,7 +4,7 @@
 //! Adaptation in the DASH Reference Player", MMSys 2018), written from its behaviour: periods are played in order and
 //! started over at the end; the trace goes on during latencies and waits.
 
-use super::{Next, Session};
+use super::session::{Next, Session};
 
 /// More laps of a trace than this are not walked one by one.
 const MANY_LAPS: f64 = 100.0;

@@ -7,12 +7,47 @@
 //! Exhaustive, but that branches are cut that cannot become the best. Of equal
 //! plans the one with higher levels first is taken. The level of the first segment is the lowest.
 
-use super::algorithm::{MpcOptions, Sample};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use super::estimate::Window;
-use super::{Choice, Player, Segment, State};
+use super::range::{Wrong, count, within};
+use super::rule::{Choice, Player, Segment, State};
+use super::sample::Sample;
 
 /// Samples of throughput, and of its errors.
 const WINDOW: usize = 5;
+
+/// Options of RobustMPC.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct MpcOptions {
+    /// Segments to plan for, up to 6.
+    pub horizon: u32,
+    /// Divide the prediction by one plus its largest recent error.
+    pub robust: bool,
+    /// What a second of stalling costs, in Mb/s.
+    pub stall_penalty: f64,
+    /// What a switch costs, per Mb/s of difference.
+    pub switch_penalty: f64,
+    /// What a sample of throughput is.
+    pub sample: Sample,
+}
+
+impl Default for MpcOptions {
+    fn default() -> Self {
+        Self { horizon: 5, robust: true, stall_penalty: 4.3, switch_penalty: 1.0, sample: Sample::Request }
+    }
+}
+
+impl MpcOptions {
+    /// Checks ranges: the key and a sentence.
+    pub(super) fn check(&self) -> Wrong {
+        count("horizon", self.horizon, 6)?;
+        within("stall-penalty", self.stall_penalty, -1e-9, 1e6)?;
+        within("switch-penalty", self.switch_penalty, -1e-9, 1e6)
+    }
+}
 
 /// A RobustMPC player.
 #[derive(Clone, Debug)]
@@ -76,10 +111,7 @@ impl RobustMpc {
 
 impl Player for RobustMpc {
     fn segment_done(&mut self, segment: &Segment) {
-        let sample = match self.options.sample {
-            Sample::Request => segment.throughput_kbps(),
-            Sample::FirstByte => segment.transfer_kbps(),
-        };
+        let sample = self.options.sample.kbps(segment);
         if let Some(expected) = self.expected {
             self.errors.push((expected - sample).abs() / sample);
         }
@@ -151,6 +183,50 @@ mod tests {
                 player.search(&state, kbps, state.segment, 4, (last, buffer_s, 0.0), None, &mut best);
                 assert_eq!(best.first, exhaustive(&state, kbps, 4), "{kbps} kb/s, {buffer_s} s");
             }
+        }
+    }
+
+    #[test]
+    fn the_prediction_is_divided_by_one_plus_its_largest_recent_error() {
+        let clip: Clip = shipped("envivio-4s").unwrap();
+        for (robust, expected) in [(true, 4000.0 / 3.0 / 1.5), (false, 4000.0 / 3.0)] {
+            let mut player = RobustMpc::new(MpcOptions { robust, ..MpcOptions::default() });
+            for (index, seconds) in [8.0, 4.0].into_iter().enumerate() {
+                let state = State {
+                    clip: &clip,
+                    segment: index,
+                    now_s: 0.0,
+                    arrived_s: 0.0,
+                    waited_s: 0.0,
+                    buffer_s: 8.0,
+                    limit_s: 60.0,
+                    last: (index > 0).then_some(0),
+                };
+                player.choose(&state);
+                let (request_s, arrive_s, bytes) = (0.0, seconds, 1_000_000);
+                player.segment_done(&Segment {
+                    index,
+                    level: 0,
+                    bytes,
+                    request_s,
+                    first_byte_s: 1.0,
+                    arrive_s,
+                    buffer_s: 8.0,
+                });
+            }
+            // 1000 kb/s, of which the second choice made its expectation, then 2000: an error of a half.
+            let state = State {
+                clip: &clip,
+                segment: 2,
+                now_s: 0.0,
+                arrived_s: 0.0,
+                waited_s: 0.0,
+                buffer_s: 8.0,
+                limit_s: 60.0,
+                last: Some(0),
+            };
+            player.choose(&state);
+            assert!((player.estimate_kbps().unwrap() - expected).abs() < 1e-9);
         }
     }
 }

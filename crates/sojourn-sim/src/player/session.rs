@@ -2,7 +2,9 @@
 //! and does the downloads: the ideal link ([`super::play`]) or a connection of the simulation.
 
 use super::abandon::{Progress, Watch};
-use super::{Clip, Playback, Player, Segment, State};
+use super::clip::Clip;
+use super::playback::Playback;
+use super::rule::{Player, Segment, State};
 use std::rc::Rc;
 
 /// Waits shorter than this, in seconds, are rounding.

@@ -3,8 +3,9 @@
 //! Source: K. Spiteri, R. Sitaraman, D. Sparacio, "From Theory to Practice: Improving Bitrate Adaptation in the DASH Reference
 //! Player", MMSys 2018, and the behaviour of their simulator sabre. Downloads are never given up here.
 
+use super::clip::Clip;
 use super::estimate::Ewma;
-use super::{Choice, Clip, Player, Segment, State};
+use super::rule::{Choice, Player, Segment, State};
 
 /// Share of the estimate that is counted on.
 const SAFETY: f64 = 0.9;

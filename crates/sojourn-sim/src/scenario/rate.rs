@@ -9,6 +9,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value};
 use sojourn_net::rate::{Opportunities, RateProfile};
 use sojourn_net::{Rate, Span};
 
@@ -178,52 +179,23 @@ impl RateDrawn {
     }
 }
 
-/// The tables that a rate may be, told apart by their first key.
-#[derive(Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-struct RateTable {
-    steps: Option<Vec<(Span, Rate)>>,
-    repeat: Option<Span>,
-    choose: Option<Vec<Rate>>,
-    every: Option<(Span, Span)>,
-    trace: Option<String>,
-    sha256: Option<String>,
-    content: Option<Content>,
-}
-
-impl TryFrom<RateTable> for RateSpec {
-    type Error = String;
-
-    fn try_from(table: RateTable) -> Result<Self, String> {
-        match table {
-            RateTable {
-                steps: Some(steps),
-                repeat,
-                choose: None,
-                every: None,
-                trace: None,
-                sha256: None,
-                content: None,
-            } => {
-                let steps = RateSteps { steps, repeat };
-                steps.check().map(|()| Self::Steps(steps))
-            }
-            RateTable {
-                choose: Some(choose),
-                every: Some(every),
-                steps: None,
-                repeat: None,
-                trace: None,
-                sha256: None,
-                content: None,
-            } => {
-                let drawn = RateDrawn { choose, every };
-                drawn.check().map(|()| Self::Drawn(drawn))
-            }
-            RateTable { trace: Some(trace), sha256, content, steps: None, repeat: None, choose: None, every: None } => {
-                Ok(Self::Trace(RateTrace { trace, sha256, content }))
-            }
-            _ => Err("a table of a rate has steps (and repeat), or choose and every, or trace".to_owned()),
+impl RateSpec {
+    /// Reads a table, which is told by the key that no other has.
+    fn of_table(table: Map<String, Value>) -> Result<Self, String> {
+        let has = |key| table.contains_key(key);
+        let (is_steps, is_drawn, is_trace) = (has("steps"), has("choose") || has("every"), has("trace"));
+        let table = Value::Object(table);
+        let wrong = |error: serde_json::Error| error.to_string();
+        if is_steps {
+            let steps = RateSteps::deserialize(table).map_err(wrong)?;
+            steps.check().map(|()| Self::Steps(steps))
+        } else if is_drawn {
+            let drawn = RateDrawn::deserialize(table).map_err(wrong)?;
+            drawn.check().map(|()| Self::Drawn(drawn))
+        } else if is_trace {
+            RateTrace::deserialize(table).map(Self::Trace).map_err(wrong)
+        } else {
+            Err("a table of a rate has steps (and repeat), or choose and every, or trace".to_owned())
         }
     }
 }
@@ -263,9 +235,12 @@ impl<'de> Deserialize<'de> for RateSpec {
             fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<RateSpec, E> {
                 self.visit_str(&number.to_string())
             }
+            fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<RateSpec, E> {
+                self.visit_str(&number.to_string())
+            }
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<RateSpec, A::Error> {
-                let table = RateTable::deserialize(MapAccessDeserializer::new(map))?;
-                table.try_into().map_err(serde::de::Error::custom)
+                let table = Map::deserialize(MapAccessDeserializer::new(map))?;
+                RateSpec::of_table(table).map_err(serde::de::Error::custom)
             }
         }
         deserializer.deserialize_any(RateOrTable)
@@ -292,7 +267,7 @@ mod tests {
     use serde_json::json;
     use sojourn_net::Time;
 
-    fn read(value: serde_json::Value) -> Result<RateSpec, String> {
+    fn read(value: Value) -> Result<RateSpec, String> {
         serde_json::from_value(value).map_err(|error| error.to_string())
     }
 
@@ -345,8 +320,13 @@ mod tests {
             (json!({ "choose": [], "every": ["1ms", "2ms"] }), "at least one rate"),
             (json!({ "choose": ["1Mbit"], "every": ["3ms", "2ms"] }), "a least time above zero"),
             (json!({ "choose": ["1Mbit"], "every": ["0s", "2ms"] }), "a least time above zero"),
-            (json!({ "choose": ["1Mbit"] }), "choose and every"),
-            (json!({ "choose": ["1Mbit"], "every": ["1ms", "2ms"], "trace": "x" }), "or trace"),
+            (json!({ "choose": ["1Mbit"] }), "missing field `every`"),
+            (json!({ "repeat": "1s" }), "choose and every, or trace"),
+            (json!({ "steps": [["0s", "8Mbps"]] }), "\"8Mbps\" is not a rate"),
+            (json!({ "steps": [["0s", 8]] }), "\"8\" is not a rate: it has no unit"),
+            (json!(16), "\"16\" is not a rate: it has no unit"),
+            (json!(16.5), "\"16.5\" is not a rate: it has no unit"),
+            (json!({ "choose": ["1Mbit"], "every": ["1ms", "2ms"], "trace": "x" }), "unknown field `trace`"),
             (json!({ "trace": "x", "content": "1\nno\n" }), "line 2"),
         ] {
             let error = read(value.clone()).unwrap_err();

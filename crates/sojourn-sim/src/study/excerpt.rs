@@ -2,11 +2,17 @@
 
 use std::ops::Range;
 
+use sojourn_net::quote::printable;
 use toml::de::{DeTable, DeValue};
 
-/// `file:line:column: sentence`, then the line and carets; without a span, `file: sentence`.
+/// Characters of a line that are shown.
+const SHOWN: usize = 100;
+
+/// `file:line:column: sentence`, then the line and carets; without a span, `file: sentence`. Every line is printable and short, whatever
+/// the file holds.
 pub(super) fn render(file: &str, text: &str, span: Option<Range<usize>>, message: &str) -> String {
-    let sentence = suggest(message.trim_end());
+    let sentence = printable(&suggest(message.trim_end()));
+    let file = printable(file);
     let Some(span) = span.filter(|span| span.start <= text.len()) else {
         return format!("{file}: {sentence}");
     };
@@ -19,15 +25,24 @@ pub(super) fn render(file: &str, text: &str, span: Option<Range<usize>>, message
     let column = text[line_start..start].chars().count();
     let end = boundary(text, span.end.clamp(start, line_start + line.len().max(start - line_start)));
     let width = text[start..end].chars().count().max(1);
-    // Very long lines are cut; tabs are kept under the line so that carets stand right.
-    let shown: String = line.chars().take(160).collect();
-    let pad: String = line.chars().take(column).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
+    // Of a long line, what is around the words; one character for each, so that carets stand right.
+    let skipped = column.saturating_sub(SHOWN / 2);
+    let skipped = if line.chars().count() > SHOWN { skipped } else { 0 };
+    let shown: String = line.chars().skip(skipped).take(SHOWN).map(one_column).collect();
     let gutter = " ".repeat(number.to_string().len());
-    let mut out = format!("{file}:{number}:{}: {sentence}\n{gutter} |\n{number} | {shown}", column + 1);
-    if column < 160 {
-        out.push_str(&format!("\n{gutter} | {pad}{}", "^".repeat(width.min(160 - column))));
+    let (pad, carets) =
+        (" ".repeat(column - skipped), "^".repeat(width.min(SHOWN - (column - skipped).min(SHOWN - 1))));
+    format!("{file}:{number}:{}: {sentence}\n{gutter} |\n{number} | {shown}\n{gutter} | {pad}{carets}", column + 1)
+}
+
+/// The character, or what stands for one that cannot be printed.
+fn one_column(c: char) -> char {
+    match c {
+        '\t' => ' ',
+        '"' | '\'' | '\\' => c,
+        _ if c.escape_debug().len() > 1 => '\u{fffd}',
+        _ => c,
     }
-    out
 }
 
 /// The last boundary between characters up to `at`.
@@ -35,7 +50,10 @@ fn boundary(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
-/// Adds "did you mean" to serde's complaint about an unknown key or name.
+/// Names that a list of what was expected shows.
+const LISTED: usize = 12;
+
+/// Adds "did you mean" to serde's complaint about an unknown key or name, and shortens a long list of what it expected.
 pub(super) fn suggest(message: &str) -> String {
     let mut names = message.split('`').skip(1).step_by(2);
     let unknown = message.contains("unknown field") || message.contains("unknown variant");
@@ -44,11 +62,16 @@ pub(super) fn suggest(message: &str) -> String {
     };
     let names: Vec<&str> = names.collect();
     let near = names.iter().map(|name| (distance(found, name), name)).min();
+    let listed = message.split_once("expected one of").filter(|_| names.len() > LISTED);
+    let message = listed.map_or(message.to_owned(), |(said, _)| {
+        let first = names[..LISTED].join("`, `");
+        format!("{said}expected one of `{first}` and {} more", names.len() - LISTED)
+    });
     match near {
-        Some((edits, name)) if names.len() > 1 && edits <= 1 + found.chars().count() / 4 => {
+        Some((edits, name)) if names.len() > 1 && edits <= 1 + found.chars().count().min(64) / 4 => {
             format!("{message}; did you mean `{name}`?")
         }
-        _ => message.to_owned(),
+        _ => message,
     }
 }
 
@@ -100,13 +123,12 @@ fn narrow(text: &str, span: Range<usize>, message: &str) -> Range<usize> {
 }
 
 /// Where the value of a dotted key stands, or what comes nearest to it from the outside.
-pub(super) fn locate(text: &str, key: &str) -> Option<Range<usize>> {
-    let document = DeTable::parse(text).ok()?;
+pub(super) fn locate(document: &DeTable<'_>, key: &str) -> Option<Range<usize>> {
     let mut place: Option<&toml::Spanned<DeValue<'_>>> = None;
     let mut rest = key;
     loop {
         let next = match place.map(toml::Spanned::get_ref) {
-            None => step(document.get_ref(), rest),
+            None => step(document, rest),
             Some(DeValue::Table(table)) => step(table, rest),
             Some(DeValue::Array(entries)) => {
                 let (index, after) = rest.split_once('.').unwrap_or((rest, ""));

@@ -2,8 +2,10 @@
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use sojourn_net::quote::{quoted, short};
 
-use super::{StudyFile, keys};
+use super::keys;
+use super::schema::StudyFile;
 use crate::scenario::{Invalid, Scenario};
 
 /// The label of the axis `workload` for the scenario without any.
@@ -59,7 +61,7 @@ fn labels_of(key: &str, values: &[Value]) -> Result<Vec<String>, Invalid> {
     let by_kind = kinds.map(|kinds| kinds.iter().map(|entry| of_kind(&kinds, *entry)).collect::<Vec<_>>());
     let labels = by_kind.filter(distinct).unwrap_or_else(|| values.iter().map(text).collect());
     match (1..labels.len()).find(|i| labels[..*i].contains(&labels[*i])) {
-        Some(i) => Err(Invalid::new(format!("{key}.{i}"), format!("{} is in the axis twice", labels[i]))),
+        Some(i) => Err(Invalid::new(format!("{key}.{i}"), format!("{} is in the axis twice", short(&labels[i])))),
         None => Ok(labels),
     }
 }
@@ -74,7 +76,8 @@ impl<'s> Expansion<'s> {
             let allowed = SCENARIO.contains(&root) || root == "seed" || root == "workload";
             if !allowed {
                 let message = format!(
-                    "no axis can change {root:?}; an axis is workload, seed, or a key under {}",
+                    "no axis can change {}; an axis is workload, seed, or a key under {}",
+                    quoted(root),
                     SCENARIO.join(", ")
                 );
                 return Err(Invalid::new(key, message));
@@ -92,7 +95,7 @@ impl<'s> Expansion<'s> {
                 let has = if names.is_empty() { "has no axes".to_owned() } else { format!("has the axes {names}") };
                 return Err(Invalid::new(
                     format!("tie.{i}.with"),
-                    format!("{:?} is not an axis; the sweep {has}", tie.with),
+                    format!("{} is not an axis; the sweep {has}", quoted(&tie.with)),
                 ));
             };
             for (name, values) in &tie.set {
@@ -185,7 +188,8 @@ impl<'s> Expansion<'s> {
             for choice in self.choices() {
                 self.scenario(&choice).map_err(|invalid| {
                     let labels = self.labels(&choice);
-                    let named: Vec<String> = labels.iter().map(|(axis, label)| format!("{axis} = {label}")).collect();
+                    let named: Vec<String> =
+                        labels.iter().map(|(axis, label)| short(&format!("{axis} = {label}"))).collect();
                     Invalid::new("sweep", format!("at {}: {}", named.join(", "), invalid.sentence()))
                 })?;
             }
@@ -214,7 +218,8 @@ fn check_workloads(key: &str, study: &StudyFile, values: &[Value]) -> Result<(),
         let known = value.as_str().is_some_and(|name| name == NO_WORKLOAD || study.workload.contains_key(name));
         if !known {
             let names: Vec<&str> = study.workload.keys().map(String::as_str).chain([NO_WORKLOAD]).collect();
-            let message = format!("{value} is not a workload; this study has {}", names.join(", "));
+            let message =
+                format!("{} is not a workload; this study has {}", short(&value.to_string()), names.join(", "));
             return Err(Invalid::new(format!("{key}.{i}"), message));
         }
     }
@@ -250,7 +255,136 @@ fn complete(mut document: Value, workload: &str) -> Result<(u64, Scenario), Inva
     names.sort_unstable();
     if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
         let name = pair[0].unwrap_or_default();
-        return Err(Invalid::new("", format!("two groups of flows or users are named {name:?}; names must differ")));
+        let message = format!("two groups of flows or users are named {}; names must differ", quoted(name));
+        return Err(Invalid::new("", message));
     }
     Ok((seed, scenario))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::study::{Point, StudyText, parse, points};
+
+    const STUDY: &str = r#"name = "own"
+duration = "9s"
+repeat = 2
+[path]
+rtt = "50ms"
+down = { rate = "2Mbit", queue = { kind = "fifo", limit = "9pkt" } }
+up = { rate = "1Mbit", queue = { kind = "fifo", limit = "9pkt" } }
+[[flows]]
+source = { kind = "bulk" }
+transport = "cubic"
+direction = "down"
+[[flows]]
+source = { kind = "bulk" }
+transport = "cubic"
+direction = "up"
+[[workload.two]]
+source = { kind = "bulk" }
+transport = "reno"
+direction = "down"
+[[workload.two]]
+source = { kind = "bulk" }
+transport = "reno"
+direction = "up"
+[[users]]
+kind = "web"
+[[users]]
+kind = "voice"
+codec = "g711a"
+"#;
+
+    fn expand(more: &str) -> Result<Vec<Point>, String> {
+        let text = format!("{STUDY}{more}");
+        let document = parse(&[StudyText { name: "own.toml", text: &text }], &[]).map_err(|error| error.to_string())?;
+        let texts = points(&document).map_err(|error| error.to_string())?;
+        Ok(texts.iter().map(|text| serde_json::from_str(text).unwrap()).collect())
+    }
+
+    #[test]
+    fn groups_are_named_by_their_places_among_their_own() {
+        let points = expand("[sweep]\nworkload = ['two', 'none']\n").unwrap();
+        let names = |point: &Point| {
+            let flows = point.document.flows.iter().map(|group| group.name.clone().unwrap());
+            flows.chain(point.document.users.iter().map(|user| user.name().unwrap().to_owned())).collect::<Vec<_>>()
+        };
+        assert_eq!(names(&points[0]), ["flows-0", "flows-1", "workload-0", "workload-1", "users-0", "users-1"]);
+        assert_eq!(names(&points[2]), ["flows-0", "flows-1", "users-0", "users-1"], "none adds nothing");
+        assert_eq!(names(&expand("").unwrap()[0]), ["flows-0", "flows-1", "users-0", "users-1"]);
+    }
+
+    #[test]
+    fn the_seed_is_the_study_s_or_the_axis_s_and_replications_share_it() {
+        let of = |points: Vec<Point>| points.iter().map(|point| (point.seed, point.replication)).collect::<Vec<_>>();
+        assert_eq!(of(expand("").unwrap()), [(1, 0), (1, 1)]);
+        assert_eq!(of(expand("[sweep]\nseed = [7, 3]\n").unwrap()), [(7, 0), (7, 1), (3, 0), (3, 1)]);
+    }
+
+    #[test]
+    fn an_axis_changes_what_those_before_it_have_put() {
+        let more = "[sweep]\n'path.down.queue' = [{ kind = 'codel', limit = '5pkt' }, { kind = 'pie', limit = '6pkt' }]\n\
+                    'path.down.queue.limit' = ['7pkt', '8pkt']\n\
+                    [[tie]]\nwith = 'path.down.queue.limit'\nset = { 'path.up.queue.limit' = ['3pkt', '4pkt'], 'flows.1.count' = [5, 6] }\n";
+        let found: Vec<_> = expand(more)
+            .unwrap()
+            .iter()
+            .filter(|point| point.replication == 0)
+            .map(|point| {
+                let path = &point.document.path;
+                let limits = (path.down.queue.limit().to_string(), path.up.queue.limit().to_string());
+                let labels: Vec<_> = point.point.values().map(|label| label.as_str().unwrap().to_owned()).collect();
+                (labels.join(" "), limits.0, limits.1, point.document.flows[1].count)
+            })
+            .collect();
+        let row =
+            |labels: &str, down: &str, up: &str, count| (labels.to_owned(), down.to_owned(), up.to_owned(), count);
+        assert_eq!(
+            found,
+            [
+                row("codel 7pkt", "7pkt", "3pkt", 5),
+                row("codel 8pkt", "8pkt", "4pkt", 6),
+                row("pie 7pkt", "7pkt", "3pkt", 5),
+                row("pie 8pkt", "8pkt", "4pkt", 6)
+            ]
+        );
+    }
+
+    #[test]
+    fn labels_tell_tables_of_one_kind_apart_by_what_differs() {
+        let more = "[sweep]\n'path.down.queue' = [{ kind = 'fifo', limit = '5pkt' }, { kind = 'codel', limit = '5pkt', target = '1ms' }, \
+                    { kind = 'codel', limit = '5pkt', target = '2ms' }, { kind = 'codel', limit = '5pkt' }]\n";
+        let labels: Vec<_> =
+            expand(more).unwrap().iter().step_by(2).map(|point| point.point["path.down.queue"].clone()).collect();
+        assert_eq!(labels, ["fifo", "codel target=1ms", "codel target=2ms", "codel"]);
+    }
+
+    #[test]
+    fn combinations_that_only_together_are_wrong_are_named() {
+        let more = "[sweep]\n'path.up.rate' = ['1Mbit', 'unlimited']\n'path.up.queue.limit' = ['9pkt', '2BDP']\n";
+        let error = expand(more).unwrap_err();
+        assert!(
+            error.contains(
+                "sweep: at path.up.rate = \"unlimited\", path.up.queue.limit = \"2BDP\": path.up.queue.limit: a limit of"
+            ),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_round_trip_is_split_between_the_sides() {
+        let delays = |from: &str| {
+            let text = STUDY.replace("rtt = \"50ms\"", from);
+            let document =
+                parse(&[StudyText { name: "own.toml", text: &text }], &[]).map_err(|error| error.to_string())?;
+            let point: Point = serde_json::from_str(&points(&document).unwrap()[0]).unwrap();
+            Ok((point.document.path.client_delay.as_millis(), point.document.path.server_delay.as_millis()))
+        };
+        assert_eq!(delays("rtt = '50ms'"), Ok((12.5, 12.5)));
+        assert_eq!(delays("rtt = '50ms'\nclient-delay = '5ms'"), Ok((5.0, 20.0)));
+        assert_eq!(delays("rtt = '50ms'\nserver-delay = '5ms'"), Ok((20.0, 5.0)));
+        assert_eq!(delays("client-delay = '5ms'\nserver-delay = '1ms'"), Ok((5.0, 1.0)));
+        let refused: Result<(f64, f64), String> = delays("rtt = '50ms'\nserver-delay = '26ms'");
+        assert!(refused.unwrap_err().contains("does not fit"));
+    }
 }

@@ -6,9 +6,6 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::expand::Expansion;
-use crate::scenario::Invalid;
-
 /// A figure of the report.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -92,41 +89,4 @@ pub enum Scale {
     Mos,
     /// A plain colour map.
     None,
-}
-
-impl Figure {
-    /// Checks that axes and labels exist.
-    pub(super) fn check(&self, expansion: &Expansion<'_>) -> Result<(), Invalid> {
-        let no_axis = |name: &str| {
-            let names = expansion.names().join(", ");
-            let has = if names.is_empty() { "has no axes".to_owned() } else { format!("has the axes {names}") };
-            format!("{name:?} is not an axis; the sweep {has}")
-        };
-        if self.value.is_empty() {
-            return Err(Invalid::new("value", "must name a value of the results, as in \"links.up.loss\""));
-        }
-        for (key, axis) in [("x", &self.x), ("y", &self.y)] {
-            match axis {
-                Some(axis) if expansion.axis(axis).is_none() && !(self.kind == FigureKind::Scatter && key == "x") => {
-                    return Err(Invalid::new(key, no_axis(axis)));
-                }
-                None if self.kind == FigureKind::Heatmap => {
-                    return Err(Invalid::new(key, "is missing: a heatmap has an axis across (x) and one down (y)"));
-                }
-                _ => {}
-            }
-        }
-        for (axis, labels) in &self.only {
-            let key = format!("only.{axis}");
-            let known = expansion.axis(axis).ok_or_else(|| Invalid::new(&key, no_axis(axis)))?;
-            if let Some(i) = labels.iter().position(|label| !known.contains(label)) {
-                let message = format!("{:?} is not a label of the axis; it has {}", labels[i], known.join(", "));
-                return Err(Invalid::new(format!("{key}.{i}"), message));
-            }
-        }
-        if self.published.is_none() && (self.published_column.is_some() || !self.published_where.is_empty()) {
-            return Err(Invalid::new("published", "is missing: which table do the other published- keys speak of?"));
-        }
-        Ok(())
-    }
 }

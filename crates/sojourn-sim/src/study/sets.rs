@@ -3,14 +3,16 @@
 //! A value is read as TOML if it is that (`5`, `true`, `["8pkt", "64pkt"]`), else as text (`8Mbit`).
 
 use serde_json::Value;
+use sojourn_net::quote::{printable, short};
 
-use super::{check, excerpt, keys};
+use super::check::check;
+use super::{excerpt, keys};
 
 /// The document with every set applied, checked; the error names the set.
 pub(super) fn apply(document: Value, sets: &[(String, String)]) -> Result<Value, String> {
     let mut changed = document.clone();
     for (key, value) in sets {
-        put(&mut changed, key, value).map_err(|message| format!("--set {key}={value}: {message}"))?;
+        put(&mut changed, key, value).map_err(|message| printable(&format!("{}: {message}", shown(key, value))))?;
     }
     let finish = |mut document: Value| {
         keys::make_plain(&mut document)?;
@@ -21,12 +23,17 @@ pub(super) fn apply(document: Value, sets: &[(String, String)]) -> Result<Value,
         let alone = sets.iter().find_map(|(key, value)| {
             let mut document = document.clone();
             put(&mut document, key, value).ok()?;
-            Some((format!("--set {key}={value}"), finish(document).err()?))
+            Some((shown(key, value), finish(document).err()?))
         });
-        let all = || sets.iter().map(|(key, value)| format!("--set {key}={value}")).collect::<Vec<_>>().join(" ");
+        let all = || sets.iter().map(|(key, value)| shown(key, value)).collect::<Vec<_>>().join(" ");
         let (set, invalid) = alone.unwrap_or_else(|| (all(), invalid));
-        format!("{set}: {}", excerpt::suggest(&invalid.sentence()))
+        printable(&format!("{set}: {}", excerpt::suggest(&invalid.sentence())))
     })
+}
+
+/// A set as it was given, cut.
+fn shown(key: &str, value: &str) -> String {
+    format!("--set {}", short(&format!("{key}={value}")))
 }
 
 /// Puts one value in its place.

@@ -1,0 +1,102 @@
+//! What types cannot check: every point of the sweep, names, ties and figures.
+
+use serde::Deserialize;
+use serde_json::Value;
+use sojourn_net::quote::quoted;
+
+use super::figure::{Figure, FigureKind};
+use super::schema::StudyFile;
+use super::{defaults, expand};
+use crate::scenario::Invalid;
+use expand::Expansion;
+
+/// Reads a document whose place in the file is not known.
+pub(super) fn read(document: &Value) -> Result<StudyFile, Invalid> {
+    StudyFile::deserialize(document).map_err(|error| Invalid::new("", error.to_string()))
+}
+
+/// Checks a whole document, defaults not yet taken.
+pub(super) fn check(document: &Value) -> Result<(), Invalid> {
+    let mut document = document.clone();
+    defaults::take(&mut document);
+    read(&document)?.check(&document)
+}
+
+/// More points than this are taken for a slip.
+const MOST_POINTS: usize = 1_000_000;
+
+impl StudyFile {
+    /// Checks everything that the types do not: every point of the sweep, ties and figures.
+    pub(super) fn check(&self, document: &Value) -> Result<(), Invalid> {
+        check_name("name", &self.name, |c| c.is_control() || "/\\".contains(c))?;
+        if self.repeat == 0 {
+            return Err(Invalid::new("repeat", "must be at least 1"));
+        }
+        for (name, groups) in &self.workload {
+            let key = format!("workload.{name}");
+            check_name(&key, name, |c| !(c.is_ascii_alphanumeric() || "-_".contains(c)))?;
+            if name == expand::NO_WORKLOAD {
+                let message = "the name is taken: in the axis workload, \"none\" is the scenario without any";
+                return Err(Invalid::new(key, message));
+            }
+            for (i, group) in groups.iter().enumerate() {
+                group.check().map_err(|invalid| invalid.under(&format!("{key}.{i}")))?;
+            }
+        }
+        let expansion = Expansion::new(self, document)?;
+        if expansion.len().saturating_mul(self.repeat as usize) > MOST_POINTS {
+            let message = format!("the axes and repeat = {} make more than {MOST_POINTS} points", self.repeat);
+            return Err(Invalid::new("sweep", message));
+        }
+        expansion.check()?;
+        self.figures.iter().enumerate().try_for_each(|(i, figure)| {
+            check_figure(figure, &expansion).map_err(|invalid| invalid.under(&format!("figures.{i}")))
+        })
+    }
+}
+
+/// Refuses names that cannot be file names, or hold a character that is not wanted.
+fn check_name(key: &str, name: &str, refused: impl Fn(char) -> bool) -> Result<(), Invalid> {
+    if name.is_empty() || name.len() > 100 || name == "." || name == ".." {
+        return Err(Invalid::new(key, format!("{} is not a name; write 1 to 100 characters", quoted(name))));
+    }
+    match name.chars().find(|c| refused(*c)) {
+        Some(c) => Err(Invalid::new(key, format!("{} is not a name: it has {c:?} in it", quoted(name)))),
+        None => Ok(()),
+    }
+}
+
+/// Checks that a figure's axes and labels exist.
+fn check_figure(figure: &Figure, expansion: &Expansion<'_>) -> Result<(), Invalid> {
+    let no_axis = |name: &str| {
+        let names = expansion.names().join(", ");
+        let has = if names.is_empty() { "has no axes".to_owned() } else { format!("has the axes {names}") };
+        format!("{} is not an axis; the sweep {has}", quoted(name))
+    };
+    if figure.value.is_empty() {
+        return Err(Invalid::new("value", "must name a value of the results, as in \"links.up.loss\""));
+    }
+    for (key, axis) in [("x", &figure.x), ("y", &figure.y)] {
+        match axis {
+            Some(axis) if expansion.axis(axis).is_none() && !(figure.kind == FigureKind::Scatter && key == "x") => {
+                return Err(Invalid::new(key, no_axis(axis)));
+            }
+            None if figure.kind == FigureKind::Heatmap => {
+                return Err(Invalid::new(key, "is missing: a heatmap has an axis across (x) and one down (y)"));
+            }
+            _ => {}
+        }
+    }
+    for (axis, labels) in &figure.only {
+        let key = format!("only.{axis}");
+        let known = expansion.axis(axis).ok_or_else(|| Invalid::new(&key, no_axis(axis)))?;
+        if let Some(i) = labels.iter().position(|label| !known.contains(label)) {
+            let message = format!("{} is not a label of the axis; it has {}", quoted(&labels[i]), known.join(", "));
+            return Err(Invalid::new(format!("{key}.{i}"), message));
+        }
+    }
+    if figure.published.is_none() && (figure.published_column.is_some() || !figure.published_where.is_empty()) {
+        return Err(Invalid::new("published", "is missing: which table do the other published- keys speak of?"));
+    }
+    Ok(())
+}
