@@ -1,7 +1,7 @@
 //! What the hosts of a scenario have: distances, TCP settings, controllers.
 
 use crate::controller::Choice;
-use crate::network::Control;
+use crate::engine::network::Control;
 use crate::scenario::{self, Tcp, Transport};
 use sojourn_net::{Span, tcp};
 use std::cell::Cell;
