@@ -17,11 +17,11 @@ use pyo3::types::PyDict;
 use sojourn_net::Time;
 use sojourn_pcap::decode::{tcp, utp};
 use sojourn_pcap::write::{Datagram, End, Header, Pcapng};
-use sojourn_sim::Outside;
-use sojourn_sim::record::Seen;
+use sojourn_sim::Direction;
+use sojourn_sim::RunHooks;
+use sojourn_sim::engine::End as Side;
 use sojourn_sim::scenario::{Scenario, Transport};
-use sojourn_sim::source;
-use sojourn_sim::way::Way;
+use sojourn_sim::stats::Captured;
 
 use crate::error::StudyError;
 use crate::run::{Point, columns_of_logs};
@@ -46,8 +46,8 @@ pub(crate) fn export<'py>(
         serde_json::from_str(point).map_err(|error| StudyError::new_err(format!("this is not a point: {error}")))?;
     point.document.record.packets = true;
     let end = match at {
-        "clients" => source::End::Client,
-        "servers" => source::End::Server,
+        "clients" => Side::Client,
+        "servers" => Side::Server,
         other => return Err(StudyError::new_err(format!("{other} is no side; write clients or servers"))),
     };
     let out = BufWriter::new(File::create(&path)?);
@@ -62,16 +62,16 @@ pub(crate) fn export<'py>(
     let (outcome, written) = py.detach(|| {
         let mut written = Ok(());
         let Point { seed, replication, document } = &point;
-        let mut sink = |seen: &[Seen]| {
+        let mut sink = |seen: &[Captured]| {
             for packet in seen {
                 if written.is_ok() {
                     written = capture.write(document, packet);
                 }
             }
         };
-        let outside = Outside { tap: Some((end, &mut sink)), ..Outside::default() };
+        let hooks = RunHooks { tap: Some((end, &mut sink)), ..RunHooks::default() };
         let mut watch = |_: Time| Python::attach(|py| py.check_signals().is_ok());
-        (sojourn_sim::run_into(document, *seed, *replication, &mut watch, outside), written)
+        (sojourn_sim::run_into(document, *seed, *replication, &mut watch, hooks), written)
     });
     py.check_signals()?;
     written?;
@@ -89,7 +89,7 @@ pub(crate) fn export<'py>(
 
 struct Capture {
     out: Pcapng<BufWriter<File>>,
-    end: source::End,
+    end: Side,
     tick_ns: u64,
     frames: u32,
     /// Frame number, link and row in the packet log of each packet that arrived.
@@ -99,19 +99,19 @@ struct Capture {
 }
 
 impl Capture {
-    fn write(&mut self, scenario: &Scenario, seen: &Seen) -> io::Result<()> {
+    fn write(&mut self, scenario: &Scenario, seen: &Captured) -> io::Result<()> {
         let flow = seen.packet.flow;
         let [high, low] = seen.group.to_be_bytes();
         let client = End { address: Ipv4Addr::new(10, 1, high, low), port: 1024 + (flow % 64_000) as u16 };
         let server = End { address: Ipv4Addr::new(10, 2, high, low), port: SERVER_PORT };
-        let (source, destination) = if seen.way == Way::Up { (client, server) } else { (server, client) };
+        let (source, destination) = if seen.direction == Direction::Up { (client, server) } else { (server, client) };
         let group = scenario.flows.get(usize::from(seen.group));
         let (header, payload) = match seen.packet.segment_of() {
             None => (Header::Udp, seen.packet.bytes().saturating_sub(28)),
             Some(segment) if group.is_some_and(|flows| flows.transport == Transport::Utp) => {
                 let mss = group.map_or(1448, |flows| flows.mss.0);
-                let mut header = utp_header(&segment, seen.way, flow, mss);
-                if seen.way.destination() == self.end {
+                let mut header = utp_header(&segment, seen.direction, flow, mss);
+                if seen.direction.destination() == self.end {
                     self.differences.insert(flow, micros(seen.at).wrapping_sub(header.stamp).max(1));
                 } else {
                     header.difference = self.differences.get(&flow).copied().unwrap_or(0);
@@ -120,33 +120,41 @@ impl Capture {
             }
             Some(segment) => {
                 let stamped = seen.packet.bytes() >= HEADERS + TIMESTAMPS + segment.payload();
-                (self.tcp_header(&segment, seen.way, flow, stamped), segment.payload())
+                (self.tcp_header(&segment, seen.direction, flow, stamped), segment.payload())
             }
         };
-        let id = if seen.way == Way::Up { self.frames } else { self.frames ^ 0x8000 } as u16;
+        let id = if seen.direction == Direction::Up { self.frames } else { self.frames ^ 0x8000 } as u16;
         let packet = Datagram { source, destination, id, ttl: 64, payload: payload as u16, header };
         self.frames += 1;
-        if seen.way.destination() == self.end {
-            self.arrivals.push((self.frames, seen.way as u8, seen.packet.row()));
+        if seen.direction.destination() == self.end {
+            self.arrivals.push((self.frames, seen.direction as u8, seen.packet.row()));
         }
         self.out.datagram(0, seen.at.0, &packet)
     }
 
-    fn tcp_header(&self, segment: &sojourn_net::tcp::Segment, way: Way, flow: u32, stamped: bool) -> Header {
+    fn tcp_header(
+        &self,
+        segment: &sojourn_net::tcp::Segment,
+        direction: Direction,
+        flow: u32,
+        stamped: bool,
+    ) -> Header {
         let flag = |set: bool, flag: u8| if set { flag } else { 0 };
-        let value = |time: Time, way: Way| mix(flow, way as u32 + 2).wrapping_add((time.0 / self.tick_ns) as u32);
-        let echo = if segment.echo == Time::NEVER { 0 } else { value(segment.echo, way.reverse()) };
+        let value = |time: Time, direction: Direction| {
+            mix(flow, direction as u32 + 2).wrapping_add((time.0 / self.tick_ns) as u32)
+        };
+        let echo = if segment.echo == Time::NEVER { 0 } else { value(segment.echo, direction.reverse()) };
         Header::Tcp {
-            seq: (segment.seq as u32).wrapping_add(mix(flow, way as u32)),
-            ack: segment.ack.map_or(0, |ack| (ack as u32).wrapping_add(mix(flow, way.reverse() as u32))),
+            seq: (segment.seq as u32).wrapping_add(mix(flow, direction as u32)),
+            ack: segment.ack.map_or(0, |ack| (ack as u32).wrapping_add(mix(flow, direction.reverse() as u32))),
             flags: flag(segment.syn, tcp::SYN) | flag(segment.fin, tcp::FIN) | flag(segment.ack.is_some(), tcp::ACK),
-            stamps: stamped.then(|| (value(segment.stamp, way), echo)),
+            stamps: stamped.then(|| (value(segment.stamp, direction), echo)),
         }
     }
 }
 
 /// Data packets are numbered from 1, in segments of `mss` bytes.
-fn utp_header(segment: &sojourn_net::tcp::Segment, way: Way, flow: u32, mss: u64) -> utp::Header {
+fn utp_header(segment: &sojourn_net::tcp::Segment, direction: Direction, flow: u32, mss: u64) -> utp::Header {
     let number = |unit: u64| (unit.saturating_sub(1)).div_ceil(mss.max(1)) as u16;
     let kind = match segment {
         segment if segment.syn && segment.ack.is_none() => utp::SYN,
@@ -157,7 +165,7 @@ fn utp_header(segment: &sojourn_net::tcp::Segment, way: Way, flow: u32, mss: u64
     let id = mix(flow, 0) as u16;
     utp::Header {
         kind,
-        connection: if way == Way::Up { id.wrapping_add(u16::from(kind != utp::SYN)) } else { id },
+        connection: if direction == Direction::Up { id.wrapping_add(u16::from(kind != utp::SYN)) } else { id },
         stamp: micros(segment.stamp),
         difference: if segment.echo == Time::NEVER {
             0

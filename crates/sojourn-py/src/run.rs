@@ -9,15 +9,13 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sojourn_net::log::{DropCause, Kind};
 use sojourn_net::{Span, Time};
-use sojourn_sim::Outside;
-use sojourn_sim::record::{FlowTable, Log};
+use sojourn_sim::Direction;
+use sojourn_sim::RunHooks;
+use sojourn_sim::app::{Schedule, Tables};
 use sojourn_sim::scenario::{Scenario, Users};
-use sojourn_sim::source::{
-    AdaptiveTable, BrowserTable, Schedule, StallTable, VideoTable, ViewerTable, VoiceTable, WebTable,
-};
-use sojourn_sim::way::Way;
+use sojourn_sim::stats::{Column, Log};
 
-use crate::columns::columns;
+use crate::columns::dict;
 use crate::error::StudyError;
 use crate::play::{Bridge, Trouble, raise};
 
@@ -66,18 +64,18 @@ pub(crate) fn run<'py>(
             });
             interrupted.is_ok() && refused.borrow().is_ok() && trouble.lock().is_ok_and(|error| error.is_none())
         };
-        let mut sink = |way: Way, log: Log| {
+        let mut sink = |direction: Direction, first: u32, log: Log| {
             let mut refused = refused.borrow_mut();
             if let (true, Some(call)) = (refused.is_ok(), &packets) {
-                *refused = Python::attach(|py| call.call1(py, (of_link(py, way, log)?,)).map(drop));
+                *refused = Python::attach(|py| call.call1(py, (of_link(py, direction, first, log)?,)).map(drop));
             }
         };
-        let outside = Outside {
+        let hooks = RunHooks {
             log: packets.is_some().then_some(&mut sink as _),
             tap: None,
             players: Some(&|python, clip, limit_s| Box::new(Bridge::new(python, clip, limit_s, &trouble))),
         };
-        let outcome = sojourn_sim::run_into(document, *seed, *replication, &mut watch, outside);
+        let outcome = sojourn_sim::run_into(document, *seed, *replication, &mut watch, hooks);
         (outcome, refused.into_inner())
     });
     interrupted?;
@@ -90,25 +88,20 @@ pub(crate) fn run<'py>(
     let summary = serde_json::to_string(&outcome.summary)
         .map_err(|error| pyo3::exceptions::PyRuntimeError::new_err(error.to_string()))?;
     result.set_item("summary", summary)?;
-    if !outcome.tables.video.user.is_empty() {
-        result.set_item("video", video(py, outcome.tables.video)?)?;
-    }
-    if !outcome.tables.voice.user.is_empty() {
-        result.set_item("voice", voice(py, outcome.tables.voice)?)?;
-    }
-    if !outcome.tables.web.user.is_empty() {
-        result.set_item("web", web(py, outcome.tables.web)?)?;
-    }
-    if let Some(table) = outcome.flows {
-        result.set_item("flows", flows(py, table)?)?;
-    }
-    if !outcome.tables.viewers.user.is_empty() {
-        result.set_item("adaptive", adaptive(py, outcome.tables.adaptive)?)?;
-        result.set_item("viewers", viewers(py, outcome.tables.viewers)?)?;
-        result.set_item("stalls", stalls(py, outcome.tables.stalls)?)?;
-    }
-    if !outcome.tables.browser.user.is_empty() {
-        result.set_item("browser", browser(py, outcome.tables.browser)?)?;
+    let Tables { video, voice, web, adaptive, viewers, stalls, browser } = outcome.tables;
+    let has_viewers = !viewers.user.is_empty();
+    let tables = [
+        ("video", !video.user.is_empty(), video.into_columns()),
+        ("voice", !voice.user.is_empty(), voice.into_columns()),
+        ("web", !web.user.is_empty(), web.into_columns()),
+        ("flows", outcome.flows.is_some(), outcome.flows.unwrap_or_default().into_columns()),
+        ("adaptive", has_viewers, adaptive.into_columns()),
+        ("viewers", has_viewers, viewers.into_columns()),
+        ("stalls", has_viewers, stalls.into_columns()),
+        ("browser", !browser.user.is_empty(), browser.into_columns()),
+    ];
+    for (name, _, columns) in tables.into_iter().filter(|(_, is_made, _)| *is_made) {
+        result.set_item(name, dict(py, columns)?)?;
     }
     if let Some(logs) = outcome.logs {
         result.set_item("packets", columns_of_logs(py, logs)?)?;
@@ -117,11 +110,12 @@ pub(crate) fn run<'py>(
 }
 
 /// The packet logs of both links as one dict of columns.
-pub(crate) fn columns_of_logs(py: Python<'_>, [mut down, up]: [Log; 2]) -> PyResult<Bound<'_, PyDict>> {
-    let links = [vec![Way::Down as u8; down.rows() as usize], vec![Way::Up as u8; up.rows() as usize]].concat();
+pub(crate) fn columns_of_logs(py: Python<'_>, [mut down, mut up]: [Log; 2]) -> PyResult<Bound<'_, PyDict>> {
+    let links =
+        [vec![Direction::Down as u8; down.rows() as usize], vec![Direction::Up as u8; up.rows() as usize]].concat();
     let numbers = (0..down.rows()).chain(0..up.rows()).collect();
-    down.append(up);
-    columns_of(py, links, numbers, down)
+    down.append(&mut up);
+    columns_of_log(py, links, numbers, down)
 }
 
 /// Names of the kinds of packets, in the order of their codes in the packet log.
@@ -164,99 +158,14 @@ fn schedule(send: &PyReadonlyArray1<'_, u64>, size: &PyReadonlyArray1<'_, u16>) 
         .map_err(|error| StudyError::new_err(format!("these are not the packets of a clip: {error}")))
 }
 
-fn video(py: Python<'_>, table: VideoTable) -> PyResult<Bound<'_, PyDict>> {
-    let VideoTable { user, showing, clip, seq, sent_ns, delay_ns } = table;
-    columns!(py, {
-        user: user, showing: showing, clip: clip, seq: seq, sent_ns: sent_ns, delay_ns: delay_ns,
-    })
+/// The packet log of one link, from the row with the number `first` on.
+fn of_link(py: Python<'_>, direction: Direction, first: u32, log: Log) -> PyResult<Bound<'_, PyDict>> {
+    let links = vec![direction as u8; log.rows() as usize];
+    let numbers = (first..first + log.rows()).collect();
+    columns_of_log(py, links, numbers, log)
 }
 
-fn voice(py: Python<'_>, table: VoiceTable) -> PyResult<Bound<'_, PyDict>> {
-    let VoiceTable { user, call, direction, seq, sent_ns, delay_ns } = table;
-    columns!(py, {
-        user: user, call: call, direction: direction, seq: seq, sent_ns: sent_ns, delay_ns: delay_ns,
-    })
-}
-
-fn web(py: Python<'_>, table: WebTable) -> PyResult<Bound<'_, PyDict>> {
-    let WebTable { user, start_ns, plt_ns, complete, rtt_ns, repair_ns, retransmits } = table;
-    columns!(py, {
-        user: user, start_ns: start_ns, plt_ns: plt_ns, complete: complete, rtt_ns: rtt_ns, repair_ns: repair_ns,
-        retransmits: retransmits,
-    })
-}
-
-fn adaptive(py: Python<'_>, table: AdaptiveTable) -> PyResult<Bound<'_, PyDict>> {
-    let AdaptiveTable {
-        user,
-        segment,
-        level,
-        rate_kbps,
-        bytes,
-        request_ns,
-        first_byte_ns,
-        arrive_ns,
-        before_s,
-        after_s,
-        estimate_kbps,
-        given_up,
-    } = table;
-    columns!(py, {
-        user: user, segment: segment, level: level, rate_kbps: rate_kbps, bytes: bytes, request_ns: request_ns,
-        first_byte_ns: first_byte_ns, arrive_ns: arrive_ns, before_s: before_s, after_s: after_s,
-        estimate_kbps: estimate_kbps, given_up: given_up,
-    })
-}
-
-fn viewers(py: Python<'_>, table: ViewerTable) -> PyResult<Bound<'_, PyDict>> {
-    let ViewerTable { user, start_ns, play_ns, end_ns, segments, segment_s } = table;
-    columns!(py, {
-        user: user, start_ns: start_ns, play_ns: play_ns, end_ns: end_ns, segments: segments, segment_s: segment_s,
-    })
-}
-
-fn stalls(py: Python<'_>, table: StallTable) -> PyResult<Bound<'_, PyDict>> {
-    let StallTable { user, from_ns, to_ns } = table;
-    columns!(py, { user: user, from_ns: from_ns, to_ns: to_ns })
-}
-
-fn browser(py: Python<'_>, table: BrowserTable) -> PyResult<Bound<'_, PyDict>> {
-    let BrowserTable { user, page, bytes, start_ns, plt_ns, fate } = table;
-    columns!(py, { user: user, page: page, bytes: bytes, start_ns: start_ns, plt_ns: plt_ns, fate: fate })
-}
-
-fn flows(py: Python<'_>, table: FlowTable) -> PyResult<Bound<'_, PyDict>> {
-    let FlowTable {
-        flow,
-        link,
-        bytes,
-        packets,
-        lost,
-        retransmits,
-        start_ns,
-        end_ns,
-        mean_cwnd_pkts,
-        initial_ssthresh_pkts,
-        mean_rtt_ns,
-    } = table;
-    columns!(py, {
-        flow: flow, link: link, bytes: bytes, packets: packets, lost: lost, retransmits: retransmits, start_ns: start_ns,
-        end_ns: end_ns, mean_cwnd_pkts: mean_cwnd_pkts, initial_ssthresh_pkts: initial_ssthresh_pkts,
-        mean_rtt_ns: mean_rtt_ns,
-    })
-}
-
-fn of_link(py: Python<'_>, way: Way, log: Log) -> PyResult<Bound<'_, PyDict>> {
-    let links = vec![way as u8; log.rows() as usize];
-    let numbers = (log.first..log.first + log.rows()).collect();
-    columns_of(py, links, numbers, log)
-}
-
-fn columns_of(py: Python<'_>, link: Vec<u8>, packet: Vec<u32>, log: Log) -> PyResult<Bound<'_, PyDict>> {
-    let Log { first: _, flow, kind, size_bytes, arrive_ns, depart_ns, drop_cause, backlog_pkts, backlog_bytes, seq } =
-        log;
-    columns!(py, {
-        link: link, packet: packet, flow: flow, kind: kind, size_bytes: size_bytes, arrive_ns: arrive_ns,
-        depart_ns: depart_ns, drop_cause: drop_cause, backlog_pkts: backlog_pkts, backlog_bytes: backlog_bytes, seq: seq,
-    })
+fn columns_of_log(py: Python<'_>, link: Vec<u8>, packet: Vec<u32>, log: Log) -> PyResult<Bound<'_, PyDict>> {
+    let before: [(_, Column); 2] = [("link", link.into()), ("packet", packet.into())];
+    dict(py, before.into_iter().chain(log.into_columns()))
 }

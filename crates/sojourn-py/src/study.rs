@@ -57,7 +57,7 @@ pub(crate) fn engine() -> &'static str {
 pub(crate) fn check_trace(py: Python<'_>, kind: &str, text: &str) -> PyResult<()> {
     py.detach(|| match kind {
         "link" => Opportunities::read(text).map(drop),
-        "video" => sojourn_sim::source::Clip::read(text).map(drop),
+        "video" => sojourn_sim::app::Clip::read(text).map(drop),
         _ => Err(format!("{kind:?} is no kind of trace; expected \"link\" or \"video\"")),
     })
     .map_err(StudyError::new_err)

@@ -1,22 +1,20 @@
 //! One simulation: a scenario set up, run to its end, and summed up.
 
 mod flows;
+mod hooks;
 mod hosts;
 mod users;
 
-use crate::agenda::Agenda;
-use crate::network::{FlowTotals, Network};
-use crate::player::{Choice, Clip, Player, PythonPlayer, Segment, State};
-use crate::record::{FlowRecord, FlowTable, LinkRecord, Log, Seen, Tap};
+use crate::app::{Source, Tables};
+use crate::engine::{Bottleneck, Direction, Event, EventQueue, FlowTotals, LinkPort, Network};
 use crate::scenario::{LinkRule, Scenario};
-use crate::source::{End, Event, Source, Tables};
+use crate::stats::{FlowRecord, FlowTable, HostTap, LinkRecord, Log, Summary};
 use crate::stream::stream;
-use crate::summary::Summary;
-use crate::way::Way;
-use crate::wire::{Port, Wire};
+use hooks::Lowest;
 use sojourn_net::link::Link;
 use sojourn_net::{Rate, Span, Time};
-use users::Viewers;
+
+pub use hooks::{LogSink, MakePlayer, RunHooks, TapSink};
 
 /// Most bins of a time series.
 const MOST_BINS: u64 = 512;
@@ -24,22 +22,6 @@ const MOST_BINS: u64 = 512;
 const SLICE: u32 = 1 << 16;
 /// Rows of the packet log that are handed out together.
 const BATCH: usize = 1 << 18;
-
-/// Takes settled rows of a link's packet log, in order; they are its own from then on.
-pub type LogSink<'a> = &'a mut dyn FnMut(Way, Log);
-/// Takes what is seen at the hosts of one side, in order.
-pub type TapSink<'a> = &'a mut dyn FnMut(&[Seen]);
-
-/// What a run is given from outside: what takes its records batch by batch, so that they need no memory to speak of, and players.
-#[derive(Default)]
-pub struct Outside<'a> {
-    /// The packet log.
-    pub log: Option<LogSink<'a>>,
-    /// The packets at one side.
-    pub tap: Option<(End, TapSink<'a>)>,
-    /// Makes players that are not this crate's; without it they stay at the lowest level.
-    pub players: Option<MakePlayer<'a>>,
-}
 
 /// What a run leaves behind.
 pub struct Outcome {
@@ -56,11 +38,8 @@ pub struct Outcome {
 /// Runs a scenario. `seed` and `replication` choose the random streams. `watch` is told now and then of the simulated time and may
 /// stop the run by returning false: then there is no outcome.
 pub fn run(scenario: &Scenario, seed: u64, replication: u32, watch: &mut dyn FnMut(Time) -> bool) -> Option<Outcome> {
-    run_into(scenario, seed, replication, watch, Outside::default())
+    run_into(scenario, seed, replication, watch, RunHooks::default())
 }
-
-/// Makes players that are not this crate's: of what the scenario says of one, of the clip, and of the seconds that the buffer holds.
-pub type MakePlayer<'a> = &'a dyn Fn(&PythonPlayer, &Clip, f64) -> Box<dyn Player>;
 
 /// The same, with what takes records while the run goes on, and players of other make.
 pub fn run_into(
@@ -68,30 +47,19 @@ pub fn run_into(
     seed: u64,
     replication: u32,
     watch: &mut dyn FnMut(Time) -> bool,
-    mut outside: Outside<'_>,
+    mut hooks: RunHooks<'_>,
 ) -> Option<Outcome> {
-    let make_player = outside.players.unwrap_or(&|_, _, _| Box::new(Lowest));
+    let make_player = hooks.players.unwrap_or(&|_, _, _| Box::new(Lowest));
     let mut engine = Engine::new(scenario, seed, replication, make_player);
-    engine.network.tap = outside.tap.as_ref().map(|(end, _)| Tap::new(*end));
+    engine.network.tap = hooks.tap.as_ref().map(|(end, _)| HostTap::new(*end));
     engine.start();
     let warmup = Time(scenario.warmup.0);
     let end = Time(scenario.duration.0);
-    if warmup > Time::ZERO && !engine.run_until(warmup, watch, &mut outside) {
+    if warmup > Time::ZERO && !engine.run_until(warmup, watch, &mut hooks) {
         return None;
     }
     engine.begin_measuring();
-    engine.run_until(end, watch, &mut outside).then(|| engine.finish(scenario, outside))
-}
-
-/// Stands in for a player that nobody makes: always the lowest level.
-struct Lowest;
-
-impl Player for Lowest {
-    fn segment_done(&mut self, _: &Segment) {}
-
-    fn choose(&mut self, _: &State<'_>) -> Choice {
-        Choice::at_once(0)
-    }
+    engine.run_until(end, watch, &mut hooks).then(|| engine.finish(scenario, hooks))
 }
 
 struct Engine {
@@ -103,12 +71,15 @@ struct Engine {
 
 impl Engine {
     fn new(scenario: &Scenario, seed: u64, replication: u32, make_player: MakePlayer<'_>) -> Self {
-        let mut agenda = Agenda::new();
-        let wire = Wire::new(Way::BOTH.map(|way| port(scenario, way, seed, replication)), &mut agenda);
-        let mut network = Network::new(agenda, wire);
+        let mut event_queue = EventQueue::new();
+        let bottleneck = Bottleneck::new(
+            Direction::BOTH.map(|direction| port(scenario, direction, seed, replication)),
+            &mut event_queue,
+        );
+        let mut network = Network::new(event_queue, bottleneck);
         if scenario.record.flows {
             network.flow_record = Some(FlowRecord::default());
-            for port in &mut network.wire.ports {
+            for port in &mut network.bottleneck.ports {
                 port.record.by_flow = Some(Vec::new());
             }
         }
@@ -117,17 +88,7 @@ impl Engine {
             let name = flows.name.clone().unwrap_or_else(|| format!("flows-{i}"));
             engine.add_flows(scenario, flows, &|k| stream(seed, replication, &format!("{name}.{k}")));
         }
-        let mut user = 0;
-        let mut viewers = Viewers { make_player, start: Time::ZERO };
-        for (i, users) in scenario.users.iter().enumerate() {
-            let name = users.name().map_or_else(|| format!("users-{i}"), str::to_owned);
-            let group = users::prepare(users);
-            for k in 0..users.count() {
-                let rng = stream(seed, replication, &format!("{name}.{k}"));
-                engine.add_user(scenario, users, &group, user, rng, &mut viewers);
-                user += 1;
-            }
-        }
+        engine.add_users(scenario, seed, replication, make_player);
         engine
     }
 
@@ -143,7 +104,7 @@ impl Engine {
     }
 
     /// Runs up to `end`. False if the watcher stopped it.
-    fn run_until(&mut self, end: Time, watch: &mut dyn FnMut(Time) -> bool, outside: &mut Outside<'_>) -> bool {
+    fn run_until(&mut self, end: Time, watch: &mut dyn FnMut(Time) -> bool, hooks: &mut RunHooks<'_>) -> bool {
         let mut left = SLICE;
         while self.network.step(end) {
             while let Some((source, event)) = self.network.notice() {
@@ -152,15 +113,15 @@ impl Engine {
             left -= 1;
             if left == 0 {
                 left = SLICE;
-                if let Some(sink) = &mut outside.log {
-                    for way in Way::BOTH {
-                        let log = &mut self.network.wire.ports[way as usize].record.log;
-                        if let Some(rows) = log.as_mut().and_then(|log| log.take_settled(BATCH)) {
-                            sink(way, rows);
+                if let Some(sink) = &mut hooks.log {
+                    for direction in Direction::BOTH {
+                        let log = &mut self.network.bottleneck.ports[direction as usize].record.log;
+                        if let Some((first, rows)) = log.as_mut().and_then(|log| log.take_settled(BATCH)) {
+                            sink(direction, first, rows);
                         }
                     }
                 }
-                self.empty_tap(outside);
+                self.empty_tap(hooks);
                 if !watch(self.network.now()) {
                     return false;
                 }
@@ -169,8 +130,8 @@ impl Engine {
         true
     }
 
-    fn empty_tap(&mut self, outside: &mut Outside<'_>) {
-        if let (Some(tap), Some((_, sink))) = (&mut self.network.tap, &mut outside.tap) {
+    fn empty_tap(&mut self, hooks: &mut RunHooks<'_>) {
+        if let (Some(tap), Some((_, sink))) = (&mut self.network.tap, &mut hooks.tap) {
             sink(&tap.seen);
             tap.seen.clear();
         }
@@ -178,25 +139,25 @@ impl Engine {
 
     fn begin_measuring(&mut self) {
         let now = self.network.now();
-        for port in &mut self.network.wire.ports {
+        for port in &mut self.network.bottleneck.ports {
             self.packets_before += port.record.departed;
             port.record.reset(now);
         }
         self.at_warmup = self.network.totals();
     }
 
-    fn finish(mut self, scenario: &Scenario, mut outside: Outside<'_>) -> Outcome {
-        self.empty_tap(&mut outside);
+    fn finish(mut self, scenario: &Scenario, mut hooks: RunHooks<'_>) -> Outcome {
+        self.empty_tap(&mut hooks);
         let now = self.network.now();
         let mut tables = Tables::default();
         for source in &mut self.sources {
             source.finish(&self.network, &mut tables);
         }
-        for port in &mut self.network.wire.ports {
+        for port in &mut self.network.bottleneck.ports {
             port.record.bins.finish(now, port.last);
         }
         let totals = self.network.totals();
-        let [down, up] = &self.network.wire.ports;
+        let [down, up] = &self.network.bottleneck.ports;
         let measured = (Time(scenario.warmup.0), now);
         let rates = [down, up].map(|port| port.link.rate().mean_between(measured.0, measured.1));
         let summary = Summary::new(
@@ -209,22 +170,23 @@ impl Engine {
         );
         let flows = self.network.take_flows();
         let mut logs = scenario.record.packets.then(|| {
-            let [down, up] = &mut self.network.wire.ports;
+            let [down, up] = &mut self.network.bottleneck.ports;
             [&mut down.record, &mut up.record].map(|record| record.log.take().unwrap_or_default())
         });
-        if let Some(sink) = outside.log {
-            for (way, log) in Way::BOTH.into_iter().zip(logs.take().into_iter().flatten()) {
-                sink(way, log);
+        if let Some(sink) = hooks.log {
+            for (direction, record) in Direction::BOTH.into_iter().zip(logs.take().into_iter().flatten()) {
+                sink(direction, record.first, record.log);
             }
         }
+        let logs = logs.map(|records| records.map(|record| record.log));
         Outcome { summary, tables, logs, flows }
     }
 }
 
-fn port(scenario: &Scenario, way: Way, seed: u64, replication: u32) -> Port {
-    let (name, spec) = match way {
-        Way::Down => ("path.down", &scenario.path.down),
-        Way::Up => ("path.up", &scenario.path.up),
+fn port(scenario: &Scenario, direction: Direction, seed: u64, replication: u32) -> LinkPort {
+    let (name, spec) = match direction {
+        Direction::Down => ("path.down", &scenario.path.down),
+        Direction::Up => ("path.up", &scenario.path.up),
     };
     let rate = spec.rate.mean().unwrap_or(Rate(u64::MAX));
     let profile = spec.rate.profile(scenario.duration, &mut stream(seed, replication, &format!("{name}.rate")));
@@ -239,5 +201,5 @@ fn port(scenario: &Scenario, way: Way, seed: u64, replication: u32) -> Port {
         LinkRule::Htb => link.with_bucket(spec.burst.map_or(1600, |burst| burst.0)),
     };
     let rngs = [name.to_owned(), format!("{name}.loss")].map(|name| stream(seed, replication, &name));
-    Port::new(link, record, overhead, spec.loss, rngs)
+    LinkPort::new(link, record, overhead, spec.loss, rngs)
 }

@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use sojourn_sim::record::Log;
 use sojourn_sim::scenario::Scenario;
+use sojourn_sim::stats::Log;
 use sojourn_sim::{Outcome, run};
 
 fn link(rate: &str, limit: &str) -> Value {

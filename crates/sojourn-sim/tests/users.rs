@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use sojourn_net::Span;
+use sojourn_sim::app::{Schedule, Tables};
 use sojourn_sim::scenario::{Scenario, Users};
-use sojourn_sim::source::{Schedule, Tables};
 use sojourn_sim::{Outcome, run};
 use std::sync::Arc;
 

@@ -2,10 +2,9 @@
 
 use super::Engine;
 use super::hosts::{control, delays};
+use crate::app::{Bulk, Chirp, Http, OnOff, Packmime, PackmimeModel, Sessions, Source, Udp, VbrVideo};
 use crate::distribution::Distribution;
-use crate::scenario::{Direction, Flows, HttpVersion, Scenario, SourceSpec};
-use crate::source::{Bulk, Chirp, End, Frames, Http, OnOff, Paced, Packmime, PackmimeModel, Sessions, Source};
-use crate::way::Way;
+use crate::scenario::{Flows, HttpVersion, Scenario, SourceSpec};
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use sojourn_net::{Bytes, Rate, Span, Time};
@@ -17,16 +16,13 @@ impl Engine {
         let settings = flows.tcp();
         let seed = stream_of(flows.count).random();
         let group = self.network.add_group(settings.endpoint.clone(), control(&settings, seed), client, server, true);
-        let (sender, way) = match flows.direction {
-            Direction::Down => (End::Server, Way::Down),
-            Direction::Up => (End::Client, Way::Up),
-        };
+        let (direction, sender) = (flows.direction, flows.direction.source());
         for k in 0..flows.count {
             let mut rng = stream_of(k);
             let number = self.next_number();
             let start = Time((rng.random::<f64>() * flows.start_within.0 as f64) as u64);
             let paced = |gap, size, rng| {
-                Box::new(Paced { number, group, way, gap, size, start, rng, flow: 0, sent: 0, due: 0.0 })
+                Box::new(Udp { number, group, direction, gap, size, start, rng, flow: 0, sent: 0, due: 0.0 })
             };
             let source: Box<dyn Source> = match &flows.source {
                 SourceSpec::Bulk { size } => {
@@ -63,7 +59,7 @@ impl Engine {
                 }
                 SourceSpec::Video(video) => {
                     let (clip, packet) = (video.clip(&mut rng), video.packet.0 as u16);
-                    Box::new(Frames { number, group, way, clip, packet, start, flow: 0, sent: 0 })
+                    Box::new(VbrVideo { number, group, direction, clip, packet, start, flow: 0, sent: 0 })
                 }
                 SourceSpec::Chirp { bursts, gap, every } => {
                     let (first, bursts, gap, every) = (settings.mss.0, *bursts, *gap, *every);
@@ -76,7 +72,18 @@ impl Engine {
                 SourceSpec::OnOff { rate, size, on, off } => {
                     let (gap, size) = (interval(*rate, size.0 as f64), size.0 as u16);
                     let (on, off) = (on.clone(), off.clone());
-                    Box::new(OnOff { number, group, way, gap, size, on, off, start, rng, state: Default::default() })
+                    Box::new(OnOff {
+                        number,
+                        group,
+                        direction,
+                        gap,
+                        size,
+                        on,
+                        off,
+                        start,
+                        rng,
+                        state: Default::default(),
+                    })
                 }
             };
             self.sources.push(source);

@@ -1,7 +1,7 @@
 //! What the hosts of a scenario have: distances, and controllers.
 
 use crate::controller::Choice;
-use crate::network::Control;
+use crate::engine::network::Control;
 use crate::scenario::{self, Stack, Tcp};
 use sojourn_net::Span;
 use std::cell::Cell;

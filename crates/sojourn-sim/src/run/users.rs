@@ -1,12 +1,13 @@
 //! Sets up those whose experience is scored.
 
 use super::Engine;
-use super::MakePlayer;
+use super::hooks::MakePlayer;
 use super::hosts::{control, delays};
+use crate::app::{self, Adaptive, Browser, Fetch, Habits, Source, Video, Voice, Web};
+use crate::engine::Direction;
 use crate::player::{Algorithm, Clip, Draws, Session, Settings};
 use crate::scenario::{self, CallDirection, Scenario, Tcp, Users};
-use crate::source::{self, Adaptive, Browser, Fetch, Habits, Source, Video, Voice, Web};
-use crate::way::Way;
+use crate::stream::stream;
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use sojourn_net::congestion::{CongestionControl, Counting, Reno};
@@ -14,26 +15,26 @@ use sojourn_net::{Span, Time, tcp};
 use std::rc::Rc;
 
 /// What viewers of adaptive video share, whichever group they belong to.
-pub(super) struct Viewers<'a> {
-    pub(super) make_player: MakePlayer<'a>,
+struct Viewers<'a> {
+    make_player: MakePlayer<'a>,
     /// When the last one so far starts.
-    pub(super) start: Time,
+    start: Time,
 }
 
 /// What the users of one group share.
-pub(super) enum Group {
+enum Group {
     Nothing,
     Clips(Vec<Clip>),
     Habits(Rc<Habits>),
 }
 
 /// Prepares what the users of a group share.
-pub(super) fn prepare(users: &Users) -> Group {
+fn prepare(users: &Users) -> Group {
     match users {
         Users::Video(_) | Users::Voice(_) | Users::Web(_) => Group::Nothing,
         Users::Adaptive(adaptive) => Group::Clips(adaptive.read_clips().unwrap_or_default()),
         Users::Browser(browser) => Group::Habits(Rc::new(Habits {
-            pages: source::pages(browser.pages, browser.page_median.0, browser.page_sigma, browser.dwell_scales.len()),
+            pages: app::pages(browser.pages, browser.page_median.0, browser.page_sigma, browser.dwell_scales.len()),
             request: browser.request.0,
             header: browser.response_header.0,
             connections: browser.connections as usize,
@@ -46,8 +47,23 @@ pub(super) fn prepare(users: &Users) -> Group {
 }
 
 impl Engine {
+    /// Adds all users of a scenario, each with a random stream of its own.
+    pub(super) fn add_users(&mut self, scenario: &Scenario, seed: u64, replication: u32, make_player: MakePlayer<'_>) {
+        let mut viewers = Viewers { make_player, start: Time::ZERO };
+        let mut user = 0;
+        for (i, users) in scenario.users.iter().enumerate() {
+            let name = users.name().map_or_else(|| format!("users-{i}"), str::to_owned);
+            let shared = prepare(users);
+            for k in 0..users.count() {
+                let rng = stream(seed, replication, &format!("{name}.{k}"));
+                self.add_user(scenario, users, &shared, user, rng, &mut viewers);
+                user += 1;
+            }
+        }
+    }
+
     /// Adds one user; `user` counts over all users of the scenario.
-    pub(super) fn add_user(
+    fn add_user(
         &mut self,
         scenario: &Scenario,
         users: &Users,
@@ -73,17 +89,17 @@ impl Engine {
             }),
             Users::Voice(voice) => {
                 let group = self.without_tcp(client, server);
-                let ways = match voice.direction {
-                    CallDirection::Both => vec![Way::Up, Way::Down],
-                    CallDirection::Up => vec![Way::Up],
-                    CallDirection::Down => vec![Way::Down],
+                let directions = match voice.direction {
+                    CallDirection::Both => vec![Direction::Up, Direction::Down],
+                    CallDirection::Up => vec![Direction::Up],
+                    CallDirection::Down => vec![Direction::Down],
                 };
-                let packets = (voice.call.0 / source::VOICE_INTERVAL.0).max(1) as u16;
+                let packets = (voice.call.0 / app::VOICE_INTERVAL.0).max(1) as u16;
                 Box::new(Voice {
                     number,
                     user,
                     group,
-                    ways,
+                    directions,
                     packets,
                     size: voice.codec.packet(),
                     spurts: voice.talk_spurts.clone(),
@@ -97,7 +113,7 @@ impl Engine {
             Users::Web(web) => {
                 let group = self.with_tcp(&web.tcp(), (client, server), &rng);
                 let objects = web.objects.iter().map(|object| object.0 + web.response_header.0).collect();
-                let page = source::Page { objects, request: web.request.0, restart: web.object_restart };
+                let page = app::Page { objects, request: web.request.0, restart: web.object_restart };
                 Box::new(Web {
                     number,
                     user,

@@ -17,15 +17,7 @@ use sojourn_net::Span;
 
 use super::Invalid;
 
-/// Which way data goes, seen from the clients.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Direction {
-    /// From clients to servers.
-    Up,
-    /// From servers to clients.
-    Down,
-}
+pub use crate::engine::direction::Direction;
 
 with_tcp_keys! {
     initial_window = 10;

@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sojourn_net::{Bytes, Rate};
 
+use crate::app::{Clip, FRAME_HEADERS};
 use crate::scenario::Invalid;
-use crate::source::{Clip, FRAME_HEADERS};
 
 /// A clip of video, sent again and again over RTP and UDP. Defaults are CIF at 450 kbit/s.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

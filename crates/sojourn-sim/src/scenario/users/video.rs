@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 use sojourn_net::Span;
 use std::sync::Arc;
 
+use crate::app::Schedule;
 use crate::scenario::Invalid;
 use crate::scenario::flows::{check_count, one, start_within};
-use crate::source::Schedule;
 
 /// Most clips that a user is shown in turn.
 const MOST_CLIPS: usize = 200;

@@ -1,0 +1,34 @@
+//! Sources and applications: who sends what, and when.
+//!
+//! A [`Source`] is told of [`Event`](crate::engine::Event)s and acts on the [`Network`](crate::engine::Network): it opens connections,
+//! writes, sends datagrams, asks to be woken. Each has its own random stream.
+
+mod adaptive;
+mod browser;
+mod bulk;
+mod chirp;
+mod onoff;
+mod packmime;
+mod sessions;
+mod source;
+mod tables;
+mod udp;
+mod vbr_video;
+mod video;
+mod voice;
+mod web;
+
+pub use adaptive::{Adaptive, Fetch};
+pub use browser::{Browser, Fate, Habits, WebPage, pages};
+pub use bulk::Bulk;
+pub use chirp::Chirp;
+pub use onoff::OnOff;
+pub use packmime::{Http, Model as PackmimeModel, Packmime};
+pub use sessions::Sessions;
+pub use source::Source;
+pub use tables::{AdaptiveTable, BrowserTable, StallTable, Tables, VideoTable, ViewerTable, VoiceTable, WebTable};
+pub use udp::Udp;
+pub use vbr_video::{Clip, HEADERS as FRAME_HEADERS, VbrVideo};
+pub use video::{Schedule, Shown, Video};
+pub use voice::{Calls, INTERVAL as VOICE_INTERVAL, Voice};
+pub use web::{Loads, Page, Web};

@@ -1,0 +1,161 @@
+//! The tables that applications leave behind. In all of them, `user` counts over all users of the scenario.
+
+use crate::stats::table::table;
+
+/// Delay of a datagram that was dropped.
+pub(crate) const LOST: i64 = -1;
+/// Delay of a datagram that had neither arrived nor been dropped when the run ended.
+pub(crate) const UNDER_WAY: i64 = -2;
+
+table! {
+    /// One row per packet of the calls that were complete when the run ended and had begun after the warm-up.
+    VoiceTable of VoiceRow {
+        /// The user.
+        user: u32,
+        /// The user's call.
+        call: u32,
+        /// 0: from the user (talks, up); 1: to the user (listens, down).
+        direction: u8,
+        /// Number of the packet in its call and direction.
+        seq: u16,
+        /// When it was sent.
+        sent_ns: u64,
+        /// One-way network delay; −1 if it was dropped.
+        delay_ns: i64,
+    }
+}
+
+table! {
+    /// One row per packet of the showings that were complete when the run ended and had begun after the warm-up.
+    VideoTable of VideoRow {
+        /// The user.
+        user: u32,
+        /// The user's showing.
+        showing: u32,
+        /// Which of the user's clips was shown.
+        clip: u8,
+        /// Number of the packet in its clip.
+        seq: u32,
+        /// When it was sent.
+        sent_ns: u64,
+        /// One-way network delay; −1 if it was dropped.
+        delay_ns: i64,
+    }
+}
+
+table! {
+    /// One row per page load that began after the warm-up.
+    WebTable of WebRow {
+        /// The user.
+        user: u32,
+        /// When the load began.
+        start_ns: u64,
+        /// From the SYN to the last byte; time so far if it was not complete when the run ended.
+        plt_ns: u64,
+        /// All objects arrived.
+        complete: bool,
+        /// Mean round-trip time that the server measured during the load.
+        rtt_ns: u64,
+        /// Time that retransmissions were waited for, at either end.
+        repair_ns: u64,
+        /// Segments sent again, at either end.
+        retransmits: u32,
+    }
+}
+
+table! {
+    /// One row per page load of those who browse that began after the warm-up.
+    BrowserTable of BrowserRow {
+        /// The user.
+        user: u32,
+        /// Number of the page in the set.
+        page: u32,
+        /// Bytes of all objects.
+        bytes: u64,
+        /// When the load began.
+        start_ns: u64,
+        /// From the SYN to the last byte, or time so far.
+        plt_ns: u64,
+        /// How it ended: a `Fate`.
+        fate: u8,
+    }
+}
+
+table! {
+    /// One row per segment of adaptive video that was asked for. Times are of the run; those of a segment that had not arrived are −1.
+    AdaptiveTable of AdaptiveRow {
+        /// The user.
+        user: u32,
+        /// Number of the segment, from 1.
+        segment: u32,
+        /// Its level, from 1.
+        level: u16,
+        /// Nominal rate of the level.
+        rate_kbps: f64,
+        /// Size.
+        bytes: u64,
+        /// When the request left.
+        request_ns: i64,
+        /// When the first byte came.
+        first_byte_ns: i64,
+        /// When the last byte came.
+        arrive_ns: i64,
+        /// Seconds of video in the buffer when the request left.
+        before_s: f64,
+        /// Seconds of video in the buffer, the segment included.
+        after_s: f64,
+        /// The throughput in kb/s that the choice went by; NaN if it did not.
+        estimate_kbps: f64,
+        /// How often it was given up and asked for again.
+        given_up: u32,
+    }
+}
+
+table! {
+    /// One row per viewer of adaptive video.
+    ViewerTable of ViewerRow {
+        /// The user.
+        user: u32,
+        /// When the session began.
+        start_ns: i64,
+        /// When playing began; −1 if it did not.
+        play_ns: i64,
+        /// When the last segment of the clip came; −1 if it did not.
+        end_ns: i64,
+        /// Number of segments in the clip.
+        segments: u32,
+        /// Seconds of video in a segment.
+        segment_s: f64,
+    }
+}
+
+table! {
+    /// One row per stall of adaptive video.
+    StallTable of StallRow {
+        /// The user.
+        user: u32,
+        /// When playing stopped.
+        from_ns: i64,
+        /// When it went on, or the run ended.
+        to_ns: i64,
+    }
+}
+
+/// Table rows that applications leave behind.
+#[derive(Default)]
+pub struct Tables {
+    /// One row per video packet.
+    pub video: VideoTable,
+    /// One row per voice packet.
+    pub voice: VoiceTable,
+    /// One row per page load.
+    pub web: WebTable,
+    /// One row per segment of adaptive video.
+    pub adaptive: AdaptiveTable,
+    /// One row per viewer of adaptive video.
+    pub viewers: ViewerTable,
+    /// One row per stall of adaptive video.
+    pub stalls: StallTable,
+    /// One row per page load of those who browse.
+    pub browser: BrowserTable,
+}

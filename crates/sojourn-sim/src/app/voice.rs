@@ -1,0 +1,146 @@
+//! Telephone calls: a packet every 20 ms in each direction, one call after another.
+//!
+//! In RTP, 50 packets/s of 160 bytes of G.711 or 20 bytes of G.729 and 40 bytes of headers (RFC 3551). The engine carries the packets;
+//! what was heard is judged from their fates. With talk spurts a direction sends only while somebody speaks: speech and silence are
+//! exponential times (ITU-T P.59's means), independent in the two directions, which P.59's are not.
+
+use super::source::Source;
+use super::source::uniform;
+use super::tables::{LOST, Tables, UNDER_WAY, VoiceRow, VoiceTable};
+use crate::engine::{Datagram, Direction, Event, Kind, Network};
+use crate::scenario::TalkSpurts;
+use rand::RngExt;
+use rand_pcg::Pcg64Mcg;
+use sojourn_net::{Span, Time};
+
+/// Time between packets of a call in one direction.
+pub const INTERVAL: Span = Span::from_millis(20);
+
+/// One caller.
+pub struct Voice {
+    /// Number of this source.
+    pub number: u32,
+    /// Number of the user.
+    pub user: u32,
+    /// Its hosts.
+    pub group: u16,
+    /// The directions that speech goes in.
+    pub directions: Vec<Direction>,
+    /// Packets of a call in each direction, those of silence counted.
+    pub packets: u16,
+    /// Bytes of a packet at IP.
+    pub size: u16,
+    /// Send only speech.
+    pub spurts: Option<TalkSpurts>,
+    /// Pause between calls.
+    pub gap: Span,
+    /// The first call starts within this time.
+    pub start_within: Span,
+    /// Calls that begin earlier are not reported.
+    pub warmup: Time,
+    /// Its random stream.
+    pub rng: Pcg64Mcg,
+    /// Where it stands.
+    pub calls: Calls,
+}
+
+/// Calls made so far.
+#[derive(Default)]
+pub struct Calls {
+    /// Packets sent in all, both directions.
+    rows: VoiceTable,
+    /// Next packet of the present call.
+    next: u16,
+    call: u32,
+    flows: [u32; 2],
+    /// In each direction, whether somebody speaks and until when.
+    speech: [(bool, Time); 2],
+}
+
+impl Voice {
+    /// Whether a direction has speech to send now.
+    fn speaks(&mut self, direction: Direction, now: Time) -> bool {
+        let Some(spurts) = &self.spurts else { return true };
+        let (speaks, until) = &mut self.calls.speech[direction as usize];
+        while *until <= now {
+            *speaks = !*speaks;
+            let mean = if *speaks { spurts.talk } else { spurts.silence };
+            *until += Span((-libm::log(uniform(&mut self.rng)) * mean.0 as f64) as u64 + 1);
+        }
+        *speaks
+    }
+
+    fn speak(&mut self, network: &mut Network) {
+        for i in 0..self.directions.len() {
+            let direction = self.directions[i];
+            if !self.speaks(direction, network.now()) {
+                continue;
+            }
+            let calls = &mut self.calls;
+            // The row travels as the packet's number, with the source's own number.
+            let row = calls.rows.user.len() as u64;
+            let to_user = u8::from(direction == Direction::Down);
+            calls.rows.push(VoiceRow {
+                user: self.user,
+                call: calls.call,
+                direction: to_user,
+                seq: calls.next,
+                sent_ns: network.now().0,
+                delay_ns: UNDER_WAY,
+            });
+            network.datagram(&Datagram {
+                group: self.group,
+                direction,
+                kind: Kind::Voice,
+                flow: calls.flows[direction as usize],
+                owner: self.number,
+                seq: row,
+                size: self.size,
+            });
+        }
+        let calls = &mut self.calls;
+        calls.next += 1;
+        let mut pause = INTERVAL;
+        if calls.next == self.packets {
+            calls.next = 0;
+            calls.call += 1;
+            pause = pause + self.gap;
+        }
+        network.wake_at(network.now() + pause, self.number, 0);
+    }
+}
+
+impl Source for Voice {
+    fn on(&mut self, event: Event, network: &mut Network) {
+        match event {
+            Event::Start => {
+                self.calls.flows = [network.new_flow(), network.new_flow()];
+                let wait = self.rng.random::<f64>() * self.start_within.0 as f64;
+                network.wake_at(Time(wait as u64), self.number, 0);
+            }
+            Event::Wake(_) => self.speak(network),
+            Event::Datagram { packet, delay } => self.calls.rows.delay_ns[packet.seq as usize] = delay.0 as i64,
+            _ => {}
+        }
+    }
+
+    fn finish(&mut self, network: &Network, tables: &mut Tables) {
+        for row in network.lost(self.number) {
+            self.calls.rows.delay_ns[row as usize] = LOST;
+        }
+        let rows = &self.calls.rows;
+        let mut end = 0;
+        // The call that was going on when the run ended is left out.
+        for call in 0..self.calls.call {
+            let range = end..end + rows.call[end..].iter().take_while(|of| **of == call).count();
+            end = range.end;
+            if range.is_empty() {
+                continue;
+            }
+            let complete = rows.delay_ns[range.clone()].iter().all(|delay| *delay != UNDER_WAY);
+            if complete && rows.sent_ns[range.start] >= self.warmup.0 {
+                range.for_each(|place| tables.voice.push(rows.row(place)));
+            }
+        }
+    }
+}

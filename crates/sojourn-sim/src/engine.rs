@@ -1,0 +1,17 @@
+//! The engine: a virtual clock, connections, and the two links of the dumbbell with their delay lines.
+
+pub mod bottleneck;
+pub mod connection;
+pub mod direction;
+pub mod event;
+pub(crate) mod event_queue;
+pub mod network;
+pub mod packet;
+
+pub(crate) use bottleneck::{Bottleneck, LinkPort};
+pub use connection::{ConnectionId, FlowTotals};
+pub use direction::{Direction, End};
+pub use event::Event;
+pub(crate) use event_queue::EventQueue;
+pub use network::{Datagram, Network};
+pub use packet::{Kind, Packet};

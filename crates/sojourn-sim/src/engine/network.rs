@@ -1,0 +1,310 @@
+//! The network that sources act on: connections, the two links, time.
+
+mod connections;
+mod timers;
+
+use crate::engine::bottleneck::Bottleneck;
+use crate::engine::connection::{Connection, ConnectionId, FlowTotals, NOBODY};
+use crate::engine::direction::{Direction, End};
+use crate::engine::event::Event;
+use crate::engine::event_queue::{EventQueue, Stream, Timer};
+use crate::engine::packet::{Body, Kind, Packet};
+use crate::stats::flow_record::FlowRecord;
+use crate::stats::host_tap::{Captured, HostTap};
+use sojourn_net::congestion::CongestionControl;
+use sojourn_net::tcp::{self, Sack};
+use sojourn_net::{Span, Time};
+use std::collections::VecDeque;
+
+const IP_AND_TCP: u32 = 40;
+const TIMESTAMPS: u32 = 12;
+const SYN_OPTIONS: u32 = 20;
+
+/// Makes the congestion controller of a new endpoint.
+pub type Control = Box<dyn Fn() -> Box<dyn CongestionControl>>;
+
+/// Hosts at the same distance with the same TCP.
+pub struct Group {
+    /// How their endpoints behave.
+    pub config: tcp::Config,
+    /// Makes the controller of a new endpoint.
+    pub control: Control,
+    /// One-way delay between client and link.
+    pub client_delay: Span,
+    /// One-way delay between link and server.
+    pub server_delay: Span,
+    /// Counts in the summary of flows.
+    pub background: bool,
+    lines: [u16; 2],
+    ack_timers: usize,
+}
+
+/// A datagram to send.
+#[derive(Clone, Copy, Debug)]
+pub struct Datagram {
+    /// Hosts between which it goes.
+    pub group: u16,
+    /// Which link it crosses.
+    pub direction: Direction,
+    /// What it is.
+    pub kind: Kind,
+    /// Number of its flow.
+    pub flow: u32,
+    /// The source that sends it.
+    pub owner: u32,
+    /// A number of the source's choice.
+    pub seq: u64,
+    /// Bytes at IP.
+    pub size: u16,
+}
+
+/// Delayed-ACK timers of one length: first in, first out.
+struct AckTimers {
+    delay: Span,
+    timers: VecDeque<(Time, u32, u32, u8)>,
+    stream: usize,
+}
+
+/// Connections, links and pending events.
+pub struct Network {
+    now: Time,
+    pub(crate) event_queue: EventQueue,
+    pub(crate) bottleneck: Bottleneck,
+    groups: Vec<Group>,
+    connections: Vec<Connection>,
+    free: VecDeque<u32>,
+    flows: u32,
+    ack_timers: Vec<AckTimers>,
+    notices: VecDeque<(u32, Event)>,
+    ended: FlowTotals,
+    open: u32,
+    open_changed: Time,
+    pub(crate) events: u64,
+    pub(crate) flow_record: Option<FlowRecord>,
+    pub(crate) tap: Option<HostTap>,
+}
+
+impl Network {
+    pub(crate) fn new(event_queue: EventQueue, bottleneck: Bottleneck) -> Self {
+        Self {
+            now: Time::ZERO,
+            event_queue,
+            bottleneck,
+            groups: Vec::new(),
+            connections: Vec::new(),
+            free: VecDeque::new(),
+            flows: 0,
+            ack_timers: Vec::new(),
+            notices: VecDeque::new(),
+            ended: FlowTotals::default(),
+            open: 0,
+            open_changed: Time::ZERO,
+            events: 0,
+            flow_record: None,
+            tap: None,
+        }
+    }
+
+    /// The present time.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// Adds a group of hosts; returns its number.
+    pub fn add_group(
+        &mut self,
+        config: tcp::Config,
+        control: Control,
+        client_delay: Span,
+        server_delay: Span,
+        background: bool,
+    ) -> u16 {
+        let lines = [
+            self.bottleneck.line(Direction::Down, client_delay, &mut self.event_queue),
+            self.bottleneck.line(Direction::Up, server_delay, &mut self.event_queue),
+        ];
+        let ack_timers = self.ack_timers.iter().position(|l| l.delay == config.ack_delay).unwrap_or_else(|| {
+            let stream = self.event_queue.add_stream(Stream::DelayedAcks(self.ack_timers.len() as u16));
+            self.ack_timers.push(AckTimers { delay: config.ack_delay, timers: VecDeque::new(), stream });
+            self.ack_timers.len() - 1
+        });
+        self.groups.push(Group { config, control, client_delay, server_delay, background, lines, ack_timers });
+        self.groups.len() as u16 - 1
+    }
+
+    /// A new flow number, for datagrams.
+    pub fn new_flow(&mut self) -> u32 {
+        self.flows += 1;
+        self.flows
+    }
+
+    /// Sends a datagram. Its owner is told of its arrival if it is voice or video; others are only counted.
+    pub fn datagram(&mut self, datagram: &Datagram) {
+        let Datagram { group, direction, kind, flow, owner, seq, size } = *datagram;
+        let line = self.groups[group as usize].lines[direction as usize];
+        let packet = Packet::datagram(kind, seq, self.now, flow, (group, owner), line, size);
+        if let Some(tap) = &mut self.tap {
+            let seen = Captured { at: self.now, direction, group, packet: packet.clone(), sack: Sack::NONE };
+            tap.pass(direction.source(), seen);
+        }
+        self.bottleneck.send(self.now, direction, packet, None, &mut self.event_queue);
+    }
+
+    /// One-way delay of a datagram that arrives now. The two hosts' clocks are shifted by their distances (see [`Bottleneck`]).
+    fn one_way(&self, packet: &Packet, group: u16, direction: Direction) -> Span {
+        let group = &self.groups[group as usize];
+        let (near, far) = match direction {
+            Direction::Down => (group.server_delay, group.client_delay),
+            Direction::Up => (group.client_delay, group.server_delay),
+        };
+        self.now.since(packet.stamp) + near - far
+    }
+
+    /// Wakes a source with `token` at `at`.
+    pub fn wake_at(&mut self, at: Time, source: u32, token: u64) {
+        self.event_queue.push(at.max(self.now), Timer::Source { source, token });
+    }
+
+    /// Numbers of a source's voice or video packets that were dropped.
+    pub fn lost(&self, source: u32) -> impl Iterator<Item = u64> {
+        let lost = self.bottleneck.ports.iter().flat_map(|port| &port.record.lost);
+        lost.filter(move |(owner, _)| *owner == source).map(|(_, seq)| *seq)
+    }
+
+    /// The next thing for a source, if any.
+    pub(crate) fn notice(&mut self) -> Option<(u32, Event)> {
+        self.notices.pop_front()
+    }
+
+    /// Does the next thing, if it is due before `end`; otherwise moves the clock to `end` and returns false.
+    #[inline]
+    pub(crate) fn step(&mut self, end: Time) -> bool {
+        let (stream, at) = self.event_queue.next();
+        if at >= end {
+            self.now = end;
+            return false;
+        }
+        debug_assert!(at >= self.now, "time runs backwards: {at} after {}", self.now);
+        self.now = at;
+        self.events += 1;
+        match stream {
+            Stream::Link(direction) => self.bottleneck.poll(at, direction, &mut self.event_queue),
+            Stream::DelayLine(line) => self.arrive(line),
+            Stream::DelayedAcks(line) => self.on_ack_timer(line),
+            Stream::Timers => self.on_timer(),
+        }
+        true
+    }
+
+    #[inline]
+    fn arrive(&mut self, line: u16) {
+        let Some((direction, packet)) = self.bottleneck.arrive(line, &mut self.event_queue) else { return };
+        let sack = self.bottleneck.sack(&packet);
+        if let Some(tap) = &mut self.tap {
+            let group = match packet.body() {
+                Body::Segment { connection } => self.connections[connection as usize].group,
+                Body::Datagram { group, .. } => group,
+            };
+            tap.pass(
+                direction.destination(),
+                Captured { at: self.now, direction, group, packet: packet.clone(), sack: *sack },
+            );
+        }
+        let place = match packet.body() {
+            Body::Segment { connection } => connection,
+            Body::Datagram { group, source } => {
+                if packet.reports_delivery() {
+                    let delay = self.one_way(&packet, group, direction);
+                    self.notices.push_back((source, Event::Datagram { packet, delay }));
+                }
+                return;
+            }
+        };
+        let slot = place as usize;
+        let connection = &mut self.connections[slot];
+        if connection.flow != packet.flow {
+            return; // A late copy for a connection that has ended.
+        }
+        let end = direction.destination();
+        let segment = packet.to_segment();
+        let endpoint = &mut connection.ends[end as usize];
+        let progress = endpoint.on_segment(self.now, &segment, sack);
+        if let Some(record) = self.flow_record.as_mut().filter(|_| progress.acknowledged) {
+            record.acknowledged(place, end, endpoint.sender());
+        }
+        if connection.owner != NOBODY {
+            let (owner, id) = (connection.owner, ConnectionId { slot: place, flow: packet.flow });
+            if progress.received {
+                let bytes = endpoint.receiver().delivered();
+                self.notices.push_back((owner, Event::Received { connection: id, at: end, bytes }));
+            }
+            if progress.acknowledged && endpoint.sender().is_idle() {
+                self.notices.push_back((owner, Event::Sent { connection: id, at: end }));
+            }
+        }
+        self.flush(slot, end);
+        if self.connections[slot].closing {
+            self.end_if_closed(slot);
+        }
+    }
+
+    /// Sends all that an endpoint has to send, and arms its timers.
+    #[inline]
+    fn flush(&mut self, slot: usize, end: End) {
+        let connection = &mut self.connections[slot];
+        let group = &self.groups[connection.group as usize];
+        let direction = if end == End::Client { Direction::Up } else { Direction::Down };
+        let line = group.lines[direction as usize];
+        let options = if group.config.timestamps { TIMESTAMPS } else { 0 };
+        let endpoint = &mut connection.ends[end as usize];
+        while let Some(segment) = endpoint.poll(self.now) {
+            let sack = endpoint.has_sack().then(|| endpoint.sack());
+            let options = if segment.syn { SYN_OPTIONS } else { options + sack.as_ref().map_or(0, sack_option) };
+            let size = segment.payload() + IP_AND_TCP + options;
+            let packet = Packet::segment(&segment, connection.flow, slot as u32, line, size as u16);
+            if let Some(tap) = &mut self.tap {
+                let sack = sack.unwrap_or(Sack::NONE);
+                tap.pass(
+                    end,
+                    Captured { at: self.now, direction, group: connection.group, packet: packet.clone(), sack },
+                );
+            }
+            self.bottleneck.send(self.now, direction, packet, sack.as_ref(), &mut self.event_queue);
+        }
+        let side = end as usize;
+        let (timer_at, ack_at) = (endpoint.next_timer(), endpoint.ack_at());
+        if timer_at < connection.armed[side] {
+            connection.armed[side] = timer_at;
+            let timer = Timer::Retransmission { slot: slot as u32, flow: connection.flow, side: side as u8 };
+            self.event_queue.push(timer_at, timer);
+        }
+        let send_at = endpoint.send_at();
+        if send_at < connection.send_armed[side] {
+            connection.send_armed[side] = send_at;
+            let timer = Timer::Pacing { slot: slot as u32, flow: connection.flow, side: side as u8 };
+            self.event_queue.push(send_at, timer);
+        }
+        if ack_at != Time::NEVER && !connection.ack_armed[side] {
+            connection.ack_armed[side] = true;
+            let line = &mut self.ack_timers[group.ack_timers];
+            let (slot, flow, side) = (slot as u32, connection.flow, side as u8);
+            match line.timers.back() {
+                // A timer that was put off is out of turn.
+                Some((last, ..)) if *last > ack_at => {
+                    self.event_queue.push(ack_at, Timer::DelayedAck { slot, flow, side })
+                }
+                last => {
+                    if last.is_none() {
+                        self.event_queue.set(line.stream, ack_at);
+                    }
+                    line.timers.push_back((ack_at, slot, flow, side));
+                }
+            }
+        }
+    }
+}
+
+/// Bytes of the SACK option that carries some blocks, padded to a multiple of four (RFC 2018 §3, RFC 7323 appendix A).
+fn sack_option(sack: &Sack) -> u32 {
+    4 + 8 * sack.blocks().len() as u32
+}

@@ -1,0 +1,146 @@
+//! Connections come and go: opened, written to, closed, ended, and counted.
+
+use super::Network;
+use crate::engine::connection::{Connection, ConnectionId, FlowTotals, NOBODY};
+use crate::engine::direction::End;
+use crate::stats::flow_record::FlowTable;
+use sojourn_net::Time;
+use sojourn_net::tcp::{Endpoint, Role};
+
+impl Network {
+    /// Opens a connection of a group from one end. `owner` is told of what happens if `told`.
+    pub fn connect(&mut self, group: u16, opener: End, owner: u32, told: bool) -> ConnectionId {
+        let g = &self.groups[group as usize];
+        let end = |end| {
+            let role = if end == opener { Role::Active } else { Role::Passive };
+            Endpoint::new(role, &g.config, (g.control)())
+        };
+        self.flows += 1;
+        let connection = Connection {
+            flow: self.flows,
+            group,
+            owner: if told { owner } else { NOBODY },
+            closing: false,
+            armed: [Time::NEVER; 2],
+            ack_armed: [false; 2],
+            send_armed: [Time::NEVER; 2],
+            ends: [end(End::Client), end(End::Server)],
+        };
+        if g.background {
+            self.count_open(1);
+        }
+        let slot = match self.free.pop_front() {
+            Some(slot) => {
+                self.connections[slot as usize] = connection;
+                slot
+            }
+            None => {
+                self.connections.push(connection);
+                self.connections.len() as u32 - 1
+            }
+        };
+        if let Some(record) = &mut self.flow_record {
+            record.opened(self.now, slot);
+        }
+        self.flush(slot as usize, opener);
+        ConnectionId { slot, flow: self.flows }
+    }
+
+    /// Writes `bytes` at one end of a connection; `u64::MAX` is an endless stream.
+    pub fn write(&mut self, id: ConnectionId, end: End, bytes: u64) {
+        if let Some(connection) = self.get_mut(id) {
+            connection.ends[end as usize].write(bytes);
+            self.flush(id.slot as usize, end);
+        }
+    }
+
+    /// One end starts again from its initial window before what it writes next.
+    pub fn restart(&mut self, id: ConnectionId, end: End) {
+        let now = self.now;
+        if let Some(connection) = self.get_mut(id) {
+            connection.ends[end as usize].restart(now);
+        }
+    }
+
+    /// One end has written its last byte. The connection ends when both have, and all has arrived.
+    pub fn close(&mut self, id: ConnectionId, end: End) {
+        if let Some(connection) = self.get_mut(id) {
+            connection.closing = true;
+            connection.ends[end as usize].close();
+            self.flush(id.slot as usize, end);
+            self.end_if_closed(id.slot as usize);
+        }
+    }
+
+    /// Ends a connection at both ends at once; what is on its way arrives nowhere.
+    pub fn abort(&mut self, id: ConnectionId) {
+        if self.get_mut(id).is_some() {
+            self.end(id.slot as usize);
+        }
+    }
+
+    /// An end of a connection, if it still exists.
+    pub fn endpoint(&self, id: ConnectionId, end: End) -> Option<&Endpoint> {
+        let connection = self.connections.get(id.slot as usize)?;
+        (connection.flow == id.flow).then(|| &connection.ends[end as usize])
+    }
+
+    /// Counts over all background connections so far.
+    pub fn totals(&self) -> FlowTotals {
+        let mut totals = self.ended;
+        totals.open += u128::from(self.open) * u128::from(self.now.since(self.open_changed).0);
+        for connection in self.connections.iter().filter(|c| c.flow != 0) {
+            if self.groups[connection.group as usize].background {
+                totals.add(&connection.ends);
+            }
+        }
+        totals
+    }
+
+    pub(super) fn end_if_closed(&mut self, slot: usize) {
+        let connection = &mut self.connections[slot];
+        if !connection.closing || !connection.ends.iter().all(Endpoint::is_closed) {
+            return;
+        }
+        if let Some(record) = &mut self.flow_record {
+            let [down, up] = &self.bottleneck.ports;
+            let mss = self.groups[connection.group as usize].config.mss;
+            let links = [&down.record, &up.record];
+            record.closed((slot as u32, connection.flow), Some(self.now), &connection.ends, mss, links);
+        }
+        self.end(slot);
+    }
+
+    fn end(&mut self, slot: usize) {
+        let connection = &mut self.connections[slot];
+        connection.flow = 0;
+        if self.groups[connection.group as usize].background {
+            self.ended.add(&connection.ends);
+            self.ended.completed += 1;
+            self.count_open(-1);
+        }
+        self.free.push_back(slot as u32);
+    }
+
+    /// The table of connections, those that are still open last.
+    pub(crate) fn take_flows(&mut self) -> Option<FlowTable> {
+        let mut record = self.flow_record.take()?;
+        let [down, up] = &self.bottleneck.ports;
+        for (slot, connection) in self.connections.iter().enumerate().filter(|(_, c)| c.flow != 0) {
+            let mss = self.groups[connection.group as usize].config.mss;
+            let links = [&down.record, &up.record];
+            record.closed((slot as u32, connection.flow), None, &connection.ends, mss, links);
+        }
+        Some(record.finish())
+    }
+
+    fn count_open(&mut self, change: i32) {
+        self.ended.open += u128::from(self.open) * u128::from(self.now.since(self.open_changed).0);
+        self.open_changed = self.now;
+        self.open = self.open.wrapping_add_signed(change);
+    }
+
+    fn get_mut(&mut self, id: ConnectionId) -> Option<&mut Connection> {
+        self.connections.get_mut(id.slot as usize).filter(|c| c.flow == id.flow)
+    }
+}

@@ -1,0 +1,215 @@
+//! The numbers of a run, in the shape that `run --json` prints.
+
+use super::link_record::LinkRecord;
+use crate::engine::connection::FlowTotals;
+use serde::Serialize;
+use sojourn_net::log::DropCause;
+use sojourn_net::{Rate, Time};
+use std::collections::BTreeMap;
+
+/// Bytes of a full-sized packet, in whose transmission times occupancy is read as a delay.
+const FULL_PACKET: f64 = 1500.0;
+
+/// A run in numbers.
+#[derive(Clone, Debug, Serialize)]
+pub struct Summary {
+    /// By link, `down` and `up`.
+    pub links: BTreeMap<&'static str, LinkSummary>,
+    /// The background connections.
+    pub flows: FlowSummary,
+    /// The work done.
+    pub engine: EngineSummary,
+}
+
+/// One link over the measured period.
+#[derive(Clone, Debug, Serialize)]
+pub struct LinkSummary {
+    /// The link's (mean) rate; null if unlimited.
+    pub rate_bps: Option<u64>,
+    /// Packets that arrived.
+    pub arrived_pkts: u64,
+    /// Packets dropped.
+    pub dropped_pkts: u64,
+    /// Packets whose transmission started.
+    pub departed_pkts: u64,
+    /// Of those, the ones with payload.
+    pub departed_data_pkts: u64,
+    /// Packets marked Congestion Experienced; absent if none was.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub marked_pkts: u64,
+    /// Bytes (at IP) of the packets whose transmission started.
+    pub departed_bytes: u64,
+    /// Packets waiting at the end of the period.
+    pub backlog_pkts: u32,
+    /// Dropped over arrived.
+    pub loss: f64,
+    /// Bytes carried, link-layer overhead included, over rate × time.
+    pub utilisation: f64,
+    /// Standard deviation of the utilisation of whole seconds.
+    pub utilisation_sd_1s: f64,
+    /// Quantiles of the utilisation of whole seconds.
+    pub utilisation_quantiles: Quantiles,
+    /// Time from arrival to the start of transmission of the packets that left.
+    pub queue_delay_ms: DelaySummary,
+    /// Mean number of packets waiting × the time of a 1500-byte packet.
+    pub occupancy_delay_ms: f64,
+    /// Mean number of packets waiting, over time.
+    pub occupancy_pkts: f64,
+    /// Drops by cause; causes other than `full` that did not occur are absent.
+    pub drops_by_cause: BTreeMap<&'static str, u64>,
+    /// The period in bins.
+    pub series: Series,
+}
+
+/// Quantiles of a distribution.
+#[derive(Clone, Debug, Serialize)]
+pub struct Quantiles {
+    p5: f64,
+    p25: f64,
+    p50: f64,
+    p75: f64,
+    p95: f64,
+}
+
+/// A distribution of delays in milliseconds.
+#[derive(Clone, Debug, Serialize)]
+pub struct DelaySummary {
+    mean: f64,
+    p50: f64,
+    p95: f64,
+    p99: f64,
+    max: f64,
+}
+
+/// A link over time.
+#[derive(Clone, Debug, Serialize)]
+pub struct Series {
+    /// Width of a bin in seconds.
+    bin_s: f64,
+    utilisation: Vec<f64>,
+    /// Mean queueing delay of the packets that left in the bin; null if none did.
+    queue_delay_ms: Vec<Option<f64>>,
+    dropped_pkts: Vec<u64>,
+}
+
+/// Background TCP connections over the measured period.
+#[derive(Clone, Debug, Serialize)]
+pub struct FlowSummary {
+    /// Connections that ended.
+    pub completed: u64,
+    /// Mean number of open connections.
+    pub mean_concurrent: f64,
+    /// Payload delivered in order, by time.
+    pub goodput_bps: f64,
+    /// Segments sent again.
+    pub retransmits: u64,
+    /// Expiries of the retransmission timer.
+    pub timeouts: u64,
+    /// Time for which a sender had sent nothing when its timer expired, summed.
+    pub timeout_wait_s: f64,
+}
+
+/// What the engine did, warm-up included.
+#[derive(Clone, Debug, Serialize)]
+pub struct EngineSummary {
+    /// Packets that crossed a link.
+    pub packets: u64,
+    /// Events.
+    pub events: u64,
+    /// Simulated time in seconds.
+    pub simulated_s: f64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+/// Nine significant digits: what two machines can be expected to agree on, and more than anyone reads.
+fn tidy(value: f64) -> f64 {
+    if value == 0.0 || !value.is_finite() {
+        return 0.0;
+    }
+    format!("{value:.8e}").parse().unwrap_or(value)
+}
+
+impl Summary {
+    pub(crate) fn new(
+        records: [&LinkRecord; 2],
+        rates: [Option<Rate>; 2],
+        (before, after): (&FlowTotals, &FlowTotals),
+        (from, to): (Time, Time),
+        packets_before: u64,
+        events: u64,
+    ) -> Self {
+        let seconds = to.since(from).as_secs();
+        let links = ["down", "up"].into_iter().zip(records.into_iter().zip(rates));
+        let packets = packets_before + records.iter().map(|r| r.departed).sum::<u64>();
+        Self {
+            links: links.map(|(name, (record, rate))| (name, LinkSummary::new(record, rate, from, to))).collect(),
+            flows: FlowSummary {
+                completed: after.completed - before.completed,
+                mean_concurrent: tidy((after.open - before.open) as f64 * 1e-9 / seconds),
+                goodput_bps: tidy((after.delivered - before.delivered) as f64 * 8.0 / seconds),
+                retransmits: after.retransmits - before.retransmits,
+                timeouts: after.timeouts - before.timeouts,
+                timeout_wait_s: tidy((after.waited - before.waited).as_secs()),
+            },
+            engine: EngineSummary { packets, events, simulated_s: tidy(to.as_secs()) },
+        }
+    }
+}
+
+impl LinkSummary {
+    fn new(record: &LinkRecord, rate: Option<Rate>, from: Time, to: Time) -> Self {
+        let period = to.since(from);
+        let bytes_per_second = rate.map_or(f64::INFINITY, |rate| rate.0 as f64 / 8.0);
+        let occupancy = record.occupancy(to) as f64 / period.0 as f64;
+        let dropped = record.total_dropped();
+        let ms = |ns: f64| tidy(ns * 1e-6);
+        let wait = &record.sojourn;
+        let seconds = record.bins.seconds();
+        let second = |q| tidy(seconds.quantile(q) / bytes_per_second);
+        let bin_s = record.bins.width().as_secs();
+        let bins = record.bins.series();
+        let last = (period.0.div_ceil(record.bins.width().0) as usize).min(bins.len());
+        let width_of = |i: usize| (period.as_secs() - i as f64 * bin_s).min(bin_s);
+        let causes = DropCause::ALL.into_iter().map(|cause| (cause.name(), record.dropped[cause as usize]));
+        Self {
+            rate_bps: rate.map(|rate| rate.0),
+            arrived_pkts: record.arrived,
+            dropped_pkts: dropped,
+            departed_pkts: record.departed,
+            departed_data_pkts: record.departed_data,
+            marked_pkts: record.marked,
+            departed_bytes: record.departed_bytes,
+            backlog_pkts: record.waiting(),
+            loss: tidy(dropped as f64 / record.arrived.max(1) as f64),
+            utilisation: tidy(record.bins.bytes() / (bytes_per_second * period.as_secs())),
+            utilisation_sd_1s: tidy(record.bins.seconds_sd() / bytes_per_second),
+            utilisation_quantiles: Quantiles {
+                p5: second(0.05),
+                p25: second(0.25),
+                p50: second(0.5),
+                p75: second(0.75),
+                p95: second(0.95),
+            },
+            queue_delay_ms: DelaySummary {
+                mean: ms(wait.mean()),
+                p50: ms(wait.quantile(0.5)),
+                p95: ms(wait.quantile(0.95)),
+                p99: ms(wait.quantile(0.99)),
+                max: ms(wait.max() as f64),
+            },
+            occupancy_delay_ms: tidy(rate.map_or(0.0, |_| occupancy * FULL_PACKET / bytes_per_second * 1e3)),
+            occupancy_pkts: tidy(occupancy),
+            drops_by_cause: causes.filter(|(cause, count)| *count > 0 || *cause == DropCause::Full.name()).collect(),
+            series: Series {
+                bin_s,
+                utilisation: (0..last).map(|i| tidy(bins[i].bytes() / bytes_per_second / width_of(i))).collect(),
+                queue_delay_ms: bins[..last].iter().map(|bin| bin.mean_wait().map(ms)).collect(),
+                dropped_pkts: bins[..last].iter().map(|bin| bin.dropped).collect(),
+            },
+        }
+    }
+}
