@@ -91,7 +91,7 @@ def _digest(player: str, folder: str) -> str:
 def sources(module: str, folder: str) -> dict[str, bytes]:
     """Return the sources of a module and of those that it imports from the same place, by name.
 
-    Nothing is imported. Of a module among installed packages, only its own package is followed.
+    Nothing is imported. Of an installed module, only it and its packages are read.
 
     Raises
     ------
@@ -115,7 +115,7 @@ def sources(module: str, folder: str) -> dict[str, bytes]:
             source = found[name] = Path(spec.origin).read_bytes()
             package = name if spec.submodule_search_locations else name.rpartition(".")[0]
             imported = _imports(source, package) if spec.origin.endswith(".py") else ()
-            waiting += [each for each in imported if not installed or each.partition(".")[0] == top]
+            waiting += () if installed else imported
         if wanted == module and module not in found:
             raise ModuleNotFoundError(f"No module named {module!r}")
     return found
