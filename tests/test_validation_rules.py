@@ -7,7 +7,19 @@ from itertools import product
 import pytest
 from scipy import stats
 
-from tools.validation import aqm, aqm_peers, aqm_scene, findings, kernel, peers, streaming, theory, video
+from tools.validation import (
+    aqm,
+    aqm_peers,
+    aqm_scene,
+    findings,
+    kernel,
+    peers,
+    readings,
+    stalls,
+    streaming,
+    theory,
+    video,
+)
 from tools.validation.checks import between_or, compare, interval_99, near, span, verdict
 from tools.validation.documents import study
 from tools.validation.study import Comparison, Pair
@@ -443,3 +455,32 @@ def test_a_published_cell_is_close_by_a_quarter_of_itself():
     assert found.close == 4
     assert found.median_ratio == 1.0
     assert found.mean_difference == pytest.approx((1 + 1.01 + 1 + 1.01) / 6)
+
+
+def test_tables_of_adaptive_streaming_are_written_from_its_runs():
+    numbers = {
+        "stalls": 2,
+        "stall_s": 3.0,
+        "average_rate_kbps": 900,
+        "instability": 0.1,
+        "per_client_rate_kbps": [1, 2],
+    }
+    numbers |= {"instability_carried": 0.2, "unfairness_carried": 0.3}
+
+    def make(labels, replication):
+        return {"point": labels, "adaptive": viewers(clients_stalled_pct=50)[0] | numbers}
+
+    runs = Fake(make)
+    depends, places = readings.tables(runs)
+    assert len(list(depends.rows)) == len(readings.READINGS)
+    assert next(iter(depends.rows)) == [readings.FIRST, *["1.00"] * 6, *["50"] * 3]
+    assert list(places.rows)[-1] == ["2BDP", "8", "84", "80", "80", "80"]
+    second, fourth, fifth = streaming.tables(runs)
+    assert second.rows[2] == ["default", "60", "30xBDP", "5", "50 (100)", "10 (645)", "15 (1348)"]
+    assert second.rows[-1] == ["BBA-2", "640", "any", "30", "50 (0)", "60 (0)", "90 (0)"]
+    assert fourth.rows[0] == ["1xBDP", "instability", "2", "0.1 ± 0", "0.2 ± 0", "0.06"]
+    assert fifth.rows[0][:4] == ["2BDP", "0.4 ± 0", "0.3 ± 0", "0.6"] and fifth.rows[0][-1] == "1 2"
+    rows = list(stalls.rows(runs))
+    assert rows[0] == ["default", "*the study*", "3", "5", "100", "129", "2.1", ""]
+    assert rows[1] == ["default", "nothing", "50", "50", "50", "2", "1.5", "0.80"]
+    assert len(rows) == 4 + len(stalls.CHANGES)

@@ -9,6 +9,7 @@ from sojourn.results.store import Store
 from sojourn.study import RESULT_FORMAT
 
 from tools.validation import video
+from tools.validation.report import Page, write
 from tools.validation.runs import NotStored
 from tools.validation.study import comparisons, studies_with_results
 
@@ -80,3 +81,18 @@ def test_what_only_some_points_say_is_left_open(tmp_path, level):
     stored(tmp_path, ("64pkt",), lambda profile, load: level)
     text = written(tmp_path)
     assert "cannot be said" in text and "holds" not in text and "does not hold" not in text
+
+
+def test_sections_are_made_of_what_is_stored(tmp_path):
+    stored(tmp_path, video.BUFFERS, lambda profile, load: LEVELS[load] ** (1 if profile == "freeze" else 0.1))
+    page = Page(tmp_path / "validation", tmp_path, STUDIES)
+    for name in ("published", "video"):
+        page.make(name, tmp_path)
+    assert not page.missing
+    [found] = page.sections["video"].findings.values()
+    assert [finding.holds for finding in found].count(True) >= 4 and len(found) == 12
+    assert len(page.sections["published"].comparisons) == 6
+    text = write(page, tmp_path).read_text(encoding="utf-8")
+    assert "| 6 together | 180 |" in text
+    assert text.count("engine `abc`, **not by this engine**") == 7
+    assert "*Not stored: `sojourn run studies/imc14-access.toml`.*" in text

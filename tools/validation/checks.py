@@ -39,7 +39,9 @@ def near(whose: str, *, share: float = 0.0, points: float = 0.0, add: float = 0.
         How far ours may be: by a share of the reference, by percentage points, by an amount. One of them.
     """
     [(size, unit)] = [
-        (size, unit) for size, unit in ((100 * share, " %"), (points, " points"), (add, "")) if size
+        (size, unit)
+        for size, unit in ((100 * share, " %"), (points, " point" + "s" * (points != 1)), (add, ""))
+        if size
     ]
 
     def test(ours: float, references: Sequence[float], _: object) -> bool:

@@ -13,15 +13,16 @@ from sojourn.errors import SojournError
 from tools.validation import fitted, tables
 from tools.validation.checks import Check, Skipped
 from tools.validation.explanations import Explanations
-from tools.validation.runs import Runs, made_by, this_engine
+from tools.validation.runs import Runs, made_by, named, this_engine
 from tools.validation.sections import SECTIONS, Section, Sources
 
 HEAD = """# Validation
 
 Written by `python -m tools.validation` (`make validation`) from stored results; no figure of a table is typed
-by hand. Engine: sojourn {version}, {engine}. A value outside its rule is in bold, and is explained below its
-table or called *unexplained*. An explanation is for one row at the value it was written for: if the row moves
-by more than its spread, the explanation is void.
+by hand. It was written by sojourn {version}, {engine}; each section names the engine that made its runs. A
+value outside its rule is in bold, and is explained below its table or called *unexplained*. An explanation is
+for one row at the value it was written for: if the row moves by more than its spread, the explanation is
+void.
 """
 
 SUMMARY = "## Summary\n"
@@ -76,7 +77,7 @@ class Page:
 def write(page: Page, docs: Path) -> Path:
     """Write ``validation.md``; return its path."""
     parts: list[object] = [
-        HEAD.format(version=_core.version(), engine=f"engine `{this_engine()}`"),
+        HEAD.format(version=_core.version(), engine=named(this_engine())),
         *fitted.section(),
         *_summary(page),
     ]

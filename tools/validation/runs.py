@@ -96,12 +96,16 @@ class Runs:
             yield result
 
 
+def named(engine: str) -> str:
+    """Write the name of an engine."""
+    return engine if engine == UNNAMED else f"engine `{engine}`"
+
+
 def made_by(engines: Mapping[str, int]) -> str:
     """Say which engines made some results, and whether the one at hand is among them."""
     if not engines:
         return "no run is stored"
-    names = [f"engine `{name}`" if name != UNNAMED else name for name in sorted(engines)]
-    text = " and ".join(names)
-    if len(names) > 1:
+    text = " and ".join(map(named, sorted(engines)))
+    if len(engines) > 1:
         return f"**made by different engines**: {text}"
     return f"made by {text}" + ("" if set(engines) == {this_engine()} else ", **not by this engine**")
