@@ -53,9 +53,7 @@ def play(
 ) -> dict[str, Any]:
     """Play a clip over an ideal link; a row for each segment. See `sojourn.parts.player.play`."""
 
-def parse(
-    text: str, name: str, sets: list[tuple[str, str]], extended: list[tuple[str, str]] = ...
-) -> str:
+def parse(text: str, name: str, sets: list[tuple[str, str]], extended: list[tuple[str, str]] = ...) -> str:
     """Read a study file (TOML) and return the study document (JSON); `name` is used in errors.
 
     `extended` are the texts and names of the studies that it extends, nearest first.
