@@ -210,7 +210,7 @@ mod tests {
         let mut service = Service::new(RateProfile::Constant(rate));
         let mut now = Time::ZERO;
         let mut bytes = 0;
-        for (i, size) in [1500, 40, 40, 1500, 700].into_iter().enumerate() {
+        for (i, size) in [1500, 40, 40, 1500, 701].into_iter().enumerate() {
             now = service.finish(now, size, i > 0);
             bytes += u64::from(size);
             assert_eq!(now.0, bytes * 8_000_000_000 / rate.0, "packet {i}");

@@ -95,6 +95,7 @@ fn refusals_say_what_to_write() {
     assert!(error::<Rate>("-5Mbit").contains("negative"));
     assert!(error::<Rate>("10mbit").contains("spelt Mbit"));
     assert!(error::<Rate>("Mbit").contains("write a number and bit"));
+    assert!(error::<Rate>(&format!("1.{}1Gbit", "0".repeat(18))).contains("too many decimals"));
     assert!(error::<Rate>("0.5bit").contains("not a whole number"));
     assert!(error::<Rate>("1e6").contains("\"e6\" is not a unit"));
     assert!(error::<Rate>("99999999999999999999Gbit").contains("too large"));

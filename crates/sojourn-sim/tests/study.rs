@@ -247,6 +247,11 @@ fn what_cannot_be_simulated_is_refused() {
         ("workload = [\"none\", \"long\"]", "workload = [\"none\"]\n\"duration.x\" = [1]", "single value"),
         ("workload = [\"none\", \"long\"]", "workload = [\"none\"]\n\"users.1.count\" = [1]", "entries 0 to 0"),
         ("set  = { \"path.up.queue.limit\"", "set  = { \"workload\"", "is an axis itself"),
+        (
+            "\"256pkt\"] }",
+            "\"256pkt\", \"9pkt\"] }",
+            "4 values are tied to the axis path.down.queue.limit, which has 3",
+        ),
         ("value = \"voice", "only = { workload = [\"lnog\"] }\nvalue = \"voice", "is not a label of the axis"),
         (
             "codec = \"g711a\"",

@@ -152,6 +152,7 @@ mod tests {
         assert_eq!(service.opening(ms(2), true), ms(2));
         assert_eq!(service.finish(ms(2), 1000, true), ms(2));
         assert_eq!(service.opening(ms(2), true), ms(2), "504 bytes are left");
+        assert_eq!(service.clone().opening(ms(2), false), ms(5), "an idle link's packet waits for a later one");
         assert_eq!(service.finish(ms(2), 1500, true), ms(5), "the other 996 wait");
         assert_eq!(service.opening(ms(5), true), ms(5));
         assert_eq!(service.finish(ms(5), 2012, true), ms(5));

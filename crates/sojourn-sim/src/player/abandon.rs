@@ -111,6 +111,6 @@ mod tests {
         let look = |progress| Watch::default().look(&LADDER, &progress);
         assert_eq!(look(Progress { transfer_s: 0.4, ..slow() }), None);
         assert_eq!(look(Progress { elapsed_s: 0.19, ..slow() }), None);
-        assert_eq!(look(Progress { level: 0, ..slow() }), None);
+        assert_eq!(look(Progress { level: 0, done: 10_000, ..slow() }), None);
     }
 }
