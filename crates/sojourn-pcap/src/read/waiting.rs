@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn a_stream_that_gives_nothing_is_left_when_told_to() {
-        let (idle, _writer) = std::io::pipe().unwrap();
+        let (idle, _writer) = io::pipe().unwrap();
         let asked = Arc::new(AtomicUsize::new(0));
         let count = asked.clone();
         let mut waits = Waiting::new(|| Ok(idle), Arc::new(move || count.fetch_add(1, Ordering::Relaxed) < 2));
