@@ -33,9 +33,9 @@ const TIMESTAMPS: u32 = 12;
 
 /// Simulate a point (JSON) and write what the hosts of one side see to `path` as pcapng.
 ///
-/// `at` is `clients` or `servers`; `tick_ns` the tick of TCP timestamps. Returns a dict: `packets`, the packet log as `run` returns it, and for
-/// each packet that arrived at that side `frame` (number in the capture, from 1), `link` (0 down, 1 up) and `packet`
-/// (row of the log).
+/// `at` is `clients` or `servers`; `tick_ns` the tick of TCP timestamps. Returns a dict: `packets`, the packet log as
+/// `run` returns it, and for each packet that arrived at that side `frame` (number in the capture, from 1), `link`
+/// (0 down, 1 up) and `packet` (row of the log).
 #[pyfunction]
 pub(crate) fn export<'py>(
     py: Python<'py>,
