@@ -1,9 +1,10 @@
 //! A simulated run as a capture: what the hosts of one side would have seen, with real headers.
 //!
-//! Each group of hosts has an address at either side, 10.1.x.y for clients and 10.2.x.y for servers, and each flow a port of its own at the client.
-//! TSval ticks from a random offset per connection, as in Linux since 4.10. Flows of the transport `utp` are written as uTP (BEP 29), their sequence
-//! numbers counted in segments; the difference that the near end reports is that of the last packet to arrive, the far end's its stamp minus the
-//! stamp that it echoes, so that it holds what an acknowledgement was delayed. Payloads are not written.
+//! Each group of hosts has an address at either side, 10.1.x.y for clients and 10.2.x.y for servers, and each flow a
+//! port of its own at the client. TSval ticks from a random offset per connection, as in Linux since 4.10. Flows of the
+//! transport `utp` are written as uTP (BEP 29), their sequence numbers counted in segments; the difference that the
+//! near end reports is that of the last packet to arrive, the far end's its stamp minus the stamp that it echoes, so
+//! that it holds what an acknowledgement was delayed. Payloads are not written.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -32,8 +33,9 @@ const TIMESTAMPS: u32 = 12;
 
 /// Simulate a point (JSON) and write what the hosts of one side see to `path` as pcapng.
 ///
-/// `at` is `clients` or `servers`; `tick_ns` the tick of TCP timestamps. Returns a dict: `packets`, the packet log as `run` returns it, and for
-/// each packet that arrived at that side `frame` (number in the capture, from 1), `link` (0 down, 1 up) and `packet` (row of the log).
+/// `at` is `clients` or `servers`; `tick_ns` the tick of TCP timestamps. Returns a dict: `packets`, the packet log as
+/// `run` returns it, and for each packet that arrived at that side `frame` (number in the capture, from 1), `link`
+/// (0 down, 1 up) and `packet` (row of the log).
 #[pyfunction]
 pub(crate) fn export<'py>(
     py: Python<'py>,

@@ -187,8 +187,8 @@ impl Follower {
         }
     }
 
-    /// Finalize what came since the last time: the summary (JSON) with `recent`, rows of remote, protocol, samples, mean
-    /// and maximum (ms).
+    /// Finalize what came since the last time: the summary (JSON) with `recent`, rows of remote, protocol, samples,
+    /// mean and maximum (ms).
     fn settle(&mut self) -> String {
         let mut recent: BTreeMap<(String, &'static str), (u64, f64, f64)> = BTreeMap::new();
         let mut finalized = self.meter.finalize();

@@ -1,6 +1,10 @@
 //! IPv4 (RFC 791) and IPv6 (RFC 8200) down to the transport header.
 
-use super::{Address, Packet, Skip, Transport, be16, tcp};
+use super::address::Address;
+use super::bytes::be16;
+use super::packet::{Packet, Transport};
+use super::skip::Skip;
+use super::tcp;
 
 #[inline]
 pub(super) fn v4(data: &[u8], wire_len: u32) -> Result<Packet<'_>, Skip> {

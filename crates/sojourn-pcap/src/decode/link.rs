@@ -1,6 +1,7 @@
 //! Link layers: where the IP packet begins. Types are those of <https://www.tcpdump.org/linktypes.html>.
 
-use super::{Skip, be16};
+use super::bytes::be16;
+use super::skip::Skip;
 
 /// Link types that are read, with their names.
 pub const NAMES: [(u16, &str); 12] = [

@@ -1,6 +1,7 @@
 //! TCP headers (RFC 9293) and the timestamps option (RFC 7323).
 
-use super::{Skip, be16, be32};
+use super::bytes::{be16, be32};
+use super::skip::Skip;
 
 /// FIN flag.
 pub const FIN: u8 = 1;

@@ -4,7 +4,7 @@
 //! extension of type 2. Extensions are therefore only followed, not judged. uTP has neither a port nor a magic number,
 //! so a packet that reads as uTP is only a candidate; the flow decides (see [`crate::delay::flow`]).
 
-use super::{be16, be32};
+use super::bytes::{be16, be32};
 
 /// Packet types.
 pub const DATA: u8 = 0;

@@ -166,3 +166,37 @@ fn second_look(log: &[Entry], tracks: &[Track], now: &[[f64; 3]]) -> Vec<(f64, u
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decode::Address;
+    use crate::delay::flow::Key;
+    use crate::delay::log::TrackRef;
+
+    fn track(estimator: Estimator, protocol: Protocol) -> Track {
+        let (key, side) = Key::of((Address(1), 1), (Address(2), 2), 6);
+        let mut track = Track::new(&TrackRef { key: &key, side, protocol, estimator, hosts: [0, 1] }, 0);
+        (track.tick_ns, track.peer_tick_ns) = (Some(1e6), Some(1e6));
+        track
+    }
+
+    #[test]
+    fn the_stamps_of_a_fast_clock_are_set_back() {
+        // A clock that gains 100 ppm has ticked 1,000,100 times in 1000 s; the path is as long at the end as before.
+        let mut fast = track(Estimator::Observer, Protocol::Tcp);
+        fast.skew = 100e-6;
+        let end = fast.delay(1_000_000_000_000, 1_000_100, 0);
+        assert!((end - fast.delay(0, 0, 0)).abs() < 20_000.0, "{end}");
+        // The same of a receiver whose clock loses 50 ppm: 1000 s are 999,950 ticks of it.
+        let mut slow = track(Estimator::Reported, Protocol::Tcp);
+        slow.peer_skew = -50e-6;
+        let end = slow.delay(1_000_000_000_000, 1_000_000, 999_950);
+        assert!(end.abs() < 20_000.0, "{end}");
+        // uTP reports the receiver's clock minus the sender's (µs), which grows by 150 ppm.
+        let mut utp = track(Estimator::Reported, Protocol::Utp);
+        (utp.skew, utp.peer_skew) = (100e-6, 250e-6);
+        let end = utp.delay(1_000_000_000_000, 150_000, 0);
+        assert!(end.abs() < 20_000.0, "{end}");
+    }
+}

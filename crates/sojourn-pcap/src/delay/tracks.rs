@@ -1,4 +1,5 @@
-//! The tracks in which the packets of one side of a connection are logged: as the observer saw them, and as their receiver reported.
+//! The tracks in which the packets of one side of a connection are logged: as the observer saw them, and as their
+//! receiver reported.
 
 use crate::delay::state::{MeterState, NONE};
 

@@ -1,9 +1,11 @@
-//! A first look at both captures: how much of every packet both have, which hosts stand on which side, how far the clocks are apart.
+//! A first look at both captures: how much of every packet both have, which hosts stand on which side, how far the
+//! clocks are apart.
 //!
-//! Of each capture the packets with the smallest identities are kept (a bottom-k sketch: Cohen, Kaplan, PODC 2007), so that both keep the same
-//! packets, however long they are and wherever they begin. A router between the two takers of the captures lowers the hop limit, which
-//! tells the direction; at a bridge it is the direction in which packets take longer. The offset of the clocks is the least difference
-//! between the two times of a packet that goes forward: the queue is taken to have been empty once.
+//! Of each capture the packets with the smallest identities are kept (a bottom-k sketch: Cohen, Kaplan, PODC 2007), so
+//! that both keep the same packets, however long they are and wherever they begin. A router between the two takers of
+//! the captures lowers the hop limit, which tells the direction; at a bridge it is the direction in which packets take
+//! longer. The offset of the clocks is the least difference between the two times of a packet that goes forward: the
+//! queue is taken to have been empty once.
 
 use super::parse_frame::{Seen, parse_frame};
 use crate::decode::Address;

@@ -1,7 +1,7 @@
 //! One flow through the queue: what of its sequence space has left the queue, and which packets nobody has decided on.
 //!
-//! A segment that is missing behind the queue was lost, unless its receiver acknowledges bytes that no copy has brought: then
-//! it did pass, and the capture behind the queue has missed it.
+//! A segment that is missing behind the queue was lost, unless its receiver acknowledges bytes that no copy has
+//! brought: then it did pass, and the capture behind the queue has missed it.
 
 use super::parse_frame::{Seen, Tuple};
 use std::collections::{BTreeMap, VecDeque};
@@ -88,7 +88,8 @@ impl Flow {
         self.delivered.insert(start, end);
     }
 
-    /// The receiver acknowledged all before `ack`. Returns the rows of packets that it must have got although nobody saw them.
+    /// The receiver acknowledged all before `ack`. Returns the rows of packets that it must have got although nobody
+    /// saw them.
     pub(super) fn acknowledged(&mut self, ack: u32, is_open: impl Fn(u64) -> bool) -> Vec<u64> {
         let Some(last) = self.last else { return Vec::new() };
         let ack = last + i64::from(ack.wrapping_sub(last as u32) as i32);

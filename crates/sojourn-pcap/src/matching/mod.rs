@@ -1,9 +1,10 @@
-//! Two captures of one bottleneck, in front of the queue and behind it, compared packet by packet: which packets were lost, when, of which
-//! flow, at which backlog.
+//! Two captures of one bottleneck, in front of the queue and behind it, compared packet by packet: which packets were
+//! lost, when, of which flow, at which backlog.
 //!
-//! The captures are read three times, as streams: for how much of each packet both have, for a sample of packets that both have
-//! ([`clock_offset`]), and side by side for what became of every packet ([`matcher`]). The result is a packet log in the engine's columns.
-//! A time behind the queue is put on the clock in front of it by an offset that makes the shortest wait zero.
+//! The captures are read three times, as streams: for how much of each packet both have, for a sample of packets that
+//! both have ([`clock_offset`]), and side by side for what became of every packet ([`matcher`]). The result is a packet
+//! log in the engine's columns. A time behind the queue is put on the clock in front of it by an offset that makes the
+//! shortest wait zero.
 
 mod clock_offset;
 mod flow;
@@ -93,7 +94,8 @@ pub struct CaptureNotes {
     pub longest_wait_ns: i64,
     /// Packets that were captured behind the queue only: the capture in front of it has missed them.
     pub missed_in_front_pkts: u64,
-    /// Packets that were acknowledged although they were not captured behind the queue: that capture has missed them. Not counted as lost.
+    /// Packets that were acknowledged although they were not captured behind the queue: that capture has missed them.
+    /// Not counted as lost.
     pub missed_behind_pkts: u64,
     /// Packets that came while the capture behind the queue did not run. Not counted at all.
     pub outside_pkts: u64,

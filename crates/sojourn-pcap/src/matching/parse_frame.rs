@@ -1,8 +1,9 @@
 //! What makes a packet itself: the fields that no router changes, and the beginning of what it carries.
 //!
 //! Left out are what changes on the way (hop limit, header checksum, the traffic class with its ECN bits) and the
-//! transport's checksum, which a host that leaves it to its network card fills with something else. Two retransmissions of one
-//! segment differ in the IPv4 identification or in the TCP timestamp; where all is the same, order decides (see [`super::fates`]).
+//! transport's checksum, which a host that leaves it to its network card fills with something else. Two retransmissions
+//! of one segment differ in the IPv4 identification or in the TCP timestamp; where all is the same, order decides (see
+//! [`super::matcher`]).
 
 use crate::decode::{Address, link};
 use crate::read::Frame;

@@ -7,6 +7,7 @@
 mod buffer;
 mod pcap;
 mod pcapng;
+mod step;
 mod waiting;
 
 use buffer::Window;
@@ -14,11 +15,9 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use step::Step;
 pub use waiting::GoOn;
 use waiting::Waiting;
-
-/// Largest captured length that is believed; tcpdump's own limit is 262144.
-const LONGEST_FRAME: usize = 1 << 20;
 
 /// One captured frame.
 #[derive(Debug, Clone, Copy)]
@@ -55,16 +54,6 @@ pub struct Damage {
     pub sentence: String,
     /// The file merely ends in the middle of a record, as a capture that was stopped does.
     pub cut_short: bool,
-}
-
-/// How the framing of a file ended or went on; offsets are into the window.
-pub(crate) enum Step {
-    /// A frame of `len` bytes at `at` of the window.
-    Frame { at: usize, len: usize, time_ns: i64, link: u16, wire_len: u32 },
-    /// The file is at its end, between records.
-    End,
-    /// The file cannot be read on; the text goes on from "record 12 of FILE".
-    Damaged { what: String, cut_short: bool },
 }
 
 enum Format {

@@ -1,7 +1,7 @@
 //! The pcap format (draft-ietf-opsawg-pcap): one header, then records; either byte order, µs or ns.
 
 use super::buffer::Window;
-use super::{LONGEST_FRAME, Step};
+use super::step::{LONGEST_FRAME, Step};
 use std::io::{self, Read};
 
 /// Bytes of the file header.

@@ -3,7 +3,7 @@
 //! Enhanced, simple and obsolete packet blocks are read; all others are passed over by their length.
 
 use super::buffer::Window;
-use super::{LONGEST_FRAME, Step};
+use super::step::{LONGEST_FRAME, Step};
 use std::io::{self, Read};
 
 const SECTION: u32 = 0x0a0d_0d0a;

@@ -1,6 +1,7 @@
 //! Four estimators of one-way delay: two protocols, two clocks that tell when a packet arrived.
 //!
-//! Each gives the delay of a packet up to a constant of its flow; what that constant is, [`crate::delay::base_delay`] says.
+//! Each gives the delay of a packet up to a constant of its flow; what that constant is, [`crate::delay::base_delay`]
+//! says.
 
 pub mod tcp_observer;
 pub mod tcp_report;

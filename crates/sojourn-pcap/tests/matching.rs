@@ -1,0 +1,63 @@
+//! Two captures of one queue whose losses are known.
+
+use sojourn_pcap::matching::{Summary, match_captures};
+use sojourn_pcap::write::{Datagram, End, Header, Pcap};
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+
+const START_NS: u64 = 1_700_000_000_000_000_000;
+const STEP_NS: u64 = 1_000_000;
+const OFFSET_NS: u64 = 250_000_000;
+
+/// Datagrams with these numbers as they pass, each a millisecond after the one before and `late_ns` later.
+fn capture(name: &str, numbers: impl Iterator<Item = u64>, late_ns: u64) -> PathBuf {
+    let mut out = Pcap::new(Vec::new()).unwrap();
+    for number in numbers {
+        let end = |n, port| End { address: Ipv4Addr::new(10, 0, 0, n), port };
+        // The queue grows and drains again: packets wait up to 0.4 ms.
+        let wait = if late_ns == 0 { 0 } else { late_ns + number % 5 * 100_000 };
+        let ttl = if late_ns == 0 { 64 } else { 63 };
+        let (source, destination) = (end(1, 5000), end(2, 6000));
+        let packet = Datagram { source, destination, id: number as u16, ttl, payload: 200, header: Header::Udp };
+        out.datagram(START_NS + number * STEP_NS + wait, &packet).unwrap();
+    }
+    let path = std::env::temp_dir().join(format!("sojourn-matching-{}-{name}.pcap", std::process::id()));
+    std::fs::write(&path, out.finish().unwrap()).unwrap();
+    path
+}
+
+fn compare(name: &str, egress: impl Iterator<Item = u64>) -> (Summary, Vec<(i64, u8)>) {
+    let front = capture(&format!("{name}-in"), 0..2000, 0);
+    let behind = capture(&format!("{name}-out"), egress, OFFSET_NS);
+    let mut fates = Vec::new();
+    let summary = match_captures(&front, &behind, &mut |rows| {
+        fates.extend(rows.depart_ns.iter().copied().zip(rows.drop_cause.iter().copied()));
+        true
+    });
+    for path in [front, behind] {
+        std::fs::remove_file(path).unwrap();
+    }
+    (summary.unwrap(), fates)
+}
+
+#[test]
+fn loss_is_what_was_lost_of_what_arrived() {
+    let (found, fates) = compare("every-tenth", (0..2000).filter(|number| number % 10 != 7));
+    assert_eq!((found.ingress_pkts, found.egress_pkts, found.lost_pkts), (2000, 1800, 200));
+    assert_eq!(found.loss, 200.0 / 2000.0);
+    assert_eq!(found.capture.clock_offset_ns, OFFSET_NS as i64, "the shortest wait is zero");
+    assert_eq!(found.capture.longest_wait_ns, 400_000);
+    assert_eq!((found.capture.outside_pkts, found.capture.missed_in_front_pkts), (0, 0));
+    for (number, (depart_ns, cause)) in fates.iter().enumerate() {
+        let lost = number % 10 == 7;
+        assert_eq!((*depart_ns < 0, *cause != 255), (lost, lost), "packet {number}");
+    }
+}
+
+#[test]
+fn what_came_before_the_second_capture_began_is_not_lost() {
+    let (found, _) = compare("late", (300..2000).filter(|number| number % 10 != 7));
+    assert_eq!(found.capture.outside_pkts, 300);
+    assert_eq!((found.ingress_pkts, found.egress_pkts, found.lost_pkts), (1700, 1530, 170));
+    assert_eq!(found.loss, 0.1);
+}
