@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sojourn.results.interval import half_width as interval
 from sojourn.report.published import find
+from sojourn.results.interval import half_width as interval
 
 from tools.validation.checks import Check, mean_and_spread, within
 from tools.validation.documents import fifo, link, results
