@@ -33,7 +33,7 @@ def plot(kind: str, path: str, found: dict[tuple[str, str], Any], **entry: Any):
     return gather(spec, results, labels_of(one["point"] for one in results))
 
 
-FOUR = {("a", "8pkt"): 0.1, ("a", "64pkt"): 0.2, ("b", "8pkt"): 0.3, ("b", "64pkt"): 0.02}
+FOUR = {("a", "8pkt"): 0.1, ("a", "64pkt"): 0.2, ("b", "8pkt"): 0.005, ("b", "64pkt"): 0.02}
 
 
 def test_a_heatmap_has_every_number_in_its_cell_and_colour() -> None:
@@ -42,8 +42,8 @@ def test_a_heatmap_has_every_number_in_its_cell_and_colour() -> None:
     cells = {patch.get_xy(): patch for patch in axes.patches if isinstance(patch, Rectangle)}
     words = {(round(t.get_position()[0]), round(t.get_position()[1])): t.get_text() for t in axes.texts[::2]}
     letters = [t.get_text() for t in axes.texts[1::2]]
-    assert words == {(0, 0): "10", (1, 0): "20", (0, 1): "30", (1, 1): "2.0"} and letters == list("EEEC")
-    for (column, row), share in {(0, 0): 0.1, (1, 0): 0.2, (0, 1): 0.3, (1, 1): 0.02}.items():
+    assert words == {(0, 0): "10", (1, 0): "20", (0, 1): "0.5", (1, 1): "2.0"} and letters == list("EEBC")
+    for (column, row), share in {(0, 0): 0.1, (1, 0): 0.2, (0, 1): 0.005, (1, 1): 0.02}.items():
         colour = cells[column - 0.5, row - 0.5].get_facecolor()[:3]
         assert colour == pytest.approx(SCALES["loss"].colour(share, 0, 1))
     assert [t.get_text() for t in axes.get_xticklabels()] == ["8", "64"]
@@ -193,8 +193,8 @@ def test_a_surface_has_a_row_for_each_window_and_octave() -> None:
 def test_a_table_has_its_numbers_under_their_heads() -> None:
     [axes] = draw(plot("table", "links.up.loss", FOUR, x=LIMIT, y="workload")).axes
     at = {text.get_text(): text.get_position() for text in axes.texts}
-    assert at["8"][0] == at["10"][0] == at["30"][0] < at["64"][0] == at["20"][0] == at["2.0"][0]
-    assert at["a"][1] == at["10"][1] == at["20"][1] > at["b"][1] == at["30"][1]
+    assert at["8"][0] == at["10"][0] == at["0.5"][0] < at["64"][0] == at["20"][0] == at["2.0"][0]
+    assert at["a"][1] == at["10"][1] == at["20"][1] > at["b"][1] == at["0.5"][1]
 
 
 @pytest.mark.parametrize(

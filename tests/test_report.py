@@ -236,3 +236,14 @@ def test_without_users_delay_stands_in() -> None:
     )
     assert found.sentences[0].startswith("No users are scored in this study, so delay stands in for them.")
     assert found.rows[0][1][0].word == "yes"
+
+
+def test_the_sentence_beside_a_published_table_counts_higher_and_lower(tmp_path: Path) -> None:
+    results = [
+        result({"workload": "none", LIMIT: limit}, **{"voice.talks.mos.median": mos})
+        for limit, mos in (("8pkt", 4.2), ("64pkt", 4.5), ("256pkt", 4.1), ("99pkt", 1.0))
+    ]
+    text = Page(write(write_results(tmp_path / "done", results, [TALKS])).read_text()).text
+    assert "3 of 4 cells have a published number: too few or too alike to rank, " in text
+    assert "median absolute difference 0.10; ours is higher in 1 and lower in 1." in text
+    assert "27 published cells have no counterpart in this study." in text

@@ -14,8 +14,8 @@ from sojourn.study import label_text
 
 
 @dataclass(frozen=True)
-class Wish:
-    """Something that users want: a number of the results at least, or at most, so large."""
+class Target:
+    """A limit that users care about: a number of the results must be at least this large, or at most."""
 
     path: str
     limit: float
@@ -29,28 +29,28 @@ class Wish:
 
 
 VOICE, WEB, SSIM, DELAY_MS = 3.6, 3.0, 0.88, 150.0
-LONELY = 0.05
-"""What a single replication must have to spare, as a share of the limit, to count for certain."""
+SINGLE_RUN_MARGIN = 0.05
+"""Margin, as a share of the limit, with which a single replication counts for certain."""
 
 _MOST_NAMED = 6
 """Conditions that one line names."""
-_WISHES = (
-    Wish(
+_TARGETS = (
+    Target(
         "voice.talks.mos.median", VOICE, True, "user talks", f"voice at a MOS of {VOICE} or better both ways"
     ),
-    Wish(
+    Target(
         "voice.listens.mos.median",
         VOICE,
         True,
         "user listens",
         f"voice at a MOS of {VOICE} or better both ways",
     ),
-    Wish("web.mos.median", WEB, True, "web", f"web pages at a MOS of {WEB} or better"),
-    Wish("video.ssim.median", SSIM, True, "video", f"video at an SSIM of {SSIM} or better"),
-    Wish("adaptive.clients_stalled_pct", 5.0, False, "stalled", "at most 5 % of adaptive clients stalling"),
+    Target("web.mos.median", WEB, True, "web", f"web pages at a MOS of {WEB} or better"),
+    Target("video.ssim.median", SSIM, True, "video", f"video at an SSIM of {SSIM} or better"),
+    Target("adaptive.clients_stalled_pct", 5.0, False, "stalled", "at most 5 % of adaptive clients stalling"),
 )
-_INSTEAD = tuple(
-    Wish(
+_WITHOUT_USERS = tuple(
+    Target(
         f"links.{link}.queue_delay_ms.mean",
         DELAY_MS,
         False,
@@ -63,7 +63,7 @@ _INSTEAD = tuple(
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether one cell keeps what is wished for: ``yes``, ``close`` or ``no``, and its weakest number."""
+    """Whether one cell meets the targets: ``yes``, ``close`` or ``no``, and its weakest number."""
 
     word: str
     weakest: str
@@ -97,17 +97,19 @@ def choice_axis(axes: Mapping[str, Sequence[str]]) -> str | None:
 
 def answer(results: Sequence[Mapping[str, Any]], axes: Mapping[str, list[str]]) -> Answer:
     """Compute the first answer from the results."""
-    wishes = [wish for wish in _WISHES if any(_number(result, wish.path) for result in results)]
+    targets = [one for one in _TARGETS if any(_number(result, one.path) for result in results)]
     opening = ""
-    if not wishes:
-        wishes = [wish for wish in _INSTEAD if any(_number(result, wish.path) for result in results)]
+    if not targets:
+        targets = [
+            target for target in _WITHOUT_USERS if any(_number(result, target.path) for result in results)
+        ]
         opening = "No users are scored in this study, so delay stands in for them. "
     axis = choice_axis(axes)
-    if not wishes:
+    if not targets:
         return Answer(
             ["The results hold neither scores of users nor queueing delays, so there is no answer here."]
         )
-    stated = _and(list(dict.fromkeys(wish.stated for wish in wishes)))
+    stated = _and(list(dict.fromkeys(target.stated for target in targets)))
     grouped: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for result in results:
         point = result["point"]
@@ -117,7 +119,7 @@ def answer(results: Sequence[Mapping[str, Any]], axes: Mapping[str, list[str]]) 
             if name != axis and len(axes.get(name, ())) > 1
         )
         grouped.setdefault((condition, label_text(point[axis]) if axis in point else ""), []).append(result)
-    verdicts = {key: judge(wishes, cell) for key, cell in grouped.items()}
+    verdicts = {key: judge(targets, cell) for key, cell in grouped.items()}
     conditions = list(dict.fromkeys(condition for condition, _ in verdicts))
     labels = [label for label in axes[axis]] if axis else [""]
     rows = [(condition, [verdicts.get((condition, label)) for label in labels]) for condition in conditions]
@@ -152,21 +154,21 @@ def answer(results: Sequence[Mapping[str, Any]], axes: Mapping[str, list[str]]) 
     )
 
 
-def judge(wishes: Sequence[Wish], cell: Sequence[Mapping[str, Any]]) -> Verdict | None:
+def judge(targets: Sequence[Target], cell: Sequence[Mapping[str, Any]]) -> Verdict | None:
     """Judge the replications of one cell together."""
     weakest: tuple[float, str] | None = None
     close = False
-    for wish in wishes:
-        numbers = [number for result in cell if (number := _number(result, wish.path)) is not None]
+    for target in targets:
+        numbers = [number for result in cell if (number := _number(result, target.path)) is not None]
         if not numbers:
             continue
         mean = fmean(numbers)
-        margin = wish.margin(mean)
+        margin = target.margin(mean)
         half = half_width(numbers) or 0.0
-        least = margin - half / wish.limit if len(numbers) > 1 else margin - LONELY
-        close |= margin >= 0 and (least < 0 or any(wish.margin(number) < 0 for number in numbers))
+        least = margin - half / target.limit if len(numbers) > 1 else margin - SINGLE_RUN_MARGIN
+        close |= margin >= 0 and (least < 0 or any(target.margin(number) < 0 for number in numbers))
         if weakest is None or margin < weakest[0]:
-            weakest = (margin, f"{wish.who} {value(wish.path).text(mean)}")
+            weakest = (margin, f"{target.who} {value(target.path).text(mean)}")
     if weakest is None:
         return None
     return Verdict("no" if weakest[0] < 0 else "close" if close else "yes", weakest[1], weakest[0])
@@ -175,7 +177,7 @@ def judge(wishes: Sequence[Wish], cell: Sequence[Mapping[str, Any]]) -> Verdict 
 def _which(
     found: Sequence[Verdict | None], labels: Sequence[str], noun: str, unit: str, unit_word: str
 ) -> str:
-    """Say which labels keep what is wished for under one condition."""
+    """Say which labels meet the targets under one condition."""
     there = [(label, verdict) for label, verdict in zip(labels, found, strict=True) if verdict]
     good = [label for label, verdict in there if verdict.word != "no"]
     doubt = [label for label, verdict in there if verdict.word == "close"]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import secrets
 from pathlib import Path
 from typing import Any
 
 import jinja2
+
+from sojourn.results import atomic
 
 
 def write(page: Path, template: str, **values: Any) -> Path:
@@ -40,10 +40,5 @@ def write(page: Path, template: str, **values: Any) -> Path:
         lstrip_blocks=True,
     )
     html = environment.get_template(template).render(**values)
-    temporary = page.with_name(f".{page.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
-    try:
-        temporary.write_text(html, encoding="utf-8")
-        temporary.replace(page)
-    finally:
-        temporary.unlink(missing_ok=True)
+    atomic.write(page, lambda file: file.write(html.encode()))
     return page

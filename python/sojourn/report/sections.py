@@ -195,7 +195,7 @@ def _published_pictures(plot: Plot, found: Comparison, slug: str, files: Files) 
 def _verdict(plot: Plot, found: Comparison) -> str:
     cells = f"{found.both.height} of {found.frame.height} cells have a published number"
     rank = found.rank_correlation
-    ranks = "too few to rank" if rank is None else f"rank correlation {rank:.2f}"
+    ranks = "too few or too alike to rank" if rank is None else f"rank correlation {rank:.2f}"
     middle = plot.value.with_unit(found.median_difference)
     higher = found.both.filter(pl.col("difference") > 0).height
     lower = found.both.filter(pl.col("difference") < 0).height

@@ -6,29 +6,27 @@ from sojourn.report.figures import KINDS, Plot
 from sojourn.report.figures.values import Value, axis_name, lower
 
 _GOOD = {
-    "delay": (
-        "Good is A, below 150 ms: with everything else on the way, a conversation still feels immediate."
-    ),
-    "mos": "Good is 3.6 and above (A to C) in every cell that users will meet.",
-    "ssim": "Good is 0.95 and above (A and B), where damage is hardly seen.",
+    "delay": ("Class A (below 150 ms) is good: enough of the delay budget is left for an interactive call."),
+    "mos": "Good is 3.6 and above (classes A to C) in every cell that users will meet.",
+    "ssim": "Good is 0.95 and above (classes A and B), where damage is hardly visible.",
     "loss": (
-        "Good is below 1 % (A and B); transfers that probe for capacity always cause some, "
-        "since losses are how they learn the rate."
+        "Good is below 1 % (classes A and B). Loss-based congestion control always causes some loss: "
+        "it learns the rate that way."
     ),
     "utilisation": (
-        "Good is close to 100 % under transfers without end, with as little delay as possible; "
-        "a buffer that is too small shows as unused capacity."
+        "Good is close to 100 % under bulk transfers, with as little delay as possible. "
+        "A buffer that is too small leaves capacity unused."
     ),
-    "seconds": "Good is short: past a few seconds users lose patience.",
+    "seconds": "Good is short: after a few seconds users lose patience.",
 }
 _ROWS = {
-    "delay": " A row that gets worse to one side is a load that keeps the buffer full.",
-    "mos": " A row that gets darker to one side is a load for which the size of the buffer matters.",
-    "seconds": " A row says what the same load costs at another size of the buffer.",
+    "delay": " A row that gets worse towards one side is a load that keeps the buffer full.",
+    "mos": " A row that gets darker towards one side is a load for which the buffer size matters.",
+    "seconds": " A row shows one load at all buffer sizes.",
 }
 _OCCUPANCY = (
-    " Occupancy counts packets as if all were full-sized, so where small acknowledgements fill the queue "
-    "it reads much higher than the wait of any packet."
+    " Occupancy counts every packet as full-sized: a queue of small acknowledgements reads much higher than "
+    "any packet's wait."
 )
 
 
@@ -48,9 +46,9 @@ def what_is_good(plot: Plot) -> str:
     if sentence is None:
         way = {"low": "low", "high": "high"}.get(shown.better)
         sentence = (
-            f"Good is {way}, and alike from cell to cell."
+            f"Good is {way}, and similar in all cells."
             if way
-            else "Neither high nor low is good in itself: it says which regime a cell is in."
+            else "Neither high nor low is good in itself: it shows the regime of a cell."
         )
     if plot.spec.kind == "heatmap":
         sentence += _ROWS.get(shown.kind, "")

@@ -47,7 +47,7 @@ class FlowBoxes(Whole):
     def explain(self, plot: Plot) -> str:
         """Say what boxes, bars and the line are."""
         return (
-            "Flows are put together by octaves of size. A box spans the middle half of the unhappy ones, "
+            "Flows are grouped by octave of size. A box spans the middle half of the unhappy ones, "
             "those that lost packets, its whiskers 5 to 95 %; the bar below is the share of happy flows, "
             "which lost nothing, and the line the mean over both"
         )

@@ -78,6 +78,6 @@ class Surface(Whole):
     def explain(self, plot: Plot) -> str:
         """Say what runs where."""
         return (
-            "Across run the octaves (octave j is a scale of 2^j ms), back the time; height is the energy of "
+            "The octaves run across (octave j is a scale of 2^j ms), time runs back; height is the energy of "
             "the losses at that scale in a window of 60 s"
         )
