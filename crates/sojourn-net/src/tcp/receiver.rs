@@ -451,4 +451,14 @@ mod tests {
         receiver.on_segment(Time(0), &Segment { fin: true, ..data(701, 301) });
         assert_eq!((receiver.delivered(), receiver.is_finished()), (1000, true));
     }
+
+    #[test]
+    fn a_filled_hole_is_told_at_once_even_by_a_single_segment() {
+        let mut receiver = Receiver::new(1000, Span::from_millis(40), true);
+        receiver.on_segment(Time(0), &data(1000, 1000));
+        receiver.acknowledge();
+        receiver.on_segment(Time(0), &data(0, 1000));
+        assert!(receiver.wants_ack());
+        assert_eq!(receiver.acknowledge().0, 2000);
+    }
 }

@@ -211,4 +211,14 @@ mod tests {
         board.mark_old_lost(ms(340));
         assert_eq!(board.pipe(), 1000);
     }
+
+    #[test]
+    fn the_window_for_reordering_is_a_quarter_of_the_smallest_round_trip_and_at_most_a_smoothed_one() {
+        let ms = Span::from_millis;
+        let seen = Rack { reordering: true, ..Rack::default() };
+        assert_eq!([true, false].map(|sure| seen.window(sure, ms(100), ms(120))), [ms(25); 2]);
+        assert_eq!(seen.window(false, ms(100), ms(20)), ms(20));
+        let unseen = Rack::default();
+        assert_eq!([true, false].map(|sure| unseen.window(sure, ms(100), ms(120))), [ms(0), ms(25)]);
+    }
 }

@@ -158,4 +158,19 @@ mod tests {
             assert!(!linux.is_second(now));
         }
     }
+
+    #[test]
+    fn a_timeout_is_under_suspicion_unless_it_follows_another_after_which_a_round_trip_was_measured() {
+        let original = LossAck { advanced: true, sacked: false, original: true, repaired: false, sent_new: false };
+        for (state, again, verdict) in [
+            (State::Open, false, Verdict::Spurious),
+            (State::Loss { point: 1 }, true, Verdict::Spurious),
+            (State::Loss { point: 1 }, false, Verdict::Repair),
+            (State::Recovery { point: 1 }, false, Verdict::Repair),
+        ] {
+            let mut linux = Linux::new();
+            linux.on_timeout(state, again, WINDOW, 0);
+            assert_eq!(linux.on_loss_ack(Time::NEVER, original), verdict, "{state:?} {again}");
+        }
+    }
 }
