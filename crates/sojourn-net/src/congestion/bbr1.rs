@@ -105,7 +105,8 @@ pub struct Bbr1 {
 }
 
 impl Bbr1 {
-    /// Starts with `initial` bytes of window and segments of `mss` bytes; `seed` decides in which phase each cycle begins.
+    /// Starts with `initial` bytes of window and segments of `mss` bytes; `seed` decides in which phase each cycle
+    /// begins.
     pub fn new(mss: u64, initial: u64, seed: u64) -> Self {
         Self {
             mss,
@@ -152,7 +153,8 @@ impl Bbr1 {
         if self.min_rtt == Span(u64::MAX) { self.initial } else { product(bandwidth, self.min_rtt, gain) }
     }
 
-    /// Room for the quanta in the sender, on the way and in the receiver, in an even number of segments; two more while probing.
+    /// Room for the quanta in the sender, on the way and in the receiver, in an even number of segments; two more
+    /// while probing.
     fn with_quanta(&self, bytes: u64) -> u64 {
         let segments = (bytes + 3 * quantum(self.pace.rate, self.mss)).div_ceil(self.mss).next_multiple_of(2);
         let probing = matches!(self.mode, Mode::ProbeBw { phase: 0, .. });
@@ -163,8 +165,8 @@ impl Bbr1 {
         self.with_quanta(self.bdp(Rate(self.bandwidth.get()), gain))
     }
 
-    /// Of the bytes in flight, those that will be in the network when pacing lets the next quantum leave, in whole segments; with
-    /// that quantum while more is being sent than arrives.
+    /// Of the bytes in flight, those that will be in the network when pacing lets the next quantum leave, in whole
+    /// segments; with that quantum while more is being sent than arrives.
     fn in_network(&self, now: Time, in_flight: u64, next_send: Time) -> u64 {
         let delivered = self.bandwidth().bytes_in(next_send.since(now)) / self.mss * self.mss;
         let leaving = if self.gains().0 > UNIT { quantum(self.pace.rate, self.mss) } else { 0 };

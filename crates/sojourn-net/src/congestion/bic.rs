@@ -67,8 +67,8 @@ fn cost(cwnd: u64, last_max: u64) -> u64 {
     cost.clamp(1, most)
 }
 
-/// Fast convergence: the window to be searched for after a loss, lower if the flow did not get back to its maximum, to give up
-/// room. β is `beta` / 1024.
+/// Fast convergence: the window to be searched for after a loss, lower if the flow did not get back to its maximum, to
+/// give up room. β is `beta` / 1024.
 pub(super) fn fast_convergence(cwnd: u64, last_max: u64, beta: u64) -> u64 {
     if cwnd < last_max { cwnd * (BETA_SCALE + beta) / (2 * BETA_SCALE) } else { cwnd }
 }

@@ -15,7 +15,8 @@ pub struct Ack {
     pub next: u64,
     /// Round-trip time measured by it.
     pub rtt: Option<Span>,
-    /// One-way delay of the segment that it echoes, and of the acknowledgement's own wait at the receiver; needs timestamps.
+    /// One-way delay of the segment that it echoes, and of the acknowledgement's own wait at the receiver; needs
+    /// timestamps.
     pub one_way: Option<Span>,
     /// Smoothed round-trip time.
     pub srtt: Span,
@@ -39,8 +40,8 @@ pub struct Ack {
     pub sample: Option<RateSample>,
 }
 
-/// A sample of the delivery rate (draft-ietf-ccwg-bbr §4.5.1.1, "rate sample"): what happened between the sending of the most
-/// recently sent of the segments that an acknowledgement shows to have arrived, and that acknowledgement.
+/// A sample of the delivery rate (draft-ietf-ccwg-bbr §4.5.1.1, "rate sample"): what happened between the sending of
+/// the most recently sent of the segments that an acknowledgement shows to have arrived, and that acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateSample {
     /// Bytes delivered in that time.
@@ -144,7 +145,8 @@ pub struct Needs {
 pub trait CongestionControl: Send {
     /// News of arrivals.
     fn on_ack(&mut self, now: Time, ack: &Ack);
-    /// A loss or a mark (each told once for each window of data) or a timeout, with the bytes in flight when it was found.
+    /// A loss or a mark (each told once for each window of data) or a timeout, with the bytes in flight when it was
+    /// found.
     fn on_congestion(&mut self, now: Time, what: Congestion, in_flight: u64);
     /// The sender was idle for longer than its retransmission timeout: the window to restart with, at most.
     fn on_idle(&mut self, now: Time, restart: u64);
@@ -158,7 +160,8 @@ pub trait CongestionControl: Send {
     }
     /// The present window.
     fn window(&self) -> Window;
-    /// The code point that data carries if the connection may use ECN; `Ect1` also asks the receiver for accurate feedback.
+    /// The code point that data carries if the connection may use ECN; `Ect1` also asks the receiver for accurate
+    /// feedback.
     fn ecn(&self) -> Ecn {
         Ecn::Ect0
     }
@@ -166,11 +169,13 @@ pub trait CongestionControl: Send {
     fn needs(&self) -> Needs {
         Needs::default()
     }
-    /// Tells its variables: windows in segments, times in seconds, rates in bit/s. `cwnd` and `ssthresh` are told by all.
+    /// Tells its variables: windows in segments, times in seconds, rates in bit/s. `cwnd` and `ssthresh` are told by
+    /// all.
     fn state(&self, tell: &mut dyn FnMut(&'static str, f64)) {
         let _ = tell;
     }
-    /// Sets one of them before the first event, so that a published vector can start anywhere. False if it cannot be set.
+    /// Sets one of them before the first event, so that a published vector can start anywhere. False if it cannot be
+    /// set.
     fn set(&mut self, name: &str, value: f64) -> bool {
         let _ = (name, value);
         false

@@ -59,8 +59,8 @@ impl Epoch {
 }
 
 impl CubicRfc9438 {
-    /// Starts with `initial` bytes of window and segments of `mss` bytes; `hystart` may end slow start early, and without
-    /// `reno_friendly` the window may grow more slowly than Reno's, as in ns-3 3.37.
+    /// Starts with `initial` bytes of window and segments of `mss` bytes; `hystart` may end slow start early, and
+    /// without `reno_friendly` the window may grow more slowly than Reno's, as in ns-3 3.37.
     pub fn new(mss: u64, initial: u64, hystart: HyStart, reno_friendly: bool) -> Self {
         Self {
             mss,

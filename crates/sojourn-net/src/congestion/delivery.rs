@@ -1,8 +1,8 @@
-//! What both versions of BBR keep of deliveries: the largest of the last rounds, rounds, how far acknowledgements
-//! run ahead, and the rates that follow.
+//! What both versions of BBR keep of deliveries: the largest of the last rounds, rounds, how far acknowledgements run
+//! ahead, and the rates that follow.
 //!
-//! Source: draft-ietf-ccwg-bbr §4.5.1 (windowed maximum), §4.5.5 (estimating ACK aggregation). Difference: the maximum is exact, one
-//! slot a round; Linux keeps the three best of the window.
+//! Source: draft-ietf-ccwg-bbr §4.5.1 (windowed maximum), §4.5.5 (estimating ACK aggregation). Difference: the maximum
+//! is exact, one slot a round; Linux keeps the three best of the window.
 
 use super::control::Round;
 use crate::{Rate, Span, Time};
@@ -44,7 +44,8 @@ impl<const N: usize> MaxFilter<N> {
     }
 }
 
-/// Bytes acknowledged beyond what a bandwidth would have delivered, counted from the last time that it was not exceeded.
+/// Bytes acknowledged beyond what a bandwidth would have delivered, counted from the last time that it was not
+/// exceeded.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Aggregation {
     since: Time,

@@ -1,10 +1,11 @@
 //! HyStart: leaving slow start before it overflows the queue.
 //!
-//! Sources: [`HyStart::Rfc9406`] is HyStart++ (RFC 9406 §4.2–4.3): when a round's smallest RTT has risen, growth goes on at a quarter
-//! of the speed for at most five rounds, and at full speed again if the RTT falls back; the first slow start only. [`HyStart::Linux`] is
-//! that of Linux's `tcp_cubic` (after Ha and Rhee, "Taming the elephants", 2008): slow start ends at once when a round's smallest RTT is
-//! well above the connection's, or when acknowledgements have kept coming closely for half a round trip; the first slow start and those
-//! after timeouts. Difference: Linux's allowance for the delay of segmentation offload is left out.
+//! Sources: [`HyStart::Rfc9406`] is HyStart++ (RFC 9406 §4.2–4.3): when a round's smallest RTT has risen, growth goes
+//! on at a quarter of the speed for at most five rounds, and at full speed again if the RTT falls back; the first slow
+//! start only. [`HyStart::Linux`] is that of Linux's `tcp_cubic` (after Ha and Rhee, "Taming the elephants", 2008):
+//! slow start ends at once when a round's smallest RTT is well above the connection's, or when acknowledgements have
+//! kept coming closely for half a round trip; the first slow start and those after timeouts. Difference: Linux's
+//! allowance for the delay of segmentation offload is left out.
 
 use super::control::{Ack, Round};
 use crate::{Span, Time};
@@ -168,7 +169,8 @@ mod tests {
 
     const MSS: u64 = 1000;
 
-    /// Feeds rounds of ten ACKs with these round-trip times: the round and the ACK in it (from 1) of every change, and what it was.
+    /// Feeds rounds of ten ACKs with these round-trip times: the round and the ACK in it (from 1) of every change, and
+    /// what it was.
     fn changes(rounds_ms: &[u64]) -> Vec<(usize, u32, Option<u64>)> {
         let mut watch = Watch::new(HyStart::Rfc9406);
         let mut changes = vec![];

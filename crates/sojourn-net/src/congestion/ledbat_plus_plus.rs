@@ -60,7 +60,8 @@ fn gain(target: Span, base: Span) -> f64 {
     1.0 / (2.0 * target.as_secs() / base.as_secs()).ceil().clamp(1.0, LEAST_GAIN)
 }
 
-/// Segments by which a window of `window` segments changes in a round trip, where the delay is `ratio` times its target.
+/// Segments by which a window of `window` segments changes in a round trip, where the delay is `ratio` times its
+/// target.
 fn change(gain: f64, window: f64, ratio: f64) -> f64 {
     (gain - window * (ratio - 1.0).max(0.0)).max(-window / 2.0)
 }

@@ -3,15 +3,16 @@
 //! Source: Linux's `tcp_input.c` and `tcp.c`, by their rules, as seen on Linux 6.18:
 //! - quick ACKs: the first sixteen acknowledgements of a connection, and sixteen after a duplicate or a pause, are not
 //!   delayed; a pause is one of data in order, and data beyond a hole does not end it;
-//! - PSH: such a segment is acknowledged as soon as the application has read it, here at once, unless there is a hole; a
-//!   sender's second of a pair has PSH;
-//! - delayed ACKs: the delay of others follows the gaps of arrivals, from 40 ms up to a round trip, and doubles when it ran
-//!   out;
-//! - SACK compression (`tcp_comp_sack_delay_ns`, `tcp_comp_sack_nr`): only the first three duplicate ACKs of a hole leave at
-//!   once; later ones are held for a millisecond, or until 44 have been, and leave as one.
+//! - PSH: such a segment is acknowledged as soon as the application has read it, here at once, unless there is a hole;
+//!   a sender's second of a pair has PSH;
+//! - delayed ACKs: the delay of others follows the gaps of arrivals, from 40 ms up to a round trip, and doubles when
+//!   it ran out;
+//! - SACK compression (`tcp_comp_sack_delay_ns`, `tcp_comp_sack_nr`): only the first three duplicate ACKs of a hole
+//!   leave at once; later ones are held for a millisecond, or until 44 have been, and leave as one.
 //!
-//! Differences: the millisecond does not shrink on paths of less than 20 ms; that every segment is acknowledged while the
-//! receive window still grows (the first 200 or so of a connection) is left out, as are interactive connections (pingpong).
+//! Differences: the millisecond does not shrink on paths of less than 20 ms; that every segment is acknowledged while
+//! the receive window still grows (the first 200 or so of a connection) is left out, as are interactive connections
+//! (pingpong).
 
 use super::jiffies::{TICK, expiry, ticks};
 use crate::{Span, Time};
@@ -60,8 +61,8 @@ impl AckPolicy {
         }
     }
 
-    /// A segment of data arrived. After a pause longer than the retransmission timeout (of this end) the other end may have begun anew
-    /// with a small window.
+    /// A segment of data arrived. After a pause longer than the retransmission timeout (of this end) the other end may
+    /// have begun anew with a small window.
     #[inline(never)]
     pub(super) fn on_data(&mut self, now: Time, (srtt, rto): (Span, Span)) {
         (self.round_trip, self.rto) = (srtt, rto);
@@ -75,7 +76,8 @@ impl AckPolicy {
         }
     }
 
-    /// When an acknowledgement leaves that is delayed from `now` on: no later than after a smoothed round trip, if one is known.
+    /// When an acknowledgement leaves that is delayed from `now` on: no later than after a smoothed round trip, if one
+    /// is known.
     pub(super) fn ack_at(&self, now: Time) -> Time {
         let srtt = self.round_trip;
         let most = if srtt == Span::ZERO { MOST_DELAY } else { (srtt.0 / TICK).clamp(self.least, MOST_DELAY) };

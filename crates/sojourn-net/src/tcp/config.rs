@@ -21,8 +21,8 @@ pub enum Recovery {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Stack {
-    /// Nobody's: what the standards say, and the other keys, of which `min-rttvar` keeps the retransmission timeout as Linux
-    /// does unless it is "0ms".
+    /// Nobody's: what the standards say, and the other keys, of which `min-rttvar` keeps the retransmission timeout as
+    /// Linux does unless it is "0ms".
     #[default]
     Plain,
     /// Linux's: RACK-TLP, HyStart in CUBIC, whole-segment counting in CUBIC and Reno, its acknowledgements (quick,

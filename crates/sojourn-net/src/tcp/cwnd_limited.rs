@@ -1,7 +1,7 @@
 //! How far the window was used lately: only a window that limited the sender may grow.
 //!
-//! Source: the concern of RFC 7661, in Linux's form (`tcp_is_cwnd_limited`): the observation of a round trip holds until
-//! that has been acknowledged, and slow start also grows a window that was more than half used.
+//! Source: the concern of RFC 7661, in Linux's form (`tcp_is_cwnd_limited`): the observation of a round trip holds
+//! until that has been acknowledged, and slow start also grows a window that was more than half used.
 
 use crate::congestion::Window;
 

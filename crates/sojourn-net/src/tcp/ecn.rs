@@ -1,11 +1,12 @@
 //! Explicit congestion notification: what packets carry, and how the receiver tells of marks.
 //!
-//! Sources: RFC 3168 §6.1 (data only is ECN-capable, and no retransmission; an echo until the sender says that it has reduced), RFC 8257 §3
-//! (DCTCP: the echo follows each packet's mark, and an acknowledgement that is held back leaves at once when that changes), RFC 9768
-//! (accurate feedback: the three-bit counter of marked packets in every header). Both ends of a connection are set alike, so nothing
-//! is negotiated; SYNs are never ECN-capable. Differences: accurate feedback has no options for bytes (a marked packet counts
-//! as a full segment, at most what was delivered), its counter starts at zero, and of several counts that the three bits may mean the least is
-//! taken; with DCTCP and accurate feedback every segment but the SYN is ECN-capable, as in Linux.
+//! Sources: RFC 3168 §6.1 (data only is ECN-capable, and no retransmission; an echo until the sender says that it has
+//! reduced), RFC 8257 §3 (DCTCP: the echo follows each packet's mark, and an acknowledgement that is held back leaves
+//! at once when that changes), RFC 9768 (accurate feedback: the three-bit counter of marked packets in every header).
+//! Both ends of a connection are set alike, so nothing is negotiated; SYNs are never ECN-capable. Differences:
+//! accurate feedback has no options for bytes (a marked packet counts as a full segment, at most what was delivered),
+//! its counter starts at zero, and of several counts that the three bits may mean the least is taken; with DCTCP and
+//! accurate feedback every segment but the SYN is ECN-capable, as in Linux.
 
 use super::segment::Segment;
 use crate::Ecn;

@@ -1,7 +1,7 @@
 //! One end of a connection: a sender and a receiver that share segments.
 //!
-//! Source: RFC 9293 §3.5 and §3.6 (three-way handshake, FIN in each direction), with the states implied by what has been
-//! sent and acknowledged rather than named. Every segment but the first SYN carries an acknowledgement.
+//! Source: RFC 9293 §3.5 and §3.6 (three-way handshake, FIN in each direction), with the states implied by what has
+//! been sent and acknowledged rather than named. Every segment but the first SYN carries an acknowledgement.
 
 use super::config::{Config, Recovery, Stack};
 use super::receiver::Receiver;

@@ -1,8 +1,9 @@
 //! When a timer of Linux expires: at a tick (jiffy), and never early.
 //!
-//! Source: Linux's timer wheel, by its rules ("Reinventing the timer wheel", LWN 2015): a wait is rounded up to whole ticks
-//! (HZ 250: 4 ms) and counted from the tick in progress; it ends with the tick after. Waits of 64 ticks or more end at every
-//! eighth tick only, waits of 512 or more at every sixty-fourth. Difference: the levels above are left out.
+//! Source: Linux's timer wheel, by its rules ("Reinventing the timer wheel", LWN 2015): a wait is rounded up to whole
+//! ticks (HZ 250: 4 ms) and counted from the tick in progress; it ends with the tick after. Waits of 64 ticks or more
+//! end at every eighth tick only, waits of 512 or more at every sixty-fourth. Difference: the levels above are left
+//! out.
 
 use crate::{Span, Time};
 

@@ -1,11 +1,12 @@
 //! Pacing: packets leave in small quanta at a rate, not as fast as the window opens.
 //!
-//! Source: Linux's pacing in the socket (`tcp_output.c`), by its rules: after a quantum the next one waits for as long as its payload
-//! takes at the rate; a sender that is late makes up for it by at most half of each wait; the first ten segments of a connection are not
-//! paced. A quantum is what the rate sends in about a millisecond, but two segments at least (one below 1.2 Mbit/s if the controller
-//! itself asked for the rate) and 64 kB at most; for controllers that ask for smooth sending, what it sends in 1/4096 s, one segment at
-//! least, as Linux's `tcp_prague` has it. The rate of a window that has none of its own is a multiple of
-//! window / smoothed round trip: 2 while the window is below half of ssthresh, 1.2 later. Retransmissions that a timer caused do not wait.
+//! Source: Linux's pacing in the socket (`tcp_output.c`), by its rules: after a quantum the next one waits for as long
+//! as its payload takes at the rate; a sender that is late makes up for it by at most half of each wait; the first ten
+//! segments of a connection are not paced. A quantum is what the rate sends in about a millisecond, but two segments
+//! at least (one below 1.2 Mbit/s if the controller itself asked for the rate) and 64 kB at most; for controllers that
+//! ask for smooth sending, what it sends in 1/4096 s, one segment at least, as Linux's `tcp_prague` has it. The rate
+//! of a window that has none of its own is a multiple of window / smoothed round trip: 2 while the window is below
+//! half of ssthresh, 1.2 later. Retransmissions that a timer caused do not wait.
 
 use crate::congestion::Window;
 use crate::{Rate, Span, Time};

@@ -1,9 +1,10 @@
 //! Samples of the delivery rate: how fast the network took what was sent.
 //!
-//! Source: draft-cheng-iccrg-delivery-rate-estimation-02 (2022), also draft-ietf-ccwg-bbr §4.5. Every segment carries a stamp
-//! of what was known when it was sent; an acknowledgement's sample spans from the sending of the latest-sent segment that it
-//! shows to have arrived until now. Difference: "nothing in flight" means nothing unacknowledged (as in Linux), not an empty pipe.
-//! Kept only for controllers that ask for it ([`CongestionControl::wants_samples`](crate::congestion::CongestionControl::wants_samples)).
+//! Source: draft-cheng-iccrg-delivery-rate-estimation-02 (2022), also draft-ietf-ccwg-bbr §4.5. Every segment carries
+//! a stamp of what was known when it was sent; an acknowledgement's sample spans from the sending of the latest-sent
+//! segment that it shows to have arrived until now. Difference: "nothing in flight" means nothing unacknowledged (as
+//! in Linux), not an empty pipe. Kept only for controllers that ask for it
+//! ([`CongestionControl::wants_samples`](crate::congestion::CongestionControl::wants_samples)).
 
 use crate::congestion::RateSample;
 use crate::{Span, Time};
@@ -134,7 +135,8 @@ mod tests {
             samples.iter().map(|s| (s.delivered, s.interval.0 / 1_000_000)).collect::<Vec<_>>(),
             [(1000, 110), (2000, 120), (3000, 130), (4000, 140)]
         );
-        // The first of the second window: sent 10 ms after the first delivery began to count, acknowledged 140 ms later.
+        // The first of the second window: sent 10 ms after the first delivery began to count, acknowledged 140 ms
+        // later.
         delivery.arrived(0, 5000);
         let sample = delivery.sample(ms(210), 5000, 0, RTT).expect("an interval of a round trip");
         assert_eq!((sample.delivered, sample.interval, sample.prior_delivered), (4000, Span::from_millis(110), 1000));

@@ -1,8 +1,8 @@
 //! The receiving half: what has arrived, and when to say so.
 //!
-//! Source: RFC 5681 §4.2 and RFC 1122 §4.2.3.2 (delayed ACKs: at least every second full segment, at once for data out of order
-//! and for data that fills a hole), RFC 2018 (SACK), RFC 7323 §4.3 (which stamp to echo). The delay is fixed (40 ms is Linux's least);
-//! what else Linux does is in [`super::ack_policy`].
+//! Source: RFC 5681 §4.2 and RFC 1122 §4.2.3.2 (delayed ACKs: at least every second full segment, at once for data out
+//! of order and for data that fills a hole), RFC 2018 (SACK), RFC 7323 §4.3 (which stamp to echo). The delay is fixed
+//! (40 ms is Linux's least); what else Linux does is in [`super::ack_policy`].
 
 use super::ack_policy::AckPolicy;
 use super::ecn::{Echo, EcnMode};
@@ -118,8 +118,8 @@ impl Receiver {
         if self.extras.is_some() {
             self.look_at(&{ *segment }); // A copy, so that the segments of other connections can stay in registers.
         }
-        // RFC 7323 §4.3 (2): the stamp of the earliest segment not yet acknowledged, or of a duplicate; but Linux discards what ends before
-        // its last acknowledgement, and that before it looks at the stamp.
+        // RFC 7323 §4.3 (2): the stamp of the earliest segment not yet acknowledged, or of a duplicate; but Linux
+        // discards what ends before its last acknowledgement, and that before it looks at the stamp.
         if start <= self.acknowledged && (end >= self.acknowledged || self.policy().is_none()) {
             self.echo = segment.stamp;
         }
@@ -269,7 +269,8 @@ impl Receiver {
         self.held.insert(0, block);
     }
 
-    /// Takes in what is held and no longer beyond a hole. True if anything was held: a hole was filled, wholly or partly.
+    /// Takes in what is held and no longer beyond a hole. True if anything was held: a hole was filled, wholly or
+    /// partly.
     #[inline(never)]
     fn absorb(&mut self) -> bool {
         while let Some(i) = self.held.iter().position(|held| held.start <= self.next) {
@@ -449,5 +450,15 @@ mod tests {
         assert_eq!((receiver.delivered(), receiver.is_finished()), (700, false));
         receiver.on_segment(Time(0), &Segment { fin: true, ..data(701, 301) });
         assert_eq!((receiver.delivered(), receiver.is_finished()), (1000, true));
+    }
+
+    #[test]
+    fn a_filled_hole_is_told_at_once_even_by_a_single_segment() {
+        let mut receiver = Receiver::new(1000, Span::from_millis(40), true);
+        receiver.on_segment(Time(0), &data(1000, 1000));
+        receiver.acknowledge();
+        receiver.on_segment(Time(0), &data(0, 1000));
+        assert!(receiver.wants_ack());
+        assert_eq!(receiver.acknowledge().0, 2000);
     }
 }

@@ -1,13 +1,14 @@
 //! The retransmission timeout (RTO), and the round-trip estimate behind it.
 //!
 //! Source: RFC 6298 (2011): RTO = SRTT + max(G, 4·RTTVAR), doubled by each expiry. Parameters are the least timeout
-//! (200 ms is what Linux, ns-2 and ns-3 use; the RFC says 1 s), and the timeout before the first sample (the RFC says 1 s,
-//! RFC 2988 before it 3 s). Samples come from timestamps (RFC 7323) or from segments sent only once (Karn's rule).
+//! (200 ms is what Linux, ns-2 and ns-3 use; the RFC says 1 s), and the timeout before the first sample (the RFC says
+//! 1 s, RFC 2988 before it 3 s). Samples come from timestamps (RFC 7323) or from segments sent only once (Karn's
+//! rule).
 //!
 //! Differences: the term 4·RTTVAR has a least value, 200 ms by default (or the least timeout, if that is less), as in
-//! Linux, whose `tcp_rtt_estimator` keeps it at `tcp_rto_min`. Without that a queue that fills slowly, so that RTTVAR is
-//! almost nothing, makes every fast recovery a race against the timer. With a least value of zero it is the RFC to the
-//! letter, for a clock of no granularity (G = 0). What else Linux does is in [`super::rttvar`].
+//! Linux, whose `tcp_rtt_estimator` keeps it at `tcp_rto_min`. Without that a queue that fills slowly, so that RTTVAR
+//! is almost nothing, makes every fast recovery a race against the timer. With a least value of zero it is the RFC to
+//! the letter, for a clock of no granularity (G = 0). What else Linux does is in [`super::rttvar`].
 
 use super::config::{Config, Stack};
 use super::jiffies::expiry;
@@ -50,8 +51,8 @@ impl Rto {
         }
     }
 
-    /// A round trip was measured by an acknowledgement of everything below `una`, with `next` to be sent next: updates the estimate and
-    /// ends any back-off.
+    /// A round trip was measured by an acknowledgement of everything below `una`, with `next` to be sent next: updates
+    /// the estimate and ends any back-off.
     pub(super) fn sample(&mut self, rtt: Span, una: u64, next: u64) {
         let r = rtt.0.max(1);
         match &mut self.linux {

@@ -1,10 +1,10 @@
 //! How far Linux's retransmission timeout lies above the round trip: its version of 4·RTTVAR.
 //!
 //! Source: Linux's `tcp_input.c` (`tcp_rtt_estimator`), by its rules:
-//! - the deviation (`mdev_us`) follows each sample as in RFC 6298, but less readily when the round trip is shorter than
-//!   expected;
-//! - the term that the timeout adds (`rttvar_us`) rises with it at once, and falls only once in a round trip, by a quarter
-//!   of the way to the largest deviation of that round (`mdev_max_us`);
+//! - the deviation (`mdev_us`) follows each sample as in RFC 6298, but less readily when the round trip is shorter
+//!   than expected;
+//! - the term that the timeout adds (`rttvar_us`) rises with it at once, and falls only once in a round trip, by a
+//!   quarter of the way to the largest deviation of that round (`mdev_max_us`);
 //! - it is `tcp_rto_min`, 200 ms, at least.
 //!
 //! The deviation is kept fourfold, as the timeout has it. Difference: nanoseconds, not microseconds.

@@ -1,8 +1,8 @@
 //! The sending half: what it keeps, and its timers.
 //!
-//! Source: RFC 5681, RFC 6298 §5 (managing the timer). What an acknowledgement brings is in [`ack`], what may be sent in
-//! [`transmit`], and what a loss does in [`recovery`]. Difference: the timer also restarts when the oldest outstanding
-//! segment is sent again (as in Linux and ns-2).
+//! Source: RFC 5681, RFC 6298 §5 (managing the timer). What an acknowledgement brings is in [`ack`], what may be sent
+//! in [`transmit`], and what a loss does in [`recovery`]. Difference: the timer also restarts when the oldest
+//! outstanding segment is sent again (as in Linux and ns-2).
 
 mod ack;
 mod recovery;
@@ -227,7 +227,8 @@ impl Sender {
 
     fn refresh_window(&mut self) {
         let window = self.control.window();
-        // Mostly it is the same, and comparing does not wait, as copying would, for what has just been written in parts.
+        // Mostly it is the same, and comparing does not wait, as copying would, for what has just been written in
+        // parts.
         if window != self.window {
             self.window = window;
         }

@@ -325,3 +325,19 @@ fn a_least_variance_of_zero_lets_the_timer_expire_before_the_repair() {
     assert_eq!(rto(Span::from_millis(200)), Span::from_millis(300));
     assert!(rto(Span::ZERO) < Span::from_millis(101));
 }
+
+#[test]
+fn idle_is_what_lasts_longer_than_the_retransmission_timeout() {
+    // On a steady round trip of 100 ms that is 300 ms.
+    for (idle_ms, restarts) in [(299, false), (301, true)] {
+        let mut pair = Pair::new(&config(), &[]);
+        pair.ends[0].write(100_000);
+        pair.run(Time(20_000_000_000));
+        let grown = pair.ends[0].sender().window().cwnd;
+        pair.now = pair.log.last().expect("it has sent").0 + Span::from_millis(idle_ms);
+        pair.ends[0].write(200_000);
+        pair.transmit();
+        let burst = pair.log.iter().filter(|l| l.0 == pair.now).count() as u64;
+        assert_eq!(burst, if restarts { 10 } else { grown / 1000 }, "{idle_ms} ms");
+    }
+}

@@ -1,8 +1,8 @@
 //! Telling a policer from a bottleneck: BBR's long-term bandwidth.
 //!
-//! Source: Linux's `tcp_bbr` (2016), after Flach et al., "An Internet-wide analysis of traffic policing" (SIGCOMM 2016). Intervals of 4
-//! to 16 rounds begin and end with losses; where two in a row lose 20 % or more at nearly the same rate (1/8, or 4 kbit/s), that rate
-//! is a policer's, and it is used for 48 rounds. The 20 % are 50/256.
+//! Source: Linux's `tcp_bbr` (2016), after Flach et al., "An Internet-wide analysis of traffic policing" (SIGCOMM
+//! 2016). Intervals of 4 to 16 rounds begin and end with losses; where two in a row lose 20 % or more at nearly the
+//! same rate (1/8, or 4 kbit/s), that rate is a policer's, and it is used for 48 rounds. The 20 % are 50/256.
 
 use crate::{Rate, Span, Time};
 
@@ -104,7 +104,8 @@ impl Policer {
 mod tests {
     use super::*;
 
-    /// Rounds of 100 ms, 100 kB delivered in each: (kB lost in the round) → the round in which the policer's rate is used first.
+    /// Rounds of 100 ms, 100 kB delivered in each: (kB lost in the round) → the round in which the policer's rate is
+    /// used first.
     fn found(lost_kb: impl Fn(u64) -> u64, rate_of: impl Fn(u64) -> u64) -> Option<(u64, Rate)> {
         let mut policer = Policer::default();
         let (mut delivered, mut lost) = (0, 0);

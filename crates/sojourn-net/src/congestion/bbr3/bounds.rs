@@ -1,9 +1,10 @@
 //! What losses and marks bound: BBR's short-term and long-term limits.
 //!
-//! Source: draft-ietf-ccwg-bbr §5.5.6–5.5.10: bandwidth and flight fall to 0.7 of what they were, or to what was delivered, in each
-//! round with a loss outside of probing, and are freed by the next probe; the most that may be in flight is what was in flight when 2 %
-//! of it were lost, less 15 % between probes. ECN as in Linux's third version: flight falls by a third of α, the averaged share of
-//! marks; a flight of which half was marked was too high. Difference: ECN counts at all round-trip times (Linux: up to 5 ms).
+//! Source: draft-ietf-ccwg-bbr §5.5.6–5.5.10: bandwidth and flight fall to 0.7 of what they were, or to what was
+//! delivered, in each round with a loss outside of probing, and are freed by the next probe; the most that may be in
+//! flight is what was in flight when 2 % of it were lost, less 15 % between probes. ECN as in Linux's third version:
+//! flight falls by a third of α, the averaged share of marks; a flight of which half was marked was too high.
+//! Difference: ECN counts at all round-trip times (Linux: up to 5 ms).
 
 use super::super::control::{Ack, RateSample, bytes, segments};
 use crate::Rate;
@@ -79,7 +80,8 @@ impl Bounds {
         self.marked += ack.ce_bytes;
     }
 
-    /// A round is over: adapts the short-term bounds unless the flow is `probing`. Then begins with the news of the last acknowledgement.
+    /// A round is over: adapts the short-term bounds unless the flow is `probing`. Then begins with the news of the
+    /// last acknowledgement.
     pub(super) fn end_round(&mut self, probing: bool, max_bw: u64, cwnd: u64, sample: &RateSample, rate: Rate) {
         if self.delivered > 0 {
             self.ecn_alpha += ECN_GAIN * (self.marked as f64 / self.delivered as f64 - self.ecn_alpha);

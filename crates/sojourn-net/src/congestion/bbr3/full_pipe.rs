@@ -1,7 +1,8 @@
 //! When BBR takes the pipe for full: the bandwidth stops growing, or too much of a round is lost or marked.
 //!
-//! Source: draft-ietf-ccwg-bbr §5.3.1.2–5.3.1.3: three rounds without a quarter more, or more than 2 % of a round lost in at least six
-//! places during a recovery; as in Linux's third version, two rounds in a row of which half was marked.
+//! Source: draft-ietf-ccwg-bbr §5.3.1.2–5.3.1.3: three rounds without a quarter more, or more than 2 % of a round lost
+//! in at least six places during a recovery; as in Linux's third version, two rounds in a row of which half was
+//! marked.
 
 use super::super::control::{Ack, RateSample};
 use crate::Rate;

@@ -1,8 +1,8 @@
 //! F-RTO: was a timeout called for?
 //!
-//! Source: RFC 5682 §3.1 (F-RTO with SACK) as in Linux's `tcp_input.c` (`tcp_process_loss`), by its rules. After the first
-//! retransmission, if that is acknowledged, two new segments are sent before any other is sent again: what was never sent
-//! again and yet arrives then shows that the timeout was spurious.
+//! Source: RFC 5682 §3.1 (F-RTO with SACK) as in Linux's `tcp_input.c` (`tcp_process_loss`), by its rules. After the
+//! first retransmission, if that is acknowledged, two new segments are sent before any other is sent again: what was
+//! never sent again and yet arrives then shows that the timeout was spurious.
 
 /// What may be sent in answer to one acknowledgement after a timeout.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! Proportional rate reduction: how much each acknowledgement may release during fast recovery.
 //!
-//! Source: RFC 6937 (2013) §3 with the slow-start reduction bound, as RFC 9937 makes it depend on whether the ACK is "safe" (it advances
-//! and brings no news of further losses). Counted in bytes. Linux differs: the share is of the window, not of what was outstanding, and is rounded
-//! up to whole segments; an ACK always releases what it delivered.
+//! Source: RFC 6937 (2013) §3 with the slow-start reduction bound, as RFC 9937 makes it depend on whether the ACK is
+//! "safe" (it advances and brings no news of further losses). Counted in bytes. Linux differs: the share is of the
+//! window, not of what was outstanding, and is rounded up to whole segments; an ACK always releases what it delivered.
 
 /// State of one recovery.
 #[derive(Clone, Copy, Debug, Default)]

@@ -1,10 +1,11 @@
 //! RACK: a segment is lost if one sent later has arrived, and enough time for reordering has passed.
 //!
-//! Source: RFC 8985 §6 (2021) with Linux's rules where it differs: no time for reordering is given while none has been seen and three
-//! segments are SACKed or a repair is under way; otherwise a quarter of the smallest round trip, at most a smoothed one. Transmissions are kept
-//! in the order of time, and each is looked at once or twice. As in Linux the round trip that counts is that of the segment reported last, be it older
-//! than another of the same acknowledgement. Difference: duplicate reports (DSACK) never widen the window for
-//! reordering. A lost retransmission is found like any other loss.
+//! Source: RFC 8985 §6 (2021) with Linux's rules where it differs: no time for reordering is given while none has been
+//! seen and three segments are SACKed or a repair is under way; otherwise a quarter of the smallest round trip, at
+//! most a smoothed one. Transmissions are kept in the order of time, and each is looked at once or twice. As in Linux
+//! the round trip that counts is that of the segment reported last, be it older than another of the same
+//! acknowledgement. Difference: duplicate reports (DSACK) never widen the window for reordering. A lost retransmission
+//! is found like any other loss.
 
 use crate::{Span, Time};
 use std::collections::VecDeque;
@@ -12,7 +13,8 @@ use std::collections::VecDeque;
 /// What one sender knows of the order of arrivals.
 #[derive(Debug, Default)]
 pub(in crate::tcp) struct Rack {
-    /// Transmissions in the order of time, by the end of their segment; those that were overtaken by events are dropped at the front.
+    /// Transmissions in the order of time, by the end of their segment; those that were overtaken by events are
+    /// dropped at the front.
     pub(in crate::tcp) sent: VecDeque<(Time, u64)>,
     /// Of the segments that arrived, the one sent last: when it was sent, where it ends, its round trip.
     latest: (Time, u64),
@@ -30,7 +32,8 @@ pub(in crate::tcp) struct Rack {
 }
 
 impl Rack {
-    /// A segment is sent, for the first time or again. Returns when: transmissions at one instant are told apart by a nanosecond each.
+    /// A segment is sent, for the first time or again. Returns when: transmissions at one instant are told apart by a
+    /// nanosecond each.
     #[inline(never)]
     pub(in crate::tcp) fn on_send(&mut self, now: Time, end: u64) -> Time {
         let at = self.sent.back().map_or(now, |last| now.max(last.0 + Span(1)));
@@ -207,5 +210,15 @@ mod tests {
         board.push(MSS, ms(330));
         board.mark_old_lost(ms(340));
         assert_eq!(board.pipe(), 1000);
+    }
+
+    #[test]
+    fn the_window_for_reordering_is_a_quarter_of_the_smallest_round_trip_and_at_most_a_smoothed_one() {
+        let ms = Span::from_millis;
+        let seen = Rack { reordering: true, ..Rack::default() };
+        assert_eq!([true, false].map(|sure| seen.window(sure, ms(100), ms(120))), [ms(25); 2]);
+        assert_eq!(seen.window(false, ms(100), ms(20)), ms(20));
+        let unseen = Rack::default();
+        assert_eq!([true, false].map(|sure| unseen.window(sure, ms(100), ms(120))), [ms(0), ms(25)]);
     }
 }

@@ -1,7 +1,8 @@
 //! What is outstanding: each segment sent and not yet cumulatively acknowledged, and what is believed of it.
 //!
-//! Source: RFC 6675 §4 (IsLost, pipe, NextSeg), kept per segment rather than per octet. Loss marks are made when SACK news
-//! arrives and never taken back; `pipe` is then a sum kept up to date: outstanding − SACKed − lost + retransmitted.
+//! Source: RFC 6675 §4 (IsLost, pipe, NextSeg), kept per segment rather than per octet. Loss marks are made when SACK
+//! news arrives and never taken back; `pipe` is then a sum kept up to date: outstanding − SACKed − lost +
+//! retransmitted.
 
 use super::rack::Rack;
 use crate::congestion::RateSample;
@@ -75,7 +76,8 @@ pub(in crate::tcp) struct Scoreboard {
 }
 
 impl Scoreboard {
-    /// Nothing outstanding. `sampling`: samples of the delivery rate will be asked for; `by_time`: losses are found by time.
+    /// Nothing outstanding. `sampling`: samples of the delivery rate will be asked for; `by_time`: losses are found by
+    /// time.
     pub(in crate::tcp) fn new(sampling: bool, by_time: bool) -> Self {
         Self {
             delivery: sampling.then(Box::default),
@@ -307,7 +309,8 @@ impl Scoreboard {
             }
         }
         if in_run {
-            // The last run reaches down to the edge. It grows with every acknowledgement, and need not be gone through each time.
+            // The last run reaches down to the edge. It grows with every acknowledgement, and need not be gone through
+            // each time.
             self.lost_edge = run_end;
         }
     }

@@ -51,8 +51,8 @@ impl Tlp {
         *self = Self { at: Time::NEVER, due: false, out: Some((next, retransmission)) };
     }
 
-    /// Everything below `una` is acknowledged. `duplicate`: the acknowledgement reports that something arrived twice, or
-    /// has no news at all. True if the probe turns out to have repaired a loss.
+    /// Everything below `una` is acknowledged. `duplicate`: the acknowledgement reports that something arrived twice,
+    /// or has no news at all. True if the probe turns out to have repaired a loss.
     #[inline]
     pub(in crate::tcp) fn on_ack(&mut self, una: u64, duplicate: bool) -> bool {
         let Some((end, retransmission)) = self.out else { return false };

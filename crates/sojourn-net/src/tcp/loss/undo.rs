@@ -1,8 +1,7 @@
 //! Undoing a reduction of the window that turns out to have been needless, as Linux does.
 //!
-//! Source: the Eifel detection by timestamps (RFC 3522), detection by duplicate reports (DSACK, RFC 3708), the response to
-//! both (RFC 4015: window and threshold return); Linux's `tcp_input.c`, by its rules.
-//! Differences:
+//! Source: the Eifel detection by timestamps (RFC 3522), detection by duplicate reports (DSACK, RFC 3708), the
+//! response to both (RFC 4015: window and threshold return); Linux's `tcp_input.c`, by its rules. Differences:
 //! - a needless fast recovery is undone when it ends or later, not while it lasts;
 //! - DSACKs are counted without asking which segment they are of.
 

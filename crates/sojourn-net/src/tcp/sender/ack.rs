@@ -1,8 +1,8 @@
 //! What an acknowledgement brings: to the scoreboard, the round-trip time, the controller, and the rate of sending.
 //!
-//! Source: RFC 5681 §3, RFC 6675 §5 (the order: SACK news first, then what is lost, then what may be sent). A controller
-//! hears of every acknowledgement that advances, or, if it wants samples of the delivery rate, of every one that delivers
-//! anything.
+//! Source: RFC 5681 §3, RFC 6675 §5 (the order: SACK news first, then what is lost, then what may be sent). A
+//! controller hears of every acknowledgement that advances, or, if it wants samples of the delivery rate, of every one
+//! that delivers anything.
 
 use super::Sender;
 use crate::congestion::{Ack, Congestion};

@@ -1,12 +1,12 @@
 //! Loss recovery: when a segment is declared lost, and what the sender then does.
 //!
-//! Source: RFC 6675 §5 with SACK, its window reduced in proportion (RFC 6937, [`prr`](crate::tcp::loss::prr)); RFC 6582
-//! §3.2 without (the "impatient" variant does not apply: the timer restarts with every advancing ACK); RFC 6298 §5.4–5.7
-//! after a timeout. What Linux does after a timeout is in [`stack`](crate::tcp::stack).
-//! Differences:
-//! - without SACK, duplicate ACKs are taken off `pipe` instead of being added to the window, which sends the same packets;
-//! - after a timeout SACK information is kept (as in Linux), and the timeout's retransmissions run in slow start against
-//!   `pipe`;
+//! Source: RFC 6675 §5 with SACK, its window reduced in proportion (RFC 6937, [`prr`](crate::tcp::loss::prr)); RFC
+//! 6582 §3.2 without (the "impatient" variant does not apply: the timer restarts with every advancing ACK); RFC 6298
+//! §5.4–5.7 after a timeout. What Linux does after a timeout is in [`stack`](crate::tcp::stack). Differences:
+//! - without SACK, duplicate ACKs are taken off `pipe` instead of being added to the window, which sends the same
+//!   packets;
+//! - after a timeout SACK information is kept (as in Linux), and the timeout's retransmissions run in slow start
+//!   against `pipe`;
 //! - by RFC 6675 a lost retransmission is found by the timer only; losses found by time
 //!   ([`rack`](crate::tcp::loss::rack)) enter and leave the same recovery.
 

@@ -101,3 +101,28 @@ fn a_timeout_leaves_one_segment_more_than_is_in_flight_and_a_second_in_a_row_the
     let again: Vec<Out> = std::iter::from_fn(|| sender.next_out(at)).collect();
     assert_eq!(again.iter().map(|out| (out.seq, out.retransmission)).collect::<Vec<_>>(), [(1, true)]);
 }
+
+#[test]
+fn a_recovery_is_undone_when_a_dsack_reports_its_only_retransmission() {
+    let config = Config { mss: 1000, recovery: Recovery::RackTlp, stack: Stack::Linux, ..Config::default() };
+    let mut sender = Sender::new(&config, Box::new(Reno::new(MSS, 10 * MSS, Counting::Bytes)));
+    sender.open();
+    sender.write(u64::MAX);
+    sender.next_out(ms(0));
+    hear(&mut sender, 100, 1, 0, None);
+    assert_eq!(outs(&mut sender, 100), [false; 10]);
+    hear(&mut sender, 200, 1, 100, Some((2 * MSS + 1, 6 * MSS + 1)));
+    assert!(sender.state.is_recovery());
+    assert!(outs(&mut sender, 200)[0]);
+    let reduced = sender.window.ssthresh;
+    assert!(reduced < 10 * MSS);
+    let end = sender.nxt;
+    hear(&mut sender, 320, end, 210, None);
+    assert_eq!((sender.state, sender.window.ssthresh), (State::Open, reduced));
+    let resent = sender.statistics.retransmits;
+    assert!(outs(&mut sender, 320).contains(&false));
+    for left in (0..resent).rev() {
+        hear(&mut sender, 330, end, 210, Some((1, MSS + 1)));
+        assert_eq!(sender.window.ssthresh, if left == 0 { u64::MAX } else { reduced });
+    }
+}

@@ -1,7 +1,7 @@
 //! What may be sent now, piece by piece: repairs, new data, probes.
 //!
-//! Source: RFC 5681, RFC 6675 §5 (what to send during recovery), RFC 3042 (limited transmit). Differences: the window is
-//! counted against `pipe` at all times, and a segment is sent only if it fits wholly.
+//! Source: RFC 5681, RFC 6675 §5 (what to send during recovery), RFC 3042 (limited transmit). Differences: the window
+//! is counted against `pipe` at all times, and a segment is sent only if it fits wholly.
 
 use super::Sender;
 use crate::Time;

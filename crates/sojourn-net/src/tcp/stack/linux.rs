@@ -1,9 +1,9 @@
 //! Linux's sender: where it departs from the standards.
 //!
 //! Source: Linux's `tcp_input.c` and `tcp_output.c`, by their rules:
-//! - a timeout leaves one segment more than is in flight; one that comes while losses are being repaired does not reduce
-//!   ssthresh again; whether it was called for is judged by F-RTO ([`frto`](crate::tcp::loss::frto)), and what was
-//!   needless is undone ([`undo`](crate::tcp::loss::undo));
+//! - a timeout leaves one segment more than is in flight; one that comes while losses are being repaired does not
+//!   reduce ssthresh again; whether it was called for is judged by F-RTO ([`frto`](crate::tcp::loss::frto)), and what
+//!   was needless is undone ([`undo`](crate::tcp::loss::undo));
 //! - new data leaves two segments at a time if it can, and waits up to a millisecond for room for the second
 //!   (`tcp_tso_should_defer`); the second of a pair carries PSH.
 
@@ -13,7 +13,8 @@ use crate::tcp::loss::state::{State, TimeoutResponse};
 use crate::tcp::loss::undo::Undo;
 use crate::{Span, Time};
 
-/// A sender of pairs waits for room this long after it last sent, and for an acknowledgement that is expected within this.
+/// A sender of pairs waits for room this long after it last sent, and for an acknowledgement that is expected within
+/// this.
 const DEFERRED_FOR: Span = Span::from_millis(1);
 
 /// What the window leaves for new data.
@@ -155,6 +156,21 @@ mod tests {
             // With room for one left, the second of a pair leaves, any other waits.
             assert_eq!(linux.tso_should_defer(now, room), !pairs);
             assert!(!linux.is_second(now));
+        }
+    }
+
+    #[test]
+    fn a_timeout_is_under_suspicion_unless_it_follows_another_after_which_a_round_trip_was_measured() {
+        let original = LossAck { advanced: true, sacked: false, original: true, repaired: false, sent_new: false };
+        for (state, again, verdict) in [
+            (State::Open, false, Verdict::Spurious),
+            (State::Loss { point: 1 }, true, Verdict::Spurious),
+            (State::Loss { point: 1 }, false, Verdict::Repair),
+            (State::Recovery { point: 1 }, false, Verdict::Repair),
+        ] {
+            let mut linux = Linux::new();
+            linux.on_timeout(state, again, WINDOW, 0);
+            assert_eq!(linux.on_loss_ack(Time::NEVER, original), verdict, "{state:?} {again}");
         }
     }
 }

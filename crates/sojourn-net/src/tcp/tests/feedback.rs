@@ -154,7 +154,8 @@ fn reno_halves_its_window_for_a_mark_as_for_a_loss_but_retransmits_nothing() {
 
 #[test]
 fn a_paced_sender_spreads_its_window_and_repairs_at_its_rate() {
-    // 1000 bytes every 5 ms, two at a time; the first ten segments (the SYN is one) are free, and half of a wait is made up for.
+    // 1000 bytes every 5 ms, two at a time; the first ten segments (the SYN is one) are free, and half of a wait is
+    // made up for.
     let rate = Rate(1_600_000);
     let (_, pair) = listened(&config(), 60, Some(rate), &[30], &[]);
     let times: Vec<u64> = pair.log.iter().map(|l| l.0.0 / 1_000_000).collect();

@@ -13,9 +13,9 @@ impl Scoreboard {
         }
     }
 
-    /// Marks lost what was overtaken and is overdue (RFC 8985 §6.2), the time for reordering included; `sure`: none while repairing a loss,
-    /// or once three segments are SACKed, on a path that has shown no reordering. Returns when the last that was overtaken but is not yet
-    /// overdue will be.
+    /// Marks lost what was overtaken and is overdue (RFC 8985 §6.2), the time for reordering included; `sure`: none
+    /// while repairing a loss, or once three segments are SACKed, on a path that has shown no reordering. Returns when
+    /// the last that was overtaken but is not yet overdue will be.
     pub(in crate::tcp) fn mark_overdue(
         &mut self,
         now: Time,
@@ -51,8 +51,9 @@ impl Scoreboard {
         self.rack.as_ref().is_some_and(|rack| rack.original <= point)
     }
 
-    /// Nothing is held for lost any more. What the timer was the only reason for can be found to be overdue again; what had been overtaken
-    /// cannot, before the timer's next expiry (so in Linux, which keeps only the former in the list that it looks through).
+    /// Nothing is held for lost any more. What the timer was the only reason for can be found to be overdue again;
+    /// what had been overtaken cannot, before the timer's next expiry (so in Linux, which keeps only the former in the
+    /// list that it looks through).
     pub(in crate::tcp) fn forget_lost(&mut self) {
         let mut found_by_timer = Vec::new();
         for segment in &mut self.segments {

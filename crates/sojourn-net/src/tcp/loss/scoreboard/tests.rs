@@ -144,3 +144,20 @@ fn holes_below_what_was_sacked_come_before_the_rescue_and_end_there() {
     board.sack(&blocks(&[10]));
     assert_eq!(resend_number(board.last_hole()), Some(9));
 }
+
+#[test]
+fn three_runs_are_enough_however_short() {
+    let mut board = Scoreboard::default();
+    (0..7).for_each(|_| board.push(100, Time::ZERO));
+    let runs = |numbers: &[u64]| {
+        let mut sack = Sack::default();
+        numbers.iter().for_each(|n| sack.push(Block { start: n * 100, end: n * 100 + 100 }));
+        sack
+    };
+    board.sack(&runs(&[2, 4]));
+    board.mark_lost(MSS);
+    assert_eq!(board.lost, 0);
+    board.sack(&runs(&[6, 2, 4]));
+    board.mark_lost(MSS);
+    assert_eq!(board.lost, 200);
+}
