@@ -143,7 +143,7 @@ def test_calibration_finds_a_load(small: Command) -> None:
     (small.cwd / "small.toml").write_text(STUDY.replace('{ kind = "bulk" }', sessions))
     words = ["--workload", "few", "--load", "40%", "--duration", "20s", "--replications", "2"]
     (found,) = small.json("calibrate", "small.toml", *words)
-    # A session offers 2 files of 50 kB a second, a tenth of the link: 4 of them come nearest to the wanted load.
+    # A session offers 2 files of 50 kB a second, a tenth of the link: 4 come nearest to the wanted load.
     assert found["count"] == 4
     assert found["load"] == pytest.approx(0.4, abs=0.05)
     nearest = min(found["trials"], key=lambda trial: abs(trial["load"] - 0.4))

@@ -6,7 +6,7 @@ from itertools import product
 import pytest
 from conftest import ROOT
 from sojourn.results.store import Store
-from sojourn.study import RESULT_FORMAT
+from sojourn.study.identity import RESULT_FORMAT
 
 from tools.validation import video
 from tools.validation.report import Page, write

@@ -57,9 +57,9 @@ impl<P: Packet> Link<P> {
         }
     }
 
-    /// The same by the rule of Linux's `htb`: tokens grow at the rate up to `burst` bytes; a packet leaves at once, and is at its
-    /// receiver's, if the tokens are not below zero, and takes its size off them. So an idle link passes a small burst unhindered, and
-    /// a transmission takes no time: the next one waits for it.
+    /// The same by the rule of Linux's `htb`: tokens grow at the rate up to `burst` bytes; a packet leaves at once, and
+    /// is at its receiver's, if the tokens are not below zero, and takes its size off them. So an idle link passes a
+    /// small burst unhindered, and a transmission takes no time: the next one waits for it.
     pub fn with_bucket(self, burst: u64) -> Self {
         let rate = self.rate().mean().map_or(u64::MAX, |rate| rate.0.max(1));
         let time = Span((u128::from(burst) * 8_000_000_000 / u128::from(rate)) as u64);
@@ -171,8 +171,9 @@ impl<P: Packet> Link<P> {
     }
 }
 
-/// Whether a packet is lost at random before it reaches a queue; [`drop_on_path`] it then. `rng` is a stream of the path's own, not the
-/// queue's: else another queue discipline, which draws more or fewer numbers, would lose other packets.
+/// Whether a packet is lost at random before it reaches a queue; [`drop_on_path`] it then. `rng` is a stream of the
+/// path's own, not the queue's: else another queue discipline, which draws more or fewer numbers, would lose other
+/// packets.
 #[inline]
 pub fn is_lost(probability: f64, rng: &mut impl rand::Rng) -> bool {
     use rand::RngExt;
@@ -263,7 +264,8 @@ mod tests {
     fn a_bucket_passes_what_it_saved_and_then_keeps_the_rate() {
         let mut rng = rand_pcg::Pcg64Mcg::seed_from_u64(1);
         let mut cx = Cx { now: Time(10_000_000), rng: &mut rng, probe: &mut () };
-        // A byte a microsecond, 1600 saved: of packets of 1000 bytes two pass (600 and −400 left), the third when 400 have come.
+        // A byte a microsecond, 1600 saved: of packets of 1000 bytes two pass (600 and −400 left), the third when 400
+        // have come.
         let mut link = link().with_bucket(1600);
         let mut ends = Vec::new();
         for _ in 0..5 {

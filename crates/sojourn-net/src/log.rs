@@ -1,7 +1,7 @@
 //! Codes of the packet log: what a packet is, and why it was dropped.
 //!
-//! The simulator, the matcher of captures and the extension module write these codes; the analyses in Python read the names. All derive
-//! them from here. A code is never used again for something else: new ones go to the end.
+//! The simulator, the matcher of captures and the extension module write these codes; the analyses in Python read the
+//! names. All derive them from here. A code is never used again for something else: new ones go to the end.
 
 /// What a packet is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,8 @@
 //! Foreign text in messages: names, keys and values of files, whatever bytes they hold.
 //!
-//! A message is one line that a terminal prints as it stands: text is cut, and characters that would end the line or steer the
-//! terminal are escaped. Messages of other libraries, which quote without cutting, pass through [`printable`].
+//! A message is one line that a terminal prints as it stands: text is cut, and characters that would end the line or
+//! steer the terminal are escaped. Messages of other libraries, which quote without cutting, pass through
+//! [`printable`].
 
 /// Characters of foreign text that a message repeats.
 const QUOTED: usize = 60;
@@ -18,8 +19,8 @@ pub fn short(text: &str) -> String {
     printable(&cut(text, QUOTED))
 }
 
-/// A message in one line: what it quotes between `` ` `` or `"` is cut as by [`quoted`], a list of choices to those that fit, and what
-/// cannot be printed is escaped.
+/// A message in one line: what it quotes between `` ` `` or `"` is cut as by [`quoted`], a list of choices to those
+/// that fit, and what cannot be printed is escaped.
 pub fn printable(message: &str) -> String {
     let mut line = String::new();
     for (i, part) in message.split('`').enumerate() {

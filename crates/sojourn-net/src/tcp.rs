@@ -1,8 +1,8 @@
 //! TCP: one end of a connection, without I/O.
 //!
 //! An [`Endpoint`] is told of segments that arrive and of time that passes, and hands out segments to send. Sequence
-//! numbers are 64-bit and start at zero: the SYN is unit 0, the first byte is unit 1, the FIN is the unit after the last
-//! byte.
+//! numbers are 64-bit and start at zero: the SYN is unit 0, the first byte is unit 1, the FIN is the unit after the
+//! last byte.
 //!
 //! | file | |
 //! | --- | --- |
@@ -15,8 +15,8 @@
 //!
 //! Sources: RFC 9293 (segments, connection set-up and tear-down), RFC 5681 (duplicate ACKs, idle restart), RFC 6298
 //! (timer), RFC 2018 and 6675 (SACK and recovery), RFC 6582 (NewReno), RFC 3042 (limited transmit), RFC 7323
-//! (timestamps); on request RFC 8985 (RACK-TLP), RFC 3168, 8257 and 9768 (ECN), pacing and Linux's habits. Not modelled:
-//! urgent data, Nagle's rule, window shrinking, simultaneous open, reset.
+//! (timestamps); on request RFC 8985 (RACK-TLP), RFC 3168, 8257 and 9768 (ECN), pacing and Linux's habits. Not
+//! modelled: urgent data, Nagle's rule, window shrinking, simultaneous open, reset.
 
 mod ack_policy;
 mod config;

@@ -59,7 +59,8 @@ impl Rate {
 }
 
 impl Limit {
-    /// The limit as (most packets, most bytes) on a link of this rate and a path of this base RTT; `MAX` means no limit.
+    /// The limit as (most packets, most bytes) on a link of this rate and a path of this base RTT; `MAX` means no
+    /// limit.
     ///
     /// A bandwidth-delay product counts full packets of 1500 bytes, rounded to the nearest and at least one; a time
     /// becomes the bytes that the link sends in it, at least one full packet.
@@ -86,7 +87,8 @@ pub struct UnitError {
     hint: String,
 }
 
-/// A kind of quantity: what errors call it, its units (largest decimal one first for printing), and what to write instead.
+/// A kind of quantity: what errors call it, its units (largest decimal one first for printing), and what to write
+/// instead.
 struct Kind {
     what: &'static str,
     units: &'static [(&'static str, u64)],

@@ -10,9 +10,9 @@ use sojourn_pcap::matching::{MatchError, Rows};
 use crate::columns::columns;
 use crate::error::CaptureError;
 
-/// Compare captures in front of a queue and behind it. `packets` takes the packet log in pieces (dicts of NumPy columns, as
-/// [`crate::run::run`] gives them; the cause of a drop is `unknown`). Returns the summary (JSON); raises CaptureError if a file
-/// cannot be read or the captures have nothing in common.
+/// Compare captures in front of a queue and behind it. `packets` takes the packet log in pieces (dicts of NumPy
+/// columns, as [`crate::run::run`] gives them; the cause of a drop is `unknown`). Returns the summary (JSON); raises
+/// CaptureError if a file cannot be read or the captures have nothing in common.
 #[pyfunction]
 pub(crate) fn match_captures(
     py: Python<'_>,

@@ -108,9 +108,9 @@ pub(crate) fn clips() -> [&'static str; player::SHIPPED.len()] {
     player::SHIPPED
 }
 
-/// Play a clip over an ideal link. `algorithm` is JSON as in a study file, or a bridge to a player in Python; `periods` are of
-/// (seconds, kb/s, latency in seconds). `initial` and `resume` are seconds of buffer, by default as the algorithm's own players
-/// have them. Returns columns, one row for each segment.
+/// Play a clip over an ideal link. `algorithm` is JSON as in a study file, or a bridge to a player in Python; `periods`
+/// are of (seconds, kb/s, latency in seconds). `initial` and `resume` are seconds of buffer, by default as the
+/// algorithm's own players have them. Returns columns, one row for each segment.
 #[pyfunction]
 #[pyo3(signature = (algorithm, clip, periods, buffer, initial = None, resume = None, draws = None, seed = 1))]
 #[allow(clippy::too_many_arguments, reason = "all that a viewing is made of")]

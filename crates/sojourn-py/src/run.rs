@@ -30,10 +30,11 @@ pub(crate) struct Point {
 /// The packets of one clip: send times in ns from the showing's beginning, and bytes at IP.
 type Clip<'py> = (PyReadonlyArray1<'py, u64>, PyReadonlyArray1<'py, u16>);
 
-/// Simulate a point (JSON). `log` keeps the packet log whether or not the point asks for it. `progress` is called now and then with
-/// the simulated seconds; `packets` takes the packet log in pieces as it is made (dicts of NumPy columns, each of one link), and then it is not
-/// returned. `clips` gives, for the place of each video user among the point's users, the packets of its clips: pairs of arrays
-/// `send_ns` (u64, never falling) and `size_bytes` (u16). Returns a dict: `summary` (JSON) and one dict of NumPy columns for each table.
+/// Simulate a point (JSON). `log` keeps the packet log whether or not the point asks for it. `progress` is called now
+/// and then with the simulated seconds; `packets` takes the packet log in pieces as it is made (dicts of NumPy columns,
+/// each of one link), and then it is not returned. `clips` gives, for the place of each video user among the point's
+/// users, the packets of its clips: pairs of arrays `send_ns` (u64, never falling) and `size_bytes` (u16). Returns a
+/// dict: `summary` (JSON) and one dict of NumPy columns for each table.
 #[pyfunction]
 #[pyo3(signature = (point, log = false, progress = None, packets = None, clips = None))]
 pub(crate) fn run<'py>(

@@ -6,8 +6,8 @@ use sojourn_sim::study::{self, StudyText};
 
 use crate::error::{StudyError, study_error};
 
-/// Read a study file (TOML) and return the study document (JSON); `name` is used in errors. `extended` are the texts and names of the
-/// studies that it extends, nearest first.
+/// Read a study file (TOML) and return the study document (JSON); `name` is used in errors. `extended` are the texts
+/// and names of the studies that it extends, nearest first.
 #[pyfunction]
 #[pyo3(signature = (text, name, sets, extended = Vec::new()))]
 pub(crate) fn parse(

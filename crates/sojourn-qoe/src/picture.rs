@@ -1,10 +1,12 @@
 //! SSIM and mean squared error of two luma pictures.
 //!
-//! Structural similarity after Wang, Bovik, Sheikh, Simoncelli (IEEE Trans. Image Processing 13(4), 2004) in the form that encoders and
-//! FFmpeg's `ssim` filter use: windows of 8×8 pixels every 4 pixels, plain instead of Gaussian weights, unbiased variances, the mean over
-//! windows. Sums are integers and the mean is taken in a fixed order, so that the result does not depend on the machine.
+//! Structural similarity after Wang, Bovik, Sheikh, Simoncelli (IEEE Trans. Image Processing 13(4), 2004) in the form
+//! that encoders and FFmpeg's `ssim` filter use: windows of 8×8 pixels every 4 pixels, plain instead of Gaussian
+//! weights, unbiased variances, the mean over windows. Sums are integers and the mean is taken in a fixed order, so
+//! that the result does not depend on the machine.
 //!
-//! Differs from the paper: no Gaussian window (about 0.0005 on undamaged pictures). Rows and columns beyond a multiple of 4 are left out.
+//! Differs from the paper: no Gaussian window (about 0.0005 on undamaged pictures). Rows and columns beyond a multiple
+//! of 4 are left out.
 
 const PIXELS: f64 = 64.0;
 const C1: f64 = 0.01 * 255.0 * 0.01 * 255.0;

@@ -1,8 +1,8 @@
 //! What a queue discipline costs in the engine: wall time per data packet, as a ratio to FIFO's.
 //!
-//! `cargo bench -p sojourn-sim --bench disciplines` simulates 10 long flows at 100 Mbit/s and 20 ms with each discipline in both
-//! directions, turn by turn so that whatever else the machine does meets all of them alike, and prints medians.
-//! `-- NAME` runs that discipline once, for a profiler.
+//! `cargo bench -p sojourn-sim --bench disciplines` simulates 10 long flows at 100 Mbit/s and 20 ms with each
+//! discipline in both directions, turn by turn so that whatever else the machine does meets all of them alike, and
+//! prints medians. `-- NAME` runs that discipline once, for a profiler.
 
 #![expect(clippy::disallowed_methods, reason = "a bench reads the clock")]
 

@@ -1,6 +1,7 @@
 //! Data packets across the bottleneck per second of wall time, in the scenarios that peers are compared in.
 //!
-//! `cargo bench -p sojourn-sim` prints the best and median of five runs; arguments after `--` choose scenarios by part of their name.
+//! `cargo bench -p sojourn-sim` prints the best and median of five runs; arguments after `--` choose scenarios by part
+//! of their name.
 
 #![expect(clippy::disallowed_methods, reason = "a bench reads the clock")]
 

@@ -1,7 +1,7 @@
 //! Sources and applications: who sends what, and when.
 //!
-//! A [`Source`] is told of [`Event`](crate::engine::Event)s and acts on the [`Network`](crate::engine::Network): it opens connections,
-//! writes, sends datagrams, asks to be woken. Each has its own random stream.
+//! A [`Source`] is told of [`Event`](crate::engine::Event)s and acts on the [`Network`](crate::engine::Network): it
+//! opens connections, writes, sends datagrams, asks to be woken. Each has its own random stream.
 
 mod adaptive;
 mod browser;

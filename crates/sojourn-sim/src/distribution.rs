@@ -1,8 +1,8 @@
 //! Distributions of sizes and times, as study files write them: `{ kind = "weibull", shape = 0.35, scale = "10039B" }`.
 //!
-//! Draws invert the distribution function (the normal uses Box and Muller) with `libm`. The crate `rand_distr` is not used: its
-//! mathematics goes through `num-traits`, which silently turns to the platform's library when any other crate of
-//! the build enables `num-traits/std`, and platforms differ in the last digit.
+//! Draws invert the distribution function (the normal uses Box and Muller) with `libm`. The crate `rand_distr` is not
+//! used: its mathematics goes through `num-traits`, which silently turns to the platform's library when any other crate
+//! of the build enables `num-traits/std`, and platforms differ in the last digit.
 
 use std::f64::consts::TAU;
 use std::fmt;

@@ -1,13 +1,13 @@
 //! Players of adaptive video: which representation of the next segment to fetch, and when.
 //!
-//! A [`Player`] is a pure rule, told of each segment that has arrived ([`Player::segment_done`]) and asked before each request
-//! ([`Player::choose`]). It has no clock and no network: the same rules decide on an ideal link ([`play`]) and for the
-//! `adaptive` users of a simulation, both through a [`Session`]. Levels count from 0, the lowest, here; from 1 in Python and in
-//! tables.
+//! A [`Player`] is a pure rule, told of each segment that has arrived ([`Player::segment_done`]) and asked before each
+//! request ([`Player::choose`]). It has no clock and no network: the same rules decide on an ideal link ([`play`]) and
+//! for the `adaptive` users of a simulation, both through a [`Session`]. Levels count from 0, the lowest, here; from 1
+//! in Python and in tables.
 //!
 //! The order of things for each segment, which is that of the players whose rules these are: (1) the previous segment
-//! arrives; (2) if the buffer has no room for one more, wait until it has; (3) `choose`; (4) wait as long as the choice says; (5)
-//! request.
+//! arrives; (2) if the buffer has no room for one more, wait until it has; (3) `choose`; (4) wait as long as the choice
+//! says; (5) request.
 
 mod abandon;
 mod algorithm;

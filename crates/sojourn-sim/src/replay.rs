@@ -1,10 +1,11 @@
 //! A queue by itself: given arrivals in, and each packet's fate and the discipline's variables out.
 //!
-//! The discipline is the one that a study's link has, behind the same [`Link`] if a rate is given. Random numbers may be
-//! given too, and the discipline's variables set before the first packet, so that published vectors can be held against
-//! it whatever state they start from.
+//! The discipline is the one that a study's link has, behind the same [`Link`] if a rate is given. Random numbers may
+//! be given too, and the discipline's variables set before the first packet, so that published vectors can be held
+//! against it whatever state they start from.
 
 mod draws;
+mod packet;
 mod trace;
 
 use crate::scenario::QueueSpec;
@@ -13,25 +14,14 @@ use sojourn_net::probe::{DropCause, Probe};
 use sojourn_net::queue::inspect::{Inspector, Scope};
 use sojourn_net::queue::{Cx, QueueDiscipline};
 use sojourn_net::rate::RateProfile;
-use sojourn_net::{Ecn, Limit, Packet, Rate, Span, Time};
+use sojourn_net::{Limit, Rate, Span, Time};
 
 pub use draws::Draws;
 use draws::Stream;
+pub use packet::Arrival;
+use packet::Replayed;
 use trace::Watched;
 pub use trace::{Column, Event, Trace};
-
-/// A packet that arrives at the queue.
-#[derive(Clone, Copy, Debug)]
-pub struct Arrival {
-    /// When it arrives.
-    pub at: Time,
-    /// Its bytes.
-    pub size: u32,
-    /// The flow it belongs to.
-    pub flow: u32,
-    /// Its ECN bits.
-    pub ecn: Ecn,
-}
 
 /// What asks the queue for packets.
 #[derive(Clone, Copy, Debug)]
@@ -90,26 +80,6 @@ pub struct Options<'a> {
     pub trace: bool,
 }
 
-struct Replayed {
-    number: u32,
-    arrival: Arrival,
-}
-
-impl Packet for Replayed {
-    fn size(&self) -> u32 {
-        self.arrival.size
-    }
-    fn flow(&self) -> u32 {
-        self.arrival.flow
-    }
-    fn ecn(&self) -> Ecn {
-        self.arrival.ecn
-    }
-    fn mark(&mut self) {
-        self.arrival.ecn = Ecn::Ce;
-    }
-}
-
 struct Fates(Outcome);
 
 impl Probe<Replayed> for Fates {
@@ -130,8 +100,9 @@ impl Probe<Replayed> for Fates {
 
 /// Sends packets, in order of arrival, through a queue; returns the fate of each.
 ///
-/// Fails with a sentence if the queue's settings are not allowed, if packets or times are out of order, if the queue needs
-/// a rate or a path that is not there, if a variable that is to be set does not exist, or if random numbers run out.
+/// Fails with a sentence if the queue's settings are not allowed, if packets or times are out of order, if the queue
+/// needs a rate or a path that is not there, if a variable that is to be set does not exist, or if random numbers run
+/// out.
 pub fn replay(
     queue: &QueueSpec,
     arrivals: &[Arrival],
@@ -256,6 +227,7 @@ fn wake(queue: &mut Watched, now: Time, cx: &mut Cx<'_, Replayed>) {
 mod tests {
     use super::*;
     use serde_json::json;
+    use sojourn_net::Ecn;
 
     fn queue(variant: &str) -> QueueSpec {
         serde_json::from_value(json!({ "kind": "codel", "limit": "1000pkt", "variant": variant })).unwrap()

@@ -35,8 +35,8 @@ pub struct Outcome {
     pub flows: Option<FlowTable>,
 }
 
-/// Runs a scenario. `seed` and `replication` choose the random streams. `watch` is told now and then of the simulated time and may
-/// stop the run by returning false: then there is no outcome.
+/// Runs a scenario. `seed` and `replication` choose the random streams. `watch` is told now and then of the simulated
+/// time and may stop the run by returning false: then there is no outcome.
 pub fn run(scenario: &Scenario, seed: u64, replication: u32, watch: &mut dyn FnMut(Time) -> bool) -> Option<Outcome> {
     run_into(scenario, seed, replication, watch, RunHooks::default())
 }

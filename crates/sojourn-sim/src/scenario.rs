@@ -150,7 +150,8 @@ pub enum LinkRule {
     /// One packet at a time: it has arrived when its last bit has been sent.
     #[default]
     Strict,
-    /// By tokens, as Linux's `htb`: a packet has arrived when its transmission starts, and an idle link passes `burst` at once.
+    /// By tokens, as Linux's `htb`: a packet has arrived when its transmission starts, and an idle link passes `burst`
+    /// at once.
     Htb,
 }
 

@@ -1,11 +1,11 @@
 //! Named random streams: every component draws from its own generator.
 //!
-//! A stream depends on the study's seed, the replication and the component's name, and on nothing else of the point. Two
-//! points of a sweep therefore see the same arrivals, sizes and starting times under different buffers or disciplines
-//! (common random numbers), and a new component never shifts the draws of another.
+//! A stream depends on the study's seed, the replication and the component's name, and on nothing else of the point.
+//! Two points of a sweep therefore see the same arrivals, sizes and starting times under different buffers or
+//! disciplines (common random numbers), and a new component never shifts the draws of another.
 //!
-//! Names are hashed with FNV-1a (Fowler, Noll, Vo; 64 bits) and mixed with `SplitMix64` (Steele, Lea, Flood, OOPSLA 2014).
-//! Both are written out here because a standard-library hasher may change between releases; results must not.
+//! Names are hashed with FNV-1a (Fowler, Noll, Vo; 64 bits) and mixed with `SplitMix64` (Steele, Lea, Flood, OOPSLA
+//! 2014). Both are written out here because a standard-library hasher may change between releases; results must not.
 
 use rand_pcg::Pcg64Mcg;
 

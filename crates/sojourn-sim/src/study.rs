@@ -1,7 +1,7 @@
 //! Study files: a scenario, named workloads, the axes of a sweep, ties between keys, and figures.
 //!
-//! [`parse`] reads the text and checks everything, every point of the sweep included, so that nothing can be wrong with a
-//! study once simulations have begun. [`points`] expands the document into complete scenarios.
+//! [`parse`] reads the text and checks everything, every point of the sweep included, so that nothing can be wrong
+//! with a study once simulations have begun. [`points`] expands the document into complete scenarios.
 
 mod check;
 mod defaults;
@@ -39,7 +39,8 @@ pub struct Point {
     pub replication: u32,
     /// The study's seed; with the replication and a component's name it makes the component's random stream.
     pub seed: u64,
-    /// The complete scenario. Names of study, axes, labels and workloads are not in it, so none of them changes its hash.
+    /// The complete scenario. Names of study, axes, labels and workloads are not in it, so none of them changes its
+    /// hash.
     pub document: Scenario,
 }
 
@@ -48,8 +49,9 @@ pub fn extends(file: StudyText<'_>) -> Result<Option<String>, StudyError> {
     files::Files::new(&[file.padded(0)]).and_then(|files| files.extends()).map_err(StudyError)
 }
 
-/// Reads a study file: `chain` is the file and, in this order, those that it extends, with `sets` (`--set KEY=VALUE`) applied. Returns the
-/// document as JSON: one complete study, that extends nothing and whose flows have taken their defaults.
+/// Reads a study file: `chain` is the file and, in this order, those that it extends, with `sets` (`--set KEY=VALUE`)
+/// applied. Returns the document as JSON: one complete study, that extends nothing and whose flows have taken their
+/// defaults.
 pub fn parse(chain: &[StudyText<'_>], sets: &[(String, String)]) -> Result<String, StudyError> {
     let padded = files::padded(chain);
     let files = files::Files::new(&padded).map_err(StudyError)?;
@@ -65,7 +67,8 @@ pub fn parse(chain: &[StudyText<'_>], sets: &[(String, String)]) -> Result<Strin
     Ok(document.to_string())
 }
 
-/// Expands a study document into its points: the first axis changes slowest, replications fastest. Each is a [`Point`] as JSON.
+/// Expands a study document into its points: the first axis changes slowest, replications fastest. Each is a [`Point`]
+/// as JSON.
 pub fn points(document: &str) -> Result<Vec<String>, StudyError> {
     let wrong = |invalid: Invalid| StudyError(printable(&excerpt::suggest(&invalid.sentence())));
     let mut document: Value = serde_json::from_str(document)

@@ -71,8 +71,9 @@ fn waits(outcome: &Outcome, warmup_ns: i64) -> Vec<f64> {
     waits
 }
 
-/// On average over seeds, a flow is within 5 % of its half. Behind a FIFO, flows of equal round-trip times and packet sizes lose in turns or
-/// in step for minutes; PIE's dice keep that out. What is made for delays or marks has a queue that gives them.
+/// On average over seeds, a flow is within 5 % of its half. Behind a FIFO, flows of equal round-trip times and packet
+/// sizes lose in turns or in step for minutes; PIE's dice keep that out. What is made for delays or marks has a queue
+/// that gives them.
 #[test]
 fn two_equal_flows_share() {
     let pie = json!({ "kind": "pie", "limit": "400pkt" });
@@ -136,9 +137,10 @@ fn delay_based_controllers_yield_to_cubic_where_the_buffer_is_deeper_than_their_
     }
 }
 
-/// At start-up the rules let so much be in flight: 739/256 products (of the bandwidth and the smallest round trip, which two
-/// transmissions make longer than the path) and three of the quanta that hosts send (a millisecond of the start's pacing); version 3 two products and what a round of
-/// acknowledgements ran ahead. One product less is the queue; a small part of a product is queued later.
+/// At start-up the rules let so much be in flight: 739/256 products (of the bandwidth and the smallest round trip,
+/// which two transmissions make longer than the path) and three of the quanta that hosts send (a millisecond of the
+/// start's pacing); version 3 two products and what a round of acknowledgements ran ahead. One product less is the
+/// queue; a small part of a product is queued later.
 #[test]
 fn bbr_fills_the_link_and_queues_what_its_rules_allow() {
     for (rate, mbit, quantum) in [("10Mbit", 10.0, 2.5), ("50Mbit", 50.0, 12.4)] {
@@ -164,9 +166,10 @@ fn bbr_fills_the_link_and_queues_what_its_rules_allow() {
     }
 }
 
-/// Round trips of 10, 20 and 40 ms, rates at which a packet takes up to 1.2 ms, more than the step: its threshold of one packet and
-/// Prague's single segments are what holds there. Prague tends to the larger share: k = 2 goes with windows of 2/p, but a flow that
-/// reduces by α/2 at the first mark a round trip after its last reduction has 2.73/p, and CUBIC has 1.22/√p only where p is steady.
+/// Round trips of 10, 20 and 40 ms, rates at which a packet takes up to 1.2 ms, more than the step: its threshold of
+/// one packet and Prague's single segments are what holds there. Prague tends to the larger share: k = 2 goes with
+/// windows of 2/p, but a flow that reduces by α/2 at the first mark a round trip after its last reduction has 2.73/p,
+/// and CUBIC has 1.22/√p only where p is steady.
 #[test]
 fn dualpi2_keeps_pragues_queue_short_beside_cubic_at_a_similar_rate() {
     for (rate, most_p95) in [("10Mbit", 2.5), ("20Mbit", 1.5), ("40Mbit", 1.0), ("100Mbit", 0.5)] {

@@ -164,9 +164,10 @@ fn an_idle_path_delays_a_call_by_its_length_and_one_transmission() {
 
 #[test]
 fn a_page_takes_the_round_trips_that_its_windows_need() {
-    // A handshake, then 10.8, 4.3, 21.4 and 21.4 segments of 1448 bytes. Where bytes are counted (Linux today), from 3: 3 + 6 + 2, 5, 12 + 10,
-    // 22; from 10: 10 + 1, 5, 20 + 2, 22; from 3 for every object: 3 + 6 + 2, 3 + 2, 3 + 6 + 12 + 1 twice. Where ACKs are counted and
-    // only a used-up window grows, from 3: 3 + 5 + 3, 5, 8 + 12 + 2, 18 + 4. The 14 round trips are those of the study that this page is from.
+    // A handshake, then 10.8, 4.3, 21.4 and 21.4 segments of 1448 bytes. Where bytes are counted (Linux today), from 3:
+    // 3 + 6 + 2, 5, 12 + 10, 22; from 10: 10 + 1, 5, 20 + 2, 22; from 3 for every object: 3 + 6 + 2, 3 + 2, 3 + 6 + 12
+    // + 1 twice. Where ACKs are counted and only a used-up window grows, from 3: 3 + 5 + 3, 5, 8 + 12 + 2, 18 + 4. The
+    // 14 round trips are those of the study that this page is from.
     for (transport, window, delayed, restart, round_trips) in [
         ("cubic", 3, false, false, 8),
         ("reno", 3, true, false, 8),
@@ -234,7 +235,8 @@ fn active_queues_hold_a_bulk_load_near_their_targets() {
         let pie = delay(json!({ "kind": "pie", "limit": "1000pkt", "variant": variant, "target": "20ms" }));
         assert!((12.0..32.0).contains(&pie), "{variant}: {pie} ms against {tail}");
     }
-    // ns-2's automatic thresholds at 10 Mbit/s: 12.5 and 37.5 packets of 500 bytes, so an average of about 25 packets of 1500: 30 ms.
+    // ns-2's automatic thresholds at 10 Mbit/s: 12.5 and 37.5 packets of 500 bytes, so an average of about 25 packets
+    // of 1500: 30 ms.
     for adaptive in [false, true] {
         let red = delay(json!({ "kind": "red", "limit": "1000pkt", "adaptive": adaptive, "target": "10ms" }));
         assert!((10.0..60.0).contains(&red), "adaptive {adaptive}: {red} ms against {tail}");

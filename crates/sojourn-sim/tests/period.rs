@@ -108,7 +108,8 @@ fn the_summary_is_what_the_log_says_of_the_period() {
         for (key, place) in [("p5", 0), ("p25", 2), ("p50", 4), ("p75", 6), ("p95", 7)] {
             bytes(&link["utilisation_quantiles"][key], by_second[place], 1e-3);
         }
-        // Bins of a second from the end of the warm-up; the last is a quarter. A packet's bytes are in the bin of its end.
+        // Bins of a second from the end of the warm-up; the last is a quarter. A packet's bytes are in the bin of its
+        // end.
         let series = &link["series"];
         assert_eq!(series["bin_s"], json!(1.0));
         let bins: Vec<(u64, u64)> = (0..9).map(|k| (from + k * SECOND, (from + (k + 1) * SECOND).min(to))).collect();
@@ -133,7 +134,8 @@ fn the_summary_is_what_the_log_says_of_the_period() {
         }
     }
     let [down, _] = outcome.logs.as_ref().unwrap();
-    // What a packet finds are those before it that have not left yet (a departure at the same instant may be before or after it).
+    // What a packet finds are those before it that have not left yet (a departure at the same instant may be before or
+    // after it).
     for row in 0..down.rows() as usize {
         let at = down.arrive_ns[row] as i64;
         let found = |stays: &dyn Fn(i64) -> bool| {

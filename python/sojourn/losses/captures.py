@@ -16,7 +16,7 @@ from sojourn.losses import Period, analyse
 from sojourn.losses.period import LOST
 from sojourn.results.packet_log import write_while
 from sojourn.results.store import Store
-from sojourn.study import RESULT_FORMAT
+from sojourn.study.identity import RESULT_FORMAT
 
 LINK = "down"
 """Name of the one link between two captures."""

@@ -16,9 +16,9 @@ from typing import Any
 
 from sojourn.errors import SojournError
 from sojourn.losses.flows import LEAST_FLOWS
-from sojourn.losses.period import nanoseconds
 from sojourn.results.path import look_up
 from sojourn.study import expand
+from sojourn.study.units import nanoseconds
 
 PUBLICATION = "flows"
 """What a study that `reproduces` this one calls it."""

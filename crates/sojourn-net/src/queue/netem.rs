@@ -134,8 +134,8 @@ mod tests {
 
     #[test]
     fn one_bandwidth_delay_product_leaves_no_room_for_a_queue() {
-        // 20 packets are on their way at full rate: a packet a millisecond passes, a burst of three every three loses two thirds of
-        // what comes while the first 20 are inside.
+        // 20 packets are on their way at full rate: a packet a millisecond passes, a burst of three every three loses
+        // two thirds of what comes while the first 20 are inside.
         let smooth: Vec<u64> = (0..60).collect();
         assert_eq!(departures(21, &smooth).len(), 60);
         let bursts: Vec<u64> = (0..60).map(|i| i / 3 * 2).collect();

@@ -1,12 +1,13 @@
 //! Opportunities to send: at given instants a link takes so many bytes, and none between them.
 //!
-//! Source: mahimahi's traces (R. Netravali et al., "Mahimahi: Accurate Record-and-Replay for HTTP", USENIX ATC 2015) and the manual
-//! page of its `mm-link`. A trace is text: each line is a time in whole milliseconds, at which 1504 bytes may leave (the manual rounds
-//! to 1500); equal lines are as many opportunities at once. What an opportunity has over when the queue is empty is lost; a
-//! packet may use several, and several packets one. The trace starts again after its last time.
+//! Source: mahimahi's traces (R. Netravali et al., "Mahimahi: Accurate Record-and-Replay for HTTP", USENIX ATC 2015)
+//! and the manual page of its `mm-link`. A trace is text: each line is a time in whole milliseconds, at which 1504
+//! bytes may leave (the manual rounds to 1500); equal lines are as many opportunities at once. What an opportunity has
+//! over when the queue is empty is lost; a packet may use several, and several packets one. The trace starts again
+//! after its last time.
 //!
-//! A packet leaves the queue when its first byte is taken, and arrives when its last byte is. A packet that finds the link idle
-//! waits for the next opportunity, which must come later than it does.
+//! A packet leaves the queue when its first byte is taken, and arrives when its last byte is. A packet that finds the
+//! link idle waits for the next opportunity, which must come later than it does.
 
 use crate::quote::quoted;
 use crate::{Rate, Span, Time};
@@ -70,8 +71,8 @@ impl Opportunities {
         self.cycle
     }
 
-    /// The time since the previous instant and the bytes that may have left by its end, for every instant of a cycle in order. What may leave
-    /// at its beginning may leave at its end, which is the same instant.
+    /// The time since the previous instant and the bytes that may have left by its end, for every instant of a cycle in
+    /// order. What may leave at its beginning may leave at its end, which is the same instant.
     pub fn steps(&self) -> impl Iterator<Item = (Span, u64)> + '_ {
         let at_start = self.at.first().filter(|first| first.0 == Span::ZERO).map_or(0, |first| first.1);
         let mut before = Span::ZERO;

@@ -1,8 +1,9 @@
 //! A viewer of adaptive video: a player that fetches one segment after another over one persistent connection.
 //!
-//! Source: the [has] study's clients. One GET a segment, no pipelining; the session begins when the connection is established, and ends
-//! with the clip. The manifest and the initialisation segments (some kilobytes) are not fetched. A segment that is given up ends its
-//! connection at once, as if a reset took no time; what is in the queues is still sent, and the next request waits for a new connection.
+//! Source: the [has] study's clients. One GET a segment, no pipelining; the session begins when the connection is
+//! established, and ends with the clip. The manifest and the initialisation segments (some kilobytes) are not fetched.
+//! A segment that is given up ends its connection at once, as if a reset took no time; what is in the queues is still
+//! sent, and the next request waits for a new connection.
 
 use super::source::Source;
 use super::tables::{AdaptiveRow, StallRow, Tables, ViewerRow};

@@ -1,12 +1,13 @@
 //! Somebody who browses: loads a page over parallel connections, reads it, goes on to the next.
 //!
-//! Source: the [has] study's web clients: a page at random out of a set, HTML first, then its objects over up to six persistent connections; a load that
-//! takes longer than 15 s is given up and the next one begins at once; reading times are Weibull, bounded. The page load
-//! time runs from the first SYN to the last byte of the last object. Each page is on a host of its own: connections are new for every page.
+//! Source: the [has] study's web clients: a page at random out of a set, HTML first, then its objects over up to six
+//! persistent connections; a load that takes longer than 15 s is given up and the next one begins at once; reading
+//! times are Weibull, bounded. The page load time runs from the first SYN to the last byte of the last object. Each
+//! page is on a host of its own: connections are new for every page.
 //!
-//! The set of pages is drawn once and for all: sizes have the study's quartiles, numbers of objects and their sizes are those of the HTTP
-//! Archive of 2022 (HTML of 30 kB in the median, the other objects share the rest by log-normal weights). Given up loads end at both
-//! ends at once, as if a reset took no time; what is in the queues is still sent.
+//! The set of pages is drawn once and for all: sizes have the study's quartiles, numbers of objects and their sizes
+//! are those of the HTTP Archive of 2022 (HTML of 30 kB in the median, the other objects share the rest by log-normal
+//! weights). Given up loads end at both ends at once, as if a reset took no time; what is in the queues is still sent.
 
 use super::source::Source;
 use super::tables::{BrowserRow, BrowserTable, Tables};
@@ -91,8 +92,8 @@ pub fn pages(count: u32, median: u64, sigma: (f64, f64), categories: usize) -> V
         .collect()
 }
 
-/// A standard normal number (Box and Muller). Not that of [`super::source`], whose second number counts from the other end: the set of pages
-/// would differ in places.
+/// A standard normal number (Box and Muller). Not that of [`super::source`], whose second number counts from the other
+/// end: the set of pages would differ in places.
 fn normal(rng: &mut Pcg64Mcg) -> f64 {
     let (u, v) = (1.0 - rng.random::<f64>(), rng.random::<f64>());
     libm::sqrt(-2.0 * libm::log(u)) * libm::cos(TAU * v)

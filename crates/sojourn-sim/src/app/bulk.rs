@@ -1,7 +1,7 @@
 //! A bulk transfer: as much as TCP lets through, endless or of a given size.
 //!
-//! Source: the greedy sender of the literature, ns-2's `FTP`. Difference: connection set-up is part of the transfer, and one of a given size
-//! closes at both ends.
+//! Source: the greedy sender of the literature, ns-2's `FTP`. Difference: connection set-up is part of the transfer,
+//! and one of a given size closes at both ends.
 
 use super::source::Source;
 use crate::engine::{End, Event, Network};

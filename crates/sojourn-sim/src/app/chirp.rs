@@ -1,9 +1,9 @@
 //! Chirps and heartbeats: an application that writes on one long connection by the clock.
 //!
-//! A chirp is a series of bursts of 1, 2, 4, … segments, one `gap` after another, again and again: it fills and empties a queue over
-//! its whole range. A heartbeat is a small message at a steady pace: it samples what others fill. Source: the test traffic of a study of
-//! passive measurement of queueing delay (bursts every 30 s that grow exponentially; 64 bytes every 0.2 s). With `idle-restart`, TCP
-//! begins every chirp with the initial window.
+//! A chirp is a series of bursts of 1, 2, 4, … segments, one `gap` after another, again and again: it fills and
+//! empties a queue over its whole range. A heartbeat is a small message at a steady pace: it samples what others fill.
+//! Source: the test traffic of a study of passive measurement of queueing delay (bursts every 30 s that grow
+//! exponentially; 64 bytes every 0.2 s). With `idle-restart`, TCP begins every chirp with the initial window.
 
 use super::source::Source;
 use crate::engine::{ConnectionId, End, Event, Network};

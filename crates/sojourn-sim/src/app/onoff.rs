@@ -1,8 +1,8 @@
 //! On and off: datagrams at a constant rate for a random time, then none for another.
 //!
-//! Source: the traffic model of ns-2's `Exponential` and `Pareto` on/off generators; many of them with heavy-tailed times add up
-//! to self-similar traffic (Willinger, Taqqu, Sherman, Wilson, SIGCOMM 1995). Difference: the first packet of an on-time leaves at its
-//! beginning, and an on-time may hold parts of a packet's interval, which are lost.
+//! Source: the traffic model of ns-2's `Exponential` and `Pareto` on/off generators; many of them with heavy-tailed
+//! times add up to self-similar traffic (Willinger, Taqqu, Sherman, Wilson, SIGCOMM 1995). Difference: the first packet
+//! of an on-time leaves at its beginning, and an on-time may hold parts of a packet's interval, which are lost.
 
 use super::source::Source;
 use crate::distribution::Distribution;

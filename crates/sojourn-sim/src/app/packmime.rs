@@ -1,11 +1,12 @@
 //! PackMime-HTTP: web connections that start whatever becomes of the earlier ones, each with a request and an answer.
 //!
-//! Source: Cao, Cleveland, Gao, Jeffay, Smith, Weigle, "Stochastic models for generating synthetic HTTP source traffic", INFOCOM 2004, and
-//! its implementation in ns-2.35 (`packmime/`), whose constants and tables these are. The client connects and sends its request; the
-//! server answers after a delay of its own; after the last answer both close. With HTTP/1.1 some connections are persistent.
+//! Source: Cao, Cleveland, Gao, Jeffay, Smith, Weigle, "Stochastic models for generating synthetic HTTP source
+//! traffic", INFOCOM 2004, and its implementation in ns-2.35 (`packmime/`), whose constants and tables these are. The
+//! client connects and sends its request; the server answers after a delay of its own; after the last answer both
+//! close. With HTTP/1.1 some connections are persistent.
 //!
-//! Differences: TCP is this engine's and not ns-2's `FullTcp`; round trips and losses of the model (its `DelayBox`) are left out; sizes of
-//! responses can be scaled to a mean (`response-mean`).
+//! Differences: TCP is this engine's and not ns-2's `FullTcp`; round trips and losses of the model (its `DelayBox`)
+//! are left out; sizes of responses can be scaled to a mean (`response-mean`).
 
 mod model;
 mod noise;
@@ -58,7 +59,8 @@ impl Visit {
     }
 }
 
-/// The token of the next connection; those of an end of a connection are twice the flow number, and one more for the server.
+/// The token of the next connection; those of an end of a connection are twice the flow number, and one more for the
+/// server.
 const NEXT: u64 = u64::MAX;
 
 impl Packmime {

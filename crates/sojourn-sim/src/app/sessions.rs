@@ -1,10 +1,11 @@
 //! Sessions: a user between whose connections random times pass, each connection fetching one file of random size.
 //!
-//! Source: Harpoon (J. Sommers, P. Barford, "Self-configuring network traffic generation", IMC 2004; the behaviour of its TCP plug-in).
-//! A session waits U(0, 1 s) (`start-within`), then starts a connection every inter-connection time, measured from start to start
-//! without waiting for the transfer: open loop. A connection is a handshake, a one-byte request, four bytes of length and the file.
-//! With `closed_loop` the time runs from the end of a transfer. `parallel` runs so many of these loops in one session. Differences:
-//! sizes and times are drawn from the distribution rather than read from a list, and the client closes with FIN, not with RST.
+//! Source: Harpoon (J. Sommers, P. Barford, "Self-configuring network traffic generation", IMC 2004; the behaviour of
+//! its TCP plug-in). A session waits U(0, 1 s) (`start-within`), then starts a connection every inter-connection time,
+//! measured from start to start without waiting for the transfer: open loop. A connection is a handshake, a one-byte
+//! request, four bytes of length and the file. With `closed_loop` the time runs from the end of a transfer. `parallel`
+//! runs so many of these loops in one session. Differences: sizes and times are drawn from the distribution rather than
+//! read from a list, and the client closes with FIN, not with RST.
 
 use super::source::Source;
 use crate::distribution::Distribution;

@@ -82,7 +82,8 @@ table! {
 }
 
 table! {
-    /// One row per segment of adaptive video that was asked for. Times are of the run; those of a segment that had not arrived are −1.
+    /// One row per segment of adaptive video that was asked for. Times are of the run; those of a segment that had not
+    /// arrived are −1.
     AdaptiveTable of AdaptiveRow {
         /// The user.
         user: u32,

@@ -1,7 +1,7 @@
 //! Datagrams at a pace of their own: constant bit rate, or a Poisson process.
 //!
-//! Source: ns-2's `CBR`, and the arrivals of the M/D/1 and M/M/1 queues. Difference: the time of a packet is rounded to the nanosecond, the sum of
-//! the gaps is not, so that the rate is exact.
+//! Source: ns-2's `CBR`, and the arrivals of the M/D/1 and M/M/1 queues. Difference: the time of a packet is rounded
+//! to the nanosecond, the sum of the gaps is not, so that the rate is exact.
 
 use super::source::Source;
 use crate::distribution::Distribution;

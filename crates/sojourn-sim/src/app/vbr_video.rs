@@ -1,11 +1,13 @@
 //! Variable-bit-rate video: the packets of one frame after another, a clip again and again.
 //!
-//! The clip is either a file in the format of an `EvalVid` sender (J. Klaue, B. Rathke, A. Wolisz, "EvalVid: a framework for video transmission and
-//! quality evaluation", 2003), each line with a frame's number, type, bytes, packets and time in seconds, or made by a model: groups
-//! of pictures I B B P B B P B B P B B whose frames are as 4 : 2 : 1 and scatter log-normally (σ = 0.35) with a memory of 20 frames
-//! (correlation 0.95 from frame to frame), brought to the stated rate exactly. The model's shape is a choice, not a measurement.
+//! The clip is either a file in the format of an `EvalVid` sender (J. Klaue, B. Rathke, A. Wolisz, "EvalVid: a
+//! framework for video transmission and quality evaluation", 2003), each line with a frame's number, type, bytes,
+//! packets and time in seconds, or made by a model: groups of pictures I B B P B B P B B P B B whose frames are as 4 :
+//! 2 : 1 and scatter log-normally (σ = 0.35) with a memory of 20 frames (correlation 0.95 from frame to frame), brought
+//! to the stated rate exactly. The model's shape is a choice, not a measurement.
 //!
-//! A frame's packets leave at once, as `EvalVid`'s do, each as large as allowed but the last. RTP, UDP and IP add 40 bytes to each.
+//! A frame's packets leave at once, as `EvalVid`'s do, each as large as allowed but the last. RTP, UDP and IP add 40
+//! bytes to each.
 
 use super::source::Source;
 use crate::engine::{Datagram, Direction, Event, Kind, Network};

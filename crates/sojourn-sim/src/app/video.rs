@@ -1,7 +1,8 @@
 //! Video streams: the packets of real encoded clips, sent once per showing, one showing after another.
 //!
-//! Sizes and send times are those of the clip's RTP packets (RTP over UDP, RFC 3550; seven MPEG-2 TS packets in each, RFC 2250), which are
-//! given from outside, since the engine holds no media. It carries the packets; what was seen is judged from their fates.
+//! Sizes and send times are those of the clip's RTP packets (RTP over UDP, RFC 3550; seven MPEG-2 TS packets in each,
+//! RFC 2250), which are given from outside, since the engine holds no media. It carries the packets; what was seen is
+//! judged from their fates.
 
 use super::source::Source;
 use super::tables::{LOST, Tables, UNDER_WAY, VideoRow};
@@ -11,7 +12,8 @@ use rand_pcg::Pcg64Mcg;
 use sojourn_net::{Span, Time};
 use std::sync::Arc;
 
-/// The packets of one clip: when each is sent, counted from the showing's beginning and never falling, and its bytes at IP.
+/// The packets of one clip: when each is sent, counted from the showing's beginning and never falling, and its bytes at
+/// IP.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Schedule {
     send: Vec<Span>,
@@ -62,7 +64,8 @@ pub struct Video {
     pub shown: Shown,
 }
 
-/// Token of a wake-up that begins a showing, and of one for the next packet of the present showing, which may be its first.
+/// Token of a wake-up that begins a showing, and of one for the next packet of the present showing, which may be its
+/// first.
 const BEGIN: u64 = 0;
 const GO_ON: u64 = 1;
 

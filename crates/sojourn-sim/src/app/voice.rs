@@ -1,8 +1,9 @@
 //! Telephone calls: a packet every 20 ms in each direction, one call after another.
 //!
-//! In RTP, 50 packets/s of 160 bytes of G.711 or 20 bytes of G.729 and 40 bytes of headers (RFC 3551). The engine carries the packets;
-//! what was heard is judged from their fates. With talk spurts a direction sends only while somebody speaks: speech and silence are
-//! exponential times (ITU-T P.59's means), independent in the two directions, which P.59's are not.
+//! In RTP, 50 packets/s of 160 bytes of G.711 or 20 bytes of G.729 and 40 bytes of headers (RFC 3551). The engine
+//! carries the packets; what was heard is judged from their fates. With talk spurts a direction sends only while
+//! somebody speaks: speech and silence are exponential times (ITU-T P.59's means), independent in the two directions,
+//! which P.59's are not.
 
 use super::source::Source;
 use super::source::uniform;

@@ -1,7 +1,9 @@
-//! Reading web pages: objects fetched one after another over one persistent connection, a new connection for every page.
+//! Reading web pages: objects fetched one after another over one persistent connection, a new connection for every
+//! page.
 //!
-//! Source: the page of the IMC 2014 study (HTML, CSS and two pictures, fetched by `wget`): no pipelining, no rendering time.
-//! The page load time runs from the SYN to the last byte; the FIN exchange that follows is on the wire but not in it.
+//! Source: the page of the IMC 2014 study (HTML, CSS and two pictures, fetched by `wget`): no pipelining, no rendering
+//! time. The page load time runs from the SYN to the last byte; the FIN exchange that follows is on the wire but not in
+//! it.
 
 use super::source::Source;
 use super::tables::{Tables, WebRow, WebTable};

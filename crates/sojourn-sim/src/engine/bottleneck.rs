@@ -1,9 +1,10 @@
 //! The two bottleneck links and the delay lines behind them.
 //!
-//! A path's fixed delays are folded: a packet that leaves a link reaches its host after *twice* the delay between link and host,
-//! and a packet that a host sends is at the next link at once. Hosts thus live on clocks shifted by their distance from the link; every
-//! round trip, queue and interval at one host is as if the delays stood where they belong, at half the events. What compares
-//! clocks of both ends (a datagram's one-way delay) is corrected by the difference of the two distances.
+//! A path's fixed delays are folded: a packet that leaves a link reaches its host after *twice* the delay between link
+//! and host, and a packet that a host sends is at the next link at once. Hosts thus live on clocks shifted by their
+//! distance from the link; every round trip, queue and interval at one host is as if the delays stood where they
+//! belong, at half the events. What compares clocks of both ends (a datagram's one-way delay) is corrected by the
+//! difference of the two distances.
 
 use crate::engine::direction::Direction;
 use crate::engine::event_queue::{EventQueue, Stream};

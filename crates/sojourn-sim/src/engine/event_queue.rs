@@ -1,8 +1,9 @@
 //! The virtual clock: what happens next.
 //!
-//! Most events come in an order that is known in advance: a delay line is first in, first out, and so are timers of one fixed
-//! length. Only their heads compete, a dozen numbers that are scanned; what is left (retransmission timers, sources) goes through a heap.
-//! Ties are broken by the place in the list, then by order of insertion: the same everywhere.
+//! Most events come in an order that is known in advance: a delay line is first in, first out, and so are timers of
+//! one fixed length. Only their heads compete, a dozen numbers that are scanned; what is left (retransmission timers,
+//! sources) goes through a heap. Ties are broken by the place in the list, then by order of insertion: the same
+//! everywhere.
 
 use crate::engine::direction::Direction;
 use sojourn_net::Time;

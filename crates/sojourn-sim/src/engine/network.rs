@@ -150,7 +150,8 @@ impl Network {
         self.bottleneck.send(self.now, direction, packet, None, &mut self.event_queue);
     }
 
-    /// One-way delay of a datagram that arrives now. The two hosts' clocks are shifted by their distances (see [`Bottleneck`]).
+    /// One-way delay of a datagram that arrives now. The two hosts' clocks are shifted by their distances (see
+    /// [`Bottleneck`]).
     fn one_way(&self, packet: &Packet, group: u16, direction: Direction) -> Span {
         let group = &self.groups[group as usize];
         let (near, far) = match direction {

@@ -6,7 +6,8 @@ use std::num::NonZeroU64;
 
 pub use sojourn_net::log::Kind;
 
-/// What the word of small fields says: in bit 0 nothing but that it is not zero, in the next three the kind, then these bits …
+/// What the word of small fields says: in bit 0 nothing but that it is not zero, in the next three the kind, then these
+/// bits …
 const KIND: u32 = 1;
 const SYN: u32 = 4;
 const FIN: u32 = 5;
@@ -35,7 +36,8 @@ pub(crate) enum Body {
     Datagram { group: u16, source: u32 },
 }
 
-/// A packet on its way. Not `Copy`: it is moved from place to place, and each copy on the way would cost as much as a queue's decision.
+/// A packet on its way. Not `Copy`: it is moved from place to place, and each copy on the way would cost as much as a
+/// queue's decision.
 #[derive(Clone, Debug)]
 pub struct Packet {
     /// First sequence unit; for datagrams a number that the source chose.
@@ -53,8 +55,8 @@ pub struct Packet {
     pub(crate) id: u32,
     /// Place of its SACK blocks in the pool.
     pub(crate) sack: u32,
-    /// Kind, flags, sequence length of a segment, bytes at IP, and the delay line that it takes after the link. One word, written and
-    /// read as a whole, which avoids a store-forwarding stall.
+    /// Kind, flags, sequence length of a segment, bytes at IP, and the delay line that it takes after the link. One
+    /// word, written and read as a whole, which avoids a store-forwarding stall.
     word: NonZeroU64,
 }
 

@@ -1,16 +1,19 @@
 //! Giving up a segment that comes too slowly: its connection is closed, and it is fetched again at a lower level.
 //!
-//! Source: GPAC's option `AllowAbort`, which is off unless set (`gf_dash_group_check_bandwidth` in src/media_tools/dash_client.c, called
-//! from modules/mpd_in/mpd_in.c, of its releases 0.5.2 to 0.7.0, 2015 to 2017), written from its behaviour. It holds for every
-//! algorithm. Whenever bytes come, a download is given up that
-//! - is not of the lowest level, began at least 0.2 s ago, and has been slower than its nominal rate since the first byte; and
-//! - will not end, at this speed, before the segments behind the one being played have been played; or ends now: a rest of less than a
-//!   millisecond is taken for an unknown one, so that a slow segment is given up at its last byte at the latest.
+//! Source: GPAC's option `AllowAbort`, which is off unless set (`gf_dash_group_check_bandwidth` in
+//! src/media_tools/dash_client.c, called from modules/mpd_in/mpd_in.c, of its releases 0.5.2 to 0.7.0, 2015 to 2017),
+//! written from its behaviour. It holds for every algorithm. Whenever bytes come, a download is given up that
+//! - is not of the lowest level, began at least 0.2 s ago, and has been slower than its nominal rate since the first
+//!   byte; and
+//! - will not end, at this speed, before the segments behind the one being played have been played; or ends now: a rest
+//!   of less than a millisecond is taken for an unknown one, so that a slow segment is given up at its last byte at the
+//!   latest.
 //!
-//! The next level is the highest below the speed times what is left of the segment's duration since the request; below the greatest speed
-//! seen in this download once that duration is over.
+//! The next level is the highest below the speed times what is left of the segment's duration since the request; below
+//! the greatest speed seen in this download once that duration is over.
 //!
-//! Not taken over: that nothing is given up while GPAC fills its buffer for the first time, if it is set to wait for that.
+//! Not taken over: that nothing is given up while GPAC fills its buffer for the first time, if it is set to wait for
+//! that.
 
 /// A download is not looked at before.
 const FROM_S: f64 = 0.2;

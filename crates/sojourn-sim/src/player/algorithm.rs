@@ -1,4 +1,5 @@
-//! The algorithms by name, with their options, as study files and Python write them: `"festive"` or `{ kind = "festive", p = 0.7 }`.
+//! The algorithms by name, with their options, as study files and Python write them: `"festive"` or `{ kind =
+//! "festive", p = 0.7 }`.
 
 use super::bba_others::BbaOthers;
 use super::bba0::Bba0;

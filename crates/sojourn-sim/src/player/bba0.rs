@@ -1,8 +1,8 @@
 //! BBA-0: the rate as a fixed function of the buffer.
 //!
-//! Source: T.-Y. Huang et al., "A Buffer-Based Approach to Rate Adaptation", SIGCOMM 2014, algorithm 1: reservoir 90 s, cushion 126 s, the
-//! line ends at 90 % of a buffer of 240 s. For other buffers the reservoir is 37.5 % (at least one segment) and the end
-//! 90 %, as GPAC scales them.
+//! Source: T.-Y. Huang et al., "A Buffer-Based Approach to Rate Adaptation", SIGCOMM 2014, algorithm 1: reservoir 90
+//! s, cushion 126 s, the line ends at 90 % of a buffer of 240 s. For other buffers the reservoir is 37.5 % (at least
+//! one segment) and the end 90 %, as GPAC scales them.
 
 use super::clip::Clip;
 use super::rule::{Choice, Player, Segment, State};
@@ -24,8 +24,9 @@ impl Bba0 {
     }
 }
 
-/// The rule that all of the family share: stay at level `last` while the line's value `f` lies between the `values` (rates or
-/// sizes) of the next lower and the next higher level; beyond, go to the level whose value the line has passed.
+/// The rule that all of the family share: stay at level `last` while the line's value `f` lies between the `values`
+/// (rates or sizes) of the next lower and the next higher level; beyond, go to the level whose value the line has
+/// passed.
 pub(super) fn across<T: Copy + Into<f64>>(f: f64, values: &[T], last: usize) -> usize {
     let value = |level: usize| values[level].into();
     let (up, down) = ((last + 1).min(values.len() - 1), last.saturating_sub(1));

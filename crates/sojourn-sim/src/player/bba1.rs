@@ -1,12 +1,12 @@
 //! BBA-1: the size of the next segment as a function of the buffer, over a reservoir that follows the clip.
 //!
-//! Source: T.-Y. Huang et al., "A Buffer-Based Approach to Rate Adaptation", SIGCOMM 2014. The reservoir is what the buffer would lose over the
-//! next two buffers of segments if the link carried exactly the lowest rate, within 8 and 140 s, and grows by 0.4 s (outage
-//! protection, up to 80 s) with every segment that fills a buffer below 75 %.
+//! Source: T.-Y. Huang et al., "A Buffer-Based Approach to Rate Adaptation", SIGCOMM 2014. The reservoir is what the
+//! buffer would lose over the next two buffers of segments if the link carried exactly the lowest rate, within 8 and
+//! 140 s, and grows by 0.4 s (outage protection, up to 80 s) with every segment that fills a buffer below 75 %.
 //!
-//! The paper speaks of a buffer of 240 s only: 140 and 80 s are scaled with the buffer. Readings: the lowest rate is the clip's own mean at the
-//! lowest level; the window of the reservoir is cut at the end of the clip; outage protection looks at the buffer with the new
-//! segment; the reservoir ends one segment below the end of the line.
+//! The paper speaks of a buffer of 240 s only: 140 and 80 s are scaled with the buffer. Readings: the lowest rate is
+//! the clip's own mean at the lowest level; the window of the reservoir is cut at the end of the clip; outage
+//! protection looks at the buffer with the new segment; the reservoir ends one segment below the end of the line.
 
 use super::bba0::{END, across};
 use super::clip::Clip;

@@ -1,8 +1,9 @@
 //! BBA-2: BBA-1 with a start-up phase that goes by how fast the buffer fills.
 //!
-//! Source: T.-Y. Huang et al., "A Buffer-Based Approach to Rate Adaptation", SIGCOMM 2014. While starting up, the level rises by one when the
-//! last segment came 8 times (empty buffer) to 2 times (full cushion) faster than it plays; start-up ends for good when the
-//! buffer decreases or the map of BBA-1 suggests a higher level. Outage protection begins after it.
+//! Source: T.-Y. Huang et al., "A Buffer-Based Approach to Rate Adaptation", SIGCOMM 2014. While starting up, the
+//! level rises by one when the last segment came 8 times (empty buffer) to 2 times (full cushion) faster than it plays;
+//! start-up ends for good when the buffer decreases or the map of BBA-1 suggests a higher level. Outage protection
+//! begins after it.
 //!
 //! Reading: the threshold falls linearly in the buffer from empty to the end of the line.
 
@@ -10,7 +11,8 @@ use super::bba1::ChunkMap;
 use super::clip::Clip;
 use super::rule::{Choice, Player, Segment, State};
 
-/// Growth of the buffer per segment, in segments, that allows a step up: with an empty buffer, and how much less with a full one.
+/// Growth of the buffer per segment, in segments, that allows a step up: with an empty buffer, and how much less with a
+/// full one.
 const GROWTH: (f64, f64) = (0.875, 0.375);
 
 /// A BBA-2 player.

@@ -1,8 +1,8 @@
 //! BBA-Others: BBA-2 that steps up only where it will stay, over a reservoir that never shrinks.
 //!
-//! Source: T.-Y. Huang et al., "A Buffer-Based Approach to Rate Adaptation", SIGCOMM 2014. Before a step up it looks at as many of the
-//! segments that follow as are in the buffer (one when it is empty, 60 when it is full at 240 s): if the map, at the present
-//! buffer, would step down for one of them, the level stays. Steps down are not smoothed.
+//! Source: T.-Y. Huang et al., "A Buffer-Based Approach to Rate Adaptation", SIGCOMM 2014. Before a step up it looks
+//! at as many of the segments that follow as are in the buffer (one when it is empty, 60 when it is full at 240 s): if
+//! the map, at the present buffer, would step down for one of them, the level stays. Steps down are not smoothed.
 
 use super::bba2::Bba2;
 use super::clip::Clip;

@@ -1,9 +1,9 @@
 //! BOLA: the level that maximises utility over buffer, with a cap on steps up.
 //!
-//! Source: K. Spiteri, R. Urgaonkar, R. Sitaraman, "BOLA: Near-Optimal Bitrate Adaptation for Online Videos", INFOCOM 2016, in the form of the
-//! authors' simulator sabre, whose decisions these are. A step up beyond what the throughput carries goes one level above that at
-//! most (BOLA-U), also in the form that sabre calls basic; the two differ in that BOLA-U plans with a smaller buffer at both ends of
-//! the clip.
+//! Source: K. Spiteri, R. Urgaonkar, R. Sitaraman, "BOLA: Near-Optimal Bitrate Adaptation for Online Videos", INFOCOM
+//! 2016, in the form of the authors' simulator sabre, whose decisions these are. A step up beyond what the throughput
+//! carries goes one level above that at most (BOLA-U), also in the form that sabre calls basic; the two differ in that
+//! BOLA-U plans with a smaller buffer at both ends of the clip.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

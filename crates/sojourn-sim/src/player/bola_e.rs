@@ -1,12 +1,13 @@
 //! BOLA-E: BOLA with a placeholder that stands for buffer that is not there.
 //!
-//! Source: K. Spiteri, R. Sitaraman, D. Sparacio, "From Theory to Practice: Improving Bitrate Adaptation in the DASH Reference
-//! Player", MMSys 2018 (BOLA-E of dash.js 2.x), in the form of their simulator sabre, whose decisions these are. The placeholder begins with what
-//! the throughput's level asks for, grows while a full buffer is waited for, and is kept between what the chosen level needs
-//! and what it allows. A level above what the throughput carries is capped one above it; the insufficient-buffer rule comes last.
+//! Source: K. Spiteri, R. Sitaraman, D. Sparacio, "From Theory to Practice: Improving Bitrate Adaptation in the DASH
+//! Reference Player", MMSys 2018 (BOLA-E of dash.js 2.x), in the form of their simulator sabre, whose decisions these
+//! are. The placeholder begins with what the throughput's level asks for, grows while a full buffer is waited for, and
+//! is kept between what the chosen level needs and what it allows. A level above what the throughput carries is capped
+//! one above it; the insufficient-buffer rule comes last.
 //!
-//! After a stall, buffer and placeholder may add up to exactly what a level needs, and rounding decides: times are in milliseconds here,
-//! and sums in sabre's order.
+//! After a stall, buffer and placeholder may add up to exactly what a level needs, and rounding decides: times are in
+//! milliseconds here, and sums in sabre's order.
 
 use super::bola::{best, utilities};
 use super::clip::Clip;

@@ -1,7 +1,7 @@
 //! Clips: segment sizes at every level, and the tables that ship.
 
-/// Tables that ship: name, seconds of video in a segment, segments at the end that are cut short, and sizes. Origins and licences are in
-/// `data/clips/README.md`.
+/// Tables that ship: name, seconds of video in a segment, segments at the end that are cut short, and sizes. Origins
+/// and licences are in `data/clips/README.md`.
 const TABLES: [(&str, f64, usize, &str); 3] = [
     ("bbb-x264-4s", 4.0, 1, include_str!("../../data/clips/bbb-x264-4s.csv")),
     ("bbb-3s", 3.0, 0, include_str!("../../data/clips/bbb-3s.csv")),
@@ -26,8 +26,8 @@ pub struct Clip {
 }
 
 impl Clip {
-    /// A clip of segments of `segment_s` seconds at nominal rates (lowest first), and the sizes of each segment at each level, in bytes. The
-    /// error is a sentence.
+    /// A clip of segments of `segment_s` seconds at nominal rates (lowest first), and the sizes of each segment at each
+    /// level, in bytes. The error is a sentence.
     pub fn new<S: AsRef<[u64]>>(segment_s: f64, rates_kbps: Vec<f64>, segments: &[S]) -> Result<Self, String> {
         if !(0.1..=60.0).contains(&segment_s) {
             return Err(format!("a segment of {segment_s} s: expected 0.1 to 60 s"));

@@ -1,7 +1,8 @@
-//! Sabre's dynamic: BOLA-U while the buffer is long and it asks for no less than the throughput rule, the throughput rule else.
+//! Sabre's dynamic: BOLA-U while the buffer is long and it asks for no less than the throughput rule, the throughput
+//! rule else.
 //!
-//! Source: the simulator sabre of K. Spiteri, R. Sitaraman, D. Sparacio (MMSys 2018), its rule `dynamic`. Both rules decide about
-//! every segment and keep their own state.
+//! Source: the simulator sabre of K. Spiteri, R. Sitaraman, D. Sparacio (MMSys 2018), its rule `dynamic`. Both rules
+//! decide about every segment and keep their own state.
 
 use super::bola::{Bola, BolaOptions};
 use super::clip::Clip;

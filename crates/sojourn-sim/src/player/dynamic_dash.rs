@@ -1,8 +1,8 @@
 //! Dash.js's DYNAMIC: BOLA-E from 10 s of buffer on, the throughput rule again below 5 s.
 //!
-//! Source: K. Spiteri, R. Sitaraman, D. Sparacio, "From Theory to Practice: Improving Bitrate Adaptation in the DASH Reference
-//! Player", MMSys 2018, in the form of their simulator sabre (`dynamicdash`). Only the active rule decides; BOLA-E hears of every wait
-//! and download.
+//! Source: K. Spiteri, R. Sitaraman, D. Sparacio, "From Theory to Practice: Improving Bitrate Adaptation in the DASH
+//! Reference Player", MMSys 2018, in the form of their simulator sabre (`dynamicdash`). Only the active rule decides;
+//! BOLA-E hears of every wait and download.
 
 use super::bola_e::BolaE;
 use super::clip::Clip;

@@ -1,8 +1,9 @@
 //! Estimates of throughput from the segments that have arrived.
 //!
-//! Sources: [`Ewma`] is the estimator of dash.js and of the simulator sabre (K. Spiteri, R. Sitaraman, D. Sparacio, MMSys 2018): two
-//! exponential averages of half-lives of 3 and 8 s of transfer time, started at zero and corrected for it, of which the smaller counts; latency
-//! likewise, weighted by segments, of which the larger counts. [`Window`] holds the last samples for the harmonic means of FESTIVE and MPC.
+//! Sources: [`Ewma`] is the estimator of dash.js and of the simulator sabre (K. Spiteri, R. Sitaraman, D. Sparacio,
+//! MMSys 2018): two exponential averages of half-lives of 3 and 8 s of transfer time, started at zero and corrected for
+//! it, of which the smaller counts; latency likewise, weighted by segments, of which the larger counts. [`Window`]
+//! holds the last samples for the harmonic means of FESTIVE and MPC.
 
 use super::rule::Segment;
 use std::collections::VecDeque;

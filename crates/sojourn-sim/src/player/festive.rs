@@ -1,14 +1,15 @@
 //! FESTIVE: fair, efficient and stable adaptation by throughput.
 //!
-//! Source: J. Jiang, V. Sekar, H. Zhang, "Improving Fairness, Efficiency, and Stability in HTTP-based Adaptive Video Streaming with FESTIVE",
-//! CoNEXT 2012, as four independent implementations agree on it. Bandwidth is the harmonic mean of the last 20 segments; the
-//! level climbs by one after as many favourable segments as its number, and falls by one at once; a switch is made only if what it
-//! gains in efficiency outweighs what it costs in stability; requests are scheduled at a random level of the buffer.
+//! Source: J. Jiang, V. Sekar, H. Zhang, "Improving Fairness, Efficiency, and Stability in HTTP-based Adaptive Video
+//! Streaming with FESTIVE", CoNEXT 2012, as four independent implementations agree on it. Bandwidth is the harmonic
+//! mean of the last 20 segments; the level climbs by one after as many favourable segments as its number, and falls by
+//! one at once; a switch is made only if what it gains in efficiency outweighs what it costs in stability; requests are
+//! scheduled at a random level of the buffer.
 //!
-//! Readings where implementations differ or the paper is silent: the target is the highest rate below `p` × bandwidth (`p-mode = "band"`: down
-//! when the present rate is above `p` × bandwidth, up when the next is at most the bandwidth); segments of the warm-up are not
-//! counted; a switch carries the time of its decision, and the 20 s are open at their old end; the stability of a switch is
-//! 2^(n+1); the buffer's limit holds for FESTIVE too.
+//! Readings where implementations differ or the paper is silent: the target is the highest rate below `p` × bandwidth
+//! (`p-mode = "band"`: down when the present rate is above `p` × bandwidth, up when the next is at most the bandwidth);
+//! segments of the warm-up are not counted; a switch carries the time of its decision, and the 20 s are open at their
+//! old end; the stability of a switch is 2^(n+1); the buffer's limit holds for FESTIVE too.
 
 use std::collections::VecDeque;
 
@@ -54,7 +55,8 @@ pub struct FestiveOptions {
     pub alpha: f64,
     /// Samples without which the level stays at the lowest, up to 20; 1 is as many as there are.
     pub warmup: u32,
-    /// Buffer around which requests are scheduled; by default 30 s in buffers of up to 60 s, else one segment below the limit.
+    /// Buffer around which requests are scheduled; by default 30 s in buffers of up to 60 s, else one segment below the
+    /// limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target_buffer: Option<Span>,
     /// Where `target-buffer` is absent: one segment below the limit, however large the buffer.

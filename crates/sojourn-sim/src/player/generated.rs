@@ -1,9 +1,9 @@
 //! Clips whose segment sizes are drawn, for a ladder of rates that no table at hand has.
 //!
-//! Source: statistics of real tables (`data/clips`): log sizes of consecutive segments are correlated 0.55, those of neighbouring levels almost
-//! 1; their spread is 0.47 in an animation. A common factor f follows an autoregression of order one, clipped to what tables show, each
-//! level adds a little noise of its own, and every level is scaled to its exact mean. No table of another genre is known here, so any other
-//! spread is an assumption.
+//! Source: statistics of real tables (`data/clips`): log sizes of consecutive segments are correlated 0.55, those of
+//! neighbouring levels almost 1; their spread is 0.47 in an animation. A common factor f follows an autoregression of
+//! order one, clipped to what tables show, each level adds a little noise of its own, and every level is scaled to its
+//! exact mean. No table of another genre is known here, so any other spread is an assumption.
 
 use super::clip::Clip;
 use crate::stream::stream;

@@ -1,12 +1,15 @@
-//! The default algorithm of the GPAC player: the representation just below the throughput of the last segment, else the lowest.
+//! The default algorithm of the GPAC player: the representation just below the throughput of the last segment, else the
+//! lowest.
 //!
-//! Source: the [has] study's description of the player that it measured. No smoothing and no safety factor. GPAC's own source has a rule that
-//! the study does not mention, off here by default: a step to the next level is taken only when `probes` segments have asked for it, while a
-//! jump over a level is made at once (`dash_do_rate_adaptation` in src/media_tools/dash_client.c of release 0.5.2, 2015; two segments
-//! unless its option `SwitchProbeCount` says otherwise). Its releases from 0.6.0 on go up one level at a time (`gradual`), so that every
-//! up-switch is such a step; they look at the buffer, too, which is not modelled.
+//! Source: the [has] study's description of the player that it measured. No smoothing and no safety factor. GPAC's own
+//! source has a rule that the study does not mention, off here by default: a step to the next level is taken only when
+//! `probes` segments have asked for it, while a jump over a level is made at once (`dash_do_rate_adaptation` in
+//! src/media_tools/dash_client.c of release 0.5.2, 2015; two segments unless its option `SwitchProbeCount` says
+//! otherwise). Its releases from 0.6.0 on go up one level at a time (`gradual`), so that every up-switch is such a
+//! step; they look at the buffer, too, which is not modelled.
 //!
-//! Segments that ask need not follow one another: one that asks for the present level leaves the count, any other switch ends it.
+//! Segments that ask need not follow one another: one that asks for the present level leaves the count, any other
+//! switch ends it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -108,7 +111,8 @@ mod tests {
     fn steps_are_probed_and_jumps_are_not() {
         let options = GpacOptions { probes: 2, ..GpacOptions::default() };
         let mut viewing = Viewing::new(Box::new(Gpac::new(options)), clip(), 60.0);
-        // Kb/s of each download → the level of the next segment. A step down ends the count; asking for the present level does not.
+        // Kb/s of each download → the level of the next segment. A step down ends the count; asking for the present
+        // level does not.
         let asked = [
             (900.0, 3),
             (1100.0, 3),

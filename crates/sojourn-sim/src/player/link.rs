@@ -1,8 +1,9 @@
-//! The ideal link: a rate over time, and a latency that is spent once a request before the first bit. No TCP, no header bytes.
+//! The ideal link: a rate over time, and a latency that is spent once a request before the first bit. No TCP, no header
+//! bytes.
 //!
-//! Source: the link of the player simulator sabre (K. Spiteri, R. Sitaraman, D. Sparacio, "From Theory to Practice: Improving Bitrate
-//! Adaptation in the DASH Reference Player", MMSys 2018), written from its behaviour: periods are played in order and
-//! started over at the end; the trace goes on during latencies and waits.
+//! Source: the link of the player simulator sabre (K. Spiteri, R. Sitaraman, D. Sparacio, "From Theory to Practice:
+//! Improving Bitrate Adaptation in the DASH Reference Player", MMSys 2018), written from its behaviour: periods are
+//! played in order and started over at the end; the trace goes on during latencies and waits.
 
 use super::session::{Next, Session};
 

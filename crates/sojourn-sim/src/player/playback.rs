@@ -1,7 +1,7 @@
 //! The playback buffer: seconds of video that have arrived and not been played.
 //!
-//! Playing starts when `initial` seconds are in, stops when nothing is left (a stall) and goes on when `resume` seconds are in. Time is told,
-//! in seconds since the session began.
+//! Playing starts when `initial` seconds are in, stops when nothing is left (a stall) and goes on when `resume`
+//! seconds are in. Time is told, in seconds since the session began.
 
 /// A time without playing after playing had begun.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,8 +1,9 @@
 //! RobustMPC: the best plan for the next five segments under a cautious prediction.
 //!
-//! Source: X. Yin, A. Jindal, V. Sekar, B. Sinopoli, "A Control-Theoretic Approach for Dynamic Adaptive Video Streaming over HTTP",
-//! SIGCOMM 2015, with the constants of the Pensieve authors' implementation: the prediction is the harmonic mean of the last five
-//! throughputs over one plus the largest of the last five relative errors; a plan is worth Σ R − 4.3 × stall − Σ |ΔR| (Mb/s, s).
+//! Source: X. Yin, A. Jindal, V. Sekar, B. Sinopoli, "A Control-Theoretic Approach for Dynamic Adaptive Video
+//! Streaming over HTTP", SIGCOMM 2015, with the constants of the Pensieve authors' implementation: the prediction is
+//! the harmonic mean of the last five throughputs over one plus the largest of the last five relative errors; a plan is
+//! worth Σ R − 4.3 × stall − Σ |ΔR| (Mb/s, s).
 //!
 //! Exhaustive, but that branches are cut that cannot become the best. Of equal
 //! plans the one with higher levels first is taken. The level of the first segment is the lowest.

@@ -86,8 +86,8 @@ pub trait Player {
     /// A segment has arrived.
     fn segment_done(&mut self, segment: &Segment);
 
-    /// The next segment's level, and how long to wait before asking for it. Called once for each segment, the first included, when the
-    /// buffer has room for it.
+    /// The next segment's level, and how long to wait before asking for it. Called once for each segment, the first
+    /// included, when the buffer has room for it.
     fn choose(&mut self, state: &State<'_>) -> Choice;
 
     /// The throughput in kb/s that the latest choice went by, if it did.

@@ -1,5 +1,5 @@
-//! One viewing of a clip: asks the player, keeps the playback buffer, writes down every segment. Whoever drives it tells the time
-//! and does the downloads: the ideal link ([`super::play`]) or a connection of the simulation.
+//! One viewing of a clip: asks the player, keeps the playback buffer, writes down every segment. Whoever drives it
+//! tells the time and does the downloads: the ideal link ([`super::play`]) or a connection of the simulation.
 
 use super::abandon::{Progress, Watch};
 use super::clip::Clip;

@@ -1,7 +1,8 @@
-//! The throughput rule of dash.js and sabre: the highest level that 90 % of the estimate carries, unless the buffer cannot bear it.
+//! The throughput rule of dash.js and sabre: the highest level that 90 % of the estimate carries, unless the buffer
+//! cannot bear it.
 //!
-//! Source: K. Spiteri, R. Sitaraman, D. Sparacio, "From Theory to Practice: Improving Bitrate Adaptation in the DASH Reference
-//! Player", MMSys 2018, and the behaviour of their simulator sabre. Downloads are never given up here.
+//! Source: K. Spiteri, R. Sitaraman, D. Sparacio, "From Theory to Practice: Improving Bitrate Adaptation in the DASH
+//! Reference Player", MMSys 2018, and the behaviour of their simulator sabre. Downloads are never given up here.
 
 use super::clip::Clip;
 use super::estimate::Ewma;
@@ -9,7 +10,8 @@ use super::rule::{Choice, Player, Segment, State};
 
 /// Share of the estimate that is counted on.
 const SAFETY: f64 = 0.9;
-/// The insufficient-buffer rule counts on this share of the estimate at first, then less by the same factor down to the second.
+/// The insufficient-buffer rule counts on this share of the estimate at first, then less by the same factor down to the
+/// second.
 const BUFFER_SAFETY: (f64, f64) = (0.9, 0.5);
 
 /// The highest level whose nominal size arrives within its own duration at this throughput, latency included.

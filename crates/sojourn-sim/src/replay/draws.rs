@@ -6,7 +6,8 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Where a queue's random numbers in [0, 1) come from. Only decisions draw them; the salt of a hash is always the seed's.
+/// Where a queue's random numbers in [0, 1) come from. Only decisions draw them; the salt of a hash is always the
+/// seed's.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Draws<'a> {
     /// The seeded stream.

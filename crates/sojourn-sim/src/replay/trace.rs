@@ -1,7 +1,7 @@
 //! The variables of a discipline after each event of a replay.
 
-use super::Replayed;
 use super::draws::NOBODY;
+use super::packet::Replayed;
 use sojourn_net::Time;
 use sojourn_net::queue::inspect::{Inspector, Scope};
 use sojourn_net::queue::{Backlog, Cx, QueueDiscipline};

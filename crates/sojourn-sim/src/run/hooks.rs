@@ -8,10 +8,12 @@ use crate::stats::{Captured, Log};
 pub type LogSink<'a> = &'a mut dyn FnMut(Direction, u32, Log);
 /// Takes the packets captured at the hosts of one side, in order.
 pub type TapSink<'a> = &'a mut dyn FnMut(&[Captured]);
-/// Makes players that are not this crate's: of what the scenario says of one, of the clip, and of the seconds that the buffer holds.
+/// Makes players that are not this crate's: of what the scenario says of one, of the clip, and of the seconds that the
+/// buffer holds.
 pub type MakePlayer<'a> = &'a dyn Fn(&PythonPlayer, &Clip, f64) -> Box<dyn Player>;
 
-/// What a caller may hook into a run. Records are handed out batch by batch, so that a run of any length fits in memory.
+/// What a caller may hook into a run. Records are handed out batch by batch, so that a run of any length fits in
+/// memory.
 #[derive(Default)]
 pub struct RunHooks<'a> {
     /// The packet log.

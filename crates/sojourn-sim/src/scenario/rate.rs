@@ -42,8 +42,8 @@ pub struct RateSteps {
     repeat: Option<Span>,
 }
 
-/// A rate that is drawn again and again. The draws come from a random stream of their own (`path.down.rate`), so that every
-/// queue in front of the link meets the same ones.
+/// A rate that is drawn again and again. The draws come from a random stream of their own (`path.down.rate`), so that
+/// every queue in front of the link meets the same ones.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct RateDrawn {
@@ -53,7 +53,8 @@ pub struct RateDrawn {
     every: (Span, Span),
 }
 
-/// A trace in mahimahi's format: each line is a time in milliseconds at which 1504 bytes may leave; it starts again at its end.
+/// A trace in mahimahi's format: each line is a time in milliseconds at which 1504 bytes may leave; it starts again at
+/// its end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct RateTrace {
@@ -85,8 +86,8 @@ impl TryFrom<String> for Content {
 const MOST_DRAWS: u64 = 10_000_000;
 
 impl RateSpec {
-    /// The rate that a limit in time or BDP and a queue's automatic settings take for the link's: the mean of the steps over their cycle (or
-    /// the last of them), of the list, or of the trace; `None` if unlimited or not known yet.
+    /// The rate that a limit in time or BDP and a queue's automatic settings take for the link's: the mean of the steps
+    /// over their cycle (or the last of them), of the list, or of the trace; `None` if unlimited or not known yet.
     pub fn mean(&self) -> Option<Rate> {
         match self {
             Self::Constant(rate) => Some(*rate),
@@ -100,8 +101,8 @@ impl RateSpec {
         }
     }
 
-    /// The rate over a run of this length, draws taken from `rng`. A trace whose content was not filled in sends nothing
-    /// (see [`RateSpec::missing`]).
+    /// The rate over a run of this length, draws taken from `rng`. A trace whose content was not filled in sends
+    /// nothing (see [`RateSpec::missing`]).
     pub(crate) fn profile(&self, duration: Span, rng: &mut Pcg64Mcg) -> RateProfile {
         match self {
             Self::Constant(rate) => RateProfile::Constant(*rate),

@@ -36,8 +36,8 @@ pub struct Bins {
     width: u64,
     /// The bins, but for what the present one has come to.
     series: Vec<Bin>,
-    /// The bin asked for last, which is nearly always asked for again: its place, when it starts and for how long it lasts (zero: there
-    /// is none).
+    /// The bin asked for last, which is nearly always asked for again: its place, when it starts and for how long it
+    /// lasts (zero: there is none).
     present: Bin,
     place: usize,
     place_start: u64,

@@ -1,9 +1,10 @@
 //! The table of connections: one row for each, with what its sender's window did and how many packets it lost.
 //!
-//! The congestion window is sampled at each acknowledgement that advances, as a probe in a kernel's ACK path samples it; the initial
-//! slow-start threshold is the first that is finite at such a sample. Of the two ends the one that delivered more counts as the sender.
-//! Packets and losses are those of the link that the sender's data crosses, the handshake's and acknowledgements of its own included, so they are
-//! what grouping the packet log by flow gives. Times are those of the client's clock, shifted by its distance from the link.
+//! The congestion window is sampled at each acknowledgement that advances, as a probe in a kernel's ACK path samples
+//! it; the initial slow-start threshold is the first that is finite at such a sample. Of the two ends the one that
+//! delivered more counts as the sender. Packets and losses are those of the link that the sender's data crosses, the
+//! handshake's and acknowledgements of its own included, so they are what grouping the packet log by flow gives. Times
+//! are those of the client's clock, shifted by its distance from the link.
 
 use super::link_record::LinkRecord;
 use super::table::table;

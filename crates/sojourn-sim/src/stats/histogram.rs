@@ -1,7 +1,7 @@
 //! Quantiles of a stream of durations in bounded memory.
 //!
-//! Log-linear buckets (as in HdrHistogram, G. Tene): 512 to an octave, so a quantile is within 0.1 % of an exact one. Sum, count
-//! and maximum are exact.
+//! Log-linear buckets (as in HdrHistogram, G. Tene): 512 to an octave, so a quantile is within 0.1 % of an exact one.
+//! Sum, count and maximum are exact.
 
 const SUB_BITS: u32 = 9;
 const SUB: u64 = 1 << SUB_BITS;

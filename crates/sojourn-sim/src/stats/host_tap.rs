@@ -1,7 +1,7 @@
 //! A tap at the hosts: every packet that reaches or leaves one side of the dumbbell, as a capture there would show it.
 //!
-//! Times are by the clocks of the hosts on that side, which are shifted by their distance from the bottleneck (see [`crate::engine::bottleneck`]): the
-//! same for all packets of a host.
+//! Times are by the clocks of the hosts on that side, which are shifted by their distance from the bottleneck (see
+//! [`crate::engine::bottleneck`]): the same for all packets of a host.
 
 use crate::engine::direction::{Direction, End};
 use crate::engine::packet::Packet;

@@ -1,7 +1,7 @@
 //! The packet log: one row for every packet that arrived at a link, in order of arrival.
 //!
-//! A row is settled once its packet has left the queue or been dropped. Settled rows can be taken out at the front while the run goes on,
-//! so that a log of any length needs no more memory than the packets that wait.
+//! A row is settled once its packet has left the queue or been dropped. Settled rows can be taken out at the front
+//! while the run goes on, so that a log of any length needs no more memory than the packets that wait.
 
 use crate::engine::packet::Packet;
 use crate::stats::table::table;

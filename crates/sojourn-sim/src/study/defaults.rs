@@ -1,7 +1,7 @@
 //! `[defaults.flows]`: keys that every entry of `[[flows]]` and `[[workload.X]]` takes unless it has them itself.
 //!
-//! TCP's keys pass by the entries with `transport = "udp"`, to which they mean nothing. Entries take keys whole: one that has a `source`
-//! takes nothing of the default one.
+//! TCP's keys pass by the entries with `transport = "udp"`, to which they mean nothing. Entries take keys whole: one
+//! that has a `source` takes nothing of the default one.
 
 use serde_json::Value;
 use toml::de::{DeTable, DeValue};

@@ -8,8 +8,8 @@ use toml::de::{DeTable, DeValue};
 /// Characters of a line that are shown.
 const SHOWN: usize = 100;
 
-/// `file:line:column: sentence`, then the line and carets; without a span, `file: sentence`. Every line is printable and short, whatever
-/// the file holds.
+/// `file:line:column: sentence`, then the line and carets; without a span, `file: sentence`. Every line is printable
+/// and short, whatever the file holds.
 pub(super) fn render(file: &str, text: &str, span: Option<Range<usize>>, message: &str) -> String {
     let sentence = printable(&suggest(message.trim_end()));
     let file = printable(file);

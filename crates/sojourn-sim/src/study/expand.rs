@@ -44,8 +44,8 @@ fn values_of(key: String, value: &Value) -> Result<&[Value], Invalid> {
     }
 }
 
-/// What a value is called: its text in the file; a table by its `kind`, and where tables have the same one, by the keys in which these
-/// differ besides (`red rate=500kbit`), if that tells the tables of the axis apart.
+/// What a value is called: its text in the file; a table by its `kind`, and where tables have the same one, by the keys
+/// in which these differ besides (`red rate=500kbit`), if that tells the tables of the axis apart.
 fn labels_of(key: &str, values: &[Value]) -> Result<Vec<String>, Invalid> {
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let kinds: Option<Vec<(&str, &Map<String, Value>)>> =

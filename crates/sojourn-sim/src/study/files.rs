@@ -1,7 +1,7 @@
 //! A study file and those that it extends, merged into one table whose values know their places in the files.
 //!
-//! Every text is read behind as many line ends as the texts before it have characters. So a place is unique among all files, and an
-//! error of a merged table is shown in the file that it comes from.
+//! Every text is read behind as many line ends as the texts before it have characters. So a place is unique among all
+//! files, and an error of a merged table is shown in the file that it comes from.
 
 use std::ops::Range;
 

@@ -37,8 +37,8 @@ pub(super) fn split(key: &str) -> Vec<String> {
     key.split('.').map(str::to_owned).collect()
 }
 
-/// Makes a document plain: axes that were written as nested tables (`path.down.rate = […]` without quotes) get their dotted
-/// names, dates become text, and numbers that JSON does not have are refused.
+/// Makes a document plain: axes that were written as nested tables (`path.down.rate = […]` without quotes) get their
+/// dotted names, dates become text, and numbers that JSON does not have are refused.
 pub(super) fn make_plain(document: &mut Value) -> Result<(), Invalid> {
     plain_values(document, &mut Vec::new())?;
     if let Some(sweep) = document.get_mut("sweep") {

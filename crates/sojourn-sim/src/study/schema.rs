@@ -16,7 +16,8 @@ use crate::scenario::{Flows, Path, Record, Users};
 #[schemars(title = "sojourn study", transform = complete_or_extending)]
 #[allow(dead_code, reason = "scenarios are read again from the document, with axes in their place")]
 pub(super) struct StudyFile {
-    /// The study file that this one extends, relative to this one: its tables are merged key by key, arrays and single values replace its own.
+    /// The study file that this one extends, relative to this one: its tables are merged key by key, arrays and single
+    /// values replace its own.
     #[serde(default)]
     pub(super) extends: Option<String>,
     /// What entries of this study take unless they say otherwise.
@@ -56,7 +57,8 @@ pub(super) struct StudyFile {
     /// Named sets of flows that the axis `workload` switches between; `none` is built in.
     #[serde(default)]
     pub(super) workload: BTreeMap<String, Vec<Flows>>,
-    /// Axes: for each key (`"path.down.queue.limit"`, `"flows.0.count"`, `workload`) its values. Every combination is a point.
+    /// Axes: for each key (`"path.down.queue.limit"`, `"flows.0.count"`, `workload`) its values. Every combination is a
+    /// point.
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, Vec<Value>>")]
     pub(super) sweep: Map<String, Value>,
@@ -73,7 +75,8 @@ pub(super) struct StudyFile {
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[allow(dead_code, reason = "the entries have taken them before a study is read")]
 pub(super) struct Defaults {
-    /// Keys of every entry of `flows` and of the workloads. Those of TCP do not concern entries with `transport = "udp"`.
+    /// Keys of every entry of `flows` and of the workloads. Those of TCP do not concern entries with `transport =
+    /// "udp"`.
     #[serde(default)]
     #[schemars(with = "Flows")]
     pub(super) flows: Map<String, Value>,

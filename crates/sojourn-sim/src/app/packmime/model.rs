@@ -1,8 +1,8 @@
 //! PackMime's random variables: when connections start, and what is asked for and answered on each.
 //!
-//! Source: Cao et al., INFOCOM 2004, in the form and with the constants of ns-2.35's `packmime/`. With L = log2 of the connections a
-//! second, most parameters are logitinv(c₀ + c₁ L). All draws of a connection are made when it starts, so that what is sent
-//! does not depend on what the network does.
+//! Source: Cao et al., INFOCOM 2004, in the form and with the constants of ns-2.35's `packmime/`. With L = log2 of the
+//! connections a second, most parameters are logitinv(c₀ + c₁ L). All draws of a connection are made when it starts, so
+//! that what is sent does not depend on what the network does.
 
 use super::noise::Noise;
 use super::tables::{REQUEST_HIGH, REQUEST_LOW, RESPONSE_CACHED, RESPONSE_DOWNLOAD};
@@ -144,8 +144,9 @@ impl Model {
         mean(1) / (mean(0) + mean(1))
     }
 
-    /// The mean of responses on connections with one request. The tail (Pareto, index 1.23) is so heavy that no run sees the mean
-    /// of the `whole` distribution: one response in 300 000 lies beyond the table's end, 61 MB, and these make 9 % of the mean.
+    /// The mean of responses on connections with one request. The tail (Pareto, index 1.23) is so heavy that no run
+    /// sees the mean of the `whole` distribution: one response in 300 000 lies beyond the table's end, 61 MB, and these
+    /// make 9 % of the mean.
     pub fn mean_response(&self, whole: bool) -> f64 {
         let share = self.share_of_downloads();
         self.scale * (share * RESPONSE_DOWNLOAD.mean_of_powers(whole) + (1.0 - share) * RESPONSE_CACHED.mean())

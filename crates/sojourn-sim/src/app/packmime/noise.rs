@@ -1,8 +1,9 @@
 //! Normal variates that remember: a sum of fractional noise and of white noise, of mean 0 and variance 1.
 //!
-//! Source: Cao, Cleveland, Gao, Jeffay, Smith, Weigle, "Stochastic models for generating synthetic HTTP source traffic" (INFOCOM 2004), as
-//! ns-2.35 has it: y = s_e (x_t + x_{t−1}) + s_n z, x a fractional noise (ARIMA(0, d, 0), Hosking 1981), z white, s_n² = v. x is made by
-//! the Durbin-Levinson recursion (partial correlations d / (t − d)); from the 1000th value on the last 1000 coefficients stay.
+//! Source: Cao, Cleveland, Gao, Jeffay, Smith, Weigle, "Stochastic models for generating synthetic HTTP source
+//! traffic" (INFOCOM 2004), as ns-2.35 has it: y = s_e (x_t + x_{t−1}) + s_n z, x a fractional noise (ARIMA(0, d, 0),
+//! Hosking 1981), z white, s_n² = v. x is made by the Durbin-Levinson recursion (partial correlations d / (t − d));
+//! from the 1000th value on the last 1000 coefficients stay.
 
 use crate::app::source::normal;
 use rand_pcg::Pcg64Mcg;

@@ -1,7 +1,7 @@
 //! PackMime's tables of sizes: inverse distribution functions measured at a link of Bell Labs.
 //!
-//! Source: ns-2.35, `packmime/packmime_HTTP_rng.cc` (the numbers only). Each table is a list of places and of values there;
-//! the functions are straight lines between them, and the first and the last line go on.
+//! Source: ns-2.35, `packmime/packmime_HTTP_rng.cc` (the numbers only). Each table is a list of places and of values
+//! there; the functions are straight lines between them, and the first and the last line go on.
 
 /// A function given at 100 places in rising order.
 pub(super) struct Table {
@@ -22,7 +22,8 @@ impl Table {
         (self.values[i] - self.values[i - 1]) / (self.places[i] - self.places[i - 1])
     }
 
-    /// The mean of 2^value where 2^place is uniform on (0, 1]; without what lies before the first place, unless `whole`.
+    /// The mean of 2^value where 2^place is uniform on (0, 1]; without what lies before the first place, unless
+    /// `whole`.
     pub(super) fn mean_of_powers(&self, whole: bool) -> f64 {
         // On a line y = a + b·x, ∫ 2^y d(2^x) = 2^(a + (b + 1)·x) / (b + 1).
         let upto = |i: usize, x: f64| {

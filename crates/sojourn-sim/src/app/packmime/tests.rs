@@ -79,8 +79,8 @@ fn the_load_of_200_s_scatters_as_the_model_s_does() {
         sorted((0..120).map(load).collect::<Vec<f64>>())
     };
     let found = loads(None);
-    // From 1500 runs of a program of its own, with the noise made by a moving average. (Were arrivals independent, the 5 % quantile
-    // would be 366: the counts remember.)
+    // From 1500 runs of a program of its own, with the noise made by a moving average. (Were arrivals independent, the
+    // 5 % quantile would be 366: the counts remember.)
     for (q, expected) in [(0.05, 333.0), (0.25, 405.0), (0.5, 464.0), (0.75, 542.0)] {
         let ours = quantile(&found, q);
         assert!((ours / expected - 1.0).abs() < 0.1, "quantile {q}: {ours} kbit/s against {expected}");
@@ -100,7 +100,8 @@ fn persistent_connections_of_http_1_1() {
     let persistent: Vec<_> = connections.iter().filter(|c| c.len() > 1).collect();
     let share = persistent.len() as f64 / connections.len() as f64;
     assert!((share - 0.09).abs() < 0.01, "{share}");
-    // One page: ⌈1 + Exp(1.578)⌉ objects, of mean 1 + 1/(1 − exp(−1/1.578)) = 3.13; more pages: 18 % of the connections.
+    // One page: ⌈1 + Exp(1.578)⌉ objects, of mean 1 + 1/(1 − exp(−1/1.578)) = 3.13; more pages: 18 % of the
+    // connections.
     let mean = persistent.iter().map(|c| c.len() as f64).sum::<f64>() / persistent.len() as f64;
     assert!((3.1..3.7).contains(&mean), "{mean} exchanges");
     for connection in persistent {

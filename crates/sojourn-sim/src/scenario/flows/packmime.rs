@@ -1,8 +1,8 @@
 //! PackMime-HTTP in study files.
 //!
-//! The preset `packmime-002` is the web load of a study of AQM on slow links, which prints 8 requests a second and 80 to 100 kbit/s: the model
-//! at 8 connections a second has responses of 8 kB in the mean, and so five times that load. The preset keeps the 8 connections and
-//! brings the mean of the responses to 1.4 kB, which is 90 kbit/s.
+//! The preset `packmime-002` is the web load of a study of AQM on slow links, which prints 8 requests a second and 80
+//! to 100 kbit/s: the model at 8 connections a second has responses of 8 kB in the mean, and so five times that load.
+//! The preset keeps the 8 connections and brings the mean of the responses to 1.4 kB, which is 90 kbit/s.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};

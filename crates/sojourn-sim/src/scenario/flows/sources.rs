@@ -1,8 +1,8 @@
 //! What sends in the background.
 //!
-//! The preset `imc14` is the Harpoon load of the IMC 2014 study of buffer sizing and quality of experience: Weibull file sizes (shape 0.35,
-//! scale 10039 B) and exponential inter-connection times. The mean of those is printed there as 2 s (1 s in the backbone), but
-//! its published utilisations need 0.5 s; `imc14-as-printed` keeps 2 s.
+//! The preset `imc14` is the Harpoon load of the IMC 2014 study of buffer sizing and quality of experience: Weibull
+//! file sizes (shape 0.35, scale 10039 B) and exponential inter-connection times. The mean of those is printed there as
+//! 2 s (1 s in the backbone), but its published utilisations need 0.5 s; `imc14-as-printed` keeps 2 s.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
@@ -105,7 +105,8 @@ fn beat() -> Span {
 pub struct Sessions {
     /// File sizes.
     pub sizes: Distribution<Bytes>,
-    /// Time between the starts of connections of one session; with `closed-loop`, from the end of a transfer to the next start.
+    /// Time between the starts of connections of one session; with `closed-loop`, from the end of a transfer to the
+    /// next start.
     pub interconnection: Distribution<Span>,
     /// Wait for a transfer to end before the next connection (Harpoon does not).
     pub closed_loop: bool,
@@ -135,7 +136,8 @@ struct SessionsFile {
 /// Published settings of sessions.
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
 enum Preset {
-    /// Weibull sizes of mean 50 kB, exponential inter-connection times of mean 0.5 s, which fit the published utilisations.
+    /// Weibull sizes of mean 50 kB, exponential inter-connection times of mean 0.5 s, which fit the published
+    /// utilisations.
     #[serde(rename = "imc14")]
     Imc14,
     /// The same sizes with the printed inter-connection mean of 2 s (the backbone's is 1 s: give `interconnection`).

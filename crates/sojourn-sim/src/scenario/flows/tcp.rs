@@ -14,10 +14,11 @@ pub use sojourn_net::tcp::{Recovery, Stack};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Transport {
-    /// TCP Reno as Linux counts it, in bytes (RFC 5681); with `sack = false`, without New Reno's partial acknowledgements.
+    /// TCP Reno as Linux counts it, in bytes (RFC 5681); with `sack = false`, without New Reno's partial
+    /// acknowledgements.
     Reno,
-    /// TCP New Reno (RFC 6582) that counts ACKs (RFC 5681 equations 2 and 3) and grows only a window that was used up: ns-2, ns-3, and
-    /// older Linux.
+    /// TCP New Reno (RFC 6582) that counts ACKs (RFC 5681 equations 2 and 3) and grows only a window that was used up:
+    /// ns-2, ns-3, and older Linux.
     NewReno,
     /// TCP CUBIC as Linux counts it, in whole segments.
     Cubic,
@@ -89,8 +90,8 @@ pub struct Tcp {
     pub reno_friendly: bool,
 }
 
-/// Declares a struct of a study file with the keys of [`Tcp`] beside its own, which serde's `flatten` cannot do without giving up
-/// the refusal of unknown keys.
+/// Declares a struct of a study file with the keys of [`Tcp`] beside its own, which serde's `flatten` cannot do without
+/// giving up the refusal of unknown keys.
 macro_rules! with_tcp_keys {
     (
         initial_window = $initial_window:expr;
@@ -123,12 +124,12 @@ macro_rules! with_tcp_keys {
             /// Least retransmission timeout.
             #[serde(default = "tcp_defaults::min_rto")]
             pub min_rto: sojourn_net::Span,
-            /// Least 4·RTTVAR, which the retransmission timeout adds to the smoothed round trip. If absent, 200 ms, or `min-rto`
-            /// where that is less: so Linux has it, whatever the `stack`; "0ms" is RFC 6298 to the letter.
+            /// Least 4·RTTVAR, which the retransmission timeout adds to the smoothed round trip. If absent, 200 ms, or
+            /// `min-rto` where that is less: so Linux has it, whatever the `stack`; "0ms" is RFC 6298 to the letter.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub min_rttvar: Option<sojourn_net::Span>,
-            /// Retransmission timeout before the first round trip has been measured, 1 s if absent (RFC 6298; 3 s before 2011, RFC 2988, and
-            /// in ns-2).
+            /// Retransmission timeout before the first round trip has been measured, 1 s if absent (RFC 6298; 3 s
+            /// before 2011, RFC 2988, and in ns-2).
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub initial_rto: Option<sojourn_net::Span>,
             /// Return to the initial window after an idle time of one retransmission timeout (RFC 5681 §4.1).
@@ -137,7 +138,8 @@ macro_rules! with_tcp_keys {
             /// Send new data on the first two duplicate acknowledgements (RFC 3042).
             #[serde(default = "tcp_defaults::yes")]
             pub limited_transmit: bool,
-            /// Queueing delay that the transports `ledbat`, `ledbat-ns2` (100 ms if absent) and `ledbat++` (60 ms) aim at; others ignore it.
+            /// Queueing delay that the transports `ledbat`, `ledbat-ns2` (100 ms if absent) and `ledbat++` (60 ms) aim
+            /// at; others ignore it.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub ledbat_target: Option<sojourn_net::Span>,
             /// How CUBIC's slow start ends before a loss, `none` if absent; others ignore it.
@@ -146,16 +148,16 @@ macro_rules! with_tcp_keys {
             /// CUBIC never grows slower than Reno would (RFC 9438 §4.3), `true` if absent; others ignore it.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub reno_friendly: Option<bool>,
-            /// Packets leave at a rate: `true` as Linux's fq does it, at 2 (in slow start) or 1.2 × window / round trip unless the
-            /// transport has a rate of its own; `false` never. If absent, as the transport asks.
+            /// Packets leave at a rate: `true` as Linux's fq does it, at 2 (in slow start) or 1.2 × window / round trip
+            /// unless the transport has a rate of its own; `false` never. If absent, as the transport asks.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub pacing: Option<bool>,
-            /// Explicit congestion notification (RFC 3168): queues that mark may mark instead of dropping. If absent, off, but on for
-            /// transports that are made for it.
+            /// Explicit congestion notification (RFC 3168): queues that mark may mark instead of dropping. If absent,
+            /// off, but on for transports that are made for it.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub ecn: Option<bool>,
-            /// How losses are found: `rfc6675`, or `rack-tlp` (RFC 8985: by time, with probes for losses at the tail). If absent, `rfc6675`,
-            /// but `rack-tlp` with `stack = "linux"`.
+            /// How losses are found: `rfc6675`, or `rack-tlp` (RFC 8985: by time, with probes for losses at the tail).
+            /// If absent, `rfc6675`, but `rack-tlp` with `stack = "linux"`.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub recovery: Option<$crate::scenario::Recovery>,
             /// Whose habits the endpoints have, `plain` if absent.

@@ -27,8 +27,8 @@ pub struct Video {
     /// Largest IP packet, of which 40 bytes are headers.
     #[serde(default = "packet")]
     pub packet: Bytes,
-    /// A file with a line for each frame: number, type (H, I, P or B), bytes, packets and time in seconds, as an EvalVid sender writes them.
-    /// Relative to the study's file.
+    /// A file with a line for each frame: number, type (H, I, P or B), bytes, packets and time in seconds, as an
+    /// EvalVid sender writes them. Relative to the study's file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
     /// SHA-256 of the file, in hexadecimal: filled in when the study is read, and part of what names a result.

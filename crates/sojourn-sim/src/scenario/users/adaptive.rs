@@ -1,5 +1,6 @@
-//! Viewers of adaptive video. Defaults follow the [has] study of queue sizes under HTTP adaptive streaming: clips of 16 minutes in segments of 4 s,
-//! 12 s of buffer before playing, 4 s after a stall, clients that start at most 4 s after one another.
+//! Viewers of adaptive video. Defaults follow the [has] study of queue sizes under HTTP adaptive streaming: clips of 16
+//! minutes in segments of 4 s, 12 s of buffer before playing, 4 s after a stall, clients that start at most 4 s after
+//! one another.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -46,8 +47,8 @@ with_tcp_keys! {
         /// Seconds of video before playing goes on after a stall.
         #[serde(default = "resume")]
         pub resume: Span,
-        /// Give up a segment that comes too slowly, close the connection and fetch it again at a lower level, as GPAC's option `AllowAbort`
-        /// does.
+        /// Give up a segment that comes too slowly, close the connection and fetch it again at a lower level, as GPAC's
+        /// option `AllowAbort` does.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         pub give_up: bool,
         /// Size of a request.
@@ -68,8 +69,8 @@ with_tcp_keys! {
     }
 }
 
-/// A clip: the name of one that ships, sizes of one's own, or sizes drawn at random. A study file may also name a file of sizes (`.json` of sabre, `.csv`,
-/// `.mpd`, `.txt` of dashc), which is read before anything runs.
+/// A clip: the name of one that ships, sizes of one's own, or sizes drawn at random. A study file may also name a file
+/// of sizes (`.json` of sabre, `.csv`, `.mpd`, `.txt` of dashc), which is read before anything runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum ClipSpec {
@@ -85,7 +86,8 @@ pub enum ClipSpec {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ClipGenerated {
-    /// S.d. of the logarithm of a segment's size over its mean: 0.47 as in animation, 0.25 as in film, 0.1 close to constant.
+    /// S.d. of the logarithm of a segment's size over its mean: 0.47 as in animation, 0.25 as in film, 0.1 close to
+    /// constant.
     pub spread: f64,
     /// Tells clips of the same spread apart.
     #[serde(default)]

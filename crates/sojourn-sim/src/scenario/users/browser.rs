@@ -1,4 +1,5 @@
-//! People who browse. Defaults follow the [has] study: 250 pages of ten categories, read for a Weibull time, given up after 15 s.
+//! People who browse. Defaults follow the [has] study: 250 pages of ten categories, read for a Weibull time, given up
+//! after 15 s.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -89,7 +90,8 @@ fn dwell_shape() -> f64 {
     0.85
 }
 
-/// Placeholders for science, travel, recreation, computers, entertainment, finance, relationships, education, society, vehicles.
+/// Placeholders for science, travel, recreation, computers, entertainment, finance, relationships, education, society,
+/// vehicles.
 fn dwell_scales() -> Vec<Span> {
     [26, 24, 24, 25, 22, 26, 21, 30, 26, 24].map(Span::from_secs).to_vec()
 }

@@ -1,4 +1,5 @@
-//! Viewers. Defaults follow the IMC 2014 study of buffer sizing and quality of experience: clips of 16 s, H.264 in MPEG-2 TS over RTP.
+//! Viewers. Defaults follow the IMC 2014 study of buffer sizing and quality of experience: clips of 16 s, H.264 in
+//! MPEG-2 TS over RTP.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,8 +20,8 @@ pub struct Video {
     /// Names the group's random stream; by default `users-N`, N from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The clips, shown in this order and then again from the first: `interview`, `sport`, `movie`, others that are built in, or paths of
-    /// the user's own. By default those three, or synthetic pictures where they cannot be had.
+    /// The clips, shown in this order and then again from the first: `interview`, `sport`, `movie`, others that are
+    /// built in, or paths of the user's own. By default those three, or synthetic pictures where they cannot be had.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clips: Vec<String>,
     /// Picture size, and with it frame rate and bit rate.
@@ -38,7 +39,8 @@ pub struct Video {
     /// Every so many pictures, one is compared with the original.
     #[serde(default = "every")]
     pub every: u32,
-    /// Measure VMAF of those pictures as well, which needs `imageio-ffmpeg` (extra `vmaf`) and two to five times as long.
+    /// Measure VMAF of those pictures as well, which needs `imageio-ffmpeg` (extra `vmaf`) and two to five times as
+    /// long.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub vmaf: bool,
     /// Time between a showing's end and the next one's beginning.
@@ -80,16 +82,18 @@ pub enum Resolution {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Profile {
-    /// 32 slices a picture, an intra picture every second, error concealment, pictures compared by their time with the original.
+    /// 32 slices a picture, an intra picture every second, error concealment, pictures compared by their time with the
+    /// original.
     #[default]
     Aligned,
-    /// 32 slices a picture, an intra picture every ten seconds, no concealment, the k-th picture received compared with the k-th decoded
-    /// without loss.
+    /// 32 slices a picture, an intra picture every ten seconds, no concealment, the k-th picture received compared with
+    /// the k-th decoded without loss.
     Paper,
-    /// As `paper`, but a damaged picture and those that build on it are not shown: the last intact one stays, and pictures are compared by
-    /// their time.
+    /// As `paper`, but a damaged picture and those that build on it are not shown: the last intact one stays, and
+    /// pictures are compared by their time.
     Freeze,
-    /// One slice a picture, an intra picture every second, error concealment, late packets count as received (as EvalVid's PSNR from losses).
+    /// One slice a picture, an intra picture every second, error concealment, late packets count as received (as
+    /// EvalVid's PSNR from losses).
     Evalvid,
 }
 

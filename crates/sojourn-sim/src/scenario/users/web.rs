@@ -1,5 +1,5 @@
-//! Readers of web pages. Defaults follow the IMC 2014 study of buffer sizing and quality of experience: a page of 15, 5.8, 30 and 30 KB fetched one
-//! object after another over one connection.
+//! Readers of web pages. Defaults follow the IMC 2014 study of buffer sizing and quality of experience: a page of 15,
+//! 5.8, 30 and 30 KB fetched one object after another over one connection.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,0 +1,153 @@
+use super::*;
+use proptest::prelude::*;
+
+fn data(seq: u64, len: u32) -> Segment {
+    Segment {
+        seq,
+        len,
+        syn: false,
+        fin: false,
+        ack: Some(0),
+        retransmission: false,
+        push: false,
+        stamp: Time(seq),
+        echo: Time::NEVER,
+        ecn: crate::Ecn::NotEct,
+        feedback: 0,
+    }
+}
+
+#[test]
+fn every_second_full_segment_is_acknowledged_at_once_a_single_one_after_the_delay() {
+    let mut receiver = Receiver::new(1000, Span::from_millis(40), true);
+    receiver.on_segment(Time(0), &data(0, 1000));
+    assert!(!receiver.wants_ack());
+    assert_eq!(receiver.ack_at(), Time(40_000_000));
+    receiver.on_segment(Time(5), &data(1000, 1000));
+    assert!(receiver.wants_ack());
+    let (ack, echo) = receiver.acknowledge();
+    assert_eq!((ack, echo), (2000, Time(0)), "the stamp of the earliest unacknowledged segment");
+    assert_eq!(receiver.ack_at(), Time::NEVER);
+}
+
+#[test]
+fn a_duplicate_is_echoed_or_its_round_trip_would_seem_as_long_as_the_wait_for_it() {
+    let mut receiver = Receiver::new(1000, Span::ZERO, true);
+    receiver.on_segment(Time(0), &data(0, 1000));
+    receiver.acknowledge();
+    receiver.on_segment(Time(900), &Segment { stamp: Time(800), ..data(0, 1000) });
+    assert_eq!(receiver.acknowledge().1, Time(800));
+}
+
+#[test]
+fn linux_does_not_echo_what_ends_before_its_last_acknowledgement() {
+    let mut receiver = Receiver::new(1000, Span::ZERO, true).with_extras(EcnMode::Off, true, true);
+    for (at, seq) in [(0, 0), (1, 1000)] {
+        receiver.on_segment(Time(at), &Segment { stamp: Time(at), ..data(seq, 1000) });
+        receiver.acknowledge();
+    }
+    receiver.on_segment(Time(900), &Segment { stamp: Time(800), ..data(0, 1000) });
+    assert_eq!(receiver.acknowledge(), (2000, Time(1)), "its round trip seems as long as the wait for it");
+    receiver.on_segment(Time(950), &Segment { stamp: Time(850), ..data(1000, 1000) });
+    assert_eq!(receiver.acknowledge(), (2000, Time(850)), "what ends there is looked at");
+}
+
+#[test]
+fn data_beyond_a_hole_is_reported_most_recent_first() {
+    let mut receiver = Receiver::new(1000, Span::from_millis(40), true);
+    for seq in [2000, 4000, 6000, 8000, 5000] {
+        receiver.on_segment(Time(0), &data(seq, 1000));
+        assert!(receiver.wants_ack());
+    }
+    let (ack, _) = receiver.acknowledge();
+    let sack = receiver.sack();
+    assert_eq!(ack, 0);
+    let block = |start, end| Block { start, end };
+    assert_eq!(sack.blocks(), [block(4000, 7000), block(8000, 9000), block(2000, 3000)]);
+    receiver.on_segment(Time(0), &data(0, 2000));
+    assert_eq!(receiver.next(), 3000);
+    assert!(receiver.wants_ack(), "a filled hole is acknowledged at once");
+}
+
+#[test]
+fn linux_tells_at_once_of_what_was_pushed_unless_there_is_a_hole() {
+    let after_quick = || {
+        let mut receiver = Receiver::new(1000, Span::from_millis(40), true).with_extras(EcnMode::Off, false, true);
+        for seq in 0..16 {
+            let now = Time(seq);
+            receiver.on_data(now, &data(seq * 1000, 1000), || (Span::ZERO, Span::from_secs(1)));
+            receiver.on_segment(now, &data(seq * 1000, 1000));
+            assert!(receiver.wants_ack(), "quick at the start");
+            receiver.acknowledge();
+        }
+        receiver
+    };
+    let mut receiver = after_quick();
+    receiver.on_segment(Time(20), &data(16_000, 1000));
+    assert!(!receiver.wants_ack());
+    assert_eq!(receiver.ack_at(), Time(44_000_000), "the tick after 40 ms");
+    let mut receiver = after_quick();
+    receiver.on_segment(Time(20), &Segment { push: true, ..data(16_000, 1000) });
+    assert!(receiver.wants_ack());
+    // A pause is one of data in order: what arrives beyond a hole does not end it.
+    let mut receiver = after_quick();
+    let timing = || (Span::ZERO, Span::from_millis(250));
+    for (at, seq) in [(200_000_000, 17_000), (300_000_000, 16_000)] {
+        receiver.on_data(Time(at), &data(seq, 1000), timing);
+        receiver.on_segment(Time(at), &data(seq, 1000));
+        receiver.acknowledge();
+    }
+    receiver.on_segment(Time(300_000_001), &data(18_000, 1000));
+    assert!(receiver.wants_ack(), "quick again after 300 ms");
+}
+
+proptest! {
+    #[test]
+    fn whatever_the_order_all_of_it_is_delivered(order in Just((0..40u64).collect::<Vec<_>>()).prop_shuffle()) {
+        let mut receiver = Receiver::new(100, Span::ZERO, true);
+        for i in order {
+            receiver.on_segment(Time(0), &data(i * 100, 100));
+            let (ack, _) = receiver.acknowledge();
+            let sack = receiver.sack();
+            prop_assert!(sack.blocks().iter().all(|b| b.start > ack && b.end > b.start));
+        }
+        prop_assert_eq!(receiver.next(), 4000);
+        prop_assert!(receiver.held.is_empty());
+    }
+}
+
+#[test]
+fn what_arrives_twice_is_reported_once_before_what_is_held() {
+    let mut receiver = Receiver::new(1000, Span::ZERO, true).with_extras(EcnMode::Off, true, false);
+    for seq in [0, 2000, 0] {
+        receiver.on_segment(Time(0), &data(seq, 1000));
+    }
+    let (ack, _) = receiver.acknowledge();
+    let block = |start, end| Block { start, end };
+    assert_eq!((ack, receiver.sack().blocks()), (1000, &[block(0, 1000), block(2000, 3000)][..]));
+    assert!(receiver.sack().is_dsack(ack));
+    receiver.on_segment(Time(0), &data(4000, 1000));
+    receiver.acknowledge();
+    assert_eq!(receiver.sack().blocks(), [block(4000, 5000), block(2000, 3000)]);
+    assert!(!receiver.sack().is_dsack(ack));
+}
+
+#[test]
+fn the_bytes_of_the_application_are_those_between_syn_and_fin() {
+    let mut receiver = Receiver::new(1000, Span::ZERO, true);
+    receiver.on_segment(Time(0), &Segment { syn: true, ..data(0, 1) });
+    receiver.on_segment(Time(0), &data(1, 700));
+    assert_eq!((receiver.delivered(), receiver.is_finished()), (700, false));
+    receiver.on_segment(Time(0), &Segment { fin: true, ..data(701, 301) });
+    assert_eq!((receiver.delivered(), receiver.is_finished()), (1000, true));
+}
+
+#[test]
+fn a_filled_hole_is_told_at_once_even_by_a_single_segment() {
+    let mut receiver = Receiver::new(1000, Span::from_millis(40), true);
+    receiver.on_segment(Time(0), &data(1000, 1000));
+    receiver.acknowledge();
+    receiver.on_segment(Time(0), &data(0, 1000));
+    assert!(receiver.wants_ack());
+    assert_eq!(receiver.acknowledge().0, 2000);
+}

@@ -1,0 +1,37 @@
+//! What is sent through the queue.
+
+use sojourn_net::{Ecn, Packet, Time};
+
+/// A packet that arrives at the queue.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival {
+    /// When it arrives.
+    pub at: Time,
+    /// Its bytes.
+    pub size: u32,
+    /// The flow it belongs to.
+    pub flow: u32,
+    /// Its ECN bits.
+    pub ecn: Ecn,
+}
+
+/// A packet of the list, and its place in it.
+pub(super) struct Replayed {
+    pub(super) number: u32,
+    pub(super) arrival: Arrival,
+}
+
+impl Packet for Replayed {
+    fn size(&self) -> u32 {
+        self.arrival.size
+    }
+    fn flow(&self) -> u32 {
+        self.arrival.flow
+    }
+    fn ecn(&self) -> Ecn {
+        self.arrival.ecn
+    }
+    fn mark(&mut self) {
+        self.arrival.ecn = Ecn::Ce;
+    }
+}
