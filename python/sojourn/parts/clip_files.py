@@ -23,8 +23,6 @@ from xml.etree import ElementTree
 
 from sojourn.errors import quoted
 
-__all__ = ["READERS", "Wrong"]
-
 Found = tuple[float | None, list[float] | None, list[list[float]]]
 """Seconds of a segment, kb/s of each level, and bytes by segment and level; None: the file does not say."""
 

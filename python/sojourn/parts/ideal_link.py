@@ -17,8 +17,6 @@ from sojourn import _core
 from sojourn.errors import SojournError
 from sojourn.parts.clips import read_text
 
-__all__ = ["Trace", "open_trace", "read_trace"]
-
 
 @dataclass(frozen=True)
 class Trace:

@@ -22,8 +22,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Viewing", "instability", "playing", "score_adaptive", "summary", "unfairness", "viewings"]
-
 WINDOW_S = 20
 """Seconds that instability looks back."""
 

@@ -19,26 +19,6 @@ from math import exp, log10, sqrt
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = [
-    "CODECS",
-    "DELAY_CLASSES_MS",
-    "R_DEFAULT",
-    "SATISFACTION",
-    "Codec",
-    "Connection",
-    "Rating",
-    "burst_ratio",
-    "cole_rosenbluth",
-    "delay_class",
-    "idd",
-    "ie_eff",
-    "mos_to_r",
-    "r_to_mos",
-    "rating",
-    "satisfaction",
-    "sun_mos_to_r",
-]
-
 
 @dataclass(frozen=True)
 class Codec:

@@ -21,8 +21,6 @@ try:
 except ImportError:
     _pesq = None
 
-__all__ = ["RATE_HZ", "WORST", "available", "lqo_to_raw", "mos_lqo", "raw_to_lqo"]
-
 #: Sampling rate of the signals, in hertz.
 RATE_HZ = 8000
 

@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 from sojourn.qoe import adaptive, browser, voice, web
 from sojourn.study.units import seconds
 
-__all__ = ["score"]
-
 Table = Mapping[str, NDArray[Any]]
 
 

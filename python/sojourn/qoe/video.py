@@ -39,21 +39,6 @@ from sojourn.qoe.media.video.vmaf import MODEL, measure, program
 from sojourn.qoe.quantiles import statistics
 from sojourn.study.units import nanoseconds
 
-__all__ = [
-    "PROFILES",
-    "Profile",
-    "Seen",
-    "Showings",
-    "coding",
-    "mos_of_psnr",
-    "mos_of_ssim",
-    "runs",
-    "showings",
-    "summary",
-    "unpacked",
-    "watch",
-]
-
 MOST_DB = 100.0
 _BLACK = 16
 _MOST_CACHED = 5000

@@ -36,8 +36,6 @@ from sojourn.qoe.media.speech import MissingSpeech, Speech
 from sojourn.qoe.quantiles import statistics
 from sojourn.study.units import nanoseconds
 
-__all__ = ["DIRECTIONS", "Call", "MissingSpeech", "ScoreCache", "calls", "score_voice", "summary"]
-
 #: Names of the `direction` column's values.
 DIRECTIONS = ("talks", "listens")
 

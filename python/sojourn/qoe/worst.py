@@ -17,8 +17,6 @@ from sojourn.qoe.media.video import MissingVideo, clips, decoding, stream
 from sojourn.qoe.media.video.coding import Encoded, encoded
 from sojourn.qoe.video import PROFILES, coding, unpacked
 
-__all__ = ["Worst", "again"]
-
 
 @dataclass(frozen=True)
 class Worst:

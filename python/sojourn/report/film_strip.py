@@ -10,8 +10,6 @@ from sojourn.report.figures import film_strip as film
 from sojourn.report.sections import Files, Section
 from sojourn.study import label_text
 
-__all__ = ["film_sections"]
-
 _FIRST = ("aligned", "evalvid", "paper", "freeze")
 
 

@@ -49,9 +49,9 @@ class Section:
     """A figure of the report with all that stands beside it."""
 
     title: str
-    picture: Picture
+    picture: Picture | None
     read: str
-    good: str
+    good: str = ""
     caption: str = ""
     data: Table | None = None
     beside: list[Picture] = field(default_factory=list)

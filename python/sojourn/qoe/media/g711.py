@@ -12,8 +12,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FRAME", "RATE_HZ", "code", "decode", "encode"]
-
 #: Sampling rate in hertz, and samples of one 20 ms packet.
 RATE_HZ = 8000
 FRAME = 160

@@ -37,9 +37,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LOST", "Adaptive", "Playout", "adaptive", "fixed", "unbuffered"]
-
-
 #: Delay of a packet that never arrives.
 LOST = -1
 

@@ -18,18 +18,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "LEVEL_DBOV",
-    "RATE_HZ",
-    "SUFFIXES",
-    "MissingSpeech",
-    "active",
-    "level",
-    "read",
-    "talkspurts",
-    "trim",
-]
-
 RATE_HZ = 8000
 LEVEL_DBOV = -26.0
 SUFFIXES = frozenset({".wav", ".flac", ".ogg", ".oga", ".opus", ".mp3", ".m4a", ".aiff"})

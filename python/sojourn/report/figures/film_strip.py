@@ -13,8 +13,6 @@ from matplotlib.figure import Figure
 from sojourn.report.figures.scales import SCALES
 from sojourn.report.figures.style import COLOURS, MUTED, settle, styled
 
-__all__ = ["moments", "quality", "quality_table", "strip"]
-
 _WIDE = 360  # pixels of a picture in a strip, or a little more
 
 

@@ -12,8 +12,6 @@ from matplotlib.figure import Figure
 from sojourn.errors import SojournError
 from sojourn.report.figures.style import COLOURS, MUTED, settle, styled
 
-__all__ = ["most_troubled", "playing_table", "timeline", "timeline_table"]
-
 
 def most_troubled(result: Mapping[str, Any]) -> int | None:
     """Return the place of the client that stalled longest, of several the one with the lowest rate; None
