@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sojourn import _core
 from sojourn.parts.clips import open_clip
-from sojourn.qoe.adaptive import Viewing, instability, playing, summary, unfairness
+from sojourn.qoe.adaptive import Viewing, instability, summary, unfairness
 from sojourn.qoe.browser import score_browser
+from sojourn.report.figures.timeline import playing_table
 from sojourn.study import Point
 from sojourn.sweep.simulation import simulate
 
@@ -106,8 +107,8 @@ def test_clients_are_compared_until_the_first_of_them_ends():
 
 
 def test_what_plays_waits_for_stalls():
-    played = playing(viewing(rates=(100.0, 200.0, 300.0), stalls=[(9.0, 12.0)]))
-    assert played.tolist() == [[1, 100], [5, 200], [12, 300]]
+    (client,) = summary([viewing(rates=(100.0, 200.0, 300.0), stalls=[(9.0, 12.0)])], 0.0, None)["clients"]
+    assert playing_table(client).rows() == [(1, 100), (5, 200), (12, 300)]
 
 
 def test_browsing_is_scored_over_pages_that_ended():

@@ -186,7 +186,7 @@ def test_users_are_numbered_in_document_order() -> None:
     assert json.loads(json.dumps(got)) == got
     assert score({"users": users}, {}) == {}
     assert score({}, {"voice": rows}) == {}
-    with pytest.raises(ValueError, match="column user"):
+    with pytest.raises(ValueError, match="web table lacks user"):
         score({"users": users}, {"web": {"plt_ns": loads["plt_ns"]}})
 
 

@@ -22,6 +22,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sojourn.qoe.columns import columns_of
+
 WINDOW_S = 20
 """Seconds that instability looks back."""
 
@@ -117,24 +119,6 @@ class Viewing:
         return self.play_s + self.segment_s * len(self.request_s) + stalled
 
 
-def playing(viewing: Viewing) -> NDArray[np.float64]:
-    """When each segment that was played began to play.
-
-    Returns
-    -------
-    ndarray, shape (k, 2)
-        Seconds of the run and nominal rate in kb/s, one row for each segment whose turn came.
-    """
-    if viewing.play_s is None:
-        return np.zeros((0, 2))
-    here = ~np.isnan(viewing.arrive_s)
-    begin = viewing.play_s + viewing.segment_s * np.arange(int(here.sum()), dtype=np.float64)
-    for start, stop in viewing.stalls:
-        # What was to begin at the start of a stall begins at its end.
-        begin[begin >= start - 1e-6] += stop - start
-    return np.column_stack([begin, viewing.rate_kbps[here]])
-
-
 def viewings(
     segments: Mapping[str, NDArray[Any]],
     viewers: Mapping[str, NDArray[Any]],
@@ -155,14 +139,11 @@ def viewings(
     ValueError
         A table lacks a column.
     """
-    missing = [name for name in _COLUMNS if name not in segments]
-    if missing:
-        raise ValueError(f"the adaptive table lacks {', '.join(missing)}: expected {', '.join(_COLUMNS)}")
-    owner = np.asarray(segments["user"])
+    table = columns_of("adaptive", segments, _COLUMNS)
     found = []
     for i, user in enumerate(np.asarray(viewers["user"]).tolist()):
-        mine = owner == user
-        arrive = np.asarray(segments["arrive_ns"])[mine]
+        mine = {name: column[table["user"] == user] for name, column in table.items()}
+        arrive = mine["arrive_ns"]
         stalled = np.asarray(stalls["user"]) == user
         last, play = int(viewers["end_ns"][i]), int(viewers["play_ns"][i])
         found.append(
@@ -173,14 +154,14 @@ def viewings(
                 end_s=end_s if last < 0 else last / 1e9,
                 segment_s=float(viewers["segment_s"][i]),
                 finished=last >= 0,
-                level=np.asarray(segments["level"])[mine].astype(np.int64),
-                rate_kbps=np.asarray(segments["rate_kbps"])[mine].astype(np.float64),
-                bytes=np.asarray(segments["bytes"])[mine].astype(np.float64),
-                request_s=np.asarray(segments["request_ns"])[mine] / 1e9,
+                level=mine["level"].astype(np.int64),
+                rate_kbps=mine["rate_kbps"].astype(np.float64),
+                bytes=mine["bytes"].astype(np.float64),
+                request_s=mine["request_ns"] / 1e9,
                 arrive_s=np.where(arrive < 0, np.nan, arrive / 1e9),
-                before_s=np.asarray(segments["before_s"])[mine].astype(np.float64),
-                after_s=np.asarray(segments["after_s"])[mine].astype(np.float64),
-                given_up=int(np.asarray(segments["given_up"])[mine].sum()) if "given_up" in segments else 0,
+                before_s=mine["before_s"].astype(np.float64),
+                after_s=mine["after_s"].astype(np.float64),
+                given_up=int(np.sum(segments.get("given_up", 0) * (table["user"] == user))),
                 stalls=np.column_stack(
                     [np.asarray(stalls[name])[stalled] / 1e9 for name in ("from_ns", "to_ns")]
                 ),

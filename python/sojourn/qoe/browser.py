@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sojourn.qoe.columns import columns_of
+
 UNDER_WAY, COMPLETE, ABANDONED = 0, 1, 2
 _COLUMNS = ("plt_ns", "fate", "bytes")
 _QUANTILES = {"median": 50, "p5": 5, "p25": 25, "p75": 75, "p95": 95}
@@ -37,21 +39,19 @@ def score_browser(columns: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
     ValueError
         A column is missing.
     """
-    missing = [name for name in _COLUMNS if name not in columns]
-    if missing:
-        raise ValueError(f"the browser table lacks {', '.join(missing)}: expected {', '.join(_COLUMNS)}")
-    fate = np.asarray(columns["fate"])
+    table = columns_of("browser", columns, _COLUMNS)
+    fate = table["fate"]
     complete, abandoned = fate == COMPLETE, fate == ABANDONED
     ended = int(complete.sum() + abandoned.sum())
     if not ended:
         return {}
     out: dict[str, Any] = {}
-    times = np.asarray(columns["plt_ns"])[complete] / 1e9
+    times = table["plt_ns"][complete] / 1e9
     if times.size:
         quantiles = np.percentile(times, list(_QUANTILES.values()))
         out["plt_s"] = {name: round(float(q), 6) for name, q in zip(_QUANTILES, quantiles, strict=True)}
         out["plt_s"]["mean"] = round(float(times.mean()), 6)
-        size = np.asarray(columns["bytes"])[complete].astype(np.float64).mean()
+        size = table["bytes"][complete].astype(np.float64).mean()
         out["completed_mb"] = round(float(size) / 1e6, 6)
     out |= {
         "abandoned": round(float(abandoned.sum()) / ended, 6),

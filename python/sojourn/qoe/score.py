@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sojourn.qoe import adaptive, browser, voice, web
+from sojourn.qoe.columns import columns_of
 from sojourn.study.units import seconds
 
 Table = Mapping[str, NDArray[Any]]
@@ -55,7 +56,9 @@ def score(
     for user in document.get("users") or ():
         last, kind = first + user["count"], user["kind"]
         if kind in found and (table := tables.get(kind)) is not None:
-            rows = _rows(table, kind, first, last)
+            user_of = columns_of(kind, table, ("user",))["user"]
+            mine = (user_of >= first) & (user_of < last)
+            rows = {name: np.asarray(column)[mine] for name, column in table.items()}
             scored = _scorer(kind)(rows, user)
             found[kind] += scored if kind == "voice" else [scored]
         first = last
@@ -83,12 +86,3 @@ def _scorer(kind: str) -> Callable[[Table, Mapping[str, Any]], Any]:
 
         return video.showings
     return voice.calls if kind == "voice" else web.loads
-
-
-def _rows(table: Table, kind: str, first: int, last: int) -> dict[str, NDArray[Any]]:
-    """Rows of the users numbered from `first` up to but not including `last`."""
-    if "user" not in table:
-        raise ValueError(f"the {kind} table lacks the column user")
-    user = np.asarray(table["user"])
-    mine = (user >= first) & (user < last)
-    return {name: np.asarray(column)[mine] for name, column in table.items()}

@@ -33,6 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sojourn import _core
+from sojourn.qoe.columns import columns_of
 from sojourn.qoe.media.video import stream
 from sojourn.qoe.media.video.coding import Coding, Encoded, encoded
 from sojourn.qoe.media.video.vmaf import MODEL, measure, program
@@ -306,10 +307,7 @@ def missing(delay_ns: NDArray[np.int64], playout_ns: int) -> tuple[NDArray[np.bo
 
 def _parts(columns: Mapping[str, NDArray[Any]]) -> list[dict[str, NDArray[Any]]]:
     """Rows of each showing."""
-    needed = ("user", "showing", "clip", "seq", "sent_ns", "delay_ns")
-    if lacking := [name for name in needed if name not in columns]:
-        raise ValueError(f"the video table lacks {', '.join(lacking)}: expected {', '.join(needed)}")
-    table = {name: np.asarray(columns[name]) for name in needed}
+    table = columns_of("video", columns, ("user", "showing", "clip", "seq", "sent_ns", "delay_ns"))
     bounds = [*np.flatnonzero(table["seq"] == 0).tolist(), len(table["seq"])]
     return [{name: column[a:b] for name, column in table.items()} for a, b in pairwise(bounds)]
 
@@ -370,10 +368,7 @@ def summary(scored: Sequence[Showings]) -> dict[str, Any]:
         "resolution": "+".join(sorted({s.user["resolution"] for s in scored})),
     }
     least = min(scored, key=lambda s: s.worst["ssim"])
-    out["worst"] = {
-        **{key: least.user[key] for key in ("profile", "resolution", "every")},
-        **least.worst,
-    }
+    out["worst"] = {key: least.user[key] for key in ("profile", "resolution", "every")} | least.worst
     if any(s.user.get("vmaf") for s in scored):
         out["vmaf"] = {**statistics(gather("vmaf"), 2), "model": MODEL, "ffmpeg": program()[1]}
     if "synthetic" in names:

@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sojourn.qoe import emodel, pesq
+from sojourn.qoe.columns import columns_of
 from sojourn.qoe.media import concealment, g729, playout, speech
 from sojourn.qoe.media.speech import MissingSpeech, Speech
 from sojourn.qoe.quantiles import statistics
@@ -196,12 +197,8 @@ def _calls_of(
     columns: Mapping[str, NDArray[Any]],
 ) -> dict[tuple[int, int, int], dict[str, NDArray[np.int64]]]:
     """Rows of each (direction, user, call), in order of `seq`."""
-    missing = [name for name in _COLUMNS if name not in columns]
-    if missing:
-        raise ValueError(f"the voice table lacks {', '.join(missing)}: expected {', '.join(_COLUMNS)}")
-    table = {name: np.asarray(columns[name]).astype(np.int64) for name in _COLUMNS}
-    if len({c.shape for c in table.values()}) != 1 or table["seq"].ndim != 1:
-        raise ValueError("the voice table's columns differ in length")
+    found = columns_of("voice", columns, _COLUMNS)
+    table = {name: column.astype(np.int64) for name, column in found.items()}
     if table["seq"].size == 0:
         return {}
     if bad := set(np.unique(table["direction"]).tolist()) - {0, 1}:

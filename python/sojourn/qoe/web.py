@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sojourn.qoe.columns import columns_of
 from sojourn.study.units import seconds
 
 _COLUMNS = ("plt_ns", "complete", "rtt_ns", "repair_ns")
@@ -152,17 +153,11 @@ def loads(columns: Mapping[str, NDArray[Any]], user: Mapping[str, Any]) -> Loads
     A load is dominated by round trips if `round-trips` of them take at least half its time, and by losses if
     waiting for retransmissions took at least half.
     """
-    missing = [name for name in _COLUMNS if name not in columns]
-    if missing:
-        raise ValueError(f"the web table lacks {', '.join(missing)}: expected {', '.join(_COLUMNS)}")
-    times = ("plt_ns", "rtt_ns", "repair_ns")
-    plt, rtt, repair = (np.asarray(columns[name]).astype(np.float64) / 1e9 for name in times)
-    complete = np.asarray(columns["complete"]).astype(bool)
-    if len({c.shape for c in (plt, rtt, repair, complete)}) != 1:
-        raise ValueError("the web table's columns differ in length")
+    table = columns_of("web", columns, _COLUMNS)
+    plt, rtt, repair = (table[name].astype(np.float64) / 1e9 for name in ("plt_ns", "rtt_ns", "repair_ns"))
     return Loads(
         plt,
-        complete,
+        table["complete"].astype(bool),
         user["round-trips"] * rtt >= plt / 2.0,
         repair >= plt / 2.0,
         seconds(user["plt-min"]),

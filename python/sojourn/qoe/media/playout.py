@@ -42,6 +42,10 @@ LOST = -1
 
 _MS = 1_000_000
 
+# Bounds (nanoseconds) and gains of the adaptive buffer.
+_LEAST_NS, _MOST_NS, _CAPACITY_NS = 20 * _MS, 400 * _MS, 500 * _MS
+_RISE, _FALL, _DEVIATIONS = 0.25, 1.0 / 16.0, 4.0
+
 
 @dataclass(frozen=True)
 class Playout:
@@ -67,24 +71,16 @@ class Playout:
         return ~self.played
 
 
-@dataclass(frozen=True)
-class Adaptive:
-    """Bounds and gains of the adaptive buffer (times in nanoseconds)."""
-
-    least_ns: int = 20 * _MS
-    most_ns: int = 400 * _MS
-    capacity_ns: int = 500 * _MS
-    rise: float = 0.25
-    fall: float = 1.0 / 16.0
-    deviations: float = 4.0
-
-
-def _checked(sent_ns: NDArray[np.int64], delay_ns: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
+def _checked(
+    sent_ns: NDArray[np.int64], delay_ns: NDArray[np.int64], playout_ns: int = 0
+) -> tuple[NDArray[np.int64], ...]:
     sent, delay = np.asarray(sent_ns).astype(np.int64), np.asarray(delay_ns).astype(np.int64)
     if sent.ndim != 1 or sent.shape != delay.shape:
         raise ValueError(
             f"sent_ns {sent.shape} and delay_ns {delay.shape} do not agree: expected one value each per frame"
         )
+    if playout_ns < 0:
+        raise ValueError(f"a playout buffer cannot wait {playout_ns} ns: expected at least 0")
     return sent, delay
 
 
@@ -132,9 +128,7 @@ def fixed(sent_ns: NDArray[np.int64], delay_ns: NDArray[np.int64], playout_ns: i
     ValueError
         If the shapes do not agree or `playout_ns` is negative.
     """
-    sent, delay = _checked(sent_ns, delay_ns)
-    if playout_ns < 0:
-        raise ValueError(f"a playout buffer cannot wait {playout_ns} ns: expected at least 0")
+    sent, delay = _checked(sent_ns, delay_ns, playout_ns)
     there = np.flatnonzero(delay >= 0)
     if there.size == 0:
         return _outcome(sent, delay, sent, playout_ns)
@@ -147,7 +141,6 @@ def adaptive(
     delay_ns: NDArray[np.int64],
     playout_ns: int = 60 * _MS,
     talk: NDArray[np.bool_] | None = None,
-    options: Adaptive | None = None,
 ) -> Playout:
     """A buffer that sets its playout point at the start of every talkspurt.
 
@@ -160,7 +153,6 @@ def adaptive(
     talk : ndarray of bool, shape (n,), optional
         Frames with speech; the point moves where a pause ends, down by at most the pause. Without it a pause
         of 10 frames in every 50 is assumed.
-    options : Adaptive, optional
 
     Returns
     -------
@@ -171,14 +163,11 @@ def adaptive(
     ValueError
         If shapes do not agree or `playout_ns` is negative.
     """
-    sent, delay = _checked(sent_ns, delay_ns)
-    if playout_ns < 0:
-        raise ValueError(f"a playout buffer cannot wait {playout_ns} ns: expected at least 0")
+    sent, delay = _checked(sent_ns, delay_ns, playout_ns)
     if talk is None:
         talk = np.arange(sent.size) % 50 < 40
     if talk.shape != sent.shape:
         raise ValueError(f"talk {talk.shape} and frames {sent.shape} do not agree: expected the same")
-    o = options or Adaptive()
 
     play = np.full(sent.size, LOST, dtype=np.int64)
     sent_, delay_, talk_ = sent.tolist(), delay.tolist(), talk.tolist()
@@ -197,24 +186,24 @@ def adaptive(
         if offset is None:
             mean, offset = float(d), d + playout_ns
         elif talk_[i] and pause_from is not None:
-            wanted = max(int(mean + _margin(deviation, o)), d + o.least_ns)
+            wanted = max(int(mean + _margin(deviation)), d + _LEAST_NS)
             offset = max(wanted, offset - (at - pause_from))
         if talk_[i]:
             pause_from = None
-        if offset - d > o.capacity_ns:
-            offset = int(d + _margin(deviation, o))
+        if offset - d > _CAPACITY_NS:
+            offset = int(d + _margin(deviation))
             waiting = play[:i]
             waiting[waiting >= at + offset] = LOST
         play[i] = at + offset
         late = d > offset
-        gain = o.rise if d > mean else o.fall
+        gain = _RISE if d > mean else _FALL
         mean += gain * (d - mean)
-        deviation += o.fall * (abs(d - mean) - deviation)
+        deviation += _FALL * (abs(d - mean) - deviation)
         if late:
-            offset = int(d + _margin(deviation, o))
+            offset = int(d + _margin(deviation))
     return _outcome(sent, delay, play, playout_ns)
 
 
-def _margin(deviation: float, o: Adaptive) -> float:
+def _margin(deviation: float) -> float:
     """Wait above the estimated delay, in nanoseconds."""
-    return min(max(o.deviations * deviation, o.least_ns), o.most_ns)
+    return min(max(_DEVIATIONS * deviation, _LEAST_NS), _MOST_NS)

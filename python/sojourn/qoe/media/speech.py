@@ -22,7 +22,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 
@@ -143,9 +143,7 @@ def _own(folder: Path) -> Speech:
         lead = (SAMPLES - signal.size) // 2
         signals.append(recordings.level(np.pad(signal, (lead, SAMPLES - signal.size - lead))))
     speech = Speech(tuple(p.stem for p in files), ("unknown",) * len(files), np.stack(signals), "")
-    return Speech(
-        speech.names, speech.sexes, speech.signals, f"{len(files)} own recordings ({speech.digest})"
-    )
+    return replace(speech, source=f"{len(files)} own recordings ({speech.digest})")
 
 
 def _load(directory: Path) -> Speech | None:
@@ -153,12 +151,8 @@ def _load(directory: Path) -> Speech | None:
     try:
         manifest = json.loads((directory / "manifest.json").read_text(encoding="utf-8"))
         signals = np.load(directory / "samples.npy")
-        speech = Speech(
-            tuple(s["name"] for s in manifest["samples"]),
-            tuple(s["sex"] for s in manifest["samples"]),
-            signals,
-            _SOURCE,
-        )
+        names, sexes = (tuple(s[key] for s in manifest["samples"]) for key in ("name", "sex"))
+        speech = Speech(names, sexes, signals, _SOURCE)
         good = signals.dtype == np.int16 and signals.shape == (len(speech.names), SAMPLES)
         return speech if good and speech.digest == manifest["digest"] else None
     except (OSError, ValueError, KeyError, TypeError, EOFError):

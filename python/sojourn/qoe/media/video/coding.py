@@ -15,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -167,7 +167,7 @@ def key(clip: str, coding: Coding) -> str:
 
 
 @lru_cache(maxsize=64)
-def encoded(clip: str, coding: Coding, tell: Callable[[str], None] | None = None) -> Encoded:
+def encoded(clip: str, coding: Coding) -> Encoded:
     """A clip's encoding, made on first use (a second or so for each second of SD).
 
     Parameters
@@ -175,8 +175,6 @@ def encoded(clip: str, coding: Coding, tell: Callable[[str], None] | None = None
     clip : str
         See `clips.file`.
     coding : Coding
-    tell : callable, optional
-        Told what is being encoded, if it is.
 
     Raises
     ------
@@ -184,14 +182,8 @@ def encoded(clip: str, coding: Coding, tell: Callable[[str], None] | None = None
         In one sentence, what is missing.
     """
     ready = cache_directory() / _RECIPE / key(clip, coding)
-
-    def make(made: Path) -> None:
-        if tell is not None:
-            tell(f"encoding {clip}, {coding.width}×{coding.height}, {coding.kbps} kbit/s")
-        _encode(clip, coding, made)
-
     try:
-        kept(ready, make)
+        kept(ready, lambda made: _encode(clip, coding, made))
     except OSError as error:
         raise MissingVideo(f"encoded video cannot be kept in {ready.parent}: {error}") from error
     return Encoded(ready, clip, coding)

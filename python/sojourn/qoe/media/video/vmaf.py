@@ -94,18 +94,7 @@ def measure(
         f"[shown][reference]libvmaf=model=version={MODEL}:n_threads=1:n_subsample={every}"
         ":log_fmt=json:log_path=scores.json"
     )
-    source = [
-        "-f",
-        "rawvideo",
-        "-pix_fmt",
-        "yuv420p",
-        "-s",
-        f"{width}x{2 * height}",
-        "-r",
-        str(fps),
-        "-i",
-        "-",
-    ]
+    source = f"-f rawvideo -pix_fmt yuv420p -s {width}x{2 * height} -r {fps} -i -".split()
     quiet = [path, "-hide_banner", "-loglevel", "error", "-threads", "1", "-filter_complex_threads", "1"]
     command = [*quiet, *source, "-filter_complex", filters, "-f", "null", "-"]
     grey = bytes([_GREY]) * (width * height)
