@@ -49,6 +49,8 @@ CODECS: dict[str, Codec] = {
 #: Where the curve leaves MOS 1 for good: the lesser root of (R − 60)(100 − R) = −5000.
 _R_OF_ONE = 80.0 - sqrt(5400.0)
 
+_LEAST_DELAY_MS = 100.0
+
 #: G.114: up to the first value (ms, one way) acceptable, up to the second if planned for, above not.
 DELAY_CLASSES_MS = (150.0, 400.0)
 
@@ -166,26 +168,24 @@ def rating(c: Connection | None = None) -> Rating:
     return Rating(ro - is_ - id_ - loss + c.a, ro, no, is_, iolr, ist, iq, id_, idte, idle, delay, loss)
 
 
-def idd(ta_ms: ArrayLike, mt_ms: float = 100.0, st: float = 1.0) -> NDArray[np.float64]:
+def idd(ta_ms: ArrayLike) -> NDArray[np.float64]:
     """Impairment by too long an absolute delay.
 
     Parameters
     ----------
     ta_ms : array_like
         One-way mouth-to-ear delay in milliseconds, any shape.
-    mt_ms, st : float
-        Minimum perceivable delay (ms) and delay sensitivity.
 
     Returns
     -------
     ndarray
-        R units in [0, 50), the shape of ``ta_ms``; 0 up to ``mt_ms``.
+        R units in [0, 50), the shape of ``ta_ms``; 0 up to 100 ms, the least delay that is perceived.
     """
     ta = np.asarray(ta_ms, dtype=np.float64)
-    x = np.log2(np.maximum(ta, mt_ms) / mt_ms)
-    e = 6.0 * st
+    x = np.log2(np.maximum(ta, _LEAST_DELAY_MS) / _LEAST_DELAY_MS)
+    e = 6.0  # at the default delay sensitivity
     full = 25.0 * ((1.0 + x**e) ** (1.0 / e) - 3.0 * (1.0 + (x / 3.0) ** e) ** (1.0 / e) + 2.0)
-    return np.where(ta > mt_ms, np.maximum(full, 0.0), 0.0)
+    return np.where(ta > _LEAST_DELAY_MS, np.maximum(full, 0.0), 0.0)
 
 
 def ie_eff(ie: float, bpl: float, ppl: ArrayLike, burst_r: ArrayLike = 1.0) -> NDArray[np.float64]:

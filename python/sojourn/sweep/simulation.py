@@ -120,9 +120,7 @@ def simulate(
         rates = {link: summary["links"][link]["rate_bps"] for link in links}
         scores["losses"] = of_point(packets.name, flows, point.document, rates)
     result = {
-        "study": point.study,
-        "point": point.labels,
-        "replication": point.replication,
+        **point.names,
         **summary,
         **scores,
         "engine": {"version": _core.version(), "build": engine(), **counts},

@@ -10,7 +10,7 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from sojourn.errors import SojournError
-from sojourn.report.figures.style import COLOURS, MUTED, settle, styled
+from sojourn.report.figures.style import COLOURS, MUTED, canvas, settle
 
 
 def most_troubled(result: Mapping[str, Any]) -> int | None:
@@ -50,9 +50,7 @@ def timeline(client: Mapping[str, Any], title: str) -> Figure:
     Stalls are shaded in both.
     """
     frame, played = timeline_table(client), playing_table(client)
-    with styled():
-        figure = Figure(figsize=(9.0, 5.2), layout="constrained")
-        rates, buffer = figure.subplots(2, 1, sharex=True, height_ratios=(1.6, 1))
+    with canvas(9.0, 5.2, title, nrows=2, sharex=True, height_ratios=(1.6, 1)) as (figure, (rates, buffer)):
         rates.plot(
             frame["arrive_s"],
             frame["throughput_kbps"],
@@ -91,7 +89,6 @@ def timeline(client: Mapping[str, Any], title: str) -> Figure:
         handles, labels = rates.get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower left", ncols=4)
         figure.align_ylabels()
-        figure.suptitle(title, x=0.012, ha="left", weight="bold", size=11.5)
     return figure
 
 
