@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -102,8 +103,7 @@ def store(found: Mapping[str, Any], packets: Path, out: Path, command: str, rate
     place.prepare(packets=True)
     digest = "captured"
     with place.packets_written(digest, keep=True) as file, packets.open("rb") as source:
-        while piece := source.read(1 << 20):
-            file.write(piece)
+        shutil.copyfileobj(source, file)
     link = _link(pl.scan_parquet(packets), found, rate_bps)
     flows = {"completed": len(found["flows"])}
     engine = {"packets": found["ingress_pkts"], "events": 0, "simulated_s": round(link.pop("seconds"), 6)}

@@ -18,6 +18,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from sojourn.errors import SojournError
+
 RATE_HZ = 8000
 LEVEL_DBOV = -26.0
 SUFFIXES = frozenset({".wav", ".flac", ".ogg", ".oga", ".opus", ".mp3", ".m4a", ".aiff"})
@@ -26,7 +28,7 @@ _FRAME = 160
 _PAUSE = 10  # frames: shorter pauses belong to the talkspurt around them
 
 
-class MissingSpeech(RuntimeError):
+class MissingSpeech(SojournError):
     """There is no recorded speech to score; the message is one sentence that says why."""
 
 

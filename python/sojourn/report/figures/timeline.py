@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -40,8 +40,13 @@ def playing_table(client: Mapping[str, Any]) -> pl.DataFrame:
     arrived = [
         rate for rate, at in zip(segments["rate_kbps"], segments["arrive_s"], strict=True) if at is not None
     ]
-    begin = _begins(client["play_s"], client["segment_s"], len(arrived), client["stalls"])
-    return pl.DataFrame({"from_s": begin, "rate_kbps": arrived[: len(begin)]})
+    if client["play_s"] is None:
+        return pl.DataFrame({"from_s": [], "rate_kbps": []})
+    begin = client["play_s"] + client["segment_s"] * np.arange(len(arrived), dtype=np.float64)
+    for start, stop in client["stalls"]:
+        # What was to begin at the start of a stall begins at its end; times are rounded to milliseconds.
+        begin[begin >= start - 0.01] += stop - start
+    return pl.DataFrame({"from_s": begin, "rate_kbps": arrived})
 
 
 def timeline(client: Mapping[str, Any], title: str) -> Figure:
@@ -90,18 +95,6 @@ def timeline(client: Mapping[str, Any], title: str) -> Figure:
         figure.legend(handles, labels, loc="outside lower left", ncols=4)
         figure.align_ylabels()
     return figure
-
-
-def _begins(
-    play_s: float | None, segment_s: float, arrived: int, stalls: Sequence[Sequence[float]]
-) -> list[float]:
-    if play_s is None:
-        return []
-    begin = play_s + segment_s * np.arange(arrived, dtype=np.float64)
-    for start, stop in stalls:
-        # What was to begin at the start of a stall begins at its end; times are rounded to milliseconds.
-        begin[begin >= start - 0.01] += stop - start
-    return begin.tolist()
 
 
 def _buffer(client: Mapping[str, Any], frame: pl.DataFrame) -> tuple[list[float], list[float]]:

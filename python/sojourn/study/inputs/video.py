@@ -56,12 +56,9 @@ def settle(document: dict[str, Any]) -> str | None:
 @lru_cache
 def _vmaf() -> str:
     """Name what measures VMAF."""
-    from sojourn.qoe.media.video import MissingVideo, vmaf
+    from sojourn.qoe.media.video import vmaf
 
-    try:
-        return f"{vmaf.MODEL} of FFmpeg {vmaf.program()[1]}"
-    except MissingVideo as error:
-        raise SojournError(str(error)) from None
+    return f"{vmaf.MODEL} of FFmpeg {vmaf.program()[1]}"
 
 
 @lru_cache
@@ -69,10 +66,7 @@ def missing(name: str) -> str | None:
     """Say why a clip cannot be had, or None if it can; built-in ones are fetched first."""
     from sojourn.qoe.media.video import MissingVideo, clips, library
 
-    try:
-        library()
-    except MissingVideo as error:
-        raise SojournError(str(error)) from None
+    library()
     try:
         clips.check(name)
     except MissingVideo as error:
@@ -142,13 +136,9 @@ def packets(document: Mapping[str, Any]) -> dict[int, list[tuple[Any, Any]]]:
 
 def arrived(worst: Mapping[str, Any]) -> bytes:
     """Return the transport stream that a result's worst showing left, which any player shows."""
-    from sojourn.qoe.media.video import MissingVideo
     from sojourn.qoe.worst import again
 
-    try:
-        return again(worst).ts
-    except MissingVideo as error:
-        raise SojournError(str(error)) from None
+    return again(worst).ts
 
 
 def _users(document: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from sojourn.errors import SojournError
+
 __all__ = ["MissingVideo", "library"]
 
 
-class MissingVideo(RuntimeError):
+class MissingVideo(SojournError):
     """A codec or clip is missing or unfit; the message is one sentence that says what."""
 
 
