@@ -13,8 +13,8 @@ import polars as pl
 import pytest
 from sojourn.errors import SojournError
 from sojourn.report.figures import Spec, gather, labels_of
-from sojourn.report.published import beside, compare, factor_of, load
-from sojourn.study import Study
+from sojourn.report.published import beside, compare, factor_of, find, load
+from sojourn.study import Study, library
 from test_figures import LIMIT, result
 
 TABLES = Path(__file__).resolve().parent.parent / "studies" / "published"
@@ -319,3 +319,14 @@ def test_published_where_is_checked() -> None:
         compare(table, "web.plt_s.median", [], {"direction": "up"})
     with pytest.raises(SojournError, match="no row with workload = idle"):
         compare(table, "web.plt_s.median", [], {"workload": "idle"})
+
+
+def test_tables_are_found_where_the_package_has_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # A wheel has no folder `studies` above it: the tables lie below the studies that ship with the package.
+    shipped = tmp_path / "published" / "mine.csv"
+    shipped.parent.mkdir()
+    shipped.write_text("workload,delay_ms\nnone,1\n")
+    monkeypatch.setattr(library, "SHIPPED", tmp_path)
+    assert find("published/mine.csv") == shipped
+    with pytest.raises(SojournError, match="is not there"):
+        find("published/has-table2-stalls.csv")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from sojourn.errors import SojournError
-from sojourn.report import write
+from sojourn.report import write_report as write
 from sojourn.report.answer import answer
 from test_figures import ENTRIES, LIMIT, LIMITS, result, sweep, write_results
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from sojourn.report import write as write_report
+from sojourn.report import write_report
 from sojourn.report.published import Quantity, load
 from sojourn.results import Results
 from sojourn.results.path import look_up

@@ -26,19 +26,15 @@ def output(path: Path) -> Iterator[BinaryIO]:
     import polars as pl
 
     try:
-        if path.is_dir():
-            raise IsADirectoryError(None, "it is a directory")
-        if path.exists() and not path.is_file():
-            with path.open("wb") as file:
-                yield file
-        else:
-            with atomic.opened(path) as file:
+        with atomic.writing(path):
+            if path.is_dir():
+                raise IsADirectoryError(None, "it is a directory")
+            in_place = path.exists() and not path.is_file()
+            with path.open("wb") if in_place else atomic.opened(path) as file:
                 yield file
     except pl.exceptions.ComputeError as error:
         # What Polars says when its own writer failed.
         raise StoreError(f"{path} cannot be written: {str(error).splitlines()[0]}") from None
-    except OSError as error:
-        raise StoreError(f"{path} cannot be written: {error.strerror or error}") from None
 
 
 def printable(path: str | os.PathLike[str]) -> str:

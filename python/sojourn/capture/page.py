@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sojourn.errors import SojournError
+from sojourn.results.atomic import writing
 
 _MOST_ROWS = 600
 _MOST_PANELS = 4
@@ -29,7 +29,7 @@ def write_page(summary: Mapping[str, Any], captures: Sequence[str], page: Path, 
 
     Raises
     ------
-    SojournError
+    StoreError
         The page cannot be written.
     """
     from sojourn import _core
@@ -37,7 +37,7 @@ def write_page(summary: Mapping[str, Any], captures: Sequence[str], page: Path, 
     from sojourn.report import html
 
     hosts = [host for host in summary["hosts"] if host["samples"]]
-    try:
+    with writing(page):
         page.parent.mkdir(parents=True, exist_ok=True)
         figures = _figures(hosts, page)
         html.write(
@@ -53,8 +53,6 @@ def write_page(summary: Mapping[str, Any], captures: Sequence[str], page: Path, 
             command=shlex.join(["sojourn", "measure", *captures, "--report", printable(page)]),
             version=_core.version(),
         )
-    except OSError as error:
-        raise SojournError(f"{page} cannot be written: {error.strerror or error}") from None
 
 
 def _figures(hosts: Sequence[Mapping[str, Any]], page: Path) -> list[dict[str, str]]:

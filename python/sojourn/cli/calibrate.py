@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as _json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -73,7 +74,7 @@ def calibrate(
                     print(header + row, flush=True)
                     header = ""
     if json:
-        print(_json.dumps(found.as_dict()))
+        print(_json.dumps(asdict(found)))
     else:
         print(f"{found.count} sessions offer {found.load:.1%} of the {direction}link (wanted: {target:.1%})")
     return Exit.DONE

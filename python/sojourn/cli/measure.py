@@ -71,12 +71,12 @@ def measure(
     """
     if not 1 <= min_samples < 2**32:
         raise SojournError(f"--min-samples is {min_samples}; expected a number from 1 to {2**32 - 1}")
+    options = {"estimator": estimator, "local": local or [], "min_samples": min_samples}
     if live is not None:
         if captures or samples or report:
             raise SojournError("--live follows an interface: it takes no captures, --samples or --report")
         from sojourn.capture.live import follow
 
-        options = {"estimator": estimator, "local": local or [], "min_samples": min_samples}
         follow(live, options, json=json, port=prometheus, every_s=every, duration_s=duration)
         return Exit.DONE
     if not captures:
@@ -89,15 +89,7 @@ def measure(
     from sojourn.results.progress import share
 
     with share("captures read") as progress:
-        summary = run(
-            captures,
-            samples=samples,
-            uncertainty=uncertainty,
-            estimator=estimator,
-            local=local or [],
-            min_samples=min_samples,
-            progress=progress,
-        )
+        summary = run(captures, samples=samples, uncertainty=uncertainty, progress=progress, **options)
     _complain(summary, min_samples)
     if report is not None:
         from sojourn.capture.output import printable

@@ -167,13 +167,7 @@ def _list(campaigns: list[Campaign], as_json: bool) -> int:
         for point in campaign.points:
             done = point.hash in campaign.done
             if as_json:
-                entry = {
-                    "study": campaign.study.name,
-                    "point": point.labels,
-                    "replication": point.replication,
-                    "hash": point.hash,
-                    "done": done,
-                }
+                entry = {**point.names, "hash": point.hash, "done": done}
                 print(json.dumps(entry, ensure_ascii=False))
             else:
                 print(f"{'done' if done else 'to do':5}  {point}")

@@ -97,18 +97,9 @@ def wild(
     )
     rows = shares_table(found).to_dicts()
     if json:
-        settings = {"min_samples": min_samples, "near_ms": found.near_ms}
-        print(
-            _json.dumps(
-                {
-                    "rows": found.rows,
-                    "discarded": found.discarded,
-                    **settings,
-                    "shares": rows,
-                    "report": str(page),
-                }
-            )
-        )
+        told = {"rows": found.rows, "discarded": found.discarded, "min_samples": min_samples}
+        told |= {"near_ms": found.near_ms, "shares": rows, "report": str(page)}
+        print(_json.dumps(told))
     else:
         for row in rows:
             if row["hosts"] == "all" and row["connections"]:

@@ -17,8 +17,6 @@ import numpy as np
 
 from sojourn.errors import SojournError, shown
 
-__all__ = ["ArgumentError", "as_json", "mapping", "number", "shown", "whole"]
-
 
 class ArgumentError(SojournError, ValueError):
     """An argument is not what it should be."""

@@ -23,8 +23,6 @@ from xml.etree import ElementTree
 
 from sojourn.errors import quoted
 
-__all__ = ["READERS", "Wrong"]
-
 Found = tuple[float | None, list[float] | None, list[list[float]]]
 """Seconds of a segment, kb/s of each level, and bytes by segment and level; None: the file does not say."""
 
@@ -80,8 +78,7 @@ def _csv(text: str) -> Found:
         raise Wrong(str(error)) from None
     if len(rows) < 2:
         raise Wrong("expected a line of column names and a row for each segment")
-    if len(rows) > _MOST_SEGMENTS:
-        raise Wrong(f"more than {_MOST_SEGMENTS} segments")
+    _allowed(len(rows))
     names = [name.strip().lower() for name in rows[0]]
     skip = 1 if names[0] in ("segment", "seg", "index", "number") else 0
     if len(names) == skip:
@@ -103,11 +100,7 @@ def _list(text: str) -> Found:
     if len(lines[0]) > 2:
         # A matrix: one row a level.
         rows = [[_number(cell, f"line {i}") for cell in line] for i, line in enumerate(lines, 1)]
-        if len({len(row) for row in rows}) != 1:
-            raise Wrong("the levels do not all have as many segments")
-        if len(rows[0]) > _MOST_SEGMENTS:
-            raise Wrong(f"more than {_MOST_SEGMENTS} segments")
-        return None, None, [list(segment) for segment in zip(*rows, strict=True)]
+        return None, None, _by_segment(rows)
     if all(len(line) == 1 for line in lines):
         raise Wrong('expected a line "level count" before the sizes of each level')
     levels: list[list[float]] = []
@@ -129,11 +122,22 @@ def _list(text: str) -> Found:
             raise Wrong(f"line {i}: expected {expected}, found {quoted(' '.join(line))}")
     if left:
         raise Wrong(f"the last level lacks {left} sizes")
-    if len({len(level) for level in levels}) != 1:
-        raise Wrong("the levels do not all have as many segments")
     # A level may be called by its rate in kb/s or only be counted.
     counted = rates in ([float(i) for i in range(len(rates))], [float(i + 1) for i in range(len(rates))])
-    return None, None if counted else rates, [list(segment) for segment in zip(*levels, strict=True)]
+    return None, None if counted else rates, _by_segment(levels)
+
+
+def _by_segment(levels: list[list[float]]) -> list[list[float]]:
+    """Return sizes by segment and level, which are given by level and segment."""
+    if len({len(level) for level in levels}) != 1:
+        raise Wrong("the levels do not all have as many segments")
+    _allowed(len(levels[0]))
+    return [list(segment) for segment in zip(*levels, strict=True)]
+
+
+def _allowed(segments: int) -> None:
+    if segments > _MOST_SEGMENTS:
+        raise Wrong(f"more than {_MOST_SEGMENTS} segments")
 
 
 def _mpd(text: str) -> Found:
@@ -166,7 +170,7 @@ def _mpd(text: str) -> Found:
         raise Wrong("the adaptation set has no representations")
     if len(seconds) != 1 or len({len(level) for level in levels}) != 1:
         raise Wrong("the representations do not have the same segments")
-    return seconds.pop(), rates, [list(segment) for segment in zip(*levels, strict=True)]
+    return seconds.pop(), rates, _by_segment(levels)
 
 
 def _is_video(found: ElementTree.Element) -> bool:
@@ -203,8 +207,7 @@ def _segments(
         if not 0.1 <= seconds <= 60:
             raise Wrong(f"a segment of {seconds:g} s; expected 0.1 to 60 s")
         urls = found.findall("SegmentURL")
-        if len(urls) > _MOST_SEGMENTS:
-            raise Wrong(f"more than {_MOST_SEGMENTS} segments")
+        _allowed(len(urls))
         ranges = [re.fullmatch(r"(\d{1,15})-(\d{1,15})", url.get("mediaRange", "")) for url in urls]
         if urls and all(ranges):
             return seconds, [float(r[2]) - float(r[1]) + 1 for r in ranges if r]

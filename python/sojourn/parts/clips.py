@@ -18,8 +18,6 @@ from sojourn import _core
 from sojourn.errors import SojournError, quoted, shown
 from sojourn.parts.clip_files import READERS, Wrong
 
-__all__ = ["ENDINGS", "Clip", "open_clip", "read_clip"]
-
 ENDINGS = tuple(READERS)
 """Endings of files that hold sizes; anything else in a study names a clip that ships."""
 

@@ -17,8 +17,6 @@ from sojourn import _core
 from sojourn.errors import SojournError
 from sojourn.parts.clips import read_text
 
-__all__ = ["Trace", "open_trace", "read_trace"]
-
 
 @dataclass(frozen=True)
 class Trace:
@@ -83,23 +81,14 @@ def read_trace(path: str | os.PathLike[str], latency: float = 0.04) -> Trace:
 
 def _periods(text: str, latency: float) -> list[tuple[float, float, float]]:
     text = text.strip()
-    if text.startswith("["):
-        return [
-            (
-                float(period["duration_ms"]) / 1000,
-                float(period["bandwidth_kbps"]),
-                float(period["latency_ms"]) / 1000 if "latency_ms" in period else latency,
-            )
-            for period in json.loads(text)
-        ]
     head = text.partition("\n")[0].replace(" ", "").split(",")
-    if "bandwidth_kbps" in head:
-        rows = list(csv.DictReader(io.StringIO(text)))
+    if text.startswith("[") or "bandwidth_kbps" in head:
+        rows = json.loads(text) if text.startswith("[") else csv.DictReader(io.StringIO(text))
         return [
             (
                 float(row["duration_ms"]) / 1000,
                 float(row["bandwidth_kbps"]),
-                float(row["latency_ms"]) / 1000 if row.get("latency_ms") else latency,
+                latency if row.get("latency_ms") in (None, "") else float(row["latency_ms"]) / 1000,
             )
             for row in rows
         ]

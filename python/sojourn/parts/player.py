@@ -184,24 +184,11 @@ def play(
         draws=_draws(viewing.get("draws")),
         seed=whole(viewing.get("seed", 1), "seed"),
     )
-    columns.pop("started_s")
-    rows = {name: column.tolist() for name, column in columns.items()}
+    names = ("bytes", "decide_s", "request_s", "first_byte_s", "arrive_s", "before_s", "after_s", "stall_s")
+    told = zip(*(columns[name].tolist() for name in ("level", *names, "estimate_kbps")), strict=True)
     return [
-        Segment(
-            k + 1,
-            level,
-            clip.rates_kbps[level - 1],
-            rows["bytes"][k],
-            rows["decide_s"][k],
-            rows["request_s"][k],
-            rows["first_byte_s"][k],
-            rows["arrive_s"][k],
-            rows["before_s"][k],
-            rows["after_s"][k],
-            rows["stall_s"][k],
-            None if math.isnan(rows["estimate_kbps"][k]) else rows["estimate_kbps"][k],
-        )
-        for k, level in enumerate(rows["level"])
+        Segment(k, level, clip.rates_kbps[level - 1], *numbers, None if math.isnan(estimate) else estimate)
+        for k, (level, *numbers, estimate) in enumerate(told, start=1)
     ]
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sojourn.errors import SojournError, StoreError
+from sojourn.errors import SojournError
 from sojourn.losses.findings import judge
 from sojourn.report import html
 from sojourn.report.answer import answer
@@ -18,15 +18,16 @@ from sojourn.report.film_strip import film_sections
 from sojourn.report.published import cited
 from sojourn.report.sections import Files, gather_all, inside, points_table, scalar_paths, section, viewing
 from sojourn.results import Results, engines, open_results
+from sojourn.results.atomic import writing
 from sojourn.results.path import look_up
 from sojourn.study import label_text
 
-__all__ = ["write", "write_report"]
+__all__ = ["write_report"]
 
 _MOST_ROWS = 600
 
 
-def write(results_dir: str | os.PathLike[str], out: str | os.PathLike[str] | None = None) -> Path:
+def write_report(results_dir: str | os.PathLike[str], out: str | os.PathLike[str] | None = None) -> Path:
     """Write ``report.html`` and ``figures/`` from results.
 
     The same results give the same bytes. Nothing is written when a figure cannot be drawn.
@@ -57,51 +58,35 @@ def write(results_dir: str | os.PathLike[str], out: str | os.PathLike[str] | Non
     entries = found.document.get("figures") or []
     plots, left_out = gather_all(entries, results, axes, unfinished=found.missing > 0)
     target = Path(out) if out is not None else found.store.path
-    try:
-        page = _write(found, results, axes, plots, left_out, target)
-    except OSError as error:
-        raise StoreError(f"{target} cannot be written: {error.strerror or error}") from None
-    return page
-
-
-write_report = write
-
-
-def _write(
-    found: Results,
-    results: Sequence[Mapping[str, Any]],
-    axes: Mapping[str, list[str]],
-    plots: Sequence[Plot],
-    left_out: Sequence[str],
-    target: Path,
-) -> Path:
-    files = Files(target / "figures")
-    folders = _study_folders(found)
-    sections = [section(plot, number, files, folders) for number, plot in enumerate(plots, start=1)]
-    files.csv(found.table().drop("engine.wall_s", "hash", strict=False), "points")
     worst, link = _worst(results, plots)
     where = ", ".join(label_text(label) for label in worst["point"].values()) or "the one point"
     findings, not_judged = judge(found.document, results)
-    return html.write(
-        target / "report.html",
-        "report/page.html.jinja",
-        name=found.name,
-        description=found.document.get("description", ""),
-        answer=answer(results, axes),
-        facts=_facts(found, results, axes),
-        sections=sections,
-        findings=findings,
-        not_judged=not_judged,
-        inside=[part for part in (inside(worst, link, where, files), viewing(worst, where, files)) if part],
-        films=film_sections(results, files),
-        points=points_table(results, axes, scalar_paths(plots)),
-        most=_MOST_ROWS,
-        limits=[*left_out, *_limits(found, results, sections)],
-        command=found.record.get("command") or f"sojourn run {found.name}.toml",
-        report_command=f"sojourn report {shlex.quote(found.store.path.name or '.')}",
-        engines=engines(results),
-        document=found.document,
-    )
+    with writing(target):
+        files = Files(target / "figures")
+        folders = _study_folders(found)
+        sections = [section(plot, number, files, folders) for number, plot in enumerate(plots, start=1)]
+        files.csv(found.table().drop("engine.wall_s", "hash", strict=False), "points")
+        insides = inside(worst, link, where, files), viewing(worst, where, files)
+        return html.write(
+            target / "report.html",
+            "report/page.html.jinja",
+            name=found.name,
+            description=found.document.get("description", ""),
+            answer=answer(results, axes),
+            facts=_facts(found, results, axes),
+            sections=sections,
+            findings=findings,
+            not_judged=not_judged,
+            inside=[part for part in insides if part],
+            films=film_sections(results, files),
+            points=points_table(results, axes, scalar_paths(plots)),
+            most=_MOST_ROWS,
+            limits=[*left_out, *_limits(found, results, sections)],
+            command=found.record.get("command") or f"sojourn run {found.name}.toml",
+            report_command=f"sojourn report {shlex.quote(found.store.path.name or '.')}",
+            engines=engines(results),
+            document=found.document,
+        )
 
 
 def _study_folders(found: Results) -> list[Path]:

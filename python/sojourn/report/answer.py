@@ -32,31 +32,22 @@ VOICE, WEB, SSIM, DELAY_MS = 3.6, 3.0, 0.88, 150.0
 SINGLE_RUN_MARGIN = 0.05
 """Margin, as a share of the limit, with which a single replication counts for certain."""
 
+_UNIT_WORDS = {"pkt": "packets"}
 _MOST_NAMED = 6
 """Conditions that one line names."""
+_VOICE_STATED = f"voice at a MOS of {VOICE} or better both ways"
 _TARGETS = (
-    Target(
-        "voice.talks.mos.median", VOICE, True, "user talks", f"voice at a MOS of {VOICE} or better both ways"
-    ),
-    Target(
-        "voice.listens.mos.median",
-        VOICE,
-        True,
-        "user listens",
-        f"voice at a MOS of {VOICE} or better both ways",
+    *(
+        Target(f"voice.{way}.mos.median", VOICE, True, f"user {way}", _VOICE_STATED)
+        for way in ("talks", "listens")
     ),
     Target("web.mos.median", WEB, True, "web", f"web pages at a MOS of {WEB} or better"),
     Target("video.ssim.median", SSIM, True, "video", f"video at an SSIM of {SSIM} or better"),
     Target("adaptive.clients_stalled_pct", 5.0, False, "stalled", "at most 5 % of adaptive clients stalling"),
 )
+_DELAY_STATED = "the mean queueing delay below 150 ms both ways"
 _WITHOUT_USERS = tuple(
-    Target(
-        f"links.{link}.queue_delay_ms.mean",
-        DELAY_MS,
-        False,
-        f"{link}link ms",
-        "the mean queueing delay below 150 ms both ways",
-    )
+    Target(f"links.{link}.queue_delay_ms.mean", DELAY_MS, False, f"{link}link ms", _DELAY_STATED)
     for link in ("up", "down")
 )
 
@@ -79,6 +70,24 @@ class Answer:
     head: str = ""
     labels: list[str] = field(default_factory=list)
     rows: list[tuple[str, list[Verdict | None]]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a designer chooses from: the labels of an axis, what one of them is called, and their unit."""
+
+    labels: Sequence[str]
+    noun: str
+    unit: str
+
+    def text(self, chosen: Sequence[str]) -> str:
+        """Write labels as a range where they follow one another and are numbers, else one by one."""
+        ticks = [tick(label, self.unit) for label in chosen]
+        places = [self.labels.index(label) for label in chosen]
+        together = places == list(range(places[0], places[0] + len(places)))
+        numbers = all(number_of(label) is not None for label in chosen)
+        words = f"{ticks[0]} to {ticks[-1]}" if len(chosen) > 2 and together and numbers else _and(ticks)
+        return f"{words} {_UNIT_WORDS.get(self.unit, self.unit)}".rstrip()
 
 
 def choice_axis(axes: Mapping[str, Sequence[str]]) -> str | None:
@@ -131,11 +140,10 @@ def answer(results: Sequence[Mapping[str, Any]], axes: Mapping[str, list[str]]) 
         return Answer(
             [f"{opening}{_upper(stated)}: this {kept}."], head="Cell", labels=["verdict"], rows=rows
         )
-    unit = shared_unit(labels)
-    unit_word = {"pkt": " packets", "BDP": " BDP"}.get(unit, f" {unit}" if unit else "")
+    choice = Choice(labels, noun, shared_unit(labels))
     alike: dict[str, list[str]] = {}
     for condition, found in rows:
-        alike.setdefault(_which(found, labels, noun, unit, unit_word), []).append(condition)
+        alike.setdefault(_which(found, choice), []).append(condition)
     items = [
         f"{_named(found, len(rows))}: {which}" if any(found) else which
         for which, found in _fewer(alike, noun)
@@ -146,10 +154,10 @@ def answer(results: Sequence[Mapping[str, Any]], axes: Mapping[str, list[str]]) 
     ]
     first = f"{opening}Which {noun} keeps {stated}?"
     return Answer(
-        [first, _one_for_all(counts, rows, labels, noun, unit, unit_word)],
+        [first, _one_for_all(counts, len(rows), choice)],
         items,
         axis_name(axis, labels),
-        [tick(label, unit) for label in labels],
+        [tick(label, choice.unit) for label in labels],
         rows,
     )
 
@@ -174,27 +182,21 @@ def judge(targets: Sequence[Target], cell: Sequence[Mapping[str, Any]]) -> Verdi
     return Verdict("no" if weakest[0] < 0 else "close" if close else "yes", weakest[1], weakest[0])
 
 
-def _which(
-    found: Sequence[Verdict | None], labels: Sequence[str], noun: str, unit: str, unit_word: str
-) -> str:
+def _which(found: Sequence[Verdict | None], choice: Choice) -> str:
     """Say which labels meet the targets under one condition."""
-    there = [(label, verdict) for label, verdict in zip(labels, found, strict=True) if verdict]
+    there = [(label, verdict) for label, verdict in zip(choice.labels, found, strict=True) if verdict]
     good = [label for label, verdict in there if verdict.word != "no"]
     doubt = [label for label, verdict in there if verdict.word == "close"]
     if not there:
         return "nobody whose experience could be judged"
     if not good:
-        best = max(there, key=lambda pair: pair[1].margin)
-        name = f"{tick(best[0], unit)}{unit_word}"
-        return f"no {noun} that was tried; {name} comes closest ({best[1].weakest})"
-    words = (
-        f"every {noun} that was tried"
-        if len(good) == len(there) == len(labels)
-        else f"{_run(good, labels, unit)}{unit_word}"
-    )
+        label, best = max(there, key=lambda pair: pair[1].margin)
+        return f"no {choice.noun} that was tried; {choice.text([label])} comes closest ({best.weakest})"
+    all_good = len(good) == len(there) == len(choice.labels)
+    words = f"every {choice.noun} that was tried" if all_good else choice.text(good)
     if not doubt:
         return words
-    which = "" if doubt == good else f" for {_run(doubt, labels, unit)}{unit_word}"
+    which = "" if doubt == good else f" for {choice.text(doubt)}"
     return f"{words}, though not for certain{which}"
 
 
@@ -212,47 +214,22 @@ def _named(found: Sequence[str], total: int) -> str:
     return _and(found) if len(found) <= _MOST_NAMED else f"{len(found)} of the {total} conditions"
 
 
-def _one_for_all(
-    counts: Sequence[int],
-    rows: Sequence[tuple[str, Sequence[Verdict | None]]],
-    labels: Sequence[str],
-    noun: str,
-    unit: str,
-    unit_word: str,
-) -> str:
-    best = max(counts)
-    total = len(rows)
-    winners = [label for label, count in zip(labels, counts, strict=True) if count == best]
+def _one_for_all(counts: Sequence[int], total: int, choice: Choice) -> str:
+    """Say which labels meet the targets for certain under most of the conditions."""
+    best, noun = max(counts), choice.noun
+    winners = [label for label, count in zip(choice.labels, counts, strict=True) if count == best]
     of = "the one condition" if total == 1 else f"all {total} conditions"
+    share = of if best == total else f"{best} of {total} conditions"
     if not best:
         return f"No single {noun} keeps this for certain under any condition that was run."
-    if len(winners) == len(labels):
-        how = of if best == total else f"{best} of {total} conditions"
+    if len(winners) == len(choice.labels):
         return (
-            f"As one choice for all, every {noun} that was tried keeps this under {how}, "
+            f"As one choice for all, every {noun} that was tried keeps this under {share}, "
             "so this measure does not decide."
         )
-    share = of if best == total else f"{best} of {total} conditions"
-    if len(winners) == 1:
-        rest = "" if best == total else f"; no other {noun} does under as many"
-        return (
-            f"As one choice for all, {_run(winners, labels, unit)}{unit_word} keeps this under {share}{rest}."
-        )
-    return (
-        f"As one choice for all, each of {_run(winners, labels, unit)}{unit_word} keeps this under {share}; "
-        f"no other {noun} does under as many."
-    )
-
-
-def _run(chosen: Sequence[str], labels: Sequence[str], unit: str) -> str:
-    """Write labels as a range where they follow one another and are numbers, else one by one."""
-    ticks = [tick(label, unit) for label in chosen]
-    places = [labels.index(label) for label in chosen]
-    numbers = [number_of(label) for label in chosen]
-    together = places == list(range(places[0], places[0] + len(places)))
-    if len(chosen) > 2 and together and None not in numbers:
-        return f"{ticks[0]} to {ticks[-1]}"
-    return _and(ticks)
+    who = choice.text(winners) if len(winners) == 1 else f"each of {choice.text(winners)}"
+    rest = "" if len(winners) == 1 and best == total else f"; no other {noun} does under as many"
+    return f"As one choice for all, {who} keeps this under {share}{rest}."
 
 
 def _number(result: Mapping[str, Any], path: str) -> float | None:

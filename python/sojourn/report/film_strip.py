@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from sojourn.qoe.media.video import MissingVideo
 from sojourn.report.figures import film_strip as film
 from sojourn.report.sections import Files, Section
 from sojourn.study import label_text
-
-__all__ = ["film_sections"]
 
 _FIRST = ("aligned", "evalvid", "paper", "freeze")
 
@@ -50,7 +49,7 @@ def _sections(result: Mapping[str, Any], resolution: str, files: Files) -> list[
     slug = f"video-{resolution}-strip"
     try:
         shown = _strip(worst, f"{name}: around the worst moment")
-    except _missing() as error:
+    except MissingVideo as error:
         return [replace(over_time, note=f"No pictures beside it: {error}.")]
     says = "Above the originals, below what was shown."
     made = files.picture(shown, slug, f"Pictures around the worst moment, {name}. {says}")
@@ -67,9 +66,3 @@ def _strip(worst: Mapping[str, Any], title: str) -> Any:
     seen = dict(zip(worst["series"]["time_s"], worst["series"]["ssim"], strict=True))
     times = [round(number / how.fps, 6) for number in numbers]
     return film.strip(pairs, times, [seen.get(time) for time in times], title)
-
-
-def _missing() -> type[Exception]:
-    from sojourn.qoe.media.video import MissingVideo
-
-    return MissingVideo

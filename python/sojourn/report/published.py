@@ -22,7 +22,6 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +29,7 @@ import polars as pl
 
 from sojourn.errors import SojournError
 from sojourn.report.figures.plot import Plot
+from sojourn.study import library
 
 _COLUMN = re.compile(r"\{(\w+)\}")
 _UNITS = {"pct": "%", "ms": "ms", "s": "s", "seconds": "s", "kbps": "kb/s", "mbps": "Mb/s", "bps": "b/s"}
@@ -340,13 +340,9 @@ def _ambiguous(table: Published, point: Mapping[str, Any], rows: Sequence[Mappin
 
 def find(name: str, folders: Iterable[Path] = ()) -> Path:
     """Return the file of a published table: in a folder given, or where they ship."""
-    short = Path(name).name
-    shipped = Path(str(files("sojourn")))
     places = [Path(name)] if Path(name).is_absolute() else []
     places += [folder / name for folder in folders]
-    places += [shipped / "published" / short]
-    places += [parent / "studies" / "published" / short for parent in shipped.parents]
-    for place in places:
+    for place in [*places, library.SHIPPED / "published" / Path(name).name]:
         if place.is_file():
             return place
     raise SojournError(f"the published table {name} is not there; expected it beside the study file")

@@ -49,9 +49,9 @@ class Section:
     """A figure of the report with all that stands beside it."""
 
     title: str
-    picture: Picture
+    picture: Picture | None
     read: str
-    good: str
+    good: str = ""
     caption: str = ""
     data: Table | None = None
     beside: list[Picture] = field(default_factory=list)
@@ -226,28 +226,25 @@ def _comparison_table(plot: Plot, found: Comparison) -> Table:
 
 def _as_text(plot: Plot) -> Table:
     """Return the numbers of a figure as text, with their intervals where there are any."""
+    several = len(plot.panels) > 1
     rows = []
     for panel in plot.panels:
         cells = plot.rows(panel)
         for y in plot.y_labels:
-            row = [panel] if len(plot.panels) > 1 else []
+            row = [panel] * several + [y]
             for x in plot.x_labels:
                 cell = cells.get((y, x))
                 words = plot.value.text(cell["value"] if cell else None)
                 if cell and cell["low"] is not None:
                     words += f" ± {plot.value.text((cell['high'] - cell['low']) / 2)}"
                 row.append(words)
-            rows.append([*row[: len(row) - len(plot.x_labels)], y, *row[len(row) - len(plot.x_labels) :]])
-    heads = (["Panel"] if len(plot.panels) > 1 else []) + [
-        axis_name(plot.y) if plot.y else "",
-        *plot.x_labels,
-    ]
-    return Table(heads, rows, len(heads) - len(plot.x_labels))
+            rows.append(row)
+    heads = ["Panel"] * several + [axis_name(plot.y) if plot.y else "", *plot.x_labels]
+    return Table(heads, rows, 1 + several)
 
 
 def _source(found: Comparison) -> str:
-    citation = found.table.citation
-    return f"{citation} ({found.table.shows})"
+    return f"{found.table.citation} ({found.table.shows})"
 
 
 def _slug(path: str) -> str:

@@ -91,12 +91,8 @@ class Results:
         """Iterate over pairs of hash and result."""
         for entry in self._plan:
             stored = self.store.read_point(entry["hash"])
-            yield (
-                entry["hash"],
-                labelled(
-                    stored, self.name, entry["point"], entry["replication"], self._times.get(entry["hash"])
-                ),
-            )
+            wall_s = self._times.get(entry["hash"])
+            yield entry["hash"], labelled(stored, self.name, entry["point"], entry["replication"], wall_s)
 
     def find(self, prefix: str) -> str:
         """Return the one hash that begins with `prefix`; SojournError if there is none, or more than one."""
@@ -137,10 +133,8 @@ class Results:
         """
         import polars as pl
 
-        file = self.store.packet_file(self.find(prefix))
-        if not file.is_file():
-            raise SojournError(f"{file}: this point has no packet log; run the study again with --log")
-        return pl.scan_parquet(file)
+        absent = "packet log; run the study again with --log"
+        return pl.scan_parquet(_present(self.store.packet_file(self.find(prefix)), absent))
 
     def flows(self, prefix: str) -> pl.DataFrame:
         """Return the table of connections of a point.
@@ -162,12 +156,8 @@ class Results:
         """
         import polars as pl
 
-        file = self.store.flow_file(self.find(prefix))
-        if not file.is_file():
-            raise SojournError(
-                f"{file}: this point has no table of connections: set record.flows in its study"
-            )
-        return pl.read_parquet(file)
+        absent = "table of connections: set record.flows in its study"
+        return pl.read_parquet(_present(self.store.flow_file(self.find(prefix)), absent))
 
     def table(self) -> pl.DataFrame:
         """Return one row per result.
@@ -237,6 +227,12 @@ def engine_name(made: Mapping[str, Any]) -> str:
     if "build" not in made:
         return f"sojourn, {BEFORE_BUILDS}"
     return f"sojourn {made['version']}, build {made['build']}"
+
+
+def _present(file: Path, absent: str) -> Path:
+    if not file.is_file():
+        raise SojournError(f"{file}: this point has no {absent}")
+    return file
 
 
 def _column(name: str, values: list[Any]) -> pl.Series:

@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from sojourn.errors import StoreError
+
 _ABANDONED_S = 24 * 3600
 _TEMPORARY = ".tmp"
 _ATTEMPTS = 3
@@ -71,6 +73,15 @@ def opened(path: Path, *, keep: bool = True) -> Iterator[BinaryIO]:
             temporary.unlink()
     if keep:
         _flush_directory(path.parent)
+
+
+@contextlib.contextmanager
+def writing(place: Path, hint: str = "") -> Iterator[None]:
+    """Turn the OSError of a block into a StoreError: the place cannot be written, and why."""
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(f"{place} cannot be written: {error.strerror or error}{hint}") from None
 
 
 def probe(directory: Path) -> None:

@@ -27,13 +27,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from sojourn.errors import StoreError
-from sojourn.results.atomic import opened, probe, remove_abandoned, write
+from sojourn.results.atomic import opened, probe, remove_abandoned, write, writing
 
 if TYPE_CHECKING:
     import polars as pl
 
 
 _SEAL = b',"sha256":"'
+_ELSEWHERE = "; choose another directory with --out, or make this one writable"
 _COMPUTE_AGAIN = "delete it and run the study again to compute it anew"
 
 
@@ -66,11 +67,9 @@ class Store:
     def prepare(self, *, packets: bool = False) -> None:
         """Make the directories, prove that they can be written, remove what a killed run left."""
         for directory in (self.points, self.packets) if packets else (self.points,):
-            try:
+            with writing(self.path, _ELSEWHERE):
                 directory.mkdir(parents=True, exist_ok=True)
                 probe(directory)
-            except OSError as error:
-                raise StoreError(_unwritable(self.path, error)) from None
         for directory in (self.path, self.points, self.packets, self.flows, self.media):
             remove_abandoned(directory)
 
@@ -132,20 +131,15 @@ class Store:
 
     def remove_point(self, point: str) -> None:
         """Remove the result of a point, if there is one."""
-        try:
+        with writing(self.path, _ELSEWHERE):
             self.point_file(point).unlink(missing_ok=True)
-        except OSError as error:
-            raise StoreError(_unwritable(self.path, error)) from None
 
     @contextlib.contextmanager
     def packets_written(self, point: str, *, keep: bool) -> Iterator[BinaryIO]:
         """Open the file for a packet log; it gets its name, if it is kept, when all went well."""
         target = self.packet_file(point)
-        try:
-            with opened(target, keep=keep) as file:
-                yield file
-        except OSError as error:
-            raise StoreError(_unwritable(target, error)) from None
+        with writing(target, _ELSEWHERE), opened(target, keep=keep) as file:
+            yield file
 
     def flow_file(self, point: str) -> Path:
         """Return where the table of connections of a point is kept."""
@@ -153,19 +147,15 @@ class Store:
 
     def write_flows(self, point: str, flows: pl.DataFrame) -> None:
         """Store the table of connections of a point."""
-        try:
+        with writing(self.path, _ELSEWHERE):
             self.flows.mkdir(exist_ok=True)
-        except OSError as error:
-            raise StoreError(_unwritable(self.path, error)) from None
         self._replace(self.flow_file(point), lambda file: flows.write_parquet(file, compression="zstd"))
 
     def write_media(self, point: str, stream: bytes) -> Path:
         """Store a point's video stream as it arrived; return the file."""
         target = self.media / f"{point}.ts"
-        try:
+        with writing(self.path, _ELSEWHERE):
             self.media.mkdir(exist_ok=True)
-        except OSError as error:
-            raise StoreError(_unwritable(self.path, error)) from None
         self._replace(target, lambda file: file.write(stream))
         return target
 
@@ -184,14 +174,8 @@ class Store:
     def record_time(self, point: str, wall_s: float) -> None:
         """Note how long a point took."""
         row = {"hash": point, "wall_s": wall_s, "host": socket.gethostname()}
-        try:
-            fd = os.open(self.timings, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
-            try:
-                os.write(fd, (json.dumps(row) + "\n").encode())
-            finally:
-                os.close(fd)
-        except OSError as error:
-            raise StoreError(_unwritable(self.timings, error)) from None
+        with writing(self.timings, _ELSEWHERE), self.timings.open("ab", buffering=0) as file:
+            file.write((json.dumps(row) + "\n").encode())
 
     def times(self) -> dict[str, float]:
         """Return the wall time of every point that has one, the last where there are several."""
@@ -207,10 +191,8 @@ class Store:
         return times
 
     def _replace(self, target: Path, writer: Callable[[BinaryIO], object]) -> None:
-        try:
+        with writing(target, _ELSEWHERE):
             write(target, writer)
-        except OSError as error:
-            raise StoreError(_unwritable(target, error)) from None
 
 
 def sealed(text: bytes) -> bytes:
@@ -256,10 +238,3 @@ def _read_object(file: Path, needed: tuple[str, ...], remedy: str) -> tuple[byte
         )
         raise DamagedFile(f"{file} is damaged: it holds {found}", remedy)
     return data, value
-
-
-def _unwritable(path: Path, error: OSError) -> str:
-    return (
-        f"{path} cannot be written: {error.strerror or error}; "
-        "choose another directory with --out, or make this one writable"
-    )

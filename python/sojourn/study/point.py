@@ -78,6 +78,11 @@ class Point:
         )
 
     @property
+    def names(self) -> dict[str, Any]:
+        """What the study calls it, as its result begins."""
+        return {"study": self.study, "point": self.labels, "replication": self.replication}
+
+    @property
     def recorded(self) -> dict[str, Any]:
         """What the scenario asks to be kept or analysed besides the summary."""
         return self.document.get("record") or {}
@@ -86,8 +91,7 @@ class Point:
     def text(self) -> str:
         """The point as JSON for the engine, with the texts of the files that its scenario names."""
         document = trace.fill(self.document)
-        point = {"study": self.study, "point": self.labels, "replication": self.replication}
-        return json.dumps({**point, "seed": self.seed, "document": document}, ensure_ascii=False)
+        return json.dumps({**self.names, "seed": self.seed, "document": document}, ensure_ascii=False)
 
     def __str__(self) -> str:
         axes = ", ".join(f"{axis}={label_text(label)}" for axis, label in self.labels.items())

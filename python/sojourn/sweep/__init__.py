@@ -91,7 +91,7 @@ class Campaign:
             )
             return
         self.done.add(point.hash)
-        if _labels(stored) != (self.study.name, point.labels, point.replication):
+        if any(stored[key] != named for key, named in point.names.items()):
             self._stale.append(point)
 
     def _differences(self, before: dict[str, Any] | None) -> list[str]:
@@ -153,8 +153,7 @@ class Campaign:
             self._store(point, self.store.read_point(point.hash))
 
     def _store(self, point: Point, stored: dict[str, Any]) -> None:
-        names = {"study": self.study.name, "point": point.labels, "replication": point.replication}
-        self.store.write_point(point.hash, {**stored, **names})
+        self.store.write_point(point.hash, {**stored, **point.names})
 
     def execute(self, workers: Workers) -> Iterator[Outcome]:
         """Simulate the points that are missing; yield what became of each, as they finish.
@@ -255,10 +254,6 @@ def run(
         more = f" (and {len(failed) - 1} more failed)" if len(failed) > 1 else ""
         raise SojournError(f"point {first.point} failed: {first.error}{more}")
     return Results(campaign.store.path)
-
-
-def _labels(stored: dict[str, Any]) -> tuple[Any, Any, Any]:
-    return stored["study"], stored["point"], stored["replication"]
 
 
 def _results(count: int) -> str:

@@ -14,7 +14,7 @@ import json
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from sojourn import _core
@@ -55,10 +55,6 @@ class Calibration:
     load: float
     interval: tuple[float, float]
     trials: list[Trial]
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the calibration as plain values."""
-        return asdict(self)
 
 
 class Scale:

@@ -77,18 +77,15 @@ class Prefixes:
         shift = 0 if not found or found[0][0].version == 4 else 64
         edges: list[int] = [0]
         classes: list[int] = [self.classes.index(UNKNOWN)]
-        spans: list[tuple[int, int, int]] = []
         for network, access in sorted(
             found, key=lambda entry: (entry[0].prefixlen, int(entry[0].network_address))
         ):
             first = int(network.network_address) >> shift
             last = int(network.broadcast_address) >> shift
-            spans.append((first, last, self.classes.index(access)))
-        for first, last, number in spans:
             low, high = bisect_left(edges, first), bisect_right(edges, last)
             after = classes[high - 1]
             edges[low:high] = [first, last + 1]
-            classes[low:high] = [number, after]
+            classes[low:high] = [self.classes.index(access), after]
         return np.array(edges, dtype=object if shift else np.int64), np.array(classes, dtype=np.int16)
 
     def classify(self, clients: pl.Series) -> pl.Series:

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from sojourn.capture.tcp_stats.survey import ALL, LIMITS_MS, Survey
-from sojourn.report.figures.style import MUTED, look, settle, styled
+from sojourn.report.figures.style import MUTED, canvas, look, settle
 
 _TICKS_MS = (0.1, 1, 10, 100, 1000, 10_000, 100_000)
 _PLAIN = FuncFormatter(lambda number, _: f"{number:,g}".replace(",", " "))
@@ -83,10 +83,7 @@ def beyond(survey: Survey) -> Figure:
 
 @contextmanager
 def _panel(title: str, y: str, width: float = 6.4, height: float = 3.6) -> Iterator[tuple[Figure, Axes]]:
-    with styled():
-        figure = Figure(figsize=(width, height), layout="constrained")
-        axes = figure.subplots()
-        figure.suptitle(title, x=0.012, ha="left", weight="bold", size=11.5)
+    with canvas(width, height, title) as (figure, axes):
         axes.set_ylabel(y)
         yield figure, axes
         settle(axes, grid="both")

@@ -62,9 +62,7 @@ def _objects(file: Path) -> Iterator[Mapping[str, Any]]:
                     raise SojournError(f"{file}, line {number}: expected one JSON object per line") from None
                 yield from _whole(file, line + opened.read())
                 return
-            yield from (
-                item for item in (found if isinstance(found, list) else [found]) if isinstance(item, dict)
-            )
+            yield from _dicts(found)
 
 
 def _whole(file: Path, text: bytes) -> Iterator[Mapping[str, Any]]:
@@ -72,7 +70,11 @@ def _whole(file: Path, text: bytes) -> Iterator[Mapping[str, Any]]:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise SojournError(f"{file}: expected JSON, found something else ({error})") from None
-    yield from (item for item in (found if isinstance(found, list) else [found]) if isinstance(item, dict))
+    yield from _dicts(found)
+
+
+def _dicts(found: Any) -> Iterator[Mapping[str, Any]]:
+    return (item for item in (found if isinstance(found, list) else [found]) if isinstance(item, dict))
 
 
 def _connections(found: Mapping[str, Any]) -> Iterator[tuple[float, float, float, int, str]]:

@@ -10,9 +10,9 @@ from matplotlib.figure import Figure
 
 from sojourn.capture.tcp_stats import figures
 from sojourn.capture.tcp_stats.survey import ALL, LIMITS_MS, Survey
-from sojourn.errors import StoreError
-from sojourn.report.sections import Files, Table
-from sojourn.report.sheet import Part, Sheet, write_sheet
+from sojourn.report import html
+from sojourn.report.sections import Files, Section, Table
+from sojourn.results.atomic import writing
 
 _PUBLISHED = (
     ("all hosts, at most 100 ms", False, "above_100ms", True, 0.80),
@@ -37,20 +37,6 @@ def shares_table(survey: Survey) -> pl.DataFrame:
 
 def write_page(survey: Survey, source: Sequence[str], command: str, out: Path) -> Path:
     """Write ``report.html``, ``figures/`` and the tables as CSV into a directory; return the page."""
-    try:
-        files = Files(out / "figures")
-        table = shares_table(survey)
-        files.csv(table, "shares")
-        parts = [
-            _part(files, "queueing", figures.queueing(survey), survey.queueing),
-            _part(files, "beyond", figures.beyond(survey), survey.queueing),
-            Part("Shares and quantiles", _READ["shares"], data=_as_text(table)),
-            Part("Beside the published shares", _READ["published"], data=_published(survey)),
-            _part(files, "round-trips", figures.round_trips(survey), survey.averages),
-            _part(files, "pairs", figures.smallest_against_largest(survey), survey.pairs),
-        ]
-    except OSError as error:
-        raise StoreError(f"{out} cannot be written: {error.strerror or error}") from None
     found = survey.shares()
     answer = [
         f"Of {_count(found['connections'])} connections {1 - found['above_100ms']:.1%} waited at most 100 ms "
@@ -59,26 +45,30 @@ def write_page(survey: Survey, source: Sequence[str], command: str, out: Path) -
         f"the median is {found['p50_ms']:.3g} ms."
     ]
     left_out = ", ".join(f"{_count(count)} with {reason}" for reason, count in survey.discarded.items())
-    sheet = Sheet(
-        title="Queueing delay in the wild",
-        lead="What the TCP statistics of a server's connections say of the buffers on their paths.",
-        answer=answer,
-        facts=[
-            ("Files", ", ".join(source)),
-            ("Connections", f"{_count(survey.rows)} read; left out: {left_out}"),
-            ("Near", f"hosts whose smallest round-trip time is at most {survey.near_ms:g} ms"),
-            ("Command", command),
-        ],
-        parts=parts,
-        limits=[
-            "The estimate is the largest minus the smallest smoothed round-trip time. Smoothing hides short "
-            "queues, and a path that changes, a host slow to answer or a radio link that waits for its turn "
-            "counts as a queue.",
-            "A connection too short to fill a buffer shows none.",
-            "Quantiles are read off bins 2.3 % wide; shares above a limit are exact.",
-        ],
-    )
-    return write_sheet(sheet, out)
+    with writing(out):
+        files = Files(out / "figures")
+        table = shares_table(survey)
+        files.csv(table, "shares")
+        parts = [
+            _part(files, "queueing", figures.queueing(survey), survey.queueing),
+            _part(files, "beyond", figures.beyond(survey), survey.queueing),
+            Section("Shares and quantiles", None, _READ["shares"], data=_as_text(table)),
+            Section("Beside the published shares", None, _READ["published"], data=_published(survey)),
+            _part(files, "round-trips", figures.round_trips(survey), survey.averages),
+            _part(files, "pairs", figures.smallest_against_largest(survey), survey.pairs),
+        ]
+        return html.write(
+            out / "report.html",
+            "capture/tcp_stats/page.html.jinja",
+            answer=answer,
+            facts=[
+                ("Files", ", ".join(source)),
+                ("Connections", f"{_count(survey.rows)} read; left out: {left_out}"),
+                ("Near", f"hosts whose smallest round-trip time is at most {survey.near_ms:g} ms"),
+                ("Command", command),
+            ],
+            parts=parts,
+        )
 
 
 _READ = {
@@ -99,10 +89,10 @@ _TITLES = {
 }
 
 
-def _part(files: Files, slug: str, figure: Figure, counts: pl.DataFrame) -> Part:
+def _part(files: Files, slug: str, figure: Figure, counts: pl.DataFrame) -> Section:
     title, read = _TITLES[slug], _READ[slug]
     files.csv(counts, slug)
-    return Part(title, read, files.picture(figure, slug, f"{title}. {read}"))
+    return Section(title, files.picture(figure, slug, f"{title}. {read}"), read)
 
 
 def _published(survey: Survey) -> Table:

@@ -76,16 +76,11 @@ class Survey:
 
         `which` is ``min``, ``avg``, ``max`` or ``queueing``.
         """
-        if which in ("min", "max"):
-            rows, column, width = self._of(self.pairs, access, near), f"{which}_bin", _WIDTH
-        elif which == "avg":
-            rows, column, width = self._of(self.averages, access, near), "bin", _WIDTH
-        else:
-            rows, column, width = self._of(self.queueing, access, near), "bin", _FINE
-        coarse = rows.with_columns(
-            (pl.col(column) * round(width / _FINE) // round(_WIDTH / _FINE)).alias("at")
-        )
-        counts = coarse.group_by("at").agg(pl.col("count").sum()).sort("at")
+        counted = {"avg": (self.averages, "bin"), "queueing": (self.queueing, "bin")}
+        table, column = counted.get(which, (self.pairs, f"{which}_bin"))
+        place = pl.col(column) // round(_WIDTH / _FINE) if which == "queueing" else pl.col(column)
+        rows = self._of(table, access, near)
+        counts = rows.group_by(place.alias("at")).agg(pl.col("count").sum()).sort("at")
         total = max(int(counts["count"].sum()), 1)
         if counts.height == 0:
             return np.empty(0), np.empty(0)
@@ -137,14 +132,7 @@ def survey(
         A host is near if its smallest time is at most this.
     """
     low, high = pl.col("min_rtt_ms"), pl.col("max_rtt_ms")
-    sane = (
-        low.is_not_null()
-        & high.is_not_null()
-        & low.is_finite()
-        & high.is_finite()
-        & (low > 0)
-        & (high >= low)
-    ).fill_null(False)
+    sane = (low.is_finite() & high.is_finite() & (low > 0) & (high >= low)).fill_null(False)
     enough = (pl.col("rtt_samples") >= min_samples).fill_null(False)
     reasons = table.select(
         pl.len().alias("rows"),

@@ -6,7 +6,7 @@ import polars as pl
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullLocator
 
-from sojourn.report.figures.style import INK, MUTED, look, settle, styled
+from sojourn.report.figures.style import INK, MUTED, canvas, look, settle
 from sojourn.report.figures.values import Value
 
 
@@ -19,9 +19,7 @@ def against_published(frame: pl.DataFrame, shown: Value) -> Figure:
     low, high = (min(everything), max(everything)) if everything else (0.0, 1.0)
     logarithmic = low > 0 and high > 30 * low
     wide = 0 <= low < high / 10 and high > 200 and not logarithmic
-    with styled():
-        figure = Figure(figsize=(4.7, 4.5), layout="constrained")
-        axes = figure.add_subplot()
+    with canvas(4.7, 4.5) as (figure, axes):
         if logarithmic:
             axes.set_xscale("log")
             axes.set_yscale("log")

@@ -11,9 +11,7 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from sojourn.report.figures.scales import SCALES
-from sojourn.report.figures.style import COLOURS, MUTED, settle, styled
-
-__all__ = ["moments", "quality", "quality_table", "strip"]
+from sojourn.report.figures.style import COLOURS, MUTED, canvas, settle, styled
 
 _WIDE = 360  # pixels of a picture in a strip, or a little more
 
@@ -26,9 +24,7 @@ def quality_table(worst: Mapping[str, Any]) -> pl.DataFrame:
 def quality(frame: pl.DataFrame, title: str) -> Figure:
     """Draw SSIM, on the colours of its classes, and PSNR over the time of a showing."""
     scale = SCALES["ssim"]
-    with styled():
-        figure = Figure(figsize=(8.4, 4.4), layout="constrained")
-        ssim, psnr = figure.subplots(2, 1, sharex=True)
+    with canvas(8.4, 4.4, title, nrows=2, sharex=True) as (figure, (ssim, psnr)):
         low = min(float(frame["ssim"].min() or 0.0), 0.85)
         edges = [low - 0.02, *(edge for edge in scale.edges if edge > low), 1.01]
         for bottom, top in pairwise(edges):
@@ -47,7 +43,6 @@ def quality(frame: pl.DataFrame, title: str) -> Figure:
             settle(axes)
             axes.margins(x=0)
         figure.align_ylabels()
-        figure.suptitle(title, x=0.012, ha="left", weight="bold", size=11.5)
     return figure
 
 

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from sojourn.report.figures.plot import Plot
-from sojourn.report.figures.style import styled
+from sojourn.report.figures.style import entitle, styled
 from sojourn.report.figures.values import axis_name
 
 
@@ -36,7 +36,7 @@ def layout(
         for axes in list(grid.flat)[len(panels) :]:
             axes.set_visible(False)
         yield figure, places
-        figure.suptitle(plot.title, x=0.012, ha="left", weight="bold", size=11.5)
+        entitle(figure, plot.title)
         for index, (axes, panel) in enumerate(places):
             if panel:
                 axes.set_title(panel, size=9.5, weight="normal", loc="left")

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from sojourn.report.figures.style import COLOURS, INK, MUTED, look, settle, styled
+from sojourn.report.figures.style import COLOURS, INK, MUTED, canvas, look, settle
 
 NAMES = {"tcp": "TCP timestamps", "utp": "uTP"}
 
@@ -18,9 +18,7 @@ Hosts = Sequence[Mapping[str, Any]]
 
 def delay_cdf(hosts: Hosts) -> Figure:
     """Draw the distribution of the mean queueing delay of hosts, one step curve for each protocol."""
-    with styled():
-        figure = Figure(figsize=(6.4, 3.8), layout="constrained")
-        axes = figure.add_subplot()
+    with canvas(6.4, 3.8) as (figure, axes):
         means = {name: np.sort([h["mean_ms"] for h in hosts if h["protocol"] == name]) for name in NAMES}
         highest = max((values[-1] for values in means.values() if values.size), default=1.0)
         for place, (name, values) in enumerate(means.items()):
@@ -51,11 +49,9 @@ def delay_cdf(hosts: Hosts) -> Figure:
 
 def delay_over_time(hosts: Hosts) -> Figure:
     """Draw mean (line) and maximum (shade) of the queueing delay over time, a panel for each host."""
-    with styled():
-        height = 1.0 + 1.7 * len(hosts)
-        figure = Figure(figsize=(8.0, height), layout="constrained")
-        panels = figure.subplots(len(hosts), 1, sharex=True, squeeze=False)[:, 0]
-        for axes, host in zip(panels, hosts, strict=True):
+    grid = {"nrows": len(hosts), "sharex": True, "squeeze": False}
+    with canvas(8.0, 1.0 + 1.7 * len(hosts), **grid) as (figure, panels):
+        for axes, host in zip(panels[:, 0], hosts, strict=True):
             place = list(NAMES).index(host["protocol"])
             rows = np.array(host["series"]["rows"], dtype=float).reshape(-1, 3)
             at, mean, most = _with_gaps(rows, host["series"]["bin_s"])
@@ -66,7 +62,7 @@ def delay_over_time(hosts: Hosts) -> Figure:
             axes.set_ylim(bottom=0)
             axes.margins(x=0.005)
             settle(axes)
-        panels[-1].set_xlabel("Time since the first packet (s)")
+        panels[-1, 0].set_xlabel("Time since the first packet (s)")
         figure.align_ylabels()
     return figure
 
@@ -92,9 +88,7 @@ def tcp_against_utp(hosts: Hosts) -> Figure:
         for name, kind in sorted(by)
         if kind == "tcp" and (name, "utp") in by
     ]
-    with styled():
-        figure = Figure(figsize=(4.8, 4.4), layout="constrained")
-        axes = figure.add_subplot()
+    with canvas(4.8, 4.4) as (figure, axes):
         values = np.array(both, dtype=float)
         low, high = max(values.min(), 0.1) / 1.6, max(values.max(), 1.0) * 1.6
         axes.plot([low, high], [low, high], color=MUTED, linewidth=1, linestyle=(0, (4, 3)), label="the same")

@@ -9,7 +9,7 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from sojourn.errors import SojournError
-from sojourn.report.figures.style import COLOURS, MUTED, settle, styled
+from sojourn.report.figures.style import COLOURS, MUTED, canvas, settle
 
 COLUMNS = ("queue_delay_ms", "utilisation", "dropped_pkts")
 
@@ -34,9 +34,8 @@ def series_table(result: Mapping[str, Any], link: str) -> pl.DataFrame:
 def series(frame: pl.DataFrame, title: str) -> Figure:
     """Draw the three series of a link above one another, over the same time."""
     time = frame["time_s"].to_numpy()
-    with styled():
-        figure = Figure(figsize=(8.0, 5.0), layout="constrained")
-        delay, busy, drops = figure.subplots(3, 1, sharex=True, height_ratios=(2, 1.2, 1.2))
+    with canvas(8.0, 5.0, title, nrows=3, sharex=True, height_ratios=(2, 1.2, 1.2)) as (figure, panels):
+        delay, busy, drops = panels
         delay.plot(time, frame["queue_delay_ms"], color=COLOURS[0], drawstyle="steps-post", linewidth=1.2)
         top = frame["queue_delay_ms"].max() or 0.0
         for limit in (150, 400):
@@ -61,11 +60,10 @@ def series(frame: pl.DataFrame, title: str) -> Figure:
         )
         drops.set_ylabel("Dropped\n(packets a bin)")
         drops.set_xlabel("Time (s)")
-        for axes in (delay, busy, drops):
+        for axes in panels:
             settle(axes)
             axes.margins(x=0)
         for axes in (delay, drops):
             axes.set_ylim(bottom=0)
         figure.align_ylabels()
-        figure.suptitle(title, x=0.012, ha="left", weight="bold", size=11.5)
     return figure

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from matplotlib import style
 from matplotlib.axes import Axes
@@ -59,6 +60,21 @@ def styled() -> Iterator[None]:
     """Draw in the one look, whatever the user's own settings are."""
     with style.context(["default", _RC]):
         yield
+
+
+@contextmanager
+def canvas(width: float, height: float, title: str = "", **grid: Any) -> Iterator[tuple[Figure, Any]]:
+    """Give a figure in the one look and its panels: one, or those that `Figure.subplots` makes of `grid`."""
+    with styled():
+        figure = Figure(figsize=(width, height), layout="constrained")
+        if title:
+            entitle(figure, title)
+        yield figure, figure.subplots(**grid)
+
+
+def entitle(figure: Figure, title: str) -> None:
+    """Write the title of a figure."""
+    figure.suptitle(title, x=0.012, ha="left", weight="bold", size=11.5)
 
 
 def look(index: int) -> dict[str, object]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,9 +10,7 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from sojourn.errors import SojournError
-from sojourn.report.figures.style import COLOURS, MUTED, settle, styled
-
-__all__ = ["most_troubled", "playing_table", "timeline", "timeline_table"]
+from sojourn.report.figures.style import COLOURS, MUTED, canvas, settle
 
 
 def most_troubled(result: Mapping[str, Any]) -> int | None:
@@ -42,8 +40,13 @@ def playing_table(client: Mapping[str, Any]) -> pl.DataFrame:
     arrived = [
         rate for rate, at in zip(segments["rate_kbps"], segments["arrive_s"], strict=True) if at is not None
     ]
-    begin = _begins(client["play_s"], client["segment_s"], len(arrived), client["stalls"])
-    return pl.DataFrame({"from_s": begin, "rate_kbps": arrived[: len(begin)]})
+    if client["play_s"] is None:
+        return pl.DataFrame({"from_s": [], "rate_kbps": []})
+    begin = client["play_s"] + client["segment_s"] * np.arange(len(arrived), dtype=np.float64)
+    for start, stop in client["stalls"]:
+        # What was to begin at the start of a stall begins at its end; times are rounded to milliseconds.
+        begin[begin >= start - 0.01] += stop - start
+    return pl.DataFrame({"from_s": begin, "rate_kbps": arrived})
 
 
 def timeline(client: Mapping[str, Any], title: str) -> Figure:
@@ -52,9 +55,7 @@ def timeline(client: Mapping[str, Any], title: str) -> Figure:
     Stalls are shaded in both.
     """
     frame, played = timeline_table(client), playing_table(client)
-    with styled():
-        figure = Figure(figsize=(9.0, 5.2), layout="constrained")
-        rates, buffer = figure.subplots(2, 1, sharex=True, height_ratios=(1.6, 1))
+    with canvas(9.0, 5.2, title, nrows=2, sharex=True, height_ratios=(1.6, 1)) as (figure, (rates, buffer)):
         rates.plot(
             frame["arrive_s"],
             frame["throughput_kbps"],
@@ -93,20 +94,7 @@ def timeline(client: Mapping[str, Any], title: str) -> Figure:
         handles, labels = rates.get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower left", ncols=4)
         figure.align_ylabels()
-        figure.suptitle(title, x=0.012, ha="left", weight="bold", size=11.5)
     return figure
-
-
-def _begins(
-    play_s: float | None, segment_s: float, arrived: int, stalls: Sequence[Sequence[float]]
-) -> list[float]:
-    if play_s is None:
-        return []
-    begin = play_s + segment_s * np.arange(arrived, dtype=np.float64)
-    for start, stop in stalls:
-        # What was to begin at the start of a stall begins at its end; times are rounded to milliseconds.
-        begin[begin >= start - 0.01] += stop - start
-    return begin.tolist()
 
 
 def _buffer(client: Mapping[str, Any], frame: pl.DataFrame) -> tuple[list[float], list[float]]:

@@ -119,12 +119,10 @@ class Value:
         if number is None or not isfinite(number):
             return "–"
         shown = number * self.factor
-        if self.kind == "ssim":
+        if self.kind in ("ssim", "mos"):
             return f"{shown:.2f}"
         if self.kind == "index":
             return f"{shown:.3g}"
-        if self.kind == "mos":
-            return f"{shown:.2f}"
         if self.kind == "seconds":
             return f"{shown:.1f}" if abs(shown) < 100 else f"{shown:.0f}"
         if shown and abs(shown) < 0.095 and self.kind != "delay":

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from sojourn.errors import SojournError
@@ -16,6 +17,7 @@ from sojourn.report.figures.style import COLOURS, INK, settle
 from sojourn.report.figures.values import shared_unit, tick
 
 QUANTILES = ("p5", "p25", "p50", "p75", "p95")
+_MARKS = ("whislo", "q1", "med", "q3", "whishi")
 _HATCHES = ("", "///", "...", "\\\\\\", "xxx", "ooo", "---", "+++")
 
 
@@ -49,39 +51,11 @@ class Box(Kind):
             for axes, panel in panels:
                 rows = plot.rows(panel)
                 for i, y in enumerate(several):
-                    boxes, places = [], []
-                    for j, x in enumerate(plot.x_labels):
-                        row = rows.get((y, x))
-                        if row:
-                            f = plot.value.factor
-                            boxes.append(
-                                {
-                                    "whislo": row["p5"] * f,
-                                    "q1": row["p25"] * f,
-                                    "med": row["p50"] * f,
-                                    "q3": row["p75"] * f,
-                                    "whishi": row["p95"] * f,
-                                }
-                            )
-                            places.append(j - 0.4 + slot * (i + 0.5))
-                    if not boxes:
+                    there = [(j, rows[y, x]) for j, x in enumerate(plot.x_labels) if (y, x) in rows]
+                    if not there:
                         continue
-                    drawn = axes.bxp(
-                        boxes,
-                        positions=places,
-                        widths=slot * 0.78,
-                        showfliers=False,
-                        patch_artist=True,
-                        manage_ticks=False,
-                        boxprops={
-                            "facecolor": COLOURS[i % len(COLOURS)] + "66",
-                            "edgecolor": COLOURS[i % len(COLOURS)],
-                            "hatch": _HATCHES[i % len(_HATCHES)],
-                        },
-                        medianprops={"color": INK, "linewidth": 1.6},
-                        whiskerprops={"color": COLOURS[i % len(COLOURS)]},
-                        capprops={"color": COLOURS[i % len(COLOURS)]},
-                    )
+                    boxes = {j - 0.4 + slot * (i + 0.5): row for j, row in there}
+                    drawn = draw_boxes(axes, boxes, plot.value.factor, slot * 0.78, i)
                     if y and len(several) > 1:
                         drawn["boxes"][0].set_label(y)
                 label_ticks(axes, [float(j) for j in range(len(ticks))], ticks)
@@ -98,3 +72,25 @@ class Box(Kind):
             "A box spans the middle half of all time bins of a cell, the line in it is the median, "
             f"and the whiskers reach from 5 to 95 %{one_for_each(plot.down)}"
         )
+
+
+def draw_boxes(
+    axes: Axes, boxes: Mapping[float, Mapping[str, float]], factor: float, width: float, look: int = 0
+) -> dict[str, Any]:
+    """Draw boxes of the quantiles of rows, by where they stand, in the colour and hatch of a number."""
+    colour = COLOURS[look % len(COLOURS)]
+    return axes.bxp(
+        [
+            {mark: row[name] * factor for mark, name in zip(_MARKS, QUANTILES, strict=True)}
+            for row in boxes.values()
+        ],
+        positions=list(boxes),
+        widths=width,
+        showfliers=False,
+        patch_artist=True,
+        manage_ticks=False,
+        boxprops={"facecolor": colour + "66", "edgecolor": colour, "hatch": _HATCHES[look % len(_HATCHES)]},
+        medianprops={"color": INK, "linewidth": 1.6},
+        whiskerprops={"color": colour},
+        capprops={"color": colour},
+    )

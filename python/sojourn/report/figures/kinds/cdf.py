@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import polars as pl
 from matplotlib.figure import Figure
 
-from sojourn.report.figures.kinds.kind import Kind, first_axis, is_number, one_for_each
+from sojourn.report.figures.kinds.kind import Kind, is_number, one_for_each
 from sojourn.report.figures.panels import layout
 from sojourn.report.figures.plot import Plot, Spec
 from sojourn.report.figures.style import look, settle
@@ -20,10 +20,6 @@ class Cdf(Kind):
 
     name = "cdf"
     pooled = True
-
-    def axes(self, spec: Spec, axes: Mapping[str, list[str]]) -> tuple[str, str]:
-        """Return the axis that has a curve for each of its labels."""
-        return "", spec.y or first_axis(axes)
 
     def rows(self, spec: Spec, found: Sequence[Any]) -> Iterator[dict[str, Any]]:
         """Yield a row for each observation."""

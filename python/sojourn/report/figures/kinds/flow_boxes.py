@@ -7,11 +7,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from sojourn.losses.flows import LEAST_FLOWS
+from sojourn.report.figures.kinds.box import draw_boxes
 from sojourn.report.figures.kinds.curves import size_text
 from sojourn.report.figures.kinds.kind import Whole
 from sojourn.report.figures.panels import layout
 from sojourn.report.figures.plot import Plot
-from sojourn.report.figures.style import COLOURS, INK, MUTED, settle
+from sojourn.report.figures.style import COLOURS, MUTED, settle
 
 
 class FlowBoxes(Whole):
@@ -54,20 +55,7 @@ class FlowBoxes(Whole):
 
 
 def _boxes(axes: Axes, rows: list[tuple[int, dict[str, float]]]) -> None:
-    names = {"whislo": "p5", "q1": "p25", "med": "p50", "q3": "p75", "whishi": "p95"}
-    unhappy = [(place, row) for place, row in rows if row["p50"] is not None]
-    axes.bxp(
-        [{mark: row[name] * 100 for mark, name in names.items()} for _, row in unhappy],
-        positions=[place for place, _ in unhappy],
-        widths=0.6,
-        showfliers=False,
-        patch_artist=True,
-        manage_ticks=False,
-        boxprops={"facecolor": COLOURS[0] + "66", "edgecolor": COLOURS[0]},
-        medianprops={"color": INK, "linewidth": 1.6},
-        whiskerprops={"color": COLOURS[0]},
-        capprops={"color": COLOURS[0]},
-    )
+    draw_boxes(axes, {place: row for place, row in rows if row["p50"] is not None}, 100, 0.6)
     axes.plot(
         [place for place, _ in rows],
         [row["mean"] * 100 for _, row in rows],

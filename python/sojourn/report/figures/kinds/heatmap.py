@@ -71,7 +71,7 @@ def heatmap(
     span
         The range of a colour ramp, in place of that of the numbers.
     """
-    numbers = [row[column] for row in plot.frame.iter_rows(named=True) if row[column] is not None]
+    numbers = plot.frame[column].drop_nulls().to_list()
     signed = column == "difference"
     scale = SCALES["difference"] if signed else plot.scale
     low, high = (None if signed else span) or ((min(numbers), max(numbers)) if numbers else (0.0, 1.0))
@@ -85,13 +85,7 @@ def heatmap(
     across = min(len(plot.panels), max(1, int(11.0 // (left + cell_w * len(x_ticks)))), 3)
     down = ceil(len(plot.panels) / across)
     legend = [] if signed else _legend(scale, plot, column)
-    missing = any(
-        (y, x) not in plot.rows(panel) or plot.rows(panel)[y, x][column] is None
-        for panel in plot.panels
-        for y in plot.y_labels
-        for x in plot.x_labels
-    )
-    if missing:
+    if len(numbers) < len(plot.panels) * len(plot.y_labels) * len(plot.x_labels):
         legend.append(Patch(facecolor="white", edgecolor=MUTED, hatch="////", label="no value"))
     with styled():
         wide = max(across * (left + cell_w * len(x_ticks)) + 0.15, 4.4)

@@ -30,6 +30,8 @@ class Kind:
 
     def axes(self, spec: Spec, axes: Mapping[str, list[str]]) -> tuple[str, str]:
         """Return the axes of the sweep that run across and down, nothing where none does."""
+        if self.pooled:
+            return "", spec.y or first_axis(axes)
         several = [axis for axis, labels in axes.items() if len(labels) > 1]
         x = spec.x or next((axis for axis in several[::-1] if axis != spec.y), "")
         return x, spec.y or next((axis for axis in several if axis != x), "")

@@ -43,25 +43,15 @@ class Lines(Kind):
                     there.sort(key=lambda pair: pair[0])
                     f = plot.value.factor
                     style = look(index) if joined else {**look(index), "linestyle": "none"}
-                    axes.plot(
-                        [x for x, _ in there],
-                        [row["value"] * f for _, row in there],
-                        label=y or None,
-                        **style,
-                    )
+                    xs, found = zip(*there, strict=True)
+                    axes.plot(xs, [row["value"] * f for row in found], label=y or None, **style)
                     bars = [(x, row) for x, row in there if row["low"] is not None]
                     if bars:
-                        middle = [(row["low"] + row["high"]) / 2 * f for _, row in bars]
-                        half = [(row["high"] - row["low"]) / 2 * f for _, row in bars]
-                        axes.errorbar(
-                            [x for x, _ in bars],
-                            middle,
-                            half,
-                            fmt="none",
-                            ecolor=style["color"],
-                            capsize=3,
-                            elinewidth=1,
-                        )
+                        xs, found = zip(*bars, strict=True)
+                        middle = [(row["low"] + row["high"]) / 2 * f for row in found]
+                        half = [(row["high"] - row["low"]) / 2 * f for row in found]
+                        bar = {"fmt": "none", "ecolor": style["color"], "capsize": 3, "elinewidth": 1}
+                        axes.errorbar(xs, middle, half, **bar)
                 label_x(axes, plot.x_labels)
                 settle(axes)
             # Panels share their scale, which a limit set before the last of them is drawn would freeze.

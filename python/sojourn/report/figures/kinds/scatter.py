@@ -10,7 +10,7 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from sojourn.errors import SojournError
-from sojourn.report.figures.kinds.kind import Kind, first_axis, is_number
+from sojourn.report.figures.kinds.kind import Kind, is_number
 from sojourn.report.figures.panels import layout
 from sojourn.report.figures.plot import Plot, Spec
 from sojourn.report.figures.style import look, settle
@@ -31,7 +31,7 @@ class Scatter(Kind):
             raise SojournError(
                 f"figure {spec.value!r}: a scatter figure needs `x`, an axis or a number of the results"
             )
-        return "", spec.y or first_axis(axes)
+        return super().axes(spec, axes)
 
     def numbers(self, spec: Spec) -> list[str]:
         """Return the paths of both numbers."""

@@ -12,7 +12,7 @@ from mpl_toolkits.mplot3d import Axes3D  # noqa: F401  (registers the projection
 
 from sojourn.report.figures.kinds.kind import Whole
 from sojourn.report.figures.plot import Plot
-from sojourn.report.figures.style import styled
+from sojourn.report.figures.style import entitle, styled
 
 
 class Surface(Whole):
@@ -72,7 +72,7 @@ class Surface(Whole):
                 axes.tick_params(labelsize=8, pad=0)
                 axes.view_init(elev=26, azim=-60)
                 axes.set_title(panel, size=9.5, weight="normal", loc="left")
-            figure.suptitle(plot.title, x=0.012, ha="left", weight="bold", size=11.5)
+            entitle(figure, plot.title)
         return figure
 
     def explain(self, plot: Plot) -> str:
