@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import statistics
-import tomllib
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
+
+from sojourn.study import Study
 
 from tools.validation.runs import Runs
 
@@ -41,7 +43,7 @@ def scene() -> Document:
     """Return the study's scene without its sweep and figures."""
     shipped = Path(str(files("sojourn")))
     places = [parent / "studies" / "aqm-target.toml" for parent in shipped.parents]
-    document = tomllib.loads(next(place for place in places if place.is_file()).read_text(encoding="utf-8"))
+    document = copy.deepcopy(Study.load(next(place for place in places if place.is_file())).document)
     document["queues"] = {queue["kind"]: queue for queue in document["sweep"]["path.down.queue"]}
     for key in ("description", "sweep", "figures"):
         document.pop(key)
