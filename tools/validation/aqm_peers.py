@@ -6,15 +6,13 @@ web is here what theirs is: connections that each bring a response of exponentia
 
 from __future__ import annotations
 
-import csv
 import statistics
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
-from tools.validation import aqm_scene, documents
+from tools.validation import aqm_scene, documents, recorded
 from tools.validation.checks import Check, compare
 from tools.validation.peers import QUANTITIES, RULES
 from tools.validation.runs import Runs
@@ -101,16 +99,9 @@ class Row:
 def measured() -> dict[Key, list[dict[str, float]]]:
     """Return the peers' figures: discipline, target, limit, delayed ACKs and variant → an entry a seed."""
     found: dict[Key, list[dict[str, float]]] = {}
-    text = files("tools.validation").joinpath("data/aqm-peers.csv").read_text(encoding="utf-8")
-    for row in csv.DictReader(text.splitlines()):
-        key = (
-            row["peer"],
-            row["queue"],
-            int(row["target_ms"]),
-            int(row["limit"]),
-            int(row["delayed_acks"]),
-            row["variant"],
-        )
+    for row in recorded.rows("aqm-peers"):
+        numbers = (int(row[name]) for name in ("target_ms", "limit", "delayed_acks"))
+        key = (row["peer"], row["queue"], *numbers, row["variant"])
         entry = {"delay": row["delay_ms"], "utilisation": row["utilisation"], "loss": row["loss"]}
         found.setdefault(key, []).append({name: float(value) for name, value in entry.items()})
     return found

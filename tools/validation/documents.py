@@ -37,6 +37,14 @@ def bulk(direction: str, count: int, transport: str, **keys: Any) -> dict[str, A
     }
 
 
+def dumbbell(
+    name: str, repeat: int, duration_s: float, warmup_s: float, path: Mapping[str, Any], **keys: Any
+) -> dict[str, Any]:
+    """Return the study of a path, which goes on as `keys` say (``flows``, ``users``, ``sweep``, …)."""
+    times = {"duration": f"{duration_s:g}s", "warmup": f"{warmup_s:g}s"}
+    return {"name": name, "seed": 1, "repeat": repeat, **times, "path": dict(path), **keys}
+
+
 def to_toml(document: Mapping[str, Any]) -> str:
     """Return a study document as TOML, one top-level key a line."""
     return "".join(f"{_key(key)} = {_value(value)}\n" for key, value in document.items())
