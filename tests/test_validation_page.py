@@ -5,10 +5,11 @@ from functools import partial
 
 import pytest
 from conftest import ROOT
+from sojourn.losses.findings import Finding
 
 from tools.validation import fitted, kernel, sections
 from tools.validation.__main__ import main
-from tools.validation.checks import Check, Finding, Skipped
+from tools.validation.checks import Check, Skipped
 from tools.validation.explanations import Explanations
 from tools.validation.report import Page, write
 from tools.validation.runs import UNNAMED, Runs, engine_of, made_by, this_engine

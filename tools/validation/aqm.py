@@ -14,11 +14,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from sojourn.losses.findings import Finding
 from sojourn.report.published import load
 
 from tools.validation import aqm_peers, aqm_scene, documents
 from tools.validation.aqm_scene import Cell, Document, cells
-from tools.validation.checks import Check, Finding, compare, near
+from tools.validation.checks import Check, compare, near
 from tools.validation.runs import Runs
 from tools.validation.tables import Table
 

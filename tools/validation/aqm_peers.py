@@ -16,6 +16,7 @@ from tools.validation import aqm_scene, documents, recorded
 from tools.validation.checks import Check, compare
 from tools.validation.peers import QUANTITIES, RULES
 from tools.validation.runs import Runs
+from tools.validation.tables import Table
 
 TEXT = """\
 The scene again, with ns-2.35 and ns-3 3.37 beside ours (`benches/peers/mixed.py`, means of {seeds} seeds).
@@ -47,16 +48,8 @@ WEB = {
     "sizes": {"kind": "exponential", "mean": "1400B"},
     "interconnection": {"kind": "exponential", "mean": "250ms"},
 }
-NS3_PIE = {
-    "kind": "pie",
-    "limit": "100pkt",
-    "variant": "rfc8033",
-    "update": "30ms",
-    "burst": "100ms",
-    "delay": "rate",
-    "rate-threshold": "10000B",
-    "derandomise": False,
-}
+NS3_PIE = {"kind": "pie", "limit": "100pkt", "variant": "rfc8033", "update": "30ms", "burst": "100ms"}
+NS3_PIE |= {"delay": "rate", "rate-threshold": "10000B", "derandomise": False}
 """PIE as ns-3 has it, with the study's settings."""
 IN_PACKETS = {"in-packets": True, "mean-packet": "500B"}
 PACKETS_OF_500, WINDOWS_OF_32 = "packets of 500 bytes", "windows of 32 packets"
@@ -164,11 +157,13 @@ def checks(runs: Runs) -> Iterator[Check]:
                 yield compare(key, label, unit, of_ours[quantity], references, rule)
 
 
-TRAITS_HEAD = ["row", "sojourn", "one packet more on the way", "ns-3, halving the window", "ns-3"]
+def traits(runs: Runs) -> Table:
+    """Return what ours and ns-3 do otherwise than each other, changed in one."""
+    head = ["row", "sojourn", "one packet more on the way", "ns-3, halving the window", "ns-3"]
+    return Table("What one trait of ns-3's changes", head, list(_traits(runs)), TRAITS_TEXT)
 
 
-def traits(runs: Runs) -> Iterator[list[str]]:
-    """Yield rows of a table: what ours and ns-3 do otherwise than each other, changed in one."""
+def _traits(runs: Runs) -> Iterator[list[str]]:
     queue = {**NS3_PIE, "target": "10ms"}
     for scene in ("", "delayed-acks"):
         row = Row("pie-ns3-10ms", queue, ("ns3",), "pie", 10, scene=scene)

@@ -13,12 +13,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from sojourn.losses.findings import Finding
 from sojourn.report import write as write_report
 from sojourn.report.published import Quantity, load
 from sojourn.results import Results
 from sojourn.results.path import look_up
 
-from tools.validation.checks import Finding, Rule, near
+from tools.validation.checks import Rule, near
 
 BUFFER = "path.down.queue.limit"
 ACCESS_BUFFERS = ("8pkt", "16pkt", "32pkt", "64pkt", "128pkt", "256pkt")

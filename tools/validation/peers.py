@@ -17,6 +17,7 @@ from tools.validation import recorded
 from tools.validation.checks import Check, Skipped, between_or, compare, near
 from tools.validation.documents import bulk, dumbbell, fifo, kinds, link
 from tools.validation.runs import Runs, at_link
+from tools.validation.tables import Table
 
 REPLICATIONS = 3
 NAMES = {"ns2": "ns-2", "ns3": "ns-3"}
@@ -185,13 +186,15 @@ def checks(runs: Runs) -> Iterator[Check | Skipped]:
             yield compare(f"peers/{name}/{direction}/{quantity}", label, unit, ours, theirs, rule)
 
 
-TRAITS_HEAD = ["row", "sojourn: loss, delay"]
-for _trait in TRAITS:
-    TRAITS_HEAD += [_trait.name, NAMES[_trait.peer]]
+def traits(runs: Runs) -> Table:
+    """Run what the peers' traits concern with each of them."""
+    head = ["row", "sojourn: loss, delay"]
+    for trait in TRAITS:
+        head += [trait.name, NAMES[trait.peer]]
+    return Table("What one trait of theirs changes", head, list(_traits(runs)), TRAITS_TEXT)
 
 
-def traits(runs: Runs) -> Iterator[list[str]]:
-    """Run what the peers' traits concern with each of them; yield rows of a table."""
+def _traits(runs: Runs) -> Iterator[list[str]]:
     for name, peers in published().items():
         documents = [trait.document(SCENARIOS[name]) for trait in TRAITS]
         for direction in loaded(peers) if all(documents) else ():

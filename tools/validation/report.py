@@ -76,11 +76,8 @@ class Page:
 
 def write(page: Page, docs: Path) -> Path:
     """Write ``validation.md``; return its path."""
-    parts: list[object] = [
-        HEAD.format(version=_core.version(), engine=named(this_engine())),
-        *fitted.section(),
-        *_summary(page),
-    ]
+    head = HEAD.format(version=_core.version(), engine=named(this_engine()))
+    parts: list[object] = [head, *fitted.section(), *_summary(page)]
     for name, maker in SECTIONS.items():
         if name not in page.sections:
             why = page.missing.get(name, "it was not asked for")
@@ -119,13 +116,8 @@ def _summary(page: Page) -> list[str]:
         found.append(["together", *(str(sum(int(row[i]) for row in found)) for i in range(1, 5))])
     heads = ["held against", "rows", "ok", "outside, explained", "outside, unexplained"]
     of_papers = ["what a study found", "findings", "hold", "do not hold", "cannot be said"]
-    return [
-        SUMMARY,
-        *([tables.table(heads, rows)] if rows else []),
-        *([tables.table(of_papers, found)] if found else []),
-        *_published(page.sections.get("published")),
-        *told,
-    ]
+    counted = [tables.table(head, each) for head, each in ((heads, rows), (of_papers, found)) if each]
+    return [SUMMARY, *counted, *_published(page.sections.get("published")), *told]
 
 
 def _published(section: Section | None) -> list[str]:
@@ -133,17 +125,16 @@ def _published(section: Section | None) -> list[str]:
     if section is None or not section.comparisons:
         return []
     compared = section.comparisons
-    rows = [
-        [
-            f"{one.study}: {one.title}",
-            str(len(one.pairs)),
-            f"{one.close} ({100 * one.close / len(one.pairs):.0f} %)",
-            tables.number(one.median_ratio),
-        ]
+    counts = [
+        (f"{one.study}: {one.title}", len(one.pairs), one.close, tables.number(one.median_ratio))
         for one in compared
     ]
-    cells, close = sum(len(one.pairs) for one in compared), sum(one.close for one in compared)
-    rows.append([f"{len(compared)} together", str(cells), f"{close} ({100 * close / cells:.0f} %)", ""])
+    cells, close = (sum(count[i] for count in counts) for i in (1, 2))
+    counts.append((f"{len(compared)} together", cells, close, ""))
+    rows = [
+        [what, str(cells), f"{close} ({100 * close / cells:.0f} %)", ratio]
+        for what, cells, close, ratio in counts
+    ]
     head = ["published table", "cells", "within 25 %", "median ratio, ours over published"]
     lines = [tables.table(head, rows)]
     if section.table_1:
@@ -161,9 +152,7 @@ def _outside(page: Page, section: Section) -> str:
         reasons.setdefault(page.explanations.of(check), []).append(check)
     lines = ["Outside:", ""]
     for reason, checks in reasons.items():
-        for check in checks:
-            ours = tables.of(check, check.ours)
-            lines.append(f"- `{check.key}`: {ours} against {tables.against(check)}")
+        lines += [f"- `{c.key}`: {tables.of(c, c.ours)} against {tables.against(c)}" for c in checks]
         lines += ["", f"  {reason or '*Unexplained.*'}", ""]
     return "\n".join(lines)
 

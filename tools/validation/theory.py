@@ -16,6 +16,7 @@ from typing import Any
 from tools.validation.checks import Check, Rule, compare, interval_99, near
 from tools.validation.documents import bulk, dumbbell, fifo, link, rate
 from tools.validation.runs import Runs, at_link
+from tools.validation.tables import Table
 
 LOADS = (0.5, 0.8, 0.95)
 LINK_BPS = 8e6
@@ -238,8 +239,13 @@ LEFT_OUT_HEAD = [
 ]
 
 
-def left_out(runs: Runs) -> Iterator[list[str]]:
-    """Yield rows of a table: what the square-root law leaves out, and how large that is."""
+def left_out(runs: Runs) -> Table:
+    """Return what the square-root law leaves out, and how large that is."""
+    rows = list(_left_out(runs))
+    return Table("What the square-root law leaves out", LEFT_OUT_HEAD, rows, LEFT_OUT_TEXT)
+
+
+def _left_out(runs: Runs) -> Iterator[list[str]]:
     for ack_delay, probability in product(LAW_ACK_DELAYS, PROBABILITIES):
         found = runs.of(law_document(probability, ack_delay))
         by_time = runs.of(law_document(probability, ack_delay, recovery="rack-tlp"))

@@ -12,9 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from sojourn.losses.findings import Finding
 from sojourn.results import Results
 
-from tools.validation.checks import Finding, verdict
+from tools.validation.checks import verdict
 from tools.validation.runs import NotStored
 from tools.validation.study import Comparison, Pair, comparisons, rank_correlation
 from tools.validation.tables import table
