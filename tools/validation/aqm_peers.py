@@ -131,7 +131,7 @@ def rows(queues: dict[str, dict[str, Any]]) -> Iterator[Row]:
 def _document(scene: str) -> aqm_scene.Document:
     """Return the scene with the web of the peers and what the TCP flows do otherwise."""
     document = aqm_scene.scene()
-    document.pop("queues")
+    del document["queues"]
     for flows in aqm_scene.tcp_flows(document):
         flows.update(SCENES[scene])
         if flows["source"]["kind"] == "packmime":
@@ -143,10 +143,8 @@ def checks(runs: Runs) -> Iterator[Check]:
     """Compare delay, utilisation and loss of the scene under every queue."""
     for scene in SCENES:
         wanted = [row for row in rows(aqm_scene.scene()["queues"]) if row.scene == scene]
-        document = _document(scene) | {
-            "name": f"aqm-peers-{scene or 'study'}",
-            "sweep": {"path.down.queue": [row.queue for row in wanted]},
-        }
+        sweep = {"path.down.queue": [row.queue for row in wanted]}
+        document = {**_document(scene), "name": f"aqm-peers-{scene or 'study'}", "sweep": sweep}
         found = aqm_scene.cells(document, [row.name for row in wanted], runs)
         for row in wanted:
             cell = found[row.name]
