@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -67,23 +66,3 @@ def study(document: Mapping[str, Any]) -> Study:
     """Return a document as a study that can be run."""
     name = document["name"]
     return Study(_core.parse(to_toml(document), f"{name}.toml", []), f"{name}.toml")
-
-
-@functools.cache
-def kinds() -> frozenset[str]:
-    """Return every word that the study schema allows as a value: queue disciplines, sources, transports…"""
-    found: set[str] = set()
-
-    def walk(node: Any) -> None:
-        if isinstance(node, dict):
-            if isinstance(node.get("const"), str):
-                found.add(node["const"])
-            found.update(word for word in node.get("enum", ()) if isinstance(word, str))
-            for item in node.values():
-                walk(item)
-        elif isinstance(node, list):
-            for item in node:
-                walk(item)
-
-    walk(json.loads(_core.schema()))
-    return frozenset(found)

@@ -14,8 +14,8 @@ from statistics import fmean
 from typing import Any
 
 from tools.validation import recorded
-from tools.validation.checks import Check, Skipped, between_or, compare, near
-from tools.validation.documents import bulk, dumbbell, fifo, kinds, link
+from tools.validation.checks import Check, between_or, compare, near
+from tools.validation.documents import bulk, dumbbell, fifo, link
 from tools.validation.runs import Runs, at_link
 from tools.validation.tables import Table
 
@@ -76,11 +76,6 @@ class Scenario:
     queue: str = "fifo"
     seed: int = 1
     repeat: int = REPLICATIONS
-
-    @property
-    def needs(self) -> frozenset[str]:
-        """Words of the study file without which the scenario cannot be written."""
-        return frozenset({self.tcp, self.queue})
 
     def document(self) -> dict[str, Any]:
         """Return the scenario as a study document."""
@@ -171,14 +166,10 @@ def loaded(peers: dict[str, dict[str, float]]) -> list[str]:
     return [way for way, of_link in delays.items() if max(of_link) >= 1]
 
 
-def checks(runs: Runs) -> Iterator[Check | Skipped]:
+def checks(runs: Runs) -> Iterator[Check]:
     """Run the scenarios and compare delay, utilisation and loss of the links that carry data."""
     for name, peers in published().items():
-        scenario = SCENARIOS[name]
-        if missing := scenario.needs - kinds():
-            yield Skipped(f"peers/{name}", f"study files have no {' and no '.join(sorted(missing))} yet")
-            continue
-        found = runs.of(scenario.document())
+        found = runs.of(SCENARIOS[name].document())
         for direction, (quantity, (label, unit, rule)) in product(loaded(peers), QUANTITIES.items()):
             column = f"{direction}_delay_ms" if quantity == "delay" else f"{direction}_{quantity}"
             theirs = {peer: figures[column] for peer, figures in peers.items()}

@@ -11,7 +11,7 @@ from sojourn import _core
 from sojourn.errors import SojournError
 
 from tools.validation import fitted, tables
-from tools.validation.checks import Check, Skipped
+from tools.validation.checks import Check
 from tools.validation.explanations import Explanations
 from tools.validation.runs import Runs, made_by, named, this_engine
 from tools.validation.sections import SECTIONS, Section, Sources
@@ -63,14 +63,14 @@ class Page:
 
     def unexplained(self) -> list[Check]:
         """Return every row that is outside without an explanation."""
-        return [row for each in self.sections.values() for row in self.explanations.unexplained(each.checks)]
+        return [row for each in self.sections.values() for row in self.explanations.unexplained(each.rows)]
 
     def stale(self) -> list[str]:
         """Return a sentence for every explanation that is no longer one."""
         return [
             sentence
             for name, section in self.sections.items()
-            for sentence in self.explanations.stale(name, section.checks)
+            for sentence in self.explanations.stale(name, section.rows)
         ]
 
 
@@ -85,7 +85,7 @@ def write(page: Page, docs: Path) -> Path:
             continue
         section = page.sections[name]
         parts += [section.text, page.provenance[name], *section.table]
-        parts += [_outside(page, section), _skipped(section)] if section.rows else []
+        parts += [_outside(page, section)] if section.rows else []
         parts += section.parts
     target = docs / "validation.md"
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -102,7 +102,7 @@ def _summary(page: Page) -> list[str]:
             told.append(f"Not in these counts, since it is not stored: {maker.title}.\n")
             continue
         section = page.sections[name]
-        groups = section.groups or ({maker.title: section.checks} if section.checks else {})
+        groups = section.groups or ({maker.title: section.rows} if section.rows else {})
         for title, checks in groups.items():
             outside = [check for check in checks if not check.ok]
             unexplained = len(page.explanations.unexplained(checks))
@@ -144,7 +144,7 @@ def _published(section: Section | None) -> list[str]:
 
 
 def _outside(page: Page, section: Section) -> str:
-    outside = [check for check in section.checks if not check.ok]
+    outside = [check for check in section.rows if not check.ok]
     if not outside:
         return "All rows hold.\n"
     reasons: dict[str | None, list[Check]] = {}
@@ -157,16 +157,8 @@ def _outside(page: Page, section: Section) -> str:
     return "\n".join(lines)
 
 
-def _skipped(section: Section) -> str:
-    skipped = [row for row in section.rows if isinstance(row, Skipped)]
-    return "".join(f"- `{row.key}` not run: {row.reason}.\n" for row in skipped)
-
-
 def told(section: Section) -> None:
     """Print a section's rows on standard error."""
     for row in section.rows:
-        if isinstance(row, Check):
-            others = ", ".join(f"{name} {value:.4g}" for name, value in row.references)
-            print(f"{row.verdict:8} {row.key:62} {row.ours:9.4g}  against {others}", file=sys.stderr)
-        else:
-            print(f"{'not run':8} {row.key:62} {row.reason}", file=sys.stderr)
+        others = ", ".join(f"{name} {value:.4g}" for name, value in row.references)
+        print(f"{row.verdict:8} {row.key:62} {row.ours:9.4g}  against {others}", file=sys.stderr)

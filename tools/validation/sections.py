@@ -24,7 +24,7 @@ from tools.validation import (
     theory,
     video,
 )
-from tools.validation.checks import Check, Skipped
+from tools.validation.checks import Check
 from tools.validation.runs import NotStored, Runs, made_by
 from tools.validation.study import Comparison, comparisons, studies_with_results
 from tools.validation.tables import Table, number, of_findings, of_links, of_rows, table
@@ -61,7 +61,7 @@ class Section:
 
     text: str
     """Its heading and first words."""
-    rows: Sequence[Check | Skipped] = ()
+    rows: Sequence[Check] = ()
     table: Sequence[str] = ()
     """What stands between the first words and the list of rows that are outside."""
     parts: Sequence[object] = ()
@@ -74,11 +74,6 @@ class Section:
     table_1: Sequence[bool] = ()
     provenance: str | None = None
     """Command and engine; by default those of the section's own runs."""
-
-    @property
-    def checks(self) -> list[Check]:
-        """The rows that were run."""
-        return [row for row in self.rows if isinstance(row, Check)]
 
 
 @dataclass
@@ -106,10 +101,9 @@ def _theory(sources: Sources) -> Section:
 
 def _peers(sources: Sources) -> Section:
     rows = list(peers.checks(sources.runs))
-    run = [row for row in rows if isinstance(row, Check)]
     traits = peers.traits(sources.runs)
-    plots.against(run, sources.images / "peers", "ns-2 and ns-3")
-    return Section(peers.TEXT, rows, [_image("peers"), of_links(run)], [traits])
+    plots.against(rows, sources.images / "peers", "ns-2 and ns-3")
+    return Section(peers.TEXT, rows, [_image("peers"), of_links(rows)], [traits])
 
 
 def _kernel(sources: Sources) -> Section:
