@@ -202,11 +202,8 @@ def stills(resolution: str) -> list[list[str]]:
             pairs = zip(pictures[:-step], pictures[step:], strict=True)
             row.append(f"{np.mean([_core.compare_pictures(*pair)[0] for pair in pairs]):.2f}")
         for loss in LOSSES:
-            found = [
-                video.watch(made, FREEZE, scattered(len(made.sizes), loss, seed + 1), 5).ssim.mean()
-                for seed in range(SEEDS)
-            ]
-            row.append(f"{np.mean(found):.2f}")
+            lost = [scattered(len(made.sizes), loss, seed + 1) for seed in range(SEEDS)]
+            row.append(f"{np.mean([video.watch(made, FREEZE, each, 5).ssim.mean() for each in lost]):.2f}")
         rows.append(row)
     return rows
 

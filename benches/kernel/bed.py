@@ -26,8 +26,15 @@ from benches.kernel.scenarios import Scenario
 HERE = Path(__file__).parent
 TOOLS = {"ip": "iproute2", "tc": "iproute2", "ethtool": "ethtool", "tcpdump": "tcpdump", "cc": "gcc"}
 OFFLOADS = ("tso", "gso", "gro", "tx", "rx")
-ADDRESSES = {"b": "10.7.1.2", "gb": "10.7.1.1", "g": "10.7.2.1", "r": "10.7.2.2", "ra": "10.7.3.1"}
-ADDRESSES["a"] = "10.7.3.2"
+ADDRESSES = {
+    "b": "10.7.1.2",
+    "gb": "10.7.1.1",
+    "g": "10.7.2.1",
+    "r": "10.7.2.2",
+    "ra": "10.7.3.1",
+    "a": "10.7.3.2",
+}
+"""By interface, without the number that it ends with."""
 CABLES = (("b", "b0", "g", "gb0"), ("g", "g0", "d", "d0"), ("d", "d1", "r", "r0"), ("r", "ra0", "a", "a0"))
 ROUTES = (
     ("b", "default", "gb"),

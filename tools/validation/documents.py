@@ -27,13 +27,8 @@ def fifo(packets: int | None) -> dict[str, Any]:
 
 def bulk(direction: str, count: int, transport: str, **keys: Any) -> dict[str, Any]:
     """Return a group of long flows."""
-    return {
-        "source": {"kind": "bulk"},
-        "transport": transport,
-        "direction": direction,
-        "count": count,
-        **keys,
-    }
+    group = {"source": {"kind": "bulk"}, "transport": transport, "direction": direction, "count": count}
+    return {**group, **keys}
 
 
 def dumbbell(

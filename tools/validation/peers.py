@@ -99,7 +99,7 @@ _ACCESS |= {"warmup_s": 60, "duration_s": 360, "start_within_s": 1}
 
 def _access(load: str, activity: str, limit: int) -> Scenario:
     down, up = {"long-few": (8, 1), "long-many": (64, 8)}[load]
-    keys = {"down_flows": down * (activity != "up"), "up_flows": up * (activity != "down")}
+    keys = {"down_flows": 0 if activity == "up" else down, "up_flows": 0 if activity == "down" else up}
     return Scenario(f"access-{load}-{activity}-{limit}", tcp="cubic", limit=limit, **keys, **_ACCESS)
 
 

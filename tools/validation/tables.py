@@ -71,8 +71,12 @@ def of_rows(checks: Sequence[Check], between: str = "least – greatest") -> str
     return table(["row", "quantity", "sojourn", between, "against", "rule", "verdict"], rows)
 
 
-_LINK_COLUMNS = {"delay": "delay, ms", "p95": "95th percentile, ms"}
-_LINK_COLUMNS |= {name: name for name in ("utilisation", "loss")}
+_LINK_COLUMNS = {
+    "delay": "delay, ms",
+    "p95": "95th percentile, ms",
+    "utilisation": "utilisation",
+    "loss": "loss",
+}
 
 
 def of_links(checks: Sequence[Check]) -> str:
