@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import statistics
 from dataclasses import dataclass
-from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 from sojourn.study import Study
@@ -41,9 +38,7 @@ class Cell:
 
 def scene() -> Document:
     """Return the study's scene without its sweep and figures."""
-    shipped = Path(str(files("sojourn")))
-    places = [parent / "studies" / "aqm-target.toml" for parent in shipped.parents]
-    document = copy.deepcopy(Study.load(next(place for place in places if place.is_file())).document)
+    document = Study.load("aqm-target").document
     document["queues"] = {queue["kind"]: queue for queue in document["sweep"]["path.down.queue"]}
     for key in ("description", "sweep", "figures"):
         document.pop(key)

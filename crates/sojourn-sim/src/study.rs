@@ -59,11 +59,19 @@ pub fn parse(chain: &[StudyText<'_>], sets: &[(String, String)]) -> Result<Strin
     let mut document = files.document().map_err(StudyError)?;
     keys::make_plain(&mut document).map_err(at_key)?;
     check(&document).map_err(at_key)?;
-    if !sets.is_empty() {
-        let name = printable(chain[0].name);
-        document = sets::apply(document, sets).map_err(|message| StudyError(format!("{name}: {message}")))?;
+    // Flows have taken their defaults before a key of theirs is set, and what is set takes the others.
+    let (of_defaults, others): (Vec<_>, Vec<_>) =
+        sets.iter().cloned().partition(|(key, _)| key.starts_with("defaults."));
+    for sets in [of_defaults, others] {
+        if !sets.is_empty() {
+            let name = printable(chain[0].name);
+            document = sets::apply(document, &sets).map_err(|message| StudyError(format!("{name}: {message}")))?;
+        }
+        let defaults = document.get("defaults").cloned();
+        defaults::take(&mut document);
+        document.as_object_mut().zip(defaults).map(|(study, given)| study.insert("defaults".to_owned(), given));
     }
-    defaults::take(&mut document);
+    document.as_object_mut().map(|study| study.shift_remove("defaults"));
     Ok(document.to_string())
 }
 

@@ -140,7 +140,7 @@ fn errors_show_the_place() {
       |                                             ^^^^
     "#);
     insta::assert_snapshot!(error_with("limit = \"64pkt\"", "limt = \"64pkt\""), @r#"
-    study.toml:9:52: unknown field `limt`, expected `limit` or `drop`; did you mean `limit`?
+    study.toml:9:52: unknown field `limt`, expected one of `limit`, `drop`; did you mean `limit`?
       |
     9 | down = { rate = "16Mbit", queue = { kind = "fifo", limt = "64pkt" } }
       |                                                    ^^^^

@@ -7,7 +7,6 @@ statement. Nothing is judged in results of another path or of other loads.
 
 from __future__ import annotations
 
-import json
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -74,7 +73,7 @@ def judge(
 def departure(document: Mapping[str, Any]) -> str | None:
     """Return in what a study differs from the testbed (path, buffers or loads), None if in nothing."""
     try:
-        points = [json.loads(text) for text in expand(dict(document), str(document.get("name")))]
+        points = expand(dict(document), str(document.get("name")))
     except SojournError as error:
         return f"this version cannot read it ({error})"
     for point in points:

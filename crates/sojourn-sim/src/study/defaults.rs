@@ -116,6 +116,16 @@ count = 9
     }
 
     #[test]
+    fn a_key_inside_a_default_can_be_set_for_one_entry() {
+        let found = read(STUDY, &[("workload.many.0.source.closed-loop", "true")]).unwrap();
+        let source = json!({ "kind": "sessions", "preset": "imc14", "closed-loop": true });
+        assert_eq!(found["workload"]["many"][0]["source"], source);
+        let found = read(STUDY, &[("workload.many", "[{ count = 2 }]")]).unwrap();
+        assert_eq!(found["workload"]["many"][0]["transport"], "cubic", "an entry that is set takes the defaults, too");
+        assert!(found.get("defaults").is_none());
+    }
+
+    #[test]
     fn a_wrong_default_is_shown_in_its_place() {
         for (from, to, wanted) in [
             ("initial-window = 3", "initial-widow = 3", "own.toml:11:1: unknown field `initial-widow`"),
