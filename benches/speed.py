@@ -22,7 +22,7 @@ from typing import Any
 from sojourn import _core
 
 from benches.peers.driver import PEERS, Unavailable
-from tools.validation.peers import SCENARIOS, Scenario, shortened
+from tools.validation.peers import SCENARIOS, shortened
 
 # Simulated seconds. ns-3 takes more than ten times as long as the others, so it simulates less of the same.
 SIMULATED_S = {
@@ -35,18 +35,11 @@ SIMULATED_S = {
 
 def one_run(peer: str, name: str, seed: int) -> dict[str, float]:
     """Run a scenario once and return its rate and memory."""
-    scenario = SCENARIOS[name]
-    assert isinstance(scenario, Scenario)
     simulated = SIMULATED_S[name]
-    found = PEERS[peer](shortened(scenario, simulated.get(peer, simulated[""]), seed))
+    found = PEERS[peer](shortened(SCENARIOS[name], simulated.get(peer, simulated[""]), seed))
     packets = found["down"]["whole_run_data_pkts"]
-    return {
-        "data_pkts": packets,
-        "wall_s": found["wall_s"],
-        "kpps": packets / found["wall_s"] / 1e3,
-        "rss_mb": found["rss_mb"],
-        "simulated_s": found["simulated_s"],
-    }
+    rate = {"data_pkts": packets, "wall_s": found["wall_s"], "kpps": packets / found["wall_s"] / 1e3}
+    return {**rate, "rss_mb": found["rss_mb"], "simulated_s": found["simulated_s"]}
 
 
 def measure(name: str, peers: list[str], turns: int) -> dict[str, Any]:
@@ -63,7 +56,7 @@ def measure(name: str, peers: list[str], turns: int) -> dict[str, Any]:
                 skipped[peer] = str(reason)
     rows = {}
     for peer, done in runs.items():
-        if peer in skipped or not done:
+        if peer in skipped:
             continue
         row = {key: statistics.median(run[key] for run in done) for key in done[0]}
         row["kpps_all"] = [round(run["kpps"], 1) for run in done]
@@ -96,9 +89,8 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=3, help="turns that every program takes (default 3)")
     parser.add_argument("--scenario", action="append", choices=SIMULATED_S, help="by default all four")
     parser.add_argument("--peer", action="append", choices=PEERS, help="by default all that are installed")
-    parser.add_argument(
-        "--json", metavar="FILE", help="also write the figures here; - for standard output only"
-    )
+    written = "also write the figures here; - for standard output only"
+    parser.add_argument("--json", metavar="FILE", help=written)
     arguments = parser.parse_args()
     if arguments.turns < 1:
         parser.error(f"--turns {arguments.turns}: expected at least 1")

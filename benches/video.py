@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -47,6 +47,11 @@ EVALVID = video.PROFILES["evalvid"]
 CIF = video.coding("cif", EVALVID)
 CIF_LOSSES = (0.01, 0.04, 0.08, 0.16)
 SEEDS = 6
+
+
+def percents(shares: Sequence[float], digits: int = 1) -> list[str]:
+    """The heads of columns: so much is lost."""
+    return [f"{100 * share:.{digits}f} % lost" for share in shares]
 
 
 def scattered(count: int, share: float, seed: int) -> Any:
@@ -151,12 +156,9 @@ def ways(clip: str) -> list[list[str]]:
     for resolution in ("sd", "hd"):
         for name, profile in WAYS.items():
             made = coding.encoded(clip, video.coding(resolution, profile))
-            row = [resolution.upper(), name]
-            for loss in LOSSES:
-                lost = np.random.default_rng(7).random(len(made.sizes)) < loss
-                lost[0] = False
-                row.append(f"{video.watch(made, profile, lost, 8).ssim.mean():.2f}")
-            rows.append(row)
+            lost = [scattered(len(made.sizes), loss, 7) for loss in LOSSES]
+            scores = [f"{video.watch(made, profile, each, 8).ssim.mean():.2f}" for each in lost]
+            rows.append([resolution.upper(), name, *scores])
     return rows
 
 
@@ -182,11 +184,9 @@ def vmaf(clip: str) -> list[list[str]]:
     rows = []
     for name in ("aligned", "paper", "freeze"):
         made = coding.encoded(clip, video.coding("sd", name))
-        row = [f"`{name}`"]
-        for loss in (0.0, *LOSSES):
-            seen = video.watch(made, video.PROFILES[name], scattered(len(made.sizes), loss, 7), 5, True)
-            row.append(f"{seen.vmaf.mean():.1f}")
-        rows.append(row)
+        lost = [scattered(len(made.sizes), loss, 7) for loss in (0.0, *LOSSES)]
+        seen = [video.watch(made, video.PROFILES[name], each, 5, True) for each in lost]
+        rows.append([f"`{name}`", *(f"{each.vmaf.mean():.1f}" for each in seen)])
     return rows
 
 
@@ -202,11 +202,8 @@ def stills(resolution: str) -> list[list[str]]:
             pairs = zip(pictures[:-step], pictures[step:], strict=True)
             row.append(f"{np.mean([_core.compare_pictures(*pair)[0] for pair in pairs]):.2f}")
         for loss in LOSSES:
-            found = [
-                video.watch(made, FREEZE, scattered(len(made.sizes), loss, seed + 1), 5).ssim.mean()
-                for seed in range(SEEDS)
-            ]
-            row.append(f"{np.mean(found):.2f}")
+            lost = [scattered(len(made.sizes), loss, seed + 1) for seed in range(SEEDS)]
+            row.append(f"{np.mean([video.watch(made, FREEZE, each, 5).ssim.mean() for each in lost]):.2f}")
         rows.append(row)
     return rows
 
@@ -261,28 +258,20 @@ def main() -> None:
         return
     heads = ["", "step", "pictures/s of a core", "of decoding"]
     text = "Pace, a clip of 400 pictures:\n\n" + table(heads, pace(), 2)
-    heads = ["", "way of measuring", *(f"{loss:.1%} lost".replace("%", " %") for loss in LOSSES)]
-    text += "\nMean SSIM of the clip `movie` by random loss and way of measuring:\n\n" + table(
-        heads, ways("movie"), 2
-    )
-    heads = [
-        "",
-        "clip",
-        "1 s apart",
-        "5 s apart",
-        *(f"{loss:.1%} lost".replace("%", " %") for loss in LOSSES),
-    ]
+    lost = percents(LOSSES)
+    text += "\nMean SSIM of the clip `movie` by random loss and way of measuring:\n\n"
+    text += table(["", "way of measuring", *lost], ways("movie"), 2)
+    heads = ["", "clip", "1 s apart", "5 s apart", *lost]
     text += "\nMean SSIM of two pictures of a clip, some time apart, and of a showing under `freeze`:\n\n"
     text += table(heads, stills("sd") + stills("hd"), 2)
     text += (
         "\nPackets lost of SD video on the access line, and seconds of it in which none was, by buffer:\n\n"
     )
     text += table(["", "8 packets", "64 packets", "256 packets"], spells(), 1)
-    heads = ["", "no loss", *(f"{loss:.0%} lost".replace("%", " %") for loss in CIF_LOSSES)]
+    heads = ["", "no loss", *percents(CIF_LOSSES, 0)]
     text += f"\nPSNR in dB under `evalvid`, mean of {SEEDS} seeds (least–greatest):\n\n"
     text += table(heads, psnr(), 1)
-    heads = ["", "no loss", *(f"{loss:.1%} lost".replace("%", " %") for loss in LOSSES)]
-    text += "\nMean VMAF of the clip `movie`, SD:\n\n" + table(heads, vmaf("movie"), 1)
+    text += "\nMean VMAF of the clip `movie`, SD:\n\n" + table(["", "no loss", *lost], vmaf("movie"), 1)
     print(text)
     if options.write is not None:
         page = options.write.read_text(encoding="utf-8")

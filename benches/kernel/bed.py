@@ -34,6 +34,14 @@ ADDRESSES = {
     "ra": "10.7.3.1",
     "a": "10.7.3.2",
 }
+"""By interface, without the number that it ends with."""
+CABLES = (("b", "b0", "g", "gb0"), ("g", "g0", "d", "d0"), ("d", "d1", "r", "r0"), ("r", "ra0", "a", "a0"))
+ROUTES = (
+    ("b", "default", "gb"),
+    ("a", "default", "ra"),
+    ("g", "10.7.3.0/24", "r"),
+    ("r", "10.7.1.0/24", "g"),
+)
 PORT = 5001
 # Of a frame: Ethernet, IP, and TCP with its options.
 KEPT_BYTES = 94
@@ -100,25 +108,12 @@ class Bed:
             _do("ip", "-n", space, "link", "set", "lo", "up")
             for key, value in SYSCTLS.items():
                 _do("ip", "netns", "exec", space, "sysctl", "-q", "-w", f"{key}={value}")
-        self._cable("b", "b0", "g", "gb0")
-        self._cable("g", "g0", "d", "d0")
-        self._cable("d", "d1", "r", "r0")
-        self._cable("r", "ra0", "a", "a0")
-        for host, interface, address in (
-            ("b", "b0", "b"),
-            ("g", "gb0", "gb"),
-            ("g", "g0", "g"),
-            ("r", "r0", "r"),
-            ("r", "ra0", "ra"),
-            ("a", "a0", "a"),
-        ):
-            _do("ip", "-n", self.space[host], "address", "add", f"{ADDRESSES[address]}/24", "dev", interface)
-        for host, network, via in (
-            ("b", "default", "gb"),
-            ("a", "default", "ra"),
-            ("g", "10.7.3.0/24", "r"),
-            ("r", "10.7.1.0/24", "g"),
-        ):
+        for left, left_end, right, right_end in CABLES:
+            self._cable(left, left_end, right, right_end)
+            for host, interface in ((left, left_end), (right, right_end)):
+                if address := ADDRESSES.get(interface.removesuffix("0")):
+                    _do("ip", "-n", self.space[host], "address", "add", f"{address}/24", "dev", interface)
+        for host, network, via in ROUTES:
             _do("ip", "-n", self.space[host], "route", "add", network, "via", ADDRESSES[via])
         self._queue("g0", self.scenario.up_mbps)
         if self.scenario.down_mbps:
@@ -126,22 +121,8 @@ class Bed:
 
     def _cable(self, left: str, left_end: str, right: str, right_end: str) -> None:
         ends = (self.space[left], left_end), (self.space[right], right_end)
-        _do(
-            "ip",
-            "link",
-            "add",
-            "name",
-            left_end,
-            "netns",
-            ends[0][0],
-            "type",
-            "veth",
-            "peer",
-            "name",
-            right_end,
-            "netns",
-            ends[1][0],
-        )
+        one, other = (("name", end, "netns", space) for space, end in ends)
+        _do("ip", "link", "add", *one, "type", "veth", "peer", *other)
         for space, end in ends:
             off = [word for offload in OFFLOADS for word in (offload, "off")]
             _do("ip", "netns", "exec", space, "ethtool", "-K", end, *off)
@@ -228,9 +209,8 @@ class Bed:
             if rate:
                 address = socket.inet_aton(ADDRESSES[source])
                 passages = match(*(packets(self.scratch / name, address) for name in (before, behind)))
-                rows.append(
-                    {"link": way, **figures(passages, window, int(1e6 * asked.base_rtt_ms), 1e6 * rate)}
-                )
+                found = figures(passages, window, int(1e6 * asked.base_rtt_ms), 1e6 * rate)
+                rows.append({"link": way, **found})
                 seen[way] = {
                     "service": round(service(passages, window, 1e6 * rate), 5),
                     "dropped": dropped(passages),
@@ -260,7 +240,6 @@ def _line(process: subprocess.Popen[str]) -> str:
 
 
 def _cpu() -> tuple[int, int]:
-    ticks = [
-        int(word) for word in Path("/proc/stat").read_text(encoding="ascii").splitlines()[0].split()[1:9]
-    ]
+    total = Path("/proc/stat").read_text(encoding="ascii").splitlines()[0]
+    ticks = [int(word) for word in total.split()[1:9]]
     return sum(ticks) - ticks[3] - ticks[4], sum(ticks)

@@ -31,10 +31,8 @@ def counters() -> dict[str, int]:
         lines = Path(source).read_text(encoding="ascii").splitlines()
         for names, values in zip(lines[::2], lines[1::2], strict=True):
             if names.startswith(("Tcp:", "TcpExt:")):
-                found |= {
-                    name: int(value)
-                    for name, value in zip(names.split()[1:], values.split()[1:], strict=True)
-                }
+                pairs = zip(names.split()[1:], values.split()[1:], strict=True)
+                found |= {name: int(value) for name, value in pairs}
     return found
 
 

@@ -13,13 +13,14 @@ import argparse
 import csv
 import json
 import os
-import queue
 import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from itertools import product
 from pathlib import Path
 
 from benches.kernel.bed import Bed, missing
 from benches.kernel.scenarios import Scenario, scenario
+from benches.tables import write_rows
 
 KEYS = ("scenario", "replication")
 # A relay that is later than this in one frame of a hundred is no fixed delay.
@@ -70,10 +71,7 @@ def keep(table: Path, rows: list[dict]) -> None:
     kept = [row for row in old if tuple(row[key] for key in KEYS) not in new] + rows
     # Up before down, repetitions in order, scenarios by name.
     kept.sort(key=lambda row: (row["scenario"], int(row["replication"]), row["link"] == "down"))
-    with table.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(kept)
+    write_rows(table, kept, list(rows[0]))
 
 
 def main() -> int:
@@ -90,39 +88,28 @@ def main() -> int:
     if lacking := missing():
         print(lacking, file=sys.stderr)
         return 1
-    waiting: queue.SimpleQueue[tuple[Scenario, int]] = queue.SimpleQueue()
-    for entry in asked.scenarios:
-        for replication in range(asked.first, asked.first + asked.repeat):
-            waiting.put((entry, replication))
-    one_at_a_time, failures = threading.Lock(), []
-
-    def work(name: str) -> None:
-        while True:
+    replications = range(asked.first, asked.first + asked.repeat)
+    failed = False
+    with ThreadPoolExecutor(asked.together) as pool:
+        started = [
+            pool.submit(run, f"{os.getpid()}-{number}", entry, replication)
+            for number, (entry, replication) in enumerate(product(asked.scenarios, replications))
+        ]
+        for done in as_completed(started):
             try:
-                entry, replication = waiting.get_nowait()
-            except queue.Empty:
-                return
-            try:
-                rows, told = run(name, entry, replication)
+                rows, told = done.result()
             except (RuntimeError, ValueError) as error:
-                failures.append(entry.name)
+                failed = True
                 print(error, file=sys.stderr, flush=True)
                 continue
-            with one_at_a_time:
-                for row in rows:
-                    print(json.dumps(row), flush=True)
-                if asked.to:
-                    keep(asked.to, rows)
-                if asked.details:
-                    with asked.details.open("a", encoding="utf-8") as file:
-                        file.write(json.dumps(told) + "\n")
-
-    workers = [threading.Thread(target=work, args=(f"{os.getpid()}-{i}",)) for i in range(asked.together)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
-    return 1 if failures else 0
+            for row in rows:
+                print(json.dumps(row), flush=True)
+            if asked.to:
+                keep(asked.to, rows)
+            if asked.details:
+                with asked.details.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(told) + "\n")
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ flows both ways, 1 Mb/s up and 16 Mb/s down, with a queue of 64 packets on each 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 NAME = re.compile(
     r"(?P<controller>[a-z]+)-(?:(?P<flows>\d+)f-(?P<rate>\d+)m|(?P<up>\d+)up(?P<down>\d+)down-(?P<up_rate>\d+)m(?P<down_rate>\d+)m)"
@@ -44,42 +44,28 @@ class Scenario:
 
     def columns(self) -> dict[str, object]:
         """Return what the measured table says of a scenario."""
-        return {
-            "congestion_control": self.controller,
-            "up_flows": self.up_flows,
-            "down_flows": self.down_flows,
-            "up_mbps": f"{self.up_mbps:g}",
-            "down_mbps": f"{self.down_mbps:g}" if self.down_mbps else "",
-            "base_rtt_ms": f"{self.base_rtt_ms:g}",
-            "buffer_pkts": self.buffer_pkts,
-            "burst_bytes": self.burst_bytes,
-            "begin_s": self.begin_s,
-            "end_s": self.end_s,
-        }
+        columns = asdict(self)
+        del columns["name"]
+        for name in ("up_mbps", "down_mbps", "base_rtt_ms"):
+            columns[name] = "" if columns[name] is None else f"{columns[name]:g}"
+        return {"congestion_control": columns.pop("controller"), **columns}
 
 
 def scenario(name: str, window_s: tuple[int, int] | None = None) -> Scenario:
     """Return the scenario of a name; the measured window is as long as its sawteeth need, unless given."""
     found = NAME.fullmatch(name)
     if not found:
-        raise ValueError(
-            f"{name}: expected a name like reno-8f-16m-50ms-b67 or cubic-1up8down-1m16m-50ms-b64"
-        )
+        examples = "reno-8f-16m-50ms-b67 or cubic-1up8down-1m16m-50ms-b64"
+        raise ValueError(f"{name}: expected a name like {examples}")
     part = found.groupdict()
     two_way = part["up"] is not None
     up_mbps = float(part["up_rate"] if two_way else part["rate"])
     buffer_pkts, burst = int(part["buffer"]), int(part["burst"] or 1600)
     if window_s is None:
         deep = up_mbps <= 1 or (buffer_pkts > 200 and part["controller"] != "bbr")
-        window_s = (
-            (30, 120)
-            if two_way or burst < 1600
-            else (30, 140)
-            if deep
-            else (15, 70)
-            if up_mbps >= 50
-            else (20, 80)
-        )
+        window_s = (15, 70) if up_mbps >= 50 else (20, 80)
+        window_s = (30, 140) if deep else window_s
+        window_s = (30, 120) if two_way or burst < 1600 else window_s
     return Scenario(
         name=name,
         controller=part["controller"],

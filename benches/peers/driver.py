@@ -96,23 +96,13 @@ def ns3_binary(name: str) -> Path:
         raise Unavailable("ns-3 is not installed (apt-get install libns3-dev)")
     if compiler is None:
         raise Unavailable("there is no C++ compiler for the ns-3 scenario")
-    words = subprocess.run(
-        ["pkg-config", "--cflags", "--libs", *modules], check=True, capture_output=True, text=True
-    ).stdout.split()
+    words = subprocess.check_output(["pkg-config", "--cflags", "--libs", *modules], text=True).split()
     # Some packages of ns-3 list libraries of other packages by path; the simulator's own are enough.
     flags = [word for word in dict.fromkeys(words) if word.startswith(("-I/usr/include", "-L", "-lns3-"))]
     binary = Path(_build_directory().name) / name
-    command = [
-        compiler,
-        "-O3",
-        "-DNDEBUG",
-        "-std=c++17",
-        str(HERE / f"{name}.cc"),
-        "-o",
-        str(binary),
-        *flags,
-    ]
-    built = subprocess.run([*command, "-Wl,--allow-shlib-undefined"], capture_output=True, text=True)
+    command = [compiler, "-O3", "-DNDEBUG", "-std=c++17", str(HERE / f"{name}.cc"), "-o", str(binary)]
+    command += [*flags, "-Wl,--allow-shlib-undefined"]
+    built = subprocess.run(command, capture_output=True, text=True)
     if built.returncode:
         reason = next(iter(built.stderr.splitlines()), "no reason given")
         raise Unavailable(f"the ns-3 scenario does not compile here: {reason}")
@@ -137,19 +127,20 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     for name in arguments.scenario or SCENARIOS:
-        scenario = SCENARIOS.get(name)
-        if scenario is None:
+        if name not in SCENARIOS:
             parser.error(f"there is no scenario {name!r}")
+        scenario = SCENARIOS[name]
         for peer in arguments.peer or PEERS:
             try:
                 found = PEERS[peer](replace(scenario, seed=arguments.seed, repeat=1))
             except Unavailable as reason:
                 print(f"{name:28} {peer:8} skipped: {reason}")
                 continue
-            packets = sum(found[way].get("whole_run_data_pkts", 0) for way in ("down", "up"))
+            both = {way: found[way] for way in ("down", "up")}
+            packets = sum(link.get("whole_run_data_pkts", 0) for link in both.values())
             links = "  ".join(
                 f"{way} {link['delay_ms']:8.2f} ms {link['utilisation']:.3f} {link['loss']:.4f}"
-                for way, link in ((way, found[way]) for way in ("down", "up"))
+                for way, link in both.items()
             )
             rate = f"{packets / found['wall_s'] / 1e3:7.0f} k/s"
             print(f"{name:28} {peer:8} {rate} {found['rss_mb']:6.1f} MB  {links}", flush=True)

@@ -12,7 +12,6 @@ is loaded if its path is given with ``--ns2-pie``; without one, those rows are l
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import math
 import random
@@ -27,11 +26,11 @@ from pathlib import Path
 from typing import Any
 
 from benches.peers.driver import HERE, Unavailable, ns3_binary, object_printed
+from benches.tables import write_rows
+from tools.validation.aqm_peers import HALF_OF_WINDOW, PACKETS_OF_500, WINDOWS_OF_32
 
 TARGETS_MS = (2, 5, 10, 20, 35, 50)
 LIMITS = (100, 200, 400)
-PACKETS_OF_500, WINDOWS_OF_32 = "packets of 500 bytes", "windows of 32 packets"
-HALF_OF_WINDOW = "half of the window"
 FRAMES, FRAMES_PER_S, VIDEO_BPS, PAYLOAD, HEADERS = 1065, 24, 450e3, 1024, 40
 PICTURES = {"I": 4, "P": 2, "B": 1}
 GROUP = "IBBPBBPBBPBB"
@@ -142,16 +141,13 @@ def main() -> None:
         sys.exit(f"mixed.py: {reason}")
     order = ("peer", "delayed_acks", "queue", "variant", "limit", "target_ms", "seed")
     rows.sort(key=lambda row: [row[key] for key in order])
-    with arguments.table.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, rows[0].keys(), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+    write_rows(arguments.table, rows)
 
 
 def _row(run: Run, down: dict[str, Any]) -> dict[str, Any]:
-    quantities = {key: down[key] for key in ("delay_ms", "loss", "utilisation")}
-    print(json.dumps(asdict(run) | quantities), file=sys.stderr, flush=True)
-    return asdict(run) | quantities
+    row = asdict(run) | {key: down[key] for key in ("delay_ms", "loss", "utilisation")}
+    print(json.dumps(row), file=sys.stderr, flush=True)
+    return row
 
 
 if __name__ == "__main__":

@@ -43,20 +43,10 @@ def document(queue: dict[str, Any], transport: str) -> dict[str, Any]:
     """Return the study of the standard step load."""
     steps = {"steps": [list(step) for step in STEPS]}
     cbr = {"kind": "cbr", "rate": CBR, "size": "500B"}
-    return {
-        "name": "step-load",
-        "seed": 1,
-        "duration": f"{SECONDS}s",
-        "path": {
-            "rtt": RTT,
-            "down": {"rate": steps, "queue": queue},
-            "up": {"rate": "10Mbit", "queue": fifo(1000)},
-        },
-        "flows": [
-            bulk("down", FLOWS, transport),
-            {"source": cbr, "transport": "udp", "direction": "down"},
-        ],
-    }
+    up = {"rate": "10Mbit", "queue": fifo(1000)}
+    path = {"rtt": RTT, "down": {"rate": steps, "queue": queue}, "up": up}
+    flows = [bulk("down", FLOWS, transport), {"source": cbr, "transport": "udp", "direction": "down"}]
+    return {"name": "step-load", "seed": 1, "duration": f"{SECONDS}s", "path": path, "flows": flows}
 
 
 def measure(queue: dict[str, Any], transport: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -66,15 +56,15 @@ def measure(queue: dict[str, Any], transport: str) -> tuple[np.ndarray, np.ndarr
     each = max(1, round(BIN_S / series["bin_s"]))
     count = len(series["dropped_pkts"]) // each
     shape = (count, each)
-    delay = np.array([np.nan if d is None else d for d in series["queue_delay_ms"]], dtype=float)[
-        : count * each
-    ]
-    drops = np.array(series["dropped_pkts"], dtype=float)[: count * each].reshape(shape).sum(axis=1)
+    delay, dropped = (
+        np.array(series[name][: count * each], dtype=float).reshape(shape)
+        for name in ("queue_delay_ms", "dropped_pkts")
+    )
+    drops = dropped.sum(axis=1)
     width = each * series["bin_s"]
     with np.errstate(all="ignore"):
-        known = np.isfinite(delay).reshape(shape)
-        total = np.where(known, delay.reshape(shape), 0).sum(axis=1)
-        mean = total / known.sum(axis=1)
+        known = np.isfinite(delay)
+        mean = np.where(known, delay, 0).sum(axis=1) / known.sum(axis=1)
     return (np.arange(count) + 0.5) * width, mean, drops / width
 
 

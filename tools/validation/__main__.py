@@ -61,7 +61,7 @@ def main() -> int:
     stale, unexplained = page.stale(), page.unexplained()
     for sentence in stale:
         print(f"explanations.toml: {sentence}", file=sys.stderr)
-    rows = [row for section in page.sections.values() for row in section.checks]
+    rows = [row for section in page.sections.values() for row in section.rows]
     print(
         f"{len(rows)} rows, {sum(not row.ok for row in rows)} outside, {len(unexplained)} unexplained, "
         f"{len(stale)} explanations stale, {len(page.missing)} sections missing"

@@ -14,11 +14,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from sojourn.losses.findings import Finding
 from sojourn.report.published import load
 
 from tools.validation import aqm_peers, aqm_scene, documents
 from tools.validation.aqm_scene import Cell, Document, cells
-from tools.validation.checks import Check, Finding, compare, near
+from tools.validation.checks import Check, compare, near
 from tools.validation.runs import Runs
 from tools.validation.tables import Table
 
@@ -83,7 +84,7 @@ class Variation:
 def _tcp(**keys: Any) -> Callable[[Document], None]:
     def change(document: Document) -> None:
         for flows in aqm_scene.tcp_flows(document):
-            flows.update({key.replace("_", "-"): value for key, value in keys.items()})
+            flows.update(_dashed(keys))
 
     return change
 
@@ -98,8 +99,13 @@ def _whole_web(document: Document) -> None:
         flows["source"].pop("preset", None)
 
 
+def _dashed(keys: Mapping[str, Any]) -> dict[str, Any]:
+    """Return keys as study files write them."""
+    return {key.replace("_", "-"): value for key, value in keys.items()}
+
+
 def _pie(name: str, **keys: Any) -> Variation:
-    return Variation(name, ("pie",), keys={key.replace("_", "-"): value for key, value in keys.items()})
+    return Variation(name, ("pie",), keys=_dashed(keys))
 
 
 VARIATIONS = {
@@ -128,19 +134,20 @@ PIE_VARIATIONS = {
     "pie-rfc8033": Variation("RFC 8033's PIE", ("pie",), keys={"variant": "rfc8033"}),
     "pie-linux": Variation("Linux's PIE", ("pie",), keys={"variant": "linux"}),
 }
-FROM_START = {
-    "from-start": Variation("warm-up included", change=lambda document: document.update(warmup="0s"))
-}
-ALL_VARIATIONS = {**VARIATIONS, **PIE_VARIATIONS, **FROM_START}
+FROM_START = Variation("warm-up included", change=lambda document: document.update(warmup="0s"))
+ALL_VARIATIONS = {**VARIATIONS, **PIE_VARIATIONS, "from-start": FROM_START}
+
+
+def _payload_once(cell: Cell) -> list[float]:
+    return [a * b / c for a, b, c in zip(cell.once, cell.payload, cell.utilisation, strict=True)]
+
+
 COUNTED = {
     "what the link carries": ("study", lambda cell: cell.utilisation),
     "the same, warm-up included": ("from-start", lambda cell: cell.utilisation),
     "payload (40 bytes of each packet are headers)": ("study", lambda cell: cell.payload),
     "what is sent for the first time": ("study", lambda cell: cell.once),
-    "its payload": (
-        "study",
-        lambda cell: [a * b / c for a, b, c in zip(cell.once, cell.payload, cell.utilisation, strict=True)],
-    ),
+    "its payload": ("study", _payload_once),
 }
 """Ways to count utilisation: a variation, and a number for each replication."""
 ON_PEERS = {
@@ -156,12 +163,18 @@ def targets(kind: str) -> tuple[int, int, int]:
     return 2, CALIBRATED_MS[kind], 50
 
 
+def _changed(key: str) -> tuple[Document, dict[str, Any]]:
+    """Return the scene of a variation, and the study's queues by kind."""
+    document = aqm_scene.scene()
+    queues = document.pop("queues")
+    ALL_VARIATIONS[key].change(document)
+    return document, queues
+
+
 def variation(key: str) -> tuple[Document, list[tuple[str, int]]]:
     """Return the study document of a variation, and the discipline and target of each of its points."""
     varied = ALL_VARIATIONS[key]
-    document = aqm_scene.scene()
-    queues = document.pop("queues")
-    varied.change(document)
+    document, queues = _changed(key)
     cells = [(kind, target) for kind in varied.kinds for target in targets(kind)]
     axis = [{**queues[kind], "target": f"{target}ms", **(varied.keys or {})} for kind, target in cells]
     return {**document, "name": f"aqm-{key}", "sweep": {"path.down.queue": axis}}, cells
@@ -169,20 +182,17 @@ def variation(key: str) -> tuple[Document, list[tuple[str, int]]]:
 
 def droptail(key: str, packets: int = DROPTAIL_PACKETS) -> Document:
     """Return the study document of DropTail in the scene of a variation."""
-    document = aqm_scene.scene()
-    document.pop("queues")
-    ALL_VARIATIONS[key].change(document)
+    document, _ = _changed(key)
     document["path"]["down"]["queue"] = documents.fifo(packets)
     return {**document, "name": f"aqm-droptail-{key}" + (f"-{packets}" * (packets != DROPTAIL_PACKETS))}
 
 
 def fluctuating() -> tuple[Document, list[tuple[str, int]]]:
     """Return the study document of the fluctuating rate, and ARED's rate and target of each of its points."""
-    document = aqm_scene.scene()
-    red = document.pop("queues")["red"]
+    document, queues = _changed("study")
     document["path"]["down"]["rate"] = copy.deepcopy(FLUCTUATING)
     cells = [(rate, target) for target in (CALIBRATED_MS["red"], 50) for rate in RATES]
-    axis = [{**red, "rate": rate, "target": f"{target}ms"} for rate, target in cells]
+    axis = [{**queues["red"], "rate": rate, "target": f"{target}ms"} for rate, target in cells]
     return {**document, "name": "aqm-fluctuating", "sweep": {"path.down.queue": axis}}, cells
 
 
@@ -227,13 +237,10 @@ def findings(runs: Runs) -> Iterator[Finding]:
     """Look for what the study found."""
     of_study = cells(*variation("study"), runs)
     deep = cells(droptail("study"), [None], runs)[None]
-    at = {
-        name: {
-            PUBLISHED_NAMES[kind]: statistics.fmean(of_study[kind, targets(kind)[i]].loss)
-            for kind in CALIBRATED_MS
-        }
-        for i, name in enumerate(("2 ms", "calibrated", "50 ms"))
-    }
+    at: dict[str, dict[str, float]] = {"2 ms": {}, "calibrated": {}, "50 ms": {}}
+    for kind, discipline in PUBLISHED_NAMES.items():
+        for losses, target in zip(at.values(), targets(kind), strict=True):
+            losses[discipline] = statistics.fmean(of_study[kind, target].loss)
     yield Finding(
         "Of the three disciplines CoDel drops most, at equal delay and at both ends of figure 3.",
         "the greatest mean loss, at each of the three",
@@ -322,26 +329,17 @@ def pie_variations(runs: Runs) -> list[list[str]]:
 
 def utilisations(runs: Runs) -> list[list[str]]:
     """Return a row for each way to count utilisation: name, each discipline's, DropTail's, the distance."""
-    rows = []
+    rows, depths = [], (DROPTAIL_PACKETS, SHALLOW_PACKETS)
+    least, greatest, droptail_s = UTILISATIONS
     for name, (key, counted) in COUNTED.items():
         found = {cell: statistics.fmean(counted(of)) for cell, of in cells(*variation(key), runs).items()}
-        ends = []
-        for kind in CALIBRATED_MS:
-            of_kind = [value for (of, _), value in found.items() if of == kind]
-            ends.append((min(of_kind), max(of_kind)))
-        tails = []
-        for packets in (DROPTAIL_PACKETS, SHALLOW_PACKETS):
-            tail = cells(droptail(key, packets), [None], runs)[None]
-            tails.append(statistics.fmean(counted(tail)))
-        least, greatest, droptail_s = UTILISATIONS
-        apart = max(
-            abs(min(found.values()) - least),
-            abs(max(found.values()) - greatest),
-            min(abs(value - droptail_s) for value in tails),
-        )
-        spans = [f"{low:.3f} – {high:.3f}" for low, high in ends]
+        by_kind = [[value for (of, _), value in found.items() if of == kind] for kind in CALIBRATED_MS]
+        deep = [cells(droptail(key, packets), [None], runs)[None] for packets in depths]
+        tails = [statistics.fmean(counted(cell)) for cell in deep]
+        low, high = abs(min(found.values()) - least), abs(max(found.values()) - greatest)
+        apart = max(low, high, min(abs(value - droptail_s) for value in tails))
+        spans = [f"{min(values):.3f} – {max(values):.3f}" for values in by_kind]
         rows.append([name, *spans, *(f"{value:.3f}" for value in tails), f"{100 * apart:.1f}"])
-    least, greatest, droptail_s = UTILISATIONS
     return [*rows, ["the study", *[f"{least} – {greatest}"] * 3, *[f"{droptail_s}"] * 2, ""]]
 
 
@@ -357,8 +355,7 @@ def _row(name: str, found: Mapping[Any, Cell], deep: Cell | None) -> list[str]:
 
 
 def _with_transmission(cell: Cell) -> Cell:
-    delays = tuple(delay + cell.transmission_ms for delay in cell.delay_ms)
-    return replace(cell, delay_ms=delays)
+    return replace(cell, delay_ms=tuple(delay + cell.transmission_ms for delay in cell.delay_ms))
 
 
 def _three(found: Mapping[Any, Cell], kind: str) -> tuple[str, str]:

@@ -6,18 +6,17 @@ web is here what theirs is: connections that each bring a response of exponentia
 
 from __future__ import annotations
 
-import csv
 import statistics
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
-from tools.validation import aqm_scene, documents
+from tools.validation import aqm_scene, documents, recorded
 from tools.validation.checks import Check, compare
 from tools.validation.peers import QUANTITIES, RULES
 from tools.validation.runs import Runs
+from tools.validation.tables import Table
 
 TEXT = """\
 The scene again, with ns-2.35 and ns-3 3.37 beside ours (`benches/peers/mixed.py`, means of {seeds} seeds).
@@ -49,16 +48,8 @@ WEB = {
     "sizes": {"kind": "exponential", "mean": "1400B"},
     "interconnection": {"kind": "exponential", "mean": "250ms"},
 }
-NS3_PIE = {
-    "kind": "pie",
-    "limit": "100pkt",
-    "variant": "rfc8033",
-    "update": "30ms",
-    "burst": "100ms",
-    "delay": "rate",
-    "rate-threshold": "10000B",
-    "derandomise": False,
-}
+NS3_PIE = {"kind": "pie", "limit": "100pkt", "variant": "rfc8033", "update": "30ms", "burst": "100ms"}
+NS3_PIE |= {"delay": "rate", "rate-threshold": "10000B", "derandomise": False}
 """PIE as ns-3 has it, with the study's settings."""
 IN_PACKETS = {"in-packets": True, "mean-packet": "500B"}
 PACKETS_OF_500, WINDOWS_OF_32 = "packets of 500 bytes", "windows of 32 packets"
@@ -101,16 +92,9 @@ class Row:
 def measured() -> dict[Key, list[dict[str, float]]]:
     """Return the peers' figures: discipline, target, limit, delayed ACKs and variant → an entry a seed."""
     found: dict[Key, list[dict[str, float]]] = {}
-    text = files("tools.validation").joinpath("data/aqm-peers.csv").read_text(encoding="utf-8")
-    for row in csv.DictReader(text.splitlines()):
-        key = (
-            row["peer"],
-            row["queue"],
-            int(row["target_ms"]),
-            int(row["limit"]),
-            int(row["delayed_acks"]),
-            row["variant"],
-        )
+    for row in recorded.rows("aqm-peers"):
+        numbers = (int(row[name]) for name in ("target_ms", "limit", "delayed_acks"))
+        key = (row["peer"], row["queue"], *numbers, row["variant"])
         entry = {"delay": row["delay_ms"], "utilisation": row["utilisation"], "loss": row["loss"]}
         found.setdefault(key, []).append({name: float(value) for name, value in entry.items()})
     return found
@@ -147,7 +131,7 @@ def rows(queues: dict[str, dict[str, Any]]) -> Iterator[Row]:
 def _document(scene: str) -> aqm_scene.Document:
     """Return the scene with the web of the peers and what the TCP flows do otherwise."""
     document = aqm_scene.scene()
-    document.pop("queues")
+    del document["queues"]
     for flows in aqm_scene.tcp_flows(document):
         flows.update(SCENES[scene])
         if flows["source"]["kind"] == "packmime":
@@ -159,10 +143,8 @@ def checks(runs: Runs) -> Iterator[Check]:
     """Compare delay, utilisation and loss of the scene under every queue."""
     for scene in SCENES:
         wanted = [row for row in rows(aqm_scene.scene()["queues"]) if row.scene == scene]
-        document = _document(scene) | {
-            "name": f"aqm-peers-{scene or 'study'}",
-            "sweep": {"path.down.queue": [row.queue for row in wanted]},
-        }
+        sweep = {"path.down.queue": [row.queue for row in wanted]}
+        document = {**_document(scene), "name": f"aqm-peers-{scene or 'study'}", "sweep": sweep}
         found = aqm_scene.cells(document, [row.name for row in wanted], runs)
         for row in wanted:
             cell = found[row.name]
@@ -173,11 +155,13 @@ def checks(runs: Runs) -> Iterator[Check]:
                 yield compare(key, label, unit, of_ours[quantity], references, rule)
 
 
-TRAITS_HEAD = ["row", "sojourn", "one packet more on the way", "ns-3, halving the window", "ns-3"]
+def traits(runs: Runs) -> Table:
+    """Return what ours and ns-3 do otherwise than each other, changed in one."""
+    head = ["row", "sojourn", "one packet more on the way", "ns-3, halving the window", "ns-3"]
+    return Table("What one trait of ns-3's changes", head, list(_traits(runs)), TRAITS_TEXT)
 
 
-def traits(runs: Runs) -> Iterator[list[str]]:
-    """Yield rows of a table: what ours and ns-3 do otherwise than each other, changed in one."""
+def _traits(runs: Runs) -> Iterator[list[str]]:
     queue = {**NS3_PIE, "target": "10ms"}
     for scene in ("", "delayed-acks"):
         row = Row("pie-ns3-10ms", queue, ("ns3",), "pie", 10, scene=scene)

@@ -8,7 +8,7 @@ from typing import Any
 
 from sojourn.study import Study
 
-from tools.validation.runs import Runs
+from tools.validation.runs import Runs, at_link
 
 REPLICATIONS = 4
 HEADER_BYTES = 40
@@ -65,15 +65,15 @@ def _cell(results: list[dict[str, Any]]) -> Cell:
         for result, link in zip(results, links, strict=True)
     ]
     per_packet = [8e3 * link["departed_bytes"] / link["departed_pkts"] / link["rate_bps"] for link in links]
+    scores = [result["voice"]["listens"]["mos"].get("mean") for result in results]
+    used = [link["utilisation"] for link in links]
     return Cell(
-        delay_ms=tuple(link["queue_delay_ms"]["mean"] for link in links),
-        p95_ms=tuple(link["queue_delay_ms"]["p95"] for link in links),
+        delay_ms=tuple(at_link(result, "down", "delay") for result in results),
+        p95_ms=tuple(at_link(result, "down", "p95") for result in results),
         loss=tuple(link["loss"] for link in links),
-        utilisation=tuple(link["utilisation"] for link in links),
-        payload=tuple(link["utilisation"] * part for link, part in zip(links, share, strict=True)),
-        once=tuple(link["utilisation"] * (1 - part) for link, part in zip(links, repeated, strict=True)),
-        mos=tuple(
-            mos for result in results if (mos := result["voice"]["listens"]["mos"].get("mean")) is not None
-        ),
+        utilisation=tuple(used),
+        payload=tuple(of * part for of, part in zip(used, share, strict=True)),
+        once=tuple(of * (1 - part) for of, part in zip(used, repeated, strict=True)),
+        mos=tuple(mos for mos in scores if mos is not None),
         transmission_ms=statistics.fmean(per_packet),
     )

@@ -106,27 +106,6 @@ def compare(
     return Check(key, quantity, unit, ours, spread, tuple(references.items()), holds, rule.text)
 
 
-@dataclass(frozen=True)
-class Skipped:
-    """A scenario that could not be run, and why."""
-
-    key: str
-    reason: str
-
-
-@dataclass(frozen=True)
-class Finding:
-    """A statement of a study, how it is tested, and what it comes to here.
-
-    `holds` is None where the results cannot say.
-    """
-
-    statement: str
-    reading: str
-    here: str
-    holds: bool | None
-
-
 def verdict(holds: bool | None) -> str:
     """Say whether a finding holds."""
     return "cannot be said" if holds is None else "holds" if holds else "**does not hold**"

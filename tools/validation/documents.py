@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -28,13 +27,16 @@ def fifo(packets: int | None) -> dict[str, Any]:
 
 def bulk(direction: str, count: int, transport: str, **keys: Any) -> dict[str, Any]:
     """Return a group of long flows."""
-    return {
-        "source": {"kind": "bulk"},
-        "transport": transport,
-        "direction": direction,
-        "count": count,
-        **keys,
-    }
+    group = {"source": {"kind": "bulk"}, "transport": transport, "direction": direction, "count": count}
+    return {**group, **keys}
+
+
+def dumbbell(
+    name: str, repeat: int, duration_s: float, warmup_s: float, path: Mapping[str, Any], **keys: Any
+) -> dict[str, Any]:
+    """Return the study of a path, which goes on as `keys` say (``flows``, ``users``, ``sweep``, …)."""
+    times = {"duration": f"{duration_s:g}s", "warmup": f"{warmup_s:g}s"}
+    return {"name": name, "seed": 1, "repeat": repeat, **times, "path": dict(path), **keys}
 
 
 def to_toml(document: Mapping[str, Any]) -> str:
@@ -59,23 +61,3 @@ def study(document: Mapping[str, Any]) -> Study:
     """Return a document as a study that can be run."""
     name = document["name"]
     return Study(_core.parse(to_toml(document), f"{name}.toml", []), f"{name}.toml")
-
-
-@functools.cache
-def kinds() -> frozenset[str]:
-    """Return every word that the study schema allows as a value: queue disciplines, sources, transports…"""
-    found: set[str] = set()
-
-    def walk(node: Any) -> None:
-        if isinstance(node, dict):
-            if isinstance(node.get("const"), str):
-                found.add(node["const"])
-            found.update(word for word in node.get("enum", ()) if isinstance(word, str))
-            for item in node.values():
-                walk(item)
-        elif isinstance(node, list):
-            for item in node:
-                walk(item)
-
-    walk(json.loads(_core.schema()))
-    return frozenset(found)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import Any
 
+from tools.validation import recorded
 from tools.validation.checks import Check
 
 
@@ -35,11 +34,8 @@ class Explanations:
     """
 
     def __init__(self, entries: Sequence[Mapping[str, Any]] | None = None) -> None:
-        if entries is None:
-            file = files("tools.validation").joinpath("explanations.toml")
-            entries = tomllib.loads(file.read_text(encoding="utf-8"))["explanation"]
         self.rows: dict[str, Explained] = {}
-        for entry in entries:
+        for entry in recorded.entries("explanations") if entries is None else entries:
             for key, (ours, least, greatest) in entry["rows"].items():
                 if key in self.rows:
                     raise ValueError(f"explanations.toml: {key} is explained twice")

@@ -13,12 +13,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from sojourn.losses.findings import Finding
 from sojourn.report import write_report
 from sojourn.report.published import Quantity, load
 from sojourn.results import Results
 from sojourn.results.path import look_up
 
-from tools.validation.checks import Finding, Rule, near
+from tools.validation.checks import near
 
 BUFFER = "path.down.queue.limit"
 ACCESS_BUFFERS = ("8pkt", "16pkt", "32pkt", "64pkt", "128pkt", "256pkt")
@@ -126,10 +127,8 @@ def _deaf(talks: Rows) -> tuple[str, bool]:
 
 
 def _slow(plt: Rows) -> tuple[str, bool]:
-    return (
-        ", ".join(f"{load}: {row[-1]:.1f} s" for load, row in plt.items()),
-        all(row[-1] > SLOW_S for row in plt.values()),
-    )
+    here = ", ".join(f"{load}: {row[-1]:.1f} s" for load, row in plt.items())
+    return here, all(row[-1] > SLOW_S for row in plt.values())
 
 
 def _quiet(talks: Rows, listens: Rows, web: Rows) -> tuple[str, bool]:
@@ -140,18 +139,14 @@ def _quiet(talks: Rows, listens: Rows, web: Rows) -> tuple[str, bool]:
 
 
 def _heard(listens: Rows) -> tuple[str, bool]:
-    return (
-        "; ".join(f"{load} {row[0]:.1f} → {row[-1]:.1f}" for load, row in listens.items()),
-        all(row[-1] < row[0] - WORSE for row in listens.values()),
-    )
+    here = "; ".join(f"{load} {row[0]:.1f} → {row[-1]:.1f}" for load, row in listens.items())
+    return here, all(row[-1] < row[0] - WORSE for row in listens.values())
 
 
 def _steady(utilisation: Rows) -> tuple[str, bool]:
     changes = {load: max(row) - min(row) for load, row in utilisation.items()}
-    return (
-        ", ".join(f"{load} {100 * change:.1f} points" for load, change in changes.items()),
-        all(change < STEADY for change in changes.values()),
-    )
+    here = ", ".join(f"{load} {100 * change:.1f} points" for load, change in changes.items())
+    return here, max(changes.values()) < STEADY
 
 
 UTILISED = near("the study's", points=2)
@@ -189,33 +184,21 @@ def table_1(testbeds: Mapping[str, Cells]) -> Iterator[tuple[list[str], bool]]:
 
 
 def _meets(quantity: Quantity, ours: float, published: float, row: Mapping[str, Any]) -> bool:
-    if "utilisation" in quantity.path:
-        deviation = row[quantity.column.replace("_mean_pct", "_sd")] or 0
-        return any(rule.holds(ours, [published]) for rule in (UTILISED, *_within_deviation(deviation)))
     rules = (LOST, RARELY) if "loss" in quantity.path else (AT_ONCE,)
+    if "utilisation" in quantity.path:
+        deviation = row[quantity.column.replace("_mean_pct", "_sd")]
+        rules = (UTILISED, near("the study's", points=deviation)) if deviation else (UTILISED,)
     return any(rule.holds(ours, [published]) for rule in rules)
-
-
-def _within_deviation(points: float) -> list[Rule]:
-    return [near("the study's", points=points)] if points else []
 
 
 def table_1_head() -> list[str]:
     """Return the heads of the table's columns."""
-    names = {
-        "flows.mean_concurrent": "concurrent flows",
-        "links.up.utilisation": "util. up %",
-        "links.down.utilisation": "util. down %",
-        "links.up.loss": "loss up %",
-        "links.down.loss": "loss down %",
-    }
+    kinds = {"utilisation": "util.", "loss": "loss"}
+    names = {f"links.{way}.{kind}": f"{kinds[kind]} {way} %" for way in ("up", "down") for kind in kinds}
+    names["flows.mean_concurrent"] = "concurrent flows"
     quantities = load("published/imc14-table1-workloads.csv").quantities
-    return [
-        "testbed",
-        "workload",
-        *(names[each.path] for each in quantities if each.path in names),
-        "verdict",
-    ]
+    heads = [names[each.path] for each in quantities if each.path in names]
+    return ["testbed", "workload", *heads, "verdict"]
 
 
 def heatmaps(folder: Path, images: Path) -> Iterator[tuple[str, list[str]]]:
@@ -223,13 +206,9 @@ def heatmaps(folder: Path, images: Path) -> Iterator[tuple[str, list[str]]]:
     results = Results(folder)
     write_report(folder)
     for i, figure in enumerate(results.document.get("figures") or (), 1):
-        found = sorted((folder / "figures").glob(f"{i:02d}-*-difference.svg"))
-        if not found:
-            continue
-        stem = found[0].name.removesuffix("-difference.svg")
-        names = []
-        for suffix in ("", "-published", "-difference"):
-            name = f"{folder.name}-{stem}{suffix}.svg"
-            shutil.copyfile(folder / "figures" / f"{stem}{suffix}.svg", images / name)
-            names.append(name)
-        yield figure.get("title") or figure["value"], names
+        for found in sorted((folder / "figures").glob(f"{i:02d}-*-difference.svg"))[:1]:
+            stem = found.name.removesuffix("-difference.svg")
+            names = [f"{stem}{suffix}.svg" for suffix in ("", "-published", "-difference")]
+            for name in names:
+                shutil.copyfile(found.with_name(name), images / f"{folder.name}-{name}")
+            yield figure.get("title") or figure["value"], [f"{folder.name}-{name}" for name in names]

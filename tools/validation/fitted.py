@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import tomllib
-from importlib.resources import files
+from tools.validation import recorded
 
 HEAD = """## Fitted
 
@@ -24,8 +23,7 @@ later.
 
 def entries() -> list[dict[str, str]]:
     """Return the choices: what was chosen, by which figures, and the file that says so."""
-    text = files("tools.validation").joinpath("fitted.toml").read_text(encoding="utf-8")
-    return tomllib.loads(text)["fitted"]
+    return recorded.entries("fitted")
 
 
 def section() -> list[str]:

@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from sojourn.losses.findings import LOADS, Cells, look_for
+from sojourn.losses.findings import LOADS, Cells, Finding, look_for
 from sojourn.study import Study
 
-from tools.validation.checks import Finding
 from tools.validation.runs import Runs
 
 STUDY = "flows-pareto15.toml"
@@ -44,10 +43,7 @@ def findings(runs: Runs, studies: Path) -> Iterator[tuple[str, list[Finding]]]:
     for title, sets in VARIANTS.items():
         study = Study.load(studies / STUDY, [*SHORT, *sets])
         found = runs.of_study(study, title.replace(" ", "-"), {"path.down.queue.limit": BUFFERS})
-        yield (
-            title,
-            [Finding(one.statement, one.reading, one.here, one.holds) for one in look_for(Cells(found))],
-        )
+        yield title, list(look_for(Cells(found)))
 
 
 def section_text() -> str:

@@ -14,16 +14,15 @@ developed with, measured by `benches/kernel/measure.py`. What the studies take o
 
 from __future__ import annotations
 
-import csv
 import statistics
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import Any
 
+from tools.validation import recorded
 from tools.validation.checks import Check, Rule, compare, near
-from tools.validation.documents import bulk, fifo, link
-from tools.validation.runs import Runs
+from tools.validation.documents import bulk, dumbbell, fifo, link
+from tools.validation.runs import Runs, at_link
 
 REPLICATIONS = 5
 # With flows both ways replications differ by up to 10 points of utilisation, and the rule is one point.
@@ -95,8 +94,6 @@ them. Only {after} scenarios were measured after the repairs; the summary counts
 {names}.
 """.format(after=len(AFTER_REPAIRS), names=", ".join(f"`{name}`" for name in AFTER_REPAIRS))
 
-_COLUMNS = {"utilisation": "utilisation", "delay": "delay_mean_ms", "p95": "delay_p95_ms", "loss": "loss"}
-
 
 @dataclass(frozen=True)
 class Measured:
@@ -104,25 +101,25 @@ class Measured:
 
     scenario: str
     link: str
-    parameters: dict[str, str]
-    runs: tuple[dict[str, float], ...]
+    runs: list[dict[str, str]]
+
+    @property
+    def parameters(self) -> dict[str, str]:
+        """The columns that the repetitions share."""
+        return self.runs[0]
 
     def values(self, quantity: str) -> list[float]:
         """Return a quantity of every run."""
-        return [run[_COLUMNS[quantity]] for run in self.runs]
+        column = {"delay": "delay_mean_ms", "p95": "delay_p95_ms"}.get(quantity, quantity)
+        return [float(run[column]) for run in self.runs]
 
 
 def measurements(section: str = "kernel") -> list[Measured]:
     """Return what a section's table has, one entry for each scenario and link."""
-    numbers = ("utilisation", "delay_mean_ms", "delay_p50_ms", "delay_p95_ms", "loss", "loss_episodes")
-    text = files("tools.validation").joinpath(f"data/{section}.csv").read_text(encoding="utf-8")
     found: dict[tuple[str, str], list[dict[str, str]]] = {}
-    for row in csv.DictReader(text.splitlines()):
+    for row in recorded.rows(section):
         found.setdefault((row["scenario"], row["link"]), []).append(row)
-    return [
-        Measured(scenario, way, rows[0], tuple({name: float(row[name]) for name in numbers} for row in rows))
-        for (scenario, way), rows in found.items()
-    ]
+    return [Measured(*place, rows) for place, rows in found.items()]
 
 
 def document(parameters: dict[str, str]) -> dict[str, Any]:
@@ -132,23 +129,19 @@ def document(parameters: dict[str, str]) -> dict[str, Any]:
     queue = fifo(int(parameters["buffer_pkts"]))
     bucket = {"rule": "htb", "burst": f"{parameters['burst_bytes']}B"}
 
-    def flows(direction: str, count: str) -> list[dict[str, Any]]:
-        keys = {"stack": "linux", "receive-window": "100MB"}
-        return [bulk(direction, int(count), parameters["congestion_control"], **keys)] if int(count) else []
-
-    return {
-        "name": parameters["scenario"],
-        "seed": 1,
-        "repeat": TWO_WAY_REPLICATIONS if down_bps else REPLICATIONS,
-        "duration": f"{parameters['end_s']}s",
-        "warmup": f"{parameters['begin_s']}s",
-        "path": {
-            "rtt": f"{parameters['base_rtt_ms']}ms",
-            "down": link(down_bps, queue, overhead="14B", **bucket) if down_bps else link(None, fifo(None)),
-            "up": link(up_bps, queue, overhead="14B", **bucket),
-        },
-        "flows": [*flows("up", parameters["up_flows"]), *flows("down", parameters["down_flows"])],
+    path = {
+        "rtt": f"{parameters['base_rtt_ms']}ms",
+        "down": link(down_bps, queue, overhead="14B", **bucket) if down_bps else link(None, fifo(None)),
+        "up": link(up_bps, queue, overhead="14B", **bucket),
     }
+    keys = {"stack": "linux", "receive-window": "100MB"}
+    counts = {way: int(parameters[f"{way}_flows"]) for way in ("up", "down")}
+    flows = [
+        bulk(way, count, parameters["congestion_control"], **keys) for way, count in counts.items() if count
+    ]
+    repeat = TWO_WAY_REPLICATIONS if down_bps else REPLICATIONS
+    begin, end = int(parameters["begin_s"]), int(parameters["end_s"])
+    return dumbbell(parameters["scenario"], repeat, end, begin, path, flows=flows)
 
 
 def checks(runs: Runs, section: str = "kernel") -> Iterator[Check]:
@@ -157,17 +150,7 @@ def checks(runs: Runs, section: str = "kernel") -> Iterator[Check]:
         found = runs.of(document(entry.parameters))
         for quantity, (label, unit, rule) in QUANTITIES.items():
             measured = entry.values(quantity)
-            yield compare(
-                f"{section}/{entry.scenario}/{entry.link}/{quantity}",
-                label,
-                unit,
-                [_value(quantity, result["links"][entry.link]) for result in found],
-                {f"Linux ({len(measured)})": statistics.fmean(measured)},
-                rule,
-            )
-
-
-def _value(quantity: str, queue: dict[str, Any]) -> float:
-    if quantity == "delay":
-        return queue["queue_delay_ms"]["mean"]
-    return queue["queue_delay_ms"]["p95"] if quantity == "p95" else queue[quantity]
+            linux = {f"Linux ({len(measured)})": statistics.fmean(measured)}
+            ours = [at_link(result, entry.link, quantity) for result in found]
+            key = f"{section}/{entry.scenario}/{entry.link}/{quantity}"
+            yield compare(key, label, unit, ours, linux, rule)

@@ -7,16 +7,17 @@ dumbbells on them again.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from importlib.resources import files
+from itertools import product
 from statistics import fmean
 from typing import Any
 
-from tools.validation.checks import Check, Skipped, between_or, compare, near
-from tools.validation.documents import bulk, fifo, kinds, link
-from tools.validation.runs import Runs
+from tools.validation import recorded
+from tools.validation.checks import Check, between_or, compare, near
+from tools.validation.documents import bulk, dumbbell, fifo, link
+from tools.validation.runs import Runs, at_link
+from tools.validation.tables import Table
 
 REPLICATIONS = 3
 NAMES = {"ns2": "ns-2", "ns3": "ns-3"}
@@ -64,105 +65,56 @@ class Scenario:
     down_bps: float
     up_bps: float
     rtt_ms: float
-    down_flows: int
-    up_flows: int
     tcp: str
     initial_window: int
     limit: int
     warmup_s: float
     duration_s: float
     start_within_s: float
+    down_flows: int = 0
+    up_flows: int = 0
     queue: str = "fifo"
     seed: int = 1
     repeat: int = REPLICATIONS
-
-    @property
-    def needs(self) -> frozenset[str]:
-        """Words of the study file without which the scenario cannot be written."""
-        return frozenset({self.tcp, self.queue})
 
     def document(self) -> dict[str, Any]:
         """Return the scenario as a study document."""
         queue = fifo(self.limit) | {"kind": self.queue}
         keys = {"initial-window": self.initial_window, "start-within": f"{self.start_within_s:g}s"}
         flows = (("down", self.down_flows), ("up", self.up_flows))
-        return {
-            "name": self.name,
-            "seed": self.seed,
-            "repeat": self.repeat,
-            "duration": f"{self.duration_s:g}s",
-            "warmup": f"{self.warmup_s:g}s",
-            "path": {
-                "rtt": f"{self.rtt_ms:g}ms",
-                "down": link(self.down_bps, queue),
-                "up": link(self.up_bps, queue),
-            },
-            "flows": [bulk(way, count, self.tcp, **keys) for way, count in flows if count],
-        }
+        rates = {"down": link(self.down_bps, queue), "up": link(self.up_bps, queue)}
+        path = {"rtt": f"{self.rtt_ms:g}ms", **rates}
+        groups = [bulk(way, count, self.tcp, **keys) for way, count in flows if count]
+        document = dumbbell(self.name, self.repeat, self.duration_s, self.warmup_s, path, flows=groups)
+        return {**document, "seed": self.seed}
 
 
-def _speed(name: str, tcp: str, queue: str) -> Scenario:
-    return Scenario(
-        name=name,
-        down_bps=100e6,
-        up_bps=100e6,
-        rtt_ms=20,
-        down_flows=10,
-        up_flows=0,
-        tcp=tcp,
-        initial_window=10,
-        limit=167 if queue == "fifo" else 1000,
-        warmup_s=5,
-        duration_s=60,
-        start_within_s=1,
-        queue=queue,
-    )
-
-
-def _backbone(limit: int) -> Scenario:
-    return Scenario(
-        name=f"backbone-long-{limit}",
-        down_bps=149.76e6,
-        up_bps=149.76e6,
-        rtt_ms=60,
-        down_flows=768,
-        up_flows=0,
-        tcp="newreno",
-        initial_window=3,
-        limit=limit,
-        warmup_s=30,
-        duration_s=90,
-        start_within_s=5,
-    )
+_SPEED = {"down_bps": 100e6, "up_bps": 100e6, "rtt_ms": 20, "down_flows": 10, "initial_window": 10}
+_SPEED |= {"warmup_s": 5, "duration_s": 60, "start_within_s": 1}
+_BACKBONE = {"down_bps": 149.76e6, "up_bps": 149.76e6, "rtt_ms": 60, "down_flows": 768, "initial_window": 3}
+_BACKBONE |= {"warmup_s": 30, "duration_s": 90, "start_within_s": 5}
+_ACCESS = {"down_bps": 16e6, "up_bps": 1e6, "rtt_ms": 50, "initial_window": 3}
+_ACCESS |= {"warmup_s": 60, "duration_s": 360, "start_within_s": 1}
 
 
 def _access(load: str, activity: str, limit: int) -> Scenario:
     down, up = {"long-few": (8, 1), "long-many": (64, 8)}[load]
-    return Scenario(
-        name=f"access-{load}-{activity}-{limit}",
-        down_bps=16e6,
-        up_bps=1e6,
-        rtt_ms=50,
-        down_flows=down if activity != "up" else 0,
-        up_flows=up if activity != "down" else 0,
-        tcp="cubic",
-        initial_window=3,
-        limit=limit,
-        warmup_s=60,
-        duration_s=360,
-        start_within_s=1,
-    )
+    keys = {"down_flows": 0 if activity == "up" else down, "up_flows": 0 if activity == "down" else up}
+    return Scenario(f"access-{load}-{activity}-{limit}", tcp="cubic", limit=limit, **keys, **_ACCESS)
 
 
 SCENARIOS: dict[str, Scenario] = {
     scenario.name: scenario
     for scenario in (
-        _speed("speed-newreno-fifo", "newreno", "fifo"),
-        _speed("speed-newreno-codel", "newreno", "codel"),
-        _speed("speed-cubic-fifo", "cubic", "fifo"),
-        _speed("speed-cubic-codel", "cubic", "codel"),
-        _speed("speed-bic-fifo", "bic", "fifo"),
-        *(_backbone(limit) for limit in (28, 749)),
+        *(
+            Scenario(f"speed-{tcp}-{queue}", tcp=tcp, queue=queue, limit=limit, **_SPEED)
+            for queue, limit, controllers in (
+                ("fifo", 167, ("newreno", "cubic", "bic")),
+                ("codel", 1000, ("newreno", "cubic")),
+            )
+            for tcp in controllers
+        ),
+        *(Scenario(f"backbone-long-{limit}", tcp="newreno", limit=limit, **_BACKBONE) for limit in (28, 749)),
         *(_access(load, "down", limit) for load in ("long-few", "long-many") for limit in (8, 64, 256)),
         *(_access(load, "up", 64) for load in ("long-few", "long-many")),
         *(_access("long-many", "both", limit) for limit in (8, 64, 256)),
@@ -178,17 +130,10 @@ def shortened(scenario: Scenario, simulated_s: float, seed: int = 1) -> Scenario
 def published() -> dict[str, dict[str, dict[str, float]]]:
     """Return the peers' figures: scenario → peer → column."""
     found: dict[str, dict[str, dict[str, float]]] = {}
-    text = files("tools.validation").joinpath("data/peers.csv").read_text(encoding="utf-8")
-    for row in csv.DictReader(text.splitlines()):
+    for row in recorded.rows("peers"):
         figures = {key: float(value) for key, value in row.items() if key not in ("scenario", "peer")}
         found.setdefault(row["scenario"], {})[row["peer"]] = figures
     return found
-
-
-def measured(result: dict[str, Any], direction: str, quantity: str) -> float:
-    """Return a quantity of one of our results."""
-    found = result["links"][direction]
-    return found["queue_delay_ms"]["mean"] if quantity == "delay" else found[quantity]
 
 
 @dataclass(frozen=True)
@@ -215,48 +160,35 @@ TRAITS = (
 )
 
 
-def carries_data(peers: dict[str, dict[str, float]], direction: str) -> bool:
-    """Say whether a link carries more than acknowledgements, which nothing queues behind."""
-    return any(figures[f"{direction}_delay_ms"] >= 1 for figures in peers.values())
+def loaded(peers: dict[str, dict[str, float]]) -> list[str]:
+    """Return the links that carry more than acknowledgements, which nothing queues behind."""
+    delays = {way: [figures[f"{way}_delay_ms"] for figures in peers.values()] for way in ("down", "up")}
+    return [way for way, of_link in delays.items() if max(of_link) >= 1]
 
 
-def checks(runs: Runs) -> Iterator[Check | Skipped]:
+def checks(runs: Runs) -> Iterator[Check]:
     """Run the scenarios and compare delay, utilisation and loss of the links that carry data."""
     for name, peers in published().items():
-        scenario = SCENARIOS[name]
-        if missing := scenario.needs - kinds():
-            yield Skipped(f"peers/{name}", f"study files have no {' and no '.join(sorted(missing))} yet")
-            continue
-        found = runs.of(scenario.document())
-        for direction in ("down", "up"):
-            if not carries_data(peers, direction):
-                continue
-            for quantity, (label, unit, rule) in QUANTITIES.items():
-                column = f"{direction}_delay_ms" if quantity == "delay" else f"{direction}_{quantity}"
-                yield compare(
-                    f"peers/{name}/{direction}/{quantity}",
-                    label,
-                    unit,
-                    [measured(result, direction, quantity) for result in found],
-                    {peer: figures[column] for peer, figures in peers.items()},
-                    rule,
-                )
+        found = runs.of(SCENARIOS[name].document())
+        for direction, (quantity, (label, unit, rule)) in product(loaded(peers), QUANTITIES.items()):
+            column = f"{direction}_delay_ms" if quantity == "delay" else f"{direction}_{quantity}"
+            theirs = {peer: figures[column] for peer, figures in peers.items()}
+            ours = [at_link(result, direction, quantity) for result in found]
+            yield compare(f"peers/{name}/{direction}/{quantity}", label, unit, ours, theirs, rule)
 
 
-TRAITS_HEAD = ["row", "sojourn: loss, delay"]
-for _trait in TRAITS:
-    TRAITS_HEAD += [_trait.name, NAMES[_trait.peer]]
+def traits(runs: Runs) -> Table:
+    """Run what the peers' traits concern with each of them."""
+    head = ["row", "sojourn: loss, delay"]
+    for trait in TRAITS:
+        head += [trait.name, NAMES[trait.peer]]
+    return Table("What one trait of theirs changes", head, list(_traits(runs)), TRAITS_TEXT)
 
 
-def traits(runs: Runs) -> Iterator[list[str]]:
-    """Run what the peers' traits concern with each of them; yield rows of a table."""
+def _traits(runs: Runs) -> Iterator[list[str]]:
     for name, peers in published().items():
         documents = [trait.document(SCENARIOS[name]) for trait in TRAITS]
-        if not all(documents):
-            continue
-        for direction in ("down", "up"):
-            if not carries_data(peers, direction):
-                continue
+        for direction in loaded(peers) if all(documents) else ():
             row = [f"{name}, {direction}", _loss_and_delay(runs.of(SCENARIOS[name].document()), direction)]
             for trait, document in zip(TRAITS, documents, strict=True):
                 theirs = peers.get(trait.peer)
@@ -269,7 +201,7 @@ def traits(runs: Runs) -> Iterator[list[str]]:
 
 def _loss_and_delay(found: list[dict[str, Any]], direction: str) -> str:
     quantities = ("loss", "delay")
-    return _printed(*(fmean(measured(result, direction, name) for result in found) for name in quantities))
+    return _printed(*(fmean(at_link(result, direction, name) for result in found) for name in quantities))
 
 
 def _printed(loss: float, delay_ms: float) -> str:

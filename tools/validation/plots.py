@@ -24,19 +24,15 @@ def waits(checks: Sequence[Check], stem: Path) -> None:
         loads = [i / 200 for i in range(40, 194)]
         for i, (name, formula) in enumerate((("M/D/1", theory.md1_wait), ("M/M/1", theory.mm1_wait))):
             left.plot(loads, [formula(load, theory.SERVICE_MS) for load in loads], color=COLOURS[i])
-            rows = [
-                check for check in checks if check.key.startswith(f"theory/{name}/") and "wait" in check.key
-            ]
-            _points(left, [float(check.key.split("/")[-2]) for check in rows], rows, i, name)
+            _points(left, _of(checks, name, "wait"), i, name)
         _plain_logs(left, "y")
         left.set(xlabel="load", ylabel="mean wait (ms)", title="One queue, service of 1 ms")
         losses = [10 ** (-3.2 + i * 0.05) for i in range(34)]
         law = [theory.random_loss_window(p, theory.ACKED_AT_ONCE) for p in losses]
         right.plot(losses, law, color=COLOURS[0])
         for i, ack_delay in enumerate(theory.LAW_ACK_DELAYS[::-1]):
-            rows = [check for check in checks if check.key.startswith(f"theory/square-root-{ack_delay}/")]
-            at = [float(check.key.split("/")[-2]) for check in rows]
-            _points(right, at, rows, i, f"New Reno, ACKs after {ack_delay}")
+            rows = _of(checks, f"square-root-{ack_delay}", "window")
+            _points(right, rows, i, f"New Reno, ACKs after {ack_delay}")
         _plain_logs(right, "xy")
         right.set(ylim=(4, 100), xlabel="loss", ylabel="mean window (packets)")
         right.set_title("Inverse square root of the loss")
@@ -46,12 +42,16 @@ def waits(checks: Sequence[Check], stem: Path) -> None:
         save(figure, stem)
 
 
-def _points(axes: Axes, at: list[float], rows: Sequence[Check], index: int, label: str) -> None:
+def _of(checks: Sequence[Check], name: str, quantity: str) -> list[Check]:
+    return [c for c in checks if c.key.startswith(f"theory/{name}/") and c.key.endswith(f"/{quantity}")]
+
+
+def _points(axes: Axes, rows: Sequence[Check], index: int, label: str) -> None:
+    at = [float(check.key.split("/")[-2]) for check in rows]
     ours = [check.ours for check in rows]
     down = [max(0.0, check.ours - check.spread[0]) for check in rows]
     up = [max(0.0, check.spread[1] - check.ours) for check in rows]
-    style = {key: item for key, item in look(index).items() if key != "linestyle"}
-    axes.errorbar(at, ours, yerr=[down, up], linestyle="none", label=label, **style)
+    axes.errorbar(at, ours, yerr=[down, up], label=label, **look(index) | {"linestyle": "none"})
 
 
 def against(checks: Sequence[Check], stem: Path, other: str) -> None:
@@ -93,9 +93,8 @@ def scatter(comparison: Comparison, stem: Path) -> None:
         workloads = list(dict.fromkeys(pair.workload for pair in comparison.pairs))
         for i, workload in enumerate(workloads):
             pairs = [pair for pair in comparison.pairs if pair.workload == workload]
-            style = {key: item for key, item in look(i).items() if key != "linestyle"}
             published, ours = [p.published for p in pairs], [p.ours for p in pairs]
-            axes.plot(published, ours, linestyle="none", label=workload, **style)
+            axes.plot(published, ours, label=workload, **look(i) | {"linestyle": "none"})
         published = [pair.published for pair in comparison.pairs]
         ours = [pair.ours for pair in comparison.pairs]
         values = [value for value in published + ours if value > 0]

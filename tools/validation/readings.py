@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from tools.validation import streaming
 from tools.validation.documents import fifo, link
 from tools.validation.runs import Runs
-from tools.validation.streaming import (
-    ALGORITHM,
-    ALGORITHMS,
-    COUNT,
-    FESTIVE,
-    GPAC,
-    NEAREST_MS,
-    QUEUE,
-    RTT_MS,
-)
+from tools.validation.streaming import ALGORITHM, ALGORITHMS, COUNT, GPAC, NEAREST_MS, QUEUE, RTT_MS
 from tools.validation.tables import Table
 
 REPLICATIONS = 2
@@ -40,19 +31,15 @@ class Reading:
     """Whether it can matter to viewers at unequal round trips."""
 
 
-_FROM_REQUEST = {
-    "default": {**GPAC, "sample": "request"},
-    "FESTIVE": {"kind": "festive", "full-target": True},
-}
+_FESTIVE_FROM_REQUEST = {"FESTIVE": {"kind": "festive", "full-target": True}}
+_FROM_REQUEST = {"default": {**GPAC, "sample": "request"}, **_FESTIVE_FROM_REQUEST}
 _ANYWHERE = {"clips": ["bbb-x264-4s"], "start-anywhere": True}
 _PLAIN = {"stack": "plain"}
 _AUTO = {"receive-window": "6MB"}
 READINGS: dict[str, Reading] = {
     FIRST: Reading(),
     "the queue is a FIFO, the delay beside it": Reading(delay_ms=0),
-    "half of the delay in the queue, half in the other direction's": Reading(
-        delay_ms=RTT_MS / 2, unequal=False
-    ),
+    "half of the delay in the queue, half in the other direction's": Reading(RTT_MS / 2, unequal=False),
     "TCP to the standards (stack = plain)": Reading(users=_PLAIN),
     "a receive window that grows to Linux's 6 MB": Reading(users=_AUTO),
     "one clip, Big Buck Bunny, each from another segment on": Reading(users=_ANYWHERE),
@@ -65,15 +52,11 @@ READINGS: dict[str, Reading] = {
         algorithms={"FESTIVE": {"kind": "festive", "sample": "first-byte"}}, unequal=False
     ),
     "FIFO, plain TCP, 6 MB, one clip from anywhere, FESTIVE from the request": Reading(
-        delay_ms=0, users={**_PLAIN, **_AUTO, **_ANYWHERE}, algorithms={"FESTIVE": _FROM_REQUEST["FESTIVE"]}
+        delay_ms=0, users={**_PLAIN, **_AUTO, **_ANYWHERE}, algorithms=_FESTIVE_FROM_REQUEST
     ),
 }
-HEADS = [
-    "reading",
-    *(f"{name}: 1 BDP / 2 BDP" for name in ALGORITHMS),
-    *(f"{name}: 12 / 2 BDP" for name in ALGORITHMS),
-    *(f"{name}: % stalled" for name in ALGORITHMS),
-]
+MEASURES = ("1 BDP / 2 BDP", "12 / 2 BDP", "% stalled")
+HEADS = ["reading", *(f"{name}: {measure}" for measure in MEASURES for name in ALGORITHMS)]
 
 
 def placed(document: dict[str, Any], delay_ms: float, rtt_ms: float) -> dict[str, Any]:
@@ -92,13 +75,9 @@ def placed(document: dict[str, Any], delay_ms: float, rtt_ms: float) -> dict[str
 def six_document(name: str, reading: Reading) -> dict[str, Any]:
     """Return six viewers at 40 ms behind 1, 2 and 30 BDP, read in this way."""
     chosen = [reading.algorithms.get(player, kind) for player, kind in ALGORITHMS.items()]
-    made = streaming.document(
-        f"reading-{name}",
-        [streaming.viewers(GPAC, **reading.users)],
-        RTT_MS,
-        sweep={ALGORITHM: chosen, QUEUE: ["1BDP", "2BDP", "30BDP"]},
-        repeat=REPLICATIONS,
-    )
+    viewers = [streaming.viewers(GPAC, **reading.users)]
+    sweep = {ALGORITHM: chosen, QUEUE: ["1BDP", "2BDP", "30BDP"]}
+    made = streaming.document(f"reading-{name}", viewers, RTT_MS, sweep=sweep, repeat=REPLICATIONS)
     return placed(made, reading.delay_ms, RTT_MS)
 
 
@@ -111,14 +90,13 @@ def unequal_document(name: str, reading: Reading) -> dict[str, Any]:
 
 def places_document(where: str) -> dict[str, Any]:
     """Return table IV (a)'s viewers with the delay somewhere."""
-    made = streaming.document(
-        f"delay-{list(DELAYS).index(where)}",
-        [streaming.viewers(FESTIVE)],
-        RTT_MS,
-        sweep={COUNT: [2, 4, 6, 8], QUEUE: ["1BDP", "2BDP"]},
-        repeat=REPLICATIONS,
-    )
+    name = f"streaming-delay-{list(DELAYS).index(where)}"
+    made = {**streaming.clients_document(), "name": name, "repeat": REPLICATIONS}
     return placed(made, DELAYS[where], RTT_MS)
+
+
+def _mean(found: Sequence[Mapping[str, Any]], name: str) -> float:
+    return statistics.fmean(streaming.numbers(found, name))
 
 
 def tables(runs: Runs) -> Iterator[Table]:
@@ -127,17 +105,12 @@ def tables(runs: Runs) -> Iterator[Table]:
     for number, (what, reading) in enumerate(READINGS.items()):
         six = streaming.cells(six_document(str(number), reading), runs, ALGORITHM, QUEUE)
         costs = [streaming.cost(name, six[name, "1BDP"], six[name, "2BDP"]).ours for name in ALGORITHMS]
-        stalled = [
-            statistics.fmean(streaming.numbers(six[name, "30BDP"], "clients_stalled_pct"))
-            for name in ALGORITHMS
-        ]
+        stalled = [_mean(six[name, "30BDP"], "clients_stalled_pct") for name in ALGORITHMS]
         falls = [""] * len(ALGORITHMS)
         if reading.unequal:
             found = streaming.cells(unequal_document(str(number), reading), runs, ALGORITHM, QUEUE)
-            falls = [
-                f"{streaming.halved(name, found[name, '2BDP'], found[name, '12BDP']).ours:.2f}"
-                for name in ALGORITHMS
-            ]
+            ends = ((name, found[name, "2BDP"], found[name, "12BDP"]) for name in ALGORITHMS)
+            falls = [f"{streaming.halved(*each).ours:.2f}" for each in ends]
         rows.append([what, *(f"{n:.2f}" for n in costs), *falls, *(f"{n:.0f}" for n in stalled)])
     title = "What these depend on: cost of 1 BDP, unfairness at 12 BDP, viewers stalled at 30 BDP"
     yield Table(title, HEADS, rows)
@@ -145,9 +118,7 @@ def tables(runs: Runs) -> Iterator[Table]:
     rows = []
     for entry in streaming.published("has-table4a-festive-clients", "utilisation"):
         [count], [queue] = entry.labels[COUNT], entry.labels[QUEUE]
-        means = [
-            statistics.fmean(streaming.numbers(of[count, queue], "utilisation")) for of in found.values()
-        ]
+        means = [_mean(of[count, queue], "utilisation") for of in found.values()]
         rows.append([queue, count, *(f"{100 * share:.0f}" for share in (entry.number, *means))])
     heads = ["queue", "viewers", "study, %", *(f"delay {where}" for where in DELAYS)]
     yield Table("Table IV (a), utilisation: where the delay of 40 ms is", heads, rows)

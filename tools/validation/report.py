@@ -11,7 +11,7 @@ from sojourn import _core
 from sojourn.errors import SojournError
 
 from tools.validation import fitted, tables
-from tools.validation.checks import Check, Skipped
+from tools.validation.checks import Check
 from tools.validation.explanations import Explanations
 from tools.validation.runs import Runs, made_by, named, this_engine
 from tools.validation.sections import SECTIONS, Section, Sources
@@ -63,24 +63,21 @@ class Page:
 
     def unexplained(self) -> list[Check]:
         """Return every row that is outside without an explanation."""
-        return [row for each in self.sections.values() for row in self.explanations.unexplained(each.checks)]
+        return [row for each in self.sections.values() for row in self.explanations.unexplained(each.rows)]
 
     def stale(self) -> list[str]:
         """Return a sentence for every explanation that is no longer one."""
         return [
             sentence
             for name, section in self.sections.items()
-            for sentence in self.explanations.stale(name, section.checks)
+            for sentence in self.explanations.stale(name, section.rows)
         ]
 
 
 def write(page: Page, docs: Path) -> Path:
     """Write ``validation.md``; return its path."""
-    parts: list[object] = [
-        HEAD.format(version=_core.version(), engine=named(this_engine())),
-        *fitted.section(),
-        *_summary(page),
-    ]
+    head = HEAD.format(version=_core.version(), engine=named(this_engine()))
+    parts: list[object] = [head, *fitted.section(), *_summary(page)]
     for name, maker in SECTIONS.items():
         if name not in page.sections:
             why = page.missing.get(name, "it was not asked for")
@@ -88,7 +85,7 @@ def write(page: Page, docs: Path) -> Path:
             continue
         section = page.sections[name]
         parts += [section.text, page.provenance[name], *section.table]
-        parts += [_outside(page, section), _skipped(section)] if section.rows else []
+        parts += [_outside(page, section)] if section.rows else []
         parts += section.parts
     target = docs / "validation.md"
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -105,7 +102,7 @@ def _summary(page: Page) -> list[str]:
             told.append(f"Not in these counts, since it is not stored: {maker.title}.\n")
             continue
         section = page.sections[name]
-        groups = section.groups or ({maker.title: section.checks} if section.checks else {})
+        groups = section.groups or ({maker.title: section.rows} if section.rows else {})
         for title, checks in groups.items():
             outside = [check for check in checks if not check.ok]
             unexplained = len(page.explanations.unexplained(checks))
@@ -119,13 +116,8 @@ def _summary(page: Page) -> list[str]:
         found.append(["together", *(str(sum(int(row[i]) for row in found)) for i in range(1, 5))])
     heads = ["held against", "rows", "ok", "outside, explained", "outside, unexplained"]
     of_papers = ["what a study found", "findings", "hold", "do not hold", "cannot be said"]
-    return [
-        SUMMARY,
-        *([tables.table(heads, rows)] if rows else []),
-        *([tables.table(of_papers, found)] if found else []),
-        *_published(page.sections.get("published")),
-        *told,
-    ]
+    counted = [tables.table(head, each) for head, each in ((heads, rows), (of_papers, found)) if each]
+    return [SUMMARY, *counted, *_published(page.sections.get("published")), *told]
 
 
 def _published(section: Section | None) -> list[str]:
@@ -133,17 +125,16 @@ def _published(section: Section | None) -> list[str]:
     if section is None or not section.comparisons:
         return []
     compared = section.comparisons
-    rows = [
-        [
-            f"{one.study}: {one.title}",
-            str(len(one.pairs)),
-            f"{one.close} ({100 * one.close / len(one.pairs):.0f} %)",
-            tables.number(one.median_ratio),
-        ]
+    counts = [
+        (f"{one.study}: {one.title}", len(one.pairs), one.close, tables.number(one.median_ratio))
         for one in compared
     ]
-    cells, close = sum(len(one.pairs) for one in compared), sum(one.close for one in compared)
-    rows.append([f"{len(compared)} together", str(cells), f"{close} ({100 * close / cells:.0f} %)", ""])
+    cells, close = (sum(count[i] for count in counts) for i in (1, 2))
+    counts.append((f"{len(compared)} together", cells, close, ""))
+    rows = [
+        [what, str(cells), f"{close} ({100 * close / cells:.0f} %)", ratio]
+        for what, cells, close, ratio in counts
+    ]
     head = ["published table", "cells", "within 25 %", "median ratio, ours over published"]
     lines = [tables.table(head, rows)]
     if section.table_1:
@@ -153,7 +144,7 @@ def _published(section: Section | None) -> list[str]:
 
 
 def _outside(page: Page, section: Section) -> str:
-    outside = [check for check in section.checks if not check.ok]
+    outside = [check for check in section.rows if not check.ok]
     if not outside:
         return "All rows hold.\n"
     reasons: dict[str | None, list[Check]] = {}
@@ -161,23 +152,13 @@ def _outside(page: Page, section: Section) -> str:
         reasons.setdefault(page.explanations.of(check), []).append(check)
     lines = ["Outside:", ""]
     for reason, checks in reasons.items():
-        for check in checks:
-            ours = tables.of(check, check.ours)
-            lines.append(f"- `{check.key}`: {ours} against {tables.against(check)}")
+        lines += [f"- `{c.key}`: {tables.of(c, c.ours)} against {tables.against(c)}" for c in checks]
         lines += ["", f"  {reason or '*Unexplained.*'}", ""]
     return "\n".join(lines)
-
-
-def _skipped(section: Section) -> str:
-    skipped = [row for row in section.rows if isinstance(row, Skipped)]
-    return "".join(f"- `{row.key}` not run: {row.reason}.\n" for row in skipped)
 
 
 def told(section: Section) -> None:
     """Print a section's rows on standard error."""
     for row in section.rows:
-        if isinstance(row, Check):
-            others = ", ".join(f"{name} {value:.4g}" for name, value in row.references)
-            print(f"{row.verdict:8} {row.key:62} {row.ours:9.4g}  against {others}", file=sys.stderr)
-        else:
-            print(f"{'not run':8} {row.key:62} {row.reason}", file=sys.stderr)
+        others = ", ".join(f"{name} {value:.4g}" for name, value in row.references)
+        print(f"{row.verdict:8} {row.key:62} {row.ours:9.4g}  against {others}", file=sys.stderr)

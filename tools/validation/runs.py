@@ -96,6 +96,13 @@ class Runs:
             yield result
 
 
+def at_link(result: Mapping[str, Any], way: str, quantity: str) -> float:
+    """Return what a link's queue did: utilisation, loss, or mean (`delay`) and `p95` of its delay in ms."""
+    link = result["links"][way]
+    statistic = {"delay": "mean", "p95": "p95"}.get(quantity)
+    return link["queue_delay_ms"][statistic] if statistic else link[quantity]
+
+
 def named(engine: str) -> str:
     """Write the name of an engine."""
     return engine if engine == UNNAMED else f"engine `{engine}`"

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sojourn.losses.findings import Finding
+
 from tools.validation import (
     aqm,
     aqm_peers,
@@ -22,7 +24,7 @@ from tools.validation import (
     theory,
     video,
 )
-from tools.validation.checks import Check, Finding, Skipped
+from tools.validation.checks import Check
 from tools.validation.runs import NotStored, Runs, made_by
 from tools.validation.study import Comparison, comparisons, studies_with_results
 from tools.validation.tables import Table, number, of_findings, of_links, of_rows, table
@@ -46,7 +48,7 @@ Rule of a row: {findings.TABLE_RULE}.
 
 SPEED = """## Speed
 
-`python -m benches.speed --json {file}`, {turns} turns on {system} with {cores} cores, sojourn {version}:
+`python -m benches.speed --json {file}`, {turns} turns on {system} with {cores} cores, sojourn {sojourn}:
 data packets that crossed the bottleneck per second of wall time (medians; simulation alone), the programs
 taking turns. Memory is the peak of the process, with the Python interpreter in ours. Both peers run the
 cheapest form of the scenario that they know.
@@ -59,7 +61,7 @@ class Section:
 
     text: str
     """Its heading and first words."""
-    rows: Sequence[Check | Skipped] = ()
+    rows: Sequence[Check] = ()
     table: Sequence[str] = ()
     """What stands between the first words and the list of rows that are outside."""
     parts: Sequence[object] = ()
@@ -72,11 +74,6 @@ class Section:
     table_1: Sequence[bool] = ()
     provenance: str | None = None
     """Command and engine; by default those of the section's own runs."""
-
-    @property
-    def checks(self) -> list[Check]:
-        """The rows that were run."""
-        return [row for row in self.rows if isinstance(row, Check)]
 
 
 @dataclass
@@ -96,29 +93,17 @@ def _image(name: str) -> str:
 
 def _theory(sources: Sources) -> Section:
     rows = list(theory.checks(sources.runs))
-    left_out = list(theory.left_out(sources.runs))
+    left_out = theory.left_out(sources.runs)
     plots.waits(rows, sources.images / "theory")
-    what = "What the square-root law leaves out"
-    return Section(
-        theory.TEXT,
-        rows,
-        [_image("theory"), of_rows(rows, "99 % interval")],
-        [Table(what, theory.LEFT_OUT_HEAD, left_out, theory.LEFT_OUT_TEXT)],
-    )
+    tables = [_image("theory"), of_rows(rows, "99 % interval")]
+    return Section(theory.TEXT, rows, tables, [left_out])
 
 
 def _peers(sources: Sources) -> Section:
     rows = list(peers.checks(sources.runs))
-    run = [row for row in rows if isinstance(row, Check)]
-    traits = list(peers.traits(sources.runs))
-    plots.against(run, sources.images / "peers", "ns-2 and ns-3")
-    what = "What one trait of theirs changes"
-    return Section(
-        peers.TEXT,
-        rows,
-        [_image("peers"), of_links(run)],
-        [Table(what, peers.TRAITS_HEAD, traits, peers.TRAITS_TEXT)],
-    )
+    traits = peers.traits(sources.runs)
+    plots.against(rows, sources.images / "peers", "ns-2 and ns-3")
+    return Section(peers.TEXT, rows, [_image("peers"), of_links(rows)], [traits])
 
 
 def _kernel(sources: Sources) -> Section:
@@ -144,25 +129,12 @@ def _aqm(sources: Sources) -> Section:
     on_peers = [row for row in rows if row.key.startswith("aqm/peers-")]
     of_study = [row for row in rows if row not in on_peers]
     found = list(aqm.findings(runs))
-    traits = list(aqm_peers.traits(runs))
+    parts = ["### What the study found\n", of_findings(found)]
+    parts += ["### The scene on ns-2 and ns-3\n", aqm_peers.section_text(), of_links(on_peers)]
+    parts += [aqm_peers.traits(runs), *aqm.tables(runs)]
+    groups = {"The study of active queue management": of_study, "Its scene on the two simulators": on_peers}
     return Section(
-        aqm.section_text(),
-        rows,
-        [of_rows(of_study)],
-        [
-            "### What the study found\n",
-            of_findings(found),
-            "### The scene on ns-2 and ns-3\n",
-            aqm_peers.section_text(),
-            of_links(on_peers),
-            Table("What one trait of ns-3's changes", aqm_peers.TRAITS_HEAD, traits, aqm_peers.TRAITS_TEXT),
-            *aqm.tables(runs),
-        ],
-        {"active queue management": found},
-        {
-            "The study of active queue management": of_study,
-            "Its scene on the two simulators": on_peers,
-        },
+        aqm.section_text(), rows, [of_rows(of_study)], parts, {"active queue management": found}, groups
     )
 
 
@@ -185,16 +157,9 @@ def _published(sources: Sources) -> Section:
         plots.scatter(one, sources.images / stem)
         within = ", ".join(one.where.values())
         cells = len(one.pairs)
-        rows.append(
-            [
-                f"{one.study}: {one.title}",
-                one.table + (f" ({within})" if within else ""),
-                f"{cells} of {cells + one.unmatched}",
-                number(one.rank_correlation),
-                number(one.median_ratio),
-                f"{100 * one.close / cells:.0f} %",
-            ]
-        )
+        labels = [f"{one.study}: {one.title}", one.table + (f" ({within})" if within else "")]
+        numbers = [number(one.rank_correlation), number(one.median_ratio), f"{100 * one.close / cells:.0f} %"]
+        rows.append([*labels, f"{cells} of {cells + one.unmatched}", *numbers])
         figures.append(f"`{one.command}`, {made_by(one.engines)}:\n\n{_image(stem)}")
     head = ["figure", "published table", "cells", "rank correlation", "median ratio", "within 25 %"]
     testbeds = {
@@ -233,12 +198,9 @@ def _absent(study: str) -> str:
 
 def _video(sources: Sources) -> Section:
     text, parts, found, engines = video.section(sources.published, sources.studies)
-    return Section(
-        text,
-        parts=parts,
-        findings={"buffer sizing: video, under each of three profiles": found},
-        provenance=f"The stored points were {made_by(engines)}.\n",
-    )
+    findings = {"buffer sizing: video, under each of three profiles": found}
+    made = f"The stored points were {made_by(engines)}.\n"
+    return Section(text, parts=parts, findings=findings, provenance=made)
 
 
 def _flows(sources: Sources) -> Section:
@@ -255,13 +217,7 @@ def _speed(sources: Sources) -> Section:
         raise NotStored(f"{file}: nothing is stored; `python -m benches.speed --json {file}` measures it")
     measured: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     machine = measured["machine"]
-    text = SPEED.format(
-        file=file.as_posix(),
-        turns=measured["turns"],
-        system=machine["system"],
-        cores=machine["cores"],
-        version=machine["sojourn"],
-    )
+    text = SPEED.format(file=file.as_posix(), turns=measured["turns"], **machine)
     rows = []
     for scenario in measured["scenarios"]:
         for program, row in scenario["programs"].items():

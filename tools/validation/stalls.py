@@ -14,14 +14,8 @@ from tools.validation.streaming import GPAC, QUEUE, QUEUES, RTT_MS
 REPLICATIONS = 2
 BUFFER = "60s"
 REGIONS = {"1xBDP": "1 BDP", "2-20xBDP": "2–20 BDP", "30xBDP": "30 BDP"}
-HEADS = [
-    "player",
-    "changed",
-    *(f"{region}: % stalled" for region in REGIONS.values()),
-    "30 BDP: stalls a run",
-    "30 BDP: mean stall, s",
-    "1 BDP: utilisation",
-]
+HEADS = ["player", "changed", *(f"{region}: % stalled" for region in REGIONS.values())]
+HEADS += ["30 BDP: stalls a run", "30 BDP: mean stall, s", "1 BDP: utilisation"]
 
 TEXT = f"""### When viewers stall: table II at a buffer of 60 s, one thing changed at a time
 
@@ -91,13 +85,9 @@ CHANGES: dict[str, Change] = {
 
 def document(number: int, change: Change) -> dict[str, Any]:
     """Return six viewers behind the queues of table II, changed in one respect."""
-    return streaming.document(
-        f"stalls-{number}",
-        [streaming.viewers(change.algorithm, buffer=BUFFER, **change.users)],
-        RTT_MS,
-        sweep={QUEUE: [f"{bdp}BDP" for bdp in QUEUES]},
-        repeat=REPLICATIONS,
-    )
+    viewers = [streaming.viewers(change.algorithm, buffer=BUFFER, **change.users)]
+    sweep = {QUEUE: [f"{bdp}BDP" for bdp in QUEUES]}
+    return streaming.document(f"stalls-{number}", viewers, RTT_MS, sweep=sweep, repeat=REPLICATIONS)
 
 
 def rows(runs: Runs) -> Iterator[list[str]]:
@@ -115,13 +105,9 @@ def rows(runs: Runs) -> Iterator[list[str]]:
 def _study(player: str) -> list[str]:
     table = streaming.stalls(60)
     worst = table[player, "30xBDP"].row
-    runs = streaming.REPLICATIONS
-    return [
-        *(f"{table[player, region].number:g}" for region in REGIONS),
-        f"{worst['stalls'] / runs:.0f}",
-        f"{worst['stall_seconds'] / worst['stalls']:.1f}",
-        "",
-    ]
+    stalls, seconds = worst["stalls"], worst["stall_seconds"]
+    stalled = [f"{table[player, region].number:g}" for region in REGIONS]
+    return [*stalled, f"{stalls / streaming.REPLICATIONS:.0f}", f"{seconds / stalls:.1f}", ""]
 
 
 def _ours(player: str, found: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[str]:
@@ -131,9 +117,6 @@ def _ours(player: str, found: Mapping[str, Sequence[Mapping[str, Any]]]) -> list
     table = streaming.stalls(60)
     regions = [streaming.in_region(found, table[player, region]) for region in REGIONS]
     stalls, seconds = (mean(regions[-1], name) for name in ("stalls", "stall_s"))
-    return [
-        *(f"{mean(runs, 'clients_stalled_pct'):.0f}" for runs in regions),
-        f"{stalls:.0f}",
-        f"{seconds / stalls:.1f}" if stalls else "",
-        f"{mean(found['1BDP'], 'utilisation'):.2f}",
-    ]
+    stalled = [f"{mean(runs, 'clients_stalled_pct'):.0f}" for runs in regions]
+    length = f"{seconds / stalls:.1f}" if stalls else ""
+    return [*stalled, f"{stalls:.0f}", length, f"{mean(found['1BDP'], 'utilisation'):.2f}"]

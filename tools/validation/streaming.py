@@ -32,6 +32,8 @@ VIEWER: dict[str, Any] = {
 }
 """What every viewer of the study has; the reasons are in `studies/has-queue.toml`."""
 REPLICATIONS = 5
+COMMON = {"seed": 1, "repeat": REPLICATIONS, "duration": "1200s"}
+"""What every study of this section has."""
 LINK_BPS = 6e6
 RTT_MS = 40
 NEAREST_MS = 20
@@ -76,15 +78,9 @@ def viewers(algorithm: Mapping[str, Any], count: int = VIEWERS, **keys: Any) -> 
 def document(name: str, users: Sequence[Mapping[str, Any]], delay_ms: float, **keys: Any) -> dict[str, Any]:
     """Return the study of some viewers behind one queue, in which `delay_ms` of the round trip are spent."""
     down = link(LINK_BPS, netem("1BDP", delay_ms))
-    return {
-        "name": f"streaming-{name}",
-        "seed": 1,
-        "repeat": REPLICATIONS,
-        "duration": "1200s",
-        "path": {"rtt": "0ms", "down": down, "up": link(1e8, fifo(1000))},
-        "users": [dict(user) for user in users],
-        **keys,
-    }
+    path = {"rtt": "0ms", "down": down, "up": link(1e8, fifo(1000))}
+    viewers = [dict(user) for user in users]
+    return {"name": f"streaming-{name}", **COMMON, "path": path, "users": viewers, **keys}
 
 
 def queue_document(buffer_s: int) -> dict[str, Any]:
@@ -109,13 +105,8 @@ def unequal_document(
     users = [viewers(GPAC, 1, rtt=f"{NEAREST_MS * (i + 1) - delay_ms:g}ms", **keys) for i in range(VIEWERS)]
     chosen = list(ALGORITHMS.values())
     ties = {f"users.{i}.algorithm": chosen for i in range(1, VIEWERS)}
-    return document(
-        name,
-        users,
-        delay_ms,
-        sweep={ALGORITHM: chosen, QUEUE: [f"{bdp}BDP" for bdp in queues]},
-        tie=[{"with": ALGORITHM, "set": ties}],
-    )
+    sweep = {ALGORITHM: chosen, QUEUE: [f"{bdp}BDP" for bdp in queues]}
+    return document(name, users, delay_ms, sweep=sweep, tie=[{"with": ALGORITHM, "set": ties}])
 
 
 Cells = dict[tuple[str, ...], list[Mapping[str, Any]]]
@@ -174,9 +165,8 @@ def checks(runs: Runs) -> Iterator[Check]:
         [count], [queue] = entry.labels[COUNT], entry.labels[QUEUE]
         key = f"streaming/table-4a/{entry.row['queue']}/{count}-viewers"
         shares = [100 * share for share in numbers(clients[count, queue], "utilisation")]
-        yield compare(
-            key, "utilisation by video, FESTIVE", "%", shares, {"study": 100 * entry.number}, UTILISED
-        )
+        study = {"study": 100 * entry.number}
+        yield compare(key, "utilisation by video, FESTIVE", "%", shares, study, UTILISED)
     for entry in published(_TABLE_5, "unfairness"):
         [queue] = entry.labels[QUEUE]
         key = f"streaming/table-5/{queue.replace('BDP', 'xBDP')}/BBA-2"
@@ -228,10 +218,8 @@ def tables(runs: Runs) -> Iterator[Table]:
     rows = []
     for entry in published(_TABLE_5, "unfairness"):
         [queue] = entry.labels[QUEUE]
-        ours = [
-            _with_interval(numbers(unequal[name, queue], "unfairness"))
-            for name in ("BBA-2", "FESTIVE", "default")
-        ]
+        players = ("BBA-2", "FESTIVE", "default")
+        ours = [_with_interval(numbers(unequal[name, queue], "unfairness")) for name in players]
         rates = [result["per_client_rate_kbps"] for result in unequal["BBA-2", queue]]
         means = [f"{statistics.fmean(rate):.0f}" for rate in zip(*rates, strict=True)]
         own = _with_interval(numbers(unequal["BBA-2", queue], "unfairness_carried"))
@@ -247,10 +235,8 @@ def _stall_table(runs: Runs) -> Table:
         found = cells(queue_document(buffer_s), runs, ALGORITHM, QUEUE)
         for (player, region), entry in stalls(buffer_s).items():
             behind = in_region({queue: found[player, queue] for _, queue in found}, entry)
-            ours = [
-                f"{statistics.fmean(numbers(behind, 'clients_stalled_pct')):.0f}",
-                *(f"{sum(numbers(behind, name)):.0f}" for name in ("stalls", "stall_s")),
-            ]
+            stalled = statistics.fmean(numbers(behind, "clients_stalled_pct"))
+            ours = [f"{n:.0f}" for n in (stalled, *(sum(numbers(behind, n)) for n in ("stalls", "stall_s")))]
             study = [entry.row[name] for name in ("clients_stalled_pct", "stalls", "stall_seconds")]
             cells_of = [f"{own} ({other:g})" for own, other in zip(ours, study, strict=True)]
             rows.append([player, str(buffer_s), region, str(len(behind)), *cells_of])

@@ -10,7 +10,6 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from sojourn.report.figures import Spec, gather, labels_of
 from sojourn.report.published import compare, load
@@ -105,10 +104,7 @@ def comparisons(
         compared = compare(table, spec.value, cells, spec.published_where, spec.published_column)
         pairs = tuple(
             Pair(
-                cell["point"].get("workload", ""),
-                cell["point"].get(BUFFER, ""),
-                row["ours"],
-                row["published"],
+                *(cell["point"].get(axis, "") for axis in ("workload", BUFFER)), row["ours"], row["published"]
             )
             for cell, row in zip(cells, compared.frame.iter_rows(named=True), strict=True)
             if row["published"] is not None
@@ -141,10 +137,6 @@ def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
     """Return Spearman's rank correlation; not a number if one side is constant or there are fewer than 3."""
     if len(first) < 3 or len(set(first)) < 2 or len(set(second)) < 2:
         return math.nan
-    return float(statistics.correlation(_ranks(first), _ranks(second)))
+    from scipy.stats import spearmanr  # slow to import
 
-
-def _ranks(values: Sequence[float]) -> Any:
-    from scipy.stats import rankdata  # slow to import
-
-    return rankdata(values).tolist()
+    return float(spearmanr(first, second).statistic)

@@ -6,7 +6,9 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from tools.validation.checks import Check, Finding, verdict
+from sojourn.losses.findings import Finding
+
+from tools.validation.checks import Check, verdict
 
 
 @dataclass(frozen=True)
@@ -19,9 +21,7 @@ class Table:
     text: str = ""
 
     def __str__(self) -> str:
-        return "\n".join(
-            (f"### {self.title}\n", *([self.text] if self.text else []), table(self.head, self.rows))
-        )
+        return "\n".join(filter(None, (f"### {self.title}\n", self.text, table(self.head, self.rows))))
 
 
 def number(value: float, quantity: str = "") -> str:
@@ -63,18 +63,11 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def of_rows(checks: Sequence[Check], between: str = "least – greatest") -> str:
     """Write one row for each check, with its rule."""
-    rows = [
-        [
-            check.key.split("/", 1)[1],
-            check.quantity + (f" ({check.unit})" if check.unit else ""),
-            ours(check),
-            spread(check),
-            against(check),
-            check.rule,
-            check.verdict,
-        ]
-        for check in checks
-    ]
+    rows = []
+    for check in checks:
+        what = check.quantity + (f" ({check.unit})" if check.unit else "")
+        numbers = [ours(check), spread(check), against(check)]
+        rows.append([check.key.split("/", 1)[1], what, *numbers, check.rule, check.verdict])
     return table(["row", "quantity", "sojourn", between, "against", "rule", "verdict"], rows)
 
 

@@ -14,8 +14,9 @@ from itertools import product
 from typing import Any
 
 from tools.validation.checks import Check, Rule, compare, interval_99, near
-from tools.validation.documents import bulk, fifo, link, rate
-from tools.validation.runs import Runs
+from tools.validation.documents import bulk, dumbbell, fifo, link, rate
+from tools.validation.runs import Runs, at_link
+from tools.validation.tables import Table
 
 LOADS = (0.5, 0.8, 0.95)
 LINK_BPS = 8e6
@@ -164,35 +165,20 @@ def queue_document(load: float, sizes: str, waiting: int | None = None) -> dict[
     size: Any = f"{PACKET_BYTES}B"
     if sizes == "exponential":
         size = {"kind": "exponential", "mean": size}
-    letter = "d" if sizes == "fixed" else "m"
-    name = f"m{letter}1-{load:g}" if waiting is None else f"m{letter}1k-{load:g}"
+    name = f"m{'d' if sizes == 'fixed' else 'm'}1{'' if waiting is None else 'k'}-{load:g}"
     source = {"kind": "poisson", "rate": rate(load * LINK_BPS), "size": size}
-    return {
-        "name": name,
-        "seed": 1,
-        "repeat": REPLICATIONS,
-        "duration": "420s",
-        "warmup": "20s",
-        "path": {"rtt": "10ms", "down": link(LINK_BPS, fifo(waiting)), "up": link(LINK_BPS, fifo(100))},
-        "flows": [{"source": source, "transport": "udp", "direction": "down", "start-within": "0s"}],
-    }
+    path = {"rtt": "10ms", "down": link(LINK_BPS, fifo(waiting)), "up": link(LINK_BPS, fifo(100))}
+    flows = [{"source": source, "transport": "udp", "direction": "down", "start-within": "0s"}]
+    return dumbbell(name, REPLICATIONS, 420, 20, path, flows=flows)
 
 
 def law_document(probability: float, ack_delay: str, **keys: Any) -> dict[str, Any]:
     """Return the study of one NewReno flow over a link that loses packets at random and never fills."""
-    return {
-        "name": "-".join((f"square-root-{ack_delay}-{probability:g}", *keys.values())),
-        "seed": 1,
-        "repeat": REPLICATIONS,
-        "duration": f"{LAW_WARMUP_S + LAW_MEASURED_S}s",
-        "warmup": f"{LAW_WARMUP_S}s",
-        "path": {
-            "rtt": f"{LAW_RTT_S * 1e3:g}ms",
-            "down": link(1e9, fifo(10_000), loss=probability),
-            "up": link(1e9, fifo(10_000)),
-        },
-        "flows": [bulk("down", 1, "newreno", **{"ack-delay": ack_delay, **keys})],
-    }
+    name = "-".join((f"square-root-{ack_delay}-{probability:g}", *keys.values()))
+    links = {"down": link(1e9, fifo(10_000), loss=probability), "up": link(1e9, fifo(10_000))}
+    path = {"rtt": f"{LAW_RTT_S * 1e3:g}ms", **links}
+    flows = [bulk("down", 1, "newreno", **{"ack-delay": ack_delay, **keys})]
+    return dumbbell(name, REPLICATIONS, LAW_WARMUP_S + LAW_MEASURED_S, LAW_WARMUP_S, path, flows=flows)
 
 
 IN_INTERVAL = Rule(
@@ -207,7 +193,7 @@ def waits(runs: Runs) -> Iterator[Check]:
     for sizes, label, formula in (("fixed", "M/D/1", md1_wait), ("exponential", "M/M/1", mm1_wait)):
         for load in LOADS:
             found = runs.of(queue_document(load, sizes))
-            waited = [result["links"]["down"]["queue_delay_ms"]["mean"] for result in found]
+            waited = [at_link(result, "down", "delay") for result in found]
             expected = {"theory": formula(load, SERVICE_MS)}
             key = f"theory/{label}/{load:g}/wait"
             yield compare(key, "mean wait", "ms", waited, expected, IN_INTERVAL, interval_99)
@@ -253,32 +239,31 @@ LEFT_OUT_HEAD = [
 ]
 
 
-def left_out(runs: Runs) -> Iterator[list[str]]:
-    """Yield rows of a table: what the square-root law leaves out, and how large that is."""
+def left_out(runs: Runs) -> Table:
+    """Return what the square-root law leaves out, and how large that is."""
+    rows = list(_left_out(runs))
+    return Table("What the square-root law leaves out", LEFT_OUT_HEAD, rows, LEFT_OUT_TEXT)
+
+
+def _left_out(runs: Runs) -> Iterator[list[str]]:
     for ack_delay, probability in product(LAW_ACK_DELAYS, PROBABILITIES):
         found = runs.of(law_document(probability, ack_delay))
         by_time = runs.of(law_document(probability, ack_delay, recovery="rack-tlp"))
         silent_s = statistics.fmean(result["flows"]["timeout_wait_s"] for result in found)
         repairing = recovering_window(probability, ACKED_AT_ONCE)
-        cells = []
-        for of in (found, by_time):
-            timeouts = statistics.fmean(result["flows"]["timeouts"] for result in of)
-            window = statistics.fmean(map(_window, of))
-            cells.append(
-                (f"{timeouts / LAW_MEASURED_S * 1e3:.1f}", f"{window:.2f}", f"{window / repairing:.3f}")
-            )
-        (timeouts_text, window_text, over), of_rack = cells
-        yield [
-            f"square-root-{ack_delay}/{probability:g}",
-            timeouts_text,
-            f"{100 * silent_s / LAW_MEASURED_S:.2f}",
-            window_text,
-            f"{random_loss_window(probability, ACKED_AT_ONCE):.2f}",
-            f"{repairing:.2f}",
-            over,
-            *of_rack,
-            f"{padhye_window(probability, ACKED_AT_ONCE, LAW_RTT_S, LAW_MIN_RTO_S):.2f}",
-        ]
+        law = random_loss_window(probability, ACKED_AT_ONCE)
+        padhye = padhye_window(probability, ACKED_AT_ONCE, LAW_RTT_S, LAW_MIN_RTO_S)
+        silent = f"{100 * silent_s / LAW_MEASURED_S:.2f}"
+        (timeouts, window, over), of_rack = (_repairs(of, repairing) for of in (found, by_time))
+        row = [f"square-root-{ack_delay}/{probability:g}", timeouts, silent, window]
+        yield [*row, f"{law:.2f}", f"{repairing:.2f}", over, *of_rack, f"{padhye:.2f}"]
+
+
+def _repairs(found: list[dict[str, Any]], repairing: float) -> tuple[str, str, str]:
+    """Return timeouts in 1000 s, the window, and the window over that of the law with repairs."""
+    timeouts = statistics.fmean(result["flows"]["timeouts"] for result in found)
+    window = statistics.fmean(map(_window, found))
+    return f"{timeouts / LAW_MEASURED_S * 1e3:.1f}", f"{window:.2f}", f"{window / repairing:.3f}"
 
 
 def checks(runs: Runs) -> Iterator[Check]:

@@ -12,9 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from sojourn.losses.findings import Finding
 from sojourn.results import Results
 
-from tools.validation.checks import Finding, verdict
+from tools.validation.checks import verdict
 from tools.validation.runs import NotStored
 from tools.validation.study import Comparison, Pair, comparisons, rank_correlation
 from tools.validation.tables import table
@@ -101,16 +102,12 @@ def section(results: Path, studies: Path) -> tuple[str, list[str], list[Finding]
     return text, parts, list(said.values()), dict(found[0].engines)
 
 
-def _label(one: Comparison, axis: str) -> str:
-    return next(str(chosen[0]) for name, chosen in one.only.items() if name.endswith(axis))
-
-
 def _profile(one: Comparison) -> str:
-    return _label(one, "profile")
+    return one.only["users.0.profile"][0]
 
 
 def _size(one: Comparison) -> str:
-    return _label(one, "resolution").upper()
+    return one.only["users.0.resolution"][0].upper()
 
 
 def _split(pairs: Sequence[Pair]) -> tuple[list[Pair], list[Pair]]:
@@ -134,15 +131,10 @@ def _row(one: Comparison) -> list[str]:
         return f"{min(values):.2f}–{max(values):.2f}" if values else "–"
 
     with_traffic = rank_correlation([pair.ours for pair in loaded], [pair.published for pair in loaded])
-    return [
-        str(len(one.pairs)),
-        f"{one.rank_correlation:.2f}",
-        f"{with_traffic:.2f}",
-        f"{one.mean_difference:.2f}",
-        f"{band(quiet, 'ours')} ({band(quiet, 'published')})",
-        f"{band(loaded, 'ours')} ({band(loaded, 'published')})",
-        f"{_widest(loaded, 'ours'):.2f} ({_widest(loaded, 'published'):.2f})",
-    ]
+    numbers = [f"{n:.2f}" for n in (one.rank_correlation, with_traffic, one.mean_difference)]
+    bands = [f"{band(pairs, 'ours')} ({band(pairs, 'published')})" for pairs in (quiet, loaded)]
+    widest = f"{_widest(loaded, 'ours'):.2f} ({_widest(loaded, 'published'):.2f})"
+    return [str(len(one.pairs)), *numbers, *bands, widest]
 
 
 STATEMENTS = {
@@ -159,12 +151,11 @@ def findings(found: Sequence[Comparison]) -> Iterator[tuple[tuple[str, int], Fin
     for profile in dict.fromkeys(_profile(one) for one in found):
         both = {_size(one): list(look(one.pairs)) for one in found if _profile(one) == profile}
         for i, (statement, reading) in enumerate(STATEMENTS.items()):
+            here, holds = "not all points are stored", None
             if all(both.values()):
                 here = "; ".join(f"{size}: {seen[i][0]}" for size, seen in both.items())
                 holds = all(seen[i][1] for seen in both.values())
-                yield (profile, i), Finding(statement, reading, here, holds)
-            else:
-                yield (profile, i), Finding(statement, reading, "not all points are stored", None)
+            yield (profile, i), Finding(statement, reading, here, holds)
 
 
 def look(pairs: Sequence[Pair]) -> Iterator[tuple[str, bool]]:
@@ -185,11 +176,8 @@ def look(pairs: Sequence[Pair]) -> Iterator[tuple[str, bool]]:
     mean = {name: statistics.fmean(row) for name, row in rows.items()}
     falling = sorted(mean, key=lambda name: -mean[name])
     here = ", ".join(f"{name.removesuffix('-download')} {mean[name]:.2f}" for name in falling)
-    yield (
-        here,
-        mean[QUIET] > max(mean[name] for name in FEW)
-        and min(mean[name] for name in FEW) > max(mean[name] for name in MANY),
-    )
+    few, many = ([mean[name] for name in names] for names in (FEW, MANY))
+    yield here, mean[QUIET] > max(few) and min(few) > max(many)
 
 
 def _cells(size: str, found: Sequence[Comparison], stored: Results) -> list[str]:
@@ -202,10 +190,7 @@ def _cells(size: str, found: Sequence[Comparison], stored: Results) -> list[str]
         rows += _grid(f"`{_profile(one)}`", {(p.workload, p.buffer): f"{p.ours:.2f}" for p in one.pairs})
     rows += _grid("packets lost, %", _losses(size.lower(), stored))
     buffers = [buffer.removesuffix("pkt") for buffer in BUFFERS]
-    return [
-        f"### Every cell, {size}, by packets of buffer\n",
-        table(["", "workload", *buffers], rows),
-    ]
+    return [f"### Every cell, {size}, by packets of buffer\n", table(["", "workload", *buffers], rows)]
 
 
 def _grid(name: str, cells: Mapping[tuple[str, str], str]) -> list[list[str]]:

@@ -42,19 +42,10 @@ def rows() -> list[Row]:
 
 def table(found: Sequence[Row]) -> str:
     """Return rows as a Markdown table."""
-    lines = [
-        "| discipline | scenario | ns-3 demands | here | | note |",
-        "| --- | --- | --- | --- | --- | --- |",
-    ]
+    lines = ["| discipline | scenario | ns-3 demands | here | | note |", "| --- " * 6 + "|"]
     for row in found:
-        cells = (
-            row.suite,
-            row.scenario,
-            row.demand,
-            row.found,
-            "holds" if row.ok else "**differs**",
-            row.note,
-        )
+        verdict = "holds" if row.ok else "**differs**"
+        cells = (row.suite, row.scenario, row.demand, row.found, verdict, row.note)
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines) + "\n"
 

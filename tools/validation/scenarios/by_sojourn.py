@@ -5,38 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from sojourn.parts.queue import Decisions
 
-from tools.validation.scenarios.row import Row, drops, marks_until, run
+from tools.validation.scenarios.row import Row, drops, equal, marks_until, run
 
 
 def fifo() -> Iterator[Row]:
     """Return the rows of FIFO."""
-    for unit, packets in (("4pkt", 4), ("4000B", 4)):
-        found = run({"kind": "fifo", "limit": unit}, [0] * 6, range(6), size=1000)
-        order = found.left.tolist()
-        yield Row(
-            "fifo", f"6 packets, limit {unit}", "4 leave in order", str(order), order == list(range(packets))
-        )
+    for unit in ("4pkt", "4000B"):
+        order = run({"kind": "fifo", "limit": unit}, [0] * 6, range(6), size=1000).left.tolist()
+        yield Row("fifo", f"6 packets, limit {unit}", "4 leave in order", *equal(order, [0, 1, 2, 3]))
 
 
 def codel() -> Iterator[Row]:
     """Return the rows of CoDel."""
     for unit in ("6pkt", "6000B"):
-        found = run({"kind": "codel", "limit": unit}, [0] * 6, range(6), size=1000)
-        order = found.left.tolist()
-        yield Row(
-            "codel", f"6 packets in and out, limit {unit}", "in order", str(order), order == list(range(6))
-        )
+        order = run({"kind": "codel", "limit": unit}, [0] * 6, range(6), size=1000).left.tolist()
+        scenario = f"6 packets in and out, limit {unit}"
+        yield Row("codel", scenario, "in order", *equal(order, list(range(6))))
     for unit in ("500pkt", "500000B"):
-        found = run({"kind": "codel", "limit": unit}, [0] * 503, [], size=1000)
-        yield Row(
-            "codel",
-            f"503 packets, limit {unit}",
-            "3 drops",
-            str(drops(found, "full")),
-            drops(found, "full") == 3,
-        )
+        full = drops(run({"kind": "codel", "limit": unit}, [0] * 503, [], size=1000), "full")
+        yield Row("codel", f"503 packets, limit {unit}", "3 drops", *equal(full, 3))
     times = [10, 210, 210, 420]
     ns3 = {"kind": "codel", "variant": "ns3", "ecn": True}
     found = run(ns3, [0] * 20, times, size=1000)
@@ -50,66 +38,39 @@ def codel() -> Iterator[Row]:
         counts == [0, 1, 1, 4] and count == [0, 1, 1, 4],
     )
     found = run(ns3, [0] * 20, times, size=1000, ecn="ect0")
-    marks = marks_until(found)
-    yield Row(
-        "codel",
-        "the same, all ECT",
-        "0, 1, 1, 2 marks, no drops",
-        f"{marks}, {drops(found)} drops",
-        marks == [0, 1, 1, 2] and not drops(found),
-    )
+    marks, lost = marks_until(found), drops(found)
+    ok = marks == [0, 1, 1, 2] and not lost
+    yield Row("codel", "the same, all ECT", "0, 1, 1, 2 marks, no drops", f"{marks}, {lost} drops", ok)
     ecn = ["ect0"] * 3 + ["not-ect"] * 17
     threshold = {**ns3, "ce-threshold": "2ms"}
-    found = run(threshold, [0] * 20, times, size=1000, ecn=ecn)
-    marks = marks_until(found)
-    yield Row(
-        "codel",
-        "CE threshold 2 ms, 3 ECT then 17 not",
-        "by threshold 1, 1, 2 and by target 0, 1, 1: together 1, 2, 3",
-        str(marks[:3]),
-        marks[:3] == [1, 2, 3],
-    )
-    found = run(threshold, [0] * 20, [1, 3, 10, 210], size=1000, ecn="ect0")
-    marks = marks_until(found)
-    yield Row(
-        "codel",
-        "CE threshold 2 ms, asked at 1, 3, 10, 210 ms",
-        "by threshold 0, 1, 2; by target at 210 ms",
-        str(marks),
-        marks == [0, 1, 2, 3],
-    )
+    marks = marks_until(run(threshold, [0] * 20, times, size=1000, ecn=ecn))[:3]
+    demand = "by threshold 1, 1, 2 and by target 0, 1, 1: together 1, 2, 3"
+    yield Row("codel", "CE threshold 2 ms, 3 ECT then 17 not", demand, *equal(marks, [1, 2, 3]))
+    marks = marks_until(run(threshold, [0] * 20, [1, 3, 10, 210], size=1000, ecn="ect0"))
+    demand = "by threshold 0, 1, 2; by target at 210 ms"
+    yield Row("codel", "CE threshold 2 ms, asked at 1, 3, 10, 210 ms", demand, *equal(marks, [0, 1, 2, 3]))
 
 
 def fq_codel() -> Iterator[Row]:
     """Return the rows of FQ-CoDel, and of the disciplines that share its order."""
     packets = {"size": 120, "flow": [0, 0, 0, 1, 1]}
+    wanted = [[60, -30], [-60, 60], [30, -60], [-90, 30], [90, 30]]
     for kind in ("fq-codel", "fq-pie"):
-        found = run(
-            {"kind": kind, "quantum": "90B", "hash": "plain"}, [0, 2, 2, 2, 2], [1, 3, 4, 5, 6, 7], **packets
-        )
-        deficits = found.trace["deficit"][found.rows("departure")].astype(int).tolist()
-        wanted = [[60, -30], [-60, 60], [30, -60], [-90, 30], [90, 30]]
-        yield Row(
-            kind,
-            "quantum 90, packets of 120 B, two flows",
-            f"deficits {wanted}",
-            str(deficits[1:]),
-            deficits[1:] == wanted,
-        )
+        queue = {"kind": kind, "quantum": "90B", "hash": "plain"}
+        found = run(queue, [0, 2, 2, 2, 2], [1, 3, 4, 5, 6, 7], **packets)
+        deficits = found.trace["deficit"][found.rows("departure")].astype(int).tolist()[1:]
+        scenario = "quantum 90, packets of 120 B, two flows"
+        yield Row(kind, scenario, f"deficits {wanted}", *equal(deficits, wanted))
     found = run({"kind": "fq-codel", "limit": "4pkt", "hash": "plain"}, [0] * 5, [], **packets)
-    lines = found.trace["line_pkts"][-1].astype(int).tolist()
-    yield Row(
-        "fq-codel",
-        "limit of 4: 3 of A, 1 of B, and one more of B",
-        "two drops from the head of A; A 1, B 2",
-        f"dropped {found.dropped.tolist()}; {lines}",
-        found.dropped.tolist() == [0, 1] and lines == [1, 2],
-    )
+    dropped, lines = found.dropped.tolist(), found.trace["line_pkts"][-1].astype(int).tolist()
+    scenario = "limit of 4: 3 of A, 1 of B, and one more of B"
+    ok = dropped == [0, 1] and lines == [1, 2]
+    demand = "two drops from the head of A; A 1, B 2"
+    yield Row("fq-codel", scenario, demand, f"dropped {dropped}; {lines}", ok)
     ns3 = {"kind": "fq-codel", "variant": "ns3", "hash": "plain", "quantum": "1514B"}
     columns = {"size": 120, "flow": np.repeat(range(5), 20), "ecn": [2] * 80 + [0] * 20}
     found = run(ns3, [0] * 100, 110 * np.arange(1, 61), **columns)
-    marked = [int(found.marked[20 * flow : 20 * flow + 20].sum()) for flow in range(5)]
-    lost = [drops_of(found, flow) for flow in range(5)]
+    marked, lost = (of_flows(which) for which in (found.marked, found.fate == "dropped"))
     yield Row(
         "fq-codel",
         "5 flows of 20 packets, the last not ECT; asked 60 times, 110 ms apart",
@@ -118,50 +79,37 @@ def fq_codel() -> Iterator[Row]:
         (marked, lost) == ([6, 6, 6, 6, 0], [0, 0, 0, 0, 4]),
     )
     found = run({**ns3, "ce-threshold": "2ms"}, [0] * 100, 0.1 * np.arange(1, 61), **columns)
-    marked = [int(found.marked[20 * flow : 20 * flow + 20].sum()) for flow in range(5)]
-    yield Row(
-        "fq-codel",
-        "the same, CE threshold 2 ms, asked 0.1 ms apart",
-        "0, 6 and 13 marks in the first flows, no drops",
-        f"marks {marked}, {drops(found)} drops",
-        marked[:3] == [0, 6, 13] and not drops(found),
-    )
+    marked, lost = of_flows(found.marked), drops(found)
+    scenario = "the same, CE threshold 2 ms, asked 0.1 ms apart"
+    demand = "0, 6 and 13 marks in the first flows, no drops"
+    ok = marked[:3] == [0, 6, 13] and not lost
+    yield Row("fq-codel", scenario, demand, f"marks {marked}, {lost} drops", ok)
     yield from l4s()
 
 
-def drops_of(found: Decisions, flow: int) -> int:
-    """Return the number of drops among the 20 packets of a flow."""
-    return int((found.fate[20 * flow : 20 * flow + 20] == "dropped").sum())
+def of_flows(which: np.ndarray) -> list[int]:
+    """Return how many of the 20 packets of each flow are so."""
+    return which.reshape(-1, 20).sum(axis=1).tolist()
 
 
 def l4s() -> Iterator[Row]:
     """Return the rows of ns-3's L4S mode: ns-3 asks the queue before packets of the same time arrive."""
     queue = {"kind": "fq-codel", "variant": "ns3", "hash": "plain", "ce-threshold": "2ms", "l4s": True}
-    arrivals = np.repeat(0.5 * np.arange(1, 71), 2)
-    columns = {"size": 120, "flow": [0, 1] * 70, "ecn": [1, 2] * 70}
     pie = {"kind": "fq-pie", "variant": "rfc8033", "hash": "plain", "ecn": True, "l4s-threshold": "2ms"}
-    for kind, keys, wanted in (("fq-codel", queue, 1), ("fq-pie", pie, 0)):
-        found = run(keys, arrivals, np.arange(1, 141) - 1e-6, **columns)
-        one, zero = int(found.marked[::2].sum()), int(found.marked[1::2].sum())
-        yield Row(
-            kind,
-            "L4S: 70 packets each of ECT(1) and ECT(0), 0.5 ms apart; asked 1 ms apart",
-            f"66 marks of ECT(1), {wanted} of ECT(0), no drops",
-            f"{one} and {zero}, {drops(found)} drops",
-            (one, zero, drops(found)) == (66, wanted, 0),
-        )
+    apart = "70 packets each of ECT(1) and ECT(0), 0.5 ms apart; asked 1 ms apart"
+    two = (np.repeat(0.5 * np.arange(1, 71), 2), [0, 1] * 70, [1, 2] * 70)
     times = sorted([(0.5 + k, 1) for k in range(70)] + [(float(k), 2) for k in range(1, 71)])
-    columns = {"size": 120, "flow": 0, "ecn": [bits for _, bits in times]}
-    found = run(queue, [at for at, _ in times], np.arange(1, 141) - 1e-6, **columns)
-    bits = np.array(columns["ecn"])
-    one, zero = int(found.marked[bits == 1].sum()), int(found.marked[bits == 2].sum())
-    yield Row(
-        "fq-codel",
-        "L4S: both in one line",
-        "68 marks of ECT(1), 1 of ECT(0), no drops",
-        f"{one} and {zero}, {drops(found)} drops",
-        (one, zero, drops(found)) == (68, 1, 0),
-    )
+    one = ([at for at, _ in times], 0, [bits for _, bits in times])
+    for keys, scenario, (arrivals, flow, ecn), wanted in (
+        (queue, apart, two, (66, 1, 0)),
+        (pie, apart, two, (66, 0, 0)),
+        (queue, "both in one line", one, (68, 1, 0)),
+    ):
+        found = run(keys, arrivals, np.arange(1, 141) - 1e-6, size=120, flow=flow, ecn=ecn)
+        marked = [int(found.marked[np.array(ecn) == bits].sum()) for bits in (1, 2)]
+        demand = f"{wanted[0]} marks of ECT(1), {wanted[1]} of ECT(0), no drops"
+        text = f"{marked[0]} and {marked[1]}, {drops(found)} drops"
+        yield Row(keys["kind"], f"L4S: {scenario}", demand, text, (*marked, drops(found)) == wanted)
 
 
 def sets() -> Iterator[Row]:
@@ -170,10 +118,7 @@ def sets() -> Iterator[Row]:
     for kind in ("fq-codel", "fq-pie", "cake"):
         found = run({"kind": kind, "ways": 8, "hash": "plain"}, [0] * len(flows), [], flow=flows)
 
-        def line(row: int, flow: int, found: Decisions = found) -> int:
-            return int(found.trace["line"][row, found.of(flow)])
-
-        places = [line(i, flow) for i, flow in enumerate(flows)]
+        places = [int(found.trace["line"][row, found.of(flow)]) for row, flow in enumerate(flows)]
         sizes = np.bincount(places[:11], minlength=9)[:8].tolist()
         later = [places[:12].count(0), places.count(8)]
         yield Row(
@@ -189,13 +134,10 @@ def cobalt() -> Iterator[Row]:
     """Return the rows of COBALT."""
     found = run({"kind": "cobalt", "limit": "100pkt"}, 10 * np.arange(1, 201), [], size=1500)
     p = float(found.trace["p_blue"][-1])
-    yield Row(
-        "cobalt",
-        "limit of 100, 200 packets 10 ms apart, none leave",
-        "p_drop above 0, drops by the limit",
-        f"{p:.4f}, {drops(found, 'full')}",
-        p > 0 and drops(found, "full") == 100,
-    )
+    full = drops(found, "full")
+    scenario = "limit of 100, 200 packets 10 ms apart, none leave"
+    ok = p > 0 and full == 100
+    yield Row("cobalt", scenario, "p_drop above 0, drops by the limit", f"{p:.4f}, {full}", ok)
     arrivals = np.sort(
         [*np.arange(1.0, 12.0), *(11 + 1.2 * np.arange(1, 10)), *(20 + np.arange(1.0, 11.0))],
     )
@@ -228,10 +170,6 @@ def cobalt() -> Iterator[Row]:
     )
     found = run({"kind": "cobalt", "ecn": True}, [0] * 200, 10 * np.arange(1, 101), **packets)
     p = float(found.trace["p_blue"][-1])
-    yield Row(
-        "cobalt",
-        "ECN, no BLUE threshold",
-        "p_drop 0, no drops",
-        f"{p:g}; {drops(found)}",
-        p == 0 and not drops(found),
-    )
+    lost = drops(found)
+    ok = p == 0 and not lost
+    yield Row("cobalt", "ECN, no BLUE threshold", "p_drop 0, no drops", f"{p:g}; {lost}", ok)

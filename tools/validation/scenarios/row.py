@@ -21,6 +21,21 @@ class Row:
     note: str = ""
 
 
+def some(count: int, wanted: bool = True) -> tuple[str, bool]:
+    """Return what a row says of a count that is to be more than nothing (or not), and whether it is."""
+    return str(count), bool(count) == wanted
+
+
+def none(count: int) -> tuple[str, bool]:
+    """Return what a row says of a count that is to be nothing, and whether it is."""
+    return some(count, False)
+
+
+def equal(found: Any, wanted: Any) -> tuple[str, bool]:
+    """Return what a row says of something, and whether it is what is demanded."""
+    return str(found), found == wanted
+
+
 def _ms(values: Any) -> np.ndarray:
     return np.round(np.asarray(values, dtype=float) * 1e6).astype(np.int64)
 
