@@ -20,25 +20,25 @@ pub struct Cx<'a, P> {
 
 impl<P: Packet> Cx<'_, P> {
     /// Lets an arriving packet in.
-    #[inline]
+    #[inline(always)] // Or each packet is copied once more.
     pub fn accept(&mut self, packet: &P) {
         self.probe.enqueued(self.now, packet);
     }
 
     /// Refuses an arriving packet.
-    #[inline]
+    #[inline(always)] // Or each packet is copied once more.
     pub fn drop_arriving(&mut self, packet: P, cause: DropCause) {
         self.probe.dropped(self.now, packet, cause, None);
     }
 
     /// Drops a packet that was let in at `arrived`.
-    #[inline]
+    #[inline(always)] // Or each packet is copied once more.
     pub fn drop_queued(&mut self, arrived: Time, packet: P, cause: DropCause) {
         self.probe.dropped(self.now, packet, cause, Some(self.now.since(arrived)));
     }
 
     /// Hands out a packet that was let in at `arrived`.
-    #[inline]
+    #[inline(always)] // Or each packet is copied once more.
     pub fn deliver(&mut self, arrived: Time, packet: P) -> P {
         self.probe.dequeued(self.now, &packet, self.now.since(arrived));
         packet
@@ -47,7 +47,7 @@ impl<P: Packet> Cx<'_, P> {
     /// Sets Congestion Experienced instead of dropping; false if the packet's transport does not understand it.
     ///
     /// A packet that arrived with CE stands as marked already: it is let pass, and not counted.
-    #[inline]
+    #[inline(always)] // Or each packet is copied once more.
     pub fn mark(&mut self, packet: &mut P) -> bool {
         match packet.ecn() {
             Ecn::NotEct => return false,

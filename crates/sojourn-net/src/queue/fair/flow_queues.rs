@@ -66,7 +66,7 @@ impl<P: Packet> FlowQueues<P> {
     }
 
     /// Lets a packet into a queue, whatever the limit.
-    #[inline]
+    #[inline(always)] // Or each packet is copied once more.
     pub(in crate::queue) fn push(&mut self, queue: u32, packet: P, cx: &mut Cx<'_, P>) {
         cx.accept(&packet);
         let size = u64::from(packet.size());

@@ -33,7 +33,7 @@ impl<P: Packet, S: Clone> Flows<P, S> {
     }
 
     /// The queue for an arriving packet.
-    #[inline]
+    #[inline(always)] // Or each packet is copied once more.
     pub(in crate::queue) fn queue_for(&mut self, packet: &P, cx: &mut Cx<'_, P>) -> u32 {
         let drr = &self.drr;
         self.hash.queue_for(packet.flow(), cx.rng, |queue| drr.is_active(queue))
