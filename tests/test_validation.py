@@ -13,7 +13,7 @@ from scipy import stats
 
 from tools.validation import documents, kernel, peers, readings, stalls, streaming, theory
 from tools.validation.documents import study
-from tools.validation.runs import NotStored, Runs
+from tools.validation.runs import NotStored, Runs, made_by, this_engine
 from tools.validation.study import rank_correlation
 
 
@@ -191,6 +191,7 @@ def test_a_short_run_is_stored_and_read_again(tmp_path):
     first = runs.of(short())
     assert len(first) == 2 and sum(runs.engines.values()) == 2
     assert 0 < first[0]["links"]["down"]["departed_data_pkts"] < 8400
+    assert made_by(runs.engines) == f"made by engine `{this_engine()}`"
     stored = Runs(tmp_path, simulate=False)
     assert [result["links"] for result in stored.of(short())] == [result["links"] for result in first]
     assert stored.engines == runs.engines

@@ -9,10 +9,10 @@ from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
 
-from sojourn import _core
 from sojourn.errors import SojournError
 from sojourn.results import Results
 from sojourn.study import Study, label_text
+from sojourn.study.identity import engine as this_engine
 from sojourn.sweep import run
 
 from tools.validation import documents
@@ -22,12 +22,6 @@ UNNAMED = "an engine that left no name"
 
 class NotStored(SojournError):
     """Runs that a section needs are not stored, and may not be simulated."""
-
-
-def this_engine() -> str:
-    """Return the name of the engine at hand: the hash of its sources."""
-    name = getattr(_core, "engine", None)
-    return str(name()) if name else UNNAMED
 
 
 def engine_of(result: Mapping[str, Any]) -> str:
