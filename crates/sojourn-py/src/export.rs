@@ -19,10 +19,10 @@ use sojourn_net::Time;
 use sojourn_pcap::decode::{tcp, utp};
 use sojourn_pcap::write::{Datagram, End, Header, Pcapng};
 use sojourn_sim::Direction;
-use sojourn_sim::RunHooks;
 use sojourn_sim::engine::End as Side;
 use sojourn_sim::scenario::{Scenario, Transport};
 use sojourn_sim::stats::Captured;
+use sojourn_sim::{RunHooks, TapAt};
 
 use crate::error::StudyError;
 use crate::run::{Point, columns_of_logs};
@@ -31,11 +31,11 @@ const SERVER_PORT: u16 = 443;
 const HEADERS: u32 = 40;
 const TIMESTAMPS: u32 = 12;
 
-/// Simulate a point (JSON) and write what the hosts of one side see to `path` as pcapng.
+/// Simulate a point (JSON) and write what the hosts of one side, or the router at a hop, see to `path` as pcapng.
 ///
-/// `at` is `clients` or `servers`; `tick_ns` the tick of TCP timestamps. Returns a dict: `packets`, the packet log as
-/// `run` returns it, and for each packet that arrived at that side `frame` (number in the capture, from 1), `link`
-/// (0 down, 1 up) and `packet` (row of the log).
+/// `at` is `clients`, `servers` or the name of a hop; `tick_ns` the tick of TCP timestamps. Returns a dict: `packets`,
+/// the packet log as `run` returns it, and for each packet that arrived at that side, or came through the hop, `frame`
+/// (number in the capture, from 1), `link` (code of the last link that it crossed) and `packet` (row of the log).
 #[pyfunction]
 pub(crate) fn export<'py>(
     py: Python<'py>,
@@ -47,15 +47,20 @@ pub(crate) fn export<'py>(
     let mut point: Point =
         serde_json::from_str(point).map_err(|error| StudyError::new_err(format!("this is not a point: {error}")))?;
     point.document.record.packets = true;
-    let end = match at {
-        "clients" => Side::Client,
-        "servers" => Side::Server,
-        other => return Err(StudyError::new_err(format!("{other} is no side; write clients or servers"))),
+    let hops = &point.document.path.hops;
+    let tap = match at {
+        "clients" => TapAt::Hosts(Side::Client),
+        "servers" => TapAt::Hosts(Side::Server),
+        name => TapAt::Hop(hops.iter().position(|hop| hop.name == name && !name.is_empty()).ok_or_else(|| {
+            let names = hops.iter().filter(|hop| !hop.name.is_empty()).map(|hop| hop.name.as_str());
+            let names = ["clients", "servers"].into_iter().chain(names).collect::<Vec<_>>().join(", ");
+            StudyError::new_err(format!("{name} is neither a side nor a hop of this path; it has {names}"))
+        })?),
     };
     let out = BufWriter::new(File::create(&path)?);
     let mut capture = Capture {
         out: Pcapng::new(out, &[at])?,
-        end,
+        tap,
         tick_ns,
         frames: 0,
         arrivals: Vec::new(),
@@ -71,7 +76,7 @@ pub(crate) fn export<'py>(
                 }
             }
         };
-        let hooks = RunHooks { tap: Some((end, &mut sink)), ..RunHooks::default() };
+        let hooks = RunHooks { tap: Some((tap, &mut sink)), ..RunHooks::default() };
         let mut watch = |_: Time| Python::attach(|py| py.check_signals().is_ok());
         (sojourn_sim::run_into(document, *seed, *replication, &mut watch, hooks), written)
     });
@@ -82,7 +87,7 @@ pub(crate) fn export<'py>(
         .and_then(|outcome| outcome.logs)
         .ok_or_else(|| pyo3::exceptions::PyKeyboardInterrupt::new_err("the simulation was stopped"))?;
     let result = PyDict::new(py);
-    result.set_item("packets", columns_of_logs(py, logs)?)?;
+    result.set_item("packets", columns_of_logs(py, logs, point.document.has_one_queue())?)?;
     result.set_item("frame", capture.arrivals.iter().map(|row| row.0).collect::<Vec<_>>().into_pyarray(py))?;
     result.set_item("link", capture.arrivals.iter().map(|row| row.1).collect::<Vec<_>>().into_pyarray(py))?;
     result.set_item("packet", capture.arrivals.iter().map(|row| row.2).collect::<Vec<_>>().into_pyarray(py))?;
@@ -91,10 +96,10 @@ pub(crate) fn export<'py>(
 
 struct Capture {
     out: Pcapng<BufWriter<File>>,
-    end: Side,
+    tap: TapAt,
     tick_ns: u64,
     frames: u32,
-    /// Frame number, link and row in the packet log of each packet that arrived.
+    /// Frame number, link and row in the packet log of each packet that has crossed a queue on its way here.
     arrivals: Vec<(u32, u8, u32)>,
     /// For each uTP flow: arrival of its last packet minus that packet's stamp, in µs.
     differences: BTreeMap<u32, u32>,
@@ -113,9 +118,9 @@ impl Capture {
             Some(segment) if group.is_some_and(|flows| flows.transport == Transport::Utp) => {
                 let mss = group.map_or(1448, |flows| flows.mss.0);
                 let mut header = utp_header(&segment, seen.direction, flow, mss);
-                if seen.direction.destination() == self.end {
+                if self.is_end(seen.direction.destination()) {
                     self.differences.insert(flow, micros(seen.at).wrapping_sub(header.stamp).max(1));
-                } else {
+                } else if matches!(self.tap, TapAt::Hosts(_)) {
                     header.difference = self.differences.get(&flow).copied().unwrap_or(0);
                 }
                 (Header::Utp(header), segment.payload())
@@ -128,10 +133,14 @@ impl Capture {
         let id = if seen.direction == Direction::Up { self.frames } else { self.frames ^ 0x8000 } as u16;
         let packet = Datagram { source, destination, id, ttl: 64, payload: payload as u16, header };
         self.frames += 1;
-        if seen.direction.destination() == self.end {
-            self.arrivals.push((self.frames, seen.direction as u8, seen.packet.row()));
+        if matches!(self.tap, TapAt::Hop(_)) || self.is_end(seen.direction.destination()) {
+            self.arrivals.push((self.frames, seen.link as u8, seen.packet.row()));
         }
         self.out.datagram(0, seen.at.0, &packet)
+    }
+
+    fn is_end(&self, end: Side) -> bool {
+        self.tap == TapAt::Hosts(end)
     }
 
     fn tcp_header(

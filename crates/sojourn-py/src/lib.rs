@@ -32,7 +32,7 @@ mod _core {
     #[pymodule_export]
     use crate::replay::replay;
     #[pymodule_export]
-    use crate::run::{drop_causes, packet_kinds, run, udp_kinds};
+    use crate::run::{drop_causes, links, packet_kinds, run, udp_kinds};
     #[pymodule_export]
     use crate::study::{check_trace, engine, extends, mahimahi, parse, points, schema, version};
 }

@@ -9,7 +9,6 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sojourn_net::log::{DropCause, Kind};
 use sojourn_net::{Span, Time};
-use sojourn_sim::Direction;
 use sojourn_sim::RunHooks;
 use sojourn_sim::app::{Schedule, Tables};
 use sojourn_sim::scenario::{Scenario, Users};
@@ -65,10 +64,12 @@ pub(crate) fn run<'py>(
             });
             interrupted.is_ok() && refused.borrow().is_ok() && trouble.lock().is_ok_and(|error| error.is_none())
         };
-        let mut sink = |direction: Direction, first: u32, log: Log| {
+        let one_queue = point.document.has_one_queue();
+        let mut sink = |link: usize, first: u32, log: Log| {
             let mut refused = refused.borrow_mut();
             if let (true, Some(call)) = (refused.is_ok(), &packets) {
-                *refused = Python::attach(|py| call.call1(py, (of_link(py, direction, first, log)?,)).map(drop));
+                *refused =
+                    Python::attach(|py| call.call1(py, (of_link(py, (link, one_queue), first, log)?,)).map(drop));
             }
         };
         let hooks = RunHooks {
@@ -105,18 +106,28 @@ pub(crate) fn run<'py>(
         result.set_item(name, dict(py, columns)?)?;
     }
     if let Some(logs) = outcome.logs {
-        result.set_item("packets", columns_of_logs(py, logs)?)?;
+        result.set_item("packets", columns_of_logs(py, logs, point.document.has_one_queue())?)?;
     }
     Ok(result)
 }
 
-/// The packet logs of both links as one dict of columns.
-pub(crate) fn columns_of_logs(py: Python<'_>, [mut down, mut up]: [Log; 2]) -> PyResult<Bound<'_, PyDict>> {
-    let links =
-        [vec![Direction::Down as u8; down.rows() as usize], vec![Direction::Up as u8; up.rows() as usize]].concat();
-    let numbers = (0..down.rows()).chain(0..up.rows()).collect();
-    down.append(&mut up);
-    columns_of_log(py, links, numbers, down)
+/// The packet logs of all links as one dict of columns.
+pub(crate) fn columns_of_logs(py: Python<'_>, logs: Vec<Log>, one_queue: bool) -> PyResult<Bound<'_, PyDict>> {
+    let links = logs.iter().enumerate().flat_map(|(link, log)| vec![link as u8; log.rows() as usize]).collect();
+    let numbers = logs.iter().flat_map(|log| 0..log.rows()).collect();
+    let mut all = Log::default();
+    for mut log in logs {
+        all.append(&mut log);
+    }
+    columns_of_log(py, links, numbers, all, one_queue)
+}
+
+/// The names of a point's links, in the order of their codes in the packet log.
+#[pyfunction]
+pub(crate) fn links(point: &str) -> PyResult<Vec<String>> {
+    let point: Point =
+        serde_json::from_str(point).map_err(|error| StudyError::new_err(format!("this is not a point: {error}")))?;
+    Ok(point.document.link_names())
 }
 
 /// Names of the kinds of packets, in the order of their codes in the packet log.
@@ -160,13 +171,21 @@ fn schedule(send: &PyReadonlyArray1<'_, u64>, size: &PyReadonlyArray1<'_, u16>) 
 }
 
 /// The packet log of one link, from the row with the number `first` on.
-fn of_link(py: Python<'_>, direction: Direction, first: u32, log: Log) -> PyResult<Bound<'_, PyDict>> {
-    let links = vec![direction as u8; log.rows() as usize];
+fn of_link(py: Python<'_>, (link, one_queue): (usize, bool), first: u32, log: Log) -> PyResult<Bound<'_, PyDict>> {
+    let links = vec![link as u8; log.rows() as usize];
     let numbers = (first..first + log.rows()).collect();
-    columns_of_log(py, links, numbers, log)
+    columns_of_log(py, links, numbers, log, one_queue)
 }
 
-fn columns_of_log(py: Python<'_>, link: Vec<u8>, packet: Vec<u32>, log: Log) -> PyResult<Bound<'_, PyDict>> {
+/// `one_queue`: a packet crosses one link, so a column that says which rows are of one packet says nothing.
+fn columns_of_log(
+    py: Python<'_>,
+    link: Vec<u8>,
+    packet: Vec<u32>,
+    log: Log,
+    one_queue: bool,
+) -> PyResult<Bound<'_, PyDict>> {
     let before: [(_, Column); 2] = [("link", link.into()), ("packet", packet.into())];
-    dict(py, before.into_iter().chain(log.into_columns()))
+    let columns = log.into_columns().into_iter().filter(|(name, _)| !one_queue || *name != "journey");
+    dict(py, before.into_iter().chain(columns))
 }

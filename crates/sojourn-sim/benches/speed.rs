@@ -23,7 +23,8 @@ fn dumbbell(rate: &str, rtt: &str, limit: u32, transport: &str, count: u32, wind
 /// The same with another discipline in both directions, holding at most 1000 packets.
 fn with_queue(mut scenario: Scenario, kind: &str) -> Scenario {
     let queue = json!({ "kind": kind, "limit": "1000pkt" });
-    for link in [&mut scenario.path.down, &mut scenario.path.up] {
+    let hop = &mut scenario.path.hops[0];
+    for link in [&mut hop.down, &mut hop.up] {
         link.queue = serde_json::from_value(queue.clone()).expect("the bench's own queue");
     }
     scenario

@@ -1,5 +1,6 @@
-//! The engine: a virtual clock, connections, and the two links of the dumbbell with their delay lines.
+//! The engine: a virtual clock, connections, and the links of the path with their delay lines.
 
+pub(crate) mod access;
 pub mod bottleneck;
 pub mod connection;
 pub mod direction;
@@ -7,7 +8,9 @@ pub mod event;
 pub(crate) mod event_queue;
 pub mod network;
 pub mod packet;
+pub mod route;
 
+pub(crate) use access::AccessLink;
 pub(crate) use bottleneck::{Bottleneck, LinkPort};
 pub use connection::{ConnectionId, FlowTotals};
 pub use direction::{Direction, End};
@@ -15,3 +18,4 @@ pub use event::Event;
 pub(crate) use event_queue::EventQueue;
 pub use network::{Datagram, Network};
 pub use packet::{Kind, Packet};
+pub use route::{AccessAt, Way};

@@ -3,21 +3,21 @@
 mod flows;
 mod hooks;
 mod hosts;
+mod links;
 mod users;
 
 use crate::app::{Source, Tables};
-use crate::engine::{Bottleneck, Direction, Event, EventQueue, FlowTotals, LinkPort, Network};
-use crate::scenario::{LinkRule, Scenario};
+use crate::engine::{Event, EventQueue, FlowTotals, Network};
+use crate::scenario::Scenario;
+use crate::stats::hop_tap::HopTap;
 use crate::stats::{FlowRecord, FlowTable, HostTap, LinkRecord, Log, Summary};
 use crate::stream::stream;
 use hooks::Lowest;
-use sojourn_net::link::Link;
-use sojourn_net::{Rate, Span, Time};
+use links::Replication;
+use sojourn_net::{Rate, Time};
 
-pub use hooks::{LogSink, MakePlayer, RunHooks, TapSink};
+pub use hooks::{LogSink, MakePlayer, RunHooks, TapAt, TapSink};
 
-/// Most bins of a time series.
-const MOST_BINS: u64 = 512;
 /// Events between two looks at the watcher.
 const SLICE: u32 = 1 << 16;
 /// Rows of the packet log that are handed out together.
@@ -29,8 +29,9 @@ pub struct Outcome {
     pub summary: Summary,
     /// What applications saw.
     pub tables: Tables,
-    /// Packet logs of the down and the up link, if the scenario keeps them and nobody took them during the run.
-    pub logs: Option<[Log; 2]>,
+    /// Packet logs of the links in the order of [`Scenario::link_names`], if the scenario keeps them and nobody took
+    /// them during the run.
+    pub logs: Option<Vec<Log>>,
     /// The table of connections, if the scenario keeps it.
     pub flows: Option<FlowTable>,
 }
@@ -51,7 +52,13 @@ pub fn run_into(
 ) -> Option<Outcome> {
     let make_player = hooks.players.unwrap_or(&|_, _, _| Box::new(Lowest));
     let mut engine = Engine::new(scenario, seed, replication, make_player);
-    engine.network.tap = hooks.tap.as_ref().map(|(end, _)| HostTap::new(*end));
+    match hooks.tap.as_ref().map(|(at, _)| *at) {
+        Some(TapAt::Hosts(end)) => engine.network.tap = Some(HostTap::new(end)),
+        Some(TapAt::Hop(hop)) => {
+            engine.network.bottleneck.tap = Some(HopTap::new(hop, scenario.path.hops[hop].delay));
+        }
+        None => {}
+    }
     engine.start();
     let warmup = Time(scenario.warmup.0);
     let end = Time(scenario.duration.0);
@@ -72,21 +79,18 @@ struct Engine {
 impl Engine {
     fn new(scenario: &Scenario, seed: u64, replication: u32, make_player: MakePlayer<'_>) -> Self {
         let mut event_queue = EventQueue::new();
-        let bottleneck = Bottleneck::new(
-            Direction::BOTH.map(|direction| port(scenario, direction, seed, replication)),
-            &mut event_queue,
-        );
+        let this = Replication { scenario, seed, number: replication };
+        let bottleneck = this.bottleneck(&mut event_queue);
         let mut network = Network::new(event_queue, bottleneck);
-        if scenario.record.flows {
-            network.flow_record = Some(FlowRecord::default());
-            for port in &mut network.bottleneck.ports {
-                port.record.by_flow = Some(Vec::new());
-            }
-        }
+        network.flow_record = scenario.record.flows.then(FlowRecord::default);
         let mut engine = Self { network, sources: Vec::new(), at_warmup: FlowTotals::default(), packets_before: 0 };
         for (i, flows) in scenario.flows.iter().enumerate() {
-            let name = flows.name.clone().unwrap_or_else(|| format!("flows-{i}"));
-            engine.add_flows(scenario, flows, &|k| stream(seed, replication, &format!("{name}.{k}")));
+            let name = flows.stream_name(i);
+            let stream_of = |k| stream(seed, replication, &format!("{name}.{k}"));
+            engine.add_flows(scenario, i as u16, &stream_of, &|engine, k| this.add_access(engine, i as u16, k));
+        }
+        if scenario.record.flows {
+            engine.network.bottleneck.records_mut().for_each(|record| record.by_flow = Some(Vec::new()));
         }
         engine.add_users(scenario, seed, replication, make_player);
         engine
@@ -114,10 +118,9 @@ impl Engine {
             if left == 0 {
                 left = SLICE;
                 if let Some(sink) = &mut hooks.log {
-                    for direction in Direction::BOTH {
-                        let log = &mut self.network.bottleneck.ports[direction as usize].record.log;
-                        if let Some((first, rows)) = log.as_mut().and_then(|log| log.take_settled(BATCH)) {
-                            sink(direction, first, rows);
+                    for (link, record) in self.network.bottleneck.records_mut().enumerate() {
+                        if let Some((first, rows)) = record.log.as_mut().and_then(|log| log.take_settled(BATCH)) {
+                            sink(link, first, rows);
                         }
                     }
                 }
@@ -135,13 +138,16 @@ impl Engine {
             sink(&tap.seen);
             tap.seen.clear();
         }
+        if let Some((TapAt::Hop(_), sink)) = &mut hooks.tap {
+            sink(&self.network.take_seen());
+        }
     }
 
     fn begin_measuring(&mut self) {
         let now = self.network.now();
-        for port in &mut self.network.bottleneck.ports {
-            self.packets_before += port.record.departed;
-            port.record.reset(now);
+        for record in self.network.bottleneck.records_mut() {
+            self.packets_before += record.departed;
+            record.reset(now);
         }
         self.at_warmup = self.network.totals();
     }
@@ -156,50 +162,36 @@ impl Engine {
         for port in &mut self.network.bottleneck.ports {
             port.record.bins.finish(now, port.last);
         }
+        self.network.bottleneck.access.finish(now);
         let totals = self.network.totals();
-        let [down, up] = &self.network.bottleneck.ports;
         let measured = (Time(scenario.warmup.0), now);
-        let rates = [down, up].map(|port| port.link.rate().mean_between(measured.0, measured.1));
-        let summary = Summary::new(
-            [&down.record, &up.record],
-            rates,
-            (&self.at_warmup, &totals),
-            measured,
-            self.packets_before,
-            self.network.events,
-        );
+        let named = scenario.link_names().into_iter().zip(self.links(measured));
+        let links: Vec<_> = named.map(|(name, (record, rate))| (name, record, rate)).collect();
+        let summary =
+            Summary::new(&links, (&self.at_warmup, &totals), measured, self.packets_before, self.network.events);
         let flows = self.network.take_flows();
         let mut logs = scenario.record.packets.then(|| {
-            let [down, up] = &mut self.network.bottleneck.ports;
-            [&mut down.record, &mut up.record].map(|record| record.log.take().unwrap_or_default())
+            let records = self.network.bottleneck.records_mut();
+            records.map(|record| record.log.take().unwrap_or_default()).collect::<Vec<_>>()
         });
         if let Some(sink) = hooks.log {
-            for (direction, record) in Direction::BOTH.into_iter().zip(logs.take().into_iter().flatten()) {
-                sink(direction, record.first, record.log);
+            for (link, record) in logs.take().into_iter().flatten().enumerate() {
+                sink(link, record.first, record.log);
             }
         }
-        let logs = logs.map(|records| records.map(|record| record.log));
+        let logs = logs.map(|records| records.into_iter().map(|record| record.log).collect());
         Outcome { summary, tables, logs, flows }
     }
-}
 
-fn port(scenario: &Scenario, direction: Direction, seed: u64, replication: u32) -> LinkPort {
-    let (name, spec) = match direction {
-        Direction::Down => ("path.down", &scenario.path.down),
-        Direction::Up => ("path.up", &scenario.path.up),
-    };
-    let rate = spec.rate.mean().unwrap_or(Rate(u64::MAX));
-    let profile = spec.rate.profile(scenario.duration, &mut stream(seed, replication, &format!("{name}.rate")));
-    let queue = spec.queue.build(spec.capacity(scenario.path.rtt()), rate);
-    let overhead = spec.overhead.0 as u32;
-    let measured = (scenario.duration - scenario.warmup).0;
-    let bin = Span(measured.div_ceil(MOST_BINS).div_ceil(1_000_000_000) * 1_000_000_000);
-    let record = LinkRecord::new(bin, scenario.record.packets);
-    let link = Link::new(queue, profile, overhead);
-    let link = match spec.rule {
-        LinkRule::Strict => link,
-        LinkRule::Htb => link.with_bucket(spec.burst.map_or(1600, |burst| burst.0)),
-    };
-    let rngs = [name.to_owned(), format!("{name}.loss")].map(|name| stream(seed, replication, &name));
-    LinkPort::new(link, record, overhead, spec.loss, rngs)
+    /// The records of all links with their mean rates; access links count as one, at the sum of their rates.
+    fn links(&self, (from, to): (Time, Time)) -> impl Iterator<Item = (&LinkRecord, Option<Rate>)> {
+        let bottleneck = &self.network.bottleneck;
+        let ports = bottleneck.ports.iter().map(move |port| (&port.record, port.link.rate().mean_between(from, to)));
+        let access = bottleneck.access.records.iter().enumerate().map(move |(i, access)| {
+            let rates = bottleneck.access.links_of(i).map(|link| link.rate().mean_between(from, to));
+            let sum = rates.fold(Some(0), |sum: Option<u64>, rate| Some(sum?.saturating_add(rate?.0)));
+            (&access.record, sum.map(Rate))
+        });
+        ports.chain(access)
+    }
 }

@@ -4,13 +4,15 @@
 //! describes the whole simulation and its hash can name the result. Keys and units are those of study files.
 
 mod flows;
+mod hops;
 mod path;
 mod rate;
 mod users;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sojourn_net::{Limit, Span};
+use sojourn_net::Span;
+use sojourn_net::quote::quoted;
 
 pub use sojourn_net::Invalid;
 pub use sojourn_net::queue::QueueSpec;
@@ -19,7 +21,8 @@ pub use flows::{
     Direction, Flows, HttpVersion, HyStart, Packmime, Recovery, Sessions, SourceSpec, Stack, Tcp, Transport,
     Video as VideoTraffic,
 };
-pub use path::{LinkRule, LinkSpec, Path};
+pub use hops::{Access, Hop};
+pub use path::{LinkOf, LinkRule, LinkSpec, Path};
 pub use rate::{RateDrawn, RateSpec, RateSteps, RateTrace};
 pub use users::{
     Adaptive, Browser, CallDirection, ClipGenerated, ClipSizes, ClipSpec, Codec, Concealment, DelayModel, Playout,
@@ -58,9 +61,9 @@ pub struct Record {
     /// Keep the table of connections: a row for each with its bytes, losses, window, threshold and round-trip time.
     #[serde(default, skip_serializing_if = "is_false")]
     pub flows: bool,
-    /// Links whose loss process is analysed into the result, whether or not the packet log is kept.
+    /// Links, by the names that results give them, whose loss process is analysed into the result, whether or not the packet log is kept.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub losses: Vec<Direction>,
+    pub losses: Vec<String>,
 }
 
 fn is_false(flag: &bool) -> bool {
@@ -73,16 +76,22 @@ impl Record {
     }
 }
 
+/// The packet log has a byte for the code of a link.
+const MOST_LINKS: usize = 255;
+/// More senders with access links than this are taken for a slip.
+const MOST_ACCESS_LINKS: u64 = 10_000;
+
 impl Scenario {
     /// A file whose content must be filled in before a run, if there is one.
     pub fn missing_file(&self) -> Option<&str> {
-        let rates = [&self.path.down, &self.path.up].into_iter().filter_map(|link| link.rate.missing());
+        let access = self.flows.iter().filter_map(|group| group.access.as_ref()).map(|access| &access.rate);
+        let rates = self.path.links().map(|link| &link.spec.rate).chain(access).filter_map(RateSpec::missing);
         rates.chain(self.flows.iter().filter_map(|group| group.source.missing())).next()
     }
 
     /// Checks what types cannot: ranges, and keys that must agree with one another.
     pub fn check(&self) -> Result<(), Invalid> {
-        let Self { duration, warmup, path, flows, users, record: _ } = self;
+        let Self { duration, warmup, path, flows, users, record } = self;
         if *duration == Span::ZERO {
             return Err(Invalid::new("duration", "a run must last longer than zero"));
         }
@@ -90,29 +99,44 @@ impl Scenario {
             let message = format!("a warm-up of {warmup} leaves nothing of a duration of {duration}");
             return Err(Invalid::new("warmup", message));
         }
-        for (name, link) in [("path.down", &path.down), ("path.up", &path.up)] {
-            if !(0.0..1.0).contains(&link.loss) {
-                let message = format!("{} is not a share of packets; write 0 to below 1", link.loss);
-                return Err(Invalid::new(format!("{name}.loss"), message));
-            }
-            link.rate.check(*duration).map_err(|invalid| invalid.under(&format!("{name}.rate")))?;
-            if link.rule == LinkRule::Strict && link.burst.is_some() {
-                return Err(Invalid::new(format!("{name}.burst"), "a burst needs rule = \"htb\""));
-            }
-            link.queue.check().map_err(|invalid| invalid.under(&format!("{name}.queue")))?;
-            let limit = link.queue.limit();
-            let needs_rate = matches!(limit, Limit::Time(_) | Limit::Bdp(_));
-            if needs_rate && link.rate == RateSpec::Unlimited {
-                let message = format!("a limit of {limit} needs a rate, but the link's is unlimited");
-                return Err(Invalid::new(format!("{name}.queue.limit"), message));
-            }
-        }
+        path.check(*duration)?;
         for (i, group) in flows.iter().enumerate() {
-            group.check().map_err(|invalid| invalid.under(&format!("flows.{i}")))?;
+            let checked = group.check().and_then(|()| group.check_on(path, *duration));
+            checked.map_err(|invalid| invalid.under(&format!("flows.{i}")))?;
         }
         for (i, user) in users.iter().enumerate() {
-            user.check().map_err(|invalid| invalid.under(&format!("users.{i}")))?;
+            let checked = user.check().and_then(|()| user.check_on(path));
+            checked.map_err(|invalid| invalid.under(&format!("users.{i}")))?;
+        }
+        let senders: u64 =
+            flows.iter().filter(|group| group.access.is_some()).map(|group| u64::from(group.count)).sum();
+        if senders > MOST_ACCESS_LINKS {
+            let message =
+                format!("{senders} senders with an access link of their own are more than {MOST_ACCESS_LINKS}");
+            return Err(Invalid::new("flows", message));
+        }
+        let names = self.link_names();
+        if names.len() > MOST_LINKS {
+            return Err(Invalid::new("path", format!("{} links are more than {MOST_LINKS}", names.len())));
+        }
+        for (i, name) in record.losses.iter().enumerate() {
+            if !names.contains(name) {
+                let message = format!("{} is not a link; this path has {}", quoted(name), names.join(", "));
+                return Err(Invalid::new(format!("record.losses.{i}"), message));
+            }
         }
         Ok(())
+    }
+
+    /// True if a packet crosses one link each way, and no more.
+    pub fn has_one_queue(&self) -> bool {
+        self.path.hops.len() == 1 && self.flows.iter().all(|group| group.access.is_none())
+    }
+
+    /// The names of all links, in the order of their codes in the packet log: those of the path, then one for all the
+    /// access links of a group of flows.
+    pub fn link_names(&self) -> Vec<String> {
+        let access = self.flows.iter().enumerate().filter(|(_, group)| group.access.is_some());
+        self.path.links().map(|link| link.name()).chain(access.map(|(i, group)| group.access_name(i))).collect()
     }
 }

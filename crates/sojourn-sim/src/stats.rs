@@ -3,6 +3,7 @@
 pub(crate) mod bins;
 pub(crate) mod flow_record;
 pub(crate) mod histogram;
+pub(crate) mod hop_tap;
 pub(crate) mod host_tap;
 pub(crate) mod link_record;
 pub(crate) mod packet_log;

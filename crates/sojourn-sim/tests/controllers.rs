@@ -49,7 +49,7 @@ fn bulk(transport: &str) -> Value {
 
 /// Shares of the bytes that the flows got through the bottleneck after the warm-up, in the order of their numbers.
 fn shares(outcome: &Outcome) -> Vec<f64> {
-    let [down, _] = outcome.logs.as_ref().expect("the scenario keeps them");
+    let down = &outcome.logs.as_ref().expect("the scenario keeps them")[0];
     let mut bytes = BTreeMap::new();
     for i in 0..down.rows() as usize {
         if down.depart_ns[i] >= 40_000_000_000 {
@@ -62,7 +62,7 @@ fn shares(outcome: &Outcome) -> Vec<f64> {
 
 /// Waiting times in milliseconds of the packets of the flow that began last, sorted, after the warm-up.
 fn waits(outcome: &Outcome, warmup_ns: i64) -> Vec<f64> {
-    let [down, _] = outcome.logs.as_ref().expect("the scenario keeps them");
+    let down = &outcome.logs.as_ref().expect("the scenario keeps them")[0];
     let flow = *down.flow.iter().max().expect("something was sent");
     let after = |i: &usize| down.flow[*i] == flow && down.depart_ns[*i] >= warmup_ns;
     let wait = |i: usize| (down.depart_ns[i] - down.arrive_ns[i] as i64) as f64 * 1e-6;
@@ -213,7 +213,7 @@ fn hystart_ends_slow_start_before_a_deep_buffer_is_full() {
         let mut flow = bulk("cubic");
         flow["hystart"] = hystart.into();
         let outcome = outcome(1, "41s", "10Mbit", &fifo("1000pkt"), &json!([flow]));
-        let [down, _] = outcome.logs.as_ref().expect("the scenario keeps them");
+        let down = &outcome.logs.as_ref().expect("the scenario keeps them")[0];
         let first = down.drop_cause.iter().position(|cause| *cause != 255).map(|i| down.arrive_ns[i]);
         assert_eq!(first.is_some_and(|at| at < 5_000_000_000), early, "{hystart}: {first:?}");
     }

@@ -56,7 +56,7 @@ proptest! {
         let outcome = outcome(&mixed(&format!("{packets}pkt"), transport, sack, drop), seed);
         let logs = outcome.logs.as_ref().expect("the scenario keeps them");
         for (name, log) in ["down", "up"].iter().zip(logs) {
-            let link = &outcome.summary.links[name];
+            let link = &outcome.summary.links[*name];
             prop_assert_eq!(link.arrived_pkts, link.departed_pkts + link.dropped_pkts + u64::from(link.backlog_pkts));
             prop_assert_eq!(counts(log), [link.arrived_pkts, link.departed_pkts, link.dropped_pkts]);
             prop_assert!(log.arrive_ns.is_sorted());
@@ -108,7 +108,7 @@ fn six_flows(rtt: &str, queue: Value) -> Scenario {
 fn a_bandwidth_delay_product_of_netem_is_no_queue_if_it_holds_the_delay() {
     let beside = |limit: &str| six_flows("40ms", json!({ "kind": "fifo", "limit": limit }));
     let inside = |limit: &str| six_flows("0ms", json!({ "kind": "netem", "limit": limit, "delay": "40ms" }));
-    let product = |scenario: &Scenario| scenario.path.down.capacity(scenario.path.rtt());
+    let product = |scenario: &Scenario| scenario.path.hops[0].down.capacity(scenario.path.rtt());
     assert_eq!(product(&beside("1BDP")), product(&inside("1BDP")));
     let utilisation = |scenario: &Scenario| outcome(scenario, 1).summary.links["down"].utilisation;
     assert!(utilisation(&beside("1BDP")) > 0.98);
@@ -141,7 +141,7 @@ fn another_buffer_does_not_change_what_is_offered() {
         }))
     };
     let offered = |limit| {
-        let [down, _] = outcome(&document(limit), 7).logs.expect("the scenario keeps them");
+        let down = outcome(&document(limit), 7).logs.expect("the scenario keeps them").swap_remove(0);
         (down.arrive_ns, down.size_bytes)
     };
     assert_eq!(offered("4pkt"), offered("400pkt"));

@@ -31,8 +31,8 @@ fn a_log_taken_in_pieces_is_the_log() {
     let whole = run(&scenario, 3, 0, &mut |_| true).expect("nobody stops it").logs.expect("the scenario keeps them");
     let mut pieces = [Log::default(), Log::default()];
     let mut count = 0;
-    let mut sink = |direction: Direction, first: u32, mut log: Log| {
-        let so_far = &mut pieces[direction as usize];
+    let mut sink = |link: usize, first: u32, mut log: Log| {
+        let so_far = &mut pieces[link];
         assert_eq!(first, so_far.rows(), "rows are numbered through");
         so_far.append(&mut log);
         count += 1;

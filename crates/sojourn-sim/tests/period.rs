@@ -45,7 +45,7 @@ fn the_summary_is_what_the_log_says_of_the_period() {
     let (from, to) = (3_250_000_000u64, 11_500_000_000u64);
     let within = |at: u64| (from..to).contains(&at);
     for ((name, log), rate) in ["down", "up"].iter().zip(outcome.logs.as_ref().unwrap()).zip([2e6, 1e6]) {
-        let link = serde_json::to_value(&outcome.summary.links[name]).unwrap();
+        let link = serde_json::to_value(&outcome.summary.links[*name]).unwrap();
         let count = |key: &str| link[key].as_u64().unwrap() as usize;
         let left = |row: usize| (log.depart_ns[row] >= 0).then_some(log.depart_ns[row] as u64);
         let is_dropped = |row: usize| log.drop_cause[row] != NOT_DROPPED;
@@ -133,7 +133,7 @@ fn the_summary_is_what_the_log_says_of_the_period() {
             assert!((found - share(from, to)).abs() <= packet, "bin {k}: {found}");
         }
     }
-    let [down, _] = outcome.logs.as_ref().unwrap();
+    let down = &outcome.logs.as_ref().unwrap()[0];
     // What a packet finds are those before it that have not left yet (a departure at the same instant may be before or
     // after it).
     for row in 0..down.rows() as usize {
@@ -163,7 +163,7 @@ fn a_period_that_begins_after_the_load_sees_none_of_it() {
         "flows": [{ "source": { "kind": "bulk", "size": "1MB" }, "transport": "cubic", "direction": "down", "start-within": "0s" }],
         "record": { "packets": true, "flows": true },
     }));
-    let [down, _] = outcome.logs.as_ref().unwrap();
+    let down = &outcome.logs.as_ref().unwrap()[0];
     assert!(down.backlog_pkts.iter().max() > Some(&20), "the warm-up is loaded");
     for link in outcome.summary.links.values() {
         let link = serde_json::to_value(link).unwrap();
@@ -241,7 +241,7 @@ fn another_queue_loses_the_same_packets_on_the_path() {
             "flows": [{ "source": { "kind": "cbr", "rate": "2.2Mbit", "size": "1500B" }, "transport": "udp", "direction": "down" }],
             "record": { "packets": true },
         }));
-        let [down, _] = outcome.logs.unwrap();
+        let down = outcome.logs.unwrap().swap_remove(0);
         let path = rows(&down, |row| down.drop_cause[row] == 3);
         let by_the_queue = rows(&down, |row| !matches!(down.drop_cause[row], 3 | NOT_DROPPED));
         assert!(by_the_queue.len() > 50, "the queue draws, or it shows nothing: {}", by_the_queue.len());
@@ -262,7 +262,8 @@ fn each_direction_loses_packets_of_its_own() {
         "duration": "10s", "path": { "rtt": "40ms", "down": link, "up": link },
         "flows": [cbr("down"), cbr("up")], "record": { "packets": true },
     }));
-    let [down, up] = outcome.logs.unwrap().map(|log| rows(&log, |row| log.drop_cause[row] == 3));
+    let logs = outcome.logs.unwrap();
+    let [down, up] = [&logs[0], &logs[1]].map(|log| rows(log, |row| log.drop_cause[row] == 3));
     assert!((200..300).contains(&down.len()) && (200..300).contains(&up.len()));
     assert_ne!(down, up);
 }

@@ -22,7 +22,7 @@ fn alone(duration: &str, flows: &Value) -> (Outcome, Log) {
         "flows": [flows],
         "record": { "packets": true },
     }));
-    let [down, _] = outcome.logs.take().expect("the scenario keeps them");
+    let down = outcome.logs.take().expect("the scenario keeps them").swap_remove(0);
     (outcome, down)
 }
 
@@ -75,7 +75,7 @@ fn what_web_sources_send_does_not_depend_on_the_queue() {
             "flows": [{ "source": { "kind": "packmime", "rate": 4 }, "transport": "newreno", "direction": "down" }],
             "record": { "packets": true },
         }));
-        let [_, up] = outcome.logs.unwrap();
+        let up = &outcome.logs.unwrap()[1];
         // The first control packet of each flow is its SYN.
         let mut seen = std::collections::BTreeMap::new();
         for i in 0..up.rows() as usize {

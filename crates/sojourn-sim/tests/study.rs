@@ -81,7 +81,7 @@ fn points_come_in_study_order() {
     assert_eq!(labels[2], ("none".to_owned(), "64pkt".to_owned(), 0));
     assert_eq!(labels[11], ("long".to_owned(), "256pkt".to_owned(), 1));
     let last = &points[11].document;
-    assert_eq!(last.path.up.queue.limit(), last.path.down.queue.limit());
+    assert_eq!(last.path.hops[0].up.queue.limit(), last.path.hops[0].down.queue.limit());
     assert_eq!(last.flows[0].name.as_deref(), Some("workload-0"));
     assert_eq!(last.users[0].name(), Some("users-0"));
     assert!(points[0].document.flows.is_empty());

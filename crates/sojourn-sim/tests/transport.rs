@@ -34,7 +34,7 @@ fn a_paced_window_is_spread_over_the_round_trip_an_unpaced_one_is_a_burst() {
     for (pacing, least, most) in [(true, 1, 4), (false, 30, 80)] {
         let flow = bulk("reno", json!({ "pacing": pacing, "receive-window": "100kB", "delayed-ack": false }));
         let outcome = outcome("10s", &fifo("1Gbit", "100pkt"), &fifo("1Gbit", "100pkt"), &json!([flow]));
-        let [down, _] = outcome.logs.as_ref().expect("the scenario keeps them");
+        let down = &outcome.logs.as_ref().expect("the scenario keeps them")[0];
         // Most packets within a millisecond, once the window is as large as it gets.
         let late = down.arrive_ns.partition_point(|t| *t < 5_000_000_000);
         let times = &down.arrive_ns[late..];
@@ -93,7 +93,7 @@ fn two_way_traffic_loses_no_packet_from_the_books_whatever_the_endpoints_do() {
             let outcome = two_way(transport, &keys, rule);
             let logs = outcome.logs.as_ref().expect("the scenario keeps them");
             for (name, log) in ["down", "up"].iter().zip(logs) {
-                let link = &outcome.summary.links[name];
+                let link = &outcome.summary.links[*name];
                 let (arrived, gone) = (link.arrived_pkts, link.departed_pkts + link.dropped_pkts);
                 assert_eq!(arrived, gone + u64::from(link.backlog_pkts), "{transport} {rule} {name}");
                 assert!(log.arrive_ns.is_sorted());

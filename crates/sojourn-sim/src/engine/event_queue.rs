@@ -5,7 +5,6 @@
 //! sources) goes through a heap. Ties are broken by the place in the list, then by order of insertion: the same
 //! everywhere.
 
-use crate::engine::direction::Direction;
 use sojourn_net::Time;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -55,9 +54,13 @@ pub(crate) enum Stream {
     /// The timers on the heap.
     Timers,
     /// The next step of a link.
-    Link(Direction),
-    /// The head of a delay line.
+    Link(u16),
+    /// The head of a delay line that leads to hosts.
     DelayLine(u16),
+    /// The head of a delay line that leads to a link.
+    Transit(u16),
+    /// The access links.
+    Access,
     /// Delayed-ACK timers of one length.
     DelayedAcks(u16),
 }

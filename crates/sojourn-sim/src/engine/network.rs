@@ -1,14 +1,15 @@
-//! The network that sources act on: connections, the two links, time.
+//! The network that sources act on: connections, the links, time.
 
 mod connections;
 mod timers;
 
-use crate::engine::bottleneck::Bottleneck;
+use crate::engine::bottleneck::{Bottleneck, Entry};
 use crate::engine::connection::{Connection, ConnectionId, FlowTotals, NOBODY};
 use crate::engine::direction::{Direction, End};
 use crate::engine::event::Event;
 use crate::engine::event_queue::{EventQueue, Stream, Timer};
 use crate::engine::packet::{Body, Kind, Packet};
+use crate::engine::route::Way;
 use crate::stats::flow_record::FlowRecord;
 use crate::stats::host_tap::{Captured, HostTap};
 use sojourn_net::congestion::CongestionControl;
@@ -29,13 +30,14 @@ pub struct Group {
     pub config: tcp::Config,
     /// Makes the controller of a new endpoint.
     pub control: Control,
-    /// One-way delay between client and link.
-    pub client_delay: Span,
-    /// One-way delay between link and server.
-    pub server_delay: Span,
+    /// How they reach one another.
+    pub way: Way,
     /// Counts in the summary of flows.
     pub background: bool,
-    lines: [u16; 2],
+    /// By direction, the route of their packets and where these enter the path.
+    routes: [(u16, Entry); 2],
+    /// Place among the scenario's groups of flows and users.
+    pub(crate) origin: u16,
     ack_timers: usize,
 }
 
@@ -111,24 +113,16 @@ impl Network {
     }
 
     /// Adds a group of hosts; returns its number.
-    pub fn add_group(
-        &mut self,
-        config: tcp::Config,
-        control: Control,
-        client_delay: Span,
-        server_delay: Span,
-        background: bool,
-    ) -> u16 {
-        let lines = [
-            self.bottleneck.line(Direction::Down, client_delay, &mut self.event_queue),
-            self.bottleneck.line(Direction::Up, server_delay, &mut self.event_queue),
-        ];
+    ///
+    /// `origin` is its place among the scenario's groups: first those of flows, then each user.
+    pub fn add_group(&mut self, config: tcp::Config, control: Control, way: Way, origin: u16, background: bool) -> u16 {
+        let routes = Direction::BOTH.map(|direction| self.bottleneck.route(&way, direction, &mut self.event_queue));
         let ack_timers = self.ack_timers.iter().position(|l| l.delay == config.ack_delay).unwrap_or_else(|| {
             let stream = self.event_queue.add_stream(Stream::DelayedAcks(self.ack_timers.len() as u16));
             self.ack_timers.push(AckTimers { delay: config.ack_delay, timers: VecDeque::new(), stream });
             self.ack_timers.len() - 1
         });
-        self.groups.push(Group { config, control, client_delay, server_delay, background, lines, ack_timers });
+        self.groups.push(Group { config, control, way, background, routes, origin, ack_timers });
         self.groups.len() as u16 - 1
     }
 
@@ -141,23 +135,27 @@ impl Network {
     /// Sends a datagram. Its owner is told of its arrival if it is voice or video; others are only counted.
     pub fn datagram(&mut self, datagram: &Datagram) {
         let Datagram { group, direction, kind, flow, owner, seq, size } = *datagram;
-        let line = self.groups[group as usize].lines[direction as usize];
-        let packet = Packet::datagram(kind, seq, self.now, flow, (group, owner), line, size);
+        let (route, entry) = self.groups[group as usize].routes[direction as usize];
+        let packet = Packet::datagram(kind, seq, self.now, flow, (group, owner), route, size);
         if let Some(tap) = &mut self.tap {
-            let seen = Captured { at: self.now, direction, group, packet: packet.clone(), sack: Sack::NONE };
+            let seen = Captured {
+                at: self.now,
+                direction,
+                group: self.groups[group as usize].origin,
+                link: entry,
+                packet: packet.clone(),
+                sack: Sack::NONE,
+            };
             tap.pass(direction.source(), seen);
         }
-        self.bottleneck.send(self.now, direction, packet, None, &mut self.event_queue);
+        self.bottleneck.send(self.now, entry, packet, None, &mut self.event_queue);
     }
 
     /// One-way delay of a datagram that arrives now. The two hosts' clocks are shifted by their distances (see
     /// [`Bottleneck`]).
     fn one_way(&self, packet: &Packet, group: u16, direction: Direction) -> Span {
-        let group = &self.groups[group as usize];
-        let (near, far) = match direction {
-            Direction::Down => (group.server_delay, group.client_delay),
-            Direction::Up => (group.client_delay, group.server_delay),
-        };
+        let way = &self.groups[group as usize].way;
+        let (near, far) = (way.distance(direction.source()), way.distance(direction.destination()));
         self.now.since(packet.stamp) + near - far
     }
 
@@ -166,9 +164,20 @@ impl Network {
         self.event_queue.push(at.max(self.now), Timer::Source { source, token });
     }
 
+    /// Takes out what the tap at a hop has seen up to now.
+    pub(crate) fn take_seen(&mut self) -> Vec<Captured> {
+        let mut seen = self.bottleneck.tap.as_mut().map_or(Vec::new(), |tap| tap.take(self.now));
+        for packet in &mut seen {
+            if let Body::Datagram { group, .. } = packet.packet.body() {
+                packet.group = self.groups[group as usize].origin;
+            }
+        }
+        seen
+    }
+
     /// Numbers of a source's voice or video packets that were dropped.
     pub fn lost(&self, source: u32) -> impl Iterator<Item = u64> {
-        let lost = self.bottleneck.ports.iter().flat_map(|port| &port.record.lost);
+        let lost = self.bottleneck.records().flat_map(|record| &record.lost);
         lost.filter(move |(owner, _)| *owner == source).map(|(_, seq)| *seq)
     }
 
@@ -189,7 +198,9 @@ impl Network {
         self.now = at;
         self.events += 1;
         match stream {
-            Stream::Link(direction) => self.bottleneck.poll(at, direction, &mut self.event_queue),
+            Stream::Link(link) => self.bottleneck.poll(at, link, &mut self.event_queue),
+            Stream::Transit(line) => self.bottleneck.pass_on(at, line, &mut self.event_queue),
+            Stream::Access => self.bottleneck.poll_access(at, &mut self.event_queue),
             Stream::DelayLine(line) => self.arrive(line),
             Stream::DelayedAcks(line) => self.on_ack_timer(line),
             Stream::Timers => self.on_timer(),
@@ -206,9 +217,11 @@ impl Network {
                 Body::Segment { connection } => self.connections[connection as usize].group,
                 Body::Datagram { group, .. } => group,
             };
+            let group = self.groups[group as usize].origin;
+            let link = self.bottleneck.last_link(packet.route());
             tap.pass(
                 direction.destination(),
-                Captured { at: self.now, direction, group, packet: packet.clone(), sack: *sack },
+                Captured { at: self.now, direction, group, link, packet: packet.clone(), sack: *sack },
             );
         }
         let place = match packet.body() {
@@ -255,22 +268,29 @@ impl Network {
         let connection = &mut self.connections[slot];
         let group = &self.groups[connection.group as usize];
         let direction = if end == End::Client { Direction::Up } else { Direction::Down };
-        let line = group.lines[direction as usize];
+        let (route, entry) = group.routes[direction as usize];
         let options = if group.config.timestamps { TIMESTAMPS } else { 0 };
         let endpoint = &mut connection.ends[end as usize];
         while let Some(segment) = endpoint.poll(self.now) {
             let sack = endpoint.has_sack().then(|| endpoint.sack());
             let options = if segment.syn { SYN_OPTIONS } else { options + sack.as_ref().map_or(0, sack_option) };
             let size = segment.payload() + IP_AND_TCP + options;
-            let packet = Packet::segment(&segment, connection.flow, slot as u32, line, size as u16);
+            let packet = Packet::segment(&segment, connection.flow, slot as u32, route, size as u16);
             if let Some(tap) = &mut self.tap {
                 let sack = sack.unwrap_or(Sack::NONE);
                 tap.pass(
                     end,
-                    Captured { at: self.now, direction, group: connection.group, packet: packet.clone(), sack },
+                    Captured {
+                        at: self.now,
+                        direction,
+                        group: group.origin,
+                        link: entry,
+                        packet: packet.clone(),
+                        sack,
+                    },
                 );
             }
-            self.bottleneck.send(self.now, direction, packet, sack.as_ref(), &mut self.event_queue);
+            self.bottleneck.send(self.now, entry, packet, sack.as_ref(), &mut self.event_queue);
         }
         let side = end as usize;
         let (timer_at, ack_at) = (endpoint.next_timer(), endpoint.ack_at());

@@ -19,7 +19,7 @@ const PUSH: u32 = 12;
 /// … and three fields of sixteen bits.
 const LEN: u32 = 16;
 const SIZE: u32 = 32;
-const LINE: u32 = 48;
+const ROUTE: u32 = 48;
 
 /// In place of an acknowledgement number: there is none.
 const NO_ACK: u64 = u64::MAX;
@@ -55,19 +55,18 @@ pub struct Packet {
     pub(crate) id: u32,
     /// Place of its SACK blocks in the pool.
     pub(crate) sack: u32,
-    /// Kind, flags, sequence length of a segment, bytes at IP, and the delay line that it takes after the link. One
-    /// word, written and read as a whole, which avoids a store-forwarding stall.
+    /// Kind, flags, sequence length of a segment, bytes at IP, and the route that it takes. One word, written and read as a whole, which avoids a store-forwarding stall.
     word: NonZeroU64,
 }
 
-fn word(kind: Kind, len: u16, size: u16, line: u16) -> u64 {
-    (kind as u64) << KIND | u64::from(len) << LEN | u64::from(size) << SIZE | u64::from(line) << LINE
+fn word(kind: Kind, len: u16, size: u16, route: u16) -> u64 {
+    (kind as u64) << KIND | u64::from(len) << LEN | u64::from(size) << SIZE | u64::from(route) << ROUTE
 }
 
 impl Packet {
     /// The packet of a TCP segment; its SACK blocks are kept elsewhere.
     #[inline]
-    pub(crate) fn segment(segment: &Segment, flow: u32, connection: u32, line: u16, size: u16) -> Self {
+    pub(crate) fn segment(segment: &Segment, flow: u32, connection: u32, route: u16, size: u16) -> Self {
         let kind = match segment {
             s if s.payload() > 0 => Kind::Data,
             s if s.syn || s.fin => Kind::Control,
@@ -88,7 +87,7 @@ impl Packet {
             owner: connection,
             id: 0,
             sack: NO_SACK,
-            word: NonZeroU64::MIN | word(kind, segment.len as u16, size, line) | flags,
+            word: NonZeroU64::MIN | word(kind, segment.len as u16, size, route) | flags,
         }
     }
 
@@ -99,7 +98,7 @@ impl Packet {
         now: Time,
         flow: u32,
         (group, source): (u16, u32),
-        line: u16,
+        route: u16,
         size: u16,
     ) -> Self {
         Self {
@@ -111,7 +110,7 @@ impl Packet {
             owner: source,
             id: 0,
             sack: NO_SACK,
-            word: NonZeroU64::MIN | word(kind, 0, size, line),
+            word: NonZeroU64::MIN | word(kind, 0, size, route),
         }
     }
 
@@ -151,10 +150,10 @@ impl Packet {
         }
     }
 
-    /// Delay line that it takes after the link.
+    /// The route that it takes.
     #[inline]
-    pub(crate) fn delay_line(&self) -> u16 {
-        (self.word.get() >> LINE) as u16
+    pub(crate) fn route(&self) -> u16 {
+        (self.word.get() >> ROUTE) as u16
     }
 
     /// True for a TCP segment.
@@ -226,7 +225,7 @@ mod tests {
     fn a_body_says_whose_it_is() {
         let datagram = Packet::datagram(Kind::Video, 7, Time(1), 3, (500, 70_000), 2, 1356);
         assert_eq!(datagram.body(), Body::Datagram { group: 500, source: 70_000 });
-        assert_eq!((datagram.kind(), datagram.delay_line(), datagram.bytes()), (Kind::Video, 2, 1356));
+        assert_eq!((datagram.kind(), datagram.route(), datagram.bytes()), (Kind::Video, 2, 1356));
         assert!(datagram.reports_delivery() && datagram.segment_of().is_none());
         for (ack, seq) in [(None, 0), (Some(500), u64::from(u32::MAX) + 9)] {
             let sent = Segment {

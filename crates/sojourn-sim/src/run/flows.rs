@@ -1,23 +1,39 @@
 //! Sets up background traffic.
 
 use super::Engine;
-use super::hosts::{control, delays};
+use super::hosts::{control, way};
 use crate::app::{Bulk, Chirp, Http, OnOff, Packmime, PackmimeModel, Sessions, Source, Udp, VbrVideo};
 use crate::distribution::Distribution;
-use crate::scenario::{Flows, HttpVersion, Scenario, SourceSpec};
+use crate::engine::AccessAt;
+use crate::scenario::{HttpVersion, Scenario, SourceSpec};
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use sojourn_net::{Bytes, Rate, Span, Time};
 
 impl Engine {
-    /// Adds the sources of one group of flows; `stream_of` makes the random stream of each.
-    pub(super) fn add_flows(&mut self, scenario: &Scenario, flows: &Flows, stream_of: &dyn Fn(u32) -> Pcg64Mcg) {
-        let (client, server) = delays(&scenario.path, flows.rtt);
+    /// Adds the sources of the group of flows in place `origin`; `stream_of` makes the random stream of each,
+    /// `access_link` its access link if it has one.
+    pub(super) fn add_flows(
+        &mut self,
+        scenario: &Scenario,
+        origin: u16,
+        stream_of: &dyn Fn(u32) -> Pcg64Mcg,
+        access_link: &dyn Fn(&mut Self, u32) -> Option<AccessAt>,
+    ) {
+        let flows = &scenario.flows[usize::from(origin)];
         let settings = flows.tcp();
-        let seed = stream_of(flows.count).random();
-        let group = self.network.add_group(settings.endpoint.clone(), control(&settings, seed), client, server, true);
+        let seed: u64 = stream_of(flows.count).random();
         let (direction, sender) = (flows.direction, flows.direction.source());
+        let hosts = |engine: &mut Self, access, seed| {
+            let way = way(&scenario.path, flows.over.as_deref(), flows.rtt, access);
+            engine.network.add_group(settings.endpoint.clone(), control(&settings, seed), way, origin, true)
+        };
+        let shared = flows.access.is_none().then(|| hosts(self, None, seed));
         for k in 0..flows.count {
+            let group = shared.unwrap_or_else(|| {
+                let access = access_link(self, k);
+                hosts(self, access, seed.wrapping_add(u64::from(k) << 32))
+            });
             let mut rng = stream_of(k);
             let number = self.next_number();
             let start = Time((rng.random::<f64>() * flows.start_within.0 as f64) as u64);

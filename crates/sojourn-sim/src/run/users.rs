@@ -2,9 +2,9 @@
 
 use super::Engine;
 use super::hooks::MakePlayer;
-use super::hosts::{control, delays};
+use super::hosts::{control, way};
 use crate::app::{self, Adaptive, Browser, Fetch, Habits, Source, Video, Voice, Web};
-use crate::engine::Direction;
+use crate::engine::{Direction, Way};
 use crate::player::{Algorithm, Clip, Draws, Session, Settings};
 use crate::scenario::{self, CallDirection, Scenario, Tcp, Users};
 use crate::stream::stream;
@@ -73,13 +73,14 @@ impl Engine {
         viewers: &mut Viewers<'_>,
     ) {
         let number = self.next_number();
-        let (client, server) = delays(&scenario.path, None);
+        let way = way(&scenario.path, users.over(), users.rtt(), None);
+        let origin = (scenario.flows.len() as u32 + user) as u16;
         let warmup = Time(scenario.warmup.0);
         let source: Box<dyn Source> = match users {
             Users::Video(video) => Box::new(Video {
                 number,
                 user,
-                group: self.without_tcp(client, server),
+                group: self.without_tcp(way, origin),
                 schedules: video.schedules.clone(),
                 gap: video.gap,
                 start_within: video.start_within,
@@ -88,7 +89,7 @@ impl Engine {
                 shown: Default::default(),
             }),
             Users::Voice(voice) => {
-                let group = self.without_tcp(client, server);
+                let group = self.without_tcp(way, origin);
                 let directions = match voice.direction {
                     CallDirection::Both => vec![Direction::Up, Direction::Down],
                     CallDirection::Up => vec![Direction::Up],
@@ -111,7 +112,7 @@ impl Engine {
                 })
             }
             Users::Web(web) => {
-                let group = self.with_tcp(&web.tcp(), (client, server), &rng);
+                let group = self.with_tcp(&web.tcp(), way, origin, &rng);
                 let objects = web.objects.iter().map(|object| object.0 + web.response_header.0).collect();
                 let page = app::Page { objects, request: web.request.0, restart: web.object_restart };
                 Box::new(Web {
@@ -127,7 +128,7 @@ impl Engine {
                 })
             }
             Users::Adaptive(adaptive) => {
-                let group = self.with_tcp(&adaptive.tcp(), delays(&scenario.path, adaptive.rtt), &rng);
+                let group = self.with_tcp(&adaptive.tcp(), way, origin, &rng);
                 viewers.start += Span((rng.random::<f64>() * adaptive.start_within.0 as f64) as u64);
                 let Some(session) = session(adaptive, shared, viewers.make_player, rng) else { return };
                 Box::new(Adaptive {
@@ -142,7 +143,7 @@ impl Engine {
                 })
             }
             Users::Browser(browser) => {
-                let group = self.with_tcp(&browser.tcp(), delays(&scenario.path, browser.rtt), &rng);
+                let group = self.with_tcp(&browser.tcp(), way, origin, &rng);
                 let Group::Habits(habits) = shared else { return };
                 Box::new(Browser {
                     number,
@@ -160,17 +161,17 @@ impl Engine {
     }
 
     /// Adds a user's hosts. What their controllers draw comes from a copy of the user's stream.
-    fn with_tcp(&mut self, settings: &Tcp, (client, server): (Span, Span), rng: &Pcg64Mcg) -> u16 {
+    fn with_tcp(&mut self, settings: &Tcp, way: Way, origin: u16, rng: &Pcg64Mcg) -> u16 {
         let control = control(settings, rng.clone().random());
-        self.network.add_group(settings.endpoint.clone(), control, client, server, false)
+        self.network.add_group(settings.endpoint.clone(), control, way, origin, false)
     }
 
     /// Adds hosts that send datagrams only.
-    fn without_tcp(&mut self, client: Span, server: Span) -> u16 {
+    fn without_tcp(&mut self, way: Way, origin: u16) -> u16 {
         let config = tcp::Config::default();
         let (mss, initial) = (u64::from(config.mss), config.initial_window());
         let unused = move || Box::new(Reno::new(mss, initial, Counting::Bytes)) as Box<dyn CongestionControl>;
-        self.network.add_group(config, Box::new(unused), client, server, false)
+        self.network.add_group(config, Box::new(unused), way, origin, false)
     }
 }
 

@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sojourn_net::Span;
 
-use super::Invalid;
+use super::{Access, Invalid, Path};
 
 pub use crate::engine::direction::Direction;
 
@@ -43,6 +43,12 @@ with_tcp_keys! {
         /// Starts are spread uniformly over this time.
         #[serde(default = "start_within")]
         pub start_within: Span,
+        /// The hops that it crosses, by name, neighbours on the path; all if absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub over: Option<Vec<String>>,
+        /// A link of its own for each sender, before its first hop.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub access: Option<Access>,
     }
 }
 
@@ -52,6 +58,18 @@ pub(super) fn one() -> u32 {
 
 pub(super) fn start_within() -> Span {
     Span::from_secs(1)
+}
+
+/// Refuses a base round trip of a group's own that the delays between its hosts do not fit in.
+pub(super) fn check_rtt(rtt: Option<Span>, between: Span) -> Result<(), Invalid> {
+    match rtt.filter(|rtt| between * 2 > *rtt) {
+        Some(rtt) => {
+            let message =
+                format!("{rtt} is less than the delays of the links that it crosses, {} there and back", between * 2);
+            Err(Invalid::new("rtt", message))
+        }
+        None => Ok(()),
+    }
 }
 
 /// More of anything than this is taken for a slip.
@@ -67,6 +85,32 @@ pub(super) fn check_count(key: &str, count: u32) -> Result<(), Invalid> {
 }
 
 impl Flows {
+    /// What its random streams are called; `place` is its place among the groups.
+    pub(crate) fn stream_name(&self, place: usize) -> String {
+        self.name.clone().unwrap_or_else(|| format!("flows-{place}"))
+    }
+
+    /// What results call the access links of all its senders together.
+    pub(crate) fn access_name(&self, place: usize) -> String {
+        format!("{}.access", self.stream_name(place))
+    }
+
+    /// The delays on its way that are not its hosts': of the hops that it crosses and of its access link.
+    pub(crate) fn delay_on(&self, path: &Path) -> Result<Span, Invalid> {
+        let hops = &path.hops[path.crossed(self.over.as_deref())?];
+        let access = self.access.as_ref().map_or(Span::ZERO, |access| access.delay);
+        Ok(hops.iter().fold(access, |sum, hop| sum + hop.delay))
+    }
+
+    /// Checks what depends on the path.
+    pub(crate) fn check_on(&self, path: &Path, duration: Span) -> Result<(), Invalid> {
+        let between = self.delay_on(path)?;
+        if let Some(access) = &self.access {
+            access.link().check(duration).map_err(|invalid| invalid.under("access"))?;
+        }
+        check_rtt(self.rtt, between)
+    }
+
     /// Checks ranges, and that source and transport go together.
     pub(crate) fn check(&self) -> Result<(), Invalid> {
         check_count("count", self.count)?;

@@ -15,9 +15,10 @@ pub use web::Web;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use sojourn_net::Bytes;
+use sojourn_net::{Bytes, Span};
 
-use super::{Invalid, Transport};
+use super::flows::check_rtt;
+use super::{Invalid, Path, Transport};
 
 /// A group of users of one kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -67,6 +68,26 @@ impl Users {
     /// Number of users in the group.
     pub fn count(&self) -> u32 {
         each!(self, users => users.count)
+    }
+
+    /// The hops that it crosses, if it names them.
+    pub(crate) fn over(&self) -> Option<&[String]> {
+        each!(self, users => users.over.as_deref())
+    }
+
+    /// Its own base round-trip time, if it has one.
+    pub(crate) fn rtt(&self) -> Option<Span> {
+        match self {
+            Self::Adaptive(adaptive) => adaptive.rtt,
+            Self::Browser(browser) => browser.rtt,
+            Self::Video(_) | Self::Voice(_) | Self::Web(_) => None,
+        }
+    }
+
+    /// Checks what depends on the path.
+    pub(crate) fn check_on(&self, path: &Path) -> Result<(), Invalid> {
+        let hops = &path.hops[path.crossed(self.over())?];
+        check_rtt(self.rtt(), hops.iter().fold(Span::ZERO, |sum, hop| sum + hop.delay))
     }
 
     /// The name of the group, to fill in.

@@ -6,7 +6,6 @@
 //! handshake's and acknowledgements of its own included, so they are what grouping the packet log by flow gives. Times
 //! are those of the client's clock, shifted by its distance from the link.
 
-use super::link_record::LinkRecord;
 use super::table::table;
 use crate::engine::direction::{Direction, End};
 use sojourn_net::Time;
@@ -17,13 +16,13 @@ table! {
     FlowTable of FlowRow {
         /// The flow's number.
         flow: u32,
-        /// The link that its data crosses: 0 = down, 1 = up.
+        /// Which way its data goes: 0 = down, 1 = up.
         link: u8,
         /// Payload bytes delivered in order.
         bytes: u64,
-        /// Packets that arrived at the link.
+        /// Packets that arrived at the first link of the path that it crosses.
         packets: u32,
-        /// Packets dropped there.
+        /// Packets dropped there and at the links behind it.
         lost: u32,
         /// Segments sent again.
         retransmits: u32,
@@ -84,14 +83,14 @@ impl FlowRecord {
         }
     }
 
-    /// A connection has closed, or the run has with `ended` none.
+    /// A connection has closed, or the run has with `ended` none. `counts`: by direction, packets and losses.
     pub(crate) fn closed(
         &mut self,
         (slot, flow): (u32, u32),
         ended: Option<Time>,
         ends: &[Endpoint; 2],
         mss: u32,
-        links: [&LinkRecord; 2],
+        counts: [[u32; 2]; 2],
     ) {
         let [to_client, to_server] = [&ends[0], &ends[1]].map(|end| end.receiver().delivered());
         let (sender, direction, bytes) = match to_client >= to_server {
@@ -100,7 +99,7 @@ impl FlowRecord {
         };
         let place = self.places[slot as usize];
         let samples = place.ends[sender as usize];
-        let [packets, lost] = links[direction as usize].of_flow(flow);
+        let [packets, lost] = counts[direction as usize];
         let segments = |bytes: f64| bytes / f64::from(mss);
         let sender = ends[sender as usize].sender();
         self.table.push(FlowRow {

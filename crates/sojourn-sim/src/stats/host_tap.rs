@@ -17,6 +17,8 @@ pub struct Captured {
     pub direction: Direction,
     /// Group of hosts: first those of the scenario's flows, in order, then those of its users.
     pub group: u16,
+    /// Code of the link whose packet log its row is of; of a packet that a host sends, the first that it will cross.
+    pub link: u16,
     /// Its headers.
     pub packet: Packet,
     /// Its SACK blocks.

@@ -101,6 +101,18 @@ impl LinkRecord {
         self.log.as_ref().map_or(0, LogRecord::next)
     }
 
+    /// The packet that arrives next is the one with this number in the run.
+    pub(crate) fn set_journey(&mut self, journey: u32) {
+        if let Some(log) = &mut self.log {
+            log.journey = journey;
+        }
+    }
+
+    /// The number in the run of the packet in a row that has just been settled.
+    pub(crate) fn journey_of(&self, row: u32) -> u32 {
+        self.log.as_ref().map_or(0, |log| log.journey_of(row))
+    }
+
     /// Packets of a flow that arrived, and those of them that were dropped.
     pub(crate) fn of_flow(&self, flow: u32) -> [u32; 2] {
         self.by_flow.as_ref().and_then(|flows| flows.get(flow as usize)).copied().unwrap_or_default()

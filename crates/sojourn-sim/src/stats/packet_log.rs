@@ -29,6 +29,8 @@ table! {
         backlog_bytes: u32,
         /// Sequence number.
         seq: u64,
+        /// Number of the packet in the run, the same at every link that it crosses; 0 where there is one link each way.
+        journey: u32,
     }
 }
 
@@ -45,6 +47,8 @@ pub(crate) struct LogRecord {
     /// Number of the first row that is still here: those before it have been taken out.
     pub(crate) first: u32,
     pub(crate) log: Log,
+    /// Number in the run of the packet that arrives next.
+    pub(super) journey: u32,
 }
 
 impl LogRecord {
@@ -81,7 +85,12 @@ impl LogRecord {
             backlog_pkts: packets,
             backlog_bytes: bytes as u32,
             seq: packet.seq,
+            journey: self.journey,
         });
+    }
+
+    pub(super) fn journey_of(&self, row: u32) -> u32 {
+        self.log.journey[(row - self.first) as usize]
     }
 
     pub(super) fn departed(&mut self, now: Time, packet: &Packet) {

@@ -13,8 +13,8 @@ const FULL_PACKET: f64 = 1500.0;
 /// A run in numbers.
 #[derive(Clone, Debug, Serialize)]
 pub struct Summary {
-    /// By link, `down` and `up`.
-    pub links: BTreeMap<&'static str, LinkSummary>,
+    /// By link: `down` and `up`, or of several hops `home.up`.
+    pub links: BTreeMap<String, LinkSummary>,
     /// The background connections.
     pub flows: FlowSummary,
     /// The work done.
@@ -135,18 +135,17 @@ fn tidy(value: f64) -> f64 {
 
 impl Summary {
     pub(crate) fn new(
-        records: [&LinkRecord; 2],
-        rates: [Option<Rate>; 2],
+        links: &[(String, &LinkRecord, Option<Rate>)],
         (before, after): (&FlowTotals, &FlowTotals),
         (from, to): (Time, Time),
         packets_before: u64,
         events: u64,
     ) -> Self {
         let seconds = to.since(from).as_secs();
-        let links = ["down", "up"].into_iter().zip(records.into_iter().zip(rates));
-        let packets = packets_before + records.iter().map(|r| r.departed).sum::<u64>();
+        let packets = packets_before + links.iter().map(|(_, record, _)| record.departed).sum::<u64>();
+        let summary = |record, rate| LinkSummary::new(record, rate, from, to);
         Self {
-            links: links.map(|(name, (record, rate))| (name, LinkSummary::new(record, rate, from, to))).collect(),
+            links: links.iter().map(|(name, record, rate)| (name.clone(), summary(record, *rate))).collect(),
             flows: FlowSummary {
                 completed: after.completed - before.completed,
                 mean_concurrent: tidy((after.open - before.open) as f64 * 1e-9 / seconds),

@@ -40,7 +40,8 @@ impl StudyFile {
                 return Err(Invalid::new(key, message));
             }
             for (i, group) in groups.iter().enumerate() {
-                group.check().map_err(|invalid| invalid.under(&format!("{key}.{i}")))?;
+                let checked = group.check().and_then(|()| group.check_on(&self.path, self.duration));
+                checked.map_err(|invalid| invalid.under(&format!("{key}.{i}")))?;
             }
         }
         let expansion = Expansion::new(self, document)?;

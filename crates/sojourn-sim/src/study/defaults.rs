@@ -7,7 +7,8 @@ use serde_json::Value;
 use toml::de::{DeTable, DeValue};
 
 /// The keys of a group of flows that are not TCP's.
-const NOT_OF_TCP: [&str; 7] = ["name", "source", "transport", "direction", "count", "rtt", "start-within"];
+const NOT_OF_TCP: [&str; 9] =
+    ["name", "source", "transport", "direction", "count", "rtt", "start-within", "over", "access"];
 
 /// Puts the defaults of a document in their places and removes them.
 pub(super) fn take(document: &mut Value) {

@@ -132,7 +132,9 @@ pub(super) fn locate(document: &DeTable<'_>, key: &str) -> Option<Range<usize>> 
             Some(DeValue::Table(table)) => step(table, rest),
             Some(DeValue::Array(entries)) => {
                 let (index, after) = rest.split_once('.').unwrap_or((rest, ""));
-                index.parse().ok().and_then(|i: usize| entries.get(i)).map(|entry| (entry, after))
+                let named = |entry: &toml::Spanned<DeValue<'_>>| name_of(entry) == Some(index);
+                let place = index.parse().ok().or_else(|| entries.iter().position(named));
+                place.and_then(|i: usize| entries.get(i)).map(|entry| (entry, after))
             }
             Some(_) => None,
         };
@@ -156,4 +158,9 @@ fn step<'t, 'k>(table: &'t DeTable<'_>, key: &'k str) -> Option<(&'t toml::Spann
             Some((value, after))
         })
         .min_by_key(|(_, after)| after.len())
+}
+
+/// The `name` of an entry.
+fn name_of<'t>(entry: &'t toml::Spanned<DeValue<'_>>) -> Option<&'t str> {
+    entry.get_ref().get("name")?.get_ref().as_str()
 }

@@ -332,7 +332,7 @@ codec = "g711a"
             .filter(|point| point.replication == 0)
             .map(|point| {
                 let path = &point.document.path;
-                let limits = (path.down.queue.limit().to_string(), path.up.queue.limit().to_string());
+                let limits = (path.hops[0].down.queue.limit().to_string(), path.hops[0].up.queue.limit().to_string());
                 let labels: Vec<_> = point.point.values().map(|label| label.as_str().unwrap().to_owned()).collect();
                 (labels.join(" "), limits.0, limits.1, point.document.flows[1].count)
             })

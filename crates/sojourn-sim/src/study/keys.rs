@@ -1,4 +1,5 @@
-//! Dotted keys (`path.down.queue.limit`, `flows.0.count`) and the values that they name in a study document.
+//! Dotted keys (`path.down.queue.limit`, `flows.0.count`, `path.hop.home.delay`) and the values that they name in a study
+//! document. An entry of an array goes by its place or, if it has one, by its `name`.
 
 use serde_json::{Map, Value};
 
@@ -19,10 +20,13 @@ pub(super) fn put(document: &mut Value, key: &[String], value: Value) -> Result<
             }
             Value::Array(entries) => {
                 let count = entries.len();
-                let entry = name.parse().ok().and_then(|i: usize| entries.get_mut(i));
-                entry.ok_or_else(|| match count {
+                let names: Vec<_> = entries.iter().filter_map(|entry| entry.get("name")?.as_str()).collect();
+                let listed = if names.len() == count { format!(" ({})", names.join(", ")) } else { String::new() };
+                let named = |entry: &Value| entry.get("name").is_some_and(|own| own == name.as_str());
+                let place = name.parse().ok().or_else(|| entries.iter().position(named));
+                place.and_then(|i: usize| entries.get_mut(i)).ok_or_else(|| match count {
                     0 => format!("{} is empty, so there is no {name} in it", so_far()),
-                    _ => format!("{} has the entries 0 to {}, not {name}", so_far(), count - 1),
+                    _ => format!("{} has the entries 0 to {}{listed}, not {name}", so_far(), count - 1),
                 })?
             }
             _ => return Err(format!("{} is a single value, so there is no {name} in it", so_far())),

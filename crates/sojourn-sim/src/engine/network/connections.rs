@@ -39,6 +39,9 @@ impl Network {
                 self.connections.len() as u32 - 1
             }
         };
+        if let Some(tap) = &mut self.bottleneck.tap {
+            tap.opened(self.flows, self.groups[group as usize].origin);
+        }
         if let Some(record) = &mut self.flow_record {
             record.opened(self.now, slot);
         }
@@ -103,10 +106,10 @@ impl Network {
             return;
         }
         if let Some(record) = &mut self.flow_record {
-            let [down, up] = &self.bottleneck.ports;
-            let mss = self.groups[connection.group as usize].config.mss;
-            let links = [&down.record, &up.record];
-            record.closed((slot as u32, connection.flow), Some(self.now), &connection.ends, mss, links);
+            let group = &self.groups[connection.group as usize];
+            let counts = group.routes.map(|(route, _)| self.bottleneck.of_flow(route, connection.flow));
+            let place = (slot as u32, connection.flow);
+            record.closed(place, Some(self.now), &connection.ends, group.config.mss, counts);
         }
         self.end(slot);
     }
@@ -125,11 +128,10 @@ impl Network {
     /// The table of connections, those that are still open last.
     pub(crate) fn take_flows(&mut self) -> Option<FlowTable> {
         let mut record = self.flow_record.take()?;
-        let [down, up] = &self.bottleneck.ports;
         for (slot, connection) in self.connections.iter().enumerate().filter(|(_, c)| c.flow != 0) {
-            let mss = self.groups[connection.group as usize].config.mss;
-            let links = [&down.record, &up.record];
-            record.closed((slot as u32, connection.flow), None, &connection.ends, mss, links);
+            let group = &self.groups[connection.group as usize];
+            let counts = group.routes.map(|(route, _)| self.bottleneck.of_flow(route, connection.flow));
+            record.closed((slot as u32, connection.flow), None, &connection.ends, group.config.mss, counts);
         }
         Some(record.finish())
     }

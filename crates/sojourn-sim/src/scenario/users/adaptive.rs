@@ -21,6 +21,9 @@ with_tcp_keys! {
         /// Names the group's random stream; by default `users-N`, N from 0.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub name: Option<String>,
+        /// The hops that it crosses, by name, neighbours on the path; all if absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub over: Option<Vec<String>>,
         /// What chooses the level of each segment.
         pub algorithm: Algorithm,
         /// Number of viewers; 0 has none.

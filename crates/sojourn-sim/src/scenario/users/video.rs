@@ -20,6 +20,9 @@ pub struct Video {
     /// Names the group's random stream; by default `users-N`, N from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// The hops that it crosses, by name, neighbours on the path; all if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub over: Option<Vec<String>>,
     /// The clips, shown in this order and then again from the first: `interview`, `sport`, `movie`, others that are
     /// built in, or paths of the user's own. By default those three, or synthetic pictures where they cannot be had.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -15,6 +15,9 @@ pub struct Voice {
     /// Names the group's random stream; by default `users-N`, N from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// The hops that it crosses, by name, neighbours on the path; all if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub over: Option<Vec<String>>,
     /// Speech codec.
     pub codec: Codec,
     /// Whose speech is sent.

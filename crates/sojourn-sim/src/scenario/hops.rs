@@ -1,0 +1,119 @@
+//! Hops in a row, which of them a group crosses, and the access link that each sender of a group has to itself.
+
+use std::ops::RangeInclusive;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sojourn_net::queue::QueueSpec;
+use sojourn_net::quote::quoted;
+use sojourn_net::{Bytes, Span};
+
+use super::path::{LinkSpec, Path};
+use super::{Direction, Invalid, RateSpec};
+
+/// One hop of a path: a link each way, with a queue in front of each.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Hop {
+    /// What keys and results call it; empty in the path that has one queue each way and no hops.
+    pub name: String,
+    /// One-way delay of the hop itself, behind its queue, the same in both directions.
+    #[serde(default)]
+    pub delay: Span,
+    /// Towards the servers.
+    pub up: LinkSpec,
+    /// Towards the clients.
+    pub down: LinkSpec,
+}
+
+impl Hop {
+    /// The link of a direction.
+    pub fn link(&self, direction: Direction) -> &LinkSpec {
+        match direction {
+            Direction::Down => &self.down,
+            Direction::Up => &self.up,
+        }
+    }
+}
+
+/// More hops than this are taken for a slip.
+const MOST_HOPS: usize = 100;
+
+/// Checks the names of the hops of a path.
+pub(super) fn check_names(hops: &[Hop]) -> Result<(), Invalid> {
+    if hops.len() > MOST_HOPS {
+        return Err(Invalid::new("path.hop", format!("{} hops are more than {MOST_HOPS}", hops.len())));
+    }
+    for (i, hop) in hops.iter().enumerate() {
+        let name = &hop.name;
+        let fits = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
+        if !name.starts_with(|c: char| c.is_ascii_alphabetic()) || !name.chars().all(fits) || name.len() > 50 {
+            let message =
+                format!("{} is not the name of a hop; write a letter, then letters, digits, - or _", quoted(name));
+            return Err(Invalid::new(format!("path.hop.{i}.name"), message));
+        }
+        if hops[..i].iter().any(|other| other.name == *name) {
+            let message = format!("two hops are named {}; names must differ", quoted(name));
+            return Err(Invalid::new(format!("path.hop.{i}.name"), message));
+        }
+    }
+    Ok(())
+}
+
+impl Path {
+    /// The hops that a group crosses, by place, from the clients to the servers: those that it names, which must be
+    /// neighbours on the path, or all.
+    pub fn crossed(&self, over: Option<&[String]>) -> Result<RangeInclusive<usize>, Invalid> {
+        let Some(over) = over else { return Ok(0..=self.hops.len() - 1) };
+        let wrong = |message: String| Err(Invalid::new("over", message));
+        if self.is_plain() {
+            return wrong("the path has one queue each way and no hops to name; leave over out".to_owned());
+        }
+        let all = self.hops.iter().map(|hop| hop.name.as_str()).collect::<Vec<_>>().join(", ");
+        let mut places = Vec::new();
+        for name in over {
+            match self.hops.iter().position(|hop| hop.name == *name) {
+                Some(place) if places.contains(&place) => return wrong(format!("{} is named twice", quoted(name))),
+                Some(place) => places.push(place),
+                None => return wrong(format!("{} is not a hop; the path has {all}", quoted(name))),
+            }
+        }
+        places.sort_unstable();
+        let (Some(first), Some(last)) = (places.first(), places.last()) else {
+            return wrong(format!("names no hop; the path has {all}, and all are crossed if over is left out"));
+        };
+        if last - first + 1 != places.len() {
+            let names = over.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", ");
+            return wrong(format!("{names} are not neighbours on the path, which has {all}"));
+        }
+        Ok(*first..=*last)
+    }
+}
+
+/// A link that each sender of a group has to itself, before the first hop that it crosses. What comes back to the sender
+/// has the same delay and no queue.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Access {
+    /// How fast it sends.
+    pub rate: RateSpec,
+    /// The queue in front of it.
+    pub queue: QueueSpec,
+    /// One-way delay behind it, the same in both directions.
+    #[serde(default)]
+    pub delay: Span,
+    /// Bytes that the link layer adds to each packet.
+    #[serde(default)]
+    pub overhead: Bytes,
+    /// Share of packets lost at random before the queue (cause `path`).
+    #[serde(default)]
+    pub loss: f64,
+}
+
+impl Access {
+    /// The link, as those of hops are described.
+    pub fn link(&self) -> LinkSpec {
+        let Self { rate, queue, delay: _, overhead, loss } = self.clone();
+        LinkSpec { rate, queue, overhead, loss, rule: Default::default(), burst: None }
+    }
+}
