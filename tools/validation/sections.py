@@ -15,6 +15,7 @@ from tools.validation import (
     aqm_peers,
     findings,
     flows,
+    hops,
     kernel,
     peers,
     plots,
@@ -104,6 +105,11 @@ def _peers(sources: Sources) -> Section:
     traits = peers.traits(sources.runs)
     plots.against(rows, sources.images / "peers", "ns-2 and ns-3")
     return Section(peers.TEXT, rows, [_image("peers"), of_links(rows)], [traits])
+
+
+def _hops(sources: Sources) -> Section:
+    rows = list(hops.checks(sources.runs))
+    return Section(hops.TEXT, rows, [of_links(rows)])
 
 
 def _kernel(sources: Sources) -> Section:
@@ -241,6 +247,7 @@ class Maker:
 SECTIONS = {
     "theory": Maker("Queueing theory", _theory),
     "peers": Maker("Two other simulators", _peers),
+    "hops": Maker("Paths with several queues", _hops),
     "kernel": Maker("Linux", _kernel),
     "kernel-fresh": Maker("Linux, in scenarios measured afterwards", _kernel_fresh),
     "aqm": Maker("The study of active queue management on slow links", _aqm),

@@ -68,12 +68,23 @@ pub enum DropCause {
     Overload,
     /// Not known: a drop found by comparing captures, which do not say why.
     Unknown,
+    /// It came faster than a policer allows.
+    Policed,
 }
 
 impl DropCause {
     /// All causes, in the order of their codes.
-    pub const ALL: [Self; 8] =
-        [Self::Full, Self::Early, Self::Sojourn, Self::Path, Self::Forced, Self::Blue, Self::Overload, Self::Unknown];
+    pub const ALL: [Self; 9] = [
+        Self::Full,
+        Self::Early,
+        Self::Sojourn,
+        Self::Path,
+        Self::Forced,
+        Self::Blue,
+        Self::Overload,
+        Self::Unknown,
+        Self::Policed,
+    ];
 
     /// The name used in results.
     pub const fn name(self) -> &'static str {
@@ -86,6 +97,7 @@ impl DropCause {
             Self::Blue => "blue",
             Self::Overload => "overload",
             Self::Unknown => "unknown",
+            Self::Policed => "policed",
         }
     }
 }
@@ -124,6 +136,7 @@ mod tests {
             (DropCause::Blue, 5, "blue"),
             (DropCause::Overload, 6, "overload"),
             (DropCause::Unknown, 7, "unknown"),
+            (DropCause::Policed, 8, "policed"),
         ];
         assert_eq!(codes.map(|(cause, ..)| cause), DropCause::ALL);
         for (cause, code, name) in codes {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
 
 import polars as pl
 
@@ -14,10 +13,8 @@ from sojourn.results.packet_log import table
 from sojourn.study import Point
 
 
-def export(
-    point: Point, capture: str | Path, at: Literal["clients", "servers"] = "clients", tick_ns: int = 1_000_000
-) -> pl.DataFrame:
-    """Simulate a point and write what the hosts of one side see as pcapng, with real TCP or uTP headers.
+def export(point: Point, capture: str | Path, at: str = "clients", tick_ns: int = 1_000_000) -> pl.DataFrame:
+    """Simulate a point and write what one side or one hop sees as pcapng, with real TCP or uTP headers.
 
     Parameters
     ----------
@@ -26,32 +23,40 @@ def export(
     capture
         The file.
     at
-        Side of the dumbbell: what arrives there has crossed the bottleneck towards it.
+        ``clients`` or ``servers``: what arrives there has crossed the path towards it; or the name of a
+        hop, whose end towards the clients is watched: packets up as they leave its queue, packets down as
+        they come through it.
     tick_ns
         Tick of TCP's timestamps in ns: 1 000 000 as in Linux, or 1000 as with its microsecond option.
 
     Returns
     -------
     pl.DataFrame
-        A row for each packet that arrived at that side: ``frame`` (its number in the capture, from 1),
-        ``flow``, ``kind``, ``queue_delay_ms`` (time in the queue, from arrival to the start of transmission).
+        A row for each packet that arrived at that side, or came through that hop: ``frame`` (its number
+        in the capture, from 1),
+        ``flow``, ``kind``, ``queue_delay_ms`` (time in the last queue that it
+        crossed, from arrival to the start of transmission).
 
     Raises
     ------
     SojournError
-        The point has users whose clips the capture would need.
+        There is no such hop, or the point has users whose clips the capture would need.
     StoreError
         The file cannot be written.
     """
     if any(user["kind"] == "video" for user in point.document.get("users", [])):
         raise SojournError("a run with video users cannot be exported; leave them out with --set users=[]")
+    links = tuple(_core.links(point.text))
     with output(Path(capture)) as file:
-        ran = _core.export(point.text, at, file.name, tick_ns)
+        try:
+            ran = _core.export(point.text, at, file.name, tick_ns)
+        except _core.StudyError as error:
+            raise SojournError(f"--at {at}: {error}") from None
     arrived = pl.DataFrame(
         {"frame": ran["frame"], "link": ran["link"], "packet": ran["packet"]},
         schema={"frame": pl.UInt32, "link": pl.UInt8, "packet": pl.UInt32},
     )
-    log = table(ran["packets"]).with_columns(pl.col("link").to_physical().cast(pl.UInt8))
+    log = table(ran["packets"], links).with_columns(pl.col("link").to_physical().cast(pl.UInt8))
     wait = (pl.col("depart_ns") - pl.col("arrive_ns").cast(pl.Int64)) / 1e6
     return arrived.join(log, on=["link", "packet"], how="left", maintain_order="left").select(
         "frame", "flow", "kind", wait.alias("queue_delay_ms")

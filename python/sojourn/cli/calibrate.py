@@ -5,7 +5,7 @@ from __future__ import annotations
 import json as _json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 from cyclopts import Parameter, validators
 
@@ -21,7 +21,7 @@ def calibrate(
     *,
     load: str,
     workload: str | None = None,
-    direction: Literal["down", "up"] = "down",
+    direction: str = "down",
     replications: Annotated[int, Parameter(validator=validators.Number(gte=1))] = 5,
     duration: str | None = None,
     set: Annotated[list[str] | None, Parameter(negative=())] = None,
@@ -45,7 +45,7 @@ def calibrate(
     workload
         The named workload to calibrate; by default the [[flows]] of every point.
     direction
-        The link whose rate is meant.
+        The link whose rate is meant: down or up, or of a path with hops the name of a link, as home.up.
     replications
         Simulations for each number of sessions tried.
     duration
@@ -73,8 +73,9 @@ def calibrate(
                 else:
                     print(header + row, flush=True)
                     header = ""
+    link = f"the {direction}link" if direction in ("down", "up") else direction
     if json:
         print(_json.dumps(asdict(found)))
     else:
-        print(f"{found.count} sessions offer {found.load:.1%} of the {direction}link (wanted: {target:.1%})")
+        print(f"{found.count} sessions offer {found.load:.1%} of {link} (wanted: {target:.1%})")
     return Exit.DONE

@@ -21,14 +21,14 @@ def export(
     capture: Path,
     /,
     *,
-    at: Literal["clients", "servers"] = "clients",
+    at: str = "clients",
     tick: Literal["1ms", "1us"] = "1ms",
     truth: Path | None = None,
     set: Annotated[list[str] | None, Parameter(negative=())] = None,
     only: Annotated[list[str] | None, Parameter(negative=())] = None,
     json: Flag = False,
 ) -> int:
-    """Simulate one point of a study and write what the hosts of one side see as pcapng.
+    """Simulate one point of a study and write what one side, or one hop, sees as pcapng.
 
     The packets carry real headers: TCP with timestamps, or uTP for flows of that transport. `--truth` keeps
     the time that each of them spent in the queue, so that a method that infers it can be checked.
@@ -48,11 +48,12 @@ def export(
     capture
         The pcapng file to write.
     at
-        The side whose hosts are watched.
+        The side whose hosts are watched, clients or servers; or the name of a hop, to watch the router at its
+        end towards the clients.
     tick
         Tick of TCP's timestamps.
     truth
-        CSV to write: frame, flow, kind and queue_delay_ms of every packet that arrived at that side.
+        CSV to write: frame, flow, kind and queue_delay_ms of every packet that arrived there.
     set
         KEY=VALUE: replace any key of the study. Repeatable.
     only
@@ -80,8 +81,9 @@ def export(
         found = write(points[0], capture, at, 1_000_000 if tick == "1ms" else 1000)
         if file is not None:
             found.write_csv(file)
+    where = f"the {at}" if at in ("clients", "servers") else f"the hop {at}"
     if json:
         print(_json.dumps({"capture": str(capture), "arrived": found.height, "truth": truth and str(truth)}))
     else:
-        print(f"{capture}: {found.height} packets arrived at the {at}")
+        print(f"{capture}: {found.height} packets arrived at {where}")
     return Exit.DONE

@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 
 from sojourn.losses.bursts import bursts
-from sojourn.losses.flows import flows_of
+from sojourn.losses.flows import flows_of, of_link
 from sojourn.losses.occupancy import occupancy
 from sojourn.losses.per_flow import per_flow
 from sojourn.losses.period import Period
@@ -24,6 +24,7 @@ from sojourn.losses.ssthresh import ssthresh
 from sojourn.losses.tcp_udp import tcp_udp
 from sojourn.losses.utilisation import utilisation
 from sojourn.losses.windows import windows
+from sojourn.study.links import base_rtt_ns, way_of
 from sojourn.study.units import nanoseconds
 
 __all__ = ["Period", "analyse", "of_point"]
@@ -54,8 +55,7 @@ def of_point(
         By link what :func:`analyse` returns.
     """
     period = Period(nanoseconds(document.get("warmup") or "0s"), nanoseconds(document["duration"]))
-    path = document["path"]
-    rtt_ns = 2 * (nanoseconds(path["client-delay"]) + nanoseconds(path["server-delay"]))
+    rtt_ns = base_rtt_ns(document)
     log = pl.scan_parquet(file)
     return {
         link: analyse(log, period, link=link, flows=flows, rate_bps=rate, rtt_ns=rtt_ns)
@@ -100,7 +100,7 @@ def analyse(
     by_protocol = tcp_udp(arrivals)
     packets = sum(each["packets"] for each in by_protocol.values())
     lost = sum(each["lost"] for each in by_protocol.values())
-    each_flow = flows_of(arrivals, flows, link, period)
+    each_flow = flows_of(arrivals, of_link(flows, arrivals, link), way_of(link), period)
     found: dict[str, Any] = {
         "packets": packets,
         "lost_pkts": lost,

@@ -5,12 +5,31 @@ from __future__ import annotations
 import polars as pl
 
 from sojourn.losses.period import LOST, UDP, Period
+from sojourn.study.links import hop_of
 
 LEAST_FLOWS = 10
 """A size bin with fewer flows says nothing."""
 
 SIZE_BIN = 63 - pl.col("bytes").cast(pl.UInt64).bitwise_leading_zeros().cast(pl.Int32)
 """Octave of a flow's size: bin k holds 2^k up to 2^(k+1) bytes."""
+
+
+def of_link(table: pl.DataFrame | None, log: pl.LazyFrame, link: str) -> pl.DataFrame | None:
+    """Return the table of connections at one link: of several hops those that crossed it, with losses there.
+
+    Parameters
+    ----------
+    table
+        The engine's table of connections, or None.
+    log
+        Packet log of the link.
+    link
+        Its name.
+    """
+    if table is None or hop_of(link) is None:
+        return table
+    here = log.group_by("flow").agg(pl.len().alias("packets"), LOST.sum().alias("lost"))
+    return table.drop("packets", "lost").join(here.collect(engine="streaming"), on="flow", how="inner")
 
 
 def flows_of(log: pl.LazyFrame, table: pl.DataFrame | None, link: str | None, period: Period) -> pl.DataFrame:
@@ -26,7 +45,7 @@ def flows_of(log: pl.LazyFrame, table: pl.DataFrame | None, link: str | None, pe
         The engine's table of connections; without it sizes are bytes at IP, retransmissions included, and
         there are no windows.
     link
-        Name of the link in the table.
+        Direction of the link, as in the table.
     period
         What is looked at.
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sojourn.qoe import adaptive, browser, voice, web
+from sojourn.study.links import crosses, way_of
 from sojourn.study.units import seconds
 
 __all__ = ["score"]
@@ -35,7 +36,8 @@ def score(
         The run's tables by name: `voice`, `video`, `web`, `browser`, and `adaptive` with `viewers` and
         `stalls`; absent ones have nothing to score.
     links : mapping, optional
-        The links of the run's summary; the rate of "down" is what utilisation by video is a share of.
+        The links of the run's summary; the rate down, of the slowest hop that viewers have on their way, is
+        what utilisation by video is a share of.
 
     Returns
     -------
@@ -72,11 +74,22 @@ def score(
         out["web"] = web.summary(found["web"])
     if "adaptive" in tables:
         warmup_s, end_s = (seconds(document[key]) for key in ("warmup", "duration"))
-        rate_bps = (links or {}).get("down", {}).get("rate_bps")
+        rate_bps = _rate_down(document, links or {})
         out["adaptive"] = adaptive.score_adaptive(tables, warmup_s, end_s, rate_bps)
     if "browser" in tables:
         out["browser"] = browser.score_browser(tables["browser"])
     return {name: scores for name, scores in out.items() if scores}
+
+
+def _rate_down(document: Mapping[str, Any], summaries: Mapping[str, Any]) -> float | None:
+    """Return the rate of the slowest link down on the way of all viewers; None if none is limited."""
+    viewers = [user for user in document.get("users", []) if user["kind"] == "adaptive"]
+    shared = [
+        summary.get("rate_bps")
+        for name, summary in summaries.items()
+        if way_of(name) == "down" and all(crosses(user, name) for user in viewers)
+    ]
+    return min((rate for rate in shared if rate), default=None)
 
 
 def _scorer(kind: str) -> Callable[[Table, Mapping[str, Any]], Any]:

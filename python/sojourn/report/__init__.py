@@ -19,8 +19,9 @@ from sojourn.report.published import cited
 from sojourn.report.sections import Files, gather_all, inside, points_table, scalar_paths, section, viewing
 from sojourn.results import Results, engines, open_results
 from sojourn.results.atomic import writing
-from sojourn.results.path import look_up
+from sojourn.results.path import link_of, look_up
 from sojourn.study import label_text
+from sojourn.study.links import way_of
 
 __all__ = ["write_report"]
 
@@ -79,7 +80,7 @@ def write_report(results_dir: str | os.PathLike[str], out: str | os.PathLike[str
             not_judged=not_judged,
             inside=[part for part in insides if part],
             films=film_sections(results, files),
-            points=points_table(results, axes, scalar_paths(plots)),
+            points=points_table(results, axes, scalar_paths(plots, results)),
             most=_MOST_ROWS,
             limits=[*left_out, *_limits(found, results, sections)],
             command=found.record.get("command") or f"sojourn run {found.name}.toml",
@@ -138,7 +139,7 @@ def _replications(results: Sequence[Mapping[str, Any]]) -> list[int]:
 def _limits(found: Results, results: Sequence[Mapping[str, Any]], sections: Sequence[Any]) -> list[str]:
     repeat = min(_replications(results))
     limits = [
-        "These are simulations of one bottleneck in each direction. Real paths have more than one queue, "
+        f"These are simulations of {_what_was_simulated(results)}, "
         "radio links whose rate changes, and hosts that take time.",
         "A verdict holds for the loads, rates and round-trip times that were run, and for no others.",
     ]
@@ -169,6 +170,15 @@ def _limits(found: Results, results: Sequence[Mapping[str, Any]], sections: Sequ
     return limits
 
 
+def _what_was_simulated(results: Sequence[Mapping[str, Any]]) -> str:
+    """Say what was simulated of a path, and begin to say what real ones have besides."""
+    links = {link for result in results for link in result.get("links") or ()}
+    if links <= {"down", "up"}:
+        return "one bottleneck in each direction. Real paths have more than one queue"
+    queues = sum(way_of(link) != "access" for link in links)
+    return f"a path with {queues} queues. Real ones have others"
+
+
 def _worst(results: Sequence[Mapping[str, Any]], plots: Sequence[Plot]) -> tuple[Mapping[str, Any], str]:
     """Return the result that is worst by the first figure that knows what is good, and its link."""
     for plot in plots:
@@ -181,8 +191,7 @@ def _worst(results: Sequence[Mapping[str, Any]], plots: Sequence[Plot]) -> tuple
         if better and scored:
             _, place = max(scored) if better == "low" else max((-number, place) for number, place in scored)
             worst = results[-place]
-            parts = plot.value.path.split(".")
-            return worst, parts[1] if parts[0] == "links" else _slower(worst)
+            return worst, link_of(plot.value.path) or _slower(worst)
     worst = max(
         results, key=lambda result: look_up(result, f"links.{_slower(result)}.queue_delay_ms.mean") or 0
     )

@@ -11,6 +11,7 @@ from sojourn.report.figures.values import axis_name, number_of, shared_unit, tic
 from sojourn.results.interval import half_width
 from sojourn.results.path import look_up
 from sojourn.study import label_text
+from sojourn.study.links import way_of
 
 
 @dataclass(frozen=True)
@@ -46,10 +47,7 @@ _TARGETS = (
     Target("adaptive.clients_stalled_pct", 5.0, False, "stalled", "at most 5 % of adaptive clients stalling"),
 )
 _DELAY_STATED = "the mean queueing delay below 150 ms both ways"
-_WITHOUT_USERS = tuple(
-    Target(f"links.{link}.queue_delay_ms.mean", DELAY_MS, False, f"{link}link ms", _DELAY_STATED)
-    for link in ("up", "down")
-)
+_EACH_DELAY_STATED = "the mean delay of every queue below 150 ms"
 
 
 @dataclass(frozen=True)
@@ -110,7 +108,9 @@ def answer(results: Sequence[Mapping[str, Any]], axes: Mapping[str, list[str]]) 
     opening = ""
     if not targets:
         targets = [
-            target for target in _WITHOUT_USERS if any(_number(result, target.path) for result in results)
+            target
+            for target in _without_users(results)
+            if any(_number(result, target.path) for result in results)
         ]
         opening = "No users are scored in this study, so delay stands in for them. "
     axis = choice_axis(axes)
@@ -160,6 +160,18 @@ def answer(results: Sequence[Mapping[str, Any]], axes: Mapping[str, list[str]]) 
         [tick(label, choice.unit) for label in labels],
         rows,
     )
+
+
+def _without_users(results: Sequence[Mapping[str, Any]]) -> list[Target]:
+    """Return the targets of a study that scores nobody: the delay of each queue of the path."""
+    links = {link for result in results for link in result.get("links") or () if way_of(link) != "access"}
+    stated = _DELAY_STATED if links <= {"down", "up"} else _EACH_DELAY_STATED
+    return [
+        Target(
+            f"links.{link}.queue_delay_ms.mean", DELAY_MS, False, f"{link.replace('.', ' ')}link ms", stated
+        )
+        for link in sorted(links, reverse=True)
+    ]
 
 
 def judge(targets: Sequence[Target], cell: Sequence[Mapping[str, Any]]) -> Verdict | None:

@@ -257,11 +257,11 @@ def _labelled(svg: str, says: str) -> str:
     return svg.replace("<svg ", f'<svg role="img" aria-label="{escaped}" ', 1)
 
 
-def scalar_paths(plots: Sequence[Plot]) -> list[str]:
+def scalar_paths(plots: Sequence[Plot], results: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the numbers that the table of all points shows."""
     usual = [
         f"links.{link}.{name}"
-        for link in ("down", "up")
+        for link in dict.fromkeys(link for result in results for link in result.get("links") or ())
         for name in ("utilisation", "loss", "queue_delay_ms.mean")
     ]
     shown = [plot.value.path for plot in plots if KINDS[plot.spec.kind].compared]

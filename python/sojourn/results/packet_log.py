@@ -1,7 +1,8 @@
 """The packet log as a table: a row for every packet that arrived at a link, written while the engine runs.
 
 ==================  ==================================================================================
-``link``            the link that it arrived at: ``down`` or ``up``
+``link``            the link that it arrived at: ``down`` or ``up``, of several hops ``home.up``; all
+                    access links of a group of flows are one, ``NAME.access``
 ``packet``          number of the packet at its link, from 0 in order of arrival
 ``flow``            number of its flow
 ``kind``            ``data``, ``ack`` and ``control`` are TCP; ``datagram``, ``voice`` and ``video`` are UDP
@@ -12,9 +13,11 @@
 ``backlog_pkts``    packets that waited when it arrived
 ``backlog_bytes``   bytes that waited
 ``seq``             sequence number
+``journey``         number of the packet in the run, the same at every link that it crosses; absent where it
+                    crosses one
 ==================  ==================================================================================
 
-Rows of a link are in order of arrival; those of the two links may alternate in batches.
+Rows of a link are in order of arrival; those of several links may alternate in batches.
 """
 
 from __future__ import annotations
@@ -39,11 +42,16 @@ _WAITING_BATCHES = 4
 Made = TypeVar("Made")
 
 
+ONE_QUEUE = ("down", "up")
+"""The links of a path with one queue each way."""
+
+
 @cache
-def schema() -> dict[str, pl.DataType]:
-    """Return the columns of the packet log and their types."""
+def schema(links: tuple[str, ...] = ONE_QUEUE) -> dict[str, pl.DataType]:
+    """Return the columns of the packet log and their types, for a scenario with these links."""
+    journey = {"journey": pl.UInt32()} if len(links) > len(ONE_QUEUE) else {}
     return {
-        "link": pl.Enum(["down", "up"]),
+        "link": pl.Enum(links),
         "packet": pl.UInt32(),
         "flow": pl.UInt32(),
         "kind": pl.Enum(_core.packet_kinds()),
@@ -54,19 +62,21 @@ def schema() -> dict[str, pl.DataType]:
         "backlog_pkts": pl.UInt32(),
         "backlog_bytes": pl.UInt32(),
         "seq": pl.UInt64(),
-    }
+    } | journey
 
 
-def table(columns: Mapping[str, Any]) -> pl.DataFrame:
+def table(columns: Mapping[str, Any], links: tuple[str, ...] = ONE_QUEUE) -> pl.DataFrame:
     """Return the engine's columns as a data frame, with names for codes and nulls where nothing was."""
-    frame = pl.DataFrame({name: columns[name] for name in schema()})
+    types = schema(links)
+    frame = pl.DataFrame({name: columns[name] for name in types})
     departed = pl.when(pl.col("depart_ns") >= 0).then(pl.col("depart_ns")).alias("depart_ns")
-    return frame.with_columns(departed, *(_named(frame[name]) for name in ("link", "kind", "drop_cause")))
+    return frame.with_columns(
+        departed, *(_named(frame[name], types[name]) for name in ("link", "kind", "drop_cause"))
+    )
 
 
-def _named(codes: pl.Series) -> pl.Series:
+def _named(codes: pl.Series, kind: pl.DataType) -> pl.Series:
     """Return the names of codes; those without one, as 255 (not dropped), become null."""
-    kind = schema()[codes.name]
     names = [*kind.categories, None]
     return pl.Series(codes.name, names, dtype=kind).gather(codes.clip(0, len(names) - 1))
 
@@ -76,10 +86,15 @@ def run_into(text: str, file: BinaryIO, clips: Mapping[int, Any] | None = None) 
 
     `clips` are the packets of the clips that video users are shown, by the place of the user.
     """
-    return write_while(lambda take: _core.run(text, True, None, take, clips), file)
+    links = tuple(_core.links(text))
+    return write_while(lambda take: _core.run(text, True, None, take, clips), file, links)
 
 
-def write_while(work: Callable[[Callable[[dict[str, Any]], None]], Made], file: BinaryIO) -> Made:
+def write_while(
+    work: Callable[[Callable[[dict[str, Any]], None]], Made],
+    file: BinaryIO,
+    links: tuple[str, ...] = ONE_QUEUE,
+) -> Made:
     """Do work that makes a packet log in pieces, and write it as Parquet meanwhile, in bounded memory.
 
     Parameters
@@ -88,6 +103,8 @@ def write_while(work: Callable[[Callable[[dict[str, Any]], None]], Made], file: 
         Is given a function that takes columns of the log, and calls it as often as it likes.
     file
         Where the log goes.
+    links
+        Names of the links, in the order of their codes.
 
     Returns
     -------
@@ -120,12 +137,12 @@ def write_while(work: Callable[[Callable[[dict[str, Any]], None]], Made], file: 
         with_columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, batch_size: int | None
     ) -> Iterator[pl.DataFrame]:
         while (columns := batches.get()) is not None:
-            yield table(columns)
+            yield table(columns, links)
 
     worker = threading.Thread(target=run, name="packets", daemon=True)
     worker.start()
     try:
-        register_io_source(rows, schema=schema(), is_pure=True).sink_parquet(
+        register_io_source(rows, schema=schema(links), is_pure=True).sink_parquet(
             file, compression="zstd", row_group_size=ROWS_TOGETHER, maintain_order=True, engine="streaming"
         )
     finally:

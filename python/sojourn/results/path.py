@@ -7,13 +7,33 @@ from typing import Any
 
 
 def look_up(result: Mapping[str, Any], path: str) -> Any:
-    """Return what a result holds at a dotted path, None where there is nothing."""
-    found: Any = result
-    for part in path.split("."):
-        if not isinstance(found, Mapping) or part not in found:
-            return None
-        found = found[part]
-    return found
+    """Return what a result holds at a dotted path, None where there is nothing.
+
+    Names may have dots themselves, as the link in ``links.home.up.loss``.
+    """
+    return _found(result, path.split("."))
+
+
+def _found(value: Any, parts: list[str]) -> Any:
+    if not parts:
+        return value
+    if not isinstance(value, Mapping):
+        return None
+    for end in range(1, len(parts) + 1):
+        name = ".".join(parts[:end])
+        if name in value and (found := _found(value[name], parts[end:])) is not None:
+            return found
+    return None
+
+
+def link_of(path: str) -> str | None:
+    """Return the link that a path of a result is about: ``home.up`` of ``links.home.up.loss``, else None."""
+    root, _, rest = path.partition(".")
+    parts = rest.split(".")
+    if root not in ("links", "losses") or not rest:
+        return None
+    ends = [place for place, part in enumerate(parts[:2]) if part in ("down", "up", "access")]
+    return ".".join(parts[: ends[0] + 1]) if ends else None
 
 
 def paths(value: Any, prefix: str = "") -> Iterator[str]:

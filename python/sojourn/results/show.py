@@ -16,13 +16,14 @@ from sojourn.results.progress import duration
 from sojourn.study import Point, expand, label_text
 from sojourn.study.identity import engine
 
+_OF_LINK = (
+    ("util", "utilisation", "percent"),
+    ("loss", "loss", "percent"),
+    ("queue ms", "queue_delay_ms.mean", "number"),
+)
+_BUSY = 0.5
+"""Of a path with hops the table shows links that are used more than this, or lose packets, in some point."""
 _COLUMNS = (
-    ("down util", "links.down.utilisation", "percent"),
-    ("down loss", "links.down.loss", "percent"),
-    ("down queue ms", "links.down.queue_delay_ms.mean", "number"),
-    ("up util", "links.up.utilisation", "percent"),
-    ("up loss", "links.up.loss", "percent"),
-    ("up queue ms", "links.up.queue_delay_ms.mean", "number"),
     ("talks MOS", "voice.talks.mos.median", "score"),
     ("listens MOS", "voice.listens.mos.median", "score"),
     ("SSIM", "video.ssim.median", "score"),
@@ -43,7 +44,12 @@ def print_table(results: Results) -> None:
 
     rows = [(digest, result, flatten(result)) for digest, result in results.items()]
     axes = list(dict.fromkeys(axis for _, result, _ in rows for axis in result["point"]))
-    shown = [column for column in _COLUMNS if any(flat.get(column[1]) is not None for *_, flat in rows)]
+    links, quiet = _busy_links([flat for *_, flat in rows], [result for _, result, _ in rows])
+    of_links = [
+        (f"{link} {title}", f"links.{link}.{path}", kind) for link in links for title, path, kind in _OF_LINK
+    ]
+    columns = [*of_links, *_COLUMNS]
+    shown = [column for column in columns if any(flat.get(column[1]) is not None for *_, flat in rows)]
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for name in ("hash", *axes, "rep"):
         table.add_column(name, no_wrap=name == "hash")
@@ -61,8 +67,26 @@ def print_table(results: Results) -> None:
     tail = f"{results.name}: {len(results)} points"
     tail += f", {results.missing} not there yet" if results.missing else ""
     print("; ".join([tail, *results.left_out()]))
+    if quiet:
+        print(f"not shown, since at most {_BUSY:.0%} used and without loss: {', '.join(quiet)}")
     made = engines(result for _, result, _ in rows)
     print(f"made by {len(made)} engines: " if len(made) > 1 else "engine: ", "; ".join(made), sep="")
+
+
+def _busy_links(flats: list[dict[str, Any]], results: list[dict[str, Any]]) -> tuple[list[str], list[str]]:
+    """Return the links that a table of the points shows, and those that it leaves out."""
+    links = list(dict.fromkeys(link for result in results for link in result.get("links") or ()))
+    if set(links) <= {"down", "up"}:
+        return links, []
+    busy = [
+        link
+        for link in links
+        if any(
+            (flat.get(f"links.{link}.utilisation") or 0) > _BUSY or flat.get(f"links.{link}.loss")
+            for flat in flats
+        )
+    ]
+    return busy, [link for link in links if link not in busy]
 
 
 def describe(results: Results, digest: str) -> str:

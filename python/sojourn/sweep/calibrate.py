@@ -21,6 +21,7 @@ from sojourn import _core
 from sojourn.errors import SojournError
 from sojourn.results.interval import half_width
 from sojourn.study import Study, expand, listed
+from sojourn.study.links import crosses, links, way_of
 from sojourn.sweep.workers import Workers, spread
 
 FASTER = 100
@@ -67,7 +68,7 @@ class Scale:
     workload
         Which of its named workloads; None for the flows that are in every point.
     direction
-        ``"down"`` or ``"up"``: the link whose load is meant.
+        The link whose load is meant: ``"down"`` or ``"up"``, on a path with hops ``"home.up"``.
     """
 
     def __init__(self, study: Study, workload: str | None, direction: str) -> None:
@@ -75,6 +76,10 @@ class Scale:
         document = copy.deepcopy(study.document)
         for key in ("sweep", "tie", "figures", "users"):
             document.pop(key, None)
+        if direction not in (names := [name for name, _ in links(document)]):
+            raise SojournError(
+                f"--direction {direction}: {study.file} has no such link; it has {listed(names)}"
+            )
         named = document.get("workload") or {}
         if workload is not None:
             if workload not in named:
@@ -88,28 +93,30 @@ class Scale:
             raise SojournError(f"{study.file}: {where} has no sessions in the direction {direction}{hint}")
         self.shares = [int(flow.get("count", 1)) for flow in self._sessions(document)]
         probe = expand({**document, "repeat": 1}, study.file)[0]["document"]
-        self.rate_bps = rate_bps(probe["path"][direction]["rate"], study.file)
-        # Neither direction may hold the other up: acknowledgements need their link too.
-        for link in ("down", "up"):
-            document["path"][link]["rate"] = f"{self.rate_bps * FASTER}bit"
-            queue = document["path"][link]["queue"]
+        self.rate_bps = rate_bps(dict(links(probe))[direction]["rate"], study.file)
+        # No link may hold the others up: acknowledgements need theirs too.
+        for _, link in links(document):
+            link["rate"] = f"{self.rate_bps * FASTER}bit"
+            queue = link["queue"]
             is_netem = queue.get("kind") == "netem"  # whose delay is the path's
             kept = (
                 {key: queue[key] for key in ("kind", "delay") if key in queue}
                 if is_netem
                 else {"kind": "fifo"}
             )
-            document["path"][link]["queue"] = {**kept, "limit": "unlimited"}
+            link["queue"] = {**kept, "limit": "unlimited"}
 
     def _sessions(self, document: dict[str, Any]) -> list[dict[str, Any]]:
         flows = list(document.get("flows") or [])
         if self.workload is not None:
             flows = document["workload"][self.workload]
-        through = (self.direction, "both")
+        through = (way_of(self.direction), "both")
         return [
             flow
             for flow in flows
-            if flow["source"].get("kind") == "sessions" and flow.get("direction", "down") in through
+            if flow["source"].get("kind") == "sessions"
+            and flow.get("direction", "down") in through
+            and crosses(flow, self.direction)
         ]
 
     def points(self, count: int, replications: int, duration: str | None) -> list[dict[str, Any]]:

@@ -5,7 +5,7 @@
 
 use super::config::{Config, Limited};
 use super::discipline::QueueDiscipline;
-use super::{cake, cobalt, codel, dualpi2, fifo, fq_codel, fq_pie, netem, pie, red, sfq, sfq_codel};
+use super::{cake, cobalt, codel, dualpi2, fifo, fq_codel, fq_pie, netem, pie, policer, red, sfq, sfq_codel};
 use crate::{Invalid, Limit, Packet, Rate, Span};
 use schemars::{JsonSchema, Schema};
 use serde::de::Error;
@@ -42,6 +42,8 @@ pub enum QueueSpec {
     DualPi2(Limited<dualpi2::Config>),
     /// RED, or Adaptive RED: drops arrivals with a probability that grows with the average queue.
     Red(Limited<red::Config>),
+    /// A policer: what comes faster than a rate allows is dropped, what passes waits first in, first out.
+    Policer(Limited<policer::Config>),
     /// Stochastic fairness queueing: flows take turns.
     Sfq(Limited<sfq::Config>),
 }
@@ -61,6 +63,7 @@ macro_rules! with_any {
             Self::FqPie($limited) => $body,
             Self::DualPi2($limited) => $body,
             Self::Red($limited) => $body,
+            Self::Policer($limited) => $body,
             Self::Sfq($limited) => $body,
         }
     };
@@ -125,6 +128,7 @@ fn defaults(kind: &str) -> Vec<Map<String, Value>> {
         "fq-pie" => of::<fq_pie::Config>(),
         "dualpi2" => of::<dualpi2::Config>(),
         "red" => of::<red::Config>(),
+        "policer" => of::<policer::Config>(),
         "sfq" => of::<sfq::Config>(),
         _ => Vec::new(),
     }
@@ -256,7 +260,7 @@ mod tests {
     #[test]
     fn the_schema_has_every_key_and_says_which_must_be_given() {
         let entries = entries();
-        assert_eq!(entries.len(), 12);
+        assert_eq!(entries.len(), 13);
         for entry in &entries {
             let kind = entry["properties"]["kind"]["const"].as_str().unwrap();
             let known = &defaults(kind)[0];

@@ -6,6 +6,9 @@ import re
 from dataclasses import dataclass
 from math import isfinite
 
+from sojourn.results.path import link_of
+from sojourn.study.links import hop_of, way_of
+
 _WHO = {
     "links.up": "uplink",
     "links.down": "downlink",
@@ -158,10 +161,20 @@ def value(path: str, unit_if_unknown: str | None = None) -> Value:
             found = (parts[-1][:-3].replace("_", " "), "ms", "plain", "")
     name, unit, kind, better = found
     prefix = ".".join(parts[:start])
-    who = next((_WHO[key] for key in (prefix, *_prefixes(prefix)) if key in _WHO), prefix)
+    who = _link_name(path) or next((_WHO[key] for key in (prefix, *_prefixes(prefix)) if key in _WHO), prefix)
     full = f"{who}: {name}" if who else name
     phrase = f"{name} ({who})" if who else name
     return Value(path, full[:1].upper() + full[1:], unit, kind, better, phrase)
+
+
+def _link_name(path: str) -> str | None:
+    """Name a link of a path with hops: ``home uplink`` for ``links.home.up.loss``."""
+    link = link_of(path)
+    hop = link and hop_of(link)
+    if not link or not hop:
+        return None
+    way = way_of(link)
+    return f"{hop} access links" if way == "access" else f"{hop} {way}link"
 
 
 def _prefixes(path: str) -> list[str]:
@@ -196,6 +209,8 @@ def axis_name(axis: str, labels: list[str] | None = None) -> str:
     name = next(
         (_AXES[end] for start in range(len(parts)) if (end := ".".join(parts[start:])) in _AXES), None
     )
+    if name is not None and parts[:2] == ["path", "hop"] and len(parts) > 3:
+        name = f"{parts[2]} {parts[3]}link: {lower(name)}"
     if name is None:
         name = axis.replace("-", " ").replace(".", " ")
         name = name[:1].upper() + name[1:]

@@ -11,11 +11,13 @@ import copy
 import hashlib
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from sojourn import _core
 from sojourn.errors import SojournError
+from sojourn.study.links import access_links, links
 
 _MOST_BYTES = 200_000_000
 
@@ -73,9 +75,8 @@ def fill(document: dict[str, Any]) -> dict[str, Any]:
 
 def _tables(document: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Iterate over the tables that name a file, each with what the file is: a link's or video's."""
-    path = document.get("path") or {}
-    for way in ("down", "up"):
-        rate = (path.get(way) or {}).get("rate")
+    for table in chain((link for _, link in links(document)), access_links(document)):
+        rate = table.get("rate")
         if isinstance(rate, dict) and "trace" in rate:
             yield "link", rate
     for flows in document.get("flows") or ():
