@@ -220,7 +220,7 @@ def test_the_table_of_connections_at_one_link() -> None:
 
 
 def test_ns2_is_met_where_it_is_quick() -> None:
-    """One seed of the uneven hops, by the rules of the validation page with room for the chance of one seed."""
+    """One seed of the uneven hops, by the validation page's rules, with room for chance."""
     point = json.loads(_core.points(_core.parse(hops.text("uneven2"), "uneven2.toml", []))[0])
     found = json.loads(_core.run(json.dumps(point))["summary"])["links"]
     theirs = hops.published()["uneven2"]

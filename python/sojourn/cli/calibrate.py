@@ -57,6 +57,7 @@ def calibrate(
     json
         Print the outcome as JSON.
     """
+    from sojourn.study.links import called
     from sojourn.sweep.calibrate import Scale, Trial, load_share
     from sojourn.sweep.calibrate import calibrate as trials_of
 
@@ -73,7 +74,7 @@ def calibrate(
                 else:
                     print(header + row, flush=True)
                     header = ""
-    link = f"the {direction}link" if direction in ("down", "up") else direction
+    link = f"the {called(direction)}"
     if json:
         print(_json.dumps(asdict(found)))
     else:

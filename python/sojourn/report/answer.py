@@ -11,7 +11,7 @@ from sojourn.report.figures.values import axis_name, number_of, shared_unit, tic
 from sojourn.results.interval import half_width
 from sojourn.results.path import look_up
 from sojourn.study import label_text
-from sojourn.study.links import way_of
+from sojourn.study.links import called, way_of
 
 
 @dataclass(frozen=True)
@@ -167,9 +167,7 @@ def _without_users(results: Sequence[Mapping[str, Any]]) -> list[Target]:
     links = {link for result in results for link in result.get("links") or () if way_of(link) != "access"}
     stated = _DELAY_STATED if links <= {"down", "up"} else _EACH_DELAY_STATED
     return [
-        Target(
-            f"links.{link}.queue_delay_ms.mean", DELAY_MS, False, f"{link.replace('.', ' ')}link ms", stated
-        )
+        Target(f"links.{link}.queue_delay_ms.mean", DELAY_MS, False, f"{called(link)} ms", stated)
         for link in sorted(links, reverse=True)
     ]
 

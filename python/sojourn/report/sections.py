@@ -22,6 +22,7 @@ from sojourn.report.published import Comparison, beside
 from sojourn.report.sentences import how_to_read, what_is_good
 from sojourn.results.path import look_up
 from sojourn.study import label_text
+from sojourn.study.links import called
 
 
 @dataclass(frozen=True)
@@ -142,14 +143,16 @@ def inside(result: Mapping[str, Any], link: str, where: str, files: Files) -> Se
         frame = series_table(result, link)
     except SojournError:
         return None
-    slug = f"inside-{link}"
+    slug = f"inside-{_slug(link)}"
     bins = f"{frame['time_s'][1] - frame['time_s'][0]:g} s" if frame.height > 1 else "one bin"
-    picture = files.picture(series(frame, f"{link.capitalize()}link, {where}"), slug, f"{link}link over time")
+    name = called(link)
+    drawn = series(frame, f"{name[:1].upper()}{name[1:]}, {where}")
+    picture = files.picture(drawn, slug, f"{name} over time")
     files.csv(frame, slug)
     return Section(
         f"A look inside: {where}",
         picture,
-        f"Queueing delay, utilisation and drops of the {link}link over time, in bins of {bins}; time counts "
+        f"Queueing delay, utilisation and drops of the {name} over time, in bins of {bins}; time counts "
         "from the end of the warm-up.",
         "Good is a delay that keeps returning to zero; one that never does is a standing queue, which adds "
         "waiting and no throughput.",

@@ -43,6 +43,13 @@ def hop_of(link: str) -> str | None:
     return link.rpartition(".")[0] or None
 
 
+def called(link: str) -> str:
+    """Name a link in a sentence: ``uplink``, ``home uplink``, ``long access links``."""
+    hop, way = hop_of(link), way_of(link)
+    name = "access links" if way == "access" else f"{way}link"
+    return f"{hop} {name}" if hop else name
+
+
 def crosses(entry: Mapping[str, Any], link: str) -> bool:
     """Say whether a group of flows or users has a link's hop on its way."""
     over, hop = entry.get("over"), hop_of(link)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import isfinite
 
 from sojourn.results.path import link_of
-from sojourn.study.links import hop_of, way_of
+from sojourn.study.links import called, hop_of
 
 _WHO = {
     "links.up": "uplink",
@@ -170,11 +170,7 @@ def value(path: str, unit_if_unknown: str | None = None) -> Value:
 def _link_name(path: str) -> str | None:
     """Name a link of a path with hops: ``home uplink`` for ``links.home.up.loss``."""
     link = link_of(path)
-    hop = link and hop_of(link)
-    if not link or not hop:
-        return None
-    way = way_of(link)
-    return f"{hop} access links" if way == "access" else f"{hop} {way}link"
+    return called(link) if link and hop_of(link) else None
 
 
 def _prefixes(path: str) -> list[str]:
@@ -210,7 +206,7 @@ def axis_name(axis: str, labels: list[str] | None = None) -> str:
         (_AXES[end] for start in range(len(parts)) if (end := ".".join(parts[start:])) in _AXES), None
     )
     if name is not None and parts[:2] == ["path", "hop"] and len(parts) > 3:
-        name = f"{parts[2]} {parts[3]}link: {lower(name)}"
+        name = f"{called('.'.join(parts[2:4]))}: {lower(name)}"
     if name is None:
         name = axis.replace("-", " ").replace(".", " ")
         name = name[:1].upper() + name[1:]
