@@ -19,6 +19,7 @@ QUEUES = [
     {"kind": "fifo", "limit": "9pkt"},
     {"kind": "fifo", "limit": "9kB", "drop": "head"},
     {"kind": "netem", "limit": "30pkt", "delay": "3ms"},
+    {"kind": "policer", "limit": "30pkt", "rate": "2Mbit", "burst": "4kB"},
     *(
         {**CODEL, "variant": v, "target": "1ms", "interval": "8ms"}
         for v in ("rfc8289", "linux", "ns3", "ns2_2013")

@@ -35,6 +35,7 @@ QUEUES: dict[str, dict[str, Any]] = {
     "red": {"kind": "red", "limit": LIMIT, "adaptive": True, "target": "10ms", "mean-packet": "1500B"},
     "dualpi2": {"kind": "dualpi2"},
     "netem": {"kind": "netem", "limit": LIMIT, "delay": "20ms"},
+    "policer": {"kind": "policer", "limit": LIMIT, "rate": "5Mbit", "burst": "30kB"},
 }
 """Queues of the pictures that need more than a limit."""
 

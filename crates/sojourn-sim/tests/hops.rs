@@ -113,22 +113,28 @@ fn a_hop_that_never_fills_changes_nothing() {
         "path": { "client-delay": "5ms", "server-delay": "15ms", "down": slow, "up": slow }, "flows": flows,
     }));
     let idle = json!({ "rate": "unlimited", "queue": { "kind": "fifo", "limit": "1000pkt" } });
-    let path = |hops: Value| json!({ "client-delay": "5ms", "server-delay": "5ms", "hop": hops });
-    for hops in [
-        json!([hop("home", "0s", &slow, &slow), hop("core", "10ms", &idle, &idle)]),
-        json!([hop("core", "10ms", &idle, &idle), hop("home", "0s", &slow, &slow)]),
-    ] {
-        let two = outcome(json!({ "duration": "40s", "warmup": "5s", "path": path(hops), "flows": flows }));
+    let of = |server_delay: &str, hops: Value| {
+        let path = json!({ "client-delay": "5ms", "server-delay": server_delay, "hop": hops });
+        outcome(json!({ "duration": "40s", "warmup": "5s", "path": path, "flows": flows }))
+    };
+    let (home, core) = (hop("home", "0s", &slow, &slow), hop("core", "0s", &idle, &idle));
+    for hops in [json!([home, core]), json!([core, home])] {
+        let two = of("15ms", hops);
         for way in ["down", "up"] {
-            let (alone, of_two) = (&one.summary.links[way], &two.summary.links[&format!("home.{way}")]);
-            // The random streams have other names, so runs differ as replications do.
-            assert!((alone.utilisation - of_two.utilisation).abs() < 0.01, "{way}");
-            let delays = [delay(&one, way), delay(&two, &format!("home.{way}"))];
-            assert!((delays[0] - delays[1]).abs() < 0.05 * delays[0], "{way}: {delays:?}");
-            assert!((alone.loss - of_two.loss).abs() < 0.1 * alone.loss.max(0.001), "{way}");
+            let links = [&one.summary.links[way], &two.summary.links[&format!("home.{way}")]];
+            let [alone, of_two] = links.map(|link| serde_json::to_value(link).unwrap());
+            assert_eq!(alone, of_two, "{way}");
             let idle = &two.summary.links[&format!("core.{way}")];
             assert_eq!((delay(&two, &format!("core.{way}")), idle.dropped_pkts), (0.0, 0));
         }
+    }
+    // A part of the delay between the hops: hosts start at other times, so runs differ as replications do.
+    let two = of("5ms", json!([home, hop("core", "10ms", &idle, &idle)]));
+    for way in ["down", "up"] {
+        let (alone, of_two) = (&one.summary.links[way], &two.summary.links[&format!("home.{way}")]);
+        assert!((alone.utilisation - of_two.utilisation).abs() < 0.05, "{way}: {}", of_two.utilisation);
+        let delays = [delay(&one, way), delay(&two, &format!("home.{way}"))];
+        assert!((delays[0] - delays[1]).abs() < 0.2 * delays[0], "{way}: {delays:?}");
     }
 }
 
@@ -215,7 +221,20 @@ fn access_links_smooth_what_a_sender_sends_at_once() {
 }
 
 fn queue(kind: usize, limit: u32) -> Value {
-    let kinds = ["fifo", "codel", "red", "pie", "fq-codel", "fq-pie", "cobalt", "sfq", "sfq-codel", "cake", "dualpi2", "policer"];
+    let kinds = [
+        "fifo",
+        "codel",
+        "red",
+        "pie",
+        "fq-codel",
+        "fq-pie",
+        "cobalt",
+        "sfq",
+        "sfq-codel",
+        "cake",
+        "dualpi2",
+        "policer",
+    ];
     json!({ "kind": kinds[kind % kinds.len()], "limit": format!("{limit}pkt") })
 }
 
