@@ -207,6 +207,7 @@ def axis_name(axis: str, labels: list[str] | None = None) -> str:
     )
     if name is not None and parts[:2] == ["path", "hop"] and len(parts) > 3:
         name = f"{called('.'.join(parts[2:4]))}: {lower(name)}"
+        name = name[:1].upper() + name[1:]
     if name is None:
         name = axis.replace("-", " ").replace(".", " ")
         name = name[:1].upper() + name[1:]
