@@ -47,7 +47,7 @@ _TCP = {
     "mss": "1450B",
     "initial-window": 3,
     "min-rto": "200ms",
-    "delayed-ack": "40ms",
+    "ack-delay": "40ms",
     "sack": True,
     "start-within": "2s",
 }
