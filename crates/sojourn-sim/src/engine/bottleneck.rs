@@ -7,6 +7,9 @@
 //! by the difference of the two distances. Delays between links are where they are: times at every link are of one
 //! clock.
 //!
+//! Of what happens at one instant a packet's arrival from another link comes before a departure: so it is in ns-2, and
+//! where rates divide one another it is no rare case. Packets that hosts send come after it.
+//!
 //! A packet carries the number of its route. Each link knows for every route the delay line behind it, and each line
 //! where it leads: to the next link, or to hosts.
 
@@ -107,19 +110,17 @@ impl LinkPort {
 }
 
 impl Bottleneck {
-    /// The links in order, and the delay of each hop. `follow`: the packet logs tell which rows are of one packet.
+    /// The links in order, the delay of each hop, and for each group of access links the first link behind them with the
+    /// delay to it. `follow`: the packet logs tell which rows are of one packet.
     pub(crate) fn new(
         mut ports: Vec<LinkPort>,
         hop_delays: Vec<Span>,
+        access: &[(u16, Span)],
         follow: bool,
         event_queue: &mut EventQueue,
     ) -> Self {
-        for (place, port) in ports.iter_mut().enumerate() {
-            port.stream = event_queue.add_stream(Stream::Link(place as u16));
-            event_queue.set(port.stream, port.link.poll_at().unwrap_or(Time::NEVER));
-        }
-        Self {
-            ports,
+        let mut path = Self {
+            ports: Vec::new(),
             access: AccessLinks::default(),
             hop_delays,
             delay_lines: Vec::new(),
@@ -127,7 +128,23 @@ impl Bottleneck {
             sacks: SackPool::default(),
             tap: None,
             journeys: follow.then_some(0),
+        };
+        // Ties are broken by the place in the list: the lines that lead to links come first.
+        for (first, delay) in access {
+            path.line(From::AccessLinks, Target::Link(*first), *delay, event_queue);
         }
+        for hop in 1..path.hop_delays.len() {
+            let [up, down] = [(hop - 1, hop, Direction::Up), (hop, hop - 1, Direction::Down)];
+            for (from, to, direction) in [up, down] {
+                let (link, next) = (route::link(from, direction), route::link(to, direction));
+                path.line(From::Link(link), Target::Link(next), path.hop_delays[from], event_queue);
+            }
+        }
+        for (place, port) in ports.iter_mut().enumerate() {
+            port.stream = event_queue.add_stream(Stream::Link(place as u16));
+            event_queue.set(port.stream, port.link.poll_at().unwrap_or(Time::NEVER));
+        }
+        Self { ports, ..path }
     }
 
     /// The line behind a link to a target at a delay; made if there is none yet.

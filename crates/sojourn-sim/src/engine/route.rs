@@ -30,7 +30,7 @@ pub struct AccessAt {
 
 impl Way {
     /// The links crossed in a direction, in order.
-    pub(super) fn links(&self, direction: Direction) -> impl Iterator<Item = u16> {
+    pub(crate) fn links(&self, direction: Direction) -> impl Iterator<Item = u16> {
         let (first, last) = (*self.hops.start(), *self.hops.end());
         (first..=last).map(move |hop| match direction {
             Direction::Up => link(hop, direction),

@@ -1,6 +1,7 @@
 //! Sets up the links of a scenario: those of the path, and the access links of its senders.
 
 use super::Engine;
+use super::hosts::way;
 use crate::engine::{AccessAt, AccessLink, Bottleneck, EventQueue, LinkPort};
 use crate::scenario::{LinkRule, LinkSpec, Scenario};
 use crate::stats::LinkRecord;
@@ -30,7 +31,13 @@ impl Replication<'_> {
         });
         let follow = self.scenario.record.packets && !self.scenario.has_one_queue();
         let delays = path.hops.iter().map(|hop| hop.delay).collect();
-        Bottleneck::new(ports.collect(), delays, follow, event_queue)
+        let access = self.scenario.flows.iter().filter_map(|flows| {
+            let access = flows.access.as_ref()?;
+            let way = way(path, flows.over.as_deref(), None, None);
+            Some((way.links(flows.direction).next()?, access.delay))
+        });
+        let access: Vec<_> = access.collect();
+        Bottleneck::new(ports.collect(), delays, &access, follow, event_queue)
     }
 
     fn stream(self, name: &str) -> rand_pcg::Pcg64Mcg {
