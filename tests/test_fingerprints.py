@@ -29,7 +29,8 @@ def fingerprint(name: str) -> str:
     digest = hashlib.sha256()
     for point in (points[0], points[-1]):
         summary = json.loads(_core.run(json.dumps(point))["summary"])
-        del summary["engine"]
+        for key in ("engine", "groups", "fairness"):
+            summary.pop(key, None)
         digest.update(json.dumps(summary, sort_keys=True).encode())
     return digest.hexdigest()
 

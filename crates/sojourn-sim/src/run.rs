@@ -1,15 +1,19 @@
 //! One simulation: a scenario set up, run to its end, and summed up.
 
 mod flows;
+mod groups;
 mod hooks;
 mod hosts;
 mod users;
 
 use crate::app::{Source, Tables};
-use crate::engine::{Bottleneck, Direction, Event, EventQueue, FlowTotals, LinkPort, Network};
+use crate::engine::network::Totals;
+use crate::engine::{Bottleneck, Direction, Event, EventQueue, LinkPort, Network};
 use crate::scenario::{LinkRule, Scenario};
-use crate::stats::{FlowRecord, FlowTable, HostTap, LinkRecord, Log, Summary};
+use crate::stats::group_summary::summarise;
+use crate::stats::{FlowRecord, FlowSeries, FlowTable, HostTap, LinkRecord, Log, QueueSeries, Summary};
 use crate::stream::stream;
+use groups::Placed;
 use hooks::Lowest;
 use sojourn_net::link::Link;
 use sojourn_net::{Rate, Span, Time};
@@ -33,6 +37,8 @@ pub struct Outcome {
     pub logs: Option<[Log; 2]>,
     /// The table of connections, if the scenario keeps it.
     pub flows: Option<FlowTable>,
+    /// The flows and the queues over time, if the scenario keeps them.
+    pub series: Option<(FlowSeries, QueueSeries)>,
 }
 
 /// Runs a scenario. `seed` and `replication` choose the random streams. `watch` is told now and then of the simulated
@@ -65,8 +71,11 @@ pub fn run_into(
 struct Engine {
     network: Network,
     sources: Vec<Box<dyn Source>>,
-    at_warmup: FlowTotals,
+    groups: Vec<Placed>,
+    at_warmup: Totals,
     packets_before: u64,
+    /// Events until the next look at the watcher.
+    until_watch: u32,
 }
 
 impl Engine {
@@ -83,12 +92,21 @@ impl Engine {
                 port.record.by_flow = Some(Vec::new());
             }
         }
-        let mut engine = Self { network, sources: Vec::new(), at_warmup: FlowTotals::default(), packets_before: 0 };
+        let mut engine = Self {
+            network,
+            sources: Vec::new(),
+            groups: Vec::new(),
+            at_warmup: Totals::default(),
+            packets_before: 0,
+            until_watch: SLICE,
+        };
         for (i, flows) in scenario.flows.iter().enumerate() {
             let name = flows.name.clone().unwrap_or_else(|| format!("flows-{i}"));
             engine.add_flows(scenario, flows, &|k| stream(seed, replication, &format!("{name}.{k}")));
         }
         engine.add_users(scenario, seed, replication, make_player);
+        engine.network.expect_sources(engine.sources.len());
+        engine.follow(scenario);
         engine
     }
 
@@ -103,9 +121,20 @@ impl Engine {
         }
     }
 
-    /// Runs up to `end`. False if the watcher stopped it.
+    /// Runs up to `end`, and takes the samples of the series on the way. False if the watcher stopped it.
     fn run_until(&mut self, end: Time, watch: &mut dyn FnMut(Time) -> bool, hooks: &mut RunHooks<'_>) -> bool {
-        let mut left = SLICE;
+        while let Some(at) = self.network.series.as_ref().map(|series| series.next).filter(|at| *at <= end) {
+            if !self.advance(at, watch, hooks) {
+                return false;
+            }
+            self.network.sample();
+        }
+        self.advance(end, watch, hooks)
+    }
+
+    /// Runs up to `end`. False if the watcher stopped it.
+    fn advance(&mut self, end: Time, watch: &mut dyn FnMut(Time) -> bool, hooks: &mut RunHooks<'_>) -> bool {
+        let mut left = self.until_watch;
         while self.network.step(end) {
             while let Some((source, event)) = self.network.notice() {
                 self.sources[source as usize].on(event, &mut self.network);
@@ -127,6 +156,7 @@ impl Engine {
                 }
             }
         }
+        self.until_watch = left;
         true
     }
 
@@ -143,6 +173,7 @@ impl Engine {
             self.packets_before += port.record.departed;
             port.record.reset(now);
         }
+        self.network.reset_groups();
         self.at_warmup = self.network.totals();
     }
 
@@ -159,16 +190,19 @@ impl Engine {
         let totals = self.network.totals();
         let [down, up] = &self.network.bottleneck.ports;
         let measured = (Time(scenario.warmup.0), now);
+        let groups = summarise(self.group_counts(scenario, &totals), (scenario.duration - scenario.warmup).as_secs());
         let rates = [down, up].map(|port| port.link.rate().mean_between(measured.0, measured.1));
         let summary = Summary::new(
             [&down.record, &up.record],
             rates,
-            (&self.at_warmup, &totals),
+            (&self.at_warmup.flows(), &totals.flows()),
+            groups,
             measured,
             self.packets_before,
             self.network.events,
         );
         let flows = self.network.take_flows();
+        let series = self.network.series.take().map(|series| (series.flows, series.queues));
         let mut logs = scenario.record.packets.then(|| {
             let [down, up] = &mut self.network.bottleneck.ports;
             [&mut down.record, &mut up.record].map(|record| record.log.take().unwrap_or_default())
@@ -179,7 +213,7 @@ impl Engine {
             }
         }
         let logs = logs.map(|records| records.map(|record| record.log));
-        Outcome { summary, tables, logs, flows }
+        Outcome { summary, tables, logs, flows, series }
     }
 }
 

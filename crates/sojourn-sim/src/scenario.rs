@@ -180,10 +180,19 @@ pub struct Record {
     /// Keep the table of connections: a row for each with its bytes, losses, window, threshold and round-trip time.
     #[serde(default, skip_serializing_if = "is_false")]
     pub flows: bool,
+    /// Keep the series: windows, rates and round-trip times of flows, and the queues, over time.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub series: bool,
+    /// Time between two samples of the series; 50 ms by default, or as much more as keeps it to 12 000 samples.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub series_step: Option<Span>,
     /// Links whose loss process is analysed into the result, whether or not the packet log is kept.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub losses: Vec<Direction>,
 }
+
+/// Most samples of a series.
+const MOST_SAMPLES: u64 = 12_000;
 
 fn is_false(flag: &bool) -> bool {
     !flag
@@ -192,6 +201,26 @@ fn is_false(flag: &bool) -> bool {
 impl Record {
     fn is_default(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// Time between two samples of the series of a run.
+    pub fn step(&self, duration: Span) -> Span {
+        let least = Span(duration.0.div_ceil(MOST_SAMPLES).div_ceil(1_000_000) * 1_000_000);
+        self.series_step.unwrap_or(Span::from_millis(50).max(least))
+    }
+
+    fn check(&self, duration: Span) -> Result<(), Invalid> {
+        match self.series_step {
+            Some(_) if !self.series => Err(Invalid::new("series-step", "needs series = true")),
+            Some(Span::ZERO) => Err(Invalid::new("series-step", "must be longer than zero")),
+            Some(step) if duration.0 / step.0 > MOST_SAMPLES => {
+                let least = Self::default().step(duration);
+                let message =
+                    format!("{step} in {duration} is more than {MOST_SAMPLES} samples; write {least} or more");
+                Err(Invalid::new("series-step", message))
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -204,7 +233,7 @@ impl Scenario {
 
     /// Checks what types cannot: ranges, and keys that must agree with one another.
     pub fn check(&self) -> Result<(), Invalid> {
-        let Self { duration, warmup, path, flows, users, record: _ } = self;
+        let Self { duration, warmup, path, flows, users, record } = self;
         if *duration == Span::ZERO {
             return Err(Invalid::new("duration", "a run must last longer than zero"));
         }
@@ -229,6 +258,7 @@ impl Scenario {
                 return Err(Invalid::new(format!("{name}.queue.limit"), message));
             }
         }
+        record.check(*duration).map_err(|invalid| invalid.under("record"))?;
         for (i, group) in flows.iter().enumerate() {
             group.check().map_err(|invalid| invalid.under(&format!("flows.{i}")))?;
         }

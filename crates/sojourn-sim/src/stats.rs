@@ -2,10 +2,13 @@
 
 pub(crate) mod bins;
 pub(crate) mod flow_record;
+pub(crate) mod group_record;
+pub(crate) mod group_summary;
 pub(crate) mod histogram;
 pub(crate) mod host_tap;
 pub(crate) mod link_record;
 pub(crate) mod packet_log;
+pub(crate) mod series;
 pub(crate) mod summary;
 pub(crate) mod table;
 
@@ -16,5 +19,6 @@ pub use host_tap::Captured;
 pub(crate) use host_tap::HostTap;
 pub use link_record::LinkRecord;
 pub use packet_log::Log;
+pub use series::{FlowSeries, QueueSeries};
 pub use summary::Summary;
 pub use table::Column;

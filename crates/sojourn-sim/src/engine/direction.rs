@@ -38,6 +38,14 @@ impl Direction {
     /// Both, in the order of their codes (packet log, tables).
     pub const BOTH: [Self; 2] = [Self::Down, Self::Up];
 
+    /// Its name, as study files and results write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Down => "down",
+            Self::Up => "up",
+        }
+    }
+
     /// The other one.
     pub fn reverse(self) -> Self {
         match self {

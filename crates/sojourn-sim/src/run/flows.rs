@@ -1,6 +1,7 @@
 //! Sets up background traffic.
 
 use super::Engine;
+use super::groups::Placed;
 use super::hosts::{control, delays};
 use crate::app::{Bulk, Chirp, Http, OnOff, Packmime, PackmimeModel, Sessions, Source, Udp, VbrVideo};
 use crate::distribution::Distribution;
@@ -16,6 +17,7 @@ impl Engine {
         let settings = flows.tcp();
         let seed = stream_of(flows.count).random();
         let group = self.network.add_group(settings.endpoint.clone(), control(&settings, seed), client, server, true);
+        let first = self.sources.len();
         let (direction, sender) = (flows.direction, flows.direction.source());
         for k in 0..flows.count {
             let mut rng = stream_of(k);
@@ -88,6 +90,7 @@ impl Engine {
             };
             self.sources.push(source);
         }
+        self.groups.push(Placed { group, sources: first..self.sources.len() });
     }
 }
 
