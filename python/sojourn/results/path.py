@@ -9,10 +9,17 @@ from typing import Any
 def look_up(result: Mapping[str, Any], path: str) -> Any:
     """Return what a result holds at a dotted path, None where there is nothing."""
     found: Any = result
-    for part in path.split("."):
-        if not isinstance(found, Mapping) or part not in found:
+    parts = path.split(".")
+    while parts:
+        if not isinstance(found, Mapping):
             return None
-        found = found[part]
+        # A name that a study gives may have dots in it, as that of a group of flows.
+        names = (".".join(parts[:end]) for end in range(1, len(parts) + 1))
+        name = next((name for name in names if name in found), None)
+        if name is None:
+            return None
+        found = found[name]
+        parts = parts[name.count(".") + 1 :]
     return found
 
 

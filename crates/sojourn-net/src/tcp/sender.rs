@@ -183,6 +183,11 @@ impl Sender {
         self.rto.latest
     }
 
+    /// Bytes that are known to have arrived, by acknowledgement or SACK.
+    pub fn delivered(&self) -> u64 {
+        self.delivered
+    }
+
     /// The rate at which the sender paces itself, if it does.
     pub fn pacing_rate(&self) -> Option<Rate> {
         self.pace

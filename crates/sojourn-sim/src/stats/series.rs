@@ -26,8 +26,9 @@ table! {
         cwnd_pkts: f64,
         /// Smoothed round-trip time; 0 without one.
         srtt_ns: u64,
-        /// Payload that has arrived since the sample before, by time.
-        goodput_bps: f64,
+        /// Payload delivered since the sample before, by time: as its sender knows by acknowledgement or SACK, or, of
+        /// datagrams, as it arrived.
+        rate_bps: f64,
         /// The rate at which the sender paces itself; NaN if it does not.
         pacing_bps: f64,
     }
@@ -60,7 +61,7 @@ pub(crate) struct Followed {
     pub(crate) subject: Subject,
     pub(crate) group: u16,
     pub(crate) number: u32,
-    /// Payload that had arrived at the sample before.
+    /// Payload that had been delivered at the sample before.
     pub(crate) before: u64,
 }
 

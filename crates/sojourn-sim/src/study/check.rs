@@ -34,7 +34,7 @@ impl StudyFile {
         }
         for (name, groups) in &self.workload {
             let key = format!("workload.{name}");
-            check_name(&key, name, |c| !(c.is_ascii_alphanumeric() || "-_".contains(c)))?;
+            check_name(&key, name, |c| !(c.is_ascii_alphanumeric() || "-_+".contains(c)))?;
             if name == expand::NO_WORKLOAD {
                 let message = "the name is taken: in the axis workload, \"none\" is the scenario without any";
                 return Err(Invalid::new(key, message));

@@ -1,7 +1,6 @@
 //! Takes the samples of the series.
 
 use super::Network;
-use crate::engine::connection::delivered;
 use crate::engine::direction::Direction;
 use crate::stats::series::{FlowSample, QueueSample, Subject};
 
@@ -21,7 +20,7 @@ impl Network {
                 flow: 0,
                 cwnd_pkts: f64::NAN,
                 srtt_ns: 0,
-                goodput_bps: arrived.saturating_sub(before) as f64 * 8.0 / seconds,
+                rate_bps: arrived.saturating_sub(before) as f64 * 8.0 / seconds,
                 pacing_bps: f64::NAN,
             };
             let arrived = match one.subject {
@@ -35,9 +34,9 @@ impl Network {
                     if connection.flow != id.flow {
                         return false;
                     }
-                    let arrived = delivered(&connection.ends);
                     let end = series.directions[one.group as usize].source();
                     let sender = connection.ends[end as usize].sender();
+                    let arrived = sender.delivered();
                     let mss = f64::from(self.groups[connection.group as usize].config.mss);
                     series.flows.push(FlowSample {
                         flow: id.flow,
