@@ -33,5 +33,5 @@ def group_table(results: Sequence[Mapping[str, Any]], axes: Mapping[str, list[st
         "Share is that of the goodput of all groups in the same direction; a group of one flow has no index."
     )
     if several:
-        says += " Numbers are means over replications, ± half of their 95 % interval (Student's t)."
+        says += " Numbers are means over replications with their 95 % interval (Student's t)."
     return GroupTable([*heads, *(head for _, head, _ in shown)], cells, len(axes) + 3, says)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from math import inf
 from statistics import fmean
 from typing import Any
 
@@ -22,6 +23,7 @@ COLUMNS = (
     ("rtt_ms.p95", "RTT p95 (ms)", 1.0),
 )
 """Numbers of a group that tables show: path, heading, and the factor from one to the other."""
+_SHARES = ("share", "jain", "loss")
 
 
 @dataclass(frozen=True)
@@ -37,13 +39,22 @@ class GroupRow:
     numbers: Mapping[str, list[float]]
 
     def text(self, path: str, factor: float) -> str:
-        """Return the mean over replications, with half its 95 % interval where there are several."""
+        """Return the mean over replications, with its 95 % interval where there are several.
+
+        Where the interval would leave what the number can be, its ends are given instead, cut there.
+        """
         numbers = [number * factor for number in self.numbers[path]]
         if not numbers or (path == "jain" and self.flows < 2):
             return "–"
         half = half_width(numbers)
         mean = fmean(numbers)
-        return plain(mean) if half is None else f"{plain(mean)} ± {plain(half)}"
+        if half is None:
+            return plain(mean)
+        most = factor if path in _SHARES else inf
+        low, high = max(0.0, mean - half), min(most, mean + half)
+        if high - low < 1.999 * half:
+            return f"{plain(mean)} ({plain(low)} to {plain(high)})"
+        return f"{plain(mean)} ± {plain(half)}"
 
 
 def group_rows(results: Iterable[Mapping[str, Any]]) -> Iterator[GroupRow]:
