@@ -10,6 +10,7 @@ from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from matplotlib import rcParams
 from sojourn import _core
@@ -135,11 +136,32 @@ def write_results(
 
 
 def plot_of(entry: dict[str, Any], results: list[dict[str, Any]] | None = None):
-    results = sweep() if results is None else results
+    if results is None:
+        results = [{**one, "series": OVER_TIME} for one in sweep()]
     return gather(Spec.read(entry), results, labels_of(one["point"] for one in results))
 
 
+OVER_TIME = {
+    "flows": pl.DataFrame(
+        {
+            "time_ns": [50_000_000, 50_000_000, 100_000_000, 100_000_000],
+            "group": ["bbr", "udp", "bbr", "udp"],
+            "number": [0, 0, 0, 0],
+            "cwnd_pkts": [10.0, None, 12.5, None],
+            "rate_bps": [4e6, 1e6, 5e6, 1e6],
+        }
+    ),
+    "queues": pl.DataFrame(
+        {
+            "time_ns": [50_000_000, 50_000_000, 100_000_000, 100_000_000],
+            "link": ["down", "up", "down", "up"],
+            "backlog_pkts": [3, 0, 9, 0],
+        }
+    ),
+}
 ENTRIES = {
+    "sawtooth": {"value": "series", "only": {LIMIT: ["8pkt"], "workload": ["none", "long-many-upload"]}},
+    "matrix": {"x": LIMIT, "y": "workload", "value": "links.up.loss"},
     "heatmap": {"x": LIMIT, "y": "workload", "value": "voice.talks.mos.median"},
     "box": {"x": "workload", "value": "links.up.utilisation_quantiles", "only": {LIMIT: ["64pkt"]}},
     "lines": {"x": LIMIT, "y": "workload", "value": "links.up.queue_delay_ms.mean"},
@@ -163,6 +185,17 @@ def test_every_kind_draws_the_same_bytes_and_leaves_settings_alone(kind: str) ->
     text = svg(first)
     assert not re.search(r"<image|<metadata|20\d\d-\d\d-\d\d", text)
     assert not re.search(r'(?:href|src)="http', text)
+
+
+def test_a_sawtooth_has_a_line_for_each_flow_that_has_a_window_and_for_each_queue_that_fills() -> None:
+    windows, rates, queue = draw(
+        plot_of({"kind": "sawtooth", **ENTRIES["sawtooth"], "only": {LIMIT: ["8pkt"], "workload": ["none"]}})
+    ).axes
+    assert [line.get_ydata().tolist() for line in windows.lines] == [[10.0, 12.5]]
+    assert [line.get_ydata().tolist() for line in rates.lines] == [[4.0, 5.0], [1.0, 1.0]]
+    assert [line.get_ydata().tolist() for line in queue.lines] == [[3, 9]]
+    assert rates.lines[0].get_color() != rates.lines[1].get_color()
+    assert queue.lines[0].get_xdata().tolist() == [0.05, 0.1] and queue.get_xlabel() == "Time (s)"
 
 
 def test_a_heatmap_prints_number_and_class_of_every_cell() -> None:

@@ -383,5 +383,5 @@ def test_a_result_with_losses_is_the_same_bytes_again(tmp_path: Path) -> None:
         run(tmp_path / "small.toml", out=tmp_path / out, sets={"duration": "6s"}, only=only, jobs=1)
     files = [next((tmp_path / out / "points").iterdir()) for out in ("a", "b")]
     assert files[0].name == files[1].name and files[0].read_bytes() == files[1].read_bytes()
-    result, flows, _ = simulate(Study.load(tmp_path / "small.toml").points[0])
-    assert "losses" not in result and flows is not None
+    result, tables, _ = simulate(Study.load(tmp_path / "small.toml").points[0])
+    assert "losses" not in result and "flows" in tables

@@ -91,12 +91,16 @@ pub(crate) fn run<'py>(
         .map_err(|error| pyo3::exceptions::PyRuntimeError::new_err(error.to_string()))?;
     result.set_item("summary", summary)?;
     let Tables { video, voice, web, adaptive, viewers, stalls, browser } = outcome.tables;
+    let has_series = outcome.series.is_some();
+    let (flow_series, queue_series) = outcome.series.unwrap_or_default();
     let has_viewers = !viewers.user.is_empty();
     let tables = [
         ("video", !video.user.is_empty(), video.into_columns()),
         ("voice", !voice.user.is_empty(), voice.into_columns()),
         ("web", !web.user.is_empty(), web.into_columns()),
         ("flows", outcome.flows.is_some(), outcome.flows.unwrap_or_default().into_columns()),
+        ("series", has_series, flow_series.into_columns()),
+        ("queues", has_series, queue_series.into_columns()),
         ("adaptive", has_viewers, adaptive.into_columns()),
         ("viewers", has_viewers, viewers.into_columns()),
         ("stalls", has_viewers, stalls.into_columns()),

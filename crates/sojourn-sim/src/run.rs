@@ -1,17 +1,21 @@
 //! One simulation: a scenario set up, run to its end, and summed up.
 
 mod flows;
+mod groups;
 mod hooks;
 mod hosts;
 mod links;
 mod users;
 
 use crate::app::{Source, Tables};
-use crate::engine::{Event, EventQueue, FlowTotals, Network};
+use crate::engine::network::Totals;
+use crate::engine::{Event, EventQueue, Network};
 use crate::scenario::Scenario;
+use crate::stats::group_summary::summarise;
 use crate::stats::hop_tap::HopTap;
-use crate::stats::{FlowRecord, FlowTable, HostTap, LinkRecord, Log, Summary};
+use crate::stats::{FlowRecord, FlowSeries, FlowTable, HostTap, LinkRecord, Log, QueueSeries, Summary};
 use crate::stream::stream;
+use groups::Placed;
 use hooks::Lowest;
 use links::Replication;
 use sojourn_net::{Rate, Time};
@@ -34,6 +38,8 @@ pub struct Outcome {
     pub logs: Option<Vec<Log>>,
     /// The table of connections, if the scenario keeps it.
     pub flows: Option<FlowTable>,
+    /// The flows and the queues over time, if the scenario keeps them.
+    pub series: Option<(FlowSeries, QueueSeries)>,
 }
 
 /// Runs a scenario. `seed` and `replication` choose the random streams. `watch` is told now and then of the simulated
@@ -72,8 +78,11 @@ pub fn run_into(
 struct Engine {
     network: Network,
     sources: Vec<Box<dyn Source>>,
-    at_warmup: FlowTotals,
+    groups: Vec<Placed>,
+    at_warmup: Totals,
     packets_before: u64,
+    /// Events until the next look at the watcher.
+    until_watch: u32,
 }
 
 impl Engine {
@@ -83,7 +92,14 @@ impl Engine {
         let bottleneck = this.bottleneck(&mut event_queue);
         let mut network = Network::new(event_queue, bottleneck);
         network.flow_record = scenario.record.flows.then(FlowRecord::default);
-        let mut engine = Self { network, sources: Vec::new(), at_warmup: FlowTotals::default(), packets_before: 0 };
+        let mut engine = Self {
+            network,
+            sources: Vec::new(),
+            groups: Vec::new(),
+            at_warmup: Totals::default(),
+            packets_before: 0,
+            until_watch: SLICE,
+        };
         for (i, flows) in scenario.flows.iter().enumerate() {
             let name = flows.stream_name(i);
             let stream_of = |k| stream(seed, replication, &format!("{name}.{k}"));
@@ -93,6 +109,8 @@ impl Engine {
             engine.network.bottleneck.records_mut().for_each(|record| record.by_flow = Some(Vec::new()));
         }
         engine.add_users(scenario, seed, replication, make_player);
+        engine.network.expect_sources(engine.sources.len());
+        engine.follow(scenario);
         engine
     }
 
@@ -107,9 +125,20 @@ impl Engine {
         }
     }
 
-    /// Runs up to `end`. False if the watcher stopped it.
+    /// Runs up to `end`, and takes the samples of the series on the way. False if the watcher stopped it.
     fn run_until(&mut self, end: Time, watch: &mut dyn FnMut(Time) -> bool, hooks: &mut RunHooks<'_>) -> bool {
-        let mut left = SLICE;
+        while let Some(at) = self.network.series.as_ref().map(|series| series.next).filter(|at| *at <= end) {
+            if !self.advance(at, watch, hooks) {
+                return false;
+            }
+            self.network.sample();
+        }
+        self.advance(end, watch, hooks)
+    }
+
+    /// Runs up to `end`. False if the watcher stopped it.
+    fn advance(&mut self, end: Time, watch: &mut dyn FnMut(Time) -> bool, hooks: &mut RunHooks<'_>) -> bool {
+        let mut left = self.until_watch;
         while self.network.step(end) {
             while let Some((source, event)) = self.network.notice() {
                 self.sources[source as usize].on(event, &mut self.network);
@@ -130,6 +159,7 @@ impl Engine {
                 }
             }
         }
+        self.until_watch = left;
         true
     }
 
@@ -149,6 +179,7 @@ impl Engine {
             self.packets_before += record.departed;
             record.reset(now);
         }
+        self.network.reset_groups();
         self.at_warmup = self.network.totals();
     }
 
@@ -165,11 +196,19 @@ impl Engine {
         self.network.bottleneck.access.finish(now);
         let totals = self.network.totals();
         let measured = (Time(scenario.warmup.0), now);
+        let groups = summarise(self.group_counts(scenario, &totals), (scenario.duration - scenario.warmup).as_secs());
         let named = scenario.link_names().into_iter().zip(self.links(measured));
         let links: Vec<_> = named.map(|(name, (record, rate))| (name, record, rate)).collect();
-        let summary =
-            Summary::new(&links, (&self.at_warmup, &totals), measured, self.packets_before, self.network.events);
+        let summary = Summary::new(
+            &links,
+            (&self.at_warmup.flows(), &totals.flows()),
+            groups,
+            measured,
+            self.packets_before,
+            self.network.events,
+        );
         let flows = self.network.take_flows();
+        let series = self.network.series.take().map(|series| (series.flows, series.queues));
         let mut logs = scenario.record.packets.then(|| {
             let records = self.network.bottleneck.records_mut();
             records.map(|record| record.log.take().unwrap_or_default()).collect::<Vec<_>>()
@@ -180,7 +219,7 @@ impl Engine {
             }
         }
         let logs = logs.map(|records| records.into_iter().map(|record| record.log).collect());
-        Outcome { summary, tables, logs, flows }
+        Outcome { summary, tables, logs, flows, series }
     }
 
     /// The records of all links with their mean rates; access links count as one, at the sum of their rates.

@@ -61,10 +61,20 @@ pub struct Record {
     /// Keep the table of connections: a row for each with its bytes, losses, window, threshold and round-trip time.
     #[serde(default, skip_serializing_if = "is_false")]
     pub flows: bool,
-    /// Links, by the names that results give them, whose loss process is analysed into the result, whether or not the packet log is kept.
+    /// Keep the series: windows, rates and round-trip times of flows, and the queues, over time.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub series: bool,
+    /// Time between two samples of the series; 50 ms by default, or as much more as keeps it to 12 000 samples.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub series_step: Option<Span>,
+    /// Links, by the names that results give them, whose loss process is analysed into the result, whether or not the
+    /// packet log is kept.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub losses: Vec<String>,
 }
+
+/// Most samples of a series.
+const MOST_SAMPLES: u64 = 12_000;
 
 fn is_false(flag: &bool) -> bool {
     !flag
@@ -73,6 +83,26 @@ fn is_false(flag: &bool) -> bool {
 impl Record {
     fn is_default(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// Time between two samples of the series of a run.
+    pub fn step(&self, duration: Span) -> Span {
+        let least = Span(duration.0.div_ceil(MOST_SAMPLES).div_ceil(1_000_000) * 1_000_000);
+        self.series_step.unwrap_or(Span::from_millis(50).max(least))
+    }
+
+    fn check(&self, duration: Span) -> Result<(), Invalid> {
+        match self.series_step {
+            Some(_) if !self.series => Err(Invalid::new("series-step", "needs series = true")),
+            Some(Span::ZERO) => Err(Invalid::new("series-step", "must be longer than zero")),
+            Some(step) if duration.0 / step.0 > MOST_SAMPLES => {
+                let least = Self::default().step(duration);
+                let message =
+                    format!("{step} in {duration} is more than {MOST_SAMPLES} samples; write {least} or more");
+                Err(Invalid::new("series-step", message))
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -100,6 +130,7 @@ impl Scenario {
             return Err(Invalid::new("warmup", message));
         }
         path.check(*duration)?;
+        record.check(*duration).map_err(|invalid| invalid.under("record"))?;
         for (i, group) in flows.iter().enumerate() {
             let checked = group.check().and_then(|()| group.check_on(path, *duration));
             checked.map_err(|invalid| invalid.under(&format!("flows.{i}")))?;

@@ -15,7 +15,9 @@ from sojourn.report import html
 from sojourn.report.answer import answer
 from sojourn.report.figures import Plot, labels_of
 from sojourn.report.film_strip import film_sections
+from sojourn.report.groups import group_table
 from sojourn.report.published import cited
+from sojourn.report.sawtooth import with_sawtooth, with_series
 from sojourn.report.sections import Files, gather_all, inside, points_table, scalar_paths, section, viewing
 from sojourn.results import Results, engines, open_results
 from sojourn.results.atomic import writing
@@ -52,11 +54,11 @@ def write_report(results_dir: str | os.PathLike[str], out: str | os.PathLike[str
         that is not finished, such figures are left out).
     """
     found = open_results(results_dir)
-    results = list(found)
+    results = with_series(found)
     if not results:
         raise SojournError(f"{found.store.path} holds no finished points yet; run its study first")
     axes = labels_of(entry["point"] for entry in found.record["points"])
-    entries = found.document.get("figures") or []
+    entries = with_sawtooth(found.document.get("figures") or [], results, axes)
     plots, left_out = gather_all(entries, results, axes, unfinished=found.missing > 0)
     target = Path(out) if out is not None else found.store.path
     worst, link = _worst(results, plots)
@@ -80,6 +82,7 @@ def write_report(results_dir: str | os.PathLike[str], out: str | os.PathLike[str
             not_judged=not_judged,
             inside=[part for part in insides if part],
             films=film_sections(results, files),
+            groups=group_table(results, axes),
             points=points_table(results, axes, scalar_paths(plots, results)),
             most=_MOST_ROWS,
             limits=[*left_out, *_limits(found, results, sections)],

@@ -17,6 +17,10 @@ _GOOD = {
         "Good is close to 100 % under bulk transfers, with as little delay as possible. "
         "A buffer that is too small leaves capacity unused."
     ),
+    "harm": (
+        "0 % is no harm: as good as alone. 100 % is all that could be lost; below 0 % the flow fares better "
+        "in company. Two equal flows that share a link evenly do each other's goodput 50 % of harm."
+    ),
     "seconds": "Good is short: after a few seconds users lose patience.",
 }
 _ROWS = {

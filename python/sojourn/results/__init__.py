@@ -159,6 +159,37 @@ class Results:
         absent = "table of connections: set record.flows in its study"
         return pl.read_parquet(_present(self.store.flow_file(self.find(prefix)), absent))
 
+    def series(self, prefix: str) -> pl.DataFrame:
+        """Return the flows of a point over time.
+
+        Parameters
+        ----------
+        prefix
+            The beginning of the point's hash.
+
+        Returns
+        -------
+        polars.DataFrame
+            A row for each flow at each instant: window, round-trip time, rates. :mod:`sojourn.results.series`
+            has its columns.
+
+        Raises
+        ------
+        SojournError
+            There is no such point, or its study keeps no series.
+        """
+        return self._samples(prefix, "flows")
+
+    def queues(self, prefix: str) -> pl.DataFrame:
+        """Return the queues of a point over time, as :meth:`series` does of its flows."""
+        return self._samples(prefix, "queues")
+
+    def _samples(self, prefix: str, what: str) -> pl.DataFrame:
+        import polars as pl
+
+        absent = "series: set record.series in its study"
+        return pl.read_parquet(_present(self.store.series_file(self.find(prefix), what), absent))
+
     def table(self) -> pl.DataFrame:
         """Return one row per result.
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from sojourn import _core
 from sojourn.errors import SojournError
 from sojourn.results import Results, engine_name, engines
+from sojourn.results.groups import COLUMNS, group_rows
 from sojourn.results.path import flatten
 from sojourn.results.progress import duration
 from sojourn.study import Point, expand, label_text
@@ -64,6 +66,7 @@ def print_table(results: Results) -> None:
         )
     width = None if sys.stdout.isatty() else 40 + 14 * (len(axes) + len(shown))
     Console(width=width, highlight=False, markup=False).print(table)
+    print_groups([result for _, result, _ in rows])
     tail = f"{results.name}: {len(results)} points"
     tail += f", {results.missing} not there yet" if results.missing else ""
     print("; ".join([tail, *results.left_out()]))
@@ -87,6 +90,30 @@ def _busy_links(flats: list[dict[str, Any]], results: list[dict[str, Any]]) -> t
         )
     ]
     return busy, [link for link in links if link not in busy]
+
+
+def print_groups(results: Sequence[Mapping[str, Any]]) -> None:
+    """Print a row for each group of flows in each cell, with means over replications."""
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+
+    groups = list(group_rows(results))
+    if not groups:
+        return
+    axes = list(dict.fromkeys(axis for result in results for axis in result["point"]))
+    shown = [column for column in COLUMNS if any(row.numbers[column[0]] for row in groups)]
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, title="groups of flows", title_justify="left")
+    for name in (*axes, "group", "transport", "direction"):
+        table.add_column(name)
+    for name in ("base RTT (ms)", "flows", *(head for _, head, _ in shown)):
+        table.add_column(name, justify="right")
+    for row in groups:
+        numbers = (row.text(path, factor) for path, _, factor in shown)
+        what = (row.name, row.transport, row.direction, f"{row.base_rtt_ms:g}", str(row.flows))
+        table.add_row(*row.labels, *what, *numbers)
+    width = None if sys.stdout.isatty() else 100 + 16 * (len(axes) + len(shown))
+    Console(width=width, highlight=False, markup=False).print(table)
 
 
 def describe(results: Results, digest: str) -> str:

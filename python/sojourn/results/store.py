@@ -60,6 +60,7 @@ class Store:
         self.points = self.path / "points"
         self.packets = self.path / "packets"
         self.flows = self.path / "flows"
+        self.series = self.path / "series"
         self.media = self.path / "media"
         self.timings = self.path / "timings.jsonl"
         self.study = self.path / "study.json"
@@ -70,7 +71,7 @@ class Store:
             with writing(self.path, _ELSEWHERE):
                 directory.mkdir(parents=True, exist_ok=True)
                 probe(directory)
-        for directory in (self.path, self.points, self.packets, self.flows, self.media):
+        for directory in (self.path, self.points, self.packets, self.flows, self.series, self.media):
             remove_abandoned(directory)
 
     def has(self, point: str, *, packets: bool = False) -> bool:
@@ -150,6 +151,17 @@ class Store:
         with writing(self.path, _ELSEWHERE):
             self.flows.mkdir(exist_ok=True)
         self._replace(self.flow_file(point), lambda file: flows.write_parquet(file, compression="zstd"))
+
+    def series_file(self, point: str, what: str) -> Path:
+        """Return where a point's samples over time are kept, of ``flows`` or of ``queues``."""
+        return self.series / f"{point}.{what}.parquet"
+
+    def write_series(self, point: str, what: str, samples: pl.DataFrame) -> None:
+        """Store a point's samples over time, of ``flows`` or of ``queues``."""
+        with writing(self.path, _ELSEWHERE):
+            self.series.mkdir(exist_ok=True)
+        target = self.series_file(point, what)
+        self._replace(target, lambda file: samples.write_parquet(file, compression="zstd"))
 
     def write_media(self, point: str, stream: bytes) -> Path:
         """Store a point's video stream as it arrived; return the file."""

@@ -64,11 +64,14 @@ def simulate_point(point: Point, out: str, log: bool, build: str) -> Done | Fail
             return Failed(f"{store.path} cannot be written by a worker: {error.strerror}", fatal=True)
         if logged:
             with store.packets_written(point.hash, keep=log) as file:
-                result, flows, wall_s = simulate(point, file)
+                result, tables, wall_s = simulate(point, file)
         else:
-            result, flows, wall_s = simulate(point)
-        if flows is not None:
-            store.write_flows(point.hash, flows)
+            result, tables, wall_s = simulate(point)
+        if "flows" in tables:
+            store.write_flows(point.hash, tables["flows"])
+        if "series" in tables:
+            store.write_series(point.hash, "flows", tables["series"])
+            store.write_series(point.hash, "queues", tables["queues"])
         store.record_time(point.hash, wall_s)
         store.write_point(point.hash, result)
         return Done(result, wall_s)
@@ -82,7 +85,7 @@ def simulate_point(point: Point, out: str, log: bool, build: str) -> Done | Fail
 
 def simulate(
     point: Point, packets: BinaryIO | None = None
-) -> tuple[dict[str, Any], pl.DataFrame | None, float]:
+) -> tuple[dict[str, Any], dict[str, pl.DataFrame], float]:
     """Simulate and score one point.
 
     Parameters
@@ -94,10 +97,12 @@ def simulate(
 
     Returns
     -------
-    result, flows, wall_s
-        The result without wall time, the table of connections or None, and the time of the simulation.
+    result, tables, wall_s
+        The result without wall time; the tables that the study keeps: ``flows`` (connections), ``series`` and
+        ``queues`` (samples over time); and the time of the simulation.
     """
     from sojourn.qoe.score import score
+    from sojourn.results.series import flow_series, queue_series
 
     clips = video.packets(point.document)
     started = time.perf_counter()
@@ -109,7 +114,10 @@ def simulate(
         ran = run_into(point.text, packets, clips)
     wall_s = round(time.perf_counter() - started, 6)
     summary = json.loads(ran.pop("summary"))
-    flows = flow_table(ran.pop("flows")) if "flows" in ran else None
+    tables = {"flows": flow_table(ran.pop("flows"))} if "flows" in ran else {}
+    if "series" in ran:
+        tables["series"] = flow_series(ran.pop("series"), list(summary.get("groups", {})))
+        tables["queues"] = queue_series(ran.pop("queues"))
     counts = {key: value for key, value in summary.pop("engine").items() if key != "wall_s"}
     scores = score(point.document, ran, summary.get("links"))
     links = point.recorded.get("losses")
@@ -118,7 +126,7 @@ def simulate(
 
         packets.flush()
         rates = {link: summary["links"][link]["rate_bps"] for link in links}
-        scores["losses"] = of_point(packets.name, flows, point.document, rates)
+        scores["losses"] = of_point(packets.name, tables.get("flows"), point.document, rates)
     result = {
         "study": point.study,
         "point": point.labels,
@@ -127,7 +135,7 @@ def simulate(
         **scores,
         "engine": {"version": _core.version(), "build": engine(), **counts},
     }
-    return result, flows, wall_s
+    return result, tables, wall_s
 
 
 def flow_table(columns: Mapping[str, Any]) -> pl.DataFrame:

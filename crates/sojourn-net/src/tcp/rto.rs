@@ -23,6 +23,8 @@ pub(super) struct Rto {
     srtt: u64,
     rttvar: u64,
     min_rtt: u64,
+    /// The round trip that the last acknowledgement measured; zero if it measured none.
+    pub(super) latest: Span,
     /// Least timeout, timeout before the first sample, least 4·RTTVAR.
     min_rto: u64,
     initial: u64,
@@ -41,6 +43,7 @@ impl Rto {
             srtt: 0,
             rttvar: 0,
             min_rtt: u64::MAX,
+            latest: Span::ZERO,
             min_rto: config.min_rto.0,
             initial: config.initial_rto.0,
             min_rttvar,

@@ -177,6 +177,22 @@ impl Sender {
         (self.rto.smoothed(), self.rto.timeout())
     }
 
+    /// The round trip that the last advancing acknowledgement measured; zero if it measured none.
+    #[inline]
+    pub fn latest_rtt(&self) -> Span {
+        self.rto.latest
+    }
+
+    /// Bytes that are known to have arrived, by acknowledgement or SACK.
+    pub fn delivered(&self) -> u64 {
+        self.delivered
+    }
+
+    /// The rate at which the sender paces itself, if it does.
+    pub fn pacing_rate(&self) -> Option<Rate> {
+        self.pace
+    }
+
     /// Mean of the round-trip times measured; zero before the first.
     pub fn mean_rtt(&self) -> Span {
         self.rto.mean()

@@ -48,7 +48,7 @@ impl Source for OnOff {
         let now = network.now();
         let next = match event {
             Event::Start => {
-                self.state.flow = network.new_flow();
+                self.state.flow = network.new_flow(self.group);
                 self.start
             }
             Event::Wake(_) => {

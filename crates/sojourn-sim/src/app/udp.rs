@@ -37,7 +37,7 @@ impl Source for Udp {
     fn on(&mut self, event: Event, network: &mut Network) {
         match event {
             Event::Start => {
-                self.flow = network.new_flow();
+                self.flow = network.new_flow(self.group);
                 self.due = self.start.0 as f64 + self.gap.sample(&mut self.rng);
             }
             Event::Wake(_) => {

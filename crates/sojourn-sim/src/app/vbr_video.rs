@@ -157,7 +157,7 @@ impl Source for VbrVideo {
     fn on(&mut self, event: Event, network: &mut Network) {
         match event {
             Event::Start => {
-                self.flow = network.new_flow();
+                self.flow = network.new_flow(self.group);
                 network.wake_at(self.start, self.number, 0);
             }
             Event::Wake(token) => {

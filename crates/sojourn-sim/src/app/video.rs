@@ -121,7 +121,7 @@ impl Source for Video {
     fn on(&mut self, event: Event, network: &mut Network) {
         match event {
             Event::Start if !self.schedules.is_empty() => {
-                self.shown.flow = network.new_flow();
+                self.shown.flow = network.new_flow(self.group);
                 let wait = self.rng.random::<f64>() * self.start_within.0 as f64;
                 network.wake_at(Time(wait as u64), self.number, BEGIN);
             }

@@ -115,7 +115,7 @@ impl Source for Voice {
     fn on(&mut self, event: Event, network: &mut Network) {
         match event {
             Event::Start => {
-                self.calls.flows = [network.new_flow(), network.new_flow()];
+                self.calls.flows = [network.new_flow(self.group), network.new_flow(self.group)];
                 let wait = self.rng.random::<f64>() * self.start_within.0 as f64;
                 network.wake_at(Time(wait as u64), self.number, 0);
             }

@@ -3,6 +3,7 @@
 //! There may be thousands, so they do not compete in the list of ordered streams: a heap holds when each has something
 //! to do, and its head is one stream. All links of a group of flows share one record.
 
+use crate::engine::direction::Direction;
 use crate::engine::event_queue::{EventQueue, Stream};
 use crate::engine::packet::Packet;
 use crate::stats::link_record::LinkRecord;
@@ -45,6 +46,7 @@ impl AccessLink {
 /// What the access links of one group of flows share.
 pub(crate) struct AccessRecord {
     pub(crate) record: LinkRecord,
+    pub(super) direction: Direction,
     /// Numbers of the links.
     links: Vec<u16>,
 }
@@ -60,8 +62,8 @@ pub(crate) struct AccessLinks {
 
 impl AccessLinks {
     /// Adds the record that the links of a group will share; returns its place.
-    pub(crate) fn add_record(&mut self, record: LinkRecord) -> usize {
-        self.records.push(AccessRecord { record, links: Vec::new() });
+    pub(crate) fn add_record(&mut self, record: LinkRecord, direction: Direction) -> usize {
+        self.records.push(AccessRecord { record, direction, links: Vec::new() });
         self.records.len() - 1
     }
 

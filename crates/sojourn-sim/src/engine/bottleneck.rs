@@ -218,7 +218,14 @@ impl Bottleneck {
         self.ports.iter().map(|port| &port.record).chain(self.access.records.iter().map(|access| &access.record))
     }
 
-    /// The same, to change them.
+    /// The records of the links that packets cross in a direction.
+    pub(crate) fn records_towards(&self, direction: Direction) -> impl Iterator<Item = &LinkRecord> {
+        let ports = self.ports.iter().skip(direction as usize).step_by(2).map(|port| &port.record);
+        let access = self.access.records.iter().filter(move |access| access.direction == direction);
+        ports.chain(access.map(|access| &access.record))
+    }
+
+    /// All records, to change them.
     pub(crate) fn records_mut(&mut self) -> impl Iterator<Item = &mut LinkRecord> {
         let access = self.access.records.iter_mut().map(|access| &mut access.record);
         self.ports.iter_mut().map(|port| &mut port.record).chain(access)

@@ -3,9 +3,6 @@
 use sojourn_net::tcp::Endpoint;
 use sojourn_net::{Span, Time};
 
-/// Owner of a connection that nobody is told of.
-pub(crate) const NOBODY: u32 = u32::MAX;
-
 /// A connection, by place and flow number: a place is used again, a number never.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConnectionId {
@@ -26,9 +23,11 @@ pub(crate) struct Connection {
     /// Zero if the place is free.
     pub(crate) flow: u32,
     pub(crate) group: u16,
-    /// Told of what happens; `NOBODY` if nobody is.
-    pub(crate) owner: u32,
     pub(crate) closing: bool,
+    /// The source is told of what happens.
+    pub(crate) told: bool,
+    /// The source that opened it.
+    pub(crate) owner: u32,
     /// When the pending entry of each end's retransmission timer is due.
     pub(crate) armed: [Time; 2],
     pub(crate) ack_armed: [bool; 2],
@@ -37,7 +36,7 @@ pub(crate) struct Connection {
     pub(crate) ends: [Endpoint; 2],
 }
 
-/// Counts over all background connections, those that have ended included.
+/// Counts over background connections, those that have ended included.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FlowTotals {
     /// Connections that have ended.
@@ -55,14 +54,29 @@ pub struct FlowTotals {
 }
 
 impl FlowTotals {
+    /// Adds other counts.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.completed += other.completed;
+        self.delivered += other.delivered;
+        self.retransmits += other.retransmits;
+        self.timeouts += other.timeouts;
+        self.waited = self.waited + other.waited;
+        self.open += other.open;
+    }
+
     /// Adds what a connection has done.
-    pub(crate) fn add(&mut self, ends: &[Endpoint; 2]) {
+    pub(crate) fn add_connection(&mut self, ends: &[Endpoint; 2]) {
+        self.delivered += delivered(ends);
         for end in ends {
             let statistics = end.sender().statistics();
-            self.delivered += end.receiver().delivered();
             self.retransmits += statistics.retransmits;
             self.timeouts += statistics.timeouts;
             self.waited = self.waited + statistics.waited;
         }
     }
+}
+
+/// Payload bytes that a connection has delivered in order, both ways.
+pub(crate) fn delivered(ends: &[Endpoint; 2]) -> u64 {
+    ends.iter().map(|end| end.receiver().delivered()).sum()
 }

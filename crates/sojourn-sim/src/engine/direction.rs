@@ -38,7 +38,7 @@ impl Direction {
     /// Both, in the order of their codes (packet log, tables).
     pub const BOTH: [Self; 2] = [Self::Down, Self::Up];
 
-    /// `down` or `up`.
+    /// Its name, as study files and results write it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Down => "down",

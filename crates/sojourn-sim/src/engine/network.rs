@@ -1,17 +1,23 @@
 //! The network that sources act on: connections, the links, time.
 
 mod connections;
+mod sample;
 mod timers;
+mod totals;
+
+pub(crate) use totals::Totals;
 
 use crate::engine::bottleneck::{Bottleneck, Entry};
-use crate::engine::connection::{Connection, ConnectionId, FlowTotals, NOBODY};
+use crate::engine::connection::{Connection, ConnectionId};
 use crate::engine::direction::{Direction, End};
 use crate::engine::event::Event;
 use crate::engine::event_queue::{EventQueue, Stream, Timer};
 use crate::engine::packet::{Body, Kind, Packet};
 use crate::engine::route::Way;
 use crate::stats::flow_record::FlowRecord;
+use crate::stats::group_record::GroupRecord;
 use crate::stats::host_tap::{Captured, HostTap};
+use crate::stats::series::SeriesRecord;
 use sojourn_net::congestion::CongestionControl;
 use sojourn_net::tcp::{self, Sack};
 use sojourn_net::{Span, Time};
@@ -20,6 +26,7 @@ use std::collections::VecDeque;
 const IP_AND_TCP: u32 = 40;
 const TIMESTAMPS: u32 = 12;
 const SYN_OPTIONS: u32 = 20;
+const IP_AND_UDP: u64 = 28;
 
 /// Makes the congestion controller of a new endpoint.
 pub type Control = Box<dyn Fn() -> Box<dyn CongestionControl>>;
@@ -75,15 +82,18 @@ pub struct Network {
     groups: Vec<Group>,
     connections: Vec<Connection>,
     free: VecDeque<u32>,
-    flows: u32,
+    /// The group of each flow number; there is no flow 0.
+    group_of_flow: Vec<u16>,
     ack_timers: Vec<AckTimers>,
     notices: VecDeque<(u32, Event)>,
-    ended: FlowTotals,
-    open: u32,
-    open_changed: Time,
+    /// What the hosts of each group did.
+    pub(crate) group_records: Vec<GroupRecord>,
+    /// Payload bytes that have arrived of each source, but for connections that are open.
+    delivered: Vec<u64>,
     pub(crate) events: u64,
     pub(crate) flow_record: Option<FlowRecord>,
     pub(crate) tap: Option<HostTap>,
+    pub(crate) series: Option<SeriesRecord>,
 }
 
 impl Network {
@@ -95,21 +105,26 @@ impl Network {
             groups: Vec::new(),
             connections: Vec::new(),
             free: VecDeque::new(),
-            flows: 0,
+            group_of_flow: vec![0],
             ack_timers: Vec::new(),
             notices: VecDeque::new(),
-            ended: FlowTotals::default(),
-            open: 0,
-            open_changed: Time::ZERO,
+            group_records: Vec::new(),
+            delivered: Vec::new(),
             events: 0,
             flow_record: None,
             tap: None,
+            series: None,
         }
     }
 
     /// The present time.
     pub fn now(&self) -> Time {
         self.now
+    }
+
+    /// How many groups of hosts there are.
+    pub(crate) fn groups(&self) -> usize {
+        self.groups.len()
     }
 
     /// Adds a group of hosts; returns its number.
@@ -122,14 +137,15 @@ impl Network {
             self.ack_timers.push(AckTimers { delay: config.ack_delay, timers: VecDeque::new(), stream });
             self.ack_timers.len() - 1
         });
+        self.group_records.push(GroupRecord::default());
         self.groups.push(Group { config, control, way, background, routes, origin, ack_timers });
         self.groups.len() as u16 - 1
     }
 
-    /// A new flow number, for datagrams.
-    pub fn new_flow(&mut self) -> u32 {
-        self.flows += 1;
-        self.flows
+    /// A new flow number, of a group.
+    pub fn new_flow(&mut self, group: u16) -> u32 {
+        self.group_of_flow.push(group);
+        self.group_of_flow.len() as u32 - 1
     }
 
     /// Sends a datagram. Its owner is told of its arrival if it is voice or video; others are only counted.
@@ -148,6 +164,7 @@ impl Network {
             };
             tap.pass(direction.source(), seen);
         }
+        self.group_records[group as usize].sent[direction as usize] += 1;
         self.bottleneck.send(self.now, entry, packet, None, &mut self.event_queue);
     }
 
@@ -227,6 +244,7 @@ impl Network {
         let place = match packet.body() {
             Body::Segment { connection } => connection,
             Body::Datagram { group, source } => {
+                self.delivered[source as usize] += u64::from(packet.bytes()).saturating_sub(IP_AND_UDP);
                 if packet.reports_delivery() {
                     let delay = self.one_way(&packet, group, direction);
                     self.notices.push_back((source, Event::Datagram { packet, delay }));
@@ -243,10 +261,16 @@ impl Network {
         let segment = packet.to_segment();
         let endpoint = &mut connection.ends[end as usize];
         let progress = endpoint.on_segment(self.now, &segment, sack);
-        if let Some(record) = self.flow_record.as_mut().filter(|_| progress.acknowledged) {
-            record.acknowledged(place, end, endpoint.sender());
+        if progress.acknowledged {
+            let group = connection.group as usize;
+            if self.groups[group].background {
+                self.group_records[group].measured(endpoint.sender().latest_rtt());
+            }
+            if let Some(record) = &mut self.flow_record {
+                record.acknowledged(place, end, endpoint.sender());
+            }
         }
-        if connection.owner != NOBODY {
+        if connection.told {
             let (owner, id) = (connection.owner, ConnectionId { slot: place, flow: packet.flow });
             if progress.received {
                 let bytes = endpoint.receiver().delivered();
@@ -271,7 +295,9 @@ impl Network {
         let (route, entry) = group.routes[direction as usize];
         let options = if group.config.timestamps { TIMESTAMPS } else { 0 };
         let endpoint = &mut connection.ends[end as usize];
+        let sent = &mut self.group_records[connection.group as usize].sent[direction as usize];
         while let Some(segment) = endpoint.poll(self.now) {
+            *sent += 1;
             let sack = endpoint.has_sack().then(|| endpoint.sack());
             let options = if segment.syn { SYN_OPTIONS } else { options + sack.as_ref().map_or(0, sack_option) };
             let size = segment.payload() + IP_AND_TCP + options;

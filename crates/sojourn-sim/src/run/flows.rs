@@ -1,6 +1,7 @@
 //! Sets up background traffic.
 
 use super::Engine;
+use super::groups::Placed;
 use super::hosts::{control, way};
 use crate::app::{Bulk, Chirp, Http, OnOff, Packmime, PackmimeModel, Sessions, Source, Udp, VbrVideo};
 use crate::distribution::Distribution;
@@ -23,6 +24,7 @@ impl Engine {
         let flows = &scenario.flows[usize::from(origin)];
         let settings = flows.tcp();
         let seed: u64 = stream_of(flows.count).random();
+        let (first_group, first_source) = (self.network.groups(), self.sources.len());
         let (direction, sender) = (flows.direction, flows.direction.source());
         let hosts = |engine: &mut Self, access, seed| {
             let way = way(&scenario.path, flows.over.as_deref(), flows.rtt, access);
@@ -104,6 +106,10 @@ impl Engine {
             };
             self.sources.push(source);
         }
+        self.groups.push(Placed {
+            groups: first_group..self.network.groups(),
+            sources: first_source..self.sources.len(),
+        });
     }
 }
 

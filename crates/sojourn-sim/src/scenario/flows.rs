@@ -1,5 +1,6 @@
 //! Groups of background flows: what sends, over which transport, with which settings.
 
+mod names;
 mod packmime;
 mod sources;
 mod tcp;
@@ -25,7 +26,8 @@ with_tcp_keys! {
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "kebab-case", deny_unknown_fields)]
     pub struct Flows {
-        /// Names the group's random stream; by default `flows-N`, or `workload-N` in a workload, N from 0.
+        /// Names the group in results and its random stream. By default the stream is `flows-N`, or `workload-N` in a
+        /// workload, N from 0, and results name transport, direction and base round-trip time: `bbr-down-40ms`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub name: Option<String>,
         /// What sends.

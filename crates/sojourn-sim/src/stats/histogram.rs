@@ -48,6 +48,17 @@ impl Histogram {
         self.max = self.max.max(value);
     }
 
+    /// Counts all values of another.
+    pub fn add_all(&mut self, other: &Self) {
+        if other.counts.len() > self.counts.len() {
+            self.counts.resize(other.counts.len(), 0);
+        }
+        self.counts.iter_mut().zip(&other.counts).for_each(|(count, more)| *count += more);
+        self.count += other.count;
+        self.sum += other.sum;
+        self.max = self.max.max(other.max);
+    }
+
     /// Number of values.
     pub fn count(&self) -> u64 {
         self.count
@@ -101,6 +112,21 @@ mod tests {
         // The middle of a bucket, but never above the largest value.
         assert_eq!(of(&[4096, 4103]).quantile(0.0), 4099.5);
         assert_eq!(of(&[4096]).quantile(0.0), 4096.0);
+    }
+
+    #[test]
+    fn two_added_are_one_of_all_values() {
+        let of = |values: &[u64]| {
+            let mut histogram = Histogram::default();
+            values.iter().for_each(|value| histogram.add(*value));
+            histogram
+        };
+        for (a, b) in [(&[3, 5000][..], &[7_000_000][..]), (&[9_000_000], &[1, 2]), (&[], &[4]), (&[4], &[])] {
+            let mut sum = of(a);
+            sum.add_all(&of(b));
+            let whole = of(&[a, b].concat());
+            assert_eq!(format!("{sum:?}"), format!("{whole:?}"));
+        }
     }
 
     proptest! {

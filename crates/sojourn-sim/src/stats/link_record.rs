@@ -37,6 +37,8 @@ pub struct LinkRecord {
     /// Dropped datagrams whose sender is told: source and number.
     pub(crate) lost: Vec<(u32, u64)>,
     pub(crate) log: Option<LogRecord>,
+    /// For each flow number, packets dropped since the last reset.
+    pub(crate) drops_by_flow: Vec<u32>,
     /// For each flow number, packets that arrived and packets dropped, from the beginning of the run.
     pub(crate) by_flow: Option<Vec<[u32; 2]>>,
 }
@@ -60,6 +62,7 @@ impl LinkRecord {
             orphans: Vec::new(),
             lost: Vec::new(),
             log: keep_log.then(LogRecord::default),
+            drops_by_flow: Vec::new(),
             by_flow: None,
         }
     }
@@ -69,6 +72,7 @@ impl LinkRecord {
         (self.arrived, self.departed, self.departed_data, self.departed_bytes) = (0, 0, 0, 0);
         self.marked = 0;
         self.dropped = [0; DropCause::ALL.len()];
+        self.drops_by_flow.clear();
         self.sojourn = Histogram::default();
         self.bins.reset(now);
         self.occupancy = 0;
@@ -88,6 +92,11 @@ impl LinkRecord {
     /// Packets waiting.
     pub fn waiting(&self) -> u32 {
         self.waiting_packets
+    }
+
+    /// Bytes waiting.
+    pub(crate) fn waiting_bytes(&self) -> u64 {
+        self.waiting_bytes
     }
 
     /// A transmission of `bytes` on the wire from `start` to `end`.
@@ -178,6 +187,11 @@ impl Probe<Packet> for LinkRecord {
             self.count_flow(packet.flow, 0);
         }
         self.count_flow(packet.flow, 1);
+        let flow = packet.flow as usize;
+        if flow >= self.drops_by_flow.len() {
+            self.drops_by_flow.resize((flow + 1).next_power_of_two(), 0);
+        }
+        self.drops_by_flow[flow] += 1;
         self.dropped[cause as usize] += 1;
         self.bins.dropped(now);
         if let Some(log) = &mut self.log {

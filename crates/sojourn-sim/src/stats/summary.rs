@@ -1,5 +1,6 @@
 //! The numbers of a run, in the shape that `run --json` prints.
 
+use super::group_summary::{Fairness, Groups};
 use super::link_record::LinkRecord;
 use crate::engine::connection::FlowTotals;
 use serde::Serialize;
@@ -17,6 +18,12 @@ pub struct Summary {
     pub links: BTreeMap<String, LinkSummary>,
     /// The background connections.
     pub flows: FlowSummary,
+    /// Groups of flows by name; absent if there are none.
+    #[serde(skip_serializing_if = "Groups::is_empty")]
+    pub groups: Groups,
+    /// How evenly the flows of each direction share; absent if there are none.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub fairness: BTreeMap<&'static str, Fairness>,
     /// The work done.
     pub engine: EngineSummary,
 }
@@ -126,7 +133,7 @@ fn is_zero(count: &u64) -> bool {
 }
 
 /// Nine significant digits: what two machines can be expected to agree on, and more than anyone reads.
-fn tidy(value: f64) -> f64 {
+pub(super) fn tidy(value: f64) -> f64 {
     if value == 0.0 || !value.is_finite() {
         return 0.0;
     }
@@ -137,6 +144,7 @@ impl Summary {
     pub(crate) fn new(
         links: &[(String, &LinkRecord, Option<Rate>)],
         (before, after): (&FlowTotals, &FlowTotals),
+        (groups, fairness): (Groups, BTreeMap<&'static str, Fairness>),
         (from, to): (Time, Time),
         packets_before: u64,
         events: u64,
@@ -154,6 +162,8 @@ impl Summary {
                 timeouts: after.timeouts - before.timeouts,
                 timeout_wait_s: tidy((after.waited - before.waited).as_secs()),
             },
+            groups,
+            fairness,
             engine: EngineSummary { packets, events, simulated_s: tidy(to.as_secs()) },
         }
     }

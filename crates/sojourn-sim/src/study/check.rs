@@ -34,7 +34,7 @@ impl StudyFile {
         }
         for (name, groups) in &self.workload {
             let key = format!("workload.{name}");
-            check_name(&key, name, |c| !(c.is_ascii_alphanumeric() || "-_".contains(c)))?;
+            check_name(&key, name, |c| !(c.is_ascii_alphanumeric() || "-_+".contains(c)))?;
             if name == expand::NO_WORKLOAD {
                 let message = "the name is taken: in the axis workload, \"none\" is the scenario without any";
                 return Err(Invalid::new(key, message));
@@ -51,6 +51,13 @@ impl StudyFile {
         }
         expansion.check()?;
         self.figures.iter().enumerate().try_for_each(|(i, figure)| {
+            if figure.kind == FigureKind::Sawtooth
+                && !self.record.series
+                && !expansion.names().contains(&"record.series")
+            {
+                let message = "a sawtooth is drawn from the series; set series = true under [record]";
+                return Err(Invalid::new(format!("figures.{i}.kind"), message));
+            }
             check_figure(figure, &expansion).map_err(|invalid| invalid.under(&format!("figures.{i}")))
         })
     }
@@ -74,7 +81,7 @@ fn check_figure(figure: &Figure, expansion: &Expansion<'_>) -> Result<(), Invali
         let has = if names.is_empty() { "has no axes".to_owned() } else { format!("has the axes {names}") };
         format!("{} is not an axis; the sweep {has}", quoted(name))
     };
-    if figure.value.is_empty() {
+    if figure.value.is_empty() && figure.kind != FigureKind::Sawtooth {
         return Err(Invalid::new("value", "must name a value of the results, as in \"links.up.loss\""));
     }
     for (key, axis) in [("x", &figure.x), ("y", &figure.y)] {
@@ -82,8 +89,10 @@ fn check_figure(figure: &Figure, expansion: &Expansion<'_>) -> Result<(), Invali
             Some(axis) if expansion.axis(axis).is_none() && !(figure.kind == FigureKind::Scatter && key == "x") => {
                 return Err(Invalid::new(key, no_axis(axis)));
             }
-            None if figure.kind == FigureKind::Heatmap => {
-                return Err(Invalid::new(key, "is missing: a heatmap has an axis across (x) and one down (y)"));
+            None if matches!(figure.kind, FigureKind::Heatmap | FigureKind::Matrix) => {
+                let kind = if figure.kind == FigureKind::Heatmap { "heatmap" } else { "matrix" };
+                let message = format!("is missing: a {kind} has an axis across (x) and one down (y)");
+                return Err(Invalid::new(key, message));
             }
             _ => {}
         }
@@ -94,6 +103,14 @@ fn check_figure(figure: &Figure, expansion: &Expansion<'_>) -> Result<(), Invali
         if let Some(i) = labels.iter().position(|label| !known.contains(label)) {
             let message = format!("{} is not a label of the axis; it has {}", quoted(&labels[i]), known.join(", "));
             return Err(Invalid::new(format!("{key}.{i}"), message));
+        }
+    }
+    for (axis, label) in &figure.solo {
+        let key = format!("solo.{axis}");
+        let known = expansion.axis(axis).ok_or_else(|| Invalid::new(&key, no_axis(axis)))?;
+        if !known.contains(label) {
+            let message = format!("{} is not a label of the axis; it has {}", quoted(label), known.join(", "));
+            return Err(Invalid::new(key, message));
         }
     }
     if figure.published.is_none() && (figure.published_column.is_some() || !figure.published_where.is_empty()) {

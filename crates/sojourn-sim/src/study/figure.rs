@@ -21,8 +21,14 @@ pub struct Figure {
     pub x: Option<String>,
     /// The axis that runs down (heatmap); for other kinds, an axis whose labels become one series each.
     pub y: Option<String>,
-    /// The value of the results that is shown, as `run --json` names it: `links.up.loss`, `voice.talks.mos.median`.
+    /// The value of the results that is shown, as `run --json` names it: `links.up.loss`, `voice.talks.mos.median`. A
+    /// sawtooth needs none.
+    #[serde(default)]
     pub value: String,
+    /// Show the harm that was done to the value instead of it: for an axis, the label under which the run is that of the
+    /// sufferer alone, as in `{ workload = "none" }`.
+    #[serde(default)]
+    pub solo: std::collections::BTreeMap<String, String>,
     /// Unit or meaning of the value, for the colour bar or the axis.
     pub label: Option<String>,
     /// How values are coloured: `g114` (delay, ITU-T G.114), `mos`, or `none`.
@@ -63,6 +69,10 @@ pub enum FigureKind {
     FlowBoxes,
     /// A surface over time and octave: `losses.down.scaling.over_time`.
     Surface,
+    /// Who suffers from whom: a row for each `y`, the one that suffers, a column for each `x`, its competitor.
+    Matrix,
+    /// Windows, rates and queue over time, of a study that sets `record.series`.
+    Sawtooth,
 }
 
 /// A publication that a study reproduces: a tag of `studies/published/citations.toml`.

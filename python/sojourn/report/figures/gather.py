@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from sojourn.errors import SojournError
+from sojourn.report.figures.harm import harm_value, harmed
 from sojourn.report.figures.kinds import KINDS
 from sojourn.report.figures.plot import Plot, Spec
 from sojourn.report.figures.scales import scale_for
@@ -36,6 +37,11 @@ def gather(spec: Spec, results: Sequence[Mapping[str, Any]], axes: Mapping[str, 
             raise SojournError(
                 f"figure {spec.value!r}: `only` names {axis!r}, which is no axis; {_axes_are(axes)}"
             )
+    shown = value(spec.value, spec.label)
+    if spec.solo:
+        results, shown = harmed(shown, results, spec.solo), harm_value(shown)
+        alone = next(iter(spec.solo.items())) if len(spec.solo) == 1 else ("", "")
+        axes = {axis: [label for label in labels if (axis, label) != alone] for axis, labels in axes.items()}
     axes = {
         axis: [label for label in labels if label in spec.only.get(axis, labels)]
         for axis, labels in axes.items()
@@ -76,7 +82,6 @@ def gather(spec: Spec, results: Sequence[Mapping[str, Any]], axes: Mapping[str, 
             f"figure {spec.value!r} would have {len(panels)} panels, one for each combination of "
             f"{', '.join(spare)}; choose some labels with `only`"
         )
-    shown = value(spec.value, spec.label)
     return Plot(
         spec,
         shown,

@@ -26,6 +26,7 @@ class Spec:
     caption: str | None = None
     label: str | None = None
     only: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    solo: Mapping[str, str] = field(default_factory=dict)
     published: str | None = None
     published_where: Mapping[str, str] = field(default_factory=dict)
     published_column: str | None = None

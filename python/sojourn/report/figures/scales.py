@@ -111,6 +111,7 @@ SCALES = {
     ),
     "utilisation": Scale("utilisation", ramp="Blues", bounds=(0.0, 1.0)),
     "plain": Scale("plain", ramp="YlGnBu"),
+    "harm": Scale("harm", ramp="Oranges", bounds=(0.0, 1.0)),
     "difference": Scale("difference", ramp="PuOr_r"),
 }
 
@@ -118,6 +119,6 @@ SCALES = {
 def scale_for(value: Value, name: str | None = None) -> Scale:
     """Return the scale that a figure asks for, or the one that suits its value."""
     if name is None:
-        kinds = {"delay": "g114", "mos": "mos", "loss": "loss", "utilisation": "utilisation", "ssim": "ssim"}
-        return SCALES[kinds.get(value.kind, "plain")]
+        same = ("mos", "loss", "utilisation", "ssim", "harm")
+        return SCALES["g114" if value.kind == "delay" else value.kind if value.kind in same else "plain"]
     return SCALES["plain" if name == "none" else name]

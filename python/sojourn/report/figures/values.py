@@ -13,6 +13,8 @@ _WHO = {
     "links.up": "uplink",
     "links.down": "downlink",
     "flows": "flows",
+    "fairness.up": "flows up",
+    "fairness.down": "flows down",
     "voice.talks": "voice, user talks",
     "voice.listens": "voice, user listens",
     "video": "video",
@@ -66,6 +68,14 @@ _KINDS = {
     "clients_stalled_pct": ("clients that stalled", "%", "percent", "low"),
     "stalls": ("stalls", "", "plain", "low"),
     "stall_s": ("time stalled", "s", "seconds", "low"),
+    "goodput_per_flow_bps": ("goodput of a flow", "Mb/s", "rate", "high"),
+    "share": ("share of the goodput", "%", "share", ""),
+    "jain": ("Jain's index", "", "index", "high"),
+    "rtt_ms.mean": ("mean RTT", "ms", "plain", "low"),
+    "rtt_ms.p50": ("median RTT", "ms", "plain", "low"),
+    "rtt_ms.p95": ("RTT, 95th percentile", "ms", "plain", "low"),
+    "base_rtt_ms": ("base RTT", "ms", "plain", ""),
+    "sent_pkts": ("packets sent", "pkt", "plain", ""),
     "goodput_bps": ("goodput", "Mb/s", "rate", "high"),
     "mean_concurrent": ("mean concurrent flows", "", "plain", ""),
     "retransmits": ("retransmissions", "", "plain", "low"),
@@ -108,7 +118,7 @@ class Value:
     @property
     def factor(self) -> float:
         """From the stored number to the one shown."""
-        if self.kind in ("utilisation", "loss", "share"):
+        if self.kind in ("utilisation", "loss", "share", "harm"):
             return 100.0
         return 1e-6 if self.kind == "rate" else 1.0
 
@@ -162,9 +172,13 @@ def value(path: str, unit_if_unknown: str | None = None) -> Value:
     name, unit, kind, better = found
     prefix = ".".join(parts[:start])
     who = _link_name(path) or next((_WHO[key] for key in (prefix, *_prefixes(prefix)) if key in _WHO), prefix)
+    named = prefix.startswith("groups.")
+    if named:
+        who = prefix.removeprefix("groups.").replace(".reverse", ", against its data")
     full = f"{who}: {name}" if who else name
     phrase = f"{name} ({who})" if who else name
-    return Value(path, full[:1].upper() + full[1:], unit, kind, better, phrase)
+    title = full if named else full[:1].upper() + full[1:]
+    return Value(path, title, unit, kind, better, phrase)
 
 
 def _link_name(path: str) -> str | None:

@@ -85,6 +85,7 @@ impl Sender {
             self.una = ack;
             let sent = if echo == Time::NEVER { news.sent } else { Some(echo) };
             rtt = sent.map(|sent| now.since(sent));
+            self.rto.latest = rtt.unwrap_or_default();
             if let Some(rtt) = rtt {
                 self.rto.sample(rtt, self.una, self.nxt);
             }

@@ -1,9 +1,10 @@
 //! Connections come and go: opened, written to, closed, ended, and counted.
 
 use super::Network;
-use crate::engine::connection::{Connection, ConnectionId, FlowTotals, NOBODY};
+use crate::engine::connection::{Connection, ConnectionId, FlowTotals, delivered};
 use crate::engine::direction::End;
 use crate::stats::flow_record::FlowTable;
+use crate::stats::series::Subject;
 use sojourn_net::Time;
 use sojourn_net::tcp::{Endpoint, Role};
 
@@ -15,20 +16,22 @@ impl Network {
             let role = if end == opener { Role::Active } else { Role::Passive };
             Endpoint::new(role, &g.config, (g.control)())
         };
-        self.flows += 1;
+        let ends = [end(End::Client), end(End::Server)];
+        if g.background {
+            self.group_records[group as usize].opened(self.now);
+        }
+        let flow = self.new_flow(group);
         let connection = Connection {
-            flow: self.flows,
+            flow,
             group,
-            owner: if told { owner } else { NOBODY },
             closing: false,
+            told,
+            owner,
             armed: [Time::NEVER; 2],
             ack_armed: [false; 2],
             send_armed: [Time::NEVER; 2],
-            ends: [end(End::Client), end(End::Server)],
+            ends,
         };
-        if g.background {
-            self.count_open(1);
-        }
         let slot = match self.free.pop_front() {
             Some(slot) => {
                 self.connections[slot as usize] = connection;
@@ -40,13 +43,17 @@ impl Network {
             }
         };
         if let Some(tap) = &mut self.bottleneck.tap {
-            tap.opened(self.flows, self.groups[group as usize].origin);
+            tap.opened(flow, self.groups[group as usize].origin);
         }
         if let Some(record) = &mut self.flow_record {
             record.opened(self.now, slot);
         }
+        let id = ConnectionId { slot, flow };
+        if let Some(series) = &mut self.series {
+            series.follow(self.groups[group as usize].origin, Subject::Connection(id));
+        }
         self.flush(slot as usize, opener);
-        ConnectionId { slot, flow: self.flows }
+        id
     }
 
     /// Writes `bytes` at one end of a connection; `u64::MAX` is an endless stream.
@@ -88,18 +95,6 @@ impl Network {
         (connection.flow == id.flow).then(|| &connection.ends[end as usize])
     }
 
-    /// Counts over all background connections so far.
-    pub fn totals(&self) -> FlowTotals {
-        let mut totals = self.ended;
-        totals.open += u128::from(self.open) * u128::from(self.now.since(self.open_changed).0);
-        for connection in self.connections.iter().filter(|c| c.flow != 0) {
-            if self.groups[connection.group as usize].background {
-                totals.add(&connection.ends);
-            }
-        }
-        totals
-    }
-
     pub(super) fn end_if_closed(&mut self, slot: usize) {
         let connection = &mut self.connections[slot];
         if !connection.closing || !connection.ends.iter().all(Endpoint::is_closed) {
@@ -117,10 +112,11 @@ impl Network {
     fn end(&mut self, slot: usize) {
         let connection = &mut self.connections[slot];
         connection.flow = 0;
+        self.delivered[connection.owner as usize] += delivered(&connection.ends);
         if self.groups[connection.group as usize].background {
-            self.ended.add(&connection.ends);
-            self.ended.completed += 1;
-            self.count_open(-1);
+            let mut counts = FlowTotals::default();
+            counts.add_connection(&connection.ends);
+            self.group_records[connection.group as usize].ended(self.now, &counts);
         }
         self.free.push_back(slot as u32);
     }
@@ -134,12 +130,6 @@ impl Network {
             record.closed((slot as u32, connection.flow), None, &connection.ends, group.config.mss, counts);
         }
         Some(record.finish())
-    }
-
-    fn count_open(&mut self, change: i32) {
-        self.ended.open += u128::from(self.open) * u128::from(self.now.since(self.open_changed).0);
-        self.open_changed = self.now;
-        self.open = self.open.wrapping_add_signed(change);
     }
 
     fn get_mut(&mut self, id: ConnectionId) -> Option<&mut Connection> {

@@ -14,11 +14,26 @@ from sojourn.report.figures.kinds.flow_boxes import FlowBoxes
 from sojourn.report.figures.kinds.heatmap import Heatmap
 from sojourn.report.figures.kinds.kind import Kind
 from sojourn.report.figures.kinds.lines import Clients, Lines
+from sojourn.report.figures.kinds.matrix import Matrix
+from sojourn.report.figures.kinds.sawtooth import Sawtooth
 from sojourn.report.figures.kinds.scatter import Scatter
 from sojourn.report.figures.kinds.surface import Surface
 from sojourn.report.figures.kinds.table import Table
 
 KINDS: dict[str, Kind] = {
     kind.name: kind()
-    for kind in (Heatmap, Box, Lines, Clients, Cdf, Scatter, Table, Curves, FlowBoxes, Surface)
+    for kind in (
+        Heatmap,
+        Box,
+        Lines,
+        Clients,
+        Cdf,
+        Scatter,
+        Table,
+        Curves,
+        FlowBoxes,
+        Surface,
+        Matrix,
+        Sawtooth,
+    )
 }

@@ -1,0 +1,37 @@
+"""The table of groups of flows in a report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sojourn.report.figures.values import axis_name
+from sojourn.report.sections import Table
+from sojourn.results.groups import COLUMNS, group_rows
+
+
+@dataclass(frozen=True)
+class GroupTable(Table):
+    """The table, and what its numbers are."""
+
+    says: str = ""
+
+
+def group_table(results: Sequence[Mapping[str, Any]], axes: Mapping[str, list[str]]) -> GroupTable:
+    """Return a row for each group of flows in each cell, columns that are empty left out."""
+    rows = list(group_rows(results))
+    shown = [column for column in COLUMNS if any(row.numbers[column[0]] for row in rows)]
+    heads = [axis_name(axis) for axis in axes] + ["group", "transport", "direction", "base RTT (ms)", "flows"]
+    cells = [
+        [*row.labels, row.name, row.transport, row.direction, f"{row.base_rtt_ms:g}", str(row.flows)]
+        + [row.text(path, factor) for path, _, factor in shown]
+        for row in rows
+    ]
+    several = any(len(numbers) > 1 for row in rows for numbers in row.numbers.values())
+    says = (
+        "Share is that of the goodput of all groups in the same direction; a group of one flow has no index."
+    )
+    if several:
+        says += " Numbers are means over replications with their 95 % interval (Student's t)."
+    return GroupTable([*heads, *(head for _, head, _ in shown)], cells, len(axes) + 3, says)
