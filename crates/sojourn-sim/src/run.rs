@@ -7,14 +7,14 @@ mod hosts;
 mod users;
 
 use crate::app::{Source, Tables};
-use crate::engine::network::Totals;
+use crate::engine::connection::Totals;
 use crate::engine::{Bottleneck, Direction, Event, EventQueue, LinkPort, Network};
 use crate::scenario::{LinkRule, Scenario};
 use crate::stats::group_summary::summarise;
 use crate::stats::{FlowRecord, FlowSeries, FlowTable, HostTap, LinkRecord, Log, QueueSeries, Summary};
 use crate::stream::stream;
-use groups::Placed;
 use hooks::Lowest;
+use hosts::Placed;
 use sojourn_net::link::Link;
 use sojourn_net::{Rate, Span, Time};
 

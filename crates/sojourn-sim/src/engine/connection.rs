@@ -80,3 +80,22 @@ impl FlowTotals {
 pub(crate) fn delivered(ends: &[Endpoint; 2]) -> u64 {
     ends.iter().map(|end| end.receiver().delivered()).sum()
 }
+
+/// Counts from the beginning of the run.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Totals {
+    /// Background connections by group of hosts.
+    pub(crate) groups: Vec<FlowTotals>,
+    /// Payload bytes that have arrived of each source.
+    pub(crate) delivered: Vec<u64>,
+}
+
+impl Totals {
+    /// All background connections.
+    pub(crate) fn flows(&self) -> FlowTotals {
+        self.groups.iter().fold(FlowTotals::default(), |mut sum, group| {
+            sum.add(group);
+            sum
+        })
+    }
+}

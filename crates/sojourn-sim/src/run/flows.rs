@@ -1,8 +1,7 @@
 //! Sets up background traffic.
 
 use super::Engine;
-use super::groups::Placed;
-use super::hosts::{control, delays};
+use super::hosts::{Placed, control, delays};
 use crate::app::{Bulk, Chirp, Http, OnOff, Packmime, PackmimeModel, Sessions, Source, Udp, VbrVideo};
 use crate::distribution::Distribution;
 use crate::scenario::{Flows, HttpVersion, Scenario, SourceSpec};

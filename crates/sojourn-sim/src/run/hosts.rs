@@ -5,6 +5,13 @@ use crate::engine::network::Control;
 use crate::scenario::{self, Stack, Tcp};
 use sojourn_net::Span;
 use std::cell::Cell;
+use std::ops::Range;
+
+/// Where a group of flows is found: its hosts' number in the network, and its sources.
+pub(super) struct Placed {
+    pub(super) group: u16,
+    pub(super) sources: Range<usize>,
+}
 
 /// One-way delays of hosts at a round-trip time of their own: the path's, stretched in proportion.
 pub(super) fn delays(path: &scenario::Path, rtt: Option<Span>) -> (Span, Span) {
