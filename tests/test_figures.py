@@ -115,6 +115,10 @@ def write_results(
         name = f"{number:032x}"
         plan.append({"hash": name, "point": one["point"], "replication": one["replication"]})
         (directory / "points" / f"{name}.json").write_text(json.dumps(one))
+        if any(figure["kind"] == "sawtooth" for figure in figures):
+            (directory / "series").mkdir(exist_ok=True)
+            for what, samples in OVER_TIME.items():
+                samples.write_parquet(directory / "series" / f"{name}.{what}.parquet")
     record = {
         "format": 1,
         "sojourn": "0.1.0",

@@ -8,15 +8,15 @@ mod links;
 mod users;
 
 use crate::app::{Source, Tables};
-use crate::engine::network::Totals;
+use crate::engine::connection::Totals;
 use crate::engine::{Event, EventQueue, Network};
 use crate::scenario::Scenario;
 use crate::stats::group_summary::summarise;
 use crate::stats::hop_tap::HopTap;
 use crate::stats::{FlowRecord, FlowSeries, FlowTable, HostTap, LinkRecord, Log, QueueSeries, Summary};
 use crate::stream::stream;
-use groups::Placed;
 use hooks::Lowest;
+use hosts::Placed;
 use links::Replication;
 use sojourn_net::{Rate, Time};
 

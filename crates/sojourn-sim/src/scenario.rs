@@ -76,6 +76,11 @@ pub struct Record {
 /// Most samples of a series.
 const MOST_SAMPLES: u64 = 12_000;
 
+/// The shortest step, in whole milliseconds, that makes no more.
+fn least_step(duration: Span) -> Span {
+    Span(duration.0.div_ceil(MOST_SAMPLES).div_ceil(1_000_000) * 1_000_000)
+}
+
 fn is_false(flag: &bool) -> bool {
     !flag
 }
@@ -87,8 +92,7 @@ impl Record {
 
     /// Time between two samples of the series of a run.
     pub fn step(&self, duration: Span) -> Span {
-        let least = Span(duration.0.div_ceil(MOST_SAMPLES).div_ceil(1_000_000) * 1_000_000);
-        self.series_step.unwrap_or(Span::from_millis(50).max(least))
+        self.series_step.unwrap_or(Span::from_millis(50).max(least_step(duration)))
     }
 
     fn check(&self, duration: Span) -> Result<(), Invalid> {
@@ -96,7 +100,7 @@ impl Record {
             Some(_) if !self.series => Err(Invalid::new("series-step", "needs series = true")),
             Some(Span::ZERO) => Err(Invalid::new("series-step", "must be longer than zero")),
             Some(step) if duration.0 / step.0 > MOST_SAMPLES => {
-                let least = Self::default().step(duration);
+                let least = least_step(duration);
                 let message =
                     format!("{step} in {duration} is more than {MOST_SAMPLES} samples; write {least} or more");
                 Err(Invalid::new("series-step", message))

@@ -1,6 +1,7 @@
 //! What happened at the links, to connections and at hosts: summaries always, tables and logs on demand.
 
 pub(crate) mod bins;
+pub(crate) mod digits;
 pub(crate) mod flow_record;
 pub(crate) mod group_record;
 pub(crate) mod group_summary;

@@ -104,10 +104,10 @@ fn round_trips_are_the_base_and_what_the_queue_adds_and_the_warm_up_is_left_out(
     let of = |warmup: &str| {
         result(json!({
             "duration": "20s", "warmup": warmup,
-            "path": { "rtt": "40ms", "down": link("10Mbit", "1000pkt"), "up": link("100Mbit", "1000pkt") },
+            "path": { "rtt": "40ms", "down": link("10Mbit", "200pkt"), "up": link("100Mbit", "1000pkt") },
             "flows": [bulk("near", "cubic", "down", 1),
-                      { "name": "far", "source": { "kind": "bulk", "size": "60kB" }, "transport": "cubic", "direction": "down",
-                        "rtt": "200ms" }],
+                      { "name": "far", "source": { "kind": "bulk", "size": "6kB" }, "transport": "cubic", "direction": "down",
+                        "rtt": "200ms", "start-within": "0s" }],
         }))
     };
     let (whole, later) = (of("0s"), of("10s"));

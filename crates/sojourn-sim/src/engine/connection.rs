@@ -2,6 +2,7 @@
 
 use sojourn_net::tcp::Endpoint;
 use sojourn_net::{Span, Time};
+use std::ops::Range;
 
 /// A connection, by place and flow number: a place is used again, a number never.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,4 +80,28 @@ impl FlowTotals {
 /// Payload bytes that a connection has delivered in order, both ways.
 pub(crate) fn delivered(ends: &[Endpoint; 2]) -> u64 {
     ends.iter().map(|end| end.receiver().delivered()).sum()
+}
+
+/// Counts from the beginning of the run.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Totals {
+    /// Background connections by group of hosts.
+    pub(crate) groups: Vec<FlowTotals>,
+    /// Payload bytes that have arrived of each source.
+    pub(crate) delivered: Vec<u64>,
+}
+
+impl Totals {
+    /// All background connections.
+    pub(crate) fn flows(&self) -> FlowTotals {
+        self.of_groups(0..self.groups.len())
+    }
+
+    /// The background connections of some groups of hosts.
+    pub(crate) fn of_groups(&self, groups: Range<usize>) -> FlowTotals {
+        self.groups[groups].iter().fold(FlowTotals::default(), |mut sum, group| {
+            sum.add(group);
+            sum
+        })
+    }
 }

@@ -5,8 +5,6 @@ mod sample;
 mod timers;
 mod totals;
 
-pub(crate) use totals::Totals;
-
 use crate::engine::bottleneck::{Bottleneck, Entry};
 use crate::engine::connection::{Connection, ConnectionId};
 use crate::engine::direction::{Direction, End};

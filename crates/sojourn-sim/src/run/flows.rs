@@ -1,8 +1,7 @@
 //! Sets up background traffic.
 
 use super::Engine;
-use super::groups::Placed;
-use super::hosts::{control, way};
+use super::hosts::{Placed, control, way};
 use crate::app::{Bulk, Chirp, Http, OnOff, Packmime, PackmimeModel, Sessions, Source, Udp, VbrVideo};
 use crate::distribution::Distribution;
 use crate::engine::AccessAt;
@@ -106,10 +105,8 @@ impl Engine {
             };
             self.sources.push(source);
         }
-        self.groups.push(Placed {
-            groups: first_group..self.network.groups(),
-            sources: first_source..self.sources.len(),
-        });
+        self.groups
+            .push(Placed { groups: first_group..self.network.groups(), sources: first_source..self.sources.len() });
     }
 }
 

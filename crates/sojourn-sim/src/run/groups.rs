@@ -1,20 +1,13 @@
 //! Gathers what each group of flows did in the measured period.
 
 use super::Engine;
+use super::hosts::Placed;
 use crate::engine::Direction;
-use crate::engine::network::Totals;
+use crate::engine::connection::Totals;
 use crate::scenario::{Scenario, Transport};
 use crate::stats::group_summary::GroupCounts;
 use crate::stats::histogram::Histogram;
 use crate::stats::series::{SeriesRecord, Subject};
-use std::ops::Range;
-
-/// Where a group of flows is found: its hosts in the network (with access links each sender is a group of hosts), and its
-/// sources.
-pub(super) struct Placed {
-    pub(super) groups: Range<usize>,
-    pub(super) sources: Range<usize>,
-}
 
 impl Engine {
     /// Follows the flows of a scenario over time, if it asks for that.

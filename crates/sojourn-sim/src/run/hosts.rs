@@ -6,6 +6,13 @@ use crate::engine::{AccessAt, Way};
 use crate::scenario::{Path, Stack, Tcp};
 use sojourn_net::Span;
 use std::cell::Cell;
+use std::ops::Range;
+
+/// Where a group of flows is found: its hosts' number in the network, and its sources.
+pub(super) struct Placed {
+    pub(super) groups: Range<usize>,
+    pub(super) sources: Range<usize>,
+}
 
 /// The way between hosts that cross some hops, at a round-trip time of their own if they have one: then the delays of
 /// hosts are the path's, stretched in proportion, and those of links stay.

@@ -71,7 +71,8 @@ impl Replication<'_> {
         let link = self.link(&key, &spec);
         let network = &mut engine.network;
         let links = &mut network.bottleneck.access;
-        let record = if sender == 0 { links.add_record(self.record(), flows.direction) } else { links.records.len() - 1 };
+        let record =
+            if sender == 0 { links.add_record(self.record(), flows.direction) } else { links.records.len() - 1 };
         let rngs = [key.clone(), format!("{key}.loss")].map(|name| self.stream(&name));
         let link = AccessLink::new(link, record, spec.overhead.0 as u32, spec.loss, rngs);
         let number = links.add(link, &mut network.event_queue);

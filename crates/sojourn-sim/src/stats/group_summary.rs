@@ -3,8 +3,8 @@
 //! Source: Jain's index (R. Jain, D. Chiu, W. Hawe, DEC-TR-301, 1984) over the goodput of flows in the measured period,
 //! (Σx)² / (n·Σx²): 1 if all have the same, 1/n if one has everything.
 
+use super::digits::tidy;
 use super::histogram::Histogram;
-use super::summary::tidy;
 use crate::engine::connection::FlowTotals;
 use crate::engine::direction::Direction;
 use crate::scenario::{Flows, Transport};

@@ -1,5 +1,6 @@
 //! The numbers of a run, in the shape that `run --json` prints.
 
+use super::digits::tidy;
 use super::group_summary::{Fairness, Groups};
 use super::link_record::LinkRecord;
 use crate::engine::connection::FlowTotals;
@@ -130,14 +131,6 @@ pub struct EngineSummary {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
 fn is_zero(count: &u64) -> bool {
     *count == 0
-}
-
-/// Nine significant digits: what two machines can be expected to agree on, and more than anyone reads.
-pub(super) fn tidy(value: f64) -> f64 {
-    if value == 0.0 || !value.is_finite() {
-        return 0.0;
-    }
-    format!("{value:.8e}").parse().unwrap_or(value)
 }
 
 impl Summary {

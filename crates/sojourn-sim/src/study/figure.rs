@@ -25,8 +25,8 @@ pub struct Figure {
     /// sawtooth needs none.
     #[serde(default)]
     pub value: String,
-    /// Show the harm that was done to the value instead of it: for an axis, the label under which the run is that of the
-    /// sufferer alone, as in `{ workload = "none" }`.
+    /// Show the harm that was done to the value instead of it: for an axis, the label under which the run is that of
+    /// the sufferer alone, as in `{ workload = "none" }`.
     #[serde(default)]
     pub solo: std::collections::BTreeMap<String, String>,
     /// Unit or meaning of the value, for the colour bar or the axis.

@@ -1,33 +1,8 @@
 //! Counts of the whole network up to now: taken at the end of the warm-up and of the run, whose difference is measured.
 
 use super::Network;
-use crate::engine::connection::{FlowTotals, delivered};
+use crate::engine::connection::{Totals, delivered};
 use crate::engine::direction::Direction;
-use std::ops::Range;
-
-/// Counts from the beginning of the run.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Totals {
-    /// Background connections by group of hosts.
-    pub(crate) groups: Vec<FlowTotals>,
-    /// Payload bytes that have arrived of each source.
-    pub(crate) delivered: Vec<u64>,
-}
-
-impl Totals {
-    /// All background connections.
-    pub(crate) fn flows(&self) -> FlowTotals {
-        self.of_groups(0..self.groups.len())
-    }
-
-    /// The background connections of some groups of hosts.
-    pub(crate) fn of_groups(&self, groups: Range<usize>) -> FlowTotals {
-        self.groups[groups].iter().fold(FlowTotals::default(), |mut sum, group| {
-            sum.add(group);
-            sum
-        })
-    }
-}
 
 impl Network {
     /// Makes room for what the sources deliver, once all are known.
