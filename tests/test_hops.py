@@ -84,7 +84,7 @@ def test_keys_and_results_go_by_names(two: Command) -> None:
     assert "home.up queue ms" in text and "not shown" in text and "core.down" in text.splitlines()[-2]
     two("report", "out")
     page = (two.cwd / "out" / "report.html").read_text()
-    assert "home uplink" in page and "core downlink" in page
+    assert "Home uplink" in page and "Core downlink" in page
     log = pl.concat(
         [pl.read_parquet(file) for file in sorted((two.cwd / "out" / "packets").glob("*.parquet"))[:1]]
     )

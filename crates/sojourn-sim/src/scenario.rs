@@ -61,7 +61,8 @@ pub struct Record {
     /// Keep the table of connections: a row for each with its bytes, losses, window, threshold and round-trip time.
     #[serde(default, skip_serializing_if = "is_false")]
     pub flows: bool,
-    /// Links, by the names that results give them, whose loss process is analysed into the result, whether or not the packet log is kept.
+    /// Links, by the names that results give them, whose loss process is analysed into the result, whether or not the
+    /// packet log is kept.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub losses: Vec<String>,
 }

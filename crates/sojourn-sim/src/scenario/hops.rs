@@ -90,8 +90,8 @@ impl Path {
     }
 }
 
-/// A link that each sender of a group has to itself, before the first hop that it crosses. What comes back to the sender
-/// has the same delay and no queue.
+/// A link that each sender of a group has to itself, before the first hop that it crosses. What comes back to the
+/// sender has the same delay and no queue.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Access {
