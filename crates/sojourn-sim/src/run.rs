@@ -103,7 +103,9 @@ impl Engine {
         for (i, flows) in scenario.flows.iter().enumerate() {
             let name = flows.stream_name(i);
             let stream_of = |k| stream(seed, replication, &format!("{name}.{k}"));
-            engine.add_flows(scenario, i as u16, &stream_of, &|engine, k| this.add_access(engine, i as u16, k));
+            engine.add_flows(scenario, i as u16, &stream_of, &|engine, k| {
+                this.add_access(&mut engine.network, i as u16, k)
+            });
         }
         if scenario.record.flows {
             engine.network.bottleneck.records_mut().for_each(|record| record.by_flow = Some(Vec::new()));

@@ -5,6 +5,7 @@
 
 mod flows;
 mod hops;
+mod link;
 mod path;
 mod rate;
 mod users;
@@ -22,7 +23,8 @@ pub use flows::{
     Video as VideoTraffic,
 };
 pub use hops::{Access, Hop};
-pub use path::{LinkOf, LinkRule, LinkSpec, Path};
+pub use link::{LinkRule, LinkSpec};
+pub use path::{LinkOf, Path};
 pub use rate::{RateDrawn, RateSpec, RateSteps, RateTrace};
 pub use users::{
     Adaptive, Browser, CallDirection, ClipGenerated, ClipSizes, ClipSpec, Codec, Concealment, DelayModel, Playout,

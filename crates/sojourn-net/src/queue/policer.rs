@@ -1,14 +1,14 @@
 //! A policer: what comes faster than a rate allows is dropped on arrival; what passes waits first in, first out.
 //!
 //! How it works: Tokens grow at the policer's rate up to the burst. A packet that finds tokens for all its bytes takes
-//! them and passes; one that does not is dropped and takes none. Nothing is delayed by that: what passes joins a FIFO in
-//! front of the link, which is empty where the link is faster than the policer.
+//! them and passes; one that does not is dropped and takes none. Nothing is delayed by that: what passes joins a FIFO
+//! in front of the link, which is empty where the link is faster than the policer.
 //!
 //! Use it when: an operator sells less than the line can carry and drops the rest, or you want to see what congestion
 //! control does without a queue to measure. To sell less with a queue, give the link its lower rate instead (a shaper).
 //!
-//! Source: Linux's `act_police` (net/sched/act_police.c) as `tc filter … police rate R burst B drop`: tokens are kept as
-//! time, the burst lasts as long as it takes to send it at the rate, and the bucket is full at the beginning.
+//! Source: Linux's `act_police` (net/sched/act_police.c) as `tc filter … police rate R burst B drop`: tokens are kept
+//! as time, the burst lasts as long as it takes to send it at the rate, and the bucket is full at the beginning.
 //!
 //! Differences: no peak rate, no packet rate, and no `mtu` above which every packet exceeds; lengths are those at IP,
 //! where the kernel counts the link's header too.

@@ -1,11 +1,11 @@
 //! The links of the path and the delay lines behind them.
 //!
 //! The delays between hosts and links are folded: a packet that leaves its last link reaches its host after *twice* the
-//! delay between that link and the host, and a packet that a host sends is at its first link at once. Hosts thus live on
-//! clocks shifted by their distance from the path; every round trip, queue and interval at one host is as if the delays
-//! stood where they belong, at fewer events. What compares clocks of both ends (a datagram's one-way delay) is corrected
-//! by the difference of the two distances. Delays between links are where they are: times at every link are of one
-//! clock.
+//! delay between that link and the host, and a packet that a host sends is at its first link at once. Hosts thus live
+//! on clocks shifted by their distance from the path; every round trip, queue and interval at one host is as if the
+//! delays stood where they belong, at fewer events. What compares clocks of both ends (a datagram's one-way delay) is
+//! corrected by the difference of the two distances. Delays between links are where they are: times at every link are
+//! of one clock.
 //!
 //! Of what happens at one instant a packet's arrival from another link comes before a departure: so it is in ns-2, and
 //! where rates divide one another it is no rare case. Packets that hosts send come after it.
@@ -110,8 +110,8 @@ impl LinkPort {
 }
 
 impl Bottleneck {
-    /// The links in order, the delay of each hop, and for each group of access links the first link behind them with the
-    /// delay to it. `follow`: the packet logs tell which rows are of one packet.
+    /// The links in order, the delay of each hop, and for each group of access links the first link behind them with
+    /// the delay to it. `follow`: the packet logs tell which rows are of one packet.
     pub(crate) fn new(
         mut ports: Vec<LinkPort>,
         hop_delays: Vec<Span>,

@@ -55,7 +55,8 @@ pub struct Packet {
     pub(crate) id: u32,
     /// Place of its SACK blocks in the pool.
     pub(crate) sack: u32,
-    /// Kind, flags, sequence length of a segment, bytes at IP, and the route that it takes. One word, written and read as a whole, which avoids a store-forwarding stall.
+    /// Kind, flags, sequence length of a segment, bytes at IP, and the route that it takes. One word, written and read
+    /// as a whole, which avoids a store-forwarding stall.
     word: NonZeroU64,
 }
 

@@ -1,4 +1,5 @@
-//! The ways between the hosts of a group: which links its packets cross, one after another, and the delay lines between.
+//! The ways between the hosts of a group: which links its packets cross, one after another, and the delay lines
+//! between.
 
 use crate::engine::direction::{Direction, End};
 use sojourn_net::Span;

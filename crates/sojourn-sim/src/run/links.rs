@@ -1,8 +1,7 @@
 //! Sets up the links of a scenario: those of the path, and the access links of its senders.
 
-use super::Engine;
 use super::hosts::way;
-use crate::engine::{AccessAt, AccessLink, Bottleneck, EventQueue, LinkPort};
+use crate::engine::{AccessAt, AccessLink, Bottleneck, EventQueue, LinkPort, Network};
 use crate::scenario::{LinkRule, LinkSpec, Scenario};
 use crate::stats::LinkRecord;
 use crate::stream::stream;
@@ -63,13 +62,12 @@ impl Replication<'_> {
 
     /// Adds the access link of one sender of the group in place `origin`, if its senders have any; the first makes the
     /// record of all.
-    pub(super) fn add_access(self, engine: &mut Engine, origin: u16, sender: u32) -> Option<AccessAt> {
+    pub(super) fn add_access(self, network: &mut Network, origin: u16, sender: u32) -> Option<AccessAt> {
         let flows = &self.scenario.flows[usize::from(origin)];
         let access = flows.access.as_ref()?;
         let spec = access.link();
         let key = format!("{}.{sender}", flows.access_name(usize::from(origin)));
         let link = self.link(&key, &spec);
-        let network = &mut engine.network;
         let links = &mut network.bottleneck.access;
         let record =
             if sender == 0 { links.add_record(self.record(), flows.direction) } else { links.records.len() - 1 };

@@ -1,14 +1,12 @@
 //! Hops in a row, which of them a group crosses, and the access link that each sender of a group has to itself.
 
-use std::ops::RangeInclusive;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sojourn_net::queue::QueueSpec;
 use sojourn_net::quote::quoted;
 use sojourn_net::{Bytes, Span};
 
-use super::path::{LinkSpec, Path};
+use super::link::LinkSpec;
 use super::{Direction, Invalid, RateSpec};
 
 /// One hop of a path: a link each way, with a queue in front of each.
@@ -60,38 +58,8 @@ pub(super) fn check_names(hops: &[Hop]) -> Result<(), Invalid> {
     Ok(())
 }
 
-impl Path {
-    /// The hops that a group crosses, by place, from the clients to the servers: those that it names, which must be
-    /// neighbours on the path, or all.
-    pub fn crossed(&self, over: Option<&[String]>) -> Result<RangeInclusive<usize>, Invalid> {
-        let Some(over) = over else { return Ok(0..=self.hops.len() - 1) };
-        let wrong = |message: String| Err(Invalid::new("over", message));
-        if self.is_plain() {
-            return wrong("the path has one queue each way and no hops to name; leave over out".to_owned());
-        }
-        let all = self.hops.iter().map(|hop| hop.name.as_str()).collect::<Vec<_>>().join(", ");
-        let mut places = Vec::new();
-        for name in over {
-            match self.hops.iter().position(|hop| hop.name == *name) {
-                Some(place) if places.contains(&place) => return wrong(format!("{} is named twice", quoted(name))),
-                Some(place) => places.push(place),
-                None => return wrong(format!("{} is not a hop; the path has {all}", quoted(name))),
-            }
-        }
-        places.sort_unstable();
-        let (Some(first), Some(last)) = (places.first(), places.last()) else {
-            return wrong(format!("names no hop; the path has {all}, and all are crossed if over is left out"));
-        };
-        if last - first + 1 != places.len() {
-            let names = over.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", ");
-            return wrong(format!("{names} are not neighbours on the path, which has {all}"));
-        }
-        Ok(*first..=*last)
-    }
-}
-
-/// A link that each sender of a group has to itself, before the first hop that it crosses. What comes back to the sender
-/// has the same delay and no queue.
+/// A link that each sender of a group has to itself, before the first hop that it crosses. What comes back to the
+/// sender has the same delay and no queue.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Access {

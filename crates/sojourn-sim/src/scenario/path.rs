@@ -3,14 +3,17 @@
 //! Study files write one queue each way as `path.down` and `path.up`, several in a row as `[[path.hop]]`. Both are hops
 //! here; the plain form is one hop without a name or a delay of its own.
 
+use std::ops::RangeInclusive;
+
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
-use sojourn_net::queue::QueueSpec;
-use sojourn_net::{Bytes, Limit, Rate, Span};
+use sojourn_net::Span;
+use sojourn_net::quote::quoted;
 
 use super::hops::{Hop, check_names};
-use super::{Direction, Invalid, RateSpec};
+use super::link::LinkSpec;
+use super::{Direction, Invalid};
 
 /// Clients, one hop or several in a row, servers.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -167,6 +170,34 @@ impl Path {
         })
     }
 
+    /// The hops that a group crosses, by place, from the clients to the servers: those that it names, which must be
+    /// neighbours on the path, or all.
+    pub fn crossed(&self, over: Option<&[String]>) -> Result<RangeInclusive<usize>, Invalid> {
+        let Some(over) = over else { return Ok(0..=self.hops.len() - 1) };
+        let wrong = |message: String| Err(Invalid::new("over", message));
+        if self.is_plain() {
+            return wrong("the path has one queue each way and no hops to name; leave over out".to_owned());
+        }
+        let all = self.hops.iter().map(|hop| hop.name.as_str()).collect::<Vec<_>>().join(", ");
+        let mut places = Vec::new();
+        for name in over {
+            match self.hops.iter().position(|hop| hop.name == *name) {
+                Some(place) if places.contains(&place) => return wrong(format!("{} is named twice", quoted(name))),
+                Some(place) => places.push(place),
+                None => return wrong(format!("{} is not a hop; the path has {all}", quoted(name))),
+            }
+        }
+        places.sort_unstable();
+        let (Some(first), Some(last)) = (places.first(), places.last()) else {
+            return wrong(format!("names no hop; the path has {all}, and all are crossed if over is left out"));
+        };
+        if last - first + 1 != places.len() {
+            let names = over.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", ");
+            return wrong(format!("{names} are not neighbours on the path, which has {all}"));
+        }
+        Ok(*first..=*last)
+    }
+
     /// The base round-trip time over all hops: every delay, both ways, and what queues add whatever the load.
     pub fn rtt(&self) -> Span {
         let hops = self
@@ -182,75 +213,5 @@ impl Path {
             check_names(&self.hops)?;
         }
         self.links().try_for_each(|link| link.spec.check(duration).map_err(|invalid| invalid.under(&link.key())))
-    }
-}
-
-/// A queue, and the link behind it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct LinkSpec {
-    /// How fast it sends.
-    pub rate: RateSpec,
-    /// The queue in front of it.
-    pub queue: QueueSpec,
-    /// Bytes that the link layer adds to each packet.
-    #[serde(default)]
-    pub overhead: Bytes,
-    /// Share of packets lost at random before the queue (cause `path`).
-    #[serde(default)]
-    pub loss: f64,
-    /// How the link keeps its rate.
-    #[serde(default, skip_serializing_if = "LinkRule::is_default")]
-    pub rule: LinkRule,
-    /// With the rule `htb`: bytes of tokens that an idle link saves up, 1600 if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub burst: Option<Bytes>,
-}
-
-/// How a link keeps its rate.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum LinkRule {
-    /// One packet at a time: it has arrived when its last bit has been sent.
-    #[default]
-    Strict,
-    /// By tokens, as Linux's `htb`: a packet has arrived when its transmission starts, and an idle link passes `burst`
-    /// at once.
-    Htb,
-}
-
-impl LinkRule {
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
-    fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
-impl LinkSpec {
-    /// Checks ranges, and keys that must agree with one another.
-    pub(super) fn check(&self, duration: Span) -> Result<(), Invalid> {
-        if !(0.0..1.0).contains(&self.loss) {
-            let message = format!("{} is not a share of packets; write 0 to below 1", self.loss);
-            return Err(Invalid::new("loss", message));
-        }
-        self.rate.check(duration).map_err(|invalid| invalid.under("rate"))?;
-        if self.rule == LinkRule::Strict && self.burst.is_some() {
-            return Err(Invalid::new("burst", "a burst needs rule = \"htb\""));
-        }
-        self.queue.check().map_err(|invalid| invalid.under("queue"))?;
-        let limit = self.queue.limit();
-        let needs_rate = matches!(limit, Limit::Time(_) | Limit::Bdp(_));
-        if needs_rate && self.rate == RateSpec::Unlimited {
-            let message = format!("a limit of {limit} needs a rate, but the link's is unlimited");
-            return Err(Invalid::new("queue.limit", message));
-        }
-        Ok(())
-    }
-
-    /// The queue's limit as (most packets, most bytes) for a path of this base round-trip time: a limit in time or BDP
-    /// goes by this link's own rate.
-    pub fn capacity(&self, rtt: Span) -> (u32, u64) {
-        let rate = self.rate.mean().unwrap_or(Rate(u64::MAX));
-        self.queue.limit().resolve(rate, rtt)
     }
 }

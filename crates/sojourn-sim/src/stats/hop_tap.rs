@@ -1,7 +1,7 @@
 //! A tap at a router: every packet that a capture at a hop's end towards the clients would show.
 //!
-//! Packets up are seen when their last bit has left the hop's link, those down when they have come through the hop. Both
-//! have gone through the hop's queue then. Times are those of the routers' clocks, which all agree.
+//! Packets up are seen when their last bit has left the hop's link, those down when they have come through the hop.
+//! Both have gone through the hop's queue then. Times are those of the routers' clocks, which all agree.
 
 use super::host_tap::Captured;
 use crate::engine::direction::Direction;

@@ -1,5 +1,5 @@
-//! Dotted keys (`path.down.queue.limit`, `flows.0.count`, `path.hop.home.delay`) and the values that they name in a study
-//! document. An entry of an array goes by its place or, if it has one, by its `name`.
+//! Dotted keys (`path.down.queue.limit`, `flows.0.count`, `path.hop.home.delay`) and the values that they name in a
+//! study document. An entry of an array goes by its place or, if it has one, by its `name`.
 
 use serde_json::{Map, Value};
 

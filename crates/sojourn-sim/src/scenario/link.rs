@@ -1,0 +1,78 @@
+//! One link: its rate, the queue in front of it, and what it loses.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sojourn_net::queue::QueueSpec;
+use sojourn_net::{Bytes, Limit, Rate, Span};
+
+use super::{Invalid, RateSpec};
+
+/// A queue, and the link behind it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct LinkSpec {
+    /// How fast it sends.
+    pub rate: RateSpec,
+    /// The queue in front of it.
+    pub queue: QueueSpec,
+    /// Bytes that the link layer adds to each packet.
+    #[serde(default)]
+    pub overhead: Bytes,
+    /// Share of packets lost at random before the queue (cause `path`).
+    #[serde(default)]
+    pub loss: f64,
+    /// How the link keeps its rate.
+    #[serde(default, skip_serializing_if = "LinkRule::is_default")]
+    pub rule: LinkRule,
+    /// With the rule `htb`: bytes of tokens that an idle link saves up, 1600 if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub burst: Option<Bytes>,
+}
+
+/// How a link keeps its rate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum LinkRule {
+    /// One packet at a time: it has arrived when its last bit has been sent.
+    #[default]
+    Strict,
+    /// By tokens, as Linux's `htb`: a packet has arrived when its transmission starts, and an idle link passes `burst`
+    /// at once.
+    Htb,
+}
+
+impl LinkRule {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl LinkSpec {
+    /// Checks ranges, and keys that must agree with one another.
+    pub(super) fn check(&self, duration: Span) -> Result<(), Invalid> {
+        if !(0.0..1.0).contains(&self.loss) {
+            let message = format!("{} is not a share of packets; write 0 to below 1", self.loss);
+            return Err(Invalid::new("loss", message));
+        }
+        self.rate.check(duration).map_err(|invalid| invalid.under("rate"))?;
+        if self.rule == LinkRule::Strict && self.burst.is_some() {
+            return Err(Invalid::new("burst", "a burst needs rule = \"htb\""));
+        }
+        self.queue.check().map_err(|invalid| invalid.under("queue"))?;
+        let limit = self.queue.limit();
+        let needs_rate = matches!(limit, Limit::Time(_) | Limit::Bdp(_));
+        if needs_rate && self.rate == RateSpec::Unlimited {
+            let message = format!("a limit of {limit} needs a rate, but the link's is unlimited");
+            return Err(Invalid::new("queue.limit", message));
+        }
+        Ok(())
+    }
+
+    /// The queue's limit as (most packets, most bytes) for a path of this base round-trip time: a limit in time or BDP
+    /// goes by this link's own rate.
+    pub fn capacity(&self, rtt: Span) -> (u32, u64) {
+        let rate = self.rate.mean().unwrap_or(Rate(u64::MAX));
+        self.queue.limit().resolve(rate, rtt)
+    }
+}
