@@ -3,6 +3,7 @@
 //! This is the *document* of a point. Every default is filled in when it is read and written out again, so its JSON
 //! describes the whole simulation and its hash can name the result. Keys and units are those of study files.
 
+mod buffer;
 mod flows;
 mod rate;
 mod users;
@@ -14,6 +15,7 @@ use sojourn_net::{Bytes, Limit, Rate, Span};
 pub use sojourn_net::Invalid;
 pub use sojourn_net::queue::QueueSpec;
 
+pub use buffer::Buffer;
 pub use flows::{
     Direction, Flows, HttpVersion, HyStart, Packmime, Recovery, Sessions, SourceSpec, Stack, Tcp, Transport,
     Video as VideoTraffic,
@@ -71,10 +73,12 @@ struct PathFile {
     server_delay: Option<Span>,
     /// Base round-trip time, instead of the two delays: a quarter of it on each side, each way.
     rtt: Option<Span>,
+    /// The queue of both directions, each with its own packets; a direction's own `queue` goes before it.
+    queue: Option<QueueSpec>,
     /// Towards the clients.
-    down: LinkSpec,
+    down: LinkFile,
     /// Towards the servers.
-    up: LinkSpec,
+    up: LinkFile,
 }
 
 impl TryFrom<PathFile> for Path {
@@ -101,7 +105,8 @@ impl TryFrom<PathFile> for Path {
             (None, Some(server), Some(rtt)) => (half(rtt) - server, server),
             _ => return Err("give client-delay and server-delay, or rtt".to_owned()),
         };
-        Ok(Self { client_delay, server_delay, down: file.down, up: file.up })
+        let (down, up) = (file.down.with("down", file.queue.as_ref())?, file.up.with("up", file.queue.as_ref())?);
+        Ok(Self { client_delay, server_delay, down, up })
     }
 }
 
@@ -121,25 +126,60 @@ impl Path {
     }
 }
 
-/// One direction of the bottleneck.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// One direction of the bottleneck as study files write it: its queue may be that of the path.
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[schemars(rename = "LinkSpec")]
+struct LinkFile {
+    /// How fast it sends.
+    rate: RateSpec,
+    /// The queue in front of it; by default the path's.
+    queue: Option<QueueSpec>,
+    /// Bytes that the link layer adds to each packet.
+    #[serde(default)]
+    overhead: Bytes,
+    /// Share of packets lost at random before the queue (cause `path`).
+    #[serde(default)]
+    loss: f64,
+    /// How the link keeps its rate.
+    #[serde(default)]
+    rule: LinkRule,
+    /// With the rule `htb`: bytes of tokens that an idle link saves up, 1600 if absent.
+    #[serde(default)]
+    burst: Option<Bytes>,
+}
+
+impl LinkFile {
+    /// The link, with the path's queue if it has none of its own.
+    fn with(self, name: &str, shared: Option<&QueueSpec>) -> Result<LinkSpec, String> {
+        let Self { rate, queue, overhead, loss, rule, burst } = self;
+        let queue = queue.or_else(|| shared.cloned()).ok_or_else(|| {
+            format!(
+                "missing field `queue`: path.{name} has none, and path has none for both; write one such as \
+                     queue = {{ kind = \"fifo\", limit = \"64pkt\" }}"
+            )
+        })?;
+        Ok(LinkSpec { rate, queue, overhead, loss, rule, burst })
+    }
+}
+
+/// One direction of the bottleneck.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct LinkSpec {
     /// How fast it sends.
     pub rate: RateSpec,
     /// The queue in front of it.
     pub queue: QueueSpec,
     /// Bytes that the link layer adds to each packet.
-    #[serde(default)]
     pub overhead: Bytes,
     /// Share of packets lost at random before the queue (cause `path`).
-    #[serde(default)]
     pub loss: f64,
     /// How the link keeps its rate.
-    #[serde(default, skip_serializing_if = "LinkRule::is_default")]
+    #[serde(skip_serializing_if = "LinkRule::is_default")]
     pub rule: LinkRule,
     /// With the rule `htb`: bytes of tokens that an idle link saves up, 1600 if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub burst: Option<Bytes>,
 }
 

@@ -6,7 +6,7 @@ use sojourn_net::quote::quoted;
 
 use super::figure::{Figure, FigureKind};
 use super::schema::StudyFile;
-use super::{defaults, expand};
+use super::{defaults, expand, stand_in};
 use crate::scenario::Invalid;
 use expand::Expansion;
 
@@ -19,6 +19,7 @@ pub(super) fn read(document: &Value) -> Result<StudyFile, Invalid> {
 pub(super) fn check(document: &Value) -> Result<(), Invalid> {
     let mut document = document.clone();
     defaults::take(&mut document);
+    stand_in::take(&mut document);
     read(&document)?.check(&document)
 }
 
