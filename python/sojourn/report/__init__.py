@@ -95,7 +95,7 @@ def write_report(results_dir: str | os.PathLike[str], out: str | os.PathLike[str
             films=film_sections(results, files),
             points=points_table(results, axes, columns(cells), scalar_paths(plots), stand),
             configure=configured(found.record, chosen),
-            configure_where=", ".join(f"{axis_name(axis).lower()} {label}" for axis, label in chosen.items()),
+            configure_where="; ".join(f"{axis_name(axis)}: {label}" for axis, label in chosen.items()),
             most=_MOST_ROWS,
             limits=[*left_out, *_limits(found, results, sections)],
             command=found.record.get("command") or f"sojourn run {found.name}.toml",

@@ -38,7 +38,7 @@ impl Scenario {
                 _ => (None, None),
             };
             let limit_bytes = bytes.or(packets.map(|packets| packets * FULL_PACKET));
-            let time = |rate: Rate| limit_bytes.map(|bytes| rate.transmission(bytes).as_millis());
+            let time = |rate: Rate| limit_bytes.map(|bytes| rate.transmission(bytes).0 as f64 / 1e6);
             let starved = |rate: Rate| link.queue.starved(held?, rate, flows);
             Buffer {
                 limit_pkts: packets.or(bytes.map(|bytes| bytes / FULL_PACKET)),

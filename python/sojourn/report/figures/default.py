@@ -122,10 +122,13 @@ def together(plots: Sequence[Plot], shown: Shown) -> Plot:
         )
         for who, plot in zip(called, plots, strict=True)
     ]
+    # What is to be compared stands side by side: both links under one load, both directions of a call.
+    order = dict.fromkeys(panel for plot in plots for panel in plot.panels)
     panels = [
         f"{who}, {panel}".removesuffix(", ")
+        for panel in order
         for who, plot in zip(called, plots, strict=True)
-        for panel in plot.panels
+        if panel in plot.panels
     ]
     name = first.value.name.partition(": ")[2]
     shared = replace(first.value, path=common, name=name[:1].upper() + name[1:], phrase=name)

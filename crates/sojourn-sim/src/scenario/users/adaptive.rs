@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sojourn_net::{Bytes, Span};
 
-use crate::player::{self, Algorithm, Clip, SHIPPED};
+use crate::player::{self, Algorithm, Clip, NoOptions, SHIPPED};
 use crate::scenario::flows::{check_count, one, with_tcp_keys};
 use crate::scenario::{Invalid, Transport};
 
@@ -21,7 +21,8 @@ with_tcp_keys! {
         /// Names the group's random stream; by default `users-N`, N from 0.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub name: Option<String>,
-        /// What chooses the level of each segment.
+        /// What chooses the level of each segment; by default what dash.js does.
+        #[serde(default = "algorithm")]
         pub algorithm: Algorithm,
         /// Number of viewers; 0 has none.
         #[serde(default = "one")]
@@ -113,6 +114,10 @@ pub struct ClipSizes {
     pub rates_kbps: Vec<f64>,
     /// Bytes of each segment at each level.
     pub sizes: Vec<Vec<u64>>,
+}
+
+fn algorithm() -> Algorithm {
+    Algorithm::DynamicDash(NoOptions {})
 }
 
 fn clips() -> Vec<ClipSpec> {

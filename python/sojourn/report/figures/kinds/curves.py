@@ -50,6 +50,8 @@ class Curves(Whole):
             y_title, y_scale = "Share that is at least so large", "log"
         elif plot.spec.value.endswith("density"):
             y_title, y_scale = "Share of arrivals", "log"
+        elif across == "ms":
+            y_title = "Share of packets"
         with layout(plot, x_title=x_title, y_title=y_title) as (figure, panels):
             for axes, panel in panels:
                 inside = plot.frame.filter(pl.col("panel") == panel)
@@ -63,6 +65,8 @@ class Curves(Whole):
                             "markersize": 4,
                             "markevery": max(1, len(xs) // _MOST_MARKERS),
                         }
+                        if across == "ms":
+                            drawn["markevery"] = max(1, len(xs) // 5)
                         if plot.frame.height > 4 * _MOST_MARKERS and across == "backlog_pkts":
                             drawn["marker"] = None
                         axes.plot(xs, ys, label=(y or None) if n == 0 else None, **drawn)
