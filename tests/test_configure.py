@@ -1,4 +1,4 @@
-"""A queue as lines of `tc`: every discipline, what Linux's own `tc` says of them, and a kernel that takes them."""
+"""A queue as lines of `tc`: every discipline, what `tc` itself says of them, and a kernel that takes them."""
 
 from __future__ import annotations
 
@@ -103,7 +103,8 @@ def test_each_link_of_the_chosen_cell_is_told_in_packets_bytes_and_ms() -> None:
     up, down = configured(record(), {"path.queue": "pfifo"})
     assert (up.link, up.device, down.link, down.device) == ("up", "WAN", "down", "LAN")
     assert up.words == (
-        "FIFO holding 1BDP: 17 packets of 1500 bytes, 25.5 kB, 20.4 ms at the link's rate, in front of 10 Mbit/s"
+        "FIFO holding 1BDP: 17 packets of 1500 bytes, 25.5 kB, 20.4 ms at the link's rate, "
+        "in front of 10 Mbit/s"
     )
     assert up.lines[-1].endswith("dev WAN parent 1:10 handle 10: pfifo limit 17")
     assert "rate 10mbit ceil 10mbit" in up.lines[-2] and up.lines[-2].endswith(" overhead 18")

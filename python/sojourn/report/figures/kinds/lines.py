@@ -33,7 +33,7 @@ class Lines(Kind):
         joined = bool(plot.x_at) or numbers_of(plot.x_labels) is not None
         # Long names stand aslant, and need room below.
         height = 3.2 if joined else 3.1 + 0.055 * max(map(len, plot.x_labels))
-        title = f"{axis_name(plot.x)} ({plot.x_unit})" if plot.x_unit else None
+        title = f"{axis_name(plot.x)}, placed by {plot.x_unit}" if plot.x_unit else None
         with layout(plot, height=height, x_title=title) as (figure, panels):
             for axes, panel in panels:
                 rows = plot.rows(panel)
