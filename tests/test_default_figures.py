@@ -1,4 +1,4 @@
-"""What a study without figures shows: the kind follows the axes, nobody's score is left out, panels share axes."""
+"""What a study without figures shows: kinds that follow the axes, every score, panels that share axes."""
 
 from __future__ import annotations
 
@@ -53,8 +53,6 @@ def test_the_kind_follows_the_axes(axes: Any, kind: str, x: str, y: str, panels:
     cdf = plots["Distribution of the queueing delay"]
     assert cdf.spec.kind == "curves"
     assert cdf.y == x, "the axis across has a curve for each of its labels"
-    for plot in plots.values():
-        draw(plot)
 
 
 def test_without_axes_there_are_distributions_and_the_table() -> None:
@@ -147,16 +145,20 @@ def test_a_figure_that_cannot_be_made_costs_only_itself() -> None:
 
 
 def test_more_panels_than_a_page_takes_become_figures_of_their_own() -> None:
-    axes = {**AXES, "flows.0.count": tuple(str(n) for n in range(1, 4)), "seed": tuple("1234567")}
+    axes = {**AXES, "flows.0.count": tuple("12345"), "seed": tuple("1234567")}
     results = results_of(axes, 1)
     plots, left_out = default_figures(results, labels_of(one["point"] for one in results))
     assert all(len(plot.panels) <= 24 for plot in plots)
     assert {"Utilisation, downlink", "Utilisation, uplink"} <= {plot.title for plot in plots}
-    assert all("panels" in clause for clause in left_out)
+    # A curve for each label of one axis needs more panels than there are; the report says so.
+    assert [clause.partition("”")[0] for clause in left_out] == ["“Distribution of the queueing delay"] * 2
 
 
 def test_the_page_of_a_study_without_figures_shows_them(tmp_path: Path) -> None:
-    done = write_results(tmp_path / "done", results_of(AXES), [])
+    results = results_of({LIMIT: LIMITS}, 1)
+    for one in results:
+        del one["video"], one["web"], one["adaptive"]
+    done = write_results(tmp_path / "done", results, [])
     page = write_report(done).read_text()
     for said in ("Distribution of the queueing delay", "Voice: median MOS", "one panel for each link"):
         assert said in page, said

@@ -16,6 +16,8 @@ from sojourn import _core
 from sojourn.study import Study, expand, library
 
 FILE = Path(__file__).parent / "data" / "fingerprints.json"
+LATER = ("queue_delay_cdf",)
+"""Keys of a link that came after the digests were taken, which are of all that was there before."""
 SHORT = {"duration": "6s", "warmup": "1s", "repeat": "1"}
 
 
@@ -30,6 +32,9 @@ def fingerprint(name: str) -> str:
     for point in (points[0], points[-1]):
         summary = json.loads(_core.run(json.dumps(point))["summary"])
         del summary["engine"]
+        for link in summary["links"].values():
+            for later in LATER:
+                del link[later]
         digest.update(json.dumps(summary, sort_keys=True).encode())
     return digest.hexdigest()
 

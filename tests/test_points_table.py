@@ -73,7 +73,7 @@ def test_limits_stand_beside_the_labels_as_numbers() -> None:
 
 
 def test_the_page_has_a_table_that_can_be_sorted(tmp_path: Path) -> None:
-    done = write_results(tmp_path / "done", sweep(), [])
+    done = write_results(tmp_path / "done", sweep(), [{"kind": "table", "value": "links.up.loss"}])
     page = write_report(done).read_text()
     (markup,) = re.findall(r'<table class="sortable">.*?</table>', page, re.DOTALL)
     heads = re.findall(r'<th scope="col" data-type="(number|text)"', markup)

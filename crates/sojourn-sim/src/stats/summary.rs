@@ -95,7 +95,8 @@ impl DelayCdf {
     /// Both lists are empty if nothing left.
     fn of(wait: &Histogram) -> Self {
         let shares = if wait.count() == 0 { &[] } else { &CDF_SHARES[..] };
-        Self { ms: shares.iter().map(|q| tidy(wait.quantile(*q) * 1e-6)).collect(), share: shares.to_vec() }
+        let at = |q: f64| if q < 1.0 { wait.quantile(q) } else { wait.max() as f64 };
+        Self { ms: shares.iter().map(|q| tidy(at(*q) * 1e-6)).collect(), share: shares.to_vec() }
     }
 }
 

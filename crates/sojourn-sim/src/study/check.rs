@@ -12,7 +12,9 @@ use expand::Expansion;
 
 /// Reads a document whose place in the file is not known.
 pub(super) fn read(document: &Value) -> Result<StudyFile, Invalid> {
-    StudyFile::deserialize(document).map_err(|error| Invalid::new("", error.to_string()))
+    let mut document = document.clone();
+    stand_in::share(&mut document);
+    StudyFile::deserialize(&document).map_err(|error| Invalid::new("", error.to_string()))
 }
 
 /// Checks a whole document, defaults not yet taken.

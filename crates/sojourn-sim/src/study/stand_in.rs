@@ -21,7 +21,21 @@ pub(super) fn take(document: &mut Value) {
     }
 }
 
-/// The same in a file, for errors that name the line.
+/// Gives the queue of a direction that names no discipline the keys of the path's: `queue = { kind = "codel" }` under
+/// `[path]` and `path.down.queue.limit` alone.
+pub(super) fn share(document: &mut Value) {
+    let Some(shared) = document.pointer("/path/queue").and_then(Value::as_object).cloned() else { return };
+    for link in ["/path/down/queue", "/path/up/queue"] {
+        let Some(own) = document.pointer_mut(link).and_then(Value::as_object_mut) else { continue };
+        if !own.contains_key("kind") {
+            for (key, value) in &shared {
+                own.entry(key).or_insert_with(|| value.clone());
+            }
+        }
+    }
+}
+
+/// Both in a file, for errors that name the line.
 pub(super) fn take_in_file<'t>(file: &mut DeTable<'t>) {
     let mut axes = Vec::new();
     if let Some(DeValue::Table(sweep)) = file.get("sweep").map(|value| value.get_ref().clone()) {
@@ -30,6 +44,19 @@ pub(super) fn take_in_file<'t>(file: &mut DeTable<'t>) {
     for (key, first) in axes {
         if key.first().is_some_and(|root| root == "path") {
             put(file, &key, first);
+        }
+    }
+    let path = file.iter_mut().find(|(name, _)| name.get_ref() == "path").map(|(_, path)| path.get_mut());
+    let Some(DeValue::Table(path)) = path else { return };
+    let Some(DeValue::Table(shared)) = path.get("queue").map(|queue| queue.get_ref().clone()) else { return };
+    for (_, link) in path.iter_mut().filter(|(name, _)| ["down", "up"].contains(&name.get_ref().as_ref())) {
+        let DeValue::Table(link) = link.get_mut() else { continue };
+        let queue = link.iter_mut().find(|(name, _)| name.get_ref() == "queue").map(|(_, queue)| queue.get_mut());
+        let Some(DeValue::Table(own)) = queue.filter(|queue| queue.get("kind").is_none()) else { continue };
+        for (key, value) in &shared {
+            if !own.contains_key(key) {
+                own.insert(key.clone(), value.clone());
+            }
         }
     }
 }
@@ -84,7 +111,7 @@ mod tests {
     }
 
     fn queues(more: &str) -> Vec<[String; 2]> {
-        let one = |queue: &super::super::super::scenario::QueueSpec| format!("{} {}", queue.kind(), queue.limit());
+        let one = |queue: &crate::scenario::QueueSpec| format!("{} {}", queue.kind(), queue.limit());
         let point = |point: &Point| [one(&point.document.path.down.queue), one(&point.document.path.up.queue)];
         expand(more).unwrap().iter().map(point).collect()
     }
@@ -104,6 +131,20 @@ mod tests {
         assert_eq!(queues(limits), [["fifo 3pkt", "fifo 3pkt"], ["fifo 4pkt", "fifo 4pkt"]]);
         let own = format!("up.queue = {{ kind = 'fifo', limit = '7pkt' }}\n{limits}");
         assert_eq!(queues(&own), [["fifo 3pkt", "fifo 7pkt"], ["fifo 4pkt", "fifo 7pkt"]], "its own goes before");
+    }
+
+    #[test]
+    fn a_direction_may_change_one_key_of_the_shared_queue() {
+        let one = "queue = { kind = 'codel', target = '7ms' }\ndown.queue.limit = '64p'";
+        assert_eq!(queues(one), [["codel 64pkt", "codel 1000pkt"]]);
+        let axis = "queue = { kind = 'fifo', limit = '9pkt' }\n[sweep]\n'path.queue' = [{ kind = 'codel' }, { kind = 'pie' }]\n\
+                    'path.down.queue.limit' = ['64pkt', '8pkt']";
+        let found = queues(axis);
+        assert_eq!(
+            found[1..3],
+            [["codel 8pkt", "codel 1000pkt"], ["pie 64pkt", "pie 1000pkt"]],
+            "as each point has it"
+        );
     }
 
     #[test]

@@ -195,7 +195,9 @@ def _axes(several: Mapping[str, list[str]], places: Places) -> tuple[str, str]:
         reverse=True,
     )
     x = order[0] if order else ""
-    rest = sorted(order[1:], key=lambda axis: len(several[axis]) <= MOST_LINES, reverse=True)
+    # The more lines a panel has, as long as they can be told apart, the fewer panels there are.
+    fits = [axis for axis in order[1:] if len(several[axis]) <= MOST_LINES]
+    rest = sorted(fits or order[1:], key=lambda axis: len(several[axis]), reverse=True)
     return x, rest[0] if rest else ""
 
 
