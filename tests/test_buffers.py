@@ -22,7 +22,7 @@ PATH = {"rtt": "50ms", "down": {"rate": "12Mbit"}, "up": {"rate": "1.2Mbit"}}
 
 def study(queue: Any, axes: dict[str, Any] | None = None, **keys: Any) -> dict[str, Any]:
     path = {**PATH, **({"queue": queue} if queue else {})}
-    return {"name": "trial", "duration": "9s", "path": path, "sweep": axes or {}, **keys}
+    return {"name": "trial", "duration": "9s", "warmup": "1s", "path": path, "sweep": axes or {}, **keys}
 
 
 def documents(whole: dict[str, Any]) -> list[dict[str, Any]]:
@@ -88,8 +88,6 @@ def test_a_study_that_cannot_be_expanded_has_no_such_columns(tmp_path: Path) -> 
 
 
 def test_starving_limits_are_told_once_with_their_share_of_the_cells() -> None:
-    found = starved(map(buffers, documents(study({"kind": "codel"}, {LIMIT: ["4pkt", "64pkt"]}, repeat=1))))
-    assert found == []
     queue = {"path.queue": [{"kind": "codel", "limit": "4pkt"}, {"kind": "codel", "limit": "64pkt"}]}
     (down,) = starved(map(buffers, documents(study(None, queue))))
     assert down.startswith("downlink, 1 of 2 cells: a full queue of 4pkt drains in 4.000 ms")
