@@ -157,7 +157,7 @@ mod tests {
         assert_eq!(queues(limit).len(), 2);
         let wrong =
             expand("[sweep]\n'path.queue' = [{ kind = 'fifo', limit = '9pkt' }, { kind = 'fifo' }]").unwrap_err();
-        assert!(wrong.contains("own.toml:8:49: sweep.path.queue.1: missing field `limit`"), "{wrong}");
+        assert!(wrong.contains("own.toml:8:52: sweep.path.queue.1: missing field `limit`"), "{wrong}");
         let first = expand("[sweep]\n'path.queue' = [{ kind = 'fiffo', limit = '9pkt' }]").unwrap_err();
         assert!(first.contains("own.toml:8:"), "the error is shown at the axis: {first}");
     }
