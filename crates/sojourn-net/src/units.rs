@@ -1,8 +1,9 @@
 //! Rates, sizes, times and limits with their units: `16Mbit`, `96kB`, `20ms`, `64pkt`, `2BDP`.
 //!
 //! Numbers are read as exact decimals, never through floating point, so `149.76Mbit` is 149 760 000 bit/s everywhere.
-//! `Mbps` is refused: ns-3 reads it as megabits and Linux `tc` as megabytes. So is `kb`: 1024 bytes to `tc`. What can be
-//! read in one way only is taken as other tools write it (`10mbit`, `10Mbit/s`, `100p`, `5msec`), and printed in ours.
+//! `Mbps` is refused: ns-3 reads it as megabits and Linux `tc` as megabytes. So is `kb`: 1024 bytes to `tc`. What can
+//! be read in one way only is taken as other tools write it (`10mbit`, `10Mbit/s`, `100p`, `5msec`), and printed in
+//! ours.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -102,8 +102,8 @@ pub fn points(document: &str) -> Result<Vec<String>, StudyError> {
     Ok(texts)
 }
 
-/// What the queues of a point hold, by link: `{"down": {"limit_pkts", "limit_bytes", "limit_ms", "starved"}, …}` as JSON;
-/// see [`crate::scenario::Buffer`]. `scenario` is the document of a point.
+/// What the queues of a point hold, by link: `{"down": {"limit_pkts", "limit_bytes", "limit_ms", "starved"}, …}` as
+/// JSON; see [`crate::scenario::Buffer`]. `scenario` is the document of a point.
 pub fn buffers(scenario: &str) -> Result<String, StudyError> {
     let wrong = |error: serde_json::Error| StudyError(printable(&format!("this is not a scenario: {error}")));
     let scenario: Scenario = serde_json::from_str(scenario).map_err(wrong)?;

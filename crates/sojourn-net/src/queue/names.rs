@@ -1,8 +1,8 @@
 //! What others call a discipline: Linux's `tc`, routers, papers. A line that is copied from them works.
 //!
 //! Letters may be of either case and `_` stands for `-`, so `fq_codel` and `FQ-CoDel` are `fq-codel`. `pfifo` and
-//! `bfifo` are `fifo` with a limit that counts packets, or bytes; they have the limits that Linux gives them on a device
-//! whose `txqueuelen` is 1000.
+//! `bfifo` are `fifo` with a limit that counts packets, or bytes; they have the limits that Linux gives them on a
+//! device whose `txqueuelen` is 1000.
 
 use serde_json::{Map, Value};
 

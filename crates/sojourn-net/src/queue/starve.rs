@@ -1,8 +1,8 @@
 //! Limits that starve a discipline: it never gets to act, and drops by overflow as a FIFO would.
 //!
-//! A discipline that waits for a delay (CoDel's target, RED's lower threshold, a threshold for marks) needs a queue that
-//! can be so long: a full one, of full-sized packets, must take at least that time to drain. One that gives every flow a
-//! line of its own needs room for a packet of each.
+//! A discipline that waits for a delay (CoDel's target, RED's lower threshold, a threshold for marks) needs a queue
+//! that can be so long: a full one, of full-sized packets, must take at least that time to drain. One that gives every
+//! flow a line of its own needs room for a packet of each.
 
 use super::QueueSpec;
 use crate::units::FULL_PACKET;
