@@ -12,6 +12,7 @@ pub mod fq_codel;
 pub mod fq_pie;
 mod head;
 pub mod inspect;
+mod names;
 pub mod netem;
 mod packet_queue;
 mod pi;
@@ -21,6 +22,7 @@ pub mod red;
 pub mod sfq;
 pub mod sfq_codel;
 mod spec;
+mod starve;
 
 pub use cake::Cake;
 pub use cobalt::Cobalt;

@@ -1,7 +1,9 @@
 //! Rates, sizes, times and limits with their units: `16Mbit`, `96kB`, `20ms`, `64pkt`, `2BDP`.
 //!
 //! Numbers are read as exact decimals, never through floating point, so `149.76Mbit` is 149 760 000 bit/s everywhere.
-//! `Mbps` is refused: ns-3 reads it as megabits and Linux `tc` as megabytes.
+//! `Mbps` is refused: ns-3 reads it as megabits and Linux `tc` as megabytes. So is `kb`: 1024 bytes to `tc`. What can
+//! be read in one way only is taken as other tools write it (`10mbit`, `10Mbit/s`, `100p`, `5msec`), and printed in
+//! ours.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -87,17 +89,19 @@ pub struct UnitError {
     hint: String,
 }
 
-/// A kind of quantity: what errors call it, its units (largest decimal one first for printing), and what to write
-/// instead.
+/// A kind of quantity: what errors call it, its units (largest decimal one first for printing), how others spell them,
+/// and what to write instead.
 struct Kind {
     what: &'static str,
     units: &'static [(&'static str, u64)],
+    aliases: &'static [(&'static str, &'static str)],
     hint: &'static str,
 }
 
 const RATE: Kind = Kind {
     what: "rate",
     units: &[("Gbit", 1_000_000_000), ("Mbit", 1_000_000), ("kbit", 1_000), ("bit", 1)],
+    aliases: &[],
     hint: "write a number and bit, kbit, Mbit or Gbit, as in \"10Mbit\"",
 };
 const SPAN: Kind = Kind {
@@ -109,6 +113,15 @@ const SPAN: Kind = Kind {
         ("ns", 1),
         ("min", 60_000_000_000),
         ("h", 3_600_000_000_000),
+    ],
+    aliases: &[
+        ("sec", "s"),
+        ("secs", "s"),
+        ("msec", "ms"),
+        ("msecs", "ms"),
+        ("usec", "us"),
+        ("usecs", "us"),
+        ("µs", "us"),
     ],
     hint: "write a number and ns, us, ms, s, min or h, as in \"20ms\"",
 };
@@ -123,11 +136,13 @@ const BYTES: Kind = Kind {
         ("KiB", 1 << 10),
         ("B", 1),
     ],
+    aliases: &[],
     hint: "write a number and B, kB, MB, GB, KiB, MiB or GiB, as in \"96kB\"",
 };
 const LIMIT: Kind = Kind {
     what: "limit",
     units: &[("pkt", 1), ("BDP", 1)],
+    aliases: &[("p", "pkt"), ("pkts", "pkt"), ("packet", "pkt"), ("packets", "pkt"), ("bdp", "BDP")],
     hint: "write packets (\"64pkt\"), bytes (\"96kB\"), time at the link's rate (\"100ms\"), \
            bandwidth-delay products (\"2BDP\"), or \"unlimited\"",
 };
@@ -168,6 +183,15 @@ impl Kind {
         UnitError { found: quoted(text), what: self.what, hint: hint.into() }
     }
 
+    /// The unit that is written so, and how much it is. Bits are bits in any case, and by the second in a rate.
+    fn unit(&self, written: &str) -> Option<(&'static str, u64)> {
+        let alias = self.aliases.iter().find(|(alias, _)| *alias == written);
+        let name = alias.map_or(written, |(_, name)| *name);
+        let bits = name.strip_suffix("/s").unwrap_or(name);
+        let same = |unit: &str| unit == name || (unit.ends_with("bit") && unit.eq_ignore_ascii_case(bits));
+        self.units.iter().find(|(unit, _)| same(unit)).copied()
+    }
+
     /// Reads a number with one of this kind's units; a bare number counts `bare` if that is given.
     fn read(&self, text: &str, bare: Option<u64>) -> Result<u64, UnitError> {
         let (digits, unit) = split(text);
@@ -179,8 +203,8 @@ impl Kind {
         }
         let scale = match unit {
             "" => bare.ok_or_else(|| self.error(text, self.no_unit()))?,
-            _ => match self.units.iter().find(|(name, _)| *name == unit) {
-                Some((_, scale)) => *scale,
+            _ => match self.unit(unit) {
+                Some((_, scale)) => scale,
                 None => return Err(self.error(text, self.explain(digits, unit))),
             },
         };
@@ -197,7 +221,7 @@ impl Kind {
             return self.hint.to_owned();
         }
         let lower = unit.to_ascii_lowercase();
-        let rate_like = lower.ends_with("bps") || lower.ends_with("b/s") || lower.ends_with("bit/s");
+        let rate_like = lower.ends_with("bps") || lower.ends_with("b/s");
         if self.what == RATE.what && rate_like {
             let (prefix, name) = match lower.as_bytes().first() {
                 Some(b'k') => ("kbit", "kilobits to some tools and kilobytes"),
@@ -207,16 +231,37 @@ impl Kind {
             };
             return format!("{unit} is {name} to others; write \"{digits}{prefix}\"");
         }
-        if self.what == BYTES.what && unit == "KB" {
-            return format!(
-                "KB is 1000 bytes to some tools and 1024 to others; write \"{digits}kB\" or \"{digits}KiB\""
-            );
+        let of_size = self.what == BYTES.what || self.what == LIMIT.what;
+        if let Some(reason) = two_sizes(digits, unit).filter(|_| of_size) {
+            return reason;
         }
         match self.units.iter().find(|(name, _)| name.to_ascii_lowercase() == lower) {
             Some((name, _)) => format!("the unit is spelt {name}; write \"{digits}{name}\""),
             None => format!("{} is not a unit of it; {}", quoted(unit), self.hint),
         }
     }
+}
+
+/// What a unit of size means to some and to others, if they differ, and what to write instead.
+fn two_sizes(digits: &str, unit: &str) -> Option<String> {
+    let (prefix, binary) = match unit {
+        "b" => return Some(format!("b is bytes to tc and bits to others; write \"{digits}B\"")),
+        "KB" => ("k", "Ki"),
+        _ => match unit.strip_suffix(['b', 'B']).unwrap_or(unit) {
+            "k" | "K" => ("k", "Ki"),
+            "m" | "M" => ("M", "Mi"),
+            "g" | "G" => ("G", "Gi"),
+            _ => return None,
+        },
+    };
+    let tc = match binary {
+        "Ki" => "1024",
+        "Mi" => "1048576",
+        _ => "1073741824",
+    };
+    Some(format!(
+        "{unit} is {tc} bytes to tc, and a thousand-fold or bits to others; write \"{digits}{prefix}B\" or \"{digits}{binary}B\""
+    ))
 }
 
 /// Prints a whole number of base units as a decimal of `scale` (a power of ten), without trailing zeros.
@@ -295,10 +340,10 @@ impl FromStr for Limit {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Self, UnitError> {
         let (digits, unit) = split(text);
-        let known = |kind: &Kind| kind.units.iter().any(|(name, _)| *name == unit);
+        let known = |kind: &Kind| kind.unit(unit).is_some();
         let limit = if text.trim() == "unlimited" {
             Self::Unlimited
-        } else if unit == "BDP" {
+        } else if LIMIT.unit(unit).is_some_and(|(name, _)| name == "BDP") {
             let count = digits.parse().ok().filter(|count: &f64| count.is_finite());
             Self::Bdp(count.ok_or_else(|| LIMIT.error(text, LIMIT.hint))?)
         } else if known(&BYTES) {

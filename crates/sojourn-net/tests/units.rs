@@ -93,7 +93,6 @@ fn refusals_say_what_to_write() {
     assert!(error::<Rate>("8kb/s").contains("write \"8kbit\""));
     assert!(error::<Rate>("0Mbit").contains("above zero"));
     assert!(error::<Rate>("-5Mbit").contains("negative"));
-    assert!(error::<Rate>("10mbit").contains("spelt Mbit"));
     assert!(error::<Rate>("Mbit").contains("write a number and bit"));
     assert!(error::<Rate>(&format!("1.{}1Gbit", "0".repeat(18))).contains("too many decimals"));
     assert!(error::<Rate>("0.5bit").contains("not a whole number"));
@@ -121,6 +120,44 @@ fn refusals_say_what_to_write() {
     assert!(error::<Limit>("0.0BDP").contains("must hold something"));
     assert!(error::<Limit>(&format!("{}BDP", "9".repeat(400))).contains("is not a limit"));
     assert!(error::<Limit>("5000000000pkt").contains("too large"));
+}
+
+#[test]
+fn what_others_write_is_read_where_it_means_one_thing() {
+    for text in ["10mbit", "10Mbit", "10MBIT", "10Mbit/s", "10 mbit/s", "0.01gbit", "10000Kbit"] {
+        assert_eq!(text.parse(), Ok(Rate(10_000_000)), "{text}");
+    }
+    for text in ["64p", "64pkts", "64 packets", "64packet"] {
+        assert_eq!(text.parse(), Ok(Limit::Packets(64)), "{text}");
+    }
+    assert_eq!("2bdp".parse(), Ok(Limit::Bdp(2.0)));
+    for (text, ns) in [("5msec", 5_000_000), ("5usecs", 5_000), ("5µs", 5_000), ("5sec", 5_000_000_000)] {
+        assert_eq!(text.parse(), Ok(Span(ns)), "{text}");
+    }
+    assert_eq!("10mbit/s".parse::<Rate>().unwrap().to_string(), "10Mbit", "it is written out in one way");
+    assert_eq!("64p".parse::<Limit>().unwrap().to_string(), "64pkt");
+}
+
+#[test]
+fn what_means_two_things_is_refused_with_both() {
+    for text in ["10Mbps", "10mbps", "10Mb/s", "10MB/s", "10Mibit", "10m", "10Mbit/h", "10Mbit/s/s"] {
+        assert!(text.parse::<Rate>().is_err(), "{text}");
+    }
+    for (text, wanted) in [
+        ("150kb", "kb is 1024 bytes to tc, and a thousand-fold or bits to others; write \"150kB\" or \"150KiB\""),
+        ("150k", "write \"150kB\" or \"150KiB\""),
+        ("150Kb", "write \"150kB\" or \"150KiB\""),
+        ("2mb", "mb is 1048576 bytes to tc"),
+        ("32Mb", "write \"32MB\" or \"32MiB\""),
+        ("1g", "write \"1GB\" or \"1GiB\""),
+        ("1514b", "b is bytes to tc and bits to others; write \"1514B\""),
+    ] {
+        assert!(error::<Bytes>(text).contains(wanted), "{}", error::<Bytes>(text));
+        let limit = error::<Limit>(text);
+        assert!(limit.contains(wanted) && limit.contains("is not a limit"), "{limit}");
+    }
+    assert!(error::<Limit>("12mbit").contains("\"mbit\" is not a unit of it"));
+    assert!(error::<Limit>("12P").contains("is not a unit"), "{}", error::<Limit>("12P"));
 }
 
 fn limit() -> impl Strategy<Value = Limit> {

@@ -34,6 +34,13 @@ pub(crate) fn points(py: Python<'_>, document: &str) -> PyResult<Vec<String>> {
     py.detach(|| study::points(document)).map_err(study_error)
 }
 
+/// Return what the queues of a scenario hold (JSON), by link: `limit_pkts`, `limit_bytes`, `limit_ms`, and `starved`
+/// where a limit starves its discipline.
+#[pyfunction]
+pub(crate) fn buffers(scenario: &str) -> PyResult<String> {
+    study::buffers(scenario).map_err(study_error)
+}
+
 /// Return the JSON Schema of study files.
 #[pyfunction]
 pub(crate) fn schema() -> String {

@@ -37,7 +37,7 @@ mod throughput;
 #[cfg(test)]
 mod viewing;
 
-pub use algorithm::Algorithm;
+pub use algorithm::{Algorithm, NoOptions};
 pub use bola::BolaOptions;
 pub use clip::{Clip, SHIPPED, shipped};
 pub use festive::{Draws, FestiveOptions, PMode};

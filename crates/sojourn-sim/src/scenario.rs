@@ -3,6 +3,7 @@
 //! This is the *document* of a point. Every default is filled in when it is read and written out again, so its JSON
 //! describes the whole simulation and its hash can name the result. Keys and units are those of study files.
 
+mod buffer;
 mod flows;
 mod hops;
 mod link;
@@ -18,6 +19,7 @@ use sojourn_net::quote::quoted;
 pub use sojourn_net::Invalid;
 pub use sojourn_net::queue::QueueSpec;
 
+pub use buffer::Buffer;
 pub use flows::{
     Direction, Flows, HttpVersion, HyStart, Packmime, Recovery, Sessions, SourceSpec, Stack, Tcp, Transport,
     Video as VideoTraffic,

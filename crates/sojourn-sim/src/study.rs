@@ -12,6 +12,7 @@ mod files;
 mod keys;
 mod schema;
 mod sets;
+mod stand_in;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -83,6 +84,7 @@ pub fn points(document: &str) -> Result<Vec<String>, StudyError> {
         .map_err(|error| StudyError(format!("this study document is not JSON: {error}")))?;
     keys::make_plain(&mut document).map_err(wrong)?;
     defaults::take(&mut document);
+    stand_in::take(&mut document);
     let study = read(&document).map_err(wrong)?;
     study.check(&document).map_err(wrong)?;
     let expansion = expand::Expansion::new(&study, &document).map_err(wrong)?;
@@ -98,4 +100,12 @@ pub fn points(document: &str) -> Result<Vec<String>, StudyError> {
         }
     }
     Ok(texts)
+}
+
+/// What the queues of a point hold, by link: `{"down": {"limit_pkts", "limit_bytes", "limit_ms", "starved"}, …}` as
+/// JSON; see [`crate::scenario::Buffer`]. `scenario` is the document of a point.
+pub fn buffers(scenario: &str) -> Result<String, StudyError> {
+    let wrong = |error: serde_json::Error| StudyError(printable(&format!("this is not a scenario: {error}")));
+    let scenario: Scenario = serde_json::from_str(scenario).map_err(wrong)?;
+    serde_json::to_string(&scenario.buffers()).map_err(wrong)
 }

@@ -3,7 +3,7 @@
 use serde_json::json;
 use sojourn_sim::scenario::Scenario;
 use sojourn_sim::stats::Log;
-use sojourn_sim::{Direction, RunHooks, run, run_into};
+use sojourn_sim::{RunHooks, run, run_into};
 use std::collections::BTreeMap;
 
 fn scenario(down: &str, drop: &str, flows: bool) -> Scenario {

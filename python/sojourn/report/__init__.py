@@ -6,14 +6,18 @@ import os
 import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from sojourn.errors import SojournError
 from sojourn.losses.findings import judge
 from sojourn.report import html
-from sojourn.report.answer import answer
+from sojourn.report.answer import Answer, answer, choice_axis
+from sojourn.report.configure import configured
 from sojourn.report.figures import Plot, labels_of
+from sojourn.report.figures.default import default_figures
+from sojourn.report.figures.values import axis_name
 from sojourn.report.film_strip import film_sections
 from sojourn.report.groups import group_table
 from sojourn.report.published import cited
@@ -24,6 +28,15 @@ from sojourn.results.atomic import writing
 from sojourn.results.path import link_of, look_up
 from sojourn.study import label_text
 from sojourn.study.links import way_of
+from sojourn.report.points import points_table
+from sojourn.report.published import cited
+from sojourn.report.sections import Files, gather_all, inside, scalar_paths, section, viewing
+from sojourn.results import Results, engines, open_results
+from sojourn.results.atomic import writing
+from sojourn.results.limits import columns, held, places
+from sojourn.results.path import look_up
+from sojourn.study import label_text
+from sojourn.study.buffers import starved
 
 __all__ = ["write_report"]
 
@@ -60,10 +73,19 @@ def write_report(results_dir: str | os.PathLike[str], out: str | os.PathLike[str
     axes = labels_of(entry["point"] for entry in found.record["points"])
     entries = with_sawtooth(found.document.get("figures") or [], results, axes)
     plots, left_out = gather_all(entries, results, axes, unfinished=found.missing > 0)
+    entries = found.document.get("figures") or []
+    cells = held(found.record)
+    stand = partial(places, cells)
+    if entries:
+        plots, left_out = gather_all(entries, results, axes, unfinished=found.missing > 0)
+    else:
+        plots, left_out = default_figures(results, axes, stand)
     target = Path(out) if out is not None else found.store.path
     worst, link = _worst(results, plots)
     where = ", ".join(label_text(label) for label in worst["point"].values()) or "the one point"
     findings, not_judged = judge(found.document, results)
+    answered = answer(results, axes)
+    chosen = first_best(answered, axes)
     with writing(target):
         files = Files(target / "figures")
         folders = _study_folders(found)
@@ -75,7 +97,7 @@ def write_report(results_dir: str | os.PathLike[str], out: str | os.PathLike[str
             "report/page.html.jinja",
             name=found.name,
             description=found.document.get("description", ""),
-            answer=answer(results, axes),
+            answer=answered,
             facts=_facts(found, results, axes),
             sections=sections,
             findings=findings,
@@ -84,6 +106,9 @@ def write_report(results_dir: str | os.PathLike[str], out: str | os.PathLike[str
             films=film_sections(results, files),
             groups=group_table(results, axes),
             points=points_table(results, axes, scalar_paths(plots, results)),
+            points=points_table(results, axes, columns(cells), scalar_paths(plots), stand),
+            configure=configured(found.record, chosen),
+            configure_where="; ".join(f"{axis_name(axis)}: {label}" for axis, label in chosen.items()),
             most=_MOST_ROWS,
             limits=[*left_out, *_limits(found, results, sections)],
             command=found.record.get("command") or f"sojourn run {found.name}.toml",
@@ -91,6 +116,19 @@ def write_report(results_dir: str | os.PathLike[str], out: str | os.PathLike[str
             engines=engines(results),
             document=found.document,
         )
+
+
+def first_best(answered: Answer, axes: Mapping[str, list[str]]) -> dict[str, str]:
+    """Return the label of the choice that keeps the targets under most conditions, by its axis."""
+    axis = choice_axis(axes)
+    if axis is None:
+        return {}
+    counts = [
+        sum(verdict is not None and verdict.word == "yes" for verdict in column)
+        for column in zip(*(verdicts for _, verdicts in answered.rows), strict=True)
+    ]
+    best = max(range(len(counts)), key=counts.__getitem__, default=0)
+    return {axis: axes[axis][best]}
 
 
 def _study_folders(found: Results) -> list[Path]:
@@ -169,6 +207,7 @@ def _limits(found: Results, results: Sequence[Mapping[str, Any]], sections: Sequ
         limits.append(f"{found.missing} points of the study are missing; their cells are hatched.")
     if len(made := engines(results)) > 1:
         limits.append(f"The results were made by {len(made)} engines: {'; '.join(made)}.")
+    limits += [f"{clause}." for clause in starved(held(found.record).values())]
     limits += [f"{left}, and left out." for left in found.left_out()]
     return limits
 

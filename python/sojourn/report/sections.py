@@ -17,11 +17,9 @@ from sojourn.report.figures import KINDS, Plot, Spec, draw, gather, series, seri
 from sojourn.report.figures.against_published import against_published
 from sojourn.report.figures.style import save
 from sojourn.report.figures.timeline import most_troubled, timeline, timeline_table
-from sojourn.report.figures.values import axis_name, value
+from sojourn.report.figures.values import axis_name
 from sojourn.report.published import Comparison, beside
 from sojourn.report.sentences import how_to_read, what_is_good
-from sojourn.results.path import look_up
-from sojourn.study import label_text
 from sojourn.study.links import called
 
 
@@ -260,31 +258,6 @@ def _labelled(svg: str, says: str) -> str:
     return svg.replace("<svg ", f'<svg role="img" aria-label="{escaped}" ', 1)
 
 
-def scalar_paths(plots: Sequence[Plot], results: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the numbers that the table of all points shows."""
-    usual = [
-        f"links.{link}.{name}"
-        for link in dict.fromkeys(link for result in results for link in result.get("links") or ())
-        for name in ("utilisation", "loss", "queue_delay_ms.mean")
-    ]
-    shown = [plot.value.path for plot in plots if KINDS[plot.spec.kind].compared]
-    return list(dict.fromkeys([*shown, *usual]))
-
-
-def points_table(
-    results: Sequence[Mapping[str, Any]], axes: Mapping[str, list[str]], paths: Sequence[str]
-) -> Table:
-    """Return one row for each result, in study order."""
-    values = [
-        value(path)
-        for path in paths
-        if any(isinstance(look_up(result, path), int | float) for result in results)
-    ]
-    heads = [axis_name(axis) for axis in axes] + ["Replication"] + [shown.title for shown in values]
-    rows = [
-        [label_text(result["point"].get(axis, "")) for axis in axes]
-        + [str(result["replication"])]
-        + [shown.text(look_up(result, shown.path)) for shown in values]
-        for result in results
-    ]
-    return Table(heads, rows, len(axes) + 1)
+def scalar_paths(plots: Sequence[Plot]) -> list[str]:
+    """Return the numbers of figures that the table of all points shows, too."""
+    return list(dict.fromkeys(plot.value.path for plot in plots if KINDS[plot.spec.kind].compared))

@@ -36,7 +36,7 @@ _OCCUPANCY = (
 
 def how_to_read(plot: Plot) -> str:
     """Return one sentence on what the marks of a figure are."""
-    rest = "; one panel for each of the other settings" if len(plot.panels) > 1 else ""
+    rest = f"; one panel for {plot.panels_are}" if len(plot.panels) > 1 else ""
     rest += "".join(
         f"; {lower(axis_name(axis))} {', '.join(labels)}" for axis, labels in plot.spec.only.items()
     )

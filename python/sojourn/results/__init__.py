@@ -6,6 +6,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -197,20 +198,26 @@ class Results:
         -------
         polars.DataFrame
             Columns ``hash``, ``study``, the axes, ``replication``, and every number of the result under
-            its dotted path, as ``links.down.queue_delay_ms.mean``. Lists (series) are left out.
+            its dotted path, as ``links.down.queue_delay_ms.mean``. Lists (series) are left out. Limits of
+            queues that differ stand beside the axes as numbers, too: ``path.down.queue.limit_pkts`` (full
+            packets), ``…_bytes`` and ``…_ms`` (at the link's rate).
         """
         import polars as pl
 
+        from sojourn.results.limits import cell_of, columns, held
+
+        limits = columns(held(self.record))
         rows = [
             {"hash": point[:12], "study": result["study"], **result["point"]}
+            | limits.get(cell_of(result["point"]), {})
             | {"replication": result["replication"]}
             | flatten({k: v for k, v in result.items() if k not in ("study", "point", "replication")})
             for point, result in self.items()
         ]
-        columns: dict[str, None] = {}
+        names: dict[str, None] = {}
         for row in rows:
-            columns.update(dict.fromkeys(row))
-        return pl.DataFrame([_column(name, [row.get(name) for row in rows]) for name in columns])
+            names.update(dict.fromkeys(row))
+        return pl.DataFrame([_column(name, [row.get(name) for row in rows]) for name in names])
 
     def __repr__(self) -> str:
         return f"<Results of {self.name!r} in {self.store.path}: {len(self)} points, {self.missing} missing>"
@@ -225,7 +232,8 @@ def open_results(path: str | os.PathLike[str]) -> Results:
     Parameters
     ----------
     path
-        The directory that ``sojourn run`` wrote, or the `study.json` in it.
+        The directory that ``sojourn run`` wrote, the `study.json` in it, or the name of a directory below
+        ``results``.
 
     Returns
     -------
@@ -237,7 +245,17 @@ def open_results(path: str | os.PathLike[str]) -> Results:
         The directory is not there, is not one of results, or holds a damaged file.
     """
     path = Path(path)
-    return Results(path.parent if path.name == "study.json" else path)
+    if path.name == "study.json" and path.parent != Path():
+        path = path.parent
+    if not path.exists() and path.name == str(path) != "":
+        there = sorted(file.parent.name for file in Path("results").glob("*/study.json"))
+        if path.name in there:
+            return Results("results" / path)
+        near = get_close_matches(path.name, there, n=1)
+        hint = f"did you mean {near[0]}? " if near else ""
+        found = f"{hint}results has {', '.join(there)}" if there else "run its study first"
+        raise StoreError(f"{path}: there is no such results directory; {found}")
+    return Results(path)
 
 
 def labelled(

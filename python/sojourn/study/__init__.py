@@ -7,6 +7,7 @@ import os
 import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -122,8 +123,12 @@ def _read(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
         shipped = ", ".join(library.names())
+        near = get_close_matches(path.stem, library.names(), n=1)
+        hint = f"did you mean {near[0]}? " if near else ""
         raise SojournError(
-            f"{path}: there is no such study file; the studies that ship are {shipped}"
+            f"{path}: there is no such study file; {hint}The studies that ship are {shipped}"
+            if hint
+            else f"{path}: there is no such study file; the studies that ship are {shipped}"
         ) from None
     except IsADirectoryError:
         raise SojournError(f"{path} is a directory; expected a study file (TOML)") from None

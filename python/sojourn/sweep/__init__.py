@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Executor
@@ -13,6 +14,7 @@ from sojourn.errors import SojournError, StoreError
 from sojourn.results import BEFORE_BUILDS, Results, labelled
 from sojourn.results.store import DamagedFile, Store
 from sojourn.study import Point, Study
+from sojourn.study.buffers import buffers, starved
 from sojourn.study.identity import RESULT_FORMAT, engine
 from sojourn.study.inputs import adaptive, video
 from sojourn.sweep.simulation import Done, Failed, reason, simulate_point
@@ -97,6 +99,7 @@ class Campaign:
     def _differences(self, before: dict[str, Any] | None) -> list[str]:
         """Return what the user should know before anything runs, in sentences."""
         notes = list(dict.fromkeys(point.note for point in self.todo if point.note))
+        notes += starved(_buffers(self.points))
         notes += [f"{found}; it is computed again" for found in self._damaged.values()]
         if self.unmade:
             what = "1 clip is" if len(self.unmade) == 1 else f"{len(self.unmade)} clips are"
@@ -254,6 +257,12 @@ def run(
         more = f" (and {len(failed) - 1} more failed)" if len(failed) > 1 else ""
         raise SojournError(f"point {first.point} failed: {first.error}{more}")
     return Results(campaign.store.path)
+
+
+def _buffers(points: Iterable[Point]) -> list[dict[str, dict[str, Any]]]:
+    """Return what the queues of each cell hold; replications differ in nothing that counts here."""
+    documents = {json.dumps(point.labels): point.document for point in points}
+    return [buffers(document) for document in documents.values()]
 
 
 def _results(count: int) -> str:

@@ -61,6 +61,10 @@ impl Default for Config {
 impl config::Config for Config {
     const LIMIT: Option<Limit> = Some(Limit::Packets(10_240));
 
+    fn acts_at(&self, _: Rate) -> Vec<(&'static str, Span)> {
+        vec![("target", self.target)]
+    }
+
     fn check(&self) -> Result<(), Invalid> {
         check_queues("flows", self.flows)?;
         check_ways(self.ways, self.flows)?;

@@ -62,6 +62,12 @@ impl Default for Config {
 }
 
 impl config::Config for Config {
+    fn acts_at(&self, _: Rate) -> Vec<(&'static str, Span)> {
+        let others = [("ce-threshold", self.ce_threshold), ("blue-threshold", self.blue_threshold)];
+        let given = others.into_iter().filter_map(|(key, delay)| Some((key, delay?)));
+        [("target", self.target)].into_iter().chain(given).collect()
+    }
+
     fn check(&self) -> Result<(), Invalid> {
         check_interval(self.interval)
     }

@@ -32,7 +32,7 @@ use super::head::Head;
 use super::inspect::Inspector;
 use super::packet_queue::PacketQueue;
 use crate::probe::DropCause;
-use crate::{Ecn, Invalid, Packet, Rate, Time};
+use crate::{Ecn, Invalid, Limit, Packet, Rate, Span, Time};
 
 pub use parameters::{Config, Variant};
 use variants::{Rules, SmallBacklog};
@@ -287,6 +287,13 @@ impl Law {
 }
 
 impl config::Config for Config {
+    const LIMIT: Option<Limit> = Some(Limit::Packets(1000));
+
+    fn acts_at(&self, _: Rate) -> Vec<(&'static str, Span)> {
+        let marks = self.ce_threshold.map(|threshold| ("ce-threshold", threshold));
+        [("target", self.target)].into_iter().chain(marks).collect()
+    }
+
     fn check(&self) -> Result<(), Invalid> {
         check_packet("mtu", self.mtu)?;
         check_interval(self.interval)?;

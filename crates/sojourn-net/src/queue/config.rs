@@ -10,6 +10,11 @@ pub(super) trait Config: Clone + Default + Serialize {
     /// The limit if none is given; without one it must be given.
     const LIMIT: Option<Limit> = None;
 
+    /// The delays at which it acts, by their keys, on a link of this rate: a queue that never gets so long starves it.
+    fn acts_at(&self, _: Rate) -> Vec<(&'static str, Span)> {
+        Vec::new()
+    }
+
     /// The defaults of each published variant, that of [`Default`] first.
     fn variants() -> Vec<Self> {
         vec![Self::default()]

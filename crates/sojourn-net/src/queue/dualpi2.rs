@@ -77,6 +77,10 @@ impl Default for Config {
 impl config::Config for Config {
     const LIMIT: Option<Limit> = Some(Limit::Packets(10_000));
 
+    fn acts_at(&self, _: Rate) -> Vec<(&'static str, Span)> {
+        vec![("target", self.target), ("step", self.step)]
+    }
+
     fn check(&self) -> Result<(), Invalid> {
         check_span("target", self.target)?;
         check_update(self.update)?;

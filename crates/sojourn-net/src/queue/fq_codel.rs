@@ -28,7 +28,7 @@ use super::fair::flow_queues::CodelBacklog;
 use super::fair::flows::Flows;
 use super::inspect::Inspector;
 use crate::probe::DropCause;
-use crate::{Bytes, Invalid, Limit, Packet, Rate};
+use crate::{Bytes, Invalid, Limit, Packet, Rate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -62,6 +62,10 @@ impl Default for Config {
 
 impl config::Config for Config {
     const LIMIT: Option<Limit> = Some(Limit::Packets(10_240));
+
+    fn acts_at(&self, rate: Rate) -> Vec<(&'static str, Span)> {
+        config::Config::acts_at(&self.codel, rate)
+    }
 
     fn check(&self) -> Result<(), Invalid> {
         check_queues("flows", self.flows)?;

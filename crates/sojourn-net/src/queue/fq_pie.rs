@@ -23,7 +23,7 @@ use super::fair::flows::Flows;
 use super::inspect::Inspector;
 use super::pie::{self, Control, Variant};
 use crate::probe::DropCause;
-use crate::{Bytes, Invalid, Limit, Packet, Rate, Time};
+use crate::{Bytes, Invalid, Limit, Packet, Rate, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -58,6 +58,10 @@ impl Default for Config {
 
 impl config::Config for Config {
     const LIMIT: Option<Limit> = Some(Limit::Packets(10_240));
+
+    fn acts_at(&self, rate: Rate) -> Vec<(&'static str, Span)> {
+        config::Config::acts_at(&self.pie, rate)
+    }
 
     fn variants() -> Vec<Self> {
         [Variant::Linux, Variant::Rfc8033, Variant::Ns2Authors]

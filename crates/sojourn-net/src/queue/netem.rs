@@ -20,7 +20,7 @@
 use super::config;
 use super::discipline::{Backlog, Cx, QueueDiscipline};
 use super::packet_queue::PacketQueue;
-use crate::{Packet, Rate, Span, Time};
+use crate::{Limit, Packet, Rate, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -33,6 +33,8 @@ pub struct Config {
 }
 
 impl config::Config for Config {
+    const LIMIT: Option<Limit> = Some(Limit::Packets(1000));
+
     fn build<P: Packet + Send + 'static>(&self, limit: (u32, u64), _: Rate) -> Box<dyn QueueDiscipline<P>> {
         Box::new(Netem::new(limit.0, limit.1, self.delay))
     }

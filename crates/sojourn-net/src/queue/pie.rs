@@ -36,7 +36,7 @@ use super::inspect::Inspector;
 use super::packet_queue::PacketQueue;
 use super::pi::seconds;
 use crate::probe::DropCause;
-use crate::{Ecn, Invalid, Packet, Rate, Span, Time};
+use crate::{Ecn, Invalid, Limit, Packet, Rate, Span, Time};
 use rand::{Rng, RngExt};
 
 use parameters::ticks;
@@ -337,6 +337,14 @@ impl Control {
 }
 
 impl config::Config for Config {
+    const LIMIT: Option<Limit> = Some(Limit::Packets(1000));
+
+    fn acts_at(&self, _: Rate) -> Vec<(&'static str, Span)> {
+        let others = [("active-threshold", self.active_threshold), ("l4s-threshold", self.l4s_threshold)];
+        let given = others.into_iter().filter_map(|(key, delay)| Some((key, delay?)));
+        [("target", self.target)].into_iter().chain(given).collect()
+    }
+
     fn variants() -> Vec<Self> {
         [Variant::Rfc8033, Variant::Linux, Variant::Ns2Authors].map(Self::of).to_vec()
     }

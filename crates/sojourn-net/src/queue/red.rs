@@ -32,7 +32,7 @@ use super::discipline::{Backlog, Cx, QueueDiscipline};
 use super::inspect::Inspector;
 use super::packet_queue::PacketQueue;
 use crate::probe::DropCause;
-use crate::{Ecn, Invalid, Packet, Rate, Time};
+use crate::{Ecn, Invalid, Packet, Rate, Span, Time};
 use rand::RngExt;
 
 pub use parameters::{Averaging, Config, Variant};
@@ -261,6 +261,12 @@ impl Config {
 }
 
 impl config::Config for Config {
+    fn acts_at(&self, rate: Rate) -> Vec<(&'static str, Span)> {
+        let (min, max) = self.thresholds(rate);
+        let waits = |packets: f64| Span::from_secs_f64(packets / self.packets_per_second(rate));
+        vec![("min", waits(min)), ("max", waits(max))]
+    }
+
     fn variants() -> Vec<Self> {
         vec![Self::default(), Self::paper()]
     }

@@ -21,7 +21,7 @@ use super::fair::flow_hash::{FlowHash, Hash};
 use super::fair::flow_queues::FlowQueues;
 use super::inspect::Inspector;
 use crate::probe::DropCause;
-use crate::{Bytes, Invalid, Packet, Rate};
+use crate::{Bytes, Invalid, Limit, Packet, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -44,6 +44,8 @@ impl Default for Config {
 }
 
 impl config::Config for Config {
+    const LIMIT: Option<Limit> = Some(Limit::Packets(127));
+
     fn check(&self) -> Result<(), Invalid> {
         check_queues("flows", self.flows)?;
         check_quantum(self.quantum)

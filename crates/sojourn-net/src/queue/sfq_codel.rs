@@ -53,6 +53,10 @@ impl Default for Config {
 }
 
 impl config::Config for Config {
+    fn acts_at(&self, _: Rate) -> Vec<(&'static str, Span)> {
+        vec![("target", self.target)]
+    }
+
     fn check(&self) -> Result<(), Invalid> {
         check_queues("bins", self.bins)?;
         if (1..64).contains(&self.quantum.0) {

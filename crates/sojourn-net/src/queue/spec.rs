@@ -5,7 +5,7 @@
 
 use super::config::{Config, Limited};
 use super::discipline::QueueDiscipline;
-use super::{cake, cobalt, codel, dualpi2, fifo, fq_codel, fq_pie, netem, pie, policer, red, sfq, sfq_codel};
+use super::{cake, cobalt, codel, dualpi2, fifo, fq_codel, fq_pie, names, netem, pie, policer, red, sfq, sfq_codel};
 use crate::{Invalid, Limit, Packet, Rate, Span};
 use schemars::{JsonSchema, Schema};
 use serde::de::Error;
@@ -96,6 +96,22 @@ impl QueueSpec {
         with_any!(self, queue => queue.config.check())
     }
 
+    /// What study files and results call the discipline.
+    pub fn kind(&self) -> String {
+        let written = serde_json::to_value(self).unwrap_or_default();
+        written["kind"].as_str().unwrap_or_default().to_owned()
+    }
+
+    /// The delays at which the discipline acts, by their keys, on a link of this rate.
+    pub(super) fn acts_at(&self, rate: Rate) -> Vec<(&'static str, Span)> {
+        with_any!(self, queue => queue.config.acts_at(rate))
+    }
+
+    /// Whether flows have lines of their own.
+    pub(super) fn has_lines(&self) -> bool {
+        matches!(self, Self::FqCodel(_) | Self::FqPie(_) | Self::Cake(_) | Self::SfqCodel(_) | Self::Sfq(_))
+    }
+
     /// The discipline, holding at most so many packets and bytes (`MAX` of the type means no limit), on a link of this
     /// rate.
     pub fn build<P: Packet + Send + 'static>(&self, limit: (u32, u64), rate: Rate) -> Box<dyn QueueDiscipline<P>> {
@@ -137,6 +153,7 @@ fn defaults(kind: &str) -> Vec<Map<String, Value>> {
 /// Fills in the keys that are absent (or null), and refuses unknown ones.
 fn fill(given: &mut Map<String, Value>) -> Result<(), String> {
     given.retain(|_, value| !value.is_null());
+    names::settle(given, |kind| !defaults(kind).is_empty())?;
     let variants = defaults(given.get("kind").and_then(Value::as_str).unwrap_or_default());
     let chosen =
         variants.iter().find(|keys| given.get("variant").is_some_and(|variant| keys.get("variant") == Some(variant)));

@@ -6,17 +6,42 @@ use sojourn_net::queue::QueueSpec;
 use sojourn_net::quote::quoted;
 use sojourn_net::{Bytes, Span};
 
-use super::link::LinkSpec;
+use super::link::{LinkFile, LinkSpec};
 use super::{Direction, Invalid, RateSpec};
 
-/// One hop of a path: a link each way, with a queue in front of each.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// One hop as study files write it.
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[schemars(rename = "Hop")]
+pub(super) struct HopFile {
+    /// What keys and results call it.
+    name: String,
+    /// One-way delay of the hop itself, behind its queue, the same in both directions.
+    #[serde(default)]
+    delay: Span,
+    /// Towards the servers.
+    up: LinkFile,
+    /// Towards the clients.
+    down: LinkFile,
+}
+
+impl HopFile {
+    /// The hop, its links with the path's queue where they have none of their own.
+    pub(super) fn with(self, shared: Option<&QueueSpec>) -> Result<Hop, String> {
+        let Self { name, delay, up, down } = self;
+        let key = |way: &str| format!("hop.{}.{way}", quoted(&name));
+        let (up, down) = (up.with(&key("up"), shared)?, down.with(&key("down"), shared)?);
+        Ok(Hop { name, delay, up, down })
+    }
+}
+
+/// One hop of a path: a link each way, with a queue in front of each.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct Hop {
     /// What keys and results call it; empty in the path that has one queue each way and no hops.
     pub name: String,
     /// One-way delay of the hop itself, behind its queue, the same in both directions.
-    #[serde(default)]
     pub delay: Span,
     /// Towards the servers.
     pub up: LinkSpec,

@@ -7,25 +7,60 @@ use sojourn_net::{Bytes, Limit, Rate, Span};
 
 use super::{Invalid, RateSpec};
 
-/// A queue, and the link behind it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// One link as study files write it: its queue may be that of the path.
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[schemars(rename = "LinkSpec")]
+pub(super) struct LinkFile {
+    /// How fast it sends.
+    rate: RateSpec,
+    /// The queue in front of it; by default the path's.
+    queue: Option<QueueSpec>,
+    /// Bytes that the link layer adds to each packet.
+    #[serde(default)]
+    overhead: Bytes,
+    /// Share of packets lost at random before the queue (cause `path`).
+    #[serde(default)]
+    loss: f64,
+    /// How the link keeps its rate.
+    #[serde(default)]
+    rule: LinkRule,
+    /// With the rule `htb`: bytes of tokens that an idle link saves up, 1600 if absent.
+    #[serde(default)]
+    burst: Option<Bytes>,
+}
+
+impl LinkFile {
+    /// The link called `name`, with the path's queue if it has none of its own.
+    pub(super) fn with(self, name: &str, shared: Option<&QueueSpec>) -> Result<LinkSpec, String> {
+        let Self { rate, queue, overhead, loss, rule, burst } = self;
+        let queue = queue.or_else(|| shared.cloned()).ok_or_else(|| {
+            format!(
+                "missing field `queue`: path.{name} has none, and path has none for all; write one such as \
+                 queue = {{ kind = \"fifo\", limit = \"64pkt\" }}"
+            )
+        })?;
+        Ok(LinkSpec { rate, queue, overhead, loss, rule, burst })
+    }
+}
+
+/// A queue, and the link behind it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct LinkSpec {
     /// How fast it sends.
     pub rate: RateSpec,
     /// The queue in front of it.
     pub queue: QueueSpec,
     /// Bytes that the link layer adds to each packet.
-    #[serde(default)]
     pub overhead: Bytes,
     /// Share of packets lost at random before the queue (cause `path`).
-    #[serde(default)]
     pub loss: f64,
     /// How the link keeps its rate.
-    #[serde(default, skip_serializing_if = "LinkRule::is_default")]
+    #[serde(skip_serializing_if = "LinkRule::is_default")]
     pub rule: LinkRule,
     /// With the rule `htb`: bytes of tokens that an idle link saves up, 1600 if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub burst: Option<Bytes>,
 }
 

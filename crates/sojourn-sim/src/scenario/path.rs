@@ -9,10 +9,11 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 use sojourn_net::Span;
+use sojourn_net::queue::QueueSpec;
 use sojourn_net::quote::quoted;
 
-use super::hops::{Hop, check_names};
-use super::link::LinkSpec;
+use super::hops::{Hop, HopFile, check_names};
+use super::link::{LinkFile, LinkSpec};
 use super::{Direction, Invalid};
 
 /// Clients, one hop or several in a row, servers.
@@ -38,12 +39,14 @@ struct PathFile {
     server_delay: Option<Span>,
     /// Base round-trip time, instead of the two delays: what the hops do not take of it is split evenly.
     rtt: Option<Span>,
+    /// The queue of all links, each with its own packets; a link's own `queue` goes before it.
+    queue: Option<QueueSpec>,
     /// Towards the clients, if there is one queue each way.
-    down: Option<LinkSpec>,
+    down: Option<LinkFile>,
     /// Towards the servers, if there is one queue each way.
-    up: Option<LinkSpec>,
+    up: Option<LinkFile>,
     /// Several queues in a row: the hops, from the clients to the servers.
-    hop: Option<Vec<Hop>>,
+    hop: Option<Vec<HopFile>>,
 }
 
 impl TryFrom<PathFile> for Path {
@@ -86,18 +89,22 @@ impl TryFrom<PathFile> for Path {
 impl PathFile {
     /// Takes the hops out, whichever way they are written.
     fn hops(&mut self) -> Result<Vec<Hop>, String> {
+        let shared = self.queue.as_ref();
         match (self.hop.take(), self.down.take(), self.up.take()) {
             (Some(hops), None, None) if hops.is_empty() => {
                 Err("path.hop is empty; write at least one [[path.hop]], or down and up".to_owned())
             }
-            (Some(hops), None, None) => Ok(hops),
+            (Some(hops), None, None) => hops.into_iter().map(|hop| hop.with(shared)).collect(),
             (Some(_), down, _) => {
                 let other = if down.is_some() { "down" } else { "up" };
                 Err(format!(
                     "the path has both hop and {other}; write [[path.hop]] for several queues in a row, or down and up for one each way"
                 ))
             }
-            (None, Some(down), Some(up)) => Ok(vec![Hop { name: String::new(), delay: Span::ZERO, up, down }]),
+            (None, Some(down), Some(up)) => {
+                let (down, up) = (down.with("down", shared)?, up.with("up", shared)?);
+                Ok(vec![Hop { name: String::new(), delay: Span::ZERO, up, down }])
+            }
             (None, None, _) => Err("missing field `down`".to_owned()),
             (None, Some(_), None) => Err("missing field `up`".to_owned()),
         }

@@ -2,6 +2,7 @@
 
 use super::digits::tidy;
 use super::group_summary::{Fairness, Groups};
+use super::histogram::Histogram;
 use super::link_record::LinkRecord;
 use crate::engine::connection::FlowTotals;
 use serde::Serialize;
@@ -59,6 +60,8 @@ pub struct LinkSummary {
     pub utilisation_quantiles: Quantiles,
     /// Time from arrival to the start of transmission of the packets that left.
     pub queue_delay_ms: DelaySummary,
+    /// The distribution of that time.
+    pub queue_delay_cdf: DelayCdf,
     /// Mean number of packets waiting × the time of a 1500-byte packet.
     pub occupancy_delay_ms: f64,
     /// Mean number of packets waiting, over time.
@@ -88,6 +91,29 @@ pub struct DelaySummary {
     p99: f64,
     max: f64,
 }
+
+/// A distribution function of delays: quantiles in milliseconds, and the share of packets (0 to 1) at or below each.
+#[derive(Clone, Debug, Serialize)]
+pub struct DelayCdf {
+    ms: Vec<f64>,
+    share: Vec<f64>,
+}
+
+impl DelayCdf {
+    /// Both lists are empty if nothing left.
+    fn of(wait: &Histogram) -> Self {
+        let shares = if wait.count() == 0 { &[] } else { &CDF_SHARES[..] };
+        let at = |q: f64| if q < 1.0 { wait.quantile(q) } else { wait.max() as f64 };
+        Self { ms: shares.iter().map(|q| tidy(at(*q) * 1e-6)).collect(), share: shares.to_vec() }
+    }
+}
+
+/// Shares whose quantiles draw a distribution of delays: every twentieth, and both tails more closely. The last is the
+/// maximum.
+const CDF_SHARES: [f64; 29] = [
+    0.0, 0.001, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8,
+    0.85, 0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 0.999, 1.0,
+];
 
 /// A link over time.
 #[derive(Clone, Debug, Serialize)]
@@ -203,6 +229,7 @@ impl LinkSummary {
                 p99: ms(wait.quantile(0.99)),
                 max: ms(wait.max() as f64),
             },
+            queue_delay_cdf: DelayCdf::of(wait),
             occupancy_delay_ms: tidy(rate.map_or(0.0, |_| occupancy * FULL_PACKET / bytes_per_second * 1e3)),
             occupancy_pkts: tidy(occupancy),
             drops_by_cause: causes.filter(|(cause, count)| *count > 0 || *cause == DropCause::Full.name()).collect(),

@@ -6,19 +6,22 @@ use sojourn_net::quote::quoted;
 
 use super::figure::{Figure, FigureKind};
 use super::schema::StudyFile;
-use super::{defaults, expand};
+use super::{defaults, expand, stand_in};
 use crate::scenario::Invalid;
 use expand::Expansion;
 
 /// Reads a document whose place in the file is not known.
 pub(super) fn read(document: &Value) -> Result<StudyFile, Invalid> {
-    StudyFile::deserialize(document).map_err(|error| Invalid::new("", error.to_string()))
+    let mut document = document.clone();
+    stand_in::share(&mut document);
+    StudyFile::deserialize(&document).map_err(|error| Invalid::new("", error.to_string()))
 }
 
 /// Checks a whole document, defaults not yet taken.
 pub(super) fn check(document: &Value) -> Result<(), Invalid> {
     let mut document = document.clone();
     defaults::take(&mut document);
+    stand_in::take(&mut document);
     read(&document)?.check(&document)
 }
 

@@ -4,8 +4,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use sojourn_net::quote::{quoted, short};
 
-use super::keys;
 use super::schema::StudyFile;
+use super::{keys, stand_in};
 use crate::scenario::{Invalid, Scenario};
 
 /// The label of the axis `workload` for the scenario without any.
@@ -237,6 +237,7 @@ fn complete(mut document: Value, workload: &str) -> Result<(u64, Scenario), Inva
     let mut take = |key: &str| document.as_object_mut().and_then(|table| table.shift_remove(key));
     let seed = take("seed").map_or(Ok(1), |seed| u64::deserialize(seed).map_err(wrong))?;
     let groups = take("workload").and_then(|mut all| all.as_object_mut()?.shift_remove(workload));
+    stand_in::share(&mut document);
     let mut scenario = Scenario::deserialize(document).map_err(wrong)?;
     for (i, group) in scenario.flows.iter_mut().enumerate() {
         group.name.get_or_insert_with(|| format!("flows-{i}"));

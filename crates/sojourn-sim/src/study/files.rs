@@ -11,7 +11,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue, Deserializer};
 
 use super::schema::StudyFile;
-use super::{defaults, excerpt};
+use super::{defaults, excerpt, stand_in};
 use crate::scenario::Invalid;
 
 /// A study file's name and text.
@@ -104,6 +104,7 @@ impl<'t> Files<'t> {
     fn with_defaults(&self) -> Spanned<DeTable<'t>> {
         let mut table = self.table.clone();
         defaults::take_in_file(table.get_mut());
+        stand_in::take_in_file(table.get_mut());
         table
     }
 

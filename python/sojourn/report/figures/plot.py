@@ -60,6 +60,11 @@ class Plot:
     frame: pl.DataFrame
     points: Mapping[tuple[str, str, str], Mapping[str, str]] = field(default_factory=dict)
     """Axis labels of each cell, by (panel, y, x)."""
+    x_at: Mapping[str, float] = field(default_factory=dict)
+    """Where the labels of x stand, in `x_unit`, if not where their own numbers say."""
+    x_unit: str = ""
+    panels_are: str = "each of the other settings"
+    """What there is one panel for."""
 
     @property
     def title(self) -> str:

@@ -34,6 +34,7 @@ _KINDS = {
     "queue_delay_ms.p95": ("queueing delay, 95th percentile", "ms", "delay", "low"),
     "queue_delay_ms.p99": ("queueing delay, 99th percentile", "ms", "delay", "low"),
     "queue_delay_ms.max": ("largest queueing delay", "ms", "delay", "low"),
+    "queue_delay_cdf": ("queueing delay", "ms", "delay", "low"),
     "series.queue_delay_ms": ("queueing delay per time bin", "ms", "delay", "low"),
     "series.utilisation": ("utilisation per time bin", "%", "utilisation", "high"),
     "occupancy_pkts": ("mean occupancy", "pkt", "plain", "low"),
@@ -251,6 +252,22 @@ def number_of(label: str) -> float | None:
     scale = {"k": 1e3, "m": 1e6, "g": 1e9}.get(unit[:1], 1.0) if unit.endswith(("bit", "bit/s", "b")) else 1.0
     scale *= {"us": 1e-3, "s": 1e3, "min": 6e4}.get(unit, 1.0)
     return float(match[0]) * scale
+
+
+def numbers_of(labels: list[str]) -> list[float] | None:
+    """Return the numbers of labels that stand on one scale; None if they are names, or of several units."""
+    numbers = [number for label in labels if (number := number_of(label)) is not None]
+    units = {_dimension(match[2]) if (match := _LABEL.fullmatch(label)) else "" for label in labels}
+    alike = len(numbers) == len(labels) and len(units) <= 1 and len(set(numbers)) == len(numbers)
+    return numbers if alike else None
+
+
+def _dimension(unit: str) -> str:
+    """Return what a unit measures: limits in packets, bytes and BDP are not on one scale by their numbers."""
+    unit = unit.lower()
+    if unit.endswith(("bit", "bit/s")):
+        return "bit"
+    return "time" if unit in ("ns", "us", "ms", "s", "min", "h") else "byte" if unit[-1:] == "b" else unit
 
 
 def lower(words: str) -> str:

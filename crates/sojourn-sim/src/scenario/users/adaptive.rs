@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sojourn_net::{Bytes, Span};
 
-use crate::player::{self, Algorithm, Clip, SHIPPED};
+use crate::player::{self, Algorithm, Clip, NoOptions, SHIPPED};
 use crate::scenario::flows::{check_count, one, with_tcp_keys};
 use crate::scenario::{Invalid, Transport};
 
@@ -24,7 +24,8 @@ with_tcp_keys! {
         /// The hops that it crosses, by name, neighbours on the path; all if absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub over: Option<Vec<String>>,
-        /// What chooses the level of each segment.
+        /// What chooses the level of each segment; by default what dash.js does.
+        #[serde(default = "algorithm")]
         pub algorithm: Algorithm,
         /// Number of viewers; 0 has none.
         #[serde(default = "one")]
@@ -116,6 +117,10 @@ pub struct ClipSizes {
     pub rates_kbps: Vec<f64>,
     /// Bytes of each segment at each level.
     pub sizes: Vec<Vec<u64>>,
+}
+
+fn algorithm() -> Algorithm {
+    Algorithm::DynamicDash(NoOptions {})
 }
 
 fn clips() -> Vec<ClipSpec> {

@@ -17,6 +17,7 @@ from sojourn.report.figures.style import look, settle
 
 # Column → title and scale of its axis.
 AXES = {
+    "ms": ("Queueing delay (ms)", "symlog"),
     "length_pkts": ("Length of the burst (packets)", "log"),
     "share": ("Share", "linear"),
     "backlog_pkts": ("Backlog (packets)", "linear"),
@@ -49,6 +50,8 @@ class Curves(Whole):
             y_title, y_scale = "Share that is at least so large", "log"
         elif plot.spec.value.endswith("density"):
             y_title, y_scale = "Share of arrivals", "log"
+        elif across == "ms":
+            y_title = "Share of packets"
         with layout(plot, x_title=x_title, y_title=y_title) as (figure, panels):
             for axes, panel in panels:
                 inside = plot.frame.filter(pl.col("panel") == panel)
@@ -62,6 +65,8 @@ class Curves(Whole):
                             "markersize": 4,
                             "markevery": max(1, len(xs) // _MOST_MARKERS),
                         }
+                        if across == "ms":
+                            drawn["markevery"] = max(1, len(xs) // 5)
                         if plot.frame.height > 4 * _MOST_MARKERS and across == "backlog_pkts":
                             drawn["marker"] = None
                         axes.plot(xs, ys, label=(y or None) if n == 0 else None, **drawn)
@@ -78,6 +83,9 @@ class Curves(Whole):
 
     def explain(self, plot: Plot) -> str:
         """Say what curves and bands are."""
+        if plot.spec.value.endswith("queue_delay_cdf"):
+            each = f", one for each {plot.down}" if plot.down else ""
+            return f"A curve is the share of packets that wait at most so long{each}, and each replication"
         what = plot.value.phrase[:1].upper() + plot.value.phrase[1:]
         curve = one_for_each(plot.down, "curve")
         return f"{what}{curve}; shaded bands and dotted lines are intervals"
@@ -88,6 +96,9 @@ def set_scale(axes: Axes, which: str, scale: str) -> None:
     axis = axes.xaxis if which == "x" else axes.yaxis
     if scale == "integer":
         axis.set_major_locator(MaxNLocator(integer=True))
+    elif scale == "symlog":
+        getattr(axes, f"set_{which}scale")("symlog", linthresh=1.0)
+        axis.set_major_formatter(FuncFormatter(lambda number, _: f"{number:g}"))
     elif scale == "log":
         getattr(axes, f"set_{which}scale")("log")
         axis.set_major_formatter(FuncFormatter(lambda number, _: f"{number:g}"))

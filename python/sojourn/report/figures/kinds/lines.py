@@ -18,7 +18,7 @@ from sojourn.report.figures.kinds.kind import Kind, one_for_each
 from sojourn.report.figures.panels import label_ticks, layout
 from sojourn.report.figures.plot import Plot, Spec
 from sojourn.report.figures.style import look, settle
-from sojourn.report.figures.values import number_of, shared_unit, tick
+from sojourn.report.figures.values import axis_name, numbers_of, shared_unit, tick
 
 
 class Lines(Kind):
@@ -29,11 +29,12 @@ class Lines(Kind):
 
     def draw(self, plot: Plot) -> Figure:
         """Draw one line for each label of y; the bars are 95 % intervals of the mean."""
-        at = places(plot.x_labels)
-        joined = all(number_of(label) is not None for label in plot.x_labels)
+        at = plot.x_at or places(plot.x_labels)
+        joined = bool(plot.x_at) or numbers_of(plot.x_labels) is not None
         # Long names stand aslant, and need room below.
         height = 3.2 if joined else 3.1 + 0.055 * max(map(len, plot.x_labels))
-        with layout(plot, height=height) as (figure, panels):
+        title = f"{axis_name(plot.x)}, placed by {plot.x_unit}" if plot.x_unit else None
+        with layout(plot, height=height, x_title=title) as (figure, panels):
             for axes, panel in panels:
                 rows = plot.rows(panel)
                 for index, y in enumerate(plot.y_labels):
@@ -52,7 +53,7 @@ class Lines(Kind):
                         half = [(row["high"] - row["low"]) / 2 * f for row in found]
                         bar = {"fmt": "none", "ecolor": style["color"], "capsize": 3, "elinewidth": 1}
                         axes.errorbar(xs, middle, half, **bar)
-                label_x(axes, plot.x_labels)
+                label_x(axes, plot.x_labels, plot.x_at)
                 settle(axes)
             # Panels share their scale, which a limit set before the last of them is drawn would freeze.
             for axes, _ in panels:
@@ -99,21 +100,16 @@ class Clients(Lines):
 
 def places(labels: list[str]) -> dict[str, float]:
     """Return where the labels stand: at their number if all have one, else one after the other."""
-    numbers = [number_of(label) for label in labels]
-    if any(number is None for number in numbers) or len(set(numbers)) < len(numbers):
-        return {label: float(place) for place, label in enumerate(labels)}
-    return {label: number for label, number in zip(labels, numbers, strict=True) if number is not None}
+    numbers = numbers_of(labels) or [float(place) for place in range(len(labels))]
+    return dict(zip(labels, numbers, strict=True))
 
 
-def label_x(axes: Axes, labels: list[str]) -> None:
+def label_x(axes: Axes, labels: list[str], x_at: Mapping[str, float] | None = None) -> None:
     """Put a tick at every label, on a logarithmic axis where the numbers span much."""
-    at = places(labels)
+    at = x_at or places(labels)
     values = sorted(at.values())
-    if (
-        all(number_of(label) is not None for label in labels)
-        and values[0] > 0
-        and values[-1] >= 8 * values[0]
-    ):
+    numeric = bool(x_at) or numbers_of(labels) is not None
+    if numeric and values[0] > 0 and values[-1] >= 8 * values[0]:
         axes.set_xscale("log")
         axes.xaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_minor_formatter(NullFormatter())

@@ -1,0 +1,161 @@
+"""The chosen queue as a router is told of it: in packets, bytes and milliseconds, and as lines of `tc`.
+
+>>> from sojourn.report.configure import tc
+>>> print(*tc({"kind": "fq_codel"}, "10mbit", "20ms"), sep="\\n")                      # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sojourn import _core
+from sojourn.errors import SojournError
+from sojourn.report.configure.tc import Link, lines, rate_text, size_bytes
+from sojourn.study import expand, label_text
+from sojourn.study.buffers import buffers
+from sojourn.study.inputs import trace
+
+_NAMES = {
+    "fifo": "FIFO",
+    "codel": "CoDel",
+    "fq-codel": "FQ-CoDel",
+    "cobalt": "COBALT",
+    "cake": "CAKE",
+    "sfq-codel": "SFQ-CoDel",
+    "pie": "PIE",
+    "fq-pie": "FQ-PIE",
+    "dualpi2": "DualPI2",
+    "red": "RED",
+    "sfq": "SFQ",
+}
+_DEVICES = {"up": "WAN", "down": "LAN"}
+_RATES = (("Gbit/s", 10**9), ("Mbit/s", 10**6), ("kbit/s", 10**3), ("bit/s", 1))
+
+
+@dataclass(frozen=True)
+class Configured:
+    """One link: what its queue is, in words, and how Linux is told."""
+
+    link: str
+    device: str
+    words: str
+    lines: list[str]
+    notes: list[str] = field(default_factory=list)
+
+
+def tc(queue: Mapping[str, Any], rate: str | None, rtt: str, device: str = "IFACE") -> list[str]:
+    """Return the lines of `tc` that give a device a queue.
+
+    Parameters
+    ----------
+    queue
+        As a study file writes it: ``{"kind": "codel", "limit": "1BDP"}``.
+    rate
+        The rate to keep, as ``10Mbit``; None where the device's own rate is the bottleneck.
+    rtt
+        Base round-trip time, as ``20ms``: what a limit in bandwidth-delay products counts with.
+    device
+        The network device whose egress it is.
+
+    Raises
+    ------
+    StudyError
+        The queue, the rate or the time is not what a study file may say.
+    """
+    link = {"rate": rate or "unlimited", "queue": dict(queue)}
+    study = {"name": "tc", "duration": "1s", "path": {"rtt": rtt, "down": link, "up": link}}
+    document = json.loads(_core.points(json.dumps(study))[0])["document"]
+    return lines(_link(document, "down", buffers(document)["down"])[0], device)[0]
+
+
+def configured(record: Mapping[str, Any], labels: Mapping[str, Any]) -> list[Configured]:
+    """Return how each link of a cell of a study is configured, the uplink first.
+
+    Parameters
+    ----------
+    record
+        The stored study.
+    labels
+        Labels of a cell by axis; the first cell that has them counts, so that axes may be left out.
+        Nothing is returned where no cell has them, and for a study that this engine cannot expand.
+    """
+    wanted = {axis: label_text(label) for axis, label in labels.items()}
+    try:
+        points = expand({**record["document"], "repeat": 1, "figures": []}, record["study"])
+        found = next(
+            point
+            for point in points
+            if all(label_text(point["point"].get(axis)) == label for axis, label in wanted.items())
+        )
+        document = found["document"]
+        trace.settle(document, Path(record.get("folder", ".")))
+        held = buffers(document)
+    except (_core.StudyError, SojournError, StopIteration):
+        return []
+    return [_configured(document, link, held[link]) for link in sorted(held, reverse=True)]
+
+
+def _configured(document: Mapping[str, Any], name: str, held: Mapping[str, Any]) -> Configured:
+    link, notes = _link(document, name, held)
+    device = _DEVICES.get(name, "IFACE")
+    commands, more = lines(link, device)
+    kind = link.queue["kind"]
+    words = f"{_NAMES.get(kind, kind)} holding {_held(link.queue['limit'], held)}"
+    words += f", in front of {_rate_words(link.rate_bps)}" if link.rate_bps is not None else ""
+    starved = [held["starved"]] if held.get("starved") else []
+    return Configured(name, device, words, commands, [*starved, *notes, *more])
+
+
+def _link(document: Mapping[str, Any], name: str, held: Mapping[str, Any]) -> tuple[Link, list[str]]:
+    """Return a link of a scenario as `tc` is told of it, and what is to be said of its rate."""
+    path = document["path"]
+    hop, _, way = name.rpartition(".")
+    place = next(one for one in path["hop"] if one["name"] == hop) if hop else path
+    spec = place[way]
+    notes = []
+    rate_bps = None
+    if isinstance(spec["rate"], str) and spec["rate"] != "unlimited":
+        rate_bps = _bps(spec["rate"])
+    elif held.get("limit_ms") and held.get("limit_bytes"):
+        rate_bps = round(held["limit_bytes"] * 8e3 / held["limit_ms"])
+        notes.append(f"the rate of this link varies; {_rate_words(rate_bps)} is its mean")
+    elif spec["rate"] != "unlimited":
+        notes.append("the rate of this link varies, so no shaper is given here")
+    return Link(spec["queue"], held, rate_bps, size_bytes(spec.get("overhead", 0))), notes
+
+
+def _held(written: str, held: Mapping[str, Any]) -> str:
+    """Write a limit in packets, bytes and milliseconds, what the study says in front if it is another."""
+    packets, size, ms = (held.get(f"limit_{unit}") for unit in ("pkts", "bytes", "ms"))
+    if packets is None or size is None:
+        return "without a limit" if written == "unlimited" else written
+    count = f"{packets} packet" + ("" if packets == 1 else "s")
+    amount = f"{count} of 1500 bytes, {_size_words(size)}"
+    amount += f", {ms:.3g} ms at the link's rate" if ms is not None else ""
+    return amount if written.endswith("pkt") else f"{written}: {amount}"
+
+
+def _size_words(size: int) -> str:
+    for unit, scale in (("MB", 10**6), ("kB", 10**3)):
+        if size >= scale:
+            return f"{size / scale:.4g} {unit}"
+    return f"{size} bytes"
+
+
+def _rate_words(rate_bps: int) -> str:
+    unit, scale = next((unit, scale) for unit, scale in _RATES if rate_bps >= scale)
+    return f"{rate_bps / scale:.6g} {unit}"
+
+
+def _bps(text: str) -> int:
+    for unit, scale in (("Gbit", 10**9), ("Mbit", 10**6), ("kbit", 10**3), ("bit", 1)):
+        if text.endswith(unit):
+            return round(float(text.removesuffix(unit)) * scale)
+    raise ValueError(text)
+
+
+__all__ = ["Configured", "configured", "rate_text", "tc"]

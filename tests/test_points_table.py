@@ -1,0 +1,88 @@
+"""The table of all points: a row for each cell, users' columns, intervals, and numbers to sort by."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from sojourn.report import write_report
+from sojourn.report.figures import labels_of
+from sojourn.report.points import points_table
+from sojourn.results.interval import half_width
+from sojourn.results.limits import cell_of
+from test_figures import AXES, LIMIT, sweep, write_results
+
+
+def table(results, **more):
+    return points_table(results, labels_of(one["point"] for one in results), more.pop("limits", {}), **more)
+
+
+def test_replications_are_one_row_with_mean_and_interval() -> None:
+    results = sweep(AXES, 3)
+    found = table(results)
+    assert len(found.rows) == 9 and found.replicated
+    heads = [column.title for column in found.columns]
+    assert heads[:3] == ["Workload", "Buffer", "Runs"]
+    place = heads.index("Voice, user talks: median MOS")
+    for row, first in zip(found.rows, range(0, 27, 3), strict=True):
+        numbers = [one["voice"]["talks"]["mos"]["median"] for one in results[first : first + 3]]
+        assert row[place].number == pytest.approx(sum(numbers) / 3)
+        assert row[place].text == f"{sum(numbers) / 3:.2f} ± {half_width(numbers):.2f}"
+        assert row[2].text == "3"
+    assert [row[0].text for row in found.rows[::3]] == list(AXES["workload"])
+
+
+def test_one_replication_claims_no_interval() -> None:
+    found = table(sweep(AXES, 1))
+    assert not found.replicated
+    assert not any("±" in entry.text for row in found.rows for entry in row)
+
+
+def test_columns_sort_by_what_they_show() -> None:
+    results = sweep(AXES, 1)
+    del results[0]["web"]
+    results[1]["links"]["up"]["loss"] = 0.0
+    found = table(results)
+    sorts = {column.title: column.sorts for column in found.columns}
+    assert (sorts["Workload"], sorts["Buffer"], sorts["Uplink: loss (%)"]) == ("text", "number", "number")
+    heads = list(sorts)
+    assert [row[1].sort for row in found.rows[:3]] == ["8", "64", "256"]
+    assert [row[0].sort for row in found.rows[:3]] == ["none"] * 3
+    web = heads.index("Web: median page load time (s)")
+    assert (found.rows[0][web].text, found.rows[0][web].sort) == ("–", "")
+    loss = heads.index("Uplink: loss (%)")
+    assert (found.rows[1][loss].text, found.rows[1][loss].sort) == ("0.0", "0")
+
+
+def test_limits_stand_beside_the_labels_as_numbers() -> None:
+    results = sweep({LIMIT: ("1BDP", "64pkt")}, 1)
+    limits = {
+        cell_of({LIMIT: "1BDP"}): {"path.down.queue.limit_pkts": 83, "path.down.queue.limit_ms": 19.92},
+        cell_of({LIMIT: "64pkt"}): {"path.down.queue.limit_pkts": 64, "path.down.queue.limit_ms": None},
+    }
+    found = table(results, limits=limits)
+    assert [column.title for column in found.columns][1:3] == [
+        "Downlink buffer (packets)",
+        "Downlink buffer (ms)",
+    ]
+    assert [[entry.text for entry in row[:3]] for row in found.rows] == [
+        ["1BDP", "83", "19.92"],
+        ["64pkt", "64", "–"],
+    ]
+
+
+def test_the_page_has_a_table_that_can_be_sorted(tmp_path: Path) -> None:
+    done = write_results(tmp_path / "done", sweep(), [{"kind": "table", "value": "links.up.loss"}])
+    page = write_report(done).read_text()
+    (markup,) = re.findall(r'<table class="sortable">.*?</table>', page, re.DOTALL)
+    heads = re.findall(r'<th scope="col" data-type="(number|text)"', markup)
+    rows = re.findall(r"<tr>(.*?)</tr>", markup, re.DOTALL)[1:]
+    assert len(rows) == 9
+    for row in rows:
+        cells = re.findall(r'data-sort="([^"]*)"', row)
+        assert len(cells) == len(heads)
+        assert all(
+            float(cell) is not None for cell, head in zip(cells, heads, strict=True) if head == "number"
+        )
+    assert "half the width of its 95 % interval" in page
