@@ -8,7 +8,7 @@ mod users;
 use crate::app::{Source, Tables};
 use crate::engine::{Bottleneck, Direction, Event, EventQueue, FlowTotals, LinkPort, Network};
 use crate::scenario::{LinkRule, Scenario};
-use crate::stats::{FlowRecord, FlowTable, HostTap, LinkRecord, Log, Summary};
+use crate::stats::{FlowRecord, FlowTable, HostTap, LinkRecord, Log, QueueLimit, Summary};
 use crate::stream::stream;
 use hooks::Lowest;
 use sojourn_net::link::Link;
@@ -160,7 +160,7 @@ impl Engine {
         let [down, up] = &self.network.bottleneck.ports;
         let measured = (Time(scenario.warmup.0), now);
         let rates = [down, up].map(|port| port.link.rate().mean_between(measured.0, measured.1));
-        let summary = Summary::new(
+        let mut summary = Summary::new(
             [&down.record, &up.record],
             rates,
             (&self.at_warmup, &totals),
@@ -168,6 +168,11 @@ impl Engine {
             self.packets_before,
             self.network.events,
         );
+        for (link, spec) in [("down", &scenario.path.down), ("up", &scenario.path.up)] {
+            if let Some(found) = summary.links.get_mut(link) {
+                found.limit = QueueLimit::new(spec.capacity(scenario.path.rtt()), spec.rate.mean());
+            }
+        }
         let flows = self.network.take_flows();
         let mut logs = scenario.record.packets.then(|| {
             let [down, up] = &mut self.network.bottleneck.ports;

@@ -1,5 +1,6 @@
 //! The numbers of a run, in the shape that `run --json` prints.
 
+use super::limit::QueueLimit;
 use super::link_record::LinkRecord;
 use crate::engine::connection::FlowTotals;
 use serde::Serialize;
@@ -26,6 +27,9 @@ pub struct Summary {
 pub struct LinkSummary {
     /// The link's (mean) rate; null if unlimited.
     pub rate_bps: Option<u64>,
+    /// What its queue holds at most; absent if there is no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<QueueLimit>,
     /// Packets that arrived.
     pub arrived_pkts: u64,
     /// Packets dropped.
@@ -177,6 +181,7 @@ impl LinkSummary {
         let causes = DropCause::ALL.into_iter().map(|cause| (cause.name(), record.dropped[cause as usize]));
         Self {
             rate_bps: rate.map(|rate| rate.0),
+            limit: None,
             arrived_pkts: record.arrived,
             dropped_pkts: dropped,
             departed_pkts: record.departed,
