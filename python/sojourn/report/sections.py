@@ -84,20 +84,17 @@ def gather_all(
     results: Sequence[Mapping[str, Any]],
     axes: Mapping[str, list[str]],
     unfinished: bool,
-) -> tuple[list[Plot], list[str]]:
-    """Gather the tables of all figures, before anything is written.
-
-    Of an unfinished study, figures may lack what they show; these are left out, and why is returned beside.
-    """
-    plots, left_out = [], []
-    for index, entry in enumerate(entries, start=1):
+) -> list[Plot | Section]:
+    """Gather the tables of all figures; in the place of one that cannot be drawn stands why."""
+    plots: list[Plot | Section] = []
+    for entry in entries:
         try:
             plots.append(gather(Spec.read(entry), results, axes))
         except SojournError as error:
-            if not unfinished:
-                raise SojournError(f"figure {index} of the study cannot be drawn: {error}") from None
-            left_out.append(f"Figure {index} of the study is not here yet: {error}.")
-    return plots, left_out
+            title = entry.get("title") or value(entry.get("value", "")).title or "A figure"
+            yet = "is not here yet" if unfinished else "cannot be drawn"
+            plots.append(Section(title, None, "", note=f"This figure {yet}: {error}."))
+    return plots
 
 
 def section(plot: Plot, number: int, files: Files, folders: Sequence[Path]) -> Section:

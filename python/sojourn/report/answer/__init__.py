@@ -18,8 +18,8 @@ from sojourn.report.answer import wording
 from sojourn.report.answer.cells import Cells, queue_axes, sort
 from sojourn.report.answer.goals import Goal, goals_of
 from sojourn.report.answer.regrets import Ranking, rank
-from sojourn.report.answer.sizes import Size, sizes
 from sojourn.report.answer.verdicts import CLOSE, Finding, Verdict, judge
+from sojourn.results.sizes import Size, sizes
 from sojourn.study.replications import looks, most
 
 __all__ = ["Answer", "Goal", "Ranking", "Size", "Verdict", "answer", "queue_axes"]
@@ -85,7 +85,12 @@ class Answer:
                 for choice, (size, where) in ranking.worst.items()
             ],
             "losses": [
-                {"condition": condition, "choice": choice, "loss": round(loss.size, 6), "value": loss.goal.path}
+                {
+                    "condition": condition,
+                    "choice": choice,
+                    "loss": round(loss.size, 6),
+                    "value": loss.goal.path,
+                }
                 for (condition, choice), loss in ranking.losses.items()
             ],
             "verdicts": [
@@ -99,7 +104,8 @@ class Answer:
             ],
             "sizes": {
                 choice: [
-                    {"link": size.link, "packets": size.packets, "bytes": size.bytes, "ms": size.ms} for size in found
+                    {"link": size.link, "packets": size.packets, "bytes": size.bytes, "ms": size.ms}
+                    for size in found
                 ]
                 for choice, found in self.sizes.items()
             },
@@ -127,7 +133,9 @@ def answer(
     cells, goals = sort(results, axes), goals_of(document, results)
     verdicts = judge(cells, goals, looks(document))
     if not verdicts:
-        nothing = "The results hold nothing that could be judged: neither scores of users nor queueing delays."
+        nothing = (
+            "The results hold nothing that could be judged: neither scores of users nor queueing delays."
+        )
         if document.get("goals"):
             nothing = "No result has a value for any of the study's goals, so nothing can be judged."
         return Answer("What users get", [nothing], [], cells, goals)
@@ -141,7 +149,7 @@ def answer(
     rounds = _rounds(document, verdicts)
     once = all(len(cell) == 1 for cell in cells.cells.values())
     if cells.axes:
-        sentences += wording.headline(cells, ranking, once)
+        sentences += wording.headline(cells, ranking, goals, once)
         for choice in ranking.chosen[:1] if len(ranking.chosen) < len(cells.choices) else []:
             sentences.append(wording.kept(cells, verdicts, choice))
             if of_choices[choice]:
@@ -178,7 +186,9 @@ def _rounds(document: Mapping[str, Any], verdicts: Mapping[tuple[str, str], Verd
     left = f"{len(open_ones)} of {len(verdicts)} verdicts are" if len(open_ones) > 1 else "one verdict is"
     if many >= most(document):
         return f'With repeat = "auto" {left} not certain after {ran} replications, the most that the study allows.'
-    return f'With repeat = "auto" {left} not certain yet after {ran} replications; run the study again to go on.'
+    return (
+        f'With repeat = "auto" {left} not certain yet after {ran} replications; run the study again to go on.'
+    )
 
 
 def _goal(goal: Goal) -> dict[str, Any]:

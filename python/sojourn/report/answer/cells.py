@@ -70,6 +70,11 @@ class Cells:
         )
 
     @property
+    def plural(self) -> str:
+        """What several choices are called."""
+        return "pairs of buffers" if self.noun == "pair of buffers" else f"{self.noun}s"
+
+    @property
     def head(self) -> str:
         """The heading over the choices."""
         return " × ".join(_named(self.axes)) if self.axes else "Cell"
@@ -101,7 +106,10 @@ def queue_axes(axes: Mapping[str, Sequence[str]]) -> list[str]:
     return [
         axis
         for axis, labels in axes.items()
-        if len(labels) > 1 and axis.startswith("path") and "queue" in (parts := axis.split(".")) and parts[-1] != "delay"
+        if len(labels) > 1
+        and axis.startswith("path")
+        and "queue" in (parts := axis.split("."))
+        and parts[-1] != "delay"
     ]
 
 
@@ -115,10 +123,7 @@ def sort(results: Sequence[Mapping[str, Any]], axes: Mapping[str, Sequence[str]]
         cells.setdefault(key, []).append(result)
     # Study order, whatever the order of the results.
     by_axes = [
-        {
-            _label({"point": point}, names): None
-            for point in _points(axes, names, results)
-        }
+        {_label({"point": point}, names): None for point in _points(axes, names, results)}
         for names in (given, chosen)
     ]
     conditions, choices = (list(found) for found in by_axes)
@@ -132,7 +137,8 @@ def _points(
     found = {tuple(label_text(result["point"].get(name, "")) for name in names) for result in results}
     order = [{label: place for place, label in enumerate(axes[name])} for name in names]
     ranked = sorted(
-        found, key=lambda labels: [where.get(label, len(where)) for where, label in zip(order, labels, strict=True)]
+        found,
+        key=lambda labels: [where.get(label, len(where)) for where, label in zip(order, labels, strict=True)],
     )
     return [dict(zip(names, labels, strict=True)) for labels in ranked]
 

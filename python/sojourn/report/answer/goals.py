@@ -197,14 +197,28 @@ _USUAL = (
         goal
         for way, who in (("talks", "voice, the user talks,"), ("listens", "voice, the user listens,"))
         for goal in (
-            Goal(f"voice.{way}.mos.median", 3.6, True, f"{who} median MOS", f"{_G107}: some are dissatisfied"),
+            Goal(
+                f"voice.{way}.mos.median", 3.6, True, f"{who} median MOS", f"{_G107}: some are dissatisfied"
+            ),
             Goal(f"voice.{way}.mos.p5", 3.1, True, f"{who} MOS of the worst 5 %", f"{_G107}: many are"),
         )
     ),
     Goal("web.mos.median", 3.0, True, "web pages, median MOS", f"{_G1030}: fair"),
-    Goal("web.mos.p5", 2.0, True, "web pages, MOS of the worst 5 %", f"{_G1030}: poor; that this is enough is {CHOICE}"),
+    Goal(
+        "web.mos.p5",
+        2.0,
+        True,
+        "web pages, MOS of the worst 5 %",
+        f"{_G1030}: poor; that this is enough is {CHOICE}",
+    ),
     Goal("video.ssim.median", 0.88, True, "video, median SSIM", f"{_ZINNER}: fair"),
-    Goal("video.ssim.p5", 0.5, True, "video, SSIM of the worst 5 %", f"{_ZINNER}: poor; that this is enough is {CHOICE}"),
+    Goal(
+        "video.ssim.p5",
+        0.5,
+        True,
+        "video, SSIM of the worst 5 %",
+        f"{_ZINNER}: poor; that this is enough is {CHOICE}",
+    ),
     Goal("browser.plt_s.median", 4.0, False, "browsing, median page load time", "ITU-T G.1010: acceptable"),
     Goal("browser.plt_s.p95", 10.0, False, "browsing, page load time of the slowest 5 %", CHOICE),
     Goal("browser.abandoned", 0.05, False, "browsing, pages abandoned", CHOICE),

@@ -200,7 +200,9 @@ def _over(
 def _delay_ms(result: Mapping[str, Any]) -> float | None:
     """Mean queueing delay of a round trip: of all links together."""
     found = [number_at(result, f"links.{link}.queue_delay_ms.mean") for link in result.get("links") or ()]
-    return sum(number for number in found if number is not None) if any(n is not None for n in found) else None
+    return (
+        sum(number for number in found if number is not None) if any(n is not None for n in found) else None
+    )
 
 
 def _idle(result: Mapping[str, Any]) -> float | None:
@@ -208,5 +210,3 @@ def _idle(result: Mapping[str, Any]) -> float | None:
     found = [number_at(result, f"links.{link}.utilisation") for link in result.get("links") or ()]
     known = [number for number in found if number is not None]
     return 1 - max(known) if known else None
-
-

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from sojourn.report.answer.cells import Cells, listed
 from sojourn.report.answer.goals import Goal, scored_users
 from sojourn.report.answer.regrets import Ranking
-from sojourn.report.answer.sizes import Size
 from sojourn.report.answer.verdicts import CLOSE, NO, YES, Verdict
 from sojourn.report.figures.values import axis_name, lower
+from sojourn.results.sizes import Size
 
 Verdicts = Mapping[tuple[str, str], Verdict]
 
@@ -31,9 +31,9 @@ def opening(goals: Sequence[Goal], stated: bool, kinds: Sequence[str]) -> list[s
     if kinds:
         return [
             f"The users of this study ({', '.join(kinds)}) have no scores in these results, "
-            "so queueing delay stands in for them."
+            "so delay stands in for them."
         ]
-    return ["No users are scored in this study, so queueing delay stands in for them."]
+    return ["No users are scored in this study, so delay stands in for them."]
 
 
 def compares_nothing(axes: Mapping[str, Sequence[str]]) -> str:
@@ -49,21 +49,22 @@ def compares_nothing(axes: Mapping[str, Sequence[str]]) -> str:
     return f"This study compares no queue: {what}."
 
 
-def headline(cells: Cells, ranking: Ranking, once: bool) -> list[str]:
+def headline(cells: Cells, ranking: Ranking, goals: Sequence[Goal], once: bool) -> list[str]:
     """Say which choice is best, by what that was decided, and how sure it is."""
     if ranking.decided == "none":
         return ["No condition has numbers for every choice, so the choices cannot be compared."]
     chosen, total = ranking.chosen, len(ranking.worst)
     size = max(ranking.worst[choice][0] for choice in chosen)
-    lost = f"no user loses more than {size:.2f} against the best choice under the same condition"
+    who = "no user" if scored_users(goals) else "no goal"
+    lost = f"{who} loses more than {size:.2f} against the best choice under the same condition"
     if size < 0.005:
-        lost = "no user loses as much as 0.01 against the best choice under the same condition"
+        lost = f"{who} loses as much as 0.01 against the best choice under the same condition"
     if ranking.decided == "nothing":
         every = len(chosen) == total
-        who = f"all {total} that were tried" if every and total > 2 else cells.text(chosen)
+        names = f"{total} {cells.plural} that were tried" if every else f"{cells.plural} {cells.text(chosen)}"
         said = [
-            f"Between {who} there is nothing to choose: worst-off users, queueing delay and utilisation differ "
-            "by no more than chance, or by less than matters."
+            f"The {names} cannot be told apart: worst-off users, queueing delay and utilisation differ by no more "
+            "than chance, or by less than matters."
         ]
         said += [] if every else [f"With each of them {lost}{_runner_up(cells, ranking, chosen)}."]
     elif ranking.decided == "regret":
@@ -79,7 +80,7 @@ def headline(cells: Cells, ranking: Ranking, once: bool) -> list[str]:
     if once:
         said.append(
             "Each cell was run once, so chance cannot be told from effect and no verdict is certain; "
-            "repeat = 3 gives intervals, repeat = \"auto\" as many runs as the verdicts need."
+            'repeat = 3 gives intervals, repeat = "auto" as many runs as the verdicts need.'
         )
     return said
 
@@ -168,7 +169,9 @@ def _which(cells: Cells, here: Mapping[str, Verdict | None]) -> str:
     doubt = [choice for choice, verdict in there.items() if verdict.word == CLOSE]
     if not yes and not doubt:
         best = max(there, key=lambda choice: there[choice].weakest.score)
-        return f"no {cells.noun} that was tried; {cells.text([best])} comes closest ({there[best].weakest.text})"
+        return (
+            f"no {cells.noun} that was tried; {cells.text([best])} comes closest ({there[best].weakest.text})"
+        )
     everyone = len(there) == len(cells.choices)
     words = []
     if yes:
@@ -183,7 +186,11 @@ def _which(cells: Cells, here: Mapping[str, Verdict | None]) -> str:
 def by_cell(cells: Cells, verdicts: Verdicts) -> list[str]:
     """Say in which conditions the goals are kept, where there is no choice."""
     said = []
-    for word, words in ((YES, "All goals are kept, for certain,"), (CLOSE, "It is not certain"), (NO, "Not all are kept")):
+    for word, words in (
+        (YES, "All goals are kept, for certain,"),
+        (CLOSE, "It is not certain"),
+        (NO, "Not all are kept"),
+    ):
         found = [c for (c, _), verdict in verdicts.items() if verdict.word == word]
         if not found:
             continue
@@ -218,9 +225,7 @@ def missing(cells: Cells, ranking: Ranking) -> list[str]:
     if ranking.decided == "none" or len(ranking.compared) == len(cells.conditions):
         return []
     left = [condition for condition in cells.conditions if condition not in ranking.compared]
-    return [
-        f"Not compared: {_names(left, len(cells.conditions))}, where not every choice has results."
-    ]
+    return [f"Not compared: {_names(left, len(cells.conditions))}, where not every choice has results."]
 
 
 def _doubt(verdict: Verdict) -> str:
@@ -238,7 +243,9 @@ def without_values(cells: Cells, goals: Sequence[Goal], verdicts: Verdicts) -> l
     said = []
     for goal in goals:
         lacking = [
-            cell for cell, verdict in verdicts.items() if all(found.goal != goal for found in verdict.findings)
+            cell
+            for cell, verdict in verdicts.items()
+            if all(found.goal != goal for found in verdict.findings)
         ]
         if goal.of_best or not lacking:
             continue

@@ -40,7 +40,9 @@ def sizes(results: Iterable[Mapping[str, Any]]) -> list[Size]:
             link,
             _ends([limit["packets"] for limit in limits]),
             _ends([limit["bytes"] for limit in limits]),
-            None if any(limit["ms"] is None for limit in limits) else _ends([limit["ms"] for limit in limits]),
+            None
+            if any(limit["ms"] is None for limit in limits)
+            else _ends([limit["ms"] for limit in limits]),
         )
         for link, limits in found.items()
     ]
