@@ -30,7 +30,8 @@ _MOST_ROWS = 600
 def write_report(results_dir: str | os.PathLike[str], out: str | os.PathLike[str] | None = None) -> Path:
     """Write ``report.html`` and ``figures/`` from results.
 
-    The same results give the same bytes. A figure that cannot be drawn costs itself only: a sentence says why.
+    The same results give the same bytes. A figure that cannot be drawn costs itself only: a sentence says
+    why.
 
     Parameters
     ----------

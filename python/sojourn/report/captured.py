@@ -31,17 +31,20 @@ def captured(result: Mapping[str, Any], found: Results) -> Captured:
         sentences.append("No packet was seen in front of the queue.")
     elif not lost:
         sentences.append(
-            f"No packet was lost: all {_count(arrived)} that came to the queue were seen behind it, or cannot be judged."
+            f"No packet was lost: all {_count(arrived)} that came to the queue were seen behind it, or "
+            f"cannot be judged."
         )
     else:
         sentences.append(
-            f"{_count(lost)} of {_count(arrived)} packets were lost between the captures ({link['loss']:.2%})."
+            f"{_count(lost)} of {_count(arrived)} packets were lost between the captures "
+            f"({link['loss']:.2%})."
         )
     wait = {name: number_at(link, f"queue_delay_ms.{name}") for name in ("mean", "p50", "p95", "max")}
     if None not in wait.values():
         sentences.append(
             f"Packets that came through had waited {wait['mean']:.3g} ms on average above the shortest wait: "
-            f"median {wait['p50']:.3g} ms, 95th percentile {wait['p95']:.3g} ms, longest {wait['max']:.3g} ms."
+            f"median {wait['p50']:.3g} ms, 95th percentile {wait['p95']:.3g} ms, longest "
+            f"{wait['max']:.3g} ms."
         )
     used = number_at(link, "utilisation")
     if used is not None and link.get("rate_bps"):

@@ -91,14 +91,16 @@ def reproduce(found: Results, results: Sequence[Mapping[str, Any]]) -> tuple[str
     """Return what is the same when it is made again, and the commands, for the folder where it was run."""
     if found.captured:
         command = found.record.get("command") or "sojourn losses INGRESS EGRESS"
-        says = f"The same captures and the same version (sojourn {found.record.get('sojourn', 'unknown')}) give the same numbers."
+        version = found.record.get("sojourn", "unknown")
+        says = f"The same captures and the same version (sojourn {version}) give the same numbers."
         return says, [command]
     command = found.record.get("command") or f"sojourn run {shlex.quote(found.name + '.toml')}"
     usual = (Path("results") / found.name).as_posix()
     out = found.record.get("out") or usual
     words = [command] if Path(out) == Path(usual) else [command, "--out", shlex.quote(out)]
     says = (
-        f"The same study, seed and engine ({'; '.join(engines(results))}) give the same bytes of results on any "
+        f"The same study, seed and engine ({'; '.join(engines(results))}) give the same bytes of "
+        f"results on any "
         "machine."
     )
     return says, [" ".join(words), f"sojourn report {shlex.quote(out)}"]
@@ -123,8 +125,10 @@ def _of_simulations(results: Sequence[Mapping[str, Any]]) -> list[str]:
         said.append(f"{once} of {len(counts)} cells were run once and have no intervals.")
     return [
         *said,
-        f"{'Other cells' if once else 'Cells'} have {min(count for count in counts if count > 1)} replications "
-        "or more. Intervals in figures are 95 % of Student's t for the mean; those of verdicts are cut to what "
+        f"{'Other cells' if once else 'Cells'} have {min(count for count in counts if count > 1)} "
+        f"replications "
+        "or more. Intervals in figures are 95 % of Student's t for the mean; those of verdicts are cut "
+        "to what "
         "the quantity can be, and for shares of users and counts of events no narrower than Wilson's and "
         "Garwood's. None of them knows of errors that all replications share.",
     ]
@@ -134,7 +138,8 @@ def _of_captures(found: Results, result: Mapping[str, Any]) -> list[str]:
     said = [
         "One queue was watched, for as long as the captures last: other hours and other loads may differ.",
         "The shortest wait is taken for none: a queue that never emptied looks shorter than it was.",
-        "What the captures themselves have dropped is told from losses only as far as acknowledgements prove it.",
+        "What the captures themselves have dropped is told from losses only as far as acknowledgements "
+        "prove it.",
     ]
     if not any(about.get("rate_bps") for about in result["links"].values()):
         said.append("The rate of the link was not given (`--rate`), so nothing is said of its utilisation.")

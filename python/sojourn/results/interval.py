@@ -2,7 +2,8 @@
 
 ==================  =====================================================================================
 a mean              Student's t over replications, cut to what the quantity can be: a score to its scale, a
-                    delay to 0 and above. Cutting a range that the mean cannot have takes nothing from coverage
+                    delay to 0 and above. Cutting a range that the mean cannot have takes nothing from
+                    coverage
 a share of trials   Wilson's score interval over all trials of all replications, and Student's t where that is
                     wider: trials of one replication share a bottleneck, so they may be alike
 a count             Garwood's interval of a Poisson mean, and Student's t where that is wider

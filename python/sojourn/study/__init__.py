@@ -84,7 +84,7 @@ class Study:
         return [Point.settle(each, folder=self.folder) for each in expand(self.document, self.file)]
 
     def replicated(self, times: int, wanted: Callable[[Mapping[str, Any], int], bool]) -> list[Point]:
-        """Return the points that are wanted, by their labels and replication, of the study repeated so often."""
+        """Return the points of the study, repeated so often, whose labels and replication are wanted."""
         entries = expand({**self.document, "repeat": times}, self.file)
         return [
             Point.settle(each, folder=self.folder)

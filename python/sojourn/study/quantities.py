@@ -1,8 +1,8 @@
 """What numbers the results of a study will have, as far as the study tells: checked before anything runs.
 
-A figure or a goal names a number by its path (``voice.talks.mos.p5``). One that no result can have, since the
-study has no such user, link or number, is refused with what could be meant. Parts of results whose names depend
-on the run (groups, losses) are not checked further than their beginning.
+A figure or a goal names a number by its path (``voice.talks.mos.p5``). One that no result can have, since
+the study has no such user, link or number, is refused with what could be meant. Parts of results whose
+names depend on the run (groups, losses) are not checked further than their beginning.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """How often the points of a study are run: a number of times, or in rounds until every verdict is certain.
 
-``repeat = "auto"`` begins with three replications, and doubles those of a cell as long as one of its verdicts is
-not certain, up to ``repeat-at-most``. The verdicts are looked at after every round, so the doubt that a study
-allows itself is shared among the rounds that there can be (Bonferroni).
+``repeat = "auto"`` begins with three replications, and doubles those of a cell as long as one of its
+verdicts is not certain, up to ``repeat-at-most``. The verdicts are looked at after every round, so the
+doubt that a study allows itself is shared among the rounds that there can be (Bonferroni).
 """
 
 from __future__ import annotations

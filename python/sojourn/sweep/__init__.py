@@ -87,7 +87,7 @@ class Campaign:
         self.todo = [point for point in wanted if point.hash not in self.done]
 
     def _another_round(self) -> bool:
-        """Plan the next round of a study that is repeated until its verdicts are certain; say if there is one."""
+        """Plan the next round of a study with ``repeat = "auto"``; say whether there is one."""
         if self.study.document.get("repeat") != AUTO or self._one_replication:
             return False
         results = [{**self.store.read_point(point.hash), **point.names} for point in self.points]
@@ -193,8 +193,8 @@ class Campaign:
     def execute(self, workers: Workers) -> Iterator[Outcome]:
         """Simulate the points that are missing; yield what became of each, as they finish.
 
-        Clips that they show and that are not kept yet are encoded first. With ``repeat = "auto"`` further rounds
-        follow, unless a point failed.
+        Clips that they show and that are not kept yet are encoded first. With ``repeat = "auto"`` further
+        rounds follow, unless a point failed.
         """
         failed = False
         while True:

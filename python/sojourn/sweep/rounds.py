@@ -1,7 +1,8 @@
 """Replications in rounds: with ``repeat = "auto"``, the cells whose verdict is not certain are run again.
 
-Which points a round has follows from the results of the rounds before it alone, whoever computed them and in what
-order. So a study that was interrupted goes on where it was, and any number of processes runs the same points.
+Which points a round has follows from the results of the rounds before it alone, whoever computed them and
+in what order. So a study that was interrupted goes on where it was, and any number of processes runs the
+same points.
 """
 
 from __future__ import annotations

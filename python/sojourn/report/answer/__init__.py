@@ -4,8 +4,8 @@
 >>> found = answer(results, axes, document)                                         # doctest: +SKIP
 >>> found.ranking.chosen, found.as_json()["verdicts"]                               # doctest: +SKIP
 
-Goals (:mod:`.goals`) are judged cell by cell (:mod:`.verdicts`), choices are compared by regret (:mod:`.regrets`),
-and what was found is put into words (:mod:`.wording`).
+Goals (:mod:`.goals`) are judged cell by cell (:mod:`.verdicts`), choices are compared by regret
+(:mod:`.regrets`), and what was found is put into words (:mod:`.wording`).
 """
 
 from __future__ import annotations
@@ -185,7 +185,8 @@ def _rounds(document: Mapping[str, Any], verdicts: Mapping[tuple[str, str], Verd
         return f'With repeat = "auto" every verdict is certain after {ran} replications.'
     left = f"{len(open_ones)} of {len(verdicts)} verdicts are" if len(open_ones) > 1 else "one verdict is"
     if many >= most(document):
-        return f'With repeat = "auto" {left} not certain after {ran} replications, the most that the study allows.'
+        ran += " replications, the most that the study allows"
+        return f'With repeat = "auto" {left} not certain after {ran}.'
     return (
         f'With repeat = "auto" {left} not certain yet after {ran} replications; run the study again to go on.'
     )

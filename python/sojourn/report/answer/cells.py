@@ -47,7 +47,7 @@ class Cells:
         return ", ".join(filter(None, (condition, choice))) or "the one cell that was run"
 
     def best(self, goal: Goal, condition: str) -> Mapping[int, float] | None:
-        """Return, by replication, the numbers of the choice with the best mean; None where it is 0 or not known.
+        """Return, by replication, the numbers of the choice with the best mean; None where that is 0.
 
         Only for goals that are shares of it.
         """

@@ -1,13 +1,14 @@
 """What users are owed: the goals of a study, or those by which it is judged where it has none.
 
-A goal is a limit that a number of the results must keep. Its scale puts users of all kinds side by side: 0 is the
-worst that can be, 1 just at the limit, 2 the most that is counted.
+A goal is a limit that a number of the results must keep. Its scale puts users of all kinds side by side: 0
+is the worst that can be, 1 just at the limit, 2 the most that is counted.
 
-- What must be at least L: (x - floor) / (L - floor), the floor being 1 for an opinion score and 0 for the rest.
+- What must be at least L: (x - floor) / (L - floor), the floor being 1 for an opinion score and 0 for the
+  rest.
 - What must be at most L, and has no worst: 2 L / (L + x), which is 2 at nothing, 1 at the limit, and nears 0.
 
-So the same loss on the scale is the same share of the way from the limit to the worst, whoever the user is. That
-it weighs users alike is a choice.
+So the same loss on the scale is the same share of the way from the limit to the worst, whoever the user is.
+That it weighs users alike is a choice.
 """
 
 from __future__ import annotations
@@ -100,7 +101,7 @@ class Goal:
         }
 
     def sample(self, cell: Sequence[Mapping[str, Any]], best: Mapping[int, float] | None) -> Sample | None:
-        """Return the numbers of a cell, as shares of `best` (by replication) where the goal is one of those."""
+        """Return the numbers of a cell; where the goal says so, as shares of `best` (by replication)."""
         found = self.numbers(cell)
         if self.of_best:
             found = {at: number / best[at] for at, number in found.items() if best and best.get(at)}
@@ -172,7 +173,7 @@ def _range(path: str) -> tuple[float, float]:
 
 
 def _trials(result: Mapping[str, Any], path: str) -> float | None:
-    """Return how many independent trials a share of a result was counted over, None where it is no such share."""
+    """Return over how many independent trials a share was counted, None where it is no such share."""
     if path == "adaptive.clients_stalled_pct":
         clients = look_up(result, "adaptive.clients") or look_up(result, "adaptive.per_client_rate_kbps")
         return float(len(clients)) if clients else None

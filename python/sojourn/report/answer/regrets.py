@@ -1,10 +1,10 @@
-"""Which choice is regretted least: the loss of the worst-off user against the best choice in the same condition.
+"""Which choice is regretted least, by what the worst-off user loses against the best one for a condition.
 
-For each condition and choice, every goal's mean is put on its scale (see :mod:`.goals`); a user's loss is what
-the best choice in that condition would give more. The regret of a cell is the largest loss of any user in it, and
-that of a choice the largest over conditions (Savage's minimax regret). The choice with the least is taken; what
-differs by less than :data:`ALIKE`, or by no more than replications differ, is left to the mean queueing delay,
-and then to utilisation.
+For each condition and choice, every goal's mean is put on its scale (see :mod:`.goals`); a user's loss is
+what the best choice in that condition would give more. The regret of a cell is the largest loss of any user
+in it, and that of a choice the largest over conditions (Savage's minimax regret). The choice with the least
+is taken; what differs by less than :data:`ALIKE`, or by no more than replications differ, is left to the
+mean queueing delay, and then to utilisation.
 
 Source: L. J. Savage 1951 (JASA 46). Difference: choices that cannot be told apart are not ranked.
 """

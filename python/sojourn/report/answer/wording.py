@@ -63,7 +63,8 @@ def headline(cells: Cells, ranking: Ranking, goals: Sequence[Goal], once: bool) 
         every = len(chosen) == total
         names = f"{total} {cells.plural} that were tried" if every else f"{cells.plural} {cells.text(chosen)}"
         said = [
-            f"The {names} cannot be told apart: worst-off users, queueing delay and utilisation differ by no more "
+            f"The {names} cannot be told apart: worst-off users, queueing delay and utilisation differ "
+            f"by no more "
             "than chance, or by less than matters."
         ]
         said += [] if every else [f"With each of them {lost}{_runner_up(cells, ranking, chosen)}."]
@@ -111,7 +112,8 @@ def _decided(ranking: Ranking, others: Sequence[str]) -> str:
         )
     rest = listed([f"{ranking.utilisation[other]:.1%}" for other in others])
     return (
-        f"where delay does not decide either, utilisation does: {ranking.utilisation[best]:.1%} of the busiest "
+        f"where delay does not decide either, utilisation does: {ranking.utilisation[best]:.1%} of the "
+        f"busiest "
         f"link on average, against {rest}."
     )
 
