@@ -29,19 +29,26 @@ def one(
     links = {"down": link(delay, used), "up": link(0.0, 0.1)}
     flows = {"goodput_bps": 0.0}
     return {
-        "study": "t", "point": dict(point), "replication": replication, "links": links, "flows": flows, "
-        "**heads
-    }  # fmt: skip
+        "study": "t",
+        "point": dict(point),
+        "replication": replication,
+        "links": links,
+        "flows": flows,
+        **heads,
+    }
 
 
 def voice(mos: float) -> dict[str, Any]:
-    return {"voice": {way: {"mos": {"median": mos, "p5": max(mos - 0.3, 1.0)}} for way in ("talks",
-    "listens")}}
+    return {
+        "voice": {way: {"mos": {"median": mos, "p5": max(mos - 0.3, 1.0)}} for way in ("talks", "listens")}
+    }
 
 
 def viewers(stalled_pct: float, count: int = 12, rate: float = 3000.0) -> dict[str, Any]:
-    clients = {"per_client_rate_kbps": [rate] * count} return {"adaptive": {"clients_stalled_pct":
-    stalled_pct, "stalls": 0, "average_rate_kbps": rate, **clients}}
+    clients = {"per_client_rate_kbps": [rate] * count}
+    return {
+        "adaptive": {"clients_stalled_pct": stalled_pct, "stalls": 0, "average_rate_kbps": rate, **clients}
+    }
 
 
 def browsers(seconds: float, abandoned: float = 0.0) -> dict[str, Any]:
@@ -84,23 +91,34 @@ def test_what_measured_zero_was_measured(heads: dict[str, Any]) -> None:
 
 
 def test_no_stall_among_twelve_is_not_certain_and_says_what_would_settle_it() -> None:
-    assert wilson(0, 12).high == pytest.approx(0.2425, abs=1e-4) assert wilson(1 / 12, 12).low ==
-    pytest.approx(0.0149, abs=1e-4) assert words(compare({"8pkt": [viewers(0.0)], "64pkt": [viewers(0.0)]},
-    LIMIT)) == ["close"] * 2 found = compare({"8pkt": [viewers(0.0)] * 3, "64pkt": [viewers(100 / 12)] * 3},
-    LIMIT) assert words(found) == ["close", "close"] finding = found.verdicts["", "8pkt"].findings[0] assert
-    finding.interval == (0.0, pytest.approx(9.64, abs=0.01)) assert finding.more == "about 4 more
-    replications would settle it" assert words(compare({"8pkt": [viewers(0.0)] * 7, "64pkt": [viewers(0.0)]
-    * 6}, LIMIT)) == ["yes", "close"]
+    assert wilson(0, 12).high == pytest.approx(0.2425, abs=1e-4)
+    assert wilson(1 / 12, 12).low == pytest.approx(0.0149, abs=1e-4)
+    assert words(compare({"8pkt": [viewers(0.0)], "64pkt": [viewers(0.0)]}, LIMIT)) == ["close"] * 2
+    found = compare({"8pkt": [viewers(0.0)] * 3, "64pkt": [viewers(100 / 12)] * 3}, LIMIT)
+    assert words(found) == ["close", "close"]
+    finding = found.verdicts["", "8pkt"].findings[0]
+    assert finding.interval == (0.0, pytest.approx(9.64, abs=0.01))
+    assert finding.more == "about 4 more replications would settle it"
+    assert words(compare({"8pkt": [viewers(0.0)] * 7, "64pkt": [viewers(0.0)] * 6}, LIMIT)) == [
+        "yes",
+        "close",
+    ]
 
 
 def test_intervals_stay_where_the_quantity_can_be() -> None:
-    scores = Sample((4.4, 4.5, 1.2), 1.0, 5.0).interval() assert scores == (1.0, 5.0) stalls = Sample((0.0,
-    0.0, 7.0), 0.0, count=True).interval() assert stalls is not None and stalls.low == 0.0 and stalls.high >
-    12 none = Sample((0.0, 0.0, 0.0), 0.0, count=True).interval() assert none == (0.0, pytest.approx(3.689 /
-    3, abs=1e-3)), "nothing seen is not nothing there" assert garwood(2.0, 5) == (pytest.approx(4.795 / 5,
-    abs=1e-3), pytest.approx(18.39 / 5, abs=1e-2)) assert Sample((1.0,)).interval() is None spread =
-    Sample((0.0, 50.0, 0.0), 0.0, 100.0, trials=36) found = spread.interval() assert found is not None and
-    found.high == pytest.approx(50 / 3 + 71.7, abs=0.1), "clients of a run are alike"
+    scores = Sample((4.4, 4.5, 1.2), 1.0, 5.0).interval()
+    assert scores == (1.0, 5.0)
+    stalls = Sample((0.0, 0.0, 7.0), 0.0, count=True).interval()
+    assert stalls is not None and stalls.low == 0.0 and stalls.high > 12
+    none = Sample((0.0, 0.0, 0.0), 0.0, count=True).interval()
+    assert none == (0.0, pytest.approx(3.689 / 3, abs=1e-3)), "nothing seen is not nothing there"
+    assert garwood(2.0, 5) == (pytest.approx(4.795 / 5, abs=1e-3), pytest.approx(18.39 / 5, abs=1e-2))
+    assert Sample((1.0,)).interval() is None
+    spread = Sample((0.0, 50.0, 0.0), 0.0, 100.0, trials=36)
+    found = spread.interval()
+    assert found is not None and found.high == pytest.approx(50 / 3 + 71.7, abs=0.1), (
+        "clients of a run are alike"
+    )
 
 
 def test_replications_that_settle_a_verdict() -> None:
@@ -131,8 +149,10 @@ def test_the_worst_off_user_decides_and_not_how_many_thresholds_are_passed() -> 
         "the same condition; the other, fifo, loses 1.05 under 0.4Mbit (voice, the user talks, MOS of "
         "the worst "
         "5 %: 1.00 where the best choice has 3.20)."
-    ), found.sentences[0] assert found.sentences[1].startswith("With codel all goals are kept for certain
-    under none of 3 conditions;")
+    ), found.sentences[0]
+    assert found.sentences[1].startswith(
+        "With codel all goals are kept for certain under none of 3 conditions;"
+    )
 
 
 def test_what_users_cannot_tell_apart_delay_decides_then_utilisation() -> None:
@@ -144,14 +164,17 @@ def test_what_users_cannot_tell_apart_delay_decides_then_utilisation() -> None:
         ]
         return answer(results, {KIND: [kind for kind, *_ in each]})
 
-    found = of(("codel", 19.0, 0.9), ("fq-codel", 2.0, 0.9)) assert (found.ranking.chosen,
-    found.ranking.decided) == (["fq-codel"], "delay") assert "Users cannot tell it from codel; its queueing
-    delay decides: 2 ms on average" in found.sentences[1] found = of(("codel", 2.0, 0.9), ("fq-codel", 2.0,
-    0.95)) assert (found.ranking.chosen, found.ranking.decided) == (["fq-codel"], "utilisation") found =
-    of(("codel", 2.0, 0.9), ("fq-codel", 2.0, 0.9), ("pie", 2.5, 0.9)) assert found.ranking.decided ==
-    "nothing" and len(found.ranking.chosen) == 3 assert found.sentences[0].startswith("The 3 queue
-    disciplines that were tried cannot be told apart:") assert not any("to choose is" in sentence for
-    sentence in found.sentences)
+    found = of(("codel", 19.0, 0.9), ("fq-codel", 2.0, 0.9))
+    assert (found.ranking.chosen, found.ranking.decided) == (["fq-codel"], "delay")
+    assert (
+        "Users cannot tell it from codel; its queueing delay decides: 2 ms on average" in found.sentences[1]
+    )
+    found = of(("codel", 2.0, 0.9), ("fq-codel", 2.0, 0.95))
+    assert (found.ranking.chosen, found.ranking.decided) == (["fq-codel"], "utilisation")
+    found = of(("codel", 2.0, 0.9), ("fq-codel", 2.0, 0.9), ("pie", 2.5, 0.9))
+    assert found.ranking.decided == "nothing" and len(found.ranking.chosen) == 3
+    assert found.sentences[0].startswith("The 3 queue disciplines that were tried cannot be told apart:")
+    assert not any("to choose is" in sentence for sentence in found.sentences)
 
 
 def test_differences_that_replications_do_not_bear_out_are_no_differences() -> None:
@@ -175,9 +198,12 @@ def test_one_replication_is_never_certain() -> None:
 
 
 def test_all_fail_is_said() -> None:
-    found = compare({label: [voice(m), voice(m + 0.01)] for label, m in (("8pkt", 2.0), ("64pkt", 1.5))},
-    LIMIT) assert words(found) == ["no", "no"] assert "Even so, not all goals are kept" in
-    found.sentences[1] assert found.items == [
+    found = compare(
+        {label: [voice(m), voice(m + 0.01)] for label, m in (("8pkt", 2.0), ("64pkt", 1.5))}, LIMIT
+    )
+    assert words(found) == ["no", "no"]
+    assert "Even so, not all goals are kept" in found.sentences[1]
+    assert found.items == [
         "no buffer that was tried; 8 packets comes closest (voice, the user talks, MOS of the worst 5 % 1.70 "
         "(1.64 to 1.77))"
     ]
@@ -189,16 +215,27 @@ def test_only_what_all_choices_have_is_compared() -> None:
         one({RATE: rate, KIND: kind}, replication, **voice(mos))
         for (rate, kind), mos in cells.items()
         for replication in range(2)
-    ] found = answer(results, {RATE: ["0.4Mbit", "2Mbit"], KIND: ["fifo", "codel"]}) assert
-    found.ranking.compared == ["2Mbit"] assert "Not compared: 0.4Mbit, where not every choice has results."
-    in found.sentences nothing = answer(results[:2] + results[4:], {RATE: ["0.4Mbit", "2Mbit"], KIND:
-    ["fifo", "codel"]}) assert nothing.ranking.decided == "none" assert nothing.sentences[0] == "No
-    condition has numbers for every choice, so the choices cannot be compared."
+    ]
+    found = answer(results, {RATE: ["0.4Mbit", "2Mbit"], KIND: ["fifo", "codel"]})
+    assert found.ranking.compared == ["2Mbit"]
+    assert "Not compared: 0.4Mbit, where not every choice has results." in found.sentences
+    nothing = answer(results[:2] + results[4:], {RATE: ["0.4Mbit", "2Mbit"], KIND: ["fifo", "codel"]})
+    assert nothing.ranking.decided == "none"
+    assert (
+        nothing.sentences[0]
+        == "No condition has numbers for every choice, so the choices cannot be compared."
+    )
 
 
 def test_axes_that_are_no_queues_are_not_invented_into_some() -> None:
-    axes = {"workload": ["few", "many"], "users.0.buffer": ["60s", "240s"], "path.down.queue.delay": ["1ms",
-    "9ms"]} assert queue_axes(axes) == [] point = {"path.down.queue.delay": "1ms"} results = [
+    axes = {
+        "workload": ["few", "many"],
+        "users.0.buffer": ["60s", "240s"],
+        "path.down.queue.delay": ["1ms", "9ms"],
+    }
+    assert queue_axes(axes) == []
+    point = {"path.down.queue.delay": "1ms"}
+    results = [
         one({"workload": load, "users.0.buffer": buffer, **point}, replication, **voice(mos))
         for load, mos in (("few", 4.2), ("many", 2.0))
         for buffer in ("60s", "240s")
@@ -210,10 +247,13 @@ def test_axes_that_are_no_queues_are_not_invented_into_some() -> None:
         "This study compares no queue: its axes are workload and playback buffer (users.0.buffer).",
         "All goals are kept, for certain, under few, playback buffer 60s; and few, playback buffer 240s.",
         "Not all are kept under many, playback buffer 60s; and many, playback buffer 240s.",
-    ] assert not found.ranking.losses and not any("buffer to choose" in s for s in found.sentences) alone =
-    answer([one({KIND: "fifo"}, r, **voice(4.2)) for r in range(2)], {KIND: ["fifo"]}) assert
-    alone.sentences == ["This study compares no queue: it has one cell.", "All goals are kept, for
-    certain."]
+    ]
+    assert not found.ranking.losses and not any("buffer to choose" in s for s in found.sentences)
+    alone = answer([one({KIND: "fifo"}, r, **voice(4.2)) for r in range(2)], {KIND: ["fifo"]})
+    assert alone.sentences == [
+        "This study compares no queue: it has one cell.",
+        "All goals are kept, for certain.",
+    ]
 
 
 def test_several_axes_of_queues_are_one_choice() -> None:
@@ -245,15 +285,22 @@ def test_goals_of_the_study_take_the_place_of_the_usual_ones() -> None:
         {"value": "voice.talks.mos.p5", "at-least": 3.6, "confidence": 0.9},
         {"value": "links.down.queue_delay_ms.p95", "at-most": 20, "name": "delay"},
         {"value": "groups.bulk.goodput_bps", "at-least": 1e6},
-    ] heads = [voice(4.0 + r / 100) | {"groups": {"bulk": {"goodput_bps": 2e6}}} for r in range(3)] found =
-    compare({"fifo": heads, "codel": heads}, document={"goals": goals}) assert [goal.path for goal in
-    found.goals] == [goal["value"] for goal in goals] assert words(found) == ["yes", "yes"] stated =
-    [goal.stated for goal in found.goals] assert stated[0] == "MOS of the worst 5 % (voice, user talks) at
-    least 3.6" and stated[1] == "delay at most 20 ms" absent = compare({"fifo": [voice(4.0)] * 2, "codel":
-    [voice(4.0)] * 2}, document={"goals": goals}) assert any("No cell has a number for the goal" in sentence
-    for sentence in absent.sentences) nothing = compare({"fifo": [{}], "codel": [{}]}, document={"goals":
-    goals[:1]}) assert nothing.sentences == ["No result has a value for any of the study's goals, so nothing
-    can be judged."]
+    ]
+    heads = [voice(4.0 + r / 100) | {"groups": {"bulk": {"goodput_bps": 2e6}}} for r in range(3)]
+    found = compare({"fifo": heads, "codel": heads}, document={"goals": goals})
+    assert [goal.path for goal in found.goals] == [goal["value"] for goal in goals]
+    assert words(found) == ["yes", "yes"]
+    stated = [goal.stated for goal in found.goals]
+    assert (
+        stated[0] == "MOS of the worst 5 % (voice, user talks) at least 3.6"
+        and stated[1] == "delay at most 20 ms"
+    )
+    absent = compare({"fifo": [voice(4.0)] * 2, "codel": [voice(4.0)] * 2}, document={"goals": goals})
+    assert any("No cell has a number for the goal" in sentence for sentence in absent.sentences)
+    nothing = compare({"fifo": [{}], "codel": [{}]}, document={"goals": goals[:1]})
+    assert nothing.sentences == [
+        "No result has a value for any of the study's goals, so nothing can be judged."
+    ]
 
 
 def test_users_without_scores_are_not_called_no_users() -> None:
@@ -287,8 +334,9 @@ def test_the_scale_has_its_fixed_points() -> None:
 
 def test_buffers_are_translated() -> None:
     results = [
-        one({LIMIT: label}, r, **voice(mos)) for label, mos in (("1BDP", 4.2), ("9BDP", 2.0)) for r in
-        range(2)
+        one({LIMIT: label}, r, **voice(mos))
+        for label, mos in (("1BDP", 4.2), ("9BDP", 2.0))
+        for r in range(2)
     ]
     found = answer(results, {LIMIT: ["1BDP", "9BDP"]})
     assert found.sentences[-1].startswith(

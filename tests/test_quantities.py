@@ -31,11 +31,22 @@ def test_shipped_studies_name_numbers_that_their_results_have(name: str) -> None
 def test_every_number_of_a_result_is_known(sojourn: Command) -> None:
     from test_report_answer import REAL
 
-    (sojourn.cwd / "all.toml").write_text(REAL.replace('[[users]]\nkind = "web"\n', USERS).replace('"12s"',
-    '"25s"')) [result, *_] = sojourn.json("run", "all.toml", "--jobs", "1", "--only",
-    "path.down.queue.limit=20BDP") known, kinds = quantities.quantities([Study.load(sojourn.cwd /
-    "all.toml").points[0].document]) assert kinds == ["voice", "web", "browser", "adaptive"] skipped =
-    ("point", "engine", "replication", "groups", "losses", "adaptive.clients", "links.up.drops",
-    "links.down.drops") found = [path for path in paths(result) if not path.startswith(skipped)] assert
-    {path.split(".")[0] for path in found} >= {"links", "flows", "voice", "web", "browser", "adaptive"}
+    (sojourn.cwd / "all.toml").write_text(
+        REAL.replace('[[users]]\nkind = "web"\n', USERS).replace('"12s"', '"25s"')
+    )
+    [result, *_] = sojourn.json("run", "all.toml", "--jobs", "1", "--only", "path.down.queue.limit=20BDP")
+    known, kinds = quantities.quantities([Study.load(sojourn.cwd / "all.toml").points[0].document])
+    assert kinds == ["voice", "web", "browser", "adaptive"]
+    skipped = (
+        "point",
+        "engine",
+        "replication",
+        "groups",
+        "losses",
+        "adaptive.clients",
+        "links.up.drops",
+        "links.down.drops",
+    )
+    found = [path for path in paths(result) if not path.startswith(skipped)]
+    assert {path.split(".")[0] for path in found} >= {"links", "flows", "voice", "web", "browser", "adaptive"}
     assert [path for path in found if path not in known and not path.endswith(".bounded")] == []

@@ -28,10 +28,13 @@ def study(axis: str, labels: dict[str, dict[str, Any]], repeat: int) -> list[dic
 
 
 def test_nobody_stalls(tmp_path: Path) -> None:
-    text = page(tmp_path, study(LIMIT, {"8pkt": viewers(0.0), "64pkt": viewers(0.0)}, 3), users=[{"kind":
-    "adaptive"}]) assert "No users" not in text assert "The 2 buffers that were tried cannot be told apart"
-    in text assert "viewers who stall 0.0 % (0.0 % to 9.6 %); about 4 more replications would settle it" in
-    text assert "viewers who stall at most 5 % adaptive.clients_stalled_pct 95 % a choice" in text
+    text = page(
+        tmp_path, study(LIMIT, {"8pkt": viewers(0.0), "64pkt": viewers(0.0)}, 3), users=[{"kind": "adaptive"}]
+    )
+    assert "No users" not in text
+    assert "The 2 buffers that were tried cannot be told apart" in text
+    assert "viewers who stall 0.0 % (0.0 % to 9.6 %); about 4 more replications would settle it" in text
+    assert "viewers who stall at most 5 % adaptive.clients_stalled_pct 95 % a choice" in text
 
 
 def test_one_replication_promises_no_interval(tmp_path: Path) -> None:
@@ -58,8 +61,10 @@ def test_a_figure_without_a_value_costs_itself_only(tmp_path: Path) -> None:
 
 
 def test_a_tie_is_said_to_be_one(tmp_path: Path) -> None:
-    text = page(tmp_path, study(KIND, {"codel": voice(4.2), "fq-codel": voice(4.2)}, 3)) assert "The 2 queue
-    disciplines that were tried cannot be told apart" in text and "to choose is" not in text
+    text = page(tmp_path, study(KIND, {"codel": voice(4.2), "fq-codel": voice(4.2)}, 3))
+    assert (
+        "The 2 queue disciplines that were tried cannot be told apart" in text and "to choose is" not in text
+    )
 
 
 def test_only_browsers_are_judged_by_their_pages(tmp_path: Path) -> None:
@@ -69,9 +74,11 @@ def test_only_browsers_are_judged_by_their_pages(tmp_path: Path) -> None:
 
 
 def test_only_viewers_are_judged_by_stalls_and_rate(tmp_path: Path) -> None:
-    text = page(tmp_path, study(KIND, {"fifo": viewers(0.0, 200, 900.0), "codel": viewers(0.0, 200,
-    3000.0)}, 3)) assert "The queue discipline to choose is codel" in text assert "mean bit rate of viewers
-    30 % of the best" in text
+    text = page(
+        tmp_path, study(KIND, {"fifo": viewers(0.0, 200, 900.0), "codel": viewers(0.0, 200, 3000.0)}, 3)
+    )
+    assert "The queue discipline to choose is codel" in text
+    assert "mean bit rate of viewers 30 % of the best" in text
 
 
 def test_axes_that_are_no_queues(tmp_path: Path) -> None:
@@ -80,9 +87,12 @@ def test_axes_that_are_no_queues(tmp_path: Path) -> None:
         for load in ("few", "many")
         for rtt in ("10ms", "99ms")
         for r in range(2)
-    ] text = page(tmp_path, results) assert "What users get This study compares no queue: its axes are
-    workload and base RTT (path.rtt)." in text for untrue in ("How big should this buffer be", "Regrets",
-    "buffer to choose"):
+    ]
+    text = page(tmp_path, results)
+    assert (
+        "What users get This study compares no queue: its axes are workload and base RTT (path.rtt)." in text
+    )
+    for untrue in ("How big should this buffer be", "Regrets", "buffer to choose"):
         assert untrue not in text
 
 
@@ -123,19 +133,27 @@ def test_a_capture_is_measured_and_not_simulated(tmp_path: Path) -> None:
     result = one({}, 0)
     del result["links"]["up"], result["flows"]
     result["links"]["down"] |= {
-        "rate_bps": None, "arrived_pkts": 1000, "dropped_pkts": 0, "utilisation": None
-    }  # fmt: skip result["engine"] = {"packets": 1000, "events": 0, "simulated_s": 12.5} done =
-    write_results(tmp_path / "done", with_series([result]), [], duration="12.5s") (done / "points" /
-    f"{0:032x}.json").rename(done / "points" / "captured.json") record = json.loads((done /
-    "study.json").read_text()) record["points"][0]["hash"] = "captured" (done /
-    "study.json").write_text(json.dumps(record | {"command": "sojourn losses a.pcap b.pcap --out x"})) text
-    = Page(write(done).read_text()).text for untrue in ("imulat", "repeat", "How big", "replication was",
-    "Seed", "Swept", "verdict", "the worst cell"):
+        "rate_bps": None,
+        "arrived_pkts": 1000,
+        "dropped_pkts": 0,
+        "utilisation": None,
+    }
+    result["engine"] = {"packets": 1000, "events": 0, "simulated_s": 12.5}
+    done = write_results(tmp_path / "done", with_series([result]), [], duration="12.5s")
+    (done / "points" / f"{0:032x}.json").rename(done / "points" / "captured.json")
+    record = json.loads((done / "study.json").read_text())
+    record["points"][0]["hash"] = "captured"
+    command = "sojourn losses a.pcap b.pcap --out x"
+    (done / "study.json").write_text(json.dumps(record | {"command": command}))
+    text = Page(write(done).read_text()).text
+    for untrue in ("imulat", "repeat", "How big", "Seed", "Swept", "verdict", "worst cell"):
         assert untrue not in text, untrue
-    assert "What was measured No packet was lost: all 1 000 that came to the queue were seen behind it" in
-    text assert "What was read Captures 1 000 packets in front of the queue They last 12.5s" in text assert
-    "The rate of the link was not given" in text and "Over time" in text assert
-    answer_of(done)["sentences"][0].startswith("No packet was lost")
+    assert (
+        "What was measured No packet was lost: all 1 000 that came to the queue were seen behind it" in text
+    )
+    assert "What was read Captures 1 000 packets in front of the queue They last 12.5s" in text
+    assert "The rate of the link was not given" in text and "Over time" in text
+    assert answer_of(done)["sentences"][0].startswith("No packet was lost")
 
 
 REAL = """
@@ -182,13 +200,19 @@ def test_a_real_study_from_file_to_answer(sojourn: Command) -> None:
     [
         ('[[figures]]\nkind = "lines"\nvalue = "voice.talks.mos.median"\n', "figure 1 (lines) shows "),
         ('[[figures]]\nkind = "cdf"\nvalue = "links.down.los"\n', "did you mean links.down.loss"),
-        ('[[goals]]\nvalue = "web.mos.p4"\nat-least = 3\n', "did you mean web.mos.p"), ('[[goals]]\nvalue =
-        "web.mos"\nat-least = 3\n', "that is not one number; expected one of web.mos.mean"),
-        ('[[goals]]\nvalue = "browser.abandoned"\nat-most = 0.1\n', "no users of kind browser; its users are
-        web"), ('[[goals]]\nvalue = "losses.down.x"\nat-most = 1\n', "set record.losses"),
+        ('[[goals]]\nvalue = "web.mos.p4"\nat-least = 3\n', "did you mean web.mos.p"),
+        (
+            '[[goals]]\nvalue = "web.mos"\nat-least = 3\n',
+            "that is not one number; expected one of web.mos.mean",
+        ),
+        (
+            '[[goals]]\nvalue = "browser.abandoned"\nat-most = 0.1\n',
+            "no users of kind browser; its users are web",
+        ),
+        ('[[goals]]\nvalue = "losses.down.x"\nat-most = 1\n', "set record.losses"),
     ],
-) def test_what_no_result_can_have_is_refused_before_anything_runs(sojourn: Command, more: str, says: str)
--> None:
+)
+def test_what_no_result_can_have_is_refused(sojourn: Command, more: str, says: str) -> None:
     (sojourn.cwd / "tiny.toml").write_text(REAL + more)
     done = sojourn("run", "tiny.toml", code=2)
     assert says in done.stderr and done.stderr.count("\n") == 1

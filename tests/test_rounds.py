@@ -66,10 +66,16 @@ def test_it_stops_at_once_where_all_is_certain(faked: Command) -> None:
 
 
 def test_what_was_lost_is_run_again_and_comes_out_the_same(faked: Command) -> None:
-    study(faked) lines = faked.json("run", "grid.toml", "--out", "whole", "--jobs", "2") assert len(lines)
-    == sum(replications(faked, "whole").values()) faked("run", "grid.toml", "--out", "cut", "--jobs", "2")
-    late = [file for file in (faked.cwd / "cut" / "points").iterdir() if
-    json.loads(file.read_text())["replication"] > 4] for file in late:
+    study(faked)
+    lines = faked.json("run", "grid.toml", "--out", "whole", "--jobs", "2")
+    assert len(lines) == sum(replications(faked, "whole").values())
+    faked("run", "grid.toml", "--out", "cut", "--jobs", "2")
+    late = [
+        file
+        for file in (faked.cwd / "cut" / "points").iterdir()
+        if json.loads(file.read_text())["replication"] > 4
+    ]
+    for file in late:
         file.unlink()
     done = faked("run", "grid.toml", "--out", "cut", "--jobs", "2").stdout
     assert f"{len(late)} simulated" in done

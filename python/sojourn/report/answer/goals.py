@@ -189,7 +189,13 @@ def _delays(link: str) -> tuple[Goal, ...]:
     of = {"up": "of the uplink", "down": "of the downlink"}.get(link, f"of {link}")
     return (
         Goal(f"links.{link}.queue_delay_ms.mean", 150.0, False, f"mean queueing delay {of}", "ITU-T G.114"),
-        Goal(f"links.{link}.queue_delay_ms.p95", 400.0, False, f"95th percentile {of}", "ITU-T G.114"),
+        Goal(
+            f"links.{link}.queue_delay_ms.p95",
+            400.0,
+            False,
+            f"95th percentile of queueing delay {of}",
+            "ITU-T G.114",
+        ),
     )
 
 
