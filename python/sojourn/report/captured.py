@@ -32,7 +32,7 @@ def captured(result: Mapping[str, Any], found: Results) -> Captured:
     elif not lost:
         sentences.append(
             f"No packet was lost: all {_count(arrived)} that came to the queue were seen behind it, or "
-            f"cannot be judged."
+            "cannot be judged."
         )
     else:
         sentences.append(

@@ -100,8 +100,7 @@ def reproduce(found: Results, results: Sequence[Mapping[str, Any]]) -> tuple[str
     words = [command] if Path(out) == Path(usual) else [command, "--out", shlex.quote(out)]
     says = (
         f"The same study, seed and engine ({'; '.join(engines(results))}) give the same bytes of "
-        f"results on any "
-        "machine."
+        "results on any machine."
     )
     return says, [" ".join(words), f"sojourn report {shlex.quote(out)}"]
 
@@ -126,10 +125,8 @@ def _of_simulations(results: Sequence[Mapping[str, Any]]) -> list[str]:
     return [
         *said,
         f"{'Other cells' if once else 'Cells'} have {min(count for count in counts if count > 1)} "
-        f"replications "
-        "or more. Intervals in figures are 95 % of Student's t for the mean; those of verdicts are cut "
-        "to what "
-        "the quantity can be, and for shares of users and counts of events no narrower than Wilson's and "
+        "replications or more. Intervals in figures are 95 % of Student's t for the mean; those of verdicts "
+        "are cut to what the quantity can be, and for shares of users and counts of events no narrower than Wilson's and "
         "Garwood's. None of them knows of errors that all replications share.",
     ]
 

@@ -88,7 +88,7 @@ class Verdict:
 
     @property
     def weakest(self) -> Finding:
-        """The goal that is missed furthest, or comes closest to its limit; of a doubt, the doubtful one."""
+        """The goal that is missed furthest, or comes closest to its limit; of a doubt, a doubtful one."""
         words = {NO: [NO], CLOSE: [CLOSE], YES: [YES]}[self.word]
         return min((f for f in self.findings if f.word in words), key=lambda finding: finding.score)
 

@@ -55,7 +55,7 @@ def headline(cells: Cells, ranking: Ranking, goals: Sequence[Goal], once: bool) 
         return ["No condition has numbers for every choice, so the choices cannot be compared."]
     chosen, total = ranking.chosen, len(ranking.worst)
     size = max(ranking.worst[choice][0] for choice in chosen)
-    who = "no user" if scored_users(goals) else "no goal"
+    who, whose = ("no user", "worst-off users") if scored_users(goals) else ("no goal", "the goals")
     lost = f"{who} loses more than {size:.2f} against the best choice under the same condition"
     if size < 0.005:
         lost = f"{who} loses as much as 0.01 against the best choice under the same condition"
@@ -63,8 +63,7 @@ def headline(cells: Cells, ranking: Ranking, goals: Sequence[Goal], once: bool) 
         every = len(chosen) == total
         names = f"{total} {cells.plural} that were tried" if every else f"{cells.plural} {cells.text(chosen)}"
         said = [
-            f"The {names} cannot be told apart: worst-off users, queueing delay and utilisation differ "
-            f"by no more "
+            f"The {names} cannot be told apart: {whose}, queueing delay and utilisation differ by no more "
             "than chance, or by less than matters."
         ]
         said += [] if every else [f"With each of them {lost}{_runner_up(cells, ranking, chosen)}."]
@@ -112,9 +111,8 @@ def _decided(ranking: Ranking, others: Sequence[str]) -> str:
         )
     rest = listed([f"{ranking.utilisation[other]:.1%}" for other in others])
     return (
-        f"where delay does not decide either, utilisation does: {ranking.utilisation[best]:.1%} of the "
-        f"busiest "
-        f"link on average, against {rest}."
+        "where delay does not decide either, utilisation does: "
+        f"{ranking.utilisation[best]:.1%} of the busiest link on average, against {rest}."
     )
 
 
@@ -181,8 +179,19 @@ def _which(cells: Cells, here: Mapping[str, Verdict | None]) -> str:
         words.append(f"every {cells.noun} that was tried" if every else cells.text(yes))
     if doubt:
         every = everyone and len(doubt) == len(there) > 1
-        words.append(f"not certain for {'any' if every else cells.text(doubt)}")
+        lean = _leaning(cells, there, doubt)
+        words.append(f"not certain for {'any' if every else cells.text(doubt)} ({lean})")
     return "; ".join(words)
+
+
+def _leaning(cells: Cells, there: Mapping[str, Verdict], doubt: Sequence[str]) -> str:
+    """Say which of the doubtful choices look good: all their means are on the good side."""
+    good = [choice for choice in doubt if there[choice].good]
+    if len(doubt) == 1:
+        return "it looks good" if good else "it looks bad"
+    if len(good) in (0, len(doubt)):
+        return "all look good" if good else "all look bad"
+    return f"{cells.text(good)} look{'s' * (len(good) == 1)} good"
 
 
 def by_cell(cells: Cells, verdicts: Verdicts) -> list[str]:
