@@ -126,8 +126,8 @@ def _of_simulations(results: Sequence[Mapping[str, Any]]) -> list[str]:
         *said,
         f"{'Other cells' if once else 'Cells'} have {min(count for count in counts if count > 1)} "
         "replications or more. Intervals in figures are 95 % of Student's t for the mean; those of verdicts "
-        "are cut to what the quantity can be, and for shares of users and counts of events no narrower than Wilson's and "
-        "Garwood's. None of them knows of errors that all replications share.",
+        "are cut to what the quantity can be, and for shares of users and counts of events no narrower than "
+        "Wilson's and Garwood's. None of them knows of errors that all replications share.",
     ]
 
 
