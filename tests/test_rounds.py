@@ -56,6 +56,8 @@ def test_only_what_is_not_certain_is_run_again_whatever_the_number_of_processes(
     assert "0 simulated" in faked("run", "grid.toml", "--out", "one").stdout
     assert 'With repeat = "auto"' in faked("show", "one").stdout
     assert replications(faked, "one") == counts
+    assert "0 simulated" in faked("run", "grid.toml", "--out", "one", "--only", "a=1").stdout
+    assert replications(faked, "one") == counts, "what other cells have stays in the plan"
 
 
 def test_it_stops_at_once_where_all_is_certain(faked: Command) -> None:

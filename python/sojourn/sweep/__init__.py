@@ -75,7 +75,7 @@ class Campaign:
 
     def _take(self, points: Sequence[Point]) -> None:
         """Put points into the plan, and see which of them are still to do."""
-        self._plan = rounds.in_order([*self._plan, *points], self.study.points)
+        self._plan += points
         # Two points may be one scenario under two names; the first name in study order is the one stored.
         for point in points:
             self._named.setdefault(point.hash, point)
@@ -180,12 +180,21 @@ class Campaign:
                 "out": str(self.store.path),
                 "folder": str(Path(self.study.file).parent.absolute()),
                 "document": self.study.document,
-                "points": [
-                    {"hash": point.hash, "point": point.labels, "replication": point.replication}
-                    for point in self._plan
-                ],
+                "points": rounds.in_order(self._entries(), self.study.points),
             }
         )
+
+    def _entries(self) -> list[dict[str, Any]]:
+        """Return the plan, and what earlier rounds of other cells of the same study have left on disk."""
+        entries = [
+            {"hash": point.hash, "point": point.labels, "replication": point.replication}
+            for point in self._plan
+        ]
+        before = self._before or {}
+        if self.study.document.get("repeat") == AUTO and before.get("document") == self.study.document:
+            planned = {entry["hash"] for entry in entries}
+            entries += rounds.further(before["points"], planned, self.store.has)
+        return entries
 
     def _store(self, point: Point, stored: dict[str, Any]) -> None:
         self.store.write_point(point.hash, {**stored, **point.names})

@@ -7,7 +7,7 @@ same points.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sojourn.results import Results
@@ -51,10 +51,22 @@ def next_round(study: Study, points: Sequence[Point], results: Sequence[Mapping[
     )
 
 
-def in_order(points: Sequence[Point], first: Sequence[Point]) -> list[Point]:
-    """Return points in study order: that of the cells of the first round, then by replication."""
+def in_order(entries: Sequence[dict[str, Any]], first: Sequence[Point]) -> list[dict[str, Any]]:
+    """Return entries of a plan in study order: that of the cells of the first round, then by replication."""
     places = {key: place for place, key in enumerate(dict.fromkeys(_key(point.labels) for point in first))}
-    return sorted(points, key=lambda point: (places[_key(point.labels)], point.replication))
+    return sorted(entries, key=lambda entry: (places[_key(entry["point"])], entry["replication"]))
+
+
+def further(
+    before: Sequence[dict[str, Any]], planned: set[str], has: Callable[[str], bool]
+) -> list[dict[str, Any]]:
+    """Return the entries of an earlier plan that later rounds ran, of cells whose first results still hold."""
+    same = {_key(entry["point"]) for entry in before if entry["hash"] in planned}
+    return [
+        entry
+        for entry in before
+        if entry["hash"] not in planned and _key(entry["point"]) in same and has(entry["hash"])
+    ]
 
 
 def said(results: Results) -> str:
