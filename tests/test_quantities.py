@@ -18,6 +18,7 @@ kind = "web"
 kind = "browser"
 [[users]]
 kind = "adaptive"
+algorithm = "bba2"
 """
 
 

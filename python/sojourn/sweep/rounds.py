@@ -60,7 +60,7 @@ def in_order(entries: Sequence[dict[str, Any]], first: Sequence[Point]) -> list[
 def further(
     before: Sequence[dict[str, Any]], planned: set[str], has: Callable[[str], bool]
 ) -> list[dict[str, Any]]:
-    """Return the entries of an earlier plan that later rounds ran, of cells whose first results still hold."""
+    """Return what later rounds ran in an earlier plan, of cells whose first results still hold."""
     same = {_key(entry["point"]) for entry in before if entry["hash"] in planned}
     return [
         entry
