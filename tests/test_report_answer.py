@@ -146,12 +146,24 @@ def test_a_capture_is_measured_and_not_simulated(tmp_path: Path) -> None:
     command = "sojourn losses a.pcap b.pcap --out x"
     (done / "study.json").write_text(json.dumps(record | {"command": command}))
     text = Page(write(done).read_text()).text
-    for untrue in ("imulat", "repeat", "How big", "Seed", "Swept", "verdict", "worst cell"):
+    for untrue in (
+        "imulat",
+        "repeat",
+        "How big",
+        "Seed",
+        "Swept",
+        "verdict",
+        "worst cell",
+        "Replication",
+        "warm-up",
+    ):
         assert untrue not in text, untrue
     assert (
         "What was measured No packet was lost: all 1 000 that came to the queue were seen behind it" in text
     )
-    assert "What was read Captures 1 000 packets in front of the queue They last 12.5s" in text
+    assert (
+        "What was read Captures 1 000 packets in front of the queue Their queue “down” in the names" in text
+    )
     assert "The rate of the link was not given" in text and "Over time" in text
     assert answer_of(done)["sentences"][0].startswith("No packet was lost")
 

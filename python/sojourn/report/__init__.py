@@ -16,7 +16,16 @@ from sojourn.report.captured import Captured, captured
 from sojourn.report.facts import facts, limits, reproduce, study_folders
 from sojourn.report.figures import Plot, labels_of
 from sojourn.report.film_strip import film_sections
-from sojourn.report.sections import Files, gather_all, inside, points_table, scalar_paths, section, viewing
+from sojourn.report.sections import (
+    Files,
+    Table,
+    gather_all,
+    inside,
+    points_table,
+    scalar_paths,
+    section,
+    viewing,
+)
 from sojourn.results import Results, open_results
 from sojourn.results.atomic import writing
 from sojourn.results.path import look_up
@@ -69,7 +78,7 @@ def write_report(results_dir: str | os.PathLike[str], out: str | os.PathLike[str
             for number, plot in enumerate(plots, start=1)
         ]
         files.csv(found.table().drop("engine.wall_s", "hash", strict=False), "points")
-        insides = inside(worst, link, where, files), viewing(worst, where, files)
+        insides = inside(worst, link, where, files, captured=found.captured), viewing(worst, where, files)
         html.write(
             target / "report.html",
             "report/page.html.jinja",
@@ -84,7 +93,7 @@ def write_report(results_dir: str | os.PathLike[str], out: str | os.PathLike[str
             inside=[part for part in insides if part],
             inside_title=looked_at,
             films=film_sections(results, files),
-            points=points_table(results, axes, scalar_paths(drawn)),
+            points=_numbers(points_table(results, axes, scalar_paths(drawn)), found.captured),
             most=_MOST_ROWS,
             limits=limits(found, results, sections),
             reproduce=reproduce(found, results),
@@ -113,6 +122,13 @@ def _results(results_dir: str | os.PathLike[str]) -> tuple[Results, list[dict[st
     if not results:
         raise SojournError(f"{found.store.path} holds no finished points yet; run its study first")
     return found, results
+
+
+def _numbers(table: Table, captured: bool) -> Table:
+    """Return the table of all points; captures have no replications."""
+    if not captured:
+        return table
+    return Table(table.heads[1:], [row[1:] for row in table.rows], 0)
 
 
 def _worst(

@@ -37,7 +37,16 @@ def facts(
         read = f"{look_up(results[0], 'engine.packets') or 0:,} packets in front of the queue".replace(
             ",", " "
         )
-        return [("Captures", read), ("They last", document.get("duration") or "not known"), version, command]
+        named = (
+            "“down” in the names of numbers, and downlink in headings: the way of the packets is not known"
+        )
+        return [
+            ("Captures", read),
+            ("Their queue", named),
+            ("They last", document.get("duration") or "not known"),
+            version,
+            command,
+        ]
     counts = _replications(results)
     runs = f"{_number(len(results), 'simulation')}: {_number(len(counts), 'cell')}"
     repeat = sorted(set(counts))

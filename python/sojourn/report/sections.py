@@ -133,21 +133,26 @@ def section(plot: Plot, number: int, files: Files, folders: Sequence[Path]) -> S
     )
 
 
-def inside(result: Mapping[str, Any], link: str, where: str, files: Files) -> Section | None:
+def inside(
+    result: Mapping[str, Any], link: str, where: str, files: Files, *, captured: bool = False
+) -> Section | None:
     """Draw the time series of one link at one point, if the result has them."""
+    name, since = f"{link}link", "the end of the warm-up"
+    if captured:
+        name, since = "queue", "the first packet"
     try:
         frame = series_table(result, link)
     except SojournError:
         return None
     slug = f"inside-{link}"
     bins = f"{frame['time_s'][1] - frame['time_s'][0]:g} s" if frame.height > 1 else "one bin"
-    picture = files.picture(series(frame, f"{link.capitalize()}link, {where}"), slug, f"{link}link over time")
+    picture = files.picture(series(frame, f"{name.capitalize()}, {where}"), slug, f"{name} over time")
     files.csv(frame, slug)
     return Section(
         f"A look inside: {where}",
         picture,
-        f"Queueing delay, utilisation and drops of the {link}link over time, in bins of {bins}; time counts "
-        "from the end of the warm-up.",
+        f"Queueing delay, utilisation and drops of the {name} over time, in bins of {bins}; time counts from "
+        f"{since}.",
         "Good is a delay that keeps returning to zero; one that never does is a standing queue, which adds "
         "waiting and no throughput.",
     )

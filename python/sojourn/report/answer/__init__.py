@@ -43,6 +43,8 @@ class Answer:
         By choice, what its buffers come to.
     rounds : str
         What came of ``repeat = "auto"``; empty for other studies.
+    looks : int
+        How often verdicts may have been looked at: what doubt a goal allows is shared among them.
     """
 
     title: str
@@ -54,6 +56,7 @@ class Answer:
     verdicts: dict[tuple[str, str], Verdict] = field(default_factory=dict)
     sizes: dict[str, list[Size]] = field(default_factory=dict)
     rounds: str = ""
+    looks: int = 1
 
     @property
     def most_replications(self) -> int:
@@ -170,6 +173,7 @@ def answer(
         verdicts,
         {choice: found for choice, found in of_choices.items() if found},
         rounds,
+        looks(document),
     )
 
 
