@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-import pytest
 from conftest import Command, sentence, stored
+from sojourn import _core
 from sojourn.study.replications import after, looks, most
 
 STUDY = """name = "grid"
@@ -44,65 +44,50 @@ def test_rounds_double_up_to_the_limit() -> None:
     assert most({"repeat": "auto"}) == 30 and looks({"repeat": "auto"}) == 5
 
 
-def test_only_what_is_not_certain_is_run_again_whatever_the_number_of_processes(faked: Command) -> None:
+def test_rounds_are_the_same_whoever_runs_them_and_go_on_where_they_stopped(faked: Command) -> None:
     study(faked)
-    done = faked("run", "grid.toml", "--out", "one", "--jobs", "1").stdout
-    counts = replications(faked, "one")
-    assert min(counts.values()) == 3 and max(counts.values()) == 12
-    assert 'With repeat = "auto"' in done and "not certain after 3 to 12 replications, the most" in done
-    assert f"{sum(counts.values())} points: {sum(counts.values())} simulated" in done
-    faked("run", "grid.toml", "--out", "three", "--jobs", "3")
-    assert stored(faked.cwd / "one") == stored(faked.cwd / "three")
-    assert "0 simulated" in faked("run", "grid.toml", "--out", "one").stdout
-    assert 'With repeat = "auto"' in faked("show", "one").stdout
-    assert replications(faked, "one") == counts
-    assert "0 simulated" in faked("run", "grid.toml", "--out", "one", "--only", "a=1").stdout
-    assert replications(faked, "one") == counts, "what other cells have stays in the plan"
-
-
-def test_it_stops_at_once_where_all_is_certain(faked: Command) -> None:
-    study(faked, limit=5.0)
-    done = faked("run", "grid.toml", "--jobs", "1").stdout
-    assert 'With repeat = "auto" every verdict is certain after 3 replications.' in done
-    assert set(replications(faked, "results/grid").values()) == {3}
-
-
-def test_what_was_lost_is_run_again_and_comes_out_the_same(faked: Command) -> None:
-    study(faked)
-    lines = faked.json("run", "grid.toml", "--out", "whole", "--jobs", "2")
-    assert len(lines) == sum(replications(faked, "whole").values())
-    faked("run", "grid.toml", "--out", "cut", "--jobs", "2")
-    late = [
-        file
-        for file in (faked.cwd / "cut" / "points").iterdir()
-        if json.loads(file.read_text())["replication"] > 4
-    ]
+    printed = faked.script("""
+import json, pathlib, sojourn
+from concurrent.futures import ThreadPoolExecutor
+with ThreadPoolExecutor(1) as one, ThreadPoolExecutor(3) as three:
+    sojourn.run("grid.toml", out="one", executor=one)
+    sojourn.run("grid.toml", out="three", executor=three)
+    sojourn.run("grid.toml", out="cut", executor=three)
+    files = pathlib.Path("cut/points").iterdir()
+    late = [file for file in files if json.loads(file.read_text())["replication"] > 4]
     for file in late:
         file.unlink()
-    done = faked("run", "grid.toml", "--out", "cut", "--jobs", "2").stdout
-    assert f"{len(late)} simulated" in done
-    assert stored(faked.cwd / "cut") == stored(faked.cwd / "whole")
-
-
-def test_a_number_is_as_before_and_a_failure_stops_the_rounds(faked: Command) -> None:
-    study(faked)
-    faked("run", "grid.toml", "--out", "fixed", "--set", "repeat=2")
+    sojourn.run("grid.toml", out="cut", executor=three)
+    times = pathlib.Path("cut/timings.jsonl").read_text().count("hash")
+    print(len(sojourn.run("grid.toml", out="three", executor=one, only={"a": "1"})))
+    print(times - len(late))
+    sojourn.run("grid.toml", out="fixed", executor=one, sets={"repeat": "2"})
+""")
+    counts = replications(faked, "one")
+    assert min(counts.values()) == 3 and max(counts.values()) == 12
+    assert stored(faked.cwd / "one") == stored(faked.cwd / "three") == stored(faked.cwd / "cut")
+    assert printed.split() == [str(sum(counts.values()))] * 2, "nothing is run twice, or forgotten"
+    assert replications(faked, "three") == counts, "what other cells have stays in the plan"
     assert set(replications(faked, "fixed").values()) == {2}
-    (faked.cwd / "grid.toml").write_text(
-        STUDY.format(limit=0.5, most=12, sleep=0) + 'raise = "a=1,path.down.queue.kind=fifo"\n'
-    )
+
+
+def test_the_command_says_what_came_of_it(faked: Command) -> None:
+    study(faked, most=6)
+    done = faked("run", "grid.toml", "--json")
+    assert len(done.stdout.splitlines()) == sum(replications(faked, "results/grid").values())
+    shown = faked("show", "results/grid").stdout
+    assert 'With repeat = "auto"' in shown and "not certain after 3 to 6 replications, the most" in shown
+    fails = STUDY.format(limit=0.5, most=12, sleep=0) + 'raise = "a=1,path.down.queue.kind=fifo"\n'
+    (faked.cwd / "grid.toml").write_text(fails)
     done = faked("run", "grid.toml", "--out", "bad", code=1)
-    assert "3 of 12 points failed" in sentence(done.stderr)
+    assert "3 of 12 points failed" in sentence(done.stderr), "a failure ends the rounds"
 
 
-@pytest.mark.parametrize("extra", ["", '[[goals]]\nvalue = "links.down.utilisation"\nat-least = 0.0\n'])
-def test_the_schema_and_the_package_agree(sojourn: Command, extra: str) -> None:
-    (sojourn.cwd / "x.toml").write_text(
-        f'name = "x"\nrepeat = "auto"\nduration = "2s"\n[path]\nrtt = "10ms"\n'
-        f'up = {{ rate = "1Mbit", queue = {{ kind = "fifo", limit = "9pkt" }} }}\n'
-        f'down = {{ rate = "1Mbit", queue = {{ kind = "fifo", limit = "9pkt" }} }}\n{extra}'
-    )
-    schema = json.loads(sojourn("schema").stdout)["properties"]
+def test_the_schema_and_the_package_agree(sojourn: Command) -> None:
+    link = '{ rate = "1Mbit", queue = { kind = "fifo", limit = "9pkt" } }'
+    text = 'name = "x"\nrepeat = "auto"\nduration = "2s"\n[path]\nrtt = "10ms"\n'
+    (sojourn.cwd / "x.toml").write_text(f"{text}up = {link}\ndown = {link}\n")
+    schema = json.loads(_core.schema())["properties"]
     assert schema["repeat-at-most"]["default"] == most({"repeat": "auto"})
-    done = sojourn("run", "x.toml").stdout
+    done = sojourn("run", "x.toml", "--jobs", "1").stdout
     assert "every verdict is certain after 3 replications" in done and "3 points: 3 simulated" in done
