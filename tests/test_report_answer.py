@@ -229,3 +229,12 @@ def test_what_no_result_can_have_is_refused(sojourn: Command, more: str, says: s
     done = sojourn("run", "tiny.toml", code=2)
     assert says in done.stderr and done.stderr.count("\n") == 1
     assert not (sojourn.cwd / "results").exists()
+
+
+def test_users_set_aside_take_their_figures_with_them(sojourn: Command) -> None:
+    more = '[[figures]]\nkind = "cdf"\nvalue = "web.plt_s.median"\n'
+    (sojourn.cwd / "tiny.toml").write_text(REAL + more)
+    done = sojourn("run", "tiny.toml", "--set", "users=[]", "--dry-run")
+    assert (
+        "note: figure 1 (cdf) shows 'web.plt_s.median', but the study has no users of kind web" in done.stderr
+    )

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
-from sojourn.errors import SojournError, quoted
+from sojourn.errors import quoted
 
 _STATISTICS = ("median", "mean", "p5", "p25", "p75", "p95")
 
@@ -62,8 +62,8 @@ def quantities(documents: Iterable[Mapping[str, Any]]) -> tuple[set[str], list[s
     return found | {f"{kind}.{name}" for kind in kinds for name in _USERS.get(kind, ())}, list(kinds)
 
 
-def check(document: Mapping[str, Any], scenarios: Sequence[Mapping[str, Any]], file: str) -> None:
-    """Check the numbers that the figures and goals of a study name.
+def unknown(document: Mapping[str, Any], scenarios: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return what no result can have of the numbers that the figures and goals of a study name.
 
     Parameters
     ----------
@@ -71,17 +71,16 @@ def check(document: Mapping[str, Any], scenarios: Sequence[Mapping[str, Any]], f
         The study.
     scenarios
         The documents of its points.
-    file
-        Its file, for errors.
 
-    Raises
-    ------
-    SojournError
-        One sentence: which figure or goal, what it names, what could be meant.
+    Returns
+    -------
+    list of str
+        For each a clause: which figure or goal, what it names, what could be meant.
     """
     figures, goals = document.get("figures") or (), document.get("goals") or ()
     if not figures and not goals:
-        return
+        return []
+    said = []
     known, kinds = quantities(scenarios)
     axes = (document.get("sweep") or {}).keys()
     for number, figure in enumerate(figures, start=1):
@@ -91,13 +90,12 @@ def check(document: Mapping[str, Any], scenarios: Sequence[Mapping[str, Any]], f
         for path in named:
             wrong = _wrong(path, known, kinds, scenarios, whole=False)
             if wrong:
-                raise SojournError(
-                    f"{file}: figure {number} ({_title(figure)}) shows {quoted(path)}, but {wrong}"
-                )
+                said.append(f"figure {number} ({_title(figure)}) shows {quoted(path)}, but {wrong}")
     for number, goal in enumerate(goals, start=1):
         wrong = _wrong(goal["value"], known, kinds, scenarios, whole=True)
         if wrong:
-            raise SojournError(f"{file}: goal {number} is about {quoted(goal['value'])}, but {wrong}")
+            said.append(f"goal {number} is about {quoted(goal['value'])}, but {wrong}")
+    return said
 
 
 def _wrong(

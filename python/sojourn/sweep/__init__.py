@@ -20,6 +20,9 @@ from sojourn.sweep import rounds
 from sojourn.sweep.simulation import Done, Failed, reason, simulate_point
 from sojourn.sweep.workers import Workers, open_workers, spread
 
+_ASIDE = ("users", "path", "record")
+"""Keys that, set aside from the file, may take away what its figures show: that is said, and not refused."""
+
 
 class Outcome(NamedTuple):
     """What became of a point: `error` is None when its result is on disk."""
@@ -57,7 +60,9 @@ class Campaign:
         self.study = study
         self.store = Store(out if out is not None else Path("results") / study.name)
         self.points = study.select(only or {})
-        quantities.check(study.document, [point.document for point in study.points], study.file)
+        self._unknown = quantities.unknown(study.document, [point.document for point in study.points])
+        if self._unknown and not any(key.split(".")[0] in _ASIDE for key, _ in study.sets):
+            raise SojournError(f"{study.file}: {self._unknown[0]}")
         self.log = log
         self._one_replication = "replication" in (only or {})
         self._before = self.store.read_study()
@@ -127,6 +132,7 @@ class Campaign:
     def _differences(self, before: dict[str, Any] | None) -> list[str]:
         """Return what the user should know before anything runs, in sentences."""
         notes = list(dict.fromkeys(point.note for point in self.todo if point.note))
+        notes += [f"{wrong}; it is left out of the report" for wrong in self._unknown]
         notes += [f"{found}; it is computed again" for found in self._damaged.values()]
         if self.unmade:
             what = "1 clip is" if len(self.unmade) == 1 else f"{len(self.unmade)} clips are"
