@@ -323,6 +323,18 @@ def test_rate_and_goodput_are_measured_against_the_best_choice() -> None:
     assert "goodput of transfers at least 90 % of the best choice's" in [goal.stated for goal in found.goals]
 
 
+def test_links_whose_names_have_dots_are_judged_and_translated() -> None:
+    results = [one({KIND: kind}, r) for kind in ("fifo", "codel") for r in range(2)]
+    for result in results:
+        result["links"] = {"home.up": result["links"]["down"]}
+    found = answer(results, {KIND: ["fifo", "codel"]})
+    assert [goal.path for goal in found.goals] == [
+        "links.home.up.queue_delay_ms.mean",
+        "links.home.up.queue_delay_ms.p95",
+    ]
+    assert words(found) == ["yes", "yes"] and found.sizes["fifo"][0].link == "home.up"
+
+
 def test_the_scale_has_its_fixed_points() -> None:
     mos, delay = _USUAL[0], Goal("links.up.queue_delay_ms.mean", 150.0, False, "d", "s")
     assert [mos.score(x) for x in (1.0, 3.6)] == [0.0, 1.0] and mos.score(4.5) == pytest.approx(1 + 0.9 / 2.6)

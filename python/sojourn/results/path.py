@@ -7,12 +7,21 @@ from typing import Any
 
 
 def look_up(result: Mapping[str, Any], path: str) -> Any:
-    """Return what a result holds at a dotted path, None where there is nothing."""
+    """Return what a result holds at a dotted path, None where there is nothing.
+
+    A name may have dots of its own, as the link ``home.up``; the shortest that is there is taken.
+    """
     found: Any = result
-    for part in path.split("."):
-        if not isinstance(found, Mapping) or part not in found:
+    parts = path.split(".")
+    while parts:
+        if not isinstance(found, Mapping):
             return None
-        found = found[part]
+        for count in range(1, len(parts) + 1):
+            if (name := ".".join(parts[:count])) in found:
+                break
+        else:
+            return None
+        found, parts = found[name], parts[count:]
     return found
 
 
