@@ -33,7 +33,7 @@ def test_every_number_of_a_result_is_known(sojourn: Command) -> None:
     from test_report_answer import REAL
 
     (sojourn.cwd / "all.toml").write_text(
-        REAL.replace('[[users]]\nkind = "web"\n', USERS).replace('"12s"', '"25s"')
+        REAL.replace('[[users]]\nkind = "web"\n', USERS).replace('"12s"', '"90s"')
     )
     [result, *_] = sojourn.json("run", "all.toml", "--jobs", "1", "--only", "path.down.queue.limit=20BDP")
     known, kinds = quantities.quantities([Study.load(sojourn.cwd / "all.toml").points[0].document])
