@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from sojourn.report.answer import Answer, answer, queue_axes
 from sojourn.report.answer.goals import _USUAL, Goal
+from sojourn.report.figures import KINDS, Spec
 from sojourn.results.interval import Sample, garwood, wilson
 
 KIND, LIMIT, RATE = "path.down.queue.kind", "path.down.queue.limit", "path.down.rate"
@@ -119,6 +120,13 @@ def test_intervals_stay_where_the_quantity_can_be() -> None:
     assert found is not None and found.high == pytest.approx(50 / 3 + 71.7, abs=0.1), (
         "clients of a run are alike"
     )
+
+
+def test_bars_of_figures_stay_there_too() -> None:
+    found = list(KINDS["lines"].rows(Spec("lines", "adaptive.stalls"), [0, 0, 7]))
+    assert found == [
+        {"value": pytest.approx(7 / 3), "low": 0.0, "high": pytest.approx(12.37, abs=0.01), "n": 3}
+    ]
 
 
 def test_replications_that_settle_a_verdict() -> None:

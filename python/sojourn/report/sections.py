@@ -238,7 +238,7 @@ def _as_text(plot: Plot) -> Table:
                 cell = cells.get((y, x))
                 words = plot.value.text(cell["value"] if cell else None)
                 if cell and cell["low"] is not None:
-                    words += f" ± {plot.value.text((cell['high'] - cell['low']) / 2)}"
+                    words += f" ({plot.value.text(cell['low'])} to {plot.value.text(cell['high'])})"
                 row.append(words)
             rows.append(row)
     heads = ["Panel"] * several + [axis_name(plot.y) if plot.y else "", *plot.x_labels]

@@ -15,10 +15,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import inf, isfinite
+from math import isfinite
 from typing import Any
 
 from sojourn.report.figures.values import lower, value
+from sojourn.results.bounds import bounds
 from sojourn.results.interval import Sample
 from sojourn.results.path import look_up
 
@@ -110,7 +111,7 @@ class Goal:
         values = tuple(found.values())
         if self.of_best:
             return Sample(values, low=0.0)
-        low, high = _range(self.path)
+        low, high = bounds(self.path)
         trials = [_trials(result, self.path) for result in cell if result["replication"] in found]
         known = [number for number in trials if number is not None]
         counted = self.path.endswith((".stalls", ".retransmits", ".timeouts", ".unfinished", "_pkts"))
@@ -160,18 +161,6 @@ def _read(entry: Mapping[str, Any]) -> Goal:
     )
 
 
-def _range(path: str) -> tuple[float, float]:
-    """Return the range that the number at a path can have."""
-    parts = path.split(".")
-    if "mos" in parts:
-        return 1.0, 5.0
-    if "ssim" in parts or parts[-1] in _SHARES:
-        return 0.0, 1.0
-    if parts[-1].endswith("_pct"):
-        return 0.0, 100.0
-    return (-inf, inf) if "z1" in parts or "psnr_db" in parts else (0.0, inf)
-
-
 def _trials(result: Mapping[str, Any], path: str) -> float | None:
     """Return over how many independent trials a share was counted, None where it is no such share."""
     if path == "adaptive.clients_stalled_pct":
@@ -180,9 +169,6 @@ def _trials(result: Mapping[str, Any], path: str) -> float | None:
     if path == "browser.abandoned":
         return number_at(result, "browser.loads")
     return None
-
-
-_SHARES = ("loss", "late", "utilisation", "abandoned", "rtt_dominated", "loss_dominated", "jain", "share")
 
 
 def _delays(link: str) -> tuple[Goal, ...]:
