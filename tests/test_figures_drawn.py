@@ -238,8 +238,7 @@ def test_numbers_in_the_unit_shown() -> None:
         ),
         (
             "lines",
-            "The loss (uplink) in % over the buffer, one line for each workload; "
-            "bars are 95 % intervals over replications.",
+            "The loss (uplink) in % over the buffer, one line for each workload.",
         ),
         ("table", "Rows are the workload, columns the buffer; each number is the loss (uplink) in %."),
         (

@@ -45,7 +45,18 @@ def parse(text, name, sets, extended=()):
         for part in path:
             table = table.setdefault(part, {})
         table[last] = value
-    known = {"name", "seed", "repeat", "sweep", "record", "users", "fake", "figures"}
+    known = {
+        "name",
+        "seed",
+        "repeat",
+        "sweep",
+        "record",
+        "users",
+        "fake",
+        "figures",
+        "goals",
+        "repeat-at-most",
+    }
     for key in document.keys() - known:
         raise StudyError(f"{name}: unknown key {key!r}")
     return json.dumps(document)
@@ -55,7 +66,10 @@ def points(document):
     study = json.loads(document)
     sweep = study.pop("sweep", {})
     repeat = study.pop("repeat", 1)
-    study.pop("figures", None)
+    at_most = study.pop("repeat-at-most", 30)
+    repeat = min(3, at_most) if repeat == "auto" else repeat
+    for key in ("figures", "goals"):
+        study.pop(key, None)
     found = []
     for labels in itertools.product(*sweep.values()):
         point = dict(zip(sweep, labels, strict=True))

@@ -201,7 +201,7 @@ impl Engine {
         let groups = summarise(self.group_counts(scenario, &totals), (scenario.duration - scenario.warmup).as_secs());
         let named = scenario.link_names().into_iter().zip(self.links(measured));
         let links: Vec<_> = named.map(|(name, (record, rate))| (name, record, rate)).collect();
-        let summary = Summary::new(
+        let mut summary = Summary::new(
             &links,
             (&self.at_warmup.flows(), &totals.flows()),
             groups,
@@ -209,6 +209,11 @@ impl Engine {
             self.packets_before,
             self.network.events,
         );
+        for link in scenario.path.links() {
+            if let Some(found) = summary.links.get_mut(&link.name()) {
+                found.limit = link.spec.holds(scenario.path.rtt());
+            }
+        }
         let flows = self.network.take_flows();
         let series = self.network.series.take().map(|series| (series.flows, series.queues));
         let mut logs = scenario.record.packets.then(|| {

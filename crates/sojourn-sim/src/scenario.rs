@@ -6,6 +6,7 @@
 mod buffer;
 mod flows;
 mod hops;
+mod limit;
 mod link;
 mod path;
 mod rate;
@@ -25,6 +26,7 @@ pub use flows::{
     Video as VideoTraffic,
 };
 pub use hops::{Access, Hop};
+pub use limit::QueueLimit;
 pub use link::{LinkRule, LinkSpec};
 pub use path::{LinkOf, Path};
 pub use rate::{RateDrawn, RateSpec, RateSteps, RateTrace};

@@ -9,6 +9,7 @@ mod excerpt;
 mod expand;
 mod figure;
 mod files;
+mod goal;
 mod keys;
 mod schema;
 mod sets;
@@ -22,6 +23,7 @@ use crate::scenario::{Invalid, Scenario};
 use check::{check, read};
 pub use figure::{Figure, FigureKind, Publication, Scale};
 pub use files::StudyText;
+pub use goal::Goal;
 pub use schema::schema;
 
 /// A study that cannot be run: one clear sentence, after it the place in the file where there is one.
@@ -77,7 +79,7 @@ pub fn parse(chain: &[StudyText<'_>], sets: &[(String, String)]) -> Result<Strin
 }
 
 /// Expands a study document into its points: the first axis changes slowest, replications fastest. Each is a [`Point`]
-/// as JSON.
+/// as JSON. With `repeat = "auto"` these are the first replications; a document with a number instead has more.
 pub fn points(document: &str) -> Result<Vec<String>, StudyError> {
     let wrong = |invalid: Invalid| StudyError(printable(&excerpt::suggest(&invalid.sentence())));
     let mut document: Value = serde_json::from_str(document)
@@ -93,7 +95,7 @@ pub fn points(document: &str) -> Result<Vec<String>, StudyError> {
         let (seed, scenario) = expansion.scenario(&choice).map_err(wrong)?;
         let labels = expansion.labels(&choice);
         let mut point = Point { study: study.name.clone(), point: labels, replication: 0, seed, document: scenario };
-        for replication in 0..study.repeat {
+        for replication in 0..study.repeat.first(study.repeat_at_most) {
             point.replication = replication;
             let text = serde_json::to_string(&point).map_err(|error| StudyError(error.to_string()))?;
             texts.push(text);

@@ -109,8 +109,12 @@ def _sentences(hosts: Sequence[Mapping[str, Any]], min_samples: int) -> list[str
     )
     return [
         first,
-        f"The longest queue is that of {worst['remote']} ({worst['protocol']}): "
-        f"median {worst['p50_ms']:.1f} ms, 95th percentile {worst['p95_ms']:.1f} ms, "
+        (
+            f"The longest queue is that of {worst['remote']} ({worst['protocol']}): "
+            if len(hosts) > 1
+            else "Waits: "
+        )
+        + f"median {worst['p50_ms']:.1f} ms, 95th percentile {worst['p95_ms']:.1f} ms, "
         f"maximum {worst['max_ms']:.1f} ms.",
     ]
 

@@ -24,13 +24,16 @@ def report(results: Path, /, *, json: Flag = False) -> int:
     results
         Directory of results.
     json
-        Print the path of the page as JSON.
+        Print the path of the page and the answer (choice, regrets, verdicts, sizes) as JSON.
     """
     found = open_results(results)
-    from sojourn.report import write_report
+    from sojourn.report import answer_of, write_report
 
     if found.missing:
         complain(f"note: {found.missing} of the study's points are not there yet; the page shows the others")
     page = write_report(found.store.path)
-    print(_json.dumps({"report": str(page)}) if json else page)
+    if json:
+        print(_json.dumps({"report": str(page), "answer": answer_of(found.store.path)}, ensure_ascii=False))
+    else:
+        print(page)
     return Exit.DONE

@@ -13,9 +13,11 @@ from cyclopts import Parameter, validators
 from sojourn.cli.exit import Exit, complain
 from sojourn.cli.flag import Flag
 from sojourn.errors import SojournError
+from sojourn.results import Results
 from sojourn.results.progress import Progress, duration
 from sojourn.study import Study, assignments
-from sojourn.sweep import Campaign
+from sojourn.study.replications import AUTO
+from sojourn.sweep import Campaign, rounds
 from sojourn.sweep.workers import Workers, cores, open_workers
 
 
@@ -98,7 +100,8 @@ def _execute(
     before = sum(len(campaign.done) for campaign in campaigns)
     failures = 0
     try:
-        jobs = min(jobs or cores(), max(missing, 1))
+        grows = any(campaign.study.document.get("repeat") == AUTO for campaign in campaigns)
+        jobs = jobs or cores() if grows and missing else min(jobs or cores(), max(missing, 1))
         with open_workers(jobs=jobs, scheduler=scheduler if missing else None) as workers:
             for campaign in campaigns:
                 campaign.prepare()
@@ -107,23 +110,28 @@ def _execute(
                     failures += _run_one(campaign, workers, progress, as_json)
     except KeyboardInterrupt:
         done = sum(len(campaign.done) for campaign in campaigns)
+        planned = sum(campaign.planned for campaign in campaigns)
         raise KeyboardInterrupt(
-            f"interrupted: {done} of {before + missing} points are done and on disk; "
+            f"interrupted: {done} of {planned} points are done and on disk; "
             "run the same command again to go on from there"
         ) from None
+    planned = sum(campaign.planned for campaign in campaigns)
+    missing = planned - before
     for campaign in campaigns if keep_media else []:
         kept = campaign.keep_media()
         complain(
             f"{kept} video streams are in {campaign.store.media}" if kept else "there is no video to keep"
         )
     if failures:
-        complain(f"{failures} of {before + missing} points failed; the same command tries them again")
+        complain(f"{failures} of {planned} points failed; the same command tries them again")
     if not as_json:
         took = duration(time.monotonic() - started)
         counts = f"{missing - failures} simulated in {took}, {before} already there"
         for campaign in campaigns:
             print(f"{campaign.study.name}: results in {campaign.store.path}")
-        print(f"{before + missing} points: {counts}" + (f", {failures} failed" if failures else ""))
+            if sentence := rounds.said(Results(campaign.store.path)):
+                print(sentence)
+        print(f"{planned} points: {counts}" + (f", {failures} failed" if failures else ""))
         print(f"Next: sojourn report {campaigns[-1].store.path}")
     return Exit.FAILED if failures else Exit.DONE
 
@@ -131,8 +139,11 @@ def _execute(
 def _run_one(campaign: Campaign, workers: Workers, progress: Progress, as_json: bool) -> int:
     printer = _Printer(campaign, as_json)
     printer.print_ready()
-    failures = 0
+    failures, planned = 0, campaign.planned
     for outcome in campaign.execute(workers):
+        if campaign.planned > planned:
+            progress.grow(campaign.planned - planned)
+            planned = campaign.planned
         if outcome.error is None:
             printer.times[outcome.point.hash] = outcome.wall_s
         else:
@@ -151,15 +162,17 @@ class _Printer:
         self.campaign = campaign
         self.times = campaign.store.times()
         self.failed: set[str] = set()
-        self._left = iter(campaign.points if as_json else ())
-        self._next = next(self._left, None)
+        self._as_json, self._printed = as_json, 0
 
     def print_ready(self) -> None:
-        while self._next is not None and self._next.hash in self.campaign.done | self.failed:
-            if self._next.hash in self.campaign.done:
-                result = self.campaign.result(self._next, self.times)
-                print(json.dumps(result, ensure_ascii=False), flush=True)
-            self._next = next(self._left, None)
+        # The list of points may grow while it is printed.
+        while self._as_json and self._printed < len(self.campaign.points):
+            point = self.campaign.points[self._printed]
+            if point.hash not in self.campaign.done | self.failed:
+                return
+            if point.hash in self.campaign.done:
+                print(json.dumps(self.campaign.result(point, self.times), ensure_ascii=False), flush=True)
+            self._printed += 1
 
 
 def _list(campaigns: list[Campaign], as_json: bool) -> int:

@@ -30,6 +30,7 @@ def show(results: Path, point: str | None = None, /, *, json: Flag = False) -> i
         Print one JSON object per point, the hash with it.
     """
     from sojourn.results.show import describe, print_table
+    from sojourn.sweep import rounds
 
     found = open_results(results)
     if json:
@@ -41,4 +42,6 @@ def show(results: Path, point: str | None = None, /, *, json: Flag = False) -> i
         print(describe(found, found.find(point)))
     else:
         print_table(found)
+        if sentence := rounds.said(found):
+            print(sentence)
     return Exit.DONE

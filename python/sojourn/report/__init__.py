@@ -3,42 +3,35 @@
 from __future__ import annotations
 
 import os
-import shlex
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from sojourn.errors import SojournError
 from sojourn.losses.findings import judge
 from sojourn.report import html
-from sojourn.report.answer import Answer, answer, choice_axis
-from sojourn.report.configure import configured
+from sojourn.report.answer import Answer, answer
+from sojourn.report.answer.verdicts import NO
+from sojourn.report.captured import Captured, captured
+from sojourn.report.facts import facts, limits, reproduce, study_folders
 from sojourn.report.figures import Plot, labels_of
-from sojourn.report.figures.default import default_figures
-from sojourn.report.figures.values import axis_name
 from sojourn.report.film_strip import film_sections
-from sojourn.report.groups import group_table
-from sojourn.report.published import cited
-from sojourn.report.sawtooth import with_sawtooth, with_series
-from sojourn.report.sections import Files, gather_all, inside, points_table, scalar_paths, section, viewing
-from sojourn.results import Results, engines, open_results
+from sojourn.report.sections import (
+    Files,
+    Table,
+    gather_all,
+    inside,
+    points_table,
+    scalar_paths,
+    section,
+    viewing,
+)
+from sojourn.results import Results, open_results
 from sojourn.results.atomic import writing
-from sojourn.results.path import link_of, look_up
-from sojourn.study import label_text
-from sojourn.study.links import way_of
-from sojourn.report.points import points_table
-from sojourn.report.published import cited
-from sojourn.report.sections import Files, gather_all, inside, scalar_paths, section, viewing
-from sojourn.results import Results, engines, open_results
-from sojourn.results.atomic import writing
-from sojourn.results.limits import columns, held, places
 from sojourn.results.path import look_up
 from sojourn.study import label_text
-from sojourn.study.buffers import starved
 
-__all__ = ["write_report"]
+__all__ = ["answer_of", "write_report"]
 
 _MOST_ROWS = 600
 
@@ -46,7 +39,8 @@ _MOST_ROWS = 600
 def write_report(results_dir: str | os.PathLike[str], out: str | os.PathLike[str] | None = None) -> Path:
     """Write ``report.html`` and ``figures/`` from results.
 
-    The same results give the same bytes. Nothing is written when a figure cannot be drawn.
+    The same results give the same bytes. A figure that cannot be drawn costs itself only: a sentence says
+    why.
 
     Parameters
     ----------
@@ -63,181 +57,106 @@ def write_report(results_dir: str | os.PathLike[str], out: str | os.PathLike[str
     Raises
     ------
     SojournError
-        The directory holds no study or no results, or a figure names a number that no result has (of a study
-        that is not finished, such figures are left out).
+        The directory holds no study or no results.
     """
-    found = open_results(results_dir)
-    results = with_series(found)
-    if not results:
-        raise SojournError(f"{found.store.path} holds no finished points yet; run its study first")
+    found, results = _results(results_dir)
     axes = labels_of(entry["point"] for entry in found.record["points"])
-    entries = with_sawtooth(found.document.get("figures") or [], results, axes)
-    plots, left_out = gather_all(entries, results, axes, unfinished=found.missing > 0)
     entries = found.document.get("figures") or []
-    cells = held(found.record)
-    stand = partial(places, cells)
-    if entries:
-        plots, left_out = gather_all(entries, results, axes, unfinished=found.missing > 0)
-    else:
-        plots, left_out = default_figures(results, axes, stand)
+    plots = gather_all(entries, results, axes, unfinished=found.missing > 0)
+    drawn = [plot for plot in plots if isinstance(plot, Plot)]
     target = Path(out) if out is not None else found.store.path
-    worst, link = _worst(results, plots)
+    about = captured(results[0], found) if found.captured else answer(results, axes, found.document)
+    worst, link, looked_at = _worst(results, axes, about)
     where = ", ".join(label_text(label) for label in worst["point"].values()) or "the one point"
+    where = "the captures" if found.captured else where
     findings, not_judged = judge(found.document, results)
-    answered = answer(results, axes)
-    chosen = first_best(answered, axes)
     with writing(target):
         files = Files(target / "figures")
-        folders = _study_folders(found)
-        sections = [section(plot, number, files, folders) for number, plot in enumerate(plots, start=1)]
+        folders = study_folders(found)
+        sections = [
+            section(plot, number, files, folders) if isinstance(plot, Plot) else plot
+            for number, plot in enumerate(plots, start=1)
+        ]
         files.csv(found.table().drop("engine.wall_s", "hash", strict=False), "points")
-        insides = inside(worst, link, where, files), viewing(worst, where, files)
-        return html.write(
+        insides = inside(worst, link, where, files, captured=found.captured), viewing(worst, where, files)
+        html.write(
             target / "report.html",
             "report/page.html.jinja",
             name=found.name,
             description=found.document.get("description", ""),
-            answer=answered,
-            facts=_facts(found, results, axes),
+            answer=about,
+            captured=found.captured,
+            facts=facts(found, results, axes),
             sections=sections,
             findings=findings,
             not_judged=not_judged,
             inside=[part for part in insides if part],
+            inside_title=looked_at,
             films=film_sections(results, files),
-            groups=group_table(results, axes),
-            points=points_table(results, axes, scalar_paths(plots, results)),
-            points=points_table(results, axes, columns(cells), scalar_paths(plots), stand),
-            configure=configured(found.record, chosen),
-            configure_where="; ".join(f"{axis_name(axis)}: {label}" for axis, label in chosen.items()),
+            points=_numbers(points_table(results, axes, scalar_paths(drawn)), found.captured),
             most=_MOST_ROWS,
-            limits=[*left_out, *_limits(found, results, sections)],
-            command=found.record.get("command") or f"sojourn run {found.name}.toml",
-            report_command=f"sojourn report {shlex.quote(found.store.path.name or '.')}",
-            engines=engines(results),
+            limits=limits(found, results, sections),
+            reproduce=reproduce(found, results),
             document=found.document,
         )
+    return target / "report.html"
 
 
-def first_best(answered: Answer, axes: Mapping[str, list[str]]) -> dict[str, str]:
-    """Return the label of the choice that keeps the targets under most conditions, by its axis."""
-    axis = choice_axis(axes)
-    if axis is None:
-        return {}
-    counts = [
-        sum(verdict is not None and verdict.word == "yes" for verdict in column)
-        for column in zip(*(verdicts for _, verdicts in answered.rows), strict=True)
-    ]
-    best = max(range(len(counts)), key=counts.__getitem__, default=0)
-    return {axis: axes[axis][best]}
+def answer_of(results_dir: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return the answer of a results directory as plain JSON: what was chosen, regrets, verdicts, sizes.
+
+    Raises
+    ------
+    SojournError
+        The directory holds no study or no results.
+    """
+    found, results = _results(results_dir)
+    axes = labels_of(entry["point"] for entry in found.record["points"])
+    about = captured(results[0], found) if found.captured else answer(results, axes, found.document)
+    return about.as_json()
 
 
-def _study_folders(found: Results) -> list[Path]:
-    """Return where published tables are looked for: beside the results, and beside the study file."""
-    try:
-        words = shlex.split(found.record.get("command") or "")
-    except ValueError:
-        words = []
-    return [found.store.path, *(Path(word).parent for word in words if word.endswith(".toml"))]
+def _results(results_dir: str | os.PathLike[str]) -> tuple[Results, list[dict[str, Any]]]:
+    found = open_results(results_dir)
+    results = list(found)
+    if not results:
+        raise SojournError(f"{found.store.path} holds no finished points yet; run its study first")
+    return found, results
 
 
-def _facts(
-    found: Results, results: Sequence[Mapping[str, Any]], axes: Mapping[str, list[str]]
-) -> list[tuple[str, str]]:
-    document = found.document
-    counts = _replications(results)
-    runs = f"{len(results)} simulations: {len(counts)} cells"
-    repeat = sorted(set(counts))
-    runs += f" × {repeat[0]}" if len(repeat) == 1 else f" × {repeat[0]} to {repeat[-1]}"
-    runs += " replication" if repeat == [1] else " replications"
-    runs += f"; {found.missing} not there yet" if found.missing else ""
-    packets = sum(look_up(result, "engine.packets") or 0 for result in results)
-    simulated = sum(look_up(result, "engine.simulated_s") or 0 for result in results)
-    lasts = document.get("duration")
-    warmup = document.get("warmup")
-    facts = [
-        ("Study", found.name),
-        ("Points", runs),
-        ("Swept", "; ".join(f"{axis}: {', '.join(labels)}" for axis, labels in axes.items()) or "nothing"),
-        (
-            "Each lasts",
-            (lasts or "the default") + (f", of which {warmup} warm-up are not counted" if warmup else ""),
-        ),
-        ("Simulated", f"{packets:,} packets in {simulated:,.0f} s of simulated time".replace(",", " ")),
-        ("Seed", str(found.record.get("seed", document.get("seed", "the default")))),
-        ("Version", f"sojourn {found.record.get('sojourn', 'unknown')}"),
-        ("Command", found.record.get("command") or "not recorded"),
-    ]
-    if tag := document.get("reproduces"):
-        facts.insert(1, ("Reproduces", cited(tag, _study_folders(found))))
-    return facts
+def _numbers(table: Table, captured: bool) -> Table:
+    """Return the table of all points; captures have no replications."""
+    if not captured:
+        return table
+    return Table(table.heads[1:], [row[1:] for row in table.rows], 0)
 
 
-def _replications(results: Sequence[Mapping[str, Any]]) -> list[int]:
-    """Return the number of replications of every cell."""
-    return list(Counter(tuple(map(label_text, result["point"].values())) for result in results).values())
+def _worst(
+    results: Sequence[Mapping[str, Any]], axes: Mapping[str, list[str]], about: Answer | Captured
+) -> tuple[Mapping[str, Any], str, str]:
+    """Return the result that is looked into, the link of it, and what it is called in honesty.
 
-
-def _limits(found: Results, results: Sequence[Mapping[str, Any]], sections: Sequence[Any]) -> list[str]:
-    repeat = min(_replications(results))
-    limits = [
-        f"These are simulations of {_what_was_simulated(results)}, "
-        "radio links whose rate changes, and hosts that take time.",
-        "A verdict holds for the loads, rates and round-trip times that were run, and for no others.",
-    ]
-    if repeat == 1:
-        limits.append(
-            "Every cell was run once, so that chance cannot be told from effect: set `repeat` to 3 or more "
-            "for intervals."
+    It is the cell whose weakest goal is furthest from its limit, and of that the worst replication.
+    """
+    if isinstance(about, Captured):
+        return results[0], _slower(results[0]), "Over time"
+    place = about.worst
+    if place is None:
+        worst = max(
+            results, key=lambda result: look_up(result, f"links.{_slower(result)}.queue_delay_ms.mean") or 0
         )
-    else:
-        limits.append(
-            f"Cells have {repeat} replications or more; intervals are 95 % of Student's t for their mean, "
-            "and say nothing of errors that all replications share."
-        )
-    if any("mos" in str(section.picture.slug) for section in sections):
-        limits.append(
-            "Opinion scores are models of what an average listener or reader says, not what anyone said."
-        )
-    if any(section.citation for section in sections):
-        limits.append(
-            "Published numbers are medians or means as printed, mostly without spread; where ours differ, "
-            "the difference is shown as it is."
-        )
-    if found.missing:
-        limits.append(f"{found.missing} points of the study are missing; their cells are hatched.")
-    if len(made := engines(results)) > 1:
-        limits.append(f"The results were made by {len(made)} engines: {'; '.join(made)}.")
-    limits += [f"{clause}." for clause in starved(held(found.record).values())]
-    limits += [f"{left}, and left out." for left in found.left_out()]
-    return limits
-
-
-def _what_was_simulated(results: Sequence[Mapping[str, Any]]) -> str:
-    """Say what was simulated of a path, and begin to say what real ones have besides."""
-    links = {link for result in results for link in result.get("links") or ()}
-    if links <= {"down", "up"}:
-        return "one bottleneck in each direction. Real paths have more than one queue"
-    queues = sum(way_of(link) != "access" for link in links)
-    return f"a path with {queues} queues. Real ones have others"
-
-
-def _worst(results: Sequence[Mapping[str, Any]], plots: Sequence[Plot]) -> tuple[Mapping[str, Any], str]:
-    """Return the result that is worst by the first figure that knows what is good, and its link."""
-    for plot in plots:
-        better = plot.value.better
-        scored = [
-            (float(number), -place)
-            for place, result in enumerate(results)
-            if isinstance(number := look_up(result, plot.value.path), int | float)
-        ]
-        if better and scored:
-            _, place = max(scored) if better == "low" else max((-number, place) for number, place in scored)
-            worst = results[-place]
-            return worst, link_of(plot.value.path) or _slower(worst)
-    worst = max(
-        results, key=lambda result: look_up(result, f"links.{_slower(result)}.queue_delay_ms.mean") or 0
-    )
-    return worst, _slower(worst)
+        return worst, _slower(worst), "Inside the cell with the longest queue"
+    verdict = about.verdicts[place]
+    finding = min(verdict.findings, key=lambda found: found.score)
+    cell = about.cells.at(*place)
+    numbers = {at: finding.goal.score(number) for at, number in finding.goal.numbers(cell).items()}
+    replication = min(numbers, key=lambda at: numbers[at])
+    worst = next(result for result in cell if result["replication"] == replication)
+    parts = finding.goal.path.split(".")
+    link = parts[1] if parts[0] == "links" and parts[1] in worst["links"] else _slower(worst)
+    if len(about.verdicts) == 1:
+        return worst, link, "Inside the one cell"
+    return worst, link, "Inside the worst cell" if verdict.word == NO else "Inside the least good cell"
 
 
 def _slower(result: Mapping[str, Any]) -> str:

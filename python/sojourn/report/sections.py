@@ -83,20 +83,17 @@ def gather_all(
     results: Sequence[Mapping[str, Any]],
     axes: Mapping[str, list[str]],
     unfinished: bool,
-) -> tuple[list[Plot], list[str]]:
-    """Gather the tables of all figures, before anything is written.
-
-    Of an unfinished study, figures may lack what they show; these are left out, and why is returned beside.
-    """
-    plots, left_out = [], []
-    for index, entry in enumerate(entries, start=1):
+) -> list[Plot | Section]:
+    """Gather the tables of all figures; in the place of one that cannot be drawn stands why."""
+    plots: list[Plot | Section] = []
+    for entry in entries:
         try:
             plots.append(gather(Spec.read(entry), results, axes))
         except SojournError as error:
-            if not unfinished:
-                raise SojournError(f"figure {index} of the study cannot be drawn: {error}") from None
-            left_out.append(f"Figure {index} of the study is not here yet: {error}.")
-    return plots, left_out
+            title = entry.get("title") or value(entry.get("value", "")).title or "A figure"
+            yet = "is not here yet" if unfinished else "cannot be drawn"
+            plots.append(Section(title, None, "", note=f"This figure {yet}: {error}."))
+    return plots
 
 
 def section(plot: Plot, number: int, files: Files, folders: Sequence[Path]) -> Section:
@@ -135,8 +132,13 @@ def section(plot: Plot, number: int, files: Files, folders: Sequence[Path]) -> S
     )
 
 
-def inside(result: Mapping[str, Any], link: str, where: str, files: Files) -> Section | None:
+def inside(
+    result: Mapping[str, Any], link: str, where: str, files: Files, *, captured: bool = False
+) -> Section | None:
     """Draw the time series of one link at one point, if the result has them."""
+    name, since = f"{link}link", "the end of the warm-up"
+    if captured:
+        name, since = "queue", "the first packet"
     try:
         frame = series_table(result, link)
     except SojournError:
@@ -150,8 +152,8 @@ def inside(result: Mapping[str, Any], link: str, where: str, files: Files) -> Se
     return Section(
         f"A look inside: {where}",
         picture,
-        f"Queueing delay, utilisation and drops of the {name} over time, in bins of {bins}; time counts "
-        "from the end of the warm-up.",
+        f"Queueing delay, utilisation and drops of the {name} over time, in bins of {bins}; time counts from "
+        f"{since}.",
         "Good is a delay that keeps returning to zero; one that never does is a standing queue, which adds "
         "waiting and no throughput.",
     )
@@ -237,7 +239,7 @@ def _as_text(plot: Plot) -> Table:
                 cell = cells.get((y, x))
                 words = plot.value.text(cell["value"] if cell else None)
                 if cell and cell["low"] is not None:
-                    words += f" ± {plot.value.text((cell['high'] - cell['low']) / 2)}"
+                    words += f" ({plot.value.text(cell['low'])} to {plot.value.text(cell['high'])})"
                 row.append(words)
             rows.append(row)
     heads = ["Panel"] * several + [axis_name(plot.y) if plot.y else "", *plot.x_labels]

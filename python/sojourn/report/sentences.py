@@ -50,9 +50,9 @@ def what_is_good(plot: Plot) -> str:
     if sentence is None:
         way = {"low": "low", "high": "high"}.get(shown.better)
         sentence = (
-            f"Good is {way}, and similar in all cells."
+            f"Good is {way}{', and similar in all cells' if len(plot.points) > 1 else ''}."
             if way
-            else "Neither high nor low is good in itself: it shows the regime of a cell."
+            else "Neither high nor low is good in itself: it shows the regime of the queue."
         )
     if plot.spec.kind == "heatmap":
         sentence += _ROWS.get(shown.kind, "")

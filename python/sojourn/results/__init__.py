@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 
 BEFORE_BUILDS = "of before results named their engine"
+CAPTURED = "captured"
+"""In the place of a hash: the one result of two captures, which was measured and not simulated."""
 
 
 class Results:
@@ -58,6 +60,11 @@ class Results:
     def document(self) -> dict[str, Any]:
         """The study document: the study file as plain JSON, with nothing filled in."""
         return self.record["document"]
+
+    @property
+    def captured(self) -> bool:
+        """Whether this was measured between two captures, not simulated."""
+        return [entry["hash"] for entry in self.record["points"]] == [CAPTURED]
 
     @property
     def missing(self) -> int:

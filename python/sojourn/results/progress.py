@@ -57,6 +57,12 @@ class Progress:
             left = (now - self._started) / (self.done - self._before) * (self.total - self.done)
             self.note(f"{self.done} of {self.total} {self.what} done, about {duration(left)} left")
 
+    def grow(self, more: int) -> None:
+        """Count with more than was known."""
+        self.total += more
+        if self._bar is not None:
+            self._bar.update(self._task, total=self.total)
+
     def note(self, line: str) -> None:
         """Write a line without disturbing the bar."""
         if self._bar is not None:

@@ -15,6 +15,7 @@ from sojourn.results import Results, engine_name, engines
 from sojourn.results.groups import COLUMNS, group_rows
 from sojourn.results.path import flatten
 from sojourn.results.progress import duration
+from sojourn.results.sizes import sizes
 from sojourn.study import Point, expand, label_text
 from sojourn.study.identity import engine
 
@@ -72,6 +73,8 @@ def print_table(results: Results) -> None:
     print("; ".join([tail, *results.left_out()]))
     if quiet:
         print(f"not shown, since at most {_BUSY:.0%} used and without loss: {', '.join(quiet)}")
+    for label, size in _sizes([result for _, result, _ in rows], axes):
+        print(f"{label}: {size}")
     made = engines(result for _, result, _ in rows)
     print(f"made by {len(made)} engines: " if len(made) > 1 else "engine: ", "; ".join(made), sep="")
 
@@ -131,6 +134,7 @@ def describe(results: Results, digest: str) -> str:
     if wall_s:
         lines += [f"  simulated in {duration(wall_s)}"]
     lines += ["", "to compute it again", f"  {reproduce(results, result)}"]
+    lines += limit_lines(result)
     lines += ["", "result"]
     skipped = ("study", "point", "replication")
     flat = flatten({key: value for key, value in result.items() if key not in skipped})
@@ -148,6 +152,23 @@ def describe(results: Results, digest: str) -> str:
     return "\n".join(lines)
 
 
+def limit_lines(result: dict[str, Any]) -> list[str]:
+    """Return what the queues of a result hold at most, in every unit."""
+    said = [f"  {size.link}: {size.text}" for size in sizes([result])]
+    return ["", "queues hold at most", *said] if said else []
+
+
+def _sizes(results: list[dict[str, Any]], axes: list[str]) -> list[tuple[str, str]]:
+    """Return what buffers come to that are not written in packets: by label, in the study's order."""
+    said = []
+    for axis in (axis for axis in axes if axis.endswith("limit")):
+        for label in dict.fromkeys(label_text(result["point"].get(axis, "")) for result in results):
+            here = [result for result in results if label_text(result["point"].get(axis, "")) == label]
+            if not label.endswith("pkt") and (found := sizes(here)):
+                said.append((label, "; ".join(f"{size.link} {size.text}" for size in found)))
+    return said
+
+
 def reproduce(results: Results, result: dict[str, Any]) -> str:
     """Return the command that computes one point again, in a directory of its own."""
     only = [*result["point"].items(), ("replication", result["replication"])]
@@ -159,12 +180,18 @@ def _point(results: Results, digest: str) -> Point | None:
     folder = Path(results.record.get("folder", "."))
     try:
         for auto in ("pesq", "emodel"):
-            for each in expand(results.document, results.name):
+            for each in expand(_replicated(results), results.name):
                 if (point := Point.settle(each, auto=auto, folder=folder)).hash == digest:
                     return point
     except (_core.StudyError, SojournError, RuntimeError):
         pass
     return None
+
+
+def _replicated(results: Results) -> dict[str, Any]:
+    """Return the study with as many replications as there are; those of "auto" are known only now."""
+    most = max((entry["replication"] for entry in results.record["points"]), default=0)
+    return {**results.document, "repeat": most + 1}
 
 
 def _number(value: Any, kind: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
@@ -83,6 +83,15 @@ class Study:
     def points(self) -> list[Point]:
         """Every point and replication, in study order."""
         return [Point.settle(each, folder=self.folder) for each in expand(self.document, self.file)]
+
+    def replicated(self, times: int, wanted: Callable[[Mapping[str, Any], int], bool]) -> list[Point]:
+        """Return the points of the study, repeated so often, whose labels and replication are wanted."""
+        entries = expand({**self.document, "repeat": times}, self.file)
+        return [
+            Point.settle(each, folder=self.folder)
+            for each in entries
+            if wanted(each["point"], each["replication"])
+        ]
 
     @property
     def command(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,12 +13,17 @@ from sojourn import _core
 from sojourn.errors import SojournError, StoreError
 from sojourn.results import BEFORE_BUILDS, Results, labelled
 from sojourn.results.store import DamagedFile, Store
-from sojourn.study import Point, Study
+from sojourn.study import Point, Study, quantities
 from sojourn.study.buffers import buffers, starved
 from sojourn.study.identity import RESULT_FORMAT, engine
 from sojourn.study.inputs import adaptive, video
+from sojourn.study.replications import AUTO
+from sojourn.sweep import rounds
 from sojourn.sweep.simulation import Done, Failed, reason, simulate_point
 from sojourn.sweep.workers import Workers, open_workers, spread
+
+_ASIDE = ("users", "path", "record")
+"""Keys that, set aside from the file, may take away what its figures show: that is said, and not refused."""
 
 
 class Outcome(NamedTuple):
@@ -57,21 +62,51 @@ class Campaign:
         self.study = study
         self.store = Store(out if out is not None else Path("results") / study.name)
         self.points = study.select(only or {})
-        # Two points may be one scenario under two names; the first name in study order is the one stored.
-        self._named: dict[str, Point] = {}
-        for point in study.points:
-            self._named.setdefault(point.hash, point)
+        self._unknown = quantities.unknown(study.document, [point.document for point in study.points])
+        if self._unknown and not any(key.split(".")[0] in _ASIDE for key, _ in study.sets):
+            raise SojournError(f"{study.file}: {self._unknown[0]}")
         self.log = log
-        before = self.store.read_study()
+        self._one_replication = "replication" in (only or {})
+        self._before = self.store.read_study()
+        self._plan: list[Point] = []
+        self._named: dict[str, Point] = {}
         self.done: set[str] = set()
         self._stale: list[Point] = []
         self._damaged: dict[str, str] = {}
-        for point in self._wanted():
-            if self.store.has(point.hash, packets=self.keeps_packets(point)):
-                self._look_at(point)
-        self.todo = [point for point in self._wanted() if point.hash not in self.done]
+        self.todo: list[Point] = []
+        self._take(study.points)
+        while not self.todo and self._another_round():
+            pass
         self.unmade = video.unmade(point.document for point in self.todo)
-        self.notes = self._differences(before)
+        self.notes = self._differences(self._before)
+
+    def _take(self, points: Sequence[Point]) -> None:
+        """Put points into the plan, and see which of them are still to do."""
+        self._plan += points
+        # Two points may be one scenario under two names; the first name in study order is the one stored.
+        for point in points:
+            self._named.setdefault(point.hash, point)
+        wanted = self._wanted()
+        new = {point.hash for point in points}
+        for point in wanted:
+            if point.hash in new and self.store.has(point.hash, packets=self.keeps_packets(point)):
+                self._look_at(point)
+        self.todo = [point for point in wanted if point.hash not in self.done]
+
+    def _another_round(self) -> bool:
+        """Plan the next round of a study with ``repeat = "auto"``; say whether there is one."""
+        if self.study.document.get("repeat") != AUTO or self._one_replication:
+            return False
+        results = [{**self.store.read_point(point.hash), **point.names} for point in self.points]
+        more = rounds.next_round(self.study, self.points, results)
+        self.points += more
+        self._take(more)
+        return bool(more)
+
+    @property
+    def planned(self) -> int:
+        """Number of simulations that are wanted, as far as is known now."""
+        return len(self._wanted())
 
     def _wanted(self) -> list[Point]:
         return [self._named[point] for point in dict.fromkeys(point.hash for point in self.points)]
@@ -100,6 +135,7 @@ class Campaign:
         """Return what the user should know before anything runs, in sentences."""
         notes = list(dict.fromkeys(point.note for point in self.todo if point.note))
         notes += starved(_buffers(self.points))
+        notes += [f"{wrong}; it is left out of the report" for wrong in self._unknown]
         notes += [f"{found}; it is computed again" for found in self._damaged.values()]
         if self.unmade:
             what = "1 clip is" if len(self.unmade) == 1 else f"{len(self.unmade)} clips are"
@@ -134,26 +170,40 @@ class Campaign:
         """
         adaptive.import_players(point.document for point in self.todo)
         self.store.prepare(packets=any(self.keeps_packets(point) for point in self.todo))
+        self._write_study()
+        for damaged in self._damaged:
+            self.store.remove_point(damaged)
+        for point in self._stale:
+            self._store(point, self.store.read_point(point.hash))
+
+    def _write_study(self) -> None:
+        """Write the study and its plan."""
         self.store.write_study(
             {
                 "format": RESULT_FORMAT,
                 "sojourn": _core.version(),
                 "engine": engine(),
                 "study": self.study.name,
-                "seed": self.study.document.get("seed"),
+                "seed": self.study.points[0].seed,
                 "command": self.study.command,
+                "out": str(self.store.path),
                 "folder": str(Path(self.study.file).parent.absolute()),
                 "document": self.study.document,
-                "points": [
-                    {"hash": point.hash, "point": point.labels, "replication": point.replication}
-                    for point in self.study.points
-                ],
+                "points": rounds.in_order(self._entries(), self.study.points),
             }
         )
-        for damaged in self._damaged:
-            self.store.remove_point(damaged)
-        for point in self._stale:
-            self._store(point, self.store.read_point(point.hash))
+
+    def _entries(self) -> list[dict[str, Any]]:
+        """Return the plan, and what earlier rounds of other cells of the same study have left on disk."""
+        entries = [
+            {"hash": point.hash, "point": point.labels, "replication": point.replication}
+            for point in self._plan
+        ]
+        before = self._before or {}
+        if self.study.document.get("repeat") == AUTO and before.get("document") == self.study.document:
+            planned = {entry["hash"] for entry in entries}
+            entries += rounds.further(before["points"], planned, self.store.has)
+        return entries
 
     def _store(self, point: Point, stored: dict[str, Any]) -> None:
         self.store.write_point(point.hash, {**stored, **point.names})
@@ -161,8 +211,20 @@ class Campaign:
     def execute(self, workers: Workers) -> Iterator[Outcome]:
         """Simulate the points that are missing; yield what became of each, as they finish.
 
-        Clips that they show and that are not kept yet are encoded first.
+        Clips that they show and that are not kept yet are encoded first. With ``repeat = "auto"`` further
+        rounds follow, unless a point failed.
         """
+        failed = False
+        while True:
+            for outcome in self._round(workers):
+                failed = failed or outcome.error is not None
+                yield outcome
+            self.unmade = []
+            if failed or not self._another_round():
+                return
+            self._write_study()
+
+    def _round(self, workers: Workers) -> Iterator[Outcome]:
         for _, came in spread(workers, video.encode, [(need, need) for need in self.unmade]):
             if came is not None:
                 raise SojournError(came if isinstance(came, str) else reason(came))

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use sojourn_net::units::FULL_PACKET;
-use sojourn_net::{Limit, Rate};
+use sojourn_net::Rate;
 
 use super::{LinkSpec, Scenario};
 
@@ -29,22 +28,13 @@ impl Scenario {
     pub fn buffers(&self) -> BTreeMap<String, Buffer> {
         let (rtt, flows) = (self.path.rtt(), self.flows_at_once());
         let of = |link: &LinkSpec| {
-            let rate = link.rate.mean();
-            let relative = matches!(link.queue.limit(), Limit::Time(_) | Limit::Bdp(_));
-            let held = (rate.is_some() || !relative).then(|| link.capacity(rtt));
-            let (packets, bytes) = match held {
-                Some((packets, u64::MAX)) if packets < u32::MAX => (Some(u64::from(packets)), None),
-                Some((_, bytes)) if bytes < u64::MAX => (None, Some(bytes)),
-                _ => (None, None),
-            };
-            let limit_bytes = bytes.or(packets.map(|packets| packets * FULL_PACKET));
-            let time = |rate: Rate| limit_bytes.map(|bytes| rate.transmission(bytes).0 as f64 / 1e6);
-            let starved = |rate: Rate| link.queue.starved(held?, rate, flows);
+            let holds = link.holds(rtt);
+            let starved = |rate: Rate| holds.and_then(|_| link.queue.starved(link.capacity(rtt), rate, flows));
             Buffer {
-                limit_pkts: packets.or(bytes.map(|bytes| bytes / FULL_PACKET)),
-                limit_bytes,
-                limit_ms: rate.and_then(time),
-                starved: rate.and_then(starved),
+                limit_pkts: holds.map(|limit| limit.packets),
+                limit_bytes: holds.map(|limit| limit.bytes),
+                limit_ms: holds.and_then(|limit| limit.ms),
+                starved: link.rate.mean().and_then(starved),
             }
         };
         self.path.links().map(|link| (link.name(), of(link.spec))).collect()

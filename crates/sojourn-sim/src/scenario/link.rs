@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use sojourn_net::queue::QueueSpec;
 use sojourn_net::{Bytes, Limit, Rate, Span};
 
-use super::{Invalid, RateSpec};
+use super::{Invalid, QueueLimit, RateSpec};
 
 /// One link as study files write it: its queue may be that of the path.
 #[derive(Deserialize, JsonSchema)]
@@ -102,6 +102,14 @@ impl LinkSpec {
             return Err(Invalid::new("queue.limit", message));
         }
         Ok(())
+    }
+
+    /// What its queue holds at most, for a path of this base round-trip time; None without a limit, or where the limit
+    /// goes by a rate that is not known.
+    pub fn holds(&self, rtt: Span) -> Option<QueueLimit> {
+        let relative = matches!(self.queue.limit(), Limit::Time(_) | Limit::Bdp(_));
+        let rate = self.rate.mean();
+        (rate.is_some() || !relative).then(|| QueueLimit::new(self.capacity(rtt), rate))?
     }
 
     /// The queue's limit as (most packets, most bytes) for a path of this base round-trip time: a limit in time or BDP

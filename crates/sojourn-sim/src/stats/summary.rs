@@ -5,6 +5,7 @@ use super::group_summary::{Fairness, Groups};
 use super::histogram::Histogram;
 use super::link_record::LinkRecord;
 use crate::engine::connection::FlowTotals;
+use crate::scenario::QueueLimit;
 use serde::Serialize;
 use sojourn_net::log::DropCause;
 use sojourn_net::{Rate, Time};
@@ -35,6 +36,9 @@ pub struct Summary {
 pub struct LinkSummary {
     /// The link's (mean) rate; null if unlimited.
     pub rate_bps: Option<u64>,
+    /// What its queue holds at most; absent if there is no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<QueueLimit>,
     /// Packets that arrived.
     pub arrived_pkts: u64,
     /// Packets dropped.
@@ -205,6 +209,7 @@ impl LinkSummary {
         let causes = DropCause::ALL.into_iter().map(|cause| (cause.name(), record.dropped[cause as usize]));
         Self {
             rate_bps: rate.map(|rate| rate.0),
+            limit: None,
             arrived_pkts: record.arrived,
             dropped_pkts: dropped,
             departed_pkts: record.departed,

@@ -32,8 +32,8 @@ impl StudyFile {
     /// Checks everything that the types do not: every point of the sweep, ties and figures.
     pub(super) fn check(&self, document: &Value) -> Result<(), Invalid> {
         check_name("name", &self.name, |c| c.is_control() || "/\\".contains(c))?;
-        if self.repeat == 0 {
-            return Err(Invalid::new("repeat", "must be at least 1"));
+        if self.repeat_at_most < 2 {
+            return Err(Invalid::new("repeat-at-most", "must be at least 2: one replication tells nothing of chance"));
         }
         for (name, groups) in &self.workload {
             let key = format!("workload.{name}");
@@ -48,11 +48,16 @@ impl StudyFile {
             }
         }
         let expansion = Expansion::new(self, document)?;
-        if expansion.len().saturating_mul(self.repeat as usize) > MOST_POINTS {
-            let message = format!("the axes and repeat = {} make more than {MOST_POINTS} points", self.repeat);
+        let repeat = self.repeat.most(self.repeat_at_most);
+        if expansion.len().saturating_mul(repeat as usize) > MOST_POINTS {
+            let message = format!("the axes and {repeat} replications make more than {MOST_POINTS} points");
             return Err(Invalid::new("sweep", message));
         }
         expansion.check()?;
+        self.goals
+            .iter()
+            .enumerate()
+            .try_for_each(|(i, goal)| goal.check().map_err(|invalid| invalid.under(&format!("goals.{i}"))))?;
         self.figures.iter().enumerate().try_for_each(|(i, figure)| {
             if figure.kind == FigureKind::Sawtooth
                 && !self.record.series

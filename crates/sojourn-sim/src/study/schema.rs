@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use sojourn_net::Span;
 
 use super::figure::{Figure, Publication};
+use super::goal::{Goal, Repeat};
 use crate::scenario::{Flows, Path, Record, Users};
 
 /// A study file.
@@ -35,9 +36,13 @@ pub(super) struct StudyFile {
     /// Seed of all random streams.
     #[serde(default = "one")]
     pub(super) seed: u64,
-    /// Replications of every point.
+    /// Replications of every point: a number, or `auto`: as many as the verdicts on its goals need.
     #[serde(default = "once")]
-    pub(super) repeat: u32,
+    #[schemars(default = "one")]
+    pub(super) repeat: Repeat,
+    /// With `repeat = "auto"`, the most replications that a point gets.
+    #[serde(default = "thirty")]
+    pub(super) repeat_at_most: u32,
     /// Simulated time, warm-up included.
     pub(super) duration: Span,
     /// Time at the beginning that every statistic leaves out.
@@ -65,6 +70,9 @@ pub(super) struct StudyFile {
     /// Keys that change together with an axis.
     #[serde(default)]
     pub(super) tie: Vec<Tie>,
+    /// What users are owed; where a study has none, the report judges them by limits of its own.
+    #[serde(default)]
+    pub(super) goals: Vec<Goal>,
     /// Figures of the report.
     #[serde(default)]
     pub(super) figures: Vec<Figure>,
@@ -86,8 +94,12 @@ fn one() -> u64 {
     1
 }
 
-fn once() -> u32 {
-    1
+fn once() -> Repeat {
+    Repeat::Times(1)
+}
+
+fn thirty() -> u32 {
+    30
 }
 
 /// Keys that change together with an axis.

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 
 from sojourn.errors import SojournError
 from sojourn.report.figures.plot import Plot, Spec
+from sojourn.results.bounds import bounds
 from sojourn.results.interval import half_width
 from sojourn.results.path import look_up
 
@@ -55,7 +56,8 @@ class Kind:
             centre = median if spec.value.endswith((".median", ".p50")) else fmean
             half = half_width(numbers)
             mean = fmean(numbers)
-            low, high = (None, None) if half is None else (mean - half, mean + half)
+            least, most = bounds(spec.value)
+            low, high = (None, None) if half is None else (max(mean - half, least), min(mean + half, most))
             yield {"value": centre(numbers), "low": low, "high": high, "n": len(numbers)}
         elif any(number is not None for number in found):
             raise SojournError(

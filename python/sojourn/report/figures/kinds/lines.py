@@ -66,7 +66,7 @@ class Lines(Kind):
     def explain(self, plot: Plot) -> str:
         """Say what lines and bars are."""
         line = one_for_each(plot.down, "line")
-        return f"The {plot.what} over the {plot.across}{line}; bars are 95 % intervals over replications"
+        return f"The {plot.what} over the {plot.across}{line}{_bars(plot)}"
 
 
 class Clients(Lines):
@@ -91,11 +91,18 @@ class Clients(Lines):
 
     def explain(self, plot: Plot) -> str:
         """Say what lines and bars are."""
-        return f"The {plot.what} over the {plot.across}, one line for each; bars are 95 % intervals"
+        return f"The {plot.what} over the {plot.across}, one line for each{_bars(plot)}"
 
     def csv(self, plot: Plot) -> pl.DataFrame:
         """Return the table with the client of each row."""
         return super().csv(replace(plot, y="client"))
+
+
+def _bars(plot: Plot) -> str:
+    """Say what the bars are, where there are any: one replication has no interval."""
+    if "low" not in plot.frame.columns or plot.frame["low"].null_count() == plot.frame.height:
+        return ""
+    return "; bars are 95 % intervals over replications"
 
 
 def places(labels: list[str]) -> dict[str, float]:

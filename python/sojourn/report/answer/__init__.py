@@ -1,0 +1,219 @@
+"""The answer of a study: which queue serves its users best, how sure that is, and what it comes to.
+
+>>> from sojourn.report.answer import answer                                        # doctest: +SKIP
+>>> found = answer(results, axes, document)                                         # doctest: +SKIP
+>>> found.ranking.chosen, found.as_json()["verdicts"]                               # doctest: +SKIP
+
+Goals (:mod:`.goals`) are judged cell by cell (:mod:`.verdicts`), choices are compared by regret
+(:mod:`.regrets`), and what was found is put into words (:mod:`.wording`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sojourn.report.answer import wording
+from sojourn.report.answer.cells import Cells, queue_axes, sort
+from sojourn.report.answer.goals import Goal, goals_of
+from sojourn.report.answer.regrets import Ranking, rank
+from sojourn.report.answer.verdicts import CLOSE, Finding, Verdict, judge
+from sojourn.results.sizes import Size, sizes
+from sojourn.study.replications import looks, most
+
+__all__ = ["Answer", "Goal", "Ranking", "Size", "Verdict", "answer", "queue_axes"]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the results of a study say.
+
+    Attributes
+    ----------
+    title : str
+        The question.
+    sentences, items : list of str
+        The answer, and what holds condition by condition.
+    cells, goals, ranking
+        What was compared, by what, and how it came out.
+    verdicts : dict
+        By condition and choice.
+    sizes : dict
+        By choice, what its buffers come to.
+    rounds : str
+        What came of ``repeat = "auto"``; empty for other studies.
+    looks : int
+        How often verdicts may have been looked at: what doubt a goal allows is shared among them.
+    """
+
+    title: str
+    sentences: list[str]
+    items: list[str]
+    cells: Cells
+    goals: list[Goal]
+    ranking: Ranking = field(default_factory=Ranking)
+    verdicts: dict[tuple[str, str], Verdict] = field(default_factory=dict)
+    sizes: dict[str, list[Size]] = field(default_factory=dict)
+    rounds: str = ""
+    looks: int = 1
+
+    @property
+    def most_replications(self) -> int:
+        """Replications of the cell that has most."""
+        return max((len({r["replication"] for r in cell}) for cell in self.cells.cells.values()), default=0)
+
+    @property
+    def worst(self) -> tuple[str, str] | None:
+        """The cell whose weakest goal is furthest from its limit, by condition and choice."""
+        return min(
+            self.verdicts,
+            key=lambda cell: min(finding.score for finding in self.verdicts[cell].findings),
+            default=None,
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the answer as plain JSON."""
+        ranking = self.ranking
+        return {
+            "sentences": self.sentences,
+            "by_condition": self.items,
+            "axes": self.cells.axes,
+            "chosen": ranking.chosen,
+            "decided_by": ranking.decided,
+            "goals": [_goal(goal) for goal in self.goals],
+            "regrets": [
+                {"choice": choice, "worst": round(size, 6), "condition": where}
+                | {"delay_ms": ranking.delay_ms.get(choice), "utilisation": ranking.utilisation.get(choice)}
+                for choice, (size, where) in ranking.worst.items()
+            ],
+            "losses": [
+                {
+                    "condition": condition,
+                    "choice": choice,
+                    "loss": round(loss.size, 6),
+                    "value": loss.goal.path,
+                }
+                for (condition, choice), loss in ranking.losses.items()
+            ],
+            "verdicts": [
+                {
+                    "condition": condition,
+                    "choice": choice,
+                    "verdict": verdict.says,
+                    "goals": [_finding(finding) for finding in verdict.findings],
+                }
+                for (condition, choice), verdict in self.verdicts.items()
+            ],
+            "sizes": {
+                choice: [
+                    {"link": size.link, "packets": size.packets, "bytes": size.bytes, "ms": size.ms}
+                    for size in found
+                ]
+                for choice, found in self.sizes.items()
+            },
+            "certain": all(verdict.word != CLOSE for verdict in self.verdicts.values()),
+        } | ({"repeat": self.rounds} if self.rounds else {})
+
+
+def answer(
+    results: Sequence[Mapping[str, Any]],
+    axes: Mapping[str, Sequence[str]],
+    document: Mapping[str, Any] | None = None,
+) -> Answer:
+    """Answer a study.
+
+    Parameters
+    ----------
+    results
+        Its results, as ``run --json`` prints them.
+    axes
+        The axes of its sweep and their labels.
+    document
+        The study, for its goals, users and replications.
+    """
+    document = document or {}
+    cells, goals = sort(results, axes), goals_of(document, results)
+    verdicts = judge(cells, goals, looks(document))
+    if not verdicts:
+        nothing = (
+            "The results hold nothing that could be judged: neither scores of users nor queueing delays."
+        )
+        if document.get("goals"):
+            nothing = "No result has a value for any of the study's goals, so nothing can be judged."
+        return Answer("What users get", [nothing], [], cells, goals)
+    ranking = rank(cells, goals)
+    kinds = list(dict.fromkeys(user["kind"] for user in document.get("users") or () if "kind" in user))
+    sentences = wording.opening(goals, bool(document.get("goals")), kinds)
+    of_choices = {
+        choice: sizes(r for condition in cells.conditions for r in cells.at(condition, choice))
+        for choice in cells.choices
+    }
+    rounds = _rounds(document, verdicts)
+    once = all(len(cell) == 1 for cell in cells.cells.values())
+    if cells.axes:
+        sentences += wording.headline(cells, ranking, goals, once)
+        for choice in ranking.chosen[:1] if len(ranking.chosen) < len(cells.choices) else []:
+            sentences.append(wording.kept(cells, verdicts, choice))
+            if of_choices[choice]:
+                sentences.append(wording.size_sentence(choice, of_choices[choice], cells))
+        sentences += wording.missing(cells, ranking)
+        items = wording.by_condition(cells, verdicts)
+    else:
+        sentences += [wording.compares_nothing(axes), *wording.by_cell(cells, verdicts)]
+        items = []
+    sentences += wording.without_values(cells, goals, verdicts)
+    return Answer(
+        wording.title(cells),
+        [*sentences, *([rounds] if rounds else [])],
+        items,
+        cells,
+        goals,
+        ranking,
+        verdicts,
+        {choice: found for choice, found in of_choices.items() if found},
+        rounds,
+        looks(document),
+    )
+
+
+def _rounds(document: Mapping[str, Any], verdicts: Mapping[tuple[str, str], Verdict]) -> str:
+    """Say what came of running until all verdicts are certain."""
+    if document.get("repeat") != "auto":
+        return ""
+    open_ones = [verdict for verdict in verdicts.values() if verdict.word == CLOSE]
+    counts = [finding.replications for verdict in verdicts.values() for finding in verdict.findings]
+    few, many = min(counts), max(counts)
+    ran = f"{few}" if few == many else f"{few} to {many}"
+    if not open_ones:
+        return f'With repeat = "auto" every verdict is certain after {ran} replications.'
+    left = f"{len(open_ones)} of {len(verdicts)} verdicts are" if len(open_ones) > 1 else "one verdict is"
+    if many >= most(document):
+        ran += " replications, the most that the study allows"
+        return f'With repeat = "auto" {left} not certain after {ran}.'
+    return (
+        f'With repeat = "auto" {left} not certain yet after {ran} replications; run the study again to go on.'
+    )
+
+
+def _goal(goal: Goal) -> dict[str, Any]:
+    return {
+        "name": goal.name,
+        "value": goal.path,
+        "at-least" if goal.above else "at-most": goal.limit,
+        "of_best": goal.of_best,
+        "confidence": goal.confidence,
+        "source": goal.source,
+    }
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    interval = finding.interval
+    return {
+        "value": finding.goal.path,
+        "mean": round(finding.mean, 6),
+        "interval": None if interval is None else [round(end, 6) for end in interval],
+        "verdict": "not certain" if finding.word == CLOSE else finding.word,
+        "replications": finding.replications,
+        "settled_by": finding.settled_by,
+    }

@@ -1,0 +1,222 @@
+"""What users are owed: the goals of a study, or those by which it is judged where it has none.
+
+A goal is a limit that a number of the results must keep. Its scale puts users of all kinds side by side: 0
+is the worst that can be, 1 just at the limit, 2 the most that is counted.
+
+- What must be at least L: (x - floor) / (L - floor), the floor being 1 for an opinion score and 0 for the
+  rest.
+- What must be at most L, and has no worst: 2 L / (L + x), which is 2 at nothing, 1 at the limit, and nears 0.
+
+So the same loss on the scale is the same share of the way from the limit to the worst, whoever the user is.
+That it weighs users alike is a choice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
+
+from sojourn.report.figures.values import lower, value
+from sojourn.results.bounds import bounds
+from sojourn.results.interval import Sample
+from sojourn.results.path import look_up
+
+BEST = 2.0
+"""The most that the scale counts."""
+CHOICE = "a choice"
+"""The source of a limit that nobody publishes."""
+
+_G107, _G1030, _ZINNER = "ITU-T G.107 and G.109", "ITU-T G.1030", "Zinner et al. 2010"
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A limit on a number of the results.
+
+    Attributes
+    ----------
+    path : str
+        The number, as ``voice.talks.mos.p5``.
+    limit : float
+    above : bool
+        The number must be at least the limit; else at most.
+    name : str
+        Whom or what it is about, in a few words.
+    source : str
+        Where the limit comes from.
+    confidence : float
+        Of a verdict that is called certain.
+    of_best : bool
+        The number is a share of what the best choice gives under the same condition.
+    """
+
+    path: str
+    limit: float
+    above: bool
+    name: str
+    source: str
+    confidence: float = 0.95
+    of_best: bool = False
+
+    @property
+    def stated(self) -> str:
+        """The goal in words."""
+        way = "at least" if self.above else "at most"
+        if self.of_best:
+            return f"{self.name} {way} {100 * self.limit:g} % of the best choice's"
+        return f"{self.name} {way} {self.text(self.limit, exact=True)}"
+
+    def text(self, number: float, *, exact: bool = False) -> str:
+        """Write a number of this goal, with its unit; a limit with all its digits."""
+        if self.of_best:
+            return f"{100 * number:.0f} % of the best"
+        shown = value(self.path)
+        if exact:
+            return f"{number * shown.factor:.10g} {shown.unit}".strip()
+        return shown.with_unit(number)
+
+    def good(self, number: float) -> bool:
+        """Say whether a number keeps the limit."""
+        return number >= self.limit if self.above else number <= self.limit
+
+    def score(self, number: float) -> float:
+        """Put a number on the scale: 0 is the worst, 1 the limit, 2 the most that is counted."""
+        if self.above:
+            floor = 1.0 if ".mos" in self.path else 0.0
+            span = self.limit - floor if self.limit > floor else max(abs(self.limit), 1.0)
+            found = 1.0 + (number - self.limit) / span
+        elif self.limit > 0:
+            found = 2 * self.limit / (self.limit + max(number, 0.0))
+        else:
+            found = 1 / (1 + max(number - self.limit, 0.0))
+        return min(max(found, 0.0), BEST)
+
+    def numbers(self, cell: Iterable[Mapping[str, Any]]) -> dict[int, float]:
+        """Return the number of each replication that has it; 0 is one."""
+        return {
+            result["replication"]: number
+            for result in cell
+            if (number := number_at(result, self.path)) is not None
+        }
+
+    def sample(self, cell: Sequence[Mapping[str, Any]], best: Mapping[int, float] | None) -> Sample | None:
+        """Return the numbers of a cell; where the goal says so, as shares of `best` (by replication)."""
+        found = self.numbers(cell)
+        if self.of_best:
+            found = {at: number / best[at] for at, number in found.items() if best and best.get(at)}
+        if not found:
+            return None
+        values = tuple(found.values())
+        if self.of_best:
+            return Sample(values, low=0.0)
+        low, high = bounds(self.path)
+        trials = [_trials(result, self.path) for result in cell if result["replication"] in found]
+        known = [number for number in trials if number is not None]
+        counted = self.path.endswith((".stalls", ".retransmits", ".timeouts", ".unfinished", "_pkts"))
+        return Sample(values, low, high, sum(known) if len(known) == len(trials) else None, counted)
+
+
+def number_at(result: Mapping[str, Any], path: str) -> float | None:
+    """Return the number of a result at a path, None where there is none."""
+    found = look_up(result, path)
+    if isinstance(found, bool) or not isinstance(found, int | float) or not isfinite(found):
+        return None
+    return float(found)
+
+
+def goals_of(document: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> list[Goal]:
+    """Return the goals that a study states, else the usual ones that its results have numbers for."""
+    stated = [_read(entry) for entry in document.get("goals") or ()]
+    if stated:
+        return stated
+    users = [goal for goal in _USUAL if _measured(goal, results)]
+    links = list(dict.fromkeys(link for result in results for link in result.get("links") or ()))
+    delays = [goal for link in links for goal in _delays(link) if _measured(goal, results)]
+    judged = users if any(not goal.path.startswith("flows.") for goal in users) else [*delays, *users]
+    return judged
+
+
+def scored_users(goals: Sequence[Goal]) -> bool:
+    """Say whether any of the usual goals is about users."""
+    return any(goal.path.split(".")[0] in ("voice", "video", "web", "browser", "adaptive") for goal in goals)
+
+
+def _measured(goal: Goal, results: Sequence[Mapping[str, Any]]) -> bool:
+    found = [number for result in results if (number := number_at(result, goal.path)) is not None]
+    return any(found) if goal.of_best else bool(found)
+
+
+def _read(entry: Mapping[str, Any]) -> Goal:
+    above = "at-least" in entry
+    phrase = value(entry["value"]).phrase
+    return Goal(
+        entry["value"],
+        float(entry["at-least" if above else "at-most"]),
+        above,
+        entry.get("name") or (lower(phrase) if phrase else entry["value"]),
+        "the study",
+        float(entry.get("confidence", 0.95)),
+    )
+
+
+def _trials(result: Mapping[str, Any], path: str) -> float | None:
+    """Return over how many independent trials a share was counted, None where it is no such share."""
+    if path == "adaptive.clients_stalled_pct":
+        clients = look_up(result, "adaptive.clients") or look_up(result, "adaptive.per_client_rate_kbps")
+        return float(len(clients)) if clients else None
+    if path == "browser.abandoned":
+        return number_at(result, "browser.loads")
+    return None
+
+
+def _delays(link: str) -> tuple[Goal, ...]:
+    of = {"up": "of the uplink", "down": "of the downlink"}.get(link, f"of {link}")
+    return (
+        Goal(f"links.{link}.queue_delay_ms.mean", 150.0, False, f"mean queueing delay {of}", "ITU-T G.114"),
+        Goal(
+            f"links.{link}.queue_delay_ms.p95",
+            400.0,
+            False,
+            f"95th percentile of queueing delay {of}",
+            "ITU-T G.114",
+        ),
+    )
+
+
+_USUAL = (
+    *(
+        goal
+        for way, who in (("talks", "voice, the user talks,"), ("listens", "voice, the user listens,"))
+        for goal in (
+            Goal(
+                f"voice.{way}.mos.median", 3.6, True, f"{who} median MOS", f"{_G107}: some are dissatisfied"
+            ),
+            Goal(f"voice.{way}.mos.p5", 3.1, True, f"{who} MOS of the worst 5 %", f"{_G107}: many are"),
+        )
+    ),
+    Goal("web.mos.median", 3.0, True, "web pages, median MOS", f"{_G1030}: fair"),
+    Goal(
+        "web.mos.p5",
+        2.0,
+        True,
+        "web pages, MOS of the worst 5 %",
+        f"{_G1030}: poor; that this is enough is {CHOICE}",
+    ),
+    Goal("video.ssim.median", 0.88, True, "video, median SSIM", f"{_ZINNER}: fair"),
+    Goal(
+        "video.ssim.p5",
+        0.5,
+        True,
+        "video, SSIM of the worst 5 %",
+        f"{_ZINNER}: poor; that this is enough is {CHOICE}",
+    ),
+    Goal("browser.plt_s.median", 4.0, False, "browsing, median page load time", "ITU-T G.1010: acceptable"),
+    Goal("browser.plt_s.p95", 10.0, False, "browsing, page load time of the slowest 5 %", CHOICE),
+    Goal("browser.abandoned", 0.05, False, "browsing, pages abandoned", CHOICE),
+    Goal("adaptive.clients_stalled_pct", 5.0, False, "viewers who stall", CHOICE),
+    Goal("adaptive.average_rate_kbps", 0.9, True, "mean bit rate of viewers", CHOICE, of_best=True),
+    Goal("flows.goodput_bps", 0.9, True, "goodput of transfers", CHOICE, of_best=True),
+)
+"""What is judged where a study has no goals of its own, as far as it was measured."""

@@ -1,0 +1,144 @@
+"""Whether a cell keeps its goals: yes, no, or not certain, and what would settle it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sojourn.report.answer.cells import Cells
+from sojourn.report.answer.goals import Goal
+from sojourn.results.interval import MOST_REPLICATIONS, Interval, Sample
+
+YES, NO, CLOSE = "yes", "no", "close"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One goal in one cell.
+
+    Attributes
+    ----------
+    goal : Goal
+    mean : float
+        Over replications.
+    interval : Interval or None
+        Of the mean; None for one replication.
+    word : str
+        "yes" or "no" where the interval lies on one side of the limit, else "close".
+    replications : int
+    settled_by : int or None
+        Replications that would settle it; None where that is more than 1000, or not known.
+    """
+
+    goal: Goal
+    mean: float
+    interval: Interval | None
+    word: str
+    replications: int
+    settled_by: int | None
+
+    @property
+    def score(self) -> float:
+        """The mean on the scale of the goal."""
+        return self.goal.score(self.mean)
+
+    @property
+    def good(self) -> bool:
+        """Whether the mean is on the good side."""
+        return self.goal.good(self.mean)
+
+    @property
+    def text(self) -> str:
+        """Whom it is about, the mean and the interval."""
+        words = f"{self.goal.name} {self.goal.text(self.mean)}"
+        if self.interval is None:
+            return words
+        low, high = (self.goal.text(end) for end in self.interval)
+        return words if low == high else f"{words} ({low} to {high})"
+
+    @property
+    def more(self) -> str:
+        """What would settle it, in words; nothing where it is settled."""
+        if self.word != CLOSE:
+            return ""
+        if self.replications < 2:
+            return "one replication shows no spread"
+        if self.settled_by is None:
+            return f"more than {MOST_REPLICATIONS - self.replications} more replications would settle it"
+        left = self.settled_by - self.replications
+        return f"about {left} more replication{'s' * (left != 1)} would settle it"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """All goals of one cell together."""
+
+    findings: tuple[Finding, ...]
+
+    @property
+    def word(self) -> str:
+        """ "no" where a goal is missed for certain, "yes" where all are kept for certain, else "close"."""
+        words = {finding.word for finding in self.findings}
+        return NO if NO in words else CLOSE if CLOSE in words else YES
+
+    @property
+    def says(self) -> str:
+        """The verdict as a reader sees it."""
+        return "not certain" if self.word == CLOSE else self.word
+
+    @property
+    def weakest(self) -> Finding:
+        """The goal that is missed furthest, or comes closest to its limit; of a doubt, a doubtful one."""
+        words = {NO: [NO], CLOSE: [CLOSE], YES: [YES]}[self.word]
+        return min((f for f in self.findings if f.word in words), key=lambda finding: finding.score)
+
+    @property
+    def good(self) -> bool:
+        """Whether all means are on the good side."""
+        return all(finding.good for finding in self.findings)
+
+    @property
+    def settled_by(self) -> int | None:
+        """Replications that would settle the verdict; None where that is not known, or too many."""
+        open_ones = [finding for finding in self.findings if finding.word == CLOSE]
+        needs = [finding.settled_by for finding in open_ones]
+        return max((need for need in needs if need is not None), default=None) if None not in needs else None
+
+
+def find(goal: Goal, sample: Sample, confidence: float) -> Finding:
+    """Judge one goal by a sample."""
+    interval = sample.interval(confidence)
+    if interval is None:
+        word = CLOSE
+    elif goal.good(interval.low) and goal.good(interval.high):
+        word = YES
+    else:
+        word = CLOSE if goal.good(interval.low) or goal.good(interval.high) else NO
+    settled = sample.settled_by(goal.limit, confidence) if word == CLOSE else None
+    return Finding(goal, sample.mean, interval, word, len(sample.values), settled)
+
+
+def judge(cells: Cells, goals: Sequence[Goal], looks: int = 1) -> dict[tuple[str, str], Verdict]:
+    """Judge every cell that has numbers.
+
+    Parameters
+    ----------
+    cells, goals
+    looks
+        How often verdicts may be looked at before a run stops; the doubt that is allowed is shared among the
+        looks (Bonferroni), so that stopping at the first certain one does not make certainty cheap.
+    """
+    found = {}
+    for condition in cells.conditions:
+        best = {goal: cells.best(goal, condition) for goal in goals}
+        for choice in cells.choices:
+            cell = cells.at(condition, choice)
+            samples = [(goal, goal.sample(cell, best[goal])) for goal in goals]
+            findings = tuple(
+                find(goal, sample, 1 - (1 - goal.confidence) / looks)
+                for goal, sample in samples
+                if sample is not None
+            )
+            if findings:
+                found[condition, choice] = Verdict(findings)
+    return found

@@ -1,0 +1,270 @@
+"""The answer in sentences. Each says what was measured, and no more."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from sojourn.report.answer.cells import Cells, listed
+from sojourn.report.answer.goals import Goal, scored_users
+from sojourn.report.answer.regrets import Ranking
+from sojourn.report.answer.verdicts import CLOSE, NO, YES, Verdict
+from sojourn.report.figures.values import axis_name, lower
+from sojourn.results.sizes import Size
+
+Verdicts = Mapping[tuple[str, str], Verdict]
+
+_MOST_NAMED = 6
+"""Conditions that one line names."""
+
+
+def title(cells: Cells) -> str:
+    """Return the question that is answered."""
+    if not cells.axes:
+        return "What users get"
+    return "How big should this buffer be?" if cells.noun == "buffer" else f"Which {cells.noun}?"
+
+
+def opening(goals: Sequence[Goal], stated: bool, kinds: Sequence[str]) -> list[str]:
+    """Say by what is judged, where that is not what a reader expects."""
+    if stated or scored_users(goals):
+        return []
+    if kinds:
+        return [
+            f"The users of this study ({', '.join(kinds)}) have no scores in these results, "
+            "so delay stands in for them."
+        ]
+    return ["No users are scored in this study, so delay stands in for them."]
+
+
+def compares_nothing(axes: Mapping[str, Sequence[str]]) -> str:
+    """Say that there is no queue to choose."""
+    several = [
+        axis if (name := lower(axis_name(axis))) == axis else f"{name} ({axis})"
+        for axis, labels in axes.items()
+        if len(labels) > 1
+    ]
+    what = f"its axes are {listed(several)}" if several else "it has one cell"
+    if len(several) == 1:
+        what = f"its one axis is {several[0]}"
+    return f"This study compares no queue: {what}."
+
+
+def headline(cells: Cells, ranking: Ranking, goals: Sequence[Goal], once: bool) -> list[str]:
+    """Say which choice is best, by what that was decided, and how sure it is."""
+    if ranking.decided == "none":
+        return ["No condition has numbers for every choice, so the choices cannot be compared."]
+    chosen, total = ranking.chosen, len(ranking.worst)
+    size = max(ranking.worst[choice][0] for choice in chosen)
+    who, whose = ("no user", "worst-off users") if scored_users(goals) else ("no goal", "the goals")
+    lost = f"{who} loses more than {size:.2f} against the best choice under the same condition"
+    if size < 0.005:
+        lost = f"{who} loses as much as 0.01 against the best choice under the same condition"
+    if ranking.decided == "nothing":
+        every = len(chosen) == total
+        names = f"{total} {cells.plural} that were tried" if every else f"{cells.plural} {cells.text(chosen)}"
+        said = [
+            f"The {names} cannot be told apart: {whose}, queueing delay and utilisation differ by no more "
+            "than chance, or by less than matters."
+        ]
+        said += [] if every else [f"With each of them {lost}{_runner_up(cells, ranking, chosen)}."]
+    elif ranking.decided == "regret":
+        said = [
+            f"The {cells.noun} to choose is {cells.text(chosen)}: {lost}{_runner_up(cells, ranking, chosen)}."
+        ]
+    else:
+        others = [choice for choice in ranking.alike if choice not in chosen]
+        said = [
+            f"The {cells.noun} to choose is {cells.text(chosen)}: {lost}.",
+            f"Users cannot tell it from {cells.text(others)}; {_decided(ranking, others)}",
+        ]
+    if once:
+        said.append(
+            "Each cell was run once, so chance cannot be told from effect and no verdict is certain; "
+            'repeat = 3 gives intervals, repeat = "auto" as many runs as the verdicts need.'
+        )
+    return said
+
+
+def _runner_up(cells: Cells, ranking: Ranking, chosen: Sequence[str]) -> str:
+    """Say what the choice that comes next costs whom."""
+    others = [choice for choice in ranking.worst if choice not in chosen]
+    if not others:
+        return ""
+    choice = min(others, key=lambda other: ranking.worst[other][0])
+    size, condition = ranking.worst[choice]
+    loss = ranking.losses[condition, choice]
+    where = f" under {condition}" if condition else ""
+    numbers = loss.goal.text(loss.mean)
+    if not loss.goal.of_best:
+        numbers += f" where the best choice has {loss.goal.text(loss.best)}"
+    which = "the other" if len(others) == 1 else "the next best"
+    return f"; {which}, {cells.text([choice])}, loses {size:.2f}{where} ({loss.goal.name}: {numbers})"
+
+
+def _decided(ranking: Ranking, others: Sequence[str]) -> str:
+    best = ranking.chosen[0]
+    if ranking.decided == "delay":
+        rest = listed([f"{ranking.delay_ms[other]:.3g} ms" for other in others])
+        return (
+            f"its queueing delay decides: {ranking.delay_ms[best]:.3g} ms on average, all links together, "
+            f"against {rest}."
+        )
+    rest = listed([f"{ranking.utilisation[other]:.1%}" for other in others])
+    return (
+        "where delay does not decide either, utilisation does: "
+        f"{ranking.utilisation[best]:.1%} of the busiest link on average, against {rest}."
+    )
+
+
+def kept(cells: Cells, verdicts: Verdicts, choice: str) -> str:
+    """Say under how many conditions a choice keeps the goals."""
+    here = [(c, verdicts[c, choice]) for c in cells.conditions if (c, choice) in verdicts]
+    yes = [c for c, verdict in here if verdict.word == YES]
+    no = [(c, verdict) for c, verdict in here if verdict.word == NO]
+    open_ones = [(c, verdict) for c, verdict in here if verdict.word == CLOSE]
+    who = f"With {cells.text([choice])}"
+    if len(here) == 1:
+        _, verdict = here[0]
+        if verdict.word == YES:
+            return f"{who} all goals are kept, for certain."
+        if verdict.word == NO:
+            return f"Even so, not all goals are kept: {verdict.weakest.text}."
+        return f"{who} it is not certain that all goals are kept: {_doubt(verdict)}."
+    if len(yes) == len(here):
+        return f"{who} all goals are kept, for certain, under all {len(here)} conditions."
+    count = f"under {len(yes)} of {len(here)} conditions" if yes else f"under none of {len(here)} conditions"
+    said = [f"{who} all goals are kept for certain {count}"]
+    if no:
+        worst, verdict = min(no, key=lambda pair: pair[1].weakest.score)
+        which = f"under {worst}" if len(no) == 1 else f"under {len(no)} of them, most of all {worst}"
+        said.append(f"some are missed {which} ({verdict.weakest.text})")
+    if open_ones:
+        good = sum(verdict.good for _, verdict in open_ones)
+        looks = f"there all means are on the good side under {good}"
+        if good in (0, len(open_ones)):
+            looks = "all means are on the good side" if good else "some mean is on the bad side"
+        said.append(f"it is not certain under {len(open_ones)} ({looks})")
+    return "; ".join(said) + "."
+
+
+def by_condition(cells: Cells, verdicts: Verdicts) -> list[str]:
+    """Say, condition by condition, which choices keep the goals; conditions that are alike in one line."""
+    alike: dict[str, list[str]] = {}
+    for condition in cells.conditions:
+        here = {choice: verdicts.get((condition, choice)) for choice in cells.choices}
+        alike.setdefault(_which(cells, here), []).append(condition)
+    hopeless = {which: found for which, found in alike.items() if which.startswith("no ")}
+    if len(hopeless) > 1:
+        alike = {which: found for which, found in alike.items() if which not in hopeless}
+        alike[f"no {cells.noun} that was tried"] = [one for found in hopeless.values() for one in found]
+    total = len(cells.conditions)
+    return [f"{_names(found, total)}: {which}" if any(found) else which for which, found in alike.items()]
+
+
+def _which(cells: Cells, here: Mapping[str, Verdict | None]) -> str:
+    there = {choice: verdict for choice, verdict in here.items() if verdict}
+    if not there:
+        return "nothing was measured that could be judged"
+    yes = [choice for choice, verdict in there.items() if verdict.word == YES]
+    doubt = [choice for choice, verdict in there.items() if verdict.word == CLOSE]
+    if not yes and not doubt:
+        best = max(there, key=lambda choice: there[choice].weakest.score)
+        return (
+            f"no {cells.noun} that was tried; {cells.text([best])} comes closest ({there[best].weakest.text})"
+        )
+    everyone = len(there) == len(cells.choices)
+    words = []
+    if yes:
+        every = everyone and len(yes) == len(there) > 1
+        words.append(f"every {cells.noun} that was tried" if every else cells.text(yes))
+    if doubt:
+        every = everyone and len(doubt) == len(there) > 1
+        lean = _leaning(cells, there, doubt)
+        words.append(f"not certain for {'any' if every else cells.text(doubt)} ({lean})")
+    return "; ".join(words)
+
+
+def _leaning(cells: Cells, there: Mapping[str, Verdict], doubt: Sequence[str]) -> str:
+    """Say which of the doubtful choices look good: all their means are on the good side."""
+    good = [choice for choice in doubt if there[choice].good]
+    if len(doubt) == 1:
+        return "it looks good" if good else "it looks bad"
+    if len(good) in (0, len(doubt)):
+        return "all look good" if good else "all look bad"
+    return f"{cells.text(good)} look{'s' * (len(good) == 1)} good"
+
+
+def by_cell(cells: Cells, verdicts: Verdicts) -> list[str]:
+    """Say in which conditions the goals are kept, where there is no choice."""
+    said = []
+    for word, words in (
+        (YES, "All goals are kept, for certain,"),
+        (CLOSE, "It is not certain"),
+        (NO, "Not all are kept"),
+    ):
+        found = [c for (c, _), verdict in verdicts.items() if verdict.word == word]
+        if not found:
+            continue
+        where = "" if not any(found) else f" under {_names(found, len(verdicts))}"
+        if not any(found):
+            verdict = next(iter(verdicts.values()))
+            tail = {
+                YES: "All goals are kept, for certain.",
+                CLOSE: f"It is not certain that all goals are kept: {_doubt(verdict)}.",
+                NO: f"Not all goals are kept: {verdict.weakest.text}.",
+            }[word]
+            said.append(tail)
+        elif len(found) == len(verdicts):
+            said.append(f"{words} under every condition that was run.")
+        else:
+            said.append(f"{words}{where}.")
+    return said
+
+
+def size_sentence(choice: str, found: Sequence[Size], cells: Cells) -> str:
+    """Say what the chosen buffer comes to."""
+    links = "; ".join(f"{_link(size.link)} {size.text}" for size in found)
+    return f"With {cells.text([choice])} the queues hold at most: {links}."
+
+
+def _link(link: str) -> str:
+    return {"up": "uplink", "down": "downlink"}.get(link, link)
+
+
+def missing(cells: Cells, ranking: Ranking) -> list[str]:
+    """Say which conditions could not be compared."""
+    if ranking.decided == "none" or len(ranking.compared) == len(cells.conditions):
+        return []
+    left = [condition for condition in cells.conditions if condition not in ranking.compared]
+    return [f"Not compared: {_names(left, len(cells.conditions))}, where not every choice has results."]
+
+
+def _doubt(verdict: Verdict) -> str:
+    weakest = verdict.weakest
+    return f"{weakest.text}; {weakest.more}" if weakest.more else weakest.text
+
+
+def _names(found: Sequence[str], total: int) -> str:
+    """Name the conditions, or count them where the table below reads more easily than a list."""
+    return listed(found) if len(found) <= _MOST_NAMED else f"{len(found)} of the {total} conditions"
+
+
+def without_values(cells: Cells, goals: Sequence[Goal], verdicts: Verdicts) -> list[str]:
+    """Say which goals some cells have no number for."""
+    said = []
+    for goal in goals:
+        lacking = [
+            cell
+            for cell, verdict in verdicts.items()
+            if all(found.goal != goal for found in verdict.findings)
+        ]
+        if goal.of_best or not lacking:
+            continue
+        if len(lacking) == len(verdicts):
+            said.append(f"No cell has a number for the goal “{goal.stated}”, so it is not judged.")
+        else:
+            said.append(
+                f"{len(lacking)} of {len(verdicts)} cells have no number for “{goal.stated}”; "
+                "there it is neither judged nor compared."
+            )
+    return said

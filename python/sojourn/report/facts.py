@@ -1,0 +1,171 @@
+"""What a report says beside its figures: what was run or read, its limits, how to make it again."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from sojourn import _core
+from sojourn.report.published import cited
+from sojourn.results import Results, engines
+from sojourn.results.path import look_up
+from sojourn.study import label_text
+from sojourn.study.replications import AUTO, most
+
+
+def study_folders(found: Results) -> list[Path]:
+    """Return where published tables are looked for: beside the results, and beside the study file."""
+    try:
+        words = shlex.split(found.record.get("command") or "")
+    except ValueError:
+        words = []
+    return [found.store.path, *(Path(word).parent for word in words if word.endswith(".toml"))]
+
+
+def facts(
+    found: Results, results: Sequence[Mapping[str, Any]], axes: Mapping[str, list[str]]
+) -> list[tuple[str, str]]:
+    """Return terms and what is to be known of them."""
+    document = found.document
+    version = ("Version", f"sojourn {found.record.get('sojourn', 'unknown')}")
+    command = ("Command", found.record.get("command") or "not recorded")
+    if found.captured:
+        read = f"{look_up(results[0], 'engine.packets') or 0:,} packets in front of the queue".replace(
+            ",", " "
+        )
+        named = (
+            "“down” in the names of numbers, and downlink in headings: the way of the packets is not known"
+        )
+        return [
+            ("Captures", read),
+            ("Their queue", named),
+            ("They last", document.get("duration") or "not known"),
+            version,
+            command,
+        ]
+    counts = _replications(results)
+    runs = f"{_number(len(results), 'simulation')}: {_number(len(counts), 'cell')}"
+    repeat = sorted(set(counts))
+    runs += f" × {repeat[0]}" if len(repeat) == 1 else f" × {repeat[0]} to {repeat[-1]}"
+    runs += " replication" if repeat == [1] else " replications"
+    if document.get("repeat") == AUTO:
+        runs += f" (as many as the verdicts need, at most {most(document)})"
+    runs += f"; {found.missing} not there yet" if found.missing else ""
+    packets = sum(look_up(result, "engine.packets") or 0 for result in results)
+    simulated = sum(look_up(result, "engine.simulated_s") or 0 for result in results)
+    warmup = document.get("warmup")
+    said = [
+        ("Study", found.name),
+        ("Points", runs),
+        ("Swept", "; ".join(f"{axis}: {', '.join(labels)}" for axis, labels in axes.items()) or "nothing"),
+        (
+            "Each lasts",
+            (document.get("duration") or "the default")
+            + (f", of which {warmup} warm-up are not counted" if warmup else ""),
+        ),
+        ("Simulated", f"{packets:,} packets in {simulated:,.0f} s of simulated time".replace(",", " ")),
+        ("Seed", "see the axis seed" if "seed" in axes else _seed(found)),
+        version,
+        command,
+    ]
+    if tag := document.get("reproduces"):
+        said.insert(1, ("Reproduces", cited(tag, study_folders(found))))
+    return said
+
+
+def limits(found: Results, results: Sequence[Mapping[str, Any]], sections: Sequence[Any]) -> list[str]:
+    """Return what a reader must not take the page for, one sentence each."""
+    said = _of_captures(found, results[0]) if found.captured else _of_simulations(results)
+    if any(section.picture and "mos" in str(section.picture.slug) for section in sections):
+        said.append(
+            "Opinion scores are models of what an average listener or reader says, not what anyone said."
+        )
+    if any(section.citation for section in sections):
+        said.append(
+            "Published numbers are medians or means as printed, mostly without spread; where ours differ, "
+            "the difference is shown as it is."
+        )
+    if found.missing:
+        said.append(f"{found.missing} points of the study are missing; their cells are hatched.")
+    if len(made := engines(results)) > 1:
+        said.append(f"The results were made by {len(made)} engines: {'; '.join(made)}.")
+    return said + [f"{left}, and left out." for left in found.left_out()]
+
+
+def reproduce(found: Results, results: Sequence[Mapping[str, Any]]) -> tuple[str, list[str]]:
+    """Return what is the same when it is made again, and the commands, for the folder where it was run."""
+    if found.captured:
+        command = found.record.get("command") or "sojourn losses INGRESS EGRESS"
+        version = found.record.get("sojourn", "unknown")
+        says = f"The same captures and the same version (sojourn {version}) give the same numbers."
+        return says, [command]
+    command = found.record.get("command") or f"sojourn run {shlex.quote(found.name + '.toml')}"
+    usual = (Path("results") / found.name).as_posix()
+    out = found.record.get("out") or usual
+    words = [command] if Path(out) == Path(usual) else [command, "--out", shlex.quote(out)]
+    says = (
+        f"The same study, seed and engine ({'; '.join(engines(results))}) give the same bytes of "
+        "results on any machine."
+    )
+    return says, [" ".join(words), f"sojourn report {shlex.quote(out)}"]
+
+
+def _of_simulations(results: Sequence[Mapping[str, Any]]) -> list[str]:
+    counts = _replications(results)
+    once = sum(count == 1 for count in counts)
+    said = [
+        "These are simulations of one bottleneck in each direction. Real paths have more than one queue, "
+        "radio links whose rate changes, and hosts that take time.",
+        "A verdict holds for the loads, rates and round-trip times that were run, and for no others.",
+    ]
+    if once == len(counts):
+        what = "The one cell" if len(counts) == 1 else "Every cell"
+        return [
+            *said,
+            f"{what} was run once, so that chance cannot be told from effect: set `repeat` to 3 or more, "
+            'or to "auto", for intervals.',
+        ]
+    if once:
+        said.append(f"{once} of {len(counts)} cells were run once and have no intervals.")
+    return [
+        *said,
+        f"{'Other cells' if once else 'Cells'} have {min(count for count in counts if count > 1)} "
+        "replications or more. Intervals in figures are 95 % of Student's t for the mean; those of verdicts "
+        "are cut to what the quantity can be, and for shares of users and counts of events no narrower than "
+        "Wilson's and Garwood's. None of them knows of errors that all replications share.",
+    ]
+
+
+def _of_captures(found: Results, result: Mapping[str, Any]) -> list[str]:
+    said = [
+        "One queue was watched, for as long as the captures last: other hours and other loads may differ.",
+        "The shortest wait is taken for none: a queue that never emptied looks shorter than it was.",
+        "What the captures themselves have dropped is told from losses only as far as acknowledgements "
+        "prove it.",
+    ]
+    if not any(about.get("rate_bps") for about in result["links"].values()):
+        said.append("The rate of the link was not given (`--rate`), so nothing is said of its utilisation.")
+    return said
+
+
+def _replications(results: Sequence[Mapping[str, Any]]) -> list[int]:
+    """Return the number of replications of every cell."""
+    return list(Counter(tuple(map(label_text, result["point"].values())) for result in results).values())
+
+
+def _seed(found: Results) -> str:
+    """Return the seed that was used, also where the study names none."""
+    seed = found.document.get("seed")
+    if seed is not None:
+        return str(seed)
+    recorded = found.record.get("seed")
+    usual = json.loads(_core.schema()).get("properties", {}).get("seed", {}).get("default", 1)
+    return f"{usual if recorded is None else recorded} (the default)"
+
+
+def _number(count: int, what: str) -> str:
+    return f"{count} {what}{'s' * (count != 1)}"

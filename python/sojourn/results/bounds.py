@@ -1,0 +1,19 @@
+"""What a number of a result can be: the range that its intervals are cut to."""
+
+from __future__ import annotations
+
+from math import inf
+
+_SHARES = ("loss", "late", "abandoned", "rtt_dominated", "loss_dominated", "jain", "share")
+
+
+def bounds(path: str) -> tuple[float, float]:
+    """Return the least and the most that the number at a path can be: a score its scale, a delay from 0."""
+    parts = path.split(".")
+    if "mos" in parts:
+        return 1.0, 5.0
+    if "ssim" in parts or parts[-1] in _SHARES:
+        return 0.0, 1.0
+    if parts[-1].endswith("_pct"):
+        return 0.0, 100.0
+    return (-inf, inf) if {"z1", "psnr_db"} & set(parts) else (0.0, inf)

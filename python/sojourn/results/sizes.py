@@ -1,0 +1,57 @@
+"""What a choice of buffer comes to: packets, bytes and milliseconds, whatever unit it was written in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Size:
+    """What the queue of one link holds at most: the least and the most over conditions."""
+
+    link: str
+    packets: tuple[int, int]
+    bytes: tuple[int, int]
+    ms: tuple[float, float] | None
+
+    @property
+    def text(self) -> str:
+        """The size in words."""
+        words = f"{_range(self.packets, '{:,}')} packets, {_range(self.bytes, '{:,}')} bytes"
+        return words if self.ms is None else f"{words}, {_range(self.ms, '{:,.4g}')} ms"
+
+    def row(self) -> list[str]:
+        """Return the cells of a table: link, packets, bytes, ms."""
+        ms = "–" if self.ms is None else _range(self.ms, "{:,.4g}")
+        return [self.link, _range(self.packets, "{:,}"), _range(self.bytes, "{:,}"), ms]
+
+
+def sizes(results: Iterable[Mapping[str, Any]]) -> list[Size]:
+    """Return what the queues of some results hold, link by link; links without a limit are left out."""
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    for result in results:
+        for link, about in (result.get("links") or {}).items():
+            if about.get("limit"):
+                found.setdefault(link, []).append(about["limit"])
+    return [
+        Size(
+            link,
+            _ends([limit["packets"] for limit in limits]),
+            _ends([limit["bytes"] for limit in limits]),
+            None
+            if any(limit["ms"] is None for limit in limits)
+            else _ends([limit["ms"] for limit in limits]),
+        )
+        for link, limits in found.items()
+    ]
+
+
+def _ends(numbers: Sequence[Any]) -> tuple[Any, Any]:
+    return min(numbers), max(numbers)
+
+
+def _range(ends: tuple[float, float], form: str) -> str:
+    low, high = (form.format(end).replace(",", " ") for end in ends)
+    return low if low == high else f"{low} to {high}"

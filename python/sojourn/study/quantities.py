@@ -1,0 +1,134 @@
+"""What numbers the results of a study will have, as far as the study tells: checked before anything runs.
+
+A figure or a goal names a number by its path (``voice.talks.mos.p5``). One that no result can have, since
+the study has no such user, link or number, is refused with what could be meant. Parts of results whose
+names depend on the run (groups, losses) are not checked further than their beginning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+from sojourn.errors import quoted
+
+_STATISTICS = ("median", "mean", "p5", "p25", "p75", "p95")
+
+
+def _each(names: Iterable[str], ends: Iterable[str] = _STATISTICS) -> tuple[str, ...]:
+    ends = tuple(ends)
+    return tuple(f"{name}.{end}" for name in names for end in ends)
+
+
+_CALL = (*_each(("mos", "z1", "z2", "lqo")), "loss", "late", "delay_ms", "ta_ms", "calls", "unscored")
+_USERS = {
+    "voice": _each(("talks", "listens"), _CALL),
+    "video": (*_each(("ssim", "psnr_db", "mos", "vmaf")), "loss", "late", "showings", "undamaged"),
+    "web": (*_each(("plt_s", "mos")), "rtt_dominated", "loss_dominated", "loads", "unfinished"),
+    "browser": (*_each(("plt_s",)), "completed_mb", "abandoned", "loads", "unfinished"),
+    "adaptive": (
+        "instability", "instability_carried", "unfairness", "unfairness_carried", "utilisation_fetching",
+        "utilisation", "average_rate_kbps", "carried_rate_kbps", "clients_stalled_pct", "stalls", "stall_s",
+        "switches", "finished", "given_up", "per_client_rate_kbps",
+    ),
+}  # fmt: skip
+"""By kind of user, the numbers that its scores have."""
+_LINK = (
+    "rate_bps", "limit.packets", "limit.bytes", "limit.ms", "arrived_pkts", "dropped_pkts", "departed_pkts",
+    "departed_data_pkts", "marked_pkts", "departed_bytes", "backlog_pkts", "loss", "utilisation",
+    "utilisation_sd_1s", *_each(("utilisation_quantiles",), ("p5", "p25", "p50", "p75", "p95")),
+    *_each(("queue_delay_ms",), ("mean", "p50", "p95", "p99", "max")), "occupancy_delay_ms", "occupancy_pkts",
+    *_each(("series",), ("bin_s", "utilisation", "queue_delay_ms", "dropped_pkts")),
+)  # fmt: skip
+_FLOWS = ("completed", "mean_concurrent", "goodput_bps", "retransmits", "timeouts", "timeout_wait_s")
+_ENGINE = ("packets", "events", "simulated_s")
+_OPEN = ("groups", "losses", "engine")
+"""Parts of a result that are checked no further."""
+
+
+def quantities(documents: Iterable[Mapping[str, Any]]) -> tuple[set[str], list[str]]:
+    """Return the paths of the numbers that results of these scenarios have, and their kinds of users."""
+    kinds: dict[str, None] = {}
+    links: dict[str, None] = {}
+    for document in documents:
+        kinds.update(dict.fromkeys(user["kind"] for user in document.get("users") or () if "kind" in user))
+        path = document.get("path") or {}
+        hops = path.get("hop") or ()
+        named = [f"{hop.get('name')}.{way}" for hop in hops for way in ("up", "down")] or ["down", "up"]
+        links.update(dict.fromkeys(named))
+    found = {f"links.{link}.{name}" for link in links for name in _LINK}
+    found |= {f"flows.{name}" for name in _FLOWS} | {f"engine.{name}" for name in _ENGINE}
+    return found | {f"{kind}.{name}" for kind in kinds for name in _USERS.get(kind, ())}, list(kinds)
+
+
+def unknown(document: Mapping[str, Any], scenarios: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return what no result can have of the numbers that the figures and goals of a study name.
+
+    Parameters
+    ----------
+    document
+        The study.
+    scenarios
+        The documents of its points.
+
+    Returns
+    -------
+    list of str
+        For each a clause: which figure or goal, what it names, what could be meant.
+    """
+    figures, goals = document.get("figures") or (), document.get("goals") or ()
+    if not figures and not goals:
+        return []
+    said = []
+    known, kinds = quantities(scenarios)
+    axes = (document.get("sweep") or {}).keys()
+    for number, figure in enumerate(figures, start=1):
+        named = [figure.get("value", "")]
+        if figure.get("kind") == "scatter" and figure.get("x") and figure["x"] not in axes:
+            named.append(figure["x"])
+        for path in named:
+            wrong = _wrong(path, known, kinds, scenarios, whole=False)
+            if wrong:
+                said.append(f"figure {number} ({_title(figure)}) shows {quoted(path)}, but {wrong}")
+    for number, goal in enumerate(goals, start=1):
+        wrong = _wrong(goal["value"], known, kinds, scenarios, whole=True)
+        if wrong:
+            said.append(f"goal {number} is about {quoted(goal['value'])}, but {wrong}")
+    return said
+
+
+def _wrong(
+    path: str, known: set[str], kinds: Sequence[str], scenarios: Sequence[Mapping[str, Any]], *, whole: bool
+) -> str | None:
+    """Say why no result has a number at a path, nothing if one may."""
+    head, _, rest = path.partition(".")
+    if head == "losses" and not any((s.get("record") or {}).get("losses") for s in scenarios):
+        return "the study keeps no losses: set record.losses to the links whose losses are analysed"
+    if head in _OPEN and (rest or not whole):
+        return None
+    if path in known or (not whole and any(each.startswith(f"{path}.") for each in known)):
+        if whole and path.endswith(("per_client_rate_kbps", "series.utilisation", "series.queue_delay_ms")):
+            return "that is a list; a goal is about one number"
+        return None
+    if head in _USERS and head not in kinds:
+        users = f"its users are {', '.join(kinds)}" if kinds else "it has no users"
+        return f"the study has no users of kind {head}; {users}"
+    if head == "links" and path.count(".") > 1 and "drops_by_cause" in path:
+        return None
+    inside = sorted(each for each in known if each.startswith(f"{path}."))
+    if inside:
+        return f"that is not one number; expected one of {', '.join(inside[:6])}"
+    near = get_close_matches(path, sorted(known), n=3, cutoff=0.6)
+    meant = (
+        f"; did you mean {' or '.join(near)}?" if near else f"; results begin with {', '.join(_heads(known))}"
+    )
+    return f"results have no such number{meant}"
+
+
+def _heads(known: set[str]) -> list[str]:
+    return sorted({each.partition(".")[0] for each in known} | set(_OPEN))
+
+
+def _title(figure: Mapping[str, Any]) -> str:
+    return str(figure.get("title") or figure.get("kind", "figure"))

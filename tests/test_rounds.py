@@ -1,0 +1,93 @@
+"""`repeat = "auto"`: rounds of replications until every verdict is certain, or the limit is reached."""
+
+from __future__ import annotations
+
+import json
+
+from conftest import Command, sentence, stored
+from sojourn import _core
+from sojourn.study.replications import after, looks, most
+
+STUDY = """name = "grid"
+repeat = "auto"
+repeat-at-most = {most}
+[sweep]
+a = [1, 2]
+"path.down.queue.kind" = ["fifo", "codel"]
+[[goals]]
+value = "links.down.loss"
+at-most = {limit}
+[fake]
+sleep = {sleep}
+"""
+
+
+def study(faked: Command, *, limit: float = 0.5, most: int = 12, sleep: float = 0) -> None:
+    (faked.cwd / "grid.toml").write_text(STUDY.format(limit=limit, most=most, sleep=sleep))
+
+
+def replications(faked: Command, out: str) -> dict[tuple[int, str], int]:
+    record = json.loads((faked.cwd / out / "study.json").read_text())
+    counts: dict[tuple[int, str], int] = {}
+    for entry in record["points"]:
+        key = tuple(entry["point"].values())
+        assert entry["replication"] == counts.get(key, 0), "study order"
+        counts[key] = counts.get(key, 0) + 1
+    return counts
+
+
+def test_rounds_double_up_to_the_limit() -> None:
+    document = {"repeat": "auto", "repeat-at-most": 20}
+    assert [after(n, document) for n in (3, 6, 12, 20)] == [6, 12, 20, 20]
+    assert most(document) == 20 and looks(document) == 4
+    assert looks({"repeat": 7}) == 1 and looks({"repeat": "auto", "repeat-at-most": 2}) == 1
+    assert most({"repeat": "auto"}) == 30 and looks({"repeat": "auto"}) == 5
+
+
+def test_rounds_are_the_same_whoever_runs_them_and_go_on_where_they_stopped(faked: Command) -> None:
+    study(faked)
+    printed = faked.script("""
+import json, pathlib, sojourn
+from concurrent.futures import ThreadPoolExecutor
+with ThreadPoolExecutor(1) as one, ThreadPoolExecutor(3) as three:
+    sojourn.run("grid.toml", out="one", executor=one)
+    sojourn.run("grid.toml", out="three", executor=three)
+    sojourn.run("grid.toml", out="cut", executor=three)
+    files = pathlib.Path("cut/points").iterdir()
+    late = [file for file in files if json.loads(file.read_text())["replication"] > 4]
+    for file in late:
+        file.unlink()
+    sojourn.run("grid.toml", out="cut", executor=three)
+    times = pathlib.Path("cut/timings.jsonl").read_text().count("hash")
+    print(len(sojourn.run("grid.toml", out="three", executor=one, only={"a": "1"})))
+    print(times - len(late))
+    sojourn.run("grid.toml", out="fixed", executor=one, sets={"repeat": "2"})
+""")
+    counts = replications(faked, "one")
+    assert min(counts.values()) == 3 and max(counts.values()) == 12
+    assert stored(faked.cwd / "one") == stored(faked.cwd / "three") == stored(faked.cwd / "cut")
+    assert printed.split() == [str(sum(counts.values()))] * 2, "nothing is run twice, or forgotten"
+    assert replications(faked, "three") == counts, "what other cells have stays in the plan"
+    assert set(replications(faked, "fixed").values()) == {2}
+
+
+def test_the_command_says_what_came_of_it(faked: Command) -> None:
+    study(faked, most=6)
+    done = faked("run", "grid.toml", "--json")
+    assert len(done.stdout.splitlines()) == sum(replications(faked, "results/grid").values())
+    shown = faked("show", "results/grid").stdout
+    assert 'With repeat = "auto"' in shown and "not certain after 3 to 6 replications, the most" in shown
+    fails = STUDY.format(limit=0.5, most=12, sleep=0) + 'raise = "a=1,path.down.queue.kind=fifo"\n'
+    (faked.cwd / "grid.toml").write_text(fails)
+    done = faked("run", "grid.toml", "--out", "bad", code=1)
+    assert "3 of 12 points failed" in sentence(done.stderr), "a failure ends the rounds"
+
+
+def test_the_schema_and_the_package_agree(sojourn: Command) -> None:
+    link = '{ rate = "1Mbit", queue = { kind = "fifo", limit = "9pkt" } }'
+    text = 'name = "x"\nrepeat = "auto"\nduration = "2s"\n[path]\nrtt = "10ms"\n'
+    (sojourn.cwd / "x.toml").write_text(f"{text}up = {link}\ndown = {link}\n")
+    schema = json.loads(_core.schema())["properties"]
+    assert schema["repeat-at-most"]["default"] == most({"repeat": "auto"})
+    done = sojourn("run", "x.toml", "--jobs", "1").stdout
+    assert "every verdict is certain after 3 replications" in done and "3 points: 3 simulated" in done
