@@ -14,9 +14,10 @@ from sojourn.losses.findings import judge
 from sojourn.report import html
 from sojourn.report.answer import answer
 from sojourn.report.figures import Plot, labels_of
+from sojourn.report.files import Files
 from sojourn.report.film_strip import film_sections
 from sojourn.report.published import cited
-from sojourn.report.sections import Files, gather_all, inside, points_table, scalar_paths, section, viewing
+from sojourn.report.sections import gather_all, inside, points_table, scalar_paths, section, viewing
 from sojourn.results import Results, engines, open_results
 from sojourn.results.atomic import writing
 from sojourn.results.path import look_up
@@ -71,6 +72,7 @@ def write_report(results_dir: str | os.PathLike[str], out: str | os.PathLike[str
             target / "report.html",
             "report/page.html.jinja",
             name=found.name,
+            made=files,
             description=found.document.get("description", ""),
             answer=answer(results, axes),
             facts=_facts(found, results, axes),

@@ -47,12 +47,22 @@ _RC = {
     "ytick.labelsize": 9.5,
     "svg.fonttype": "none",
     "svg.hashsalt": "sojourn",
+    "pdf.fonttype": 42,
     "path.simplify": True,
     "text.usetex": False,
     "text.parse_math": False,
     "figure.dpi": 100,
     "savefig.dpi": 144,
 }
+
+FORMATS = ("svg", "png", "pdf")
+"""The formats that every figure is written in."""
+
+_METADATA: dict[str, dict[str, None]] = {
+    "png": {"Software": None},
+    "pdf": {"Creator": None, "Producer": None, "CreationDate": None},
+}
+"""What would name a date or a version of the drawing library, and so change bytes."""
 
 
 @contextmanager
@@ -109,18 +119,26 @@ def svg(figure: Figure, name: str = "figure") -> str:
     return re.sub(r"'DejaVu Sans'(, sans-serif)?", "'DejaVu Sans', Verdana, Arial, sans-serif", text)
 
 
-def png(figure: Figure) -> bytes:
-    """Return a figure as PNG."""
+def for_page(drawn: str, says: str) -> str:
+    """Return an SVG element as it stands in a page: with a role, a name to be read out, and the page's paper."""
+    escaped = says.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
+    named = drawn.replace("<svg ", f'<svg role="img" aria-label="{escaped}" ', 1)
+    return re.sub(r'(<path [^>]*style="fill: )#ffffff', r"\1var(--paper, #fff)", named)
+
+
+def written(figure: Figure, kind: str) -> bytes:
+    """Return a figure as a file of a format, the same bytes for the same figure."""
     buffer = io.BytesIO()
     with styled():
-        figure.savefig(buffer, format="png", metadata={"Software": None})
+        figure.savefig(buffer, format=kind, metadata=_METADATA[kind])
     return buffer.getvalue()
 
 
 def save(figure: Figure, stem: Path) -> str:
-    """Write ``stem.svg`` and ``stem.png``; return the SVG."""
+    """Write ``stem.svg``, ``stem.png`` and ``stem.pdf``; return the SVG."""
     text = svg(figure, stem.name)
     head = '<?xml version="1.0" encoding="utf-8"?>\n'
     stem.with_name(stem.name + ".svg").write_text(head + text, encoding="utf-8")
-    stem.with_name(stem.name + ".png").write_bytes(png(figure))
+    for kind in _METADATA:
+        stem.with_name(f"{stem.name}.{kind}").write_bytes(written(figure, kind))
     return text
