@@ -120,7 +120,7 @@ def svg(figure: Figure, name: str = "figure") -> str:
 
 
 def for_page(drawn: str, says: str) -> str:
-    """Return an SVG element as it stands in a page: with a role, a name to be read out, and the page's paper."""
+    """Return an SVG element as it stands in a page: with a role, a name and the page's paper."""
     escaped = says.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
     named = drawn.replace("<svg ", f'<svg role="img" aria-label="{escaped}" ', 1)
     return re.sub(r'(<path [^>]*style="fill: )#ffffff', r"\1var(--paper, #fff)", named)
