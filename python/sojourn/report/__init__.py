@@ -16,6 +16,7 @@ from sojourn.report.answer import answer
 from sojourn.report.figures import Plot, labels_of
 from sojourn.report.files import Files
 from sojourn.report.film_strip import film_sections
+from sojourn.report.listening import SECONDS, Listening, listening
 from sojourn.report.published import cited
 from sojourn.report.sections import gather_all, inside, points_table, scalar_paths, section, viewing
 from sojourn.results import Results, engines, open_results
@@ -67,6 +68,7 @@ def write_report(results_dir: str | os.PathLike[str], out: str | os.PathLike[str
         folders = _study_folders(found)
         sections = [section(plot, number, files, folders) for number, plot in enumerate(plots, start=1)]
         files.csv(found.table().drop("engine.wall_s", "hash", strict=False), "points")
+        heard = listening(results)
         insides = inside(worst, link, where, files), viewing(worst, where, files)
         return html.write(
             target / "report.html",
@@ -81,9 +83,11 @@ def write_report(results_dir: str | os.PathLike[str], out: str | os.PathLike[str
             not_judged=not_judged,
             inside=[part for part in insides if part],
             films=film_sections(results, files),
+            listening=heard,
+            seconds=SECONDS,
             points=points_table(results, axes, scalar_paths(plots)),
             most=_MOST_ROWS,
-            limits=[*left_out, *_limits(found, results, sections)],
+            limits=[*left_out, *_limits(found, results, sections), *_unheard(heard)],
             command=found.record.get("command") or f"sojourn run {found.name}.toml",
             report_command=f"sojourn report {shlex.quote(found.store.path.name or '.')}",
             engines=engines(results),
@@ -169,6 +173,11 @@ def _limits(found: Results, results: Sequence[Mapping[str, Any]], sections: Sequ
         limits.append(f"The results were made by {len(made)} engines: {'; '.join(made)}.")
     limits += [f"{left}, and left out." for left in found.left_out()]
     return limits
+
+
+def _unheard(heard: Listening) -> list[str]:
+    """Return why no call can be heard, where there are calls and none can."""
+    return [heard.note] if heard.note and not heard.sounds else []
 
 
 def _worst(results: Sequence[Mapping[str, Any]], plots: Sequence[Plot]) -> tuple[Mapping[str, Any], str]:

@@ -77,7 +77,7 @@ class Difference:
 
     @property
     def varies(self) -> bool:
-        """Whether chance could have made it larger: where no replication differs from another, it could not."""
+        """Whether chance can move it: not where no replication differs from another."""
         return len(set(self.first)) > 1 or len(set(self.second)) > 1
 
     @property

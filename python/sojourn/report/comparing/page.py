@@ -40,6 +40,7 @@ def write_comparison(found: Comparison, command: str, out: Path) -> Path:
             sentences=summary(found),
             clearest=clearest(found),
             sections=sections(found, files),
+            same=same_values(found),
             settings=settings(found),
             not_compared=found.not_compared,
             cells=found.cells,
@@ -48,10 +49,11 @@ def write_comparison(found: Comparison, command: str, out: Path) -> Path:
 
 
 def sections(found: Comparison, files: Files, prefix: str = "difference") -> list[Section]:
-    """Draw every value, those with differences larger than their intervals first."""
+    """Draw every value that is not the same in all cells, those with most larger differences first."""
     by_path: dict[str, list[Difference]] = {}
     for one in found.differences:
         by_path.setdefault(one.value.path, []).append(one)
+    by_path = {path: rows for path, rows in by_path.items() if any(one.difference for one in rows)}
     first, second = found.names
     made = []
     for path, rows in sorted(by_path.items(), key=lambda item: -sum(bool(one.larger) for one in item[1])):
@@ -66,6 +68,13 @@ def sections(found: Comparison, files: Files, prefix: str = "difference") -> lis
             picture = files.picture(drawn, slug, f"{shown.name}: {second} less {first}, by cell. {read}")
         made.append(Section(shown.name, picture, read, data=table(found, path)))
     return made
+
+
+def same_values(found: Comparison) -> list[str]:
+    """Return the names of the values that are the same number in all cells."""
+    names = {one.value.path: one.value.name for one in found.differences}
+    moved = {one.value.path for one in found.differences if one.difference}
+    return [name for path, name in names.items() if path not in moved]
 
 
 def _scaled(one: Difference) -> tuple[float, tuple[float, float] | None]:
