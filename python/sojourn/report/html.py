@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from sojourn.results import atomic
 
@@ -74,29 +74,46 @@ def write(page: Path, template: str, **values: Any) -> Path:
     return page
 
 
-_HEADING = re.compile(r"<h([23])([^>]*)>(.*?)</h\1>", re.DOTALL)
+_HEADING = re.compile(r"<h(?P<level>[1-6])(?P<attributes>[^>]*)>(?P<inner>.*?)</h(?P=level)>", re.DOTALL)
+_TABLE = re.compile(r"<table[^>]*>(?!\s*<caption)")
+_MARKS = re.compile(f"{_HEADING.pattern}|{_TABLE.pattern}", re.DOTALL)
 
 
 def outlined(body: str) -> Outline:
-    """Give each heading of a body that has none an id, made of its words, and list headings of two levels.
+    """Put the headings of a body in order and list them, with an id each, down to the third level.
 
-    >>> outlined("<h2>All points</h2><h3 id='a'>One &amp; all</h3>").contents[0].id
+    No level is left out: a heading is one level below the heading that it belongs to. A table without a
+    caption is named, for those who cannot see where it stands, by the heading above it.
+
+    >>> outlined("<h1>A</h1><h2>All points</h2><h3 id='a'>One &amp; all</h3>").contents[0].id
     'all-points'
     """
-    taken = set(re.findall(r'\bid="([^"]+)"', body))
+    taken = set(re.findall(r"""\bid=["']([^"']+)""", body))
     contents: list[Heading] = []
+    above: list[tuple[int, int]] = []
+    last = "Table"
 
-    def entered(found: re.Match[str]) -> str:
-        level, attributes, inner = found.groups()
+    def marked(found: re.Match[str]) -> str:
+        nonlocal last
+        if not found["level"]:
+            return f'{found[0]}<caption class="sr">{last}</caption>'
+        level, attributes, inner = int(found["level"]), found["attributes"], found["inner"]
+        while above and above[-1][0] >= level:
+            above.pop()
+        stands = above[-1][1] + 1 if above else level
+        above.append((level, stands))
         words = Markup(inner).striptags()
+        last = str(escape(words))
         known = re.search(r"""\bid=["']([^"']+)""", attributes)
         name = known[1] if known else _free(words, taken)
         taken.add(name)
-        among = contents[-1].below if level == "3" and contents else contents
-        among.append(Heading(name, words))
-        return found[0] if known else f'<h{level} id="{name}"{attributes}>{inner}</h{level}>'
+        if stands in (2, 3):
+            among = contents[-1].below if stands == 3 and contents else contents
+            among.append(Heading(name, words))
+        named = attributes if known else f' id="{name}"{attributes}'
+        return f"<h{stands}{named}>{inner}</h{stands}>"
 
-    return Outline(Markup(_HEADING.sub(entered, body)), contents)
+    return Outline(Markup(_MARKS.sub(marked, body)), contents)
 
 
 def _free(words: str, taken: set[str]) -> str:

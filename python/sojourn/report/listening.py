@@ -49,7 +49,8 @@ def listening(results: Sequence[Mapping[str, Any]]) -> Listening:
     from sojourn.qoe.worst_call import again, wav, worst_part
 
     sounds, used = [], 0
-    ranked = sorted(found.items(), key=lambda item: (item[1]["z1"], item[0]))
+    hurt = {place: about for place, about in found.items() if about["missing"]}
+    ranked = sorted(hurt.items(), key=lambda item: (item[1]["z1"], item[0]))
     for (cell, direction), about in ranked:
         try:
             said, heard = again(about)
@@ -61,13 +62,21 @@ def listening(results: Sequence[Mapping[str, Any]]) -> Listening:
         if used > MOST_BYTES:
             break
         sounds.append(Sound(cell, _NAMES[direction], _words(about), *links))
-    note = (
-        f"The {len(sounds)} of {len(ranked)} cells and directions that sound worst are here; "
-        f"more than {MOST_BYTES / 1e6:.0f} MB of sound would make the page too large to mail."
-        if len(sounds) < len(ranked)
-        else ""
-    )
-    return Listening(sounds, note)
+    notes = []
+    if len(sounds) < len(ranked):
+        notes.append(
+            f"Of {len(ranked)} cells and directions the {len(sounds)} that sound worst are here; more than "
+            f"{MOST_BYTES / 1e6:.0f} MB of sound would make the page too large to mail."
+        )
+    if not hurt:
+        notes.append(
+            "No packet is missing in the worst call of any cell: there is nothing to hear but speech."
+        )
+    elif len(hurt) < len(found):
+        notes.append(
+            f"In {len(found) - len(hurt)} more the worst call lacks no packet: it sounded as it was said."
+        )
+    return Listening(sounds, " ".join(notes))
 
 
 def _worst(results: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], Mapping[str, Any]]:

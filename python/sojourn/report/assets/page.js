@@ -96,11 +96,20 @@
   }
 
   // What scrolls sideways can be reached and scrolled by keyboard.
+  const called = (box) => {
+    const says = box.querySelector("caption") ?? box.closest("article, section")?.querySelector("h1, h2, h3, h4");
+    return says?.textContent.trim() || "Scrolls";
+  };
   const boxes = document.querySelectorAll(".pic, .scroll, pre");
   const reach = () => {
     for (const box of boxes) {
-      if (box.scrollWidth > box.clientWidth + 1 || box.scrollHeight > box.clientHeight + 1) box.tabIndex = 0;
-      else box.removeAttribute("tabindex");
+      if (box.scrollWidth > box.clientWidth + 1 || box.scrollHeight > box.clientHeight + 1) {
+        box.tabIndex = 0;
+        box.setAttribute("role", "region");
+        if (!box.hasAttribute("aria-label")) box.setAttribute("aria-label", called(box));
+      } else {
+        box.removeAttribute("tabindex");
+      }
     }
   };
   addEventListener("resize", reach);

@@ -9,9 +9,13 @@ from math import ceil
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from sojourn.report.figures.form import room
 from sojourn.report.figures.plot import Plot
 from sojourn.report.figures.style import entitle, styled
 from sojourn.report.figures.values import axis_name
+
+_TWO = 9.0
+"""The width of two panels beside each other, in inches."""
 
 
 @contextmanager
@@ -25,11 +29,13 @@ def layout(
 ) -> Iterator[tuple[Figure, list[tuple[Axes, str]]]]:
     """Give the panels of a plot to draw in; title, axis names and legend are added afterwards."""
     panels = plot.panels if panels is None else panels
-    across = min(len(panels), 2 if len(panels) > 1 else 1)
+    beside = 2 if room(_TWO) > 0.75 * _TWO else 1
+    across = min(len(panels), beside)
     down = ceil(len(panels) / across)
     with styled():
         figure = Figure(
-            figsize=(width if across == 1 else max(width, 9.0), height * down + 0.4), layout="constrained"
+            figsize=(room(width if across == 1 else max(width, _TWO)), height * down + 0.4),
+            layout="constrained",
         )
         grid = figure.subplots(down, across, squeeze=False, sharex=True, sharey=True)
         places = [(axes, panel) for axes, panel in zip(grid.flat, panels, strict=False)]

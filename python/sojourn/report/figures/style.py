@@ -13,6 +13,8 @@ from matplotlib import style
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from sojourn.report.figures.form import fit, form, room
+
 INK, MUTED, GRID = "#16181d", "#5b616b", "#d9dce1"
 
 # Okabe and Ito's colours, ordered so that neighbours differ in lightness; with them go marker and dash.
@@ -47,7 +49,6 @@ _RC = {
     "ytick.labelsize": 9.5,
     "svg.fonttype": "none",
     "svg.hashsalt": "sojourn",
-    "pdf.fonttype": 42,
     "path.simplify": True,
     "text.usetex": False,
     "text.parse_math": False,
@@ -68,7 +69,7 @@ _METADATA: dict[str, dict[str, None]] = {
 @contextmanager
 def styled() -> Iterator[None]:
     """Draw in the one look, whatever the user's own settings are."""
-    with style.context(["default", _RC]):
+    with style.context(["default", _RC, {"pdf.fonttype": form().font_type}]):
         yield
 
 
@@ -76,7 +77,7 @@ def styled() -> Iterator[None]:
 def canvas(width: float, height: float, title: str = "", **grid: Any) -> Iterator[tuple[Figure, Any]]:
     """Give a figure in the one look and its panels: one, or those that `Figure.subplots` makes of `grid`."""
     with styled():
-        figure = Figure(figsize=(width, height), layout="constrained")
+        figure = Figure(figsize=(room(width), height), layout="constrained")
         if title:
             entitle(figure, title)
         yield figure, figure.subplots(**grid)
@@ -136,6 +137,7 @@ def written(figure: Figure, kind: str) -> bytes:
 
 def save(figure: Figure, stem: Path) -> str:
     """Write ``stem.svg``, ``stem.png`` and ``stem.pdf``; return the SVG."""
+    fit(figure)
     text = svg(figure, stem.name)
     head = '<?xml version="1.0" encoding="utf-8"?>\n'
     stem.with_name(stem.name + ".svg").write_text(head + text, encoding="utf-8")
