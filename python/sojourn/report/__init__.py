@@ -16,7 +16,7 @@ from sojourn.report.answer import answer
 from sojourn.report.figures import Plot, labels_of
 from sojourn.report.files import Files
 from sojourn.report.film_strip import film_sections
-from sojourn.report.listening import SECONDS, Listening, listening
+from sojourn.report.listening import SECONDS, Listening, listen
 from sojourn.report.published import cited
 from sojourn.report.sections import gather_all, inside, points_table, scalar_paths, section, viewing
 from sojourn.results import Results, engines, open_results
@@ -68,7 +68,7 @@ def write_report(results_dir: str | os.PathLike[str], out: str | os.PathLike[str
         folders = _study_folders(found)
         sections = [section(plot, number, files, folders) for number, plot in enumerate(plots, start=1)]
         files.csv(found.table().drop("engine.wall_s", "hash", strict=False), "points")
-        heard = listening(results)
+        heard = listen(results)
         insides = inside(worst, link, where, files), viewing(worst, where, files)
         return html.write(
             target / "report.html",

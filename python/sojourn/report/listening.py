@@ -37,7 +37,7 @@ class Listening:
     note: str = ""
 
 
-def listening(results: Sequence[Mapping[str, Any]]) -> Listening:
+def listen(results: Sequence[Mapping[str, Any]]) -> Listening:
     """Make the calls again that sounded worst, one for each cell and direction."""
     if not any(result.get("voice") for result in results):
         return Listening()

@@ -1,4 +1,4 @@
-"""One page for several studies: their answers, the figures that they share side by side, where they differ."""
+"""One page for several studies: their answers, where they differ, and shared figures side by side."""
 
 from __future__ import annotations
 

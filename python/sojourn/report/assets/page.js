@@ -26,7 +26,7 @@
     const links = new Map([...contents.querySelectorAll("a")].map((a) => [a.hash.slice(1), a]));
     const heads = [...document.querySelectorAll("main [id]")].filter((head) => links.has(head.id));
     const here = () => {
-      const passed = heads.filter((head) => head.getBoundingClientRect().top < innerHeight * 0.3);
+      const passed = heads.filter((head) => head.getBoundingClientRect().top < innerHeight * 0.12);
       const at = passed.at(-1) ?? heads[0];
       for (const [id, link] of links) {
         if (at && id === at.id) link.setAttribute("aria-current", "true");

@@ -36,7 +36,12 @@ def summary(found: Comparison) -> list[str]:
         said.append(f"No difference between {first} and {second} is larger than its 95 % interval.")
         said.append(f"{_count(judged, 'value')} in {_count(found.cells, 'cell')} were compared.")
     else:
-        said.append(f"{larger} of {_count(judged, 'difference')} are larger than their 95 % intervals.")
+        said.append(
+            f"{larger} of {judged} differences {'is' if larger == 1 else 'are'} larger than "
+            f"{'its 95 % interval' if larger == 1 else 'their 95 % intervals'}."
+            if judged > 1
+            else "The one difference that was looked at is larger than its 95 % interval."
+        )
         said.append(
             f"About {_about(found.by_chance)} would be by chance alone if nothing differed; values of one "
             "cell depend on one another, so that it may well be more or fewer. "

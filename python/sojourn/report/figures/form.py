@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from matplotlib.collections import Collection, PathCollection
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.offsetbox import PackerBase
 from matplotlib.patches import Patch
 from matplotlib.text import Text
 
@@ -79,8 +80,10 @@ def fit(figure: Figure) -> None:
     sizes = {}
     for axes in figure.axes:
         for axis in (axes.xaxis, axes.yaxis):
-            labels = axis.get_ticklabels()
-            sizes[axis] = labels[0].get_fontsize() * by if labels else None
+            ticks = axis.get_major_ticks()
+            if ticks:
+                sizes[axis] = ticks[0].label1.get_fontsize() * by, ticks[0].get_pad() * by
+            axis.labelpad *= by
     for text in figure.findobj(Text):
         text.set_fontsize(text.get_fontsize() * by)
     for line in figure.findobj(Line2D):
@@ -92,8 +95,10 @@ def fit(figure: Figure) -> None:
         drawn.set_linewidth([width * by for width in drawn.get_linewidth()])
         if isinstance(drawn, PathCollection):
             drawn.set_sizes(drawn.get_sizes() * by * by)
-    for axis, size in sizes.items():
-        if size is not None:
-            # Ticks that are made when the figure is drawn take their size from here.
-            axis.set_tick_params(labelsize=size)
+    for box in figure.findobj(PackerBase):
+        # The rows of a legend.
+        box.pad, box.sep = (None if gap is None else gap * by for gap in (box.pad, box.sep))
+    for axis, (size, pad) in sizes.items():
+        # Ticks that are made when the figure is drawn take these from here.
+        axis.set_tick_params(labelsize=size, pad=pad)
     figure.set_size_inches(figure.get_size_inches() * by)

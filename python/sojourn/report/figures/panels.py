@@ -9,13 +9,14 @@ from math import ceil
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from sojourn.report.figures.form import room
+from sojourn.report.figures.form import form, room
 from sojourn.report.figures.plot import Plot
 from sojourn.report.figures.style import entitle, styled
 from sojourn.report.figures.values import axis_name
 
 _TWO = 9.0
 """The width of two panels beside each other, in inches."""
+_FEW_ROWS = 3
 
 
 @contextmanager
@@ -58,6 +59,10 @@ def layout(
         if len(handles) > 1:
             widest = max(map(len, handles))
             columns = max(1, int((figure.get_figwidth() - 0.3) / (0.65 + 0.085 * widest)))
+            rows = ceil(len(handles) / columns)
+            if form().width_in is not None and rows > _FEW_ROWS:
+                # In a narrow column the legend would take the height of what it explains.
+                figure.set_figheight(figure.get_figheight() + 0.2 * (rows - _FEW_ROWS))
             figure.legend(
                 list(handles.values()),
                 list(handles),
