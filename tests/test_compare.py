@@ -1,4 +1,4 @@
-"""`sojourn compare`: differences with their intervals, what cannot be said, and what chance alone would do."""
+"""`sojourn compare`: differences with their intervals, what cannot be said, what chance would do."""
 
 from __future__ import annotations
 
@@ -35,7 +35,6 @@ def compared(first: Path, second: Path, values: tuple[str, ...] = (MOS,)) -> Any
 
 
 def test_welch_is_the_textbook_s() -> None:
-    # Two samples of the literature (A1, B1 of Welch's t-test in common use): t = −2.46, 25.0 degrees of freedom.
     first = [27.5, 21.0, 19.0, 23.6, 17.0, 17.9, 16.9, 20.1, 21.9, 22.6, 23.1, 19.6, 19.0, 21.7, 21.4]
     second = [27.1, 22.0, 20.8, 23.4, 23.4, 23.5, 25.8, 22.0, 24.8, 20.2, 21.9, 22.1, 22.9, 30.5, 24.3]
     from scipy.stats import ttest_ind
@@ -74,7 +73,7 @@ def test_differences_are_second_less_first_and_chance_is_counted(tmp_path: Path)
     assert found.by_chance == pytest.approx(0.1)
     said = " ".join(summary(found))
     assert said.startswith(
-        "1 of 2 differences are larger than their 95 % intervals. About 0.1 would be by chance"
+        "1 of 2 differences is larger than its 95 % interval. About 0.1 would be by chance"
     )
     assert "It stays larger" in said
     assert clearest(found)[0].startswith(
@@ -146,7 +145,7 @@ def test_the_command_and_its_exit_codes(sojourn: Command) -> None:
     assert one["point"] == {LIMIT: "8pkt"} and one["value"] == MOS
     assert one["interval"][0] < one["difference"] < one["interval"][1]
     page = (sojourn.cwd / "page" / "compare.html").read_text()
-    assert "1 of 1 difference are" not in page
+    assert "The one difference that was looked at is larger" in page
     assert "Filled diamonds" in page and (sojourn.cwd / "page" / "figures" / "differences.csv").is_file()
     other = [result({"path.rtt": rtt}, n) for rtt in ("10ms", "20ms") for n in range(2)]
     write_results(sojourn.cwd / "c", other, [])

@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 from conftest import Command
 from sojourn.report import write_report
+from test_compare import MOS
+from test_compare import study as one_of
 from test_figures import ENTRIES, sweep, write_results
 from test_measure import capture
 from test_report import TALKS
@@ -59,7 +61,16 @@ def survey(sojourn: Command) -> Path:
     return sojourn.cwd / "wild" / "report.html"
 
 
-PAGES: list[Callable[[Command], Path]] = [study, hosts, survey]
+def comparison(sojourn: Command) -> Path:
+    """The page of two folders of results."""
+    cells = {f"{size}pkt": [3.0, 3.1, 2.9] for size in (8, 16, 64)}
+    one_of(sojourn.cwd / "a", cells, path={"rtt": "40ms"})
+    one_of(sojourn.cwd / "b", {cell: [4.0, 4.2, 4.1] for cell in cells}, path={"rtt": "80ms"})
+    sojourn("compare", "a", "b", "--value", MOS, "--out", "page")
+    return sojourn.cwd / "page" / "compare.html"
+
+
+PAGES: list[Callable[[Command], Path]] = [study, hosts, survey, comparison]
 
 
 @pytest.mark.parametrize("make", PAGES, ids=lambda make: make.__name__)
@@ -172,7 +183,7 @@ def take_data(tab: Any, page: Path) -> None:
     saved = Path(coming.value.path()).read_text()
     assert saved.startswith("<svg") and 'xmlns="http://www.w3.org/2000/svg"' in saved
     beside = tab.evaluate("[...document.querySelectorAll('.files a:not([download])')].map((a) => a.href)")
-    assert {Path(link).suffix for link in beside} == {".svg", ".png", ".pdf", ".csv"}
+    assert {Path(link).suffix for link in beside} >= {".svg", ".png", ".pdf", ".csv"}
     for link in beside:
         assert Path(link.removeprefix("file://")).is_file(), link
 

@@ -138,6 +138,10 @@ def written(figure: Figure, kind: str) -> bytes:
 def save(figure: Figure, stem: Path) -> str:
     """Write ``stem.svg``, ``stem.png`` and ``stem.pdf``; return the SVG."""
     fit(figure)
+    with styled():
+        # Laid out once, and not anew for each format.
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")
     text = svg(figure, stem.name)
     head = '<?xml version="1.0" encoding="utf-8"?>\n'
     stem.with_name(stem.name + ".svg").write_text(head + text, encoding="utf-8")
