@@ -17,7 +17,7 @@ from sojourn import _core
 from sojourn.errors import SojournError
 from sojourn.report.figures import KINDS, Spec, draw, gather, labels_of, series, series_table
 from sojourn.report.figures.scales import SCALES, ink, scale_for
-from sojourn.report.figures.style import png, svg
+from sojourn.report.figures.style import svg, written
 from sojourn.report.figures.timeline import most_troubled, playing_table, timeline, timeline_table
 from sojourn.report.figures.values import axis_name, number_of, value
 from sojourn.results.interval import half_width as interval
@@ -184,7 +184,8 @@ def test_every_kind_draws_the_same_bytes_and_leaves_settings_alone(kind: str) ->
     before = dict(rcParams)
     first, second = (draw(plot_of({"kind": kind, **ENTRIES[kind]})) for _ in range(2))
     assert svg(first) == svg(second)
-    assert png(first) == png(second)
+    assert written(first, "png") == written(second, "png")
+    assert written(first, "pdf") == written(second, "pdf")
     assert dict(rcParams) == before
     text = svg(first)
     assert not re.search(r"<image|<metadata|20\d\d-\d\d-\d\d", text)

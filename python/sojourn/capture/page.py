@@ -5,9 +5,15 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sojourn.results.atomic import writing
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from sojourn.report.files import Files
+    from sojourn.report.sections import Section
 
 _MOST_ROWS = 600
 _MOST_PANELS = 4
@@ -35,17 +41,22 @@ def write_page(summary: Mapping[str, Any], captures: Sequence[str], page: Path, 
     from sojourn import _core
     from sojourn.capture.output import printable
     from sojourn.report import html
+    from sojourn.report.files import Files
 
     hosts = [host for host in summary["hosts"] if host["samples"]]
     with writing(page):
         page.parent.mkdir(parents=True, exist_ok=True)
-        figures = _figures(hosts, page)
+        made = Files(page.parent / "figures")
+        figures = _figures(hosts, made)
+        if summary["hosts"]:
+            made.csv(_table(summary["hosts"]), "hosts")
         html.write(
             page,
             "capture/page.html.jinja",
             captures=captures,
             sentences=_sentences(hosts, min_samples),
             facts=_facts(summary, hosts, min_samples),
+            made=made,
             figures=figures,
             rows=[_row(host) for host in summary["hosts"] if host["protocol"] != "quic" or host["rtt_ms"]],
             most=_MOST_ROWS,
@@ -55,14 +66,21 @@ def write_page(summary: Mapping[str, Any], captures: Sequence[str], page: Path, 
         )
 
 
-def _figures(hosts: Sequence[Mapping[str, Any]], page: Path) -> list[dict[str, str]]:
+def _table(hosts: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+    """Return every number of every host, one row each."""
+    import polars as pl
+
+    from sojourn.results.path import flatten
+
+    return pl.DataFrame([flatten(host) for host in hosts], infer_schema_length=None)
+
+
+def _figures(hosts: Sequence[Mapping[str, Any]], made: Files) -> list[Section]:
     from sojourn.report.figures.passive import delay_cdf, delay_over_time, tcp_against_utp
-    from sojourn.report.figures.style import save
+    from sojourn.report.sections import Section
 
     if not hosts:
         return []
-    folder = page.parent / "figures"
-    folder.mkdir(exist_ok=True)
     longest = sorted(hosts, key=lambda host: -host["samples"])[:_MOST_PANELS]
     seen = {(host["remote"], host["protocol"]) for host in hosts}
     both = [name for name, protocol in sorted(seen) if protocol == "tcp" and (name, "utp") in seen]
@@ -92,7 +110,7 @@ def _figures(hosts: Sequence[Mapping[str, Any]], page: Path) -> list[dict[str, s
             )
         )
     return [
-        {"slug": slug, "title": title, "read": read, "svg": save(draw(), folder / slug)}
+        Section(title, made.picture(draw(), slug, f"{title}. {read}"), read)
         for slug, title, read, draw in chosen
     ]
 

@@ -1,39 +1,91 @@
-"""`sojourn report`: the results of a study as one page."""
+"""`sojourn report`: the results of a study, or of several, as one page."""
 
 from __future__ import annotations
 
 import json as _json
+import shlex
 from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
 
 from sojourn.cli.exit import Exit, complain
 from sojourn.cli.flag import Flag
+from sojourn.errors import SojournError
 from sojourn.results import open_results
 
+Style = Literal["screen", "paper", "ieee-column", "ieee-page"]
 
-def report(results: Path, /, *, json: Flag = False) -> int:
+
+def report(
+    *results: Annotated[Path, Parameter(negative=())],
+    out: Path | None = None,
+    style: Style = "screen",
+    json: Flag = False,
+) -> int:
     """Make the page of a study from the results that are on disk: its figures, tables and what was published.
+
+    The page stands by itself and can be mailed; its figures are also written beside it, as SVG, PNG and PDF.
+    Of several studies a page for each is made, and one that sets them side by side: what each of them
+    says, the figures that they share, and where the others differ from the first (see `sojourn compare`).
 
     **Example**
 
     ```
     sojourn report results/quickstart
+    sojourn report results/quickstart --style ieee-column --out paper
+    sojourn report results/fifo results/codel --out both
     ```
 
     Parameters
     ----------
     results
-        Directory of results.
+        Directories of results.
+    out
+        Directory for the page and `figures`; by default the results' own. Several results need one: the page
+        of all is its `report.html`, that of each in a folder with its name.
+    style
+        What figures are drawn for: a `screen`; a `paper`, 6 inches wide with letters of 9 pt; the column of
+        an IEEE journal, 3.5 inches with 8 pt (`ieee-column`), or its page, 7.16 inches (`ieee-page`).
+        Figures with many cells are made smaller to fit.
     json
         Print the path of the page and the answer (choice, regrets, verdicts, sizes) as JSON.
     """
-    found = open_results(results)
+    if not results:
+        raise SojournError("no results were named; expected a directory that `sojourn run` wrote")
+    if len(results) > 1 and out is None:
+        raise SojournError("several results need --out: the directory for their page")
+    opened = [open_results(path) for path in results]
     from sojourn.report import answer_of, write_report
+    from sojourn.report.figures.form import drawn_for
 
-    if found.missing:
-        complain(f"note: {found.missing} of the study's points are not there yet; the page shows the others")
-    page = write_report(found.store.path)
-    if json:
-        print(_json.dumps({"report": str(page), "answer": answer_of(found.store.path)}, ensure_ascii=False))
+    for found in opened:
+        if found.missing:
+            where = "" if len(opened) == 1 else f" of {found.store.path}"
+            complain(
+                f"note: {found.missing} of the study's points{where} are not there yet; "
+                "the page shows the others"
+            )
+    with drawn_for(style):
+        if len(opened) == 1 or out is None:
+            pages = [write_report(opened[0].store.path, out)]
+        else:
+            from sojourn.capture.output import printable
+            from sojourn.report.several import write_several
+
+            words = ["sojourn", "report", *map(printable, results), "--out", printable(out)]
+            words += [] if style == "screen" else ["--style", style]
+            pages = write_several(opened, shlex.join(words), out)
+    if not json:
+        print(pages[0])
+        return Exit.DONE
+    told: dict[str, object] = {"report": str(pages[0])}
+    if len(opened) == 1:
+        told["answer"] = answer_of(opened[0].store.path)
     else:
-        print(page)
+        told["studies"] = [
+            {"report": str(page), "answer": answer_of(found.store.path)}
+            for page, found in zip(pages[1:], opened, strict=True)
+        ]
+    print(_json.dumps(told, ensure_ascii=False))
     return Exit.DONE

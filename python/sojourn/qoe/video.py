@@ -37,6 +37,7 @@ from sojourn.qoe.media.video import stream
 from sojourn.qoe.media.video.coding import Coding, Encoded, encoded
 from sojourn.qoe.media.video.vmaf import MODEL, measure, program
 from sojourn.qoe.quantiles import statistics
+from sojourn.qoe.runs import runs, unpacked
 from sojourn.study.units import nanoseconds
 
 __all__ = [
@@ -327,20 +328,6 @@ def _parts(columns: Mapping[str, NDArray[Any]]) -> list[dict[str, NDArray[Any]]]
     table = {name: np.asarray(columns[name]) for name in needed}
     bounds = [*np.flatnonzero(table["seq"] == 0).tolist(), len(table["seq"])]
     return [{name: column[a:b] for name, column in table.items()} for a, b in pairwise(bounds)]
-
-
-def runs(lost: NDArray[np.bool_]) -> list[list[int]]:
-    """Lost packets as pairs of first number and count."""
-    edges = np.flatnonzero(np.diff(np.concatenate(([0], lost.astype(np.int8), [0]))))
-    return [[int(a), int(b - a)] for a, b in edges.reshape(-1, 2)]
-
-
-def unpacked(pairs: Sequence[Sequence[int]], packets: int) -> NDArray[np.bool_]:
-    """The opposite of `runs`: shape (packets,)."""
-    lost = np.zeros(packets, dtype=bool)
-    for first, count in pairs:
-        lost[first : first + count] = True
-    return lost
 
 
 def summary(scored: Sequence[Showings]) -> dict[str, Any]:

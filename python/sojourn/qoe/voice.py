@@ -34,6 +34,7 @@ from sojourn.qoe import emodel, pesq
 from sojourn.qoe.media import concealment, g729, playout, speech
 from sojourn.qoe.media.speech import MissingSpeech, Speech
 from sojourn.qoe.quantiles import statistics
+from sojourn.qoe.runs import runs
 from sojourn.study.units import nanoseconds
 
 __all__ = ["DIRECTIONS", "Call", "MissingSpeech", "ScoreCache", "calls", "score_voice", "summary"]
@@ -70,6 +71,8 @@ class Call(NamedTuple):
     model : "pesq" or "emodel"
     speech, note : str
         Whose voices; a warning, or "".
+    sound : mapping
+        The piece of it that sounded worst, as `worst` makes it again; empty under the E-model.
     """
 
     direction: int
@@ -86,6 +89,7 @@ class Call(NamedTuple):
     model: str
     speech: str
     note: str
+    sound: Mapping[str, Any]
 
 
 def score_voice(
@@ -138,7 +142,11 @@ def summary(scored: Sequence[Call]) -> dict[str, Any]:
         Under "talks" and "listens", each absent without calls: "mos", "z1", "z2" (with PESQ also "lqo") as
         {"median", "mean", "p5", "p25", "p75", "p95"}, None where no call has a value; "loss" and "late" as
         shares of the packets sent; "delay_ms" and "ta_ms", means over calls; "calls"; "unscored"; "model";
-        "speech" and "note" where there is something to say.
+        "speech" and "note" where there is something to say. Under "worst", for each of the two whose calls
+        can be heard again, the one that sounds worst (lowest z1, then MOS): "user", "call", "began_s", "mos",
+        "z1", and of its worst piece of about 8 s "lqo", "packets", "lost", "late", the "missing" packets as
+        runs of [first, count], and what it takes to hear it: "codec", "concealment", "sample", "from",
+        "digest", "recordings".
     """
     out: dict[str, Any] = {}
     for number, name in enumerate(DIRECTIONS):
@@ -171,7 +179,12 @@ def summary(scored: Sequence[Call]) -> dict[str, Any]:
             if texts := sorted(set(filter(None, gather(key)))):
                 entry[key] = "; ".join(texts)
         out[name] = entry
-    return out
+    worst = {
+        name: dict(min(there, key=lambda call: (call.z1, call.mos)).sound)
+        for number, name in enumerate(DIRECTIONS)
+        if (there := [call for call in scored if call.direction == number and call.sound])
+    }
+    return out | ({"worst": worst} if worst else {})
 
 
 def _speech(user: Mapping[str, Any]) -> tuple[Speech | None, str]:
@@ -250,12 +263,14 @@ def _one(
         heard = playout.adaptive(part["sent_ns"], part["delay_ns"], talk=talk)
     erased = heard.erased
 
-    lqo, scored = float("nan"), True
+    lqo, scored, piece = float("nan"), True, (0, 0)
     if sound is not None:
         method = conceal if codec == "g711a" else codec
         got = [_listen(sound, sample, content[a:b], erased[a:b], method, cache) for a, b in pieces]
         lqo = sum(score for score, _ in got) / len(got)
         scored = all(ok for _, ok in got)
+        lowest = min(range(len(got)), key=lambda place: got[place][0])
+        piece = pieces[lowest]
         z1 = float(emodel.sun_mos_to_r(lqo))
     elif erased.all():
         z1 = 0.0
@@ -272,6 +287,26 @@ def _one(
     ta = _PACKETISATION_MS[codec] + way + heard.wait_ns / 1e6
     z2 = float("nan") if np.isnan(ta) else float(emodel.idd(ta))
     mos = float(emodel.r_to_mos(max(0.0, z1 - (0.0 if np.isnan(z2) else z2))))
+    heard_again: dict[str, Any] = {}
+    if sound is not None:
+        a, b = piece
+        heard_again = {
+            "user": who,
+            "call": call,
+            "began_s": round(float(part["sent_ns"][a]) / 1e9, 6),
+            "mos": round(mos, 4),
+            "z1": round(z1, 3),
+            "lqo": round(got[lowest][0], 4),
+            "packets": b - a,
+            "lost": int(heard.lost[a:b].sum()),
+            "late": int(heard.late[a:b].sum()),
+            "missing": runs(erased[a:b]),
+            "codec": codec,
+            "concealment": conceal,
+            "sample": sample,
+            "from": int(content[a]),
+            "digest": sound.digest,
+        } | ({"recordings": user["recordings"]} if user.get("recordings") else {})
     return Call(
         direction=direction,
         mos=mos,
@@ -287,6 +322,7 @@ def _one(
         model="emodel" if sound is None else "pesq",
         speech="" if sound is None else sound.source,
         note=note,
+        sound=heard_again,
     )
 
 

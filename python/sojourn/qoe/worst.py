@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from sojourn.qoe.media.video import MissingVideo, clips, decoding, stream
 from sojourn.qoe.media.video.coding import Encoded, encoded
-from sojourn.qoe.video import PROFILES, coding, unpacked
+from sojourn.qoe.runs import unpacked
+from sojourn.qoe.video import PROFILES, coding
 
 __all__ = ["Worst", "again"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,23 +14,24 @@ from sojourn.report import html
 from sojourn.report.answer import Answer, answer
 from sojourn.report.answer.verdicts import NO
 from sojourn.report.captured import Captured, captured
+from sojourn.report.configure import configured
 from sojourn.report.facts import facts, limits, reproduce, study_folders
 from sojourn.report.figures import Plot, labels_of
+from sojourn.report.figures.default import default_figures
+from sojourn.report.figures.values import axis_name
+from sojourn.report.files import Files
 from sojourn.report.film_strip import film_sections
-from sojourn.report.sections import (
-    Files,
-    Table,
-    gather_all,
-    inside,
-    points_table,
-    scalar_paths,
-    section,
-    viewing,
-)
+from sojourn.report.groups import group_table
+from sojourn.report.listening import SECONDS, listen
+from sojourn.report.points import points_table
+from sojourn.report.sawtooth import with_sawtooth, with_series
+from sojourn.report.sections import Section, gather_all, inside, scalar_paths, section, viewing
 from sojourn.results import Results, open_results
 from sojourn.results.atomic import writing
-from sojourn.results.path import look_up
+from sojourn.results.limits import columns, held, places
+from sojourn.results.path import link_of, look_up
 from sojourn.study import label_text
+from sojourn.study.buffers import starved
 
 __all__ = ["answer_of", "write_report"]
 
@@ -39,8 +41,8 @@ _MOST_ROWS = 600
 def write_report(results_dir: str | os.PathLike[str], out: str | os.PathLike[str] | None = None) -> Path:
     """Write ``report.html`` and ``figures/`` from results.
 
-    The same results give the same bytes. A figure that cannot be drawn costs itself only: a sentence says
-    why.
+    The same results give the same bytes. A figure that cannot be drawn costs itself only: a sentence stands in
+    its place.
 
     Parameters
     ----------
@@ -61,8 +63,8 @@ def write_report(results_dir: str | os.PathLike[str], out: str | os.PathLike[str
     """
     found, results = _results(results_dir)
     axes = labels_of(entry["point"] for entry in found.record["points"])
-    entries = found.document.get("figures") or []
-    plots = gather_all(entries, results, axes, unfinished=found.missing > 0)
+    cells = held(found.record)
+    plots, left_out = _plots(found, results, axes, partial(places, cells))
     drawn = [plot for plot in plots if isinstance(plot, Plot)]
     target = Path(out) if out is not None else found.store.path
     about = captured(results[0], found) if found.captured else answer(results, axes, found.document)
@@ -70,6 +72,7 @@ def write_report(results_dir: str | os.PathLike[str], out: str | os.PathLike[str
     where = ", ".join(label_text(label) for label in worst["point"].values()) or "the one point"
     where = "the captures" if found.captured else where
     findings, not_judged = judge(found.document, results)
+    chosen = about.chosen_labels() if isinstance(about, Answer) else {}
     with writing(target):
         files = Files(target / "figures")
         folders = study_folders(found)
@@ -79,13 +82,19 @@ def write_report(results_dir: str | os.PathLike[str], out: str | os.PathLike[str
         ]
         files.csv(found.table().drop("engine.wall_s", "hash", strict=False), "points")
         insides = inside(worst, link, where, files, captured=found.captured), viewing(worst, where, files)
+        heard = listen(results)
         html.write(
             target / "report.html",
             "report/page.html.jinja",
             name=found.name,
+            made=files,
             description=found.document.get("description", ""),
             answer=about,
             captured=found.captured,
+            configure=[] if found.captured or chosen is None else configured(found.record, chosen),
+            configure_where="; ".join(
+                f"{axis_name(axis)}: {label}" for axis, label in (chosen or {}).items()
+            ),
             facts=facts(found, results, axes),
             sections=sections,
             findings=findings,
@@ -93,9 +102,17 @@ def write_report(results_dir: str | os.PathLike[str], out: str | os.PathLike[str
             inside=[part for part in insides if part],
             inside_title=looked_at,
             films=film_sections(results, files),
-            points=_numbers(points_table(results, axes, scalar_paths(drawn)), found.captured),
+            listening=heard,
+            seconds=SECONDS,
+            groups=group_table(results, axes),
+            points=points_table(results, axes, columns(cells), scalar_paths(drawn), partial(places, cells)),
             most=_MOST_ROWS,
-            limits=limits(found, results, sections),
+            limits=[
+                *left_out,
+                *limits(found, results, sections),
+                *(f"{clause}." for clause in starved(cells.values())),
+                *([heard.note] if heard.note and not heard.sounds else []),
+            ],
             reproduce=reproduce(found, results),
             document=found.document,
         )
@@ -118,17 +135,24 @@ def answer_of(results_dir: str | os.PathLike[str]) -> dict[str, Any]:
 
 def _results(results_dir: str | os.PathLike[str]) -> tuple[Results, list[dict[str, Any]]]:
     found = open_results(results_dir)
-    results = list(found)
+    results = with_series(found)
     if not results:
         raise SojournError(f"{found.store.path} holds no finished points yet; run its study first")
     return found, results
 
 
-def _numbers(table: Table, captured: bool) -> Table:
-    """Return the table of all points; captures have no replications."""
-    if not captured:
-        return table
-    return Table(table.heads[1:], [row[1:] for row in table.rows], 0)
+def _plots(
+    found: Results, results: Sequence[Mapping[str, Any]], axes: Mapping[str, list[str]], stand: Any
+) -> tuple[Sequence[Plot | Section], list[str]]:
+    """Return the figures that the study asks for, or those that it has by default; the sawtooth is one of both."""
+    asked = found.document.get("figures") or []
+    plots: list[Plot | Section] = []
+    left_out: list[str] = []
+    if not asked:
+        by_default, left_out = default_figures(results, axes, stand)
+        plots += by_default
+    entries = with_sawtooth(asked, results, axes)
+    return [*plots, *gather_all(entries, results, axes, unfinished=found.missing > 0)], left_out
 
 
 def _worst(
@@ -152,8 +176,8 @@ def _worst(
     numbers = {at: finding.goal.score(number) for at, number in finding.goal.numbers(cell).items()}
     replication = min(numbers, key=lambda at: numbers[at])
     worst = next(result for result in cell if result["replication"] == replication)
-    parts = finding.goal.path.split(".")
-    link = parts[1] if parts[0] == "links" and parts[1] in worst["links"] else _slower(worst)
+    link = link_of(finding.goal.path)
+    link = link if link in worst["links"] else _slower(worst)
     if len(about.verdicts) == 1:
         return worst, link, "Inside the one cell"
     return worst, link, "Inside the worst cell" if verdict.word == NO else "Inside the least good cell"

@@ -14,6 +14,7 @@ from sojourn.report.published import cited
 from sojourn.results import Results, engines
 from sojourn.results.path import look_up
 from sojourn.study import label_text
+from sojourn.study.links import way_of
 from sojourn.study.replications import AUTO, most
 
 
@@ -118,8 +119,8 @@ def _of_simulations(results: Sequence[Mapping[str, Any]]) -> list[str]:
     counts = _replications(results)
     once = sum(count == 1 for count in counts)
     said = [
-        "These are simulations of one bottleneck in each direction. Real paths have more than one queue, "
-        "radio links whose rate changes, and hosts that take time.",
+        f"These are simulations of {_what_was_simulated(results)}, radio links whose rate changes, and hosts "
+        "that take time.",
         "A verdict holds for the loads, rates and round-trip times that were run, and for no others.",
     ]
     if once == len(counts):
@@ -138,6 +139,15 @@ def _of_simulations(results: Sequence[Mapping[str, Any]]) -> list[str]:
         "are cut to what the quantity can be, and for shares of users and counts of events no narrower than "
         "Wilson's and Garwood's. None of them knows of errors that all replications share.",
     ]
+
+
+def _what_was_simulated(results: Sequence[Mapping[str, Any]]) -> str:
+    """Say what was simulated of a path, and begin to say what real ones have besides."""
+    links = {link for result in results for link in result.get("links") or ()}
+    if links <= {"down", "up"}:
+        return "one bottleneck in each direction. Real paths have more than one queue"
+    queues = sum(way_of(link) != "access" for link in links)
+    return f"a path with {queues} queues. Real ones have others"
 
 
 def _of_captures(found: Results, result: Mapping[str, Any]) -> list[str]:

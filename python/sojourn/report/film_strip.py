@@ -8,7 +8,8 @@ from typing import Any
 
 from sojourn.qoe.media.video import MissingVideo
 from sojourn.report.figures import film_strip as film
-from sojourn.report.sections import Files, Section
+from sojourn.report.files import Files
+from sojourn.report.sections import Section
 from sojourn.study import label_text
 
 _FIRST = ("aligned", "evalvid", "paper", "freeze")

@@ -1,13 +1,42 @@
-"""Pages of HTML that stand by themselves, from the templates beside the code that fills them."""
+"""Pages of HTML that stand by themselves, from the templates beside the code that fills them.
+
+A page holds everything that it shows: the style sheet and the script of `assets`, its figures, and its
+numbers as links of the scheme `data:`. It can be mailed.
+"""
 
 from __future__ import annotations
 
+import base64
+import re
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import jinja2
+from markupsafe import Markup, escape
 
 from sojourn.results import atomic
+
+__all__ = ["Heading", "Outline", "data_link", "outlined", "write"]
+
+
+@dataclass
+class Heading:
+    """A heading of the page: where a link to it leads, its words, and the headings below it."""
+
+    id: str
+    words: str
+    below: list[Heading] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Outline:
+    """The body of a page, every heading with an id, and its table of contents."""
+
+    body: Markup
+    contents: list[Heading]
 
 
 def write(page: Path, template: str, **values: Any) -> Path:
@@ -39,6 +68,75 @@ def write(page: Path, template: str, **values: Any) -> Path:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters |= {"outlined": outlined, "asset": _asset}
     html = environment.get_template(template).render(**values)
     atomic.write(page, lambda file: file.write(html.encode()))
     return page
+
+
+_HEADING = re.compile(r"<h(?P<level>[1-6])(?P<attributes>[^>]*)>(?P<inner>.*?)</h(?P=level)>", re.DOTALL)
+_TABLE = re.compile(r"<table[^>]*>(?!\s*<caption)")
+_MARKS = re.compile(f"{_HEADING.pattern}|{_TABLE.pattern}", re.DOTALL)
+
+
+def outlined(body: str) -> Outline:
+    """Put the headings of a body in order and list them, with an id each, down to the third level.
+
+    No level is left out: a heading is one level below the heading that it belongs to. A table without a
+    caption is named, for those who cannot see where it stands, by the heading above it.
+
+    >>> outlined("<h1>A</h1><h2>All points</h2><h3 id='a'>One &amp; all</h3>").contents[0].id
+    'all-points'
+    """
+    taken = set(re.findall(r"""\bid=["']([^"']+)""", body))
+    contents: list[Heading] = []
+    above: list[tuple[int, int]] = []
+    last = "Table"
+
+    def marked(found: re.Match[str]) -> str:
+        nonlocal last
+        if not found["level"]:
+            return f'{found[0]}<caption class="sr">{last}</caption>'
+        level, attributes, inner = int(found["level"]), found["attributes"], found["inner"]
+        while above and above[-1][0] >= level:
+            above.pop()
+        stands = above[-1][1] + 1 if above else level
+        above.append((level, stands))
+        words = Markup(inner).striptags()
+        last = str(escape(words))
+        known = re.search(r"""\bid=["']([^"']+)""", attributes)
+        name = known[1] if known else _free(words, taken)
+        taken.add(name)
+        if stands in (2, 3):
+            among = contents[-1].below if stands == 3 and contents else contents
+            among.append(Heading(name, words))
+        named = attributes if known else f' id="{name}"{attributes}'
+        return f"<h{stands}{named}>{inner}</h{stands}>"
+
+    return Outline(Markup(_MARKS.sub(marked, body)), contents)
+
+
+def _free(words: str, taken: set[str]) -> str:
+    """Make an id of words that no element has yet."""
+    name = re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-") or "part"
+    name, number = f"at-{name}" if name[0].isdigit() else name, 1
+    while (free := name if number == 1 else f"{name}-{number}") in taken:
+        number += 1
+    return free
+
+
+@cache
+def _asset(name: str) -> Markup:
+    """Return a file of `assets` as it is put into a page."""
+    text = files("sojourn.report").joinpath("assets", name).read_text(encoding="utf-8")
+    assert "</s" not in text, f"{name} would end the element that it stands in"
+    return Markup(text)
+
+
+def data_link(content: bytes, kind: str) -> str:
+    """Return content as a link of the scheme `data:`, which needs no file beside the page.
+
+    >>> data_link(b"a,b", "text/csv")
+    'data:text/csv;base64,YSxi'
+    """
+    return f"data:{kind};base64,{base64.b64encode(content).decode()}"

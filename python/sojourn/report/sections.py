@@ -9,28 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from markupsafe import Markup
-from matplotlib.figure import Figure
 
 from sojourn.errors import SojournError
 from sojourn.report.figures import KINDS, Plot, Spec, draw, gather, series, series_table
 from sojourn.report.figures.against_published import against_published
-from sojourn.report.figures.style import save
 from sojourn.report.figures.timeline import most_troubled, timeline, timeline_table
-from sojourn.report.figures.values import axis_name
+from sojourn.report.figures.values import axis_name, value
+from sojourn.report.files import Files, Picture
 from sojourn.report.published import Comparison, beside
 from sojourn.report.sentences import how_to_read, what_is_good
 from sojourn.study.links import called
-
-
-@dataclass(frozen=True)
-class Picture:
-    """A figure in the page: its SVG, its files' common name, and what a screen reader says."""
-
-    slug: str
-    svg: Markup
-    says: str
-    least_px: int
 
 
 @dataclass(frozen=True)
@@ -59,23 +47,10 @@ class Section:
     compared: Table | None = None
     note: str = ""
 
-
-class Files:
-    """Where the figures of a report go; every file is written once, under the slug of its figure."""
-
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
-        directory.mkdir(parents=True, exist_ok=True)
-
-    def picture(self, figure: Figure, slug: str, says: str) -> Picture:
-        """Write a figure as SVG and PNG."""
-        svg = save(figure, self.directory / slug)
-        least = min(figure.get_figwidth() * 96 * 0.72, 620)
-        return Picture(slug, Markup(_labelled(svg, says)), says, round(least))
-
-    def csv(self, frame: pl.DataFrame, slug: str) -> None:
-        """Write the table of a figure."""
-        (self.directory / f"{slug}.csv").write_text(frame.write_csv(), encoding="utf-8")
+    @property
+    def broad(self) -> bool:
+        """Whether it stands alone across the page."""
+        return bool(self.beside) or (self.picture is not None and self.picture.broad)
 
 
 def gather_all(
@@ -136,7 +111,7 @@ def inside(
     result: Mapping[str, Any], link: str, where: str, files: Files, *, captured: bool = False
 ) -> Section | None:
     """Draw the time series of one link at one point, if the result has them."""
-    name, since = f"{link}link", "the end of the warm-up"
+    name, since = called(link), "the end of the warm-up"
     if captured:
         name, since = "queue", "the first packet"
     try:
@@ -145,7 +120,6 @@ def inside(
         return None
     slug = f"inside-{_slug(link)}"
     bins = f"{frame['time_s'][1] - frame['time_s'][0]:g} s" if frame.height > 1 else "one bin"
-    name = called(link)
     drawn = series(frame, f"{name[:1].upper()}{name[1:]}, {where}")
     picture = files.picture(drawn, slug, f"{name} over time")
     files.csv(frame, slug)
@@ -252,12 +226,6 @@ def _source(found: Comparison) -> str:
 
 def _slug(path: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", path.lower()).strip("-")
-
-
-def _labelled(svg: str, says: str) -> str:
-    """Give an SVG element its role and what a screen reader says."""
-    escaped = says.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
-    return svg.replace("<svg ", f'<svg role="img" aria-label="{escaped}" ', 1)
 
 
 def scalar_paths(plots: Sequence[Plot]) -> list[str]:

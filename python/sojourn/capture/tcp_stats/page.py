@@ -11,7 +11,8 @@ from matplotlib.figure import Figure
 from sojourn.capture.tcp_stats import figures
 from sojourn.capture.tcp_stats.survey import ALL, LIMITS_MS, Survey
 from sojourn.report import html
-from sojourn.report.sections import Files, Section, Table
+from sojourn.report.files import Files
+from sojourn.report.sections import Section, Table
 from sojourn.results.atomic import writing
 
 _PUBLISHED = (
@@ -60,6 +61,7 @@ def write_page(survey: Survey, source: Sequence[str], command: str, out: Path) -
         return html.write(
             out / "report.html",
             "capture/tcp_stats/page.html.jinja",
+            made=files,
             answer=answer,
             facts=[
                 ("Files", ", ".join(source)),

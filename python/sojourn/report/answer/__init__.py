@@ -20,6 +20,7 @@ from sojourn.report.answer.goals import Goal, goals_of
 from sojourn.report.answer.regrets import Ranking, rank
 from sojourn.report.answer.verdicts import CLOSE, Finding, Verdict, judge
 from sojourn.results.sizes import Size, sizes
+from sojourn.study import label_text
 from sojourn.study.replications import looks, most
 
 __all__ = ["Answer", "Goal", "Ranking", "Size", "Verdict", "answer", "queue_axes"]
@@ -71,6 +72,18 @@ class Answer:
             key=lambda cell: min(finding.score for finding in self.verdicts[cell].findings),
             default=None,
         )
+
+    def chosen_labels(self) -> dict[str, str] | None:
+        """Return the labels of the choice by axis, of several that cannot be told apart the first.
+
+        Nothing by axis where the study compares no queue, None where no choice could be made.
+        """
+        if not self.cells.axes:
+            return {}
+        for choice in self.ranking.chosen[:1]:
+            cell = next(cell for (_, found), cell in self.cells.cells.items() if found == choice)
+            return {axis: label_text(cell[0]["point"][axis]) for axis in self.cells.axes}
+        return None
 
     def as_json(self) -> dict[str, Any]:
         """Return the answer as plain JSON."""

@@ -22,6 +22,7 @@ from sojourn.report.figures.values import lower, value
 from sojourn.results.bounds import bounds
 from sojourn.results.interval import Sample
 from sojourn.results.path import look_up
+from sojourn.study.links import called, way_of
 
 BEST = 2.0
 """The most that the scale counts."""
@@ -132,7 +133,8 @@ def goals_of(document: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) 
     if stated:
         return stated
     users = [goal for goal in _USUAL if _measured(goal, results)]
-    links = list(dict.fromkeys(link for result in results for link in result.get("links") or ()))
+    every = dict.fromkeys(link for result in results for link in result.get("links") or ())
+    links = [link for link in every if way_of(link) != "access"]
     delays = [goal for link in links for goal in _delays(link) if _measured(goal, results)]
     judged = users if any(not goal.path.startswith("flows.") for goal in users) else [*delays, *users]
     return judged
@@ -172,7 +174,7 @@ def _trials(result: Mapping[str, Any], path: str) -> float | None:
 
 
 def _delays(link: str) -> tuple[Goal, ...]:
-    of = {"up": "of the uplink", "down": "of the downlink"}.get(link, f"of {link}")
+    of = f"of the {called(link)}"
     return (
         Goal(f"links.{link}.queue_delay_ms.mean", 150.0, False, f"mean queueing delay {of}", "ITU-T G.114"),
         Goal(

@@ -9,9 +9,14 @@ from math import ceil
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from sojourn.report.figures.form import form, room
 from sojourn.report.figures.plot import Plot
 from sojourn.report.figures.style import entitle, styled
 from sojourn.report.figures.values import axis_name
+
+_TWO = 9.0
+"""The width of two panels beside each other, in inches."""
+_FEW_ROWS = 3
 
 
 @contextmanager
@@ -25,11 +30,13 @@ def layout(
 ) -> Iterator[tuple[Figure, list[tuple[Axes, str]]]]:
     """Give the panels of a plot to draw in; title, axis names and legend are added afterwards."""
     panels = plot.panels if panels is None else panels
-    across = min(len(panels), 2 if len(panels) > 1 else 1)
+    beside = 2 if room(_TWO) > 0.75 * _TWO else 1
+    across = min(len(panels), beside)
     down = ceil(len(panels) / across)
     with styled():
         figure = Figure(
-            figsize=(width if across == 1 else max(width, 9.0), height * down + 0.4), layout="constrained"
+            figsize=(room(width if across == 1 else max(width, _TWO)), height * down + 0.4),
+            layout="constrained",
         )
         grid = figure.subplots(down, across, squeeze=False, sharex=True, sharey=True)
         places = [(axes, panel) for axes, panel in zip(grid.flat, panels, strict=False)]
@@ -52,6 +59,10 @@ def layout(
         if len(handles) > 1:
             widest = max(map(len, handles))
             columns = max(1, int((figure.get_figwidth() - 0.3) / (0.65 + 0.085 * widest)))
+            rows = ceil(len(handles) / columns)
+            if form().width_in is not None and rows > _FEW_ROWS:
+                # In a narrow column the legend would take the height of what it explains.
+                figure.set_figheight(figure.get_figheight() + 0.2 * (rows - _FEW_ROWS))
             figure.legend(
                 list(handles.values()),
                 list(handles),

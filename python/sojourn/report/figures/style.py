@@ -13,6 +13,8 @@ from matplotlib import style
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from sojourn.report.figures.form import fit, form, room
+
 INK, MUTED, GRID = "#16181d", "#5b616b", "#d9dce1"
 
 # Okabe and Ito's colours, ordered so that neighbours differ in lightness; with them go marker and dash.
@@ -54,11 +56,20 @@ _RC = {
     "savefig.dpi": 144,
 }
 
+FORMATS = ("svg", "png", "pdf")
+"""The formats that every figure is written in."""
+
+_METADATA: dict[str, dict[str, None]] = {
+    "png": {"Software": None},
+    "pdf": {"Creator": None, "Producer": None, "CreationDate": None},
+}
+"""What would name a date or a version of the drawing library, and so change bytes."""
+
 
 @contextmanager
 def styled() -> Iterator[None]:
     """Draw in the one look, whatever the user's own settings are."""
-    with style.context(["default", _RC]):
+    with style.context(["default", _RC, {"pdf.fonttype": form().font_type}]):
         yield
 
 
@@ -66,7 +77,7 @@ def styled() -> Iterator[None]:
 def canvas(width: float, height: float, title: str = "", **grid: Any) -> Iterator[tuple[Figure, Any]]:
     """Give a figure in the one look and its panels: one, or those that `Figure.subplots` makes of `grid`."""
     with styled():
-        figure = Figure(figsize=(width, height), layout="constrained")
+        figure = Figure(figsize=(room(width), height), layout="constrained")
         if title:
             entitle(figure, title)
         yield figure, figure.subplots(**grid)
@@ -109,18 +120,31 @@ def svg(figure: Figure, name: str = "figure") -> str:
     return re.sub(r"'DejaVu Sans'(, sans-serif)?", "'DejaVu Sans', Verdana, Arial, sans-serif", text)
 
 
-def png(figure: Figure) -> bytes:
-    """Return a figure as PNG."""
+def for_page(drawn: str, says: str) -> str:
+    """Return an SVG element as it stands in a page: with a role, a name and the page's paper."""
+    escaped = says.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
+    named = drawn.replace("<svg ", f'<svg role="img" aria-label="{escaped}" ', 1)
+    return re.sub(r'(<path [^>]*style="fill: )#ffffff', r"\1var(--paper, #fff)", named)
+
+
+def written(figure: Figure, kind: str) -> bytes:
+    """Return a figure as a file of a format, the same bytes for the same figure."""
     buffer = io.BytesIO()
     with styled():
-        figure.savefig(buffer, format="png", metadata={"Software": None})
+        figure.savefig(buffer, format=kind, metadata=_METADATA[kind])
     return buffer.getvalue()
 
 
 def save(figure: Figure, stem: Path) -> str:
-    """Write ``stem.svg`` and ``stem.png``; return the SVG."""
+    """Write ``stem.svg``, ``stem.png`` and ``stem.pdf``; return the SVG."""
+    fit(figure)
+    with styled():
+        # Laid out once, and not anew for each format.
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")
     text = svg(figure, stem.name)
     head = '<?xml version="1.0" encoding="utf-8"?>\n'
     stem.with_name(stem.name + ".svg").write_text(head + text, encoding="utf-8")
-    stem.with_name(stem.name + ".png").write_bytes(png(figure))
+    for kind in _METADATA:
+        stem.with_name(f"{stem.name}.{kind}").write_bytes(written(figure, kind))
     return text

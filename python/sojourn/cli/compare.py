@@ -1,0 +1,100 @@
+"""`sojourn compare`: two folders of results side by side."""
+
+from __future__ import annotations
+
+import json as _json
+import shlex
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from sojourn.cli.exit import Exit
+from sojourn.cli.flag import Flag
+from sojourn.results import open_results
+
+
+def compare(
+    first: Path,
+    second: Path,
+    /,
+    *,
+    value: Annotated[list[str] | None, Parameter(negative=())] = None,
+    out: Path | None = None,
+    json: Flag = False,
+) -> int:
+    """Say where two folders of results differ by more than chance: two queues, two settings, two versions.
+
+    Cells are matched by their labels. For every value that the studies' figures show, every score of users
+    and the links' delay, loss and utilisation it takes the second less the first, with a 95 % interval
+    (Welch's t over replications), marks what is larger than its interval, and says how many would be by
+    chance alone. With one replication nothing can be said. Differences do not change the exit code.
+
+    **Example**
+
+    ```
+    sojourn run quickstart --set repeat=5 --out before
+    sojourn run quickstart --set repeat=5 --set path.down.queue.kind=fq-codel --out after
+    sojourn compare before after --out differences
+    ```
+
+    Parameters
+    ----------
+    first
+        Directory of results.
+    second
+        Directory of results to hold against it.
+    value
+        Compare this number of a result instead, by its dotted path, as links.up.loss. Repeatable.
+    out
+        Directory for the page `compare.html` and, in `figures`, its figures and `differences.csv`.
+    json
+        Print one JSON object with every difference.
+    """
+    from sojourn.capture.output import printable
+    from sojourn.report.comparing import compare as compared
+    from sojourn.report.comparing import write_comparison
+    from sojourn.report.comparing.page import as_row
+    from sojourn.report.comparing.sentences import clearest, settings, summary
+
+    found = compared(open_results(first), open_results(second), value or [])
+    page = None
+    if out is not None:
+        words = ["sojourn", "compare", printable(first), printable(second)]
+        words += [word for path in value or [] for word in ("--value", path)] + ["--out", printable(out)]
+        page = write_comparison(found, shlex.join(words), out)
+    if json:
+        told: dict[str, Any] = {
+            "first": found.names[0],
+            "second": found.names[1],
+            "cells": found.cells,
+            "same": found.same,
+            "compared": len(found.judged),
+            "larger": len(found.larger),
+            "expected_by_chance": round(found.by_chance, 3),
+            "larger_by_holm": sum(bool(one.holm) for one in found.judged),
+            "cannot_be_said": len(found.differences) - len(found.judged),
+            "not_compared": found.not_compared,
+            "settings": [dict(zip(("key", "first", "second"), row, strict=True)) for row in settings(found)],
+            "differences": [_nested(as_row(one), dict(one.cell)) for one in found.differences],
+        }
+        if page is not None:
+            told["report"] = str(page)
+        print(_json.dumps(told, ensure_ascii=False))
+        return Exit.DONE
+    print("\n".join(summary(found)))
+    for line in clearest(found):
+        print(f"  {line}")
+    for line in found.not_compared:
+        print(f"not compared: {line}")
+    for key, one, other in settings(found):
+        print(f"differs: {key}: {one} → {other}" if one or other else f"differs: {key}")
+    if page is not None:
+        print(page)
+    return Exit.DONE
+
+
+def _nested(row: dict[str, Any], cell: dict[str, str]) -> dict[str, Any]:
+    low, high = row.pop("low"), row.pop("high")
+    plain = {key: item for key, item in row.items() if key not in cell}
+    return {"point": cell, **plain, "interval": None if low is None else [low, high]}

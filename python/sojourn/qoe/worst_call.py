@@ -1,0 +1,72 @@
+"""The call of a result that sounded worst, made again from what the result says of it.
+
+The result names the sample, the missing packets, the codec and how losses were concealed; with the same
+recordings the same sound is made. What cannot be made again is said in one sentence, never guessed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from struct import pack
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sojourn.qoe.media import concealment, g711, g729, speech
+from sojourn.qoe.media.speech import MissingSpeech
+from sojourn.qoe.runs import unpacked
+
+__all__ = ["MissingSpeech", "again", "wav", "worst_part"]
+
+PACKETS_A_SECOND = g711.RATE_HZ // g711.FRAME
+
+
+def again(about: Mapping[str, Any]) -> tuple[NDArray[np.int16], NDArray[np.int16]]:
+    """Return what was said and what was heard, from an entry of `voice.worst`.
+
+    Returns
+    -------
+    ndarray of int16, shape (160 × packets,), twice
+        8 kHz mono.
+
+    Raises
+    ------
+    MissingSpeech
+        The recordings, or the codec, are missing or are not those that the call was scored with.
+    """
+    sound = speech.samples(about.get("recordings"))
+    if sound.digest != about["digest"]:
+        raise MissingSpeech("the recordings here are not those that the calls were scored with")
+    if about["codec"] == "g729a" and not g729.available():
+        raise MissingSpeech(g729.MISSING)
+    packets = about["packets"]
+    erased = unpacked(about["missing"], packets)
+    frames = sound.signals[about["sample"]].reshape(-1, g711.FRAME)
+    content = (about["from"] + np.arange(packets)) % len(frames)
+    said = frames[content].reshape(-1)
+    if about["codec"] == "g729a":
+        heard = g729.decode(g729.encode(said), np.repeat(erased, g711.FRAME // g729.FRAME))
+    else:
+        heard = concealment.conceal(sound.coded[about["sample"]][content], erased, about["concealment"])
+    return said, heard
+
+
+def worst_part(about: Mapping[str, Any], seconds: float) -> slice:
+    """Return the samples of the first stretch of at most so many seconds that has most missing packets."""
+    packets = about["packets"]
+    long = min(packets, int(seconds * PACKETS_A_SECOND))
+    gone = np.concatenate(([0], np.cumsum(unpacked(about["missing"], packets))))
+    first = int(np.argmax(gone[long:] - gone[: packets - long + 1]))
+    return slice(first * g711.FRAME, (first + long) * g711.FRAME)
+
+
+def wav(signal: NDArray[np.int16]) -> bytes:
+    """Return speech as a WAV file of A-law: 8 kHz mono, one byte a sample, as telephones have it."""
+    codes = g711.encode(np.ascontiguousarray(signal, dtype=np.int16)).tobytes()
+    # WAVE_FORMAT_ALAW is 6; formats other than PCM have the size of an extension and a `fact`.
+    head = pack("<HHIIHHH", 6, 1, g711.RATE_HZ, g711.RATE_HZ, 1, 8, 0)
+    chunks = ((b"fmt ", head), (b"fact", pack("<I", len(codes))), (b"data", codes + bytes(len(codes) % 2)))
+    sizes = {b"data": len(codes)}
+    body = b"WAVE" + b"".join(name + pack("<I", sizes.get(name, len(part))) + part for name, part in chunks)
+    return b"RIFF" + pack("<I", len(body)) + body

@@ -1,0 +1,125 @@
+"""What a comparison says in words, on the terminal and on the page."""
+
+from __future__ import annotations
+
+from sojourn.report.comparing.cells import Comparison, Difference
+from sojourn.report.figures.values import axis_name, lower
+from sojourn.report.sections import Table
+
+_MOST_SETTINGS = 24
+
+
+def summary(found: Comparison) -> list[str]:
+    """Return the answer in a few sentences, the first of them the shortest."""
+    first, second = found.names
+    if not found.differences:
+        return [f"{first} and {second} share {_count(found.cells, 'cell')}, but no value that both have."]
+    if found.same == found.cells:
+        each = "the one cell" if found.cells == 1 else f"all {found.cells} cells"
+        return [f"{first} and {second} hold the very same results in {each}: nothing differs."]
+    same = (
+        [f"{_count(found.same, 'cell')} of {found.cells} hold the very same results."] if found.same else []
+    )
+    judged, larger = len(found.judged), len(found.larger)
+    doubtful = [one for one in found.differences if one.larger is None]
+    said = []
+    if not judged:
+        said.append(
+            f"Whether {first} and {second} differ cannot be said: no value has an interval. Two replications "
+            "or more of each are needed, with `repeat` in the study."
+        )
+        changed = sum(one.difference != 0 for one in doubtful)
+        said.append(f"{changed} of {_count(len(doubtful), 'value')} are not the same number in both.")
+        return said + same
+    stay = sum(bool(one.holm) for one in found.larger)
+    if not larger:
+        said.append(f"No difference between {first} and {second} is larger than its 95 % interval.")
+        said.append(f"{_count(judged, 'value')} in {_count(found.cells, 'cell')} were compared.")
+    else:
+        said.append(
+            f"{larger} of {judged} differences {'is' if larger == 1 else 'are'} larger than "
+            f"{'its 95 % interval' if larger == 1 else 'their 95 % intervals'}."
+            if judged > 1
+            else "The one difference that was looked at is larger than its 95 % interval."
+        )
+        said.append(
+            f"About {_about(found.by_chance)} would be by chance alone if nothing differed; values of one "
+            "cell depend on one another, so that it may well be more or fewer. "
+            f"{_stay(stay, larger)} larger when all are to be right together (Holm)."
+        )
+    if doubtful:
+        said.append(
+            f"Of {_count(len(doubtful), 'more value')} nothing can be said: one replication, or replications "
+            "that do not vary."
+        )
+    return said + same
+
+
+def clearest(found: Comparison, most: int = 8) -> list[str]:
+    """Return a line for the surest differences."""
+    return [line(one) for one in found.larger[:most]]
+
+
+def line(one: Difference) -> str:
+    """Write one difference as a sentence, without its full stop."""
+    where = ", ".join(label for _, label in one.cell) or "the one cell"
+    low, high = one.interval or (one.difference, one.difference)
+    unit = f" {one.value.unit}" if one.value.unit else ""
+    way = {True: ", better", False: ", worse", None: ""}[one.better]
+    return (
+        f"{where}: {lower(one.value.name)} {one.value.text(_mean(one.first))} → "
+        f"{one.value.text(_mean(one.second))}{unit} (difference {one.value.difference(one.difference)}, "
+        f"between {one.value.difference(low)} and {one.value.difference(high)}{way})"
+    )
+
+
+def table(found: Comparison, path: str) -> Table:
+    """Return one row for each cell of a value."""
+    first, second = found.names
+    rows = []
+    shown = None
+    for one in found.differences:
+        if one.value.path != path:
+            continue
+        shown = one.value
+        interval = (
+            "–"
+            if one.interval is None
+            else f"{shown.difference(one.interval[0])} to {shown.difference(one.interval[1])}"
+        )
+        rows.append(
+            [label for _, label in one.cell]
+            + [shown.text(_mean(one.first)), shown.text(_mean(one.second))]
+            + [shown.difference(one.difference), interval, one.verdict]
+        )
+    unit = f" ({shown.unit})" if shown and shown.unit else ""
+    heads = [axis_name(axis) for axis in found.axes]
+    heads += [f"{first}{unit}", f"{second}{unit}", "Difference", "95 % interval", "Verdict"]
+    return Table(heads, rows, len(found.axes))
+
+
+def settings(found: Comparison) -> list[tuple[str, str, str]]:
+    """Return what the studies ask for differently, and the engines where they are not the same."""
+    rows = list(found.settings[:_MOST_SETTINGS])
+    if len(found.settings) > _MOST_SETTINGS:
+        rows.append((f"and {len(found.settings) - _MOST_SETTINGS} more", "", ""))
+    made = tuple("; ".join(names) for names in found.engines)
+    return rows if made[0] == made[1] else [("engine", *made), *rows]
+
+
+def _mean(values: tuple[float, ...]) -> float:
+    return sum(values) / len(values)
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def _about(number: float) -> str:
+    return f"{number:.1f}" if number < 10 else f"{number:.0f}"
+
+
+def _stay(stay: int, larger: int) -> str:
+    if stay == larger:
+        return "All stay" if larger > 1 else "It stays"
+    return f"{stay} of them {'stays' if stay == 1 else 'stay'}" if stay else "None of them stays"

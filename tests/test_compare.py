@@ -1,0 +1,160 @@
+"""`sojourn compare`: differences with their intervals, what cannot be said, what chance would do."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from statistics import NormalDist
+from typing import Any
+
+import pytest
+from conftest import Command, sentence
+from sojourn.report.comparing import compare
+from sojourn.report.comparing.sentences import clearest, summary, table
+from sojourn.report.comparing.settings import changed
+from sojourn.report.comparing.welch import holm, welch
+from sojourn.results import open_results
+from test_figures import ENTRIES, LIMIT, result, write_results
+
+MOS = "voice.talks.mos.median"
+TALKS = {"kind": "heatmap", **ENTRIES["heatmap"]}
+
+
+def study(folder: Path, scores: dict[str, list[float]], **document: Any) -> Path:
+    """Write results of one axis: scores of the user who talks, by buffer."""
+    results = [
+        result({LIMIT: limit}, place, **{MOS: score})
+        for limit, there in scores.items()
+        for place, score in enumerate(there)
+    ]
+    return write_results(folder, results, [{**TALKS, "x": LIMIT, "y": ""}], **document)
+
+
+def compared(first: Path, second: Path, values: tuple[str, ...] = (MOS,)) -> Any:
+    return compare(open_results(first), open_results(second), values)
+
+
+def test_welch_is_the_textbook_s() -> None:
+    first = [27.5, 21.0, 19.0, 23.6, 17.0, 17.9, 16.9, 20.1, 21.9, 22.6, 23.1, 19.6, 19.0, 21.7, 21.4]
+    second = [27.1, 22.0, 20.8, 23.4, 23.4, 23.5, 25.8, 22.0, 24.8, 20.2, 21.9, 22.1, 22.9, 30.5, 24.3]
+    from scipy.stats import ttest_ind
+
+    theirs = ttest_ind(second, first, equal_var=False)
+    ours = welch(first, second)
+    assert ours is not None
+    assert ours.p == pytest.approx(theirs.pvalue, rel=1e-9)
+    interval = theirs.confidence_interval(0.95)
+    assert (ours.low, ours.high) == pytest.approx((interval.low, interval.high), rel=1e-9)
+    back = welch(second, first)
+    assert back is not None
+    assert (back.difference, back.low, back.high) == pytest.approx((-ours.difference, -ours.high, -ours.low))
+
+
+def test_where_there_is_no_interval_nothing_is_said() -> None:
+    assert welch([1.0], [2.0, 3.0]) is None
+    assert welch([1.0, 1.0], [2.0, 2.0]) is None
+    same = welch([1.0, 1.0], [1.0, 1.0])
+    assert same is not None and not same.larger
+
+
+def test_holm_stops_at_the_first_that_does_not_stay() -> None:
+    assert holm([]) == []
+    assert holm([0.012, 0.04, 0.012, 0.9]) == [True, False, True, False]
+    assert holm([0.02, 0.0001]) == [True, True]
+
+
+def test_differences_are_second_less_first_and_chance_is_counted(tmp_path: Path) -> None:
+    first = study(tmp_path / "a", {"8pkt": [3.0, 3.1, 2.9], "64pkt": [4.0, 4.1, 4.2]})
+    second = study(tmp_path / "b", {"8pkt": [4.0, 4.1, 3.9], "64pkt": [4.1, 4.0, 4.3]})
+    found = compared(first, second)
+    assert [one.larger for one in found.differences] == [True, False]
+    assert found.differences[0].difference == pytest.approx(1.0)
+    assert found.differences[0].better is True
+    assert found.by_chance == pytest.approx(0.1)
+    said = " ".join(summary(found))
+    assert said.startswith(
+        "1 of 2 differences is larger than its 95 % interval. About 0.1 would be by chance"
+    )
+    assert "It stays larger" in said
+    assert clearest(found)[0].startswith(
+        "8pkt: voice, user talks: median MOS 3.00 → 4.00 (difference +1.00, between"
+    )
+    assert clearest(found)[0].endswith("better)")
+    assert table(found, MOS).rows[1][-1] == "not larger than its interval"
+    # The other way round it is worse, by as much.
+    back = compared(second, first)
+    assert back.differences[0].difference == pytest.approx(-1.0)
+    assert clearest(back)[0].endswith("worse)")
+
+
+def test_by_chance_alone_about_one_in_twenty_is_larger(tmp_path: Path) -> None:
+    draw, normal = random.Random(1), NormalDist(3.0, 0.2)
+    cells = [f"{n}pkt" for n in range(1, 301)]
+
+    def some() -> dict[str, list[float]]:
+        return {cell: normal.samples(5, seed=draw.random()) for cell in cells}
+
+    found = compared(study(tmp_path / "a", some()), study(tmp_path / "b", some()))
+    assert found.by_chance == pytest.approx(15.0)
+    # 15 expected of 300; outside 4 to 28 is a thing of one in a thousand.
+    assert 4 <= len(found.larger) <= 28
+    assert sum(bool(one.holm) for one in found.larger) <= 1
+
+
+def test_one_replication_cannot_be_said(tmp_path: Path) -> None:
+    first, second = study(tmp_path / "a", {"8pkt": [3.0]}), study(tmp_path / "b", {"8pkt": [4.0, 4.1]})
+    found = compared(first, second)
+    assert found.differences[0].larger is None
+    assert summary(found)[0].startswith("Whether a and b differ cannot be said")
+    assert table(found, MOS).rows[0][-2:] == ["–", "cannot be said: one replication"]
+
+
+def test_the_very_same_results_differ_in_nothing(tmp_path: Path) -> None:
+    first, second = (study(tmp_path / name, {"8pkt": [3.0, 3.2]}) for name in "ab")
+    assert summary(compared(first, second)) == [
+        "a and b hold the very same results in the one cell: nothing differs."
+    ]
+    same = compared(first, first)
+    assert same.names[0] != same.names[1]
+
+
+def test_what_is_only_in_one_is_said(tmp_path: Path) -> None:
+    first = study(tmp_path / "a", {"8pkt": [3.0, 3.2], "64pkt": [3.0, 3.1]}, path={"rtt": "40ms"})
+    second = study(tmp_path / "b", {"64pkt": [3.5, 3.6]}, path={"rtt": "80ms"})
+    found = compared(first, second)
+    assert found.not_compared == ["1 of 2 cells of a have no counterpart."]
+    assert found.settings == [("path.rtt", "40ms", "80ms")]
+    assert [one.cell for one in found.differences] == [((LIMIT, "64pkt"),)]
+
+
+def test_settings_that_only_one_has_are_one_line() -> None:
+    first = {"name": "a", "workload": {"few": [{"count": 1}]}, "flows": [{"count": 1}, {"count": 2}]}
+    second = {"name": "b", "flows": [{"count": 1}, {"count": 3}]}
+    assert changed(first, second) == [
+        ("workload", '{"few": [{"count": 1}]}', "–"),
+        ("flows[2].count", "2", "3"),
+    ]
+
+
+def test_the_command_and_its_exit_codes(sojourn: Command) -> None:
+    first = study(sojourn.cwd / "a", {"8pkt": [3.0, 3.1, 2.9]})
+    study(sojourn.cwd / "b", {"8pkt": [4.0, 4.1, 3.9]})
+    [told] = sojourn.json("compare", "a", "b", "--value", MOS, "--out", "page")
+    [one] = told["differences"]
+    assert (told["compared"], told["larger"], told["larger_by_holm"]) == (1, 1, 1)
+    assert one["point"] == {LIMIT: "8pkt"} and one["value"] == MOS
+    assert one["interval"][0] < one["difference"] < one["interval"][1]
+    page = (sojourn.cwd / "page" / "compare.html").read_text()
+    assert "The one difference that was looked at is larger" in page
+    assert "Filled diamonds" in page and (sojourn.cwd / "page" / "figures" / "differences.csv").is_file()
+    other = [result({"path.rtt": rtt}, n) for rtt in ("10ms", "20ms") for n in range(2)]
+    write_results(sojourn.cwd / "c", other, [])
+    for words, says in (
+        (("a", "c"), "path.rtt"),
+        (("a", "none"), "no such results directory"),
+        (("a", "b", "--value", "voice.talk.mos"), "no result has this number"),
+    ):
+        done = sojourn("compare", *words, "--out", "nothing", code=2)
+        assert says in sentence(done.stderr) and not done.stdout
+    assert not (sojourn.cwd / "nothing").exists()
+    assert first.is_dir()
