@@ -125,8 +125,9 @@ impl Capture {
                 (self.tcp_header(&segment, seen.direction, flow, stamped), segment.payload())
             }
         };
-        let id = if seen.direction == Direction::Up { self.frames } else { self.frames ^ 0x8000 } as u16;
-        let packet = Datagram { source, destination, id, ttl: 64, payload: payload as u16, header };
+        // The bottleneck is a router.
+        let ttl = if seen.direction.destination() == self.end { 63 } else { 64 };
+        let packet = Datagram { source, destination, id: identification(seen), ttl, payload: payload as u16, header };
         self.frames += 1;
         if seen.direction.destination() == self.end {
             self.arrivals.push((self.frames, seen.direction as u8, seen.packet.row()));
@@ -151,6 +152,19 @@ impl Capture {
             ack: segment.ack.map_or(0, |ack| (ack as u32).wrapping_add(mix(flow, direction.reverse() as u32))),
             flags: flag(segment.syn, tcp::SYN) | flag(segment.fin, tcp::FIN) | flag(segment.ack.is_some(), tcp::ACK),
             stamps: stamped.then(|| (value(segment.stamp, direction), echo)),
+        }
+    }
+}
+
+/// The packet's own identification, the same wherever it is seen: datagrams are numbered, a segment's is drawn from the
+/// time at which it was sent, so that a retransmission has another.
+fn identification(seen: &Captured) -> u16 {
+    let flow = mix(seen.packet.flow, 4 + seen.direction as u32);
+    match seen.packet.segment_of() {
+        None => flow.wrapping_add(seen.packet.seq as u32) as u16,
+        Some(segment) => {
+            let what = (segment.seq as u32).wrapping_add((segment.ack.unwrap_or(0) as u32).rotate_left(16));
+            mix(flow.wrapping_add((segment.stamp.0 >> 10) as u32), what.wrapping_add(segment.stamp.0 as u32)) as u16
         }
     }
 }

@@ -15,7 +15,7 @@ pub use sojourn_net::Invalid;
 pub use sojourn_net::queue::QueueSpec;
 
 pub use flows::{
-    Direction, Flows, HttpVersion, HyStart, Packmime, Recovery, Sessions, SourceSpec, Stack, Tcp, Transport,
+    Direction, Flows, HttpVersion, HyStart, Packmime, Recorded, Recovery, Sessions, SourceSpec, Stack, Tcp, Transport,
     Video as VideoTraffic,
 };
 pub use rate::{RateDrawn, RateSpec, RateSteps, RateTrace};

@@ -1,4 +1,4 @@
-"""Counts in bins of which nearly all are empty: what is kept follows the events, not the time between them."""
+"""Counts in bins of which nearly all are empty: memory follows the events, not the time between them."""
 
 from __future__ import annotations
 

@@ -2,12 +2,15 @@
 
 use super::Engine;
 use super::hosts::{control, delays};
-use crate::app::{Bulk, Chirp, Http, OnOff, Packmime, PackmimeModel, Sessions, Source, Udp, VbrVideo};
+use crate::app::{
+    Bulk, Chirp, Http, OnOff, Packmime, PackmimeModel, Recorded, Recording, Sessions, Source, Udp, VbrVideo,
+};
 use crate::distribution::Distribution;
 use crate::scenario::{Flows, HttpVersion, Scenario, SourceSpec};
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use sojourn_net::{Bytes, Rate, Span, Time};
+use std::collections::{BTreeMap, BTreeSet};
 
 impl Engine {
     /// Adds the sources of one group of flows; `stream_of` makes the random stream of each.
@@ -17,6 +20,7 @@ impl Engine {
         let seed = stream_of(flows.count).random();
         let group = self.network.add_group(settings.endpoint.clone(), control(&settings, seed), client, server, true);
         let (direction, sender) = (flows.direction, flows.direction.source());
+        let mut by_rtt: BTreeMap<Span, u16> = BTreeMap::new();
         for k in 0..flows.count {
             let mut rng = stream_of(k);
             let number = self.next_number();
@@ -61,6 +65,25 @@ impl Engine {
                     let (clip, packet) = (video.clip(&mut rng), video.packet.0 as u16);
                     Box::new(VbrVideo { number, group, direction, clip, packet, start, flow: 0, sent: 0 })
                 }
+                SourceSpec::Recorded(recorded) => {
+                    let recording = recorded.recording();
+                    let groups = if flows.rtt.is_some() {
+                        recording.connections.iter().map(|_| group).collect()
+                    } else {
+                        groups_by_rtt(&recording, scenario.path.rtt())
+                            .map(|rtt| match rtt {
+                                None => group,
+                                Some(rtt) => *by_rtt.entry(rtt).or_insert_with(|| {
+                                    let (client, server) = delays(&scenario.path, Some(rtt));
+                                    let control = control(&settings, seed ^ rtt.0);
+                                    self.network.add_group(settings.endpoint.clone(), control, client, server, true)
+                                }),
+                            })
+                            .collect()
+                    };
+                    let clients = sender.other();
+                    Box::new(Recorded::new(number, recording, groups, clients, recorded.scale, &mut rng))
+                }
                 SourceSpec::Chirp { bursts, gap, every } => {
                     let (first, bursts, gap, every) = (settings.mss.0, *bursts, *gap, *every);
                     Box::new(Chirp { number, group, sender, first, bursts, gap, every, start, connection: None })
@@ -89,6 +112,25 @@ impl Engine {
             self.sources.push(source);
         }
     }
+}
+
+/// The round-trip time of each connection, rounded so that at most 24 differ: each kind of distance costs every event
+/// a little. `None` if it is unknown, or the path's.
+fn groups_by_rtt(recording: &Recording, path: Span) -> impl Iterator<Item = Option<Span>> {
+    let known = || recording.connections.iter().filter_map(|connection| connection.rtt);
+    let mut step = 0.02;
+    let rounded = |rtt: Span, step: f64| {
+        let place = libm::round(libm::log(rtt.0.max(1000) as f64) / step);
+        Span(libm::exp(place * step) as u64)
+    };
+    while known().map(|rtt| rounded(rtt, step)).collect::<BTreeSet<_>>().len() > 24 {
+        step *= 1.5;
+    }
+    let near = move |rtt: Span| (rtt.0 as f64 / path.0.max(1) as f64 - 1.0).abs() < 0.02;
+    recording
+        .connections
+        .iter()
+        .map(move |connection| connection.rtt.filter(|rtt| !near(*rtt)).map(|rtt| rounded(rtt, step)))
 }
 
 /// Time between packets of `bytes` at a rate.

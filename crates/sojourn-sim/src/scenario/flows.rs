@@ -1,11 +1,13 @@
 //! Groups of background flows: what sends, over which transport, with which settings.
 
 mod packmime;
+mod recorded;
 mod sources;
 mod tcp;
 mod video;
 
 pub use packmime::{HttpVersion, Packmime};
+pub use recorded::Recorded;
 pub use sources::{Sessions, SourceSpec};
 pub(super) use tcp::with_tcp_keys;
 pub use tcp::{HyStart, Recovery, Stack, Tcp, Transport};
