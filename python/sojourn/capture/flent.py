@@ -97,7 +97,7 @@ def flent(point: Point, step_s: float = STEP_S) -> dict[str, Any]:
 
 
 def write(point: Point, file: BinaryIO) -> dict[str, Any]:
-    """Simulate a point and write it as a Flent data file, the same bytes each time; return what was written."""
+    """Simulate a point and write it as a Flent data file, always the same bytes; return its content."""
     made = flent(point)
     with gzip.GzipFile(fileobj=file, mode="wb", filename="", mtime=0) as packed:
         packed.write(json.dumps(made, sort_keys=True, allow_nan=False).encode())

@@ -1,9 +1,9 @@
-"""A study around a workload: the link as the captures show it, the traffic on it, and what was measured beside.
+"""A study around a workload: the link as captures show it, the traffic on it, and what was measured beside.
 
-The rate of a direction is that of its densest second. A link that was filled shows it: its densest seconds are
-alike (five of them within 3 %). One that was not carries at least that much, and the study says so. The buffer is
-the longest wait that :func:`sojourn.capture.measure` infers of packets towards the place of the capture, times
-the rate; where no delay can be inferred it is one bandwidth-delay product, and that is said too.
+The rate of a direction is that of its densest second. A link that was filled shows it: its densest seconds
+are alike (five of them within 3 %). One that was not carries at least that much, and the study says so. The
+buffer is the longest wait that :func:`sojourn.capture.measure` infers of packets towards the place of the
+capture, times the rate; where no delay can be inferred it is one bandwidth-delay product, which is said too.
 """
 
 from __future__ import annotations
@@ -71,6 +71,7 @@ def study_of(found: Workload, captures: Sequence[Path], output: Path, study: Pat
         rows |= {"mean_ms": f"{waits['mean_ms']:.3f}", "p95_ms": f"{waits['p95_ms']:.3f}"}
     table = study.with_name(f"{study.stem}-measured.csv")
     written.files[table] = ",".join(rows) + "\n" + ",".join(rows.values()) + "\n"
+    beside = output.parent.absolute() == study.parent.absolute()
     mss = found.connections["a_mss"].mode().drop_nulls()
     written.files[study] = _text(
         {
@@ -81,10 +82,9 @@ def study_of(found: Workload, captures: Sequence[Path], output: Path, study: Pat
             "buffers": buffers,
             "near": near,
             "limits": limits,
-            "file": output.name
-            if output.parent.absolute() == study.parent.absolute()
-            else str(output.absolute()),
-            "mss": int(mss[0]) if len(mss) else 1448,
+            "file": output.name if beside else str(output.absolute()),
+            # The option counts what timestamps take of each segment.
+            "mss": max(64, int(mss[0]) - 12) if len(mss) else 1448,
             "measured": table.name,
             "delays": bool(waits),
             "notes": written.notes,
@@ -122,6 +122,10 @@ def _waits(captures: Sequence[Path]) -> Mapping[str, Any] | None:
 
 def _text(known: Mapping[str, Any]) -> str:
     near, far = known["near"], "up" if known["near"] == "down" else "down"
+    links = "\n".join(
+        f'{link} = {{ rate = "{known["rates"][link]}bit", queue = {{ kind = "fifo", limit = "{limit}" }} }}'
+        for link, limit in ((near, known["limits"][1]), (far, f"{known['buffers'][far]}B"))
+    )
     said = "".join(f"# {note}.\n" for note in known["notes"])
     delays = [("mean", "mean_ms"), ("p95", "p95_ms")] if known["delays"] else []
     figures = "".join(
@@ -141,8 +145,7 @@ duration = "{known["duration"]}"
 
 [path]
 rtt = "{known["rtt"]}"
-{near} = {{ rate = "{known["rates"][near]}bit", queue = {{ kind = "fifo", limit = "{known["limits"][1]}" }} }}
-{far} = {{ rate = "{known["rates"][far]}bit", queue = {{ kind = "fifo", limit = "{known["buffers"][far]}B" }} }}
+{links}
 
 [[flows]]
 source    = {{ kind = "recorded", file = {json.dumps(known["file"])} }}

@@ -52,7 +52,7 @@ struct Stand {
     far: u64,
     /// Connections that it opened less those that it accepted.
     opened: i64,
-    /// Seen with a port below its peers'.
+    /// Connections in which it has the well-known port less those in which its peer has.
     serves: i64,
 }
 
@@ -171,7 +171,7 @@ impl Extractor {
         for (host, peer, opened) in [(opener, acceptor, 1), (acceptor, opener, -1)] {
             let stand = self.hosts.entry(host.0).or_default();
             stand.opened += if tcp { opened } else { 0 };
-            stand.serves += (peer.1.cmp(&host.1) as i64).signum();
+            stand.serves += i64::from(host.1 < 1024 && peer.1 >= 1024) - i64::from(peer.1 < 1024 && host.1 >= 1024);
         }
         let place = self.entries.len() as u32 - 1;
         self.places.insert(key, place);
@@ -191,26 +191,33 @@ impl Extractor {
     #[must_use]
     pub fn finish(self, clients: &dyn Fn(Address) -> Option<bool>) -> Workload {
         let (first, last) = self.span.unwrap_or((0, 0));
-        let is_near = |host: Address| self.hosts.get(&host).is_some_and(|stand| stand.near > stand.far);
-        // Hop limits tell the sides apart if every flow has one end on either.
-        let parted = |entry: &Entry| is_near(entry.opener.0) != is_near(entry.acceptor.0);
-        let by_ttl = !self.entries.is_empty()
-            && self.entries.iter().filter(|entry| parted(entry)).count() * 10 >= self.entries.len() * 9;
-        let sum = |near: bool, of: fn(&Stand) -> i64| -> i64 {
-            self.hosts.iter().filter(|(host, _)| is_near(**host) == near).map(|(_, stand)| of(stand)).sum()
+        // A host that was not seen to send stands opposite its peer.
+        let stand = |host: Address| self.hosts.get(&host).copied().unwrap_or_default();
+        let near = |host: Address| Some(stand(host)).filter(|s| s.near + s.far > 0).map(|s| s.near > s.far);
+        let opener_is_near = |entry: &Entry| match (near(entry.opener.0), near(entry.acceptor.0)) {
+            (Some(opener), Some(acceptor)) if opener == acceptor => None,
+            (Some(opener), _) => Some(opener),
+            (None, acceptor) => acceptor.map(|near| !near),
         };
-        let near_are_clients = match sum(true, |s| s.opened).cmp(&sum(false, |s| s.opened)) {
-            std::cmp::Ordering::Equal => sum(true, |s| s.serves) <= sum(false, |s| s.serves),
-            order => order.is_gt(),
+        // Hop limits tell the sides apart if they do so for nearly every flow.
+        let parted = self.entries.iter().filter(|entry| opener_is_near(entry).is_some()).count();
+        let by_ttl = parted > 0 && parted * 10 >= self.entries.len() * 9;
+        // Clients: who has no well-known port, else who opens.
+        let votes = |wanted: bool| {
+            let of = self.hosts.iter().filter(|(host, _)| near(**host).unwrap_or(false) == wanted);
+            of.fold((0, 0), |(serves, opened), (_, s)| (serves - s.serves, opened + s.opened))
         };
+        let near_are_clients = votes(true) >= votes(false);
         let client_opens = |entry: &Entry| match (clients(entry.opener.0), clients(entry.acceptor.0)) {
             (Some(opener), _) => opener,
             (None, Some(acceptor)) => !acceptor,
-            _ if by_ttl && parted(entry) => is_near(entry.opener.0) == near_are_clients,
-            _ => {
-                let stand = |host: Address| self.hosts.get(&host).map_or((0, 0), |s| (s.opened, -s.serves));
-                stand(entry.opener.0) >= stand(entry.acceptor.0)
-            }
+            _ => match opener_is_near(entry).filter(|_| by_ttl) {
+                Some(near) => near == near_are_clients,
+                None => {
+                    let vote = |host: Address| (-stand(host).serves, stand(host).opened);
+                    vote(entry.opener.0) >= vote(entry.acceptor.0)
+                }
+            },
         };
         // Between two hosts the way is the same: the least of all their connections.
         let mut rounds: HashMap<(Address, Address), [Option<i64>; 2]> = HashMap::new();
