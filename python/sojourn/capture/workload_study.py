@@ -51,6 +51,11 @@ def study_of(found: Workload, captures: Sequence[Path], output: Path, study: Pat
     written = Written()
     rates = {link: _rate(found.busy[link], found.busy["bin"], link, written.notes) for link in ("down", "up")}
     near = "down" if found.near_are_clients else "up"
+    far = "up" if near == "down" else "down"
+    if any(f"link {far} was never" in note for note in written.notes) and rates[far] < rates[near]:
+        # What never filled must not become the bottleneck.
+        rates[far] = rates[near]
+        written.notes.append(f"the link {far} gets the rate of the link {near}")
     rtt_s = float(found.connections["rtt_ns"].median() or 0) / 1e9 or 0.05
     waits = _waits(captures)
     buffers = {}
