@@ -7,7 +7,6 @@
 //! longer. The offset of the clocks is the least difference between the two times of a packet that goes forward: the
 //! queue is taken to have been empty once.
 
-use super::evidence::{Misfit, misfit};
 use super::parse_frame::{Seen, parse_frame};
 use crate::decode::Address;
 use crate::read::{Capture, ReadError};
@@ -72,8 +71,13 @@ pub(super) struct Sketch {
     pub(super) span: (i64, i64),
 }
 
-/// Looks at both captures, and whether they belong together.
-pub(super) fn survey(ingress: &Path, egress: &Path) -> Result<Result<Survey, Misfit>, ReadError> {
+/// Looks at both captures; `judge` says what speaks against them, `nothing` that they share no packet.
+pub(super) fn survey<M>(
+    ingress: &Path,
+    egress: &Path,
+    judge: impl FnOnce(&Survey, [&Sketch; 2], &[(Sample, Sample)]) -> Option<M>,
+    nothing: M,
+) -> Result<Result<Survey, M>, ReadError> {
     let (before, behind) = (shortest(ingress)?, shortest(egress)?);
     let prefix = before.0.min(behind.0);
     let (first, second) = (sketch(ingress, prefix, before.1)?, sketch(egress, prefix, behind.1)?);
@@ -83,7 +87,7 @@ pub(super) fn survey(ingress: &Path, egress: &Path) -> Result<Result<Survey, Mis
     // The times of packets that look the same need not be those of one packet.
     let alone = |(sample, other): &&(Sample, Sample)| sample.alone && other.alone;
     let mut found = Survey { prefix, offset_ns: 0, longest_ns: 0, egress_span: behind.1, in_front };
-    if let Some(misfit) = misfit(&found, [&first, &second], &pairs) {
+    if let Some(misfit) = judge(&found, [&first, &second], &pairs) {
         return Ok(Err(misfit));
     }
     let mut apart: Vec<i64> = pairs
@@ -93,7 +97,7 @@ pub(super) fn survey(ingress: &Path, egress: &Path) -> Result<Result<Survey, Mis
         .map(|(sample, other)| other.seen.time_ns - sample.seen.time_ns)
         .collect();
     apart.sort_unstable();
-    let Some(typical) = apart.get(apart.len() / 1000) else { return Ok(Err(Misfit::NothingShared)) };
+    let Some(typical) = apart.get(apart.len() / 1000) else { return Ok(Err(nothing)) };
     found.offset_ns = apart[apart.partition_point(|d| *d < typical - SLACK_NS)];
     found.longest_ns = apart[(apart.len() - 1) * 999 / 1000] - found.offset_ns;
     Ok(Ok(found))

@@ -14,7 +14,7 @@ mod parse_frame;
 
 use crate::read::{Capture, ReadError, file_size, io_error, name_of};
 use clock_offset::{Survey, survey};
-use evidence::Misfit;
+use evidence::{Misfit, misfit};
 use matcher::Matcher;
 pub use matcher::Rows;
 use parse_frame::{Seen, parse_frame};
@@ -150,7 +150,7 @@ pub fn match_captures(
             return Err(io_error(path, std::io::Error::other(why)).into());
         }
     }
-    let found = survey(ingress, egress)?
+    let found = survey(ingress, egress, misfit, Misfit::NothingShared)?
         .map_err(|misfit| MatchError::Misfit(told(misfit, &name_of(ingress), &name_of(egress))))?;
     let mut front = Reader::open(ingress, &found)?;
     let mut behind = Reader::open(egress, &found)?;

@@ -1,4 +1,4 @@
-//! The traffic of a capture as a workload: connections as the applications at their ends see them, which can be replayed
+//! The traffic of a capture as a workload: connections as the applications at their ends see them, to be replayed
 //! over another queue.
 //!
 //! Source: M. Weigle, P. Adurthi, F. Hernández-Campos, K. Jeffay, F. D. Smith, "Tmix: a tool for generating realistic
