@@ -1,4 +1,4 @@
-//! One direction of a connection: its sequence space, what of it was acknowledged, and how long its end takes to answer.
+//! One direction of a connection: its sequence space, what of it was acknowledged, how fast its end answers.
 
 /// Sequence numbers that jump further are of another connection, or forged.
 const FARTHEST: i64 = 1 << 30;

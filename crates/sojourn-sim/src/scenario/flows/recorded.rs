@@ -16,7 +16,7 @@ use crate::scenario::Invalid;
 pub struct Recorded {
     /// A file of `sojourn workload`. Relative to the study's file.
     pub file: String,
-    /// So many times the recorded connections: the i-th appears ⌊(i + 1)·scale + u⌋ − ⌊i·scale + u⌋ times, u drawn once.
+    /// Times the connections: the i-th appears ⌊(i + 1)·scale + u⌋ − ⌊i·scale + u⌋ times, u drawn once.
     #[serde(default = "one")]
     pub scale: f64,
     /// SHA-256 of the file, in hexadecimal: filled in when the study is read, and part of what names a result.
