@@ -16,7 +16,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from sojourn.errors import SojournError
-from sojourn.losses.captures import compare, sentences, store
+from sojourn.losses.captures import MisfitError, compare, sentences, store
 
 DATA = Path(__file__).parent / "data" / "loss_small_pfifo"
 DROPPED = [int(line) for line in (DATA / "dropped.txt").read_text().split()]
@@ -263,6 +263,92 @@ def test_captures_that_have_nothing_in_common(tmp_path: Path, both: tuple[list[F
     with pytest.raises(SojournError, match="is no capture"), (tmp_path / "log").open("wb") as log:
         compare(a, tmp_path / "d.pcap", log)
     del b
+
+
+def refused(tmp_path: Path, ingress: list[Frame], egress: list[Frame]) -> str:
+    a, b = write(tmp_path / "a.pcap", ingress), write(tmp_path / "b.pcap", egress)
+    with pytest.raises(MisfitError) as error, (tmp_path / "log").open("wb") as log:
+        compare(a, b, log)
+    return str(error.value)
+
+
+def test_swapped_captures_are_told(tmp_path: Path, both: tuple[list[Frame], list[Frame]]) -> None:
+    ingress, egress = both
+    said = refused(tmp_path, egress, ingress)
+    assert "seem swapped" in said and "1695 of" in said and said.endswith("the other second")
+    # Of one direction the hop limit tells, and at a bridge that the second has all of the first and more.
+    one_way = [[frame for frame in found if is_forward(frame[1])] for found in both]
+    assert "every packet goes from the second to the first" in refused(tmp_path, one_way[1], one_way[0])
+    bridged = [same_hops(found) for found in one_way]
+    assert "1695 of" in refused(tmp_path, bridged[1], bridged[0])
+    assert "seem swapped" in refused(tmp_path, same_hops(egress), same_hops(ingress))
+
+
+def test_captures_of_different_traffic_are_told(
+    tmp_path: Path, both: tuple[list[Frame], list[Frame]]
+) -> None:
+    """Two runs between the same hosts, of which few packets happen to look the same."""
+    ingress, egress = both
+    choose = random.Random(5)
+    other = [
+        (time, data[:18] + choose.randbytes(2) + data[20:], length)
+        if is_forward(data) and choose.random() < 0.9
+        else (time, data, length)
+        for time, data, length in egress
+    ]
+    assert "do not belong together" in refused(tmp_path, ingress, other)
+    assert "hold the same packets at the same times" in refused(tmp_path, ingress, ingress)
+
+
+def test_a_queue_that_loses_most_of_its_packets_is_not_refused(
+    tmp_path: Path, both: tuple[list[Frame], list[Frame]]
+) -> None:
+    ingress, egress = both
+    choose = random.Random(6)
+    for share in (0.5, 0.9):
+        thinned = [frame for frame in egress if not is_forward(frame[1]) or choose.random() > share]
+        one_way = [[frame for frame in found if is_forward(frame[1])] for found in (ingress, thinned)]
+        found, _ = lost_in(
+            tmp_path, write(tmp_path / "a.pcap", one_way[0]), write(tmp_path / "b.pcap", one_way[1])
+        )
+        assert found["loss"] > share
+
+
+def test_a_second_capture_that_ran_only_for_a_while_is_not_refused(
+    tmp_path: Path, both: tuple[list[Frame], list[Frame]]
+) -> None:
+    ingress, egress = both
+    begin = ingress[0][0]
+    for first, second in (((0, 30), (20, 26)), ((12, 18), (0, 30)), ((0, 16), (14, 30))):
+        a, b = (
+            [frame for frame in found if span[0] * 10**9 <= frame[0] - begin < span[1] * 10**9]
+            for found, span in ((ingress, first), (egress, second))
+        )
+        found, _ = lost_in(tmp_path, write(tmp_path / "a.pcap", a), write(tmp_path / "b.pcap", b))
+        assert 0.02 < found["loss"] < 0.3, (first, second)
+
+
+def test_captures_without_any_loss_make_a_page_that_says_so(
+    tmp_path: Path, both: tuple[list[Frame], list[Frame]]
+) -> None:
+    ingress, egress = both
+    numbers = {data[18:20] for _, data, _ in egress if is_forward(data)}
+    kept = [frame for frame in ingress if is_forward(frame[1]) and frame[1][18:20] in numbers][:4000]
+    left = {(data[18:20], data[34:44]) for _, data, _ in kept}
+    behind = [frame for frame in egress if (frame[1][18:20], frame[1][34:44]) in left]
+    numbers = {(data[18:20], data[34:44]) for _, data, _ in behind}
+    kept = [frame for frame in kept if (frame[1][18:20], frame[1][34:44]) in numbers]
+    a, b = write(tmp_path / "a.pcap", kept), write(tmp_path / "b.pcap", behind)
+    done = sojourn(a, b, "--out", tmp_path / "gateway")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("0 of ")
+    page = (tmp_path / "gateway" / "report.html").read_text()
+    assert "No packet was lost" in page
+
+
+def test_the_command_refuses_what_does_not_belong_together() -> None:
+    done = sojourn(DATA / "egress.pcap.gz", DATA / "ingress.pcap.gz")
+    assert done.returncode == 1 and done.stdout == "" and done.stderr.count("\n") == 1
 
 
 def sojourn(*words: object) -> subprocess.CompletedProcess[str]:

@@ -10,6 +10,9 @@ class StudyError(ValueError):
 class CaptureError(ValueError):
     """One clear sentence: which capture, what was found, what was expected."""
 
+class MisfitError(CaptureError):
+    """Two captures do not belong together, or not in this order: one clear sentence."""
+
 def measure(
     paths: list[str | os.PathLike[str]],
     options: str = "{}",
@@ -32,6 +35,14 @@ class Follower:
 
     def settle(self) -> str:
         """Return the summary (JSON) with `recent`: remote, protocol, samples, mean, maximum (ms) of late."""
+
+def workload(paths: list[str | os.PathLike[str]], clients: list[tuple[Any, int]]) -> dict[str, Any]:
+    """Read captures as one stream; return the workload in them (columns). Releases the GIL.
+
+    Keys: `connections` (a row for each), `turns` (of all of them, one after the other), `length_ns`,
+    `frames`, `other_frames`, `beyond_bound`, `sides_by_ttl`, `near_are_clients`, `busy` (bytes in bins of
+    100 ms), `damage`. `clients` are prefixes (address, bits).
+    """
 
 def controller(setup: str, events: str) -> str:
     """Drive one congestion controller by events (JSON); return what it says after each (JSON list)."""
@@ -106,5 +117,5 @@ def match_captures(
 ) -> str:
     """Compare captures in front of a queue and behind it; hand out the packet log, return the summary (JSON).
 
-    Raises CaptureError if a capture cannot be read, or the two have nothing in common.
+    Raises CaptureError if a capture cannot be read, MisfitError if they do not belong together.
     """

@@ -8,6 +8,7 @@
 //! - [`decode`]: link layers, IP, TCP options, uTP, QUIC's spin bit.
 //! - [`delay`]: from frames to the delay of every packet.
 //! - [`matching`]: two captures of one queue, compared packet by packet.
+//! - [`workload`]: connections as their applications see them, to be replayed.
 //! - [`write`]: packets with real headers, as pcapng or pcap.
 //!
 //! Memory is bounded by [`Options`]: so many flows, so many packets of log; hosts are told apart up to a million.
@@ -16,6 +17,7 @@ pub mod decode;
 pub mod delay;
 pub mod matching;
 pub mod read;
+pub mod workload;
 pub mod write;
 
 pub use delay::log::{Estimator, Protocol};

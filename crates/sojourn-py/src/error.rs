@@ -17,6 +17,13 @@ pyo3::create_exception!(
     "A capture that cannot be read: one clear sentence."
 );
 
+pyo3::create_exception!(
+    sojourn._core,
+    MisfitError,
+    CaptureError,
+    "Two captures that do not belong together, or not in this order: one clear sentence."
+);
+
 /// The exception for an error of the study schema.
 pub(crate) fn study_error(error: study::StudyError) -> PyErr {
     StudyError::new_err(error.to_string())

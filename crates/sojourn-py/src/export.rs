@@ -130,13 +130,29 @@ impl Capture {
                 (self.tcp_header(&segment, seen.direction, flow, stamped), segment.payload())
             }
         };
-        let id = if seen.direction == Direction::Up { self.frames } else { self.frames ^ 0x8000 } as u16;
-        let packet = Datagram { source, destination, id, ttl: 64, payload: payload as u16, header };
+        let ttl = 64 - self.crossed(scenario.path.hops.len(), seen.direction).min(63) as u8;
+        let packet = Datagram { source, destination, id: identification(seen), ttl, payload: payload as u16, header };
         self.frames += 1;
         if matches!(self.tap, TapAt::Hop(_)) || self.is_end(seen.direction.destination()) {
             self.arrivals.push((self.frames, seen.link as u8, seen.packet.row()));
         }
         self.out.datagram(0, seen.at.0, &packet)
+    }
+
+    /// How many of a path's routers a packet has crossed on its way here; each lowers the hop limit. Hosts whose packets
+    /// cross only some hops are taken to stand beyond the others.
+    fn crossed(&self, hops: usize, direction: Direction) -> usize {
+        match (self.tap, direction) {
+            (TapAt::Hosts(end), _) => {
+                if direction.destination() == end {
+                    hops
+                } else {
+                    0
+                }
+            }
+            (TapAt::Hop(hop), Direction::Up) => hop + 1,
+            (TapAt::Hop(hop), Direction::Down) => hops - hop,
+        }
     }
 
     fn is_end(&self, end: Side) -> bool {
@@ -160,6 +176,19 @@ impl Capture {
             ack: segment.ack.map_or(0, |ack| (ack as u32).wrapping_add(mix(flow, direction.reverse() as u32))),
             flags: flag(segment.syn, tcp::SYN) | flag(segment.fin, tcp::FIN) | flag(segment.ack.is_some(), tcp::ACK),
             stamps: stamped.then(|| (value(segment.stamp, direction), echo)),
+        }
+    }
+}
+
+/// The packet's own identification, the same wherever it is seen: datagrams are numbered, a segment's is drawn from the
+/// time at which it was sent, so that a retransmission has another.
+fn identification(seen: &Captured) -> u16 {
+    let flow = mix(seen.packet.flow, 4 + seen.direction as u32);
+    match seen.packet.segment_of() {
+        None => flow.wrapping_add(seen.packet.seq as u32) as u16,
+        Some(segment) => {
+            let what = (segment.seq as u32).wrapping_add((segment.ack.unwrap_or(0) as u32).rotate_left(16));
+            mix(flow.wrapping_add((segment.stamp.0 >> 10) as u32), what.wrapping_add(segment.stamp.0 as u32)) as u16
         }
     }
 }

@@ -11,6 +11,7 @@ mod play;
 mod replay;
 mod run;
 mod study;
+mod workload;
 
 /// The engine: study files in, simulations out.
 #[pyo3::pymodule]
@@ -18,7 +19,7 @@ mod _core {
     #[pymodule_export]
     use crate::controller::controller;
     #[pymodule_export]
-    use crate::error::{CaptureError, StudyError};
+    use crate::error::{CaptureError, MisfitError, StudyError};
     #[pymodule_export]
     use crate::export::export;
     #[pymodule_export]
@@ -35,4 +36,6 @@ mod _core {
     use crate::run::{drop_causes, links, packet_kinds, run, udp_kinds};
     #[pymodule_export]
     use crate::study::{buffers, check_trace, engine, extends, mahimahi, parse, points, schema, version};
+    #[pymodule_export]
+    use crate::workload::workload;
 }

@@ -8,11 +8,11 @@ use pyo3::types::PyDict;
 use sojourn_pcap::matching::{MatchError, Rows};
 
 use crate::columns::columns;
-use crate::error::CaptureError;
+use crate::error::{CaptureError, MisfitError};
 
 /// Compare captures in front of a queue and behind it. `packets` takes the packet log in pieces (dicts of NumPy
 /// columns, as [`crate::run::run`] gives them; the cause of a drop is `unknown`). Returns the summary (JSON); raises
-/// CaptureError if a file cannot be read or the captures have nothing in common.
+/// CaptureError if a file cannot be read, MisfitError if the captures do not belong together or are swapped.
 #[pyfunction]
 pub(crate) fn match_captures(
     py: Python<'_>,
@@ -33,6 +33,7 @@ pub(crate) fn match_captures(
     refused?;
     let summary = matched.map_err(|error| match error {
         MatchError::Stopped => PyRuntimeError::new_err("the comparison was stopped"),
+        MatchError::Misfit(sentence) => MisfitError::new_err(sentence),
         error => CaptureError::new_err(error.to_string()),
     })?;
     serde_json::to_string(&summary).map_err(|error| PyRuntimeError::new_err(error.to_string()))

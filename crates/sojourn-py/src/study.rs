@@ -59,13 +59,15 @@ pub(crate) fn engine() -> &'static str {
     env!("SOJOURN_ENGINE")
 }
 
-/// Check the text of a trace: `kind` is "link" (mahimahi) or "video" (the frames of an `EvalVid` sender).
+/// Check the text of a trace: `kind` is "link" (mahimahi), "video" (the frames of an `EvalVid`
+/// sender) or "recorded" (a workload).
 #[pyfunction]
 pub(crate) fn check_trace(py: Python<'_>, kind: &str, text: &str) -> PyResult<()> {
     py.detach(|| match kind {
         "link" => Opportunities::read(text).map(drop),
         "video" => sojourn_sim::app::Clip::read(text).map(drop),
-        _ => Err(format!("{kind:?} is no kind of trace; expected \"link\" or \"video\"")),
+        "recorded" => sojourn_sim::app::Recording::read(text).map(drop),
+        _ => Err(format!("{kind:?} is no kind of trace; expected link, video or recorded")),
     })
     .map_err(StudyError::new_err)
 }

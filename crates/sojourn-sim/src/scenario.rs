@@ -22,7 +22,7 @@ pub use sojourn_net::queue::QueueSpec;
 
 pub use buffer::Buffer;
 pub use flows::{
-    Direction, Flows, HttpVersion, HyStart, Packmime, Recovery, Sessions, SourceSpec, Stack, Tcp, Transport,
+    Direction, Flows, HttpVersion, HyStart, Packmime, Recorded, Recovery, Sessions, SourceSpec, Stack, Tcp, Transport,
     Video as VideoTraffic,
 };
 pub use hops::{Access, Hop};

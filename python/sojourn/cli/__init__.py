@@ -24,6 +24,7 @@ VERBS = {
     "show": "list the points of a study, or all about one of them",
     "measure": "queueing delay of remote hosts, from captures or an interface",
     "losses": "which packets a real queue lost, from captures on both sides",
+    "workload": "take the traffic of captures, to replay it over another queue",
     "wild": "queueing delay of users, from per-connection TCP statistics",
     "export": "simulate one point and write its packets as a capture",
     "calibrate": "find the number of sessions that offers a load",

@@ -28,7 +28,7 @@ def export(
     only: Annotated[list[str] | None, Parameter(negative=())] = None,
     json: Flag = False,
 ) -> int:
-    """Simulate one point of a study and write what one side, or one hop, sees as pcapng.
+    """Simulate one point of a study and write what one side or one hop sees: pcapng, or a Flent data file.
 
     The packets carry real headers: TCP with timestamps, or uTP for flows of that transport. `--truth` keeps
     the time that each of them spent in the queue, so that a method that infers it can be checked.
@@ -39,6 +39,8 @@ def export(
     sojourn export studies/quickstart.toml run.pcapng --truth truth.csv \\
         --only workload=long-few-download --only path.down.queue.limit=64pkt
     sojourn measure run.pcapng --samples samples.csv
+    sojourn export studies/quickstart.toml run.flent.gz --only workload=long-few-download \\
+        --only path.down.queue.limit=64pkt && flent -i run.flent.gz -p totals -o run.png
     ```
 
     Parameters
@@ -46,7 +48,8 @@ def export(
     study
         Study file (TOML).
     capture
-        The pcapng file to write.
+        The pcapng file to write; one that ends in .flent.gz is a data file of Flent, with throughput by flow
+        and the round trip over time.
     at
         The side whose hosts are watched, clients or servers; or the name of a hop, to watch the router at its
         end towards the clients.
@@ -61,6 +64,7 @@ def export(
     json
         Print the numbers of packets as JSON.
     """
+    from sojourn.capture import flent
     from sojourn.capture.export import export as write
     from sojourn.capture.output import output
 
@@ -76,6 +80,21 @@ def export(
     if len(points) != 1:
         axes = sorted({axis for point in points for axis in point.labels})
         raise SojournError(f"{study} has {len(points)} points; name one with --only: {', '.join(axes)}")
+    if flent.is_flent(capture):
+        if truth is not None:
+            raise SojournError(f"--truth does not go with {str(capture)!r}; expected it with a capture")
+        with output(capture) as file:
+            made = flent.write(points[0], file)
+        if json:
+            said = {
+                "flent": str(capture),
+                "test": made["metadata"]["NAME"],
+                "series": sorted(made["results"]),
+            }
+            print(_json.dumps(said))
+        else:
+            print(f"{capture}: {made['metadata']['NAME']}, {len(made['results'])} series")
+        return Exit.DONE
     # Opened first: what cannot be written is told before the simulation.
     with nullcontext() if truth is None else output(truth) as file:
         found = write(points[0], capture, at, 1_000_000 if tick == "1ms" else 1000)

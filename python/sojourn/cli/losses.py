@@ -29,7 +29,8 @@ def losses(
 
     Clocks may differ by any constant; the shortest wait is taken for zero. Addresses must be the same on
     both sides. What the captures themselves have dropped is said, and not counted as lost where
-    acknowledgements prove it.
+    acknowledgements prove it. Captures that do not belong together, or are swapped, are refused (exit
+    code 1).
 
     **Example**
 
@@ -53,7 +54,7 @@ def losses(
         Print everything as one JSON object.
     """
     from sojourn.capture.output import printable
-    from sojourn.losses.captures import compare, sentences, store
+    from sojourn.losses.captures import MisfitError, compare, sentences, store
     from sojourn.results.store import plain_json
     from sojourn.study.units import nanoseconds
     from sojourn.sweep.calibrate import rate_bps
@@ -64,8 +65,12 @@ def losses(
     rtt_ns = nanoseconds(rtt, "--rtt") if rtt else None
     with tempfile.TemporaryDirectory(prefix="sojourn-") as scratch:
         log = Path(scratch) / "packets.parquet"
-        with log.open("wb") as file:
-            found = compare(ingress, egress, file, rate_bps=bps, rtt_ns=rtt_ns)
+        try:
+            with log.open("wb") as file:
+                found = compare(ingress, egress, file, rate_bps=bps, rtt_ns=rtt_ns)
+        except MisfitError as error:
+            complain(str(error))
+            return Exit.FAILED
         for sentence in sentences(found["capture"]):
             complain(f"note: {sentence}")
         if out is not None:

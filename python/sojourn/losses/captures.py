@@ -24,6 +24,10 @@ LINK = "down"
 MOST_BINS = 512
 
 
+class MisfitError(SojournError):
+    """Two captures that do not belong together, or were given in the wrong order."""
+
+
 def compare(
     ingress: str | os.PathLike[str],
     egress: str | os.PathLike[str],
@@ -53,11 +57,15 @@ def compare(
 
     Raises
     ------
+    MisfitError
+        One sentence: the two do not belong together, or are swapped.
     SojournError
-        One sentence: a capture cannot be read, or the two have nothing in common.
+        One sentence: a capture cannot be read.
     """
     try:
         text = write_while(lambda take: _core.match_captures(ingress, egress, take), packets)
+    except _core.MisfitError as error:
+        raise MisfitError(str(error)) from None
     except _core.CaptureError as error:
         raise SojournError(str(error)) from None
     packets.flush()
@@ -96,7 +104,7 @@ def store(found: Mapping[str, Any], packets: Path, out: Path, command: str, rate
     Path
         The directory.
     """
-    from sojourn.losses.default_figures import CAPTURED
+    from sojourn.losses.default_figures import CAPTURED, OF_LOSSES
 
     place = Store(out)
     place.prepare(packets=True)
@@ -114,7 +122,12 @@ def store(found: Mapping[str, Any], packets: Path, out: Path, command: str, rate
     )
     duration = f"{engine['simulated_s']:.6g}s"
     description = "Two captures of one queue, matched packet by packet."
-    document = {"name": out.name, "description": description, "duration": duration, "figures": CAPTURED}
+    if not found["lost_pkts"]:
+        description += f" No packet was lost, of {found['ingress_pkts']}."
+    document = {"name": out.name, "description": description, "duration": duration}
+    document["figures"] = (
+        CAPTURED if found["lost_pkts"] else [f for f in CAPTURED if f["value"] not in OF_LOSSES]
+    )
     place.write_study(
         {
             "format": RESULT_FORMAT,

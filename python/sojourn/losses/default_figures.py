@@ -10,3 +10,6 @@ CAPTURED = [
     {"kind": "flow-boxes", "title": "Loss of flows by size", "value": "losses.down.per_flow.boxes"},
     {"kind": "curves", "title": "Log-scale diagram of the losses", "value": "losses.down.scaling.haar"},
 ]
+
+OF_LOSSES = ("losses.down.bursts.ccdf", "losses.down.bursts.stitched_ccdf", "losses.down.scaling.haar")
+"""Values of which nothing is left where no packet was lost."""

@@ -14,11 +14,16 @@ from typing import Any
 import numpy as np
 from scipy.special import chdtrc
 
+from sojourn.losses.sparse import Sparse
+
 LEVEL = 0.05
 
 
-def autocorrelation(counts: np.ndarray, lags: int) -> np.ndarray | None:
+def autocorrelation(counts: np.ndarray | Sparse, lags: int) -> np.ndarray | None:
     """Return the autocorrelation at lags 1 to `lags`; None of a constant series."""
+    if isinstance(counts, Sparse):
+        products = counts.products(lags)
+        return products[1:] / products[0] if products[0] > 1e-12 else None
     centred = np.asarray(counts, dtype=np.float64)
     centred = centred - centred.mean()
     n = len(centred)
@@ -27,7 +32,7 @@ def autocorrelation(counts: np.ndarray, lags: int) -> np.ndarray | None:
     return products[1:] / products[0] if products[0] > 1e-12 else None
 
 
-def ljung_box(counts: np.ndarray, lags: int) -> tuple[float, float] | None:
+def ljung_box(counts: np.ndarray | Sparse, lags: int) -> tuple[float, float] | None:
     """Return the statistic of Ljung and Box and its p-value; None of a constant series."""
     found = autocorrelation(counts, lags)
     if found is None:
@@ -37,7 +42,7 @@ def ljung_box(counts: np.ndarray, lags: int) -> tuple[float, float] | None:
     return statistic, float(chdtrc(lags, statistic))
 
 
-def independence(counts: np.ndarray, lags: int, window: int) -> dict[str, Any]:
+def independence(counts: np.ndarray | Sparse, lags: int, window: int) -> dict[str, Any]:
     """Test whether counts depend on one another at lags 1 to `lags`.
 
     Parameters
@@ -74,7 +79,9 @@ def independence(counts: np.ndarray, lags: int, window: int) -> dict[str, Any]:
             "strongest": float(correlation[strongest]),
             "strongest_lag": strongest + 1,
         }
-    pieces = [counts[at : at + window] for at in range(0, len(counts) - window + 1, window)]
+    whole_windows = range(0, len(counts) - window + 1, window)
+    starts = counts.windows(window, window) * window if isinstance(counts, Sparse) else whole_windows
+    pieces = (counts[at : at + window] for at in starts)
     tested = [test[1] for piece in pieces if (test := ljung_box(piece, min(lags, len(piece) // 4)))]
     found["windows"] = len(tested)
     found["rejected_share"] = float(np.mean(np.array(tested) < LEVEL)) if tested else None

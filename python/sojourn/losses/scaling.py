@@ -9,6 +9,7 @@ import polars as pl
 
 from sojourn.losses.independence import independence
 from sojourn.losses.period import LOST, Period
+from sojourn.losses.sparse import Sparse, counted
 from sojourn.losses.wavelet import choose_j1, diagram, fit, over_time
 
 BIN_NS = 1_000_000
@@ -19,15 +20,15 @@ MOMENTS = 3
 FIRST_UNBIASED = 3
 
 
-def loss_counts(arrivals: pl.LazyFrame, period: Period, bin_ns: int = BIN_NS) -> np.ndarray:
-    """Return the number of dropped packets in each bin of the period, by time of arrival; shape (bins,)."""
+def loss_counts(arrivals: pl.LazyFrame, period: Period, bin_ns: int = BIN_NS) -> np.ndarray | Sparse:
+    """Return the number of dropped packets in each bin of the period, by time of arrival."""
     bins = period.length_ns // bin_ns
     at = arrivals.filter(LOST).select("arrive_ns").collect(engine="streaming")["arrive_ns"].to_numpy()
     places = (at - np.uint64(period.start_ns)) // np.uint64(bin_ns)
-    return np.bincount(places[places < bins].astype(np.int64), minlength=bins)
+    return counted(places, bins)
 
 
-def scaling(counts: np.ndarray, rtt_ns: int | None, bin_ns: int = BIN_NS) -> dict[str, Any]:
+def scaling(counts: np.ndarray | Sparse, rtt_ns: int | None, bin_ns: int = BIN_NS) -> dict[str, Any]:
     """Return the log-scale diagram of a series of losses, fits to it, and the test of independence.
 
     Parameters
@@ -45,7 +46,8 @@ def scaling(counts: np.ndarray, rtt_ns: int | None, bin_ns: int = BIN_NS) -> dic
         ``diagram`` (three vanishing moments), ``fit`` of its octaves from the first that fits, ``haar``
         (the diagram of the Haar wavelet), ``below_rtt`` (fit of its octaves shorter than the RTT, and
         ``range``, greatest less least energy there), ``over_time`` (``start_s``, ``octave`` and
-        ``log2_energy``, a row for each window) and ``independence``.
+        ``log2_energy``, a row for each window; of a series of hours those with losses only) and
+        ``independence``.
     """
     whole, haar = diagram(counts, MOMENTS), diagram(counts, 1)
     found: dict[str, Any] = {

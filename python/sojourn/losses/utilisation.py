@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from sojourn.losses.period import Period
+from sojourn.losses.sparse import LONGEST
 
 QUANTILES = (5, 25, 50, 75, 95)
 
@@ -43,9 +44,12 @@ def utilisation(
         .agg(pl.col("size_bytes").cast(pl.UInt64).sum())
         .collect(engine="streaming")
     )
-    carried = np.zeros(bins)
     inside = sums.filter(pl.col("bin") < bins)
-    carried[inside["bin"].to_numpy()] = inside["size_bytes"].to_numpy()
+    sent = inside["size_bytes"].to_numpy()
+    if bins > LONGEST:
+        return _of_sparse(np.sort(sent) * 8 / bin_s, bins, rate_bps)
+    carried = np.zeros(bins)
+    carried[inside["bin"].to_numpy()] = sent
     bps = carried * 8 / bin_s
     found: dict[str, Any] = {"bins": int(bins), "throughput_bps": float(bps.mean())}
     share = bps / rate_bps if rate_bps else None
@@ -54,4 +58,19 @@ def utilisation(
     if share is not None:
         ranked = np.sort(share)
         found["quantiles"] = {f"p{q}": float(ranked[q * bins // 100]) for q in QUANTILES}
+    return found
+
+
+def _of_sparse(bps: np.ndarray, bins: int, rate_bps: float | None) -> dict[str, Any]:
+    """Return the same of the bins that are not empty, in ascending order, and of so many bins in all."""
+    empty = bins - len(bps)
+    mean = float(bps.sum()) / bins
+    found: dict[str, Any] = {"bins": int(bins), "throughput_bps": mean, "mean": None, "sd": None}
+    if rate_bps:
+        squares = float(np.sum((bps - mean) ** 2)) + empty * mean**2
+        found |= {"mean": mean / rate_bps, "sd": float(np.sqrt(squares / (bins - 1))) / rate_bps}
+        places = {q: q * bins // 100 - empty for q in QUANTILES}
+        found["quantiles"] = {
+            f"p{q}": float(bps[at]) / rate_bps if at >= 0 else 0.0 for q, at in places.items()
+        }
     return found

@@ -19,6 +19,8 @@ import numpy as np
 import pywt
 from scipy.special import digamma, gammaincc, zeta
 
+from sojourn.losses.sparse import Sparse
+
 LOG2_E = float(np.log2(np.e))
 LEAST_Q = 0.05
 JUMP = 5.0
@@ -88,7 +90,7 @@ class Fit:
         }
 
 
-def diagram(counts: np.ndarray, moments: int = 1) -> Diagram:
+def diagram(counts: np.ndarray | Sparse, moments: int = 1) -> Diagram:
     """Return the log-scale diagram of a series.
 
     Parameters
@@ -100,7 +102,7 @@ def diagram(counts: np.ndarray, moments: int = 1) -> Diagram:
     """
     wavelet = pywt.Wavelet(f"db{moments}")
     low, high = np.asarray(wavelet.dec_lo), np.asarray(wavelet.dec_hi)
-    smooth = np.asarray(counts, dtype=np.float64)
+    smooth = counts if isinstance(counts, Sparse) else np.asarray(counts, dtype=np.float64)
     rows = []
     octave = 0
     while True:
@@ -109,15 +111,19 @@ def diagram(counts: np.ndarray, moments: int = 1) -> Diagram:
         n = (len(smooth) - len(low)) // 2 + 1
         if n <= len(low):
             break
-        detail = np.convolve(smooth, high, "valid")[::2]
-        smooth = np.convolve(smooth, low, "valid")[::2]
-        energy = float(np.mean(detail**2))
+        detail, smooth = _halved(smooth, high), _halved(smooth, low)
+        energy = detail.mean_square() if isinstance(detail, Sparse) else float(np.mean(detail**2))
         if energy > 1e-20:
             bias = float(digamma(n / 2)) * LOG2_E - np.log2(n / 2)
             rows.append((octave, n, np.log2(energy) - bias, LOG2_E**2 * float(zeta(2, n / 2))))
     columns = list(zip(*rows, strict=True)) or [(), (), (), ()]
     kinds = (np.int64, np.int64, np.float64, np.float64)
     return Diagram(*(np.array(column, dtype=kind) for column, kind in zip(columns, kinds, strict=True)))
+
+
+def _halved(series: np.ndarray | Sparse, taps: np.ndarray) -> np.ndarray | Sparse:
+    """Filter a series and keep every second value."""
+    return series.filtered(taps) if isinstance(series, Sparse) else np.convolve(series, taps, "valid")[::2]
 
 
 def fit(found: Diagram, j1: int, j2: int) -> Fit | None:
@@ -151,8 +157,14 @@ def first_fit(quality: Mapping[int, float]) -> int | None:
 
 
 def over_time(
-    counts: np.ndarray, window: int, step: int, moments: int = 1
+    counts: np.ndarray | Sparse, window: int, step: int, moments: int = 1
 ) -> tuple[np.ndarray, list[Diagram]]:
-    """Return where windows of so many bins begin, and the log-scale diagram of each."""
-    starts = np.arange(0, max(len(counts) - window, -1) + 1, step)
+    """Return where windows of so many bins begin, and the log-scale diagram of each.
+
+    Of a sparse series, only the windows that are not empty.
+    """
+    if isinstance(counts, Sparse):
+        starts = counts.windows(window, step) * step
+    else:
+        starts = np.arange(0, max(len(counts) - window, -1) + 1, step)
     return starts, [diagram(counts[start : start + window], moments) for start in starts]

@@ -41,8 +41,8 @@ _MOST_ROWS = 600
 def write_report(results_dir: str | os.PathLike[str], out: str | os.PathLike[str] | None = None) -> Path:
     """Write ``report.html`` and ``figures/`` from results.
 
-    The same results give the same bytes. A figure that cannot be drawn costs itself only: a sentence stands in
-    its place.
+    The same results give the same bytes. A figure that cannot be drawn costs itself only: a sentence
+    stands in its place.
 
     Parameters
     ----------
@@ -105,7 +105,9 @@ def write_report(results_dir: str | os.PathLike[str], out: str | os.PathLike[str
             listening=heard,
             seconds=SECONDS,
             groups=group_table(results, axes),
-            points=points_table(results, axes, columns(cells), scalar_paths(drawn), partial(places, cells)),
+            points=points_table(
+                results, axes, columns(cells), scalar_paths(drawn), partial(places, cells), not found.captured
+            ),
             most=_MOST_ROWS,
             limits=[
                 *left_out,
@@ -144,7 +146,7 @@ def _results(results_dir: str | os.PathLike[str]) -> tuple[Results, list[dict[st
 def _plots(
     found: Results, results: Sequence[Mapping[str, Any]], axes: Mapping[str, list[str]], stand: Any
 ) -> tuple[Sequence[Plot | Section], list[str]]:
-    """Return the figures that the study asks for, or those that it has by default; the sawtooth is one of both."""
+    """Return the figures that the study asks for or has by default, and the sawtooth that nobody asks for."""
     asked = found.document.get("figures") or []
     plots: list[Plot | Section] = []
     left_out: list[str] = []

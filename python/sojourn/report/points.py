@@ -59,6 +59,7 @@ def points_table(
     limits: Mapping[Cell, Mapping[str, float | None]],
     more: Sequence[str] = (),
     places: Callable[[str], tuple[dict[str, float], str] | None] = lambda _: None,
+    runs: bool = True,
 ) -> Points:
     """Return a row for each cell in study order.
 
@@ -74,6 +75,8 @@ def points_table(
         Paths of numbers to show beside the users' scores and the links' delay, utilisation and loss.
     places
         Where the labels of an axis stand that are numbers of different units.
+    runs
+        Say how many replications a cell has; captures have none.
     """
     usual = [
         f"links.{link}.{name}"
@@ -90,7 +93,7 @@ def points_table(
     columns = [
         *(Column(axis_name(axis), "number" if numbers else "text", True) for axis, numbers in named.items()),
         *(Column(_limit_title(name), "number") for name in held),
-        Column("Runs", "number"),
+        *([Column("Runs", "number")] if runs else []),
         *(Column(one.title, "number") for one in shown),
     ]
     rows = []
@@ -98,7 +101,7 @@ def points_table(
         labels = dict(cell)
         row = [Entry(labels.get(axis, ""), named[axis].get(labels.get(axis, ""))) for axis in axes]
         row += [_limit(limits.get(cell, {}).get(name)) for name in held]
-        row.append(Entry(str(len(found)), len(found)))
+        row += [Entry(str(len(found)), len(found))] if runs else []
         for one in shown:
             numbers = [float(n) for result in found if is_number(n := look_up(result, one.path))]
             row.append(_mean(numbers, one.text, one.factor))

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from sojourn import _core
-from sojourn.study.inputs import adaptive, trace, video, voice
+from sojourn.study.inputs import adaptive, recorded, trace, video, voice
 
 RESULT_FORMAT = 2
 """Version of the results format. 2: results name their engine, and carry their hash and a checksum."""
@@ -51,6 +51,7 @@ def point_hash(document: Mapping[str, Any], seed: int, replication: int) -> str:
     }
     for source in (trace, voice, video, adaptive):
         identity |= source.identity(document)
+    identity |= recorded.identity(identity["document"])
     return hashlib.sha256(canonical(identity).encode()).hexdigest()[:32]
 
 

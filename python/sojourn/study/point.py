@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sojourn.study.identity import point_hash
-from sojourn.study.inputs import adaptive, trace, video, voice
+from sojourn.study.inputs import adaptive, recorded, trace, video, voice
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,7 @@ class Point:
             voice.settle(document, auto),
             video.settle(document),
             trace.settle(document, folder),
+            recorded.settle(document, folder),
             adaptive.settle(document),
         ]
         return cls(
@@ -90,7 +91,7 @@ class Point:
     @property
     def text(self) -> str:
         """The point as JSON for the engine, with the texts of the files that its scenario names."""
-        document = trace.fill(self.document)
+        document = recorded.fill(trace.fill(self.document))
         return json.dumps({**self.names, "seed": self.seed, "document": document}, ensure_ascii=False)
 
     def __str__(self) -> str:

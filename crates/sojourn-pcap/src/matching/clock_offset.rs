@@ -53,23 +53,43 @@ fn is_local(address: Address) -> bool {
     }
 }
 
-#[derive(Clone, Copy)]
-struct Sample {
-    seen: Seen,
-    alone: bool,
+/// A packet that was kept.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sample {
+    pub(super) seen: Seen,
+    /// No other packet of the capture looks the same.
+    pub(super) alone: bool,
 }
 
-/// Looks at both captures; `None` if they have no packet in common.
-pub(super) fn survey(ingress: &Path, egress: &Path) -> Result<Option<Survey>, ReadError> {
+/// The packets that were kept of one capture, by identity.
+#[derive(Debug)]
+pub(super) struct Sketch {
+    pub(super) kept: BTreeMap<u64, Sample>,
+    /// All packets up to this identity were kept.
+    pub(super) most: u64,
+    /// Capture time of the first and the last frame.
+    pub(super) span: (i64, i64),
+}
+
+/// Looks at both captures; `judge` says what speaks against them, `nothing` that they share no packet.
+pub(super) fn survey<M>(
+    ingress: &Path,
+    egress: &Path,
+    judge: impl FnOnce(&Survey, [&Sketch; 2], &[(Sample, Sample)]) -> Option<M>,
+    nothing: M,
+) -> Result<Result<Survey, M>, ReadError> {
     let (before, behind) = (shortest(ingress)?, shortest(egress)?);
     let prefix = before.0.min(behind.0);
-    let (first, second) = (sketch(ingress, prefix)?, sketch(egress, prefix)?);
+    let (first, second) = (sketch(ingress, prefix, before.1)?, sketch(egress, prefix, behind.1)?);
     let pairs: Vec<(Sample, Sample)> =
-        first.iter().filter_map(|(identity, sample)| Some((*sample, *second.get(identity)?))).collect();
+        first.kept.iter().filter_map(|(identity, sample)| Some((*sample, *second.kept.get(identity)?))).collect();
     let in_front = sides(&pairs);
     // The times of packets that look the same need not be those of one packet.
     let alone = |(sample, other): &&(Sample, Sample)| sample.alone && other.alone;
     let mut found = Survey { prefix, offset_ns: 0, longest_ns: 0, egress_span: behind.1, in_front };
+    if let Some(misfit) = judge(&found, [&first, &second], &pairs) {
+        return Ok(Err(misfit));
+    }
     let mut apart: Vec<i64> = pairs
         .iter()
         .filter(alone)
@@ -77,10 +97,10 @@ pub(super) fn survey(ingress: &Path, egress: &Path) -> Result<Option<Survey>, Re
         .map(|(sample, other)| other.seen.time_ns - sample.seen.time_ns)
         .collect();
     apart.sort_unstable();
-    let Some(typical) = apart.get(apart.len() / 1000) else { return Ok(None) };
+    let Some(typical) = apart.get(apart.len() / 1000) else { return Ok(Err(nothing)) };
     found.offset_ns = apart[apart.partition_point(|d| *d < typical - SLACK_NS)];
     found.longest_ns = apart[(apart.len() - 1) * 999 / 1000] - found.offset_ns;
-    Ok(Some(found))
+    Ok(Ok(found))
 }
 
 /// The least number of bytes that was kept of a packet that was cut, and the times of the first and the last frame.
@@ -98,7 +118,7 @@ fn shortest(path: &Path) -> Result<(usize, (i64, i64)), ReadError> {
     Ok((least, span))
 }
 
-fn sketch(path: &Path, prefix: usize) -> Result<BTreeMap<u64, Sample>, ReadError> {
+fn sketch(path: &Path, prefix: usize, span: (i64, i64)) -> Result<Sketch, ReadError> {
     let mut capture = Capture::open(&[path.to_owned()])?;
     let mut kept: BTreeMap<u64, Sample> = BTreeMap::new();
     let mut most = u64::MAX;
@@ -110,7 +130,7 @@ fn sketch(path: &Path, prefix: usize) -> Result<BTreeMap<u64, Sample>, ReadError
             most = kept.last_key_value().map_or(u64::MAX, |(identity, _)| *identity);
         }
     }
-    Ok(kept)
+    Ok(Sketch { kept, most, span })
 }
 
 /// Says of each host that was seen in both captures whether it stands in front of the queue.

@@ -7,12 +7,14 @@
 //! shortest wait zero.
 
 mod clock_offset;
+mod evidence;
 mod flow;
 mod matcher;
 mod parse_frame;
 
 use crate::read::{Capture, ReadError, file_size, io_error, name_of};
 use clock_offset::{Survey, survey};
+use evidence::{Misfit, misfit};
 use matcher::Matcher;
 pub use matcher::Rows;
 use parse_frame::{Seen, parse_frame};
@@ -29,12 +31,9 @@ pub enum MatchError {
     /// A capture cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// They have nothing in common.
-    #[error(
-        "no packet goes from {0} to {1}: expected captures of the same packets in front of a queue and behind it, in this order, without \
-         address translation between them"
-    )]
-    Strangers(String, String),
+    /// They do not belong together, or not in this order: one sentence.
+    #[error("{0}")]
+    Misfit(String),
     /// Whoever takes the rows does not want more.
     #[error("stopped")]
     Stopped,
@@ -151,8 +150,8 @@ pub fn match_captures(
             return Err(io_error(path, std::io::Error::other(why)).into());
         }
     }
-    let strangers = || MatchError::Strangers(name_of(ingress), name_of(egress));
-    let found = survey(ingress, egress)?.ok_or_else(strangers)?;
+    let found = survey(ingress, egress, misfit, Misfit::NothingShared)?
+        .map_err(|misfit| MatchError::Misfit(told(misfit, &name_of(ingress), &name_of(egress))))?;
     let mut front = Reader::open(ingress, &found)?;
     let mut behind = Reader::open(egress, &found)?;
     let mut matcher = Matcher::new(&found);
@@ -187,6 +186,35 @@ pub fn match_captures(
     let damage = [&front, &behind].into_iter().flat_map(|reader| reader.capture.damage());
     let damage = damage.map(|damage| damage.sentence.clone()).collect();
     Ok(summary(&matcher, &found, front.others, damage))
+}
+
+/// How two captures do not fit, and what to do.
+fn told(misfit: Misfit, first: &str, second: &str) -> String {
+    let both = format!("{first} and {second}");
+    let turn = "give the capture in front of the queue first, the other second";
+    match misfit {
+        Misfit::NothingShared => format!(
+            "no packet goes from {first} to {second}: expected captures of the same packets in front of a queue and \
+             behind it, without address translation between them"
+        ),
+        Misfit::Strangers { unseen, of } => format!(
+            "{both} do not belong together: {unseen} of {of} packets in the second were never seen in the first; expected \
+             captures of the same packets and the same time, in front of a queue and behind it"
+        ),
+        Misfit::AgainstTheFlow => format!("{both} are swapped: every packet goes from the second to the first; {turn}"),
+        Misfit::OtherDirection { lost, of } => format!(
+            "{both} seem swapped: no packet from the first to the second is lost or waits long, but {lost} of {of} of the \
+             other direction are lost; {turn}"
+        ),
+        Misfit::Subset { unseen, of } => format!(
+            "{both} seem swapped: all packets of the first are in the second, which has {unseen} of {of} that the first \
+             never saw; {turn}"
+        ),
+        Misfit::SamePlace => format!(
+            "{both} hold the same packets at the same times, so no queue is between them; expected one capture in front of \
+             a queue and one behind it"
+        ),
+    }
 }
 
 fn summary(matcher: &Matcher, found: &Survey, other_frames: u64, damage: Vec<String>) -> Summary {

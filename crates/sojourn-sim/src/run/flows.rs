@@ -2,13 +2,16 @@
 
 use super::Engine;
 use super::hosts::{Placed, control, way};
-use crate::app::{Bulk, Chirp, Http, OnOff, Packmime, PackmimeModel, Sessions, Source, Udp, VbrVideo};
+use crate::app::{
+    Bulk, Chirp, Http, OnOff, Packmime, PackmimeModel, Recorded, Recording, Sessions, Source, Udp, VbrVideo,
+};
 use crate::distribution::Distribution;
 use crate::engine::AccessAt;
 use crate::scenario::{HttpVersion, Scenario, SourceSpec};
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use sojourn_net::{Bytes, Rate, Span, Time};
+use std::collections::{BTreeMap, BTreeSet};
 
 impl Engine {
     /// Adds the sources of the group of flows in place `origin`; `stream_of` makes the random stream of each,
@@ -25,15 +28,16 @@ impl Engine {
         let seed: u64 = stream_of(flows.count).random();
         let (first_group, first_source) = (self.network.groups(), self.sources.len());
         let (direction, sender) = (flows.direction, flows.direction.source());
-        let hosts = |engine: &mut Self, access, seed| {
-            let way = way(&scenario.path, flows.over.as_deref(), flows.rtt, access);
+        let hosts = |engine: &mut Self, rtt, access, seed| {
+            let way = way(&scenario.path, flows.over.as_deref(), rtt, access);
             engine.network.add_group(settings.endpoint.clone(), control(&settings, seed), way, origin, true)
         };
-        let shared = flows.access.is_none().then(|| hosts(self, None, seed));
+        let shared = flows.access.is_none().then(|| hosts(self, flows.rtt, None, seed));
+        let mut by_rtt: BTreeMap<Span, u16> = BTreeMap::new();
         for k in 0..flows.count {
             let group = shared.unwrap_or_else(|| {
                 let access = access_link(self, k);
-                hosts(self, access, seed.wrapping_add(u64::from(k) << 32))
+                hosts(self, flows.rtt, access, seed.wrapping_add(u64::from(k) << 32))
             });
             let mut rng = stream_of(k);
             let number = self.next_number();
@@ -78,6 +82,24 @@ impl Engine {
                     let (clip, packet) = (video.clip(&mut rng), video.packet.0 as u16);
                     Box::new(VbrVideo { number, group, direction, clip, packet, start, flow: 0, sent: 0 })
                 }
+                SourceSpec::Recorded(recorded) => {
+                    let recording = recorded.recording();
+                    let groups = if flows.rtt.is_some() {
+                        recording.connections.iter().map(|_| group).collect()
+                    } else {
+                        groups_by_rtt(&recording, scenario.base_rtt(flows))
+                            .map(|rtt| match rtt {
+                                None => group,
+                                Some(_) if flows.access.is_some() => group,
+                                Some(rtt) => {
+                                    *by_rtt.entry(rtt).or_insert_with(|| hosts(self, Some(rtt), None, seed ^ rtt.0))
+                                }
+                            })
+                            .collect()
+                    };
+                    let clients = sender.other();
+                    Box::new(Recorded::new(number, recording, groups, clients, recorded.scale, &mut rng))
+                }
                 SourceSpec::Chirp { bursts, gap, every } => {
                     let (first, bursts, gap, every) = (settings.mss.0, *bursts, *gap, *every);
                     Box::new(Chirp { number, group, sender, first, bursts, gap, every, start, connection: None })
@@ -108,6 +130,25 @@ impl Engine {
         self.groups
             .push(Placed { groups: first_group..self.network.groups(), sources: first_source..self.sources.len() });
     }
+}
+
+/// The round-trip time of each connection, rounded so that at most 24 differ: each kind of distance costs every event
+/// a little. `None` if it is unknown, or the path's.
+fn groups_by_rtt(recording: &Recording, path: Span) -> impl Iterator<Item = Option<Span>> {
+    let known = || recording.connections.iter().filter_map(|connection| connection.rtt);
+    let mut step = 0.02;
+    let rounded = |rtt: Span, step: f64| {
+        let place = libm::round(libm::log(rtt.0.max(1000) as f64) / step);
+        Span(libm::exp(place * step) as u64)
+    };
+    while known().map(|rtt| rounded(rtt, step)).collect::<BTreeSet<_>>().len() > 24 {
+        step *= 1.5;
+    }
+    let near = move |rtt: Span| (rtt.0 as f64 / path.0.max(1) as f64 - 1.0).abs() < 0.02;
+    recording
+        .connections
+        .iter()
+        .map(move |connection| connection.rtt.filter(|rtt| !near(*rtt)).map(|rtt| rounded(rtt, step)))
 }
 
 /// Time between packets of `bytes` at a rate.

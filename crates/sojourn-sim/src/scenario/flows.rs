@@ -2,11 +2,13 @@
 
 mod names;
 mod packmime;
+mod recorded;
 mod sources;
 mod tcp;
 mod video;
 
 pub use packmime::{HttpVersion, Packmime};
+pub use recorded::Recorded;
 pub use sources::{Sessions, SourceSpec};
 pub(super) use tcp::with_tcp_keys;
 pub use tcp::{HyStart, Recovery, Stack, Tcp, Transport};

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use sojourn_net::{Bytes, Span};
 
 use super::packmime::Packmime;
+use super::recorded::Recorded;
 use super::video::Video;
 use super::{check_count, one};
 use crate::distribution::Distribution;
@@ -45,6 +46,8 @@ pub enum SourceSpec {
     Packmime(Packmime),
     /// Packets of variable-bit-rate video over UDP.
     Video(Video),
+    /// The traffic of a capture.
+    Recorded(Recorded),
     /// TCP bursts of 1, 2, 4, … segments, again and again on one connection.
     Chirp {
         /// Bursts of a chirp, the first of one segment.
@@ -220,6 +223,10 @@ impl SourceSpec {
                 video.check()?;
                 ("video", true)
             }
+            Self::Recorded(recorded) => {
+                recorded.check()?;
+                ("recorded", false)
+            }
             Self::Chirp { bursts, gap, every } => {
                 if !(1..=24).contains(bursts) {
                     return Err(Invalid::new("source.bursts", format!("{bursts} bursts; write 1 to 24")));
@@ -248,6 +255,7 @@ impl SourceSpec {
     pub(in crate::scenario) fn missing(&self) -> Option<&str> {
         match self {
             Self::Video(video) => video.missing(),
+            Self::Recorded(recorded) => recorded.missing(),
             _ => None,
         }
     }

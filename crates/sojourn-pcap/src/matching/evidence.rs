@@ -1,0 +1,143 @@
+//! Do two captures belong together, in the order in which they were given?
+//!
+//! Both sketches keep the same packets (see [`super::clock_offset`]), so a packet that only one of them has was not
+//! seen at the other place: lost between the two, or never there. What a queue does is one-sided: behind it there is
+//! nothing that was not in front of it. So packets behind that were never in front mean strangers, or files given the
+//! wrong way round: then it is the other direction that loses packets. Shares of lost packets decide nothing: a queue
+//! may lose most of what comes to it.
+
+use super::clock_offset::{Sample, Sketch, Survey};
+
+/// What two captures have of the packets of one direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Share {
+    both: u64,
+    /// In the first capture only.
+    first: u64,
+    /// In the second only.
+    second: u64,
+}
+
+/// How two captures do not fit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Misfit {
+    /// No packet is in both.
+    NothingShared,
+    /// Of `of` packets that came behind the queue while both captures ran, `unseen` were never in front.
+    Strangers {
+        /// Never seen in front.
+        unseen: u64,
+        /// Packets behind.
+        of: u64,
+    },
+    /// All packets go from the second to the first.
+    AgainstTheFlow,
+    /// Of the direction from the first capture to the second nothing is lost; of the other `lost` of `of` are.
+    OtherDirection {
+        /// Packets that are not in the first capture.
+        lost: u64,
+        /// Packets of the second capture.
+        of: u64,
+    },
+    /// The first capture has nothing that the second lacks, but the second has `unseen` of `of` more.
+    Subset {
+        /// Never seen by the first.
+        unseen: u64,
+        /// Packets of the second.
+        of: u64,
+    },
+    /// Every packet at the same time in both.
+    SamePlace,
+}
+
+/// Fewer packets say nothing.
+const FEW: u64 = 5;
+
+type Pairs = [(Sample, Sample)];
+
+/// What speaks against two captures that have `pairs` in common; `alone` says of a pair that it is one packet for sure.
+pub(super) fn misfit(found: &Survey, sketches: [&Sketch; 2], pairs: &Pairs) -> Option<Misfit> {
+    if pairs.is_empty() {
+        return Some(Misfit::NothingShared);
+    }
+    let of = |forward: bool| pairs.iter().filter(move |(seen, _)| found.direction(&seen.seen) == Some(forward));
+    if of(true).next().is_none() {
+        let against = of(false).next().is_some();
+        return Some(if against { Misfit::AgainstTheFlow } else { Misfit::NothingShared });
+    }
+    // Clocks may differ: the time between the two captures is that of most packets.
+    let mut apart: Vec<i64> = of(true).map(|(a, b)| b.seen.time_ns.saturating_sub(a.seen.time_ns)).collect();
+    apart.sort_unstable();
+    let offset = apart[apart.len() / 2];
+    let [first, second] = sketches;
+    let begin = first.span.0.max(second.span.0.saturating_sub(offset));
+    let end = first.span.1.min(second.span.1.saturating_sub(offset));
+    let while_both = count(found, sketches, true, &|at, in_second| {
+        (begin..=end).contains(&at.saturating_sub(if in_second { offset } else { 0 }))
+    });
+    let all = count(found, sketches, true, &|_, _| true);
+    let outside_of_time = while_both.both * 10 < all.both && all.first + all.second > FEW;
+    if while_both.second > while_both.both.max(FEW) && while_both.first * 20 > while_both.second || outside_of_time {
+        let (unseen, behind) = (all.second, all.second + all.both);
+        return Some(Misfit::Strangers { unseen, of: behind });
+    }
+    let (forward, back) = [true, false].map(|forward| between_pairs(found, sketches, pairs, forward)).into();
+    if back.both > 0 {
+        let lost = back.second;
+        let nothing_forward =
+            forward.first * 100 * (back.both + back.second) < back.second * (forward.both + forward.first);
+        let waits = [true, false].map(|direction| spread(of(direction)));
+        if lost >= FEW && nothing_forward && waits[0] < waits[1] {
+            return Some(Misfit::OtherDirection { lost, of: back.both + lost });
+        }
+    } else {
+        let (unseen, of) = (forward.second, forward.both + forward.second);
+        if unseen >= FEW && unseen * 1000 > of && forward.first * 20 < unseen {
+            return Some(Misfit::Subset { unseen, of });
+        }
+    }
+    let same_place = spread(pairs.iter()) <= 1000 && pairs.iter().all(|(a, b)| a.seen.ttl == b.seen.ttl);
+    let lost = forward.first + back.second + forward.second + back.first;
+    (same_place && lost == 0 && pairs.len() as u64 > FEW).then_some(Misfit::SamePlace)
+}
+
+/// Counts packets of one direction by who saw them, those at times that `counts` (with the capture's own clock, and
+/// whether it is the second).
+fn count(found: &Survey, sketches: [&Sketch; 2], forward: bool, counts: &dyn Fn(i64, bool) -> bool) -> Share {
+    let most = sketches[0].most.min(sketches[1].most);
+    let mut share = Share::default();
+    for (in_second, (own, other)) in [(false, (sketches[0], sketches[1])), (true, (sketches[1], sketches[0]))] {
+        for (identity, sample) in own.kept.range(..=most) {
+            if found.direction(&sample.seen) != Some(forward) || !counts(sample.seen.time_ns, in_second) {
+                continue;
+            }
+            match (other.kept.contains_key(identity), in_second) {
+                (true, false) => share.both += 1,
+                (true, true) => {}
+                (false, false) => share.first += 1,
+                (false, true) => share.second += 1,
+            }
+        }
+    }
+    share
+}
+
+/// The same between the first and the last packet that both have: before and after, one of them may not have run.
+fn between_pairs(found: &Survey, sketches: [&Sketch; 2], pairs: &Pairs, forward: bool) -> Share {
+    let times = |second: bool| {
+        let of = pairs.iter().filter(|(seen, _)| found.direction(&seen.seen) == Some(forward));
+        let times = of.map(move |(a, b)| if second { b.seen.time_ns } else { a.seen.time_ns });
+        times.fold((i64::MAX, i64::MIN), |(least, most), at| (least.min(at), most.max(at)))
+    };
+    let spans = [times(false), times(true)];
+    count(found, sketches, forward, &|at, second| {
+        (spans[usize::from(second)].0..=spans[usize::from(second)].1).contains(&at)
+    })
+}
+
+/// The longest time between the captures less the shortest, of packets that look like no other.
+fn spread<'a>(pairs: impl Iterator<Item = &'a (Sample, Sample)>) -> i64 {
+    let apart = pairs.filter(|(a, b)| a.alone && b.alone).map(|(a, b)| b.seen.time_ns.saturating_sub(a.seen.time_ns));
+    let (least, most) = apart.fold((i64::MAX, i64::MIN), |(least, most), at| (least.min(at), most.max(at)));
+    most.saturating_sub(least).max(0)
+}

@@ -1,0 +1,329 @@
+//! From frames to a workload. Memory is bounded: so many connections, so many turns and datagrams.
+
+use super::connection::Connection;
+use super::header::extra;
+use super::turns::{Recorded, Turn, Workload};
+use crate::decode::{Address, Packet, Transport, decode};
+use crate::read::Frame;
+use std::collections::{BTreeMap, HashMap};
+
+/// Bounds on memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Connections and flows of datagrams.
+    pub most_connections: usize,
+    /// Turns and datagrams of all of them.
+    pub most_turns: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { most_connections: 1 << 19, most_turns: 1 << 21 }
+    }
+}
+
+/// Width of a bin of the traffic's series.
+const BIN_NS: i64 = 100_000_000;
+const MOST_BINS: usize = 1 << 20;
+
+type Host = (Address, u16);
+/// Protocol, and the two ends in order.
+type Key = (bool, Host, Host);
+
+/// A flow of datagrams: by turn the direction, the size and the time.
+#[derive(Debug)]
+enum Kept {
+    Tcp(Box<Connection>),
+    Udp { first_ns: i64, last_ns: i64, datagrams: Vec<Turn> },
+}
+
+#[derive(Debug)]
+struct Entry {
+    opener: Host,
+    acceptor: Host,
+    kept: Kept,
+}
+
+/// Votes on where a host stands.
+#[derive(Clone, Copy, Debug, Default)]
+struct Stand {
+    /// Packets that it sent beside the capture, and elsewhere.
+    near: u64,
+    far: u64,
+    /// Connections that it opened less those that it accepted.
+    opened: i64,
+    /// Connections in which it has the well-known port less those in which its peer has.
+    serves: i64,
+}
+
+/// Takes frames, gives a workload.
+#[derive(Debug)]
+pub struct Extractor {
+    options: Options,
+    places: HashMap<Key, u32>,
+    entries: Vec<Entry>,
+    hosts: HashMap<Address, Stand>,
+    turns: usize,
+    span: Option<(i64, i64)>,
+    /// IP bytes that hosts near the capture sent in each [`BIN_NS`], and hosts far from it.
+    busy: BTreeMap<i64, [u64; 2]>,
+    workload: Workload,
+}
+
+impl Extractor {
+    /// Nothing yet.
+    #[must_use]
+    pub fn new(options: Options) -> Self {
+        Self {
+            options,
+            places: HashMap::new(),
+            entries: Vec::new(),
+            hosts: HashMap::new(),
+            turns: 0,
+            span: None,
+            busy: BTreeMap::new(),
+            workload: Workload::default(),
+        }
+    }
+
+    /// Takes in a frame.
+    pub fn frame(&mut self, frame: &Frame<'_>) {
+        self.workload.frames += 1;
+        let now = frame.time_ns;
+        let (first, last) = self.span.unwrap_or((now, now));
+        self.span = Some((first.min(now), last.max(now)));
+        let Ok(packet) = decode(frame.link, frame.data, frame.wire_len) else {
+            self.workload.other_frames += 1;
+            return;
+        };
+        let (tcp, ports) = match packet.transport {
+            Transport::Tcp(segment) => (true, (segment.source, segment.destination)),
+            Transport::Udp { source, destination, .. } => (false, (source, destination)),
+        };
+        let (source, destination) = ((packet.source, ports.0), (packet.destination, ports.1));
+        if is_group(packet.destination) {
+            self.workload.other_frames += 1;
+            return;
+        }
+        let Some(place) = self.place(tcp, source, destination, &packet, now) else {
+            self.workload.beyond_bound += 1;
+            return;
+        };
+        self.stand(&packet);
+        let near = matches!(packet.ttl, 64 | 128 | 255);
+        if self.busy.len() < MOST_BINS || self.busy.contains_key(&now.div_euclid(BIN_NS)) {
+            // What link layers add is a part of it: at most a few bytes a packet.
+            self.busy.entry(now.div_euclid(BIN_NS)).or_default()[usize::from(!near)] += u64::from(frame.wire_len);
+        }
+        let more = self.turns < self.options.most_turns;
+        let entry = &mut self.entries[place as usize];
+        let by = usize::from(entry.opener != source);
+        match (&mut entry.kept, packet.transport) {
+            (Kept::Tcp(connection), Transport::Tcp(segment)) => {
+                let before = connection.turns.len();
+                connection.segment(by, &segment, extra(frame), now, more);
+                self.turns += connection.turns.len() - before;
+            }
+            (Kept::Udp { last_ns, datagrams, .. }, Transport::Udp { length, .. }) if more => {
+                let wait_ns = now.saturating_sub(*last_ns).max(0) as u64;
+                *last_ns = now.max(*last_ns);
+                datagrams.push(Turn { accepted: by == 1, bytes: u64::from(length), wait_ns });
+                self.turns += 1;
+            }
+            _ => self.workload.beyond_bound += 1,
+        }
+    }
+
+    /// The entry of a packet: the one there is, or a new one.
+    fn place(&mut self, tcp: bool, source: Host, destination: Host, packet: &Packet<'_>, now: i64) -> Option<u32> {
+        let key = (tcp, source.min(destination), source.max(destination));
+        let known = self.places.get(&key).copied();
+        if let Some(place) = known {
+            let entry = &self.entries[place as usize];
+            let over = match (&entry.kept, packet.transport) {
+                (Kept::Tcp(connection), Transport::Tcp(segment)) => {
+                    connection.is_over(usize::from(entry.opener != source), &segment)
+                }
+                _ => false,
+            };
+            if !over {
+                return Some(place);
+            }
+        }
+        if self.entries.len() >= self.options.most_connections {
+            return None;
+        }
+        // A first packet that answers a SYN, or whose receiver has the port of a server, comes from the acceptor.
+        let answers = match packet.transport {
+            Transport::Tcp(segment) => match segment.flags & 18 {
+                18 => true,
+                2 => false,
+                _ => source.1 < destination.1,
+            },
+            Transport::Udp { .. } => false,
+        };
+        let (opener, acceptor) = if answers { (destination, source) } else { (source, destination) };
+        let kept = match tcp {
+            true => Kept::Tcp(Box::new(Connection::new(now))),
+            false => Kept::Udp { first_ns: now, last_ns: now, datagrams: Vec::new() },
+        };
+        self.entries.push(Entry { opener, acceptor, kept });
+        for (host, peer, opened) in [(opener, acceptor, 1), (acceptor, opener, -1)] {
+            let stand = self.hosts.entry(host.0).or_default();
+            stand.opened += if tcp { opened } else { 0 };
+            stand.serves += i64::from(host.1 < 1024 && peer.1 >= 1024) - i64::from(peer.1 < 1024 && host.1 >= 1024);
+        }
+        let place = self.entries.len() as u32 - 1;
+        self.places.insert(key, place);
+        Some(place)
+    }
+
+    /// A host beside the capture sends with the hop limit that systems begin with.
+    fn stand(&mut self, packet: &Packet<'_>) {
+        if let Some(stand) = self.hosts.get_mut(&packet.source) {
+            let near = matches!(packet.ttl, 64 | 128 | 255);
+            stand.near += u64::from(near);
+            stand.far += u64::from(!near);
+        }
+    }
+
+    /// The workload of all frames so far. `clients` says of a host whether it is a client, if that is known.
+    #[must_use]
+    pub fn finish(self, clients: &dyn Fn(Address) -> Option<bool>) -> Workload {
+        let (first, last) = self.span.unwrap_or((0, 0));
+        // A host that was not seen to send stands opposite its peer.
+        let stand = |host: Address| self.hosts.get(&host).copied().unwrap_or_default();
+        let near = |host: Address| Some(stand(host)).filter(|s| s.near + s.far > 0).map(|s| s.near > s.far);
+        let opener_is_near = |entry: &Entry| match (near(entry.opener.0), near(entry.acceptor.0)) {
+            (Some(opener), Some(acceptor)) if opener == acceptor => None,
+            (Some(opener), _) => Some(opener),
+            (None, acceptor) => acceptor.map(|near| !near),
+        };
+        // Hop limits tell the sides apart if they do so for nearly every flow.
+        let parted = self.entries.iter().filter(|entry| opener_is_near(entry).is_some()).count();
+        let by_ttl = parted > 0 && parted * 10 >= self.entries.len() * 9;
+        // Clients: who has no well-known port, else who opens.
+        let votes = |wanted: bool| {
+            let of = self.hosts.iter().filter(|(host, _)| near(**host).unwrap_or(false) == wanted);
+            of.fold((0, 0), |(serves, opened), (_, s)| (serves - s.serves, opened + s.opened))
+        };
+        let near_are_clients = votes(true) >= votes(false);
+        let client_opens = |entry: &Entry| match (clients(entry.opener.0), clients(entry.acceptor.0)) {
+            (Some(opener), _) => opener,
+            (None, Some(acceptor)) => !acceptor,
+            _ => match opener_is_near(entry).filter(|_| by_ttl) {
+                Some(near) => near == near_are_clients,
+                None => {
+                    let vote = |host: Address| (-stand(host).serves, stand(host).opened);
+                    vote(entry.opener.0) >= vote(entry.acceptor.0)
+                }
+            },
+        };
+        // Between two hosts the way is the same: the least of all their connections.
+        let mut rounds: HashMap<(Address, Address), [Option<i64>; 2]> = HashMap::new();
+        for entry in &self.entries {
+            let Kept::Tcp(connection) = &entry.kept else { continue };
+            for (host, peer, way) in [(entry.opener, entry.acceptor, 1), (entry.acceptor, entry.opener, 0)] {
+                // What the other end sends is answered by this one.
+                if let Some(took) = connection.ways[way].answered_in {
+                    let slot = &mut rounds.entry((host.0, peer.0)).or_default()[0];
+                    *slot = Some(slot.map_or(took, |least| least.min(took)));
+                }
+            }
+        }
+        let round = |host: Address, peer: Address| rounds.get(&(host, peer)).and_then(|r| r[0]);
+        let mut connections: Vec<Recorded> = self
+            .entries
+            .iter()
+            .map(|entry| {
+                let parts = [round(entry.opener.0, entry.acceptor.0), round(entry.acceptor.0, entry.opener.0)];
+                recorded(entry, first, parts, client_opens(entry))
+            })
+            .collect();
+        connections.sort_by_key(|connection| connection.start_ns);
+        let length_ns = last.saturating_sub(first).max(0) as u64;
+        // Towards the clients, and from them.
+        let of_clients = usize::from(!near_are_clients);
+        let busy = self
+            .busy
+            .iter()
+            .map(|(bin, bytes)| (bin - first.div_euclid(BIN_NS), [bytes[1 - of_clients], bytes[of_clients]]));
+        let busy = busy.map(|(bin, bytes)| (bin.max(0) as u64, bytes)).collect();
+        Workload { connections, length_ns, sides_by_ttl: by_ttl, near_are_clients, busy, ..self.workload }
+    }
+}
+
+fn recorded(entry: &Entry, first: i64, parts: [Option<i64>; 2], client_opens: bool) -> Recorded {
+    let since = |at: i64, start: i64| at.saturating_sub(start).max(0) as u64;
+    let mut found = Recorded {
+        tcp: true,
+        opener: entry.opener,
+        acceptor: entry.acceptor,
+        client_opens,
+        start_ns: 0,
+        duration_ns: 0,
+        concurrent: false,
+        began_before: false,
+        cut: false,
+        seen: [true; 2],
+        rtt_ns: None,
+        parts_ns: parts.map(|part| part.map(|part| part as u64)),
+        mss: [None; 2],
+        window: [None; 2],
+        bytes: [0; 2],
+        turns: Vec::new(),
+    };
+    match &entry.kept {
+        Kept::Tcp(connection) => {
+            let ways = &connection.ways;
+            found.start_ns = since(connection.first_ns, first);
+            found.duration_ns = since(connection.last_ns, connection.first_ns);
+            found.concurrent = connection.concurrent;
+            found.began_before = !ways.iter().any(|way| way.syn);
+            found.seen = [ways[0].seen, ways[1].seen];
+            let closed = ways.iter().all(|way| way.fin || !way.seen) && ways.iter().any(|way| way.fin);
+            found.cut = !closed && !ways.iter().any(|way| way.reset);
+            // An end that was not seen answers, as far as is known, for the whole way.
+            found.rtt_ns = match found.parts_ns {
+                [None, None] => None,
+                [one, other] => Some(one.unwrap_or(0) + other.unwrap_or(0)),
+            };
+            found.mss = [ways[0].mss, ways[1].mss];
+            found.window = [ways[0], ways[1]].map(|way| way.seen.then_some(way.window));
+            found.turns = connection.waited(parts.map(|part| part.unwrap_or(0)));
+            // Of an end that was not seen the FIN was acknowledged as one more byte.
+            for (end, way) in ways.iter().enumerate() {
+                if !way.seen
+                    && ways[1 - end].fin
+                    && let Some(last) = found.turns.iter_mut().rev().find(|turn| turn.accepted == (end == 1))
+                {
+                    last.bytes -= 1;
+                }
+            }
+            found.turns.retain(|turn| turn.bytes > 0);
+        }
+        Kept::Udp { first_ns, last_ns, datagrams } => {
+            found.tcp = false;
+            found.start_ns = since(*first_ns, first);
+            found.duration_ns = since(*last_ns, *first_ns);
+            found.seen = [false, true].map(|b| datagrams.iter().any(|datagram| datagram.accepted == b));
+            let part = |a: Option<u64>, b: Option<u64>| a.and_then(|a| Some(a + b?));
+            found.rtt_ns = part(found.parts_ns[0], found.parts_ns[1]);
+            found.turns.clone_from(datagrams);
+        }
+    }
+    for turn in &found.turns {
+        found.bytes[usize::from(turn.accepted)] += turn.bytes;
+    }
+    found
+}
+
+/// Multicast and broadcast.
+fn is_group(address: Address) -> bool {
+    if address.is_v4() {
+        let v4 = std::net::Ipv4Addr::from_bits(address.0 as u32);
+        v4.is_multicast() || v4.is_broadcast()
+    } else {
+        std::net::Ipv6Addr::from_bits(address.0).is_multicast()
+    }
+}

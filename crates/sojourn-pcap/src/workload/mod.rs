@@ -1,0 +1,24 @@
+//! The traffic of a capture as a workload: connections as the applications at their ends see them, to be replayed
+//! over another queue.
+//!
+//! Source: M. Weigle, P. Adurthi, F. Hernández-Campos, K. Jeffay, F. D. Smith, "Tmix: a tool for generating realistic
+//! TCP application workloads in ns-2", CCR 36(3), 2006: a connection is a vector of turns (a-b-t): bytes from the one
+//! who opened it (a), bytes from the other (b), and the times (t) that each of them waits before its turn. Where both
+//! send without having heard all of the other (segments p and q with p.end > q.ack and q.end > p.ack), the connection
+//! is *concurrent*, and each direction has a sequence of its own.
+//!
+//! Sizes are differences of sequence numbers, so retransmissions and reordering change nothing; bytes of a direction
+//! that the capture did not see are those that the other direction acknowledges. Differences: an end's base round trip
+//! is the least over all connections between two hosts; a turn of the same end begins after 100 ms in which all was
+//! acknowledged (Tmix: 500 ms); what is not TCP is kept datagram by datagram.
+
+mod connection;
+mod extractor;
+mod header;
+#[cfg(test)]
+mod tests;
+mod turns;
+mod way;
+
+pub use extractor::{Extractor, Options};
+pub use turns::{Recorded, Turn, Workload};

@@ -1,0 +1,185 @@
+//! Conversations written packet by packet, and what comes of them.
+
+use super::*;
+use crate::decode::tcp::{ACK, FIN, SYN};
+use crate::read::Frame;
+use crate::write::{Datagram, End, Header};
+use proptest::prelude::*;
+use std::net::Ipv4Addr;
+
+const MS: i64 = 1_000_000;
+
+/// A packet: time in ms, by the opener or not, flags, sequence number, acknowledgement, payload.
+type Line = (i64, bool, u8, u32, u32, u16);
+
+fn frames(lines: &[Line]) -> Vec<(i64, Vec<u8>, u32)> {
+    let ends = [1, 2].map(|n| End { address: Ipv4Addr::new(10, 0, 0, n), port: if n == 1 { 5000 } else { 443 } });
+    lines
+        .iter()
+        .map(|&(at, opener, flags, seq, ack, payload)| {
+            let (source, destination) = if opener { (ends[0], ends[1]) } else { (ends[1], ends[0]) };
+            let header = Header::Tcp { seq, ack, flags, stamps: None };
+            let ttl = if opener { 64 } else { 55 };
+            let (data, wire) = Datagram { source, destination, id: 1, ttl, payload, header }.frame();
+            (at * MS, data, wire)
+        })
+        .collect()
+}
+
+fn taken(frames: &[(i64, Vec<u8>, u32)]) -> Workload {
+    let mut extractor = Extractor::new(Options::default());
+    for (number, (time_ns, data, wire_len)) in frames.iter().enumerate() {
+        let (number, wire_len) = (number as u64 + 1, *wire_len);
+        extractor.frame(&Frame { number, time_ns: *time_ns, link: 1, wire_len, data });
+    }
+    extractor.finish(&|_| None)
+}
+
+/// A request of 100 bytes that is thought about for 30 ms, an answer of 2000, and after 500 ms another request; the
+/// round trip is 40 ms, the capture beside the opener.
+const PAGE: &[Line] = &[
+    (0, true, SYN, 9, 0, 0),
+    (40, false, SYN | ACK, 999, 10, 0),
+    (40, true, ACK, 10, 1000, 0),
+    (45, true, ACK, 10, 1000, 100),
+    (85, false, ACK, 1000, 110, 0),
+    (115, false, ACK, 1000, 110, 1000),
+    (116, false, ACK, 2000, 110, 1000),
+    (116, true, ACK, 110, 3000, 0),
+    (616, true, ACK, 110, 3000, 50),
+    (656, false, ACK, 3000, 160, 0),
+    (700, true, ACK | FIN, 160, 3000, 0),
+    (740, false, ACK | FIN, 3000, 161, 0),
+    (740, true, ACK, 161, 3001, 0),
+];
+
+fn turns(connection: &Recorded) -> Vec<(bool, u64, u64)> {
+    connection.turns.iter().map(|turn| (turn.accepted, turn.bytes, turn.wait_ns / 1_000_000)).collect()
+}
+
+#[test]
+fn a_page_is_its_turns() {
+    let found = taken(&frames(PAGE));
+    let [page] = &found.connections[..] else { panic!("one connection") };
+    assert_eq!(turns(page), [(false, 100, 5), (true, 2000, 30), (false, 50, 500)]);
+    assert_eq!((page.bytes, page.rtt_ns, page.duration_ns), ([150, 2000], Some(40_000_000), 740_000_000));
+    assert!(!page.concurrent && !page.began_before && !page.cut && page.client_opens);
+    assert!(found.sides_by_ttl && found.near_are_clients);
+}
+
+#[test]
+fn losses_repairs_and_reordering_change_no_size() {
+    let mut lines = PAGE.to_vec();
+    lines.swap(5, 6);
+    lines.insert(7, (116, false, ACK, 1000, 110, 1000));
+    lines.insert(4, (84, true, ACK, 10, 1000, 100));
+    let [page] = &taken(&frames(&lines)).connections[..] else { panic!("one connection") };
+    assert_eq!(
+        turns(page).iter().map(|turn| (turn.0, turn.1)).collect::<Vec<_>>(),
+        [(false, 100), (true, 2000), (false, 50)]
+    );
+}
+
+#[test]
+fn of_one_direction_the_acknowledgements_tell_the_other() {
+    for opener in [true, false] {
+        let half: Vec<Line> = PAGE.iter().copied().filter(|line| line.1 == opener).collect();
+        let [page] = &taken(&frames(&half)).connections[..] else { panic!("one connection") };
+        assert_eq!(page.bytes, [150, 2000], "only the opener's: {opener}");
+        assert_eq!(page.seen, [opener, !opener]);
+    }
+}
+
+#[test]
+fn a_connection_that_began_before_and_goes_on_after() {
+    let [page] = &taken(&frames(&PAGE[3..9])).connections[..] else { panic!("one connection") };
+    assert!(page.began_before && page.cut);
+    assert_eq!(page.bytes, [150, 2000]);
+}
+
+#[test]
+fn ends_that_send_at_once_are_concurrent() {
+    let lines = [
+        (0, true, SYN, 9, 0, 0),
+        (40, false, SYN | ACK, 999, 10, 0),
+        (40, true, ACK, 10, 1000, 1000),
+        (50, false, ACK, 1000, 10, 1000),
+        (60, true, ACK, 1010, 1000, 1000),
+        (90, false, ACK, 2000, 2010, 1000),
+        (100, true, ACK, 2010, 3000, 1000),
+        (140, false, ACK, 3000, 3010, 0),
+        (440, true, ACK, 3010, 3000, 10),
+    ];
+    let [both] = &taken(&frames(&lines)).connections[..] else { panic!("one connection") };
+    assert!(both.concurrent);
+    assert_eq!(both.bytes, [3010, 2000]);
+    let opener: Vec<_> = turns(both).into_iter().filter(|turn| !turn.0).collect();
+    assert_eq!(opener, [(false, 3000, 0), (false, 10, 300)]);
+    assert_eq!(turns(both).iter().filter(|turn| turn.0).count(), 1);
+}
+
+#[test]
+fn the_same_ports_again_are_another_connection() {
+    let mut lines = PAGE.to_vec();
+    lines.extend(
+        PAGE.iter().map(|&(at, by, flags, seq, ack, payload)| (at + 5000, by, flags, seq + 7777, ack + 7777, payload)),
+    );
+    let found = taken(&frames(&lines));
+    assert_eq!(found.connections.iter().map(|connection| connection.bytes).collect::<Vec<_>>(), [[150, 2000]; 2]);
+    assert_eq!(found.connections[1].start_ns, 5_000_000_000);
+}
+
+#[test]
+fn datagrams_are_kept_one_by_one() {
+    let ends = [1, 2].map(|n| End { address: Ipv4Addr::new(10, 0, 0, n), port: n.into() });
+    let sent: Vec<_> = (0..5)
+        .map(|k| {
+            let datagram =
+                Datagram { source: ends[0], destination: ends[1], id: k, ttl: 64, payload: 172, header: Header::Udp };
+            let (data, wire) = datagram.frame();
+            (i64::from(k) * 20 * MS, data, wire)
+        })
+        .collect();
+    let [flow] = &taken(&sent).connections[..] else { panic!("one flow") };
+    assert!(!flow.tcp);
+    assert_eq!(turns(flow), [(false, 172, 0), (false, 172, 20), (false, 172, 20), (false, 172, 20), (false, 172, 20)]);
+}
+
+#[test]
+fn memory_is_bounded() {
+    let mut extractor = Extractor::new(Options { most_connections: 3, most_turns: 10 });
+    for k in 0..1000u16 {
+        let end = |n: u8, port| End { address: Ipv4Addr::new(10, 0, 0, n), port };
+        let datagram = Datagram {
+            source: end(1, k % 7),
+            destination: end(2, 9),
+            id: k,
+            ttl: 64,
+            payload: 10,
+            header: Header::Udp,
+        };
+        let (data, wire_len) = datagram.frame();
+        extractor.frame(&Frame { number: 1, time_ns: i64::from(k), link: 1, wire_len, data: &data });
+    }
+    let found = extractor.finish(&|_| None);
+    assert_eq!(found.connections.len(), 3);
+    assert_eq!(found.connections.iter().map(|flow| flow.turns.len()).sum::<usize>(), 10);
+    assert_eq!(found.beyond_bound, 990);
+}
+
+proptest! {
+    /// Any mutation of a conversation, and any numbers: no panic, and no more bytes than a window allows.
+    #[test]
+    fn nothing_makes_it_panic(
+        changes in proptest::collection::vec((0usize..13, any::<i64>(), any::<bool>(), any::<u8>(), any::<u32>(), any::<u32>(), any::<u16>()), 0..40),
+    ) {
+        let mut lines = PAGE.to_vec();
+        for (at, time, by, flags, seq, ack, payload) in changes {
+            lines.insert(at, (time % 1_000_000_000, by, flags, seq, ack, payload % 60_000));
+        }
+        let found = taken(&frames(&lines));
+        for connection in &found.connections {
+            prop_assert_eq!(connection.bytes.iter().sum::<u64>(), connection.turns.iter().map(|turn| turn.bytes).sum::<u64>());
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! What a workload is made of.
+
+/// Bytes that one end sends at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Turn {
+    /// True if it is the turn of the end that accepted the connection (b), false of the one that opened it (a).
+    pub accepted: bool,
+    /// Payload bytes.
+    pub bytes: u64,
+    /// What the end waited before: in a connection by turns, since it had all that came before; in a concurrent one,
+    /// since its own last turn was acknowledged; with datagrams, since the flow's last one.
+    pub wait_ns: u64,
+}
+
+/// One connection, or one flow of datagrams.
+#[derive(Clone, Debug)]
+pub struct Recorded {
+    /// TCP, or UDP.
+    pub tcp: bool,
+    /// Who opened it, or sent first: address and port.
+    pub opener: (crate::decode::Address, u16),
+    /// The other end.
+    pub acceptor: (crate::decode::Address, u16),
+    /// The opener is one of the clients.
+    pub client_opens: bool,
+    /// First packet, since the first of the capture.
+    pub start_ns: u64,
+    /// Last packet, since its first.
+    pub duration_ns: u64,
+    /// Both ends send at once.
+    pub concurrent: bool,
+    /// No SYN was seen: it began before the capture.
+    pub began_before: bool,
+    /// Neither both FINs nor an RST were seen: it goes on after the capture.
+    pub cut: bool,
+    /// Packets of the opener, and of the other end, were seen.
+    pub seen: [bool; 2],
+    /// Round-trip time without queues, if anything was answered.
+    pub rtt_ns: Option<u64>,
+    /// Of it, the part between the place of the capture and the opener, and the other end.
+    pub parts_ns: [Option<u64>; 2],
+    /// Largest segment of either end, as its SYN offers it.
+    pub mss: [Option<u16>; 2],
+    /// Largest receive window of either end, in bytes.
+    pub window: [Option<u32>; 2],
+    /// Payload bytes by end.
+    pub bytes: [u64; 2],
+    /// In order of time.
+    pub turns: Vec<Turn>,
+}
+
+/// The traffic of a capture.
+#[derive(Clone, Debug, Default)]
+pub struct Workload {
+    /// In order of their first packets.
+    pub connections: Vec<Recorded>,
+    /// From the first frame to the last.
+    pub length_ns: u64,
+    /// Frames, and those that are neither TCP nor UDP or cannot be read.
+    pub frames: u64,
+    /// Frames that are neither TCP nor UDP, or cannot be read.
+    pub other_frames: u64,
+    /// Packets of connections beyond the bound on memory.
+    pub beyond_bound: u64,
+    /// Hosts of both sides were told apart by hop limits, rather than by who opens.
+    pub sides_by_ttl: bool,
+    /// The capture was taken beside the clients; of use only if hop limits tell the sides apart.
+    pub near_are_clients: bool,
+    /// Bytes of frames towards the clients, and from them, in bins of 100 ms that are not empty.
+    pub busy: Vec<(u64, [u64; 2])>,
+}

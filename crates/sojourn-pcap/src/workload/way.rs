@@ -1,0 +1,159 @@
+//! One direction of a connection: its sequence space, what of it was acknowledged, how fast its end answers.
+
+/// Sequence numbers that jump further are of another connection, or forged.
+const FARTHEST: i64 = 1 << 30;
+
+/// One end's sending.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Way {
+    /// First sequence number of its data, once known.
+    base: Option<u32>,
+    /// Ends of the data and of what is acknowledged, and begin of the data, from `base`.
+    pub(super) end: i64,
+    pub(super) begin: i64,
+    pub(super) acked: i64,
+    /// When `acked` last grew, and when data up to `end` last passed.
+    pub(super) acked_at: i64,
+    pub(super) sent_at: i64,
+    /// Acknowledgement that its last new data carried.
+    pub(super) heard: i64,
+    /// Packets of it were seen; its SYN was; its FIN was; it was reset.
+    pub(super) seen: bool,
+    pub(super) syn: bool,
+    pub(super) fin: bool,
+    pub(super) reset: bool,
+    /// Data whose answer is waited for: its end, and when it passed.
+    probe: Option<(i64, i64)>,
+    /// Least time that the *other* end takes to answer data of this one, as seen here.
+    pub(super) answered_in: Option<i64>,
+    pub(super) mss: Option<u16>,
+    pub(super) scale: Option<u8>,
+    pub(super) window: u32,
+}
+
+impl Way {
+    /// The first data byte's number, from its SYN.
+    pub(super) fn opens(&mut self, seq: u32) {
+        self.base = Some(seq.wrapping_add(1));
+        self.syn = true;
+    }
+
+    /// Whether a SYN with this number opens another connection.
+    pub(super) fn is_other(&self, seq: u32) -> bool {
+        self.base.is_some_and(|base| !self.syn || base != seq.wrapping_add(1))
+    }
+
+    /// A number from `base`, which this one becomes if there is none. `None` if it is out of reach.
+    pub(super) fn place(&mut self, seq: u32) -> Option<i64> {
+        let base = *self.base.get_or_insert(seq);
+        let near = self.end.max(self.acked);
+        let place = near + i64::from(seq.wrapping_sub(base.wrapping_add(near as u32)) as i32);
+        (place - near).abs().lt(&FARTHEST).then_some(place)
+    }
+
+    /// Payload from `start` to `end` passed. Returns the number of new bytes.
+    pub(super) fn data(&mut self, (start, end): (i64, i64), now: i64) -> u64 {
+        // A connection that began before the capture: its first segment may be overtaken, but a keep-alive is no data.
+        if !self.syn && start < self.begin && end - start > 1 {
+            self.begin = start;
+        }
+        if let Some((waited, _)) = self.probe
+            && start < waited
+        {
+            self.probe = None; // Sent again: nobody knows which copy is answered.
+        }
+        if end >= self.end {
+            self.sent_at = now;
+        }
+        let new = end - self.end.max(if self.syn { 0 } else { self.begin });
+        if new <= 0 {
+            return 0;
+        }
+        self.end = end;
+        self.probe.get_or_insert((end, now));
+        new as u64
+    }
+
+    /// A SYN or the answer to it passed: the other end answers it at once.
+    pub(super) fn probe(&mut self, now: i64, again: bool) {
+        self.probe = if again { None } else { Some((0, now)) };
+    }
+
+    /// The other end acknowledged up to `ack`. Returns how many of the bytes had not been seen.
+    pub(super) fn acknowledged(&mut self, ack: i64, now: i64) -> u64 {
+        if let Some((waited, since)) = self.probe
+            && ack >= waited
+        {
+            let took = now.saturating_sub(since).max(0);
+            self.answered_in = Some(self.answered_in.map_or(took, |least| least.min(took)));
+            self.probe = None;
+        }
+        if ack > self.acked {
+            self.acked = ack;
+            self.acked_at = now;
+        }
+        let end = ack.min(self.end + i64::MAX / 4) - i64::from(self.fin);
+        let unseen = (end - self.end).max(0);
+        if unseen > 0 {
+            self.end = end;
+            self.sent_at = now;
+        }
+        unseen as u64
+    }
+
+    /// True if all that it has sent was acknowledged.
+    pub(super) fn is_idle(&self) -> bool {
+        self.acked >= self.end
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn opened(seq: u32) -> Way {
+        let mut way = Way::default();
+        way.opens(seq);
+        way
+    }
+
+    #[test]
+    fn bytes_are_counted_once_whatever_the_order() {
+        let mut way = opened(u32::MAX - 100);
+        let mut total = 0;
+        for (seq, length) in [(u32::MAX - 99, 100), (200, 100), (100, 100), (0, 100), (100, 100), (200, 100)] {
+            let start = way.place(seq).expect("near");
+            total += way.data((start, start + length), 5);
+        }
+        assert_eq!((total, way.end), (400, 400));
+    }
+
+    #[test]
+    fn what_is_acknowledged_was_sent_though_nobody_saw_it() {
+        let mut way = opened(7);
+        let ack = way.place(8 + 1000).expect("near");
+        assert_eq!(way.acknowledged(ack, 3), 1000);
+        assert_eq!(way.acknowledged(ack, 4), 0);
+        assert_eq!(way.data((0, 1000), 5), 0);
+        assert!(way.is_idle());
+    }
+
+    #[test]
+    fn what_was_sent_twice_times_no_answer() {
+        let mut way = opened(7);
+        way.data((0, 100), 10);
+        way.data((0, 100), 500);
+        way.acknowledged(100, 520);
+        assert_eq!(way.answered_in, None);
+        way.data((100, 200), 600);
+        way.acknowledged(200, 640);
+        assert_eq!(way.answered_in, Some(40));
+    }
+
+    #[test]
+    fn forged_numbers_are_out_of_reach() {
+        let mut way = opened(7);
+        way.data((0, 100), 1);
+        assert_eq!(way.place(0x7000_0000), None);
+    }
+}

@@ -1,0 +1,250 @@
+//! Recorded traffic: the connections of a capture, each with its turns, waits and round-trip time, over another queue.
+//!
+//! Source: the traffic generator of Tmix (M. Weigle et al., CCR 36(3), 2006): an end begins its turn when it has all
+//! that came before and has waited as it did in the capture; the ends of a concurrent connection go on independently,
+//! each when its last turn was acknowledged. When all turns are done both close. What reacted to the network (windows,
+//! losses, times) is left to this engine's TCP; datagrams are sent at their recorded times.
+//!
+//! `scale` changes the number of connections and flows, not their sizes: the i-th of them (from 0, in order of their
+//! starts) appears ⌊(i + 1)·scale + u⌋ − ⌊i·scale + u⌋ times, u drawn once from the source's own stream, so that the
+//! total is exact to one and busy times stay busy. The first appearance is at the recorded time; those beyond it begin
+//! at a time drawn uniformly from the recording. Differences from Tmix: a connection that began before the capture, or
+//! goes on after it, is opened and closed like any other, with the bytes that were seen.
+
+mod recording;
+
+pub use recording::Recording;
+use recording::{Connection, Manner, Turn};
+
+use super::source::Source;
+use crate::engine::{ConnectionId, Datagram, Direction, End, Event, Kind, Network};
+use rand::RngExt;
+use rand_pcg::Pcg64Mcg;
+use sojourn_net::{Span, Time};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// IPv4 and UDP headers.
+const HEADERS: u32 = 28;
+/// The token of the next start.
+const NEXT: u64 = u64::MAX;
+
+/// A replay.
+pub struct Recorded {
+    number: u32,
+    recording: Arc<Recording>,
+    /// The hosts of each connection.
+    groups: Arc<[u16]>,
+    /// The end where the recording's clients are.
+    clients: End,
+    /// Starts, latest first, so that the next is at the end: when, and which connection.
+    starts: Vec<(Time, u32)>,
+    open: BTreeMap<u32, Playing>,
+}
+
+/// A connection under way.
+struct Playing {
+    which: u32,
+    id: Option<ConnectionId>,
+    /// Next turn: of all, or of each end.
+    next: [usize; 2],
+    /// Bytes that each end has written.
+    written: [u64; 2],
+    /// Each end waits for its wait to be over.
+    waiting: [bool; 2],
+    /// Place after the last turn of each end.
+    last: [usize; 2],
+    /// Each end has closed.
+    closed: [bool; 2],
+}
+
+impl Recorded {
+    /// A replay of `recording`, `scale` times as many connections; `groups` are the hosts of each.
+    pub fn new(
+        number: u32,
+        recording: Arc<Recording>,
+        groups: Arc<[u16]>,
+        clients: End,
+        scale: f64,
+        rng: &mut Pcg64Mcg,
+    ) -> Self {
+        let mut starts = Vec::new();
+        let offset: f64 = rng.random();
+        for (i, connection) in recording.connections.iter().enumerate() {
+            let upto = |i: usize| libm::floor(i as f64 * scale + offset) as u64;
+            for copy in 0..upto(i + 1) - upto(i) {
+                let recorded = copy == 0;
+                let at = if recorded {
+                    connection.start.0
+                } else {
+                    (rng.random::<f64>() * recording.length.0 as f64) as u64
+                };
+                starts.push((Time(at), i as u32));
+            }
+        }
+        starts.sort_by_key(|(at, _)| std::cmp::Reverse(*at));
+        Self { number, recording, groups, clients, starts, open: BTreeMap::new() }
+    }
+
+    fn opener(&self, connection: &Connection) -> End {
+        if connection.client_opens { self.clients } else { self.clients.other() }
+    }
+
+    fn begin(&mut self, network: &mut Network) {
+        while let Some((_, which)) = self.starts.pop_if(|(at, _)| *at <= network.now()) {
+            let recording = Arc::clone(&self.recording);
+            let connection = &recording.connections[which as usize];
+            let group = self.groups[which as usize];
+            let last = [false, true].map(|accepted| {
+                connection.turns.iter().rposition(|turn| turn.accepted == accepted).map_or(0, |at| at + 1)
+            });
+            let (waiting, closed) = ([false; 2], [false; 2]);
+            let mut playing = Playing { which, id: None, next: [0; 2], written: [0; 2], waiting, last, closed };
+            if connection.manner == Manner::Datagrams {
+                let flow = network.new_flow(group);
+                self.open.insert(flow, playing);
+                network.wake_at(network.now() + connection.turns[0].wait, self.number, token(flow, false));
+                continue;
+            }
+            let id = network.connect(group, self.opener(connection), self.number, true);
+            playing.id = Some(id);
+            // Who waits, waits from the end of the handshake.
+            let handshake = connection.rtt.unwrap_or(Span::ZERO);
+            for accepted in [false, true] {
+                if let Some(turn) = due(connection, &playing, accepted) {
+                    playing.waiting[usize::from(accepted)] = true;
+                    let delay = if turn.wait == Span::ZERO && !accepted { Span::ZERO } else { handshake + turn.wait };
+                    network.wake_at(network.now() + delay, self.number, token(id.flow(), accepted));
+                }
+            }
+            self.open.insert(id.flow(), playing);
+        }
+        if let Some((at, _)) = self.starts.last() {
+            network.wake_at(*at, self.number, NEXT);
+        }
+    }
+
+    /// An end has waited: it sends.
+    fn send(&mut self, flow: u32, accepted: bool, network: &mut Network) {
+        let recording = Arc::clone(&self.recording);
+        let clients = self.clients;
+        let Some(playing) = self.open.get_mut(&flow) else { return };
+        let connection = &recording.connections[playing.which as usize];
+        let opener = if connection.client_opens { clients } else { clients.other() };
+        let (side, end) = (usize::from(accepted), if accepted { opener.other() } else { opener });
+        let Some(id) = playing.id else {
+            let turn = connection.turns[playing.next[0]];
+            let from = if turn.accepted { opener.other() } else { opener };
+            network.datagram(&Datagram {
+                group: self.groups[playing.which as usize],
+                direction: if from == End::Client { Direction::Up } else { Direction::Down },
+                kind: Kind::Datagram,
+                flow,
+                owner: self.number,
+                seq: playing.next[0] as u64,
+                size: (turn.bytes + HEADERS).min(u32::from(u16::MAX)) as u16,
+            });
+            playing.next[0] += 1;
+            match connection.turns.get(playing.next[0]) {
+                Some(next) => network.wake_at(network.now() + next.wait, self.number, token(flow, false)),
+                None => drop(self.open.remove(&flow)),
+            }
+            return;
+        };
+        let Some(turn) = due(connection, playing, accepted) else { return };
+        playing.waiting[side] = false;
+        playing.written[side] += u64::from(turn.bytes);
+        advance(connection, playing, accepted);
+        network.write(id, end, u64::from(turn.bytes));
+        if !rest(connection, playing, accepted) {
+            playing.closed[side] = true;
+            network.close(id, end);
+            self.forget(flow);
+        }
+    }
+
+    /// Forgets a connection that both ends have closed: what is left to be done is TCP's.
+    fn forget(&mut self, flow: u32) {
+        if self.open.get(&flow).is_some_and(|playing| playing.closed == [true; 2]) {
+            self.open.remove(&flow);
+        }
+    }
+
+    /// Something arrived or was acknowledged at an end: whose turn is it?
+    fn heard(&mut self, id: ConnectionId, network: &mut Network) {
+        let recording = Arc::clone(&self.recording);
+        let clients = self.clients;
+        let Some(playing) = self.open.get_mut(&id.flow()) else { return };
+        let connection = &recording.connections[playing.which as usize];
+        let opener = if connection.client_opens { clients } else { clients.other() };
+        for accepted in [false, true] {
+            let side = usize::from(accepted);
+            let end = if accepted { opener.other() } else { opener };
+            if playing.waiting[side] || playing.closed[side] {
+                continue;
+            }
+            let Some(own) = network.endpoint(id, end) else { continue };
+            let has_all = own.receiver().delivered() >= playing.written[1 - side];
+            if let Some(turn) = due(connection, playing, accepted) {
+                let after_other = connection.manner == Manner::Turns
+                    && turn_before(connection, playing).is_some_and(|before| before.accepted != accepted);
+                if if after_other { has_all } else { own.sender().is_idle() } {
+                    playing.waiting[side] = true;
+                    network.wake_at(network.now() + turn.wait, self.number, token(id.flow(), accepted));
+                }
+            } else if has_all && !rest(connection, playing, false) && !rest(connection, playing, true) {
+                // It never sends, or not again, and has all that the other end will send.
+                playing.closed[side] = true;
+                network.close(id, end);
+            }
+        }
+        self.forget(id.flow());
+    }
+}
+
+/// The turn that an end is to send next, if it is its turn.
+fn due(connection: &Connection, playing: &Playing, accepted: bool) -> Option<Turn> {
+    match connection.manner {
+        Manner::Concurrent => connection.turns[playing.next[usize::from(accepted)]..]
+            .iter()
+            .find(|turn| turn.accepted == accepted)
+            .copied(),
+        _ => connection.turns.get(playing.next[0]).filter(|turn| turn.accepted == accepted).copied(),
+    }
+}
+
+fn turn_before<'a>(connection: &'a Connection, playing: &Playing) -> Option<&'a Turn> {
+    connection.turns.get(playing.next[0].checked_sub(1)?)
+}
+
+/// The turn that was due has been sent.
+fn advance(connection: &Connection, playing: &mut Playing, accepted: bool) {
+    let side = usize::from(accepted && connection.manner == Manner::Concurrent);
+    let turns = &connection.turns[playing.next[side]..];
+    let skipped = match connection.manner {
+        Manner::Concurrent => turns.iter().position(|turn| turn.accepted == accepted).unwrap_or(0),
+        _ => 0,
+    };
+    playing.next[side] += skipped + 1;
+}
+
+/// True if an end has turns left.
+fn rest(connection: &Connection, playing: &Playing, accepted: bool) -> bool {
+    let side = usize::from(accepted && connection.manner == Manner::Concurrent);
+    playing.next[side] < playing.last[usize::from(accepted)]
+}
+
+fn token(flow: u32, accepted: bool) -> u64 {
+    2 * u64::from(flow) + u64::from(accepted)
+}
+
+impl Source for Recorded {
+    fn on(&mut self, event: Event, network: &mut Network) {
+        match event {
+            Event::Start | Event::Wake(NEXT) => self.begin(network),
+            Event::Wake(token) => self.send((token / 2) as u32, token % 2 == 1, network),
+            Event::Received { connection, .. } | Event::Sent { connection, .. } => self.heard(connection, network),
+            Event::Datagram { .. } => {}
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! A recorded workload as text: a line for each connection or flow of datagrams.
+//!
+//! `KIND SIDE START RTT TURN…`: KIND is `s` (by turns), `c` (concurrent) or `u` (datagrams); SIDE is who opens,
+//! `c` (a client) or `s` (a server); START in ns from the beginning of the recording; RTT in ns, `-` if unknown; a TURN
+//! is `a` (the end that opens) or `b`, its bytes, `+`, and the ns waited before it. The first line is `length NS`.
+
+use sojourn_net::Span;
+
+/// How a connection goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Manner {
+    /// One end after the other.
+    Turns,
+    /// Both ends as they like.
+    Concurrent,
+    /// Datagrams, which nothing slows down.
+    Datagrams,
+}
+
+/// Bytes that an end sends at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Turn {
+    /// By the end that accepted.
+    pub accepted: bool,
+    /// Payload bytes.
+    pub bytes: u32,
+    /// What it waits before.
+    pub wait: Span,
+}
+
+/// One connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Connection {
+    /// How it goes on.
+    pub manner: Manner,
+    /// A client opens it.
+    pub client_opens: bool,
+    /// When.
+    pub start: Span,
+    /// Its round-trip time without queues.
+    pub rtt: Option<Span>,
+    /// Its turns.
+    pub turns: Vec<Turn>,
+}
+
+/// A recorded workload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recording {
+    /// How long it is.
+    pub length: Span,
+    /// In order of their starts.
+    pub connections: Vec<Connection>,
+}
+
+/// Longer times and rounds are taken for damage.
+const LONGEST: u64 = 1 << 60;
+
+impl Recording {
+    /// Reads the text.
+    ///
+    /// # Errors
+    /// One sentence: the line, what was found, what was expected.
+    pub fn read(text: &str) -> Result<Self, String> {
+        let mut lines = text.lines().zip(1u64..);
+        let length = lines
+            .next()
+            .and_then(|(line, _)| line.strip_prefix("length "))
+            .and_then(time)
+            .ok_or("line 1 is not `length NANOSECONDS`; expected a workload")?;
+        let mut connections: Vec<Connection> = Vec::new();
+        for (line, number) in lines.filter(|(line, _)| !line.is_empty()) {
+            let found = connection(line).ok_or_else(|| {
+                format!("line {number} is no connection: {:.60}; expected KIND SIDE START RTT TURN…", line)
+            })?;
+            if connections.last().is_some_and(|last| last.start > found.start) {
+                return Err(format!("line {number} starts before the one above it; expected connections in order"));
+            }
+            connections.push(found);
+        }
+        Ok(Self { length, connections })
+    }
+}
+
+fn time(word: &str) -> Option<Span> {
+    word.parse().ok().filter(|ns| *ns <= LONGEST).map(Span)
+}
+
+fn connection(line: &str) -> Option<Connection> {
+    let mut words = line.split(' ');
+    let manner = match words.next()? {
+        "s" => Manner::Turns,
+        "c" => Manner::Concurrent,
+        "u" => Manner::Datagrams,
+        _ => return None,
+    };
+    let client_opens = match words.next()? {
+        "c" => true,
+        "s" => false,
+        _ => return None,
+    };
+    let start = time(words.next()?)?;
+    let rtt = match words.next()? {
+        "-" => None,
+        word => Some(time(word).filter(|rtt| *rtt < Span::from_secs(60))?),
+    };
+    let turns: Option<Vec<Turn>> = words.map(turn).collect();
+    let turns = turns.filter(|turns| !turns.is_empty())?;
+    let fits = manner != Manner::Datagrams || turns.iter().all(|turn| turn.bytes <= 65_507);
+    fits.then_some(Connection { manner, client_opens, start, rtt, turns })
+}
+
+fn turn(word: &str) -> Option<Turn> {
+    let (bytes, wait) = word.get(1..)?.split_once('+')?;
+    let accepted = match word.as_bytes()[0] {
+        b'a' => false,
+        b'b' => true,
+        _ => return None,
+    };
+    Some(Turn { accepted, bytes: bytes.parse().ok().filter(|bytes| *bytes > 0)?, wait: time(wait)? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_connections() {
+        let read = Recording::read("length 5000\ns c 10 - a1+0 b70000+20\nu s 11 30 a172+0\n").unwrap();
+        assert_eq!((read.length, read.connections.len()), (Span(5000), 2));
+        let [first, second] = &read.connections[..] else { panic!("two") };
+        assert_eq!((first.manner, first.client_opens, first.rtt), (Manner::Turns, true, None));
+        assert_eq!(first.turns[1], Turn { accepted: true, bytes: 70_000, wait: Span(20) });
+        assert_eq!((second.manner, second.client_opens, second.rtt), (Manner::Datagrams, false, Some(Span(30))));
+    }
+
+    #[test]
+    fn what_is_no_workload_is_told_with_its_line() {
+        for (text, line) in [
+            ("", "line 1"),
+            ("length x", "line 1"),
+            ("length 9\ns c 10 -", "line 2"),
+            ("length 9\ns c 10 - a0+0", "line 2"),
+            ("length 9\ns c 10 - é1+0", "line 2"),
+            ("length 9\nu c 10 - a70000+0", "line 2"),
+            ("length 9\ns c 10 99999999999999999 a1+0", "line 2"),
+            ("length 9\ns c 10 - a1+0\ns c 9 - a1+0", "line 3"),
+        ] {
+            let said = Recording::read(text).unwrap_err();
+            assert!(said.starts_with(line), "{said}");
+        }
+    }
+}

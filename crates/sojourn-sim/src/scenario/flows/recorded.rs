@@ -1,0 +1,66 @@
+//! Recorded traffic in study files: a workload that `sojourn workload` took from a capture.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::app::Recording;
+use crate::scenario::Invalid;
+
+/// The connections of a capture, each with its turns, waits and round-trip time. The group's `direction` is the one
+/// towards the clients of the recording: `up` puts them where the servers are. `start-within` does not apply.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[schemars(rename = "Recorded")]
+pub struct Recorded {
+    /// A file of `sojourn workload`. Relative to the study's file.
+    pub file: String,
+    /// Times the connections: the i-th appears ⌊(i + 1)·scale + u⌋ − ⌊i·scale + u⌋ times, u drawn once.
+    #[serde(default = "one")]
+    pub scale: f64,
+    /// SHA-256 of the file, in hexadecimal: filled in when the study is read, and part of what names a result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    sha256: Option<String>,
+    /// The connections as text: filled in when the point is run.
+    #[serde(default, skip_serializing)]
+    #[schemars(skip)]
+    content: Option<Content>,
+}
+
+/// A recording's text, read.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(try_from = "String")]
+struct Content(Arc<Recording>);
+
+impl TryFrom<String> for Content {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        Recording::read(&text).map(|read| Self(Arc::new(read)))
+    }
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+impl Recorded {
+    /// The recording; of no connections if its file was not filled in.
+    pub(crate) fn recording(&self) -> Arc<Recording> {
+        let none = || Arc::new(Recording { length: sojourn_net::Span::ZERO, connections: Vec::new() });
+        self.content.as_ref().map_or_else(none, |Content(recording)| Arc::clone(recording))
+    }
+
+    /// The file whose content must be filled in before a run, if it is not.
+    pub(super) fn missing(&self) -> Option<&str> {
+        self.content.is_none().then_some(self.file.as_str())
+    }
+
+    pub(super) fn check(&self) -> Result<(), Invalid> {
+        if (0.001..=1000.0).contains(&self.scale) {
+            return Ok(());
+        }
+        Err(Invalid::new("source.scale", format!("{} times the connections; write 0.001 to 1000", self.scale)))
+    }
+}

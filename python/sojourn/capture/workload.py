@@ -1,0 +1,134 @@
+"""The traffic of captures as a workload that studies replay.
+
+One row a connection, or a flow of datagrams, in order of their starts:
+
+==================  ==================================================================================
+``opener``          address of the end that opened it (*a*), or sent first; ``opener_port``
+``acceptor``        the other end (*b*); ``acceptor_port``
+``tcp``             TCP; otherwise UDP
+``client_opens``    the opener is one of the clients
+``start_ns``        first packet, from the first of the captures
+``duration_ns``     from its first packet to its last
+``a_bytes``         payload from the opener; ``b_bytes`` from the other end
+``concurrent``      both ends sent without having heard all of the other
+``began_before``    no SYN was seen
+``cut``             neither FINs nor an RST were seen
+``a_seen``          packets of the opener were seen; ``b_seen``
+``rtt_ns``          round-trip time without queues (an upper bound), null if nothing was answered
+``a_part_ns``       its part between the place of the capture and the opener; ``b_part_ns``
+``a_mss``           segment size that the opener offered; ``b_mss``
+``a_window``        largest receive window of the opener, bytes; ``b_window``
+``length_ns``       how long the captures are, the same in every row
+``turns``           list of ``accepted`` (the turn of *b*), ``bytes``, ``wait_ns``
+==================  ==================================================================================
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from sojourn import _core
+from sojourn.errors import SojournError
+
+_UNKNOWN = ("rtt_ns", "a_part_ns", "b_part_ns", "a_mss", "b_mss", "a_window", "b_window")
+_MOST_BYTES = 2**32 - 1
+
+
+@dataclass(frozen=True)
+class Workload:
+    """What was taken from captures."""
+
+    connections: pl.DataFrame
+    """A row for each, see :mod:`sojourn.capture.workload`."""
+    length_ns: int
+    notes: list[str]
+    """What the user should know about it, in sentences."""
+    sides_by_ttl: bool
+    """Hop limits tell the clients' side from the servers'."""
+    near_are_clients: bool
+    """The captures were taken beside the clients."""
+    busy: dict[str, np.ndarray]
+    """Bytes of frames ``down`` to the clients and ``up``, in each ``bin`` of 100 ms that is not empty."""
+
+
+def read(captures: Sequence[str | os.PathLike[str]], clients: Sequence[str] = ()) -> Workload:
+    """Take the workload from captures, read as one stream.
+
+    Parameters
+    ----------
+    captures
+        pcap or pcapng, plain, gzip or zstd.
+    clients
+        Addresses or prefixes of the clients; without them hop limits, and who opens connections, decide.
+
+    Raises
+    ------
+    SojournError
+        One sentence: a capture cannot be read, or holds no connection.
+    """
+    prefixes = []
+    for text in clients:
+        try:
+            network = ipaddress.ip_network(text, strict=False)
+        except ValueError:
+            raise SojournError(f"--clients is {text!r}; expected an address or a prefix") from None
+        prefixes.append((network.network_address, network.prefixlen))
+    try:
+        found = _core.workload(list(captures), prefixes)
+    except _core.CaptureError as error:
+        raise SojournError(str(error)) from None
+    table = _table(found)
+    if not table.height:
+        names = ", ".join(os.fsdecode(capture) for capture in captures)
+        raise SojournError(f"{names}: no connection of TCP or UDP in {found['frames']} frames")
+    known = {key: found[key] for key in ("length_ns", "sides_by_ttl", "near_are_clients", "busy")}
+    return Workload(connections=table, notes=_notes(found, table), **known)
+
+
+def _table(found: dict) -> pl.DataFrame:
+    columns = dict(found["connections"])
+    counts = columns.pop("turns").astype(np.int64)
+    turns = pl.DataFrame(found["turns"]).with_columns(pl.col("bytes").clip(0, _MOST_BYTES))
+    owner = np.repeat(np.arange(len(counts)), counts)
+    turn = pl.struct("accepted", pl.col("bytes").cast(pl.UInt32), "wait_ns").alias("turns")
+    lists = (
+        turns.select(pl.lit(pl.Series(owner)).alias("row"), turn).group_by("row", maintain_order=True).all()
+    )
+    table = pl.DataFrame(columns).with_row_index("row").with_columns(pl.col("row").cast(pl.Int64))
+    return (
+        table.join(lists, on="row", how="left", maintain_order="left")
+        .with_columns(
+            *(pl.when(pl.col(name) >= 0).then(pl.col(name)) for name in _UNKNOWN),
+            pl.lit(found["length_ns"], pl.UInt64).alias("length_ns"),
+            pl.col("turns").fill_null([]),
+        )
+        .select(pl.exclude("row", "turns"), pl.col("turns"))
+    )
+
+
+def _notes(found: dict, table: pl.DataFrame) -> list[str]:
+    said = list(found["damage"])
+    tcp = table.filter("tcp")
+    if count := tcp["began_before"].sum():
+        said.append(f"{count} connections began before the capture; their bytes are those seen in it")
+    if count := tcp["cut"].sum():
+        said.append(f"{count} connections go on after it; their last turns may be longer")
+    if count := tcp.filter(~(pl.col("a_seen") & pl.col("b_seen"))).height:
+        said.append(
+            f"{count} connections were seen in one direction only; of the other counts what was acknowledged"
+        )
+    if count := tcp["rtt_ns"].null_count():
+        said.append(f"{count} connections have no round-trip time; a replay gives them the path's")
+    if not found["sides_by_ttl"]:
+        said.append("hop limits do not tell the two sides apart: who opens connections is taken for a client")
+    if count := found["beyond_bound"]:
+        said.append(f"{count} packets are left out: too many connections, turns or datagrams for the memory")
+    if table["b_bytes"].max() is not None and any(found["turns"]["bytes"] > _MOST_BYTES):
+        said.append("turns of more than 4 GB are cut to that")
+    return said

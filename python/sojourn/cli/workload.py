@@ -1,0 +1,103 @@
+"""`sojourn workload`: the traffic of captures, to be replayed over another queue."""
+
+from __future__ import annotations
+
+import json as _json
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from sojourn.cli.exit import Exit, complain
+from sojourn.cli.flag import Flag
+from sojourn.errors import SojournError
+
+
+def workload(
+    *captures: Path,
+    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    clients: Annotated[list[str] | None, Parameter(negative=())] = None,
+    study: Path | None = None,
+    json: Flag = False,
+) -> int:
+    """Take the connections of captures as a workload: when each starts, its bytes by turn, waits and RTT.
+
+    A study replays it over any queue with `source = { kind = "recorded", file = "FILE" }`: what would this
+    traffic do behind another buffer? Sizes are exact, whatever was lost or sent again. Captures are read as
+    one stream in the order given.
+
+    **Example**
+
+    ```
+    sojourn workload office.pcap.gz -o office.parquet --study office.toml
+    sojourn run office.toml && sojourn report results/office
+    ```
+
+    Parameters
+    ----------
+    captures
+        Captures (pcap or pcapng, plain, gzip or zstd).
+    output
+        The workload to write (`.parquet`).
+    clients
+        Addresses or prefixes of the clients, where they are not to be found out. Repeatable.
+    study
+        Study file to write (`.toml`): the workload over a link as the captures show it.
+    json
+        Print what was found as JSON.
+    """
+    from sojourn.capture.output import output as writing
+    from sojourn.capture.workload import read
+
+    if not captures:
+        raise SojournError("no capture is named; expected captures to take the workload from")
+    if output is None:
+        raise SojournError("-o is missing; expected the file to write, such as -o office.parquet")
+    if output.suffix != ".parquet":
+        raise SojournError(f"-o is {str(output)!r}; expected a file that ends in .parquet")
+    if study is not None and study.suffix != ".toml":
+        raise SojournError(f"--study is {str(study)!r}; expected a file that ends in .toml")
+    found = read(captures, clients or ())
+    written = None
+    if study is not None:
+        from sojourn.capture.workload_study import study_of
+
+        written = study_of(found, captures, output, study)
+    with writing(output) as file:
+        found.connections.write_parquet(file)
+    notes = found.notes
+    if written is not None:
+        for path, text in written.files.items():
+            with writing(path) as file:
+                file.write(text.encode())
+        notes = [*notes, *written.notes]
+    for sentence in notes:
+        complain(f"note: {sentence}")
+    table = found.connections
+    tcp = table.filter("tcp")
+    summary = {
+        "workload": str(output),
+        "study": study and str(study),
+        "length_s": found.length_ns / 1e9,
+        "connections": tcp.height,
+        "concurrent": int(tcp["concurrent"].sum()),
+        "udp_flows": table.height - tcp.height,
+        "turns": int(tcp["turns"].list.len().sum()),
+        "bytes": int(table["a_bytes"].sum() + table["b_bytes"].sum()),
+        "rtt_ms": {
+            name: None if (at := tcp["rtt_ns"].quantile(share, "nearest")) is None else at / 1e6
+            for name, share in (("p5", 0.05), ("p50", 0.5), ("p95", 0.95))
+        },
+        "notes": notes,
+    }
+    if json:
+        print(_json.dumps(summary, ensure_ascii=False))
+    else:
+        print(
+            f"{output}: {summary['connections']} connections with {summary['turns']} turns, "
+            f"{summary['udp_flows']} flows of datagrams, {summary['bytes']} bytes in "
+            f"{summary['length_s']:.1f} s"
+        )
+        if study is not None:
+            print(study)
+    return Exit.DONE

@@ -1,0 +1,195 @@
+"""`sojourn workload`: from a run to its capture, from that to a workload, and back to a run."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections import Counter
+from pathlib import Path
+
+import polars as pl
+import pytest
+from sojourn import _core
+from sojourn.capture.workload import read
+from sojourn.errors import SojournError
+from sojourn.study import Study
+
+DATA = Path(__file__).parent / "data" / "loss_small_pfifo"
+
+PATH = """
+name = "lab"
+duration = "40s"
+[path]
+rtt = "50ms"
+down = { rate = "8Mbit", queue = { kind = "fifo", limit = "50pkt" } }
+up   = { rate = "2Mbit", queue = { kind = "fifo", limit = "64pkt" } }
+"""
+LOADS = {
+    "bulk": """
+[[flows]]
+source = { kind = "bulk" }
+transport = "cubic"
+direction = "down"
+count = 3
+""",
+    "sessions": """
+[[flows]]
+source = { kind = "sessions", preset = "imc14" }
+transport = "cubic"
+direction = "down"
+count = 9
+""",
+    "packmime": """
+[[flows]]
+source = { kind = "packmime", rate = 60 }
+transport = "cubic"
+direction = "down"
+""",
+    "voice-and-bulk": """
+[[flows]]
+source = { kind = "bulk" }
+transport = "cubic"
+direction = "down"
+count = 2
+[[flows]]
+source = { kind = "cbr", rate = "400kbit", size = "200B" }
+transport = "udp"
+direction = "down"
+""",
+    "heartbeats": """
+[[flows]]
+source = { kind = "heartbeat", size = "1000B", every = "500ms" }
+transport = "newreno"
+direction = "up"
+count = 4
+""",
+}
+REPLAY = """
+[[flows]]
+source = { kind = "recorded", file = "lab.parquet" }
+transport = "cubic"
+direction = "down"
+"""
+
+
+def ran(file: Path) -> dict:
+    [point] = Study.load(file, [("record.flows", "true")]).points
+    done = _core.run(point.text)
+    return {**json.loads(done["summary"]), "table": pl.DataFrame(done["flows"])}
+
+
+@pytest.mark.parametrize("load", LOADS)
+def test_a_run_comes_back_from_its_own_capture(sojourn, tmp_path, load):
+    study, replay = tmp_path / "lab.toml", tmp_path / "replay.toml"
+    study.write_text(PATH + LOADS[load])
+    # Beside the senders: what datagrams were lost behind it is in it.
+    sojourn("export", study, "lab.pcapng", "--at", "servers" if "up" not in LOADS[load] else "clients")
+    sojourn("workload", "lab.pcapng", "-o", "lab.parquet")
+    replay.write_text(PATH + REPLAY)
+    one, other = ran(study), ran(replay)
+    # Sizes: every connection's bytes, both ways, as the engine's own table has them.
+    found = (
+        pl.read_parquet(tmp_path / "lab.parquet")
+        .filter("tcp")
+        .with_columns(pl.max_horizontal("a_bytes", "b_bytes").alias("bytes"))
+    )
+    whole = one["table"].filter(pl.col("end_ns") >= 0)
+    # Some have ended in the capture, but not yet at both ends of the run.
+    assert Counter(whole["bytes"].to_list()) <= Counter(found["bytes"].to_list())
+    assert found.filter(~pl.col("cut")).height - whole.height in range(10)
+    # A replay that had time to end carries the same bytes.
+    for key in ("goodput_bps",):
+        assert other["flows"][key] == pytest.approx(one["flows"][key], rel=0.1)
+    link = "up" if load == "heartbeats" else "down"
+    a, b = one["links"][link], other["links"][link]
+    assert b["queue_delay_ms"]["mean"] == pytest.approx(a["queue_delay_ms"]["mean"], rel=0.1, abs=0.3)
+    assert b["loss"] == pytest.approx(a["loss"], rel=0.1, abs=0.002)
+
+
+def test_real_captures_of_a_gateway():
+    found = read([DATA / "ingress.pcap.gz"]).connections
+    assert found.filter("tcp").height == 225 and found.filter(~pl.col("tcp")).height == 1
+    [udp] = found.filter(~pl.col("tcp"))["turns"].to_list()
+    assert len(udp) == 1500 and {turn["bytes"] for turn in udp} == {144}
+    bulk = found.filter("tcp").sort("a_bytes", descending=True)
+    assert bulk["b_bytes"].max() == 0
+    assert (bulk["a_bytes"] == bulk["turns"].list.eval(pl.element().struct.field("bytes")).list.sum()).all()
+    # 20 ms one way behind the queue.
+    assert 40e6 <= bulk["rtt_ns"].median() < 60e6
+
+
+def test_scale_is_exact_and_only_adds(sojourn, tmp_path):
+    study = tmp_path / "lab.toml"
+    study.write_text(PATH + LOADS["packmime"])
+    sojourn("export", study, "lab.pcapng", "--at", "servers", "--set", "duration=10s")
+    [said] = sojourn.json("workload", "lab.pcapng", "-o", "lab.parquet")
+    replay = tmp_path / "replay.toml"
+    counts = {}
+    for scale in (0.5, 1, 1.2, 3):
+        replay.write_text(PATH + REPLAY.replace('"lab.parquet"', f'"lab.parquet", scale = {scale}'))
+        counts[scale] = ran(replay)["table"].height
+    useful = pl.read_parquet(tmp_path / "lab.parquet").filter("tcp", pl.col("turns").list.len() > 0).height
+    assert useful <= said["connections"]
+    assert all(abs(count - scale * useful) <= 1 for scale, count in counts.items()), counts
+
+
+def test_the_file_is_part_of_what_names_a_result(sojourn, tmp_path):
+    study = tmp_path / "lab.toml"
+    study.write_text(PATH + LOADS["packmime"])
+    sojourn("export", study, "lab.pcapng", "--set", "duration=3s")
+    sojourn("workload", "lab.pcapng", "-o", "lab.parquet")
+    replay = tmp_path / "replay.toml"
+    replay.write_text(PATH + REPLAY)
+    [first] = Study.load(replay).points
+    (tmp_path / "other").mkdir()
+    (tmp_path / "lab.parquet").rename(tmp_path / "other" / "lab.parquet")
+    replay.write_text(PATH + REPLAY.replace("lab.parquet", "other/lab.parquet"))
+    [moved] = Study.load(replay).points
+    assert moved.hash == first.hash
+    sojourn("export", study, "lab.pcapng", "--set", "duration=4s")
+    sojourn("workload", "lab.pcapng", "-o", "other/lab.parquet")
+    [changed] = Study.load(replay).points
+    assert changed.hash != first.hash
+    with pytest.raises(SojournError, match="has changed since the study was read"):
+        _ = moved.text
+
+
+def test_the_whole_study(sojourn, tmp_path):
+    study = tmp_path / "lab.toml"
+    study.write_text(PATH + LOADS["bulk"])
+    sojourn("export", study, "lab.pcapng", "--at", "clients")
+    sojourn("workload", "lab.pcapng", "-o", "lab.parquet", "--study", "office.toml")
+    found = tomllib.loads((tmp_path / "office.toml").read_text())
+    rate = int(found["path"]["down"]["rate"].removesuffix("bit"))
+    assert rate == pytest.approx(8e6, rel=0.03)
+    limit = int(found["path"]["down"]["queue"]["limit"].removesuffix("B"))
+    assert limit == pytest.approx(50 * 1500, rel=0.1)
+    sojourn("run", "office.toml", "--out", "office")
+    sojourn("report", "office")
+    assert "measured" in (tmp_path / "office" / "report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "no capture is named"),
+        (("a.pcap",), "-o is missing"),
+        (("a.pcap", "-o", "a.csv"), "ends in .parquet"),
+        (("no.pcap", "-o", "a.parquet"), "no.pcap"),
+        (("bad.pcap", "-o", "a.parquet"), "is no capture"),
+        (("bad.pcap", "-o", "a.parquet", "--clients", "x"), "expected an address or a prefix"),
+    ],
+)
+def test_bad_input_gets_a_sentence(sojourn, tmp_path, words, said):
+    (tmp_path / "bad.pcap").write_text("hello, world")
+    done = sojourn("workload", *words, code=2)
+    assert said in done.stderr and done.stderr.count("\n") == 1
+    assert not (tmp_path / "a.parquet").exists()
+
+
+def test_a_study_whose_file_is_no_workload_gets_a_sentence(sojourn, tmp_path):
+    (tmp_path / "lab.parquet").write_text("hello")
+    (tmp_path / "replay.toml").write_text(PATH + REPLAY)
+    assert "is no workload" in sojourn("run", "replay.toml", "--out", "out", code=2).stderr
+    (tmp_path / "lab.parquet").unlink()
+    assert "there is no such workload" in sojourn("run", "replay.toml", "--out", "out", code=2).stderr
