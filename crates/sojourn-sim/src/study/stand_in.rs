@@ -144,7 +144,18 @@ mod tests {
         let own = "queue = { kind = 'codel' }\nup.queue = { kind = 'fifo', limit = '3pkt' }";
         assert_eq!(queues(own), [["codel 1000pkt", "fifo 3pkt"]]);
         let error = expand("down.queue = { kind = 'codel' }").unwrap_err();
-        assert!(error.contains("missing field `queue`: path.up has none, and path has none for both"), "{error}");
+        assert!(error.contains("missing field `queue`: path.up has none, and path has none for all"), "{error}");
+    }
+
+    #[test]
+    fn links_of_hops_take_the_queue_of_the_path_too() {
+        let study = "name = 'own'\nduration = '9s'\n[path]\nrtt = '50ms'\nqueue = { kind = 'codel', limit = '9pkt' }\n\
+                     [[path.hop]]\nname = 'a'\nup.rate = '1mbit'\ndown = { rate = '1mbit', queue.limit = '7pkt' }\n";
+        let document = parse(&[StudyText { name: "own.toml", text: study }], &[]).unwrap();
+        let point: Point = serde_json::from_str(&points(&document).unwrap()[0]).unwrap();
+        let hop = &point.document.path.hops[0];
+        let one = |queue: &crate::scenario::QueueSpec| format!("{} {}", queue.kind(), queue.limit());
+        assert_eq!([&hop.up, &hop.down].map(|link| one(&link.queue)), ["codel 9pkt", "codel 7pkt"]);
     }
 
     #[test]
