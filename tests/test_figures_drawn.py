@@ -64,14 +64,14 @@ def test_a_published_heatmap_has_theirs_and_the_difference() -> None:
 
 
 def test_lines_are_at_the_number_of_their_label_with_the_interval_of_the_mean() -> None:
-    held = {("a", "8pkt"): (0.1, 0.3), ("a", "64pkt"): 0.5, ("a", "16pkt"): 0.4}
+    held = {("a", "8pkt"): (0.19, 0.21), ("a", "64pkt"): 0.5, ("a", "16pkt"): 0.4}
     found = plot("lines", "links.up.loss", held, x=LIMIT, y="workload")
     [axes] = draw(found).axes
     line = axes.lines[0]
     assert line.get_xdata().tolist() == [8, 16, 64]
     assert line.get_ydata() == pytest.approx([20, 40, 50])
     [bar] = axes.collections[0].get_segments()
-    half = 12.706 * 0.1  # Student's t of one degree of freedom times s / √2
+    half = 12.706 * 0.01  # Student's t of one degree of freedom times s / √2
     assert bar[:, 0].tolist() == [8, 8] and bar[:, 1] == pytest.approx(
         [20 - 100 * half, 20 + 100 * half], rel=1e-4
     )
