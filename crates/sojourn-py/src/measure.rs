@@ -136,18 +136,18 @@ fn columns<'py>(py: Python<'py>, finalized: &Finalized<'_>, batch: &[Sample]) ->
     let mut places = BTreeMap::new();
     for sample in batch {
         let next = places.len() as u32;
-        places.entry(sample.flow).or_insert(next);
+        places.entry((sample.flow, sample.toward)).or_insert(next);
     }
     let mut names = vec![(String::new(), String::new(), String::new()); places.len()];
-    for (&flow, &place) in &places {
-        let (remote, local, name) = finalized.flow(flow);
+    for (&(flow, toward), &place) in &places {
+        let (remote, local, name) = finalized.flow(flow, toward);
         names[place as usize] = (remote.to_string(), local.to_string(), name);
     }
     let table = PyDict::new(py);
     let of = |value: fn(&Sample) -> f64| batch.iter().map(value).collect::<Vec<_>>().into_pyarray(py);
     table.set_item("frame", batch.iter().map(|sample| sample.frame).collect::<Vec<_>>().into_pyarray(py))?;
     table.set_item("time_ns", batch.iter().map(|sample| sample.time_ns).collect::<Vec<_>>().into_pyarray(py))?;
-    table.set_item("flow", batch.iter().map(|sample| places[&sample.flow]).collect::<Vec<_>>().into_pyarray(py))?;
+    table.set_item("flow", batch.iter().map(|sample| places[&(sample.flow, sample.toward)]).collect::<Vec<_>>().into_pyarray(py))?;
     table
         .set_item("protocol", batch.iter().map(|sample| sample.protocol as u8).collect::<Vec<_>>().into_pyarray(py))?;
     table.set_item("queue_delay_ns", of(|sample| sample.delay_ns))?;
@@ -193,7 +193,10 @@ impl Follower {
         let mut recent: BTreeMap<(String, &'static str), (u64, f64, f64)> = BTreeMap::new();
         let mut finalized = self.meter.finalize();
         while let Some(sample) = finalized.next() {
-            let (remote, _, _) = finalized.flow(sample.flow);
+            if sample.toward {
+                continue;
+            }
+            let (remote, _, _) = finalized.flow(sample.flow, false);
             let row = recent.entry((remote.to_string(), sample.protocol.name())).or_default();
             let ms = sample.delay_ns / 1e6;
             *row = (row.0 + 1, row.1 + ms, row.2.max(ms));

@@ -58,12 +58,12 @@ impl Meter {
             return false;
         }
         self.last_time = time;
-        self.packet(&packet, frame.number, time);
+        self.packet(&packet, frame.number, time, frame.wire_len.min(65_535) as u16);
         self.state.log.len() >= self.state.options.log_packets
     }
 
     #[inline]
-    fn packet(&mut self, packet: &Packet<'_>, frame: u64, time: i64) {
+    fn packet(&mut self, packet: &Packet<'_>, frame: u64, time: i64, wire: u16) {
         let Self { flows, state, .. } = self;
         match &packet.transport {
             Transport::Tcp(segment) => {
@@ -73,7 +73,7 @@ impl Meter {
                 let fresh = || Flow::Tcp(Box::default());
                 let (index, _) = flows.find_or_insert(&key, time, fresh, |_, old| close(state, old));
                 if let Flow::Tcp(flow) = flows.get_mut(index) {
-                    let seen = Seen { key: &key, side, ttl: packet.ttl, frame, time };
+                    let seen = Seen { key: &key, side, ttl: packet.ttl, frame, time, length: wire };
                     flow.segment(state, &seen, packet.id, segment);
                 }
             }
@@ -82,7 +82,7 @@ impl Meter {
                 let fresh = || Flow::Undecided(Candidate::default());
                 let (index, _) = flows.find_or_insert(&key, time, fresh, |_, old| close(state, old));
                 let flow = flows.get_mut(index);
-                let seen = Seen { key: &key, side, ttl: packet.ttl, frame, time };
+                let seen = Seen { key: &key, side, ttl: packet.ttl, frame, time, length: wire };
                 match flow {
                     Flow::Utp(utp) => utp.datagram(state, &seen, (payload, *length)),
                     Flow::Undecided(candidate) => {

@@ -13,6 +13,7 @@ mod base_delay;
 mod clocks;
 mod cross_flow_base;
 pub mod estimate;
+mod evidence;
 pub mod finalize;
 pub mod flow;
 pub mod host;

@@ -81,9 +81,15 @@ impl MeterState {
         }
     }
 
-    /// Whether a host is near, as far as is known; a flow's first packet has no host yet.
+    /// Whether `host` is the near end of a flow with `peer`, as far as is known; a flow's first packet has no host yet.
     #[inline]
-    pub(crate) fn near(&self, host: u32) -> bool {
-        self.hosts.all.get(host as usize).is_some_and(crate::delay::host::Host::near)
+    pub(crate) fn near(&self, host: u32, peer: u32) -> bool {
+        self.hosts.near(host, peer)
+    }
+
+    /// Whether `host` is seen to be near by its own quick answers, and is not only called so.
+    #[inline]
+    pub(crate) fn beside(&self, host: u32) -> bool {
+        self.hosts.all.get(host as usize).is_some_and(crate::delay::host::Host::answers_at_once)
     }
 }
