@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use sojourn_pcap::delay::finalize::{Finalized, Sample};
 use sojourn_pcap::delay::summary::summary;
+use sojourn_pcap::read::filter::{Filter, Instruction};
 use sojourn_pcap::read::{Capture, Frame, ReadError};
 use sojourn_pcap::{Choice, Meter, Options, Protocol};
 use std::collections::BTreeMap;
@@ -27,16 +28,27 @@ struct Asked {
     min_samples: u64,
     most_flows: usize,
     log_packets: usize,
+    /// Capture times to leave out before and after: seconds since the first packet, or since 1970 if they are large.
+    from_s: Option<f64>,
+    to_s: Option<f64>,
 }
 
 impl Default for Asked {
     fn default() -> Self {
         let Options { most_flows, log_packets, .. } = Options::default();
-        Self { estimator: "auto".to_owned(), local: Vec::new(), min_samples: 50, most_flows, log_packets }
+        Self {
+            estimator: "auto".to_owned(),
+            local: Vec::new(),
+            min_samples: 50,
+            most_flows,
+            log_packets,
+            from_s: None,
+            to_s: None,
+        }
     }
 }
 
-fn options(text: &str) -> PyResult<(Options, u64)> {
+fn options(text: &str) -> PyResult<(Options, u64, [Option<f64>; 2])> {
     let asked: Asked = serde_json::from_str(text).map_err(|error| CaptureError::new_err(error.to_string()))?;
     let estimator = match asked.estimator.as_str() {
         "auto" => Choice::Auto,
@@ -50,7 +62,7 @@ fn options(text: &str) -> PyResult<(Options, u64)> {
     let local = asked.local.iter().map(|text| prefix(text)).collect::<PyResult<_>>()?;
     let most_flows = asked.most_flows.clamp(16, 1 << 26);
     let log_packets = asked.log_packets.clamp(16, 1 << 30);
-    Ok((Options { estimator, local, most_flows, log_packets }, asked.min_samples))
+    Ok((Options { estimator, local, most_flows, log_packets }, asked.min_samples, [asked.from_s, asked.to_s]))
 }
 
 fn prefix(text: &str) -> PyResult<(sojourn_pcap::decode::Address, u32)> {
@@ -66,19 +78,20 @@ fn prefix(text: &str) -> PyResult<(sojourn_pcap::decode::Address, u32)> {
 }
 
 /// Measure captures, read as one stream. `on_samples` is given batches of samples, `progress` the share that has been
-/// read.
+/// read. `filter` is given a link type and returns the program (rows of code, jumps, operand) that its frames must pass.
 ///
 /// Returns the summary (JSON), with `damage`: what could not be read.
 #[pyfunction]
-#[pyo3(signature = (paths, options = "{}", on_samples = None, progress = None))]
+#[pyo3(signature = (paths, options = "{}", on_samples = None, progress = None, filter = None))]
 pub(crate) fn measure(
     py: Python<'_>,
     paths: Vec<PathBuf>,
     options: &str,
     on_samples: Option<Py<PyAny>>,
     progress: Option<Py<PyAny>>,
+    filter: Option<Py<PyAny>>,
 ) -> PyResult<String> {
-    let (options, min_samples) = self::options(options)?;
+    let (options, min_samples, range) = self::options(options)?;
     let interrupt = Arc::new(Mutex::new(None));
     let refused = interrupt.clone();
     let go_on = move || match Python::attach(|py| py.check_signals()) {
@@ -95,7 +108,14 @@ pub(crate) fn measure(
     py.detach(|| {
         let mut capture = Capture::open_while(&paths, Arc::new(go_on)).map_err(&read_error)?;
         let mut meter = Meter::new(options);
+        let mut wanted = Wanted { range, first: None, compile: filter, programs: Vec::new(), left_out: 0 };
         while let Some(frame) = capture.next_frame().map_err(&read_error)? {
+            if !wanted.all() && !wanted.wants(&frame)? {
+                if frame.number.is_multiple_of(LOOK) {
+                    look(progress.as_ref(), capture.progress())?;
+                }
+                continue;
+            }
             let full = meter.frame(&frame);
             if full {
                 hand_out(meter.finalize(), on_samples.as_ref())?;
@@ -107,9 +127,54 @@ pub(crate) fn measure(
         hand_out(meter.finalize(), on_samples.as_ref())?;
         look(progress.as_ref(), Some(1.0))?;
         let mut summary = summary(&meter, min_samples);
+        summary["left_out_by_request"] = wanted.left_out.into();
         summary["damage"] = serde_json::to_value(capture.damage()).unwrap_or_default();
         Ok(summary.to_string())
     })
+}
+
+/// Which frames were asked for.
+struct Wanted {
+    range: [Option<f64>; 2],
+    first: Option<i64>,
+    compile: Option<Py<PyAny>>,
+    programs: Vec<(u16, Filter)>,
+    left_out: u64,
+}
+
+/// Times from this on are counted from 1970, s: 1973.
+const EPOCH: f64 = 1e8;
+
+impl Wanted {
+    fn all(&self) -> bool {
+        self.range == [None, None] && self.compile.is_none()
+    }
+
+    fn wants(&mut self, frame: &Frame<'_>) -> PyResult<bool> {
+        let first = *self.first.get_or_insert(frame.time_ns);
+        let place = |bound: f64| {
+            let since = if bound < EPOCH { frame.time_ns.wrapping_sub(first) } else { frame.time_ns };
+            (since as f64 / 1e9).total_cmp(&bound)
+        };
+        let [from, to] = self.range;
+        let inside = from.is_none_or(|from| place(from).is_ge()) && to.is_none_or(|to| place(to).is_lt());
+        let wanted = inside && self.program(frame.link)?.is_none_or(|filter| filter.wants(frame.data, frame.wire_len));
+        self.left_out += u64::from(!wanted);
+        Ok(wanted)
+    }
+
+    fn program(&mut self, link: u16) -> PyResult<Option<&Filter>> {
+        let Some(compile) = &self.compile else { return Ok(None) };
+        let at = match self.programs.iter().position(|(of, _)| *of == link) {
+            Some(at) => at,
+            None => {
+                let rows = Python::attach(|py| compile.call1(py, (link,))?.extract::<Vec<Instruction>>(py))?;
+                self.programs.push((link, Filter::load(rows).map_err(CaptureError::new_err)?));
+                self.programs.len() - 1
+            }
+        };
+        Ok(self.programs.get(at).map(|(_, filter)| filter))
+    }
 }
 
 fn look(progress: Option<&Py<PyAny>>, share: Option<f64>) -> PyResult<()> {
@@ -130,8 +195,8 @@ fn hand_out(mut finalized: Finalized<'_>, on_samples: Option<&Py<PyAny>>) -> PyR
     }
 }
 
-/// Columns `frame`, `time_ns`, `flow` (place in `flows`), `protocol` (place in `protocols`), `queue_delay_ns`,
-/// `uncertainty_ns`.
+/// Columns `frame`, `time_ns`, `flow` (place in `flows`), `protocol` (place in `protocols`), `toward` (to the remote host),
+/// `queue_delay_ns`, `uncertainty_ns`.
 fn columns<'py>(py: Python<'py>, finalized: &Finalized<'_>, batch: &[Sample]) -> PyResult<Bound<'py, PyDict>> {
     let mut places = BTreeMap::new();
     for sample in batch {
@@ -150,6 +215,7 @@ fn columns<'py>(py: Python<'py>, finalized: &Finalized<'_>, batch: &[Sample]) ->
     table.set_item("flow", batch.iter().map(|sample| places[&(sample.flow, sample.toward)]).collect::<Vec<_>>().into_pyarray(py))?;
     table
         .set_item("protocol", batch.iter().map(|sample| sample.protocol as u8).collect::<Vec<_>>().into_pyarray(py))?;
+    table.set_item("toward", batch.iter().map(|sample| sample.toward).collect::<Vec<_>>().into_pyarray(py))?;
     table.set_item("queue_delay_ns", of(|sample| sample.delay_ns))?;
     table.set_item("uncertainty_ns", of(|sample| sample.error_ns))?;
     table.set_item("flows", PyList::new(py, names)?)?;
@@ -171,7 +237,7 @@ impl Follower {
     #[new]
     #[pyo3(signature = (link = 1, options = "{}"))]
     fn new(link: u16, options: &str) -> PyResult<Self> {
-        let (options, min_samples) = self::options(options)?;
+        let (options, min_samples, _) = self::options(options)?;
         Ok(Self { meter: Meter::new(options), min_samples, link })
     }
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from sojourn.capture import CaptureError
 
-_QUANTILES = {"0.5": "p50_ms", "0.95": "p95_ms", "1": "max_ms"}
+_QUANTILES = {"0.5": "p50_ms", "0.95": "p95_ms", "0.99": "p99_ms", "1": "max_ms"}
 
 
 def metrics(summary: Mapping[str, Any]) -> str:
@@ -27,6 +27,8 @@ def metrics(summary: Mapping[str, Any]) -> str:
             continue
         who = f'remote="{host["remote"]}",protocol="{host["protocol"]}"'
         for quantile, key in _QUANTILES.items():
+            if key not in host:
+                continue
             delay.append(f'sojourn_queue_delay_seconds{{{who},quantile="{quantile}"}} {host[key] / 1e3:.9g}')
         total = host["mean_ms"] * host["samples"] / 1e3
         delay.append(f"sojourn_queue_delay_seconds_sum{{{who}}} {total:.9g}")

@@ -9,6 +9,10 @@
 //! them are references for the next. Where no flow of a host is settled, the one with the most packets stands for the
 //! others: then all are known relative to each other, and what they leave open together is decided together.
 //!
+//! Round trips may all be too long: no flow that they were measured on met both queues empty. A flow that did meet its
+//! own empty, and is no such flow (uTP), then says that all others' bases are too high by the same, and so is the
+//! shortest round trip.
+//!
 //! What the two directions' least delays exceed the shortest round trip by belongs to a queue that never emptied. If one
 //! direction is seen to be empty at its least ([`super::evidence`]), it belongs to the other. If neither is, it is
 //! charged to neither: both delays are lower bounds.
@@ -95,7 +99,13 @@ fn settle(tracks: &mut [Track], members: &[usize], known: (&[bool], &[bool]), ra
         groups.push(together);
     } else {
         let seen = joined(tracks, &together);
+        let common = together.iter().map(|&i| -raise[i]).fold(0.0, f64::max);
+        for &i in members {
+            tracks[i].round_trip_base -= common;
+            tracks[i].gap += common;
+        }
         for i in together {
+            raise[i] += common;
             tracks[i].empty = seen.map(|way| settled || way.empty());
         }
     }
@@ -186,8 +196,8 @@ fn difference(bounds: &[[f64; 2]], track: &Track, relative: bool) -> Option<(f64
     Some(match track.gap {
         _ if fits(0.0) => (0.0, 0.0),
         gap if fits(gap) => (gap, 0.0),
-        // Neither below its least delay nor beyond what round trips leave.
-        gap => (middle.clamp(0.0, gap), (high - low) / 2.0),
+        // Not beyond what round trips leave.
+        gap => (middle.min(gap), (high - low) / 2.0),
     })
 }
 

@@ -10,13 +10,15 @@ use crate::delay::host::Discard;
 use crate::delay::log::{ECHOED, Entry, Estimator, LONE, Protocol, TOWARD, Track};
 use crate::delay::meter::{Flow, Meter};
 use crate::delay::state::{Choice, MeterState, NONE};
-use crate::delay::{base_delay, clocks, cross_flow_base};
+use crate::delay::{base_delay, clocks, cross_flow_base, transmission};
 use std::collections::BTreeMap;
 
 /// A flow that is silent for so long gets a new track when it goes on, ns.
 const IDLE: i64 = 600_000_000_000;
-/// A receiver's delayed acknowledgement waits for no less, ns: shorter waits are queues.
+/// A receiver's delayed acknowledgement waits for no less, ns (40 ms in Linux): a queue grows less from one to the next.
 const DELAYED_ACK: f64 = 25e6;
+/// After so many in a row that seem delayed the queue did grow.
+const MOST_DELAYED: u8 = 8;
 /// Echoes by senders that paused for no longer than this, ns, tell when the packet that they echo arrived.
 const PAUSE: f64 = 3e6;
 /// No queue holds a packet for longer, ns.
@@ -55,8 +57,18 @@ impl Meter {
         choose_estimator(tracks, hosts, options.estimator);
         base_delay::finalize(log, tracks, hosts);
         cross_flow_base::finalize(log, tracks, hosts);
+        transmission::finalize(log, tracks, hosts);
         for track in tracks.iter().filter(|track| track.cross_flow_base > 0.0) {
             hosts.all[track.host[0] as usize].stats(track.protocol).bases_taken_over += 1;
+        }
+        for track in tracks.iter().filter(|track| track.entries > 0) {
+            let [host, peer] = track.host;
+            let address = track.key.address;
+            if hosts.remote(host, peer) {
+                hosts.all[host as usize].stats(track.protocol).with(address[1 - track.side]);
+            } else if track.estimator == Estimator::Reported && hosts.remote(peer, host) {
+                hosts.all[peer as usize].stats(track.protocol).with(address[track.side]);
+            }
         }
         Finalized { meter: self, at: 0 }
     }
@@ -75,6 +87,7 @@ impl Meter {
             }
         }
         tracks.retain(|track| !track.closed);
+        self.tracks_kept = tracks.len();
         for (_, flow) in self.flows.iter_mut() {
             match flow {
                 Flow::Tcp(flow) => flow.renumber(&map),
@@ -146,10 +159,11 @@ fn sample(state: &mut MeterState, entry: &Entry, start_ns: i64) -> Option<Sample
     let excess = track.delay(entry.time, entry.stamp, line) - track.base + track.cross_flow_base;
     let tick = track.tick_ns.unwrap_or(0.0);
     let host = &mut hosts.all[host as usize];
+    let own = host.transmission[usize::from(entry.is(TOWARD))].of(entry.length());
     let stats = host.stats(track.protocol);
     if entry.is(TOWARD) {
         let round_trip = entry.extra().map_or(0.0, |micros| f64::from(micros) * 1000.0);
-        let over = round_trip - track.round_trip_base;
+        let over = round_trip - track.round_trip_base - own;
         return match toward(track, entry, excess, over) {
             Ok(estimate) => {
                 stats.to_add(estimate, track);
@@ -181,7 +195,9 @@ fn sample(state: &mut MeterState, entry: &Entry, start_ns: i64) -> Option<Sample
         }
         _ => utp_observer::estimate(excess),
     };
-    let estimate = tcp_observer::Estimate { error: estimate.error + track.base_error, ..estimate };
+    let own = if (track.estimator, track.protocol) == (Estimator::Observer, Protocol::Tcp) { own } else { 0.0 };
+    let (delay, error) = ((estimate.delay - own).max(0.0), estimate.error + track.base_error);
+    let estimate = tcp_observer::Estimate { delay, error };
     if !(estimate.delay.is_finite() && estimate.delay < LONGEST_DELAY) {
         stats.discarded[Discard::Implausible as usize] += 1;
         return None;
@@ -204,7 +220,7 @@ fn told(entry: &Entry, track: &Track, (time_ns, toward): (i64, bool), estimate: 
 
 /// The delay of a packet to the remote host: the round trip `over` the shortest, less what of it the packet that came
 /// back waited, whose delay is `excess` but for its stamp's tick.
-fn toward(track: &Track, entry: &Entry, excess: f64, over: f64) -> Result<tcp_observer::Estimate, Discard> {
+fn toward(track: &mut Track, entry: &Entry, excess: f64, over: f64) -> Result<tcp_observer::Estimate, Discard> {
     let tick = track.tick_ns.unwrap_or(0.0);
     let phase = track.phase.filter(|(stamp, _)| *stamp == entry.stamp).map(|(_, phase)| phase);
     let back = tcp_observer::estimate(excess, tick, None, phase);
@@ -212,18 +228,21 @@ fn toward(track: &Track, entry: &Entry, excess: f64, over: f64) -> Result<tcp_ob
     if !(delay < LONGEST_DELAY) {
         return Err(Discard::Implausible);
     }
-    if entry.is(LONE) && delay > DELAYED_ACK {
+    let (before, delayed) = track.toward_before;
+    if entry.is(LONE) && delay > before + DELAYED_ACK && delayed < MOST_DELAYED {
+        track.toward_before.1 += 1;
         return Err(Discard::DelayedAck);
     }
     let mut error = back.error;
     if entry.is(ECHOED) {
         // It arrived after the sender's packet before this one, and before this one.
-        let pause = (entry.stamp - track.sent_at[1]) as f64 * tick;
+        let pause = entry.stamp.saturating_sub(track.sent_at[1]) as f64 * tick;
         if pause > PAUSE + tick && delay > PAUSE + tick {
             return Err(Discard::Paused);
         }
         error += pause.min(delay) / 2.0;
     }
+    track.toward_before = (delay, 0);
     Ok(tcp_observer::Estimate { delay, error: error + track.base_error })
 }
 

@@ -11,6 +11,7 @@ use crate::delay::quantiles::Quantiles;
 use crate::delay::series::Series;
 use crate::delay::skew::Skew;
 use crate::delay::tick::RATES;
+use crate::delay::transmission::Transmission;
 use std::collections::BTreeMap;
 
 const NEAR_NS: i64 = 1_000_000;
@@ -121,6 +122,8 @@ impl Way {
 pub struct Stats {
     /// Packets that it sent.
     pub packets: u64,
+    /// A host at the other end, and whether there are more.
+    pub local: Option<(Address, bool)>,
     /// The way from it.
     pub from: Way,
     /// The way to it.
@@ -148,6 +151,12 @@ pub struct Stats {
 }
 
 impl Stats {
+    /// A flow with this local host was seen.
+    pub(crate) fn with(&mut self, local: Address) {
+        let (first, more) = self.local.unwrap_or((local, false));
+        self.local = Some((first, more || first != local));
+    }
+
     /// Count a sample of the way from the host.
     #[inline]
     pub(crate) fn from_add(&mut self, estimate: Estimate, track: &Track) {
@@ -187,6 +196,8 @@ pub struct Host {
     pub last_sent: i64,
     /// See `last_sent`.
     pub midstream: i64,
+    /// What long packets take longer than short ones, from it and to it.
+    pub transmission: [Transmission; 2],
     /// By protocol.
     pub stats: [Option<Box<Stats>>; 3],
 }
@@ -253,6 +264,7 @@ impl Hosts {
             told,
             last_sent: i64::MIN,
             midstream: i64::MAX,
+            transmission: Default::default(),
             stats,
         });
         self.index.insert(address, index);

@@ -3,7 +3,6 @@
 //! Tick, skew and base delay are known for good only after the packets that need them. So packets are logged first,
 //! and the log is finalized when it is full or the capture ends (see [`crate::delay::finalize`]).
 
-use crate::decode::Address;
 use crate::delay::flow::Key;
 use crate::delay::skew::Minima;
 use crate::delay::stamps::Unwrapped;
@@ -175,6 +174,8 @@ pub(crate) struct Track {
     pub(crate) evidence: [crate::delay::evidence::Evidence; 2],
     /// Whether the base is known to be that of an empty queue, from its sender and to it.
     pub(crate) empty: [bool; 2],
+    /// The last delay to the sender, ns, and how many since were left out as acknowledged late.
+    pub(crate) toward_before: (f64, u8),
     /// Stamps of the last packet and of the one before.
     pub(crate) sent_at: [i64; 2],
     /// Stamp of the last packet, and how long after it the packet was sent, ns.
@@ -222,6 +223,7 @@ impl Track {
             base_error: 0.0,
             evidence: Default::default(),
             empty: [false; 2],
+            toward_before: (0.0, 0),
             sent_at: [i64::MIN; 2],
             phase: None,
             cross_flow_base: 0.0,
@@ -230,9 +232,5 @@ impl Track {
             silent: false,
             counted: false,
         }
-    }
-
-    pub(crate) fn sender(&self) -> Address {
-        self.key.address[self.side]
     }
 }

@@ -12,6 +12,9 @@ use crate::read::Frame;
 /// Captures longer than this, or clocks that jump further, are not measured.
 const LONGEST_NS: i64 = 10 * 365 * 86_400 * 1_000_000_000;
 
+/// Tracks that are made between two finalizations; half a kilobyte each.
+const MOST_NEW_TRACKS: usize = 1 << 18;
+
 /// State of a flow: what is kept depends on its protocol.
 pub(crate) enum Flow {
     Tcp(Box<TcpFlow>),
@@ -29,6 +32,8 @@ pub struct Meter {
     pub(crate) frames: u64,
     pub(crate) skipped: [u64; Skip::ALL.len()],
     pub(crate) last_time: i64,
+    /// Tracks that the last finalization kept.
+    pub(crate) tracks_kept: usize,
 }
 
 impl Meter {
@@ -37,8 +42,8 @@ impl Meter {
         let hosts = Hosts::new(options.local.clone());
         let flows = Table::new(options.most_flows);
         let discarded = [0; Discard::ALL.len()];
-        let state = MeterState { options, hosts, tracks: Vec::new(), log: Vec::new(), discarded };
-        Self { state, flows, start_ns: None, frames: 0, skipped: [0; Skip::ALL.len()], last_time: 0 }
+        let state = MeterState { options, hosts, tracks: Vec::new(), log: Vec::new(), discarded, between_local: 0 };
+        Self { state, flows, start_ns: None, frames: 0, skipped: [0; Skip::ALL.len()], last_time: 0, tracks_kept: 0 }
     }
 
     /// Take in one frame. Returns whether the log is full and wants to be finalized.
@@ -59,7 +64,8 @@ impl Meter {
         }
         self.last_time = time;
         self.packet(&packet, frame.number, time, frame.wire_len.min(65_535) as u16);
-        self.state.log.len() >= self.state.options.log_packets
+        let MeterState { log, tracks, options, .. } = &self.state;
+        log.len() >= options.log_packets || tracks.len() - self.tracks_kept >= MOST_NEW_TRACKS
     }
 
     #[inline]

@@ -44,6 +44,8 @@ pub(crate) struct MeterState {
     pub(crate) log: Vec<Entry>,
     /// Packets that cannot be counted under a host, by reason.
     pub(crate) discarded: [u64; Discard::ALL.len()],
+    /// Packets between two hosts that the user both called local.
+    pub(crate) between_local: u64,
 }
 
 impl MeterState {

@@ -30,6 +30,7 @@ pub fn summary(meter: &Meter, min_samples: u64) -> Value {
     let discarded = counts(Discard::ALL.iter().map(|why| (why.name(), meter.state.discarded[*why as usize])));
     json!({
         "packets": meter.frames, "skipped": skipped, "discarded": discarded, "hosts_below_min_samples": below,
+        "packets_between_local_hosts": meter.state.between_local,
         "start_s": meter.start_ns.map(|ns| ns as f64 / 1e9), "hosts": hosts,
     })
 }
@@ -42,6 +43,13 @@ fn object(host: &Host, protocol: Protocol, stats: &Stats) -> Value {
     let mut object = Map::new();
     let mut set = |name: &str, value: Value| drop(object.insert(name.to_owned(), value));
     set("remote", host.address.to_string().into());
+    let local = match stats.local {
+        Some((address, false)) => address.to_string(),
+        Some((_, true)) => "several local hosts".to_owned(),
+        None => "the observer".to_owned(),
+    };
+    set("local", local.clone().into());
+    set("direction", format!("{} → {local}", host.address).into());
     set("protocol", protocol.name().into());
     set("samples", stats.from.delay.count().into());
     for (name, value) in way(&stats.from) {
@@ -68,7 +76,7 @@ fn object(host: &Host, protocol: Protocol, stats: &Stats) -> Value {
     set("bases_taken_over", stats.bases_taken_over.into());
     set("route_changes", stats.route_changes.into());
     set("clock_steps", stats.clock_steps.into());
-    set("to_remote", toward(protocol, stats));
+    set("to_remote", toward(protocol, stats, format!("{local} → {}", host.address)));
     set("from_remote", from(protocol, stats).into());
     set("rtt_ms", if stats.rtt.count() > 0 { rtt(&stats.rtt) } else { Value::Null });
     let mut series: Vec<Value> = Vec::new();
@@ -121,9 +129,10 @@ fn from(protocol: Protocol, stats: &Stats) -> &'static str {
 }
 
 /// What could be seen of the way to the host.
-fn toward(protocol: Protocol, stats: &Stats) -> Value {
+fn toward(protocol: Protocol, stats: &Stats, direction: String) -> Value {
     if stats.to.delay.count() > 0 {
         let mut object = Map::new();
+        object.insert("direction".to_owned(), direction.into());
         object.insert("samples".to_owned(), stats.to.delay.count().into());
         object.extend(way(&stats.to).into_iter().map(|(name, value)| (name.to_owned(), value)));
         let discarded = Discard::ALL.iter().map(|why| (why.name(), stats.to.discarded[*why as usize]));

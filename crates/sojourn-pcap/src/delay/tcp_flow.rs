@@ -197,6 +197,7 @@ impl TcpFlow {
         let (host, other) = (self.hosts[seen.side], self.hosts[1 - seen.side]);
         let near = [state.near(host, other), state.near(other, host)];
         let known = self.packets > 1;
+        state.between_local += u64::from(near[0] && near[1]);
         self.log_first(state, seen.key);
         let [me, peer] = self.pair(seen.side);
         if me.route.changed(seen.ttl) && known {

@@ -5,6 +5,7 @@
 //! rather than mapped: a mapped file that is cut while it is read ends the process.
 
 mod buffer;
+pub mod filter;
 mod pcap;
 mod pcapng;
 mod step;

@@ -5,14 +5,14 @@
 //! hole, the one that the first SACK block adds; when the hole is filled, the retransmission whose stamp is echoed
 //! (RFC 7323 §4.3). What stays ambiguous (Karn) gives nothing.
 //!
-//! An acknowledgement of one segment with nothing more in flight may have been delayed by its receiver: such are marked.
+//! An acknowledgement of one segment may have been delayed by its receiver: such are marked.
 
 use crate::decode::tcp::Segment;
 use crate::delay::estimate::tcp_report::before;
 use std::collections::VecDeque;
 
 /// Segments that are remembered; what is further in flight is not timed.
-const MOST_WAITING: usize = 8192;
+const MOST_WAITING: usize = 4096;
 /// Retransmissions that are remembered.
 const MOST_AGAIN: usize = 64;
 
@@ -77,10 +77,12 @@ impl InFlight {
             return None;
         }
         self.last_ack = Some(ack.ack);
-        let filled = self.hole && ack.ack != last;
+        // What was sent twice and is now covered: the stamp that is echoed tells which copy, if any does.
+        let resent = |departed: &Departed| !before(departed.seq, last) && before(departed.seq, ack.ack);
+        let filled = ack.ack != last && (self.hole || self.again.iter().any(resent));
         let block = ack.sack.filter(|&(left, right)| before(ack.ack, left) && before(left, right));
         let told = if filled {
-            let again = self.again.iter().rev().find(|departed| departed.seq == last && departed.stamp == echo).copied();
+            let again = self.again.iter().rev().find(|&departed| resent(departed) && departed.stamp == echo).copied();
             again.map(|departed| Arrival { departed, lone: false })
         } else if let Some(block) = block {
             self.selected(block).map(|departed| Arrival { departed, lone: false })
@@ -102,7 +104,7 @@ impl InFlight {
             return told;
         }
         let found = found.filter(|departed| departed.end == ack.ack && !departed.told)?;
-        Some(Arrival { departed: found, lone: covered == 1 && self.fresh.is_empty() })
+        Some(Arrival { departed: found, lone: covered == 1 })
     }
 
     /// The segment that the first SACK block adds to what is known to have arrived.
