@@ -45,7 +45,9 @@ def test_each_direction_is_told_from_either_side(sojourn: Command, name: str) ->
     rows = pl.read_csv(sojourn.cwd / "s.csv").join(truth(name), on="frame", how="inner")
     for way, found in (("from-remote", host), ("to-remote", host["to_remote"])):
         of_way = rows.filter(pl.col("direction") == way)
-        assert set(of_way["direction_right"]) == {from_remote if way == "from-remote" else {"up": "down", "down": "up"}[from_remote]}
+        assert set(of_way["direction_right"]) == {
+            from_remote if way == "from-remote" else {"up": "down", "down": "up"}[from_remote]
+        }
         true = truth(name).filter(pl.col("direction") == of_way["direction_right"][0])["true_ms"].mean()
         assert found["mean_ms"] == pytest.approx(true, rel=0.10, abs=2.0), way
         off = (of_way["queue_delay_ms"] - of_way["true_ms"]).abs()
@@ -89,7 +91,9 @@ def neighbours(out: Path) -> None:
     """Two hosts 0.3 ms apart, seen beside the one that answers after 20 µs; data come to it through a queue."""
     frames = [struct.pack("<IHHIIII", 0xA1B23C4D, 2, 4, 0, 0, 65535, 1)]
 
-    def frame(ns: int, up: bool, seq: int, ack: int, size: int, stamps: tuple[int, int], flags: int = 16) -> None:
+    def frame(
+        ns: int, up: bool, seq: int, ack: int, size: int, stamps: tuple[int, int], flags: int = 16
+    ) -> None:
         ends = (bytes([10, 9, 0, 2]), bytes([10, 9, 0, 1]))
         source, to = ends if up else ends[::-1]
         ports = (5000, 80) if up else (80, 5000)

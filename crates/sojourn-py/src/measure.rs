@@ -212,7 +212,10 @@ fn columns<'py>(py: Python<'py>, finalized: &Finalized<'_>, batch: &[Sample]) ->
     let of = |value: fn(&Sample) -> f64| batch.iter().map(value).collect::<Vec<_>>().into_pyarray(py);
     table.set_item("frame", batch.iter().map(|sample| sample.frame).collect::<Vec<_>>().into_pyarray(py))?;
     table.set_item("time_ns", batch.iter().map(|sample| sample.time_ns).collect::<Vec<_>>().into_pyarray(py))?;
-    table.set_item("flow", batch.iter().map(|sample| places[&(sample.flow, sample.toward)]).collect::<Vec<_>>().into_pyarray(py))?;
+    table.set_item(
+        "flow",
+        batch.iter().map(|sample| places[&(sample.flow, sample.toward)]).collect::<Vec<_>>().into_pyarray(py),
+    )?;
     table
         .set_item("protocol", batch.iter().map(|sample| sample.protocol as u8).collect::<Vec<_>>().into_pyarray(py))?;
     table.set_item("toward", batch.iter().map(|sample| sample.toward).collect::<Vec<_>>().into_pyarray(py))?;

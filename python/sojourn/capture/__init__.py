@@ -83,7 +83,9 @@ def measure(
     from sojourn.capture.flows import Flows
 
     if from_s is not None and to_s is not None and (from_s < 1e8) == (to_s < 1e8) and from_s >= to_s:
-        raise CaptureError(f"the time range is empty: from {from_s:g} to {to_s:g}; expected an end after its start")
+        raise CaptureError(
+            f"the time range is empty: from {from_s:g} to {to_s:g}; expected an end after its start"
+        )
     asked = {"estimator": estimator, "local": list(local), "min_samples": min_samples}
     options = json.dumps({**asked, "from_s": from_s, "to_s": to_s})
     program = None

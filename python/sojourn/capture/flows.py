@@ -27,7 +27,9 @@ class Flows:
             {
                 "flow": names[2].gather(flow),
                 "remote": names[0].gather(flow),
-                "protocol": pl.Series(batch["protocols"]).gather(pl.Series(batch["protocol"], dtype=pl.UInt32)),
+                "protocol": pl.Series(batch["protocols"]).gather(
+                    pl.Series(batch["protocol"], dtype=pl.UInt32)
+                ),
                 "toward": batch["toward"],
                 "time_ns": batch["time_ns"],
                 "ms": pl.Series(batch["queue_delay_ns"], dtype=pl.Float64) / 1e6,
@@ -36,7 +38,11 @@ class Flows:
         key = ["remote", "protocol", "flow", "toward"]
         bins = rows.group_by(*key, "bin").agg(samples=pl.len())
         flows = rows.group_by(key).agg(
-            samples=pl.len(), sum=pl.sum("ms"), max=pl.max("ms"), first=pl.min("time_ns"), last=pl.max("time_ns")
+            samples=pl.len(),
+            sum=pl.sum("ms"),
+            max=pl.max("ms"),
+            first=pl.min("time_ns"),
+            last=pl.max("time_ns"),
         )
         if self._bins is not None:
             bins = pl.concat([self._bins, bins]).group_by(*key, "bin").agg(samples=pl.sum("samples"))

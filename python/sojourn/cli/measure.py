@@ -107,7 +107,9 @@ def measure(
 
     with share("captures read") as progress:
         chosen = {"filter": filter, "from_s": from_, "to_s": to, "flows": flows}
-        summary = run(captures, samples=samples, uncertainty=uncertainty, progress=progress, **chosen, **options)
+        summary = run(
+            captures, samples=samples, uncertainty=uncertainty, progress=progress, **chosen, **options
+        )
     _complain(summary, min_samples)
     if report is not None:
         from sojourn.capture.output import printable
@@ -141,7 +143,10 @@ def _complain(summary: Mapping[str, Any], min_samples: int) -> None:
     for host in summary["hosts"]:
         if not _measured(host) and host["protocol"] != "quic":
             counts = host["discarded"].items()
-            why = ", ".join(f"{count} {reason.replace('_', ' ')}" for reason, count in counts) or host["from_remote"]
+            why = (
+                ", ".join(f"{count} {reason.replace('_', ' ')}" for reason, count in counts)
+                or host["from_remote"]
+            )
             who = f"{host['remote']} ({host['protocol']})"
             complain(f"note: {who}: no delay of its {host['packets']} packets can be had ({why})")
 
@@ -162,7 +167,9 @@ def _rows(hosts: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
                 rows.append((name, host["protocol"], *_numbers(way), _known(way), clock))
         if host["protocol"] == "quic" and (rtt := host["rtt_ms"]):
             delays = ("–", f"{rtt['p50']:.1f}", f"{rtt['p95']:.1f}", "–", "–")
-            rows.append((f"{host['remote']}, round trip", "quic", str(rtt["samples"]), *delays, "", "spin bit"))
+            rows.append(
+                (f"{host['remote']}, round trip", "quic", str(rtt["samples"]), *delays, "", "spin bit")
+            )
     return rows
 
 

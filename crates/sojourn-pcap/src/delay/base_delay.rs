@@ -11,8 +11,8 @@
 //! and [`super::evidence`] the delays themselves.
 
 use crate::delay::estimate::utp_observer::PATH_JITTER;
-use crate::delay::host::Hosts;
 use crate::delay::evidence::{IDLE_SPREAD, SPREAD};
+use crate::delay::host::Hosts;
 use crate::delay::log::{Bound, DATA, ECHOED, Entry, Estimator, IDLE, Protocol, TOWARD, Track};
 use crate::delay::tcp_flow::SILENCE;
 

@@ -66,7 +66,9 @@ pub(crate) fn finalize(log: &[Entry], tracks: &mut [Track], hosts: &Hosts) {
         let bounds = compare(log, tracks, [&known, &open], &raise);
         let mut found = false;
         for (i, bounds) in bounds.iter().enumerate().filter(|(_, bounds)| bounds.len() >= FEWEST) {
-            let Some((by, error)) = difference(bounds, &tracks[i], relative[tracks[i].host[0] as usize]) else { continue };
+            let Some((by, error)) = difference(bounds, &tracks[i], relative[tracks[i].host[0] as usize]) else {
+                continue;
+            };
             (raise[i], tracks[i].base_error) = (by, error);
             (known[i], taken[i], found) = (true, true, true);
         }
@@ -109,8 +111,11 @@ fn settle(tracks: &mut [Track], members: &[usize], known: (&[bool], &[bool]), ra
             tracks[i].empty = seen.map(|way| settled || way.empty());
         }
     }
+    // What a few packets do not show, those of the host's other flows may.
+    let of_all = joined(tracks, members).map(|way| way.piles_up());
     for group in groups.iter().filter(|group| !group.is_empty()) {
-        let seen = joined(tracks, group).map(|way| way.empty());
+        let own = joined(tracks, group).map(|way| way.empty());
+        let seen = if own == [false; 2] { of_all } else { own };
         // No base is above the least delay of its flow, nor below what round trips leave.
         let least = group.iter().map(|&i| -raise[i]).fold(f64::NEG_INFINITY, f64::max);
         let most = group.iter().map(|&i| tracks[i].gap - raise[i]).fold(f64::INFINITY, f64::min);
@@ -192,6 +197,10 @@ fn difference(bounds: &[[f64; 2]], track: &Track, relative: bool) -> Option<(f64
     let fits = |by: f64| (low..=high).contains(&by) || (middle - by).abs() <= tolerance;
     if relative {
         return Some((middle, (high - low) / 2.0));
+    }
+    if track.gap > tolerance && fits(0.0) && fits(track.gap) {
+        // Too wide to tell the one from the other.
+        return None;
     }
     Some(match track.gap {
         _ if fits(0.0) => (0.0, 0.0),

@@ -12,9 +12,9 @@ use serde_json::{Map, Value, json};
 pub fn summary(meter: &Meter, min_samples: u64) -> Value {
     let mut hosts = Vec::new();
     let mut below = 0;
-    for host in
-        meter.hosts().all.iter().filter(|host| !host.near() || host.stats.iter().flatten().any(|s| s.from.delay.count() + s.to.delay.count() > 0))
-    {
+    for host in meter.hosts().all.iter().filter(|host| {
+        !host.near() || host.stats.iter().flatten().any(|s| s.from.delay.count() + s.to.delay.count() > 0)
+    }) {
         for protocol in Protocol::ALL {
             let Some(stats) = &host.stats[protocol as usize] else { continue };
             let samples = stats.from.delay.count().max(stats.to.delay.count());

@@ -187,13 +187,7 @@ impl TcpFlow {
 
     /// A segment with timestamps.
     #[inline]
-    fn stamped(
-        &mut self,
-        state: &mut MeterState,
-        seen: &Seen<'_>,
-        segment: &Segment,
-        (value, echo): (u32, u32),
-    ) {
+    fn stamped(&mut self, state: &mut MeterState, seen: &Seen<'_>, segment: &Segment, (value, echo): (u32, u32)) {
         let (host, other) = (self.hosts[seen.side], self.hosts[1 - seen.side]);
         let near = [state.near(host, other), state.near(other, host)];
         let known = self.packets > 1;
@@ -212,6 +206,10 @@ impl TcpFlow {
         if !near[0] {
             let echoed = if segment.flags & ACK != 0 { peer.echoed(echo, seen.time) } else { None };
             let round_trip = echoed.map(|(echo, _)| seen.time - echo.time);
+            // Data that acknowledgements clock out tell that their sender is near, where it acknowledges nothing itself.
+            if let Some(after) = round_trip {
+                state.responded(host, after);
+            }
             let idle = self.packets <= 3 && self.idle[seen.side];
             let flags = if segment.payload > 0 { DATA } else { 0 } | if idle { IDLE } else { 0 };
             self.observe(state, seen, stamp, round_trip, flags);

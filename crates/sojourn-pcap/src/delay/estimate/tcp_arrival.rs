@@ -58,6 +58,9 @@ impl InFlight {
         let (seq, end) = (segment.seq, segment.end());
         let departed = Departed { seq, end, stamp, told: false, frame, time, length };
         if self.highest.is_some_and(|highest| before(seq, highest)) {
+            // Of a segment that was sent twice, which copy arrived is not known: the first tells nothing any more.
+            let at = self.fresh.partition_point(|other| before(other.seq, seq));
+            self.fresh.range_mut(at..).take_while(|other| before(other.seq, end)).for_each(|other| other.told = true);
             if self.again.len() == MOST_AGAIN {
                 self.again.pop_front();
             }
@@ -109,11 +112,9 @@ impl InFlight {
 
     /// The segment that the first SACK block adds to what is known to have arrived.
     fn selected(&mut self, (left, right): (u32, u32)) -> Option<Departed> {
-        // Sent once only: of a segment that was sent again, which copy arrived is not known.
-        let again = |departed: &Departed| self.again.iter().any(|other| other.seq == departed.seq);
         let at = self.fresh.partition_point(|departed| before(departed.end, right));
         let departed = *self.fresh.get(at)?;
-        let new = departed.end == right && !before(departed.seq, left) && !departed.told && !again(&departed);
+        let new = departed.end == right && !before(departed.seq, left) && !departed.told;
         if let Some(departed) = self.fresh.get_mut(at) {
             departed.told = true;
         }
@@ -126,7 +127,17 @@ mod tests {
     use super::*;
 
     fn segment(seq: u32, ack: u32, payload: u32) -> Segment {
-        Segment { source: 1, destination: 2, seq, ack, flags: 16, payload, stamps: None, sack: None, options_cut: false }
+        Segment {
+            source: 1,
+            destination: 2,
+            seq,
+            ack,
+            flags: 16,
+            payload,
+            stamps: None,
+            sack: None,
+            options_cut: false,
+        }
     }
 
     fn five() -> InFlight {
