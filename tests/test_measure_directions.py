@@ -88,7 +88,7 @@ def test_a_part_can_be_chosen(sojourn: Command) -> None:
 
 
 def neighbours(out: Path) -> None:
-    """Two hosts 0.3 ms apart, seen beside the one that answers after 20 µs; data come to it through a queue."""
+    """Two hosts 0.3 ms apart, seen beside the one that answers after 20 µs, through a queue."""
     frames = [struct.pack("<IHHIIII", 0xA1B23C4D, 2, 4, 0, 0, 65535, 1)]
 
     def frame(
@@ -129,7 +129,7 @@ def test_neighbours_are_measured_without_being_named(sojourn: Command) -> None:
 
 
 def test_an_export_is_measured_as_it_was_run(sojourn: Command) -> None:
-    """The time on a slow link is no queue: from both sides, what the run says of each packet is what is found."""
+    """The time on a slow link is no queue: what the run says of each packet is what is found."""
     (sojourn.cwd / "slow.toml").write_text(
         """
 name = "slow"

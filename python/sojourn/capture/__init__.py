@@ -59,8 +59,8 @@ def measure(
     filter
         Take only frames that this expression of tcpdump's language wants; needs libpcap.
     from_s, to_s
-        Take only frames from this capture time on, and before that one: seconds since the first frame, or since
-        1970 from 10⁸ on.
+        Take only frames from this capture time on, and before that one: seconds since the first frame, or
+        since 1970 from 10⁸ on.
     flows
         Add ``flows``: one object for each flow and direction.
     progress

@@ -1,4 +1,4 @@
-"""What the samples of each flow and direction come to, in memory that follows the flows and not the samples."""
+"""What the samples of each flow and direction come to, in memory that follows the flows only."""
 
 from __future__ import annotations
 

@@ -26,7 +26,9 @@ class _Program(ctypes.Structure):
 
 
 def compiler(expression: str) -> Callable[[int], list[tuple[int, int, int, int]]]:
-    """Return a function that compiles the expression for a link type: rows of code, jump if true, jump if false, operand.
+    """Return a function that compiles the expression for a link type.
+
+    It gives rows of code, jump if true, jump if false, operand.
 
     Raises
     ------

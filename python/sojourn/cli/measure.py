@@ -35,8 +35,8 @@ def measure(
 ) -> int:
     """Measure the queueing delay in both directions, from one capture made near either end.
 
-    Each direction is named by who sends to whom. Where no packet ever met an empty queue, the delay is said to be a
-    lower bound: what stood all the while cannot be told from the path.
+    Each direction is named by who sends to whom. Where no packet ever met an empty queue, the delay is said
+    to be a lower bound: what stood all the while cannot be told from the path.
 
     TCP with timestamps and uTP are read; nothing has to be synchronised and nothing is sent. Captures are
     pcap or pcapng, plain, gzip or zstd, and are read as one stream in the order given; `-` is standard input.
@@ -67,7 +67,8 @@ def measure(
     uncertainty
         Add the column `uncertainty_ms` to the samples.
     filter
-        Take only frames that this expression of tcpdump's language wants, such as "tcp port 443". Needs libpcap.
+        Take only frames that this expression of tcpdump's language wants, such as "tcp port 443".
+        Needs libpcap.
     from_
         Take only frames from this time on: seconds since the first frame, or since 1970.
     to
@@ -90,7 +91,8 @@ def measure(
     if live is not None:
         if captures or samples or report or filter is not None or flows or (from_, to) != (None, None):
             raise SojournError(
-                "--live follows an interface: it takes no captures, --samples, --report, --filter, --from, --to or --flows"
+                "--live follows an interface: it takes no captures, --samples, --report, "
+                "--filter, --from, --to or --flows"
             )
         from sojourn.capture.live import follow
 
