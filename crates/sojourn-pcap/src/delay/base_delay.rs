@@ -7,7 +7,8 @@
 //!
 //! A round trip is the sum of both directions, and so is its least: where the two bounds meet, both queues were empty
 //! while the track lasted (at one time or another), and both bases are known. Where they leave a gap, one of the queues
-//! stood all the while, or both did; which, the round trips cannot tell. [`super::cross_flow_base`] asks the other flows,
+//! stood all the while, or both did; which, the round trips cannot tell. [`super::cross_flow_base`] asks the
+//! other flows,
 //! and [`super::evidence`] the delays themselves.
 
 use crate::delay::estimate::utp_observer::PATH_JITTER;

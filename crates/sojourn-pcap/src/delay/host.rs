@@ -11,7 +11,6 @@ use crate::delay::quantiles::Quantiles;
 use crate::delay::series::Series;
 use crate::delay::skew::Skew;
 use crate::delay::tick::RATES;
-use crate::delay::transmission::Transmission;
 use std::collections::BTreeMap;
 
 const NEAR_NS: i64 = 1_000_000;
@@ -179,6 +178,21 @@ impl Stats {
 /// What a delay of a track may lack where the base is not known to be that of an empty queue.
 fn missing(track: &Track) -> f64 {
     if track.unassigned > 0.0 { track.unassigned } else { f64::INFINITY }
+}
+
+/// Time on the slowest link of one direction.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Transmission {
+    pub(crate) short: u16,
+    pub(crate) ns_per_byte: f64,
+}
+
+impl Transmission {
+    /// What a frame of this length takes longer than the short ones that set the base, ns.
+    #[inline]
+    pub fn of(&self, length: u16) -> f64 {
+        f64::from(length.saturating_sub(self.short)) * self.ns_per_byte
+    }
 }
 
 /// An address and what is known of it.

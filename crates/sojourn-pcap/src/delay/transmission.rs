@@ -7,7 +7,7 @@
 //! that passes packets on at once, and only then makes others wait, spaces them but shows no difference.
 
 use crate::delay::estimate::tcp_observer;
-use crate::delay::host::Hosts;
+use crate::delay::host::{Hosts, Transmission};
 use crate::delay::log::{ECHOED, Entry, Estimator, Protocol, TOWARD, Track};
 
 /// Frames of handshakes and acknowledgements, and frames full of data, bytes.
@@ -20,21 +20,6 @@ const MOST_SPACINGS: usize = 4096;
 const FEWEST_SPACINGS: usize = 20;
 /// How far the two may differ.
 const AGREE: f64 = 0.15;
-
-/// Time on the slowest link of one direction.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Transmission {
-    short: u16,
-    ns_per_byte: f64,
-}
-
-impl Transmission {
-    /// What a frame of this length takes longer than the short ones that set the base, ns.
-    #[inline]
-    pub fn of(&self, length: u16) -> f64 {
-        f64::from(length.saturating_sub(self.short)) * self.ns_per_byte
-    }
-}
 
 #[derive(Clone, Default)]
 struct Seen {
