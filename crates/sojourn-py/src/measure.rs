@@ -78,7 +78,8 @@ fn prefix(text: &str) -> PyResult<(sojourn_pcap::decode::Address, u32)> {
 }
 
 /// Measure captures, read as one stream. `on_samples` is given batches of samples, `progress` the share that has been
-/// read. `filter` is given a link type and returns the program (rows of code, jumps, operand) that its frames must pass.
+/// read. `filter` is given a link type and returns the program (rows of code, jumps, operand) that its frames must
+/// pass.
 ///
 /// Returns the summary (JSON), with `damage`: what could not be read.
 #[pyfunction]
@@ -195,7 +196,8 @@ fn hand_out(mut finalized: Finalized<'_>, on_samples: Option<&Py<PyAny>>) -> PyR
     }
 }
 
-/// Columns `frame`, `time_ns`, `flow` (place in `flows`), `protocol` (place in `protocols`), `toward` (to the remote host),
+/// Columns `frame`, `time_ns`, `flow` (place in `flows`), `protocol` (place in `protocols`), `toward` (to the remote
+/// host),
 /// `queue_delay_ns`, `uncertainty_ns`.
 fn columns<'py>(py: Python<'py>, finalized: &Finalized<'_>, batch: &[Sample]) -> PyResult<Bound<'py, PyDict>> {
     let mut places = BTreeMap::new();

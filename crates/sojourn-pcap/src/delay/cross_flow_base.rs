@@ -5,7 +5,8 @@
 //! therefore bounds the delays of the others at the same time, and where a flow's own delays are outside these bounds,
 //! its base is wrong by that: it began when the queue stood.
 //!
-//! Flows whose base the round trips settle (see [`super::base_delay`]) are the references; flows that were compared with
+//! Flows whose base the round trips settle (see [`super::base_delay`]) are the references; flows that were compared
+//! with
 //! them are references for the next. Where no flow of a host is settled, the one with the most packets stands for the
 //! others: then all are known relative to each other, and what they leave open together is decided together.
 //!
@@ -13,7 +14,8 @@
 //! own empty, and is no such flow (uTP), then says that all others' bases are too high by the same, and so is the
 //! shortest round trip.
 //!
-//! What the two directions' least delays exceed the shortest round trip by belongs to a queue that never emptied. If one
+//! What the two directions' least delays exceed the shortest round trip by belongs to a queue that never emptied. If
+//! one
 //! direction is seen to be empty at its least ([`super::evidence`]), it belongs to the other. If neither is, it is
 //! charged to neither: both delays are lower bounds.
 
@@ -187,8 +189,10 @@ fn usable(track: &Track) -> bool {
     track.estimator == Estimator::Observer && track.timed() && !track.silent
 }
 
-/// What a track's delays have to be raised by to lie within nearly all of their bounds, and how well that is known; none
-/// if the bounds contradict each other. A base that the track itself speaks for is preferred if it fits: its least delay
+/// What a track's delays have to be raised by to lie within nearly all of their bounds, and how well that is known;
+/// none
+/// if the bounds contradict each other. A base that the track itself speaks for is preferred if it fits: its least
+/// delay
 /// (0) or, its gap, what round trips leave.
 fn difference(bounds: &[[f64; 2]], track: &Track, relative: bool) -> Option<(f64, f64)> {
     let (low, high) = within(bounds)?;

@@ -15,7 +15,8 @@ use std::collections::BTreeMap;
 
 /// A flow that is silent for so long gets a new track when it goes on, ns.
 const IDLE: i64 = 600_000_000_000;
-/// A receiver's delayed acknowledgement waits for no less, ns (40 ms in Linux): a queue grows less from one to the next.
+/// A receiver's delayed acknowledgement waits for no less, ns (40 ms in Linux): a queue grows less from one to the
+/// next.
 const DELAYED_ACK: f64 = 25e6;
 /// After so many in a row that seem delayed the queue did grow.
 const MOST_DELAYED: u8 = 8;

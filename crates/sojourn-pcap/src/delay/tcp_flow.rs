@@ -206,7 +206,8 @@ impl TcpFlow {
         if !near[0] {
             let echoed = if segment.flags & ACK != 0 { peer.echoed(echo, seen.time) } else { None };
             let round_trip = echoed.map(|(echo, _)| seen.time - echo.time);
-            // Data that acknowledgements clock out tell that their sender is near, where it acknowledges nothing itself.
+            // Data that acknowledgements clock out tell that their sender is near, where it acknowledges nothing
+            // itself.
             if let Some(after) = round_trip {
                 state.responded(host, after);
             }
