@@ -6,18 +6,17 @@
 //! its base is wrong by that: it began when the queue stood.
 //!
 //! Flows whose base the round trips settle (see [`super::base_delay`]) are the references; flows that were compared
-//! with
-//! them are references for the next. Where no flow of a host is settled, the one with the most packets stands for the
-//! others: then all are known relative to each other, and what they leave open together is decided together.
+//! with them are references for the next, those that are known best first. Where no flow of a host is settled, the one
+//! with the most packets stands for the others: then all are known relative to each other, and what they leave open is
+//! decided together.
 //!
 //! Round trips may all be too long: no flow that they were measured on met both queues empty. A flow that did meet its
 //! own empty, and is no such flow (uTP), then says that all others' bases are too high by the same, and so is the
-//! shortest round trip.
+//! shortest round trip. By how much, all others' packets say, each between two packets of that flow.
 //!
 //! What the two directions' least delays exceed the shortest round trip by belongs to a queue that never emptied. If
-//! one
-//! direction is seen to be empty at its least ([`super::evidence`]), it belongs to the other. If neither is, it is
-//! charged to neither: both delays are lower bounds.
+//! one direction is seen to be empty at its least ([`super::evidence`]), it belongs to the other. If neither is, it is
+//! charged to neither: both delays are lower bounds. So are those of a flow whose comparisons leave its base too wide.
 
 use crate::delay::evidence::Evidence;
 use crate::delay::host::Hosts;
@@ -32,8 +31,10 @@ const MOST: usize = 512;
 const FEWEST: usize = 3;
 /// Differences below this, ns, and a tick are what packets of one queue differ by anyhow.
 const TOLERANCE: f64 = 1e6;
-/// Rounds of taking over from those that took over.
-const ROUNDS: usize = 4;
+/// Bases that are known no better than this, ns, and than this share of the delays that they decide, are not known.
+const WIDE: (f64, f64) = (2e6, 0.1);
+/// What a base may be off by to be taken over, ns, by round: what is known best is a reference for the rest.
+const ROUNDS: [f64; 5] = [1e6, 2e6, 4e6, 8e6, f64::INFINITY];
 
 #[derive(Default)]
 struct Comparison {
@@ -59,25 +60,21 @@ pub(crate) fn finalize(log: &[Entry], tracks: &mut [Track], hosts: &Hosts) {
         }
     }
     let mut taken = vec![false; tracks.len()];
-    for _ in 0..ROUNDS {
+    for most in ROUNDS {
         let open: Vec<bool> = (0..tracks.len()).map(|i| usable(&tracks[i]) && !known[i]).collect();
         let with_reference = |i: usize| of_host[&tracks[i].host[0]].iter().any(|&other| known[other]);
         if !(0..tracks.len()).any(|i| open[i] && with_reference(i)) {
             break;
         }
         let bounds = compare(log, tracks, [&known, &open], &raise);
-        let mut found = false;
         for (i, bounds) in bounds.iter().enumerate().filter(|(_, bounds)| bounds.len() >= FEWEST) {
-            let Some((by, error)) = difference(bounds, &tracks[i], relative[tracks[i].host[0] as usize]) else {
-                continue;
-            };
+            let found = difference(bounds, &tracks[i], relative[tracks[i].host[0] as usize]);
+            let Some((by, error)) = found.filter(|(_, error)| *error <= most) else { continue };
             (raise[i], tracks[i].base_error) = (by, error);
-            (known[i], taken[i], found) = (true, true, true);
-        }
-        if !found {
-            break;
+            (known[i], taken[i]) = (true, true);
         }
     }
+    shift_to_lowest(log, tracks, &of_host, (&known, &relative), &mut raise);
     for (&host, members) in &of_host {
         settle(tracks, members, (&known, &taken), &mut raise, relative[host as usize]);
     }
@@ -89,6 +86,47 @@ pub(crate) fn finalize(log: &[Entry], tracks: &mut [Track], hosts: &Hosts) {
         if track.estimator == Estimator::Reported {
             track.empty = [track.protocol == Protocol::Utp && track.evidence[0].empty(); 2];
         }
+    }
+}
+
+/// Where a flow that was compared met its own empty queue below the bases that round trips tell, measure by how much
+/// these are too high: one flow's packets between those of all others bound it loosely, all others' packets between its
+/// own bound it well.
+fn shift_to_lowest(
+    log: &[Entry],
+    tracks: &mut [Track],
+    of_host: &BTreeMap<u32, Vec<usize>>,
+    (known, relative): (&[bool], &[bool]),
+    raise: &mut [f64],
+) {
+    let below = |members: &[usize]| {
+        let lowest = members.iter().copied().filter(|&i| known[i] && raise[i] < 0.0);
+        lowest.min_by(|&a, &b| raise[a].total_cmp(&raise[b]))
+    };
+    let lowest: Vec<(&Vec<usize>, usize)> = of_host
+        .iter()
+        .filter(|(host, _)| !relative[**host as usize])
+        .filter_map(|(_, members)| Some((members, below(members)?)))
+        .collect();
+    if lowest.is_empty() {
+        return;
+    }
+    let mut sets = [vec![false; tracks.len()], vec![false; tracks.len()]];
+    for (members, own) in &lowest {
+        members.iter().for_each(|&i| sets[usize::from(i != *own)][i] = known[i]);
+    }
+    // Of all others together, as they stand relative to each other; the lowest flow's own delays are its base's.
+    let before: Vec<f64> = lowest.iter().map(|&(_, own)| std::mem::take(&mut raise[own])).collect();
+    let bounds = compare(log, tracks, [&sets[0], &sets[1]], raise);
+    for ((members, own), before) in lowest.into_iter().zip(before) {
+        let all: Vec<[f64; 2]> = members.iter().flat_map(|&i| bounds[i].iter().copied()).collect();
+        let narrower =
+            within(&all).filter(|(low, high)| all.len() >= FEWEST && high - low < 2.0 * tracks[own].base_error);
+        let (by, error) =
+            narrower.map_or((-before, tracks[own].base_error), |(low, high)| ((low + high) / 2.0, (high - low) / 2.0));
+        raise[own] = -by.max(0.0);
+        members.iter().filter(|&&i| known[i]).for_each(|&i| tracks[i].base_error += error);
+        tracks[own].base_error = 0.0;
     }
 }
 
@@ -133,6 +171,26 @@ fn settle(tracks: &mut [Track], members: &[usize], known: (&[bool], &[bool]), ra
             raise[i] = (raise[i] + by).max(0.0);
             tracks[i].unassigned = unassigned;
             tracks[i].empty = empty;
+        }
+    }
+    for protocol in Protocol::ALL {
+        let of: Vec<usize> = members.iter().copied().filter(|&i| tracks[i].protocol == protocol).collect();
+        let mean = |value: &dyn Fn(usize) -> f64| {
+            let packets = of.iter().map(|&i| tracks[i].entries as f64).sum::<f64>().max(1.0);
+            of.iter().map(|&i| value(i) * tracks[i].entries as f64).sum::<f64>() / packets
+        };
+        if mean(&|i| tracks[i].base_error) <= WIDE.0.max(WIDE.1 * mean(&|i| raise[i])) {
+            continue;
+        }
+        for i in of {
+            // The other direction has what this one has not: together they are what the round trips leave.
+            let track = &mut tracks[i];
+            let lower = track.base_error.min(raise[i].max(0.0));
+            raise[i] -= lower;
+            track.unassigned += track.base_error + lower;
+            if track.base_error > WIDE.0 {
+                track.empty = [false; 2];
+            }
         }
     }
 }
@@ -197,20 +255,26 @@ fn usable(track: &Track) -> bool {
 fn difference(bounds: &[[f64; 2]], track: &Track, relative: bool) -> Option<(f64, f64)> {
     let (low, high) = within(bounds)?;
     let middle = (low + high) / 2.0;
-    let tolerance = track.tick_ns.unwrap_or(0.0) + TOLERANCE;
-    let fits = |by: f64| (low..=high).contains(&by) || (middle - by).abs() <= tolerance;
+    let error = (high - low) / 2.0;
     if relative {
-        return Some((middle, (high - low) / 2.0));
+        return Some((middle, error));
     }
-    if track.gap > tolerance && fits(0.0) && fits(track.gap) {
+    // Both ends are as good as the stamps of the packets that set them. The gap is a tick too large at most.
+    let tick = track.tick_ns.unwrap_or(0.0);
+    let tolerance = tick + TOLERANCE;
+    let outside = |from: f64, to: f64| (low - to).max(from - high).max(0.0);
+    let (least, gap) = (outside(0.0, 0.0), outside(track.gap - tick, track.gap));
+    if track.gap > tolerance && least == 0.0 && gap == 0.0 {
         // Too wide to tell the one from the other.
         return None;
     }
-    Some(match track.gap {
-        _ if fits(0.0) => (0.0, 0.0),
-        gap if fits(gap) => (gap, 0.0),
+    Some(if gap < least && gap <= tolerance {
+        (track.gap, 0.0)
+    } else if least <= tolerance {
+        (0.0, 0.0)
+    } else {
         // Not beyond what round trips leave.
-        gap => (middle.min(gap), (high - low) / 2.0),
+        (middle.min(track.gap), error)
     })
 }
 
@@ -230,7 +294,41 @@ fn within(bounds: &[[f64; 2]]) -> Option<(f64, f64)> {
 
 #[cfg(test)]
 mod tests {
-    use super::within;
+    use super::*;
+    use crate::decode::Address;
+    use crate::delay::flow::Key;
+    use crate::delay::log::TrackRef;
+
+    fn track(gap: f64) -> Track {
+        let (key, side) = Key::of((Address(1), 1), (Address(2), 2), 6);
+        let (protocol, estimator) = (Protocol::Tcp, Estimator::Observer);
+        let mut track = Track::new(&TrackRef { key: &key, side, protocol, estimator, hosts: [0, 1] }, 0);
+        (track.tick_ns, track.gap, track.entries) = (Some(1e6), gap, 100);
+        track
+    }
+
+    #[test]
+    fn what_the_flow_itself_says_is_preferred_where_it_fits() {
+        let of = |low, high, gap| difference(&[[low, high]; 3], &track(gap), false);
+        assert_eq!(of(-4e6, 4e6, 20e6), Some((0.0, 0.0)));
+        assert_eq!(of(11e6, 16e6, 18e6), Some((18e6, 0.0)), "two ticks outside");
+        assert_eq!(of(-4e6, 30e6, 20e6), None, "both fit");
+        assert_eq!(of(5e6, 9e6, 20e6), Some((7e6, 2e6)), "neither does");
+    }
+
+    #[test]
+    fn a_base_known_too_widely_gives_a_lower_bound() {
+        for (raise, error, lower) in [(6.5e6, 6e6, true), (6.5e6, 1.5e6, false), (90e6, 6e6, false), (90e6, 20e6, true)]
+        {
+            let mut tracks = vec![track(200e6)];
+            (tracks[0].base_error, tracks[0].evidence[0].idle) = (error, true);
+            let mut raises = [raise];
+            settle(&mut tracks, &[0], (&[true], &[true]), &mut raises, false);
+            let (shift, missing) = if lower { (error, 2.0 * error) } else { (0.0, 0.0) };
+            assert_eq!((raises[0], tracks[0].unassigned), (raise - shift, missing));
+            assert_eq!(tracks[0].empty[0], !lower);
+        }
+    }
 
     #[test]
     fn bounds_are_met_as_nearly_all_allow() {
