@@ -13,7 +13,10 @@ use crate::read::Frame;
 const LONGEST_NS: i64 = 10 * 365 * 86_400 * 1_000_000_000;
 
 /// Tracks that are made between two finalizations; half a kilobyte each.
-const MOST_NEW_TRACKS: usize = 1 << 18;
+const MOST_NEW_TRACKS: usize = 1 << 16;
+
+/// Packets that all flows together remember until they are answered; some 40 bytes each.
+const MOST_REMEMBERED: usize = 1 << 21;
 
 /// State of a flow: what is kept depends on its protocol.
 pub(crate) enum Flow {
@@ -42,7 +45,15 @@ impl Meter {
         let hosts = Hosts::new(options.local.clone());
         let flows = Table::new(options.most_flows);
         let discarded = [0; Discard::ALL.len()];
-        let state = MeterState { options, hosts, tracks: Vec::new(), log: Vec::new(), discarded, between_local: 0 };
+        let state = MeterState {
+            options,
+            hosts,
+            tracks: Vec::new(),
+            log: Vec::new(),
+            discarded,
+            between_local: 0,
+            remembered: 0,
+        };
         Self { state, flows, start_ns: None, frames: 0, skipped: [0; Skip::ALL.len()], last_time: 0, tracks_kept: 0 }
     }
 
@@ -64,6 +75,9 @@ impl Meter {
         }
         self.last_time = time;
         self.packet(&packet, frame.number, time, frame.wire_len.min(65_535) as u16);
+        if self.state.remembered > MOST_REMEMBERED {
+            self.forget();
+        }
         let MeterState { log, tracks, options, .. } = &self.state;
         log.len() >= options.log_packets || tracks.len() - self.tracks_kept >= MOST_NEW_TRACKS
     }
@@ -104,6 +118,18 @@ impl Meter {
                     Flow::Quic(spin) => spin.datagram(state, side, payload, time),
                     Flow::Tcp(_) | Flow::Other => {}
                 }
+            }
+        }
+    }
+
+    /// Forget what waits for an answer, as most of it does in vain: flows go on with what comes next.
+    #[cold]
+    fn forget(&mut self) {
+        for (_, flow) in self.flows.iter_mut() {
+            match flow {
+                Flow::Tcp(flow) => flow.forget(&mut self.state),
+                Flow::Utp(flow) => flow.forget(&mut self.state),
+                _ => {}
             }
         }
     }

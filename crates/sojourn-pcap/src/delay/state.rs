@@ -30,7 +30,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { estimator: Choice::Auto, local: Vec::new(), most_flows: 1 << 17, log_packets: 1 << 22 }
+        Self { estimator: Choice::Auto, local: Vec::new(), most_flows: 1 << 16, log_packets: 1 << 22 }
     }
 }
 
@@ -46,6 +46,8 @@ pub(crate) struct MeterState {
     pub(crate) discarded: [u64; Discard::ALL.len()],
     /// Packets between two hosts that the user both called local.
     pub(crate) between_local: u64,
+    /// Places for packets that flows remember until they are answered.
+    pub(crate) remembered: usize,
 }
 
 impl MeterState {

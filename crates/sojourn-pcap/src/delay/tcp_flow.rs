@@ -47,6 +47,8 @@ struct Side {
     tracks: Tracks,
     reports: Reports,
     in_flight: InFlight,
+    /// Places of these queues, as counted for all flows together.
+    places: usize,
 }
 
 /// Both sides of a connection.
@@ -85,9 +87,15 @@ impl TcpFlow {
 
     /// The flow is over.
     pub(crate) fn close(&mut self, state: &mut MeterState) {
+        self.forget(state);
         for side in &mut self.sides {
             side.tracks.close(state);
         }
+    }
+
+    /// Forget what waits for an answer.
+    pub(crate) fn forget(&mut self, state: &mut MeterState) {
+        self.sides.iter_mut().for_each(|side| side.forget(state));
     }
 
     /// Tracks are numbered anew.
@@ -134,6 +142,7 @@ impl TcpFlow {
             return state.discard(host, Protocol::Tcp, why, 1);
         };
         self.stamped(state, seen, segment, (value, echo));
+        self.sides[side].count_places(state);
     }
 
     /// Both hosts are known: had they been silent before this connection?
@@ -384,8 +393,17 @@ impl Side {
     /// The clock was set or the route changed: what follows is measured from a base of its own.
     fn restart(&mut self, state: &mut MeterState) {
         self.tracks.close(state);
-        self.reports = Reports::default();
-        self.in_flight = InFlight::default();
-        self.echoes.clear();
+        self.forget(state);
+    }
+
+    #[inline]
+    fn count_places(&mut self, state: &mut MeterState) {
+        let places = self.echoes.capacity() + self.reports.places() + self.in_flight.places();
+        state.remembered += places - std::mem::replace(&mut self.places, places);
+    }
+
+    fn forget(&mut self, state: &mut MeterState) {
+        state.remembered -= std::mem::take(&mut self.places);
+        (self.reports, self.in_flight, self.echoes) = Default::default();
     }
 }

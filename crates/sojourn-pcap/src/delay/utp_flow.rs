@@ -109,6 +109,8 @@ struct Side {
     last: (u16, u32),
     tracks: Tracks,
     reports: Reports,
+    /// Places of their queue, as counted for all flows together.
+    places: usize,
 }
 
 /// Both sides of a pair of uTP endpoints.
@@ -135,9 +137,15 @@ impl UtpFlow {
 
     /// The flow is over.
     pub(crate) fn close(&mut self, state: &mut MeterState) {
+        self.forget(state);
         for side in &mut self.sides {
             side.tracks.close(state);
         }
+    }
+
+    /// Forget what waits for an answer.
+    pub(crate) fn forget(&mut self, state: &mut MeterState) {
+        self.sides.iter_mut().for_each(|side| side.forget(state));
     }
 
     /// Tracks are numbered anew.
@@ -189,6 +197,7 @@ impl UtpFlow {
         }
         if length > 20 || data {
             me.reports.sent(Sent { frame: seen.frame, time: seen.time, seq: header.seq }, !near[1]);
+            state.remembered += me.reports.places() - std::mem::replace(&mut me.places, me.reports.places());
         }
         let choice = state.options.estimator;
         if header.difference == 0 {
@@ -248,7 +257,12 @@ impl Side {
 
     fn restart(&mut self, state: &mut MeterState) {
         self.tracks.close(state);
-        self.reports = Reports::default();
+        self.forget(state);
         self.differences = Unwrapped::default();
+    }
+
+    fn forget(&mut self, state: &mut MeterState) {
+        state.remembered -= std::mem::take(&mut self.places);
+        self.reports = Reports::default();
     }
 }

@@ -53,6 +53,12 @@ pub struct InFlight {
 }
 
 impl InFlight {
+    /// Places of its queues.
+    #[inline]
+    pub fn places(&self) -> usize {
+        self.fresh.capacity() + self.again.capacity()
+    }
+
     /// A segment with data left.
     #[inline]
     pub fn sent(&mut self, segment: &Segment, stamp: u32, (frame, time): (u64, i64), length: u16) {
