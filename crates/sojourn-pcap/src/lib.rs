@@ -10,7 +10,7 @@
 //! - [`matching`]: two captures of one queue, compared packet by packet.
 //! - [`write`]: packets with real headers, as pcapng or pcap.
 //!
-//! Memory is bounded by [`Options`]: so many flows, so many packets of log; hosts are told apart up to 131,072.
+//! Memory is bounded by [`Options`]: so many flows, so many packets of log; hosts are told apart up to 65,536.
 
 pub mod decode;
 pub mod delay;

@@ -6,13 +6,16 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use sojourn_pcap::delay::finalize::{Finalized, Sample};
 use sojourn_pcap::delay::summary::summary;
+use sojourn_pcap::read::ahead::{Batch, read_ahead};
 use sojourn_pcap::read::filter::{Filter, Instruction};
 use sojourn_pcap::read::{Capture, Frame, ReadError};
 use sojourn_pcap::{Choice, Meter, Options, Protocol};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::available_parallelism;
 
 /// Rows of a batch of samples.
 const BATCH: usize = 1 << 18;
@@ -31,6 +34,8 @@ struct Asked {
     /// Capture times to leave out before and after: seconds since the first packet, or since 1970 if they are large.
     from_s: Option<f64>,
     to_s: Option<f64>,
+    /// Threads; 0: as many as there are cores.
+    jobs: usize,
 }
 
 impl Default for Asked {
@@ -44,11 +49,12 @@ impl Default for Asked {
             log_packets,
             from_s: None,
             to_s: None,
+            jobs: 0,
         }
     }
 }
 
-fn options(text: &str) -> PyResult<(Options, u64, [Option<f64>; 2])> {
+fn options(text: &str) -> PyResult<(Options, Asked)> {
     let asked: Asked = serde_json::from_str(text).map_err(|error| CaptureError::new_err(error.to_string()))?;
     let estimator = match asked.estimator.as_str() {
         "auto" => Choice::Auto,
@@ -62,7 +68,7 @@ fn options(text: &str) -> PyResult<(Options, u64, [Option<f64>; 2])> {
     let local = asked.local.iter().map(|text| prefix(text)).collect::<PyResult<_>>()?;
     let most_flows = asked.most_flows.clamp(16, 1 << 26);
     let log_packets = asked.log_packets.clamp(16, 1 << 30);
-    Ok((Options { estimator, local, most_flows, log_packets }, asked.min_samples, [asked.from_s, asked.to_s]))
+    Ok((Options { estimator, local, most_flows, log_packets }, asked))
 }
 
 fn prefix(text: &str) -> PyResult<(sojourn_pcap::decode::Address, u32)> {
@@ -92,7 +98,8 @@ pub(crate) fn measure(
     progress: Option<Py<PyAny>>,
     filter: Option<Py<PyAny>>,
 ) -> PyResult<String> {
-    let (options, min_samples, range) = self::options(options)?;
+    let (options, asked) = self::options(options)?;
+    let threads = if asked.jobs == 0 { available_parallelism().map_or(1, usize::from) } else { asked.jobs };
     let interrupt = Arc::new(Mutex::new(None));
     let refused = interrupt.clone();
     let go_on = move || match Python::attach(|py| py.check_signals()) {
@@ -107,31 +114,70 @@ pub(crate) fn measure(
         interrupt.unwrap_or_else(|| CaptureError::new_err(error.to_string()))
     };
     py.detach(|| {
+        let stopped = Arc::new(AtomicBool::new(false));
+        let stop = stopped.clone();
+        let go_on = move || !stop.load(Ordering::Relaxed) && go_on();
         let mut capture = Capture::open_while(&paths, Arc::new(go_on)).map_err(&read_error)?;
         let mut meter = Meter::new(options);
+        let range = [asked.from_s, asked.to_s];
         let mut wanted = Wanted { range, first: None, compile: filter, programs: Vec::new(), left_out: 0 };
-        while let Some(frame) = capture.next_frame().map_err(&read_error)? {
-            if !wanted.all() && !wanted.wants(&frame)? {
-                if frame.number.is_multiple_of(LOOK) {
-                    look(progress.as_ref(), capture.progress())?;
+        let hand_out = |meter: &mut Meter| hand_out(meter.finalize(), on_samples.as_ref()).map_err(Stop::Python);
+        let look = |share: Option<f64>| look(progress.as_ref(), share).map_err(Stop::Python);
+        let done = if threads > 1 {
+            let take = |batch: &Batch| {
+                for (arrival, decoded) in batch.packets() {
+                    if meter.packet(arrival, decoded) {
+                        hand_out(&mut meter)?;
+                    }
                 }
-                continue;
-            }
-            let full = meter.frame(&frame);
-            if full {
-                hand_out(meter.finalize(), on_samples.as_ref())?;
-            }
-            if meter.frames().is_multiple_of(LOOK) {
-                look(progress.as_ref(), capture.progress())?;
-            }
-        }
-        hand_out(meter.finalize(), on_samples.as_ref())?;
-        look(progress.as_ref(), Some(1.0))?;
-        let mut summary = summary(&meter, min_samples);
+                if batch.last().is_multiple_of(LOOK) { look(batch.progress()) } else { Ok(()) }
+            };
+            let wait = || Python::attach(|py| py.check_signals()).map_err(Stop::Python);
+            let wants = |frame: &Frame<'_>| wanted.wants(frame).map_err(Stop::Python);
+            read_ahead(&mut capture, wants, take, wait, || stopped.store(true, Ordering::Relaxed))
+        } else {
+            on_one_thread(&mut capture, &mut meter, &mut wanted, &hand_out, &look)
+        };
+        done.and_then(|()| hand_out(&mut meter)).and_then(|()| look(Some(1.0))).map_err(|stop| match stop {
+            Stop::Read(error) => read_error(error),
+            Stop::Python(error) => error,
+        })?;
+        let mut summary = summary(&meter, asked.min_samples);
         summary["left_out_by_request"] = wanted.left_out.into();
         summary["damage"] = serde_json::to_value(capture.damage()).unwrap_or_default();
         Ok(summary.to_string())
     })
+}
+
+/// Why measuring ended early.
+enum Stop {
+    Read(ReadError),
+    Python(PyErr),
+}
+
+impl From<ReadError> for Stop {
+    fn from(error: ReadError) -> Self {
+        Self::Read(error)
+    }
+}
+
+fn on_one_thread(
+    capture: &mut Capture,
+    meter: &mut Meter,
+    wanted: &mut Wanted,
+    hand_out: &dyn Fn(&mut Meter) -> Result<(), Stop>,
+    look: &dyn Fn(Option<f64>) -> Result<(), Stop>,
+) -> Result<(), Stop> {
+    while let Some(frame) = capture.next_frame()? {
+        let number = frame.number;
+        if wanted.wants(&frame).map_err(Stop::Python)? && meter.frame(&frame) {
+            hand_out(meter)?;
+        }
+        if number.is_multiple_of(LOOK) {
+            look(capture.progress())?;
+        }
+    }
+    Ok(())
 }
 
 /// Which frames were asked for.
@@ -147,11 +193,12 @@ struct Wanted {
 const EPOCH: f64 = 1e8;
 
 impl Wanted {
-    fn all(&self) -> bool {
-        self.range == [None, None] && self.compile.is_none()
+    #[inline]
+    fn wants(&mut self, frame: &Frame<'_>) -> PyResult<bool> {
+        if self.range == [None, None] && self.compile.is_none() { Ok(true) } else { self.looked_into(frame) }
     }
 
-    fn wants(&mut self, frame: &Frame<'_>) -> PyResult<bool> {
+    fn looked_into(&mut self, frame: &Frame<'_>) -> PyResult<bool> {
         let first = *self.first.get_or_insert(frame.time_ns);
         let place = |bound: f64| {
             let since = if bound < EPOCH { frame.time_ns.wrapping_sub(first) } else { frame.time_ns };
@@ -242,8 +289,8 @@ impl Follower {
     #[new]
     #[pyo3(signature = (link = 1, options = "{}"))]
     fn new(link: u16, options: &str) -> PyResult<Self> {
-        let (options, min_samples, _) = self::options(options)?;
-        Ok(Self { meter: Meter::new(options), min_samples, link })
+        let (options, asked) = self::options(options)?;
+        Ok(Self { meter: Meter::new(options), min_samples: asked.min_samples, link })
     }
 
     /// Take in frames: time (ns since 1970), length on the wire, bytes.

@@ -35,6 +35,7 @@ def measure(
     from_s: float | None = None,
     to_s: float | None = None,
     flows: bool = False,
+    jobs: int = 0,
     progress: Callable[[float | None], object] | None = None,
 ) -> dict[str, Any]:
     """Measure captures, read as one stream in the order given.
@@ -63,6 +64,9 @@ def measure(
         since 1970 from 10⁸ on.
     flows
         Add ``flows``: one object for each flow and direction.
+    jobs
+        Threads: with two or more, one reads and decodes ahead of the other. 0: as many as there are cores. The
+        result is the same.
     progress
         Is called now and then with the share that has been read, or None where the size is not known.
 
@@ -87,7 +91,7 @@ def measure(
             f"the time range is empty: from {from_s:g} to {to_s:g}; expected an end after its start"
         )
     asked = {"estimator": estimator, "local": list(local), "min_samples": min_samples}
-    options = json.dumps({**asked, "from_s": from_s, "to_s": to_s})
+    options = json.dumps({**asked, "from_s": from_s, "to_s": to_s, "jobs": jobs})
     program = None
     if filter is not None:
         from sojourn.capture.tcpdump import compiler

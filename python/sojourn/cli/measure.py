@@ -28,6 +28,7 @@ def measure(
     from_: Annotated[float | None, Parameter(name="--from")] = None,
     to: float | None = None,
     flows: Flag = False,
+    jobs: int = 0,
     live: str | None = None,
     prometheus: int | None = None,
     every: float = 2.0,
@@ -75,6 +76,8 @@ def measure(
         Take only frames before this time.
     flows
         List flows instead of hosts, a line for each direction; with `--json`, an object.
+    jobs
+        Threads; 0: as many as there are cores. The output is the same, byte for byte.
     live
         Follow an interface instead of reading captures (Linux); until interrupted. Needs root or CAP_NET_RAW,
         and gives both up once the interface is open: root becomes the user who called sudo, else `nobody`.
@@ -87,6 +90,8 @@ def measure(
     """
     if not 1 <= min_samples < 2**32:
         raise SojournError(f"--min-samples is {min_samples}; expected a number from 1 to {2**32 - 1}")
+    if not 0 <= jobs < 2**16:
+        raise SojournError(f"--jobs is {jobs}; expected a number of threads, or 0 for one a core")
     options = {"estimator": estimator, "local": local or [], "min_samples": min_samples}
     if live is not None:
         if captures or samples or report or filter is not None or flows or (from_, to) != (None, None):
@@ -108,7 +113,7 @@ def measure(
     from sojourn.results.progress import share
 
     with share("captures read") as progress:
-        chosen = {"filter": filter, "from_s": from_, "to_s": to, "flows": flows}
+        chosen = {"filter": filter, "from_s": from_, "to_s": to, "flows": flows, "jobs": jobs}
         summary = run(
             captures, samples=samples, uncertainty=uncertainty, progress=progress, **chosen, **options
         )

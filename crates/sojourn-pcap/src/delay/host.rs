@@ -249,7 +249,7 @@ pub struct Hosts {
 }
 
 /// Hosts beyond this number are not told apart.
-const MOST_HOSTS: usize = 1 << 17;
+const MOST_HOSTS: usize = 1 << 16;
 
 impl Hosts {
     /// No hosts yet; `local` says which will be local, or nothing.

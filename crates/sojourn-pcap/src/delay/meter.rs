@@ -8,6 +8,7 @@ use crate::delay::state::{MeterState, Options};
 use crate::delay::tcp_flow::TcpFlow;
 use crate::delay::utp_flow::{Candidate, Decided, UtpFlow};
 use crate::read::Frame;
+use crate::read::ahead::Arrival;
 
 /// Captures longer than this, or clocks that jump further, are not measured.
 const LONGEST_NS: i64 = 10 * 365 * 86_400 * 1_000_000_000;
@@ -60,8 +61,14 @@ impl Meter {
     /// Take in one frame. Returns whether the log is full and wants to be finalized.
     #[inline]
     pub fn frame(&mut self, frame: &Frame<'_>) -> bool {
+        self.packet(frame.into(), decode(frame.link, frame.data, frame.wire_len))
+    }
+
+    /// Take in one packet, or why its frame was none. Returns whether the log is full and wants to be finalized.
+    #[inline]
+    pub fn packet(&mut self, frame: Arrival, decoded: Result<Packet<'_>, Skip>) -> bool {
         self.frames += 1;
-        let packet = match decode(frame.link, frame.data, frame.wire_len) {
+        let packet = match decoded {
             Ok(packet) => packet,
             Err(skip) => {
                 self.skipped[skip as usize] += 1;
@@ -74,7 +81,7 @@ impl Meter {
             return false;
         }
         self.last_time = time;
-        self.packet(&packet, frame.number, time, frame.wire_len.min(65_535) as u16);
+        self.transport(&packet, frame.number, time, frame.wire_len.min(65_535) as u16);
         if self.state.remembered > MOST_REMEMBERED {
             self.forget();
         }
@@ -83,7 +90,7 @@ impl Meter {
     }
 
     #[inline]
-    fn packet(&mut self, packet: &Packet<'_>, frame: u64, time: i64, wire: u16) {
+    fn transport(&mut self, packet: &Packet<'_>, frame: u64, time: i64, wire: u16) {
         let Self { flows, state, .. } = self;
         match &packet.transport {
             Transport::Tcp(segment) => {

@@ -4,6 +4,7 @@
 //! because a damaged file has to be told in one sentence with the number of the record. A file is read with plain reads
 //! rather than mapped: a mapped file that is cut while it is read ends the process.
 
+pub mod ahead;
 mod buffer;
 pub mod filter;
 mod pcap;
