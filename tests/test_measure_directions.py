@@ -152,3 +152,17 @@ count = 2
         ways = (host, host["to_remote"]) if at == "servers" else (host["to_remote"], host)
         assert ways[0]["mean_ms"] == pytest.approx(true["up"]["queue_delay_ms"]["mean"], rel=0.1)
         assert ways[1]["mean_ms"] == pytest.approx(true["down"]["queue_delay_ms"]["mean"], abs=2.0)
+
+
+def test_the_number_of_threads_changes_no_byte(sojourn: Command, tmp_path: Path) -> None:
+    captures = [str(capture(name)) for name in SETS]
+    seen = []
+    for jobs in (1, 2):
+        samples = tmp_path / f"{jobs}.csv"
+        options = ["--json", "--jobs", str(jobs), "--samples", str(samples), "--uncertainty"]
+        result = sojourn("measure", *captures, *options, "--filter", "tcp")
+        assert result.returncode == 0
+        seen.append((result.stdout, samples.read_bytes()))
+    assert seen[0] == seen[1]
+    assert seen[0][1].count(b"\n") > 1000
+    assert "--jobs is -1" in sentence(sojourn("measure", captures[0], "--jobs", "-1", code=2).stderr)

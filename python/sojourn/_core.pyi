@@ -27,12 +27,20 @@ def measure(
 class Follower:
     """Measures frames as they come."""
 
-    def __init__(self, link: int = 1, options: str = "{}") -> None: ...
+    def __init__(
+        self,
+        link: int = 1,
+        options: str = "{}",
+        filter: Callable[[int], list[tuple[int, int, int, int]]] | None = None,
+    ) -> None: ...
     def feed(self, frames: list[tuple[int, int, bytes]]) -> None:
         """Take in frames: time (ns since 1970), length on the wire, bytes."""
 
     def settle(self) -> str:
-        """Return the summary (JSON) with `recent`: remote, protocol, samples, mean, maximum (ms) of late."""
+        """Return the summary (JSON) with rows of remote, protocol, samples, mean, maximum (ms) of late.
+
+        `recent` has those of the way from the hosts, `recent_to_remote` of the way to them.
+        """
 
 def controller(setup: str, events: str) -> str:
     """Drive one congestion controller by events (JSON); return what it says after each (JSON list)."""

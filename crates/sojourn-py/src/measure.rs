@@ -120,7 +120,7 @@ pub(crate) fn measure(
         let mut capture = Capture::open_while(&paths, Arc::new(go_on)).map_err(&read_error)?;
         let mut meter = Meter::new(options);
         let range = [asked.from_s, asked.to_s];
-        let mut wanted = Wanted { range, first: None, compile: filter, programs: Vec::new(), left_out: 0 };
+        let mut wanted = Wanted::new(range, filter);
         let hand_out = |meter: &mut Meter| hand_out(meter.finalize(), on_samples.as_ref()).map_err(Stop::Python);
         let look = |share: Option<f64>| look(progress.as_ref(), share).map_err(Stop::Python);
         let done = if threads > 1 {
@@ -193,6 +193,10 @@ struct Wanted {
 const EPOCH: f64 = 1e8;
 
 impl Wanted {
+    fn new(range: [Option<f64>; 2], compile: Option<Py<PyAny>>) -> Self {
+        Self { range, first: None, compile, programs: Vec::new(), left_out: 0 }
+    }
+
     #[inline]
     fn wants(&mut self, frame: &Frame<'_>) -> PyResult<bool> {
         if self.range == [None, None] && self.compile.is_none() { Ok(true) } else { self.looked_into(frame) }
@@ -281,51 +285,53 @@ pub(crate) struct Follower {
     meter: Meter,
     min_samples: u64,
     link: u16,
+    wanted: Wanted,
 }
 
 #[pymethods]
 impl Follower {
-    /// A follower of frames of a link type.
+    /// A follower of frames of a link type; `filter` as of [`measure`].
     #[new]
-    #[pyo3(signature = (link = 1, options = "{}"))]
-    fn new(link: u16, options: &str) -> PyResult<Self> {
+    #[pyo3(signature = (link = 1, options = "{}", filter = None))]
+    fn new(link: u16, options: &str, filter: Option<Py<PyAny>>) -> PyResult<Self> {
         let (options, asked) = self::options(options)?;
-        Ok(Self { meter: Meter::new(options), min_samples: asked.min_samples, link })
+        let mut wanted = Wanted::new([None, None], filter);
+        // While it may still load what it needs.
+        wanted.program(link)?;
+        Ok(Self { meter: Meter::new(options), min_samples: asked.min_samples, link, wanted })
     }
 
     /// Take in frames: time (ns since 1970), length on the wire, bytes.
-    fn feed(&mut self, frames: Vec<(i64, u32, Vec<u8>)>) {
+    fn feed(&mut self, frames: Vec<(i64, u32, Vec<u8>)>) -> PyResult<()> {
         for (time_ns, wire_len, data) in &frames {
             let number = self.meter.frames() + 1;
-            let full =
-                self.meter.frame(&Frame { number, time_ns: *time_ns, link: self.link, wire_len: *wire_len, data });
-            if full {
+            let frame = Frame { number, time_ns: *time_ns, link: self.link, wire_len: *wire_len, data };
+            if self.wanted.wants(&frame)? && self.meter.frame(&frame) {
                 drop(self.meter.finalize());
             }
         }
+        Ok(())
     }
 
     /// Finalize what came since the last time: the summary (JSON) with `recent`, rows of remote, protocol, samples,
-    /// mean and maximum (ms).
+    /// mean and maximum (ms) of the way from the host; `recent_to_remote` has those of the way to it.
     fn settle(&mut self) -> String {
-        let mut recent: BTreeMap<(String, &'static str), (u64, f64, f64)> = BTreeMap::new();
+        let mut recent: [BTreeMap<(String, &'static str), (u64, f64, f64)>; 2] = Default::default();
         let mut finalized = self.meter.finalize();
         while let Some(sample) = finalized.next() {
-            if sample.toward {
-                continue;
-            }
-            let (remote, _, _) = finalized.flow(sample.flow, false);
-            let row = recent.entry((remote.to_string(), sample.protocol.name())).or_default();
+            let (remote, _, _) = finalized.flow(sample.flow, sample.toward);
+            let row =
+                recent[usize::from(sample.toward)].entry((remote.to_string(), sample.protocol.name())).or_default();
             let ms = sample.delay_ns / 1e6;
             *row = (row.0 + 1, row.1 + ms, row.2.max(ms));
         }
         drop(finalized);
         let mut summary = summary(&self.meter, self.min_samples);
-        let rows: Vec<_> = recent
-            .iter()
-            .map(|((remote, protocol), (n, sum, max))| serde_json::json!([remote, protocol, n, sum / *n as f64, max]))
-            .collect();
-        summary["recent"] = rows.into();
+        for (name, recent) in ["recent", "recent_to_remote"].into_iter().zip(recent) {
+            let row =
+                |((remote, protocol), (n, sum, max))| serde_json::json!([remote, protocol, n, sum / n as f64, max]);
+            summary[name] = recent.into_iter().map(row).collect::<Vec<_>>().into();
+        }
         summary.to_string()
     }
 }

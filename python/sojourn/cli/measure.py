@@ -94,14 +94,15 @@ def measure(
         raise SojournError(f"--jobs is {jobs}; expected a number of threads, or 0 for one a core")
     options = {"estimator": estimator, "local": local or [], "min_samples": min_samples}
     if live is not None:
-        if captures or samples or report or filter is not None or flows or (from_, to) != (None, None):
+        if captures or samples or report or flows or jobs or (from_, to) != (None, None):
             raise SojournError(
-                "--live follows an interface: it takes no captures, --samples, --report, "
-                "--filter, --from, --to or --flows"
+                "--live follows an interface: it takes no captures, --samples, --report, --from, --to, "
+                "--flows or --jobs"
             )
         from sojourn.capture.live import follow
 
-        follow(live, options, json=json, port=prometheus, every_s=every, duration_s=duration)
+        chosen = {"port": prometheus, "every_s": every, "duration_s": duration, "filter": filter}
+        follow(live, options, json=json, **chosen)
         return Exit.DONE
     if not captures:
         raise SojournError("no capture was named; expected files, `-` (standard input) or --live INTERFACE")

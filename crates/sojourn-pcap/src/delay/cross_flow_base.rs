@@ -120,8 +120,7 @@ fn shift_to_lowest(
     let bounds = compare(log, tracks, [&sets[0], &sets[1]], raise);
     for ((members, own), before) in lowest.into_iter().zip(before) {
         let all: Vec<[f64; 2]> = members.iter().flat_map(|&i| bounds[i].iter().copied()).collect();
-        let narrower =
-            within(&all).filter(|(low, high)| all.len() >= FEWEST && high - low < 2.0 * tracks[own].base_error);
+        let narrower = within(&all).filter(|(low, high)| high - low < 2.0 * tracks[own].base_error);
         let (by, error) =
             narrower.map_or((-before, tracks[own].base_error), |(low, high)| ((low + high) / 2.0, (high - low) / 2.0));
         raise[own] = -by.max(0.0);
@@ -278,8 +277,11 @@ fn difference(bounds: &[[f64; 2]], track: &Track, relative: bool) -> Option<(f64
     })
 }
 
-/// The interval that lies within nearly all bounds.
+/// The interval that lies within nearly all bounds; none of too few.
 fn within(bounds: &[[f64; 2]]) -> Option<(f64, f64)> {
+    if bounds.len() < FEWEST {
+        return None;
+    }
     let [mut lows, mut highs] = [0, 1].map(|side| bounds.iter().map(|bound| bound[side]).collect::<Vec<_>>());
     lows.sort_unstable_by(f64::total_cmp);
     highs.sort_unstable_by(f64::total_cmp);
@@ -332,7 +334,8 @@ mod tests {
 
     #[test]
     fn bounds_are_met_as_nearly_all_allow() {
-        assert_eq!(within(&[[-20e6, 5e6], [-3e6, 30e6]]), Some((-3e6, 5e6)));
+        assert_eq!(within(&[]), None);
+        assert_eq!(within(&[[-20e6, 5e6], [-3e6, 30e6], [-3e6, 30e6]]), Some((-3e6, 5e6)));
         assert_eq!(within(&[[80e6, 120e6], [90e6, 110e6], [70e6, 112e6]]), Some((90e6, 110e6)));
         assert_eq!(within(&[[0.0, 1e6], [50e6, 60e6], [0.0, 1e6], [50e6, 60e6]]), None);
     }

@@ -16,8 +16,8 @@ const LONGEST_NS: i64 = 10 * 365 * 86_400 * 1_000_000_000;
 /// Tracks that are made between two finalizations; half a kilobyte each.
 const MOST_NEW_TRACKS: usize = 1 << 16;
 
-/// Packets that all flows together remember until they are answered; some 40 bytes each.
-const MOST_REMEMBERED: usize = 1 << 21;
+/// Packets for each flow that may be told apart which all together remember until they are answered; some 40 bytes each.
+const MOST_REMEMBERED: usize = 32;
 
 /// State of a flow: what is kept depends on its protocol.
 pub(crate) enum Flow {
@@ -82,7 +82,7 @@ impl Meter {
         }
         self.last_time = time;
         self.transport(&packet, frame.number, time, frame.wire_len.min(65_535) as u16);
-        if self.state.remembered > MOST_REMEMBERED {
+        if self.state.remembered > MOST_REMEMBERED * self.state.options.most_flows.max(1 << 10) {
             self.forget();
         }
         let MeterState { log, tracks, options, .. } = &self.state;
@@ -149,6 +149,11 @@ impl Meter {
     /// Flows told apart at the moment.
     pub fn flows(&self) -> usize {
         self.flows.len()
+    }
+
+    /// Places for packets that flows remember until they are answered.
+    pub fn remembered(&self) -> usize {
+        self.state.remembered
     }
 
     /// Hosts and what was found of them.
