@@ -20,7 +20,8 @@ def measure(
     """Measure captures as one stream; return the summary (JSON). Releases the GIL.
 
     `options` (JSON): `estimator` (auto, observer, reported), `local` (prefixes), `min_samples`, `most_flows`,
-    `log_packets`, `from_s`, `to_s`, `jobs` (threads; 0: one a core). `on_samples` is given dicts of columns `frame`, `time_ns`, `flow` (place in `flows`:
+    `log_packets`, `from_s`, `to_s`, `jobs` (threads; 0: one a core).
+    `on_samples` is given dicts of columns `frame`, `time_ns`, `flow` (place in `flows`:
     remote, local, name), `protocol` (place in `protocols`), `queue_delay_ns`, `uncertainty_ns`.
     """
 

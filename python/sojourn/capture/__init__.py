@@ -65,8 +65,8 @@ def measure(
     flows
         Add ``flows``: one object for each flow and direction.
     jobs
-        Threads: with two or more, one reads and decodes ahead of the other. 0: as many as there are cores. The
-        result is the same.
+        Threads: with two or more, one reads and decodes ahead of the other. 0: as many as there are cores.
+        The result is the same.
     progress
         Is called now and then with the share that has been read, or None where the size is not known.
 

@@ -16,7 +16,7 @@ const LONGEST_NS: i64 = 10 * 365 * 86_400 * 1_000_000_000;
 /// Tracks that are made between two finalizations; half a kilobyte each.
 const MOST_NEW_TRACKS: usize = 1 << 16;
 
-/// Packets for each flow that may be told apart which all together remember until they are answered; some 40 bytes each.
+/// Packets that flows remember until they are answered, on average over all that may be told apart; some 40 bytes each.
 const MOST_REMEMBERED: usize = 32;
 
 /// State of a flow: what is kept depends on its protocol.
