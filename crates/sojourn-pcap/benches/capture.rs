@@ -64,7 +64,7 @@ fn run_ahead(bytes: &[u8]) -> f64 {
     let mut meter = Meter::new(Options::default());
     let begun = Instant::now();
     let take = |batch: &Batch| {
-        batch.packets().for_each(|(arrival, decoded)| drop(meter.packet(arrival, decoded)));
+        batch.packets().for_each(|(arrival, decoded)| _ = meter.packet(arrival, decoded));
         Ok(())
     };
     read_ahead::<ReadError>(&mut capture, |_| Ok(true), take, || Ok(()), || ()).expect("memory can be read");
