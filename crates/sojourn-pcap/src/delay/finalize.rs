@@ -167,7 +167,7 @@ fn sample(state: &mut MeterState, entry: &Entry, start_ns: i64) -> Option<Sample
         let over = round_trip - track.round_trip_base - own;
         return match toward(track, entry, excess, over) {
             Ok(estimate) => {
-                stats.to_add(estimate, track);
+                stats.add_to(estimate, track);
                 let time_ns = start_ns.wrapping_add(entry.time - round_trip as i64);
                 Some(told(entry, track, (time_ns, true), estimate))
             }
@@ -204,11 +204,11 @@ fn sample(state: &mut MeterState, entry: &Entry, start_ns: i64) -> Option<Sample
         return None;
     }
     if !from {
-        hosts.all[peer as usize].stats(track.protocol).to_add(estimate, track);
+        hosts.all[peer as usize].stats(track.protocol).add_to(estimate, track);
         return Some(told(entry, track, (start_ns.wrapping_add(entry.time), true), estimate));
     }
     stats.flows += u64::from(!std::mem::replace(&mut track.counted, true));
-    stats.from_add(estimate, track);
+    stats.add_from(estimate, track);
     stats.by_estimator[usize::from(track.estimator == Estimator::Reported)] += 1;
     stats.series.add(entry.time, estimate.delay);
     Some(told(entry, track, (start_ns.wrapping_add(entry.time), false), estimate))
@@ -226,7 +226,7 @@ fn toward(track: &mut Track, entry: &Entry, excess: f64, over: f64) -> Result<tc
     let phase = track.phase.filter(|(stamp, _)| *stamp == entry.stamp).map(|(_, phase)| phase);
     let back = tcp_observer::estimate(excess, tick, None, phase);
     let delay = (over - track.unassigned - back.delay).max(0.0);
-    if !(delay < LONGEST_DELAY) {
+    if delay.is_nan() || delay >= LONGEST_DELAY {
         return Err(Discard::Implausible);
     }
     let (before, delayed) = track.toward_before;

@@ -158,13 +158,13 @@ impl Stats {
 
     /// Count a sample of the way from the host.
     #[inline]
-    pub(crate) fn from_add(&mut self, estimate: Estimate, track: &Track) {
+    pub(crate) fn add_from(&mut self, estimate: Estimate, track: &Track) {
         self.from.add(estimate, track.empty[0], missing(track));
     }
 
     /// Count a sample of the way to the host.
     #[inline]
-    pub(crate) fn to_add(&mut self, estimate: Estimate, track: &Track) {
+    pub(crate) fn add_to(&mut self, estimate: Estimate, track: &Track) {
         self.to.add(estimate, track.empty[1], missing(track));
     }
 
