@@ -43,6 +43,22 @@ def test_the_text_of_a_summary() -> None:
     assert metrics(SUMMARY) == TEXT
 
 
+def test_both_directions_are_told_apart() -> None:
+    toward = {"samples": 50, "mean_ms": 3.0, "p50_ms": 2.0}
+    host = {**SUMMARY["hosts"][0], "to_remote": toward}
+    unseen = {**SUMMARY["hosts"][1], "to_remote": "not seen: no TCP timestamps"}
+    rows = [["192.0.2.7", "tcp", 5, 4.0, 6.0]]
+    text = metrics({**SUMMARY, "hosts": [host, unseen], "recent_to_remote": rows})
+    added = [line for line in text.splitlines() if line not in TEXT.splitlines() and not line.startswith("#")]
+    who = 'remote="192.0.2.7",protocol="tcp"'
+    assert added == [
+        f'sojourn_queue_delay_to_remote_seconds{{{who},quantile="0.5"}} 0.002',
+        f"sojourn_queue_delay_to_remote_seconds_sum{{{who}}} 0.15",
+        f"sojourn_queue_delay_to_remote_seconds_count{{{who}}} 50",
+        f"sojourn_recent_queue_delay_to_remote_seconds{{{who}}} 0.004",
+    ]
+
+
 def test_rate_of_the_sum_over_rate_of_the_count_is_the_mean_between_two_looks() -> None:
     later = {**SUMMARY["hosts"][0], "samples": 300, "mean_ms": 15.0}
 

@@ -18,23 +18,33 @@ def measure(
     options: str = "{}",
     on_samples: Callable[[dict[str, Any]], object] | None = None,
     progress: Callable[[float | None], object] | None = None,
+    filter: Callable[[int], list[tuple[int, int, int, int]]] | None = None,
 ) -> str:
     """Measure captures as one stream; return the summary (JSON). Releases the GIL.
 
     `options` (JSON): `estimator` (auto, observer, reported), `local` (prefixes), `min_samples`, `most_flows`,
-    `log_packets`. `on_samples` is given dicts of columns `frame`, `time_ns`, `flow` (place in `flows`:
+    `log_packets`, `from_s`, `to_s`, `jobs` (threads; 0: one a core).
+    `on_samples` is given dicts of columns `frame`, `time_ns`, `flow` (place in `flows`:
     remote, local, name), `protocol` (place in `protocols`), `queue_delay_ns`, `uncertainty_ns`.
     """
 
 class Follower:
     """Measures frames as they come."""
 
-    def __init__(self, link: int = 1, options: str = "{}") -> None: ...
+    def __init__(
+        self,
+        link: int = 1,
+        options: str = "{}",
+        filter: Callable[[int], list[tuple[int, int, int, int]]] | None = None,
+    ) -> None: ...
     def feed(self, frames: list[tuple[int, int, bytes]]) -> None:
         """Take in frames: time (ns since 1970), length on the wire, bytes."""
 
     def settle(self) -> str:
-        """Return the summary (JSON) with `recent`: remote, protocol, samples, mean, maximum (ms) of late."""
+        """Return the summary (JSON) with rows of remote, protocol, samples, mean, maximum (ms) of late.
+
+        `recent` has those of the way from the hosts, `recent_to_remote` of the way to them.
+        """
 
 def workload(paths: list[str | os.PathLike[str]], clients: list[tuple[Any, int]]) -> dict[str, Any]:
     """Read captures as one stream; return the workload in them (columns). Releases the GIL.

@@ -11,7 +11,7 @@
 //! - [`workload`]: connections as their applications see them, to be replayed.
 //! - [`write`]: packets with real headers, as pcapng or pcap.
 //!
-//! Memory is bounded by [`Options`]: so many flows, so many packets of log; hosts are told apart up to a million.
+//! Memory is bounded by [`Options`]: so many flows, so many packets of log; hosts are told apart up to 65,536.
 
 pub mod decode;
 pub mod delay;

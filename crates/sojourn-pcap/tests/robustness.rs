@@ -127,3 +127,31 @@ fn compressed_bombs_and_endless_blocks_end() {
     assert_eq!(capture.damage().len(), 1);
     assert!(capture.damage()[0].cut_short);
 }
+
+#[test]
+fn what_waits_for_an_answer_in_vain_is_forgotten() {
+    // Two hosts, a thousand connections that send both ways and answer nothing.
+    let mut meter = Meter::new(Options { most_flows: 1 << 10, log_packets: 1 << 14, ..Options::default() });
+    let stamp = |i: u32| i / 100;
+    let mut number = 0;
+    let mut feed = |meter: &mut Meter, i: u32, source, destination, header, payload| {
+        let packet = Datagram { source, destination, id: i as u16, ttl: 60, payload, header };
+        let (bytes, wire_len) = packet.frame();
+        number += 1;
+        let time_ns = 1_700_000_000_000_000_000 + i64::from(i) * 1000;
+        meter.frame(&sojourn_pcap::read::Frame { number, time_ns, link: 1, wire_len, data: &bytes })
+    };
+    let mut most = 0;
+    for i in 0..100_000u32 {
+        let (flow, n) = (i % 1000, i / 1000);
+        let (there, here) = (end(1, 1000 + flow as u16), end(2, 80));
+        let (source, destination) = if n % 2 == 0 { (there, here) } else { (here, there) };
+        let header = Header::Tcp { seq: n / 2 * 100, ack: 1, flags: 16, stamps: Some((stamp(i) + 1, 0)) };
+        if feed(&mut meter, i, source, destination, header, 100) {
+            drop(meter.finalize());
+        }
+        most = most.max(meter.remembered());
+    }
+    assert!(most > 1 << 14, "the queues filled: {most}");
+    assert!(most <= (1 << 15) + 8192 && meter.remembered() < most, "and were emptied: {}", meter.remembered());
+}

@@ -150,7 +150,7 @@ fn errors(answers: bool, log_packets: usize) -> Vec<f64> {
     let mut meter = Meter::new(Options { log_packets, ..Options::default() });
     let mut errors = Vec::new();
     let mut finalize = |meter: &mut Meter| {
-        for sample in meter.finalize().filter(|sample| sample.protocol == Protocol::Tcp) {
+        for sample in meter.finalize().filter(|sample| sample.protocol == Protocol::Tcp && !sample.toward) {
             errors.push((sample.delay_ns - truth[&sample.frame] as f64).abs() / 1e6);
         }
     };

@@ -6,12 +6,16 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use sojourn_pcap::delay::finalize::{Finalized, Sample};
 use sojourn_pcap::delay::summary::summary;
+use sojourn_pcap::read::ahead::{Batch, read_ahead};
+use sojourn_pcap::read::filter::{Filter, Instruction};
 use sojourn_pcap::read::{Capture, Frame, ReadError};
 use sojourn_pcap::{Choice, Meter, Options, Protocol};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::available_parallelism;
 
 /// Rows of a batch of samples.
 const BATCH: usize = 1 << 18;
@@ -27,16 +31,30 @@ struct Asked {
     min_samples: u64,
     most_flows: usize,
     log_packets: usize,
+    /// Capture times to leave out before and after: seconds since the first packet, or since 1970 if they are large.
+    from_s: Option<f64>,
+    to_s: Option<f64>,
+    /// Threads; 0: as many as there are cores.
+    jobs: usize,
 }
 
 impl Default for Asked {
     fn default() -> Self {
         let Options { most_flows, log_packets, .. } = Options::default();
-        Self { estimator: "auto".to_owned(), local: Vec::new(), min_samples: 50, most_flows, log_packets }
+        Self {
+            estimator: "auto".to_owned(),
+            local: Vec::new(),
+            min_samples: 50,
+            most_flows,
+            log_packets,
+            from_s: None,
+            to_s: None,
+            jobs: 0,
+        }
     }
 }
 
-fn options(text: &str) -> PyResult<(Options, u64)> {
+fn options(text: &str) -> PyResult<(Options, Asked)> {
     let asked: Asked = serde_json::from_str(text).map_err(|error| CaptureError::new_err(error.to_string()))?;
     let estimator = match asked.estimator.as_str() {
         "auto" => Choice::Auto,
@@ -50,7 +68,7 @@ fn options(text: &str) -> PyResult<(Options, u64)> {
     let local = asked.local.iter().map(|text| prefix(text)).collect::<PyResult<_>>()?;
     let most_flows = asked.most_flows.clamp(16, 1 << 26);
     let log_packets = asked.log_packets.clamp(16, 1 << 30);
-    Ok((Options { estimator, local, most_flows, log_packets }, asked.min_samples))
+    Ok((Options { estimator, local, most_flows, log_packets }, asked))
 }
 
 fn prefix(text: &str) -> PyResult<(sojourn_pcap::decode::Address, u32)> {
@@ -66,19 +84,22 @@ fn prefix(text: &str) -> PyResult<(sojourn_pcap::decode::Address, u32)> {
 }
 
 /// Measure captures, read as one stream. `on_samples` is given batches of samples, `progress` the share that has been
-/// read.
+/// read. `filter` is given a link type and returns the program (rows of code, jumps, operand) that its frames must
+/// pass.
 ///
 /// Returns the summary (JSON), with `damage`: what could not be read.
 #[pyfunction]
-#[pyo3(signature = (paths, options = "{}", on_samples = None, progress = None))]
+#[pyo3(signature = (paths, options = "{}", on_samples = None, progress = None, filter = None))]
 pub(crate) fn measure(
     py: Python<'_>,
     paths: Vec<PathBuf>,
     options: &str,
     on_samples: Option<Py<PyAny>>,
     progress: Option<Py<PyAny>>,
+    filter: Option<Py<PyAny>>,
 ) -> PyResult<String> {
-    let (options, min_samples) = self::options(options)?;
+    let (options, asked) = self::options(options)?;
+    let threads = if asked.jobs == 0 { available_parallelism().map_or(1, usize::from) } else { asked.jobs };
     let interrupt = Arc::new(Mutex::new(None));
     let refused = interrupt.clone();
     let go_on = move || match Python::attach(|py| py.check_signals()) {
@@ -93,23 +114,119 @@ pub(crate) fn measure(
         interrupt.unwrap_or_else(|| CaptureError::new_err(error.to_string()))
     };
     py.detach(|| {
+        let stopped = Arc::new(AtomicBool::new(false));
+        let stop = stopped.clone();
+        let go_on = move || !stop.load(Ordering::Relaxed) && go_on();
         let mut capture = Capture::open_while(&paths, Arc::new(go_on)).map_err(&read_error)?;
         let mut meter = Meter::new(options);
-        while let Some(frame) = capture.next_frame().map_err(&read_error)? {
-            let full = meter.frame(&frame);
-            if full {
-                hand_out(meter.finalize(), on_samples.as_ref())?;
-            }
-            if meter.frames().is_multiple_of(LOOK) {
-                look(progress.as_ref(), capture.progress())?;
-            }
-        }
-        hand_out(meter.finalize(), on_samples.as_ref())?;
-        look(progress.as_ref(), Some(1.0))?;
-        let mut summary = summary(&meter, min_samples);
+        let range = [asked.from_s, asked.to_s];
+        let mut wanted = Wanted::new(range, filter);
+        let hand_out = |meter: &mut Meter| hand_out(meter.finalize(), on_samples.as_ref()).map_err(Stop::Python);
+        let look = |share: Option<f64>| look(progress.as_ref(), share).map_err(Stop::Python);
+        let done = if threads > 1 {
+            let take = |batch: &Batch| {
+                for (arrival, decoded) in batch.packets() {
+                    if meter.packet(arrival, decoded) {
+                        hand_out(&mut meter)?;
+                    }
+                }
+                if batch.last().is_multiple_of(LOOK) { look(batch.progress()) } else { Ok(()) }
+            };
+            let wait = || Python::attach(|py| py.check_signals()).map_err(Stop::Python);
+            let wants = |frame: &Frame<'_>| wanted.wants(frame).map_err(Stop::Python);
+            read_ahead(&mut capture, wants, take, wait, || stopped.store(true, Ordering::Relaxed))
+        } else {
+            on_one_thread(&mut capture, &mut meter, &mut wanted, &hand_out, &look)
+        };
+        done.and_then(|()| hand_out(&mut meter)).and_then(|()| look(Some(1.0))).map_err(|stop| match stop {
+            Stop::Read(error) => read_error(error),
+            Stop::Python(error) => error,
+        })?;
+        let mut summary = summary(&meter, asked.min_samples);
+        summary["left_out_by_request"] = wanted.left_out.into();
         summary["damage"] = serde_json::to_value(capture.damage()).unwrap_or_default();
         Ok(summary.to_string())
     })
+}
+
+/// Why measuring ended early.
+enum Stop {
+    Read(ReadError),
+    Python(PyErr),
+}
+
+impl From<ReadError> for Stop {
+    fn from(error: ReadError) -> Self {
+        Self::Read(error)
+    }
+}
+
+fn on_one_thread(
+    capture: &mut Capture,
+    meter: &mut Meter,
+    wanted: &mut Wanted,
+    hand_out: &dyn Fn(&mut Meter) -> Result<(), Stop>,
+    look: &dyn Fn(Option<f64>) -> Result<(), Stop>,
+) -> Result<(), Stop> {
+    while let Some(frame) = capture.next_frame()? {
+        let number = frame.number;
+        if wanted.wants(&frame).map_err(Stop::Python)? && meter.frame(&frame) {
+            hand_out(meter)?;
+        }
+        if number.is_multiple_of(LOOK) {
+            look(capture.progress())?;
+        }
+    }
+    Ok(())
+}
+
+/// Which frames were asked for.
+struct Wanted {
+    range: [Option<f64>; 2],
+    first: Option<i64>,
+    compile: Option<Py<PyAny>>,
+    programs: Vec<(u16, Filter)>,
+    left_out: u64,
+}
+
+/// Times from this on are counted from 1970, s: 1973.
+const EPOCH: f64 = 1e8;
+
+impl Wanted {
+    fn new(range: [Option<f64>; 2], compile: Option<Py<PyAny>>) -> Self {
+        Self { range, first: None, compile, programs: Vec::new(), left_out: 0 }
+    }
+
+    #[inline]
+    fn wants(&mut self, frame: &Frame<'_>) -> PyResult<bool> {
+        if self.range == [None, None] && self.compile.is_none() { Ok(true) } else { self.looked_into(frame) }
+    }
+
+    fn looked_into(&mut self, frame: &Frame<'_>) -> PyResult<bool> {
+        let first = *self.first.get_or_insert(frame.time_ns);
+        let place = |bound: f64| {
+            let since = if bound < EPOCH { frame.time_ns.wrapping_sub(first) } else { frame.time_ns };
+            (since as f64 / 1e9).total_cmp(&bound)
+        };
+        let [from, to] = self.range;
+        let inside = from.is_none_or(|from| place(from).is_ge()) && to.is_none_or(|to| place(to).is_lt());
+        let wanted = inside && self.program(frame.link)?.is_none_or(|filter| filter.wants(frame.data, frame.wire_len));
+        self.left_out += u64::from(!wanted);
+        Ok(wanted)
+    }
+
+    fn program(&mut self, link: u16) -> PyResult<Option<&Filter>> {
+        let Some(compile) = &self.compile else { return Ok(None) };
+        let at = match self.programs.iter().position(|(of, _)| *of == link) {
+            Some(at) => at,
+            None => {
+                let rows = Python::attach(|py| compile.call1(py, (link,))?.extract::<Vec<Instruction>>(py))?;
+                self.programs.push((link, Filter::load(rows).map_err(CaptureError::new_err)?));
+                self.programs.len() - 1
+            }
+        };
+        Ok(self.programs.get(at).map(|(_, filter)| filter))
+    }
 }
 
 fn look(progress: Option<&Py<PyAny>>, share: Option<f64>) -> PyResult<()> {
@@ -130,26 +247,31 @@ fn hand_out(mut finalized: Finalized<'_>, on_samples: Option<&Py<PyAny>>) -> PyR
     }
 }
 
-/// Columns `frame`, `time_ns`, `flow` (place in `flows`), `protocol` (place in `protocols`), `queue_delay_ns`,
-/// `uncertainty_ns`.
+/// Columns `frame`, `time_ns`, `flow` (place in `flows`), `protocol` (place in `protocols`), `toward` (to the remote
+/// host),
+/// `queue_delay_ns`, `uncertainty_ns`.
 fn columns<'py>(py: Python<'py>, finalized: &Finalized<'_>, batch: &[Sample]) -> PyResult<Bound<'py, PyDict>> {
     let mut places = BTreeMap::new();
     for sample in batch {
         let next = places.len() as u32;
-        places.entry(sample.flow).or_insert(next);
+        places.entry((sample.flow, sample.toward)).or_insert(next);
     }
     let mut names = vec![(String::new(), String::new(), String::new()); places.len()];
-    for (&flow, &place) in &places {
-        let (remote, local, name) = finalized.flow(flow);
+    for (&(flow, toward), &place) in &places {
+        let (remote, local, name) = finalized.flow(flow, toward);
         names[place as usize] = (remote.to_string(), local.to_string(), name);
     }
     let table = PyDict::new(py);
     let of = |value: fn(&Sample) -> f64| batch.iter().map(value).collect::<Vec<_>>().into_pyarray(py);
     table.set_item("frame", batch.iter().map(|sample| sample.frame).collect::<Vec<_>>().into_pyarray(py))?;
     table.set_item("time_ns", batch.iter().map(|sample| sample.time_ns).collect::<Vec<_>>().into_pyarray(py))?;
-    table.set_item("flow", batch.iter().map(|sample| places[&sample.flow]).collect::<Vec<_>>().into_pyarray(py))?;
+    table.set_item(
+        "flow",
+        batch.iter().map(|sample| places[&(sample.flow, sample.toward)]).collect::<Vec<_>>().into_pyarray(py),
+    )?;
     table
         .set_item("protocol", batch.iter().map(|sample| sample.protocol as u8).collect::<Vec<_>>().into_pyarray(py))?;
+    table.set_item("toward", batch.iter().map(|sample| sample.toward).collect::<Vec<_>>().into_pyarray(py))?;
     table.set_item("queue_delay_ns", of(|sample| sample.delay_ns))?;
     table.set_item("uncertainty_ns", of(|sample| sample.error_ns))?;
     table.set_item("flows", PyList::new(py, names)?)?;
@@ -163,48 +285,53 @@ pub(crate) struct Follower {
     meter: Meter,
     min_samples: u64,
     link: u16,
+    wanted: Wanted,
 }
 
 #[pymethods]
 impl Follower {
-    /// A follower of frames of a link type.
+    /// A follower of frames of a link type; `filter` as of [`measure`].
     #[new]
-    #[pyo3(signature = (link = 1, options = "{}"))]
-    fn new(link: u16, options: &str) -> PyResult<Self> {
-        let (options, min_samples) = self::options(options)?;
-        Ok(Self { meter: Meter::new(options), min_samples, link })
+    #[pyo3(signature = (link = 1, options = "{}", filter = None))]
+    fn new(link: u16, options: &str, filter: Option<Py<PyAny>>) -> PyResult<Self> {
+        let (options, asked) = self::options(options)?;
+        let mut wanted = Wanted::new([None, None], filter);
+        // While it may still load what it needs.
+        wanted.program(link)?;
+        Ok(Self { meter: Meter::new(options), min_samples: asked.min_samples, link, wanted })
     }
 
     /// Take in frames: time (ns since 1970), length on the wire, bytes.
-    fn feed(&mut self, frames: Vec<(i64, u32, Vec<u8>)>) {
+    fn feed(&mut self, frames: Vec<(i64, u32, Vec<u8>)>) -> PyResult<()> {
         for (time_ns, wire_len, data) in &frames {
             let number = self.meter.frames() + 1;
-            let full =
-                self.meter.frame(&Frame { number, time_ns: *time_ns, link: self.link, wire_len: *wire_len, data });
-            if full {
+            let frame = Frame { number, time_ns: *time_ns, link: self.link, wire_len: *wire_len, data };
+            if self.wanted.wants(&frame)? && self.meter.frame(&frame) {
                 drop(self.meter.finalize());
             }
         }
+        Ok(())
     }
 
     /// Finalize what came since the last time: the summary (JSON) with `recent`, rows of remote, protocol, samples,
-    /// mean and maximum (ms).
+    /// mean and maximum (ms) of the way from the host; `recent_to_remote` has those of the way to it.
     fn settle(&mut self) -> String {
-        let mut recent: BTreeMap<(String, &'static str), (u64, f64, f64)> = BTreeMap::new();
+        let mut recent: [BTreeMap<(String, &'static str), (u64, f64, f64)>; 2] = Default::default();
         let mut finalized = self.meter.finalize();
         while let Some(sample) = finalized.next() {
-            let (remote, _, _) = finalized.flow(sample.flow);
-            let row = recent.entry((remote.to_string(), sample.protocol.name())).or_default();
+            let (remote, _, _) = finalized.flow(sample.flow, sample.toward);
+            let row =
+                recent[usize::from(sample.toward)].entry((remote.to_string(), sample.protocol.name())).or_default();
             let ms = sample.delay_ns / 1e6;
             *row = (row.0 + 1, row.1 + ms, row.2.max(ms));
         }
         drop(finalized);
         let mut summary = summary(&self.meter, self.min_samples);
-        let rows: Vec<_> = recent
-            .iter()
-            .map(|((remote, protocol), (n, sum, max))| serde_json::json!([remote, protocol, n, sum / *n as f64, max]))
-            .collect();
-        summary["recent"] = rows.into();
+        for (name, recent) in ["recent", "recent_to_remote"].into_iter().zip(recent) {
+            let row =
+                |((remote, protocol), (n, sum, max))| serde_json::json!([remote, protocol, n, sum / n as f64, max]);
+            summary[name] = recent.into_iter().map(row).collect::<Vec<_>>().into();
+        }
         summary.to_string()
     }
 }

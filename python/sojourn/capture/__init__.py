@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,11 @@ def measure(
     estimator: str = "auto",
     local: Sequence[str] = (),
     min_samples: int = 50,
+    filter: str | None = None,
+    from_s: float | None = None,
+    to_s: float | None = None,
+    flows: bool = False,
+    jobs: int = 0,
     progress: Callable[[float | None], object] | None = None,
 ) -> dict[str, Any]:
     """Measure captures, read as one stream in the order given.
@@ -51,6 +57,16 @@ def measure(
         Addresses or prefixes of the hosts near the observer, where they are not to be found out.
     min_samples
         Hosts with fewer samples are left out of the summary.
+    filter
+        Take only frames that this expression of tcpdump's language wants; needs libpcap.
+    from_s, to_s
+        Take only frames from this capture time on, and before that one: seconds since the first frame, or
+        since 1970 from 10⁸ on.
+    flows
+        Add ``flows``: one object for each flow and direction.
+    jobs
+        Threads: with two or more, one reads and decodes ahead of the other. 0: as many as there are cores.
+        The result is the same.
     progress
         Is called now and then with the share that has been read, or None where the size is not known.
 
@@ -68,13 +84,28 @@ def measure(
         The samples cannot be written.
     """
     from sojourn import _core
+    from sojourn.capture.flows import Flows
 
-    options = json.dumps({"estimator": estimator, "local": list(local), "min_samples": min_samples})
+    if from_s is not None and to_s is not None and (from_s < 1e8) == (to_s < 1e8) and from_s >= to_s:
+        raise CaptureError(
+            f"the time range is empty: from {from_s:g} to {to_s:g}; expected an end after its start"
+        )
+    asked = {"estimator": estimator, "local": list(local), "min_samples": min_samples}
+    options = json.dumps({**asked, "from_s": from_s, "to_s": to_s, "jobs": jobs})
+    program = None
+    if filter is not None:
+        from sojourn.capture.tcpdump import compiler
+
+        program = compiler(filter)
     paths = [os.fspath(capture) for capture in captures]
     try:
-        if samples is None:
-            return json.loads(_core.measure(paths, options, None, progress))
-        with sample_file(Path(samples), uncertainty=uncertainty) as write:
-            return json.loads(_core.measure(paths, options, write, progress))
+        with ExitStack() as stack:
+            table = Flows() if flows else None
+            takers = [] if table is None else [table.add]
+            if samples is not None:
+                takers.append(stack.enter_context(sample_file(Path(samples), uncertainty=uncertainty)))
+            take = (lambda batch: [taker(batch) for taker in takers]) if takers else None
+            summary = json.loads(_core.measure(paths, options, take, progress, program))
+        return summary if table is None else {**summary, "flows": table.rows(min_samples)}
     except _core.CaptureError as error:
         raise CaptureError(str(error)) from None

@@ -94,6 +94,7 @@ def follow(
     port: int | None = None,
     every_s: float = 2.0,
     duration_s: float | None = None,
+    filter: str | None = None,
 ) -> None:
     """Follow an interface until interrupted, or for a time; print what was found every so often.
 
@@ -113,6 +114,8 @@ def follow(
         Seconds between two looks, from 0.01 to 86 400.
     duration_s
         Seconds after which to stop, above 0.
+    filter
+        Take only frames that this expression of tcpdump's language wants; it sees the first 192 bytes.
 
     Raises
     ------
@@ -127,10 +130,15 @@ def follow(
         raise CaptureError(f"--every is {every_s:g}; expected seconds from 0.01 to 86400")
     if duration_s is not None and not 0 < duration_s < float("inf"):
         raise CaptureError(f"--duration is {duration_s:g}; expected seconds above 0")
+    program = None
+    if filter is not None:
+        from sojourn.capture.tcpdump import compiler
+
+        program = compiler(filter)
     packets, link = open_interface(interface)
     server = None
     try:
-        follower = _core.Follower(link, _json.dumps(options))
+        follower = _core.Follower(link, _json.dumps(options), program)
         if port is not None:
             server = Server(port)
         give_up(packets)
@@ -158,17 +166,19 @@ def follow(
 def _show(summary: Mapping[str, Any], as_json: bool) -> None:
     now = time.strftime("%H:%M:%S")
     if as_json:
-        rows = [
-            dict(zip(("remote", "protocol", "samples", "mean_ms", "max_ms"), row, strict=True))
-            for row in summary["recent"]
-        ]
+        names = ("remote", "protocol", "samples", "mean_ms", "max_ms")
+        recent = {
+            way: [dict(zip(names, row, strict=True)) for row in summary[way]]
+            for way in ("recent", "recent_to_remote")
+        }
         hosts = [
             {name: value for name, value in host.items() if name != "series"} for host in summary["hosts"]
         ]
-        print(_json.dumps({"time_s": round(time.time(), 3), "recent": rows, "hosts": hosts}), flush=True)
+        print(_json.dumps({"time_s": round(time.time(), 3), **recent, "hosts": hosts}), flush=True)
         return
-    if not summary["recent"]:
+    if not summary["recent"] and not summary["recent_to_remote"]:
         print(f"{now}  no samples", flush=True)
-    for remote, protocol, samples, mean, most in summary["recent"]:
-        who = f"{remote:39}  {protocol:4} {samples:8} samples"
-        print(f"{now}  {who}  mean {mean:8.1f} ms  max {most:8.1f} ms", flush=True)
+    for way, name in (("recent", "from"), ("recent_to_remote", "to")):
+        for remote, protocol, samples, mean, most in summary[way]:
+            who = f"{name:4} {remote:39}  {protocol:4} {samples:8} samples"
+            print(f"{now}  {who}  mean {mean:8.1f} ms  max {most:8.1f} ms", flush=True)

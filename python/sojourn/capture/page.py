@@ -58,7 +58,12 @@ def write_page(summary: Mapping[str, Any], captures: Sequence[str], page: Path, 
             facts=_facts(summary, hosts, min_samples),
             made=made,
             figures=figures,
-            rows=[_row(host) for host in summary["hosts"] if host["protocol"] != "quic" or host["rtt_ms"]],
+            rows=[
+                row
+                for host in summary["hosts"]
+                if host["protocol"] != "quic" or host["rtt_ms"]
+                for row in _rows(host)
+            ],
             most=_MOST_ROWS,
             unseen=_unseen(summary),
             command=shlex.join(["sojourn", "measure", *captures, "--report", printable(page)]),
@@ -153,17 +158,27 @@ def _facts(
     ]
 
 
+def _rows(host: Mapping[str, Any]) -> list[list[str]]:
+    """Return the row of the way from a host and, if it was seen, that of the way to it."""
+    rows = [_row(host)]
+    if isinstance(host["to_remote"], Mapping):
+        nothing = {"rtt_ms": None, "tick_ms": None, "base_drift_ppm": None, "estimator": ""}
+        rows.append(_row({**host, **nothing, **host["to_remote"]}))
+    return rows
+
+
 def _row(host: Mapping[str, Any]) -> list[str]:
     def number(value: float | None, digits: int = 1) -> str:
         return "–" if value is None else f"{value:.{digits}f}"
 
     rtt = host["rtt_ms"]
     return [
-        host["remote"],
+        host["direction"],
         host["protocol"],
         f"{host['samples']}",
         *(number(host[key]) for key in ("mean_ms", "p50_ms", "p95_ms", "max_ms")),
         number(host["uncertainty_ms"], 2),
+        {None: "–", True: "at least", False: "known"}[host["lower_bound"]],
         number(rtt["min"] if rtt else None),
         number(host["tick_ms"], 3),
         number(host["base_drift_ppm"]),

@@ -3,43 +3,61 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from sojourn.capture import CaptureError
 
-_QUANTILES = {"0.5": "p50_ms", "0.95": "p95_ms", "1": "max_ms"}
+_QUANTILES = {"0.5": "p50_ms", "0.95": "p95_ms", "0.99": "p99_ms", "1": "max_ms"}
 
 
 def metrics(summary: Mapping[str, Any]) -> str:
     """Return a summary as metrics; delays in seconds, as is the custom."""
-    delay = [
-        "# HELP sojourn_queue_delay_seconds Queueing delay of packets from a remote host.",
-        "# TYPE sojourn_queue_delay_seconds summary",
-    ]
-    recent = [
-        "# HELP sojourn_recent_queue_delay_seconds Mean queueing delay since the last look.",
-        "# TYPE sojourn_recent_queue_delay_seconds gauge",
-    ]
-    for host in summary["hosts"]:
-        if not host["samples"]:
-            continue
-        who = f'remote="{host["remote"]}",protocol="{host["protocol"]}"'
-        for quantile, key in _QUANTILES.items():
-            delay.append(f'sojourn_queue_delay_seconds{{{who},quantile="{quantile}"}} {host[key] / 1e3:.9g}')
-        total = host["mean_ms"] * host["samples"] / 1e3
-        delay.append(f"sojourn_queue_delay_seconds_sum{{{who}}} {total:.9g}")
-        delay.append(f"sojourn_queue_delay_seconds_count{{{who}}} {host['samples']}")
-    for remote, protocol, _, mean, _ in summary["recent"]:
-        labels = f'remote="{remote}",protocol="{protocol}"'
-        recent.append(f"sojourn_recent_queue_delay_seconds{{{labels}}} {mean / 1e3:.9g}")
-    packets = [
+    hosts = summary["hosts"]
+    lines = _delays("queue_delay", "from a remote host", [(host, host) for host in hosts], summary["recent"])
+    toward = [(host, host["to_remote"]) for host in hosts if isinstance(host.get("to_remote"), Mapping)]
+    if toward:
+        recent = summary["recent_to_remote"]
+        lines += _delays("queue_delay_to_remote", "to a remote host", toward, recent)
+    lines += [
         "# HELP sojourn_packets_total Packets seen.",
         "# TYPE sojourn_packets_total counter",
         f"sojourn_packets_total {summary['packets']}",
     ]
-    return "\n".join([*delay, *recent, *packets]) + "\n"
+    return "\n".join(lines) + "\n"
+
+
+def _delays(
+    name: str,
+    way: str,
+    found: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]],
+    recent: Sequence[tuple[str, str, int, float, float]],
+) -> list[str]:
+    """Return the metrics of one direction; `found`: the host, and what was found of that direction."""
+    lines = [
+        f"# HELP sojourn_{name}_seconds Queueing delay of packets {way}.",
+        f"# TYPE sojourn_{name}_seconds summary",
+    ]
+    for host, delay in found:
+        if not delay["samples"]:
+            continue
+        who = f'remote="{host["remote"]}",protocol="{host["protocol"]}"'
+        for quantile, key in _QUANTILES.items():
+            if key in delay:
+                lines.append(f'sojourn_{name}_seconds{{{who},quantile="{quantile}"}} {delay[key] / 1e3:.9g}')
+        total = delay["mean_ms"] * delay["samples"] / 1e3
+        lines.append(f"sojourn_{name}_seconds_sum{{{who}}} {total:.9g}")
+        lines.append(f"sojourn_{name}_seconds_count{{{who}}} {delay['samples']}")
+    lines += [
+        f"# HELP sojourn_recent_{name}_seconds Mean queueing delay since the last look"
+        + ("." if name == "queue_delay" else f", of packets {way}."),
+        f"# TYPE sojourn_recent_{name}_seconds gauge",
+    ]
+    for remote, protocol, _, mean, _ in recent:
+        labels = f'remote="{remote}",protocol="{protocol}"'
+        lines.append(f"sojourn_recent_{name}_seconds{{{labels}}} {mean / 1e3:.9g}")
+    return lines
 
 
 class Server:

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 from sojourn.capture.output import output
 from sojourn.errors import SojournError
 
-COLUMNS = ("frame", "time_s", "remote", "local", "protocol", "flow", "queue_delay_ms")
+COLUMNS = ("frame", "time_s", "remote", "local", "protocol", "flow", "queue_delay_ms", "direction")
 
 Batch = Mapping[str, Any]
 
@@ -53,7 +53,7 @@ def _join(folder: Path, file: BinaryIO, uncertainty: bool) -> None:
     if parts:
         pl.scan_ipc(parts).sink_parquet(file)
     else:
-        nothing = {name: [] for name in ("frame", "time_ns", "flow", "protocol", "queue_delay_ns")}
+        nothing = {name: [] for name in ("frame", "time_ns", "flow", "protocol", "toward", "queue_delay_ns")}
         empty = {**nothing, "uncertainty_ns": [], "flows": [], "protocols": ["tcp"]}
         _frame(empty, uncertainty, exact=False).write_parquet(file)
 
@@ -67,6 +67,7 @@ def _frame(batch: Batch, uncertainty: bool, *, exact: bool) -> Any:
     ns = pl.Series(batch["time_ns"], dtype=pl.Int64)
     seconds, rest = (ns // 1_000_000_000).cast(pl.String), (ns % 1_000_000_000).cast(pl.String)
     protocols = pl.Series(batch["protocols"], dtype=pl.String)
+    toward = pl.Series(batch["toward"], dtype=pl.Boolean)
     columns = {
         "frame": pl.Series(batch["frame"], dtype=pl.UInt64),
         "time_s": seconds + "." + rest.str.zfill(9) if exact else ns / 1e9,
@@ -75,6 +76,8 @@ def _frame(batch: Batch, uncertainty: bool, *, exact: bool) -> Any:
         "protocol": protocols.gather(pl.Series(batch["protocol"], dtype=pl.UInt32)),
         "flow": names[2].gather(flow),
         "queue_delay_ms": (pl.Series(batch["queue_delay_ns"], dtype=pl.Float64) / 1e6).round(6),
+        # Of the packet itself: from the remote host, or to it.
+        "direction": pl.Series(["from-remote", "to-remote"], dtype=pl.String).gather(toward.cast(pl.UInt32)),
     }
     if uncertainty:
         columns["uncertainty_ms"] = (pl.Series(batch["uncertainty_ns"], dtype=pl.Float64) / 1e6).round(6)

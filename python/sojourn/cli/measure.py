@@ -1,10 +1,10 @@
-"""`sojourn measure`: the queueing delay of remote hosts, from captures or from an interface."""
+"""`sojourn measure`: the queueing delay from remote hosts and to them, from captures or from an interface."""
 
 from __future__ import annotations
 
 import json as _json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -24,12 +24,20 @@ def measure(
     estimator: Literal["auto", "observer", "reported"] = "auto",
     local: Annotated[list[str] | None, Parameter(negative=())] = None,
     uncertainty: Flag = False,
+    filter: str | None = None,
+    from_: Annotated[float | None, Parameter(name="--from")] = None,
+    to: float | None = None,
+    flows: Flag = False,
+    jobs: int = 0,
     live: str | None = None,
     prometheus: int | None = None,
     every: float = 2.0,
     duration: float | None = None,
 ) -> int:
-    """Measure the queueing delay of remote hosts from a capture made near the other end.
+    """Measure the queueing delay in both directions, from one capture made near either end.
+
+    Each direction is named by who sends to whom. Where no packet ever met an empty queue, the delay is said
+    to be a lower bound: what stood all the while cannot be told from the path.
 
     TCP with timestamps and uTP are read; nothing has to be synchronised and nothing is sent. Captures are
     pcap or pcapng, plain, gzip or zstd, and are read as one stream in the order given; `-` is standard input.
@@ -59,6 +67,17 @@ def measure(
         Addresses or prefixes near the observer, where they are not to be found out. Repeatable.
     uncertainty
         Add the column `uncertainty_ms` to the samples.
+    filter
+        Take only frames that this expression of tcpdump's language wants, such as "tcp port 443".
+        Needs libpcap.
+    from_
+        Take only frames from this time on: seconds since the first frame, or since 1970.
+    to
+        Take only frames before this time.
+    flows
+        List flows instead of hosts, a line for each direction; with `--json`, an object.
+    jobs
+        Threads; 0: as many as there are cores. The output is the same, byte for byte.
     live
         Follow an interface instead of reading captures (Linux); until interrupted. Needs root or CAP_NET_RAW,
         and gives both up once the interface is open: root becomes the user who called sudo, else `nobody`.
@@ -71,13 +90,19 @@ def measure(
     """
     if not 1 <= min_samples < 2**32:
         raise SojournError(f"--min-samples is {min_samples}; expected a number from 1 to {2**32 - 1}")
+    if not 0 <= jobs < 2**16:
+        raise SojournError(f"--jobs is {jobs}; expected a number of threads, or 0 for one a core")
     options = {"estimator": estimator, "local": local or [], "min_samples": min_samples}
     if live is not None:
-        if captures or samples or report:
-            raise SojournError("--live follows an interface: it takes no captures, --samples or --report")
+        if captures or samples or report or flows or jobs or (from_, to) != (None, None):
+            raise SojournError(
+                "--live follows an interface: it takes no captures, --samples, --report, --from, --to, "
+                "--flows or --jobs"
+            )
         from sojourn.capture.live import follow
 
-        follow(live, options, json=json, port=prometheus, every_s=every, duration_s=duration)
+        chosen = {"port": prometheus, "every_s": every, "duration_s": duration, "filter": filter}
+        follow(live, options, json=json, **chosen)
         return Exit.DONE
     if not captures:
         raise SojournError("no capture was named; expected files, `-` (standard input) or --live INTERFACE")
@@ -89,7 +114,10 @@ def measure(
     from sojourn.results.progress import share
 
     with share("captures read") as progress:
-        summary = run(captures, samples=samples, uncertainty=uncertainty, progress=progress, **options)
+        chosen = {"filter": filter, "from_s": from_, "to_s": to, "flows": flows, "jobs": jobs}
+        summary = run(
+            captures, samples=samples, uncertainty=uncertainty, progress=progress, **chosen, **options
+        )
     _complain(summary, min_samples)
     if report is not None:
         from sojourn.capture.output import printable
@@ -97,13 +125,15 @@ def measure(
 
         write_page(summary, [printable(capture) for capture in captures], report, min_samples)
     if json:
-        for host in summary["hosts"]:
-            print(_json.dumps(host))
+        for row in summary["flows"] if flows else summary["hosts"]:
+            print(_json.dumps(row))
     else:
-        _table(summary["hosts"], min_samples)
+        _table(_flow_rows(summary["flows"]) if flows else _rows(summary["hosts"]), min_samples)
         if report is not None:
             print(report)
-    return Exit.FAILED if any(not damage["cut_short"] for damage in summary["damage"]) else Exit.DONE
+    nothing = summary["packets"] > 0 and not any(_measured(host) for host in summary["hosts"])
+    damaged = any(not damage["cut_short"] for damage in summary["damage"])
+    return Exit.FAILED if damaged or nothing else Exit.DONE
 
 
 def _complain(summary: Mapping[str, Any], min_samples: int) -> None:
@@ -111,38 +141,72 @@ def _complain(summary: Mapping[str, Any], min_samples: int) -> None:
         complain(f"note: {damage['sentence']}" if damage["cut_short"] else damage["sentence"])
     for reason, count in summary["skipped"].items():
         complain(f"note: {count} of {summary['packets']} frames skipped: {reason.replace('_', ' ')}")
+    if left_out := summary["left_out_by_request"]:
+        complain(f"note: {left_out} frames left out by --filter, --from or --to")
+    if local := summary["packets_between_local_hosts"]:
+        complain(f"note: {local} packets between two hosts that --local names left out: expected one of them")
     few = summary["hosts_below_min_samples"]
     if few:
         complain(f"note: {few} hosts with fewer than {min_samples} samples left out")
     for host in summary["hosts"]:
-        if host["samples"] == 0 and host["protocol"] != "quic":
-            why = ", ".join(
-                f"{count} {reason.replace('_', ' ')}" for reason, count in host["discarded"].items()
+        if not _measured(host) and host["protocol"] != "quic":
+            counts = host["discarded"].items()
+            why = (
+                ", ".join(f"{count} {reason.replace('_', ' ')}" for reason, count in counts)
+                or host["from_remote"]
             )
             who = f"{host['remote']} ({host['protocol']})"
             complain(f"note: {who}: no delay of its {host['packets']} packets can be had ({why})")
 
 
-def _table(hosts: list[Mapping[str, Any]], min_samples: int) -> None:
-    shown = [host for host in hosts if host["samples"]]
-    if not shown:
+def _measured(host: Mapping[str, Any]) -> bool:
+    return bool(host["samples"] or isinstance(host["to_remote"], Mapping) or host["rtt_ms"])
+
+
+def _rows(hosts: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
+    """Return a row for each direction of each host, and for round trips where there is nothing else."""
+    rows = []
+    for host in hosts:
+        ways = [(f"{host['remote']} → {host['local']}", host, host["estimator"].replace("_", " "))]
+        if isinstance(host["to_remote"], Mapping):
+            ways.append((f"{host['local']} → {host['remote']}", host["to_remote"], ""))
+        for name, way, clock in ways:
+            if way["samples"]:
+                rows.append((name, host["protocol"], *_numbers(way), _known(way), clock))
+        if host["protocol"] == "quic" and (rtt := host["rtt_ms"]):
+            delays = ("–", f"{rtt['p50']:.1f}", f"{rtt['p95']:.1f}", "–", "–")
+            rows.append(
+                (f"{host['remote']}, round trip", "quic", str(rtt["samples"]), *delays, "", "spin bit")
+            )
+    return rows
+
+
+def _flow_rows(flows: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
+    return [(flow["flow"].replace(">", " → "), flow["protocol"], *_numbers(flow), "", "") for flow in flows]
+
+
+def _numbers(way: Mapping[str, Any]) -> tuple[str, ...]:
+    names = ("mean_ms", "p50_ms", "p95_ms", "p99_ms", "max_ms")
+    return (str(way["samples"]), *(f"{way[name]:.1f}" for name in names))
+
+
+def _known(way: Mapping[str, Any]) -> str:
+    if not way["lower_bound"]:
+        return "yes"
+    missing = way["missing_at_most_ms"]
+    return "at least" if missing is None else f"at least, up to {missing:.1f} more"
+
+
+def _table(rows: Sequence[tuple[str, ...]], min_samples: int) -> None:
+    if not rows:
         print(f"no remote host gave {min_samples} samples")
         return
-    heads = ("remote", "protocol", "samples", "mean ms", "p50 ms", "p95 ms", "max ms", "clock")
-    rows = [
-        (
-            host["remote"],
-            host["protocol"],
-            str(host["samples"]),
-            *(f"{host[name]:.1f}" for name in ("mean_ms", "p50_ms", "p95_ms", "max_ms")),
-            host["estimator"].replace("_", " "),
-        )
-        for host in shown
-    ]
+    delays = ("mean ms", "p50 ms", "p95 ms", "p99 ms", "max ms")
+    heads = ("direction", "protocol", "samples", *delays, "empty queue seen", "clock")
     widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
     for row in (heads, *rows):
         cells = (
-            cell.ljust(width) if place in (0, 1, 7) else cell.rjust(width)
+            cell.ljust(width) if place in (0, 1, 8, 9) else cell.rjust(width)
             for place, (cell, width) in enumerate(zip(row, widths, strict=True))
         )
         sys.stdout.write("  ".join(cells).rstrip() + "\n")

@@ -29,6 +29,8 @@ pub struct Segment {
     pub payload: u32,
     /// TSval and TSecr.
     pub stamps: Option<(u32, u32)>,
+    /// First block of selective acknowledgements: what arrived last, beyond a hole (RFC 2018 §4).
+    pub sack: Option<(u32, u32)>,
     /// The options could not be read to their end.
     pub options_cut: bool,
 }
@@ -59,6 +61,7 @@ pub(super) fn segment(data: &[u8], length: u32) -> Result<Segment, Skip> {
     let payload = length.checked_sub(header as u32).ok_or(Skip::Malformed)?;
     let options = &data[20..header.min(data.len())];
     let (stamps, options_cut) = timestamps(options, header > data.len());
+    let sack = sack(options);
     Ok(Segment {
         source: be16(data, 0),
         destination: be16(data, 2),
@@ -67,6 +70,7 @@ pub(super) fn segment(data: &[u8], length: u32) -> Result<Segment, Skip> {
         flags: data[13],
         payload,
         stamps,
+        sack,
         options_cut,
     })
 }
@@ -89,5 +93,16 @@ fn timestamps(options: &[u8], cut: bool) -> (Option<(u32, u32)>, bool) {
             }
             _ => return (None, cut),
         }
+    }
+}
+
+/// The first block of selective acknowledgements, where it follows the timestamps as all stacks in use place it.
+#[inline]
+fn sack(options: &[u8]) -> Option<(u32, u32)> {
+    match options {
+        [1, 1, 8, 10, _, _, _, _, _, _, _, _, 1, 1, 5, length, ..] if *length >= 10 && options.len() >= 24 => {
+            Some((be32(options, 16), be32(options, 20)))
+        }
+        _ => None,
     }
 }

@@ -1,15 +1,21 @@
-//! Second part of a finalization: the base delay of every track, over all packets of its sender.
+//! Second part of a finalization: what each track alone says of its base delay, over all packets of its sender.
 //!
-//! The base is what the delay would be with an empty queue. It is no more than the least delay seen. Where packets
-//! echo stamps of the near side, it is also no less than what the round trips leave: a packet's queueing delay is at
-//! most its round trip less the shortest round trip of the *host*, over all its flows. Round trips are told by the
-//! capture's clock alone, so that they can be compared between flows whose stamps start at random offsets: a flow that
-//! begins in a standing queue has its base from the other flows of its host in this way. The answers of the handshake
-//! are sent at once, and bound the base from above too.
+//! The base is what the delay would be with empty queues. It is no more than the least delay seen. Where packets echo
+//! stamps of the near side, it is also no less than what the round trips leave: a packet's queueing delay is at most
+//! its round trip less the shortest round trip of the *host*, over all its flows. Round trips are told by the capture's
+//! clock alone, so that they can be compared between flows whose stamps start at random offsets.
+//!
+//! A round trip is the sum of both directions, and so is its least: where the two bounds meet, both queues were empty
+//! while the track lasted (at one time or another), and both bases are known. Where they leave a gap, one of the queues
+//! stood all the while, or both did; which, the round trips cannot tell. [`super::cross_flow_base`] asks the
+//! other flows,
+//! and [`super::evidence`] the delays themselves.
 
 use crate::delay::estimate::utp_observer::PATH_JITTER;
+use crate::delay::evidence::{IDLE_SPREAD, SPREAD};
 use crate::delay::host::Hosts;
-use crate::delay::log::{Bound, Entry, Estimator, PROMPT, Protocol, Track};
+use crate::delay::log::{Bound, DATA, ECHOED, Entry, Estimator, IDLE, Protocol, TOWARD, Track};
+use crate::delay::tcp_flow::SILENCE;
 
 /// What the shortest round trip of a host is expected to be off by, ns.
 const ROUND_TRIP_JITTER: f64 = 150_000.0;
@@ -52,8 +58,8 @@ pub(crate) fn finalize(log: &[Entry], tracks: &mut [Track], hosts: &Hosts) {
     let mut lines: Vec<_> = tracks.iter().map(|track| track.extra_line).collect();
     let echo_min: Vec<i64> = tracks.iter().map(|track| hosts.all[track.host[0] as usize].echo_min).collect();
     let over = |track: u32, bound: &Bound| (bound.extra * 1000 - echo_min[track as usize]) as f64;
-    // Least delay, highest lower bound, lowest prompt bound: as they stand.
-    let mut now: Vec<[f64; 3]> = tracks
+    // Least delay and highest lower bound: as they stand.
+    let mut now: Vec<[f64; 2]> = tracks
         .iter()
         .enumerate()
         .map(|(i, track)| {
@@ -61,14 +67,13 @@ pub(crate) fn finalize(log: &[Entry], tracks: &mut [Track], hosts: &Hosts) {
             [
                 track.least.as_ref().map_or(f64::INFINITY, |bound| track.delay_at(bound)),
                 track.floor.as_ref().map_or(f64::NEG_INFINITY, by_round_trip),
-                track.prompt.as_ref().map_or(f64::INFINITY, by_round_trip),
             ]
         })
         .collect();
     for entry in log {
         let at = entry.track as usize;
         let track = &mut tracks[at];
-        let [least, floor, prompt] = &mut now[at];
+        let [least, floor] = &mut now[at];
         let mut bound = Bound { time: entry.time, stamp: entry.stamp, extra: 0 };
         if let (Estimator::Reported, Some(extra)) = (track.estimator, entry.extra()) {
             bound.extra = lines[at].follow(extra);
@@ -85,17 +90,13 @@ pub(crate) fn finalize(log: &[Entry], tracks: &mut [Track], hosts: &Hosts) {
                 *floor = low;
                 track.floor = Some(bound);
             }
-            if entry.is(PROMPT) && low < *prompt {
-                *prompt = low;
-                track.prompt = Some(bound);
-            }
         }
     }
-    let seen = second_look(log, tracks, &now);
-    for (i, (track, [least, floor, prompt])) in tracks.iter_mut().zip(now).enumerate() {
+    let seen = second_look(log, tracks, &now, hosts);
+    for (i, (track, [least, floor])) in tracks.iter_mut().zip(now).enumerate() {
         let tick = track.tick_ns.unwrap_or(0.0);
         let (lift, near_least) = (seen[i].0.max(track.lift), seen[i].1);
-        let high = least.min(prompt);
+        let high = least;
         let low = floor - tick;
         // Stamps of n packets lie anywhere in their ticks, so the luckiest is expected this far above the base.
         // Differences of two coarse stamps are off both ways, and their least by as much as any.
@@ -105,6 +106,8 @@ pub(crate) fn finalize(log: &[Entry], tracks: &mut [Track], hosts: &Hosts) {
         };
         let from_above = high - lucky + lift;
         track.by_round_trip = (low - high).abs() <= tick + SLACK;
+        track.gap = (high - low).max(0.0);
+        track.unassigned = 0.0;
         track.base = if track.by_round_trip {
             // Each is as good as its spread is small.
             let (above, below) = (lucky * lucky, ROUND_TRIP_JITTER * ROUND_TRIP_JITTER);
@@ -121,31 +124,56 @@ pub(crate) fn finalize(log: &[Entry], tracks: &mut [Track], hosts: &Hosts) {
 
 /// What a second look at the log tells of the least delays of each track: how far the mean of the least lies above the
 /// very least where stamps are fine (the least of many packets is a lucky one), and how many packets lie within a tick
-/// of it where they are coarse.
-fn second_look(log: &[Entry], tracks: &[Track], now: &[[f64; 3]]) -> Vec<(f64, u32)> {
+/// of it where they are coarse. Counts what shows empty queues besides.
+fn second_look(log: &[Entry], tracks: &mut [Track], now: &[[f64; 2]], hosts: &Hosts) -> Vec<(f64, u32)> {
     struct Least {
         below: f64,
         reach: f64,
         fine: bool,
         count: usize,
         above: [f64; LEAST],
+        spread: f64,
+        /// Shortest round trip of the host, and when flows of it that were under way appeared, ns.
+        echo_min: i64,
+        midstream: i64,
     }
     let mut all: Vec<Least> = tracks
         .iter()
         .zip(now)
-        .map(|(track, [least, _, prompt])| {
+        .map(|(track, [least, _])| {
             let tick = track.tick_ns.unwrap_or(0.0);
             let reported = track.estimator == Estimator::Reported;
             let fine = track.protocol == Protocol::Utp || (!reported && tick < PATH_JITTER);
             let reach = if fine { PATH_JITTER } else { tick };
-            let below = if reported && !fine { f64::NEG_INFINITY } else { least.min(*prompt) };
-            Least { below, reach, fine, count: 0, above: [0.0; LEAST] }
+            let below = if reported && !fine { f64::NEG_INFINITY } else { *least };
+            let spread = tick + SPREAD;
+            let host = &hosts.all[track.host[0] as usize];
+            let (echo_min, midstream) = (host.echo_min, host.midstream);
+            Least { below, reach, fine, count: 0, above: [0.0; LEAST], spread, echo_min, midstream }
         })
         .collect();
     for entry in log {
-        let least = &mut all[entry.track as usize];
-        let above = tracks[entry.track as usize].delay(entry.time, entry.stamp, 0) - least.below;
-        if above >= least.reach {
+        let (least, track) = (&mut all[entry.track as usize], &mut tracks[entry.track as usize]);
+        let delay = track.delay(entry.time, entry.stamp, 0);
+        let above = delay - least.below;
+        let toward = entry.is(TOWARD);
+        if track.estimator == Estimator::Observer || track.protocol == Protocol::Utp {
+            let idle = entry.is(IDLE) && !(entry.time..entry.time.saturating_add(SILENCE)).contains(&least.midstream);
+            let [from, to] = &mut track.evidence;
+            if !toward {
+                from.add(above, least.spread);
+                from.data |= entry.is(DATA);
+                from.idle |= idle && above < least.spread + IDLE_SPREAD;
+            }
+            if let (Protocol::Tcp, Some(extra)) = (track.protocol, entry.extra()) {
+                let over = (i64::from(extra) * 1000 - least.echo_min) as f64;
+                let above = now[entry.track as usize][1] - (delay - over);
+                to.add(above, least.spread);
+                to.data |= toward && !entry.is(ECHOED);
+                to.idle |= idle && above < least.spread + IDLE_SPREAD;
+            }
+        }
+        if above >= least.reach || toward {
             continue;
         }
         if least.fine {

@@ -1,7 +1,7 @@
 //! First part of a finalization: the tick and the skew of every sender's clock.
 
 use crate::delay::host::Hosts;
-use crate::delay::log::{Entry, Estimator, Protocol, Track};
+use crate::delay::log::{Entry, Estimator, Protocol, TOWARD, Track};
 use crate::delay::tick::{Fit, RATES, decide, unusual};
 
 /// A flow's own tick is believed from this time on; shorter flows take their host's.
@@ -20,6 +20,9 @@ fn ticks(log: &[Entry], tracks: &mut [Track], hosts: &mut Hosts) {
     let mut lines: Vec<_> = tracks.iter().map(|track| track.extra_line).collect();
     for entry in log {
         let track = &mut tracks[entry.track as usize];
+        if entry.is(TOWARD) {
+            continue;
+        }
         track.entries += 1;
         track.last_time = entry.time;
         if track.protocol != Protocol::Tcp || (track.entries > FITTED && !track.entries.is_multiple_of(8)) {
@@ -60,7 +63,7 @@ fn ticks(log: &[Entry], tracks: &mut [Track], hosts: &mut Hosts) {
         track.peer_tick_ns = tick(&track.peer_fit, &none, hosts, track.host[1]);
         if before.is_some() && before != track.tick_ns {
             // Everything that was worked out with another tick is void.
-            (track.least, track.floor, track.prompt) = (None, None, None);
+            (track.least, track.floor) = (None, None);
             track.minima = Default::default();
             track.last_base = None;
         }
@@ -77,6 +80,9 @@ fn skews(log: &[Entry], tracks: &mut [Track], hosts: &mut Hosts) {
     let mut lines: Vec<_> = tracks.iter().map(|track| track.extra_line).collect();
     for entry in log {
         let track = &mut tracks[entry.track as usize];
+        if entry.is(TOWARD) {
+            continue;
+        }
         let (Some(extra), Some(tick), Estimator::Observer) = (entry.extra(), track.tick_ns, track.estimator) else {
             continue;
         };

@@ -1,73 +1,229 @@
 //! Third part of a finalization: base delays taken over between the flows of a host.
 //!
 //! Flows of one host share its uplink, and a queue that is first in, first out keeps their order: a packet that
-//! arrives between two packets of another flow entered the queue between them too. The flow with the most packets is
-//! the reference; what it says of when its packets entered bounds the delays of the others, and where a flow's own
-//! delays are outside these bounds, its base is wrong by that: it began when the queue stood. Bases that were found
-//! from round trips are all too high by the same (the least queue that any round trip met), so they are corrected
-//! together.
+//! arrives between two packets of another flow entered the queue between them too. What is known of one flow's base
+//! therefore bounds the delays of the others at the same time, and where a flow's own delays are outside these bounds,
+//! its base is wrong by that: it began when the queue stood.
+//!
+//! Flows whose base the round trips settle (see [`super::base_delay`]) are the references; flows that were compared
+//! with them are references for the next, those that are known best first. Where no flow of a host is settled, the one
+//! with the most packets stands for the others: then all are known relative to each other, and what they leave open is
+//! decided together.
+//!
+//! Round trips may all be too long: no flow that they were measured on met both queues empty. A flow that did meet its
+//! own empty, and is no such flow (uTP), then says that all others' bases are too high by the same, and so is the
+//! shortest round trip. By how much, all others' packets say, each between two packets of that flow.
+//!
+//! What the two directions' least delays exceed the shortest round trip by belongs to a queue that never emptied. If
+//! one direction is seen to be empty at its least ([`super::evidence`]), it belongs to the other. If neither is, it is
+//! charged to neither: both delays are lower bounds. So are those of a flow whose comparisons leave its base too wide.
 
-use crate::delay::log::{Entry, Estimator, Track};
+use crate::delay::evidence::Evidence;
+use crate::delay::host::Hosts;
+use crate::delay::log::{Entry, Estimator, Protocol, TOWARD, Track};
 use std::collections::BTreeMap;
 
 /// Packets of the reference that entered further apart than this bound nothing, ns.
 const APART: f64 = 150e6;
 /// Comparisons kept for each flow.
 const MOST: usize = 512;
-/// Differences below this, ns, are what packets of one queue differ by anyhow.
-const TOLERANCE: f64 = 3e6;
+/// Comparisons without which a base is not taken over.
+const FEWEST: usize = 3;
+/// Differences below this, ns, and a tick are what packets of one queue differ by anyhow.
+const TOLERANCE: f64 = 1e6;
+/// Bases that are known no better than this, ns, and than this share of the delays that they decide, are not known.
+const WIDE: (f64, f64) = (2e6, 0.1);
+/// What a base may be off by to be taken over, ns, by round: what is known best is a reference for the rest.
+const ROUNDS: [f64; 5] = [1e6, 2e6, 4e6, 8e6, f64::INFINITY];
 
 #[derive(Default)]
-struct Host {
-    reference: Option<u32>,
+struct Comparison {
     last: Option<(i64, f64)>,
     pending: Vec<(u32, i64, f64)>,
 }
 
-/// Set `cross_flow_base` of every track. What an earlier log told stays where this one tells nothing.
-pub(crate) fn finalize(log: &[Entry], tracks: &mut [Track]) {
-    let compared = compare(log, tracks);
-    for (track, compared) in tracks.iter_mut().zip(compared) {
-        if !compared {
-            track.cross_flow_base = track.last_base.map_or(0.0, |known| (track.base - known).max(0.0));
+/// Set of every track `cross_flow_base` (what its base is too high by), `unassigned` and `empty`. What an earlier log
+/// told stays where this one tells nothing.
+pub(crate) fn finalize(log: &[Entry], tracks: &mut [Track], hosts: &Hosts) {
+    let mut of_host: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+    for (i, _) in tracks.iter().enumerate().filter(|(_, track)| usable(track)) {
+        of_host.entry(tracks[i].host[0]).or_default().push(i);
+    }
+    let mut known: Vec<bool> = tracks.iter().map(|track| usable(track) && track.by_round_trip).collect();
+    let mut raise = vec![0.0; tracks.len()];
+    let mut relative: Vec<bool> = vec![false; hosts.all.len()];
+    for (host, members) in &of_host {
+        if members.len() > 1 && !members.iter().any(|&i| known[i]) {
+            let longest = members.iter().copied().max_by_key(|&i| (tracks[i].entries, std::cmp::Reverse(i)));
+            longest.into_iter().for_each(|i| known[i] = true);
+            relative[*host as usize] = true;
         }
+    }
+    let mut taken = vec![false; tracks.len()];
+    for most in ROUNDS {
+        let open: Vec<bool> = (0..tracks.len()).map(|i| usable(&tracks[i]) && !known[i]).collect();
+        let with_reference = |i: usize| of_host[&tracks[i].host[0]].iter().any(|&other| known[other]);
+        if !(0..tracks.len()).any(|i| open[i] && with_reference(i)) {
+            break;
+        }
+        let bounds = compare(log, tracks, [&known, &open], &raise);
+        for (i, bounds) in bounds.iter().enumerate().filter(|(_, bounds)| bounds.len() >= FEWEST) {
+            let found = difference(bounds, &tracks[i], relative[tracks[i].host[0] as usize]);
+            let Some((by, error)) = found.filter(|(_, error)| *error <= most) else { continue };
+            (raise[i], tracks[i].base_error) = (by, error);
+            (known[i], taken[i]) = (true, true);
+        }
+    }
+    shift_to_lowest(log, tracks, &of_host, (&known, &relative), &mut raise);
+    for (&host, members) in &of_host {
+        settle(tracks, members, (&known, &taken), &mut raise, relative[host as usize]);
+    }
+    for (i, track) in tracks.iter_mut().enumerate() {
+        let own = known[i] || raise[i] > 0.0;
+        let before = track.last_base.map_or(0.0, |known| (track.base - known).max(0.0));
+        track.cross_flow_base = if own { raise[i].max(0.0) } else { before };
         track.last_base = Some(track.base - track.cross_flow_base);
+        if track.estimator == Estimator::Reported {
+            track.empty = [track.protocol == Protocol::Utp && track.evidence[0].empty(); 2];
+        }
     }
 }
 
-/// Set `cross_flow_base` of the tracks that were compared with others, and tell which they were.
-fn compare(log: &[Entry], tracks: &mut [Track]) -> Vec<bool> {
-    let mut hosts: BTreeMap<u32, Host> = BTreeMap::new();
-    let mut flows: BTreeMap<u32, u32> = BTreeMap::new();
-    for (i, track) in tracks.iter().enumerate().filter(|(_, track)| usable(track)) {
-        let host = hosts.entry(track.host[0]).or_default();
-        *flows.entry(track.host[0]).or_default() += 1;
-        let longest = host.reference.map_or(0, |best| tracks[best as usize].entries);
-        if track.entries > longest {
-            host.reference = Some(i as u32);
+/// Where a flow that was compared met its own empty queue below the bases that round trips tell, measure by how much
+/// these are too high: one flow's packets between those of all others bound it loosely, all others' packets between its
+/// own bound it well.
+fn shift_to_lowest(
+    log: &[Entry],
+    tracks: &mut [Track],
+    of_host: &BTreeMap<u32, Vec<usize>>,
+    (known, relative): (&[bool], &[bool]),
+    raise: &mut [f64],
+) {
+    let below = |members: &[usize]| {
+        let lowest = members.iter().copied().filter(|&i| known[i] && raise[i] < 0.0);
+        lowest.min_by(|&a, &b| raise[a].total_cmp(&raise[b]))
+    };
+    let lowest: Vec<(&Vec<usize>, usize)> = of_host
+        .iter()
+        .filter(|(host, _)| !relative[**host as usize])
+        .filter_map(|(_, members)| Some((members, below(members)?)))
+        .collect();
+    if lowest.is_empty() {
+        return;
+    }
+    let mut sets = [vec![false; tracks.len()], vec![false; tracks.len()]];
+    for (members, own) in &lowest {
+        members.iter().for_each(|&i| sets[usize::from(i != *own)][i] = known[i]);
+    }
+    // Of all others together, as they stand relative to each other; the lowest flow's own delays are its base's.
+    let before: Vec<f64> = lowest.iter().map(|&(_, own)| std::mem::take(&mut raise[own])).collect();
+    let bounds = compare(log, tracks, [&sets[0], &sets[1]], raise);
+    for ((members, own), before) in lowest.into_iter().zip(before) {
+        let all: Vec<[f64; 2]> = members.iter().flat_map(|&i| bounds[i].iter().copied()).collect();
+        let narrower = within(&all).filter(|(low, high)| high - low < 2.0 * tracks[own].base_error);
+        let (by, error) =
+            narrower.map_or((-before, tracks[own].base_error), |(low, high)| ((low + high) / 2.0, (high - low) / 2.0));
+        raise[own] = -by.max(0.0);
+        members.iter().filter(|&&i| known[i]).for_each(|&i| tracks[i].base_error += error);
+        tracks[own].base_error = 0.0;
+    }
+}
+
+/// Decide what the flows of one host leave open.
+fn settle(tracks: &mut [Track], members: &[usize], known: (&[bool], &[bool]), raise: &mut [f64], relative: bool) {
+    let (known, taken) = known;
+    let (together, alone): (Vec<usize>, Vec<usize>) = members.iter().partition(|&&i| known[i]);
+    let mut groups: Vec<Vec<usize>> = alone.into_iter().map(|i| vec![i]).collect();
+    // The shortest round trip itself was met after a silence: both queues were empty then.
+    let settled = !relative && together.iter().any(|&i| !taken[i] && tracks[i].evidence.iter().all(|way| way.idle));
+    if relative {
+        groups.push(together);
+    } else {
+        let seen = joined(tracks, &together);
+        let common = together.iter().map(|&i| -raise[i]).fold(0.0, f64::max);
+        for &i in members {
+            tracks[i].round_trip_base -= common;
+            tracks[i].gap += common;
+        }
+        for i in together {
+            raise[i] += common;
+            tracks[i].empty = seen.map(|way| settled || way.empty());
         }
     }
-    hosts.retain(|host, _| flows[host] > 1);
-    let mut compared = vec![false; tracks.len()];
-    if hosts.is_empty() {
-        return compared;
+    // What a few packets do not show, those of the host's other flows may.
+    let of_all = joined(tracks, members).map(|way| way.piles_up());
+    for group in groups.iter().filter(|group| !group.is_empty()) {
+        let own = joined(tracks, group).map(|way| way.empty());
+        let seen = if own == [false; 2] { of_all } else { own };
+        // No base is above the least delay of its flow, nor below what round trips leave.
+        let least = group.iter().map(|&i| -raise[i]).fold(f64::NEG_INFINITY, f64::max);
+        let most = group.iter().map(|&i| tracks[i].gap - raise[i]).fold(f64::INFINITY, f64::min);
+        let gap = (most - least).max(0.0);
+        let tick = group.iter().map(|&i| tracks[i].tick_ns.unwrap_or(0.0)).fold(0.0, f64::max);
+        let (by, unassigned, empty) = match seen {
+            _ if gap <= tick + TOLERANCE => (least, 0.0, seen),
+            [true, _] => (least, 0.0, [true, settled]),
+            [false, true] if gap.is_finite() => (most, 0.0, [settled, true]),
+            _ => (least, gap, seen),
+        };
+        for &i in group {
+            raise[i] = (raise[i] + by).max(0.0);
+            tracks[i].unassigned = unassigned;
+            tracks[i].empty = empty;
+        }
     }
-    let mut host_of: Vec<Option<Host>> = Vec::new();
-    host_of.resize_with(hosts.keys().max().map_or(0, |&most| most as usize + 1), || None);
-    for (index, host) in hosts {
-        host_of[index as usize] = Some(host);
+    for protocol in Protocol::ALL {
+        let of: Vec<usize> = members.iter().copied().filter(|&i| tracks[i].protocol == protocol).collect();
+        let mean = |value: &dyn Fn(usize) -> f64| {
+            let packets = of.iter().map(|&i| tracks[i].entries as f64).sum::<f64>().max(1.0);
+            of.iter().map(|&i| value(i) * tracks[i].entries as f64).sum::<f64>() / packets
+        };
+        if mean(&|i| tracks[i].base_error) <= WIDE.0.max(WIDE.1 * mean(&|i| raise[i])) {
+            continue;
+        }
+        for i in of {
+            // The other direction has what this one has not: together they are what the round trips leave.
+            let track = &mut tracks[i];
+            let lower = track.base_error.min(raise[i].max(0.0));
+            raise[i] -= lower;
+            track.unassigned += track.base_error + lower;
+            if track.base_error > WIDE.0 {
+                track.empty = [false; 2];
+            }
+        }
+    }
+}
+
+/// What all of some flows show of an empty queue, from their host and to it.
+fn joined(tracks: &[Track], members: &[usize]) -> [Evidence; 2] {
+    [0, 1].map(|way| {
+        let mut all = Evidence::default();
+        members.iter().for_each(|&i| all.join(&tracks[i].evidence[way]));
+        all
+    })
+}
+
+/// For each of the `open` tracks, what its delays would have to be raised by to fit between the packets of the known
+/// tracks of its host.
+fn compare(log: &[Entry], tracks: &[Track], [known, open]: [&[bool]; 2], raise: &[f64]) -> Vec<Vec<[f64; 2]>> {
+    let hosts = tracks.iter().map(|track| track.host[0] as usize + 1).max().unwrap_or(0);
+    let mut comparing: Vec<Option<Comparison>> = Vec::new();
+    comparing.resize_with(hosts, || None);
+    for (_, track) in tracks.iter().enumerate().filter(|(i, _)| open[*i]) {
+        comparing[track.host[0] as usize] = Some(Comparison::default());
     }
     let mut bounds: Vec<Vec<[f64; 2]>> = vec![Vec::new(); tracks.len()];
     for entry in log {
-        let track = &tracks[entry.track as usize];
-        let Some(Some(host)) = host_of.get_mut(track.host[0] as usize) else { continue };
-        if !usable(track) {
+        let (at, track) = (entry.track as usize, &tracks[entry.track as usize]);
+        let Some(Some(host)) = comparing.get_mut(track.host[0] as usize) else { continue };
+        if entry.is(TOWARD) || !(known[at] || open[at]) {
             continue;
         }
         // A stamp lies anywhere in its tick: half of it on average.
-        let delay = track.delay(entry.time, entry.stamp, 0) - track.base - track.tick_ns.unwrap_or(0.0) / 2.0;
-        if host.reference != Some(entry.track) {
-            if host.pending.len() < MOST {
+        let half = track.tick_ns.unwrap_or(0.0) / 2.0;
+        let delay = track.delay(entry.time, entry.stamp, 0) - track.base - half + raise[at];
+        if open[at] {
+            if host.pending.len() < MOST && bounds[at].len() < MOST {
                 host.pending.push((entry.track, entry.time, delay));
             }
             continue;
@@ -83,76 +239,104 @@ fn compare(log: &[Entry], tracks: &mut [Track]) -> Vec<bool> {
             }
         }
     }
-    for (of, bounds) in bounds.iter().enumerate() {
-        compared[of] = !bounds.is_empty();
-    }
-    for (index, host) in host_of.into_iter().enumerate() {
-        if let Some(reference) = host.and_then(|host| host.reference) {
-            compared[reference as usize] = true;
-            correct(index as u32, reference, tracks, &mut bounds);
-        }
-    }
-    compared
-}
-
-fn correct(host: u32, reference: u32, tracks: &mut [Track], bounds: &mut [Vec<[f64; 2]>]) {
-    let mine = |track: &Track| track.host[0] == host && usable(track);
-    let mut own: BTreeMap<u32, f64> = BTreeMap::new();
-    let mut together = Vec::new();
-    for (i, track) in tracks.iter().enumerate().filter(|(i, track)| mine(track) && *i as u32 != reference) {
-        if track.by_round_trip {
-            together.append(&mut bounds[i]);
-        } else {
-            own.insert(i as u32, difference(&bounds[i]));
-        }
-    }
-    let by_round_trip = tracks[reference as usize].by_round_trip;
-    // The reference's own base came from the same round trips as theirs.
-    let common = if by_round_trip { 0.0 } else { difference(&together) };
-    let lowest = own.values().copied().fold(common.min(0.0), f64::min);
-    for (i, track) in tracks.iter_mut().enumerate().filter(|(_, track)| mine(track)) {
-        let by = match own.get(&(i as u32)) {
-            Some(&difference) => difference,
-            None if i as u32 == reference => 0.0,
-            None => common,
-        };
-        track.cross_flow_base = (by - lowest).max(0.0);
-    }
+    bounds
 }
 
 fn usable(track: &Track) -> bool {
     track.estimator == Estimator::Observer && track.timed() && !track.silent
 }
 
-/// What delays have to be raised by to lie within nearly all of their bounds; 0 if they do.
-fn difference(bounds: &[[f64; 2]]) -> f64 {
-    if bounds.is_empty() {
-        return 0.0;
+/// What a track's delays have to be raised by to lie within nearly all of their bounds, and how well that is known;
+/// none
+/// if the bounds contradict each other. A base that the track itself speaks for is preferred if it fits: its least
+/// delay
+/// (0) or, its gap, what round trips leave.
+fn difference(bounds: &[[f64; 2]], track: &Track, relative: bool) -> Option<(f64, f64)> {
+    let (low, high) = within(bounds)?;
+    let middle = (low + high) / 2.0;
+    let error = (high - low) / 2.0;
+    if relative {
+        return Some((middle, error));
+    }
+    // Both ends are as good as the stamps of the packets that set them. The gap is a tick too large at most.
+    let tick = track.tick_ns.unwrap_or(0.0);
+    let tolerance = tick + TOLERANCE;
+    let outside = |from: f64, to: f64| (low - to).max(from - high).max(0.0);
+    let (least, gap) = (outside(0.0, 0.0), outside(track.gap - tick, track.gap));
+    if track.gap > tolerance && least == 0.0 && gap == 0.0 {
+        // Too wide to tell the one from the other.
+        return None;
+    }
+    Some(if gap < least && gap <= tolerance {
+        (track.gap, 0.0)
+    } else if least <= tolerance {
+        (0.0, 0.0)
+    } else {
+        // Not beyond what round trips leave.
+        (middle.min(track.gap), error)
+    })
+}
+
+/// The interval that lies within nearly all bounds; none of too few.
+fn within(bounds: &[[f64; 2]]) -> Option<(f64, f64)> {
+    if bounds.len() < FEWEST {
+        return None;
     }
     let [mut lows, mut highs] = [0, 1].map(|side| bounds.iter().map(|bound| bound[side]).collect::<Vec<_>>());
     lows.sort_unstable_by(f64::total_cmp);
     highs.sort_unstable_by(f64::total_cmp);
-    // Some may be out of order by jitter: as few as leaves bounds that do not contradict each other.
+    // Some may be out of order by jitter: as few as leaves bounds that do not contradict each other. If none do, their
+    // queues are not the same: each flow has its own, or there are several hosts behind the address.
     let at = |share: f64| {
         let skip = ((lows.len() - 1) as f64 * share) as usize;
         (lows[lows.len() - 1 - skip], highs[skip])
     };
-    let Some((low, high)) = [0.02, 0.1, 0.25].into_iter().map(at).find(|(low, high)| low <= high) else {
-        // Their queues are not the same: each flow has its own, or there are several hosts behind the address.
-        return 0.0;
-    };
-    let middle = (low + high) / 2.0;
-    if (low <= 0.0 && high >= 0.0) || middle.abs() <= TOLERANCE { 0.0 } else { middle }
+    [0.02, 0.1, 0.25].into_iter().map(at).find(|(low, high)| low <= high)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::difference;
+    use super::*;
+    use crate::decode::Address;
+    use crate::delay::flow::Key;
+    use crate::delay::log::TrackRef;
+
+    fn track(gap: f64) -> Track {
+        let (key, side) = Key::of((Address(1), 1), (Address(2), 2), 6);
+        let (protocol, estimator) = (Protocol::Tcp, Estimator::Observer);
+        let mut track = Track::new(&TrackRef { key: &key, side, protocol, estimator, hosts: [0, 1] }, 0);
+        (track.tick_ns, track.gap, track.entries) = (Some(1e6), gap, 100);
+        track
+    }
 
     #[test]
-    fn delays_within_their_bounds_are_left_alone() {
-        assert_eq!(difference(&[[-20e6, 5e6], [-3e6, 30e6]]), 0.0);
-        assert_eq!(difference(&[[80e6, 120e6], [90e6, 110e6], [70e6, 112e6]]), 100e6);
-        assert_eq!(difference(&[]), 0.0);
+    fn what_the_flow_itself_says_is_preferred_where_it_fits() {
+        let of = |low, high, gap| difference(&[[low, high]; 3], &track(gap), false);
+        assert_eq!(of(-4e6, 4e6, 20e6), Some((0.0, 0.0)));
+        assert_eq!(of(11e6, 16e6, 18e6), Some((18e6, 0.0)), "two ticks outside");
+        assert_eq!(of(-4e6, 30e6, 20e6), None, "both fit");
+        assert_eq!(of(5e6, 9e6, 20e6), Some((7e6, 2e6)), "neither does");
+    }
+
+    #[test]
+    fn a_base_known_too_widely_gives_a_lower_bound() {
+        for (raise, error, lower) in [(6.5e6, 6e6, true), (6.5e6, 1.5e6, false), (90e6, 6e6, false), (90e6, 20e6, true)]
+        {
+            let mut tracks = vec![track(200e6)];
+            (tracks[0].base_error, tracks[0].evidence[0].idle) = (error, true);
+            let mut raises = [raise];
+            settle(&mut tracks, &[0], (&[true], &[true]), &mut raises, false);
+            let (shift, missing) = if lower { (error, 2.0 * error) } else { (0.0, 0.0) };
+            assert_eq!((raises[0], tracks[0].unassigned), (raise - shift, missing));
+            assert_eq!(tracks[0].empty[0], !lower);
+        }
+    }
+
+    #[test]
+    fn bounds_are_met_as_nearly_all_allow() {
+        assert_eq!(within(&[]), None);
+        assert_eq!(within(&[[-20e6, 5e6], [-3e6, 30e6], [-3e6, 30e6]]), Some((-3e6, 5e6)));
+        assert_eq!(within(&[[80e6, 120e6], [90e6, 110e6], [70e6, 112e6]]), Some((90e6, 110e6)));
+        assert_eq!(within(&[[0.0, 1e6], [50e6, 60e6], [0.0, 1e6], [50e6, 60e6]]), None);
     }
 }

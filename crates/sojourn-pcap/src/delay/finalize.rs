@@ -7,14 +7,21 @@
 use crate::decode::Address;
 use crate::delay::estimate::{tcp_observer, utp_observer};
 use crate::delay::host::Discard;
-use crate::delay::log::{Entry, Estimator, Protocol, Track};
+use crate::delay::log::{ECHOED, Entry, Estimator, LONE, Protocol, TOWARD, Track};
 use crate::delay::meter::{Flow, Meter};
 use crate::delay::state::{Choice, MeterState, NONE};
-use crate::delay::{base_delay, clocks, cross_flow_base};
+use crate::delay::{base_delay, clocks, cross_flow_base, transmission};
 use std::collections::BTreeMap;
 
 /// A flow that is silent for so long gets a new track when it goes on, ns.
 const IDLE: i64 = 600_000_000_000;
+/// A receiver's delayed acknowledgement waits for no less, ns (40 ms in Linux): a queue grows less from one to the
+/// next.
+const DELAYED_ACK: f64 = 25e6;
+/// After so many in a row that seem delayed the queue did grow.
+const MOST_DELAYED: u8 = 8;
+/// Echoes by senders that paused for no longer than this, ns, tell when the packet that they echo arrived.
+const PAUSE: f64 = 3e6;
 /// No queue holds a packet for longer, ns.
 const LONGEST_DELAY: f64 = 300e9;
 
@@ -29,6 +36,8 @@ pub struct Sample {
     pub flow: u32,
     /// Protocol.
     pub protocol: Protocol,
+    /// It went to the remote host, and not from it.
+    pub toward: bool,
     /// Queueing delay, ns.
     pub delay_ns: f64,
     /// How far it may be off, ns; the base's own error is not in it.
@@ -48,9 +57,19 @@ impl Meter {
         clocks::finalize(log, tracks, hosts);
         choose_estimator(tracks, hosts, options.estimator);
         base_delay::finalize(log, tracks, hosts);
-        cross_flow_base::finalize(log, tracks);
+        cross_flow_base::finalize(log, tracks, hosts);
+        transmission::finalize(log, tracks, hosts);
         for track in tracks.iter().filter(|track| track.cross_flow_base > 0.0) {
             hosts.all[track.host[0] as usize].stats(track.protocol).bases_taken_over += 1;
+        }
+        for track in tracks.iter().filter(|track| track.entries > 0) {
+            let [host, peer] = track.host;
+            let address = track.key.address;
+            if hosts.remote(host, peer) {
+                hosts.all[host as usize].stats(track.protocol).with(address[1 - track.side]);
+            } else if track.estimator == Estimator::Reported && hosts.remote(peer, host) {
+                hosts.all[peer as usize].stats(track.protocol).with(address[track.side]);
+            }
         }
         Finalized { meter: self, at: 0 }
     }
@@ -69,6 +88,7 @@ impl Meter {
             }
         }
         tracks.retain(|track| !track.closed);
+        self.tracks_kept = tracks.len();
         for (_, flow) in self.flows.iter_mut() {
             match flow {
                 Flow::Tcp(flow) => flow.renumber(&map),
@@ -104,10 +124,13 @@ impl Iterator for Finalized<'_> {
 }
 
 impl Finalized<'_> {
-    /// Remote address, local address and name of a sample's flow.
-    pub fn flow(&self, flow: u32) -> (Address, Address, String) {
+    /// Remote address, local address and name (`sender>receiver`) of a sample's flow, for its number and direction.
+    pub fn flow(&self, flow: u32, toward: bool) -> (Address, Address, String) {
         let track = &self.meter.state.tracks[flow as usize];
-        (track.sender(), track.key.address[1 - track.side], track.key.name(track.side))
+        // Reports of the way to a host are logged in a track of the near sender's.
+        let sender_is_far = self.meter.state.hosts.remote(track.host[0], track.host[1]);
+        let (remote, local) = if sender_is_far { (track.side, 1 - track.side) } else { (1 - track.side, track.side) };
+        (track.key.address[remote], track.key.address[local], track.key.name(if toward { local } else { remote }))
     }
 }
 
@@ -137,11 +160,28 @@ fn sample(state: &mut MeterState, entry: &Entry, start_ns: i64) -> Option<Sample
     let excess = track.delay(entry.time, entry.stamp, line) - track.base + track.cross_flow_base;
     let tick = track.tick_ns.unwrap_or(0.0);
     let host = &mut hosts.all[host as usize];
+    let own = host.transmission[usize::from(entry.is(TOWARD))].of(entry.length());
     let stats = host.stats(track.protocol);
+    if entry.is(TOWARD) {
+        let round_trip = entry.extra().map_or(0.0, |micros| f64::from(micros) * 1000.0);
+        let over = round_trip - track.round_trip_base - own;
+        return match toward(track, entry, excess, over) {
+            Ok(estimate) => {
+                stats.add_to(estimate, track);
+                let time_ns = start_ns.wrapping_add(entry.time - round_trip as i64);
+                Some(told(entry, track, (time_ns, true), estimate))
+            }
+            Err(why) => {
+                stats.to.discarded[why as usize] += 1;
+                None
+            }
+        };
+    }
+    track.sent_at = [entry.stamp, track.sent_at[0]];
     let estimate = match (track.estimator, track.protocol) {
         (Estimator::Observer, Protocol::Tcp) => {
             let round_trip = entry.extra().map(|micros| i64::from(micros) * 1000);
-            let over = round_trip.map(|ns| ns as f64 - track.round_trip_base + track.cross_flow_base);
+            let over = round_trip.map(|ns| ns as f64 - track.round_trip_base);
             let phase = track.phase.filter(|(stamp, _)| *stamp == entry.stamp).map(|(_, phase)| phase);
             let estimate = tcp_observer::estimate(excess, tick, over, phase);
             track.phase = Some((entry.stamp, (excess - estimate.delay).clamp(0.0, tick)));
@@ -156,27 +196,55 @@ fn sample(state: &mut MeterState, entry: &Entry, start_ns: i64) -> Option<Sample
         }
         _ => utp_observer::estimate(excess),
     };
+    let own = if (track.estimator, track.protocol) == (Estimator::Observer, Protocol::Tcp) { own } else { 0.0 };
+    let (delay, error) = ((estimate.delay - own).max(0.0), estimate.error + track.base_error);
+    let estimate = tcp_observer::Estimate { delay, error };
     if !(estimate.delay.is_finite() && estimate.delay < LONGEST_DELAY) {
         stats.discarded[Discard::Implausible as usize] += 1;
         return None;
     }
     if !from {
-        hosts.all[peer as usize].stats(track.protocol).to.add(estimate.delay);
-        return None;
+        hosts.all[peer as usize].stats(track.protocol).add_to(estimate, track);
+        return Some(told(entry, track, (start_ns.wrapping_add(entry.time), true), estimate));
     }
     stats.flows += u64::from(!std::mem::replace(&mut track.counted, true));
-    stats.from.add(estimate.delay);
-    stats.uncertainty += estimate.error;
+    stats.add_from(estimate, track);
     stats.by_estimator[usize::from(track.estimator == Estimator::Reported)] += 1;
     stats.series.add(entry.time, estimate.delay);
-    Some(Sample {
-        frame: entry.frame(),
-        time_ns: start_ns.wrapping_add(entry.time),
-        flow: entry.track,
-        protocol: track.protocol,
-        delay_ns: estimate.delay,
-        error_ns: estimate.error,
-    })
+    Some(told(entry, track, (start_ns.wrapping_add(entry.time), false), estimate))
+}
+
+fn told(entry: &Entry, track: &Track, (time_ns, toward): (i64, bool), estimate: tcp_observer::Estimate) -> Sample {
+    let (delay_ns, error_ns) = (estimate.delay, estimate.error);
+    Sample { frame: entry.frame(), time_ns, flow: entry.track, protocol: track.protocol, toward, delay_ns, error_ns }
+}
+
+/// The delay of a packet to the remote host: the round trip `over` the shortest, less what of it the packet that came
+/// back waited, whose delay is `excess` but for its stamp's tick.
+fn toward(track: &mut Track, entry: &Entry, excess: f64, over: f64) -> Result<tcp_observer::Estimate, Discard> {
+    let tick = track.tick_ns.unwrap_or(0.0);
+    let phase = track.phase.filter(|(stamp, _)| *stamp == entry.stamp).map(|(_, phase)| phase);
+    let back = tcp_observer::estimate(excess, tick, None, phase);
+    let delay = (over - track.unassigned - back.delay).max(0.0);
+    if delay.is_nan() || delay >= LONGEST_DELAY {
+        return Err(Discard::Implausible);
+    }
+    let (before, delayed) = track.toward_before;
+    if entry.is(LONE) && delay > before + DELAYED_ACK && delayed < MOST_DELAYED {
+        track.toward_before.1 += 1;
+        return Err(Discard::DelayedAck);
+    }
+    let mut error = back.error;
+    if entry.is(ECHOED) {
+        // It arrived after the sender's packet before this one, and before this one.
+        let pause = entry.stamp.saturating_sub(track.sent_at[1]) as f64 * tick;
+        if pause > PAUSE + tick && delay > PAUSE + tick {
+            return Err(Discard::Paused);
+        }
+        error += pause.min(delay) / 2.0;
+    }
+    track.toward_before = (delay, 0);
+    Ok(tcp_observer::Estimate { delay, error: error + track.base_error })
 }
 
 /// One estimator for each direction: the receiver's reports where they were asked for, or where the receiver is far

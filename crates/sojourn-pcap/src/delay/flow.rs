@@ -19,6 +19,8 @@ pub(crate) struct Seen<'a> {
     pub(crate) frame: u64,
     /// Capture time since the first packet, ns.
     pub(crate) time: i64,
+    /// Length on the wire, as far as 16 bits tell it.
+    pub(crate) length: u16,
 }
 
 /// Two endpoints, the smaller first, and the protocol number.

@@ -5,7 +5,8 @@
 //! slower is the remote one.
 
 use crate::decode::Address;
-use crate::delay::log::Protocol;
+use crate::delay::estimate::tcp_observer::Estimate;
+use crate::delay::log::{Protocol, Track};
 use crate::delay::quantiles::Quantiles;
 use crate::delay::series::Series;
 use crate::delay::skew::Skew;
@@ -40,11 +41,15 @@ pub enum Discard {
     TimeOutOfRange,
     /// The estimator gave a delay that no queue has.
     Implausible,
+    /// To the host: its acknowledgement may have been a delayed one.
+    DelayedAck,
+    /// To the host: it paused before it echoed the packet's stamp.
+    Paused,
 }
 
 impl Discard {
     /// All reasons, in the order of their numbers.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 13] = [
         Self::NoTimestamps,
         Self::OptionsCut,
         Self::Reordered,
@@ -56,6 +61,8 @@ impl Discard {
         Self::Alone,
         Self::TimeOutOfRange,
         Self::Implausible,
+        Self::DelayedAck,
+        Self::Paused,
     ];
 
     /// The name in results.
@@ -72,7 +79,40 @@ impl Discard {
             Self::Alone => "only_packet_of_its_flow",
             Self::TimeOutOfRange => "time_out_of_range",
             Self::Implausible => "implausible_delay",
+            Self::DelayedAck => "acknowledgement_perhaps_delayed",
+            Self::Paused => "echoed_after_a_pause",
         }
+    }
+}
+
+/// What was found of the way to a host, or from it.
+#[derive(Debug, Default)]
+pub struct Way {
+    /// Queueing delay.
+    pub delay: Quantiles,
+    /// Sum of the uncertainties of the samples, ns.
+    pub uncertainty: f64,
+    /// Samples whose base is known to be that of an empty queue.
+    pub certain: u64,
+    /// Largest delay that could be missing from the others, ns; infinite if nothing bounds it.
+    pub missing: f64,
+    /// Packets without a sample, by reason.
+    pub discarded: [u64; Discard::ALL.len()],
+}
+
+impl Way {
+    fn add(&mut self, estimate: Estimate, empty: bool, missing: f64) {
+        self.delay.add(estimate.delay);
+        self.uncertainty += estimate.error;
+        self.certain += u64::from(empty);
+        if !empty {
+            self.missing = self.missing.max(missing);
+        }
+    }
+
+    /// Whether more than a few samples are only lower bounds.
+    pub fn lower_bound(&self) -> bool {
+        (self.delay.count() - self.certain) * 20 > self.delay.count()
     }
 }
 
@@ -81,14 +121,14 @@ impl Discard {
 pub struct Stats {
     /// Packets that it sent.
     pub packets: u64,
-    /// Queueing delay on the way from it.
-    pub from: Quantiles,
-    /// Queueing delay on the way to it, as it reports.
-    pub to: Quantiles,
+    /// A host at the other end, and whether there are more.
+    pub local: Option<(Address, bool)>,
+    /// The way from it.
+    pub from: Way,
+    /// The way to it.
+    pub to: Way,
     /// Round trips between the observer and it.
     pub rtt: Quantiles,
-    /// Sum of the uncertainties of the samples from it, ns.
-    pub uncertainty: f64,
     /// Samples by estimator: observer, reported.
     pub by_estimator: [u64; 2],
     /// Packets without a sample, by reason.
@@ -110,10 +150,48 @@ pub struct Stats {
 }
 
 impl Stats {
+    /// A flow with this local host was seen.
+    pub(crate) fn with(&mut self, local: Address) {
+        let (first, more) = self.local.unwrap_or((local, false));
+        self.local = Some((first, more || first != local));
+    }
+
+    /// Count a sample of the way from the host.
+    #[inline]
+    pub(crate) fn add_from(&mut self, estimate: Estimate, track: &Track) {
+        self.from.add(estimate, track.empty[0], missing(track));
+    }
+
+    /// Count a sample of the way to the host.
+    #[inline]
+    pub(crate) fn add_to(&mut self, estimate: Estimate, track: &Track) {
+        self.to.add(estimate, track.empty[1], missing(track));
+    }
+
     /// Tick of its clock, ns: the one that its flows spoke for longest.
     pub fn tick_ns(&self) -> Option<f64> {
         let votes = self.tick_votes.iter().zip(RATES).filter(|(votes, _)| **votes > 0.0);
         votes.max_by(|a, b| a.0.total_cmp(b.0)).map(|(_, rate)| 1e9 / rate)
+    }
+}
+
+/// What a delay of a track may lack where the base is not known to be that of an empty queue.
+fn missing(track: &Track) -> f64 {
+    if track.unassigned > 0.0 { track.unassigned } else { f64::INFINITY }
+}
+
+/// Time on the slowest link of one direction.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Transmission {
+    pub(crate) short: u16,
+    pub(crate) ns_per_byte: f64,
+}
+
+impl Transmission {
+    /// What a frame of this length takes longer than the short ones that set the base, ns.
+    #[inline]
+    pub fn of(&self, length: u16) -> f64 {
+        f64::from(length.saturating_sub(self.short)) * self.ns_per_byte
     }
 }
 
@@ -128,6 +206,12 @@ pub struct Host {
     pub echo_min: i64,
     /// The user said whether it is local.
     pub told: Option<bool>,
+    /// When it last sent, and when the first flow appeared that was already under way, ns.
+    pub last_sent: i64,
+    /// See `last_sent`.
+    pub midstream: i64,
+    /// What long packets take longer than short ones, from it and to it.
+    pub transmission: [Transmission; 2],
     /// By protocol.
     pub stats: [Option<Box<Stats>>; 3],
 }
@@ -144,6 +228,12 @@ impl Host {
     pub fn near(&self) -> bool {
         self.told.unwrap_or(self.response_min < NEAR_NS)
     }
+
+    /// Whether it was seen to answer at once.
+    #[inline]
+    pub fn answers_at_once(&self) -> bool {
+        self.response_min < NEAR_NS
+    }
 }
 
 /// Which addresses the user calls local: address and number of bits that count.
@@ -159,7 +249,7 @@ pub struct Hosts {
 }
 
 /// Hosts beyond this number are not told apart.
-const MOST_HOSTS: usize = 1 << 20;
+const MOST_HOSTS: usize = 1 << 16;
 
 impl Hosts {
     /// No hosts yet; `local` says which will be local, or nothing.
@@ -181,18 +271,35 @@ impl Hosts {
         });
         let index = self.all.len() as u32;
         let stats = [const { None }; 3];
-        self.all.push(Host { address, response_min: i64::MAX, echo_min: i64::MAX, told, stats });
+        self.all.push(Host {
+            address,
+            response_min: i64::MAX,
+            echo_min: i64::MAX,
+            told,
+            last_sent: i64::MIN,
+            midstream: i64::MAX,
+            transmission: Default::default(),
+            stats,
+        });
         self.index.insert(address, index);
         index
     }
 
+    /// Whether `host` is the near end of a flow with `peer`: of two that are near, the quicker, unless the user said
+    /// which are.
+    #[inline]
+    pub fn near(&self, host: u32, peer: u32) -> bool {
+        let Some(host) = self.all.get(host as usize) else { return false };
+        host.near()
+            && match self.all.get(peer as usize) {
+                Some(peer) if host.told.is_none() && peer.near() => host.response_min < peer.response_min,
+                _ => true,
+            }
+    }
+
     /// Whether `host` is the remote end of a flow with `peer`.
+    #[inline]
     pub fn remote(&self, host: u32, peer: u32) -> bool {
-        let (host, peer) = (&self.all[host as usize], &self.all[peer as usize]);
-        match (host.near(), peer.near()) {
-            (false, _) => true,
-            (true, true) if host.told.is_none() && peer.told.is_none() => host.response_min > peer.response_min,
-            _ => false,
-        }
+        !self.near(host, peer)
     }
 }

@@ -3,7 +3,6 @@
 //! Tick, skew and base delay are known for good only after the packets that need them. So packets are logged first,
 //! and the log is finalized when it is full or the capture ends (see [`crate::delay::finalize`]).
 
-use crate::decode::Address;
 use crate::delay::flow::Key;
 use crate::delay::skew::Minima;
 use crate::delay::stamps::Unwrapped;
@@ -11,11 +10,18 @@ use crate::delay::tick::Fit;
 
 /// The packet carries data: a queue's delay, not only a bound of the base.
 pub(crate) const DATA: u64 = 1 << 56;
-/// The packet answered one of the other side at once (handshake).
-pub(crate) const PROMPT: u64 = 1 << 57;
+/// The packet opened a connection after a silence of its host: no queue of the host's own traffic can stand.
+pub(crate) const IDLE: u64 = 1 << 57;
 /// `extra` holds something.
 const EXTRA: u64 = 1 << 58;
-const FRAME: u64 = (1 << 56) - 1;
+/// The delay asked for is that of a packet *to* the sender: `frame` is that packet's, `extra` the time from it to this.
+pub(crate) const TOWARD: u64 = 1 << 59;
+/// Of those: the acknowledgement may have been delayed by its receiver.
+pub(crate) const LONE: u64 = 1 << 60;
+/// Of those: known by the echo of its stamp only, and by nothing that its arrival caused.
+pub(crate) const ECHOED: u64 = 1 << 61;
+const FRAME: u64 = (1 << 40) - 1;
+const LENGTH_AT: u32 = 40;
 
 /// One packet of the log.
 #[derive(Debug, Clone, Copy)]
@@ -24,7 +30,7 @@ pub(crate) struct Entry {
     pub(crate) time: i64,
     /// Sender's stamp on a line without end, ticks. For uTP's reports the reported difference, µs.
     pub(crate) stamp: i64,
-    /// Frame number and flags.
+    /// Frame number (40 bits), length on the wire (16) and flags.
     pub(crate) frame_flags: u64,
     /// Track that it belongs to.
     pub(crate) track: u32,
@@ -38,11 +44,28 @@ impl Entry {
     #[inline]
     pub(crate) fn new(frame: u64, time: i64, stamp: i64, flags: u64, extra: Option<u32>) -> Self {
         let flags = flags | if extra.is_some() { EXTRA } else { 0 };
-        Self { time, stamp, frame_flags: frame | flags, track: 0, extra: extra.unwrap_or(0) }
+        Self { time, stamp, frame_flags: (frame & FRAME) | flags, track: 0, extra: extra.unwrap_or(0) }
     }
     #[inline]
     pub(crate) fn frame(&self) -> u64 {
         self.frame_flags & FRAME
+    }
+    /// The same entry with one more flag.
+    #[inline]
+    pub(crate) fn flagged(mut self, flag: u64) -> Self {
+        self.frame_flags |= flag;
+        self
+    }
+    /// The same entry, of a packet of so many bytes.
+    #[inline]
+    pub(crate) fn long(mut self, length: u16) -> Self {
+        self.frame_flags |= u64::from(length) << LENGTH_AT;
+        self
+    }
+    /// Length of the delayed packet on the wire.
+    #[inline]
+    pub(crate) fn length(&self) -> u16 {
+        (self.frame_flags >> LENGTH_AT) as u16
     }
     #[inline]
     pub(crate) fn is(&self, flag: u64) -> bool {
@@ -135,13 +158,26 @@ pub(crate) struct Track {
     pub(crate) extra_line: Unwrapped,
     pub(crate) least: Option<Bound>,
     pub(crate) floor: Option<Bound>,
-    pub(crate) prompt: Option<Bound>,
     /// What the base lies above the least delay because that was a lucky packet's, ns.
     pub(crate) lift: f64,
     /// Base delay, ns on the track's own scale.
     pub(crate) base: f64,
     /// Round trip without a queue, ns.
     pub(crate) round_trip_base: f64,
+    /// What the least delays of both directions exceed the shortest round trip by, ns.
+    pub(crate) gap: f64,
+    /// Of that, what neither direction can be charged with.
+    pub(crate) unassigned: f64,
+    /// How well the base is known, ns, where it was taken over.
+    pub(crate) base_error: f64,
+    /// What the track shows of an empty queue, from its sender and to it.
+    pub(crate) evidence: [crate::delay::evidence::Evidence; 2],
+    /// Whether the base is known to be that of an empty queue, from its sender and to it.
+    pub(crate) empty: [bool; 2],
+    /// The last delay to the sender, ns, and how many since were left out as acknowledged late.
+    pub(crate) toward_before: (f64, u8),
+    /// Stamps of the last packet and of the one before.
+    pub(crate) sent_at: [i64; 2],
     /// Stamp of the last packet, and how long after it the packet was sent, ns.
     pub(crate) phase: Option<(i64, f64)>,
     /// What neighbouring flows say that the base is too high by, ns.
@@ -179,10 +215,16 @@ impl Track {
             extra_line: Unwrapped::default(),
             least: None,
             floor: None,
-            prompt: None,
             lift: 0.0,
             base: 0.0,
             round_trip_base: 0.0,
+            gap: f64::INFINITY,
+            unassigned: 0.0,
+            base_error: 0.0,
+            evidence: Default::default(),
+            empty: [false; 2],
+            toward_before: (0.0, 0),
+            sent_at: [i64::MIN; 2],
             phase: None,
             cross_flow_base: 0.0,
             last_base: None,
@@ -190,9 +232,5 @@ impl Track {
             silent: false,
             counted: false,
         }
-    }
-
-    pub(crate) fn sender(&self) -> Address {
-        self.key.address[self.side]
     }
 }

@@ -1,4 +1,4 @@
-//! The queueing delay of remote hosts, from one capture.
+//! The queueing delay from remote hosts and to them, from one capture.
 //!
 //! A frame is decoded and handed to its flow ([`flow`]); what a packet says of a queue is logged. When the log is full
 //! or the capture ends it is finalized ([`finalize`]): tick and skew of the senders' clocks, base delays, and then the
@@ -7,12 +7,13 @@
 //! - `meter`: from frames to the log. `flow`: the bounded table; `tcp_flow`, `utp_flow`, `spin`: what one packet does
 //!   to its flow; `state`, `log`, `tracks`: what they write to.
 //! - [`estimate`]: the four estimators. `clocks`, [`tick`], [`skew`], [`stamps`]: clocks.
-//! - `base_delay`, `cross_flow_base`, [`route`]: what the delay would be without a queue.
+//! - `base_delay`, `cross_flow_base`, `evidence`, [`transmission`], [`route`]: what the delay would be without a queue.
 
 mod base_delay;
 mod clocks;
 mod cross_flow_base;
 pub mod estimate;
+mod evidence;
 pub mod finalize;
 pub mod flow;
 pub mod host;
@@ -29,4 +30,5 @@ pub mod summary;
 mod tcp_flow;
 pub mod tick;
 mod tracks;
+pub mod transmission;
 mod utp_flow;

@@ -30,7 +30,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { estimator: Choice::Auto, local: Vec::new(), most_flows: 1 << 17, log_packets: 1 << 22 }
+        Self { estimator: Choice::Auto, local: Vec::new(), most_flows: 1 << 16, log_packets: 1 << 22 }
     }
 }
 
@@ -44,6 +44,10 @@ pub(crate) struct MeterState {
     pub(crate) log: Vec<Entry>,
     /// Packets that cannot be counted under a host, by reason.
     pub(crate) discarded: [u64; Discard::ALL.len()],
+    /// Packets between two hosts that the user both called local.
+    pub(crate) between_local: u64,
+    /// Places for packets that flows remember until they are answered.
+    pub(crate) remembered: usize,
 }
 
 impl MeterState {
@@ -81,9 +85,15 @@ impl MeterState {
         }
     }
 
-    /// Whether a host is near, as far as is known; a flow's first packet has no host yet.
+    /// Whether `host` is the near end of a flow with `peer`, as far as is known; a flow's first packet has no host yet.
     #[inline]
-    pub(crate) fn near(&self, host: u32) -> bool {
-        self.hosts.all.get(host as usize).is_some_and(crate::delay::host::Host::near)
+    pub(crate) fn near(&self, host: u32, peer: u32) -> bool {
+        self.hosts.near(host, peer)
+    }
+
+    /// Whether `host` is seen to be near by its own quick answers, and is not only called so.
+    #[inline]
+    pub(crate) fn beside(&self, host: u32) -> bool {
+        self.hosts.all.get(host as usize).is_some_and(crate::delay::host::Host::answers_at_once)
     }
 }

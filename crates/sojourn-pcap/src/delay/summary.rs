@@ -1,7 +1,7 @@
 //! What was found of each remote host, as the objects that `sojourn measure --json` prints.
 
 use crate::decode::Skip;
-use crate::delay::host::{Discard, Host, Stats};
+use crate::delay::host::{Discard, Host, Stats, Way};
 use crate::delay::log::Protocol;
 use crate::delay::meter::Meter;
 use crate::delay::quantiles::Quantiles;
@@ -12,12 +12,12 @@ use serde_json::{Map, Value, json};
 pub fn summary(meter: &Meter, min_samples: u64) -> Value {
     let mut hosts = Vec::new();
     let mut below = 0;
-    for host in
-        meter.hosts().all.iter().filter(|host| !host.near() || host.stats.iter().flatten().any(|s| s.from.count() > 0))
-    {
+    for host in meter.hosts().all.iter().filter(|host| {
+        !host.near() || host.stats.iter().flatten().any(|s| s.from.delay.count() + s.to.delay.count() > 0)
+    }) {
         for protocol in Protocol::ALL {
             let Some(stats) = &host.stats[protocol as usize] else { continue };
-            let samples = stats.from.count();
+            let samples = stats.from.delay.count().max(stats.to.delay.count());
             let unseen = samples == 0 && stats.packets >= min_samples.max(1);
             if samples >= min_samples.max(1) || unseen {
                 hosts.push(object(host, protocol, stats));
@@ -30,6 +30,7 @@ pub fn summary(meter: &Meter, min_samples: u64) -> Value {
     let discarded = counts(Discard::ALL.iter().map(|why| (why.name(), meter.state.discarded[*why as usize])));
     json!({
         "packets": meter.frames, "skipped": skipped, "discarded": discarded, "hosts_below_min_samples": below,
+        "packets_between_local_hosts": meter.state.between_local,
         "start_s": meter.start_ns.map(|ns| ns as f64 / 1e9), "hosts": hosts,
     })
 }
@@ -42,9 +43,16 @@ fn object(host: &Host, protocol: Protocol, stats: &Stats) -> Value {
     let mut object = Map::new();
     let mut set = |name: &str, value: Value| drop(object.insert(name.to_owned(), value));
     set("remote", host.address.to_string().into());
+    let local = match stats.local {
+        Some((address, false)) => address.to_string(),
+        Some((_, true)) => "several local hosts".to_owned(),
+        None => "the observer".to_owned(),
+    };
+    set("local", local.clone().into());
+    set("direction", format!("{} → {local}", host.address).into());
     set("protocol", protocol.name().into());
-    set("samples", stats.from.count().into());
-    for (name, value) in delays(&stats.from) {
+    set("samples", stats.from.delay.count().into());
+    for (name, value) in way(&stats.from) {
         set(name, value);
     }
     set("base_drift_ppm", stats.skew.map_or(Value::Null, |skew| rounded(skew.ppm)));
@@ -64,15 +72,11 @@ fn object(host: &Host, protocol: Protocol, stats: &Stats) -> Value {
     };
     set("estimator", estimator.into());
     set("packets", stats.packets.into());
-    set(
-        "uncertainty_ms",
-        if observer + reported > 0 { ms(stats.uncertainty / (observer + reported) as f64) } else { Value::Null },
-    );
     set("flows", stats.flows.into());
     set("bases_taken_over", stats.bases_taken_over.into());
     set("route_changes", stats.route_changes.into());
     set("clock_steps", stats.clock_steps.into());
-    set("to_remote", toward(protocol, stats));
+    set("to_remote", toward(protocol, stats, format!("{local} → {}", host.address)));
     set("from_remote", from(protocol, stats).into());
     set("rtt_ms", if stats.rtt.count() > 0 { rtt(&stats.rtt) } else { Value::Null });
     let mut series: Vec<Value> = Vec::new();
@@ -83,12 +87,28 @@ fn object(host: &Host, protocol: Protocol, stats: &Stats) -> Value {
     Value::Object(object)
 }
 
-fn delays(all: &Quantiles) -> [(&'static str, Value); 4] {
+/// The keys of one direction.
+fn way(way: &Way) -> Vec<(&'static str, Value)> {
+    let count = way.delay.count();
+    let mut keys = delays(&way.delay).to_vec();
+    let known = |value: Value| if count > 0 { value } else { Value::Null };
+    keys.push(("uncertainty_ms", known(ms(way.uncertainty / count as f64))));
+    keys.push(("lower_bound", known(way.lower_bound().into())));
+    let certainty = if way.lower_bound() { "lower bound" } else { "base seen with an empty queue" };
+    keys.push(("certainty", known(certainty.into())));
+    // How much more it may be: nothing bounds it where null.
+    let missing = if way.lower_bound() && way.missing.is_finite() { ms(way.missing) } else { Value::Null };
+    keys.push(("missing_at_most_ms", missing));
+    keys
+}
+
+fn delays(all: &Quantiles) -> [(&'static str, Value); 5] {
     let of = |value: f64| if all.count() > 0 { ms(value) } else { Value::Null };
     [
         ("mean_ms", of(all.mean())),
         ("p50_ms", of(all.quantile(0.5))),
         ("p95_ms", of(all.quantile(0.95))),
+        ("p99_ms", of(all.quantile(0.99))),
         ("max_ms", of(all.max())),
     ]
 }
@@ -109,11 +129,14 @@ fn from(protocol: Protocol, stats: &Stats) -> &'static str {
 }
 
 /// What could be seen of the way to the host.
-fn toward(protocol: Protocol, stats: &Stats) -> Value {
-    if stats.to.count() > 0 {
+fn toward(protocol: Protocol, stats: &Stats, direction: String) -> Value {
+    if stats.to.delay.count() > 0 {
         let mut object = Map::new();
-        object.insert("samples".to_owned(), stats.to.count().into());
-        object.extend(delays(&stats.to).map(|(name, value)| (name.to_owned(), value)));
+        object.insert("direction".to_owned(), direction.into());
+        object.insert("samples".to_owned(), stats.to.delay.count().into());
+        object.extend(way(&stats.to).into_iter().map(|(name, value)| (name.to_owned(), value)));
+        let discarded = Discard::ALL.iter().map(|why| (why.name(), stats.to.discarded[*why as usize]));
+        object.insert("discarded".to_owned(), counts(discarded));
         return Value::Object(object);
     }
     let why = match protocol {

@@ -1,10 +1,11 @@
 //! One TCP connection as an observer sees it: stamps, echoes, acknowledgements; each packet with a stamp is logged.
 
 use crate::decode::tcp::{ACK, RST, SYN, Segment};
+use crate::delay::estimate::tcp_arrival::InFlight;
 use crate::delay::estimate::tcp_report::{Reports, before};
 use crate::delay::flow::{Key, Seen};
 use crate::delay::host::Discard;
-use crate::delay::log::{DATA, Entry, Estimator, PROMPT, Protocol, TrackRef};
+use crate::delay::log::{DATA, ECHOED, Entry, Estimator, IDLE, LONE, Protocol, TOWARD, TrackRef};
 use crate::delay::route::Route;
 use crate::delay::stamps::Unwrapped;
 use crate::delay::state::{Choice, MeterState, NONE};
@@ -13,10 +14,24 @@ use std::collections::VecDeque;
 
 /// Stamps of one side that the other has not echoed yet. 4096 milliseconds' worth at 1 ms; later ones are not timed.
 const MOST_ECHOES: usize = 4096;
+/// Silence of a host after which its own packets no longer wait anywhere, ns.
+pub(crate) const SILENCE: i64 = 2_000_000_000;
 /// After so many packets in a row with older stamps the clock was set, and not the packets overtaken.
 const STEP_AFTER: u8 = 3;
 /// A stamp that is further ahead than this many ticks was not reached by ticking: 12 days of milliseconds.
 const STEP_AHEAD: i64 = 1 << 30;
+
+/// A packet whose stamp the other side will echo.
+#[derive(Debug, Clone, Copy)]
+struct Echo {
+    stamp: u32,
+    time: i64,
+    frame: u64,
+    length: u16,
+    /// It carries no data, so that nothing but echoes tells of its arrival.
+    pure: bool,
+    told: bool,
+}
 
 #[derive(Debug, Default)]
 struct Side {
@@ -28,9 +43,12 @@ struct Side {
     last: (u32, u32, u32, u32, u16),
     /// End and time of data that waits for its acknowledgement (one at a time, never a retransmission: Karn's rule).
     probe: Option<(u32, i64)>,
-    echoes: VecDeque<(u32, i64)>,
+    echoes: VecDeque<Echo>,
     tracks: Tracks,
     reports: Reports,
+    in_flight: InFlight,
+    /// Places of these queues, as counted for all flows together.
+    places: usize,
 }
 
 /// Both sides of a connection.
@@ -39,19 +57,26 @@ pub(crate) struct TcpFlow {
     sides: [Side; 2],
     hosts: [u32; 2],
     packets: u32,
-    /// Side and sequence number of the SYN, and how many SYN-ACKs answered it.
-    syn: Option<(usize, u8)>,
-    handshake: bool,
     /// Sequence number of the last SYN, by which a new connection between the same ports is known.
     opened: Option<u32>,
     /// The first segment, if it has a stamp, and its side.
     first: Option<(usize, Entry)>,
+    /// Time of the first packet, and which hosts had been silent before it.
+    began: i64,
+    idle: [bool; 2],
 }
 
 impl Default for TcpFlow {
     fn default() -> Self {
-        let sides = Default::default();
-        Self { sides, hosts: [NONE; 2], packets: 0, syn: None, handshake: false, opened: None, first: None }
+        Self {
+            sides: Default::default(),
+            hosts: [NONE; 2],
+            packets: 0,
+            opened: None,
+            first: None,
+            began: 0,
+            idle: [false; 2],
+        }
     }
 }
 
@@ -62,9 +87,15 @@ impl TcpFlow {
 
     /// The flow is over.
     pub(crate) fn close(&mut self, state: &mut MeterState) {
+        self.forget(state);
         for side in &mut self.sides {
             side.tracks.close(state);
         }
+    }
+
+    /// Forget what waits for an answer.
+    pub(crate) fn forget(&mut self, state: &mut MeterState) {
+        self.sides.iter_mut().for_each(|side| side.forget(state));
     }
 
     /// Tracks are numbered anew.
@@ -79,12 +110,16 @@ impl TcpFlow {
     pub(crate) fn segment(&mut self, state: &mut MeterState, seen: &Seen<'_>, id: u16, segment: &Segment) {
         let Seen { key, side, time, .. } = *seen;
         self.packets = self.packets.saturating_add(1);
-        if self.packets == 2 {
-            self.hosts = key.address.map(|address| state.hosts.of(address));
+        match self.packets {
+            1 => self.began = time,
+            2 => self.open(state, key),
+            _ => {}
         }
         let host = self.hosts[side];
         if self.packets >= 2 {
-            state.hosts.all[host as usize].stats(Protocol::Tcp).packets += if self.packets == 2 { 2 } else { 1 };
+            let host = &mut state.hosts.all[host as usize];
+            host.last_sent = time;
+            host.stats(Protocol::Tcp).packets += if self.packets == 2 { 2 } else { 1 };
         }
         if segment.flags & (SYN | ACK) == SYN && self.opened.replace(segment.seq).is_some_and(|seq| seq != segment.seq)
         {
@@ -97,7 +132,7 @@ impl TcpFlow {
         }
         me.last = identity;
         me.packets = me.packets.saturating_add(1);
-        let prompt = self.times(state, side, segment, time);
+        self.times(state, side, segment, time);
         if segment.flags & RST != 0 {
             // Resets are often made by middleboxes, or carry the stamp of what they answer.
             return;
@@ -106,13 +141,26 @@ impl TcpFlow {
             let why = if segment.options_cut { Discard::OptionsCut } else { Discard::NoTimestamps };
             return state.discard(host, Protocol::Tcp, why, 1);
         };
-        self.stamped(state, seen, segment, (value, echo), prompt);
+        self.stamped(state, seen, segment, (value, echo));
+        self.sides[side].count_places(state);
     }
 
-    /// Round trips by sequence numbers, which tell near from far. Returns whether this packet answered the handshake
-    /// at once.
+    /// Both hosts are known: had they been silent before this connection?
+    fn open(&mut self, state: &mut MeterState, key: &Key) {
+        self.hosts = key.address.map(|address| state.hosts.of(address));
+        for (idle, host) in self.idle.iter_mut().zip(self.hosts) {
+            let host = &mut state.hosts.all[host as usize];
+            if self.opened.is_some() {
+                *idle = host.last_sent < self.began.saturating_sub(SILENCE);
+            } else {
+                host.midstream = host.midstream.min(self.began);
+            }
+        }
+    }
+
+    /// Round trips by sequence numbers, which tell near from far.
     #[inline]
-    fn times(&mut self, state: &mut MeterState, side: usize, segment: &Segment, time: i64) -> bool {
+    fn times(&mut self, state: &mut MeterState, side: usize, segment: &Segment, time: i64) {
         let hosts = self.hosts;
         let [me, peer] = self.pair(side);
         if segment.flags & ACK != 0
@@ -121,7 +169,7 @@ impl TcpFlow {
         {
             peer.probe = None;
             state.responded(hosts[side], time - sent);
-            if !state.near(hosts[side])
+            if !state.near(hosts[side], hosts[1 - side])
                 && let Some(host) = state.hosts.all.get_mut(hosts[side] as usize)
             {
                 host.stats(Protocol::Tcp).rtt.add((time - sent) as f64);
@@ -139,20 +187,6 @@ impl TcpFlow {
                 me.highest = end;
             }
         }
-        match (segment.flags & (SYN | ACK), self.syn) {
-            (SYN, None) => self.syn = Some((side, 0)),
-            (SYN, Some((_, answers))) => self.syn = Some((side, answers.saturating_add(2))),
-            (both, Some((asked, answers))) if both == SYN | ACK && asked != side => {
-                self.syn = Some((asked, answers.saturating_add(1)));
-                return answers == 0;
-            }
-            (ACK, Some((asked, 1))) if asked == side && !self.handshake => {
-                self.handshake = true;
-                return segment.payload == 0;
-            }
-            _ => {}
-        }
-        false
     }
 
     fn pair(&mut self, side: usize) -> [&mut Side; 2] {
@@ -160,19 +194,13 @@ impl TcpFlow {
         if side == 0 { [&mut a[0], &mut b[0]] } else { [&mut b[0], &mut a[0]] }
     }
 
-    /// A segment with timestamps: `prompt` if it answered the handshake at once.
+    /// A segment with timestamps.
     #[inline]
-    fn stamped(
-        &mut self,
-        state: &mut MeterState,
-        seen: &Seen<'_>,
-        segment: &Segment,
-        (value, echo): (u32, u32),
-        prompt: bool,
-    ) {
-        let host = self.hosts[seen.side];
-        let near = [host, self.hosts[1 - seen.side]].map(|host| state.near(host));
+    fn stamped(&mut self, state: &mut MeterState, seen: &Seen<'_>, segment: &Segment, (value, echo): (u32, u32)) {
+        let (host, other) = (self.hosts[seen.side], self.hosts[1 - seen.side]);
+        let near = [state.near(host, other), state.near(other, host)];
         let known = self.packets > 1;
+        state.between_local += u64::from(near[0] && near[1]);
         self.log_first(state, seen.key);
         let [me, peer] = self.pair(seen.side);
         if me.route.changed(seen.ttl) && known {
@@ -181,14 +209,31 @@ impl TcpFlow {
         }
         let Some((stamp, fresh)) = me.clock(state, host, value, known) else { return };
         if !near[1] && fresh && me.echoes.len() < MOST_ECHOES {
-            me.echoes.push_back((value, seen.time));
+            let (time, frame, length) = (seen.time, seen.frame, seen.length);
+            me.echoes.push_back(Echo { stamp: value, time, frame, length, pure: segment.payload == 0, told: false });
         }
         if !near[0] {
-            let round_trip = (segment.flags & ACK != 0).then(|| peer.echoed(echo, seen.time)).flatten();
-            self.observe(state, seen, stamp, round_trip, flags(segment, prompt && round_trip.is_some()));
+            let echoed = if segment.flags & ACK != 0 { peer.echoed(echo, seen.time) } else { None };
+            let round_trip = echoed.map(|(echo, _)| seen.time - echo.time);
+            // Data that acknowledgements clock out tell that their sender is near, where it acknowledges nothing
+            // itself.
+            if let Some(after) = round_trip {
+                state.responded(host, after);
+            }
+            let idle = self.packets <= 3 && self.idle[seen.side];
+            let flags = if segment.payload > 0 { DATA } else { 0 } | if idle { IDLE } else { 0 };
+            self.observe(state, seen, stamp, round_trip, flags);
             if !known {
                 return;
             }
+            if near[1] && state.beside(other) && state.options.estimator != Choice::Reported {
+                return self.toward(state, seen, segment, (stamp, echo), echoed);
+            }
+        } else if known && !near[1] && state.beside(host) && state.options.estimator != Choice::Reported {
+            if segment.payload > 0 {
+                me.in_flight.sent(segment, value, (seen.frame, seen.time), seen.length);
+            }
+            return;
         }
         self.report(state, seen, segment, (stamp, value), near);
     }
@@ -197,8 +242,9 @@ impl TcpFlow {
     #[inline]
     fn log_first(&mut self, state: &mut MeterState, key: &Key) {
         if let Some((side, entry)) = self.first.take()
-            && !state.near(self.hosts[side])
+            && !state.near(self.hosts[side], self.hosts[1 - side])
         {
+            let entry = if self.idle[side] { entry.flagged(IDLE) } else { entry };
             let of = self.track(key, side, Estimator::Observer);
             state.log(&mut self.sides[side].tracks.observed, &of, entry);
         }
@@ -213,13 +259,51 @@ impl TcpFlow {
             host.echo_min = host.echo_min.min(round_trip);
         }
         let micros = round_trip.and_then(|ns| u32::try_from(ns / 1000).ok());
-        let entry = Entry::new(seen.frame, seen.time, stamp, flags, micros);
+        let entry = Entry::new(seen.frame, seen.time, stamp, flags, micros).long(seen.length);
         if self.packets == 1 {
             self.first = Some((seen.side, entry));
             return;
         }
         let of = self.track(seen.key, seen.side, Estimator::Observer);
         state.log(&mut self.sides[seen.side].tracks.observed, &of, entry);
+    }
+
+    /// The near side's packet that a packet of the far side tells of: the data that it acknowledges, or the
+    /// acknowledgement whose stamp it is the first to echo.
+    #[inline]
+    fn toward(
+        &mut self,
+        state: &mut MeterState,
+        seen: &Seen<'_>,
+        segment: &Segment,
+        (stamp, echo): (i64, u32),
+        echoed: Option<(Echo, bool)>,
+    ) {
+        if segment.flags & ACK == 0 {
+            return;
+        }
+        let host = self.hosts[seen.side];
+        let [me, peer] = self.pair(seen.side);
+        let (frame, time, length, flags) = match peer.in_flight.acknowledged(segment, echo) {
+            // A packet with data may have waited for that data.
+            Some(arrival) => {
+                let (sent, lone) = (arrival.departed, arrival.lone || segment.payload > 0);
+                (sent.frame, sent.time, sent.length, if lone { DATA | LONE } else { DATA })
+            }
+            None => match echoed {
+                Some((echo, true)) if echo.pure && segment.payload > 0 => (echo.frame, echo.time, echo.length, ECHOED),
+                _ => return,
+            },
+        };
+        let Ok(micros) = u32::try_from((seen.time - time) / 1000) else { return };
+        if let Some(host) = state.hosts.all.get_mut(host as usize) {
+            host.echo_min = host.echo_min.min(seen.time - time);
+        }
+        let entry = Entry::new(frame, seen.time, stamp, flags | TOWARD, Some(micros)).long(length);
+        // Its sender's track is there: this packet was logged in it.
+        if let Some(track) = me.tracks.observed {
+            state.log.push(Entry { track, ..entry });
+        }
     }
 
     /// The receiver's clock: keep the segment until it is acknowledged, and log the one that it acknowledges. `near`:
@@ -262,7 +346,7 @@ impl TcpFlow {
             side.restart(state);
             *side = Side::default();
         }
-        (self.syn, self.handshake, self.first) = (None, false, None);
+        self.first = None;
     }
 }
 
@@ -290,26 +374,36 @@ impl Side {
         Some((stamp, stamp > highest || !begun))
     }
 
-    /// How long ago the packet of this side passed whose stamp the other side echoes, ns.
+    /// The packet of this side whose stamp the other side echoes, and whether this is the first echo of it.
     #[inline]
-    fn echoed(&mut self, echo: u32, time: i64) -> Option<i64> {
-        while let Some(&(sent, _)) = self.echoes.front()
-            && before(sent, echo)
+    fn echoed(&mut self, echo: u32, time: i64) -> Option<(Echo, bool)> {
+        while let Some(front) = self.echoes.front()
+            && before(front.stamp, echo)
         {
             self.echoes.pop_front();
         }
-        let &(sent, at) = self.echoes.front()?;
-        (sent == echo && time >= at).then(|| time - at)
+        let front = self.echoes.front_mut()?;
+        if front.stamp != echo || time < front.time {
+            return None;
+        }
+        let first = !std::mem::replace(&mut front.told, true);
+        Some((*front, first))
     }
 
     /// The clock was set or the route changed: what follows is measured from a base of its own.
     fn restart(&mut self, state: &mut MeterState) {
         self.tracks.close(state);
-        self.reports = Reports::default();
-        self.echoes.clear();
+        self.forget(state);
     }
-}
 
-fn flags(segment: &Segment, prompt: bool) -> u64 {
-    (if segment.payload > 0 { DATA } else { 0 }) | if prompt { PROMPT } else { 0 }
+    #[inline]
+    fn count_places(&mut self, state: &mut MeterState) {
+        let places = self.echoes.capacity() + self.reports.places() + self.in_flight.places();
+        state.remembered += places - std::mem::replace(&mut self.places, places);
+    }
+
+    fn forget(&mut self, state: &mut MeterState) {
+        state.remembered -= std::mem::take(&mut self.places);
+        (self.reports, self.in_flight, self.echoes) = Default::default();
+    }
 }

@@ -8,10 +8,11 @@ use crate::decode::utp::{self, Header};
 use crate::delay::estimate::utp_report::{Reports, Sent};
 use crate::delay::flow::Seen;
 use crate::delay::host::Discard;
-use crate::delay::log::{DATA, Entry, Estimator, Protocol, TrackRef};
+use crate::delay::log::{DATA, Entry, Estimator, IDLE, Protocol, TrackRef};
 use crate::delay::route::Route;
 use crate::delay::stamps::Unwrapped;
 use crate::delay::state::{Choice, MeterState};
+use crate::delay::tcp_flow::SILENCE;
 use crate::delay::tracks::Tracks;
 
 /// Packets of one side alone that make it uTP.
@@ -59,7 +60,7 @@ impl Candidate {
         seen: &Seen<'_>,
         (payload, length): Datagram<'_>,
     ) -> Option<Decided> {
-        let Seen { key, side, ttl, frame, time } = *seen;
+        let Seen { key, side, ttl, frame, time, .. } = *seen;
         let Some(header) = utp::header(payload, length) else {
             self.tries += 1;
             return (self.tries >= TRIES).then_some(Decided::Other);
@@ -75,10 +76,13 @@ impl Candidate {
         });
         if answers || self.count[side] >= ALONE {
             let hosts = key.address.map(|address| state.hosts.of(address));
-            let mut flow = Box::new(UtpFlow::new(hosts));
+            let opened = self.first.as_ref().map_or(header.kind, |first| first.header.kind) == utp::SYN;
+            let began = self.first.as_ref().map_or(time, |first| first.time);
+            let mut flow = Box::new(UtpFlow::new(state, hosts, opened, began));
             if let Some(first) = self.first.take() {
                 let First { side, ttl, header, length, frame, time } = *first;
-                flow.packet(state, &Seen { key, side, ttl, frame, time }, &header, length);
+                let seen = Seen { key, side, ttl, frame, time, length: seen.length };
+                flow.packet(state, &seen, &header, length);
             }
             flow.packet(state, seen, &header, length);
             return Some(Decided::Utp(flow));
@@ -105,6 +109,8 @@ struct Side {
     last: (u16, u32),
     tracks: Tracks,
     reports: Reports,
+    /// Places of their queue, as counted for all flows together.
+    places: usize,
 }
 
 /// Both sides of a pair of uTP endpoints.
@@ -112,18 +118,34 @@ struct Side {
 pub(crate) struct UtpFlow {
     sides: [Side; 2],
     hosts: [u32; 2],
+    /// Which hosts had been silent before it, and how many packets passed.
+    idle: [bool; 2],
+    packets: u32,
 }
 
 impl UtpFlow {
-    fn new(hosts: [u32; 2]) -> Self {
-        Self { sides: Default::default(), hosts }
+    fn new(state: &mut MeterState, hosts: [u32; 2], opened: bool, began: i64) -> Self {
+        let idle = hosts.map(|host| {
+            let host = &mut state.hosts.all[host as usize];
+            if !opened {
+                host.midstream = host.midstream.min(began);
+            }
+            opened && host.last_sent < began.saturating_sub(SILENCE)
+        });
+        Self { sides: Default::default(), hosts, idle, packets: 0 }
     }
 
     /// The flow is over.
     pub(crate) fn close(&mut self, state: &mut MeterState) {
+        self.forget(state);
         for side in &mut self.sides {
             side.tracks.close(state);
         }
+    }
+
+    /// Forget what waits for an answer.
+    pub(crate) fn forget(&mut self, state: &mut MeterState) {
+        self.sides.iter_mut().for_each(|side| side.forget(state));
     }
 
     /// Tracks are numbered anew.
@@ -145,18 +167,21 @@ impl UtpFlow {
         let hosts = self.hosts;
         let (host, peer_host) = (hosts[seen.side], hosts[1 - seen.side]);
         state.hosts.all[host as usize].stats(Protocol::Utp).packets += 1;
+        state.hosts.all[host as usize].last_sent = seen.time;
+        self.packets = self.packets.saturating_add(1);
+        let idle = if self.packets <= 4 && self.idle[seen.side] { IDLE } else { 0 };
         let (a, b) = self.sides.split_at_mut(1);
         let (me, peer) = if seen.side == 0 { (&mut a[0], &mut b[0]) } else { (&mut b[0], &mut a[0]) };
         if me.last == (header.seq, header.stamp) && me.begun.is_some() && header.kind != utp::STATE {
             return state.discard(host, Protocol::Utp, Discard::Duplicate, 1);
         }
         me.last = (header.seq, header.stamp);
-        peer.answered(state, host, header.ack, seen.time);
+        peer.answered(state, [host, peer_host], header.ack, seen.time);
         let data = matches!(header.kind, utp::DATA | utp::FIN | utp::SYN);
         if data && me.probe.is_none() {
             me.probe = Some((header.seq, seen.time));
         }
-        let near = [host, peer_host].map(|host| state.near(host));
+        let near = [state.near(host, peer_host), state.near(peer_host, host)];
         if me.route.changed(seen.ttl) {
             state.hosts.all[host as usize].stats(Protocol::Utp).route_changes += 1;
             me.restart(state);
@@ -167,11 +192,12 @@ impl UtpFlow {
             // How its clock stands against the capture's, by the path on which nothing queues.
             let against = peer.offset.filter(|_| header.difference != 0);
             let extra = against.map(|offset| header.difference.wrapping_add(offset));
-            let entry = Entry::new(seen.frame, seen.time, stamp, DATA, extra);
+            let entry = Entry::new(seen.frame, seen.time, stamp, DATA | idle, extra).long(seen.length);
             state.log(&mut me.tracks.observed, &of(seen.side, Estimator::Observer), entry);
         }
         if length > 20 || data {
             me.reports.sent(Sent { frame: seen.frame, time: seen.time, seq: header.seq }, !near[1]);
+            state.remembered += me.reports.places() - std::mem::replace(&mut me.places, me.reports.places());
         }
         let choice = state.options.estimator;
         if header.difference == 0 {
@@ -181,7 +207,8 @@ impl UtpFlow {
             && let Some(sent) = peer.reports.reported(header.ack, !near[0])
         {
             peer.differences.follow(header.difference);
-            let entry = Entry::new(sent.frame, sent.time, peer.differences.highest(), DATA, None);
+            let idle = if self.packets <= 6 && self.idle.iter().any(|idle| *idle) { IDLE } else { 0 };
+            let entry = Entry::new(sent.frame, sent.time, peer.differences.highest(), DATA | idle, None);
             state.log(&mut peer.tracks.reported, &of(1 - seen.side, Estimator::Reported), entry);
         }
     }
@@ -190,13 +217,13 @@ impl UtpFlow {
 impl Side {
     /// The other side acknowledged: a round trip, if it was the packet whose answer is waited for. `host` is the one
     /// that answers.
-    fn answered(&mut self, state: &mut MeterState, host: u32, ack: u16, time: i64) {
+    fn answered(&mut self, state: &mut MeterState, [host, peer]: [u32; 2], ack: u16, time: i64) {
         if let Some((seq, sent)) = self.probe
             && (ack.wrapping_sub(seq) as i16) >= 0
         {
             self.probe = None;
             state.responded(host, time - sent);
-            if !state.near(host) {
+            if !state.near(host, peer) {
                 state.hosts.all[host as usize].stats(Protocol::Utp).rtt.add((time - sent) as f64);
             }
         }
@@ -230,7 +257,12 @@ impl Side {
 
     fn restart(&mut self, state: &mut MeterState) {
         self.tracks.close(state);
-        self.reports = Reports::default();
+        self.forget(state);
         self.differences = Unwrapped::default();
+    }
+
+    fn forget(&mut self, state: &mut MeterState) {
+        state.remembered -= std::mem::take(&mut self.places);
+        self.reports = Reports::default();
     }
 }

@@ -4,7 +4,9 @@
 //! because a damaged file has to be told in one sentence with the number of the record. A file is read with plain reads
 //! rather than mapped: a mapped file that is cut while it is read ends the process.
 
+pub mod ahead;
 mod buffer;
+pub mod filter;
 mod pcap;
 mod pcapng;
 mod step;

@@ -42,6 +42,12 @@ pub(crate) fn before(a: u32, b: u32) -> bool {
 }
 
 impl Reports {
+    /// Places of its queues.
+    #[inline]
+    pub fn places(&self) -> usize {
+        self.waiting.capacity()
+    }
+
     /// A segment with data passed. `far`: its receiver is not near the observer.
     #[inline]
     pub fn sent(&mut self, segment: &Segment, stamp: i64, sent: (u64, i64), far: bool) {
@@ -105,7 +111,17 @@ mod tests {
     use super::*;
 
     fn segment(seq: u32, ack: u32, payload: u32) -> Segment {
-        Segment { source: 1, destination: 2, seq, ack, flags: 16, payload, stamps: None, options_cut: false }
+        Segment {
+            source: 1,
+            destination: 2,
+            seq,
+            ack,
+            flags: 16,
+            payload,
+            stamps: None,
+            sack: None,
+            options_cut: false,
+        }
     }
 
     #[test]

@@ -28,6 +28,12 @@ pub struct Reports {
 const MOST_WAITING: usize = 2048;
 
 impl Reports {
+    /// Places of its queues.
+    #[inline]
+    pub fn places(&self) -> usize {
+        self.waiting.capacity()
+    }
+
     /// A data packet passed. `far`: its receiver is not near, so its report comes a round trip later.
     pub fn sent(&mut self, sent: Sent, far: bool) {
         self.last = Some(sent);

@@ -1,0 +1,190 @@
+//! Which of the near side's segments an acknowledgement speaks of, seen beside their sender.
+//!
+//! The time from a segment to the acknowledgement that its arrival caused is a round trip of both queues, and of
+//! nothing
+//! else. The segment is found by sequence numbers (RFC 9293, RFC 2018): without a hole, the last that is covered; in a
+//! hole, the one that the first SACK block adds; when the hole is filled, the retransmission whose stamp is echoed
+//! (RFC 7323 §4.3). What stays ambiguous (Karn) gives nothing.
+//!
+//! An acknowledgement of one segment may have been delayed by its receiver: such are marked.
+
+use crate::decode::tcp::Segment;
+use crate::delay::estimate::tcp_report::before;
+use std::collections::VecDeque;
+
+/// Segments that are remembered; what is further in flight is not timed.
+const MOST_WAITING: usize = 4096;
+/// Retransmissions that are remembered.
+const MOST_AGAIN: usize = 64;
+
+/// A data segment of the near side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Departed {
+    seq: u32,
+    end: u32,
+    stamp: u32,
+    told: bool,
+    /// Frame number.
+    pub frame: u64,
+    /// Capture time, ns.
+    pub time: i64,
+    /// Length of the frame on the wire.
+    pub length: u16,
+}
+
+/// What an acknowledgement tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Arrival {
+    /// The segment whose arrival caused it.
+    pub departed: Departed,
+    /// It may have waited for a second segment that never came.
+    pub lone: bool,
+}
+
+/// Segments of one near sender that are in flight.
+#[derive(Debug, Default)]
+pub struct InFlight {
+    /// Sent for the first time, in the order of their sequence numbers.
+    fresh: VecDeque<Departed>,
+    again: VecDeque<Departed>,
+    highest: Option<u32>,
+    last_ack: Option<u32>,
+    hole: bool,
+}
+
+impl InFlight {
+    /// Places of its queues.
+    #[inline]
+    pub fn places(&self) -> usize {
+        self.fresh.capacity() + self.again.capacity()
+    }
+
+    /// A segment with data left.
+    #[inline]
+    pub fn sent(&mut self, segment: &Segment, stamp: u32, (frame, time): (u64, i64), length: u16) {
+        let (seq, end) = (segment.seq, segment.end());
+        let departed = Departed { seq, end, stamp, told: false, frame, time, length };
+        if self.highest.is_some_and(|highest| before(seq, highest)) {
+            // Of a segment that was sent twice, which copy arrived is not known: the first tells nothing any more.
+            let at = self.fresh.partition_point(|other| before(other.seq, seq));
+            self.fresh.range_mut(at..).take_while(|other| before(other.seq, end)).for_each(|other| other.told = true);
+            if self.again.len() == MOST_AGAIN {
+                self.again.pop_front();
+            }
+            return self.again.push_back(departed);
+        }
+        self.highest = Some(end);
+        if self.fresh.len() < MOST_WAITING {
+            self.fresh.push_back(departed);
+        }
+    }
+
+    /// An acknowledgement came back, which echoes the stamp `echo`.
+    #[inline]
+    pub fn acknowledged(&mut self, ack: &Segment, echo: u32) -> Option<Arrival> {
+        let last = self.last_ack.unwrap_or(ack.ack);
+        if before(ack.ack, last) {
+            return None;
+        }
+        self.last_ack = Some(ack.ack);
+        // What was sent twice and is now covered: the stamp that is echoed tells which copy, if any does.
+        let resent = |departed: &Departed| !before(departed.seq, last) && before(departed.seq, ack.ack);
+        let filled = ack.ack != last && (self.hole || self.again.iter().any(resent));
+        let block = ack.sack.filter(|&(left, right)| before(ack.ack, left) && before(left, right));
+        let told = if filled {
+            let again = self.again.iter().rev().find(|&departed| resent(departed) && departed.stamp == echo).copied();
+            again.map(|departed| Arrival { departed, lone: false })
+        } else if let Some(block) = block {
+            self.selected(block).map(|departed| Arrival { departed, lone: false })
+        } else {
+            None
+        };
+        self.hole = block.is_some();
+        let (mut covered, mut found) = (0, None);
+        while let Some(front) = self.fresh.front()
+            && !before(ack.ack, front.end)
+        {
+            covered += 1;
+            found = self.fresh.pop_front();
+        }
+        if covered > 0 {
+            self.again.retain(|departed| before(ack.ack, departed.end));
+        }
+        if filled || self.hole {
+            return told;
+        }
+        let found = found.filter(|departed| departed.end == ack.ack && !departed.told)?;
+        Some(Arrival { departed: found, lone: covered == 1 })
+    }
+
+    /// The segment that the first SACK block adds to what is known to have arrived.
+    fn selected(&mut self, (left, right): (u32, u32)) -> Option<Departed> {
+        let at = self.fresh.partition_point(|departed| before(departed.end, right));
+        let departed = *self.fresh.get(at)?;
+        let new = departed.end == right && !before(departed.seq, left) && !departed.told;
+        if let Some(departed) = self.fresh.get_mut(at) {
+            departed.told = true;
+        }
+        new.then_some(departed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn segment(seq: u32, ack: u32, payload: u32) -> Segment {
+        Segment {
+            source: 1,
+            destination: 2,
+            seq,
+            ack,
+            flags: 16,
+            payload,
+            stamps: None,
+            sack: None,
+            options_cut: false,
+        }
+    }
+
+    fn five() -> InFlight {
+        let mut flight = InFlight::default();
+        for n in 0..5u32 {
+            flight.sent(&segment(100 * n, 0, 100), n, (u64::from(n), 0), 166);
+        }
+        flight
+    }
+
+    fn frame(arrival: Option<Arrival>) -> Option<(u64, bool)> {
+        arrival.map(|arrival| (arrival.departed.frame, arrival.lone))
+    }
+
+    #[test]
+    fn an_acknowledgement_times_the_last_segment_that_it_covers() {
+        let mut flight = five();
+        assert_eq!(frame(flight.acknowledged(&segment(0, 200, 0), 0)), Some((1, false)));
+        assert_eq!(frame(flight.acknowledged(&segment(0, 200, 0), 0)), None);
+        assert_eq!(frame(flight.acknowledged(&segment(0, 250, 0), 0)), None, "no segment ends there");
+        assert_eq!(frame(flight.acknowledged(&segment(0, 400, 0), 0)), Some((3, false)));
+        assert_eq!(frame(flight.acknowledged(&segment(0, 500, 0), 0)), Some((4, true)), "it may have been delayed");
+    }
+
+    #[test]
+    fn in_a_hole_the_selective_acknowledgement_tells_which() {
+        let mut flight = five();
+        let beyond = |right| Segment { sack: Some((100, right)), ..segment(0, 0, 0) };
+        assert_eq!(frame(flight.acknowledged(&beyond(200), 9)), Some((1, false)));
+        assert_eq!(frame(flight.acknowledged(&beyond(300), 9)), Some((2, false)));
+        assert_eq!(frame(flight.acknowledged(&beyond(300), 9)), None, "each is told once");
+        flight.sent(&segment(0, 0, 100), 7, (50, 0), 166);
+        let mut other = five();
+        std::mem::swap(&mut other, &mut flight);
+        // The hole is filled by the retransmission, whose stamp is echoed.
+        assert_eq!(frame(other.acknowledged(&segment(0, 300, 0), 7)), Some((50, false)));
+        assert_eq!(frame(other.acknowledged(&segment(0, 500, 0), 3)), Some((4, false)));
+        // The original that was only late: the stamp is not the retransmission's.
+        flight.acknowledged(&beyond(200), 9);
+        flight.sent(&segment(0, 0, 100), 7, (50, 0), 166);
+        assert_eq!(frame(flight.acknowledged(&segment(0, 200, 0), 0)), None);
+    }
+}

@@ -1,0 +1,91 @@
+//! Whether a least delay is that of an empty queue.
+//!
+//! A queue that never empties has a least delay too: the bottom of its lowest valley, which one or two packets meet. An
+//! empty queue is met again and again, and no delay is less: the least delays pile up within what a tick and the path's
+//! jitter spread them by. A queue of constant length (a sender that its receive window holds back) piles up as well;
+//! where a direction carries data, so much is believed only if it also rises and falls. A packet that opens a
+//! connection after a silence finds an empty queue, unless somebody else filled it.
+
+/// What a path spreads delays by besides ticks, ns.
+pub(crate) const SPREAD: f64 = 300_000.0;
+/// What the first packet after a silence may lie above the least delay, ns.
+pub(crate) const IDLE_SPREAD: f64 = 1e6;
+/// Packets at the least delay without which nothing piles up.
+const LEAST: u32 = 8;
+
+/// Counts of packets by how far their delays lie above the least.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Evidence {
+    /// Within the spread, and in the equal interval above it.
+    pub(crate) at_least: u32,
+    pub(crate) above: u32,
+    /// Above four times the spread.
+    pub(crate) far: u32,
+    pub(crate) all: u32,
+    /// The direction carries data.
+    pub(crate) data: bool,
+    /// A packet after a silence met the least delay.
+    pub(crate) idle: bool,
+}
+
+impl Evidence {
+    /// Count a packet whose delay lies `above` the least; `spread` is what a tick and the path spread delays by.
+    #[inline]
+    pub(crate) fn add(&mut self, above: f64, spread: f64) {
+        self.all += 1;
+        if above < spread {
+            self.at_least += 1;
+        } else if above < 2.0 * spread {
+            self.above += 1;
+        } else if above > 4.0 * spread {
+            self.far += 1;
+        }
+    }
+
+    /// Put together what several flows show of one queue.
+    pub(crate) fn join(&mut self, other: &Self) {
+        self.at_least += other.at_least;
+        self.above += other.above;
+        self.far += other.far;
+        self.all += other.all;
+        self.data |= other.data;
+        self.idle |= other.idle;
+    }
+
+    /// Whether the least delay was met so often that it is that of an empty queue.
+    pub(crate) fn piles_up(&self) -> bool {
+        let piled = self.at_least >= LEAST && self.at_least >= 2 * self.above;
+        piled && (!self.data || u64::from(self.far) * 10 >= u64::from(self.all))
+    }
+
+    /// Whether the queue is known to have been empty.
+    pub(crate) fn empty(&self) -> bool {
+        self.idle || self.piles_up()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(delays: impl Iterator<Item = f64>, data: bool) -> Evidence {
+        let mut evidence = Evidence { data, ..Evidence::default() };
+        delays.for_each(|above| evidence.add(above, 1.3e6));
+        evidence
+    }
+
+    #[test]
+    fn a_sawtooth_that_never_empties_is_no_empty_queue() {
+        let sawtooth = |i: i32| f64::from(i % 500) * 0.4e6;
+        assert!(!of((0..5000).map(sawtooth), true).piles_up());
+        // The same that empties: a fifth of its packets meet nothing.
+        assert!(of((0..5000).map(|i| (sawtooth(i) - 40e6).max(0.0)), true).piles_up());
+    }
+
+    #[test]
+    fn constant_delay_is_believed_of_acknowledgements_only() {
+        let constant = || (0..1000).map(|i| f64::from(i % 10) * 0.1e6);
+        assert!(of(constant(), false).piles_up());
+        assert!(!of(constant(), true).piles_up());
+    }
+}

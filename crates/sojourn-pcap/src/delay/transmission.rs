@@ -1,0 +1,129 @@
+//! What of a long packet's delay is its own transmission.
+//!
+//! A queue's delay ends where the transmission starts, but a packet arrives when its transmission ends. A base that a
+//! short packet set (those of handshakes, acknowledgements) lacks what a long one takes longer on the slowest link. Two
+//! things have to agree on it: the least delays of the two lengths differ by it, and long packets that queue are spaced
+//! by it when they leave (in the direction that is seen by acknowledgements only, by it or by twice as much). A shaper
+//! that passes packets on at once, and only then makes others wait, spaces them but shows no difference.
+
+use crate::delay::estimate::tcp_observer;
+use crate::delay::host::{Hosts, Transmission};
+use crate::delay::log::{ECHOED, Entry, Estimator, Protocol, TOWARD, Track};
+
+/// Frames of handshakes and acknowledgements, and frames full of data, bytes.
+const SHORT: u16 = 200;
+const LONG: u16 = 1000;
+/// Differences that are not told from jitter, ns.
+const LEAST: f64 = 500_000.0;
+/// Spacings of which a low one is taken.
+const MOST_SPACINGS: usize = 4096;
+const FEWEST_SPACINGS: usize = 20;
+/// How far the two may differ.
+const AGREE: f64 = 0.15;
+
+#[derive(Clone, Default)]
+struct Seen {
+    short: Option<(f64, u16)>,
+    long: Option<(f64, u16)>,
+    last: Option<i64>,
+    spacings: Vec<i64>,
+}
+
+impl Seen {
+    fn add(&mut self, delay: f64, length: u16, time: i64) {
+        let least = match length {
+            ..=SHORT => &mut self.short,
+            LONG.. => {
+                if let (Some(last), true) = (self.last.replace(time), self.spacings.len() < MOST_SPACINGS) {
+                    self.spacings.push(time - last);
+                }
+                &mut self.long
+            }
+            _ => return,
+        };
+        if least.is_none_or(|(known, _)| delay < known) {
+            *least = Some((delay, length));
+        }
+    }
+
+    /// `each`: how many packets one of the spacings may stand for.
+    fn transmission(mut self, each: u32) -> Option<Transmission> {
+        let ((low, short), (high, long)) = self.short.zip(self.long)?;
+        self.spacings.sort_unstable();
+        if self.spacings.len() < FEWEST_SPACINGS {
+            return None;
+        }
+        let spacing = self.spacings[self.spacings.len() / 10] as f64;
+        let longer = high.max(0.0) - low.max(0.0);
+        let share = f64::from(long - short) / f64::from(long);
+        let agrees = |packets: u32| {
+            let expected = spacing / f64::from(packets) * share;
+            libm::fabs(longer - expected) <= AGREE * expected + LEAST
+        };
+        let told = longer > LEAST && (1..=each).any(agrees);
+        let ns_per_byte = if told { longer / f64::from(long - short) } else { 0.0 };
+        Some(Transmission { short, ns_per_byte })
+    }
+}
+
+/// Find the time on the slowest link for each remote host, from it and to it, where the log shows it.
+pub(crate) fn finalize(log: &[Entry], tracks: &[Track], hosts: &mut Hosts) {
+    let mut place = vec![u32::MAX; hosts.all.len()];
+    let mut seen: Vec<(u32, [Seen; 2])> = Vec::new();
+    for track in tracks {
+        let place = &mut place[track.host[0] as usize];
+        if *place == u32::MAX {
+            *place = seen.len() as u32;
+            seen.push((track.host[0], Default::default()));
+        }
+    }
+    for entry in log {
+        let track = &tracks[entry.track as usize];
+        if track.estimator != Estimator::Observer || track.protocol != Protocol::Tcp || !track.timed() {
+            continue;
+        }
+        let tick = track.tick_ns.unwrap_or(0.0);
+        let excess = track.delay(entry.time, entry.stamp, 0) - track.base + track.cross_flow_base;
+        let [from, to] = &mut seen[place[track.host[0] as usize] as usize].1;
+        if !entry.is(TOWARD) {
+            from.add(excess, entry.length(), entry.time);
+        } else if let (Some(extra), false) = (entry.extra(), entry.is(ECHOED)) {
+            let back = tcp_observer::estimate(excess, tick, None, None).delay;
+            let over = f64::from(extra) * 1000.0 - track.round_trip_base - track.unassigned;
+            to.add(over - back, entry.length(), entry.time);
+            // What a handshake's short packets took is in the base.
+            to.short = Some((0.0, 66));
+        }
+    }
+    for (host, seen) in seen {
+        for (way, seen) in seen.into_iter().enumerate() {
+            let known = &mut hosts.all[host as usize].transmission[way];
+            *known = seen.transmission(1 + way as u32).unwrap_or(*known);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(long: f64, spacing: i64) -> Seen {
+        let mut seen = Seen::default();
+        seen.add(0.0, 66, 0);
+        (0..100).for_each(|i| seen.add(long + (i % 7) as f64 * 1e7, 1514, i * spacing));
+        seen
+    }
+
+    #[test]
+    fn a_link_takes_longer_for_long_packets_and_a_shaper_does_not() {
+        let link = seen(11.6e6, 12_112_000).transmission(1).unwrap();
+        assert!((link.of(1514) - 11.6e6).abs() < 1.0);
+        assert_eq!(link.of(66), 0.0);
+        assert_eq!(seen(0.1e6, 12_112_000).transmission(1).unwrap().of(1514), 0.0);
+        // Seen by every other one's acknowledgement, they seem twice as far apart.
+        assert_eq!(seen(11.6e6, 24_224_000).transmission(1).unwrap().of(1514), 0.0);
+        assert!((seen(11.6e6, 24_224_000).transmission(2).unwrap().of(1514) - 11.6e6).abs() < 1.0);
+        // Long packets that all met a queue tell nothing.
+        assert_eq!(seen(90e6, 12_112_000).transmission(2).unwrap().of(1514), 0.0);
+    }
+}
