@@ -110,7 +110,7 @@ def test_real_captures_of_a_gateway():
     found = read([DATA / "ingress.pcap.gz"]).connections
     assert found.filter("tcp").height == 225 and found.filter(~pl.col("tcp")).height == 1
     [udp] = found.filter(~pl.col("tcp"))["turns"].to_list()
-    assert len(udp) == 1500 and {turn["bytes"] for turn in udp} == {144}
+    assert len(udp) == 1500 and {turn["bytes"] for turn in udp} == {172}
     bulk = found.filter("tcp").sort("a_bytes", descending=True)
     assert bulk["b_bytes"].max() == 0
     assert (bulk["a_bytes"] == bulk["turns"].list.eval(pl.element().struct.field("bytes")).list.sum()).all()

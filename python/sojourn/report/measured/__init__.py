@@ -24,6 +24,9 @@ __all__ = ["Beside", "Measurement", "beside", "read"]
 _MOST_COLUMNS = 8
 """More cells than this stand in rows of their own."""
 
+_FAR = 1.5
+"""Measured and simulated means that differ by more than this factor are of different paths or loads."""
+
 Rows = list[tuple[str, str, list[str]]]
 
 
@@ -135,19 +138,28 @@ def _of_file(measured: Measurement, place: int, cells: Sequence[Cell], files: Fi
     files.csv(picture.table(drawn), slug)
     says = f"{measured.name} beside {stands.where}, over time"
     made = files.picture(picture.picture(drawn, f"{measured.name} beside {stands.where}"), slug, says)
-    why = (
-        "the one cell"
-        if len(cells) == 1
-        else f"of {len(cells)} cells the nearest in throughput and mean round trip"
-    )
+    why = _why(cells, compared[cells.index(stands)])
     return Beside(
         f"{measured.name}: {measured.tool}",
-        f"It stands beside {stands.where}: {why}. Time counts from the beginning of the measurement, and "
+        f"It stands beside {stands.where}: {why} Time counts from the beginning of the measurement, and "
         "from the end of the warm-up.",
         _table(rows, named),
         made,
         caption=_caption(measured, stands),
     )
+
+
+def _why(cells: Sequence[Cell], pairs: Sequence[tuple[float | None, float | None]]) -> str:
+    """Say why a cell stands beside a measurement, and whether it is anything like it."""
+    both = [(ours, theirs) for ours, theirs in pairs if ours and theirs]
+    if not both:
+        what = "the one cell" if len(cells) == 1 else "the first cell"
+        return f"{what}; nothing that was measured can be compared with a number of this study."
+    worst = max(max(ours / theirs, theirs / ours) for ours, theirs in both)
+    far = f" Yet they differ by up to a factor of {worst:.3g}: another path or load." if worst > _FAR else ""
+    if len(cells) == 1:
+        return f"the one cell.{far}"
+    return f"of {len(cells)} cells the nearest in mean throughput and mean round trip.{far}"
 
 
 def _caption(measured: Measurement, cell: Cell) -> str:
