@@ -8,6 +8,8 @@ capture, times the rate; where no delay can be inferred it is one bandwidth-dela
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +20,7 @@ import numpy as np
 
 from sojourn.capture import CaptureError, measure
 from sojourn.capture.workload import Workload
+from sojourn.capture.workload_measured import measured
 from sojourn.errors import SojournError
 
 _BINS_PER_S = 10
@@ -70,12 +73,15 @@ def study_of(found: Workload, captures: Sequence[Path], output: Path, study: Pat
             )
     limits = [f"{max(3000, round(buffers[near] * share))}B" for share in _WIDER]
     seconds = found.length_ns / 1e9
-    carried = float(np.sum(found.busy[near])) * 8 / seconds if seconds else 0.0
-    rows = {"path." + near + ".queue.limit": limits[_WIDER.index(1)], "carried_bps": f"{carried:.0f}"}
-    if waits:
-        rows |= {"mean_ms": f"{waits['mean_ms']:.3f}", "p95_ms": f"{waits['p95_ms']:.3f}"}
+    label = limits[_WIDER.index(1)]
     table = study.with_name(f"{study.stem}-measured.csv")
-    written.files[table] = ",".join(rows) + "\n" + ",".join(rows.values()) + "\n"
+    rows = measured(found, near, rates[near], waits)
+    file = io.StringIO()
+    lines = csv.writer(file, lineterminator="\n")
+    lines.writerow(("value", "measured", "how"))
+    lines.writerow((f"path.{near}.queue.limit", label, ""))
+    lines.writerows((path, f"{number:.9g}", how) for path, number, how in rows)
+    written.files[table] = file.getvalue()
     beside = output.parent.absolute() == study.parent.absolute()
     mss = found.connections["a_mss"].mode().drop_nulls()
     written.files[study] = _text(
@@ -91,7 +97,6 @@ def study_of(found: Workload, captures: Sequence[Path], output: Path, study: Pat
             # The option counts what timestamps take of each segment.
             "mss": max(64, int(mss[0]) - 12) if len(mss) else 1448,
             "measured": table.name,
-            "delays": bool(waits),
             "notes": written.notes,
         }
     )
@@ -132,20 +137,9 @@ def _text(known: Mapping[str, Any]) -> str:
         for link, limit in ((near, known["limits"][1]), (far, f"{known['buffers'][far]}B"))
     )
     said = "".join(f"# {note}.\n" for note in known["notes"])
-    delays = [("mean", "mean_ms"), ("p95", "p95_ms")] if known["delays"] else []
-    figures = "".join(
-        f"""
-[[figures]]
-kind      = "table"
-x         = "path.{near}.queue.limit"
-value     = "links.{near}.queue_delay_ms.{ours}"
-published = {json.dumps(known["measured"])}
-published-column = "{column}"
-"""
-        for ours, column in delays
-    )
     return f"""# The traffic of a capture over its link, and over the same link with other buffers.
 {said}name     = {json.dumps(known["name"])}
+measured = {json.dumps(known["measured"])}
 duration = "{known["duration"]}"
 
 [path]
@@ -160,4 +154,7 @@ mss       = "{known["mss"]}B"
 
 [sweep]
 "path.{near}.queue.limit" = {json.dumps(known["limits"])}
-{figures}"""
+
+[record]
+flows = true
+"""

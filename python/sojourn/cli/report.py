@@ -20,6 +20,7 @@ Style = Literal["screen", "paper", "ieee-column", "ieee-page"]
 def report(
     *results: Annotated[Path, Parameter(negative=())],
     out: Path | None = None,
+    beside: Annotated[list[Path] | None, Parameter(consume_multiple=True, negative=())] = None,
     style: Style = "screen",
     json: Flag = False,
 ) -> int:
@@ -35,6 +36,7 @@ def report(
     sojourn report results/quickstart
     sojourn report results/quickstart --style ieee-column --out paper
     sojourn report results/fifo results/codel --out both
+    sojourn report results/quickstart --beside home.flent.gz iperf3.json
     ```
 
     Parameters
@@ -44,6 +46,9 @@ def report(
     out
         Directory for the page and `figures`; by default the results' own. Several results need one: the page
         of all is its `report.html`, that of each in a folder with its name.
+    beside
+        What was measured of a real path, to stand beside the study: data files of Flent (`.flent.gz`) or
+        JSON of iperf3 (`iperf3 -c HOST -J`). It goes behind the results, which must be one directory.
     style
         What figures are drawn for: a `screen`; a `paper`, 6 inches wide with letters of 9 pt; the column of
         an IEEE journal, 3.5 inches with 8 pt (`ieee-column`), or its page, 7.16 inches (`ieee-page`).
@@ -55,10 +60,16 @@ def report(
         raise SojournError("no results were named; expected a directory that `sojourn run` wrote")
     if len(results) > 1 and out is None:
         raise SojournError("several results need --out: the directory for their page")
+    if beside and len(results) > 1:
+        raise SojournError(f"--beside goes with the results of one study; {len(results)} were named")
     opened = [open_results(path) for path in results]
+    if beside and opened[0].captured:
+        raise SojournError(f"--beside stands beside simulations; {results[0]} holds what captures show")
     from sojourn.report import answer_of, write_report
     from sojourn.report.figures.form import drawn_for
+    from sojourn.report.measured import read
 
+    measurements = [read(file) for file in beside or ()]
     for found in opened:
         if found.missing:
             where = "" if len(opened) == 1 else f" of {found.store.path}"
@@ -68,7 +79,7 @@ def report(
             )
     with drawn_for(style):
         if len(opened) == 1 or out is None:
-            pages = [write_report(opened[0].store.path, out)]
+            pages = [write_report(opened[0].store.path, out, measurements)]
         else:
             from sojourn.capture.output import printable
             from sojourn.report.several import write_several

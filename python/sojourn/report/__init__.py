@@ -23,6 +23,7 @@ from sojourn.report.files import Files
 from sojourn.report.film_strip import film_sections
 from sojourn.report.groups import group_table
 from sojourn.report.listening import SECONDS, listen
+from sojourn.report.measured import Measurement, beside
 from sojourn.report.points import points_table
 from sojourn.report.sawtooth import with_sawtooth, with_series
 from sojourn.report.sections import Section, gather_all, inside, scalar_paths, section, viewing
@@ -38,7 +39,11 @@ __all__ = ["answer_of", "write_report"]
 _MOST_ROWS = 600
 
 
-def write_report(results_dir: str | os.PathLike[str], out: str | os.PathLike[str] | None = None) -> Path:
+def write_report(
+    results_dir: str | os.PathLike[str],
+    out: str | os.PathLike[str] | None = None,
+    measurements: Sequence[Measurement] = (),
+) -> Path:
     """Write ``report.html`` and ``figures/`` from results.
 
     The same results give the same bytes. A figure that cannot be drawn costs itself only: a sentence
@@ -50,6 +55,8 @@ def write_report(results_dir: str | os.PathLike[str], out: str | os.PathLike[str
         A results directory.
     out
         The directory to write to, in place of the results directory itself.
+    measurements
+        What tools measured, to stand beside the study (see :func:`sojourn.report.measured.read`).
 
     Returns
     -------
@@ -97,6 +104,7 @@ def write_report(results_dir: str | os.PathLike[str], out: str | os.PathLike[str
             ),
             facts=facts(found, results, axes),
             sections=sections,
+            measured=beside(found, measurements, files),
             findings=findings,
             not_judged=not_judged,
             inside=[part for part in insides if part],

@@ -7,6 +7,8 @@ use crate::decode::tcp::{ACK, FIN, RST, SYN, Segment};
 
 /// An end that sends again after it was idle for so long begins another turn.
 const QUIET_NS: i64 = 100_000_000;
+/// So long after the handshake queues are taken to be as they were.
+const STILL_NS: i64 = 1_000_000_000;
 /// An end nearer than this is where the capture was taken.
 const NEAR_NS: i64 = 1_000_000;
 /// Longest that an answer is held back for data to go with it.
@@ -24,6 +26,8 @@ pub(super) struct Raw {
     told: Option<i64>,
     /// When all its own earlier data had been acknowledged.
     own: i64,
+    /// What the end took to answer the handshake, if that was just before: the queues that it met then.
+    answered: Option<i64>,
 }
 
 /// A connection.
@@ -37,6 +41,8 @@ pub(super) struct Connection {
     pub(super) turns: Vec<Raw>,
     /// When the last of the handshake passed.
     opened: i64,
+    /// How long each end took to answer the other's part of the handshake.
+    handshakes: [Option<i64>; 2],
     /// When each end last acknowledged, by a packet without data, all that the other had sent.
     told: [Option<i64>; 2],
 }
@@ -80,6 +86,9 @@ impl Connection {
             && let Some(ack) = self.ways[other].place(segment.ack)
         {
             let unseen = self.ways[other].acknowledged(ack, now);
+            if self.ways[other].end == 0 && self.handshakes[by].is_none() {
+                self.handshakes[by] = self.ways[other].answered_in;
+            }
             if unseen > 0 {
                 self.bytes(other, unseen, now, more);
             }
@@ -133,7 +142,8 @@ impl Connection {
             Some(_) => (self.ways[1 - by].sent_at, self.told[by].filter(|told| *told < now)),
         };
         self.told = [None; 2];
-        self.turns.push(Raw { by: by == 1, bytes, at: now, ready, told, own });
+        let answered = self.handshakes[by].filter(|_| now.saturating_sub(self.opened) < STILL_NS);
+        self.turns.push(Raw { by: by == 1, bytes, at: now, ready, told, own, answered });
     }
 
     /// Bytes of `by` that only their acknowledgement shows.
@@ -148,12 +158,15 @@ impl Connection {
     pub(super) fn waited(&self, round: [i64; 2]) -> Vec<Turn> {
         let mut found: Vec<Turn> = Vec::with_capacity(self.turns.len());
         for raw in &self.turns {
+            // Its answer waits as that of the handshake did: what a queue took is no thinking.
             let round = round[usize::from(raw.by)];
+            let near = round < NEAR_NS;
+            let round = raw.answered.filter(|_| !near).map_or(round, |answered| answered.max(round));
             let since = if self.concurrent { raw.own } else { raw.ready };
             let whole = raw.at.saturating_sub(since).saturating_sub(round).max(0);
             // Data and answers wait in queues too: an end that said that it had all began to think no earlier.
             let told = raw.told.map_or(DELAYED_ACK_NS, |told| raw.at.saturating_sub(told).max(0));
-            let wait = if self.concurrent || round < NEAR_NS { whole } else { whole.min(told) };
+            let wait = if self.concurrent || near { whole } else { whole.min(told) };
             let turn = Turn { accepted: raw.by, bytes: raw.bytes, wait_ns: wait as u64 };
             // Turns of a concurrent connection that only the other end's turns had parted.
             let earlier = found.iter_mut().rev().find(|earlier| earlier.accepted == raw.by);

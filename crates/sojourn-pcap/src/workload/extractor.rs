@@ -271,6 +271,8 @@ fn recorded(entry: &Entry, first: i64, parts: [Option<i64>; 2], client_opens: bo
         mss: [None; 2],
         window: [None; 2],
         bytes: [0; 2],
+        data_pkts: [0; 2],
+        again_pkts: [0; 2],
         turns: Vec::new(),
     };
     match &entry.kept {
@@ -281,6 +283,8 @@ fn recorded(entry: &Entry, first: i64, parts: [Option<i64>; 2], client_opens: bo
             found.concurrent = connection.concurrent;
             found.began_before = !ways.iter().any(|way| way.syn);
             found.seen = [ways[0].seen, ways[1].seen];
+            found.data_pkts = [ways[0].data_pkts, ways[1].data_pkts];
+            found.again_pkts = [ways[0].again_pkts, ways[1].again_pkts];
             let closed = ways.iter().all(|way| way.fin || !way.seen) && ways.iter().any(|way| way.fin);
             found.cut = !closed && !ways.iter().any(|way| way.reset);
             // An end that was not seen answers, as far as is known, for the whole way.

@@ -68,6 +68,23 @@ fn a_page_is_its_turns() {
 }
 
 #[test]
+fn what_a_queue_took_of_the_handshake_is_no_thinking() {
+    // The same two ends again, behind a queue of 20 ms; the answer is thought about for 10 ms.
+    let mut lines = PAGE.to_vec();
+    lines.extend([
+        (1000, true, SYN, 5009, 0, 0),
+        (1060, false, SYN | ACK, 7999, 5010, 0),
+        (1060, true, ACK, 5010, 8000, 100),
+        (1130, false, ACK, 8000, 5110, 500),
+        (1130, true, ACK, 5110, 8500, 0),
+    ]);
+    let found = taken(&frames(&lines));
+    let [_, page] = &found.connections[..] else { panic!("two connections") };
+    assert_eq!(turns(page), [(false, 100, 0), (true, 500, 10)]);
+    assert_eq!((page.data_pkts, page.again_pkts), ([1, 1], [0, 0]));
+}
+
+#[test]
 fn losses_repairs_and_reordering_change_no_size() {
     let mut lines = PAGE.to_vec();
     lines.swap(5, 6);

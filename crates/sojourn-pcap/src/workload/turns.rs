@@ -45,6 +45,10 @@ pub struct Recorded {
     pub window: [Option<u32>; 2],
     /// Payload bytes by end.
     pub bytes: [u64; 2],
+    /// Segments with payload that were seen, by end.
+    pub data_pkts: [u64; 2],
+    /// Of them those that begin below what had passed before: sent again, or overtaken.
+    pub again_pkts: [u64; 2],
     /// In order of time.
     pub turns: Vec<Turn>,
 }

@@ -29,6 +29,9 @@ pub(super) struct Way {
     pub(super) mss: Option<u16>,
     pub(super) scale: Option<u8>,
     pub(super) window: u32,
+    /// Segments with payload, and of them those that begin below what had passed: sent again, or overtaken.
+    pub(super) data_pkts: u64,
+    pub(super) again_pkts: u64,
 }
 
 impl Way {
@@ -53,6 +56,9 @@ impl Way {
 
     /// Payload from `start` to `end` passed. Returns the number of new bytes.
     pub(super) fn data(&mut self, (start, end): (i64, i64), now: i64) -> u64 {
+        self.data_pkts += 1;
+        // A keep-alive repeats one byte.
+        self.again_pkts += u64::from(start < self.end && end - start > 1);
         // A connection that began before the capture: its first segment may be overtaken, but a keep-alive is no data.
         if !self.syn && start < self.begin && end - start > 1 {
             self.begin = start;
@@ -126,6 +132,7 @@ mod tests {
             total += way.data((start, start + length), 5);
         }
         assert_eq!((total, way.end), (400, 400));
+        assert_eq!((way.data_pkts, way.again_pkts), (6, 4));
     }
 
     #[test]

@@ -33,6 +33,10 @@ pub(super) struct StudyFile {
     /// are the publication's.
     #[serde(default)]
     pub(super) reproduces: Option<Publication>,
+    /// A table beside the study (CSV or Parquet, columns `value` and `measured`) of what was measured of the real path:
+    /// the report shows it beside what was simulated.
+    #[serde(default)]
+    pub(super) measured: Option<String>,
     /// Seed of all random streams.
     #[serde(default = "one")]
     pub(super) seed: u64,

@@ -6,7 +6,9 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-_NOT_SETTINGS = frozenset({"name", "description", "figures", "sweep", "reproduces", "findings", "goals"})
+_NOT_SETTINGS = frozenset(
+    {"name", "description", "figures", "sweep", "reproduces", "findings", "goals", "measured"}
+)
 _ABSENT = "–"
 _LONGEST = 90
 

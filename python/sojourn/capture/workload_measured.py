@@ -1,0 +1,79 @@
+"""What captures show of the path that a workload crossed, in the names of results.
+
+Loss is the share of segments with payload that begin below what had passed before: sent again, or overtaken.
+Towards the capture what was lost is not in it, so the loss is again / (seen + again); away from it, what is
+lost later is in it, so it is again / seen. What was sent again in vain counts as lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from sojourn.capture.workload import Workload
+
+_WAITS = {"mean": "mean_ms", "p50": "p50_ms", "p95": "p95_ms", "p99": "p99_ms", "max": "max_ms"}
+_LEAST_PKTS = 100
+"""Fewer segments than this tell nothing of loss."""
+
+
+def measured(
+    found: Workload, near: str, rate_bps: float, waits: Mapping[str, Any] | None
+) -> Iterator[tuple[str, float, str]]:
+    """Yield path, number and how it was measured.
+
+    Parameters
+    ----------
+    found
+        The workload.
+    near
+        The direction towards the capture: ``down`` or ``up``.
+    rate_bps
+        Rate of its link.
+    waits
+        Waits that `sojourn measure` infers, if it can.
+    """
+    seconds = found.length_ns / 1e9
+    tcp = found.connections.filter("tcp")
+    if seconds > 0:
+        payload = float(tcp["a_bytes"].sum() + tcp["b_bytes"].sum())
+        yield (
+            "flows.goodput_bps",
+            payload * 8 / seconds,
+            "Goodput: payload of TCP, both ways, each byte once.",
+        )
+        carried = float(np.sum(found.busy[near])) * 8 / seconds
+        how = "Utilisation: bytes of frames towards the capture, of the rate as seen."
+        yield f"links.{near}.utilisation", carried / rate_bps, how
+    for ours, theirs in _WAITS.items():
+        if waits and (number := waits.get(theirs)) is not None:
+            how = "Queueing delay: as sojourn measure infers it from the captures."
+            yield f"links.{near}.queue_delay_ms.{ours}", number, how
+    for link in ("down", "up"):
+        seen, again = _segments(tcp, link)
+        if seen >= _LEAST_PKTS:
+            how = "Loss: segments sent again or overtaken; what was sent again in vain counts, too."
+            yield f"links.{link}.loss", again / (seen + again if link == near else seen), how
+    whole = tcp.filter(~pl.col("cut") & ~pl.col("began_before") & (pl.col("turns").list.len() > 0))
+    for share in (50, 95):
+        lasted = whole["duration_ns"].quantile(share / 100, "nearest")
+        if lasted is not None:
+            how = "Connections last: from the first packet to the last, of those that began and ended."
+            yield f"connections.duration_s.p{share}", lasted / 1e9, how
+
+
+def _segments(tcp: pl.DataFrame, link: str) -> tuple[int, int]:
+    """Return the segments with payload towards the clients (``down``) or from them, and those again."""
+    from_opener = pl.col("client_opens") if link == "up" else ~pl.col("client_opens")
+    either = (
+        pl.when(from_opener)
+        .then(pl.col(f"a_{name}_pkts"))
+        .otherwise(pl.col(f"b_{name}_pkts"))
+        .sum()
+        .alias(name)
+        for name in ("data", "again")
+    )
+    return tcp.select(*either).row(0)

@@ -1,0 +1,140 @@
+"""What a study's cells have to stand beside a measurement: numbers, and the series of one cell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import log
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from sojourn.errors import SojournError
+from sojourn.report.figures.values import axis_name
+from sojourn.report.measured.measurement import Series
+from sojourn.results import Results
+from sojourn.results.path import look_up
+from sojourn.study import label_text
+
+DURATION = "connections.duration_s"
+"""Begins the names of quantiles of how long completed connections last."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell of a study: its labels by axis, and the hash and result of each replication."""
+
+    labels: Mapping[str, str]
+    runs: Sequence[tuple[str, Mapping[str, Any]]]
+
+    @property
+    def where(self) -> str:
+        """The cell in words."""
+        words = [f"{axis_name(axis)} {label}" for axis, label in self.labels.items()]
+        return ", ".join(words) or "the one point"
+
+    def number(self, path: str, found: Results) -> float | None:
+        """Return a number of results, the mean over replications."""
+        if path.startswith(f"{DURATION}."):
+            share = float(path.removeprefix(f"{DURATION}.p")) / 100
+            return _mean(_duration(found, point, share) for point, _ in self.runs)
+        return _mean(look_up(result, path) for _, result in self.runs)
+
+    def throughput_mbps(self, link: str) -> float | None:
+        """Return the payload of all groups of flows in a direction, Mbit/s."""
+        return _mean(_goodput(result, link) for _, result in self.runs)
+
+    def again_per_s(self) -> float | None:
+        """Return the segments sent again a second, of all connections."""
+        return _mean(_again(result) for _, result in self.runs)
+
+    def carried_mbps(self, link: str) -> Series | None:
+        """Return what left a link over time in the first replication, Mbit/s, headers with it."""
+        about = self.runs[0][1]["links"].get(link) or {}
+        kept, rate = about.get("series"), about.get("rate_bps")
+        if not kept or not rate or not kept.get("utilisation"):
+            return None
+        used = np.array([np.nan if each is None else each for each in kept["utilisation"]], dtype=float)
+        return Series(_middles(kept["bin_s"], len(used)), used * rate / 1e6)
+
+    def round_trip_ms(self, run: int = 0) -> Series | None:
+        """Return the round trip of one replication over time: the path's, and the mean wait in both queues.
+
+        None for paths of several queues, where flows differ in which they pass.
+        """
+        result = self.runs[run][1]
+        base = [
+            each["base_rtt_ms"] for each in (result.get("groups") or {}).values() if "base_rtt_ms" in each
+        ]
+        kept = [about.get("series") for about in result["links"].values()]
+        if not base or not set(result["links"]) <= {"down", "up"} or not all(kept):
+            return None
+        waits = [[each or 0.0 for each in about["queue_delay_ms"]] for about in kept]
+        bins = min(map(len, waits))
+        if not bins:
+            return None
+        whole = min(base) + np.sum([wait[:bins] for wait in waits], axis=0)
+        return Series(_middles(kept[0]["bin_s"], bins), whole)
+
+    def round_trip(self) -> dict[str, float | None]:
+        """Return mean, median and 95th percentile of the round trip over bins of time, ms."""
+        each = [kept for run in range(len(self.runs)) if (kept := self.round_trip_ms(run))]
+        return {
+            "mean": _mean(kept.mean for kept in each),
+            "p50": _mean(kept.quantile(0.5) for kept in each),
+            "p95": _mean(kept.quantile(0.95) for kept in each),
+        }
+
+
+def cells_of(found: Results) -> list[Cell]:
+    """Return the cells of a study, in its order."""
+    made: dict[tuple[tuple[str, str], ...], list[tuple[str, Mapping[str, Any]]]] = {}
+    for point, result in found.items():
+        labels = tuple((axis, label_text(label)) for axis, label in result["point"].items())
+        made.setdefault(labels, []).append((point, result))
+    return [Cell(dict(labels), runs) for labels, runs in made.items()]
+
+
+def nearest(cells: Sequence[Cell], pairs: Mapping[int, Sequence[tuple[float | None, float | None]]]) -> Cell:
+    """Return the cell whose numbers differ least from the measured ones, by the sum of their |log ratio|."""
+
+    def apart(place: int) -> tuple[int, float]:
+        both = [(ours, other) for ours, other in pairs[place] if ours and other and ours > 0 and other > 0]
+        return -len(both), sum(abs(log(ours / other)) for ours, other in both)
+
+    return cells[min(range(len(cells)), key=apart)]
+
+
+def _mean(numbers: Iterable[float | None]) -> float | None:
+    known = [number for number in numbers if number is not None]
+    return fmean(known) if known else None
+
+
+def _middles(bin_s: float, count: int) -> np.ndarray:
+    return (np.arange(count) + 0.5) * bin_s
+
+
+def _goodput(result: Mapping[str, Any], link: str) -> float | None:
+    groups = (result.get("groups") or {}).values()
+    there = [each["goodput_bps"] for each in groups if each["direction"] == link]
+    return sum(there) / 1e6 if there else None
+
+
+def _again(result: Mapping[str, Any]) -> float | None:
+    kept = (look_up(result, "links.down.series") or {}).get("utilisation") or ()
+    seconds = len(kept) * (look_up(result, "links.down.series.bin_s") or 0)
+    again = look_up(result, "flows.retransmits")
+    return again / seconds if seconds and again is not None else None
+
+
+def _duration(found: Results, point: str, share: float) -> float | None:
+    try:
+        table = found.flows(point)
+    except SojournError:
+        return None
+    lasted = (
+        table.select((pl.col("end_ns") - pl.col("start_ns").cast(pl.Int64)) / 1e9).to_series().drop_nulls()
+    )
+    return lasted.quantile(share, "nearest")

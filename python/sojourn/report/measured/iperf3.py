@@ -1,0 +1,119 @@
+"""JSON of iperf3 (``iperf3 -c HOST -J``, or ``--json-stream``) as measurements.
+
+``intervals`` hold what passed in each: ``sum``, and with ``--bidir`` ``sum_bidir_reverse``. What the client
+sends is ``up``, what it receives (``-R``, the reverse half of ``--bidir``) is ``down``. Round trips are the
+smoothed ones of the kernel (``rtt``, in µs), the mean over the streams that this end sends; a receiver knows
+none. Intervals that the tool itself leaves out (``-O``) are left out. The mean throughput is the tool's own:
+what the receiver counted, else the sender.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from sojourn.errors import SojournError
+from sojourn.report.measured.measurement import Measurement, is_number, series
+
+_SUMS = ("sum", "sum_bidir_reverse")
+
+
+def is_iperf3(content: Mapping[str, Any]) -> bool:
+    """Whether parsed JSON is of iperf3."""
+    return isinstance(content.get("start"), dict) and isinstance(content.get("intervals"), list)
+
+
+def joined(events: list[Any]) -> dict[str, Any] | None:
+    """Return the lines of ``--json-stream`` as the one object of ``-J``; None if they are something else."""
+    found: dict[str, Any] = {"intervals": []}
+    for event in events:
+        if not isinstance(event, dict) or not isinstance(event.get("event"), str):
+            return None
+        if event["event"] == "interval":
+            found["intervals"].append(event.get("data"))
+        else:
+            found[event["event"]] = event.get("data")
+    return found
+
+
+def measurement(content: Mapping[str, Any], name: str) -> Measurement:
+    """Return what iperf3 measured.
+
+    Raises
+    ------
+    SojournError
+        The run failed, or no interval has a number.
+    """
+    if isinstance(content.get("error"), str):
+        raise SojournError(f"{name}: iperf3 failed: {content['error'].splitlines()[0] or 'no reason given'}")
+    test = content["start"].get("test_start")
+    test = test if isinstance(test, dict) else {}
+    reverse = bool(test.get("reverse"))
+    rates: dict[str, tuple[list[Any], list[Any]]] = {}
+    trips: tuple[list[Any], list[Any]] = ([], [])
+    for interval in _dicts(content["intervals"]):
+        for key in _SUMS:
+            if isinstance(found := interval.get(key), dict) and not found.get("omitted"):
+                link = _link(found, reverse != (key != "sum"))
+                rate = found.get("bits_per_second")
+                times, values = rates.setdefault(link, ([], []))
+                times.append(_middle(found))
+                values.append(rate / 1e6 if is_number(rate) else None)
+        streams = [one for one in _dicts(interval.get("streams")) if not one.get("omitted")]
+        known = [one["rtt"] / 1e3 for one in streams if is_number(one.get("rtt")) and one["rtt"] > 0]
+        if known:
+            trips[0].append(_middle(streams[0]))
+            trips[1].append(sum(known) / len(known))
+    throughput = {link: found for link, pair in rates.items() if (found := series(*pair))}
+    if not throughput:
+        raise SojournError(f"{name}: no interval of iperf3 has a throughput")
+    version = content["start"].get("version")
+    words = [version if isinstance(version, str) else "iperf3"]
+    if isinstance(protocol := test.get("protocol"), str):
+        words.append(protocol)
+    if isinstance(count := test.get("num_streams"), int):
+        words.append(f"{count} stream{'s' * (count != 1)}")
+    end = content.get("end") if isinstance(content.get("end"), dict) else {}
+    means, again = _summed(end, reverse)
+    rtt = series(*trips)
+    return Measurement(
+        name,
+        ", ".join(words),
+        throughput,
+        rtt,
+        "smoothed round trip of the sender" if rtt else "",
+        again,
+        {link: mean for link, mean in means.items() if link in throughput},
+    )
+
+
+def _summed(end: Mapping[str, Any], reverse: bool) -> tuple[dict[str, float], float | None]:
+    """Return mean throughput by direction in Mbit/s and segments sent again a second, as the tool sums up."""
+    means: dict[str, float] = {}
+    again = []
+    for tail, turned in (("", False), ("_bidir_reverse", True)):
+        link = "down" if reverse != turned else "up"
+        for key in (f"sum_received{tail}", f"sum_sent{tail}"):
+            found = end.get(key)
+            if not isinstance(found, dict):
+                continue
+            if is_number(rate := found.get("bits_per_second")) and rate > 0:
+                means.setdefault(link, rate / 1e6)
+            seconds = found.get("seconds")
+            if is_number(count := found.get("retransmits")) and is_number(seconds) and seconds > 0:
+                again.append(count / seconds)
+    return means, sum(again) if again else None
+
+
+def _link(found: Mapping[str, Any], reverse: bool) -> str:
+    sends = found.get("sender")
+    return ("up" if sends else "down") if isinstance(sends, bool) else ("down" if reverse else "up")
+
+
+def _middle(found: Mapping[str, Any]) -> float | None:
+    start, end = found.get("start"), found.get("end")
+    return (start + end) / 2 if is_number(start) and is_number(end) else None
+
+
+def _dicts(found: Any) -> Iterator[dict[str, Any]]:
+    return (one for one in found if isinstance(one, dict)) if isinstance(found, list) else iter(())

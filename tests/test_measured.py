@@ -1,0 +1,179 @@
+"""Measured and simulated side by side: a table of the study, data of Flent and JSON of iperf3."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from pathlib import Path
+
+import pytest
+from sojourn.errors import SojournError
+from sojourn.report import write_report
+from sojourn.report.measured import read, table
+
+DATA = Path(__file__).parent / "data" / "iperf3"
+
+STUDY = """
+name = "lab"
+duration = "10s"
+[path]
+rtt = "50ms"
+down = { rate = "8Mbit", queue = { kind = "fifo", limit = "50pkt" } }
+up   = { rate = "2Mbit", queue = { kind = "fifo", limit = "64pkt" } }
+[[flows]]
+source = { kind = "bulk" }
+transport = "cubic"
+direction = "down"
+count = 2
+"""
+SWEEP = '[sweep]\n"path.down.queue.limit" = ["20pkt", "50pkt"]\n'
+
+
+def part(page: Path) -> list[str]:
+    """The words of the section, one string for each card."""
+    text = page.read_text()
+    [found] = re.findall(
+        r"<section[^>]*>\s*<h2[^>]*>Measured and simulated</h2>.*?</section>", text, re.DOTALL
+    )
+    cards = re.sub(r"<svg.*?</svg>", "", found, flags=re.DOTALL).split("<article")[1:]
+    return [re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", card)) for card in cards]
+
+
+def test_real_runs_of_iperf3():
+    tcp, back, both, udp = (read(DATA / f"{name}.json") for name in ("tcp", "reverse", "bidir", "udp"))
+    whole = json.loads((DATA / "tcp.json").read_text())["end"]
+    assert tcp.tool == "iperf 3.12, TCP, 2 streams" and tcp.throughput.keys() == {"up"}
+    # What the client sends is up; the tool's own mean, and near it that of its intervals.
+    assert tcp.mean("up") == pytest.approx(whole["sum_received"]["bits_per_second"] / 1e6)
+    assert tcp.throughput["up"].mean == pytest.approx(tcp.mean("up"), rel=0.05)
+    assert tcp.again_per_s == pytest.approx(whole["sum_sent"]["retransmits"] / whole["sum_sent"]["seconds"])
+    means = [stream["sender"]["mean_rtt"] / 1e3 for stream in whole["streams"]]
+    assert min(means) * 0.8 < tcp.rtt_ms.mean < max(means) * 1.2
+    assert back.throughput.keys() == {"down"} and back.rtt_ms is None
+    assert both.throughput.keys() == {"down", "up"}
+    assert udp.throughput.keys() == {"up"} and udp.mean("up") == pytest.approx(2.0, rel=0.01)
+
+
+def test_a_stream_of_events_is_the_same_run(tmp_path):
+    whole = json.loads((DATA / "tcp.json").read_text())
+    events = [
+        ("start", whole["start"]),
+        *(("interval", each) for each in whole["intervals"]),
+        ("end", whole["end"]),
+    ]
+    lines = [json.dumps({"event": event, "data": data}) for event, data in events]
+    (tmp_path / "tcp.json").write_text("\n".join(lines))
+    one, other = read(DATA / "tcp.json"), read(tmp_path / "tcp.json")
+    assert other.mean("up") == one.mean("up") and list(other.rtt_ms.values) == list(one.rtt_ms.values)
+
+
+def test_flent_data_reads_as_the_run_it_is_of(sojourn, tmp_path):
+    (tmp_path / "one.toml").write_text(STUDY)
+    sojourn("export", "one.toml", "run.flent.gz")
+    (tmp_path / "lab.toml").write_text(STUDY + SWEEP)
+    ran = sojourn.json("run", "lab.toml", "--out", "lab")
+    found = read(tmp_path / "run.flent.gz")
+    [of] = [result for result in ran if result["point"]["path.down.queue.limit"] == "50pkt"]
+    assert found.throughput.keys() == {"down"} and found.rtt_of == "Ping (ms) ICMP"
+    assert found.mean("down") * 1e6 == pytest.approx(of["flows"]["goodput_bps"], rel=0.02)
+    sojourn("report", "lab", "--beside", "run.flent.gz", DATA / "tcp.json")
+    flent, iperf = part(tmp_path / "lab" / "report.html")
+    assert "run.flent.gz: Flent, test tcp_ndown" in flent and "tcp.json: iperf 3.12, TCP, 2 streams" in iperf
+    assert "It stands beside Buffer 50pkt: of 2 cells the nearest" in flent and "50pkt (drawn)" in flent
+    assert "another path or load" not in flent and "differ by up to a factor of" in iperf
+    for number in (found.mean("down"), of["flows"]["goodput_bps"] / 1e6, found.rtt_ms.mean):
+        assert f" {number:.4g} " in flent
+    lines = (tmp_path / "lab" / "figures" / "measured-1.csv").read_text().splitlines()
+    assert lines[0] == "quantity,whose,link,time_s,value"
+    assert {line.split(",")[1] for line in lines[1:]} == {"measured", "simulated"}
+    # Streams without a sum are added, what kernels say of sockets is not.
+    made = json.loads(gzip.decompress((tmp_path / "run.flent.gz").read_bytes()))
+    results = made["results"]
+    for name in ("sum", "avg", "fairness"):
+        del results[f"TCP download {name}"]
+    results["TCP download::1::tcp_rtt"] = [1e6] * len(made["x_values"])
+    results["Ping (ms)::UDP"] = [None] * len(made["x_values"])
+    (tmp_path / "bare.flent").write_text(json.dumps(made))
+    again = read(tmp_path / "bare.flent")
+    assert again.mean("down") == pytest.approx(found.mean("down")) and again.rtt_ms.mean == found.rtt_ms.mean
+
+
+def test_the_table_of_a_study(sojourn, tmp_path):
+    (tmp_path / "lab.toml").write_text('measured = "seen.csv"\n' + STUDY + SWEEP + "[record]\nflows = true\n")
+    seen = (
+        "value,measured,how\npath.down.queue.limit,50pkt,\n"
+        "links.down.queue_delay_ms.mean,43.25,By a tool.\nlinks.down.loss,0.125,By another.\n"
+    )
+    (tmp_path / "seen.csv").write_text(seen)
+    ran = sojourn.json("run", "lab.toml", "--out", "lab")
+    sojourn("report", "lab")
+    [card] = part(tmp_path / "lab" / "report.html")
+    assert "beside the cell with path.down.queue.limit = 50pkt" in card and "50pkt (as measured)" in card
+    means = " ".join(f"{result['links']['down']['queue_delay_ms']['mean']:.0f}" for result in ran)
+    assert f"mean queueing delay (ms) 43 {means} " in card and "loss (%) 12 " in card
+    assert "By a tool." in card and "By another." in card
+
+
+AXES = ["path.down.queue.limit"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (None, "there is no seen.csv beside the study or its results"),
+        ("", "expected CSV or Parquet with the columns value and measured"),
+        ("a,b\n1,2\n", "expected CSV or Parquet with the columns value and measured"),
+        ("value,measured\nlinks.down.loss,much\n", "'much' for links.down.loss; expected a number"),
+        ("value,measured\nlinks.down.loss,inf\n", "expected a number"),
+        ("value,measured\n,7\n", "the value None; expected a number of results"),
+        ("value,measured\nconnections.duration_s.longest,7\n", "expected a number of results"),
+    ],
+)
+def test_a_table_that_is_none_gets_a_sentence(tmp_path, text, said):
+    if text is not None:
+        (tmp_path / "seen.csv").write_text(text)
+    with pytest.raises(SojournError, match=re.escape(said)):
+        table.read("seen.csv", [tmp_path], AXES)
+
+
+def test_what_a_table_says_that_the_study_has_not(sojourn, tmp_path):
+    (tmp_path / "lab.toml").write_text('measured = "seen.csv"\n' + STUDY)
+    (tmp_path / "seen.csv").write_text("value,measured\nlinks.down.nothing,7\n")
+    sojourn("run", "lab.toml", "--out", "lab", "--set", "duration=2s")
+    (tmp_path / "seen.csv").rename(tmp_path / "lab" / "seen.csv")
+    [card] = part(write_report(tmp_path / "lab"))
+    assert "This study has no number for links.down.nothing." in card and "(as measured)" not in card
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"hello", "is no JSON of a measurement; expected a data file of Flent"),
+        (b"[1, 2]", "is no JSON of a measurement"),
+        (b'{"a": 1}', "is JSON of something else"),
+        (b"[" * 100_000, "is no JSON of a measurement"),
+        (b"\xff\xfe\x00", "is no JSON of a measurement"),
+        (gzip.compress(b'{"results": {}}')[:-9], "is cut off or damaged"),
+        (b'{"results": {"a": [1]}, "x_values": [1]}', "neither throughput of TCP nor round trips"),
+        (b'{"results": {"TCP download sum": [null, NaN, "x", 1e999]}, "x_values": [1, 2, 3, 4]}', "neither"),
+        (b'{"start": {}, "intervals": []}', "no interval of iperf3 has a throughput"),
+        (b'{"start": {}, "intervals": [], "end": {}, "error": "busy"}', "iperf3 failed: busy"),
+        (b'{"start": {}, "intervals": [3, {"sum": []}, {"sum": {"start": "x"}}]}', "no interval of iperf3"),
+    ],
+)
+def test_files_that_are_neither_get_a_sentence(tmp_path, content, said):
+    (tmp_path / "x.json").write_bytes(content)
+    with pytest.raises(SojournError, match=re.escape(said)) as caught:
+        read(tmp_path / "x.json")
+    assert "x.json" in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_beside_wants_one_study(sojourn, tmp_path):
+    done = sojourn("report", "a", "b", "--out", "c", "--beside", "x.json", code=2)
+    assert "--beside goes with the results of one study; 2 were named" in done.stderr
+    (tmp_path / "lab.toml").write_text(STUDY)
+    sojourn("run", "lab.toml", "--out", "lab", "--set", "duration=2s")
+    done = sojourn("report", "lab", "--beside", "nope.json", code=2)
+    assert "nope.json: there is no such file" in done.stderr
+    assert not (tmp_path / "lab" / "figures" / "measured-1.csv").exists()
