@@ -43,7 +43,7 @@ _LINK = (
 )  # fmt: skip
 _FLOWS = ("completed", "mean_concurrent", "goodput_bps", "retransmits", "timeouts", "timeout_wait_s")
 _ENGINE = ("packets", "events", "simulated_s")
-_OPEN = ("groups", "losses", "engine")
+_OPEN = ("groups", "fairness", "losses", "engine")
 """Parts of a result that are checked no further."""
 
 
