@@ -104,11 +104,13 @@ def store(found: Mapping[str, Any], packets: Path, out: Path, command: str, rate
     Path
         The directory.
     """
-    from sojourn.losses.default_figures import CAPTURED, OF_LOSSES
+    from sojourn.losses.default_figures import CAPTURED as FIGURES
+    from sojourn.losses.default_figures import OF_LOSSES
+    from sojourn.results import CAPTURED
 
     place = Store(out)
     place.prepare(packets=True)
-    digest = CAPTURED
+    digest = CAPTURED  # names the only point
     with place.packets_written(digest, keep=True) as file, packets.open("rb") as source:
         while piece := source.read(1 << 20):
             file.write(piece)
@@ -126,7 +128,7 @@ def store(found: Mapping[str, Any], packets: Path, out: Path, command: str, rate
         description += f" No packet was lost, of {found['ingress_pkts']}."
     document = {"name": out.name, "description": description, "duration": duration}
     document["figures"] = (
-        CAPTURED if found["lost_pkts"] else [f for f in CAPTURED if f["value"] not in OF_LOSSES]
+        FIGURES if found["lost_pkts"] else [f for f in FIGURES if f["value"] not in OF_LOSSES]
     )
     place.write_study(
         {

@@ -84,7 +84,7 @@ def unknown(document: Mapping[str, Any], scenarios: Sequence[Mapping[str, Any]])
     known, kinds = quantities(scenarios)
     axes = (document.get("sweep") or {}).keys()
     for number, figure in enumerate(figures, start=1):
-        named = [figure.get("value", "")]
+        named = [figure["value"]] if figure.get("value") else []  # a sawtooth shows no number
         if figure.get("kind") == "scatter" and figure.get("x") and figure["x"] not in axes:
             named.append(figure["x"])
         for path in named:

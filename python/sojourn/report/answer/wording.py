@@ -110,8 +110,12 @@ def _alike(cells: Cells, ranking: Ranking, others: Sequence[str], than: str) -> 
     names = cells.text(others)
     if max(ranking.worst[choice][0] for choice in (*others, *ranking.chosen)) < ALIKE:
         return f"Users cannot tell {than} from {names}"
-    sizes = listed([f"{ranking.worst[choice][0]:.2f}" for choice in others])
-    return f"The worst loss with {names} is alike ({sizes})"
+    sizes = [ranking.worst[choice][0] for choice in others]
+    least = min(ranking.worst[choice][0] for choice in ranking.chosen)
+    words = f"With {names} the worst loss is {listed([f'{size:.2f}' for size in sizes])}"
+    if max(abs(size - least) for size in sizes) < ALIKE:
+        return f"{words}, which is alike"
+    return f"{words}, which replications do not tell from {least:.2f}"
 
 
 def _set_apart(cells: Cells, ranking: Ranking, others: Sequence[str]) -> str:
