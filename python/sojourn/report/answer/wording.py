@@ -125,8 +125,8 @@ def _set_apart(cells: Cells, ranking: Ranking, others: Sequence[str]) -> str:
     if all(ranking.delay_ms[choice] > most for choice in others):
         rest = listed([f"{ranking.delay_ms[choice]:.3g} ms" for choice in others])
         return (
-            f"{which}, but queueing delay is longer there: {rest} on average, all links together, against "
-            f"at most {most:.3g} ms."
+            f"{which}, but queueing delay is longer with {cells.text(others)}: {rest} on average, "
+            f"all links together, against at most {most:.3g} ms."
         )
     return f"{which}; delay or utilisation decides (the last rows of the table of regrets)."
 
