@@ -379,7 +379,7 @@ def test_losses_that_are_alike_in_size_are_not_called_indistinguishable() -> Non
     each_its_own = answer(results(3, {"fifo": (4.0, 2.0), "codel": (2.0, 4.0)}), axes)
     said = " ".join(each_its_own.sentences)
     assert each_its_own.ranking.decided == "delay"
-    assert "Users cannot tell" not in said and "With fifo the worst loss is 0.95, which is alike;" in said
+    assert "Users cannot tell" not in said and "Its worst loss is like that with fifo (0.95);" in said
     same = answer(results(3, {"fifo": (4.0, 4.0), "codel": (4.0, 4.0)}), axes)
     assert "Users cannot tell it from fifo;" in " ".join(same.sentences)
 

@@ -39,6 +39,7 @@ _LINK = (
     "departed_data_pkts", "marked_pkts", "departed_bytes", "backlog_pkts", "loss", "utilisation",
     "utilisation_sd_1s", *_each(("utilisation_quantiles",), ("p5", "p25", "p50", "p75", "p95")),
     *_each(("queue_delay_ms",), ("mean", "p50", "p95", "p99", "max")), "occupancy_delay_ms", "occupancy_pkts",
+    *_each(("queue_delay_cdf",), ("ms", "share")),
     *_each(("series",), ("bin_s", "utilisation", "queue_delay_ms", "dropped_pkts")),
 )  # fmt: skip
 _FLOWS = ("completed", "mean_concurrent", "goodput_bps", "retransmits", "timeouts", "timeout_wait_s")

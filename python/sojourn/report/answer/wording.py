@@ -112,10 +112,11 @@ def _alike(cells: Cells, ranking: Ranking, others: Sequence[str], than: str) -> 
         return f"Users cannot tell {than} from {names}"
     sizes = [ranking.worst[choice][0] for choice in others]
     least = min(ranking.worst[choice][0] for choice in ranking.chosen)
-    words = f"With {names} the worst loss is {listed([f'{size:.2f}' for size in sizes])}"
+    whose = "its" if than == "it" else "their"
+    there = f"with {names} ({listed([f'{size:.2f}' for size in sizes])})"
     if max(abs(size - least) for size in sizes) < ALIKE:
-        return f"{words}, which is alike"
-    return f"{words}, which replications do not tell from {least:.2f}"
+        return f"{whose.capitalize()} worst loss is like that {there}"
+    return f"Replications do not tell {whose} worst loss from that {there}"
 
 
 def _set_apart(cells: Cells, ranking: Ranking, others: Sequence[str]) -> str:
