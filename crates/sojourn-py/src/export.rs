@@ -139,8 +139,8 @@ impl Capture {
         self.out.datagram(0, seen.at.0, &packet)
     }
 
-    /// How many of a path's routers a packet has crossed on its way here; each lowers the hop limit. Hosts whose packets
-    /// cross only some hops are taken to stand beyond the others.
+    /// How many of a path's routers a packet has crossed on its way here; each lowers the hop limit. Hosts whose
+    /// packets cross only some hops are taken to stand beyond the others.
     fn crossed(&self, hops: usize, direction: Direction) -> usize {
         match (self.tap, direction) {
             (TapAt::Hosts(end), _) => {
