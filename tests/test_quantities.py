@@ -43,6 +43,7 @@ def test_every_number_of_a_result_is_known(sojourn: Command) -> None:
         "engine",
         "replication",
         "groups",
+        "fairness",
         "losses",
         "adaptive.clients",
         "links.up.drops",

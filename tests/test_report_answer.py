@@ -115,7 +115,7 @@ def with_series(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def test_the_worst_cell_is_one(tmp_path: Path, scores: dict[str, float], title: str) -> None:
     text = page(tmp_path, with_series(study(KIND, {kind: voice(mos) for kind, mos in scores.items()}, 2)))
     assert f"{title} A look inside: fifo" in text
-    assert text.count("Inside the") == 1
+    assert text.count("Inside the") == 2  # in the contents, and above the figure
 
 
 def test_how_to_reproduce_names_the_place_and_the_seed(tmp_path: Path) -> None:
@@ -238,3 +238,31 @@ def test_users_set_aside_take_their_figures_with_them(sojourn: Command) -> None:
     assert (
         "note: figure 1 (cdf) shows 'web.plt_s.median', but the study has no users of kind web" in done.stderr
     )
+
+
+def test_what_is_configured_names_the_condition_and_the_tie(tmp_path: Path) -> None:
+    path = {"rtt": "20ms", "down": {"rate": "8Mbit"}, "up": {"rate": "8Mbit"}}
+    labels = ["8Mbit", "16Mbit"]
+    sweep = {"path.down.rate": labels, "path.queue": [{"kind": "codel"}, {"kind": "fq-codel"}]}
+    results = [
+        one({"path.down.rate": rate, "path.queue": kind}, at, **voice(4.2))
+        for rate in labels
+        for kind in ("codel", "fq-codel")
+        for at in range(2)
+    ]
+    text = page(tmp_path, results, path=path, sweep=sweep, duration="20s")
+    assert "Queue: codel , the first of those that cannot be told apart, as Linux" in text.replace(
+        "codel,", "codel ,"
+    )
+    assert "The lines are for rate 8Mbit, the first of 2." in text
+    assert "Inside one of the cells" in text or "Inside the" not in text
+
+
+def test_a_viewing_without_a_stall_speaks_of_none() -> None:
+    from sojourn.report.sections import _which_viewer
+
+    quiet, troubled = {"stalls": []}, {"stalls": [(1.0, 2.5)]}
+    many = {"adaptive": {"clients": [quiet, troubled]}}
+    assert _which_viewer(many, quiet) == "No viewer of this run stalled; this one had the lowest rate."
+    assert _which_viewer(many, troubled).endswith("the one that stalled longest: 1 stall, 1.5 s in all.")
+    assert _which_viewer({"adaptive": {"clients": [quiet]}}, quiet).startswith("The one viewer of this run;")

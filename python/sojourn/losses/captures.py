@@ -110,7 +110,7 @@ def store(found: Mapping[str, Any], packets: Path, out: Path, command: str, rate
 
     place = Store(out)
     place.prepare(packets=True)
-    digest = CAPTURED
+    digest = CAPTURED  # names the only point
     with place.packets_written(digest, keep=True) as file, packets.open("rb") as source:
         while piece := source.read(1 << 20):
             file.write(piece)

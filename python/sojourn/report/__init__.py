@@ -18,7 +18,7 @@ from sojourn.report.configure import configured
 from sojourn.report.facts import facts, limits, reproduce, study_folders
 from sojourn.report.figures import Plot, labels_of
 from sojourn.report.figures.default import default_figures
-from sojourn.report.figures.values import axis_name
+from sojourn.report.figures.values import axis_name, lower
 from sojourn.report.files import Files
 from sojourn.report.film_strip import film_sections
 from sojourn.report.groups import group_table
@@ -102,6 +102,8 @@ def write_report(
             configure_where="; ".join(
                 f"{axis_name(axis)}: {label}" for axis, label in (chosen or {}).items()
             ),
+            configure_given="; ".join(_first_given(about, axes)),
+            configure_others=isinstance(about, Answer) and len(about.ranking.chosen) > 1,
             facts=facts(found, results, axes),
             sections=sections,
             measured=beside(found, measurements, files),
@@ -127,6 +129,16 @@ def write_report(
             document=found.document,
         )
     return target / "report.html"
+
+
+def _first_given(about: Answer | Captured, axes: Mapping[str, list[str]]) -> list[str]:
+    """Return of which condition a configuration speaks, where rates or times of the path are conditions."""
+    given = [] if isinstance(about, Captured) else about.cells.given
+    return [
+        f"{lower(axis_name(axis))} {axes[axis][0]}, the first of {len(axes[axis])}"
+        for axis in given
+        if axis.startswith("path")
+    ]
 
 
 def answer_of(results_dir: str | os.PathLike[str]) -> dict[str, Any]:
@@ -190,6 +202,8 @@ def _worst(
     link = link if link in worst["links"] else _slower(worst)
     if len(about.verdicts) == 1:
         return worst, link, "Inside the one cell"
+    if about.all_alike:
+        return worst, link, "Inside one of the cells"
     return worst, link, "Inside the worst cell" if verdict.word == NO else "Inside the least good cell"
 
 

@@ -74,7 +74,8 @@ def listen(results: Sequence[Mapping[str, Any]]) -> Listening:
         )
     elif len(hurt) < len(found):
         notes.append(
-            f"In {len(found) - len(hurt)} more the worst call lacks no packet: it sounded as it was said."
+            f"Of {len(found)} cells and directions {len(found) - len(hurt)} are not here: their worst call "
+            "lacks no packet and sounded as it was said."
         )
     return Listening(sounds, " ".join(notes))
 

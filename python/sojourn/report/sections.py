@@ -146,17 +146,31 @@ def viewing(result: Mapping[str, Any], where: str, files: Files) -> Section | No
     says = f"viewer {place + 1} over time"
     picture = files.picture(timeline(client, f"Viewer {place + 1}, {where}"), "viewing", says)
     files.csv(frame, "viewing")
-    stalled = sum(stop - start for start, stop in client["stalls"])
     return Section(
         f"One viewing: viewer {place + 1}, {where}",
         picture,
-        f"Of the viewers of this run the one that stalled longest ({len(client['stalls'])} stalls, "
-        f"{stalled:.0f} s), or else had the lowest rate. Above, the rate of the segments that it asked for "
-        "and of those that it played, and the throughput of each; below, the seconds of video in its buffer. "
-        "Stalls are shaded.",
+        f"{_which_viewer(result, client)} Above, the rate of the segments that it asked for and of those "
+        "that it played, and the throughput of each; below, the seconds of video in its buffer."
+        f"{' Stalls are shaded.' if client['stalls'] else ''}",
         "Good is a rate that stays, near the throughput, over a buffer that never empties; a rate above the "
         "throughput empties it.",
     )
+
+
+def _which_viewer(result: Mapping[str, Any], client: Mapping[str, Any]) -> str:
+    """Say why this viewer is the one that is shown."""
+    alone = len(result["adaptive"]["clients"]) == 1
+    count = len(client["stalls"])
+    if not count:
+        return (
+            "The one viewer of this run; it never stalled."
+            if alone
+            else "No viewer of this run stalled; this one had the lowest rate."
+        )
+    stalled = sum(stop - start for start, stop in client["stalls"])
+    times = f"{count} stall{'s' * (count != 1)}, {stalled:.3g} s in all"
+    who = "The one viewer of this run" if alone else "Of the viewers of this run the one that stalled longest"
+    return f"{who}: {times}."
 
 
 def _published_pictures(plot: Plot, found: Comparison, slug: str, files: Files) -> list[Picture]:

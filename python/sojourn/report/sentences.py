@@ -23,10 +23,11 @@ _GOOD = {
     ),
     "seconds": "Good is short: after a few seconds users lose patience.",
 }
+_WEB = "Good is 3 and above: fair, in the words of ITU-T G.1030."
 _ROWS = {
-    "delay": " A row that gets worse towards one side is a load that keeps the buffer full.",
-    "mos": " A row that gets darker towards one side is a load for which the buffer size matters.",
-    "seconds": " A row shows one load at all buffer sizes.",
+    "delay": " A row that gets worse towards one side is one where the {x} decides how long packets wait.",
+    "mos": " A row that gets darker towards one side is one where the {x} matters.",
+    "seconds": " Along a row only the {x} changes.",
 }
 _OCCUPANCY = (
     " Occupancy counts every packet as full-sized: a queue of small acknowledgements reads much higher than "
@@ -46,14 +47,14 @@ def how_to_read(plot: Plot) -> str:
 def what_is_good(plot: Plot) -> str:
     """Return a sentence on which way is better, and how far; for a heatmap, what a row says."""
     shown: Value = plot.value
-    sentence = _GOOD.get(shown.kind)
+    sentence = _WEB if shown.path.startswith("web.") and shown.kind == "mos" else _GOOD.get(shown.kind)
     if sentence is None:
         way = {"low": "low", "high": "high"}.get(shown.better)
         sentence = (
-            f"Good is {way}{', and similar in all cells' if len(plot.points) > 1 else ''}."
+            f"Good is {way}."
             if way
             else "Neither high nor low is good in itself: it shows the regime of the queue."
         )
     if plot.spec.kind == "heatmap":
-        sentence += _ROWS.get(shown.kind, "")
+        sentence += _ROWS.get(shown.kind, "").format(x=lower(axis_name(plot.x)))
     return sentence + (_OCCUPANCY if shown.path.endswith("occupancy_delay_ms") else "")

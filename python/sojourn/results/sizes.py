@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,13 +19,13 @@ class Size:
     @property
     def text(self) -> str:
         """The size in words."""
-        words = f"{_range(self.packets, '{:,}')} packets, {_range(self.bytes, '{:,}')} bytes"
-        return words if self.ms is None else f"{words}, {_range(self.ms, '{:,.4g}')} ms"
+        words = f"{_range(self.packets, _count)} packets, {_range(self.bytes, _count)} bytes"
+        return words if self.ms is None else f"{words}, {_range(self.ms, _ms_form)} ms"
 
     def row(self) -> list[str]:
         """Return the cells of a table: link, packets, bytes, ms."""
-        ms = "–" if self.ms is None else _range(self.ms, "{:,.4g}")
-        return [self.link, _range(self.packets, "{:,}"), _range(self.bytes, "{:,}"), ms]
+        ms = "–" if self.ms is None else _range(self.ms, _ms_form)
+        return [self.link, _range(self.packets, _count), _range(self.bytes, _count), ms]
 
 
 def sizes(results: Iterable[Mapping[str, Any]]) -> list[Size]:
@@ -52,6 +52,19 @@ def _ends(numbers: Sequence[Any]) -> tuple[Any, Any]:
     return min(numbers), max(numbers)
 
 
-def _range(ends: tuple[float, float], form: str) -> str:
-    low, high = (form.format(end).replace(",", " ") for end in ends)
+def ms_text(ms: float) -> str:
+    """Write milliseconds with four digits, or to the millisecond; never with an exponent."""
+    return _ms_form(ms).replace(",", " ")
+
+
+def _count(number: float) -> str:
+    return f"{number:,}"
+
+
+def _ms_form(ms: float) -> str:
+    return f"{ms:,.0f}" if ms >= 1000 else f"{ms:.4g}"
+
+
+def _range(ends: tuple[float, float], form: Callable[[float], str]) -> str:
+    low, high = (form(end).replace(",", " ") for end in ends)
     return low if low == high else f"{low} to {high}"

@@ -39,11 +39,12 @@ _LINK = (
     "departed_data_pkts", "marked_pkts", "departed_bytes", "backlog_pkts", "loss", "utilisation",
     "utilisation_sd_1s", *_each(("utilisation_quantiles",), ("p5", "p25", "p50", "p75", "p95")),
     *_each(("queue_delay_ms",), ("mean", "p50", "p95", "p99", "max")), "occupancy_delay_ms", "occupancy_pkts",
+    *_each(("queue_delay_cdf",), ("ms", "share")),
     *_each(("series",), ("bin_s", "utilisation", "queue_delay_ms", "dropped_pkts")),
 )  # fmt: skip
 _FLOWS = ("completed", "mean_concurrent", "goodput_bps", "retransmits", "timeouts", "timeout_wait_s")
 _ENGINE = ("packets", "events", "simulated_s")
-_OPEN = ("groups", "losses", "engine")
+_OPEN = ("groups", "fairness", "losses", "engine")
 """Parts of a result that are checked no further."""
 
 
@@ -84,7 +85,7 @@ def unknown(document: Mapping[str, Any], scenarios: Sequence[Mapping[str, Any]])
     known, kinds = quantities(scenarios)
     axes = (document.get("sweep") or {}).keys()
     for number, figure in enumerate(figures, start=1):
-        named = [figure.get("value", "")]
+        named = [figure["value"]] if figure.get("value") else []  # a sawtooth shows no number
         if figure.get("kind") == "scatter" and figure.get("x") and figure["x"] not in axes:
             named.append(figure["x"])
         for path in named:

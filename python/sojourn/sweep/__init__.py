@@ -187,7 +187,7 @@ class Campaign:
                 "seed": self.study.points[0].seed,
                 "command": self.study.command,
                 "out": str(self.store.path),
-                "folder": str(Path(self.study.file).parent.absolute()),
+                "folder": str(self.study.folder.absolute()),
                 "document": self.study.document,
                 "points": rounds.in_order(self._entries(), self.study.points),
             }

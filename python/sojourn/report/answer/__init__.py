@@ -16,7 +16,7 @@ from typing import Any
 
 from sojourn.report.answer import wording
 from sojourn.report.answer.cells import Cells, queue_axes, sort
-from sojourn.report.answer.goals import Goal, goals_of
+from sojourn.report.answer.goals import Goal, goals_of, scored_users
 from sojourn.report.answer.regrets import Ranking, rank
 from sojourn.report.answer.verdicts import CLOSE, Finding, Verdict, judge
 from sojourn.results.sizes import Size, sizes
@@ -65,6 +65,11 @@ class Answer:
         return max((len({r["replication"] for r in cell}) for cell in self.cells.cells.values()), default=0)
 
     @property
+    def of_users(self) -> bool:
+        """Whether any goal is about users."""
+        return scored_users(self.goals)
+
+    @property
     def worst(self) -> tuple[str, str] | None:
         """The cell whose weakest goal is furthest from its limit, by condition and choice."""
         return min(
@@ -72,6 +77,12 @@ class Answer:
             key=lambda cell: min(finding.score for finding in self.verdicts[cell].findings),
             default=None,
         )
+
+    @property
+    def all_alike(self) -> bool:
+        """Whether no cell is better than another by any goal."""
+        means = [{f.goal: f.score for f in verdict.findings} for verdict in self.verdicts.values()]
+        return all(found == means[0] for found in means)
 
     def chosen_labels(self) -> dict[str, str] | None:
         """Return the labels of the choice by axis, of several that cannot be told apart the first.

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from sojourn.report.answer.cells import Cells, listed
 from sojourn.report.answer.goals import Goal, scored_users
-from sojourn.report.answer.regrets import Ranking
+from sojourn.report.answer.regrets import ALIKE, Ranking
 from sojourn.report.answer.verdicts import CLOSE, NO, YES, Verdict
 from sojourn.report.figures.values import axis_name, lower
 from sojourn.results.sizes import Size
@@ -55,10 +55,12 @@ def headline(cells: Cells, ranking: Ranking, goals: Sequence[Goal], once: bool) 
         return ["No condition has numbers for every choice, so the choices cannot be compared."]
     chosen, total = ranking.chosen, len(ranking.worst)
     size = max(ranking.worst[choice][0] for choice in chosen)
-    who, whose = ("no user", "worst-off users") if scored_users(goals) else ("no goal", "the goals")
-    lost = f"{who} loses more than {size:.2f} against the best choice under the same condition"
-    if size < 0.005:
-        lost = f"{who} loses as much as 0.01 against the best choice under the same condition"
+    against = "against the best choice" + (" under the same condition" if len(ranking.compared) > 1 else "")
+    most = "as much as 0.01" if size < 0.005 else f"more than {size:.2f}"
+    if scored_users(goals):
+        lost, whose = f"no user loses {most} {against}", "worst-off users"
+    else:
+        lost, whose = f"no goal falls {most} short of {against.removeprefix('against ')}", "the goals"
     if ranking.decided == "nothing":
         every = len(chosen) == total
         names = f"{total} {cells.plural} that were tried" if every else f"{cells.plural} {cells.text(chosen)}"
@@ -67,6 +69,8 @@ def headline(cells: Cells, ranking: Ranking, goals: Sequence[Goal], once: bool) 
             "than chance, or by less than matters."
         ]
         said += [] if every else [f"With each of them {lost}{_runner_up(cells, ranking, chosen)}."]
+        if others := [choice for choice in ranking.alike if choice not in chosen]:
+            said.append(_set_apart(cells, ranking, others))
     elif ranking.decided == "regret":
         said = [
             f"The {cells.noun} to choose is {cells.text(chosen)}: {lost}{_runner_up(cells, ranking, chosen)}."
@@ -75,7 +79,7 @@ def headline(cells: Cells, ranking: Ranking, goals: Sequence[Goal], once: bool) 
         others = [choice for choice in ranking.alike if choice not in chosen]
         said = [
             f"The {cells.noun} to choose is {cells.text(chosen)}: {lost}.",
-            f"Users cannot tell it from {cells.text(others)}; {_decided(ranking, others)}",
+            f"{_alike(cells, ranking, others, 'it')}; {_decided(ranking, others)}",
         ]
     if once:
         said.append(
@@ -87,18 +91,45 @@ def headline(cells: Cells, ranking: Ranking, goals: Sequence[Goal], once: bool) 
 
 def _runner_up(cells: Cells, ranking: Ranking, chosen: Sequence[str]) -> str:
     """Say what the choice that comes next costs whom."""
-    others = [choice for choice in ranking.worst if choice not in chosen]
+    others = [choice for choice in ranking.worst if choice not in ranking.alike]
     if not others:
         return ""
     choice = min(others, key=lambda other: ranking.worst[other][0])
     size, condition = ranking.worst[choice]
     loss = ranking.losses[condition, choice]
-    where = f" under {condition}" if condition else ""
+    where = f" under {_quoted(condition)}" if condition else ""
     numbers = loss.goal.text(loss.mean)
     if not loss.goal.of_best:
         numbers += f" where the best choice has {loss.goal.text(loss.best)}"
-    which = "the other" if len(others) == 1 else "the next best"
+    which = "the other" if len(others) == 1 and len(ranking.alike) == len(chosen) else "the next best"
     return f"; {which}, {cells.text([choice])}, loses {size:.2f}{where} ({loss.goal.name}: {numbers})"
+
+
+def _alike(cells: Cells, ranking: Ranking, others: Sequence[str], than: str) -> str:
+    """Say that losses are alike; that users cannot tell choices apart only where none loses much."""
+    names = cells.text(others)
+    if max(ranking.worst[choice][0] for choice in (*others, *ranking.chosen)) < ALIKE:
+        return f"Users cannot tell {than} from {names}"
+    sizes = [ranking.worst[choice][0] for choice in others]
+    least = min(ranking.worst[choice][0] for choice in ranking.chosen)
+    whose = "its" if than == "it" else "their"
+    there = f"with {names} ({listed([f'{size:.2f}' for size in sizes])})"
+    if max(abs(size - least) for size in sizes) < ALIKE:
+        return f"{whose.capitalize()} worst loss is like that {there}"
+    return f"Replications do not tell {whose} worst loss from that {there}"
+
+
+def _set_apart(cells: Cells, ranking: Ranking, others: Sequence[str]) -> str:
+    """Say why choices that users cannot tell from several chosen ones are not among them."""
+    which = _alike(cells, ranking, others, "them")
+    most = max(ranking.delay_ms[choice] for choice in ranking.chosen)
+    if all(ranking.delay_ms[choice] > most for choice in others):
+        rest = listed([f"{ranking.delay_ms[choice]:.3g} ms" for choice in others])
+        return (
+            f"{which}, but queueing delay is longer with {cells.text(others)}: {rest} on average, "
+            f"all links together, against at most {most:.3g} ms."
+        )
+    return f"{which}; delay or utilisation decides (the last rows of the table of regrets)."
 
 
 def _decided(ranking: Ranking, others: Sequence[str]) -> str:
@@ -130,21 +161,49 @@ def kept(cells: Cells, verdicts: Verdicts, choice: str) -> str:
         if verdict.word == NO:
             return f"Even so, not all goals are kept: {verdict.weakest.text}."
         return f"{who} it is not certain that all goals are kept: {_doubt(verdict)}."
+    if all(verdict.weakest.replications < 2 for _, verdict in here):
+        return f"{who} {_in_one_run(here)}."
     if len(yes) == len(here):
         return f"{who} all goals are kept, for certain, under all {len(here)} conditions."
+    if len(open_ones) == len(here):
+        where = f"under any of {len(here)} conditions"
+        return f"{who} it is not certain {where} that all goals are kept{_side(here)}."
     count = f"under {len(yes)} of {len(here)} conditions" if yes else f"under none of {len(here)} conditions"
     said = [f"{who} all goals are kept for certain {count}"]
     if no:
         worst, verdict = min(no, key=lambda pair: pair[1].weakest.score)
+        worst = _quoted(worst)
         which = f"under {worst}" if len(no) == 1 else f"under {len(no)} of them, most of all {worst}"
         said.append(f"some are missed {which} ({verdict.weakest.text})")
     if open_ones:
-        good = sum(verdict.good for _, verdict in open_ones)
-        looks = f"there all means are on the good side under {good}"
-        if good in (0, len(open_ones)):
-            looks = "all means are on the good side" if good else "some mean is on the bad side"
-        said.append(f"it is not certain under {len(open_ones)} ({looks})")
+        said.append(f"it is not certain under {len(open_ones)}{_side(open_ones)}")
     return "; ".join(said) + "."
+
+
+def _side(open_ones: Sequence[tuple[str, Verdict]]) -> str:
+    """Say on which side of their limits the means of doubtful cells are."""
+    good = sum(verdict.good for _, verdict in open_ones)
+    if good in (0, len(open_ones)):
+        return f" ({'all means are on the good side' if good else 'some mean is on the bad side'})"
+    return f" (there all means are on the good side under {good})"
+
+
+def _in_one_run(here: Sequence[tuple[str, Verdict]]) -> str:
+    """Say on which side of their limits the goals were, where every cell was run once."""
+    good = sum(verdict.good for _, verdict in here)
+    how = f"{good}" if good else "none"
+    said = "in the one run of each cell all goals were on the good side of their limits under "
+    if good == len(here):
+        return f"{said}all {good} conditions"
+    worst, verdict = min(here, key=lambda pair: pair[1].weakest.score)
+    return (
+        f"{said}{how} of {len(here)} conditions, least of all under {_quoted(worst)} ({verdict.weakest.text})"
+    )
+
+
+def _quoted(condition: str) -> str:
+    """Write a condition so that the workload “none” is not read as the word."""
+    return ", ".join("“none”" if label == "none" else label for label in condition.split(", "))
 
 
 def by_condition(cells: Cells, verdicts: Verdicts) -> list[str]:
@@ -246,7 +305,9 @@ def _doubt(verdict: Verdict) -> str:
 
 def _names(found: Sequence[str], total: int) -> str:
     """Name the conditions, or count them where the table below reads more easily than a list."""
-    return listed(found) if len(found) <= _MOST_NAMED else f"{len(found)} of the {total} conditions"
+    if len(found) > _MOST_NAMED:
+        return f"{len(found)} of the {total} conditions"
+    return listed([_quoted(one) for one in found])
 
 
 def without_values(cells: Cells, goals: Sequence[Goal], verdicts: Verdicts) -> list[str]:

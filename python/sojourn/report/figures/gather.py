@@ -111,4 +111,4 @@ def _nothing(wanted: Sequence[str], results: Sequence[Mapping[str, Any]]) -> str
     absent = next((path for path in wanted if path not in there), wanted[0])
     near = get_close_matches(absent, there, n=3, cutoff=0.4)
     hint = f"; near it are {', '.join(near)}" if near else ""
-    return f"figure {absent!r}: no result has this number{hint}"
+    return f"no result has the number {absent!r}{hint}"

@@ -84,8 +84,10 @@ class Curves(Whole):
     def explain(self, plot: Plot) -> str:
         """Say what curves and bands are."""
         if plot.spec.value.endswith("queue_delay_cdf"):
-            each = f", one for each {plot.down}" if plot.down else ""
-            return f"A curve is the share of packets that wait at most so long{each}, and each replication"
+            each = (
+                f", one for each {plot.down} and replication" if plot.down else ", one for each replication"
+            )
+            return f"A curve is the share of packets that wait at most so long{each}"
         what = plot.value.phrase[:1].upper() + plot.value.phrase[1:]
         curve = one_for_each(plot.down, "curve")
         return f"{what}{curve}; shaded bands and dotted lines are intervals"
