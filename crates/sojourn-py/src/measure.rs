@@ -288,6 +288,9 @@ pub(crate) struct Follower {
     wanted: Wanted,
 }
 
+/// By remote host and protocol, how many samples there were lately, and their sums.
+type Recent = BTreeMap<(String, &'static str), (u64, f64, f64)>;
+
 #[pymethods]
 impl Follower {
     /// A follower of frames of a link type; `filter` as of [`measure`].
@@ -316,7 +319,7 @@ impl Follower {
     /// Finalize what came since the last time: the summary (JSON) with `recent`, rows of remote, protocol, samples,
     /// mean and maximum (ms) of the way from the host; `recent_to_remote` has those of the way to it.
     fn settle(&mut self) -> String {
-        let mut recent: [BTreeMap<(String, &'static str), (u64, f64, f64)>; 2] = Default::default();
+        let mut recent: [Recent; 2] = Default::default();
         let mut finalized = self.meter.finalize();
         while let Some(sample) = finalized.next() {
             let (remote, _, _) = finalized.flow(sample.flow, sample.toward);

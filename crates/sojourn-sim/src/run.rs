@@ -235,7 +235,7 @@ impl Engine {
         let ports = bottleneck.ports.iter().map(move |port| (&port.record, port.link.rate().mean_between(from, to)));
         let access = bottleneck.access.records.iter().enumerate().map(move |(i, access)| {
             let rates = bottleneck.access.links_of(i).map(|link| link.rate().mean_between(from, to));
-            let sum = rates.fold(Some(0), |sum: Option<u64>, rate| Some(sum?.saturating_add(rate?.0)));
+            let sum = rates.map(|rate| rate.map(|rate| rate.0)).sum::<Option<u64>>();
             (&access.record, sum.map(Rate))
         });
         ports.chain(access)

@@ -5,7 +5,7 @@ use super::header::extra;
 use super::turns::{Recorded, Turn, Workload};
 use crate::decode::{Address, Packet, Transport, decode};
 use crate::read::Frame;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 /// Bounds on memory.
 #[derive(Clone, Copy, Debug)]
@@ -60,9 +60,9 @@ struct Stand {
 #[derive(Debug)]
 pub struct Extractor {
     options: Options,
-    places: HashMap<Key, u32>,
+    places: BTreeMap<Key, u32>,
     entries: Vec<Entry>,
-    hosts: HashMap<Address, Stand>,
+    hosts: BTreeMap<Address, Stand>,
     turns: usize,
     span: Option<(i64, i64)>,
     /// IP bytes that hosts near the capture sent in each [`BIN_NS`], and hosts far from it.
@@ -76,9 +76,9 @@ impl Extractor {
     pub fn new(options: Options) -> Self {
         Self {
             options,
-            places: HashMap::new(),
+            places: BTreeMap::new(),
             entries: Vec::new(),
-            hosts: HashMap::new(),
+            hosts: BTreeMap::new(),
             turns: 0,
             span: None,
             busy: BTreeMap::new(),
@@ -220,7 +220,7 @@ impl Extractor {
             },
         };
         // Between two hosts the way is the same: the least of all their connections.
-        let mut rounds: HashMap<(Address, Address), [Option<i64>; 2]> = HashMap::new();
+        let mut rounds: BTreeMap<(Address, Address), [Option<i64>; 2]> = BTreeMap::new();
         for entry in &self.entries {
             let Kept::Tcp(connection) = &entry.kept else { continue };
             for (host, peer, way) in [(entry.opener, entry.acceptor, 1), (entry.acceptor, entry.opener, 0)] {
@@ -311,8 +311,7 @@ fn recorded(entry: &Entry, first: i64, parts: [Option<i64>; 2], client_opens: bo
             found.start_ns = since(*first_ns, first);
             found.duration_ns = since(*last_ns, *first_ns);
             found.seen = [false, true].map(|b| datagrams.iter().any(|datagram| datagram.accepted == b));
-            let part = |a: Option<u64>, b: Option<u64>| a.and_then(|a| Some(a + b?));
-            found.rtt_ns = part(found.parts_ns[0], found.parts_ns[1]);
+            found.rtt_ns = found.parts_ns[0].zip(found.parts_ns[1]).map(|(a, b)| a + b);
             found.turns.clone_from(datagrams);
         }
     }

@@ -8,7 +8,7 @@ impl Network {
     pub(crate) fn sample(&mut self) {
         let Some(series) = &mut self.series else { return };
         let time_ns = series.next.0;
-        series.next = series.next + series.step;
+        series.next += series.step;
         let seconds = series.step.as_secs();
         let mut followed = std::mem::take(&mut series.followed);
         followed.retain_mut(|one| {
