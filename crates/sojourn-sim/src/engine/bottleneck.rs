@@ -286,21 +286,31 @@ impl Bottleneck {
             let bytes = packet.size() + port.overhead;
             port.record.transmitted(start, end, bytes);
             port.last = (start, end, bytes);
-            let line = &mut self.delay_lines[usize::from(port.lines[usize::from(packet.route())])];
+            let behind = port.lines[usize::from(packet.route())];
+            if self.journeys.is_some() || self.tap.is_some() {
+                self.follow(link, behind, end, &packet);
+            }
+            let line = &mut self.delay_lines[usize::from(behind)];
             let arrival = end + line.delay;
             if line.packets.is_empty() {
                 event_queue.set(line.stream, arrival);
-            }
-            if self.journeys.is_some() {
-                line.journeys.push_back(port.record.journey_of(packet.id));
-            }
-            if let Some(tap) = self.tap.as_mut().filter(|tap| tap.hop == route::hop(link)) {
-                tap.pass(end, route::direction(link), link, &packet, *self.sacks.of(&packet));
             }
             line.packets.push_back((arrival, packet));
         }
         if !self.ports[usize::from(link)].record.orphans.is_empty() {
             self.free_orphans(link);
+        }
+    }
+
+    /// A packet that is followed has left a link at `end` for the line behind it.
+    #[cold]
+    fn follow(&mut self, link: u16, line: u16, end: Time, packet: &Packet) {
+        if self.journeys.is_some() {
+            let journey = self.ports[usize::from(link)].record.journey_of(packet.id);
+            self.delay_lines[usize::from(line)].journeys.push_back(journey);
+        }
+        if let Some(tap) = self.tap.as_mut().filter(|tap| tap.hop == route::hop(link)) {
+            tap.pass(end, route::direction(link), link, packet, *self.sacks.of(packet));
         }
     }
 

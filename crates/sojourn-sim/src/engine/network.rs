@@ -293,9 +293,9 @@ impl Network {
         let (route, entry) = group.routes[direction as usize];
         let options = if group.config.timestamps { TIMESTAMPS } else { 0 };
         let endpoint = &mut connection.ends[end as usize];
-        let sent = &mut self.group_records[connection.group as usize].sent[direction as usize];
+        let mut sent = 0;
         while let Some(segment) = endpoint.poll(self.now) {
-            *sent += 1;
+            sent += 1;
             let sack = endpoint.has_sack().then(|| endpoint.sack());
             let options = if segment.syn { SYN_OPTIONS } else { options + sack.as_ref().map_or(0, sack_option) };
             let size = segment.payload() + IP_AND_TCP + options;
@@ -316,6 +316,7 @@ impl Network {
             }
             self.bottleneck.send(self.now, entry, packet, sack.as_ref(), &mut self.event_queue);
         }
+        self.group_records[connection.group as usize].sent[direction as usize] += sent;
         let side = end as usize;
         let (timer_at, ack_at) = (endpoint.next_timer(), endpoint.ack_at());
         if timer_at < connection.armed[side] {
