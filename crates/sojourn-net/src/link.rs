@@ -109,7 +109,7 @@ impl<P: Packet> Link<P> {
     }
 
     /// Does the earliest thing that is due, at the time it was due. Returns the transmission that it started, if any.
-    #[inline]
+    #[inline(always)] // Or each departure is copied once more.
     pub fn poll(&mut self, cx: &mut Cx<'_, P>) -> Option<Departure<P>> {
         let due = self.poll_at().filter(|due| *due <= cx.now)?;
         let mut cx = Cx { now: due, rng: &mut *cx.rng, probe: &mut *cx.probe };

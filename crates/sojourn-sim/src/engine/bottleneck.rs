@@ -335,7 +335,7 @@ impl Bottleneck {
     }
 
     /// The first packet of a line has reached the next link.
-    #[inline]
+    #[inline(never)] // Or the step of a path with one queue each way has room for it, and gets slower.
     pub(crate) fn pass_on(&mut self, now: Time, line: u16, event_queue: &mut EventQueue) {
         let line = &mut self.delay_lines[usize::from(line)];
         let Target::Link(link) = line.target else { return };
