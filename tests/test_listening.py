@@ -116,7 +116,7 @@ def test_the_worst_cells_are_heard_until_the_page_is_full(
     heard = part.listen(results)
     assert [sound.cell for sound in heard.sounds] == ["busy", "idle"]
     assert "30 lost of 400 packets" in heard.sounds[0].words
-    assert "In 1 more the worst call lacks no packet" in heard.note
+    assert "Of 3 cells and directions 1 are not here: their worst call lacks no packet" in heard.note
     content = base64.b64decode(heard.sounds[0].heard.split(",", 1)[1])
     assert len(content) == 58 + 8000 * part.SECONDS
     each = len(heard.sounds[0].heard) + len(heard.sounds[0].said)

@@ -348,11 +348,12 @@ def test_the_page_of_the_publication_says_what_was_found_and_what_has_changed(tm
     shared = {"study": "flows", "replication": 0, "links": {}, "engine": {}}
     whole = [one | shared for one in study_of()]
     document = {key: value for key, value in study.document.items() if key != "figures"}
-    page = write_report(write_results(tmp_path / "a", whole, [], **document)).read_text()
+    figures = [{"kind": "table", "value": "losses.down.utilisation.mean"}]
+    page = write_report(write_results(tmp_path / "a", whole, figures, **document)).read_text()
     assert "the loss process of one router buffer" in page and "Small buffers cap utilisation" in page
     assert page.count(">holds<") == 7
     document["path"]["down"]["rate"] = "100Mbit"
-    page = write_report(write_results(tmp_path / "b", whole, [], **document)).read_text()
+    page = write_report(write_results(tmp_path / "b", whole, figures, **document)).read_text()
     assert "no longer that of the publication: its path.down.rate is 100Mbit, not 242Mbit" in page
     assert "Small buffers" not in page
 

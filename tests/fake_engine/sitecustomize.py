@@ -138,6 +138,7 @@ core.StudyError, core.parse, core.points, core.run = StudyError, parse, points, 
 core.extends = extends
 core.packet_kinds, core.drop_causes = (lambda: ["data", "ack"]), (lambda: ["full", "early"])
 core.udp_kinds, core.buffers = (lambda: []), (lambda document: "{}")
+core.links = lambda point: ["down", "up"]
 core.schema, core.version = (lambda: json.dumps({"title": "fake"})), (lambda: "0.0.0-fake")
 core.engine = lambda: os.environ.get("FAKE_ENGINE", "fake")
 StudyError.__module__ = "sojourn._core"
