@@ -134,7 +134,7 @@ fn errors_show_the_place() {
       |                  ^^^^^^
     "#);
     insta::assert_snapshot!(error_with("kind = \"fifo\"", "kind = \"fofi\""), @r#"
-    study.toml:9:45: unknown variant `fofi`, expected one of `fifo`, `netem`, `codel`, `fq-codel`, `cobalt`, `cake`, `sfq-codel`, `pie`, `fq-pie`, `dualpi2`, `red`, `policer`, `sfq`; did you mean `fifo`?
+    study.toml:9:45: unknown variant `fofi`, expected one of `fifo`, `netem`, `codel`, `fq-codel`, `cobalt`, `cake`, `sfq-codel`, `pie`, `fq-pie`, `dualpi2`, `red`, `policer` and 1 more; did you mean `fifo`?
       |
     9 | down = { rate = "16Mbit", queue = { kind = "fofi", limit = "64pkt" } }
       |                                             ^^^^
@@ -146,13 +146,13 @@ fn errors_show_the_place() {
       |                                                    ^^^^
     "#);
     insta::assert_snapshot!(error_with("count     = 8", "cuont     = 8"), @r#"
-    study.toml:16:1: unknown field `cuont`, expected one of `name`, `source`, `transport`, `direction`, `count`, `rtt`, `start-within`, `mss`, `initial-window`, `delayed-ack`, `ack-delay`, `sack` and 14 more; did you mean `count`?
+    study.toml:16:1: unknown field `cuont`, expected one of `name`, `source`, `transport`, `direction`, `count`, `rtt`, `start-within`, `over`, `access`, `mss`, `initial-window`, `delayed-ack` and 16 more; did you mean `count`?
        |
     16 | cuont     = 8
        | ^^^^^
     "#);
     insta::assert_snapshot!(error_with("codec = \"g711a\"", "codex = \"g711a\""), @r#"
-    study.toml:20:1: unknown field `codex`, expected one of `name`, `codec`, `direction`, `count`, `call`, `gap`, `talk-spurts`, `playout`, `delay-model`, `score`, `recordings`, `concealment` and 1 more; did you mean `codec`?
+    study.toml:20:1: unknown field `codex`, expected one of `name`, `over`, `codec`, `direction`, `count`, `call`, `gap`, `talk-spurts`, `playout`, `delay-model`, `score`, `recordings` and 2 more; did you mean `codec`?
        |
     20 | codex = "g711a"
        | ^^^^^
@@ -182,7 +182,7 @@ fn errors_show_the_place() {
        |        ^^^^^^^^^^^^^^^^^^^^^^^
     "#);
     insta::assert_snapshot!(error_with("workload = [\"none\", \"long\"]", "\"users.0.cuont\" = [1, 2]"), @r#"
-    study.toml:23:20: sweep.users.0.cuont.0: unknown field `cuont`, expected one of `name`, `codec`, `direction`, `count`, `call`, `gap`, `talk-spurts`, `playout`, `delay-model`, `score`, `recordings`, `concealment` and 1 more; did you mean `count`?
+    study.toml:23:20: sweep.users.0.cuont.0: unknown field `cuont`, expected one of `name`, `over`, `codec`, `direction`, `count`, `call`, `gap`, `talk-spurts`, `playout`, `delay-model`, `score`, `recordings` and 2 more; did you mean `count`?
        |
     23 | "users.0.cuont" = [1, 2]
        |                    ^

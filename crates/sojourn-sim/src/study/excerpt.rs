@@ -51,7 +51,7 @@ fn boundary(text: &str, at: usize) -> usize {
 }
 
 /// Names that a list of what was expected shows.
-const LISTED: usize = 16;
+const LISTED: usize = 12;
 
 /// Adds "did you mean" to serde's complaint about an unknown key or name, and shortens a long list of what it expected.
 pub(super) fn suggest(message: &str) -> String {
