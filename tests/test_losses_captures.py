@@ -180,6 +180,7 @@ def test_a_capture_that_begins_late_and_ends_early(
     wanted = sum(begin <= times[place] < end - 60_000_000 for place in DROPPED)
     assert wanted <= found["lost_pkts"] <= wanted + 40
     assert found["capture"]["outside_pkts"] > 5000
+    assert found["capture"]["missed_behind_pkts"] == 0, "the capture did not run: it has dropped nothing"
     assert "left out" in " ".join(sentences(found["capture"]))
 
 

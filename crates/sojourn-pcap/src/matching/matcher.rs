@@ -237,8 +237,12 @@ impl Matcher {
             same.0 = row.same;
         }
         self.drain(row.arrive);
+        let (begin, end) = self.egress_span;
+        if fate == Fate::Unseen && row.arrive < begin {
+            self.counts.outside += 1;
+            return;
+        }
         if fate == Fate::Lost {
-            let (begin, end) = self.egress_span;
             let may_wait =
                 number >= self.next_to_leave && row.arrive > end - self.longest.max(self.counts.longest_wait);
             if row.arrive < begin || (may_wait && self.waiting.len() < self.least_full) {
