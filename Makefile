@@ -59,7 +59,7 @@ demo: setup
 # The tests in Rust need nothing of Python: they are built while the rest is set up.
 test:
 	@$(MAKE) --no-print-directory --output-sync=target -j2 setup test-rust
-	$(BIN)/python -m pytest -n auto --dist worksteal
+	$(BIN)/python -m pytest -n auto --dist worksteal --durations=20
 
 test-rust:
 	cargo test --workspace --exclude sojourn-py --profile quick --quiet
