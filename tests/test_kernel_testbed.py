@@ -73,7 +73,7 @@ def test_a_queue_of_the_kernel_fills_as_it_should():
     assert 0.5 < row["utilisation"] < 1.02
     assert 5 < row["occupancy_pkts"] <= 28
     assert row["delay_p95_ms"] > 5
-    if not measure.disturbed(asked, told):  # A queue that a busy machine serves late delays longer than it should.
+    if not measure.disturbed(asked, told):  # A queue that is served late delays longer than it should.
         assert row["delay_p95_ms"] < 1.05 * 27 * 1514 * 8 / 16e3
     assert 0 < row["loss"] < 0.1
     assert told["counters"][0]["window"]["RetransSegs"] > 0
