@@ -71,6 +71,7 @@ bench: setup
 validation: demo
 	mkdir -p docs/images
 	cp results/quickstart/figures/04-heatmap-adaptive-average-rate-kbps.png docs/images/quickstart.png
+	$(BIN)/sojourn run studies/imc14-quick.toml
 	$(BIN)/sojourn run studies/imc14-access.toml --set duration=320s --set repeat=1
 	$(BIN)/sojourn run studies/imc14-backbone.toml
 	$(BIN)/python -m tools.validation

@@ -1,13 +1,12 @@
-"""A study of one's own line: the household and the loads that ship, and what a page says of where they come from."""
+"""A study of one's own line: the household, the loads that ship, and where they come from."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
-from sojourn import _core
-
 from conftest import Command
+from sojourn import _core
 
 STUDY = """\
 name     = "own"
