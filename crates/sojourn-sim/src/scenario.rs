@@ -34,7 +34,7 @@ pub use provenance::Provenance;
 pub use rate::{RateDrawn, RateSpec, RateSteps, RateTrace};
 pub use users::{
     Adaptive, Browser, CallDirection, ClipGenerated, ClipSizes, ClipSpec, Codec, Concealment, DelayModel, Household,
-    Playout, Profile, Resolution, ScoreMethod, TalkSpurts, Users, Video, Voice, Web, household,
+    Opus, Playout, Profile, Resolution, ScoreMethod, TalkSpurts, Users, Video, Voice, Web, household,
 };
 
 /// One complete scenario, every default filled in.

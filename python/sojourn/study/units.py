@@ -1,4 +1,4 @@
-"""Times as study files, their documents and options write them: a number and its unit."""
+"""Times and rates as study files, their documents and options write them: a number and its unit."""
 
 from __future__ import annotations
 
@@ -33,3 +33,20 @@ def nanoseconds(text: str, option: str = "") -> int:
 def seconds(text: str) -> float:
     """Read a time in seconds; errors as of :func:`nanoseconds`."""
     return nanoseconds(text) / 1e9
+
+
+_RATE = re.compile(r"([0-9]+(?:\.[0-9]+)?)([kMG]?)bit")
+
+
+def bits_per_second(text: str) -> int:
+    """Read a rate as documents of points write it, ``32kbit``.
+
+    Raises
+    ------
+    SojournError
+        It is no rate.
+    """
+    found = _RATE.fullmatch(text)
+    if not found:
+        raise SojournError(f"{text[:40]!r} is not a rate; expected a number with bit, kbit, Mbit or Gbit")
+    return int(Decimal(found[1]) * {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}[found[2]])

@@ -102,7 +102,7 @@ impl Engine {
                     group,
                     directions,
                     packets,
-                    size: voice.codec.packet(),
+                    size: voice.packet(),
                     spurts: voice.talk_spurts.clone(),
                     gap: voice.gap,
                     start_within: voice.start_within,

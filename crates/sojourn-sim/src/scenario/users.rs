@@ -11,7 +11,7 @@ pub use adaptive::{Adaptive, ClipGenerated, ClipSizes, ClipSpec};
 pub use browser::Browser;
 pub use household::{Household, household};
 pub use video::{Profile, Resolution, Video};
-pub use voice::{CallDirection, Codec, Concealment, DelayModel, Playout, ScoreMethod, TalkSpurts, Voice};
+pub use voice::{CallDirection, Codec, Concealment, DelayModel, Opus, Playout, ScoreMethod, TalkSpurts, Voice};
 pub use web::Web;
 
 use schemars::JsonSchema;
@@ -103,6 +103,13 @@ impl Users {
     /// Checks ranges, and keys that must agree with one another.
     pub(crate) fn check(&self) -> Result<(), Invalid> {
         each!(self, users => users.check())
+    }
+
+    /// Writes out defaults that depend on another key.
+    pub(crate) fn settle(&mut self) {
+        if let Self::Voice(voice) = self {
+            voice.settle();
+        }
     }
 
     /// The users that it stands for: itself, or the people of a household.

@@ -283,6 +283,7 @@ fn complete(mut document: Value, workload: &str) -> Result<(u64, Scenario), Inva
     scenario.users = scenario.users.into_iter().flat_map(Users::members).collect();
     for (i, user) in scenario.users.iter_mut().enumerate() {
         user.name_mut().get_or_insert_with(|| format!("users-{i}"));
+        user.settle();
     }
     let names = scenario.flows.iter().map(|group| group.name.as_deref());
     let mut names: Vec<_> = names.chain(scenario.users.iter().map(|user| user.name())).collect();
