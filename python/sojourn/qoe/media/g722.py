@@ -1,7 +1,8 @@
 """G.722 at 64 kbit/s through PyAV: wide-band speech in two sub-bands of ADPCM.
 
-Source: ITU-T G.722 as FFmpeg codes it. Differences: frames that did not arrive are silence; the concealment of
-Appendices III and IV is not built. The decoder goes on from the state in which the last frame left it.
+Source: ITU-T G.722 as FFmpeg codes it. Differences: frames that did not arrive are silence; the
+concealment of Appendices III and IV is not built. The decoder goes on from the state in which the last
+frame left it.
 """
 
 from __future__ import annotations

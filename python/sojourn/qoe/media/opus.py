@@ -1,7 +1,7 @@
-"""Opus through libopus: speech coded, lost, repaired by in-band FEC, concealed and decoded as the codec does it.
+"""Opus through libopus: speech coded, lost, repaired by in-band FEC, concealed and decoded.
 
-Implements nothing of RFC 6716 itself: the library of its authors is called, that of PyAV's wheel (libopus 1.6)
-or the system's. Frames of 20 ms, wide band (16 kHz), application VoIP.
+Implements nothing of RFC 6716 itself: the library of its authors is called, that of PyAV's wheel (libopus
+1.6) or the system's. Frames of 20 ms, wide band (16 kHz), application VoIP.
 
 Source: RFC 6716, RFC 7587; settings as libwebrtc offers them: in-band FEC on, DTX off, complexity 9, the loss
 that is told to the encoder at most 20 %.
@@ -117,7 +117,9 @@ def encode(
         for request, value in settings.items():
             if library.opus_encoder_ctl(encoder, ctypes.c_int(request), ctypes.c_int(value)):
                 raise RuntimeError(f"libopus refuses the setting {request} = {value}")
-        frames = np.ascontiguousarray(signal[: signal.size // FRAME * FRAME], dtype=np.int16).reshape(-1, FRAME)
+        frames = np.ascontiguousarray(signal[: signal.size // FRAME * FRAME], dtype=np.int16).reshape(
+            -1, FRAME
+        )
         room = ctypes.create_string_buffer(_MOST_BYTES)
         packets = []
         for frame in frames:
@@ -190,7 +192,9 @@ def decode(
             if not gone:
                 play(out[i], packets[i], 0)
                 continue
-            repaired = ahead is not None and i + 1 < erased.size and bool(ahead[i]) and has_fec(packets[i + 1])
+            repaired = (
+                ahead is not None and i + 1 < erased.size and bool(ahead[i]) and has_fec(packets[i + 1])
+            )
             if repaired:
                 play(out[i], packets[i + 1], 1)
             elif conceal:

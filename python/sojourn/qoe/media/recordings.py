@@ -67,7 +67,9 @@ def read(path: Path, rate_hz: int = RATE_HZ) -> NDArray[np.int16]:
             if file.getsampwidth() == 2:
                 rate, channels = file.getframerate(), file.getnchannels()
                 data = np.frombuffer(file.readframes(file.getnframes()), dtype="<i2")
-                return _mono(path, data[: data.size // channels * channels].reshape(-1, channels), rate, rate_hz)
+                return _mono(
+                    path, data[: data.size // channels * channels].reshape(-1, channels), rate, rate_hz
+                )
     except (wave.Error, EOFError, OSError):
         pass
     return _with_av(path, rate_hz)
@@ -139,9 +141,7 @@ def trim(signal: NDArray[np.int16], rate_hz: int = RATE_HZ) -> NDArray[np.int16]
     return signal[loud[0] * frame : (loud[-1] + 1) * frame] if loud.size else signal[:0]
 
 
-def level(
-    signal: NDArray[np.int16], dbov: float = LEVEL_DBOV, rate_hz: int = RATE_HZ
-) -> NDArray[np.int16]:
+def level(signal: NDArray[np.int16], dbov: float = LEVEL_DBOV, rate_hz: int = RATE_HZ) -> NDArray[np.int16]:
     """The signal with its active level set to `dbov`; peaks beyond full scale are clipped."""
     heard = active(signal, rate_hz=rate_hz)
     if not heard.any():

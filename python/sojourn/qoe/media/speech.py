@@ -4,8 +4,8 @@ The built-in samples are made from telephone prompts read by four speakers, take
 of recordings for Asterisk: 10 female (4 en, 3 fr, 3 it) and 10 male (it; the only long male voice there).
 Per voice, prompts of 2.0 to 4.2 s in an order fixed by their names; leading and trailing silence trimmed;
 two prompts that last 4.2 to 6.8 s together, up to 1 s between them, equal silence before and after,
-exactly 8 s (400 packets of 20 ms); active level −26 dBov. Wide-band samples, for codecs of 16 kHz, are made the
-same way of the same speakers' prompts in G.722 (12: 4 en, 3 fr female, 5 it male; the band ends at 7 kHz).
+exactly 8 s (400 packets of 20 ms); active level −26 dBov. Wide-band samples, for codecs of 16 kHz, are
+made the same way of the same speakers' prompts in G.722 (4 en and 3 fr female, 5 it male; up to 7 kHz).
 
 The packages are fetched by name into a cache directory (`$SOJOURN_CACHE`, else `$XDG_CACHE_HOME/sojourn`,
 else `~/.cache/sojourn`), checked by SHA-256 and never become part of this project. Any number of
@@ -38,7 +38,6 @@ __all__ = ["SAMPLES", "MissingSpeech", "Speech", "cache_directory", "samples"]
 
 #: Samples of one recording: 8 s at 8 kHz.
 SAMPLES = 64_000
-
 
 
 @dataclass(frozen=True)

@@ -106,7 +106,6 @@ impl Default for Opus {
     }
 }
 
-
 /// Speech and silence in turn, each of exponential length. Defaults are the means of ITU-T P.59.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
