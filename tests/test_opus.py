@@ -29,7 +29,7 @@ def speech() -> np.ndarray:
 
 
 def tone() -> np.ndarray:
-    return (8000 * np.sin(np.arange(opus.FRAME * 50) * 0.05)).astype(np.int16)
+    return (8000 * np.sin(np.arange(opus.FRAME * 50) * 0.3)).astype(np.int16)
 
 
 @needs_library

@@ -35,18 +35,15 @@ def seconds(text: str) -> float:
     return nanoseconds(text) / 1e9
 
 
-_RATE = re.compile(r"([0-9]+(?:\.[0-9]+)?)([kMG]?)bit")
-
-
 def bits_per_second(text: str) -> int:
-    """Read a rate as documents of points write it, ``32kbit``.
+    """Read a rate as the documents of points write it, ``16Mbit``.
 
     Raises
     ------
-    SojournError
-        It is no rate.
+    ValueError
+        It is another thing, ``unlimited`` for one.
     """
-    found = _RATE.fullmatch(text)
-    if not found:
-        raise SojournError(f"{text[:40]!r} is not a rate; expected a number with bit, kbit, Mbit or Gbit")
-    return int(Decimal(found[1]) * {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}[found[2]])
+    for unit, scale in (("Gbit", 10**9), ("Mbit", 10**6), ("kbit", 10**3), ("bit", 1)):
+        if text.endswith(unit):
+            return round(Decimal(text.removesuffix(unit)) * scale)
+    raise ValueError(text)
