@@ -35,7 +35,7 @@ mod _core {
     #[pymodule_export]
     use crate::run::{drop_causes, links, packet_kinds, run, udp_kinds};
     #[pymodule_export]
-    use crate::study::{buffers, check_trace, engine, extends, mahimahi, parse, points, schema, version};
+    use crate::study::{buffers, check_trace, engine, extends, mahimahi, parse, points, provenance, schema, version};
     #[pymodule_export]
     use crate::workload::workload;
 }

@@ -9,6 +9,7 @@ mod hops;
 mod limit;
 mod link;
 mod path;
+mod provenance;
 mod rate;
 mod users;
 
@@ -29,10 +30,11 @@ pub use hops::{Access, Hop};
 pub use limit::QueueLimit;
 pub use link::{LinkRule, LinkSpec};
 pub use path::{LinkOf, Path};
+pub use provenance::Provenance;
 pub use rate::{RateDrawn, RateSpec, RateSteps, RateTrace};
 pub use users::{
-    Adaptive, Browser, CallDirection, ClipGenerated, ClipSizes, ClipSpec, Codec, Concealment, DelayModel, Playout,
-    Profile, Resolution, ScoreMethod, TalkSpurts, Users, Video, Voice, Web,
+    Adaptive, Browser, CallDirection, ClipGenerated, ClipSizes, ClipSpec, Codec, Concealment, DelayModel, Household,
+    Opus, Playout, Profile, Resolution, ScoreMethod, TalkSpurts, Users, Video, Voice, Web, household,
 };
 
 /// One complete scenario, every default filled in.

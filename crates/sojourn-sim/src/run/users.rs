@@ -31,7 +31,7 @@ enum Group {
 /// Prepares what the users of a group share.
 fn prepare(users: &Users) -> Group {
     match users {
-        Users::Video(_) | Users::Voice(_) | Users::Web(_) => Group::Nothing,
+        Users::Video(_) | Users::Voice(_) | Users::Web(_) | Users::Household(_) => Group::Nothing,
         Users::Adaptive(adaptive) => Group::Clips(adaptive.read_clips().unwrap_or_default()),
         Users::Browser(browser) => Group::Habits(Rc::new(Habits {
             pages: app::pages(browser.pages, browser.page_median.0, browser.page_sigma, browser.dwell_scales.len()),
@@ -102,7 +102,7 @@ impl Engine {
                     group,
                     directions,
                     packets,
-                    size: voice.codec.packet(),
+                    size: voice.packet(),
                     spurts: voice.talk_spurts.clone(),
                     gap: voice.gap,
                     start_within: voice.start_within,
@@ -156,6 +156,8 @@ impl Engine {
                     visit: Default::default(),
                 })
             }
+            // A point holds its people instead.
+            Users::Household(_) => return,
         };
         self.sources.push(source);
     }
