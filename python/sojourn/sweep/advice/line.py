@@ -125,7 +125,7 @@ def read_users(text: str) -> dict[str, int]:
 class Times:
     """How long a point lasts: long enough for several calls, short enough that the fastest line can be paid.
 
-    A run of both directions at full rate is at most :data:`PACKETS` packets, and measures 6 to 60 s.
+    A run of both directions at full rate is at most :data:`PACKETS` packets, and measures 6 to 40 s.
     """
 
     warmup_s: int
@@ -143,4 +143,4 @@ class Times:
 
 
 PACKETS = 1_000_000
-_SHORTEST_S, _LONGEST_S = 6.0, 60.0
+_SHORTEST_S, _LONGEST_S = 6.0, 40.0

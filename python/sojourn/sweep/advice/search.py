@@ -73,6 +73,13 @@ class Findings:
             made[name] = cells
         return made
 
+    def cells(self, name: str) -> dict[str, list[dict[str, Any]]]:
+        """Return the results of a candidate by load, each with its replication."""
+        found: dict[str, list[dict[str, Any]]] = {}
+        for run in sorted(self.runs[name], key=lambda run: run.replication):
+            found.setdefault(run.load, []).append({**run.result, "replication": run.replication})
+        return found
+
     def delays(self) -> dict[str, dict[int, float]]:
         """Return, by candidate and replication, the mean queueing delay over loads, in ms."""
         return {name: self._over_loads(name, scores.delay_ms) for name in self.runs}
