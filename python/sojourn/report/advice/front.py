@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from sojourn.report.advice.sentences import named
 from sojourn.report.figures.style import COLOURS, INK, MUTED, canvas, settle
 
-_MOST_NAMED = 7
+_APART = 0.25
 
 
 def front(about: Mapping[str, Any]) -> Figure:
@@ -27,10 +27,13 @@ def front(about: Mapping[str, Any]) -> Figure:
         axes.plot(
             *_places(chosen), linestyle="", marker="D", color=COLOURS[1], markersize=8, label="the advice"
         )
-        named_ones = {named(one): one for one in [*best[:_MOST_NAMED], *chosen]}
-        for name, one in named_ones.items():
+        heights: list[float] = []
+        for one in [*chosen, *best]:
+            if any(abs(one["worst"] - height) < _APART for height in heights):
+                continue  # names would cover one another
+            heights.append(one["worst"])
             axes.annotate(
-                name,
+                named(one),
                 (100 * one["utilisation"], one["worst"]),
                 xytext=(-6, 5),
                 textcoords="offset points",

@@ -63,7 +63,14 @@ def between(interval: Sequence[float] | None) -> str:
 def title(about: About) -> str:
     """Return the question."""
     line = about["line"]
-    return f"Which queue for {line['down']}/s down, {line['up']}/s up and {line['rtt']}?"
+    rates = " and ".join(f"{_spaced(line[way])}/s {way}" for way in ("down", "up"))
+    return f"Which queue for {rates}, at {_spaced(line['rtt'])}?"
+
+
+def _spaced(quantity: str) -> str:
+    """Put a space between a number and its unit."""
+    digits = quantity.rstrip("abcdefghijklmnopqrstuvwxyzMGµ")
+    return f"{digits} {quantity[len(digits) :]}"
 
 
 def answer(about: About) -> list[str]:
@@ -72,7 +79,8 @@ def answer(about: About) -> list[str]:
     return [
         f"Choose {_article(named(about['recommended']))}{_both(about)}.",
         f"Its worst-off user, {who(scores['user'])}, then gets a MOS of {number(scores['worst'])}"
-        f"{between(scores['interval'])}{_under(scores['load'])}: {_word(scores['worst'])}.{_poor(scores['worst'])}",
+        f"{between(scores['interval'])}{_under(scores['load'])}: {_word(scores['worst'])}."
+        + _poor(scores["worst"]),
         _sure(about),
         fifo_only(about),
         *by_load(about),
@@ -103,15 +111,19 @@ def _poor(score: float) -> str:
 def _sure(about: About) -> str:
     others = about["alike"]
     tried = len(about["tried"])
+    if about["goals"]:
+        return "Your goals decided, not the scores." + (f" {_not_told(about)}" if others else "")
     if about["certain"]:
         return (
             "No other candidate was tried."
             if tried == 1
             else "It is better than every other candidate, for certain."
         )
-    if not others:
-        return ""
-    names = list(dict.fromkeys(named(queues) for queues in others))
+    return _not_told(about) if others else ""
+
+
+def _not_told(about: About) -> str:
+    names = list(dict.fromkeys(named(queues) for queues in about["alike"]))
     many = f"{listed(names[:6])}" + (f" and {len(names) - 6} more" if len(names) > 6 else "")
     return (
         f"It cannot be told from {many}: among these {_DECIDED.get(about['decided_by'], 'nothing')} decided."
@@ -150,7 +162,7 @@ def by_load(about: About) -> list[str]:
             return []
         return ["No load asks for another queue: under each of them none is better than this for certain."]
     return [
-        f"{_under(load).strip().capitalize()} alone, {named(one['recommended'])} would be better: "
+        f"{_under(load).strip().capitalize()} alone, {_article(named(one['recommended']))} would be better: "
         f"{number(one['worst'])} in place of {number(one['with_advice'])}."
         for load, one in other.items()
     ]

@@ -125,6 +125,8 @@ class Rounds:
         Those of the first round.
     more
         Names candidates that join after a round.
+    most
+        Replications that a candidate gets at most.
     """
 
     def __init__(
@@ -133,8 +135,9 @@ class Rounds:
         names: Mapping[Pair, str],
         first: Iterable[str],
         more: Callable[[Findings], Iterable[str]] | None = None,
+        most: int = MOST,
     ) -> None:
-        self.findings, self._names, self._more = findings, names, more
+        self.findings, self._names, self._more, self._most = findings, names, more, most
         self.had = dict.fromkeys(first, FIRST)
 
     def first(self, point: Point) -> bool:
@@ -153,7 +156,7 @@ class Rounds:
         standing = self.findings.standing(self.had)
         wanted = {}
         for name in (standing.best, *standing.open) if standing.open else ():
-            if self.had[name] < MOST:
+            if self.had[name] < self._most:
                 wanted[name] = range(self.had[name], 2 * self.had[name])
                 self.had[name] *= 2
         return self._points(study, wanted)
