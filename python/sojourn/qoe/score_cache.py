@@ -25,8 +25,8 @@ from sojourn.qoe.media.cache import cache_directory
 
 __all__ = ["MOST", "DiskCache", "Key", "Score", "code"]
 
-Key = tuple[str, int, int, str, bytes]
-"""Digest of the samples, number of the sample, frames, concealment or codec, and erased frames (packed)."""
+Key = tuple[str | int | bytes, ...]
+"""All that decides a score: digest of the samples, number of the sample, frames, concealment or codec, erased frames."""
 Score = tuple[float, bool]
 """MOS-LQO, and whether PESQ could score it."""
 
@@ -34,7 +34,7 @@ MOST = 2_000_000
 """Scores that are kept: about 200 MB."""
 _IN_MEMORY = 200_000
 _LOOK_EVERY = 1000
-_SCORING = ("pesq.py", "media/concealment.py", "media/g711.py", "media/g729.py", "media/speech.py")
+_SCORING = ("pesq.py", "voice.py", "media/*.py")
 _TABLE = """CREATE TABLE IF NOT EXISTS scores
     (id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, lqo REAL NOT NULL, scored INTEGER NOT NULL)"""
 
@@ -44,8 +44,8 @@ def code() -> bytes:
     """Return a hash of the code that scores: this package's, and the build of the package `pesq`."""
     hashed = hashlib.sha256()
     here = Path(__file__).parent
-    for name in _SCORING:
-        hashed.update((here / name).read_bytes().replace(b"\r", b"") + b"\0")
+    for file in sorted(file for pattern in _SCORING for file in here.glob(pattern)):
+        hashed.update(file.name.encode() + b"\0" + file.read_bytes().replace(b"\r", b"") + b"\0")
     with contextlib.suppress(metadata.PackageNotFoundError):
         hashed.update(f"{metadata.version('numpy')} {metadata.version('pesq')}".encode())
     found = util.find_spec("pesq")
@@ -146,6 +146,4 @@ class DiskCache:
 
 
 def _digest(key: Key) -> bytes:
-    samples, sample, frames, method, erased = key
-    text = f"{samples}/{sample}/{frames}/{method}/".encode()
-    return hashlib.blake2b(code() + text + erased, digest_size=16).digest()
+    return hashlib.blake2b(code() + repr(key).encode(), digest_size=16).digest()
