@@ -29,18 +29,20 @@ averaged.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sojourn.qoe import emodel, emodel_wideband, pesq
+from sojourn.qoe.enough import enough
 from sojourn.qoe.media import concealment, g722, g729, opus, playout, recordings, speech
 from sojourn.qoe.media.speech import MissingSpeech, Speech
 from sojourn.qoe.quantiles import statistics
 from sojourn.qoe.runs import runs
+from sojourn.qoe.score_cache import DiskCache, Key, Score
 from sojourn.study.units import bits_per_second, nanoseconds
 
 __all__ = ["DIRECTIONS", "Call", "MissingSpeech", "ScoreCache", "calls", "score_voice", "summary"]
@@ -48,17 +50,22 @@ __all__ = ["DIRECTIONS", "Call", "MissingSpeech", "ScoreCache", "calls", "score_
 #: Names of the `direction` column's values.
 DIRECTIONS = ("talks", "listens")
 
-#: (samples' digest, sample, frames, concealment, erased frames) -> (MOS-LQO, whether PESQ could score it).
-ScoreCache = MutableMapping[tuple[str, int, int, str, bytes], tuple[float, bool]]
+
+class ScoreCache(Protocol):
+    """Scores of sound already heard; a dict is one."""
+
+    def get(self, key: Key, /) -> Score | None: ...
+
+    def __setitem__(self, key: Key, score: Score, /) -> None: ...
+
 
 _COLUMNS = ("user", "call", "direction", "seq", "sent_ns", "delay_ns")
 _PACKETISATION_MS = {"g711a": 20.0, "g729a": 25.0, "opus": 26.5, "g722": 20.0}
 """20 ms of speech in a packet; G.729 looks 5 ms ahead, Opus 6.5 ms."""
 _LIBRARIES = {"g729a": g729, "opus": opus, "g722": g722}
 _WIDE = ("opus", "g722")
-_MOST_CACHED = 200_000
 
-_scores: ScoreCache = {}
+_scores: ScoreCache = DiskCache()
 _no_speech: dict[tuple[str, str | None], str] = {}
 
 
@@ -113,8 +120,8 @@ def score_voice(
         (−1 = lost), one row per packet.
     user : mapping
         The entry of the scenario's `users`, its defaults filled in.
-    cache : mutable mapping, optional
-        Scores of sound already heard; by default one per process.
+    cache : ScoreCache, optional
+        Scores of sound already heard; by default those that are kept on disk.
 
     Returns
     -------
@@ -134,12 +141,31 @@ def score_voice(
 def calls(
     columns: Mapping[str, NDArray[Any]], user: Mapping[str, Any], *, cache: ScoreCache | None = None
 ) -> list[Call]:
-    """Score every call in each direction; parameters and errors as for `score_voice`."""
+    """Score every call in each direction; parameters and errors as for `score_voice`.
+
+    With a `precision`, PESQ hears only as many calls of a direction as it takes (:mod:`.enough`); the others
+    have their loss and delay, and no score.
+    """
     sound, note = _speech(user)
     rows = _calls_of(columns)
     delays = {key: _mean_delay(part["delay_ns"]) for key, part in rows.items()}
     kept = _scores if cache is None else cache
-    return [_one(user, key, part, delays, sound, note, kept) for key, part in rows.items()]
+
+    def one(key: tuple[int, int, int], *, listen: bool = True) -> Call:
+        return _one(user, key, rows[key], delays, sound, note, kept if listen else None)
+
+    precision = user.get("precision")
+    if sound is None or precision is None:
+        return [one(key) for key in rows]
+    heard: dict[tuple[int, int, int], Call] = {}
+
+    def mos(key: tuple[int, int, int]) -> float:
+        heard[key] = one(key)
+        return heard[key].mos
+
+    for direction in range(len(DIRECTIONS)):
+        enough([key for key in rows if key[0] == direction], mos, precision)
+    return [heard[key] if key in heard else one(key, listen=False) for key in rows]
 
 
 def summary(scored: Sequence[Call]) -> dict[str, Any]:
@@ -150,7 +176,8 @@ def summary(scored: Sequence[Call]) -> dict[str, Any]:
     dict
         Under "talks" and "listens", each absent without calls: "mos", "z1", "z2" (with PESQ also "lqo") as
         {"median", "mean", "p5", "p25", "p75", "p95"}, None where no call has a value; "loss" and "late" as
-        shares of the packets sent; "delay_ms" and "ta_ms", means over calls; "calls"; "unscored"; "model";
+        shares of the packets sent; "delay_ms" and "ta_ms", means over calls; "calls", and "heard" where fewer
+        of them were scored; "unscored"; "model";
         "speech" and "note" where there is something to say. Under "worst", for each of the two whose calls
         can be heard again, the one that sounds worst (lowest z1, then MOS): "user", "call", "began_s", "mos",
         "z1", and of its worst piece of about 8 s "lqo", "packets", "lost", "late", the "missing" packets as
@@ -184,6 +211,9 @@ def summary(scored: Sequence[Call]) -> dict[str, Any]:
             "unscored": int(gather("unscored").sum()),
             "model": "+".join(models),
         }
+        heard = int(np.isfinite(gather("mos")).sum())
+        if heard < len(here):
+            entry["heard"] = heard
         for key in ("speech", "note"):
             if texts := sorted(set(filter(None, gather(key)))):
                 entry[key] = "; ".join(texts)
@@ -255,9 +285,9 @@ def _one(
     delays: dict[tuple[int, int, int], float],
     sound: Speech | None,
     note: str,
-    cache: ScoreCache,
+    cache: ScoreCache | None,
 ) -> Call:
-    """Score one direction of a call; `delays` has the mean delay of both."""
+    """Score one direction of a call; `delays` has the mean delay of both. Without a cache nobody listens."""
     direction, who, call = key
     codec, conceal = user["codec"], user["concealment"]
     sample = 0 if sound is None else (call + who) % len(sound.names)
@@ -274,7 +304,9 @@ def _one(
     erased = heard.erased
 
     lqo, scored, piece = float("nan"), True, (0, 0)
-    if sound is not None:
+    if sound is not None and cache is None:
+        z1 = float("nan")
+    elif sound is not None and cache is not None:
         method = _method(user, heard)
         got = [
             _listen(sound, sample, content[a:b], erased[a:b], method, cache, heard.ahead[a:b])
@@ -298,9 +330,11 @@ def _one(
         way = own if np.isnan(other) else (own + other) / 2.0
     ta = _PACKETISATION_MS[codec] + way + heard.wait_ns / 1e6
     z2 = float("nan") if np.isnan(ta) else float(emodel.idd(ta))
-    mos = float(emodel.r_to_mos(max(0.0, z1 - (0.0 if np.isnan(z2) else z2))))
+    mos = float("nan")
+    if not np.isnan(z1):
+        mos = float(emodel.r_to_mos(max(0.0, z1 - (0.0 if np.isnan(z2) else z2))))
     heard_again: dict[str, Any] = {}
-    if sound is not None and codec not in _WIDE:
+    if sound is not None and cache is not None and codec not in _WIDE:
         a, b = piece
         heard_again = {
             "user": who,
@@ -407,7 +441,5 @@ def _listen(
     else:
         received = concealment.conceal(sound.coded[sample][content], erased, method[0])
     score = pesq.mos_lqo(reference, received, sound.rate_hz)
-    if len(cache) >= _MOST_CACHED:
-        cache.clear()
     cache[key] = score
     return score

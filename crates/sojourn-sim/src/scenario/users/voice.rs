@@ -47,6 +47,10 @@ pub struct Voice {
     /// How calls are scored.
     #[serde(default)]
     pub score: ScoreMethod,
+    /// Score calls, in an order drawn by lot, only until the mean and the median MOS of each direction of a run are
+    /// known to this, with 95 % confidence; all calls if absent. The E-model scores all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub precision: Option<f64>,
     /// Folder of speech recordings to score with; by default the built-in ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recordings: Option<String>,
@@ -234,6 +238,12 @@ impl Voice {
         }
         if self.concealment == Concealment::Repeat && matches!(self.codec, Codec::Opus | Codec::G722) {
             return Err(Invalid::new("concealment", "repeats packets of g711a; write plc or zero"));
+        }
+        if let Some(precision) = self.precision
+            && !(0.01..=1.0).contains(&precision)
+        {
+            let message = format!("{precision} is no precision in MOS; write 0.01 to 1, or leave it out");
+            return Err(Invalid::new("precision", message));
         }
         if let Some(spurts) = &self.talk_spurts {
             if self.codec != Codec::G729a {
