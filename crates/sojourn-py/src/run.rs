@@ -109,6 +109,9 @@ pub(crate) fn run<'py>(
     for (name, _, columns) in tables.into_iter().filter(|(_, is_made, _)| *is_made) {
         result.set_item(name, dict(py, columns)?)?;
     }
+    if point.document.record.packets {
+        result.set_item("origins", numpy::PyArray1::from_vec(py, outcome.origins))?;
+    }
     if let Some(logs) = outcome.logs {
         result.set_item("packets", columns_of_logs(py, logs, point.document.has_one_queue())?)?;
     }

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 VERBS = {
     "run": "simulate the points of studies that are not on disk yet",
     "report": "make the page of a study, or of several: figures, tables, what was published",
+    "suite": "run every case of an evaluation (RFC 7928) for queues of your choice",
     "compare": "say where two folders of results differ by more than chance",
     "show": "list the points of a study, or all about one of them",
     "measure": "queueing delay of remote hosts, from captures or an interface",

@@ -44,7 +44,7 @@ _LINK = (
 )  # fmt: skip
 _FLOWS = ("completed", "mean_concurrent", "goodput_bps", "retransmits", "timeouts", "timeout_wait_s")
 _ENGINE = ("packets", "events", "simulated_s")
-_OPEN = ("groups", "fairness", "losses", "engine")
+_OPEN = ("groups", "fairness", "losses", "traffic", "engine")
 """Parts of a result that are checked no further."""
 
 

@@ -34,7 +34,13 @@ fn prepare(users: &Users) -> Group {
         Users::Video(_) | Users::Voice(_) | Users::Web(_) => Group::Nothing,
         Users::Adaptive(adaptive) => Group::Clips(adaptive.read_clips().unwrap_or_default()),
         Users::Browser(browser) => Group::Habits(Rc::new(Habits {
-            pages: app::pages(browser.pages, browser.page_median.0, browser.page_sigma, browser.dwell_scales.len()),
+            pages: match &browser.objects {
+                Some(objects) => vec![app::WebPage::of(objects.iter().map(|object| object.0).collect())],
+                None => {
+                    let categories = browser.dwell_scales.len();
+                    app::pages(browser.pages, browser.page_median.0, browser.page_sigma, categories)
+                }
+            },
             request: browser.request.0,
             header: browser.response_header.0,
             connections: browser.connections as usize,
