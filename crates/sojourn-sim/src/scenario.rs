@@ -34,7 +34,7 @@ pub use rate::{RateDrawn, RateSpec, RateSteps, RateTrace};
 pub use traffic::{Phase, TrafficRecord};
 pub use users::{
     Adaptive, Browser, CallDirection, ClipGenerated, ClipSizes, ClipSpec, Codec, Concealment, DelayModel, Playout,
-    Profile, Resolution, ScoreMethod, TalkSpurts, Users, Video, Voice, Web,
+    Profile, Resolution, Responsiveness, ScoreMethod, TalkSpurts, Users, Video, Voice, Web,
 };
 
 /// One complete scenario, every default filled in.

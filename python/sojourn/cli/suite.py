@@ -5,6 +5,7 @@ from __future__ import annotations
 import json as _json
 import shlex
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -100,17 +101,14 @@ def suite(
     """
     chosen = Suite.load(name)
     given = Preset.load(chosen, preset)
-    links = [Link.read(text, chosen.packet_bytes) for text in link or [given.link or chosen.link]]
-    if len({each.name for each in links}) < len(links):
-        raise SojournError("--link names a link twice")
-    schemes = with_baseline(read_schemes(aqm or [",".join(given.aqm or chosen.aqm)]))
+    links = _links(chosen, link or ([given.link] if given.link else []))
+    schemes = with_baseline(read_schemes(aqm or given.aqm or chosen.aqm))
     seeds = seeds or given.seeds or chosen.seeds
     cases = chosen.choose(case or list(given.cases))
     sets = assignments(set or [], "--set")
     everything = [
         expand(each, on, _turned(schemes, given.of(each, on)) if knobs else schemes, seeds, given, sets)
-        for on in links
-        for each in cases
+        for each, on in ((each, each.own_link or on) for on in links for each in cases)
     ]
     folder = folder_of(chosen.name, out)
     campaigns = [Campaign(each.study, folder / each.folder) for each in everything]
@@ -129,6 +127,18 @@ def suite(
         for line in written.lines:
             print(line)
     return Exit.FAILED if failed or written.broken else Exit.DONE
+
+
+def _links(suite: Suite, words: Sequence[str]) -> list[Link]:
+    """Return the links that were asked for, or the suite's own."""
+    if not suite.link:
+        if words:
+            raise SojournError(f"--link: every case of {suite.name} has a link of its own; leave it out")
+        return [Link.read("1Mbit/1ms")]  # in the place of which each case puts its own
+    links = [Link.read(text, suite.packet_bytes) for text in words or [suite.link]]
+    if len({each.name for each in links}) < len(links):
+        raise SojournError("--link names a link twice")
+    return links
 
 
 def _turned(schemes: list[Scheme], link: Link) -> list[Scheme]:

@@ -8,6 +8,7 @@ goodput                  payload whose first copy left the queue, by time (§2.5
 queueing delay           from arrival to start of transmission of every packet that left (§2.6)
 drop interval            time between the arrivals of two packets in a row that were dropped (§2.3)
 flow completion time     from the opening of a connection to the arrival of its last byte (§2.1)
+delay variation          of those delays, RFC 5481 (PDV): the rest of the path is constant
 loss synchronisation     share of the flows that lose in one loss event, an event being the drops that begin
                          within one base round trip (§2.4)
 coefficient of variation s.d. over mean of the goodput samples (RFC 5166 §2.4, oscillation)
@@ -28,6 +29,7 @@ from numpy.typing import NDArray
 
 from sojourn import _core
 from sojourn.losses.period import LOST, Period
+from sojourn.qoe import delay_variation
 from sojourn.study.links import WAYS, base_rtt_ns, way_of
 from sojourn.study.units import nanoseconds
 
@@ -141,6 +143,7 @@ def _numbers(rows: pl.DataFrame, period: Period, sample_ns: int) -> dict[str, An
     mean = float(samples.mean()) if len(samples) else 0.0
     found |= {
         "queue_delay_ms_cdf": _quantiles(delay.to_numpy()),
+        "pdv_ms": delay_variation.summary(delay.to_numpy()),
         "goodput_bps_cdf": _quantiles(samples),
         "goodput_cov": _tidy(float(samples.std(ddof=1)) / mean) if mean > 0 and len(samples) > 1 else None,
         "drop_interval_ms_cdf": _quantiles(np.diff(np.sort(dropped)) / 1e6),

@@ -48,8 +48,9 @@ def pictures(expanded: Expanded, table: pl.DataFrame, results: Results) -> Itera
 
 
 _READ_ELLIPSES = (
-    "A small mark is a run. The line is the one-sigma contour of the maximum-likelihood Gaussian of a "
-    "scheme's runs, the ring stands at their medians; fewer than three runs have no contour. Up and left is better."
+    "A small mark is a run. The line is the one-sigma contour of the maximum-likelihood Gaussian of the "
+    "runs of a scheme, the ring stands at their medians; fewer than three runs have no contour. "
+    "Up and left is better."
 )
 _READ_DISTRIBUTIONS = (
     "All traffic at the bottleneck: queueing delay by packet, goodput by sample of ten base round trips, and "

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from sojourn.errors import SojournError, printable, quoted
 from sojourn.study import library
+from sojourn.sweep.suites.link import Link
 
 FOLDER = library.SHIPPED / "suites"
 """Where the suites that ship lie."""
@@ -56,6 +57,8 @@ class Case:
         The loss that the case is made for.
     open : tuple of (str, str)
         What is left open, and what was chosen.
+    link : str
+        The case's own link and, in `packets`, its buffer, in a suite whose cases have links of their own.
     """
 
     name: str
@@ -72,6 +75,13 @@ class Case:
     checks: tuple[str, ...] = ()
     loss: float | None = None
     open: tuple[tuple[str, str], ...] = ()
+    link: str = ""
+    packets: int | None = None
+
+    @property
+    def own_link(self) -> Link | None:
+        """The link of a case that has one of its own."""
+        return replace(Link.read(self.link), buffer_pkts=self.packets) if self.link else None
 
 
 @dataclass(frozen=True)
@@ -115,7 +125,7 @@ class Suite:
                 table["name"],
                 table["title"],
                 folder,
-                table["link"],
+                table.get("link", ""),
                 tuple(table["aqm"]),
                 table["seeds"],
                 int(table.get("packet", "1500B").removesuffix("B")),
@@ -152,7 +162,7 @@ def names() -> list[str]:
 
 def _case(table: Mapping[str, Any], folder: Path, shared: Mapping[str, str]) -> Case:
     known = {"name", "study", "title", "weight", "classes", "scale", "queues", "each", "buffer", "capacity"}
-    known |= {"ecn", "checks", "loss", "open"}
+    known |= {"ecn", "checks", "loss", "open", "link", "packets"}
     if unknown := table.keys() - known:
         raise ValueError(f"a case has no key {', '.join(sorted(unknown))}; it has {', '.join(sorted(known))}")
     queues = tuple(Under(**each) for each in table.get("queues", ({"key": "path.down.queue"},)))
@@ -172,4 +182,6 @@ def _case(table: Mapping[str, Any], folder: Path, shared: Mapping[str, str]) -> 
         tuple(table.get("checks", ())),
         table.get("loss"),
         tuple(map(tuple, table.get("open", ()))),
+        table.get("link", ""),
+        table.get("packets"),
     )

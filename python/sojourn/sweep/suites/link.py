@@ -20,8 +20,9 @@ def rate_bps(text: str) -> int:
     found = _RATE.fullmatch(text.strip())
     bits = Decimal(found[1]) * _BITS[found[2]] if found else Decimal(0)
     if not bits:
+        why = "; bps does not say bits or bytes" if "bps" in text.lower() else ""
         raise SojournError(
-            f"{quoted(text)} is not a rate; expected a number with kbit, Mbit or Gbit, as 10Mbit"
+            f"{quoted(text)} is not a rate{why}; expected a number with kbit, Mbit or Gbit, as 10Mbit"
         )
     return int(bits)
 
