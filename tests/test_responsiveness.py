@@ -166,7 +166,9 @@ def test_fair_queueing_hides_self_inflicted_delay_from_foreign_probes() -> None:
     _, _, fifo = ran()
     _, summary, fair = ran(queue="fq-codel", limit="10240pkt", window="16MB")
     assert fifo["foreign_rpm"]["median"] < 800 and fifo["self_rpm"]["median"] < 800
-    assert fair["foreign_rpm"]["median"] > 2000 > fair["self_rpm"]["median"]
+    apart = fifo["foreign_rpm"]["median"] / fifo["self_rpm"]["median"]
+    assert 0.9 < apart < 1.5, "one line for all"
+    assert fair["foreign_rpm"]["median"] > max(2500, 1.25 * fair["self_rpm"]["median"])
     assert summary["links"]["down"]["utilisation"] > 0.5
     assert 0 <= fair["qoo"]["qoo"] <= 100 and fair["qoo"]["throughput"] == 100
 

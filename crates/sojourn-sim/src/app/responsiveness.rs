@@ -5,13 +5,13 @@
 //! newest, or sixteen are open. A pair of probes goes out at a time: a foreign one opens a connection of its own (TCP,
 //! TLS, one GET), a self probe sends one GET on a load connection, the next in turn.
 //!
-//! How it works: a self probe's response is the next byte that the server has not sent when the request arrives; it has
-//! come when the client holds that byte in order. So a server writes no more ahead than its window allows, as one does
-//! that limits what it has not sent (`TCP_NOTSENT_LOWAT`). On a load connection up the request is the next byte that the
-//! client has not sent, and the response a small write.
+//! How it works: a self probe's response is the next byte that the server has not sent when the request arrives; it
+//! has come when the client holds that byte in order. So a server writes no more ahead than its window allows, as one
+//! does that limits what it has not sent (`TCP_NOTSENT_LOWAT`). On a load connection up the request is the next byte
+//! that the client has not sent, and the response a small write.
 //!
-//! Differences: a test lasts a given time and does not end when it is stable; the scores take its last intervals. TLS is
-//! 1.3: one round trip. HTTP/2 has no frames of its own here, and requests have the sizes of headers.
+//! Differences: a test lasts a given time and does not end when it is stable; the scores take its last intervals. TLS
+//! is 1.3: one round trip. HTTP/2 has no frames of its own here, and requests have the sizes of headers.
 
 use super::source::Source;
 use super::tables::{IntervalRow, IntervalTable, ProbeRow, ProbeTable, Tables};
