@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUST := pyproject.toml Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: setup demo test bench validation lint clean
+.PHONY: setup demo test test-rust bench validation lint clean
 
 setup: $(VENV)/.built $(VENV)/.pesq $(VENV)/.speech $(VENV)/.video
 
@@ -56,9 +56,13 @@ demo: setup
 	$(BIN)/sojourn run studies/quickstart.toml
 	$(BIN)/sojourn report results/quickstart
 
-test: setup
+# The tests in Rust need nothing of Python: they are built while the rest is set up.
+test:
+	@$(MAKE) --no-print-directory --output-sync=target -j2 setup test-rust
+	$(BIN)/python -m pytest -n auto --dist worksteal --durations=20
+
+test-rust:
 	cargo test --workspace --exclude sojourn-py --profile quick --quiet
-	$(BIN)/python -m pytest -n auto --dist worksteal
 
 bench: setup
 	cargo bench -p sojourn-sim --bench speed
