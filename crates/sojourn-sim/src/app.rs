@@ -10,6 +10,7 @@ mod chirp;
 mod onoff;
 mod packmime;
 mod recorded;
+mod responsiveness;
 mod sessions;
 mod source;
 mod tables;
@@ -26,9 +27,13 @@ pub use chirp::Chirp;
 pub use onoff::OnOff;
 pub use packmime::{Http, Model as PackmimeModel, Packmime};
 pub use recorded::{Recorded, Recording};
+pub use responsiveness::{Responsiveness, TestRules};
 pub use sessions::Sessions;
 pub use source::Source;
-pub use tables::{AdaptiveTable, BrowserTable, StallTable, Tables, VideoTable, ViewerTable, VoiceTable, WebTable};
+pub use tables::{
+    AdaptiveTable, BrowserTable, IntervalTable, ProbeTable, StallTable, Tables, VideoTable, ViewerTable, VoiceTable,
+    WebTable,
+};
 pub use udp::Udp;
 pub use vbr_video::{Clip, HEADERS as FRAME_HEADERS, VbrVideo};
 pub use video::{Schedule, Shown, Video};

@@ -21,6 +21,7 @@ VERBS = {
     "run": "simulate the points of studies that are not on disk yet",
     "recommend": "say which queue suits a line and its users, and what it costs to have another",
     "report": "make the page of a study, or of several: figures, tables, what was published",
+    "suite": "run every case of an evaluation (RFC 7928) for queues of your choice",
     "compare": "say where two folders of results differ by more than chance",
     "show": "list the points of a study, or all about one of them",
     "measure": "queueing delay of remote hosts, from captures or an interface",

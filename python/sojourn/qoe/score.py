@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sojourn.qoe import adaptive, browser, voice, web
+from sojourn.qoe import adaptive, browser, qoo, responsiveness, voice, web
 from sojourn.study.links import crosses, way_of
 from sojourn.study.units import seconds
 
@@ -42,8 +42,8 @@ def score(
     Returns
     -------
     dict
-        "voice", "video", "web", "adaptive" and "browser" as far as there are such users and tables, to be
-        merged into the result.
+        "voice", "video", "web", "adaptive", "browser" and "responsiveness" as far as there are such users and
+        tables, to be merged into the result.
 
     Raises
     ------
@@ -78,7 +78,30 @@ def score(
         out["adaptive"] = adaptive.score_adaptive(tables, warmup_s, end_s, rate_bps)
     if "browser" in tables:
         out["browser"] = browser.score_browser(tables["browser"])
+    if "intervals" in tables:
+        out["responsiveness"] = _responsiveness(document, tables, links or {})
     return {name: scores for name, scores in out.items() if scores}
+
+
+def _responsiveness(
+    document: Mapping[str, Any], tables: Mapping[str, Table], links: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Score the tests of responsiveness, and what the path that they load is to the example of QoO."""
+    users = [user for user in document["users"] for _ in range(user["count"])]
+    probes, intervals = tables["probes"], tables["intervals"]
+    found = responsiveness.score_responsiveness(probes, intervals, users)
+    latencies = responsiveness.scored_latencies(probes, intervals, users)
+    if not found or not latencies.size:
+        return found
+    testers = [user for user in users if user["kind"] == "responsiveness"]
+    kept = 1.0
+    for name, summary in links.items():
+        ways = {user["direction"] for user in testers if crosses(user, name)}
+        if way_of(name) in ways or "both" in ways:
+            kept *= 1 - summary["loss"]
+    measured = {q: float(np.percentile(latencies, q)) for q in qoo.MEASURED}
+    outcome = qoo.qoo(qoo.EXAMPLE, measured, 1 - kept, found["goodput_bps"])
+    return {**found, "qoo": {name: round(part, 3) for name, part in outcome._asdict().items()}}
 
 
 def _rate_down(document: Mapping[str, Any], summaries: Mapping[str, Any]) -> float | None:

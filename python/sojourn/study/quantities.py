@@ -32,6 +32,13 @@ _USERS = {
         "utilisation", "average_rate_kbps", "carried_rate_kbps", "clients_stalled_pct", "stalls", "stall_s",
         "switches", "finished", "given_up", "per_client_rate_kbps",
     ),
+    "responsiveness": (
+        *_each(("rpm", "foreign_rpm", "self_rpm", "tcp_foreign_ms", "tls_foreign_ms", "http_foreign_ms")),
+        *_each(("http_self_ms", "foreign_get_ms")), "goodput_bps", "connections", "tests", "probes",
+        "unanswered",
+        *_each(("confidence",), ("high", "medium", "low")),
+        *_each(("qoo",), ("qoo", "latency", "loss", "throughput")),
+    ),
 }  # fmt: skip
 """By kind of user, the numbers that its scores have."""
 _LINK = (
@@ -44,7 +51,7 @@ _LINK = (
 )  # fmt: skip
 _FLOWS = ("completed", "mean_concurrent", "goodput_bps", "retransmits", "timeouts", "timeout_wait_s")
 _ENGINE = ("packets", "events", "simulated_s")
-_OPEN = ("groups", "fairness", "losses", "engine")
+_OPEN = ("groups", "fairness", "losses", "traffic", "engine")
 """Parts of a result that are checked no further."""
 
 

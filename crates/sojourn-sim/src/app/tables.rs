@@ -142,6 +142,47 @@ table! {
     }
 }
 
+table! {
+    /// One row per probe of the tests of responsiveness that began after the warm-up and were complete. Times that did
+    /// not come are −1.
+    ProbeTable of ProbeRow {
+        /// The user.
+        user: u32,
+        /// The user's test, from 1.
+        test: u32,
+        /// On a connection of its own; else on a load connection.
+        foreign: bool,
+        /// When it was sent.
+        start_ns: u64,
+        /// From the SYN to the SYN-ACK, of foreign ones.
+        tcp_ns: i64,
+        /// The TLS handshake, a round trip, of foreign ones.
+        tls_ns: i64,
+        /// From the request to the response.
+        http_ns: i64,
+        /// The flow that it went over.
+        flow: u32,
+    }
+}
+
+table! {
+    /// One row per interval of those tests.
+    IntervalTable of IntervalRow {
+        /// The user.
+        user: u32,
+        /// The user's test, from 1.
+        test: u32,
+        /// When it ended.
+        end_ns: u64,
+        /// Goodput of all load connections.
+        goodput_bps: f64,
+        /// Load connections, all ways.
+        connections: u32,
+        /// Goodput has been stable, now or before.
+        stable: bool,
+    }
+}
+
 /// Table rows that applications leave behind.
 #[derive(Default)]
 pub struct Tables {
@@ -159,4 +200,8 @@ pub struct Tables {
     pub stalls: StallTable,
     /// One row per page load of those who browse.
     pub browser: BrowserTable,
+    /// One row per probe of responsiveness.
+    pub probes: ProbeTable,
+    /// One row per interval of a test of responsiveness.
+    pub intervals: IntervalTable,
 }

@@ -3,7 +3,7 @@
 use super::Engine;
 use super::hooks::MakePlayer;
 use super::hosts::{control, way};
-use crate::app::{self, Adaptive, Browser, Fetch, Habits, Source, Video, Voice, Web};
+use crate::app::{self, Adaptive, Browser, Fetch, Habits, Responsiveness, Source, TestRules, Video, Voice, Web};
 use crate::engine::{Direction, Way};
 use crate::player::{Algorithm, Clip, Draws, Session, Settings};
 use crate::scenario::{self, CallDirection, Scenario, Tcp, Users};
@@ -26,15 +26,34 @@ enum Group {
     Nothing,
     Clips(Vec<Clip>),
     Habits(Rc<Habits>),
+    Rules(Rc<TestRules>),
 }
 
 /// Prepares what the users of a group share.
 fn prepare(users: &Users) -> Group {
     match users {
         Users::Video(_) | Users::Voice(_) | Users::Web(_) | Users::Household(_) => Group::Nothing,
+        Users::Responsiveness(tester) => Group::Rules(Rc::new(TestRules {
+            load: directions(tester.direction),
+            connections: tester.connections,
+            interval: tester.interval,
+            averages: tester.averages as usize,
+            tolerance: tester.tolerance,
+            probes: tester.probes,
+            probe_share: tester.probe_share,
+            tls: tester.tls,
+            length: tester.length,
+            pause: tester.pause,
+        })),
         Users::Adaptive(adaptive) => Group::Clips(adaptive.read_clips().unwrap_or_default()),
         Users::Browser(browser) => Group::Habits(Rc::new(Habits {
-            pages: app::pages(browser.pages, browser.page_median.0, browser.page_sigma, browser.dwell_scales.len()),
+            pages: match &browser.objects {
+                Some(objects) => vec![app::WebPage::of(objects.iter().map(|object| object.0).collect())],
+                None => {
+                    let categories = browser.dwell_scales.len();
+                    app::pages(browser.pages, browser.page_median.0, browser.page_sigma, categories)
+                }
+            },
             request: browser.request.0,
             header: browser.response_header.0,
             connections: browser.connections as usize,
@@ -90,11 +109,7 @@ impl Engine {
             }),
             Users::Voice(voice) => {
                 let group = self.without_tcp(way, origin);
-                let directions = match voice.direction {
-                    CallDirection::Both => vec![Direction::Up, Direction::Down],
-                    CallDirection::Up => vec![Direction::Up],
-                    CallDirection::Down => vec![Direction::Down],
-                };
+                let directions = directions(voice.direction);
                 let packets = (voice.call.0 / app::VOICE_INTERVAL.0).max(1) as u16;
                 Box::new(Voice {
                     number,
@@ -158,6 +173,13 @@ impl Engine {
             }
             // A point holds its people instead.
             Users::Household(_) => return,
+            Users::Responsiveness(tester) => {
+                let group = self.with_tcp(&tester.tcp(), way, origin, &rng);
+                let Group::Rules(rules) = shared else { return };
+                let start = Time((rng.random::<f64>() * tester.start_within.0 as f64) as u64);
+                let (rules, test) = (rules.clone(), Default::default());
+                Box::new(Responsiveness { number, user, group, rules, start, warmup, test })
+            }
         };
         self.sources.push(source);
     }
@@ -174,6 +196,14 @@ impl Engine {
         let (mss, initial) = (u64::from(config.mss), config.initial_window());
         let unused = move || Box::new(Reno::new(mss, initial, Counting::Bytes)) as Box<dyn CongestionControl>;
         self.network.add_group(config, Box::new(unused), way, origin, false)
+    }
+}
+
+fn directions(both: CallDirection) -> Vec<Direction> {
+    match both {
+        CallDirection::Both => vec![Direction::Up, Direction::Down],
+        CallDirection::Up => vec![Direction::Up],
+        CallDirection::Down => vec![Direction::Down],
     }
 }
 

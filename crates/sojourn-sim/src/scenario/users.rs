@@ -3,6 +3,7 @@
 mod adaptive;
 mod browser;
 mod household;
+mod responsiveness;
 mod video;
 mod voice;
 mod web;
@@ -10,6 +11,7 @@ mod web;
 pub use adaptive::{Adaptive, ClipGenerated, ClipSizes, ClipSpec};
 pub use browser::Browser;
 pub use household::{Household, household};
+pub use responsiveness::Responsiveness;
 pub use video::{Profile, Resolution, Video};
 pub use voice::{CallDirection, Codec, Concealment, DelayModel, Opus, Playout, ScoreMethod, TalkSpurts, Voice};
 pub use web::Web;
@@ -39,6 +41,8 @@ pub enum Users {
     Browser(Browser),
     /// The people of a house: one name for several of the others.
     Household(Household),
+    /// Tests of responsiveness under load.
+    Responsiveness(Responsiveness),
 }
 
 /// A request, and the header of a reply.
@@ -60,6 +64,7 @@ macro_rules! each {
             Users::Adaptive($user) => $expression,
             Users::Browser($user) => $expression,
             Users::Household($user) => $expression,
+            Users::Responsiveness($user) => $expression,
         }
     };
 }
@@ -85,6 +90,7 @@ impl Users {
         match self {
             Self::Adaptive(adaptive) => adaptive.rtt,
             Self::Browser(browser) => browser.rtt,
+            Self::Responsiveness(tester) => tester.rtt,
             Self::Video(_) | Self::Voice(_) | Self::Web(_) | Self::Household(_) => None,
         }
     }

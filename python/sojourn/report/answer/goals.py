@@ -142,7 +142,10 @@ def goals_of(document: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) 
 
 def scored_users(goals: Sequence[Goal]) -> bool:
     """Say whether any of the usual goals is about users."""
-    return any(goal.path.split(".")[0] in ("voice", "video", "web", "browser", "adaptive") for goal in goals)
+    return any(
+        goal.path.split(".")[0] in ("voice", "video", "web", "browser", "adaptive", "responsiveness")
+        for goal in goals
+    )
 
 
 def _measured(goal: Goal, results: Sequence[Mapping[str, Any]]) -> bool:
@@ -219,6 +222,13 @@ _USUAL = (
     Goal("browser.abandoned", 0.05, False, "browsing, pages abandoned", CHOICE),
     Goal("adaptive.clients_stalled_pct", 5.0, False, "viewers who stall", CHOICE),
     Goal("adaptive.average_rate_kbps", 0.9, True, "mean bit rate of viewers", CHOICE, of_best=True),
+    Goal(
+        "responsiveness.rpm.median",
+        600.0,
+        True,
+        "responsiveness, median RPM",
+        f"a round trip of 100 ms: {CHOICE}",
+    ),
     Goal("flows.goodput_bps", 0.9, True, "goodput of transfers", CHOICE, of_best=True),
 )
 """What is judged where a study has no goals of its own, as far as it was measured."""

@@ -46,6 +46,11 @@ SCORES = (
     Shown("Adaptive video: clients that stalled", "", ("adaptive.clients_stalled_pct",)),
     Shown("Adaptive video: instability", "", ("adaptive.instability",)),
     Shown("Pages abandoned", "", ("browser.abandoned",)),
+    Shown(
+        "Responsiveness",
+        "each kind of probe",
+        ("responsiveness.rpm.median", "responsiveness.foreign_rpm.median", "responsiveness.self_rpm.median"),
+    ),
 )
 """Every user's score."""
 

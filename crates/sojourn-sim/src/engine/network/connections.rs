@@ -123,6 +123,12 @@ impl Network {
         self.free.push_back(slot as u32);
     }
 
+    /// For each flow number, the place of its group among the scenario's groups of flows, then users.
+    pub(crate) fn origins(&self) -> Vec<u16> {
+        let groups = self.group_of_flow.iter();
+        groups.map(|group| self.groups.get(*group as usize).map_or(u16::MAX, |group| group.origin)).collect()
+    }
+
     /// The table of connections, those that are still open last.
     pub(crate) fn take_flows(&mut self) -> Option<FlowTable> {
         let mut record = self.flow_record.take()?;
