@@ -31,8 +31,8 @@ pub use link::{LinkRule, LinkSpec};
 pub use path::{LinkOf, Path};
 pub use rate::{RateDrawn, RateSpec, RateSteps, RateTrace};
 pub use users::{
-    Adaptive, Browser, CallDirection, ClipGenerated, ClipSizes, ClipSpec, Codec, Concealment, DelayModel, Playout,
-    Profile, Resolution, ScoreMethod, TalkSpurts, Users, Video, Voice, Web,
+    Adaptive, Browser, Call, CallDirection, ClipGenerated, ClipSizes, ClipSpec, Codec, Concealment, DelayModel,
+    Playout, Profile, Resolution, ScoreMethod, TalkSpurts, Users, Video, Voice, Web,
 };
 
 /// One complete scenario, every default filled in.

@@ -3,7 +3,7 @@
 use super::Engine;
 use super::hooks::MakePlayer;
 use super::hosts::{control, way};
-use crate::app::{self, Adaptive, Browser, Fetch, Habits, Source, Video, Voice, Web};
+use crate::app::{self, Adaptive, Browser, Call, Fetch, Habits, Media, Source, Video, Voice, Web};
 use crate::engine::{Direction, Way};
 use crate::player::{Algorithm, Clip, Draws, Session, Settings};
 use crate::scenario::{self, CallDirection, Scenario, Tcp, Users};
@@ -31,7 +31,7 @@ enum Group {
 /// Prepares what the users of a group share.
 fn prepare(users: &Users) -> Group {
     match users {
-        Users::Video(_) | Users::Voice(_) | Users::Web(_) => Group::Nothing,
+        Users::Video(_) | Users::Voice(_) | Users::Web(_) | Users::Call(_) => Group::Nothing,
         Users::Adaptive(adaptive) => Group::Clips(adaptive.read_clips().unwrap_or_default()),
         Users::Browser(browser) => Group::Habits(Rc::new(Habits {
             pages: app::pages(browser.pages, browser.page_median.0, browser.page_sigma, browser.dwell_scales.len()),
@@ -90,11 +90,7 @@ impl Engine {
             }),
             Users::Voice(voice) => {
                 let group = self.without_tcp(way, origin);
-                let directions = match voice.direction {
-                    CallDirection::Both => vec![Direction::Up, Direction::Down],
-                    CallDirection::Up => vec![Direction::Up],
-                    CallDirection::Down => vec![Direction::Down],
-                };
+                let directions = directions(voice.direction);
                 let packets = (voice.call.0 / app::VOICE_INTERVAL.0).max(1) as u16;
                 Box::new(Voice {
                     number,
@@ -111,6 +107,23 @@ impl Engine {
                     calls: Default::default(),
                 })
             }
+            Users::Call(call) => Box::new(Call {
+                number,
+                user,
+                group: self.without_tcp(way, origin),
+                directions: directions(call.direction),
+                media: Media {
+                    height: call.height,
+                    fps: call.fps,
+                    most: call.most_rate().0 as f64,
+                    audio: call.audio.0 as f64,
+                    start: call.start_rate.0 as f64,
+                },
+                start_within: call.start_within,
+                warmup,
+                rng,
+                state: Default::default(),
+            }),
             Users::Web(web) => {
                 let group = self.with_tcp(&web.tcp(), way, origin, &rng);
                 let objects = web.objects.iter().map(|object| object.0 + web.response_header.0).collect();
@@ -172,6 +185,15 @@ impl Engine {
         let (mss, initial) = (u64::from(config.mss), config.initial_window());
         let unused = move || Box::new(Reno::new(mss, initial, Counting::Bytes)) as Box<dyn CongestionControl>;
         self.network.add_group(config, Box::new(unused), way, origin, false)
+    }
+}
+
+/// The directions that a call's speech or pictures go in.
+fn directions(direction: CallDirection) -> Vec<Direction> {
+    match direction {
+        CallDirection::Both => vec![Direction::Up, Direction::Down],
+        CallDirection::Up => vec![Direction::Up],
+        CallDirection::Down => vec![Direction::Down],
     }
 }
 

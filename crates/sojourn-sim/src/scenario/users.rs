@@ -2,12 +2,14 @@
 
 mod adaptive;
 mod browser;
+mod call;
 mod video;
 mod voice;
 mod web;
 
 pub use adaptive::{Adaptive, ClipGenerated, ClipSizes, ClipSpec};
 pub use browser::Browser;
+pub use call::Call;
 pub use video::{Profile, Resolution, Video};
 pub use voice::{CallDirection, Codec, Concealment, DelayModel, Playout, ScoreMethod, TalkSpurts, Voice};
 pub use web::Web;
@@ -35,6 +37,8 @@ pub enum Users {
     Adaptive(Adaptive),
     /// Browsing.
     Browser(Browser),
+    /// Video calls of today: Google's congestion control.
+    Call(Call),
 }
 
 /// A request, and the header of a reply.
@@ -55,6 +59,7 @@ macro_rules! each {
             Users::Web($user) => $expression,
             Users::Adaptive($user) => $expression,
             Users::Browser($user) => $expression,
+            Users::Call($user) => $expression,
         }
     };
 }
@@ -80,6 +85,7 @@ impl Users {
         match self {
             Self::Adaptive(adaptive) => adaptive.rtt,
             Self::Browser(browser) => browser.rtt,
+            Self::Call(call) => call.rtt,
             Self::Video(_) | Self::Voice(_) | Self::Web(_) => None,
         }
     }
