@@ -143,8 +143,8 @@ table! {
 }
 
 table! {
-    /// One row per frame of a video call that was captured after the warm-up, but for those of the last second that were
-    /// not shown.
+    /// One row per frame of a video call that was captured after the warm-up, but for those of the last second that
+    /// were not shown.
     CallTable of CallRow {
         /// The user.
         user: u32,

@@ -1,8 +1,8 @@
 //! The encoder: a frame every 33 ms whose size follows the target, with key frames when they are asked for.
 //!
 //! Source: frame sizes as RFC 8593 §5 describes them: Laplacian around the mean with a scale of 0.15; a key frame has
-//! 13.5/4.17 of the mean, and the seven frames after it so much less that the eight have the mean. Heights step with the
-//! rate as libwebrtc's limits for a single stream do (`encoder_info_settings.cc`, VP8 and H.264): 180 lines from 30
+//! 13.5/4.17 of the mean, and the seven frames after it so much less that the eight have the mean. Heights step with
+//! the rate as libwebrtc's limits for a single stream do (`encoder_info_settings.cc`, VP8 and H.264): 180 lines from 30
 //! kbit/s, 270 from 200, 360 from 300, 540 from 500, 720 from 900, 1080 from 2000; judged two seconds after the start
 //! and then every five, as the quality scaler's intervals. At most 300, 500, 800, 1500, 2500 and 5000 kbit/s.
 //! Differences: the step is taken by the rate, where libwebrtc goes by the quantiser; encoding takes no time.

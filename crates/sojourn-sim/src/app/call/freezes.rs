@@ -1,7 +1,7 @@
 //! Freezes of the picture, as libwebrtc counts them for `getStats`.
 //!
-//! Source: libwebrtc `video_quality_observer2.cc`: a gap between two frames of at least three times the mean of the last
-//! 30 gaps, itself among them, and of at least that mean and 150 ms, once there are five.
+//! Source: libwebrtc `video_quality_observer2.cc`: a gap between two frames of at least three times the mean of the
+//! last 30 gaps, itself among them, and of at least that mean and 150 ms, once there are five.
 
 use sojourn_net::{Span, Time};
 use std::collections::VecDeque;

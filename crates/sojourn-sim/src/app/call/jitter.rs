@@ -1,9 +1,10 @@
 //! How long frames are held so that late ones are still in time.
 //!
-//! Source: libwebrtc `jitter_estimator.cc`, `frame_delay_variation_kalman_filter.cc`. A Kalman filter fits the variation
-//! of the frames' delay to that of their sizes; what is left is noise, whose 2.33 deviations less 30 ms (at least 1 ms)
-//! are added to the delay of the largest frame, and 10 ms for the system. Three frames that needed a packet twice within
-//! a minute add 0.9 of a round trip, at most 200 ms. Below ten frames a second it fades, below five it is nothing.
+//! Source: libwebrtc `jitter_estimator.cc`, `frame_delay_variation_kalman_filter.cc`. A Kalman filter fits the
+//! variation of the frames' delay to that of their sizes; what is left is noise, whose 2.33 deviations less 30 ms (at
+//! least 1 ms) are added to the delay of the largest frame, and 10 ms for the system. Three frames that needed a packet
+//! twice within a minute add 0.9 of a round trip, at most 200 ms. Below ten frames a second it fades, below five it is
+//! nothing.
 
 use sojourn_net::{Span, Time};
 use std::collections::VecDeque;
@@ -240,8 +241,8 @@ mod tests {
 
     #[test]
     fn it_grows_with_the_time_of_the_largest_frame_and_with_noise() {
-        // 11 ms at least. The largest frame takes 6 ms longer than the mean at 10 Mbit/s, and 62 ms at 1 Mbit/s, of which
-        // the clamp at 3.5 deviations lets little through.
+        // 11 ms at least. The largest frame takes 6 ms longer than the mean at 10 Mbit/s, and 62 ms at 1 Mbit/s, of
+        // which the clamp at 3.5 deviations lets little through.
         let (fast, slow) = (after(1250.0, 0.0), after(125.0, 0.0));
         assert!(fast >= 11.0 && fast < slow && slow < 73.0, "{fast}, {slow}");
         // Differences of 28 ms: 2.33 times those less 30 ms.

@@ -1,7 +1,7 @@
 //! Negative acknowledgements: which packets the receiver asks for again.
 //!
-//! Source: libwebrtc `nack_requester.cc`: at once on a gap, then every round trip (100 ms until it is known), at most 100
-//! times; more than 1000 missing packets call for a key frame instead, which needs none that were sent before it.
+//! Source: libwebrtc `nack_requester.cc`: at once on a gap, then every round trip (100 ms until it is known), at most
+//! 100 times; more than 1000 missing packets call for a key frame instead, which needs none that were sent before it.
 
 use sojourn_net::{Span, Time};
 use std::collections::BTreeMap;

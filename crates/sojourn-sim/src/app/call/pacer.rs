@@ -1,9 +1,9 @@
 //! The pacer: packets leave at a rate, in bursts, audio and what is sent again first, with probes between them.
 //!
 //! Source: libwebrtc `pacing_controller.cc`, `bitrate_prober.cc`, with the burst interval of 40 ms that Chromium sets.
-//! What is sent is a debt that the pacing rate pays; packets go while the debt is less than 40 ms of it. Audio waits for
-//! nothing. A queue that would last longer than two seconds is drained faster. A probe takes what waits, and fills up
-//! with padding.
+//! What is sent is a debt that the pacing rate pays; packets go while the debt is less than 40 ms of it. Audio waits
+//! for nothing. A queue that would last longer than two seconds is drained faster. A probe takes what waits, and fills
+//! up with padding.
 //! Differences: no keep-alive; probes need no media packet before them but the first.
 
 use super::gcc::Probe;

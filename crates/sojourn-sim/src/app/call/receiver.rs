@@ -1,8 +1,8 @@
 //! The receiver of a call's video: frames put together, held, shown; what is missing asked for again.
 //!
 //! Source: libwebrtc `video_stream_buffer_controller.cc`, `video_receive_stream2.h`: a frame is decoded once it is
-//! complete and the one before it was decoded, or is a key frame, in time to be shown. Without a frame for three seconds,
-//! or 200 ms while a key frame is waited for, a key frame is asked for.
+//! complete and the one before it was decoded, or is a key frame, in time to be shown. Without a frame for three
+//! seconds, or 200 ms while a key frame is waited for, a key frame is asked for.
 //! Differences: the receiver knows from its first packet how many packets a frame has.
 
 use super::freezes::FreezeDetector;

@@ -1,8 +1,8 @@
 //! The sender of a call: camera, encoder, packets, pacer, and the controller that gives them their rate.
 //!
-//! Source: libwebrtc's defaults for one stream of video and one of audio. The target is what all packets may take, their
-//! headers included; audio takes its own, video the rest. Packets that are asked for again are sent again at most once a
-//! round trip, for as long as a second's history is kept.
+//! Source: libwebrtc's defaults for one stream of video and one of audio. The target is what all packets may take,
+//! their headers included; audio takes its own, video the rest. Packets that are asked for again are sent again at most
+//! once a round trip, for as long as a second's history is kept.
 
 use super::encoder::Encoder;
 use super::gcc::{GoogCc, Limits, PacketResult, Probe};

@@ -1,5 +1,5 @@
-//! Callers with a camera: WebRTC as libwebrtc ships it. Defaults are its own: 720 lines at 30 pictures a second, Opus at 32
-//! kbit/s, a first target of 300 kbit/s.
+//! Callers with a camera: WebRTC as libwebrtc ships it. Defaults are its own: 720 lines at 30 pictures a second, Opus
+//! at 32 kbit/s, a first target of 300 kbit/s.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

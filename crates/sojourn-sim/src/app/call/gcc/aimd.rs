@@ -60,7 +60,8 @@ impl Aimd {
         self.changed = Some(now);
     }
 
-    /// Whether overuse may lower the rate again: after a round trip (10 to 200 ms), or at once if less than half arrives.
+    /// Whether overuse may lower the rate again: after a round trip (10 to 200 ms), or at once if less than half
+    /// arrives.
     pub(super) fn may_reduce(&self, now: Time, arriving: f64) -> bool {
         let interval = self.rtt.clamp(Span::from_millis(10), Span::from_millis(200));
         self.changed.is_none_or(|changed| now.since(changed) >= interval) || arriving < 0.5 * self.rate

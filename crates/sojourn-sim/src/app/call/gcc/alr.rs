@@ -1,7 +1,7 @@
 //! Application-limited regions: whether less is sent than the target allows.
 //!
-//! Source: libwebrtc `alr_detector.cc`, `interval_budget.cc`: a budget of 65 % of the target over 500 ms, of which what is
-//! sent is taken. The region begins when more than 80 % of it is left over, and ends below 50 %.
+//! Source: libwebrtc `alr_detector.cc`, `interval_budget.cc`: a budget of 65 % of the target over 500 ms, of which what
+//! is sent is taken. The region begins when more than 80 % of it is left over, and ends below 50 %.
 
 use sojourn_net::{Span, Time};
 

@@ -2,9 +2,9 @@
 //!
 //! Source: libwebrtc `loss_based_bwe_v2.cc` with its default settings. A packet is lost with the path's inherent loss,
 //! or because more is sent than the link carries. Of a few candidates for the link's rate, each with the inherent loss
-//! after one step of Newton's method, the likeliest is taken, a higher rate being preferred while the mean loss is below
-//! 20 %. What arrives is the lower bound. While losses limit it, it grows to at most 1.5 times what arrives and by 1.3 in
-//! 300 ms; after each decrease it holds for 300 ms, then twice as long, up to a minute.
+//! after one step of Newton's method, the likeliest is taken, a higher rate being preferred while the mean loss is
+//! below 20 %. What arrives is the lower bound. While losses limit it, it grows to at most 1.5 times what arrives and
+//! by 1.3 in 300 ms; after each decrease it holds for 300 ms, then twice as long, up to a minute.
 //! Differences: all losses are final, since no report of a packet comes later than one that calls it lost.
 
 mod observations;

@@ -1,10 +1,10 @@
 //! When to probe, and how fast.
 //!
-//! Source: libwebrtc `probe_controller.cc`. At the start three and six times the first rate, then twice the result while
-//! it is more than 0.7 of the last probe. Every five seconds of an application-limited region twice the estimate. After
-//! a drop to less than 0.66 in or just after such a region, 0.85 of what was before, within five seconds. Limited by
-//! loss: 1.5 times the estimate at most, and nothing while it falls. Never more than 5 Mbit/s if the call has no limit,
-//! nor more than twice the highest rate of its streams.
+//! Source: libwebrtc `probe_controller.cc`. At the start three and six times the first rate, then twice the result
+//! while it is more than 0.7 of the last probe. Every five seconds of an application-limited region twice the estimate.
+//! After a drop to less than 0.66 in or just after such a region, 0.85 of what was before, within five seconds. Limited
+//! by loss: 1.5 times the estimate at most, and nothing while it falls. Never more than 5 Mbit/s if the call has no
+//! limit, nor more than twice the highest rate of its streams.
 
 use super::feedback::Probe;
 use sojourn_net::{Span, Time};

@@ -1,8 +1,8 @@
 //! What a burst of probes says about the path.
 //!
-//! Source: libwebrtc `probe_bitrate_estimator.cc`. A cluster counts once 80 % of its sendings and bytes have arrived, in
-//! at most a second at either end. The result is the lower of the rates of sending and receiving; received at less than
-//! 0.9 of the rate sent, it is 0.95 of the rate received; received at more than twice that, it is nothing.
+//! Source: libwebrtc `probe_bitrate_estimator.cc`. A cluster counts once 80 % of its sendings and bytes have arrived,
+//! in at most a second at either end. The result is the lower of the rates of sending and receiving; received at less
+//! than 0.9 of the rate sent, it is 0.95 of the rate received; received at more than twice that, it is nothing.
 
 use super::feedback::PacketResult;
 use sojourn_net::{Span, Time};

@@ -1,9 +1,9 @@
 //! The rate that arrives, from feedback: what was sent and received in a window of at least one second.
 //!
-//! Source: libwebrtc `robust_throughput_estimator.cc`, the default. The window has more than 20 packets and 1 s, at most
-//! 500 packets and 5 s; ten packets are needed. The rate is the lower of that of sending and that of receiving, where
-//! the longest silence between arrivals counts as long as the second longest. Differences: all packets are reported, so
-//! none counts for others that are not.
+//! Source: libwebrtc `robust_throughput_estimator.cc`, the default. The window has more than 20 packets and 1 s, at
+//! most 500 packets and 5 s; ten packets are needed. The rate is the lower of that of sending and that of receiving,
+//! where the longest silence between arrivals counts as long as the second longest. Differences: all packets are
+//! reported, so none counts for others that are not.
 
 use super::feedback::PacketResult;
 use sojourn_net::{Span, Time};

@@ -1,10 +1,10 @@
 //! Whether the path is overused: the slope of the delay over the last groups, against a threshold that adapts.
 //!
-//! Source: libwebrtc `trendline_estimator.cc`. The delay added by each group is summed and smoothed (0.9, 0.1); the slope
-//! is that of least squares over the last 20 groups against their times of arrival. It is multiplied by four and by the
-//! number of groups, at most 60. Above the threshold for more than 10 ms and more than once, and not falling: overuse.
-//! Below its negative: underuse. The threshold begins at 12.5 and follows the slope by 0.0087 per ms upwards and 0.039
-//! downwards, between 6 and 600, unless the slope is more than 15 beyond it.
+//! Source: libwebrtc `trendline_estimator.cc`. The delay added by each group is summed and smoothed (0.9, 0.1); the
+//! slope is that of least squares over the last 20 groups against their times of arrival. It is multiplied by four and
+//! by the number of groups, at most 60. Above the threshold for more than 10 ms and more than once, and not falling:
+//! overuse. Below its negative: underuse. The threshold begins at 12.5 and follows the slope by 0.0087 per ms upwards
+//! and 0.039 downwards, between 6 and 600, unless the slope is more than 15 beyond it.
 
 use super::inter_arrival::Deltas;
 use sojourn_net::Time;

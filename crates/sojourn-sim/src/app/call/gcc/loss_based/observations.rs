@@ -1,7 +1,7 @@
 //! What was sent and lost in the last 15 periods of at least 250 ms, and how likely that was.
 //!
-//! Source: libwebrtc `loss_based_bwe_v2.cc`, counted in kilobytes; a period counts 0.9 of the one after it. The mean loss
-//! leaves out the periods with most and least loss, unless the one with most was sent at twice the median rate.
+//! Source: libwebrtc `loss_based_bwe_v2.cc`, counted in kilobytes; a period counts 0.9 of the one after it. The mean
+//! loss leaves out the periods with most and least loss, unless the one with most was sent at twice the median rate.
 
 use super::super::feedback::PacketResult;
 use sojourn_net::{Span, Time};
