@@ -6,6 +6,7 @@
 mod adaptive;
 mod browser;
 mod bulk;
+mod call;
 mod chirp;
 mod onoff;
 mod packmime;
@@ -23,6 +24,8 @@ mod web;
 pub use adaptive::{Adaptive, Fetch};
 pub use browser::{Browser, Fate, Habits, WebPage, pages};
 pub use bulk::Bulk;
+pub(crate) use call::most_rate as most_call_rate;
+pub use call::{Call, Media};
 pub use chirp::Chirp;
 pub use onoff::OnOff;
 pub use packmime::{Http, Model as PackmimeModel, Packmime};
@@ -31,8 +34,8 @@ pub use responsiveness::{Responsiveness, TestRules};
 pub use sessions::Sessions;
 pub use source::Source;
 pub use tables::{
-    AdaptiveTable, BrowserTable, IntervalTable, ProbeTable, StallTable, Tables, VideoTable, ViewerTable, VoiceTable,
-    WebTable,
+    AdaptiveTable, BrowserTable, CallRateTable, CallTable, IntervalTable, ProbeTable, StallTable, Tables, VideoTable,
+    ViewerTable, VoiceTable, WebTable,
 };
 pub use udp::Udp;
 pub use vbr_video::{Clip, HEADERS as FRAME_HEADERS, VbrVideo};

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sojourn.qoe import adaptive, browser, qoo, responsiveness, voice, web
+from sojourn.qoe import adaptive, browser, call, qoo, responsiveness, voice, web
 from sojourn.study.links import crosses, way_of
 from sojourn.study.units import seconds
 
@@ -33,8 +33,8 @@ def score(
     document : mapping
         The complete scenario; its `users`, `duration` and `warmup` are read.
     tables : mapping
-        The run's tables by name: `voice`, `video`, `web`, `browser`, and `adaptive` with `viewers` and
-        `stalls`; absent ones have nothing to score.
+        The run's tables by name: `voice`, `video`, `web`, `browser`, `call` with `call_rates`, and
+        `adaptive` with `viewers` and `stalls`; absent ones have nothing to score.
     links : mapping, optional
         The links of the run's summary; the rate down, of the slowest hop that viewers have on their way, is
         what utilisation by video is a share of.
@@ -42,7 +42,7 @@ def score(
     Returns
     -------
     dict
-        "voice", "video", "web", "adaptive", "browser" and "responsiveness" as far as there are such users and
+        "voice", "video", "web", "adaptive", "browser", "call" and "responsiveness" as far as there are such users and
         tables, to be merged into the result.
 
     Raises
@@ -72,14 +72,16 @@ def score(
         out["video"] = video.summary(found["video"])
     if found["web"]:
         out["web"] = web.summary(found["web"])
+    warmup_s, end_s = (seconds(document[key]) for key in ("warmup", "duration"))
     if "adaptive" in tables:
-        warmup_s, end_s = (seconds(document[key]) for key in ("warmup", "duration"))
         rate_bps = _rate_down(document, links or {})
         out["adaptive"] = adaptive.score_adaptive(tables, warmup_s, end_s, rate_bps)
     if "browser" in tables:
         out["browser"] = browser.score_browser(tables["browser"])
     if "intervals" in tables:
         out["responsiveness"] = _responsiveness(document, tables, links or {})
+    if "call" in tables:
+        out["call"] = call.score_call(tables["call"], tables["call_rates"], warmup_s, end_s)
     return {name: scores for name, scores in out.items() if scores}
 
 

@@ -21,11 +21,16 @@ def _each(names: Iterable[str], ends: Iterable[str] = _STATISTICS) -> tuple[str,
     return tuple(f"{name}.{end}" for name in names for end in ends)
 
 
+_VIDEO_CALL = (
+    *_each(("rate_kbps", "delay_ms", "ssim", "height")), "frozen", "freezes_per_min", "fps", "not_shown",
+    "calls",
+)  # fmt: skip
 _CALL = (*_each(("mos", "z1", "z2", "lqo")), "loss", "late", "delay_ms", "ta_ms", "calls", "unscored")
 _USERS = {
     "voice": _each(("talks", "listens"), _CALL),
     "video": (*_each(("ssim", "psnr_db", "mos", "vmaf")), "loss", "late", "showings", "undamaged"),
     "web": (*_each(("plt_s", "mos")), "rtt_dominated", "loss_dominated", "loads", "unfinished"),
+    "call": _each(("sends", "receives"), _VIDEO_CALL),
     "browser": (*_each(("plt_s",)), "completed_mb", "abandoned", "loads", "unfinished"),
     "adaptive": (
         "instability", "instability_carried", "unfairness", "unfairness_carried", "utilisation_fetching",

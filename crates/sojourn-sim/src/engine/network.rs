@@ -146,7 +146,7 @@ impl Network {
         self.group_of_flow.len() as u32 - 1
     }
 
-    /// Sends a datagram. Its owner is told of its arrival if it is voice or video; others are only counted.
+    /// Sends a datagram. Its owner is told of its arrival, unless it is a plain one: those are only counted.
     pub fn datagram(&mut self, datagram: &Datagram) {
         let Datagram { group, direction, kind, flow, owner, seq, size } = *datagram;
         let (route, entry) = self.groups[group as usize].routes[direction as usize];

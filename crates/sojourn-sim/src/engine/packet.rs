@@ -147,7 +147,9 @@ impl Packet {
             2 => Kind::Control,
             3 => Kind::Datagram,
             4 => Kind::Voice,
-            _ => Kind::Video,
+            5 => Kind::Video,
+            6 => Kind::Rtcp,
+            _ => Kind::Quic,
         }
     }
 
@@ -178,9 +180,15 @@ impl Packet {
         self.is_segment().then(|| self.to_segment())
     }
 
-    /// True for a datagram whose sender is told what became of it: voice and video.
+    /// True for a datagram whose source is told of its arrival: all but plain ones.
     #[inline]
     pub(crate) fn reports_delivery(&self) -> bool {
+        matches!(self.kind(), Kind::Voice | Kind::Video | Kind::Rtcp | Kind::Quic)
+    }
+
+    /// True for a datagram whose source is told at the end whether it was dropped: voice and video.
+    #[inline]
+    pub(crate) fn reports_loss(&self) -> bool {
         matches!(self.kind(), Kind::Voice | Kind::Video)
     }
 

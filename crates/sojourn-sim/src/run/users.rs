@@ -3,7 +3,9 @@
 use super::Engine;
 use super::hooks::MakePlayer;
 use super::hosts::{control, way};
-use crate::app::{self, Adaptive, Browser, Fetch, Habits, Responsiveness, Source, TestRules, Video, Voice, Web};
+use crate::app::{
+    self, Adaptive, Browser, Call, Fetch, Habits, Media, Responsiveness, Source, TestRules, Video, Voice, Web,
+};
 use crate::engine::{Direction, Way};
 use crate::player::{Algorithm, Clip, Draws, Session, Settings};
 use crate::scenario::{self, CallDirection, Scenario, Tcp, Users};
@@ -32,7 +34,7 @@ enum Group {
 /// Prepares what the users of a group share.
 fn prepare(users: &Users) -> Group {
     match users {
-        Users::Video(_) | Users::Voice(_) | Users::Web(_) | Users::Household(_) => Group::Nothing,
+        Users::Video(_) | Users::Voice(_) | Users::Web(_) | Users::Call(_) | Users::Household(_) => Group::Nothing,
         Users::Responsiveness(tester) => Group::Rules(Rc::new(TestRules {
             load: directions(tester.direction),
             connections: tester.connections,
@@ -126,6 +128,23 @@ impl Engine {
                     calls: Default::default(),
                 })
             }
+            Users::Call(call) => Box::new(Call {
+                number,
+                user,
+                group: self.without_tcp(way, origin),
+                directions: directions(call.direction),
+                media: Media {
+                    height: call.height,
+                    fps: call.fps,
+                    most: call.most_rate().0 as f64,
+                    audio: call.audio.0 as f64,
+                    start: call.start_rate.0 as f64,
+                },
+                start_within: call.start_within,
+                warmup,
+                rng,
+                state: Default::default(),
+            }),
             Users::Web(web) => {
                 let group = self.with_tcp(&web.tcp(), way, origin, &rng);
                 let objects = web.objects.iter().map(|object| object.0 + web.response_header.0).collect();
@@ -199,8 +218,9 @@ impl Engine {
     }
 }
 
-fn directions(both: CallDirection) -> Vec<Direction> {
-    match both {
+/// The directions that speech, pictures or loads go in.
+fn directions(direction: CallDirection) -> Vec<Direction> {
+    match direction {
         CallDirection::Both => vec![Direction::Up, Direction::Down],
         CallDirection::Up => vec![Direction::Up],
         CallDirection::Down => vec![Direction::Down],

@@ -2,6 +2,7 @@
 
 mod adaptive;
 mod browser;
+mod call;
 mod household;
 mod responsiveness;
 mod video;
@@ -10,6 +11,7 @@ mod web;
 
 pub use adaptive::{Adaptive, ClipGenerated, ClipSizes, ClipSpec};
 pub use browser::Browser;
+pub use call::Call;
 pub use household::{Household, household};
 pub use responsiveness::Responsiveness;
 pub use video::{Profile, Resolution, Video};
@@ -43,6 +45,8 @@ pub enum Users {
     Household(Household),
     /// Tests of responsiveness under load.
     Responsiveness(Responsiveness),
+    /// Video calls of today: Google's congestion control.
+    Call(Call),
 }
 
 /// A request, and the header of a reply.
@@ -65,6 +69,7 @@ macro_rules! each {
             Users::Browser($user) => $expression,
             Users::Household($user) => $expression,
             Users::Responsiveness($user) => $expression,
+            Users::Call($user) => $expression,
         }
     };
 }
@@ -90,6 +95,7 @@ impl Users {
         match self {
             Self::Adaptive(adaptive) => adaptive.rtt,
             Self::Browser(browser) => browser.rtt,
+            Self::Call(call) => call.rtt,
             Self::Responsiveness(tester) => tester.rtt,
             Self::Video(_) | Self::Voice(_) | Self::Web(_) | Self::Household(_) => None,
         }

@@ -203,7 +203,7 @@ impl Probe<Packet> for LinkRecord {
         if packet.sack != NO_SACK {
             self.orphans.push(packet.sack);
         }
-        if let (true, Body::Datagram { source, .. }) = (packet.reports_delivery(), packet.body()) {
+        if let (true, Body::Datagram { source, .. }) = (packet.reports_loss(), packet.body()) {
             self.lost.push((source, packet.seq));
         }
     }

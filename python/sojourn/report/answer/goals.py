@@ -143,7 +143,7 @@ def goals_of(document: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) 
 def scored_users(goals: Sequence[Goal]) -> bool:
     """Say whether any of the usual goals is about users."""
     return any(
-        goal.path.split(".")[0] in ("voice", "video", "web", "browser", "adaptive", "responsiveness")
+        goal.path.split(".")[0] in ("voice", "video", "web", "browser", "adaptive", "call", "responsiveness")
         for goal in goals
     )
 
@@ -216,6 +216,25 @@ _USUAL = (
         True,
         "video, SSIM of the worst 5 %",
         f"{_ZINNER}: poor; that this is enough is {CHOICE}",
+    ),
+    *(
+        goal
+        for way, who in (
+            ("sends", "video call, the user sends,"),
+            ("receives", "video call, the user receives,"),
+        )
+        for goal in (
+            Goal(f"call.{way}.frozen", 0.01, False, f"{who} time frozen", CHOICE),
+            Goal(
+                f"call.{way}.delay_ms.p95",
+                400.0,
+                False,
+                f"{who} delay of the slowest 5 % of pictures",
+                "ITU-T G.114",
+            ),
+            Goal(f"call.{way}.ssim.median", 0.88, True, f"{who} median SSIM", f"{_ZINNER}: fair"),
+            Goal(f"call.{way}.rate_kbps.mean", 0.9, True, f"{who} mean rate", CHOICE, of_best=True),
+        )
     ),
     Goal("browser.plt_s.median", 4.0, False, "browsing, median page load time", "ITU-T G.1010: acceptable"),
     Goal("browser.plt_s.p95", 10.0, False, "browsing, page load time of the slowest 5 %", CHOICE),
