@@ -21,7 +21,7 @@ VERBS = {
     "run": "simulate the points of studies that are not on disk yet",
     "report": "make the page of a study, or of several: figures, tables, what was published",
     "compare": "say where two folders of results differ by more than chance",
-    "explore": "make a page that answers: stored results to choose from, and the engine itself",
+    "explore": "make one page in which stored results answer questions",
     "show": "list the points of a study, or all about one of them",
     "measure": "queueing delay of remote hosts, from captures or an interface",
     "losses": "which packets a real queue lost, from captures on both sides",

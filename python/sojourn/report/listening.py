@@ -38,7 +38,7 @@ class Listening:
 
 
 def listen(results: Sequence[Mapping[str, Any]], most_bytes: int = MOST_BYTES) -> Listening:
-    """Make the calls again that sounded worst, one for each cell and direction, up to so many bytes of page."""
+    """Make the calls again that sounded worst, one for each cell and direction, up to so many bytes."""
     if not any(result.get("voice") for result in results):
         return Listening()
     found = _worst(results)
