@@ -23,9 +23,10 @@ __all__ = ["browser"]
 DELAY = "links.up.queue_delay_ms.p95"
 
 
-@pytest.fixture
-def page(sojourn: Command) -> Path:
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page of a sweep of three loads and three buffers, one cell of which is not there."""
+    sojourn = Command(tmp_path_factory.mktemp("explore"))
     done = write_results(sojourn.cwd / "done", sweep()[:-2], [], description="Calls & <pages>")
     record = json.loads((done / "study.json").read_text())
     record["points"].append({"hash": "f" * 32, "point": sweep()[-1]["point"], "replication": 0})
@@ -135,6 +136,7 @@ def test_the_page_answers(page: Path, browser: Any) -> None:
     delay = next(number for number in study["numbers"] if number["path"] == DELAY)
     at = next(i for i, cell in enumerate(study["cells"]) if cell["at"] == [2, 1])
     with opened(browser, page, *WIDE, "light") as tab:
+        tab.get_by_label("Number", exact=True).focus()
         tab.get_by_label("Number", exact=True).select_option(DELAY)
         # The choice that was made keeps the focus.
         assert tab.evaluate("document.activeElement.selectedOptions[0].value") == DELAY

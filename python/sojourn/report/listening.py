@@ -37,10 +37,11 @@ class Listening:
     note: str = ""
 
 
-def listen(results: Sequence[Mapping[str, Any]], most_bytes: int = MOST_BYTES) -> Listening:
+def listen(results: Sequence[Mapping[str, Any]], most_bytes: int | None = None) -> Listening:
     """Make the calls again that sounded worst, one for each cell and direction, up to so many bytes."""
     if not any(result.get("voice") for result in results):
         return Listening()
+    most_bytes = MOST_BYTES if most_bytes is None else most_bytes
     found = _worst(results)
     if not found:
         return Listening(note=_why_not(results))
