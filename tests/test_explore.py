@@ -155,7 +155,7 @@ def test_the_page_answers(page: Path, browser: Any) -> None:
         assert "--only workload=long-many-upload" in box.locator("[data-command]").inner_text()
         assert box.locator(".plot canvas").count() == 6  # two links: delay, utilisation, drops
         # The axes change places, and the table with them.
-        tab.get_by_label("Across").select_option("workload")
+        tab.get_by_label("Across", exact=True).select_option("workload")
         heads = tab.locator("table.map thead th").all_inner_texts()
         assert heads[1:] == list(WORKLOADS)
         # A link keeps what was chosen.

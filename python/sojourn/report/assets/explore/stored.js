@@ -25,7 +25,7 @@
     const rest = several.filter((one) => one.path !== x);
     y = paths.includes(state.get("y")) && state.get("y") !== x ? state.get("y") : state.get("y") === "-" ? NONE : (rest[0]?.path ?? NONE);
     number = chosenNumber("number", study.numbers[0]);
-    other = chosenNumber("other", study.numbers.find((one) => one.path.endsWith("utilisation") && one !== number) ?? study.numbers.at(-1));
+    other = chosenNumber("other", study.numbers.find((one) => one.path.startsWith("links") && one.path.endsWith("utilisation") && one !== number) ?? study.numbers.at(-1));
     fixed = study.axes.map((one) => Math.max(one.labels.indexOf(state.get(`at.${one.path}`)), 0));
     const asked = state.get("cell")?.split(",").map(Number);
     chosen = asked && cellAt.has(key(asked)) ? cellAt.get(key(asked)) : null;
