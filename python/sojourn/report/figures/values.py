@@ -179,12 +179,8 @@ class Value:
 def value(path: str, unit_if_unknown: str | None = None) -> Value:
     """Describe the number at a path of the result, such as ``links.up.occupancy_delay_ms``."""
     parts = path.split(".")
-    for start in range(len(parts)):
-        found = _KINDS.get(".".join(parts[start:]))
-        if found:
-            break
-    else:
-        start = max(len(parts) - 1, 0)
+    start, found = _known(parts)
+    if found is None:
         found = (parts[-1].replace("_", " "), unit_if_unknown or "", "plain", "")
         if path.endswith("_ms"):
             found = (parts[-1][:-3].replace("_", " "), "ms", "plain", "")
@@ -198,6 +194,19 @@ def value(path: str, unit_if_unknown: str | None = None) -> Value:
     phrase = f"{name} ({who})" if who else name
     title = full if named else full[:1].upper() + full[1:]
     return Value(path, title, unit, kind, better, phrase)
+
+
+def has_name(path: str) -> bool:
+    """Say whether the number at a path has a name of its own, and not only that of its key."""
+    return _known(path.split("."))[1] is not None
+
+
+def _known(parts: list[str]) -> tuple[int, tuple[str, str, str, str] | None]:
+    """Return where the longest ending that has a name begins, and what it is; the last part if none has."""
+    for start in range(len(parts)):
+        if found := _KINDS.get(".".join(parts[start:])):
+            return start, found
+    return max(len(parts) - 1, 0), None
 
 
 def _link_name(path: str) -> str | None:
