@@ -187,7 +187,8 @@ fn milliseconds(bytes: &mut Vec<u8>, ns: f64) {
     if !(0.0..MOST).contains(&ns) {
         return bytes.extend_from_slice(format!("{:?}", ns / 1e6).as_bytes());
     }
-    let parts = (ns / 1e6 * 1e6 + WHOLE - WHOLE) as u64;
+    // As in the columns of other formats, where Polars divides by multiplying.
+    let parts = (ns * (1.0 / 1e6) * 1e6 + WHOLE - WHOLE) as u64;
     if (1..10).contains(&parts) {
         return bytes.extend_from_slice(&[b'0' + parts as u8, b'e', b'-', b'6']);
     }
@@ -241,9 +242,9 @@ mod tests {
             milliseconds(&mut bytes, ns);
             String::from_utf8(bytes).unwrap_or_default()
         };
-        let all = [0.0, 1e6, 12.5e6, 1.2, 15.0, 123.0, 299_999_123_456.0, 20.0, 100_000e6].map(of);
-        let expected = ["0.0", "1.0", "12.5", "1e-6", "0.000015", "0.000123", "299999.123456", "0.00002", "100000.0"];
-        assert_eq!(all, expected);
+        let all = [0.0, 1e6, 12.5e6, 1.2, 15.0, 123.0, 299_999_123_456.0, 20.0, 100_000e6, 419_207.5].map(of);
+        let written = "0.0 1.0 12.5 1e-6 0.000015 0.000123 299999.123456 0.00002 100000.0 0.419207";
+        assert_eq!(all.join(" "), written);
         assert_eq!(of(f64::INFINITY), "inf");
     }
 }
