@@ -91,9 +91,7 @@ def measure(
             f"the time range is empty: from {from_s:g} to {to_s:g}; expected an end after its start"
         )
     asked = {"estimator": estimator, "local": list(local), "min_samples": min_samples}
-    options = json.dumps(
-        {**asked, "from_s": from_s, "to_s": to_s, "jobs": jobs, "uncertainty": uncertainty}
-    )
+    options = json.dumps({**asked, "from_s": from_s, "to_s": to_s, "jobs": jobs, "uncertainty": uncertainty})
     program = None
     if filter is not None:
         from sojourn.capture.tcpdump import compiler
