@@ -17,12 +17,16 @@ type Step = (u8, u16, u16);
 fn capture(steps: &[Step]) -> Vec<u8> {
     let mut out = Pcap::new(Vec::new()).unwrap();
     let (mut time_ns, mut sent) = (1_700_000_000_000_000_000u64, [[0u32; 2]; 32]);
+    let mut last = 0;
     for &(who, gap, wait) in steps {
-        let flow = usize::from(who & 31);
+        // Half of the packets answer the one before, or follow it, at once.
+        let at_once = who & 128 != 0;
+        let flow = if at_once { last } else { usize::from(who & 31) };
+        last = flow;
         let (back, remote) = (who & 32 != 0, 2 + (flow % 5) as u8);
         let end = |n: u8, port: usize| End { address: Ipv4Addr::new(10, 0, 0, n), port: 2000 + port as u16 };
         let (near, far) = (end(if flow == 31 { 6 } else { 1 }, 0), end(remote, flow));
-        time_ns += 1_000 + u64::from(gap) * 1_000;
+        time_ns += 1_000 + u64::from(if at_once && back { gap % 300 } else { gap }) * 1_000;
         let (source, destination) = if back { (near, far) } else { (far, near) };
         let [mine, theirs] = [sent[flow][usize::from(back)], sent[flow][usize::from(!back)]];
         let ms = (time_ns / 1_000_000) as u32;
@@ -97,9 +101,10 @@ proptest! {
 
 #[test]
 fn the_captures_of_these_tests_have_samples_in_both_directions() {
-    let steps: Vec<Step> = (0..4000u32).map(|i| ((i * 7 % 251) as u8, 300, (i % 50_000) as u16)).collect();
-    let (summary, samples) = measure(&capture(&steps), Options::default(), false, true);
-    assert!(samples.len() > 1000, "{}", samples.len());
-    assert!(samples.iter().any(|sample| sample.contains("toward: true")), "{summary}");
-    assert!(samples.iter().any(|sample| sample.contains("Utp")), "{summary}");
+    let steps: Vec<Step> =
+        (0..4000u32).map(|i| ((i * i * 7 % 251) as u8, (i % 7 * 900) as u16, (i % 5000) as u16)).collect();
+    let (_, samples) = measure(&capture(&steps), Options::default(), false, true);
+    let count = |what: &str| samples.iter().filter(|sample| sample.contains(what)).count();
+    let found = ["toward: true", "toward: false", "Utp", "Tcp"].map(count);
+    assert!(found.iter().all(|&count| count > 100), "{found:?}");
 }
