@@ -106,5 +106,5 @@ fn the_captures_of_these_tests_have_samples_in_both_directions() {
     let (_, samples) = measure(&capture(&steps), Options::default(), false, true);
     let count = |what: &str| samples.iter().filter(|sample| sample.contains(what)).count();
     let found = ["toward: true", "toward: false", "Utp", "Tcp"].map(count);
-    assert!(found.iter().all(|&count| count > 100), "{found:?}");
+    assert!(found.iter().all(|&count| count >= 50), "{found:?}");
 }
