@@ -10,6 +10,7 @@ mod picture;
 mod play;
 mod replay;
 mod run;
+mod samples;
 mod study;
 mod workload;
 
