@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 VERBS = {
     "run": "simulate the points of studies that are not on disk yet",
+    "recommend": "say which queue suits a line and its users, and what it costs to have another",
     "report": "make the page of a study, or of several: figures, tables, what was published",
     "compare": "say where two folders of results differ by more than chance",
     "show": "list the points of a study, or all about one of them",

@@ -63,6 +63,12 @@ class Progress:
         if self._bar is not None:
             self._bar.update(self._task, total=self.total)
 
+    def at(self, done: int, total: int) -> None:
+        """Say how many are done, of how many as far as is known now."""
+        self.grow(total - self.total)
+        for _ in range(done - self.done):
+            self.advance()
+
     def note(self, line: str) -> None:
         """Write a line without disturbing the bar."""
         if self._bar is not None:

@@ -33,3 +33,17 @@ def nanoseconds(text: str, option: str = "") -> int:
 def seconds(text: str) -> float:
     """Read a time in seconds; errors as of :func:`nanoseconds`."""
     return nanoseconds(text) / 1e9
+
+
+def bits_per_second(text: str) -> int:
+    """Read a rate as the documents of points write it, ``16Mbit``.
+
+    Raises
+    ------
+    ValueError
+        It is another thing, ``unlimited`` for one.
+    """
+    for unit, scale in (("Gbit", 10**9), ("Mbit", 10**6), ("kbit", 10**3), ("bit", 1)):
+        if text.endswith(unit):
+            return round(Decimal(text.removesuffix(unit)) * scale)
+    raise ValueError(text)

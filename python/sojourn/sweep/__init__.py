@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from sojourn import _core
 from sojourn.errors import SojournError, StoreError
@@ -34,6 +34,20 @@ class Outcome(NamedTuple):
     error: str | None
 
 
+class Policy(Protocol):
+    """Which points of a study are run, where neither all are nor `repeat` says how often."""
+
+    def first(self, point: Point) -> bool:
+        """Say whether a point is of the first round."""
+        ...
+
+    def further(
+        self, study: Study, points: Sequence[Point], results: Sequence[Mapping[str, Any]]
+    ) -> list[Point]:
+        """Return the points of the next round; `points` were run and gave `results`."""
+        ...
+
+
 class Campaign:
     """A study, the directory of its results, and the points of it that are wanted.
 
@@ -49,6 +63,8 @@ class Campaign:
         For some axes, the labels that are wanted.
     log
         Keep the packet log of every point.
+    policy
+        Which points are run, round by round.
     """
 
     def __init__(
@@ -58,15 +74,17 @@ class Campaign:
         *,
         only: Mapping[str, Iterable[str]] | None = None,
         log: bool = False,
+        policy: Policy | None = None,
     ) -> None:
         self.study = study
         self.store = Store(out if out is not None else Path("results") / study.name)
-        self.points = study.select(only or {})
+        self.points = [point for point in study.select(only or {}) if policy is None or policy.first(point)]
         self._unknown = quantities.unknown(study.document, [point.document for point in study.points])
         if self._unknown and not any(key.split(".")[0] in _ASIDE for key, _ in study.sets):
             raise SojournError(f"{study.file}: {self._unknown[0]}")
         self.log = log
-        self._one_replication = "replication" in (only or {})
+        once = study.document.get("repeat") != AUTO or "replication" in (only or {})
+        self._further = policy.further if policy is not None else None if once else rounds.next_round
         self._before = self.store.read_study()
         self._plan: list[Point] = []
         self._named: dict[str, Point] = {}
@@ -74,7 +92,7 @@ class Campaign:
         self._stale: list[Point] = []
         self._damaged: dict[str, str] = {}
         self.todo: list[Point] = []
-        self._take(study.points)
+        self._take(study.points if policy is None else self.points)
         while not self.todo and self._another_round():
             pass
         self.unmade = video.unmade(point.document for point in self.todo)
@@ -94,11 +112,11 @@ class Campaign:
         self.todo = [point for point in wanted if point.hash not in self.done]
 
     def _another_round(self) -> bool:
-        """Plan the next round of a study with ``repeat = "auto"``; say whether there is one."""
-        if self.study.document.get("repeat") != AUTO or self._one_replication:
+        """Plan the next round, if there are rounds; say whether there is one."""
+        if self._further is None:
             return False
         results = [{**self.store.read_point(point.hash), **point.names} for point in self.points]
-        more = rounds.next_round(self.study, self.points, results)
+        more = self._further(self.study, self.points, results)
         self.points += more
         self._take(more)
         return bool(more)

@@ -19,6 +19,7 @@ from sojourn.results.sizes import ms_text
 from sojourn.study import expand, label_text
 from sojourn.study.buffers import buffers
 from sojourn.study.inputs import trace
+from sojourn.study.units import bits_per_second
 
 _NAMES = {
     "fifo": "FIFO",
@@ -73,6 +74,21 @@ def tc(queue: Mapping[str, Any], rate: str | None, rtt: str, device: str = "IFAC
     return lines(_link(document, "down", buffers(document)["down"])[0], device)[0]
 
 
+def links_of(path: Mapping[str, Any]) -> tuple[dict[str, Link], dict[str, list[str]]]:
+    """Return the links of a path as routers are told of them, and what differs from Linux, by link.
+
+    Raises
+    ------
+    StudyError
+        It is no path that a study file may have.
+    """
+    study = {"name": "path", "duration": "1s", "path": path}
+    document = json.loads(_core.points(json.dumps(study))[0])["document"]
+    held = buffers(document)
+    links = {way: _link(document, way, held[way])[0] for way in held}
+    return links, {way: lines(link)[1] for way, link in links.items()}
+
+
 def configured(record: Mapping[str, Any], labels: Mapping[str, Any]) -> list[Configured]:
     """Return how each link of a cell of a study is configured, the uplink first.
 
@@ -120,7 +136,7 @@ def _link(document: Mapping[str, Any], name: str, held: Mapping[str, Any]) -> tu
     notes = []
     rate_bps = None
     if isinstance(spec["rate"], str) and spec["rate"] != "unlimited":
-        rate_bps = _bps(spec["rate"])
+        rate_bps = bits_per_second(spec["rate"])
     elif held.get("limit_ms") and held.get("limit_bytes"):
         rate_bps = round(held["limit_bytes"] * 8e3 / held["limit_ms"])
         notes.append(f"the rate of this link varies; {_rate_words(rate_bps)} is its mean")
@@ -152,11 +168,4 @@ def _rate_words(rate_bps: int) -> str:
     return f"{rate_bps / scale:.6g} {unit}"
 
 
-def _bps(text: str) -> int:
-    for unit, scale in (("Gbit", 10**9), ("Mbit", 10**6), ("kbit", 10**3), ("bit", 1)):
-        if text.endswith(unit):
-            return round(float(text.removesuffix(unit)) * scale)
-    raise ValueError(text)
-
-
-__all__ = ["Configured", "configured", "rate_text", "tc"]
+__all__ = ["Configured", "configured", "links_of", "rate_text", "tc"]

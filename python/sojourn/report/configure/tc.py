@@ -186,7 +186,10 @@ def _cake_words(link: Link, isolation: str) -> Discipline:
     words = ["cake", "bandwidth" if link.rate_bps is not None else "", rate, "rtt", _time(queue["interval"])]
     words += ["besteffort", isolation, *(["overhead", str(link.overhead)] if link.overhead else ["raw"])]
     notes = []
-    if nanoseconds(queue["target"]) * 20 != nanoseconds(queue["interval"]):
+    # On slow links Linux raises it by itself to the time of one and a half packets (cake_set_rate).
+    slow_ns = 1.5e9 * FULL_PACKET * 8 / link.rate_bps if link.rate_bps is not None else 0.0
+    raised = 0 <= nanoseconds(queue["target"]) - slow_ns <= 1e6
+    if nanoseconds(queue["target"]) * 20 != nanoseconds(queue["interval"]) and not raised:
         notes.append(f"CAKE's target is a twentieth of its rtt, not {queue['target']}")
     held = link.limit.get("limit_bytes")
     if held is not None and queue["limit"] != "10240pkt":

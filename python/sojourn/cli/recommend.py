@@ -1,0 +1,104 @@
+"""`sojourn recommend`: which queue for a line and its users."""
+
+from __future__ import annotations
+
+import json as _json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter, validators
+
+from sojourn.cli.exit import Exit, complain
+from sojourn.cli.flag import Flag
+
+
+def recommend(
+    *,
+    down: str,
+    up: str,
+    rtt: str,
+    users: str = "voice=1,web=2",
+    load: Annotated[list[str] | None, Parameter(negative=())] = None,
+    workload: Path | None = None,
+    candidates: str | None = None,
+    goal: Annotated[list[str] | None, Parameter(negative=())] = None,
+    precision: float = 0.1,
+    out: Path | None = None,
+    jobs: Annotated[int | None, Parameter(validator=validators.Number(gte=1))] = None,
+    json: Flag = False,
+) -> int:
+    """Say which queue, of which size, suits a line and its users, and what every other choice costs.
+
+    It simulates the line under loads from none to many transfers, with few short runs first and more where
+    candidates cannot be told apart. Interrupt it at any time: the same command goes on where it stopped.
+
+    **Example**
+
+    ```
+    sojourn recommend --down 16Mbit --up 1Mbit --rtt 40ms
+    sojourn recommend --down 16Mbit --up 1Mbit --rtt 40ms --goal "voice.mos.p5>=3.6" --json
+    sojourn recommend --down 50Mbit --up 10Mbit --rtt 30ms --users voice=1,adaptive=1
+    ```
+
+    Parameters
+    ----------
+    down
+        Rate towards the users, as 16Mbit.
+    up
+        Rate from the users.
+    rtt
+        Base round-trip time, without queues, as 40ms.
+    users
+        Whose experience counts, and how many of each.
+    load
+        Background load: idle, download, upload, both, many; by default all of them. Repeatable.
+    workload
+        Take the background traffic from a workload (see `sojourn workload`) instead.
+    candidates
+        Disciplines to choose from, by default fifo,codel,fq-codel,cake,pie.
+    goal
+        VALUE>=NUMBER or VALUE<=NUMBER: what users are owed, as voice.mos.p5>=3.6. Repeatable.
+    precision
+        Differences need not be known better than this, in MOS.
+    out
+        Folder for the page, the studies and their results, by default results/advice-DOWN-UP-RTT.
+    jobs
+        Number of processes; by default the number of cores.
+    json
+        Print the advice as one JSON object.
+    """
+    from sojourn.results.progress import Progress
+    from sojourn.sweep.advice import Question, Search
+    from sojourn.sweep.advice.verdict import Verdict
+    from sojourn.sweep.workers import cores, open_workers
+
+    asked = Question.read(
+        down,
+        up,
+        rtt,
+        users,
+        load=load or (),
+        workload=workload,
+        candidates=candidates,
+        precision=precision,
+        goals=goal or (),
+    )
+    search = Search(asked, out)
+    done = planned = 0
+    try:
+        with open_workers(jobs=jobs or cores()) as workers, Progress(0) as progress:
+            for done, planned in search.run(workers):
+                progress.at(done, planned)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(
+            f"interrupted: {done} of at least {planned} points are done and on disk; "
+            "run the same command again to go on from there"
+        ) from None
+    for note in search.notes:
+        complain(f"note: {note}")
+    about = Verdict(search.found()).as_json()
+    if json:
+        print(_json.dumps(about, ensure_ascii=False))
+    sys.stdout.flush()
+    return Exit.DONE

@@ -1,0 +1,193 @@
+"""The advice: which queues suit a line and its users, found by simulation.
+
+Two studies are written and run, the sizes of a FIFO and the disciplines beside the best FIFO; candidates
+that are worse for certain drop out (:mod:`.elimination`). Their results lie in one store, so that the same
+question is answered from disk, and an interrupted one goes on.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sojourn import _core
+from sojourn.errors import SojournError
+from sojourn.results.atomic import write, writing
+from sojourn.study import Study
+from sojourn.sweep import Campaign
+from sojourn.sweep.advice import study_file
+from sojourn.sweep.advice.candidates import WAYS, Candidate, Rule, discipline, fifo, rules, sizes
+from sojourn.sweep.advice.elimination import Standing
+from sojourn.sweep.advice.loads import flows_down_up
+from sojourn.sweep.advice.question import Question
+from sojourn.sweep.advice.search import Findings, Rounds, pair_of
+from sojourn.sweep.workers import Workers
+
+__all__ = ["Found", "Question", "Search"]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the search came to.
+
+    Attributes
+    ----------
+    asked : Question
+    findings : Findings
+    candidates : dict
+        By name, everything that was tried.
+    race : list of str
+        Those among which the advice was chosen.
+    fifos : list of str
+        All FIFOs, the rules of thumb among them.
+    rules : list of Rule
+    """
+
+    asked: Question
+    findings: Findings
+    candidates: dict[str, Candidate]
+    race: list[str]
+    fifos: list[str]
+    rules: list[Rule]
+    best_fifo: str
+    fifo_standing: Standing
+    chosen: str
+    decided: str
+    standing: Standing
+
+
+class Search:
+    """A search for the best queues, with its folder.
+
+    Parameters
+    ----------
+    asked
+        The question.
+    out
+        The folder; by default ``results/advice-DOWN-UP-RTT``.
+    """
+
+    def __init__(self, asked: Question, out: str | os.PathLike[str] | None = None) -> None:
+        self.asked = asked
+        self.out = Path(out) if out is not None else Path("results") / study_file.name(asked.line)
+        self.rules = rules(asked.line, flows_down_up(asked.loads))
+        self._sizes = tuple(
+            sorted({*sizes(asked.line, way), *(rule.limits[place] for rule in self.rules)})
+            for place, way in enumerate(WAYS)
+        )
+        self._diagonal = list(zip(*(sizes(asked.line, way) for way in WAYS), strict=True))
+        self.disciplines = {kind: discipline(kind, asked.line) for kind in asked.kinds if kind != "fifo"}
+        self.findings = Findings(asked)
+        self._crossed = False
+        self.notes: list[str] = []
+
+    def run(self, workers: Workers) -> Iterator[tuple[int, int]]:
+        """Run what is not on disk yet; yield how many points are done and planned, and keep the findings.
+
+        Raises
+        ------
+        SojournError
+            A point failed.
+        """
+        for planned, campaign in self._campaigns():
+            yield len(campaign.done) + planned, campaign.planned + planned
+            for outcome in campaign.execute(workers):
+                if outcome.error is not None:
+                    raise SojournError(f"point {outcome.point} failed: {outcome.error}")
+                yield len(campaign.done) + planned, campaign.planned + planned
+
+    def _campaigns(self) -> Iterator[tuple[int, Campaign]]:
+        """Yield the two studies' campaigns, prepared, each with the number of points before it."""
+        named = {
+            tuple(f"{packets}pkt" for packets in limits): name_of(fifo(limits)) for limits in self._pairs()
+        }
+        self._fifos = {name_of(fifo(limits)): fifo(limits) for limits in self._pairs()}
+        first = [name_of(fifo(limits)) for limits in (*self._diagonal, *(rule.limits for rule in self.rules))]
+        campaign = self._campaign(
+            "sizes", study_file.sizes_study(self.asked, self._sizes), named, first, self._around
+        )
+        yield 0, campaign
+        before = campaign.planned
+        self.best_fifo = self.findings.choose(self._fifos)[0]
+        candidates = {"fifo": self._fifos[self.best_fifo], **self.disciplines}
+        if self.disciplines:
+            text = study_file.queues_study(self.asked, list(candidates.values()))
+            names = [self.best_fifo, *self.disciplines]
+            campaign = self._campaign("queues", text, names, names)
+            yield before, campaign
+
+    def _pairs(self) -> list[tuple[int, int]]:
+        return [(down, up) for down in self._sizes[0] for up in self._sizes[1]]
+
+    def _around(self, findings: Findings) -> list[str]:
+        """Return the FIFOs to try beside the best one: each direction for itself.
+
+        They share one of its sizes. At first the other is any of the ladder; later it is the next smaller or
+        larger of all, so that the search ends where no neighbour is better.
+        """
+        best = self._fifos[findings.choose(self._fifos)[0]]
+        found = []
+        for way in (0, 1):
+            own, every = _count(best.limits[way]), self._sizes[way]
+            place = every.index(own)
+            near = every[max(place - 1, 0) : place + 2]
+            for size in sorted({*near, *([] if self._crossed else sizes(self.asked.line, WAYS[way]))}):
+                limits = [_count(limit) for limit in best.limits]
+                limits[way] = size
+                found.append(name_of(fifo(limits)))
+        self._crossed = True
+        return found
+
+    def _campaign(
+        self,
+        what: str,
+        text: str,
+        names: Mapping[tuple[str, ...], str] | Sequence[str],
+        first: Sequence[str],
+        more: object = None,
+    ) -> Campaign:
+        file = self.out / f"{what}.toml"
+        study = Study(_core.parse(text, str(file), [], []), str(file), (), self.out)
+        if not isinstance(names, Mapping):
+            names = dict(zip(dict.fromkeys(map(pair_of, study.points)), names, strict=True))
+        campaign = Campaign(study, self.out, policy=Rounds(self.findings, names, first, more))  # type: ignore[arg-type]
+        # That the folder has the results of the other study is meant.
+        about = [note for note in campaign.notes if not note.startswith(str(self.out))]
+        self.notes += [note for note in about if note not in self.notes]
+        campaign.prepare()
+        with writing(file):
+            write(file, lambda opened: opened.write(text.encode()))
+        return campaign
+
+    def found(self) -> Found:
+        """Return what the search came to, after :meth:`run`."""
+        in_race = (
+            [self.best_fifo, *self.disciplines] if "fifo" in self.asked.kinds else list(self.disciplines)
+        )
+        if not self.disciplines:
+            in_race = list(self._fifos)
+        chosen, decided, standing = self.findings.choose(in_race)
+        return Found(
+            self.asked,
+            self.findings,
+            {**self._fifos, **self.disciplines},
+            [name for name in in_race if name in self.findings.runs],
+            [name for name in self._fifos if name in self.findings.runs],
+            self.rules,
+            self.best_fifo,
+            self.findings.standing(self._fifos),
+            chosen,
+            decided,
+            standing,
+        )
+
+
+def name_of(candidate: Candidate) -> str:
+    """Name a candidate: its discipline, and the limits of a FIFO, down/up."""
+    return f"fifo {'/'.join(candidate.limits)}" if candidate.kind == "fifo" else candidate.kind
+
+
+def _count(limit: str) -> int:
+    return int(limit.removesuffix("pkt"))

@@ -1,0 +1,53 @@
+"""Goals of the user's own: ``voice.mos.p5>=3.6``, a number of the results and its limit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from math import isfinite
+
+from sojourn.errors import SojournError, quoted
+from sojourn.report.answer.goals import Goal
+from sojourn.report.figures.values import lower, value
+
+_GOAL = re.compile(r"\s*([a-z][a-z0-9_.]*)\s*(>=|<=)\s*([0-9.eE+-]+)\s*")
+_WAYS = ("talks", "listens")
+
+
+def read_goal(text: str, users: Iterable[str]) -> list[Goal]:
+    """Read a goal; one of ``voice`` that names no direction is two, for talking and for listening.
+
+    Raises
+    ------
+    SojournError
+        It is no goal, or one about users that are not there.
+    """
+    found = _GOAL.fullmatch(text)
+    expected = (
+        "expected VALUE>=NUMBER or VALUE<=NUMBER, as voice.mos.p5>=3.6 or links.up.queue_delay_ms.p95<=50"
+    )
+    if found is None:
+        raise SojournError(f"--goal {quoted(text)} is no goal; {expected}")
+    path, sign, written = found.groups()
+    try:
+        limit = float(written)
+    except ValueError:
+        limit = float("nan")
+    if not isfinite(limit):
+        raise SojournError(f"--goal {quoted(text)}: {quoted(written)} is no number; {expected}")
+    root, _, rest = path.partition(".")
+    known = [*users, "links", "flows"]
+    if root not in known or not rest:
+        raise SojournError(
+            f"--goal {quoted(text)} names nothing that is measured; "
+            f"a value begins with one of {', '.join(known)}"
+        )
+    paths = [path]
+    if root == "voice" and rest.split(".")[0] not in _WAYS:
+        paths = [f"voice.{way}.{rest}" for way in _WAYS]
+    return [Goal(each, limit, sign == ">=", _named(each), "the user") for each in paths]
+
+
+def _named(path: str) -> str:
+    phrase = value(path).phrase
+    return lower(phrase) if phrase else path

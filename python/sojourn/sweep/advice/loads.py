@@ -1,0 +1,64 @@
+"""What else is on the line: background loads from none to the worst that a household makes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from sojourn.errors import SojournError, quoted
+
+Flows = list[dict[str, Any]]
+
+IDLE, NONE = "idle", "none"
+"""The line to oneself, as people and as studies call it."""
+
+
+def _bulk(direction: str, count: int) -> dict[str, Any]:
+    return {"source": {"kind": "bulk"}, "transport": "cubic", "direction": direction, "count": count}
+
+
+LOADS: dict[str, Flows] = {
+    IDLE: [],
+    "download": [_bulk("down", 4)],
+    "upload": [_bulk("up", 2)],
+    "both": [_bulk("down", 4), _bulk("up", 2)],
+    "many": [_bulk("down", 16), _bulk("up", 8)],
+}
+"""Long transfers by CUBIC, from none to many in both directions; which and how many is a choice."""
+
+
+def read_loads(names: Sequence[str]) -> dict[str, Flows]:
+    """Return the loads of these names, all where none is named.
+
+    Raises
+    ------
+    SojournError
+        A load that nobody knows, or one twice.
+    """
+    wanted = [part.strip() for name in names for part in name.split(",")]
+    for place, name in enumerate(wanted):
+        if name not in LOADS and name != NONE:
+            raise SojournError(f"--load {quoted(name)}: there is no such load; expected {', '.join(LOADS)}")
+        if name in wanted[:place]:
+            raise SojournError(f"--load {name} is there twice")
+    wanted = [IDLE if name == NONE else name for name in wanted]
+    return {name: LOADS[name] for name in wanted or LOADS}
+
+
+def flows_down_up(loads: dict[str, Flows]) -> tuple[int, int]:
+    """Return the most long flows that there are at once, down and up; 1 where there are none."""
+    most = [
+        max(
+            (sum(f.get("count", 1) for f in flows if f.get("direction") == way) for flows in loads.values()),
+            default=0,
+        )
+        for way in ("down", "up")
+    ]
+    return max(most[0], 1), max(most[1], 1)
+
+
+def recorded(file: Path) -> Flows:
+    """Return the load that replays a workload (see `sojourn workload`)."""
+    source = {"kind": "recorded", "file": str(file.absolute())}
+    return [{"source": source, "transport": "cubic", "direction": "down"}]

@@ -1,0 +1,76 @@
+"""What one run is worth to each of its users, as opinion scores from 1 to 5.
+
+=============  ==========================================================================================
+``voice``      mean MOS over calls, of talking and of listening
+``web``, …     mean MOS over what they did, wherever results have a `mos`
+``browser``    G.1030's score of the median page load time, whose 5 is 0.56 s and whose 1 is 10 s
+``adaptive``   1 + 4 u (1 - s): u is where the mean bit rate lies between the lowest and the highest of the
+               ladder, on a logarithmic scale; s is the share of viewers who stall
+=============  ==========================================================================================
+
+The last two are choices: no published scale fits them that may be used freely. They put users of all kinds
+side by side, and say which queue serves them better, not how many would be content.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import log
+from typing import Any
+
+from sojourn.qoe.web import mos_of_plt
+from sojourn.report.answer.goals import Goal, number_at
+
+_PAGE_S = (0.56, 10.0)
+
+
+def opinions(result: Mapping[str, Any], users: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Return the scores of a run: by user, ``voice.talks`` and ``voice.listens`` for the two ways of a call.
+
+    Parameters
+    ----------
+    result
+        As ``run --json`` prints it.
+    users
+        The users of its scenario.
+    """
+    found: dict[str, float] = {}
+    for user in users:
+        kind = user["kind"]
+        about = result.get(kind) or {}
+        for path in (kind, *(f"{kind}.{part}" for part in about if isinstance(about[part], Mapping))):
+            if (score := number_at(result, f"{path}.mos.mean")) is not None:
+                found[path] = score
+        if kind == "browser" and (seconds := number_at(result, "browser.plt_s.median")) is not None:
+            found[kind] = float(mos_of_plt(seconds, *_PAGE_S))
+        rate = number_at(result, "adaptive.average_rate_kbps")
+        if kind == "adaptive" and kind not in found and rate is not None:
+            found[kind] = _viewing(rate, number_at(result, "adaptive.clients_stalled_pct") or 0.0, user)
+    return found
+
+
+def _viewing(rate_kbps: float, stalled_pct: float, user: Mapping[str, Any]) -> float:
+    ladder = sorted(user["rates-kbps"])
+    if ladder[0] >= ladder[-1]:
+        share = 1.0
+    else:
+        share = log(max(rate_kbps, ladder[0]) / ladder[0]) / log(ladder[-1] / ladder[0])
+    return 1 + 4 * min(share, 1.0) * (1 - stalled_pct / 100)
+
+
+def on_scale(result: Mapping[str, Any], goals: Sequence[Goal]) -> dict[str, float]:
+    """Return where a run lies on the scale of each goal: 0 the worst, 1 the limit, 2 the most that counts."""
+    found = {goal.path: number_at(result, goal.path) for goal in goals}
+    return {goal.path: goal.score(number) for goal in goals if (number := found[goal.path]) is not None}
+
+
+def utilisation(result: Mapping[str, Any]) -> float | None:
+    """Return the utilisation of the busiest link."""
+    found = [number_at(result, f"links.{link}.utilisation") for link in result.get("links") or ()]
+    return max((number for number in found if number is not None), default=None)
+
+
+def delay_ms(result: Mapping[str, Any]) -> float:
+    """Return the mean queueing delay of a round trip: of all links together."""
+    found = [number_at(result, f"links.{link}.queue_delay_ms.mean") for link in result.get("links") or ()]
+    return sum(number for number in found if number is not None)

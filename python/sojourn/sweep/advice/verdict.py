@@ -1,0 +1,185 @@
+"""The advice as plain JSON: the contract of ``sojourn recommend --json``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from statistics import fmean
+from typing import Any
+
+from sojourn.report.configure import links_of, routers
+from sojourn.report.configure.tc import Link
+from sojourn.sweep.advice import Found, elimination
+from sojourn.sweep.advice.candidates import WAYS, Candidate
+from sojourn.sweep.advice.elimination import Numbers, worst_cell
+from sojourn.sweep.advice.search import confidence
+
+_DIGITS = 4
+
+
+class Verdict:
+    """Reads a search's findings for its answer."""
+
+    def __init__(self, found: Found) -> None:
+        self.found = found
+        self.opinions = found.findings.scores(opinions=True)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the answer."""
+        found = self.found
+        chosen = found.chosen
+        return {
+            "recommended": _queues(found.candidates[chosen]),
+            "scores": self._scores(chosen),
+            "fifo_only": self._beside(found.best_fifo),
+            "pareto": self._pareto(),
+            "rules_of_thumb": self._rules(),
+            "by_load": self._by_load(),
+            "certain": found.decided == "worst",
+            "decided_by": found.decided,
+            "alike": [_queues(found.candidates[name]) for name in found.standing.alike if name != chosen],
+            "points": found.findings.points,
+            "size": {way: routers.size(link) for way, link in self.links[0].items()},
+            "configure": self._configure(),
+            "goals": [goal.stated for goal in found.asked.goals],
+        }
+
+    @cached_property
+    def links(self) -> tuple[dict[str, Link], dict[str, list[str]]]:
+        """The links of the line with the advice's queues, as routers are told of them."""
+        return self._links_with(self.found.chosen)
+
+    def _links_with(self, name: str) -> tuple[dict[str, Link], dict[str, list[str]]]:
+        line, candidate = self.found.asked.line, self.found.candidates[name]
+        ways = {way: {"rate": getattr(line, way), "queue": getattr(candidate, way)} for way in WAYS}
+        return links_of({**ways, "rtt": line.rtt})
+
+    def _configure(self) -> dict[str, str]:
+        """Return the lines for Linux and OpenWrt; for a plain router those of the best FIFO."""
+        links, fifo = self.links[0], self._links_with(self.found.best_fifo)[0]
+        return {
+            "linux-tc": routers.linux(links["down"], links["up"]),
+            "openwrt-sqm": routers.openwrt(links["down"], links["up"]),
+            "plain": routers.plain(fifo["down"], fifo["up"]),
+        }
+
+    def _scores(self, name: str) -> dict[str, Any]:
+        numbers = self.opinions[name]
+        cell, worst = worst_cell(numbers)
+        return {
+            "worst": round(worst, _DIGITS),
+            "interval": self._among(self.found.race, name),
+            "load": cell[0],
+            "user": cell[1],
+            "by_user": {
+                who: self._of_user(numbers, who)
+                for who in dict.fromkeys(who.split(".")[0] for _, who in numbers)
+            },
+            "utilisation": round(self.found.findings.utilisation(name), _DIGITS),
+        }
+
+    def _of_user(self, numbers: Numbers, kind: str) -> dict[str, Any]:
+        mine = {cell: found for cell, found in numbers.items() if cell[1].split(".")[0] == kind}
+        cell, worst = worst_cell(mine)
+        return {
+            "mos": round(worst, _DIGITS),
+            "interval": self._interval(mine, cell),
+            "load": cell[0],
+            "by_load": {
+                load: round(elimination.worth({c: n for c, n in mine.items() if c[0] == load}), _DIGITS)
+                for load in dict.fromkeys(load for load, _ in mine)
+            },
+        }
+
+    def _among(self, names: Sequence[str], name: str) -> list[float] | None:
+        """Return the interval of a choice; it reaches to the best mean of those it was chosen among.
+
+        Of candidates that cannot be told apart the chosen one need not have the best mean.
+        """
+        found = self._interval(self.opinions[name], worst_cell(self.opinions[name])[0])
+        best = max(elimination.worth(self.opinions[each]) for each in names)
+        return None if found is None else [found[0], max(found[1], round(best, _DIGITS))]
+
+    def _interval(self, numbers: Numbers, cell: tuple[str, str]) -> list[float] | None:
+        ends = elimination.interval(list(numbers[cell].values()), 1.0, 5.0, confidence())
+        return None if ends is None else [round(end, _DIGITS) for end in ends]
+
+    def _beside(self, name: str) -> dict[str, Any]:
+        """Return what a candidate is worth, and what it loses against the advice."""
+        chosen, other = self.opinions[self.found.chosen], self.opinions[name]
+        (mine, worst), (its, worth) = worst_cell(chosen), worst_cell(other)
+        lost = elimination.difference(chosen[mine], other[its], 0.95)
+        return {
+            **_queues(self.found.candidates[name]),
+            "worst": round(worth, _DIGITS),
+            "interval": self._among(self.found.fifos, name)
+            if name == self.found.best_fifo
+            else self._interval(other, its),
+            "load": its[0],
+            "user": its[1],
+            "loss_mos": round(worst - worth, _DIGITS),
+            "loss_within": None if lost.half is None else round(lost.half, _DIGITS),
+            "utilisation": round(self.found.findings.utilisation(name), _DIGITS),
+        }
+
+    def _rules(self) -> list[dict[str, Any]]:
+        said = []
+        for rule in self.found.rules:
+            down, up = (f"{packets}pkt" for packets in rule.limits)
+            about = self._beside(f"fifo {down}/{up}")
+            limit = down if down == up else f"{down} down, {up} up"
+            said.append({"rule": rule.name, "limit": limit, **about})
+        return said
+
+    def _pareto(self) -> list[dict[str, Any]]:
+        """Return the candidates that none beats in both the worst score and utilisation, best score first."""
+        names = list(dict.fromkeys([*self.found.race, *self.found.fifos]))
+        places = {
+            name: (elimination.worth(self.opinions[name]), self.found.findings.utilisation(name))
+            for name in names
+        }
+        front = [
+            name
+            for name in names
+            if not any(_beats(places[other], places[name]) for other in names if other != name)
+        ]
+        front.sort(key=lambda name: (-places[name][0], -places[name][1], name))
+        return [self._beside(name) for name in front]
+
+    def _by_load(self) -> dict[str, Any]:
+        """Return, load by load, what the advice gives and which queue would be best for that load alone."""
+        said: dict[str, Any] = {}
+        scores, found = self.found.findings.scores(), self.found
+        for load in dict.fromkeys(load for load, _ in scores[found.chosen]):
+            here = {
+                name: {cell: numbers for cell, numbers in scores[name].items() if cell[0] == load}
+                for name in found.race
+            }
+            standing = elimination.stand(here, found.asked.precision, confidence())
+            opinions = {
+                name: {cell: n for cell, n in self.opinions[name].items() if cell[0] == load}
+                for name in found.race
+            }
+            alike = found.chosen in standing.alike
+            best = found.chosen if alike else standing.best
+            said[load] = {
+                "recommended": _queues(found.candidates[best]),
+                "same": alike,
+                "worst": round(elimination.worth(opinions[best]), _DIGITS),
+                "with_advice": round(elimination.worth(opinions[found.chosen]), _DIGITS),
+                "users": {
+                    who: round(fmean(n.values()), _DIGITS) for (_, who), n in opinions[found.chosen].items()
+                },
+            }
+        return said
+
+
+def _queues(candidate: Candidate) -> dict[str, Any]:
+    return {"down": candidate.down, "up": candidate.up}
+
+
+def _beats(one: tuple[float, float], other: tuple[float, float]) -> bool:
+    return one[0] >= other[0] and one[1] >= other[1] and one != other
+
+
+__all__ = ["Verdict"]

@@ -1,0 +1,194 @@
+"""The advice: its contract, its search, and what it says to bad input."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Command
+from sojourn.cli import call
+from sojourn.sweep.advice import elimination
+from sojourn.sweep.advice.candidates import discipline, read_candidates, rules, sizes
+from sojourn.sweep.advice.line import Line, Times
+
+TINY = ["--down", "2Mbit", "--up", "1Mbit", "--rtt", "30ms", "--users", "web=1", "--load", "both"]
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> tuple[Command, str]:
+    """A finished search on a slow line, and what it printed."""
+    command = Command(tmp_path_factory.mktemp("advice"))
+    return command, command("recommend", *TINY, "--candidates", "fifo,codel", "--out", "a", "--json").stdout
+
+
+def test_the_answer_has_the_shape_of_the_contract(tiny: tuple[Command, str]) -> None:
+    about = json.loads(tiny[1])
+    for queues in (about["recommended"], about["fifo_only"], *about["pareto"]):
+        assert {"kind"} <= queues["down"].keys() & queues["up"].keys()
+    assert about["recommended"]["down"]["kind"] in ("fifo", "codel")
+    scores = about["scores"]
+    low, high = scores["by_user"]["web"]["interval"]
+    assert low <= scores["by_user"]["web"]["mos"] <= high
+    assert scores["worst"] == min(user["mos"] for user in scores["by_user"].values())
+    assert 0 < scores["utilisation"] <= 1.01
+    assert [rule["rule"].split(":")[0] for rule in about["rules_of_thumb"]] == [
+        "1 BDP",
+        "BDP/√n",
+        "2 BDP",
+        "tiny",
+        "vendor's 1000 packets",
+    ]
+    for rule in about["rules_of_thumb"]:
+        assert rule["loss_mos"] == pytest.approx(scores["worst"] - rule["worst"], abs=2e-4)
+        assert rule["limit"].endswith(("pkt", "up"))
+    assert about["fifo_only"]["interval"][1] >= max(rule["worst"] for rule in about["rules_of_thumb"])
+    assert about["by_load"].keys() == {"both"}
+    assert isinstance(about["certain"], bool)
+    assert about["points"] > 40
+    assert about["configure"].keys() == {"linux-tc", "openwrt-sqm", "plain"}
+
+
+def test_the_same_question_has_the_same_bytes_whoever_asks_again(tiny: tuple[Command, str]) -> None:
+    command, printed = tiny
+    words = ["recommend", *TINY, "--candidates", "codel,fifo", "--json"]
+    assert command(*words, "--out", "a").stdout == printed
+    # From other processes, with half of the results lost on the way.
+    shutil.copytree(command.cwd / "a", command.cwd / "b")
+    for file in sorted((command.cwd / "b" / "points").glob("*.json"))[::2]:
+        file.unlink()
+    assert command(*words, "--out", "b", "--jobs", 1).stdout == printed
+
+
+def test_no_candidate_of_the_exhaustive_sweep_beats_the_advice_by_more_than_its_interval(
+    tiny: tuple[Command, str],
+) -> None:
+    command, printed = tiny
+    about = json.loads(printed)
+    within = about["scores"]["interval"][1] - about["scores"]["worst"]
+    shutil.copytree(command.cwd / "a", command.cwd / "all")
+    for study in ("sizes", "queues"):
+        by_queue: dict[str, list[float]] = {}
+        for row in command.json("run", f"a/{study}.toml", "--out", "all"):
+            # A page that never comes is no load that ended: the worst there is.
+            score = row["web"]["mos"]["mean"] if "web" in row else 1.0
+            by_queue.setdefault(json.dumps(row["point"]), []).append(score)
+        means = {queue: sum(found) / len(found) for queue, found in by_queue.items()}
+        assert len(means) >= 2
+        best = max(means, key=lambda queue: means[queue])
+        assert means[best] <= about["scores"]["worst"] + within + 1e-9, best
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--users", "robots=2"], "'robots'; expected video, voice"),
+        (["--users", "voice=0"], "'0' is no number of users"),
+        (["--users", "voice=1,voice=2"], "voice is there twice"),
+        (["--down", "0Mbit"], '--down: "0Mbit" is not a rate'),
+        (["--up", "5Mbps"], '--up: "5Mbps" is not a rate: Mbps is'),
+        (["--down", "unlimited"], "a link without a rate has no queue"),
+        (["--rtt", "0ms"], "--rtt 0ms: a round trip takes time"),
+        (["--rtt", "soon"], '--rtt: "soon" is not a time'),
+        (["--goal", "voice"], "is no goal; expected VALUE>=NUMBER"),
+        (["--goal", "happiness.mos>=3"], "names nothing that is measured"),
+        (
+            ["--goal", "browser.plt_s.p95<=3"],
+            "names nothing that is measured; a value begins with one of web",
+        ),
+        (["--candidates", "fifo,codel,fifo"], "fifo is there twice"),
+        (["--candidates", "fq_codel,fq-codel"], "fq-codel is there twice"),
+        (["--candidates", "fifo,bufferbloat"], "there is no candidate 'bufferbloat'"),
+        (["--load", "rush-hour"], "there is no such load; expected idle"),
+        (["--load", "both"], "is there twice"),
+        (["--precision", "0"], "no precision in MOS"),
+        (["--workload", "x.parquet"], "exclude one another"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_writes_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], says: str
+) -> None:
+    given = dict(zip(TINY[::2], TINY[1::2], strict=True))
+    again = words if words[0] == "--load" and words[1] in given.values() else []
+    line = [word for pair in (given if again else given | {words[0]: words[1]}).items() for word in pair]
+    assert call(["recommend", *line, *again, "--out", str(tmp_path / "x")]) == 2
+    told = capsys.readouterr()
+    assert says in told.err and told.err.count("\n") == 1 and not told.out
+    assert not (tmp_path / "x").exists()
+
+
+def numbers(**cells: list[float]) -> dict[tuple[str, str], dict[int, float]]:
+    return {(load, "web"): dict(enumerate(found)) for load, found in cells.items()}
+
+
+def test_candidates_are_out_when_an_interval_says_so_and_close_when_it_is_narrow() -> None:
+    scores = {
+        "best": numbers(both=[4.0, 4.1, 4.0, 4.1]),
+        "worse": numbers(both=[3.0, 3.1, 3.05, 3.1]),
+        "alike": numbers(both=[3.99, 4.1, 3.99, 4.1]),
+        "unsure": numbers(both=[4.9, 3.1, 3.3, 4.6]),
+    }
+    standing = elimination.stand(scores, 0.1, 0.95)
+    assert (standing.best, standing.out, standing.close, standing.open) == (
+        "best",
+        ["worse"],
+        ["alike"],
+        ["unsure"],
+    )
+    assert standing.alike == ["best", "alike", "unsure"]
+    # One replication shows no spread: nothing is certain.
+    once = {name: {cell: {0: found[0]} for cell, found in one.items()} for name, one in scores.items()}
+    assert elimination.stand(once, 0.1, 0.95).out == []
+
+
+def test_what_a_candidate_is_worth_is_its_worst_load_and_user() -> None:
+    found = {("idle", "web"): {0: 5.0}, ("both", "web"): {0: 4.0}, ("both", "voice.talks"): {0: 3.0}}
+    assert elimination.worst_cell(found) == (("both", "voice.talks"), 3.0)
+
+
+def test_among_those_alike_the_mean_over_loads_decides_then_delay_then_simplicity() -> None:
+    def chosen(one: Any, other: Any, waits: tuple[float, float]) -> tuple[str, str]:
+        scores = {"one": one, "other": other}
+        delays = {name: dict.fromkeys(range(4), ms) for name, ms in zip(scores, waits, strict=True)}
+        standing = elimination.stand(scores, 0.1, 0.95)
+        return elimination.choose(scores, delays, standing, 0.1, 0.95)
+
+    flat = [3.0] * 4
+    assert chosen(numbers(a=flat, b=[4.0] * 4), numbers(a=flat, b=[4.5] * 4), (1, 9)) == ("other", "mean")
+    assert chosen(numbers(a=flat), numbers(a=flat), (30, 9)) == ("other", "delay")
+    assert chosen(numbers(a=flat), numbers(a=flat), (9, 9)) == ("one", "order")
+    assert chosen(numbers(a=flat), numbers(a=[2.0, 2.1, 2.0, 2.1]), (9, 1)) == ("one", "worst")
+
+
+def test_sizes_and_targets_follow_the_line() -> None:
+    line = Line.read("16Mbit", "1000kbit", "40ms")
+    assert (line.down, line.up) == ("16Mbit", "1Mbit")
+    assert sizes(line, "up") == [4, 8, 16, 32, 64, 128]
+    assert sizes(line, "down") == [7, 13, 27, 53, 107, 213]
+    assert discipline("codel", line).up == {"kind": "codel", "target": "18ms"}
+    assert discipline("codel", line).down == {"kind": "codel"}
+    assert discipline("pie", line).up["target"] == "18ms"
+    assert [rule.limits for rule in rules(line, (16, 8))] == [
+        (53, 3),
+        (13, 1),
+        (107, 7),
+        (10, 10),
+        (1000, 1000),
+    ]
+    assert read_candidates("cake, fifo") == ["fifo", "cake"]
+
+
+def test_a_fast_line_is_simulated_for_less_long() -> None:
+    slow, fast = (Times.of(Line.read(rate, rate, "20ms")) for rate in ("1Mbit", "1Gbit"))
+    assert (slow.measured_s, slow.call_s) == (60, 8)
+    assert fast.measured_s <= 7
+    assert 2 <= fast.call_s <= fast.measured_s / 2
+
+
+def test_the_results_are_a_study_like_any_other(tiny: tuple[Command, str]) -> None:
+    command, _ = tiny
+    file = command.cwd / "a" / "queues.toml"
+    assert "# The line: 2Mbit/s down" in file.read_text(encoding="utf-8")
+    assert "codel" in command("show", "a").stdout
