@@ -35,8 +35,8 @@ impl Patience {
 
 /// Of each window of this length …
 const WINDOW: Span = Span::from_millis(100);
-/// … at most this much is spent asking for the time. The kernel stops a `SCHED_FIFO` thread that never sleeps for 50 ms
-/// in each second ("RT throttling").
+/// … at most this much is spent asking for the time. The kernel stops a `SCHED_FIFO` thread that never sleeps for
+/// 50 ms in each second ("RT throttling").
 const MOST_SPINNING: Span = Span::from_millis(40);
 /// Longest sleep, so that a step of the clock or a lost wake-up cannot stop the loop.
 const MOST_SLEEP: Span = Span::from_millis(250);

@@ -82,7 +82,7 @@ impl Child {
         self.status.read_exact(&mut byte)
     }
 
-    /// Lets the command run until it has ended, or its time is over, or it is told to end, or whoever started us is gone.
+    /// Lets the command run until it has ended, its time is over, it is told to end, or whoever started us is gone.
     ///
     /// # Errors
     /// It cannot be told to go, or waited for.

@@ -1,7 +1,7 @@
 //! A packet as the queues of the emulator see it: a record of its headers, and the slot that holds its bytes.
 //!
-//! Flows are told apart by the 5-tuple (addresses, protocol, ports), hashed to 32 bits; fragments and other protocols by
-//! addresses and protocol alone.
+//! Flows are told apart by the 5-tuple (addresses, protocol, ports), hashed to 32 bits; fragments and other protocols
+//! by addresses and protocol alone.
 
 use sojourn_net::log::Kind;
 use sojourn_net::{Ecn, Packet};

@@ -68,8 +68,8 @@ pub struct Ended {
 /// What is written to `status` once the server listens.
 pub const READY: u8 = b'r';
 
-/// Runs as the first process: starts the server, says [`READY`], waits for a byte of `go`, starts the command, and writes
-/// how it ended to `status`. Does not return.
+/// Runs as the first process: starts the server, says [`READY`], waits for a byte of `go`, starts the command, and
+/// writes how it ended to `status`. Does not return.
 pub fn run(programs: &Programs<'_>, go: OwnedFd, status: OwnedFd) -> ! {
     let _ = set_pdeathsig(Signal::SIGKILL);
     let mut status = File::from(status);

@@ -1,4 +1,4 @@
-//! The records of a run: summaries, the packet log, the capture, the live view and the replay, all from the same events.
+//! The records of a run: summaries, packet log, capture, live view and replay, all from the same events.
 //!
 //! Runs on a thread of its own, which nothing waits for.
 

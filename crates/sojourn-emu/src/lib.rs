@@ -1,7 +1,7 @@
 //! The same bottleneck between real programs: the queues of the simulator under the wall clock.
 //!
-//! [`forward`] is the loop, over any two descriptors and any [`clock`]; [`bed`] is what it runs in on Linux: two network
-//! namespaces with a TUN interface each, and the command and the server in them.
+//! [`forward`] is the loop, over any two descriptors and any [`clock`]; [`bed`] is what it runs in on Linux: two
+//! network namespaces with a TUN interface each, and the command and the server in them.
 
 #![allow(clippy::disallowed_methods, reason = "this crate is what reads the clock for the others")]
 

@@ -3,8 +3,8 @@
 use sojourn_sim::stats::Log;
 use std::io::{self, Write};
 
-/// Bytes of a row: arrival, departure (ns; −1: none) and sequence number (8 each), packet, flow, size, packets and bytes
-/// waiting, journey (4 each), link, kind, cause of the drop, and a byte of nothing.
+/// Bytes of a row: arrival, departure (ns; −1: none) and sequence number (8 each), packet, flow, size, packets and
+/// bytes waiting, journey (4 each), link, kind, cause of the drop, and a byte of nothing.
 pub const ROW: usize = 3 * 8 + 6 * 4 + 4;
 
 /// Writes the rows of a link, the first of which has the number `first`.

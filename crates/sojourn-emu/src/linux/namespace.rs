@@ -86,8 +86,8 @@ pub fn variable(name: &str) -> Option<String> {
     Some(text.trim().to_owned())
 }
 
-/// Packets that an interface of this thread's network namespace has dropped: those that it was given by the emulator, and
-/// those that were to be given to the emulator.
+/// Packets that an interface of this thread's network namespace has dropped: those that it was given by the emulator,
+/// and those that were to be given to the emulator.
 pub fn dropped(interface: &str) -> Option<[u64; 2]> {
     dropped_in(&fs::read_to_string("/proc/thread-self/net/dev").ok()?, interface)
 }
