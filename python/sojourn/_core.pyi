@@ -130,3 +130,9 @@ def match_captures(
 
     Raises CaptureError if a capture cannot be read, MisfitError if they do not belong together.
     """
+
+def emulate(setup: str) -> str:
+    """Run the emulator (JSON in, JSON out); the process must have one thread, and be started for this alone.
+
+    Raises OSError with a sentence if there can be no bed for it.
+    """

@@ -2,6 +2,7 @@
 
 mod columns;
 mod controller;
+mod emulate;
 mod error;
 mod export;
 mod losses;
@@ -19,6 +20,8 @@ mod workload;
 mod _core {
     #[pymodule_export]
     use crate::controller::controller;
+    #[pymodule_export]
+    use crate::emulate::emulate;
     #[pymodule_export]
     use crate::error::{CaptureError, MisfitError, StudyError};
     #[pymodule_export]

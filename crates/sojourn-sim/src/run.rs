@@ -21,6 +21,7 @@ use links::Replication;
 use sojourn_net::{Rate, Time};
 
 pub use hooks::{LogSink, MakePlayer, RunHooks, TapAt, TapSink};
+pub use links::LoneLink;
 
 /// Events between two looks at the watcher.
 const SLICE: u32 = 1 << 16;

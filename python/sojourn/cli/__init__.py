@@ -6,6 +6,7 @@ Exit codes: 0 done; 1 ran, but something failed; 2 usage or input error; 130 int
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import sys
 from collections.abc import Sequence
@@ -30,6 +31,7 @@ VERBS = {
     "workload": "take the traffic of captures, to replay it over another queue",
     "wild": "queueing delay of users, from per-connection TCP statistics",
     "export": "simulate one point and write its packets as a capture",
+    "emulate": "run a command behind a path's queues, in real time",
     "calibrate": "find the number of sessions that offers a load",
     "schema": "print the JSON Schema of study files",
 }
@@ -58,6 +60,10 @@ def call(arguments: Sequence[str] | None = None) -> int:
     if tokens[:1] == ["measure"]:
         # The parser takes a lone hyphen for an option.
         tokens = ["/dev/stdin" if token == "-" else token for token in tokens]
+    if tokens[:1] == ["emulate"] and "--" in tokens:
+        # What follows is another program's, whatever it looks like.
+        at = tokens.index("--")
+        tokens[at:] = [f"--command={shlex.join(tokens[at + 1 :])}"]
     from cyclopts import CycloptsError
 
     try:

@@ -115,6 +115,11 @@ impl Packet {
         }
     }
 
+    /// A packet that was seen at a queue outside the simulator, in this row of its link's log.
+    pub fn observed(kind: Kind, seq: u64, flow: u32, size: u16, row: u32) -> Self {
+        Self { id: row, ..Self::datagram(kind, seq, Time::ZERO, flow, (0, 0), 0, size) }
+    }
+
     #[inline]
     fn has(&self, bit: u32) -> bool {
         self.word.get() >> bit & 1 != 0
