@@ -42,8 +42,8 @@ def score(
     Returns
     -------
     dict
-        "voice", "video", "web", "adaptive", "browser", "call" and "responsiveness" as far as there are such users and
-        tables, to be merged into the result.
+        "voice", "video", "web", "adaptive", "browser", "call" and "responsiveness" as far as there are such
+        users and tables, to be merged into the result.
 
     Raises
     ------
