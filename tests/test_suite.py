@@ -207,6 +207,14 @@ def test_tables_say_case_parameters_seeds_versions_and_command(ran: tuple[dict, 
     table = pl.read_parquet(out / "suite.parquet")
     assert table["replication"].unique().sort().to_list() == [0, 1, 2]
     assert json.loads((out / "suite.json").read_text())["checks"] == told["checks"]
+    written = (out / "suite.md").read_text(encoding="utf-8")
+    for words in (
+        "sojourn suite rfc7928",
+        "3 runs of each cell",
+        "changed in every case: duration=12s, warmup=2s",
+        "| 5.3.1 |",
+    ):
+        assert words in written, words
 
 
 def test_numbers_are_those_of_the_results(ran: tuple[dict, Path]) -> None:

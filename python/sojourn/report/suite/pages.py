@@ -12,8 +12,9 @@ from sojourn.report import html
 from sojourn.report.sections import Table
 from sojourn.report.suite import case_page
 from sojourn.report.suite.checks import Check
+from sojourn.report.suite.markdown import markdown
 from sojourn.report.suite.rows import ALL
-from sojourn.results import Results
+from sojourn.results import Results, atomic
 from sojourn.study.identity import engine
 from sojourn.sweep.suites import Expanded, Preset, Suite
 
@@ -51,15 +52,18 @@ def write_pages(
             study=each.study.command,
         )
     links = list(dict.fromkeys(each.link.name for each in everything))
+    matrices = [
+        (link, matrix([t for e, t in zip(everything, tables, strict=True) if e.link.name == link]))
+        for link in links
+    ]
+    text = markdown(suite.title, _about(preset, everything, versions), matrices, found, command)
+    atomic.write(out / "suite.md", lambda file: file.write(text.encode()))
     return html.write(
         out / "index.html",
         "report/suite/overview.html.jinja",
         **about,
         links=links,
-        matrices=[
-            (link, matrix([t for e, t in zip(everything, tables, strict=True) if e.link.name == link]))
-            for link in links
-        ],
+        matrices=matrices,
         checks=check_table(found),
         broken=[check for check in found if check.holds is False],
         schemes=scheme_table(everything),
@@ -69,6 +73,20 @@ def write_pages(
         ],
         runs=sum(table["hash"].n_unique() for table in tables),
     )
+
+
+def _about(preset: Preset, everything: Sequence[Expanded], versions: str) -> list[str]:
+    """Return what was run, in lines."""
+    first = everything[0]
+    runs = sorted({len({point.replication for point in each.study.points}) for each in everything})
+    lines = [
+        f"{versions}{f', preset {preset.name}' if preset.name else ''}",
+        f"schemes: {', '.join(scheme.name for scheme in first.schemes)}",
+        f"{', '.join(map(str, runs))} runs of each cell; seed {first.study.points[0].seed}",
+        "a cell: mean queueing delay · goodput of all traffic at the bottleneck, ± half of the 95 % interval",
+    ]
+    sets = dict.fromkeys(f"{key}={value}" for each in everything for key, value in each.sets)
+    return lines + ([f"changed in every case: {', '.join(sets)}"] if sets else [])
 
 
 def matrix(tables: Sequence[pl.DataFrame]) -> Table:

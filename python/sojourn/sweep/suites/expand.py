@@ -34,6 +34,8 @@ class Expanded:
         The buffer that all schemes without a limit of their own have.
     folder : str
         Where its results go, below the suite's folder.
+    sets : tuple of (str, str)
+        Keys that were set besides.
     """
 
     case: Case
@@ -42,6 +44,7 @@ class Expanded:
     schemes: tuple[Scheme, ...]
     buffer_pkts: int
     folder: str
+    sets: tuple[tuple[str, str], ...] = ()
 
     @property
     def scheme_of(self) -> dict[str, str]:
@@ -94,7 +97,7 @@ def expand(
         keys[key] = value
     study = Study.load(file, [*keys.items(), *sets])
     folder = f"{link.name.replace('/', '-')}/{case.name}"
-    return Expanded(case, link, study, tuple(schemes), buffer, folder)
+    return Expanded(case, link, study, tuple(schemes), buffer, folder, tuple(sets))
 
 
 def _queues(case: Case, schemes: Sequence[Scheme], buffer: int) -> dict[str, str]:

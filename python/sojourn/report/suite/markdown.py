@@ -1,0 +1,44 @@
+"""The overview's matrix as Markdown: what a release's notes, or a paper's appendix, takes over."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sojourn.report.sections import Table
+from sojourn.report.suite.checks import Check
+
+
+def markdown(
+    title: str,
+    about: Sequence[str],
+    matrices: Sequence[tuple[str, Table]],
+    found: Sequence[Check],
+    command: str,
+) -> str:
+    """Return the text of ``suite.md``: what was run, a table for each link, the checks, the command."""
+    lines = [f"# {title}", "", *(f"- {line}" for line in about), "", "```", command, "```"]
+    for link, table in matrices:
+        lines += ["", f"## {link}", "", *rows(table)]
+    if found:
+        verdicts = {True: "holds", False: "does not hold", None: "cannot be said"}
+        heads = ["Case", "Link", "Scheme", "What must hold", "Expected", "Found", "Verdict"]
+        checked = [
+            [each.case, each.link, each.scheme, each.what, each.expected, each.found, verdicts[each.holds]]
+            for each in found
+        ]
+        lines += ["", "## What must hold", "", *rows(Table(heads, checks_text(checked)))]
+    return "\n".join(lines) + "\n"
+
+
+def rows(table: Table) -> list[str]:
+    """Return a table's lines."""
+    return [
+        "| " + " | ".join(table.heads) + " |",
+        "| " + " | ".join("---" for _ in table.heads) + " |",
+        *("| " + " | ".join(row) + " |" for row in table.rows),
+    ]
+
+
+def checks_text(checked: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Return rows whose cells have no bars, which would end them."""
+    return [[cell.replace("|", "/") for cell in row] for row in checked]
