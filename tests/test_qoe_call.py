@@ -125,7 +125,7 @@ def test_a_call_is_run_scored_and_judged(sojourn: Command) -> None:
     (sojourn.cwd / "calls.toml").write_text(STUDY)
     rows = sojourn.json("run", "calls.toml", "--jobs", "1", "--out", "out")
     for row in rows:
-        # 0.8 of what the link carries at least, the reports on the other direction among it; the bound is ours.
+        # Four fifths of each link, reports on the other direction among it; the bound is ours.
         assert row["links"]["down"]["utilisation"] > 0.8
         assert row["links"]["up"]["utilisation"] > 0.8
         assert 1500 < row["call"]["receives"]["rate_kbps"]["mean"] <= 2000
