@@ -90,7 +90,7 @@ pub(crate) fn run<'py>(
     let summary = serde_json::to_string(&outcome.summary)
         .map_err(|error| pyo3::exceptions::PyRuntimeError::new_err(error.to_string()))?;
     result.set_item("summary", summary)?;
-    let Tables { video, voice, web, adaptive, viewers, stalls, browser } = outcome.tables;
+    let Tables { video, voice, web, adaptive, viewers, stalls, browser, game } = outcome.tables;
     let has_series = outcome.series.is_some();
     let (flow_series, queue_series) = outcome.series.unwrap_or_default();
     let has_viewers = !viewers.user.is_empty();
@@ -105,6 +105,7 @@ pub(crate) fn run<'py>(
         ("viewers", has_viewers, viewers.into_columns()),
         ("stalls", has_viewers, stalls.into_columns()),
         ("browser", !browser.user.is_empty(), browser.into_columns()),
+        ("game", !game.user.is_empty(), game.into_columns()),
     ];
     for (name, _, columns) in tables.into_iter().filter(|(_, is_made, _)| *is_made) {
         result.set_item(name, dict(py, columns)?)?;

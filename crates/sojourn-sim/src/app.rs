@@ -7,6 +7,7 @@ mod adaptive;
 mod browser;
 mod bulk;
 mod chirp;
+mod game;
 mod onoff;
 mod packmime;
 mod recorded;
@@ -23,12 +24,15 @@ pub use adaptive::{Adaptive, Fetch};
 pub use browser::{Browser, Fate, Habits, WebPage, pages};
 pub use bulk::Bulk;
 pub use chirp::Chirp;
+pub use game::{Game, Pace};
 pub use onoff::OnOff;
 pub use packmime::{Http, Model as PackmimeModel, Packmime};
 pub use recorded::{Recorded, Recording};
 pub use sessions::Sessions;
 pub use source::Source;
-pub use tables::{AdaptiveTable, BrowserTable, StallTable, Tables, VideoTable, ViewerTable, VoiceTable, WebTable};
+pub use tables::{
+    AdaptiveTable, BrowserTable, GameTable, StallTable, Tables, VideoTable, ViewerTable, VoiceTable, WebTable,
+};
 pub use udp::Udp;
 pub use vbr_video::{Clip, HEADERS as FRAME_HEADERS, VbrVideo};
 pub use video::{Schedule, Shown, Video};

@@ -33,8 +33,9 @@ pub use path::{LinkOf, Path};
 pub use provenance::Provenance;
 pub use rate::{RateDrawn, RateSpec, RateSteps, RateTrace};
 pub use users::{
-    Adaptive, Browser, CallDirection, ClipGenerated, ClipSizes, ClipSpec, Codec, Concealment, DelayModel, Household,
-    Opus, Playout, Profile, Resolution, ScoreMethod, TalkSpurts, Users, Video, Voice, Web, household,
+    Adaptive, Browser, CallDirection, Class, ClipGenerated, ClipSizes, ClipSpec, CloudGaming, Codec, Concealment,
+    DelayModel, Gaming, Household, Opus, Playout, Profile, Resolution, ScoreMethod, TalkSpurts, Users, Video, Voice,
+    Web, household,
 };
 
 /// One complete scenario, every default filled in.

@@ -3,10 +3,10 @@
 use super::Engine;
 use super::hooks::MakePlayer;
 use super::hosts::{control, way};
-use crate::app::{self, Adaptive, Browser, Fetch, Habits, Source, Video, Voice, Web};
+use crate::app::{self, Adaptive, Browser, Fetch, Game, Habits, Source, Video, Voice, Web};
 use crate::engine::{Direction, Way};
 use crate::player::{Algorithm, Clip, Draws, Session, Settings};
-use crate::scenario::{self, CallDirection, Scenario, Tcp, Users};
+use crate::scenario::{self, CallDirection, CloudGaming, Gaming, Scenario, Tcp, Users};
 use crate::stream::stream;
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
@@ -31,7 +31,6 @@ enum Group {
 /// Prepares what the users of a group share.
 fn prepare(users: &Users) -> Group {
     match users {
-        Users::Video(_) | Users::Voice(_) | Users::Web(_) | Users::Household(_) => Group::Nothing,
         Users::Adaptive(adaptive) => Group::Clips(adaptive.read_clips().unwrap_or_default()),
         Users::Browser(browser) => Group::Habits(Rc::new(Habits {
             pages: app::pages(browser.pages, browser.page_median.0, browser.page_sigma, browser.dwell_scales.len()),
@@ -43,6 +42,7 @@ fn prepare(users: &Users) -> Group {
             dwell_scales: browser.dwell_scales.clone(),
             dwell_bounds: browser.dwell_bounds,
         })),
+        _ => Group::Nothing,
     }
 }
 
@@ -154,6 +154,23 @@ impl Engine {
                     warmup,
                     rng,
                     visit: Default::default(),
+                })
+            }
+            Users::Gaming(Gaming { start_within, .. }) | Users::CloudGaming(CloudGaming { start_within, .. }) => {
+                let [down, up] = match users {
+                    Users::CloudGaming(streamed) => streamed.paces(),
+                    Users::Gaming(ticks) => ticks.paces(),
+                    _ => return,
+                };
+                Box::new(Game {
+                    number,
+                    user,
+                    group: self.without_tcp(way, origin),
+                    paces: [(Direction::Down, down), (Direction::Up, up)],
+                    start_within: *start_within,
+                    warmup,
+                    rng,
+                    played: Default::default(),
                 })
             }
             // A point holds its people instead.

@@ -2,6 +2,7 @@
 
 mod adaptive;
 mod browser;
+mod gaming;
 mod household;
 mod video;
 mod voice;
@@ -9,6 +10,7 @@ mod web;
 
 pub use adaptive::{Adaptive, ClipGenerated, ClipSizes, ClipSpec};
 pub use browser::Browser;
+pub use gaming::{Class, CloudGaming, Gaming};
 pub use household::{Household, household};
 pub use video::{Profile, Resolution, Video};
 pub use voice::{CallDirection, Codec, Concealment, DelayModel, Opus, Playout, ScoreMethod, TalkSpurts, Voice};
@@ -37,6 +39,10 @@ pub enum Users {
     Adaptive(Adaptive),
     /// Browsing.
     Browser(Browser),
+    /// Online games.
+    Gaming(Gaming),
+    /// Games that are streamed.
+    CloudGaming(CloudGaming),
     /// The people of a house: one name for several of the others.
     Household(Household),
 }
@@ -59,6 +65,8 @@ macro_rules! each {
             Users::Web($user) => $expression,
             Users::Adaptive($user) => $expression,
             Users::Browser($user) => $expression,
+            Users::Gaming($user) => $expression,
+            Users::CloudGaming($user) => $expression,
             Users::Household($user) => $expression,
         }
     };
@@ -85,7 +93,7 @@ impl Users {
         match self {
             Self::Adaptive(adaptive) => adaptive.rtt,
             Self::Browser(browser) => browser.rtt,
-            Self::Video(_) | Self::Voice(_) | Self::Web(_) | Self::Household(_) => None,
+            _ => None,
         }
     }
 

@@ -46,6 +46,8 @@ SCORES = (
     Shown("Adaptive video: clients that stalled", "", ("adaptive.clients_stalled_pct",)),
     Shown("Adaptive video: instability", "", ("adaptive.instability",)),
     Shown("Pages abandoned", "", ("browser.abandoned",)),
+    Shown("Online game: ticks too late", "", ("gaming.late.mean",)),
+    Shown("Streamed game: median MOS", "", ("cloud-gaming.mos.median",)),
 )
 """Every user's score."""
 
