@@ -69,7 +69,7 @@ def run(kind: str, queue: dict[str, Any], load: str | None, **keys: Any) -> dict
 def test_a_quiet_path_is_good_and_a_shared_queue_is_worse(kind: str) -> None:
     quiet = run(kind, {"kind": "fifo", "limit": "1000pkt"}, None)
     assert quiet["late"]["mean"] == quiet["lost"] == 0
-    assert quiet["rtt_ms"]["median"] == pytest.approx(20.0, abs=1.5)
+    assert 20.0 <= quiet["rtt_ms"]["median"] < 26.0, "a picture of 44 packets takes 9 ms on this line"
     assert quiet["windows"] == 2
     shared = run(kind, {"kind": "fifo", "limit": "200pkt"}, "software-update")
     alone = run(kind, {"kind": "fq-codel"}, "software-update")
