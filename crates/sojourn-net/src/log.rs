@@ -17,7 +17,7 @@ pub enum Kind {
     Datagram,
     /// An RTP packet of a voice call.
     Voice,
-    /// An RTP packet of a video stream.
+    /// An RTP packet of a video stream, or a datagram of a game.
     Video,
     /// An RTCP packet: what a receiver of RTP says.
     Rtcp,

@@ -8,6 +8,7 @@ mod browser;
 mod bulk;
 mod call;
 mod chirp;
+mod game;
 mod onoff;
 mod packmime;
 mod recorded;
@@ -27,6 +28,7 @@ pub use bulk::Bulk;
 pub(crate) use call::most_rate as most_call_rate;
 pub use call::{Call, Media};
 pub use chirp::Chirp;
+pub use game::{Game, Pace};
 pub use onoff::OnOff;
 pub use packmime::{Http, Model as PackmimeModel, Packmime};
 pub use recorded::{Recorded, Recording};
@@ -34,8 +36,8 @@ pub use responsiveness::{Responsiveness, TestRules};
 pub use sessions::Sessions;
 pub use source::Source;
 pub use tables::{
-    AdaptiveTable, BrowserTable, CallRateTable, CallTable, IntervalTable, ProbeTable, StallTable, Tables, VideoTable,
-    ViewerTable, VoiceTable, WebTable,
+    AdaptiveTable, BrowserTable, CallRateTable, CallTable, GameTable, IntervalTable, ProbeTable, StallTable, Tables,
+    VideoTable, ViewerTable, VoiceTable, WebTable,
 };
 pub use udp::Udp;
 pub use vbr_video::{Clip, HEADERS as FRAME_HEADERS, VbrVideo};

@@ -35,9 +35,9 @@ pub use provenance::Provenance;
 pub use rate::{RateDrawn, RateSpec, RateSteps, RateTrace};
 pub use traffic::{Phase, TrafficRecord};
 pub use users::{
-    Adaptive, Browser, Call, CallDirection, ClipGenerated, ClipSizes, ClipSpec, Codec, Concealment, DelayModel,
-    Household, Opus, Playout, Profile, Resolution, Responsiveness, ScoreMethod, TalkSpurts, Users, Video, Voice, Web,
-    household,
+    Adaptive, Browser, Call, CallDirection, Class, ClipGenerated, ClipSizes, ClipSpec, CloudGaming, Codec, Concealment,
+    DelayModel, Gaming, Household, Opus, Playout, Profile, Resolution, Responsiveness, ScoreMethod, TalkSpurts, Users,
+    Video, Voice, Web, household,
 };
 
 /// One complete scenario, every default filled in.

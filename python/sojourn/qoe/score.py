@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sojourn.qoe import adaptive, browser, call, qoo, responsiveness, voice, web
+from sojourn.qoe import adaptive, browser, call, games, qoo, responsiveness, voice, web
 from sojourn.study.links import crosses, way_of
 from sojourn.study.units import seconds
 
@@ -33,7 +33,7 @@ def score(
     document : mapping
         The complete scenario; its `users`, `duration` and `warmup` are read.
     tables : mapping
-        The run's tables by name: `voice`, `video`, `web`, `browser`, `call` with `call_rates`, and
+        The run's tables by name: `voice`, `video`, `web`, `browser`, `game`, `call` with `call_rates`, and
         `adaptive` with `viewers` and `stalls`; absent ones have nothing to score.
     links : mapping, optional
         The links of the run's summary; the rate down, of the slowest hop that viewers have on their way, is
@@ -42,8 +42,8 @@ def score(
     Returns
     -------
     dict
-        "voice", "video", "web", "adaptive", "browser", "call" and "responsiveness" as far as there are such
-        users and tables, to be merged into the result.
+        "voice", "video", "web", "adaptive", "browser", "gaming", "cloud-gaming", "call" and "responsiveness"
+        as far as there are such users and tables, to be merged into the result.
 
     Raises
     ------
@@ -54,14 +54,15 @@ def score(
     ValueError
         If a table is not as expected.
     """
-    found: dict[str, list[Any]] = {"voice": [], "video": [], "web": []}
+    found: dict[str, list[Any]] = {"voice": [], "video": [], "web": [], "gaming": [], "cloud-gaming": []}
     first = 0
     for user in document.get("users") or ():
         last, kind = first + user["count"], user["kind"]
-        if kind in found and (table := tables.get(kind)) is not None:
-            rows = _rows(table, kind, first, last)
+        name = "game" if kind in games.KINDS else kind
+        if kind in found and (table := tables.get(name)) is not None:
+            rows = _rows(table, name, first, last)
             scored = _scorer(kind)(rows, user)
-            found[kind] += scored if kind == "voice" else [scored]
+            found[kind] += scored if kind in ("voice", *games.KINDS) else [scored]
         first = last
     out: dict[str, Any] = {}
     if found["voice"]:
@@ -76,6 +77,9 @@ def score(
     if "adaptive" in tables:
         rate_bps = _rate_down(document, links or {})
         out["adaptive"] = adaptive.score_adaptive(tables, warmup_s, end_s, rate_bps)
+    for kind in games.KINDS:
+        if found[kind]:
+            out[kind] = games.summary(kind, found[kind])
     if "browser" in tables:
         out["browser"] = browser.score_browser(tables["browser"])
     if "intervals" in tables:
@@ -122,6 +126,8 @@ def _scorer(kind: str) -> Callable[[Table, Mapping[str, Any]], Any]:
         from sojourn.qoe import video  # the codec is loaded where there is video to look at
 
         return video.showings
+    if kind in games.KINDS:
+        return games.windows
     return voice.calls if kind == "voice" else web.loads
 
 

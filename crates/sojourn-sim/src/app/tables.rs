@@ -228,6 +228,22 @@ table! {
     }
 }
 
+table! {
+    /// One row per packet of a game that was sent after the warm-up and had arrived or been dropped when the run ended.
+    GameTable of GameRow {
+        /// The user.
+        user: u32,
+        /// 0: from the player (up); 1: to the player (down).
+        direction: u8,
+        /// Number of the tick, picture or input in its direction.
+        message: u32,
+        /// When it was sent.
+        sent_ns: u64,
+        /// One-way network delay; −1 if it was dropped.
+        delay_ns: i64,
+    }
+}
+
 /// Table rows that applications leave behind.
 #[derive(Default)]
 pub struct Tables {
@@ -253,4 +269,6 @@ pub struct Tables {
     pub call: CallTable,
     /// Rates of video calls.
     pub call_rates: CallRateTable,
+    /// One row per packet of a game.
+    pub game: GameTable,
 }

@@ -4,11 +4,11 @@ use super::Engine;
 use super::hooks::MakePlayer;
 use super::hosts::{control, way};
 use crate::app::{
-    self, Adaptive, Browser, Call, Fetch, Habits, Media, Responsiveness, Source, TestRules, Video, Voice, Web,
+    self, Adaptive, Browser, Call, Fetch, Game, Habits, Media, Responsiveness, Source, TestRules, Video, Voice, Web,
 };
 use crate::engine::{Direction, Way};
 use crate::player::{Algorithm, Clip, Draws, Session, Settings};
-use crate::scenario::{self, CallDirection, Scenario, Tcp, Users};
+use crate::scenario::{self, CallDirection, CloudGaming, Gaming, Scenario, Tcp, Users};
 use crate::stream::stream;
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
@@ -34,7 +34,6 @@ enum Group {
 /// Prepares what the users of a group share.
 fn prepare(users: &Users) -> Group {
     match users {
-        Users::Video(_) | Users::Voice(_) | Users::Web(_) | Users::Call(_) | Users::Household(_) => Group::Nothing,
         Users::Responsiveness(tester) => Group::Rules(Rc::new(TestRules {
             load: directions(tester.direction),
             connections: tester.connections,
@@ -64,6 +63,7 @@ fn prepare(users: &Users) -> Group {
             dwell_scales: browser.dwell_scales.clone(),
             dwell_bounds: browser.dwell_bounds,
         })),
+        _ => Group::Nothing,
     }
 }
 
@@ -188,6 +188,23 @@ impl Engine {
                     warmup,
                     rng,
                     visit: Default::default(),
+                })
+            }
+            Users::Gaming(Gaming { start_within, .. }) | Users::CloudGaming(CloudGaming { start_within, .. }) => {
+                let [down, up] = match users {
+                    Users::CloudGaming(streamed) => streamed.paces(),
+                    Users::Gaming(ticks) => ticks.paces(),
+                    _ => return,
+                };
+                Box::new(Game {
+                    number,
+                    user,
+                    group: self.without_tcp(way, origin),
+                    paces: [(Direction::Down, down), (Direction::Up, up)],
+                    start_within: *start_within,
+                    warmup,
+                    rng,
+                    played: Default::default(),
                 })
             }
             // A point holds its people instead.

@@ -3,6 +3,7 @@
 mod adaptive;
 mod browser;
 mod call;
+mod gaming;
 mod household;
 mod responsiveness;
 mod video;
@@ -12,6 +13,7 @@ mod web;
 pub use adaptive::{Adaptive, ClipGenerated, ClipSizes, ClipSpec};
 pub use browser::Browser;
 pub use call::Call;
+pub use gaming::{Class, CloudGaming, Gaming};
 pub use household::{Household, household};
 pub use responsiveness::Responsiveness;
 pub use video::{Profile, Resolution, Video};
@@ -41,6 +43,10 @@ pub enum Users {
     Adaptive(Adaptive),
     /// Browsing.
     Browser(Browser),
+    /// Online games.
+    Gaming(Gaming),
+    /// Games that are streamed.
+    CloudGaming(CloudGaming),
     /// The people of a house: one name for several of the others.
     Household(Household),
     /// Tests of responsiveness under load.
@@ -67,6 +73,8 @@ macro_rules! each {
             Users::Web($user) => $expression,
             Users::Adaptive($user) => $expression,
             Users::Browser($user) => $expression,
+            Users::Gaming($user) => $expression,
+            Users::CloudGaming($user) => $expression,
             Users::Household($user) => $expression,
             Users::Responsiveness($user) => $expression,
             Users::Call($user) => $expression,
@@ -97,7 +105,7 @@ impl Users {
             Self::Browser(browser) => browser.rtt,
             Self::Call(call) => call.rtt,
             Self::Responsiveness(tester) => tester.rtt,
-            Self::Video(_) | Self::Voice(_) | Self::Web(_) | Self::Household(_) => None,
+            _ => None,
         }
     }
 

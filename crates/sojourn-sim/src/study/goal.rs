@@ -19,9 +19,12 @@ use crate::scenario::Invalid;
 pub struct Goal {
     /// What the report calls it; by default the value's name.
     pub name: Option<String>,
-    /// The value, as `run --json` names it: `voice.talks.mos.p5`, `links.up.queue_delay_ms.p95`.
-    pub value: String,
-    /// The value is good from here upwards. A goal has this or `at-most`.
+    /// The value, as `run --json` names it: `voice.talks.mos.p5`, `links.up.queue_delay_ms.p95`. A goal has this, with a
+    /// limit, or `threshold`.
+    pub value: Option<String>,
+    /// A threshold that operators quote, by name, in place of a value and its limit.
+    pub threshold: Option<Threshold>,
+    /// The value is good from here upwards. A goal about a value has this or `at-most`.
     pub at_least: Option<f64>,
     /// The value is good up to here.
     pub at_most: Option<f64>,
@@ -31,13 +34,36 @@ pub struct Goal {
     pub confidence: f64,
 }
 
+/// Thresholds that operators quote. Grades of bufferbloat are those of DSLReports: the mean delay that load adds, down and
+/// up; here each way must keep it, in the queue.
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Threshold {
+    /// Grade A+: less than 5 ms.
+    BufferbloatAPlus,
+    /// Grade A: less than 30 ms.
+    BufferbloatA,
+    /// Grade B: less than 60 ms.
+    BufferbloatB,
+    /// Grade C: less than 200 ms.
+    BufferbloatC,
+    /// Grade D: less than 400 ms.
+    BufferbloatD,
+}
+
 fn confident() -> f64 {
     0.95
 }
 
 impl Goal {
     pub(super) fn check(&self) -> Result<(), Invalid> {
-        if self.value.is_empty() {
+        if self.threshold.is_some() {
+            if self.value.is_some() || self.at_least.is_some() || self.at_most.is_some() {
+                return Err(Invalid::new("threshold", "has its own value and limit; write two goals"));
+            }
+            return self.check_confidence();
+        }
+        if self.value.as_deref().is_none_or(str::is_empty) {
             return Err(Invalid::new("value", "must name a value of the results, as in \"voice.talks.mos.p5\""));
         }
         if self.name.as_deref().is_some_and(|name| name.trim().is_empty()) {
@@ -55,6 +81,10 @@ impl Goal {
             }
             _ => {}
         }
+        self.check_confidence()
+    }
+
+    fn check_confidence(&self) -> Result<(), Invalid> {
         if !(0.5..=0.9999).contains(&self.confidence) {
             let message = format!("{} is not a confidence; write a share from 0.5 to 0.9999", self.confidence);
             return Err(Invalid::new("confidence", message));
@@ -178,6 +208,11 @@ mod tests {
     fn a_goal_has_one_limit_and_a_confidence() {
         let goal = |keys: &str| count("", &format!("[[goals]]\nvalue = 'links.up.loss'\n{keys}\n"));
         assert_eq!(goal("at-most = 1"), Ok(1));
+        assert_eq!(count("", "[[goals]]\nthreshold = 'bufferbloat-a'\n"), Ok(1));
+        let both = goal("threshold = 'bufferbloat-a'").unwrap_err();
+        assert!(both.contains("goals.0.threshold: has its own value and limit"), "{both}");
+        let unknown = count("", "[[goals]]\nthreshold = 'bufferbloat-e'\n").unwrap_err();
+        assert!(unknown.contains("unknown variant `bufferbloat-e`, expected one of `bufferbloat-a-plus`"), "{unknown}");
         assert_eq!(goal("at-least = 0.5\nconfidence = 0.9\nname = 'mine'"), Ok(1));
         for (keys, wanted) in [
             ("", "a goal has at-least or at-most, as in at-least = 3.6"),

@@ -29,6 +29,17 @@ BEST = 2.0
 CHOICE = "a choice"
 """The source of a limit that nobody publishes."""
 
+_USERS = (
+    "voice",
+    "video",
+    "web",
+    "browser",
+    "adaptive",
+    "gaming",
+    "cloud-gaming",
+    "call",
+    "responsiveness",
+)
 _G107, _G1030, _ZINNER = "ITU-T G.107 and G.109", "ITU-T G.1030", "Zinner et al. 2010"
 
 
@@ -129,12 +140,12 @@ def number_at(result: Mapping[str, Any], path: str) -> float | None:
 
 def goals_of(document: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> list[Goal]:
     """Return the goals that a study states, else the usual ones that its results have numbers for."""
-    stated = [_read(entry) for entry in document.get("goals") or ()]
+    every = dict.fromkeys(link for result in results for link in result.get("links") or ())
+    links = [link for link in every if way_of(link) != "access"]
+    stated = [goal for entry in document.get("goals") or () for goal in _read(entry, links)]
     if stated:
         return stated
     users = [goal for goal in _USUAL if _measured(goal, results)]
-    every = dict.fromkeys(link for result in results for link in result.get("links") or ())
-    links = [link for link in every if way_of(link) != "access"]
     delays = [goal for link in links for goal in _delays(link) if _measured(goal, results)]
     judged = users if any(not goal.path.startswith("flows.") for goal in users) else [*delays, *users]
     return judged
@@ -142,10 +153,7 @@ def goals_of(document: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) 
 
 def scored_users(goals: Sequence[Goal]) -> bool:
     """Say whether any of the usual goals is about users."""
-    return any(
-        goal.path.split(".")[0] in ("voice", "video", "web", "browser", "adaptive", "call", "responsiveness")
-        for goal in goals
-    )
+    return any(goal.path.split(".")[0] in _USERS for goal in goals)
 
 
 def _measured(goal: Goal, results: Sequence[Mapping[str, Any]]) -> bool:
@@ -153,17 +161,37 @@ def _measured(goal: Goal, results: Sequence[Mapping[str, Any]]) -> bool:
     return any(found) if goal.of_best else bool(found)
 
 
-def _read(entry: Mapping[str, Any]) -> Goal:
+BUFFERBLOAT_MS = {"a-plus": 5.0, "a": 30.0, "b": 60.0, "c": 200.0, "d": 400.0}
+"""Grades of DSLReports' speed test, also of LibreQoS: the mean delay that load adds, down and up."""
+
+
+def _graded(threshold: str, links: Sequence[str], confidence: float) -> list[Goal]:
+    """Return the goals of a threshold that operators quote: each way keeps it, so that their mean does."""
+    grade = threshold.removeprefix("bufferbloat-")
+    name = grade.upper().replace("-PLUS", "+")
+    source = f"DSLReports, bufferbloat {name}; that each way keeps it is {CHOICE}"
+    return [
+        Goal(
+            f"links.{link}.queue_delay_ms.mean",
+            BUFFERBLOAT_MS[grade],
+            False,
+            f"bufferbloat {name}: mean queueing delay of the {called(link)}",
+            source,
+            confidence,
+        )
+        for link in links
+    ]
+
+
+def _read(entry: Mapping[str, Any], links: Sequence[str]) -> list[Goal]:
+    confidence = float(entry.get("confidence", 0.95))
+    if "threshold" in entry:
+        return _graded(entry["threshold"], links, confidence)
     above = "at-least" in entry
     phrase = value(entry["value"]).phrase
-    return Goal(
-        entry["value"],
-        float(entry["at-least" if above else "at-most"]),
-        above,
-        entry.get("name") or (lower(phrase) if phrase else entry["value"]),
-        "the study",
-        float(entry.get("confidence", 0.95)),
-    )
+    name = entry.get("name") or (lower(phrase) if phrase else entry["value"])
+    limit = float(entry["at-least" if above else "at-most"])
+    return [Goal(entry["value"], limit, above, name, "the study", confidence)]
 
 
 def _trials(result: Mapping[str, Any], path: str) -> float | None:
@@ -239,6 +267,14 @@ _USUAL = (
     Goal("browser.plt_s.median", 4.0, False, "browsing, median page load time", "ITU-T G.1010: acceptable"),
     Goal("browser.plt_s.p95", 10.0, False, "browsing, page load time of the slowest 5 %", CHOICE),
     Goal("browser.abandoned", 0.05, False, "browsing, pages abandoned", CHOICE),
+    Goal("gaming.late.mean", 0.05, False, "online game, ticks that come too late", CHOICE),
+    Goal(
+        "cloud-gaming.mos.median",
+        3.0,
+        True,
+        "streamed game, median MOS",
+        f"ITU-T G.1072: fair; that this is enough is {CHOICE}",
+    ),
     Goal("adaptive.clients_stalled_pct", 5.0, False, "viewers who stall", CHOICE),
     Goal("adaptive.average_rate_kbps", 0.9, True, "mean bit rate of viewers", CHOICE, of_best=True),
     Goal(

@@ -63,6 +63,8 @@ SCORES = (
         "each kind of probe",
         ("responsiveness.rpm.median", "responsiveness.foreign_rpm.median", "responsiveness.self_rpm.median"),
     ),
+    Shown("Online game: ticks too late", "", ("gaming.late.mean",)),
+    Shown("Streamed game: median MOS", "", ("cloud-gaming.mos.median",)),
 )
 """Every user's score."""
 
