@@ -97,6 +97,7 @@ def test_no_candidate_of_the_exhaustive_sweep_beats_the_advice_by_more_than_its_
         (["--rtt", "0ms"], "--rtt 0ms: a round trip takes time"),
         (["--rtt", "soon"], '--rtt: "soon" is not a time'),
         (["--goal", "voice"], "is no goal; expected VALUE>=NUMBER"),
+        (["--goal", "web.mos.p42>=3"], "results have no such number; did you mean web.mos.p25"),
         (["--goal", "happiness.mos>=3"], "names nothing that is measured"),
         (
             ["--goal", "browser.plt_s.p95<=3"],
