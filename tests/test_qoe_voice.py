@@ -120,7 +120,7 @@ def test_codecs_and_concealment_of_the_emodel() -> None:
 @pytest.mark.parametrize(
     ("asked", "says"),
     [
-        ({"codec": "opus"}, "opus"),
+        ({"codec": "speex"}, "speex"),
         ({"playout": "fixed"}, "fixed"),
         ({"playout": {"kind": "magic"}}, "magic"),
         ({"playout": {"kind": "fixed", "delay": 60}}, "60"),

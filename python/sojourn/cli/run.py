@@ -45,7 +45,7 @@ def run(
 
     ```
     sojourn run studies/quickstart.toml --jobs 4
-    sojourn run studies/quickstart.toml --set duration=30s --only workload=long-few-download --json
+    sojourn run studies/quickstart.toml --set duration=30s --only workload=household-evening --json
     ```
 
     Parameters

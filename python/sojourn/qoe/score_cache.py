@@ -46,8 +46,9 @@ def code() -> bytes:
     here = Path(__file__).parent
     for file in sorted(file for pattern in _SCORING for file in here.glob(pattern)):
         hashed.update(file.name.encode() + b"\0" + file.read_bytes().replace(b"\r", b"") + b"\0")
-    with contextlib.suppress(metadata.PackageNotFoundError):
-        hashed.update(f"{metadata.version('numpy')} {metadata.version('pesq')}".encode())
+    for package in ("numpy", "pesq", "av"):  # PyAV brings libopus.
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            hashed.update(f"{package} {metadata.version(package)} ".encode())
     found = util.find_spec("pesq")
     for folder in (found.submodule_search_locations or ()) if found else ():
         for built in sorted(Path(folder).glob("*.so")):

@@ -7,6 +7,7 @@ numbers as links of the scheme `data:`. It can be mailed.
 from __future__ import annotations
 
 import base64
+import json
 import re
 from dataclasses import dataclass, field
 from functools import cache
@@ -68,7 +69,7 @@ def write(page: Path, template: str, **values: Any) -> Path:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"outlined": outlined, "asset": _asset}
+    environment.filters |= {"outlined": outlined, "asset": _asset, "embedded": _embedded}
     html = environment.get_template(template).render(**values)
     atomic.write(page, lambda file: file.write(html.encode()))
     return page
@@ -131,6 +132,12 @@ def _asset(name: str) -> Markup:
     text = files("sojourn.report").joinpath("assets", name).read_text(encoding="utf-8")
     assert "</s" not in text, f"{name} would end the element that it stands in"
     return Markup(text)
+
+
+def _embedded(value: Any) -> Markup:
+    """Return a value as JSON that may stand in a `script` element."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return Markup(text.replace("<", "\\u003c"))
 
 
 def data_link(content: bytes, kind: str) -> str:

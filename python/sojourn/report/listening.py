@@ -37,10 +37,11 @@ class Listening:
     note: str = ""
 
 
-def listen(results: Sequence[Mapping[str, Any]]) -> Listening:
-    """Make the calls again that sounded worst, one for each cell and direction."""
+def listen(results: Sequence[Mapping[str, Any]], most_bytes: int | None = None) -> Listening:
+    """Make the calls again that sounded worst, one for each cell and direction, up to so many bytes."""
     if not any(result.get("voice") for result in results):
         return Listening()
+    most_bytes = MOST_BYTES if most_bytes is None else most_bytes
     found = _worst(results)
     if not found:
         return Listening(note=_why_not(results))
@@ -59,14 +60,14 @@ def listen(results: Sequence[Mapping[str, Any]]) -> Listening:
         part = worst_part(about, SECONDS)
         links = [data_link(wav(signal[part]), "audio/wav") for signal in (heard, said)]
         used += sum(map(len, links))
-        if used > MOST_BYTES:
+        if used > most_bytes:
             break
         sounds.append(Sound(cell, _NAMES[direction], _words(about), *links))
     notes = []
     if len(sounds) < len(ranked):
         notes.append(
             f"Of {len(ranked)} cells and directions the {len(sounds)} that sound worst are here; more than "
-            f"{MOST_BYTES / 1e6:.0f} MB of sound would make the page too large to mail."
+            f"{most_bytes / 1e6:.2g} MB of sound would make the page too large to mail."
         )
     if not hurt:
         notes.append(

@@ -20,7 +20,10 @@ _WHO = {
     "video": "video",
     "web": "web",
     "browser": "browser",
+    "call.sends": "video call, user sends",
+    "call.receives": "video call, user receives",
     "adaptive": "adaptive video",
+    "responsiveness": "responsiveness",
     "engine": "engine",
     "losses.up": "uplink",
     "losses.down": "downlink",
@@ -58,6 +61,14 @@ _KINDS = {
     "vmaf.mean": ("mean VMAF", "", "plain", "high"),
     "plt_s.median": ("median page load time", "s", "seconds", "low"),
     "plt_s.p95": ("page load time, 95th percentile", "s", "seconds", "low"),
+    "rate_kbps.mean": ("mean rate", "kb/s", "plain", "high"),
+    "rate_kbps.median": ("median rate", "kb/s", "plain", "high"),
+    "delay_ms.median": ("median delay of pictures", "ms", "delay", "low"),
+    "delay_ms.p95": ("delay of pictures, 95th percentile", "ms", "delay", "low"),
+    "frozen": ("time frozen", "%", "share", "low"),
+    "freezes_per_min": ("freezes a minute", "", "plain", "low"),
+    "fps": ("pictures a second", "", "plain", "high"),
+    "not_shown": ("frames not shown", "%", "share", "low"),
     "rtt_dominated": ("loads dominated by round trips", "%", "share", ""),
     "loss_dominated": ("loads dominated by repair of losses", "%", "share", "low"),
     "abandoned": ("pages abandoned", "%", "share", "low"),
@@ -72,6 +83,10 @@ _KINDS = {
     "clients_stalled_pct": ("clients that stalled", "%", "percent", "low"),
     "stalls": ("stalls", "", "plain", "low"),
     "stall_s": ("time stalled", "s", "seconds", "low"),
+    "rpm.median": ("median round trips a minute", "RPM", "plain", "high"),
+    "foreign_rpm.median": ("median of new connections", "RPM", "plain", "high"),
+    "self_rpm.median": ("median of load connections", "RPM", "plain", "high"),
+    "qoo.qoo": ("Quality of Outcome, the draft's example", "", "plain", "high"),
     "goodput_per_flow_bps": ("goodput of a flow", "Mb/s", "rate", "high"),
     "share": ("share of the goodput", "%", "share", ""),
     "jain": ("Jain's index", "", "index", "high"),
@@ -164,12 +179,8 @@ class Value:
 def value(path: str, unit_if_unknown: str | None = None) -> Value:
     """Describe the number at a path of the result, such as ``links.up.occupancy_delay_ms``."""
     parts = path.split(".")
-    for start in range(len(parts)):
-        found = _KINDS.get(".".join(parts[start:]))
-        if found:
-            break
-    else:
-        start = max(len(parts) - 1, 0)
+    start, found = _known(parts)
+    if found is None:
         found = (parts[-1].replace("_", " "), unit_if_unknown or "", "plain", "")
         if path.endswith("_ms"):
             found = (parts[-1][:-3].replace("_", " "), "ms", "plain", "")
@@ -183,6 +194,19 @@ def value(path: str, unit_if_unknown: str | None = None) -> Value:
     phrase = f"{name} ({who})" if who else name
     title = full if named else full[:1].upper() + full[1:]
     return Value(path, title, unit, kind, better, phrase)
+
+
+def has_name(path: str) -> bool:
+    """Say whether the number at a path has a name of its own, and not only that of its key."""
+    return _known(path.split("."))[1] is not None
+
+
+def _known(parts: list[str]) -> tuple[int, tuple[str, str, str, str] | None]:
+    """Return where the longest ending that has a name begins, and what it is; the last part if none has."""
+    for start in range(len(parts)):
+        if found := _KINDS.get(".".join(parts[start:])):
+            return start, found
+    return max(len(parts) - 1, 0), None
 
 
 def _link_name(path: str) -> str | None:

@@ -1,0 +1,70 @@
+"""`sojourn explore`: stored results as one page that answers."""
+
+from __future__ import annotations
+
+import json as _json
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from sojourn.cli.exit import Exit, complain
+from sojourn.cli.flag import Flag
+from sojourn.errors import SojournError
+from sojourn.results import open_results
+
+
+def explore(
+    *results: Annotated[Path, Parameter(negative=())],
+    out: Annotated[Path, Parameter(name=["--out", "-o"])] = Path("explore.html"),
+    json: Flag = False,
+) -> int:
+    """Make one page in which results can be explored without a network.
+
+    Of stored results: a map of any number over any two axes, with intervals, the same as lines, and one
+    number against another; a cell shows its links over time, its calls to listen to, and the command that
+    runs it again.
+
+    **Example**
+
+    ```
+    sojourn explore results/quickstart -o quickstart.html
+    ```
+
+    Parameters
+    ----------
+    results
+        Directories of results.
+    out
+        The page to write.
+    json
+        Print the path of the page, its size and what is in it as JSON.
+    """
+    if out.is_dir():
+        raise SojournError(f"{out} is a directory; --out takes the page to write, as {out / 'explore.html'}")
+    opened = [open_results(path) for path in results]
+    from sojourn.capture.output import printable
+    from sojourn.report.explore import write_explorer
+
+    for found in opened:
+        if found.missing:
+            complain(
+                f"note: {found.missing} of the points of {found.store.path} are not there yet; "
+                "the page shows the others"
+            )
+    words = ["sojourn", "explore", *map(printable, results), "--out", printable(out)]
+    made = write_explorer(opened, shlex.join(words), out)
+    if made.without:
+        complain(f"note: {made.without}")
+    if json:
+        told = {
+            "page": str(made.page),
+            "bytes": made.page.stat().st_size,
+            "studies": made.studies,
+            "live": not made.without,
+        }
+        print(_json.dumps(told, ensure_ascii=False))
+    else:
+        print(made.page)
+    return Exit.DONE
