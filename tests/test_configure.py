@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from sojourn import _core
-from sojourn.report.configure import configured, tc
+from sojourn.report.configure import configured, links_of, routers, tc
 
 EVERY: dict[str, dict[str, Any]] = {
     "fifo": {"limit": "64pkt"},
@@ -168,6 +168,16 @@ def test_tc_understands_every_line(linux: None, kind: str) -> None:
         pytest.skip(f"tc reads it: {last}; this kernel has no such discipline")
     assert not told.returncode and not queue, (last, queue)
     assert f"qdisc {last.split('handle 10: ')[-1].split()[0]} 10: parent 1:10 " in told.stdout, told.stdout
+
+
+def test_what_a_plain_router_is_told_the_kernel_takes(linux: None) -> None:
+    queue = {"kind": "fifo", "limit": "64pkt"}
+    links, _ = links_of(
+        {"rtt": "20ms", "down": {"rate": "9Mbit", "queue": queue}, "up": {"rate": "1Mbit", "queue": queue}}
+    )
+    told = routers.plain(links["down"], links["up"])
+    done = inside(told.replace("WAN", "eth0").replace("LAN", "eth1") + "\ntc qdisc show")
+    assert not done.stderr and done.stdout.count("limit 64p") == 2, (done.stdout, done.stderr)
 
 
 def test_tc_refuses_what_it_does_not_know_before_the_kernel_is_asked(linux: None) -> None:

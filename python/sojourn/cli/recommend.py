@@ -55,7 +55,8 @@ def recommend(
     users
         Whose experience counts, and how many of each.
     load
-        Background load: idle, download, upload, both, many; by default all of them. Repeatable.
+        Background load: idle, download, upload, both, many (by default all of these), or one that ships.
+        Repeatable.
     workload
         Take the background traffic from a workload (see `sojourn workload`) instead.
     candidates

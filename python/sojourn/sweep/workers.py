@@ -72,10 +72,14 @@ class Processes(Workers):
 
     def kill(self) -> None:
         processes = list((getattr(self.executor, "_processes", None) or {}).values())
+        manager = getattr(self.executor, "_executor_manager_thread", None)
         self.executor.shutdown(wait=False, cancel_futures=True)
         for process in processes:
             with contextlib.suppress(Exception):
                 process.kill()
+        if manager is not None:
+            # Else the interpreter may wake it at exit while it closes its pipe, and say so with a traceback.
+            manager.join(timeout=5)
 
 
 class Cluster(Workers):

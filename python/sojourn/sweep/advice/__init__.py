@@ -15,7 +15,7 @@ from pathlib import Path
 from sojourn import _core
 from sojourn.errors import SojournError
 from sojourn.results.atomic import write, writing
-from sojourn.study import Study
+from sojourn.study import Study, quantities
 from sojourn.sweep import Campaign
 from sojourn.sweep.advice import study_file
 from sojourn.sweep.advice.candidates import WAYS, Candidate, Rule, discipline, fifo, rules, sizes
@@ -146,7 +146,13 @@ class Search:
         most: int = MOST,
     ) -> Campaign:
         file = self.out / f"{what}.toml"
-        study = Study(_core.parse(text, str(file), [], []), str(file), (), self.out)
+        try:
+            study = Study(_core.parse(text, str(file), [], []), str(file), (), self.out)
+            unknown = quantities.unknown(study.document, [point.document for point in study.points[:1]])
+        except _core.StudyError as error:
+            raise SojournError(str(error)) from None
+        if unknown:
+            raise SojournError(f"--goal: {unknown[0]}")
         if not isinstance(names, Mapping):
             names = dict(zip(dict.fromkeys(map(pair_of, study.points)), names, strict=True))
         campaign = Campaign(study, self.out, policy=Rounds(self.findings, names, first, more, most))

@@ -125,7 +125,7 @@ def read_users(text: str) -> dict[str, int]:
 class Times:
     """How long a point lasts: long enough for several calls, short enough that the fastest line can be paid.
 
-    A run of both directions at full rate is at most :data:`PACKETS` packets, and measures 6 to 40 s.
+    A run of both directions at full rate is about :data:`PACKETS` full packets, and measures 4 to 40 s.
     """
 
     warmup_s: int
@@ -138,10 +138,10 @@ class Times:
         pace = line.packets("down", 1) + line.packets("up", 1)
         measured = min(max(PACKETS / pace, _SHORTEST_S), _LONGEST_S)
         # CUBIC's slow start and its first sawtooth take tens of round trips.
-        warmup = min(max(ceil(60 * line.rtt_s), 2), 10)
+        warmup = min(max(ceil(60 * line.rtt_s), 1), 10)
         measured = max(min(measured, longest_s - warmup), _SHORTEST_S)
         return cls(warmup, ceil(measured), int(min(max(measured / 4, 2), 8)))
 
 
-PACKETS = 1_000_000
-_SHORTEST_S, _LONGEST_S = 6.0, 40.0
+PACKETS = 600_000
+_SHORTEST_S, _LONGEST_S = 4.0, 40.0

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from sojourn import _core
 from sojourn.errors import SojournError, quoted
 
 Flows = list[dict[str, Any]]
+SHIPPED: Flows = []
+"""What a study need not declare: a load that ships with the engine is known by its name alone."""
 
 IDLE, NONE = "idle", "none"
 """The line to oneself, as people and as studies call it."""
@@ -28,6 +32,12 @@ LOADS: dict[str, Flows] = {
 """Long transfers by CUBIC, from none to many in both directions; which and how many is a choice."""
 
 
+def shipped() -> list[str]:
+    """Return the names of the loads that ship with the engine, as ``household-evening``; none if none do."""
+    told = getattr(_core, "provenance", None)
+    return sorted(json.loads(told()).keys() - {"household"} - LOADS.keys()) if told is not None else []
+
+
 def read_loads(names: Sequence[str]) -> dict[str, Flows]:
     """Return the loads of these names, all where none is named.
 
@@ -38,12 +48,12 @@ def read_loads(names: Sequence[str]) -> dict[str, Flows]:
     """
     wanted = [part.strip() for name in names for part in name.split(",")]
     for place, name in enumerate(wanted):
-        if name not in LOADS and name != NONE:
-            raise SojournError(f"--load {quoted(name)}: there is no such load; expected {', '.join(LOADS)}")
+        if name not in (known := (*LOADS, *shipped())) and name != NONE:
+            raise SojournError(f"--load {quoted(name)}: there is no such load; expected {', '.join(known)}")
         if name in wanted[:place]:
             raise SojournError(f"--load {name} is there twice")
     wanted = [IDLE if name == NONE else name for name in wanted]
-    return {name: LOADS[name] for name in wanted or LOADS}
+    return {name: LOADS.get(name, SHIPPED) for name in wanted or LOADS}
 
 
 def flows_down_up(loads: dict[str, Flows]) -> tuple[int, int]:

@@ -61,6 +61,9 @@ def _study(
     ]
     for kind, count in asked.users.items():
         said += ["[[users]]", *_lines({"kind": kind, "count": count, **_of_kind(kind, times)}), ""]
+    for goal in asked.goals:
+        limit = {"value": goal.path, "at-least" if goal.above else "at-most": goal.limit}
+        said += ["[[goals]]", *_lines(limit), ""]
     for load, flows in asked.loads.items():
         for entry in flows:
             said += [f"[[workload.{json.dumps(load)}]]", *_lines(entry), ""]
