@@ -116,13 +116,13 @@ class opened:
     def __exit__(self, kind: type | None, *_: object) -> None:
         self.context.close()
         if kind is None:
-            # The page itself, and an icon that is empty; figures, sounds and scripts of threads lie in the page.
+            # The page itself, and an icon that is empty; figures, sounds and threads lie in the page.
             asked = {said[:300] for said in self.told if not said.startswith(("data:", "blob:"))}
             assert asked == {self.page.as_uri()}, asked
 
 
 def until(tab: Any, expression: str, patience_s: float = 60.0) -> None:
-    """Wait until an expression holds: asked from outside, since pages do not allow their text to be evaluated."""
+    """Wait until an expression holds. It is asked from outside: pages let no text be evaluated."""
     end = time.monotonic() + patience_s
     while not tab.evaluate(expression):
         assert time.monotonic() < end, f"{expression} does not hold after {patience_s} s"
