@@ -22,7 +22,7 @@ VERBS = {
     "recommend": "say which queue suits a line and its users, and what it costs to have another",
     "report": "make the page of a study, or of several: figures, tables, what was published",
     "compare": "say where two folders of results differ by more than chance",
-    "explore": "make one page in which stored results answer questions",
+    "explore": "make one page that answers: stored results, and the engine itself to try out",
     "show": "list the points of a study, or all about one of them",
     "measure": "queueing delay of remote hosts, from captures or an interface",
     "losses": "which packets a real queue lost, from captures on both sides",
