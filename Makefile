@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUST := pyproject.toml Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: setup demo test bench validation lint clean
+.PHONY: setup demo test test-rust bench validation lint clean
 
 setup: $(VENV)/.page $(VENV)/.built $(VENV)/.pesq $(VENV)/.speech $(VENV)/.video
 
@@ -64,9 +64,13 @@ demo: setup
 	$(BIN)/sojourn run studies/quickstart.toml
 	$(BIN)/sojourn report results/quickstart
 
-test: setup
+# The tests in Rust need nothing of Python: they are built while the rest is set up.
+test:
+	@$(MAKE) --no-print-directory --output-sync=target -j2 setup test-rust
+	$(BIN)/python -m pytest -n auto --dist worksteal --durations=20
+
+test-rust:
 	cargo test --workspace --exclude sojourn-py --profile quick --quiet
-	$(BIN)/python -m pytest -n auto --dist worksteal
 
 bench: setup
 	cargo bench -p sojourn-sim --bench speed
@@ -78,7 +82,8 @@ bench: setup
 # The page docs/validation.md: what is missing is simulated, the published studies in a shorter form.
 validation: demo
 	mkdir -p docs/images
-	cp results/quickstart/figures/01-heatmap-voice-talks-mos-median.png docs/images/quickstart.png
+	cp results/quickstart/figures/04-heatmap-adaptive-average-rate-kbps.png docs/images/quickstart.png
+	$(BIN)/sojourn run studies/imc14-quick.toml
 	$(BIN)/sojourn run studies/imc14-access.toml --set duration=320s --set repeat=1
 	$(BIN)/sojourn run studies/imc14-backbone.toml
 	$(BIN)/python -m tools.validation

@@ -285,7 +285,7 @@ def test_labels_that_are_numbers_keep_their_names_and_order() -> None:
         for r in range(2)
     ]
     found = answer(results, {"users.0.count": ["2", "10"], KIND: ["fifo", "codel"]})
-    assert found.cells.conditions == ["users.0.count 2", "users.0.count 10"]
+    assert found.cells.conditions == ["2 users", "10 users"]
 
 
 def test_goals_of_the_study_take_the_place_of_the_usual_ones() -> None:

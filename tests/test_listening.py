@@ -36,7 +36,7 @@ def scored(recordings: Path, gone: dict[int, list[int]], monkeypatch: pytest.Mon
     """Score calls of which some packets are lost; sound is scored by how much of it is missing."""
     heard: list[np.ndarray] = []
 
-    def score(reference: np.ndarray, received: np.ndarray) -> tuple[float, bool]:
+    def score(reference: np.ndarray, received: np.ndarray, rate_hz: int) -> tuple[float, bool]:
         heard.append(received)
         return 4.5 - 3.5 * float(np.mean(np.abs(reference - received.astype(int)) > 600)), True
 

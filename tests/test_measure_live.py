@@ -106,6 +106,59 @@ def test_follows_real_traffic_and_exports_it(sojourn: Command, namespaces: tuple
     assert 'sojourn_queue_delay_seconds_count{remote="10.77.0.2",protocol="tcp"}' in metrics
 
 
+SERVERS = """
+import selectors, socket
+watch = selectors.DefaultSelector()
+for port in (5001, 5002):
+    watch.register(socket.create_server(("10.77.0.1", port)), selectors.EVENT_READ)
+servers = set(key.fileobj for key in watch.get_map().values())
+while True:
+    for key, _ in watch.select():
+        if key.fileobj in servers:
+            watch.register(key.fileobj.accept()[0], selectors.EVENT_READ)
+        else:
+            key.fileobj.recv(65536)
+"""
+CLIENTS = """
+import socket, time
+both = [socket.create_connection(("10.77.0.1", port)) for port in (5001, 5002, 5002, 5002)]
+while True:
+    for c in both:
+        c.sendall(bytes(1400))
+    time.sleep(0.01)
+"""
+
+
+def test_follows_only_what_the_filter_wants(sojourn: Command, namespaces: tuple[str, str]) -> None:
+    a, b = namespaces
+    inside, outside = ["ip", "netns", "exec", a], ["ip", "netns", "exec", b]
+    python = sojourn.argv()[0]
+    words = sojourn.argv(
+        "measure", "--live", "inside", "--json", "--every", 1, "--duration", 8, "--filter", "tcp port 5001",
+        "--local", "10.77.0.1", "--min-samples", 10,
+    )  # fmt: skip
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    live = subprocess.Popen([*inside, *words], env=sojourn.environment(), **pipes)
+    servers = subprocess.Popen([*inside, python, "-c", SERVERS])
+    clients = None
+    try:
+        time.sleep(1.0)
+        clients = subprocess.Popen([*outside, python, "-c", CLIENTS])
+        out, err = live.communicate(timeout=90)
+    finally:
+        for process in (live, servers, clients):
+            if process is not None:
+                process.kill()
+                process.wait()
+    if "libpcap" in err:
+        pytest.skip("libpcap is not installed")
+    assert live.returncode == 0, err
+    [host] = [json.loads(line) for line in out.splitlines()][-1]["hosts"]
+    # Three of the four connections have the other port.
+    assert (host["remote"], host["flows"]) == ("10.77.0.2", 1)
+    assert host["samples"] >= 10
+
+
 def test_an_interface_that_is_not_there_gives_a_sentence(sojourn: Command) -> None:
     complaint = sentence(sojourn("measure", "--live", "nowhere0", code=2).stderr)
     assert "nowhere0" in complaint

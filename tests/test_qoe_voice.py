@@ -120,7 +120,7 @@ def test_codecs_and_concealment_of_the_emodel() -> None:
 @pytest.mark.parametrize(
     ("asked", "says"),
     [
-        ({"codec": "opus"}, "opus"),
+        ({"codec": "speex"}, "speex"),
         ({"playout": "fixed"}, "fixed"),
         ({"playout": {"kind": "magic"}}, "magic"),
         ({"playout": {"kind": "fixed", "delay": 60}}, "60"),
@@ -254,3 +254,25 @@ def test_pieces_of_long_calls_are_scored_alone_and_averaged(sound: Speech) -> No
     whole = voice.score_voice(table((0, 0, 0, 30), frames=frames), PLAIN)["talks"]
     assert half["lqo"]["median"] == pytest.approx((whole["lqo"]["median"] + 1.0) / 2, abs=0.1)
     assert half["unscored"] == 1 and half["loss"] == 0.5
+
+
+def test_no_more_calls_are_heard_than_the_precision_asks_for(sound: Speech) -> None:
+    rng = np.random.default_rng(3)
+    rows = table(*((0, call, direction, 30) for direction in (0, 1) for call in range(40 * direction + 1)))
+    lossy = (rng.random(rows["seq"].size) < 0.08) & (rows["direction"] == 1)
+    rows["delay_ns"] = np.where(lossy, -1, rows["delay_ns"])
+    user = PLAIN | {"score": "pesq"}
+    cache: dict[Any, Any] = {}
+    every = voice.score_voice(rows, user, cache=cache)
+    coarse, fine = (
+        voice.score_voice(rows, user | {"precision": asked}, cache=cache) for asked in (0.3, 0.08)
+    )
+    assert "heard" not in every["listens"]
+    assert 8 <= coarse["listens"]["heard"] < fine["listens"]["heard"] < 41
+    for some, asked in ((coarse, 0.3), (fine, 0.08)):
+        for name in ("mean", "median"):
+            assert abs(some["listens"]["mos"][name] - every["listens"]["mos"][name]) <= asked
+        # What is cheap to know is known of all calls.
+        for key in ("calls", "loss", "late", "delay_ms", "ta_ms"):
+            assert some["listens"][key] == every["listens"][key]
+    assert voice.score_voice(rows, user | {"precision": 0.01}, cache=cache)["listens"] == every["listens"]

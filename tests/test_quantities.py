@@ -25,7 +25,7 @@ algorithm = "bba2"
 @pytest.mark.parametrize("name", library.names())
 def test_shipped_studies_name_numbers_that_their_results_have(name: str) -> None:
     document = {**Study.load(name).document, "repeat": 1}
-    assert document.get("figures")
+    assert document.get("figures") or name == "quickstart"  # which has those that nobody asks for
     assert quantities.unknown(document, [point["document"] for point in expand(document, name)]) == []
 
 

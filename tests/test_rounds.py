@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from conftest import Command, sentence, stored
 from sojourn import _core
-from sojourn.study.replications import after, looks, most
+from sojourn.errors import SojournError
+from sojourn.report.answer import goals, verdicts
+from sojourn.results.interval import Sample
+from sojourn.study.replications import after, looks, most, narrow, to_precision
+from sojourn.sweep import rounds
 
 STUDY = """name = "grid"
 repeat = "auto"
@@ -91,3 +96,24 @@ def test_the_schema_and_the_package_agree(sojourn: Command) -> None:
     assert schema["repeat-at-most"]["default"] == most({"repeat": "auto"})
     done = sojourn("run", "x.toml", "--jobs", "1").stdout
     assert "every verdict is certain after 3 replications" in done and "3 points: 3 simulated" in done
+
+
+def test_a_precision_is_shared_among_the_first_replications_and_ends_rounds() -> None:
+    document = {"users": [{"kind": "web"}, {"kind": "voice"}]}
+    assert to_precision(document, 0.1) == [("repeat", "auto"), ("users.1.precision", "0.1732")]
+    with pytest.raises(SojournError, match="no precision in MOS"):
+        to_precision(document, 0.0)
+    half = narrow({"users": [{"kind": "voice", "precision": 0.1732}]})
+    assert half == pytest.approx(0.1, abs=1e-4)
+    assert narrow(document) == 0.0
+
+    def verdict(path: str, *values: float) -> verdicts.Verdict:
+        goal = goals.Goal(path, 3.6, True, "a goal", "the study")
+        return verdicts.Verdict((verdicts.find(goal, Sample(values), 0.95),))
+
+    close = verdict("voice.talks.mos.median", 3.58, 3.6, 3.62)
+    assert close.word == verdicts.CLOSE
+    assert rounds._narrow(close, half) and not rounds._narrow(close, 0.0)
+    assert not rounds._narrow(verdict("voice.talks.mos.median", 3.2, 3.6, 4.0), half)
+    # Page load times have another unit.
+    assert not rounds._narrow(verdict("browser.plt_s.median", 3.58, 3.6, 3.62), half)

@@ -212,16 +212,16 @@ def test_manifest_names_every_recording(sound: Speech) -> None:
 def test_damaged_samples_are_not_used(tmp_path: Path, sound: Speech) -> None:
     ready = tmp_path / "speech-1"
     ready.mkdir()
-    assert speech._load(ready) is None
+    assert speech._load(ready, 8000) is None
     np.save(ready / "samples.npy", sound.signals)
     entries = [{"name": n, "sex": s} for n, s in zip(sound.names, sound.sexes, strict=True)]
     text = json.dumps({"digest": sound.digest, "samples": entries})
     (ready / "manifest.json").write_text(text)
-    assert speech._load(ready) is not None
+    assert speech._load(ready, 8000) is not None
     (ready / "manifest.json").write_text(text.replace(sound.digest, "0" * 16))
-    assert speech._load(ready) is None
+    assert speech._load(ready, 8000) is None
     (ready / "samples.npy").write_bytes(b"\x93NUMPY")
-    assert speech._load(ready) is None
+    assert speech._load(ready, 8000) is None
 
 
 def test_many_processes_may_build_at_once(tmp_path: Path, sound: Speech) -> None:
@@ -252,7 +252,7 @@ def test_without_the_tools_one_sentence_says_so(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setenv("SOJOURN_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(MissingSpeech, match=r"apt-get is not installed: name a folder"):
-        speech._build(speech.cache_directory() / "speech-1")
+        speech._build(speech.cache_directory() / "speech-1", 8000)
     assert not (tmp_path / "cache" / "speech-1").exists()
 
 

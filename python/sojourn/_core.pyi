@@ -111,6 +111,7 @@ def udp_kinds() -> list[str]:
     """Return the names of the kinds of packets that are UDP; all others are TCP."""
 
 def buffers(scenario: str) -> str: ...
+def provenance() -> str: ...
 def schema() -> str:
     """Return the JSON Schema of study files."""
 
@@ -136,4 +137,10 @@ def match_captures(
     """Compare captures in front of a queue and behind it; hand out the packet log, return the summary (JSON).
 
     Raises CaptureError if a capture cannot be read, MisfitError if they do not belong together.
+    """
+
+def emulate(setup: str) -> str:
+    """Run the emulator (JSON in, JSON out); the process must have one thread, and be started for this alone.
+
+    Raises OSError with a sentence if there can be no bed for it.
     """

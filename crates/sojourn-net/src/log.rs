@@ -19,11 +19,16 @@ pub enum Kind {
     Voice,
     /// An RTP packet of a video stream.
     Video,
+    /// An RTCP packet: what a receiver of RTP says.
+    Rtcp,
+    /// A QUIC packet.
+    Quic,
 }
 
 impl Kind {
     /// All kinds, in the order of their codes.
-    pub const ALL: [Self; 6] = [Self::Data, Self::Ack, Self::Control, Self::Datagram, Self::Voice, Self::Video];
+    pub const ALL: [Self; 8] =
+        [Self::Data, Self::Ack, Self::Control, Self::Datagram, Self::Voice, Self::Video, Self::Rtcp, Self::Quic];
 
     /// The name used in results.
     pub const fn name(self) -> &'static str {
@@ -34,17 +39,19 @@ impl Kind {
             Self::Datagram => "datagram",
             Self::Voice => "voice",
             Self::Video => "video",
+            Self::Rtcp => "rtcp",
+            Self::Quic => "quic",
         }
     }
 
     /// True for UDP, false for TCP.
     pub const fn is_udp(self) -> bool {
-        matches!(self, Self::Datagram | Self::Voice | Self::Video)
+        !matches!(self, Self::Data | Self::Ack | Self::Control)
     }
 
     /// True for packets with payload.
     pub const fn is_data(self) -> bool {
-        !matches!(self, Self::Ack | Self::Control)
+        !matches!(self, Self::Ack | Self::Control | Self::Rtcp)
     }
 }
 
@@ -118,6 +125,8 @@ mod tests {
             (Kind::Datagram, 3, "datagram", true),
             (Kind::Voice, 4, "voice", true),
             (Kind::Video, 5, "video", true),
+            (Kind::Rtcp, 6, "rtcp", true),
+            (Kind::Quic, 7, "quic", true),
         ];
         assert_eq!(codes.map(|(kind, ..)| kind), Kind::ALL);
         for (kind, code, name, is_udp) in codes {

@@ -1,7 +1,8 @@
 //! Nanoseconds per packet of each step, for TCP with timestamps and for uTP: 40 flows, two data packets for each
 //! answer.
 //!
-//! `cargo bench -p sojourn-pcap` prints the best of seven runs.
+//! `cargo bench -p sojourn-pcap` prints the best of seven runs; with `-- CAPTURE…` for these captures instead. With
+//! `--once STEP` (0 to 4) one step runs once, as profilers want it.
 
 #![expect(clippy::disallowed_methods, reason = "a bench reads the clock")]
 
@@ -43,43 +44,54 @@ fn capture(tcp: bool) -> Vec<u8> {
 
 fn run(bytes: &[u8], step: usize) -> f64 {
     let mut capture = Capture::from_stream(Cursor::new(bytes.to_vec()), "memory").expect("a capture");
-    let mut meter = Meter::new(Options::default());
-    let begun = Instant::now();
-    while let Some(frame) = capture.next_frame().expect("memory can be read") {
-        match step {
-            0 => drop(std::hint::black_box(frame)),
-            1 => drop(std::hint::black_box(decode(frame.link, frame.data, frame.wire_len))),
-            _ => drop(meter.frame(&frame)),
+    let threads = if step == 4 { 2 } else { 1 };
+    let mut meter = Meter::new(Options { threads, ..Options::default() });
+    let (begun, mut frames) = (Instant::now(), 0u64);
+    if step == 4 {
+        let take = |batch: &Batch| {
+            for (arrival, decoded) in batch.packets() {
+                if meter.packet(arrival, decoded) {
+                    drop(meter.finalize());
+                }
+            }
+            frames = batch.last();
+            Ok(())
+        };
+        read_ahead::<ReadError>(&mut capture, |_| Ok(true), take, || Ok(()), || ()).expect("memory can be read");
+    } else {
+        while let Some(frame) = capture.next_frame().expect("memory can be read") {
+            frames = frame.number;
+            match step {
+                0 => drop(std::hint::black_box(frame)),
+                1 => drop(std::hint::black_box(decode(frame.link, frame.data, frame.wire_len))),
+                _ if meter.frame(&frame) => drop(meter.finalize()),
+                _ => {}
+            }
         }
     }
-    if step == 3 {
+    if step > 2 {
         drop(meter.finalize());
     }
-    begun.elapsed().as_nanos() as f64 / f64::from(PACKETS)
-}
-
-/// With reading and decoding on a thread of its own.
-fn run_ahead(bytes: &[u8]) -> f64 {
-    let mut capture = Capture::from_stream(Cursor::new(bytes.to_vec()), "memory").expect("a capture");
-    let mut meter = Meter::new(Options::default());
-    let begun = Instant::now();
-    let take = |batch: &Batch| {
-        batch.packets().for_each(|(arrival, decoded)| _ = meter.packet(arrival, decoded));
-        Ok(())
-    };
-    read_ahead::<ReadError>(&mut capture, |_| Ok(true), take, || Ok(()), || ()).expect("memory can be read");
-    drop(meter.finalize());
-    begun.elapsed().as_nanos() as f64 / f64::from(PACKETS)
+    begun.elapsed().as_nanos() as f64 / frames as f64
 }
 
 fn main() {
-    for (name, tcp) in [("tcp", true), ("utp", false)] {
-        let bytes = capture(tcp);
-        for (step, what) in ["read", "and decode", "and log", "and finalize"].into_iter().enumerate() {
-            let best = (0..7).map(|_| run(&bytes, step)).fold(f64::INFINITY, f64::min);
-            println!("{name} {what:10} {best:6.1} ns per packet");
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
+    let once = arguments.iter().position(|argument| argument == "--once").map(|at| at + 1);
+    let files = arguments.iter().enumerate().filter(|(i, name)| Some(*i) != once && !name.starts_with("--"));
+    let read = |name: &String| (name.clone(), std::fs::read(name).expect("a capture that can be read"));
+    let mut captures: Vec<(String, Vec<u8>)> = files.map(|(_, name)| read(name)).collect();
+    if captures.is_empty() {
+        captures = [("tcp", true), ("utp", false)].map(|(name, tcp)| (name.to_owned(), capture(tcp))).into();
+    }
+    for (name, bytes) in captures {
+        if let Some(step) = once {
+            println!("{name} {:.1} ns per packet", run(&bytes, arguments[step].parse().expect("a step, 0 to 4")));
+            continue;
         }
-        let best = (0..7).map(|_| run_ahead(&bytes)).fold(f64::INFINITY, f64::min);
-        println!("{name} {:10} {best:6.1} ns per packet", "two threads");
+        for (step, what) in ["read", "and decode", "and log", "and finalize", "two threads"].into_iter().enumerate() {
+            let best = (0..7).map(|_| run(&bytes, step)).fold(f64::INFINITY, f64::min);
+            println!("{name} {what:12} {best:6.1} ns per packet, {:5.2} M packets/s", 1000.0 / best);
+        }
     }
 }

@@ -20,6 +20,6 @@ pub mod read;
 pub mod workload;
 pub mod write;
 
-pub use delay::log::{Estimator, Protocol};
 pub use delay::meter::Meter;
 pub use delay::state::{Choice, Options};
+pub use delay::track::{Estimator, Protocol};

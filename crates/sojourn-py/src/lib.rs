@@ -2,6 +2,7 @@
 
 mod columns;
 mod controller;
+mod emulate;
 mod error;
 mod export;
 mod formulas;
@@ -11,6 +12,7 @@ mod picture;
 mod play;
 mod replay;
 mod run;
+mod samples;
 mod study;
 mod workload;
 
@@ -19,6 +21,8 @@ mod workload;
 mod _core {
     #[pymodule_export]
     use crate::controller::controller;
+    #[pymodule_export]
+    use crate::emulate::emulate;
     #[pymodule_export]
     use crate::error::{CaptureError, MisfitError, StudyError};
     #[pymodule_export]
@@ -38,7 +42,7 @@ mod _core {
     #[pymodule_export]
     use crate::run::{drop_causes, links, packet_kinds, run, udp_kinds};
     #[pymodule_export]
-    use crate::study::{buffers, check_trace, engine, extends, mahimahi, parse, points, schema, version};
+    use crate::study::{buffers, check_trace, engine, extends, mahimahi, parse, points, provenance, schema, version};
     #[pymodule_export]
     use crate::workload::workload;
 }

@@ -1,15 +1,13 @@
 //! Passive measurement: captures in, samples in batches of NumPy columns, a summary out.
 
 use crate::error::CaptureError;
-use numpy::IntoPyArray;
+use crate::samples::{Takers, hand_out};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
-use sojourn_pcap::delay::finalize::{Finalized, Sample};
 use sojourn_pcap::delay::summary::summary;
 use sojourn_pcap::read::ahead::{Batch, read_ahead};
 use sojourn_pcap::read::filter::{Filter, Instruction};
 use sojourn_pcap::read::{Capture, Frame, ReadError};
-use sojourn_pcap::{Choice, Meter, Options, Protocol};
+use sojourn_pcap::{Choice, Meter, Options};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -17,8 +15,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::available_parallelism;
 
-/// Rows of a batch of samples.
-const BATCH: usize = 1 << 18;
 /// Frames between two looks at Python.
 const LOOK: u64 = 1 << 20;
 
@@ -36,6 +32,8 @@ struct Asked {
     to_s: Option<f64>,
     /// Threads; 0: as many as there are cores.
     jobs: usize,
+    /// Rows of text have a column of uncertainties.
+    uncertainty: bool,
 }
 
 impl Default for Asked {
@@ -50,6 +48,7 @@ impl Default for Asked {
             from_s: None,
             to_s: None,
             jobs: 0,
+            uncertainty: false,
         }
     }
 }
@@ -68,7 +67,8 @@ fn options(text: &str) -> PyResult<(Options, Asked)> {
     let local = asked.local.iter().map(|text| prefix(text)).collect::<PyResult<_>>()?;
     let most_flows = asked.most_flows.clamp(16, 1 << 26);
     let log_packets = asked.log_packets.clamp(16, 1 << 30);
-    Ok((Options { estimator, local, most_flows, log_packets }, asked))
+    let threads = if asked.jobs == 0 { available_parallelism().map_or(1, usize::from) } else { asked.jobs.min(64) };
+    Ok((Options { estimator, local, most_flows, log_packets, threads }, asked))
 }
 
 fn prefix(text: &str) -> PyResult<(sojourn_pcap::decode::Address, u32)> {
@@ -83,13 +83,14 @@ fn prefix(text: &str) -> PyResult<(sojourn_pcap::decode::Address, u32)> {
     if bits > most { Err(fail()) } else { Ok((address.into(), bits + mapped)) }
 }
 
-/// Measure captures, read as one stream. `on_samples` is given batches of samples, `progress` the share that has been
-/// read. `filter` is given a link type and returns the program (rows of code, jumps, operand) that its frames must
+/// Measure captures, read as one stream. `on_samples` is given batches of samples as columns, `on_rows` as bytes of CSV
+/// (without a header; the column of uncertainties if `uncertainty` says so), `progress` the share that has been read.
+/// `filter` is given a link type and returns the program (rows of code, jumps, operand) that its frames must
 /// pass.
 ///
 /// Returns the summary (JSON), with `damage`: what could not be read.
 #[pyfunction]
-#[pyo3(signature = (paths, options = "{}", on_samples = None, progress = None, filter = None))]
+#[pyo3(signature = (paths, options = "{}", on_samples = None, progress = None, filter = None, on_rows = None))]
 pub(crate) fn measure(
     py: Python<'_>,
     paths: Vec<PathBuf>,
@@ -97,9 +98,11 @@ pub(crate) fn measure(
     on_samples: Option<Py<PyAny>>,
     progress: Option<Py<PyAny>>,
     filter: Option<Py<PyAny>>,
+    on_rows: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     let (options, asked) = self::options(options)?;
-    let threads = if asked.jobs == 0 { available_parallelism().map_or(1, usize::from) } else { asked.jobs };
+    let takers = Takers { columns: on_samples, rows: on_rows.map(|write| (write, asked.uncertainty)) };
+    let threads = options.threads;
     let interrupt = Arc::new(Mutex::new(None));
     let refused = interrupt.clone();
     let go_on = move || match Python::attach(|py| py.check_signals()) {
@@ -121,7 +124,7 @@ pub(crate) fn measure(
         let mut meter = Meter::new(options);
         let range = [asked.from_s, asked.to_s];
         let mut wanted = Wanted::new(range, filter);
-        let hand_out = |meter: &mut Meter| hand_out(meter.finalize(), on_samples.as_ref()).map_err(Stop::Python);
+        let hand_out = |meter: &mut Meter| hand_out(meter.finalize(), &takers, threads).map_err(Stop::Python);
         let look = |share: Option<f64>| look(progress.as_ref(), share).map_err(Stop::Python);
         let done = if threads > 1 {
             let take = |batch: &Batch| {
@@ -234,49 +237,6 @@ fn look(progress: Option<&Py<PyAny>>, share: Option<f64>) -> PyResult<()> {
         py.check_signals()?;
         progress.map_or(Ok(()), |call| call.call1(py, (share,)).map(drop))
     })
-}
-
-fn hand_out(mut finalized: Finalized<'_>, on_samples: Option<&Py<PyAny>>) -> PyResult<()> {
-    let Some(call) = on_samples else { return Ok(()) };
-    loop {
-        let batch: Vec<Sample> = finalized.by_ref().take(BATCH).collect();
-        if batch.is_empty() {
-            return Ok(());
-        }
-        Python::attach(|py| call.call1(py, (columns(py, &finalized, &batch)?,)).map(drop))?;
-    }
-}
-
-/// Columns `frame`, `time_ns`, `flow` (place in `flows`), `protocol` (place in `protocols`), `toward` (to the remote
-/// host),
-/// `queue_delay_ns`, `uncertainty_ns`.
-fn columns<'py>(py: Python<'py>, finalized: &Finalized<'_>, batch: &[Sample]) -> PyResult<Bound<'py, PyDict>> {
-    let mut places = BTreeMap::new();
-    for sample in batch {
-        let next = places.len() as u32;
-        places.entry((sample.flow, sample.toward)).or_insert(next);
-    }
-    let mut names = vec![(String::new(), String::new(), String::new()); places.len()];
-    for (&(flow, toward), &place) in &places {
-        let (remote, local, name) = finalized.flow(flow, toward);
-        names[place as usize] = (remote.to_string(), local.to_string(), name);
-    }
-    let table = PyDict::new(py);
-    let of = |value: fn(&Sample) -> f64| batch.iter().map(value).collect::<Vec<_>>().into_pyarray(py);
-    table.set_item("frame", batch.iter().map(|sample| sample.frame).collect::<Vec<_>>().into_pyarray(py))?;
-    table.set_item("time_ns", batch.iter().map(|sample| sample.time_ns).collect::<Vec<_>>().into_pyarray(py))?;
-    table.set_item(
-        "flow",
-        batch.iter().map(|sample| places[&(sample.flow, sample.toward)]).collect::<Vec<_>>().into_pyarray(py),
-    )?;
-    table
-        .set_item("protocol", batch.iter().map(|sample| sample.protocol as u8).collect::<Vec<_>>().into_pyarray(py))?;
-    table.set_item("toward", batch.iter().map(|sample| sample.toward).collect::<Vec<_>>().into_pyarray(py))?;
-    table.set_item("queue_delay_ns", of(|sample| sample.delay_ns))?;
-    table.set_item("uncertainty_ns", of(|sample| sample.error_ns))?;
-    table.set_item("flows", PyList::new(py, names)?)?;
-    table.set_item("protocols", Protocol::ALL.map(Protocol::name))?;
-    Ok(table)
 }
 
 /// Follows packets as they come.

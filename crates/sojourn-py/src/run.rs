@@ -90,7 +90,8 @@ pub(crate) fn run<'py>(
     let summary = serde_json::to_string(&outcome.summary)
         .map_err(|error| pyo3::exceptions::PyRuntimeError::new_err(error.to_string()))?;
     result.set_item("summary", summary)?;
-    let Tables { video, voice, web, adaptive, viewers, stalls, browser } = outcome.tables;
+    let Tables { video, voice, web, adaptive, viewers, stalls, browser, probes, intervals, call, call_rates } =
+        outcome.tables;
     let has_series = outcome.series.is_some();
     let (flow_series, queue_series) = outcome.series.unwrap_or_default();
     let has_viewers = !viewers.user.is_empty();
@@ -105,9 +106,16 @@ pub(crate) fn run<'py>(
         ("viewers", has_viewers, viewers.into_columns()),
         ("stalls", has_viewers, stalls.into_columns()),
         ("browser", !browser.user.is_empty(), browser.into_columns()),
+        ("probes", !intervals.user.is_empty(), probes.into_columns()),
+        ("intervals", !intervals.user.is_empty(), intervals.into_columns()),
+        ("call", !call_rates.user.is_empty(), call.into_columns()),
+        ("call_rates", !call_rates.user.is_empty(), call_rates.into_columns()),
     ];
     for (name, _, columns) in tables.into_iter().filter(|(_, is_made, _)| *is_made) {
         result.set_item(name, dict(py, columns)?)?;
+    }
+    if point.document.record.packets {
+        result.set_item("origins", numpy::PyArray1::from_vec(py, outcome.origins))?;
     }
     if let Some(logs) = outcome.logs {
         result.set_item("packets", columns_of_logs(py, logs, point.document.has_one_queue())?)?;

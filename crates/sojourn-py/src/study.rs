@@ -1,5 +1,8 @@
 //! Study files: text to document, document to points, and the schema.
 
+use sojourn_sim::scenario::household;
+use std::collections::BTreeMap;
+
 use pyo3::prelude::*;
 use sojourn_net::rate::Opportunities;
 use sojourn_sim::study::{self, StudyText};
@@ -45,6 +48,14 @@ pub(crate) fn buffers(scenario: &str) -> PyResult<String> {
 #[pyfunction]
 pub(crate) fn schema() -> String {
     study::schema()
+}
+
+/// Return where the loads that ship, and the household, come from (JSON), by name: `about`, `source`, and `remembered`
+/// where something of it has no source that was read.
+#[pyfunction]
+pub(crate) fn provenance() -> String {
+    let named: BTreeMap<_, _> = study::loads().chain([("household", household())]).collect();
+    serde_json::to_string(&named).unwrap_or_default()
 }
 
 /// Return the version of the engine.

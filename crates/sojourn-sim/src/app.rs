@@ -6,10 +6,12 @@
 mod adaptive;
 mod browser;
 mod bulk;
+mod call;
 mod chirp;
 mod onoff;
 mod packmime;
 mod recorded;
+mod responsiveness;
 mod sessions;
 mod source;
 mod tables;
@@ -22,13 +24,19 @@ mod web;
 pub use adaptive::{Adaptive, Fetch};
 pub use browser::{Browser, Fate, Habits, WebPage, pages};
 pub use bulk::Bulk;
+pub(crate) use call::most_rate as most_call_rate;
+pub use call::{Call, Media};
 pub use chirp::Chirp;
 pub use onoff::OnOff;
 pub use packmime::{Http, Model as PackmimeModel, Packmime};
 pub use recorded::{Recorded, Recording};
+pub use responsiveness::{Responsiveness, TestRules};
 pub use sessions::Sessions;
 pub use source::Source;
-pub use tables::{AdaptiveTable, BrowserTable, StallTable, Tables, VideoTable, ViewerTable, VoiceTable, WebTable};
+pub use tables::{
+    AdaptiveTable, BrowserTable, CallRateTable, CallTable, IntervalTable, ProbeTable, StallTable, Tables, VideoTable,
+    ViewerTable, VoiceTable, WebTable,
+};
 pub use udp::Udp;
 pub use vbr_video::{Clip, HEADERS as FRAME_HEADERS, VbrVideo};
 pub use video::{Schedule, Shown, Video};

@@ -13,4 +13,4 @@ pub mod stream;
 pub mod study;
 
 pub use engine::direction::Direction;
-pub use run::{Outcome, RunHooks, TapAt, run, run_into};
+pub use run::{LoneLink, Outcome, RunHooks, TapAt, run, run_into};

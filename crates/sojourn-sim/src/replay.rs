@@ -18,8 +18,7 @@ use sojourn_net::{Limit, Rate, Span, Time};
 
 pub use draws::Draws;
 use draws::Stream;
-pub use packet::Arrival;
-use packet::Replayed;
+pub use packet::{Arrival, Replayed};
 use trace::Watched;
 pub use trace::{Column, Event, Trace};
 

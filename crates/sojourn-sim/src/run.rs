@@ -21,6 +21,7 @@ use links::Replication;
 use sojourn_net::{Rate, Time};
 
 pub use hooks::{LogSink, MakePlayer, RunHooks, TapAt, TapSink};
+pub use links::LoneLink;
 
 /// Events between two looks at the watcher.
 const SLICE: u32 = 1 << 16;
@@ -36,6 +37,8 @@ pub struct Outcome {
     /// Packet logs of the links in the order of [`Scenario::link_names`], if the scenario keeps them and nobody took
     /// them during the run.
     pub logs: Option<Vec<Log>>,
+    /// For each flow number, the place of its group: first those of flows, then each user. There is no flow 0.
+    pub origins: Vec<u16>,
     /// The table of connections, if the scenario keeps it.
     pub flows: Option<FlowTable>,
     /// The flows and the queues over time, if the scenario keeps them.
@@ -215,6 +218,7 @@ impl Engine {
             }
         }
         let flows = self.network.take_flows();
+        let origins = self.network.origins();
         let series = self.network.series.take().map(|series| (series.flows, series.queues));
         let mut logs = scenario.record.packets.then(|| {
             let records = self.network.bottleneck.records_mut();
@@ -226,7 +230,7 @@ impl Engine {
             }
         }
         let logs = logs.map(|records| records.into_iter().map(|record| record.log).collect());
-        Outcome { summary, tables, logs, flows, series }
+        Outcome { summary, tables, logs, origins, flows, series }
     }
 
     /// The records of all links with their mean rates; access links count as one, at the sum of their rates.

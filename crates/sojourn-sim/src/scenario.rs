@@ -9,7 +9,9 @@ mod hops;
 mod limit;
 mod link;
 mod path;
+mod provenance;
 mod rate;
+mod traffic;
 mod users;
 
 use schemars::JsonSchema;
@@ -29,10 +31,13 @@ pub use hops::{Access, Hop};
 pub use limit::QueueLimit;
 pub use link::{LinkRule, LinkSpec};
 pub use path::{LinkOf, Path};
+pub use provenance::Provenance;
 pub use rate::{RateDrawn, RateSpec, RateSteps, RateTrace};
+pub use traffic::{Phase, TrafficRecord};
 pub use users::{
-    Adaptive, Browser, CallDirection, ClipGenerated, ClipSizes, ClipSpec, Codec, Concealment, DelayModel, Playout,
-    Profile, Resolution, ScoreMethod, TalkSpurts, Users, Video, Voice, Web,
+    Adaptive, Browser, Call, CallDirection, ClipGenerated, ClipSizes, ClipSpec, Codec, Concealment, DelayModel,
+    Household, Opus, Playout, Profile, Resolution, Responsiveness, ScoreMethod, TalkSpurts, Users, Video, Voice, Web,
+    household,
 };
 
 /// One complete scenario, every default filled in.
@@ -77,6 +82,10 @@ pub struct Record {
     /// packet log is kept.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub losses: Vec<String>,
+    /// What each group of flows and users did at links: goodput, queueing delay and drops, as distributions and by
+    /// phase, analysed into the result whether or not the packet log is kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traffic: Option<TrafficRecord>,
 }
 
 /// Most samples of a series.
@@ -160,13 +169,15 @@ impl Scenario {
         if names.len() > MOST_LINKS {
             return Err(Invalid::new("path", format!("{} links are more than {MOST_LINKS}", names.len())));
         }
-        for (i, name) in record.losses.iter().enumerate() {
+        let followed = record.traffic.iter().flat_map(|traffic| &traffic.links).enumerate();
+        let named = record.losses.iter().enumerate().map(|(i, name)| (format!("record.losses.{i}"), name));
+        for (key, name) in named.chain(followed.map(|(i, name)| (format!("record.traffic.links.{i}"), name))) {
             if !names.contains(name) {
                 let message = format!("{} is not a link; this path has {}", quoted(name), names.join(", "));
-                return Err(Invalid::new(format!("record.losses.{i}"), message));
+                return Err(Invalid::new(key, message));
             }
         }
-        Ok(())
+        record.traffic.as_ref().map_or(Ok(()), |traffic| traffic.check(*duration))
     }
 
     /// True if a packet crosses one link each way, and no more.

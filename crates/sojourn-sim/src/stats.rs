@@ -22,5 +22,5 @@ pub(crate) use host_tap::HostTap;
 pub use link_record::LinkRecord;
 pub use packet_log::Log;
 pub use series::{FlowSeries, QueueSeries};
-pub use summary::Summary;
+pub use summary::{LinkSummary, Summary};
 pub use table::Column;

@@ -11,6 +11,7 @@ mod figure;
 mod files;
 mod goal;
 mod keys;
+mod loads;
 mod schema;
 mod sets;
 mod stand_in;
@@ -24,6 +25,7 @@ use check::{check, read};
 pub use figure::{Figure, FigureKind, Publication, Scale};
 pub use files::StudyText;
 pub use goal::Goal;
+pub use loads::loads;
 pub use schema::schema;
 
 /// A study that cannot be run: one clear sentence, after it the place in the file where there is one.

@@ -27,6 +27,11 @@ pub(crate) fn methods(scenario: &Scenario) -> Result<Vec<Entry>, String> {
         .enumerate()
         .map(|(place, users)| {
             let by = match users {
+                Users::Voice(user) if matches!(user.codec, Codec::G722 | Codec::Opus) => {
+                    return Err(format!(
+                        "users.{place} speaks in wide band, which is not scored in a page: set codec = \"g711a\""
+                    ));
+                }
                 Users::Voice(user) if user.score == ScoreMethod::Emodel => By::Voice(of_voice(user)),
                 Users::Voice(_) => {
                     return Err(format!(
@@ -52,7 +57,7 @@ fn of_voice(user: &sojourn_sim::scenario::Voice) -> Method {
         // G.729 looks 5 ms ahead.
         (Codec::G729a, _) => (emodel::G729A, 25.0),
         (Codec::G711a, Concealment::Zero) => (emodel::G711, 20.0),
-        (Codec::G711a, _) => (emodel::G711_PLC, 20.0),
+        _ => (emodel::G711_PLC, 20.0),
     };
     let buffer = match user.playout {
         Playout::Fixed { delay } => Buffer::Fixed(delay.0 as i64),

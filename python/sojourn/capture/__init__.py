@@ -91,7 +91,7 @@ def measure(
             f"the time range is empty: from {from_s:g} to {to_s:g}; expected an end after its start"
         )
     asked = {"estimator": estimator, "local": list(local), "min_samples": min_samples}
-    options = json.dumps({**asked, "from_s": from_s, "to_s": to_s, "jobs": jobs})
+    options = json.dumps({**asked, "from_s": from_s, "to_s": to_s, "jobs": jobs, "uncertainty": uncertainty})
     program = None
     if filter is not None:
         from sojourn.capture.tcpdump import compiler
@@ -102,10 +102,13 @@ def measure(
         with ExitStack() as stack:
             table = Flows() if flows else None
             takers = [] if table is None else [table.add]
+            rows = None
             if samples is not None:
-                takers.append(stack.enter_context(sample_file(Path(samples), uncertainty=uncertainty)))
+                taker, text = stack.enter_context(sample_file(Path(samples), uncertainty=uncertainty))
+                rows = taker if text else None
+                takers += [] if text else [taker]
             take = (lambda batch: [taker(batch) for taker in takers]) if takers else None
-            summary = json.loads(_core.measure(paths, options, take, progress, program))
+            summary = json.loads(_core.measure(paths, options, take, progress, program, rows))
         return summary if table is None else {**summary, "flows": table.rows(min_samples)}
     except _core.CaptureError as error:
         raise CaptureError(str(error)) from None

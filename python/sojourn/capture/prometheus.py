@@ -1,9 +1,9 @@
-"""Metrics of a followed interface in Prometheus' text format (version 0.0.4), on localhost."""
+"""Metrics in Prometheus' text format (version 0.0.4), on localhost: of a followed interface by default."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -63,8 +63,8 @@ def _delays(
 class Server:
     """Holds a port, and serves the latest metrics at ``/metrics`` from `start` until `close`."""
 
-    def __init__(self, port: int) -> None:
-        self._text = b""
+    def __init__(self, port: int, write: Callable[[Mapping[str, Any]], str] = metrics) -> None:
+        self._text, self._write = b"", write
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -95,7 +95,7 @@ class Server:
 
     def publish(self, summary: Mapping[str, Any]) -> None:
         """Serve a newer summary."""
-        self._text = metrics(summary).encode()
+        self._text = self._write(summary).encode()
 
     def close(self) -> None:
         """Stop serving."""

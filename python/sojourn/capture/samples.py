@@ -17,8 +17,11 @@ Batch = Mapping[str, Any]
 
 
 @contextmanager
-def sample_file(path: Path, *, uncertainty: bool = False) -> Iterator[Callable[[Batch], None]]:
-    """Give a function that appends batches; the file appears when all went well, and not otherwise."""
+def sample_file(path: Path, *, uncertainty: bool = False) -> Iterator[tuple[Callable[[Any], Any], bool]]:
+    """Give a function that appends, and whether it takes bytes of CSV and not batches of columns.
+
+    The file appears when all went well, and not otherwise.
+    """
     if path.suffix not in (".csv", ".parquet"):
         raise SojournError(
             f"{path}: samples are written as .csv or .parquet, not as {path.suffix or 'no suffix'}"
@@ -27,10 +30,10 @@ def sample_file(path: Path, *, uncertainty: bool = False) -> Iterator[Callable[[
         if path.suffix == ".csv":
             header = [*COLUMNS, "uncertainty_ms"] if uncertainty else COLUMNS
             file.write((",".join(header) + "\n").encode())
-            yield lambda batch: _frame(batch, uncertainty, exact=True).write_csv(file, include_header=False)
+            yield file.write, True
         else:
             with tempfile.TemporaryDirectory(prefix=".sojourn-", dir=path.parent) as folder:
-                yield _parts(Path(folder), uncertainty)
+                yield _parts(Path(folder), uncertainty), False
                 _join(Path(folder), file, uncertainty)
 
 
@@ -39,7 +42,7 @@ def _parts(folder: Path, uncertainty: bool) -> Callable[[Batch], None]:
 
     def write(batch: Batch) -> None:
         nonlocal count
-        _frame(batch, uncertainty, exact=False).write_ipc(folder / f"{count:08}.arrow")
+        _frame(batch, uncertainty).write_ipc(folder / f"{count:08}.arrow")
         count += 1
 
     return write
@@ -55,22 +58,21 @@ def _join(folder: Path, file: BinaryIO, uncertainty: bool) -> None:
     else:
         nothing = {name: [] for name in ("frame", "time_ns", "flow", "protocol", "toward", "queue_delay_ns")}
         empty = {**nothing, "uncertainty_ns": [], "flows": [], "protocols": ["tcp"]}
-        _frame(empty, uncertainty, exact=False).write_parquet(file)
+        _frame(empty, uncertainty).write_parquet(file)
 
 
-def _frame(batch: Batch, uncertainty: bool, *, exact: bool) -> Any:
-    """Return a batch as a table; `exact`: times as text, with the nanoseconds that a float would lose."""
+def _frame(batch: Batch, uncertainty: bool) -> Any:
+    """Return a batch as a table."""
     import polars as pl
 
     flow = pl.Series(batch["flow"], dtype=pl.UInt32)
     names = [pl.Series([row[i] for row in batch["flows"]], dtype=pl.String) for i in range(3)]
     ns = pl.Series(batch["time_ns"], dtype=pl.Int64)
-    seconds, rest = (ns // 1_000_000_000).cast(pl.String), (ns % 1_000_000_000).cast(pl.String)
     protocols = pl.Series(batch["protocols"], dtype=pl.String)
     toward = pl.Series(batch["toward"], dtype=pl.Boolean)
     columns = {
         "frame": pl.Series(batch["frame"], dtype=pl.UInt64),
-        "time_s": seconds + "." + rest.str.zfill(9) if exact else ns / 1e9,
+        "time_s": ns / 1e9,
         "remote": names[0].gather(flow),
         "local": names[1].gather(flow),
         "protocol": protocols.gather(pl.Series(batch["protocol"], dtype=pl.UInt32)),

@@ -6,6 +6,7 @@ Exit codes: 0 done; 1 ran, but something failed; 2 usage or input error; 130 int
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import sys
 from collections.abc import Sequence
@@ -21,6 +22,7 @@ VERBS = {
     "run": "simulate the points of studies that are not on disk yet",
     "recommend": "say which queue suits a line and its users, and what it costs to have another",
     "report": "make the page of a study, or of several: figures, tables, what was published",
+    "suite": "run every case of an evaluation (RFC 7928) for queues of your choice",
     "compare": "say where two folders of results differ by more than chance",
     "explore": "make one page that answers: stored results, and the engine itself to try out",
     "show": "list the points of a study, or all about one of them",
@@ -29,6 +31,7 @@ VERBS = {
     "workload": "take the traffic of captures, to replay it over another queue",
     "wild": "queueing delay of users, from per-connection TCP statistics",
     "export": "simulate one point and write its packets as a capture",
+    "emulate": "run a command behind a path's queues, in real time",
     "calibrate": "find the number of sessions that offers a load",
     "schema": "print the JSON Schema of study files",
 }
@@ -57,6 +60,10 @@ def call(arguments: Sequence[str] | None = None) -> int:
     if tokens[:1] == ["measure"]:
         # The parser takes a lone hyphen for an option.
         tokens = ["/dev/stdin" if token == "-" else token for token in tokens]
+    if tokens[:1] == ["emulate"] and "--" in tokens:
+        # What follows is another program's, whatever it looks like.
+        at = tokens.index("--")
+        tokens[at:] = [f"--command={shlex.join(tokens[at + 1 :])}"]
     from cyclopts import CycloptsError
 
     try:

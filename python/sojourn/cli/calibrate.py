@@ -33,7 +33,7 @@ def calibrate(
     **Example**
 
     ```
-    sojourn calibrate studies/quickstart.toml --workload short-few-download --load 96% --duration 60s
+    sojourn calibrate studies/imc14-quick.toml --workload short-few-download --load 96% --duration 60s
     ```
 
     Parameters

@@ -33,8 +33,8 @@ def compare(
     **Example**
 
     ```
-    sojourn run quickstart --set repeat=5 --out before
-    sojourn run quickstart --set repeat=5 --set path.down.queue.kind=fq-codel --out after
+    sojourn run imc14-quick --set repeat=5 --out before
+    sojourn run imc14-quick --set repeat=5 --set path.down.queue.kind=fq-codel --out after
     sojourn compare before after --out differences
     ```
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json as _json
-import sys
+import shlex
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter, validators
 
 from sojourn.cli.exit import Exit, complain
 from sojourn.cli.flag import Flag
+
+if TYPE_CHECKING:
+    from sojourn.sweep.advice import Question
 
 
 def recommend(
@@ -68,6 +71,7 @@ def recommend(
     json
         Print the advice as one JSON object.
     """
+    from sojourn.report.advice import sentences, write_advice
     from sojourn.results.progress import Progress
     from sojourn.sweep.advice import Question, Search
     from sojourn.sweep.advice.verdict import Verdict
@@ -98,7 +102,34 @@ def recommend(
     for note in search.notes:
         complain(f"note: {note}")
     about = Verdict(search.found()).as_json()
+    page = write_advice(about, search.out, _command(asked, goal or [], load or [], workload), search.notes)
     if json:
         print(_json.dumps(about, ensure_ascii=False))
-    sys.stdout.flush()
+        return Exit.DONE
+    for sentence in sentences.answer(about):
+        if sentence:
+            print(sentence)
+    print(f"The setting, with the lines for routers, is in {page}")
     return Exit.DONE
+
+
+def _command(asked: Question, goals: list[str], loads: list[str], workload: Path | None) -> str:
+    """Return the command that computes an advice again, without where it is kept."""
+    line, users = asked.line, ",".join(f"{kind}={count}" for kind, count in asked.users.items())
+    words = [
+        "sojourn",
+        "recommend",
+        "--down",
+        line.down,
+        "--up",
+        line.up,
+        "--rtt",
+        line.rtt,
+        "--users",
+        users,
+    ]
+    words += ["--candidates", ",".join(asked.kinds), "--precision", f"{asked.precision:g}"]
+    words += [word for each in loads for word in ("--load", each)]
+    words += ["--workload", str(workload)] if workload is not None else []
+    words += [word for each in goals for word in ("--goal", each)]
+    return shlex.join(words)

@@ -16,7 +16,7 @@ from sojourn.errors import SojournError
 from sojourn.results import Results
 from sojourn.results.progress import Progress, duration
 from sojourn.study import Study, assignments
-from sojourn.study.replications import AUTO
+from sojourn.study.replications import AUTO, to_precision
 from sojourn.sweep import Campaign, rounds
 from sojourn.sweep.workers import Workers, cores, open_workers
 
@@ -30,6 +30,7 @@ def run(
     scheduler: str | None = None,
     set: Annotated[list[str] | None, Parameter(negative=())] = None,
     only: Annotated[list[str] | None, Parameter(negative=())] = None,
+    precision: float | None = None,
     log: Flag = False,
     keep_media: Flag = False,
     dry_run: Flag = False,
@@ -44,7 +45,7 @@ def run(
 
     ```
     sojourn run studies/quickstart.toml --jobs 4
-    sojourn run studies/quickstart.toml --set duration=30s --only workload=long-few-download --json
+    sojourn run studies/quickstart.toml --set duration=30s --only workload=household-evening --json
     ```
 
     Parameters
@@ -61,6 +62,9 @@ def run(
         KEY=VALUE: replace any key of the study, as path.down.rate=8Mbit. Repeatable.
     only
         AXIS=VALUE: only the points with this label on an axis; "replication" is one. Repeatable.
+    precision
+        MOS, as 0.1: replications as many as the verdicts need (`repeat = "auto"`), and of them no more calls
+        scored than it takes to know a cell's mean and median MOS to this.
     log
         Keep the packet log of every point (packets/HASH.parquet).
     keep_media
@@ -75,6 +79,10 @@ def run(
         wanted.setdefault(axis, []).append(label)
     sets = assignments(set or [], "--set")
     studies = [Study.load(file, sets) for file in study]
+    if precision is not None:
+        studies = [
+            Study.load(each.file, [*sets, *to_precision(each.document, precision)]) for each in studies
+        ]
     names = [each.name for each in studies]
     for name in names:
         if names.count(name) > 1:

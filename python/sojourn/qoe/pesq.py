@@ -1,7 +1,7 @@
-"""PESQ through the optional `pesq` package, and the P.862.1 mapping.
+"""PESQ through the optional `pesq` package, and the mappings of P.862.1 and P.862.2.
 
-Implements the call of ITU-T P.862 (narrow band) on 8 kHz signals, and P.862.1's mapping of the raw score
-to MOS-LQO with its inverse. The package returns the mapped score.
+Implements the call of ITU-T P.862 (narrow band) on 8 kHz signals and of P.862.2 (wide band) on 16 kHz ones,
+and the mappings of the raw score to MOS-LQO with their inverses. The package returns the mapped score.
 
 Differences: a received signal that PESQ cannot score (silence, no utterance found) is the worst speech
 there is and scores 1.0; such cases are counted by the caller. The package's C sources carry the ITU
@@ -21,10 +21,22 @@ try:
 except ImportError:
     _pesq = None
 
-__all__ = ["RATE_HZ", "WORST", "available", "lqo_to_raw", "mos_lqo", "raw_to_lqo"]
+__all__ = [
+    "RATE_HZ",
+    "WIDE_HZ",
+    "WORST",
+    "available",
+    "lqo_to_raw",
+    "mos_lqo",
+    "raw_to_lqo",
+    "wide_lqo_to_raw",
+    "wide_raw_to_lqo",
+]
 
-#: Sampling rate of the signals, in hertz.
+#: Sampling rate of narrow-band signals, in hertz.
 RATE_HZ = 8000
+#: Sampling rate of wide-band signals, in hertz.
+WIDE_HZ = 16000
 
 #: Score of speech that PESQ cannot score.
 WORST = 1.0
@@ -37,19 +49,21 @@ def available() -> bool:
     return _pesq is not None
 
 
-def mos_lqo(reference: NDArray[Any], degraded: NDArray[Any]) -> tuple[float, bool]:
+def mos_lqo(reference: NDArray[Any], degraded: NDArray[Any], rate_hz: int = RATE_HZ) -> tuple[float, bool]:
     """Listening quality of a received signal.
 
     Parameters
     ----------
     reference, degraded : ndarray, shape (n,)
-        Sent and received speech at 8 kHz, int16 or float in [-1, 1]; the received one starts at the playout
-        of the first frame (network delay must not be in it: it is scored elsewhere).
+        Sent and received speech, int16 or float in [-1, 1]; the received one starts at the playout of the
+        first frame (network delay must not be in it: it is scored elsewhere).
+    rate_hz : int
+        8000 for narrow-band PESQ, 16000 for wide-band.
 
     Returns
     -------
     lqo : float
-        P.862.1 MOS-LQO, 1.0 to 4.5486.
+        MOS-LQO: by P.862.1 1.0 to 4.5486, by P.862.2 1.04 to 4.6439.
     scored : bool
         False if PESQ could not score the signal (then `lqo` is 1.0).
 
@@ -63,7 +77,7 @@ def mos_lqo(reference: NDArray[Any], degraded: NDArray[Any]) -> tuple[float, boo
     if not degraded.any():
         return WORST, False
     try:
-        score = float(_pesq(RATE_HZ, reference, degraded, "nb"))
+        score = float(_pesq(rate_hz, reference, degraded, "nb" if rate_hz == RATE_HZ else "wb"))
     except (ValueError, RuntimeError):
         return WORST, False
     if not np.isfinite(score):
@@ -87,3 +101,15 @@ def lqo_to_raw(lqo: float) -> float:
     if not 0.999 < lqo < 4.999:
         raise ValueError(f"MOS-LQO {lqo} is outside of P.862.1's range: expected a value in (0.999, 4.999)")
     return (4.6607 - log(4.0 / (lqo - 0.999) - 1.0)) / 1.4945
+
+
+def wide_raw_to_lqo(raw: ArrayLike) -> NDArray[np.float64]:
+    """P.862.2: MOS-LQO of raw wide-band PESQ scores (-0.5 to 4.5), any shape."""
+    return 0.999 + 4.0 / (1.0 + np.exp(3.8224 - 1.3669 * np.asarray(raw, dtype=np.float64)))
+
+
+def wide_lqo_to_raw(lqo: float) -> float:
+    """Inverse of `wide_raw_to_lqo`; errors as `lqo_to_raw`."""
+    if not 0.999 < lqo < 4.999:
+        raise ValueError(f"MOS-LQO {lqo} is outside of P.862.2's range: expected a value in (0.999, 4.999)")
+    return (3.8224 - log(4.0 / (lqo - 0.999) - 1.0)) / 1.3669

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sojourn.qoe import adaptive, browser, voice, web
+from sojourn.qoe import adaptive, browser, call, qoo, responsiveness, voice, web
 from sojourn.study.links import crosses, way_of
 from sojourn.study.units import seconds
 
@@ -33,8 +33,8 @@ def score(
     document : mapping
         The complete scenario; its `users`, `duration` and `warmup` are read.
     tables : mapping
-        The run's tables by name: `voice`, `video`, `web`, `browser`, and `adaptive` with `viewers` and
-        `stalls`; absent ones have nothing to score.
+        The run's tables by name: `voice`, `video`, `web`, `browser`, `call` with `call_rates`, and
+        `adaptive` with `viewers` and `stalls`; absent ones have nothing to score.
     links : mapping, optional
         The links of the run's summary; the rate down, of the slowest hop that viewers have on their way, is
         what utilisation by video is a share of.
@@ -42,8 +42,8 @@ def score(
     Returns
     -------
     dict
-        "voice", "video", "web", "adaptive" and "browser" as far as there are such users and tables, to be
-        merged into the result.
+        "voice", "video", "web", "adaptive", "browser", "call" and "responsiveness" as far as there are such
+        users and tables, to be merged into the result.
 
     Raises
     ------
@@ -72,13 +72,38 @@ def score(
         out["video"] = video.summary(found["video"])
     if found["web"]:
         out["web"] = web.summary(found["web"])
+    warmup_s, end_s = (seconds(document[key]) for key in ("warmup", "duration"))
     if "adaptive" in tables:
-        warmup_s, end_s = (seconds(document[key]) for key in ("warmup", "duration"))
         rate_bps = _rate_down(document, links or {})
         out["adaptive"] = adaptive.score_adaptive(tables, warmup_s, end_s, rate_bps)
     if "browser" in tables:
         out["browser"] = browser.score_browser(tables["browser"])
+    if "intervals" in tables:
+        out["responsiveness"] = _responsiveness(document, tables, links or {})
+    if "call" in tables:
+        out["call"] = call.score_call(tables["call"], tables["call_rates"], warmup_s, end_s)
     return {name: scores for name, scores in out.items() if scores}
+
+
+def _responsiveness(
+    document: Mapping[str, Any], tables: Mapping[str, Table], links: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Score the tests of responsiveness, and what the path that they load is to the example of QoO."""
+    users = [user for user in document["users"] for _ in range(user["count"])]
+    probes, intervals = tables["probes"], tables["intervals"]
+    found = responsiveness.score_responsiveness(probes, intervals, users)
+    latencies = responsiveness.scored_latencies(probes, intervals, users)
+    if not found or not latencies.size:
+        return found
+    testers = [user for user in users if user["kind"] == "responsiveness"]
+    kept = 1.0
+    for name, summary in links.items():
+        ways = {user["direction"] for user in testers if crosses(user, name)}
+        if way_of(name) in ways or "both" in ways:
+            kept *= 1 - summary["loss"]
+    measured = {q: float(np.percentile(latencies, q)) for q in qoo.MEASURED}
+    outcome = qoo.qoo(qoo.EXAMPLE, measured, 1 - kept, found["goodput_bps"])
+    return {**found, "qoo": {name: round(part, 3) for name, part in outcome._asdict().items()}}
 
 
 def _rate_down(document: Mapping[str, Any], summaries: Mapping[str, Any]) -> float | None:

@@ -15,6 +15,12 @@ which only the other direction's queue is full (RMSE 0.19 MOS against 1.19).
 G.729A speech is coded, and its erased frames concealed, by the codec's own library; without that library
 it is scored by the E-model, as everything is without PESQ or recordings.
 
+Opus and G.722 are wide-band codecs: real speech at 16 kHz, coded and decoded by their own libraries (with
+Opus's FEC and concealment), wide-band PESQ (P.862.2), and the wide-band E-model (G.107.1), whose R is
+reported divided by 1.29, so that z1 and z2 stay on a scale of 0 to 100; their scores are not to be put
+beside those of narrow-band speech, which another listening test made. The encoder is told the call's own
+loss. Their calls cannot be heard again in reports.
+
 Differences: the study names P.862.2 for its last step, but that maps raw PESQ scores, not R; its printed
 class edges are G.107's. A call in which nothing arrives has no delay: z1 speaks alone. Calls longer than
 one sample repeat it and are scored in pieces of about 8 s, as PESQ is made for; their MOS-LQO are
@@ -23,33 +29,43 @@ averaged.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sojourn.qoe import emodel, pesq
-from sojourn.qoe.media import concealment, g729, playout, speech
+from sojourn.qoe import emodel, emodel_wideband, pesq
+from sojourn.qoe.enough import enough
+from sojourn.qoe.media import concealment, g722, g729, opus, playout, recordings, speech
 from sojourn.qoe.media.speech import MissingSpeech, Speech
 from sojourn.qoe.quantiles import statistics
 from sojourn.qoe.runs import runs
-from sojourn.study.units import nanoseconds
+from sojourn.qoe.score_cache import DiskCache, Key, Score
+from sojourn.study.units import bits_per_second, nanoseconds
 
 __all__ = ["DIRECTIONS", "Call", "MissingSpeech", "ScoreCache", "calls", "score_voice", "summary"]
 
 #: Names of the `direction` column's values.
 DIRECTIONS = ("talks", "listens")
 
-#: (samples' digest, sample, frames, concealment, erased frames) -> (MOS-LQO, whether PESQ could score it).
-ScoreCache = MutableMapping[tuple[str, int, int, str, bytes], tuple[float, bool]]
+
+class ScoreCache(Protocol):
+    """Scores of sound already heard; a dict is one."""
+
+    def get(self, key: Key, /) -> Score | None: ...
+
+    def __setitem__(self, key: Key, score: Score, /) -> None: ...
+
 
 _COLUMNS = ("user", "call", "direction", "seq", "sent_ns", "delay_ns")
-_PACKETISATION_MS = {"g711a": 20.0, "g729a": 25.0}  # 20 ms of speech in a packet; G.729 looks 5 ms ahead
-_MOST_CACHED = 200_000
+_PACKETISATION_MS = {"g711a": 20.0, "g729a": 25.0, "opus": 26.5, "g722": 20.0}
+"""20 ms of speech in a packet; G.729 looks 5 ms ahead, Opus 6.5 ms."""
+_LIBRARIES = {"g729a": g729, "opus": opus, "g722": g722}
+_WIDE = ("opus", "g722")
 
-_scores: ScoreCache = {}
+_scores: ScoreCache = DiskCache()
 _no_speech: dict[tuple[str, str | None], str] = {}
 
 
@@ -104,8 +120,8 @@ def score_voice(
         (−1 = lost), one row per packet.
     user : mapping
         The entry of the scenario's `users`, its defaults filled in.
-    cache : mutable mapping, optional
-        Scores of sound already heard; by default one per process.
+    cache : ScoreCache, optional
+        Scores of sound already heard; by default those that are kept on disk.
 
     Returns
     -------
@@ -125,12 +141,31 @@ def score_voice(
 def calls(
     columns: Mapping[str, NDArray[Any]], user: Mapping[str, Any], *, cache: ScoreCache | None = None
 ) -> list[Call]:
-    """Score every call in each direction; parameters and errors as for `score_voice`."""
+    """Score every call in each direction; parameters and errors as for `score_voice`.
+
+    With a `precision`, PESQ hears only as many calls of a direction as it takes (:mod:`.enough`); the others
+    have their loss and delay, and no score.
+    """
     sound, note = _speech(user)
     rows = _calls_of(columns)
     delays = {key: _mean_delay(part["delay_ns"]) for key, part in rows.items()}
     kept = _scores if cache is None else cache
-    return [_one(user, key, part, delays, sound, note, kept) for key, part in rows.items()]
+
+    def one(key: tuple[int, int, int], *, listen: bool = True) -> Call:
+        return _one(user, key, rows[key], delays, sound, note, kept if listen else None)
+
+    precision = user.get("precision")
+    if sound is None or precision is None:
+        return [one(key) for key in rows]
+    heard: dict[tuple[int, int, int], Call] = {}
+
+    def mos(key: tuple[int, int, int]) -> float:
+        heard[key] = one(key)
+        return heard[key].mos
+
+    for direction in range(len(DIRECTIONS)):
+        enough([key for key in rows if key[0] == direction], mos, precision)
+    return [heard[key] if key in heard else one(key, listen=False) for key in rows]
 
 
 def summary(scored: Sequence[Call]) -> dict[str, Any]:
@@ -141,7 +176,8 @@ def summary(scored: Sequence[Call]) -> dict[str, Any]:
     dict
         Under "talks" and "listens", each absent without calls: "mos", "z1", "z2" (with PESQ also "lqo") as
         {"median", "mean", "p5", "p25", "p75", "p95"}, None where no call has a value; "loss" and "late" as
-        shares of the packets sent; "delay_ms" and "ta_ms", means over calls; "calls"; "unscored"; "model";
+        shares of the packets sent; "delay_ms" and "ta_ms", means over calls; "calls", and "heard" where fewer
+        of them were scored; "unscored"; "model";
         "speech" and "note" where there is something to say. Under "worst", for each of the two whose calls
         can be heard again, the one that sounds worst (lowest z1, then MOS): "user", "call", "began_s", "mos",
         "z1", and of its worst piece of about 8 s "lqo", "packets", "lost", "late", the "missing" packets as
@@ -175,6 +211,9 @@ def summary(scored: Sequence[Call]) -> dict[str, Any]:
             "unscored": int(gather("unscored").sum()),
             "model": "+".join(models),
         }
+        heard = int(np.isfinite(gather("mos")).sum())
+        if heard < len(here):
+            entry["heard"] = heard
         for key in ("speech", "note"):
             if texts := sorted(set(filter(None, gather(key)))):
                 entry[key] = "; ".join(texts)
@@ -189,21 +228,22 @@ def summary(scored: Sequence[Call]) -> dict[str, Any]:
 
 def _speech(user: Mapping[str, Any]) -> tuple[Speech | None, str]:
     """The samples to score with, or none and why the E-model has to do."""
-    codec, score, recordings = user["codec"], user["score"], user.get("recordings")
+    codec, score, own = user["codec"], user["score"], user.get("recordings")
     if score == "emodel":
         return None, ""
     try:
-        if codec == "g729a" and not g729.available():
-            raise MissingSpeech(g729.MISSING)
+        if (library := _LIBRARIES.get(codec)) is not None and not library.available():
+            raise MissingSpeech(library.MISSING)
         if not pesq.available():
             raise MissingSpeech(pesq.MISSING)
-        if score == "auto" and (codec, recordings) in _no_speech:
-            raise MissingSpeech(_no_speech[codec, recordings])
-        return speech.samples(recordings), ""
+        if score == "auto" and (codec, own) in _no_speech:
+            raise MissingSpeech(_no_speech[codec, own])
+        wide = recordings.WIDE_HZ if codec in _WIDE else recordings.RATE_HZ
+        return speech.samples(own, wide), ""
     except MissingSpeech as missing:
-        if score == "pesq" or recordings is not None:
+        if score == "pesq" or own is not None:
             raise
-        _no_speech[codec, recordings] = str(missing)
+        _no_speech[codec, own] = str(missing)
         return None, f"scored by the E-model, whose numbers are not those of PESQ: {missing}"
 
 
@@ -245,9 +285,9 @@ def _one(
     delays: dict[tuple[int, int, int], float],
     sound: Speech | None,
     note: str,
-    cache: ScoreCache,
+    cache: ScoreCache | None,
 ) -> Call:
-    """Score one direction of a call; `delays` has the mean delay of both."""
+    """Score one direction of a call; `delays` has the mean delay of both. Without a cache nobody listens."""
     direction, who, call = key
     codec, conceal = user["codec"], user["concealment"]
     sample = 0 if sound is None else (call + who) % len(sound.names)
@@ -264,20 +304,24 @@ def _one(
     erased = heard.erased
 
     lqo, scored, piece = float("nan"), True, (0, 0)
-    if sound is not None:
-        method = conceal if codec == "g711a" else codec
-        got = [_listen(sound, sample, content[a:b], erased[a:b], method, cache) for a, b in pieces]
+    if sound is not None and cache is None:
+        z1 = float("nan")
+    elif sound is not None and cache is not None:
+        method = _method(user, heard)
+        got = [
+            _listen(sound, sample, content[a:b], erased[a:b], method, cache, heard.ahead[a:b])
+            for a, b in pieces
+        ]
         lqo = sum(score for score, _ in got) / len(got)
         scored = all(ok for _, ok in got)
         lowest = min(range(len(got)), key=lambda place: got[place][0])
         piece = pieces[lowest]
-        z1 = float(emodel.sun_mos_to_r(lqo))
-    elif erased.all():
-        z1 = 0.0
+        z1 = float(emodel.mos_to_r(lqo) if codec in _WIDE else emodel.sun_mos_to_r(lqo))
     else:
-        plan = emodel.CODECS["g729a" if codec == "g729a" else "g711" if conceal == "zero" else "g711-plc"]
-        share = 100.0 * float(erased.mean())
-        z1 = emodel.R_DEFAULT - float(emodel.ie_eff(plan.ie, plan.bpl, share, emodel.burst_ratio(erased)))
+        z1 = 0.0 if erased.all() else _parametric(user, erased)
+        if codec in _WIDE:
+            told = f"the wide-band E-model has from memory: {emodel_wideband.REMEMBERED}"
+            note = f"{note}; {told}" if note else told
 
     own = delays[key]
     way = own
@@ -286,9 +330,11 @@ def _one(
         way = own if np.isnan(other) else (own + other) / 2.0
     ta = _PACKETISATION_MS[codec] + way + heard.wait_ns / 1e6
     z2 = float("nan") if np.isnan(ta) else float(emodel.idd(ta))
-    mos = float(emodel.r_to_mos(max(0.0, z1 - (0.0 if np.isnan(z2) else z2))))
+    mos = float("nan")
+    if not np.isnan(z1):
+        mos = float(emodel.r_to_mos(max(0.0, z1 - (0.0 if np.isnan(z2) else z2))))
     heard_again: dict[str, Any] = {}
-    if sound is not None:
+    if sound is not None and cache is not None and codec not in _WIDE:
         a, b = piece
         heard_again = {
             "user": who,
@@ -326,6 +372,29 @@ def _one(
     )
 
 
+def _parametric(user: Mapping[str, Any], erased: NDArray[np.bool_]) -> float:
+    """z1 by the E-model of the codec, its erased frames and their burst ratio."""
+    codec, share, burst = user["codec"], 100.0 * float(erased.mean()), emodel.burst_ratio(erased)
+    if codec in _WIDE:
+        rate_kbps = bits_per_second(user["opus"]["bitrate"]) / 1e3 if codec == "opus" else 0.0
+        wide = emodel_wideband.opus(rate_kbps) if codec == "opus" else emodel_wideband.CODECS["g722-64"]
+        return max(0.0, emodel_wideband.rating(wide, ppl=share, burst_r=burst) / emodel_wideband.SCALE)
+    name = "g729a" if codec == "g729a" else "g711" if user["concealment"] == "zero" else "g711-plc"
+    plan = emodel.CODECS[name]
+    return emodel.R_DEFAULT - float(emodel.ie_eff(plan.ie, plan.bpl, share, burst))
+
+
+def _method(user: Mapping[str, Any], heard: playout.Playout) -> tuple[str, ...]:
+    """Say how sound is coded and what is missing of it made good, in words that name it in the cache."""
+    codec, conceal = user["codec"], user["concealment"]
+    if codec != "opus":
+        return (conceal,) if codec == "g711a" else (codec,)
+    settings = user["opus"]
+    # libwebrtc tells the encoder what the receiver reports, at most 20 %.
+    told = min(round(100.0 * float(heard.lost.mean())), 20)
+    return (codec, settings["bitrate"], str(told), "fec" if settings["fec"] else "", conceal)
+
+
 def _content(count: int, talk: NDArray[np.bool_] | None) -> tuple[NDArray[np.int64], list[tuple[int, int]]]:
     """Which frame of the sample each packet of a call carries, and the pieces that are scored alone.
 
@@ -347,22 +416,30 @@ def _listen(
     sample: int,
     content: NDArray[np.int64],
     erased: NDArray[np.bool_],
-    method: str,
+    method: tuple[str, ...],
     cache: ScoreCache,
+    ahead: NDArray[np.bool_],
 ) -> tuple[float, bool]:
-    """PESQ of one piece of a call, remembered by what was erased; `method` conceals it, or is a codec."""
-    pattern = np.packbits(erased).tobytes() if erased.any() else b""
-    key = (sound.digest, sample, content.size, method, pattern)
+    """PESQ of one piece of a call, remembered by what was erased and, with FEC, what could be repaired."""
+    repairs = np.packbits(erased & ahead).tobytes() if "fec" in method else b""
+    pattern = np.packbits(erased).tobytes() + repairs if erased.any() else b""
+    key = (sound.digest, sample, content.size, " ".join(method), pattern)
     if (known := cache.get(key)) is not None:
         return known
-    reference = sound.signals[sample].reshape(-1, sound.coded.shape[2])[content].reshape(-1)
-    if method == "g729a":
+    reference = sound.signals[sample].reshape(-1, sound.rate_hz // 50)[content].reshape(-1)
+    if method[0] == "g729a":
         frames = reference.size // g729.FRAME // erased.size
         received = g729.decode(g729.encode(reference), np.repeat(erased, frames))
+    elif method[0] == "g722":
+        received = g722.decode(g722.encode(reference), erased)
+    elif method[0] == "opus":
+        _, rate, told, fec, conceal = method
+        packets = opus.encode(reference, bits_per_second(rate), loss_pct=int(told), fec=bool(fec))
+        repaired = ahead if fec else None
+        received = opus.decode(packets, erased, ahead=repaired, conceal=conceal != "zero")
+        reference = reference[: received.size]
     else:
-        received = concealment.conceal(sound.coded[sample][content], erased, method)
-    score = pesq.mos_lqo(reference, received)
-    if len(cache) >= _MOST_CACHED:
-        cache.clear()
+        received = concealment.conceal(sound.coded[sample][content], erased, method[0])
+    score = pesq.mos_lqo(reference, received, sound.rate_hz)
     cache[key] = score
     return score

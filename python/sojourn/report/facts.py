@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sojourn import _core
+from sojourn.report.provenance import shipped
 from sojourn.report.published import cited
 from sojourn.results import Results, engines
 from sojourn.results.path import look_up
@@ -73,6 +74,8 @@ def facts(
         version,
         command,
     ]
+    for entry in reversed(shipped(document)):
+        said.insert(3, (f"“{entry.name}”", f"{entry.about}; source: {entry.source}"))
     if tag := document.get("reproduces"):
         said.insert(1, ("Reproduces", cited(tag, study_folders(found))))
     return said
@@ -92,6 +95,9 @@ def limits(found: Results, results: Sequence[Mapping[str, Any]], sections: Seque
         )
     if found.missing:
         said.append(f"{found.missing} points of the study are missing; their cells are hatched.")
+    for entry in shipped(found.document):
+        if entry.remembered:
+            said.append(f"Of “{entry.name}”, this is a choice or from memory: {entry.remembered}.")
     if len(made := engines(results)) > 1:
         said.append(f"The results were made by {len(made)} engines: {'; '.join(made)}.")
     return said + [f"{left}, and left out." for left in found.left_out()]

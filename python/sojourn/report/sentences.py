@@ -23,6 +23,7 @@ _GOOD = {
     ),
     "seconds": "Good is short: after a few seconds users lose patience.",
 }
+_VIEWERS = "Good is high: what viewers leave unused, better pictures could have been made of."
 _WEB = "Good is 3 and above: fair, in the words of ITU-T G.1030."
 _ROWS = {
     "delay": " A row that gets worse towards one side is one where the {x} decides how long packets wait.",
@@ -48,6 +49,8 @@ def what_is_good(plot: Plot) -> str:
     """Return a sentence on which way is better, and how far; for a heatmap, what a row says."""
     shown: Value = plot.value
     sentence = _WEB if shown.path.startswith("web.") and shown.kind == "mos" else _GOOD.get(shown.kind)
+    if shown.path.startswith("adaptive.") and shown.kind == "utilisation":
+        sentence = _VIEWERS
     if sentence is None:
         way = {"low": "low", "high": "high"}.get(shown.better)
         sentence = (

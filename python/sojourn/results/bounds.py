@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from math import inf
 
-_SHARES = ("loss", "late", "abandoned", "rtt_dominated", "loss_dominated", "jain", "share")
+_SHARES = (
+    "loss",
+    "late",
+    "abandoned",
+    "rtt_dominated",
+    "loss_dominated",
+    "jain",
+    "share",
+    "frozen",
+    "not_shown",
+)
 
 
 def bounds(path: str) -> tuple[float, float]:

@@ -17,9 +17,14 @@ def names() -> list[str]:
 def locate(study: str | os.PathLike[str]) -> Path:
     """Return the file of a study: the path itself, or where a shipped study of this name lies.
 
-    A file in the working directory goes before a shipped study of the same name.
+    A file in the working directory goes before a shipped study of the same name. Cases of suites have a name
+    with folders, as ``suites/rfc7928/5.1.1``.
     """
     path = Path(study)
+    if path.parts[:1] == ("suites",) and len(path.parts) == 3 and not path.exists():
+        # Names of cases are sections, whose last part is no suffix.
+        case = SHIPPED / path.parent / f"{path.name}.toml"
+        return case if case.is_file() else path
     if path.name == str(study) and not path.suffix and not path.exists() and path.name in names():
         return SHIPPED / f"{path.name}.toml"
     return path

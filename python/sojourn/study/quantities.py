@@ -21,16 +21,28 @@ def _each(names: Iterable[str], ends: Iterable[str] = _STATISTICS) -> tuple[str,
     return tuple(f"{name}.{end}" for name in names for end in ends)
 
 
+_VIDEO_CALL = (
+    *_each(("rate_kbps", "delay_ms", "ssim", "height")), "frozen", "freezes_per_min", "fps", "not_shown",
+    "calls",
+)  # fmt: skip
 _CALL = (*_each(("mos", "z1", "z2", "lqo")), "loss", "late", "delay_ms", "ta_ms", "calls", "unscored")
 _USERS = {
     "voice": _each(("talks", "listens"), _CALL),
     "video": (*_each(("ssim", "psnr_db", "mos", "vmaf")), "loss", "late", "showings", "undamaged"),
     "web": (*_each(("plt_s", "mos")), "rtt_dominated", "loss_dominated", "loads", "unfinished"),
+    "call": _each(("sends", "receives"), _VIDEO_CALL),
     "browser": (*_each(("plt_s",)), "completed_mb", "abandoned", "loads", "unfinished"),
     "adaptive": (
         "instability", "instability_carried", "unfairness", "unfairness_carried", "utilisation_fetching",
         "utilisation", "average_rate_kbps", "carried_rate_kbps", "clients_stalled_pct", "stalls", "stall_s",
         "switches", "finished", "given_up", "per_client_rate_kbps",
+    ),
+    "responsiveness": (
+        *_each(("rpm", "foreign_rpm", "self_rpm", "tcp_foreign_ms", "tls_foreign_ms", "http_foreign_ms")),
+        *_each(("http_self_ms", "foreign_get_ms")), "goodput_bps", "connections", "tests", "probes",
+        "unanswered",
+        *_each(("confidence",), ("high", "medium", "low")),
+        *_each(("qoo",), ("qoo", "latency", "loss", "throughput")),
     ),
 }  # fmt: skip
 """By kind of user, the numbers that its scores have."""
@@ -44,7 +56,7 @@ _LINK = (
 )  # fmt: skip
 _FLOWS = ("completed", "mean_concurrent", "goodput_bps", "retransmits", "timeouts", "timeout_wait_s")
 _ENGINE = ("packets", "events", "simulated_s")
-_OPEN = ("groups", "fairness", "losses", "engine")
+_OPEN = ("groups", "fairness", "losses", "traffic", "engine")
 """Parts of a result that are checked no further."""
 
 

@@ -1,4 +1,4 @@
-"""Times as study files, their documents and options write them: a number and its unit."""
+"""Times and rates as study files, their documents and options write them: a number and its unit."""
 
 from __future__ import annotations
 

@@ -34,20 +34,35 @@ def next_round(study: Study, points: Sequence[Point], results: Sequence[Mapping[
         return []
     from sojourn.report.answer import cells, goals, verdicts  # draws nothing, but is slow to import
     from sojourn.report.figures.plot import labels_of
-    from sojourn.study.replications import looks
+    from sojourn.study.replications import looks, narrow
 
     sorted_cells = cells.sort(results, labels_of(point.labels for point in points))
     judged = verdicts.judge(sorted_cells, goals.goals_of(document, results), looks(document))
     wanted: dict[Key, range] = {}
     for place, verdict in judged.items():
         have = len(sorted_cells.at(*place))
-        if verdict.word == verdicts.CLOSE and have < most(document):
+        if (
+            verdict.word == verdicts.CLOSE
+            and have < most(document)
+            and not _narrow(verdict, narrow(document))
+        ):
             wanted[_key(sorted_cells.at(*place)[0]["point"])] = range(have, after(have, document))
     if not wanted:
         return []
     return study.replicated(
         max(replications.stop for replications in wanted.values()),
         lambda labels, replication: replication in wanted.get(_key(labels), ()),
+    )
+
+
+def _narrow(verdict: Any, half: float) -> bool:
+    """Say whether a verdict is in doubt by nothing but opinion scores whose intervals are narrow enough."""
+    return all(
+        "mos" in found.goal.path.split(".")
+        and found.interval is not None
+        and found.interval.high - found.interval.low <= 2 * half
+        for found in verdict.findings
+        if found.word == verdict.word
     )
 
 

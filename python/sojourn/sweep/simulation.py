@@ -55,7 +55,7 @@ def simulate_point(point: Point, out: str, log: bool, build: str) -> Done | Fail
         return Failed(f"a worker has another engine ({engine()}) than this machine ({build})", fatal=True)
     try:
         store = Store(out)
-        logged = log or bool(point.recorded.get("losses"))
+        logged = log or bool(point.recorded.get("losses") or point.recorded.get("traffic"))
         try:
             store.points.mkdir(parents=True, exist_ok=True)
             if logged:
@@ -114,6 +114,7 @@ def simulate(
         ran = run_into(point.text, packets, clips)
     wall_s = round(time.perf_counter() - started, 6)
     summary = json.loads(ran.pop("summary"))
+    origins = ran.pop("origins", None)
     tables = {"flows": flow_table(ran.pop("flows"))} if "flows" in ran else {}
     if "series" in ran:
         tables["series"] = flow_series(ran.pop("series"), list(summary.get("groups", {})))
@@ -127,6 +128,13 @@ def simulate(
         packets.flush()
         rates = {link: summary["links"][link]["rate_bps"] for link in links}
         scores["losses"] = of_point(packets.name, tables.get("flows"), point.document, rates)
+    if packets is not None and point.recorded.get("traffic"):
+        from sojourn.losses import traffic
+
+        packets.flush()
+        scores["traffic"] = traffic.of_point(
+            packets.name, origins, tables.get("flows"), point.document, summary
+        )
     result = {
         "study": point.study,
         "point": point.labels,

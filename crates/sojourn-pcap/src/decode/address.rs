@@ -8,7 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 pub struct Address(pub u128);
 
 impl Address {
-    #[inline]
+    #[inline(always)]
     pub(super) fn v4(bytes: &[u8]) -> Self {
         Self(0xffff_0000_0000 | u128::from(u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])))
     }

@@ -6,7 +6,7 @@ use super::packet::{Packet, Transport};
 use super::skip::Skip;
 use super::tcp;
 
-#[inline]
+#[inline(always)]
 pub(super) fn v4(data: &[u8], wire_len: u32) -> Result<Packet<'_>, Skip> {
     if data.len() < 20 {
         return Err(Skip::CutShort);
@@ -71,7 +71,7 @@ pub(super) fn v6(data: &[u8], wire_len: u32) -> Result<Packet<'_>, Skip> {
     Err(Skip::Malformed)
 }
 
-#[inline]
+#[inline(always)]
 fn transport(kind: u8, data: &[u8], length: u32) -> Result<Transport<'_>, Skip> {
     match kind {
         6 => tcp::segment(data, length).map(Transport::Tcp),

@@ -28,7 +28,7 @@ pub(crate) enum Network {
 }
 
 /// Where the network header of a frame begins, and what it is.
-#[inline]
+#[inline(always)]
 pub(crate) fn network(link: u16, data: &[u8]) -> Result<(Network, usize), Skip> {
     match link {
         1 => ether_type(data, 12),
@@ -57,13 +57,13 @@ pub(crate) fn network(link: u16, data: &[u8]) -> Result<(Network, usize), Skip> 
     }
 }
 
-#[inline]
+#[inline(always)]
 fn ether_type(data: &[u8], at: usize) -> Result<(Network, usize), Skip> {
     ether_type_and(data, at, at + 2)
 }
 
 /// Follow EtherTypes from `at`, the payload being at `next`, through up to four VLAN tags, MPLS labels and PPPoE.
-#[inline]
+#[inline(always)]
 fn ether_type_and(data: &[u8], mut at: usize, mut next: usize) -> Result<(Network, usize), Skip> {
     for _ in 0..5 {
         if data.len() < next {

@@ -49,7 +49,7 @@ impl Segment {
     }
 }
 
-#[inline]
+#[inline(always)]
 pub(super) fn segment(data: &[u8], length: u32) -> Result<Segment, Skip> {
     if data.len() < 20 {
         return Err(Skip::CutShort);
@@ -75,7 +75,7 @@ pub(super) fn segment(data: &[u8], length: u32) -> Result<Segment, Skip> {
     })
 }
 
-#[inline]
+#[inline(always)]
 fn timestamps(options: &[u8], cut: bool) -> (Option<(u32, u32)>, bool) {
     // The order that RFC 7323's appendix A recommends and nearly all segments have.
     if options.len() >= 12 && options[..4] == [1, 1, 8, 10] {
@@ -97,7 +97,7 @@ fn timestamps(options: &[u8], cut: bool) -> (Option<(u32, u32)>, bool) {
 }
 
 /// The first block of selective acknowledgements, where it follows the timestamps as all stacks in use place it.
-#[inline]
+#[inline(always)]
 fn sack(options: &[u8]) -> Option<(u32, u32)> {
     match options {
         [1, 1, 8, 10, _, _, _, _, _, _, _, _, 1, 1, 5, length, ..] if *length >= 10 && options.len() >= 24 => {

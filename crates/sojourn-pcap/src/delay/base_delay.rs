@@ -13,9 +13,11 @@
 
 use crate::delay::estimate::utp_observer::PATH_JITTER;
 use crate::delay::evidence::{IDLE_SPREAD, SPREAD};
-use crate::delay::host::Hosts;
-use crate::delay::log::{Bound, DATA, ECHOED, Entry, Estimator, IDLE, Protocol, TOWARD, Track};
+use crate::delay::host::{Host, Hosts};
+use crate::delay::log::{DATA, ECHOED, IDLE, Log, TOWARD};
+use crate::delay::share::each;
 use crate::delay::tcp_flow::SILENCE;
+use crate::delay::track::{Bound, Estimator, Protocol, Track};
 
 /// What the shortest round trip of a host is expected to be off by, ns.
 const ROUND_TRIP_JITTER: f64 = 150_000.0;
@@ -26,25 +28,53 @@ const LEAST: usize = 8;
 /// Bounds that lie further apart than a tick and this, ns, do not both hold.
 const SLACK: f64 = 1e6;
 
-impl Track {
+/// What a packet's delay is worked out by.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Scale {
+    estimator: Estimator,
+    protocol: Protocol,
+    start: i64,
+    tick: f64,
+    peer_tick: f64,
+    /// Of the sender's clock and of the receiver's: one less the skew. `drift`: how much faster the receiver's is.
+    rate: f64,
+    peer_rate: f64,
+    drift: f64,
+}
+
+impl Scale {
     /// One-way delay of a packet up to the track's constant, ns. `line` is where the receiver's stamp stands.
     #[inline]
     pub(crate) fn delay(&self, time: i64, stamp: i64, line: i64) -> f64 {
-        let tick = self.tick_ns.unwrap_or(0.0);
-        let sent = stamp as f64 * tick * (1.0 - self.skew);
+        let sent = stamp as f64 * self.tick * self.rate;
         match (self.estimator, self.protocol) {
             (Estimator::Observer, _) => (time - self.start) as f64 - sent,
-            (Estimator::Reported, Protocol::Tcp) => {
-                line as f64 * self.peer_tick_ns.unwrap_or(0.0) * (1.0 - self.peer_skew) - sent
-            }
-            (Estimator::Reported, _) => {
-                stamp as f64 * 1000.0 - (self.peer_skew - self.skew) * (time - self.start) as f64
-            }
+            (Estimator::Reported, Protocol::Tcp) => line as f64 * self.peer_tick * self.peer_rate - sent,
+            (Estimator::Reported, _) => stamp as f64 * 1000.0 - self.drift * (time - self.start) as f64,
+        }
+    }
+}
+
+impl Track {
+    /// By what delays are worked out now.
+    #[inline]
+    pub(crate) fn scale(&self) -> Scale {
+        Scale {
+            estimator: self.estimator,
+            protocol: self.protocol,
+            start: self.start,
+            tick: self.tick_ns.unwrap_or(0.0),
+            peer_tick: self.peer_tick_ns.unwrap_or(0.0),
+            rate: 1.0 - self.skew,
+            peer_rate: 1.0 - self.peer_skew,
+            drift: self.peer_skew - self.skew,
         }
     }
 
-    fn delay_at(&self, bound: &Bound) -> f64 {
-        self.delay(bound.time, bound.stamp, bound.extra)
+    /// [`Scale::delay`] of one packet.
+    #[inline]
+    pub(crate) fn delay(&self, time: i64, stamp: i64, line: i64) -> f64 {
+        self.scale().delay(time, stamp, line)
     }
 
     /// Whether its delays can be worked out.
@@ -54,145 +84,120 @@ impl Track {
 }
 
 /// Find the base of every track from its log and from what earlier logs left.
-pub(crate) fn finalize(log: &[Entry], tracks: &mut [Track], hosts: &Hosts) {
-    let mut lines: Vec<_> = tracks.iter().map(|track| track.extra_line).collect();
-    let echo_min: Vec<i64> = tracks.iter().map(|track| hosts.all[track.host[0] as usize].echo_min).collect();
-    let over = |track: u32, bound: &Bound| (bound.extra * 1000 - echo_min[track as usize]) as f64;
-    // Least delay and highest lower bound: as they stand.
-    let mut now: Vec<[f64; 2]> = tracks
-        .iter()
-        .enumerate()
-        .map(|(i, track)| {
-            let by_round_trip = |bound: &Bound| track.delay_at(bound) - over(i as u32, bound);
-            [
-                track.least.as_ref().map_or(f64::INFINITY, |bound| track.delay_at(bound)),
-                track.floor.as_ref().map_or(f64::NEG_INFINITY, by_round_trip),
-            ]
-        })
-        .collect();
-    for entry in log {
-        let at = entry.track as usize;
-        let track = &mut tracks[at];
-        let [least, floor] = &mut now[at];
+pub(crate) fn finalize(log: &Log, tracks: &mut [Track], hosts: &Hosts, threads: usize) {
+    each(threads, tracks, |i, track| of_track(log, i, track, &hosts.all[track.host[0] as usize]));
+}
+
+fn of_track(log: &Log, i: usize, track: &mut Track, host: &Host) {
+    let [least, floor] = bounds(log, i, track, host.echo_min);
+    let (lift, near_least) = second_look(log, i, track, [least, floor], host);
+    let lift = lift.max(track.lift);
+    let tick = track.tick_ns.unwrap_or(0.0);
+    let high = least;
+    let low = floor - tick;
+    // Stamps of n packets lie anywhere in their ticks, so the luckiest is expected this far above the base.
+    // Differences of two coarse stamps are off both ways, and their least by as much as any.
+    let lucky = match track.estimator {
+        Estimator::Observer => tick / (f64::from(near_least) + 1.0),
+        Estimator::Reported => 0.0,
+    };
+    let from_above = high - lucky + lift;
+    track.by_round_trip = (low - high).abs() <= tick + SLACK;
+    track.gap = (high - low).max(0.0);
+    track.unassigned = 0.0;
+    track.base = if track.by_round_trip {
+        // Each is as good as its spread is small.
+        let (above, below) = (lucky * lucky, ROUND_TRIP_JITTER * ROUND_TRIP_JITTER);
+        ((from_above * below + low * above) / (above + below)).min(high)
+    } else {
+        from_above
+    };
+    track.lift = lift;
+    // No round trip is so short that a delay would exceed it.
+    let echo_min = host.echo_min as f64;
+    track.round_trip_base = if floor.is_finite() { echo_min.min(echo_min + track.base - low) } else { echo_min };
+}
+
+/// Least delay and highest lower bound. `echo_min` is the host's shortest round trip.
+fn bounds(log: &Log, i: usize, track: &mut Track, echo_min: i64) -> [f64; 2] {
+    let (scale, mut line) = (track.scale(), track.extra_line);
+    let over = |bound: &Bound| (bound.extra * 1000 - echo_min) as f64;
+    let delay_at = |bound: &Bound| scale.delay(bound.time, bound.stamp, bound.extra);
+    let mut least = track.least.as_ref().map_or(f64::INFINITY, delay_at);
+    let mut floor = track.floor.as_ref().map_or(f64::NEG_INFINITY, |bound| delay_at(bound) - over(bound));
+    for entry in log.of(i) {
         let mut bound = Bound { time: entry.time, stamp: entry.stamp, extra: 0 };
-        if let (Estimator::Reported, Some(extra)) = (track.estimator, entry.extra()) {
-            bound.extra = lines[at].follow(extra);
+        if let (Estimator::Reported, Some(extra)) = (scale.estimator, entry.extra()) {
+            bound.extra = line.follow(extra);
         }
-        let delay = track.delay_at(&bound);
-        if delay < *least {
-            *least = delay;
+        let delay = delay_at(&bound);
+        if delay < least {
+            least = delay;
             track.least = Some(bound);
         }
-        if let (Estimator::Observer, Protocol::Tcp, Some(extra)) = (track.estimator, track.protocol, entry.extra()) {
+        if let (Estimator::Observer, Protocol::Tcp, Some(extra)) = (scale.estimator, scale.protocol, entry.extra()) {
             bound.extra = i64::from(extra);
-            let low = delay - over(entry.track, &bound);
-            if low > *floor {
-                *floor = low;
+            let low = delay - over(&bound);
+            if low > floor {
+                floor = low;
                 track.floor = Some(bound);
             }
         }
     }
-    let seen = second_look(log, tracks, &now, hosts);
-    for (i, (track, [least, floor])) in tracks.iter_mut().zip(now).enumerate() {
-        let tick = track.tick_ns.unwrap_or(0.0);
-        let (lift, near_least) = (seen[i].0.max(track.lift), seen[i].1);
-        let high = least;
-        let low = floor - tick;
-        // Stamps of n packets lie anywhere in their ticks, so the luckiest is expected this far above the base.
-        // Differences of two coarse stamps are off both ways, and their least by as much as any.
-        let lucky = match track.estimator {
-            Estimator::Observer => tick / (f64::from(near_least) + 1.0),
-            Estimator::Reported => 0.0,
-        };
-        let from_above = high - lucky + lift;
-        track.by_round_trip = (low - high).abs() <= tick + SLACK;
-        track.gap = (high - low).max(0.0);
-        track.unassigned = 0.0;
-        track.base = if track.by_round_trip {
-            // Each is as good as its spread is small.
-            let (above, below) = (lucky * lucky, ROUND_TRIP_JITTER * ROUND_TRIP_JITTER);
-            ((from_above * below + low * above) / (above + below)).min(high)
-        } else {
-            from_above
-        };
-        track.lift = lift;
-        // No round trip is so short that a delay would exceed it.
-        let echo_min = echo_min[i] as f64;
-        track.round_trip_base = if floor.is_finite() { echo_min.min(echo_min + track.base - low) } else { echo_min };
-    }
+    [least, floor]
 }
 
-/// What a second look at the log tells of the least delays of each track: how far the mean of the least lies above the
+/// What a second look at the log tells of the least delays of a track: how far the mean of the least lies above the
 /// very least where stamps are fine (the least of many packets is a lucky one), and how many packets lie within a tick
 /// of it where they are coarse. Counts what shows empty queues besides.
-fn second_look(log: &[Entry], tracks: &mut [Track], now: &[[f64; 2]], hosts: &Hosts) -> Vec<(f64, u32)> {
-    struct Least {
-        below: f64,
-        reach: f64,
-        fine: bool,
-        count: usize,
-        above: [f64; LEAST],
-        spread: f64,
-        /// Shortest round trip of the host, and when flows of it that were under way appeared, ns.
-        echo_min: i64,
-        midstream: i64,
-    }
-    let mut all: Vec<Least> = tracks
-        .iter()
-        .zip(now)
-        .map(|(track, [least, _])| {
-            let tick = track.tick_ns.unwrap_or(0.0);
-            let reported = track.estimator == Estimator::Reported;
-            let fine = track.protocol == Protocol::Utp || (!reported && tick < PATH_JITTER);
-            let reach = if fine { PATH_JITTER } else { tick };
-            let below = if reported && !fine { f64::NEG_INFINITY } else { *least };
-            let spread = tick + SPREAD;
-            let host = &hosts.all[track.host[0] as usize];
-            let (echo_min, midstream) = (host.echo_min, host.midstream);
-            Least { below, reach, fine, count: 0, above: [0.0; LEAST], spread, echo_min, midstream }
-        })
-        .collect();
-    for entry in log {
-        let (least, track) = (&mut all[entry.track as usize], &mut tracks[entry.track as usize]);
-        let delay = track.delay(entry.time, entry.stamp, 0);
-        let above = delay - least.below;
+fn second_look(log: &Log, i: usize, track: &mut Track, [least, floor]: [f64; 2], host: &Host) -> (f64, u32) {
+    let scale = track.scale();
+    let reported = track.estimator == Estimator::Reported;
+    let fine = track.protocol == Protocol::Utp || (!reported && scale.tick < PATH_JITTER);
+    let reach = if fine { PATH_JITTER } else { scale.tick };
+    let below = if reported && !fine { f64::NEG_INFINITY } else { least };
+    let spread = scale.tick + SPREAD;
+    let shows = !reported || track.protocol == Protocol::Utp;
+    let (mut count, mut lowest) = (0, [0.0; LEAST]);
+    let [mut from, mut to] = track.evidence;
+    for entry in log.of(i) {
+        let delay = scale.delay(entry.time, entry.stamp, 0);
+        let above = delay - below;
         let toward = entry.is(TOWARD);
-        if track.estimator == Estimator::Observer || track.protocol == Protocol::Utp {
-            let idle = entry.is(IDLE) && !(entry.time..entry.time.saturating_add(SILENCE)).contains(&least.midstream);
-            let [from, to] = &mut track.evidence;
+        if shows {
+            // When a flow of the host that was under way appeared after it, the silence was none.
+            let silence = || !(entry.time..entry.time.saturating_add(SILENCE)).contains(&host.midstream);
+            let idle = entry.is(IDLE) && silence();
             if !toward {
-                from.add(above, least.spread);
+                from.add(above, spread);
                 from.data |= entry.is(DATA);
-                from.idle |= idle && above < least.spread + IDLE_SPREAD;
+                from.idle |= idle && above < spread + IDLE_SPREAD;
             }
-            if let (Protocol::Tcp, Some(extra)) = (track.protocol, entry.extra()) {
-                let over = (i64::from(extra) * 1000 - least.echo_min) as f64;
-                let above = now[entry.track as usize][1] - (delay - over);
-                to.add(above, least.spread);
+            if let (Protocol::Tcp, Some(extra)) = (scale.protocol, entry.extra()) {
+                let over = (i64::from(extra) * 1000 - host.echo_min) as f64;
+                let above = floor - (delay - over);
+                to.add(above, spread);
                 to.data |= toward && !entry.is(ECHOED);
-                to.idle |= idle && above < least.spread + IDLE_SPREAD;
+                to.idle |= idle && above < spread + IDLE_SPREAD;
             }
         }
-        if above >= least.reach || toward {
+        if above >= reach || toward {
             continue;
         }
-        if least.fine {
-            if least.count < LEAST || above < least.above[LEAST - 1] {
-                let end = least.count.min(LEAST - 1);
-                least.above[end] = above;
-                least.count = end + 1;
-                least.above[..=end].sort_unstable_by(f64::total_cmp);
-            }
-        } else {
-            least.count += 1;
+        if !fine {
+            count += 1;
+        } else if count < LEAST || above < lowest[LEAST - 1] {
+            let end = count.min(LEAST - 1);
+            lowest[end] = above;
+            count = end + 1;
+            lowest[..=end].sort_unstable_by(f64::total_cmp);
         }
     }
-    all.iter()
-        .map(|least| match least.fine {
-            true => (least.above[..least.count].iter().sum::<f64>() / least.count.max(1) as f64, 0),
-            false => (0.0, least.count.min(PHASES) as u32),
-        })
-        .collect()
+    track.evidence = [from, to];
+    match fine {
+        true => (lowest[..count].iter().sum::<f64>() / count.max(1) as f64, 0),
+        false => (0.0, count.min(PHASES) as u32),
+    }
 }
 
 #[cfg(test)]
@@ -200,7 +205,7 @@ mod tests {
     use super::*;
     use crate::decode::Address;
     use crate::delay::flow::Key;
-    use crate::delay::log::TrackRef;
+    use crate::delay::track::TrackRef;
 
     fn track(estimator: Estimator, protocol: Protocol) -> Track {
         let (key, side) = Key::of((Address(1), 1), (Address(2), 2), 6);

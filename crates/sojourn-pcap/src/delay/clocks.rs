@@ -1,8 +1,10 @@
 //! First part of a finalization: the tick and the skew of every sender's clock.
 
 use crate::delay::host::Hosts;
-use crate::delay::log::{Entry, Estimator, Protocol, TOWARD, Track};
+use crate::delay::log::{Log, TOWARD};
+use crate::delay::share::each;
 use crate::delay::tick::{Fit, RATES, decide, unusual};
+use crate::delay::track::{Estimator, Protocol, Track};
 
 /// A flow's own tick is believed from this time on; shorter flows take their host's.
 const OWN_TICK_S: f64 = 20.0;
@@ -11,15 +13,16 @@ const FITTED: u64 = 512;
 const UTP_TICK_NS: f64 = 1000.0;
 
 /// Find ticks, then skews; `start` of the tracks' `extra_line` is left where the log begins.
-pub(crate) fn finalize(log: &[Entry], tracks: &mut [Track], hosts: &mut Hosts) {
-    ticks(log, tracks, hosts);
-    skews(log, tracks, hosts);
+pub(crate) fn finalize(log: &Log, tracks: &mut [Track], hosts: &mut Hosts, threads: usize) {
+    each(threads, tracks, |i, track| fit(log, i, track));
+    ticks(tracks, hosts);
+    each(threads, tracks, |i, track| minima(log, i, track));
+    skews(tracks, hosts);
 }
 
-fn ticks(log: &[Entry], tracks: &mut [Track], hosts: &mut Hosts) {
-    let mut lines: Vec<_> = tracks.iter().map(|track| track.extra_line).collect();
-    for entry in log {
-        let track = &mut tracks[entry.track as usize];
+fn fit(log: &Log, i: usize, track: &mut Track) {
+    let mut line = track.extra_line;
+    for entry in log.of(i) {
         if entry.is(TOWARD) {
             continue;
         }
@@ -34,12 +37,13 @@ fn ticks(log: &[Entry], tracks: &mut [Track], hosts: &mut Hosts) {
         if let Some(extra) = entry.extra() {
             match track.estimator {
                 Estimator::Observer => track.echo_fit.add(seconds - f64::from(extra) / 1e6, stamp),
-                Estimator::Reported => {
-                    track.peer_fit.add(seconds, lines[entry.track as usize].follow(extra) as f64);
-                }
+                Estimator::Reported => track.peer_fit.add(seconds, line.follow(extra) as f64),
             }
         }
     }
+}
+
+fn ticks(tracks: &mut [Track], hosts: &mut Hosts) {
     let none = Fit::default();
     for track in tracks.iter().filter(|track| track.protocol == Protocol::Tcp) {
         for (host, [capture, echo]) in
@@ -76,25 +80,24 @@ fn tick(capture: &Fit, echo: &Fit, hosts: &mut Hosts, host: u32) -> Option<f64> 
     own.filter(|_| capture.span_s() >= OWN_TICK_S).or_else(of_host).or(own)
 }
 
-fn skews(log: &[Entry], tracks: &mut [Track], hosts: &mut Hosts) {
-    let mut lines: Vec<_> = tracks.iter().map(|track| track.extra_line).collect();
-    for entry in log {
-        let track = &mut tracks[entry.track as usize];
-        if entry.is(TOWARD) {
-            continue;
-        }
-        let (Some(extra), Some(tick), Estimator::Observer) = (entry.extra(), track.tick_ns, track.estimator) else {
-            continue;
-        };
-        let time = entry.time - track.start;
-        match track.protocol {
+/// Minima of the sender's clock against the capture's, over the path that has no queue.
+fn minima(log: &Log, i: usize, track: &mut Track) {
+    let (Some(tick), Estimator::Observer) = (track.tick_ns, track.estimator) else { return };
+    let (start, protocol, mut line) = (track.start, track.protocol, track.extra_line);
+    for entry in log.of(i) {
+        let (Some(extra), false) = (entry.extra(), entry.is(TOWARD)) else { continue };
+        let time = entry.time - start;
+        match protocol {
             Protocol::Tcp => {
                 let echoed = time - i64::from(extra) * 1000;
                 track.minima.add(echoed, entry.stamp as f64 * tick - echoed as f64);
             }
-            _ => track.minima.add(time, lines[entry.track as usize].follow(extra) as f64 * UTP_TICK_NS),
+            _ => track.minima.add(time, line.follow(extra) as f64 * UTP_TICK_NS),
         }
     }
+}
+
+fn skews(tracks: &mut [Track], hosts: &mut Hosts) {
     for track in tracks.iter() {
         let Some(skew) = track.tick_ns.and_then(|tick| track.minima.skew(tick)) else { continue };
         let known = &mut hosts.all[track.host[0] as usize].stats(track.protocol).skew;

@@ -5,11 +5,14 @@
 //! carried over.
 
 use crate::decode::Address;
+use crate::delay::base_delay::Scale;
 use crate::delay::estimate::{tcp_observer, utp_observer};
-use crate::delay::host::Discard;
-use crate::delay::log::{ECHOED, Entry, Estimator, LONE, Protocol, TOWARD, Track};
+use crate::delay::host::{Discard, Hosts, Stats, Transmission};
+use crate::delay::log::{ECHOED, Entry, LONE, TOWARD};
 use crate::delay::meter::{Flow, Meter};
+use crate::delay::share::each;
 use crate::delay::state::{Choice, MeterState, NONE};
+use crate::delay::track::{Estimator, Protocol, Track};
 use crate::delay::{base_delay, clocks, cross_flow_base, transmission};
 use std::collections::BTreeMap;
 
@@ -54,11 +57,12 @@ impl Meter {
     /// Finalize the log.
     pub fn finalize(&mut self) -> Finalized<'_> {
         let MeterState { hosts, tracks, log, options, .. } = &mut self.state;
-        clocks::finalize(log, tracks, hosts);
+        let threads = options.threads;
+        clocks::finalize(log, tracks, hosts, threads);
         choose_estimator(tracks, hosts, options.estimator);
-        base_delay::finalize(log, tracks, hosts);
+        base_delay::finalize(log, tracks, hosts, threads);
         cross_flow_base::finalize(log, tracks, hosts);
-        transmission::finalize(log, tracks, hosts);
+        transmission::finalize(log, tracks, hosts, threads);
         for track in tracks.iter().filter(|track| track.cross_flow_base > 0.0) {
             hosts.all[track.host[0] as usize].stats(track.protocol).bases_taken_over += 1;
         }
@@ -76,8 +80,16 @@ impl Meter {
 
     /// Forget the log, and the tracks of flows that are over.
     fn clear(&mut self) {
-        let MeterState { tracks, log, .. } = &mut self.state;
+        let MeterState { hosts, tracks, log, .. } = &mut self.state;
         log.clear();
+        for track in tracks.iter_mut() {
+            let left_out = std::mem::take(&mut track.left_out);
+            for (why, count) in [Discard::TickUnknown, Discard::Implausible].into_iter().zip(left_out) {
+                if count > 0 {
+                    hosts.all[track.host[0] as usize].stats(track.protocol).discarded[why as usize] += count;
+                }
+            }
+        }
         let mut map = vec![NONE; tracks.len()];
         let mut kept = 0;
         for (old, track) in tracks.iter_mut().enumerate() {
@@ -102,7 +114,10 @@ impl Meter {
 impl Drop for Finalized<'_> {
     fn drop(&mut self) {
         // Where nobody asked for the samples, they still count for the hosts.
-        while self.next().is_some() {}
+        if self.at == 0 {
+            count(&mut self.meter.state);
+        }
+        while self.at > 0 && self.next().is_some() {}
         self.meter.clear();
     }
 }
@@ -112,14 +127,57 @@ impl Iterator for Finalized<'_> {
 
     #[inline]
     fn next(&mut self) -> Option<Sample> {
-        let Meter { state, start_ns, .. } = &mut *self.meter;
-        while let Some(&entry) = state.log.get(self.at) {
+        let Meter { state: MeterState { hosts, tracks, log, .. }, start_ns, .. } = &mut *self.meter;
+        while let Some(entry) = log.get(self.at) {
             self.at += 1;
-            if let Some(sample) = sample(state, &entry, start_ns.unwrap_or(0)) {
-                return Some(sample);
+            let track = &mut tracks[entry.track as usize];
+            let line = follow(track, entry);
+            let Some(course) = Course::of(track, hosts) else { continue };
+            let stats = hosts.all[course.owner as usize].stats(track.protocol);
+            if let Some((sample, toward)) = sample(track, &course, stats, (entry, line)) {
+                return Some(told(entry, track, (start_ns.unwrap_or(0).wrapping_add(sample.0), toward), sample.1));
             }
         }
         None
+    }
+}
+
+/// Count all samples, those of one host after another's: sums do not depend on the order.
+fn count(state: &mut MeterState) {
+    struct Share<'a> {
+        owner: u32,
+        tracks: Vec<(usize, &'a mut Track, Course)>,
+        stats: [Option<Box<Stats>>; 3],
+    }
+    let MeterState { hosts, tracks, log, options, .. } = state;
+    let mut place = vec![usize::MAX; hosts.all.len()];
+    let mut shares: Vec<Share<'_>> = Vec::new();
+    for (i, track) in tracks.iter_mut().enumerate() {
+        let Some(course) = Course::of(track, hosts) else {
+            if track.lines() {
+                log.of(i).for_each(|entry| _ = follow(track, entry));
+            }
+            continue;
+        };
+        let place = &mut place[course.owner as usize];
+        if *place == usize::MAX {
+            *place = shares.len();
+            let stats = std::mem::take(&mut hosts.all[course.owner as usize].stats);
+            shares.push(Share { owner: course.owner, tracks: Vec::new(), stats });
+        }
+        shares[*place].tracks.push((i, track, course));
+    }
+    each(options.threads, &mut shares, |_, share| {
+        for (i, track, course) in &mut share.tracks {
+            let stats = share.stats[track.protocol as usize].get_or_insert_default();
+            for entry in log.of(*i) {
+                let line = follow(track, entry);
+                sample(track, course, stats, (entry, line));
+            }
+        }
+    });
+    for share in shares {
+        hosts.all[share.owner as usize].stats = share.stats;
     }
 }
 
@@ -134,42 +192,63 @@ impl Finalized<'_> {
     }
 }
 
-fn sample(state: &mut MeterState, entry: &Entry, start_ns: i64) -> Option<Sample> {
-    let MeterState { hosts, tracks, .. } = state;
-    let track = &mut tracks[entry.track as usize];
-    let line = match (track.estimator, entry.extra()) {
-        (_, Some(extra)) if track.estimator == Estimator::Reported || track.protocol == Protocol::Utp => {
+/// Which way a track's packets go, and whose delays they are.
+struct Course {
+    /// They come from a remote host; otherwise they go to one.
+    from: bool,
+    owner: u32,
+    transmission: [Transmission; 2],
+    scale: Scale,
+}
+
+impl Course {
+    /// None of a track that gives no samples.
+    #[inline]
+    fn of(track: &Track, hosts: &Hosts) -> Option<Self> {
+        let [host, peer] = track.host;
+        let from = hosts.remote(host, peer);
+        let to = track.estimator == Estimator::Reported && hosts.remote(peer, host);
+        let transmission = hosts.all[host as usize].transmission;
+        let owner = if from { host } else { peer };
+        (!track.silent && (from || to)).then(|| Self { from, owner, transmission, scale: track.scale() })
+    }
+}
+
+/// Where the receiver's stamps stand after this entry.
+#[inline]
+fn follow(track: &mut Track, entry: &Entry) -> i64 {
+    match entry.extra() {
+        Some(extra) if track.lines() => {
             track.extra_line.follow(extra);
             track.extra_line.highest()
         }
         _ => 0,
-    };
-    if track.silent {
-        return None;
     }
-    let [host, peer] = track.host;
-    let from = hosts.remote(host, peer);
-    let to = track.estimator == Estimator::Reported && hosts.remote(peer, host);
-    if !from && !to {
-        return None;
-    }
+}
+
+/// Time since the first packet, ns, and delay of the packet of an entry, and whether it went to the remote host.
+#[inline]
+fn sample(
+    track: &mut Track,
+    course: &Course,
+    stats: &mut Stats,
+    (entry, line): (&Entry, i64),
+) -> Option<((i64, tcp_observer::Estimate), bool)> {
+    let [unknown, implausible] = [0, 1];
     if !track.timed() {
-        hosts.all[host as usize].stats(track.protocol).discarded[Discard::TickUnknown as usize] += 1;
+        track.left_out[unknown] += 1;
         return None;
     }
-    let excess = track.delay(entry.time, entry.stamp, line) - track.base + track.cross_flow_base;
+    let excess = course.scale.delay(entry.time, entry.stamp, line) - track.base + track.cross_flow_base;
     let tick = track.tick_ns.unwrap_or(0.0);
-    let host = &mut hosts.all[host as usize];
-    let own = host.transmission[usize::from(entry.is(TOWARD))].of(entry.length());
-    let stats = host.stats(track.protocol);
+    let own = course.transmission[usize::from(entry.is(TOWARD))].of(entry.length());
     if entry.is(TOWARD) {
         let round_trip = entry.extra().map_or(0.0, |micros| f64::from(micros) * 1000.0);
         let over = round_trip - track.round_trip_base - own;
         return match toward(track, entry, excess, over) {
             Ok(estimate) => {
                 stats.add_to(estimate, track);
-                let time_ns = start_ns.wrapping_add(entry.time - round_trip as i64);
-                Some(told(entry, track, (time_ns, true), estimate))
+                Some(((entry.time - round_trip as i64, estimate), true))
             }
             Err(why) => {
                 stats.to.discarded[why as usize] += 1;
@@ -200,18 +279,18 @@ fn sample(state: &mut MeterState, entry: &Entry, start_ns: i64) -> Option<Sample
     let (delay, error) = ((estimate.delay - own).max(0.0), estimate.error + track.base_error);
     let estimate = tcp_observer::Estimate { delay, error };
     if !(estimate.delay.is_finite() && estimate.delay < LONGEST_DELAY) {
-        stats.discarded[Discard::Implausible as usize] += 1;
+        track.left_out[implausible] += 1;
         return None;
     }
-    if !from {
-        hosts.all[peer as usize].stats(track.protocol).add_to(estimate, track);
-        return Some(told(entry, track, (start_ns.wrapping_add(entry.time), true), estimate));
+    if !course.from {
+        stats.add_to(estimate, track);
+        return Some(((entry.time, estimate), true));
     }
     stats.flows += u64::from(!std::mem::replace(&mut track.counted, true));
     stats.add_from(estimate, track);
     stats.by_estimator[usize::from(track.estimator == Estimator::Reported)] += 1;
     stats.series.add(entry.time, estimate.delay);
-    Some(told(entry, track, (start_ns.wrapping_add(entry.time), false), estimate))
+    Some(((entry.time, estimate), false))
 }
 
 fn told(entry: &Entry, track: &Track, (time_ns, toward): (i64, bool), estimate: tcp_observer::Estimate) -> Sample {
@@ -249,7 +328,7 @@ fn toward(track: &mut Track, entry: &Entry, excess: f64, over: f64) -> Result<tc
 
 /// One estimator for each direction: the receiver's reports where they were asked for, or where the receiver is far
 /// and they are many.
-fn choose_estimator(tracks: &mut [Track], hosts: &crate::delay::host::Hosts, choice: Choice) {
+fn choose_estimator(tracks: &mut [Track], hosts: &Hosts, choice: Choice) {
     let reported: BTreeMap<_, u64> = tracks
         .iter()
         .filter(|track| track.estimator == Estimator::Reported)

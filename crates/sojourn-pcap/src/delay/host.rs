@@ -6,11 +6,12 @@
 
 use crate::decode::Address;
 use crate::delay::estimate::tcp_observer::Estimate;
-use crate::delay::log::{Protocol, Track};
 use crate::delay::quantiles::Quantiles;
 use crate::delay::series::Series;
 use crate::delay::skew::Skew;
 use crate::delay::tick::RATES;
+use crate::delay::total::Total;
+use crate::delay::track::{Protocol, Track};
 use std::collections::BTreeMap;
 
 const NEAR_NS: i64 = 1_000_000;
@@ -90,8 +91,8 @@ impl Discard {
 pub struct Way {
     /// Queueing delay.
     pub delay: Quantiles,
-    /// Sum of the uncertainties of the samples, ns.
-    pub uncertainty: f64,
+    /// Sum of the uncertainties of the samples.
+    pub uncertainty: Total,
     /// Samples whose base is known to be that of an empty queue.
     pub certain: u64,
     /// Largest delay that could be missing from the others, ns; infinite if nothing bounds it.
@@ -103,7 +104,7 @@ pub struct Way {
 impl Way {
     fn add(&mut self, estimate: Estimate, empty: bool, missing: f64) {
         self.delay.add(estimate.delay);
-        self.uncertainty += estimate.error;
+        self.uncertainty.add(estimate.error);
         self.certain += u64::from(empty);
         if !empty {
             self.missing = self.missing.max(missing);
@@ -295,6 +296,21 @@ impl Hosts {
                 Some(peer) if host.told.is_none() && peer.near() => host.response_min < peer.response_min,
                 _ => true,
             }
+    }
+
+    /// [`Self::near`] of both ends of a flow.
+    #[inline]
+    pub fn near_ends(&self, host: u32, peer: u32) -> [bool; 2] {
+        let (Some(a), Some(b)) = (self.all.get(host as usize), self.all.get(peer as usize)) else {
+            return [self.near(host, peer), self.near(peer, host)];
+        };
+        match [a.near(), b.near()] {
+            [true, true] => [
+                a.told.is_some() || a.response_min < b.response_min,
+                b.told.is_some() || b.response_min < a.response_min,
+            ],
+            near => near,
+        }
     }
 
     /// Whether `host` is the remote end of a flow with `peer`.

@@ -2,11 +2,12 @@
 //!
 //! Tick, skew and base delay are known for good only after the packets that need them. So packets are logged first,
 //! and the log is finalized when it is full or the capture ends (see [`crate::delay::finalize`]).
+//!
+//! Entries of one track lie together, in chunks that double: most of finalizing looks at one track at a time, with its
+//! state at hand, and tracks do not wait for each other. The order of all is kept beside.
 
-use crate::delay::flow::Key;
-use crate::delay::skew::Minima;
-use crate::delay::stamps::Unwrapped;
-use crate::delay::tick::Fit;
+use crate::delay::pages::Pages;
+use bytemuck::{Pod, Zeroable};
 
 /// The packet carries data: a queue's delay, not only a bound of the base.
 pub(crate) const DATA: u64 = 1 << 56;
@@ -24,7 +25,8 @@ const FRAME: u64 = (1 << 40) - 1;
 const LENGTH_AT: u32 = 40;
 
 /// One packet of the log.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
 pub(crate) struct Entry {
     /// Capture time since the first packet, ns.
     pub(crate) time: i64,
@@ -77,160 +79,149 @@ impl Entry {
     }
 }
 
-/// Protocols that carry stamps, or a spin bit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum Protocol {
-    /// TCP with or without timestamps.
-    Tcp,
-    /// uTP.
-    Utp,
-    /// QUIC, of which only the spin bit is read.
-    Quic,
+/// No chunk.
+const NONE: u32 = u32::MAX;
+/// Entries of a track's first chunk, and of its largest.
+const FIRST: usize = 4;
+const LARGEST: usize = 1024;
+
+/// So many entries of one track in a row.
+#[derive(Debug, Clone, Copy)]
+struct Chunk {
+    start: u32,
+    room: u32,
+    /// The track's next.
+    next: u32,
 }
 
-impl Protocol {
-    /// All, in the order of their numbers.
-    pub const ALL: [Self; 3] = [Self::Tcp, Self::Utp, Self::Quic];
+/// Where the next entry of a track goes, and which chunks it has.
+#[derive(Debug, Clone, Copy)]
+struct End {
+    at: u32,
+    stop: u32,
+    first: u32,
+    last: u32,
+}
 
-    /// The name in results.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Tcp => "tcp",
-            Self::Utp => "utp",
-            Self::Quic => "quic",
+/// All entries since the log was finalized last.
+#[derive(Debug, Default)]
+pub(crate) struct Log {
+    entries: Pages<Entry>,
+    chunks: Vec<Chunk>,
+    /// By track.
+    ends: Vec<End>,
+    /// Track and place of each entry.
+    order: Pages<[u32; 2]>,
+}
+
+impl Log {
+    /// Add an entry to its track.
+    #[inline]
+    pub(crate) fn push(&mut self, entry: Entry) {
+        let track = entry.track as usize;
+        if self.ends.get(track).is_none_or(|end| end.at == end.stop) {
+            self.extend(track);
         }
+        let end = &mut self.ends[track];
+        let at = end.at;
+        end.at += 1;
+        self.entries.set(at as usize, entry);
+        self.order.push([entry.track, at]);
+    }
+
+    #[cold]
+    fn extend(&mut self, track: usize) {
+        if self.ends.len() <= track {
+            self.ends.resize(track + 1, End { at: 0, stop: 0, first: NONE, last: NONE });
+        }
+        let end = &mut self.ends[track];
+        let new = self.chunks.len() as u32;
+        let before = self.chunks.get_mut(end.last as usize);
+        let room = before.as_ref().map_or(FIRST, |chunk| (chunk.room as usize * 2).min(LARGEST));
+        let first = if let Some(chunk) = before {
+            chunk.next = new;
+            end.first
+        } else {
+            new
+        };
+        let start = self.entries.extend(room) as u32;
+        *end = End { at: start, stop: start + room as u32, first, last: new };
+        self.chunks.push(Chunk { start, room: room as u32, next: NONE });
+    }
+
+    /// Number of entries.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    /// The entries of a track, in order.
+    #[inline]
+    pub(crate) fn of(&self, track: usize) -> impl Iterator<Item = &Entry> {
+        let end = self.ends.get(track);
+        let mut next = end.map_or(NONE, |end| end.first);
+        std::iter::from_fn(move || {
+            let chunk = self.chunks.get(next as usize)?;
+            next = chunk.next;
+            let until = if next == NONE { end.map_or(0, |end| end.at) } else { chunk.start + chunk.room };
+            Some(self.entries.slice(chunk.start as usize, (until - chunk.start) as usize))
+        })
+        .flatten()
+    }
+
+    /// The entry at a place in the order of all.
+    #[inline]
+    pub(crate) fn get(&self, place: usize) -> Option<&Entry> {
+        (place < self.len()).then(|| self.at(place))
+    }
+
+    /// Entries of the tracks that are `wanted`, in the order of all.
+    #[inline]
+    pub(crate) fn in_order<'a>(&'a self, wanted: impl Fn(usize) -> bool + 'a) -> impl Iterator<Item = &'a Entry> {
+        (0..self.len()).filter_map(move |place| {
+            let [track, at] = self.order.slice(place, 1)[0];
+            wanted(track as usize).then(|| &self.entries.slice(at as usize, 1)[0])
+        })
+    }
+
+    #[inline]
+    fn at(&self, place: usize) -> &Entry {
+        let [_, at] = self.order.slice(place, 1)[0];
+        &self.entries.slice(at as usize, 1)[0]
+    }
+
+    /// Forget all entries; the memory is kept.
+    pub(crate) fn clear(&mut self) {
+        self.entries.clear();
+        self.order.clear();
+        self.chunks.clear();
+        self.ends.clear();
     }
 }
 
-/// Which clock told the arrival of a packet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Estimator {
-    /// The capture's own clock: delay from the sender to the observer.
-    Observer,
-    /// The receiver's, as its answers report it: delay from the sender to the receiver.
-    Reported,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// The smallest delay seen, so that it can be worked out anew when the tick or the skew is known better.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Bound {
-    pub(crate) time: i64,
-    pub(crate) stamp: i64,
-    pub(crate) extra: i64,
-}
-
-/// What tells one track from another: a direction of a flow under an estimator.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct TrackRef<'a> {
-    pub(crate) key: &'a Key,
-    /// Which end of the key sends.
-    pub(crate) side: usize,
-    pub(crate) protocol: Protocol,
-    pub(crate) estimator: Estimator,
-    /// Hosts at the two ends of the key.
-    pub(crate) hosts: [u32; 2],
-}
-
-/// One direction of one flow under one estimator, as long as its clock and its route stay the same.
-#[derive(Debug)]
-pub(crate) struct Track {
-    pub(crate) key: Key,
-    pub(crate) side: usize,
-    pub(crate) protocol: Protocol,
-    pub(crate) estimator: Estimator,
-    /// Host that sends, host that receives.
-    pub(crate) host: [u32; 2],
-    pub(crate) start: i64,
-    pub(crate) entries: u64,
-    pub(crate) closed: bool,
-    pub(crate) last_time: i64,
-    pub(crate) fit: Fit,
-    pub(crate) echo_fit: Fit,
-    /// Of the receiver's stamps (TCP reported only).
-    pub(crate) peer_fit: Fit,
-    pub(crate) tick_ns: Option<f64>,
-    pub(crate) peer_tick_ns: Option<f64>,
-    pub(crate) skew: f64,
-    pub(crate) peer_skew: f64,
-    pub(crate) minima: Minima,
-    /// Where `extra` stood at the last finalization.
-    pub(crate) extra_line: Unwrapped,
-    pub(crate) least: Option<Bound>,
-    pub(crate) floor: Option<Bound>,
-    /// What the base lies above the least delay because that was a lucky packet's, ns.
-    pub(crate) lift: f64,
-    /// Base delay, ns on the track's own scale.
-    pub(crate) base: f64,
-    /// Round trip without a queue, ns.
-    pub(crate) round_trip_base: f64,
-    /// What the least delays of both directions exceed the shortest round trip by, ns.
-    pub(crate) gap: f64,
-    /// Of that, what neither direction can be charged with.
-    pub(crate) unassigned: f64,
-    /// How well the base is known, ns, where it was taken over.
-    pub(crate) base_error: f64,
-    /// What the track shows of an empty queue, from its sender and to it.
-    pub(crate) evidence: [crate::delay::evidence::Evidence; 2],
-    /// Whether the base is known to be that of an empty queue, from its sender and to it.
-    pub(crate) empty: [bool; 2],
-    /// The last delay to the sender, ns, and how many since were left out as acknowledged late.
-    pub(crate) toward_before: (f64, u8),
-    /// Stamps of the last packet and of the one before.
-    pub(crate) sent_at: [i64; 2],
-    /// Stamp of the last packet, and how long after it the packet was sent, ns.
-    pub(crate) phase: Option<(i64, f64)>,
-    /// What neighbouring flows say that the base is too high by, ns.
-    pub(crate) cross_flow_base: f64,
-    /// The base as it was used last, taken over or not.
-    pub(crate) last_base: Option<f64>,
-    /// The base was bounded by round trips, so that it can be compared between flows.
-    pub(crate) by_round_trip: bool,
-    /// Another track of the same direction says more: this one gives no samples.
-    pub(crate) silent: bool,
-    /// It gave a sample.
-    pub(crate) counted: bool,
-}
-
-impl Track {
-    pub(crate) fn new(of: &TrackRef<'_>, start: i64) -> Self {
-        Self {
-            key: *of.key,
-            side: of.side,
-            protocol: of.protocol,
-            estimator: of.estimator,
-            host: [of.hosts[of.side], of.hosts[1 - of.side]],
-            start,
-            entries: 0,
-            closed: false,
-            last_time: start,
-            fit: Fit::default(),
-            echo_fit: Fit::default(),
-            peer_fit: Fit::default(),
-            tick_ns: None,
-            peer_tick_ns: None,
-            skew: 0.0,
-            peer_skew: 0.0,
-            minima: Minima::default(),
-            extra_line: Unwrapped::default(),
-            least: None,
-            floor: None,
-            lift: 0.0,
-            base: 0.0,
-            round_trip_base: 0.0,
-            gap: f64::INFINITY,
-            unassigned: 0.0,
-            base_error: 0.0,
-            evidence: Default::default(),
-            empty: [false; 2],
-            toward_before: (0.0, 0),
-            sent_at: [i64::MIN; 2],
-            phase: None,
-            cross_flow_base: 0.0,
-            last_base: None,
-            by_round_trip: false,
-            silent: false,
-            counted: false,
+    #[test]
+    fn entries_come_back_by_track_and_in_order() {
+        let mut log = Log::default();
+        for round in 0..2 {
+            let tracks: Vec<u32> = (0..30_000u32).map(|i| i * i % 7 * (i % 5)).collect();
+            for (i, &track) in tracks.iter().enumerate() {
+                log.push(Entry { track, ..Entry::new(i as u64, round, 0, 0, None) });
+            }
+            assert_eq!(log.len(), 30_000);
+            assert!((0..30_000).all(|i| log.get(i).is_some_and(|entry| entry.frame() == i as u64)));
+            assert!(log.get(30_000).is_none());
+            for track in 0..30 {
+                let frames: Vec<u64> = log.of(track).map(Entry::frame).collect();
+                let expected = (0..30_000).filter(|&i| tracks[i] as usize == track).map(|i| i as u64);
+                assert!(frames.iter().copied().eq(expected), "track {track}");
+            }
+            assert!(log.in_order(|track| track == 4 || track == 6).map(|entry| entry.frame()).is_sorted());
+            log.clear();
+            assert!(log.of(4).next().is_none());
         }
     }
 }

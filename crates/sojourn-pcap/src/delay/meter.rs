@@ -3,6 +3,7 @@
 use crate::decode::{Packet, Skip, Transport, decode, quic};
 use crate::delay::flow::{Key, Seen, Table};
 use crate::delay::host::{Discard, Hosts};
+use crate::delay::log::Log;
 use crate::delay::spin::Spin;
 use crate::delay::state::{MeterState, Options};
 use crate::delay::tcp_flow::TcpFlow;
@@ -50,7 +51,7 @@ impl Meter {
             options,
             hosts,
             tracks: Vec::new(),
-            log: Vec::new(),
+            log: Log::default(),
             discarded,
             between_local: 0,
             remembered: 0,

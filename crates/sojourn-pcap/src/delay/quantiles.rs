@@ -5,7 +5,7 @@ const EXACT: usize = 512;
 const BINS: usize = 512;
 
 /// A distribution of durations in nanoseconds; negative ones count as 0.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Quantiles {
     few: Vec<u64>,
     octaves: Vec<Option<Box<[u32; BINS]>>>,
@@ -15,29 +15,45 @@ pub struct Quantiles {
     min: u64,
 }
 
+impl Default for Quantiles {
+    fn default() -> Self {
+        Self { few: Vec::new(), octaves: Vec::new(), count: 0, sum: 0.0, max: 0, min: u64::MAX }
+    }
+}
+
 impl Quantiles {
     /// Count one.
     #[inline]
     pub fn add(&mut self, ns: f64) {
-        let ns = if ns > 0.0 { ns as u64 } else { 0 };
-        self.min = if self.count == 0 { ns } else { self.min.min(ns) };
+        // Through signed numbers, which processors convert at once.
+        let whole = (ns as i64).max(0);
+        let ns = whole as u64;
         self.count += 1;
-        self.sum += ns as f64;
+        self.sum += whole as f64;
+        self.min = self.min.min(ns);
         self.max = self.max.max(ns);
-        if self.octaves.is_empty() {
-            self.few.push(ns);
-            if self.few.len() == EXACT {
-                self.octaves = vec![None; 65];
-                for ns in std::mem::take(&mut self.few) {
-                    self.bin(ns);
-                }
-            }
-        } else {
-            self.bin(ns);
+        let (octave, bin) = place(ns);
+        match self.octaves.get_mut(octave) {
+            Some(Some(bins)) => bins[bin] = bins[bin].saturating_add(1),
+            _ => self.first(ns),
         }
     }
 
-    #[inline]
+    /// Count one that is among the first, or the first of its octave.
+    #[inline(never)]
+    fn first(&mut self, ns: u64) {
+        if !self.octaves.is_empty() {
+            return self.bin(ns);
+        }
+        self.few.push(ns);
+        if self.few.len() == EXACT {
+            self.octaves = vec![None; 65];
+            for ns in std::mem::take(&mut self.few) {
+                self.bin(ns);
+            }
+        }
+    }
+
     fn bin(&mut self, ns: u64) {
         let (octave, bin) = place(ns);
         let bins = self.octaves[octave].get_or_insert_with(|| Box::new([0; BINS]));
@@ -61,7 +77,7 @@ impl Quantiles {
 
     /// The smallest, ns.
     pub fn min(&self) -> f64 {
-        self.min as f64
+        if self.count == 0 { 0.0 } else { self.min as f64 }
     }
 
     /// The value (ns) that a share `q` of them does not exceed.
@@ -87,10 +103,10 @@ impl Quantiles {
 
 #[inline]
 fn place(ns: u64) -> (usize, usize) {
-    let bits = 64 - ns.leading_zeros() as usize;
-    let shift = bits.saturating_sub(10);
     // Values under 1024 ns are their own bins in the first two places.
-    if bits <= 9 { (0, ns as usize) } else { (shift + 1, (ns >> shift) as usize - BINS) }
+    let shift = (64 - (ns | 1 << 9).leading_zeros() as usize) - 10;
+    let octave = shift + usize::from(ns >= 1 << 9);
+    (octave, (ns >> shift) as usize % BINS)
 }
 
 fn middle(octave: usize, bin: usize) -> f64 {

@@ -1,13 +1,25 @@
 //! Mean and maximum of a quantity over time, in at most 512 bins whose width doubles as the capture grows.
 
+use crate::delay::total::Total;
+
 const MOST: usize = 512;
 const FIRST_NS: i64 = 100_000_000;
+const NOTHING: Bin = (0, Total::NOTHING, 0.0);
+
+type Bin = (u32, Total, f64);
+
+#[inline]
+fn count(bin: &mut Bin, value: f64) {
+    bin.0 += 1;
+    bin.1.add(value);
+    bin.2 = if value > bin.2 { value } else { bin.2 };
+}
 
 /// Bins of equal width since the first packet of the capture.
 #[derive(Debug, Clone)]
 pub struct Series {
     width: i64,
-    bins: Vec<(u32, f64, f64)>,
+    bins: Vec<Bin>,
     /// Start and place of the bin of the last value: most values fall into it again.
     current: (i64, usize),
 }
@@ -20,31 +32,40 @@ impl Default for Series {
 
 impl Series {
     /// Count a value (ns) at a time (ns since the first packet).
+    #[inline]
     pub fn add(&mut self, time: i64, value: f64) {
         let within = time - self.current.0;
-        let mut at =
-            if (0..self.width).contains(&within) { self.current.1 } else { (time.max(0) / self.width) as usize };
+        if (0..self.width).contains(&within)
+            && let Some(bin) = self.bins.get_mut(self.current.1)
+        {
+            return count(bin, value);
+        }
+        self.elsewhere(time, value);
+    }
+
+    #[inline(never)]
+    fn elsewhere(&mut self, time: i64, value: f64) {
+        let mut at = (time.max(0) / self.width) as usize;
         while at >= MOST {
             self.width *= 2;
             at /= 2;
             let halved = self
                 .bins
                 .chunks(2)
-                .map(|pair| pair.iter().fold((0, 0.0, 0.0), |a, b| (a.0 + b.0, a.1 + b.1, libm::fmax(a.2, b.2))));
+                .map(|pair| pair.iter().fold(NOTHING, |a, b| (a.0 + b.0, a.1.with(b.1), libm::fmax(a.2, b.2))));
             self.bins = halved.collect();
         }
         if self.bins.len() <= at {
-            self.bins.resize(at + 1, (0, 0.0, 0.0));
+            self.bins.resize(at + 1, NOTHING);
         }
         self.current = (at as i64 * self.width, at);
-        let bin = &mut self.bins[at];
-        *bin = (bin.0 + 1, bin.1 + value, libm::fmax(bin.2, value));
+        count(&mut self.bins[at], value);
     }
 
     /// Start (s), mean (ms) and maximum (ms) of the bins that have values.
     pub fn rows(&self) -> Vec<[f64; 3]> {
         let rows = self.bins.iter().enumerate().filter(|(_, bin)| bin.0 > 0);
-        rows.map(|(i, bin)| [(i as i64 * self.width) as f64 / 1e9, bin.1 / f64::from(bin.0) / 1e6, bin.2 / 1e6])
+        rows.map(|(i, bin)| [(i as i64 * self.width) as f64 / 1e9, bin.1.ns() / f64::from(bin.0) / 1e6, bin.2 / 1e6])
             .collect()
     }
 

@@ -7,8 +7,8 @@
 
 use crate::decode::quic::{Seen, seen};
 use crate::delay::flow::Key;
-use crate::delay::log::Protocol;
 use crate::delay::state::MeterState;
+use crate::delay::track::Protocol;
 
 /// A round trip shorter than this is taken for noise, and one longer for a pause, ns.
 const SHORTEST: i64 = 500_000;

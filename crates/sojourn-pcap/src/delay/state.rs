@@ -1,7 +1,8 @@
 //! What the flows of all protocols share: what was asked for, the hosts, the tracks and the log.
 
 use crate::delay::host::{Discard, Hosts, Prefixes};
-use crate::delay::log::{Entry, Protocol, Track, TrackRef};
+use crate::delay::log::{Entry, Log};
+use crate::delay::track::{Protocol, Track, TrackRef};
 
 /// Which estimator is to be used for TCP and uTP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -24,13 +25,15 @@ pub struct Options {
     pub local: Prefixes,
     /// Flows that are told apart at a time.
     pub most_flows: usize,
-    /// Packets that are kept before they are finalized; 32 bytes each.
+    /// Packets that are kept before they are finalized; some 50 bytes each.
     pub log_packets: usize,
+    /// Threads that finalize. What is found is the same.
+    pub threads: usize,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { estimator: Choice::Auto, local: Vec::new(), most_flows: 1 << 16, log_packets: 1 << 22 }
+        Self { estimator: Choice::Auto, local: Vec::new(), most_flows: 1 << 16, log_packets: 1 << 22, threads: 1 }
     }
 }
 
@@ -41,7 +44,7 @@ pub(crate) struct MeterState {
     pub(crate) options: Options,
     pub(crate) hosts: Hosts,
     pub(crate) tracks: Vec<Track>,
-    pub(crate) log: Vec<Entry>,
+    pub(crate) log: Log,
     /// Packets that cannot be counted under a host, by reason.
     pub(crate) discarded: [u64; Discard::ALL.len()],
     /// Packets between two hosts that the user both called local.

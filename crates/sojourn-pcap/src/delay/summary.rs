@@ -2,9 +2,9 @@
 
 use crate::decode::Skip;
 use crate::delay::host::{Discard, Host, Stats, Way};
-use crate::delay::log::Protocol;
 use crate::delay::meter::Meter;
 use crate::delay::quantiles::Quantiles;
+use crate::delay::track::Protocol;
 use serde_json::{Map, Value, json};
 
 /// Totals of a capture and one object for each remote host and protocol with at least `min_samples` samples, or with
@@ -92,7 +92,7 @@ fn way(way: &Way) -> Vec<(&'static str, Value)> {
     let count = way.delay.count();
     let mut keys = delays(&way.delay).to_vec();
     let known = |value: Value| if count > 0 { value } else { Value::Null };
-    keys.push(("uncertainty_ms", known(ms(way.uncertainty / count as f64))));
+    keys.push(("uncertainty_ms", known(ms(way.uncertainty.ns() / count as f64))));
     keys.push(("lower_bound", known(way.lower_bound().into())));
     let certainty = if way.lower_bound() { "lower bound" } else { "base seen with an empty queue" };
     keys.push(("certainty", known(certainty.into())));

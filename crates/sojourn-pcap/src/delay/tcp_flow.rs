@@ -5,10 +5,11 @@ use crate::delay::estimate::tcp_arrival::InFlight;
 use crate::delay::estimate::tcp_report::{Reports, before};
 use crate::delay::flow::{Key, Seen};
 use crate::delay::host::Discard;
-use crate::delay::log::{DATA, ECHOED, Entry, Estimator, IDLE, LONE, Protocol, TOWARD, TrackRef};
+use crate::delay::log::{DATA, ECHOED, Entry, IDLE, LONE, TOWARD};
 use crate::delay::route::Route;
 use crate::delay::stamps::Unwrapped;
 use crate::delay::state::{Choice, MeterState, NONE};
+use crate::delay::track::{Estimator, Protocol, TrackRef};
 use crate::delay::tracks::Tracks;
 use std::collections::VecDeque;
 
@@ -189,16 +190,17 @@ impl TcpFlow {
         }
     }
 
+    #[inline]
     fn pair(&mut self, side: usize) -> [&mut Side; 2] {
-        let (a, b) = self.sides.split_at_mut(1);
-        if side == 0 { [&mut a[0], &mut b[0]] } else { [&mut b[0], &mut a[0]] }
+        let [a, b] = &mut self.sides;
+        if side == 0 { [a, b] } else { [b, a] }
     }
 
     /// A segment with timestamps.
     #[inline]
     fn stamped(&mut self, state: &mut MeterState, seen: &Seen<'_>, segment: &Segment, (value, echo): (u32, u32)) {
         let (host, other) = (self.hosts[seen.side], self.hosts[1 - seen.side]);
-        let near = [state.near(host, other), state.near(other, host)];
+        let near = state.hosts.near_ends(host, other);
         let known = self.packets > 1;
         state.between_local += u64::from(near[0] && near[1]);
         self.log_first(state, seen.key);

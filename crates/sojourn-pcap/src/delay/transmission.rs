@@ -8,7 +8,9 @@
 
 use crate::delay::estimate::tcp_observer;
 use crate::delay::host::{Hosts, Transmission};
-use crate::delay::log::{ECHOED, Entry, Estimator, Protocol, TOWARD, Track};
+use crate::delay::log::{ECHOED, Entry, Log, TOWARD};
+use crate::delay::share::each;
+use crate::delay::track::{Estimator, Protocol, Track};
 
 /// Frames of handshakes and acknowledgements, and frames full of data, bytes.
 const SHORT: u16 = 200;
@@ -66,41 +68,67 @@ impl Seen {
     }
 }
 
-/// Find the time on the slowest link for each remote host, from it and to it, where the log shows it.
-pub(crate) fn finalize(log: &[Entry], tracks: &[Track], hosts: &mut Hosts) {
-    let mut place = vec![u32::MAX; hosts.all.len()];
-    let mut seen: Vec<(u32, [Seen; 2])> = Vec::new();
-    for track in tracks {
-        let place = &mut place[track.host[0] as usize];
-        if *place == u32::MAX {
-            *place = seen.len() as u32;
-            seen.push((track.host[0], Default::default()));
-        }
-    }
-    for entry in log {
-        let track = &tracks[entry.track as usize];
-        if track.estimator != Estimator::Observer || track.protocol != Protocol::Tcp || !track.timed() {
-            continue;
-        }
-        let tick = track.tick_ns.unwrap_or(0.0);
+/// What is seen of a host, from it and to it.
+struct Look {
+    host: u32,
+    tracks: Vec<usize>,
+    seen: [Seen; 2],
+}
+
+impl Look {
+    #[inline]
+    fn add(&mut self, entry: &Entry, track: &Track) {
         let excess = track.delay(entry.time, entry.stamp, 0) - track.base + track.cross_flow_base;
-        let [from, to] = &mut seen[place[track.host[0] as usize] as usize].1;
+        let [from, to] = &mut self.seen;
         if !entry.is(TOWARD) {
             from.add(excess, entry.length(), entry.time);
         } else if let (Some(extra), false) = (entry.extra(), entry.is(ECHOED)) {
-            let back = tcp_observer::estimate(excess, tick, None, None).delay;
+            let back = tcp_observer::estimate(excess, track.tick_ns.unwrap_or(0.0), None, None).delay;
             let over = f64::from(extra) * 1000.0 - track.round_trip_base - track.unassigned;
             to.add(over - back, entry.length(), entry.time);
             // What a handshake's short packets took is in the base.
             to.short = Some((0.0, 66));
         }
     }
-    for (host, seen) in seen {
+}
+
+/// Find the time on the slowest link for each remote host, from it and to it, where the log shows it.
+pub(crate) fn finalize(log: &Log, tracks: &[Track], hosts: &mut Hosts, threads: usize) {
+    let mut place = vec![usize::MAX; hosts.all.len()];
+    let mut looks: Vec<Look> = Vec::new();
+    for (i, track) in tracks.iter().enumerate().filter(|(_, track)| tells(track)) {
+        let place = &mut place[track.host[0] as usize];
+        if *place == usize::MAX {
+            *place = looks.len();
+            looks.push(Look { host: track.host[0], tracks: Vec::new(), seen: Default::default() });
+        }
+        looks[*place].tracks.push(i);
+    }
+    each(threads, &mut looks, |_, look| {
+        if let [only] = *look.tracks {
+            log.of(only).for_each(|entry| look.add(entry, &tracks[only]));
+        }
+    });
+    // The packets of several flows are spaced by the link that they share.
+    if looks.iter().any(|look| look.tracks.len() > 1) {
+        let several =
+            |track: &Track| looks.get(place[track.host[0] as usize]).is_some_and(|look| look.tracks.len() > 1);
+        let wanted: Vec<bool> = tracks.iter().map(|track| tells(track) && several(track)).collect();
+        for entry in log.in_order(|track| wanted[track]) {
+            let track = &tracks[entry.track as usize];
+            looks[place[track.host[0] as usize]].add(entry, track);
+        }
+    }
+    for Look { host, seen, .. } in looks {
         for (way, seen) in seen.into_iter().enumerate() {
             let known = &mut hosts.all[host as usize].transmission[way];
             *known = seen.transmission(1 + way as u32).unwrap_or(*known);
         }
     }
+}
+
+fn tells(track: &Track) -> bool {
+    track.estimator == Estimator::Observer && track.protocol == Protocol::Tcp && track.timed()
 }
 
 #[cfg(test)]

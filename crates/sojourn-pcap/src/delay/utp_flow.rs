@@ -8,11 +8,12 @@ use crate::decode::utp::{self, Header};
 use crate::delay::estimate::utp_report::{Reports, Sent};
 use crate::delay::flow::Seen;
 use crate::delay::host::Discard;
-use crate::delay::log::{DATA, Entry, Estimator, IDLE, Protocol, TrackRef};
+use crate::delay::log::{DATA, Entry, IDLE};
 use crate::delay::route::Route;
 use crate::delay::stamps::Unwrapped;
 use crate::delay::state::{Choice, MeterState};
 use crate::delay::tcp_flow::SILENCE;
+use crate::delay::track::{Estimator, Protocol, TrackRef};
 use crate::delay::tracks::Tracks;
 
 /// Packets of one side alone that make it uTP.
@@ -170,8 +171,8 @@ impl UtpFlow {
         state.hosts.all[host as usize].last_sent = seen.time;
         self.packets = self.packets.saturating_add(1);
         let idle = if self.packets <= 4 && self.idle[seen.side] { IDLE } else { 0 };
-        let (a, b) = self.sides.split_at_mut(1);
-        let (me, peer) = if seen.side == 0 { (&mut a[0], &mut b[0]) } else { (&mut b[0], &mut a[0]) };
+        let [a, b] = &mut self.sides;
+        let (me, peer) = if seen.side == 0 { (a, b) } else { (b, a) };
         if me.last == (header.seq, header.stamp) && me.begun.is_some() && header.kind != utp::STATE {
             return state.discard(host, Protocol::Utp, Discard::Duplicate, 1);
         }
@@ -181,7 +182,7 @@ impl UtpFlow {
         if data && me.probe.is_none() {
             me.probe = Some((header.seq, seen.time));
         }
-        let near = [state.near(host, peer_host), state.near(peer_host, host)];
+        let near = state.hosts.near_ends(host, peer_host);
         if me.route.changed(seen.ttl) {
             state.hosts.all[host as usize].stats(Protocol::Utp).route_changes += 1;
             me.restart(state);

@@ -4,7 +4,8 @@ use std::io::{self, Cursor, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-const CHUNK: usize = 1 << 18;
+/// What is read at a time: it stays in the cache until it is used.
+const CHUNK: usize = 1 << 17;
 
 /// Bytes taken from the file itself, before decompression.
 pub(crate) type Counter = Arc<AtomicU64>;
@@ -47,6 +48,12 @@ impl<R: Read> Window<R> {
     #[inline]
     pub(crate) fn filled(&self) -> usize {
         self.end - self.start
+    }
+
+    /// All bytes at hand.
+    #[inline]
+    pub(crate) fn rest(&self) -> &[u8] {
+        &self.memory[self.start..self.end]
     }
 
     /// Try to have at least `wanted` bytes at hand; fewer only at the end of the stream.

@@ -17,7 +17,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use step::Step;
+use step::{Place, Step};
 pub use waiting::GoOn;
 use waiting::Waiting;
 
@@ -132,15 +132,38 @@ impl Capture {
     /// # Errors
     /// A later file cannot be opened or is no capture, or reading failed. Damage inside a file is no error: see
     /// [`Capture::damage`].
+    #[inline]
     pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>, ReadError> {
-        let step = loop {
+        let place = match self.at_hand() {
+            Some(place) => place,
+            None => match self.step()? {
+                Some(place) => place,
+                None => return Ok(None),
+            },
+        };
+        let Place { at, len, time_ns, link, wire_len } = place;
+        self.number += 1;
+        let Some(open) = &mut self.open else { return Ok(None) };
+        open.records += 1;
+        Ok(Some(Frame { number: self.number, time_ns, link, wire_len, data: open.window.slice(at, len) }))
+    }
+
+    /// The next frame where nothing has to be read or told for it.
+    #[inline]
+    fn at_hand(&mut self) -> Option<Place> {
+        let Some(Open { format: Format::Pcap(format), window, .. }) = &mut self.open else { return None };
+        format.at_hand(window)
+    }
+
+    fn step(&mut self) -> Result<Option<Place>, ReadError> {
+        loop {
             let Some(open) = &mut self.open else { return Ok(None) };
             let step = match &mut open.format {
                 Format::Pcap(format) => format.step(&mut open.window),
                 Format::Pcapng(format) => format.step(&mut open.window),
             };
             match step.map_err(|error| ReadError::Io(open.name.clone(), error))? {
-                Step::Frame { at, len, time_ns, link, wire_len } => break (at, len, time_ns, link, wire_len),
+                Step::Frame(place) => return Ok(Some(place)),
                 Step::End => {}
                 Step::Damaged { what, cut_short } => {
                     let (record, name) = (open.records + 1, &open.name);
@@ -154,12 +177,7 @@ impl Capture {
             if let Some(path) = self.waiting.pop_front() {
                 self.open = Some(start(&path, &self.go_on)?);
             }
-        };
-        let (at, len, time_ns, link, wire_len) = step;
-        self.number += 1;
-        let Some(open) = &mut self.open else { return Ok(None) };
-        open.records += 1;
-        Ok(Some(Frame { number: self.number, time_ns, link, wire_len, data: open.window.slice(at, len) }))
+        }
     }
 
     /// Files that could not be read to their end.

@@ -1,7 +1,7 @@
 //! The pcap format (draft-ietf-opsawg-pcap): one header, then records; either byte order, µs or ns.
 
 use super::buffer::Window;
-use super::step::{LONGEST_FRAME, Step};
+use super::step::{LONGEST_FRAME, Place, Step};
 use std::io::{self, Read};
 
 /// Bytes of the file header.
@@ -45,8 +45,27 @@ impl Pcap {
         if self.big_endian { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) }
     }
 
-    /// Go to the next record.
+    /// The next record, if all of it is at hand.
     #[inline]
+    pub(super) fn at_hand<R: Read>(&mut self, window: &mut Window<R>) -> Option<Place> {
+        let rest = window.rest().get(self.last..)?;
+        let head: &[u8; RECORD] = rest.first_chunk()?;
+        let [seconds, fraction, kept, wire_len] = [0, 4, 8, 12].map(|at| self.u32(&head[at..]));
+        let (at, len) = (self.record_header, kept as usize);
+        if len > LONGEST_FRAME || rest.len() < at + len {
+            return None;
+        }
+        window.advance(self.last);
+        self.last = at + len;
+        Some(Place { at, len, time_ns: self.time(seconds, fraction), link: self.link, wire_len: wire_len.max(kept) })
+    }
+
+    #[inline]
+    fn time(&self, seconds: u32, fraction: u32) -> i64 {
+        i64::from(seconds) * 1_000_000_000 + i64::from(fraction) * self.ns_per_fraction
+    }
+
+    /// Go to the next record.
     pub(super) fn step<R: Read>(&mut self, window: &mut Window<R>) -> io::Result<Step> {
         window.advance(self.last);
         self.last = 0;
@@ -69,7 +88,8 @@ impl Pcap {
             return Ok(Step::Damaged { what: format!("stops {got} bytes into its data"), cut_short: true });
         }
         self.last = self.record_header + size;
-        let time_ns = i64::from(seconds) * 1_000_000_000 + i64::from(fraction) * self.ns_per_fraction;
-        Ok(Step::Frame { at: self.record_header, len: size, time_ns, link: self.link, wire_len: wire_len.max(len) })
+        let time_ns = self.time(seconds, fraction);
+        let (at, link, wire_len) = (self.record_header, self.link, wire_len.max(len));
+        Ok(Step::Frame(Place { at, len: size, time_ns, link, wire_len }))
     }
 }

@@ -3,7 +3,7 @@
 //! Enhanced, simple and obsolete packet blocks are read; all others are passed over by their length.
 
 use super::buffer::Window;
-use super::step::{LONGEST_FRAME, Step};
+use super::step::{LONGEST_FRAME, Place, Step};
 use std::io::{self, Read};
 
 const SECTION: u32 = 0x0a0d_0d0a;
@@ -140,7 +140,8 @@ impl Pcapng {
             let interface = self.interfaces.first()?;
             let limit = if interface.snaplen == 0 { u32::MAX } else { interface.snaplen };
             let len = (wire_len.min(limit) as usize).min(body.len() - 4);
-            return Some(Step::Frame { at: 12, len, time_ns: self.last_time_ns, link: interface.link, wire_len });
+            let (time_ns, link) = (self.last_time_ns, interface.link);
+            return Some(Step::Frame(Place { at: 12, len, time_ns, link, wire_len }));
         }
         let head = body.get(..20)?;
         let interface = if kind == ENHANCED { self.u32(head) as usize } else { usize::from(self.u16(head)) };
@@ -160,7 +161,8 @@ impl Pcapng {
         };
         let time_ns = since.wrapping_add(interface.offset_ns);
         self.last_time_ns = time_ns;
-        Some(Step::Frame { at: 28, len, time_ns, link: interface.link, wire_len: wire_len.max(len as u32) })
+        let (link, wire_len) = (interface.link, wire_len.max(len as u32));
+        Some(Step::Frame(Place { at: 28, len, time_ns, link, wire_len }))
     }
 }
 

@@ -3,10 +3,19 @@
 /// Largest captured length that is believed; tcpdump's own limit is 262144.
 pub(super) const LONGEST_FRAME: usize = 1 << 20;
 
-/// How the framing of a file ended or went on; offsets are into the window.
+/// A frame of `len` bytes at `at` of the window.
+pub(crate) struct Place {
+    pub(crate) at: usize,
+    pub(crate) len: usize,
+    pub(crate) time_ns: i64,
+    pub(crate) link: u16,
+    pub(crate) wire_len: u32,
+}
+
+/// How the framing of a file ended or went on.
 pub(crate) enum Step {
-    /// A frame of `len` bytes at `at` of the window.
-    Frame { at: usize, len: usize, time_ns: i64, link: u16, wire_len: u32 },
+    /// A frame.
+    Frame(Place),
     /// The file is at its end, between records.
     End,
     /// The file cannot be read on; the text goes on from "record 12 of FILE".

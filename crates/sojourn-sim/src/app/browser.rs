@@ -52,6 +52,13 @@ pub struct WebPage {
     objects: Vec<u64>,
 }
 
+impl WebPage {
+    /// A page of these objects, the HTML first.
+    pub fn of(objects: Vec<u64>) -> Self {
+        Self { category: 0, objects }
+    }
+}
+
 /// What users do, shared by a group.
 pub struct Habits {
     /// The pages.

@@ -142,6 +142,92 @@ table! {
     }
 }
 
+table! {
+    /// One row per probe of the tests of responsiveness that began after the warm-up and were complete. Times that did
+    /// not come are −1.
+    ProbeTable of ProbeRow {
+        /// The user.
+        user: u32,
+        /// The user's test, from 1.
+        test: u32,
+        /// On a connection of its own; else on a load connection.
+        foreign: bool,
+        /// When it was sent.
+        start_ns: u64,
+        /// From the SYN to the SYN-ACK, of foreign ones.
+        tcp_ns: i64,
+        /// The TLS handshake, a round trip, of foreign ones.
+        tls_ns: i64,
+        /// From the request to the response.
+        http_ns: i64,
+        /// The flow that it went over.
+        flow: u32,
+    }
+}
+
+table! {
+    /// One row per frame of a video call that was captured after the warm-up, but for those of the last second that
+    /// were not shown.
+    CallTable of CallRow {
+        /// The user.
+        user: u32,
+        /// 0: from the user (talks, up); 1: to the user (listens, down).
+        direction: u8,
+        /// Number of the frame in its direction.
+        frame: u32,
+        /// When it was captured.
+        captured_ns: u64,
+        /// From its capture to its showing; −1 if it was not shown.
+        delay_ns: i64,
+        /// Payload of its packets.
+        bytes: u32,
+        /// Lines of the picture.
+        height: u16,
+        /// It needs no frame before it.
+        key: bool,
+        /// Time between the showing of the frame before it and its own; −1 for the first, and if it was not shown.
+        gap_ns: i64,
+        /// The picture was frozen in that time.
+        frozen: bool,
+    }
+}
+
+table! {
+    /// One row per interval of those tests.
+    IntervalTable of IntervalRow {
+        /// The user.
+        user: u32,
+        /// The user's test, from 1.
+        test: u32,
+        /// When it ended.
+        end_ns: u64,
+        /// Goodput of all load connections.
+        goodput_bps: f64,
+        /// Load connections, all ways.
+        connections: u32,
+        /// Goodput has been stable, now or before.
+        stable: bool,
+    }
+}
+
+table! {
+    /// One row for each direction of a video call every 200 ms.
+    CallRateTable of CallRateRow {
+        /// The user.
+        user: u32,
+        /// As in [`CallTable`].
+        direction: u8,
+        /// When the 200 ms ended.
+        time_ns: u64,
+        /// What the sender aims at then.
+        target_bps: f64,
+        /// Bytes at IP that were sent in them …
+        sent_bytes: u64,
+        /// … and that arrived.
+        received_bytes: u64,
+    }
+}
+
 /// Table rows that applications leave behind.
 #[derive(Default)]
 pub struct Tables {
@@ -159,4 +245,12 @@ pub struct Tables {
     pub stalls: StallTable,
     /// One row per page load of those who browse.
     pub browser: BrowserTable,
+    /// One row per probe of responsiveness.
+    pub probes: ProbeTable,
+    /// One row per interval of a test of responsiveness.
+    pub intervals: IntervalTable,
+    /// One row per frame of a video call.
+    pub call: CallTable,
+    /// Rates of video calls.
+    pub call_rates: CallRateTable,
 }

@@ -23,6 +23,8 @@ pub struct Udp {
     pub size: Distribution<Bytes>,
     /// When it starts.
     pub start: Time,
+    /// Nothing is sent from then on.
+    pub stop: Time,
     /// Its random stream.
     pub rng: Pcg64Mcg,
     /// Its flow number, once started.
@@ -41,6 +43,9 @@ impl Source for Udp {
                 self.due = self.start.0 as f64 + self.gap.sample(&mut self.rng);
             }
             Event::Wake(_) => {
+                if network.now() >= self.stop {
+                    return;
+                }
                 let size = self.size.draw(&mut self.rng).0.min(u64::from(u16::MAX)) as u16;
                 network.datagram(&Datagram {
                     group: self.group,

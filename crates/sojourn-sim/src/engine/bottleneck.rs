@@ -257,31 +257,37 @@ impl Bottleneck {
     /// A packet arrives at a link.
     #[inline(always)] // Or each packet is copied once more.
     fn enter(&mut self, now: Time, link: u16, mut packet: Packet, event_queue: &mut EventQueue) {
-        let port = &mut self.ports[usize::from(link)];
-        packet.id = port.record.next_row();
-        let mut cx = Cx { now, rng: &mut port.queue_rng, probe: &mut port.record };
-        if is_lost(port.loss, &mut port.loss_rng) {
-            drop_on_path(packet, &mut cx);
-            self.free_orphans(link);
-            return;
-        }
-        let departure = port.link.send(packet, &mut cx);
-        self.after(link, departure, event_queue);
+        self.step(link, event_queue, |port| {
+            packet.id = port.record.next_row();
+            let mut cx = Cx { now, rng: &mut port.queue_rng, probe: &mut port.record };
+            if is_lost(port.loss, &mut port.loss_rng) {
+                drop_on_path(packet, &mut cx);
+                return None;
+            }
+            port.link.send(packet, &mut cx)
+        });
     }
 
     /// The link's next step is due.
     #[inline]
     pub(crate) fn poll(&mut self, now: Time, link: u16, event_queue: &mut EventQueue) {
-        let port = &mut self.ports[usize::from(link)];
-        let mut cx = Cx { now, rng: &mut port.queue_rng, probe: &mut port.record };
-        let departure = port.link.poll(&mut cx);
-        self.after(link, departure, event_queue);
+        self.step(link, event_queue, |port| {
+            port.link.poll(&mut Cx { now, rng: &mut port.queue_rng, probe: &mut port.record })
+        });
     }
 
+    /// Lets a link do something, and sends what leaves it on its way.
     #[inline(always)] // Or each departure is copied once more.
-    fn after(&mut self, link: u16, departure: Option<Departure<Packet>>, event_queue: &mut EventQueue) {
+    fn step(
+        &mut self,
+        link: u16,
+        event_queue: &mut EventQueue,
+        act: impl FnOnce(&mut LinkPort) -> Option<Departure<Packet>>,
+    ) {
         let port = &mut self.ports[usize::from(link)];
+        let departure = act(port);
         event_queue.set(port.stream, port.link.poll_at().unwrap_or(Time::NEVER));
+        let orphans = !port.record.orphans.is_empty();
         if let Some(Departure { packet, start, end }) = departure {
             let bytes = packet.size() + port.overhead;
             port.record.transmitted(start, end, bytes);
@@ -297,7 +303,7 @@ impl Bottleneck {
             }
             line.packets.push_back((arrival, packet));
         }
-        if !self.ports[usize::from(link)].record.orphans.is_empty() {
+        if orphans {
             self.free_orphans(link);
         }
     }

@@ -24,6 +24,8 @@ pub(crate) struct Connection {
     /// Zero if the place is free.
     pub(crate) flow: u32,
     pub(crate) group: u16,
+    /// Its group counts in the summary of flows.
+    pub(crate) background: bool,
     pub(crate) closing: bool,
     /// The source is told of what happens.
     pub(crate) told: bool,

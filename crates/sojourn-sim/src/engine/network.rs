@@ -146,7 +146,7 @@ impl Network {
         self.group_of_flow.len() as u32 - 1
     }
 
-    /// Sends a datagram. Its owner is told of its arrival if it is voice or video; others are only counted.
+    /// Sends a datagram. Its owner is told of its arrival, unless it is a plain one: those are only counted.
     pub fn datagram(&mut self, datagram: &Datagram) {
         let Datagram { group, direction, kind, flow, owner, seq, size } = *datagram;
         let (route, entry) = self.groups[group as usize].routes[direction as usize];
@@ -260,9 +260,8 @@ impl Network {
         let endpoint = &mut connection.ends[end as usize];
         let progress = endpoint.on_segment(self.now, &segment, sack);
         if progress.acknowledged {
-            let group = connection.group as usize;
-            if self.groups[group].background {
-                self.group_records[group].measured(endpoint.sender().latest_rtt());
+            if connection.background {
+                self.group_records[connection.group as usize].measured(endpoint.sender().latest_rtt());
             }
             if let Some(record) = &mut self.flow_record {
                 record.acknowledged(place, end, endpoint.sender());
@@ -316,7 +315,9 @@ impl Network {
             }
             self.bottleneck.send(self.now, entry, packet, sack.as_ref(), &mut self.event_queue);
         }
-        self.group_records[connection.group as usize].sent[direction as usize] += sent;
+        if sent > 0 {
+            self.group_records[connection.group as usize].sent[direction as usize] += sent;
+        }
         let side = end as usize;
         let (timer_at, ack_at) = (endpoint.next_timer(), endpoint.ack_at());
         if timer_at < connection.armed[side] {

@@ -115,6 +115,11 @@ impl Packet {
         }
     }
 
+    /// A packet that was seen at a queue outside the simulator, in this row of its link's log.
+    pub fn observed(kind: Kind, seq: u64, flow: u32, size: u16, row: u32) -> Self {
+        Self { id: row, ..Self::datagram(kind, seq, Time::ZERO, flow, (0, 0), 0, size) }
+    }
+
     #[inline]
     fn has(&self, bit: u32) -> bool {
         self.word.get() >> bit & 1 != 0
@@ -147,7 +152,9 @@ impl Packet {
             2 => Kind::Control,
             3 => Kind::Datagram,
             4 => Kind::Voice,
-            _ => Kind::Video,
+            5 => Kind::Video,
+            6 => Kind::Rtcp,
+            _ => Kind::Quic,
         }
     }
 
@@ -178,9 +185,15 @@ impl Packet {
         self.is_segment().then(|| self.to_segment())
     }
 
-    /// True for a datagram whose sender is told what became of it: voice and video.
+    /// True for a datagram whose source is told of its arrival: all but plain ones.
     #[inline]
     pub(crate) fn reports_delivery(&self) -> bool {
+        matches!(self.kind(), Kind::Voice | Kind::Video | Kind::Rtcp | Kind::Quic)
+    }
+
+    /// True for a datagram whose source is told at the end whether it was dropped: voice and video.
+    #[inline]
+    pub(crate) fn reports_loss(&self) -> bool {
         matches!(self.kind(), Kind::Voice | Kind::Video)
     }
 

@@ -16,9 +16,11 @@ pub struct Arrival {
 }
 
 /// A packet of the list, and its place in it.
-pub(super) struct Replayed {
-    pub(super) number: u32,
-    pub(super) arrival: Arrival,
+pub struct Replayed {
+    /// Its place.
+    pub number: u32,
+    /// When it arrives, and what it is.
+    pub arrival: Arrival,
 }
 
 impl Packet for Replayed {

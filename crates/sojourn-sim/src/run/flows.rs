@@ -41,13 +41,17 @@ impl Engine {
             });
             let mut rng = stream_of(k);
             let number = self.next_number();
-            let start = Time((rng.random::<f64>() * flows.start_within.0 as f64) as u64);
+            let wait = Span((rng.random::<f64>() * flows.start_within.0 as f64) as u64);
+            let start = Time::ZERO + flows.start.unwrap_or_default() + wait;
+            let stop = flows.stop.map(|stop| Time(stop.0));
             let paced = |gap, size, rng| {
-                Box::new(Udp { number, group, direction, gap, size, start, rng, flow: 0, sent: 0, due: 0.0 })
+                let stop = stop.unwrap_or(Time::NEVER);
+                Box::new(Udp { number, group, direction, gap, size, start, stop, rng, flow: 0, sent: 0, due: 0.0 })
             };
             let source: Box<dyn Source> = match &flows.source {
                 SourceSpec::Bulk { size } => {
-                    Box::new(Bulk { number, group, sender, size: size.map(|Bytes(bytes)| bytes), start })
+                    let size = size.map(|Bytes(bytes)| bytes);
+                    Box::new(Bulk { number, group, sender, size, start, stop, connection: None })
                 }
                 SourceSpec::Sessions(sessions) => Box::new(Sessions {
                     number,

@@ -2,11 +2,31 @@
 
 use super::hosts::way;
 use crate::engine::{AccessAt, AccessLink, Bottleneck, EventQueue, LinkPort, Network};
-use crate::scenario::{LinkRule, LinkSpec, Scenario};
+use crate::scenario::{LinkOf, LinkRule, LinkSpec, Scenario};
 use crate::stats::LinkRecord;
 use crate::stream::stream;
 use sojourn_net::link::Link;
-use sojourn_net::{Rate, Span};
+use sojourn_net::{Packet, Rate, Span};
+
+/// A link of a scenario's path by itself, for packets of any kind, and the random streams that go with it.
+pub struct LoneLink<P> {
+    /// The queue, and the rate behind it.
+    pub link: Link<P>,
+    /// The queue's random stream.
+    pub queue_rng: rand_pcg::Pcg64Mcg,
+    /// The stream that decides which packets are lost before the queue.
+    pub loss_rng: rand_pcg::Pcg64Mcg,
+}
+
+impl<P: Packet + Send + 'static> LoneLink<P> {
+    /// The link as a run of the scenario has it, with the same rates and the same random numbers.
+    pub fn new(scenario: &Scenario, seed: u64, replication: u32, of: &LinkOf<'_>) -> Self {
+        let this = Replication { scenario, seed, number: replication };
+        let key = of.key();
+        let [queue_rng, loss_rng] = [key.clone(), format!("{key}.loss")].map(|name| this.stream(&name));
+        Self { link: this.link(&key, of.spec), queue_rng, loss_rng }
+    }
+}
 
 /// Most bins of a time series.
 const MOST_BINS: u64 = 512;
@@ -49,7 +69,7 @@ impl Replication<'_> {
         LinkRecord::new(bin, self.scenario.record.packets)
     }
 
-    fn link(self, key: &str, spec: &LinkSpec) -> Link<crate::engine::Packet> {
+    fn link<P: Packet + Send + 'static>(self, key: &str, spec: &LinkSpec) -> Link<P> {
         let rate = spec.rate.mean().unwrap_or(Rate(u64::MAX));
         let profile = spec.rate.profile(self.scenario.duration, &mut self.stream(&format!("{key}.rate")));
         let queue = spec.queue.build(spec.capacity(self.scenario.path.rtt()), rate);

@@ -3,7 +3,9 @@
 use super::Engine;
 use super::hooks::MakePlayer;
 use super::hosts::{control, way};
-use crate::app::{self, Adaptive, Browser, Fetch, Habits, Source, Video, Voice, Web};
+use crate::app::{
+    self, Adaptive, Browser, Call, Fetch, Habits, Media, Responsiveness, Source, TestRules, Video, Voice, Web,
+};
 use crate::engine::{Direction, Way};
 use crate::player::{Algorithm, Clip, Draws, Session, Settings};
 use crate::scenario::{self, CallDirection, Scenario, Tcp, Users};
@@ -26,15 +28,34 @@ enum Group {
     Nothing,
     Clips(Vec<Clip>),
     Habits(Rc<Habits>),
+    Rules(Rc<TestRules>),
 }
 
 /// Prepares what the users of a group share.
 fn prepare(users: &Users) -> Group {
     match users {
-        Users::Video(_) | Users::Voice(_) | Users::Web(_) => Group::Nothing,
+        Users::Video(_) | Users::Voice(_) | Users::Web(_) | Users::Call(_) | Users::Household(_) => Group::Nothing,
+        Users::Responsiveness(tester) => Group::Rules(Rc::new(TestRules {
+            load: directions(tester.direction),
+            connections: tester.connections,
+            interval: tester.interval,
+            averages: tester.averages as usize,
+            tolerance: tester.tolerance,
+            probes: tester.probes,
+            probe_share: tester.probe_share,
+            tls: tester.tls,
+            length: tester.length,
+            pause: tester.pause,
+        })),
         Users::Adaptive(adaptive) => Group::Clips(adaptive.read_clips().unwrap_or_default()),
         Users::Browser(browser) => Group::Habits(Rc::new(Habits {
-            pages: app::pages(browser.pages, browser.page_median.0, browser.page_sigma, browser.dwell_scales.len()),
+            pages: match &browser.objects {
+                Some(objects) => vec![app::WebPage::of(objects.iter().map(|object| object.0).collect())],
+                None => {
+                    let categories = browser.dwell_scales.len();
+                    app::pages(browser.pages, browser.page_median.0, browser.page_sigma, categories)
+                }
+            },
             request: browser.request.0,
             header: browser.response_header.0,
             connections: browser.connections as usize,
@@ -90,11 +111,7 @@ impl Engine {
             }),
             Users::Voice(voice) => {
                 let group = self.without_tcp(way, origin);
-                let directions = match voice.direction {
-                    CallDirection::Both => vec![Direction::Up, Direction::Down],
-                    CallDirection::Up => vec![Direction::Up],
-                    CallDirection::Down => vec![Direction::Down],
-                };
+                let directions = directions(voice.direction);
                 let packets = (voice.call.0 / app::VOICE_INTERVAL.0).max(1) as u16;
                 Box::new(Voice {
                     number,
@@ -102,7 +119,7 @@ impl Engine {
                     group,
                     directions,
                     packets,
-                    size: voice.codec.packet(),
+                    size: voice.packet(),
                     spurts: voice.talk_spurts.clone(),
                     gap: voice.gap,
                     start_within: voice.start_within,
@@ -111,6 +128,23 @@ impl Engine {
                     calls: Default::default(),
                 })
             }
+            Users::Call(call) => Box::new(Call {
+                number,
+                user,
+                group: self.without_tcp(way, origin),
+                directions: directions(call.direction),
+                media: Media {
+                    height: call.height,
+                    fps: call.fps,
+                    most: call.most_rate().0 as f64,
+                    audio: call.audio.0 as f64,
+                    start: call.start_rate.0 as f64,
+                },
+                start_within: call.start_within,
+                warmup,
+                rng,
+                state: Default::default(),
+            }),
             Users::Web(web) => {
                 let group = self.with_tcp(&web.tcp(), way, origin, &rng);
                 let objects = web.objects.iter().map(|object| object.0 + web.response_header.0).collect();
@@ -156,6 +190,15 @@ impl Engine {
                     visit: Default::default(),
                 })
             }
+            // A point holds its people instead.
+            Users::Household(_) => return,
+            Users::Responsiveness(tester) => {
+                let group = self.with_tcp(&tester.tcp(), way, origin, &rng);
+                let Group::Rules(rules) = shared else { return };
+                let start = Time((rng.random::<f64>() * tester.start_within.0 as f64) as u64);
+                let (rules, test) = (rules.clone(), Default::default());
+                Box::new(Responsiveness { number, user, group, rules, start, warmup, test })
+            }
         };
         self.sources.push(source);
     }
@@ -172,6 +215,15 @@ impl Engine {
         let (mss, initial) = (u64::from(config.mss), config.initial_window());
         let unused = move || Box::new(Reno::new(mss, initial, Counting::Bytes)) as Box<dyn CongestionControl>;
         self.network.add_group(config, Box::new(unused), way, origin, false)
+    }
+}
+
+/// The directions that speech, pictures or loads go in.
+fn directions(direction: CallDirection) -> Vec<Direction> {
+    match direction {
+        CallDirection::Both => vec![Direction::Up, Direction::Down],
+        CallDirection::Up => vec![Direction::Up],
+        CallDirection::Down => vec![Direction::Down],
     }
 }
 

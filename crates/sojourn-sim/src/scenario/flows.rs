@@ -47,6 +47,13 @@ with_tcp_keys! {
         /// Starts are spread uniformly over this time.
         #[serde(default = "start_within")]
         pub start_within: Span,
+        /// None of them starts earlier: `start-within` begins here. Not for sessions and recorded traffic.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub start: Option<Span>,
+        /// When they stop. A bulk transfer is cut off at both ends at once; cbr and poisson send no more. Not for
+        /// other sources.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub stop: Option<Span>,
         /// The hops that it crosses, by name, neighbours on the path; all if absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub over: Option<Vec<String>>,
@@ -115,12 +122,32 @@ impl Flows {
         check_rtt(self.rtt, between)
     }
 
+    /// Checks when they start and stop; `kind` is their source's.
+    fn check_times(&self, kind: &str) -> Result<(), Invalid> {
+        if self.start.is_some() && ["sessions", "recorded"].contains(&kind) {
+            let message = format!("a {kind} source has times of its own; leave start out");
+            return Err(Invalid::new("start", message));
+        }
+        let Some(stop) = self.stop else { return Ok(()) };
+        if !["bulk", "cbr", "poisson"].contains(&kind) {
+            let message = format!("a {kind} source cannot be stopped; only bulk, cbr and poisson can");
+            return Err(Invalid::new("stop", message));
+        }
+        let last = self.start.unwrap_or_default() + self.start_within;
+        if stop <= last {
+            let message = format!("{stop} is not after the last start, at {last}: start + start-within");
+            return Err(Invalid::new("stop", message));
+        }
+        Ok(())
+    }
+
     /// Checks ranges, and that source and transport go together.
     pub(crate) fn check(&self) -> Result<(), Invalid> {
         check_count("count", self.count)?;
         self.tcp().check()?;
         let udp = self.transport == Transport::Udp;
         let (kind, paces_itself) = self.source.check()?;
+        self.check_times(kind)?;
         match (udp, paces_itself) {
             (true, false) => Err(Invalid::new(
                 "transport",

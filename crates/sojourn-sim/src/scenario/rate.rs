@@ -101,6 +101,11 @@ impl RateSpec {
         }
     }
 
+    /// True if it never changes.
+    pub fn is_constant(&self) -> bool {
+        matches!(self, Self::Constant(_) | Self::Unlimited)
+    }
+
     /// The rate over a run of this length, draws taken from `rng`. A trace whose content was not filled in sends
     /// nothing (see [`RateSpec::missing`]).
     pub(crate) fn profile(&self, duration: Span, rng: &mut Pcg64Mcg) -> RateProfile {

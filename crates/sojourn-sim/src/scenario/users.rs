@@ -2,14 +2,20 @@
 
 mod adaptive;
 mod browser;
+mod call;
+mod household;
+mod responsiveness;
 mod video;
 mod voice;
 mod web;
 
 pub use adaptive::{Adaptive, ClipGenerated, ClipSizes, ClipSpec};
 pub use browser::Browser;
+pub use call::Call;
+pub use household::{Household, household};
+pub use responsiveness::Responsiveness;
 pub use video::{Profile, Resolution, Video};
-pub use voice::{CallDirection, Codec, Concealment, DelayModel, Playout, ScoreMethod, TalkSpurts, Voice};
+pub use voice::{CallDirection, Codec, Concealment, DelayModel, Opus, Playout, ScoreMethod, TalkSpurts, Voice};
 pub use web::Web;
 
 use schemars::JsonSchema;
@@ -35,6 +41,12 @@ pub enum Users {
     Adaptive(Adaptive),
     /// Browsing.
     Browser(Browser),
+    /// The people of a house: one name for several of the others.
+    Household(Household),
+    /// Tests of responsiveness under load.
+    Responsiveness(Responsiveness),
+    /// Video calls of today: Google's congestion control.
+    Call(Call),
 }
 
 /// A request, and the header of a reply.
@@ -55,6 +67,9 @@ macro_rules! each {
             Users::Web($user) => $expression,
             Users::Adaptive($user) => $expression,
             Users::Browser($user) => $expression,
+            Users::Household($user) => $expression,
+            Users::Responsiveness($user) => $expression,
+            Users::Call($user) => $expression,
         }
     };
 }
@@ -80,7 +95,9 @@ impl Users {
         match self {
             Self::Adaptive(adaptive) => adaptive.rtt,
             Self::Browser(browser) => browser.rtt,
-            Self::Video(_) | Self::Voice(_) | Self::Web(_) => None,
+            Self::Call(call) => call.rtt,
+            Self::Responsiveness(tester) => tester.rtt,
+            Self::Video(_) | Self::Voice(_) | Self::Web(_) | Self::Household(_) => None,
         }
     }
 
@@ -98,6 +115,18 @@ impl Users {
     /// Checks ranges, and keys that must agree with one another.
     pub(crate) fn check(&self) -> Result<(), Invalid> {
         each!(self, users => users.check())
+    }
+
+    /// Writes out defaults that depend on another key.
+    pub(crate) fn settle(&mut self) {
+        if let Self::Voice(voice) = self {
+            voice.settle();
+        }
+    }
+
+    /// The users that it stands for: itself, or the people of a household.
+    pub(crate) fn members(self) -> Vec<Self> {
+        if let Self::Household(household) = &self { household.members() } else { vec![self] }
     }
 
     /// Whether all that the study file names has been read; if not, a sentence.

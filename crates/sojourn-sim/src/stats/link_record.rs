@@ -4,7 +4,7 @@
 
 use super::bins::Bins;
 use super::histogram::Histogram;
-use super::packet_log::LogRecord;
+use super::packet_log::{Log, LogRecord};
 use crate::engine::packet::{Body, NO_SACK, Packet};
 use sojourn_net::probe::{DropCause, Probe};
 use sojourn_net::{Packet as _, Span, Time};
@@ -110,8 +110,19 @@ impl LinkRecord {
         self.log.as_ref().map_or(0, LogRecord::next)
     }
 
+    /// Takes the settled rows at the front of the log out, if one is kept and there are at least `least` of them; and
+    /// the number of the first.
+    pub fn take_settled(&mut self, least: usize) -> Option<(u32, Log)> {
+        self.log.as_mut()?.take_settled(least)
+    }
+
+    /// The rows of the log that were not taken out, and the number of the first.
+    pub fn into_log(self) -> Option<(u32, Log)> {
+        self.log.map(|record| (record.first, record.log))
+    }
+
     /// The packet that arrives next is the one with this number in the run.
-    pub(crate) fn set_journey(&mut self, journey: u32) {
+    pub fn set_journey(&mut self, journey: u32) {
         if let Some(log) = &mut self.log {
             log.journey = journey;
         }
@@ -203,7 +214,7 @@ impl Probe<Packet> for LinkRecord {
         if packet.sack != NO_SACK {
             self.orphans.push(packet.sack);
         }
-        if let (true, Body::Datagram { source, .. }) = (packet.reports_delivery(), packet.body()) {
+        if let (true, Body::Datagram { source, .. }) = (packet.reports_loss(), packet.body()) {
             self.lost.push((source, packet.seq));
         }
     }

@@ -193,7 +193,8 @@ impl Summary {
 }
 
 impl LinkSummary {
-    fn new(record: &LinkRecord, rate: Option<Rate>, from: Time, to: Time) -> Self {
+    /// The numbers of a link from `from` to `to`, since when and until when its record counts.
+    pub fn new(record: &LinkRecord, rate: Option<Rate>, from: Time, to: Time) -> Self {
         let period = to.since(from);
         let bytes_per_second = rate.map_or(f64::INFINITY, |rate| rate.0 as f64 / 8.0);
         let occupancy = record.occupancy(to) as f64 / period.0 as f64;

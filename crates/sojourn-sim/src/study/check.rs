@@ -35,7 +35,7 @@ impl StudyFile {
         if self.repeat_at_most < 2 {
             return Err(Invalid::new("repeat-at-most", "must be at least 2: one replication tells nothing of chance"));
         }
-        for (name, groups) in &self.workload {
+        for (name, groups) in self.workload.sets() {
             let key = format!("workload.{name}");
             check_name(&key, name, |c| !(c.is_ascii_alphanumeric() || "-_+".contains(c)))?;
             if name == expand::NO_WORKLOAD {

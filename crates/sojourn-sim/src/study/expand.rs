@@ -4,9 +4,10 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use sojourn_net::quote::{quoted, short};
 
+use super::loads::{self, Workloads};
 use super::schema::StudyFile;
 use super::{keys, stand_in};
-use crate::scenario::{Invalid, Scenario};
+use crate::scenario::{Invalid, Scenario, Users};
 
 /// The label of the axis `workload` for the scenario without any.
 pub(super) const NO_WORKLOAD: &str = "none";
@@ -70,6 +71,9 @@ impl<'s> Expansion<'s> {
     /// Reads axes and ties.
     pub(super) fn new(study: &'s StudyFile, document: &Value) -> Result<Self, Invalid> {
         let mut axes = Vec::new();
+        if let Workloads::Load(name) = &study.workload {
+            check_load(name, study)?;
+        }
         for (name, values) in &study.sweep {
             let key = format!("sweep.{name}");
             let root = name.split('.').next().unwrap_or_default();
@@ -212,14 +216,32 @@ impl<'s> Expansion<'s> {
     }
 }
 
+/// Refuses a load of all points that does not ship, or stands beside an axis of workloads.
+fn check_load(name: &str, study: &StudyFile) -> Result<(), Invalid> {
+    if name != NO_WORKLOAD && loads::flows(name).is_none() {
+        let message = format!("{} is not a load that ships; those are {}", quoted(name), loads::listed());
+        return Err(Invalid::new("workload", message));
+    }
+    if study.sweep.contains_key("workload") {
+        let message = "is an axis already: put the load among its values, or leave the axis out";
+        return Err(Invalid::new("workload", message));
+    }
+    Ok(())
+}
+
 /// Refuses values of the axis `workload` that name none.
 fn check_workloads(key: &str, study: &StudyFile, values: &[Value]) -> Result<(), Invalid> {
     for (i, value) in values.iter().enumerate() {
-        let known = value.as_str().is_some_and(|name| name == NO_WORKLOAD || study.workload.contains_key(name));
-        if !known {
-            let names: Vec<&str> = study.workload.keys().map(String::as_str).chain([NO_WORKLOAD]).collect();
-            let message =
-                format!("{} is not a workload; this study has {}", short(&value.to_string()), names.join(", "));
+        let own = |name: &str| study.workload.sets().any(|(own, _)| own == name);
+        let known = |name: &str| name == NO_WORKLOAD || own(name) || loads::flows(name).is_some();
+        if !value.as_str().is_some_and(known) {
+            let names: Vec<&str> = study.workload.sets().map(|(name, _)| name.as_str()).chain([NO_WORKLOAD]).collect();
+            let message = format!(
+                "{} is not a workload; this study has {}; loads that ship are {}",
+                short(&value.to_string()),
+                names.join(", "),
+                loads::listed()
+            );
             return Err(Invalid::new(format!("{key}.{i}"), message));
         }
     }
@@ -231,19 +253,26 @@ fn set(document: &mut Value, key: &str, value: &Value) -> Result<(), Invalid> {
     keys::put(document, &keys::split(key), value.clone()).map_err(|message| Invalid::new("", message))
 }
 
+/// The flows that a point has besides its own: of the load that the key `workload` names, or of the label `workload` of
+/// the axis, the study's own set before one that ships.
+fn groups_of(declared: Option<Value>, workload: &str) -> Option<Value> {
+    match declared {
+        Some(Value::String(load)) => loads::flows(&load).map(Value::Array),
+        Some(Value::Object(mut sets)) if sets.contains_key(workload) => sets.shift_remove(workload),
+        _ => loads::flows(workload).map(Value::Array),
+    }
+}
+
 /// Reads the scenario out of a document, adds the workload's flows, fills in names and checks the whole.
 fn complete(mut document: Value, workload: &str) -> Result<(u64, Scenario), Invalid> {
     let wrong = |error: serde_json::Error| Invalid::new("", error.to_string());
     let mut take = |key: &str| document.as_object_mut().and_then(|table| table.shift_remove(key));
     let seed = take("seed").map_or(Ok(1), |seed| u64::deserialize(seed).map_err(wrong))?;
-    let groups = take("workload").and_then(|mut all| all.as_object_mut()?.shift_remove(workload));
+    let groups = groups_of(take("workload"), workload);
     stand_in::share(&mut document);
     let mut scenario = Scenario::deserialize(document).map_err(wrong)?;
     for (i, group) in scenario.flows.iter_mut().enumerate() {
         group.name.get_or_insert_with(|| format!("flows-{i}"));
-    }
-    for (i, user) in scenario.users.iter_mut().enumerate() {
-        user.name_mut().get_or_insert_with(|| format!("users-{i}"));
     }
     let own = scenario.flows.len();
     scenario.flows.extend(groups.map_or(Ok(Vec::new()), |groups| Vec::deserialize(groups).map_err(wrong))?);
@@ -251,6 +280,11 @@ fn complete(mut document: Value, workload: &str) -> Result<(u64, Scenario), Inva
         group.name.get_or_insert_with(|| format!("workload-{i}"));
     }
     scenario.check()?;
+    scenario.users = scenario.users.into_iter().flat_map(Users::members).collect();
+    for (i, user) in scenario.users.iter_mut().enumerate() {
+        user.name_mut().get_or_insert_with(|| format!("users-{i}"));
+        user.settle();
+    }
     let names = scenario.flows.iter().map(|group| group.name.as_deref());
     let mut names: Vec<_> = names.chain(scenario.users.iter().map(|user| user.name())).collect();
     names.sort_unstable();

@@ -9,6 +9,7 @@ use sojourn_net::Span;
 
 use super::figure::{Figure, Publication};
 use super::goal::{Goal, Repeat};
+use super::loads::Workloads;
 use crate::scenario::{Flows, Path, Record, Users};
 
 /// A study file.
@@ -63,9 +64,10 @@ pub(super) struct StudyFile {
     /// What is kept beyond the summaries.
     #[serde(default)]
     pub(super) record: Record,
-    /// Named sets of flows that the axis `workload` switches between; `none` is built in.
+    /// Named sets of flows that the axis `workload` switches between; `none` is built in, and so are the loads of a
+    /// household. A name instead: that load in every point.
     #[serde(default)]
-    pub(super) workload: BTreeMap<String, Vec<Flows>>,
+    pub(super) workload: Workloads,
     /// Axes: for each key (`"path.down.queue.limit"`, `"flows.0.count"`, `workload`) its values. Every combination is a
     /// point.
     #[serde(default)]

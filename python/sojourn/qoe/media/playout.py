@@ -57,12 +57,15 @@ class Playout:
         full buffer); lost by the network.
     wait_ns : float
         Mean time that played frames spent in the buffer; the nominal delay if none was played.
+    ahead : ndarray of bool
+        Where the frame after it had arrived when it was a frame's turn: what forward error correction needs.
     """
 
     played: NDArray[np.bool_]
     late: NDArray[np.bool_]
     lost: NDArray[np.bool_]
     wait_ns: float
+    ahead: NDArray[np.bool_]
 
     @property
     def erased(self) -> NDArray[np.bool_]:
@@ -99,7 +102,9 @@ def _outcome(
     wait = play - sent - delay
     played = ~lost & (play >= 0) & (wait >= 0)
     mean = float(wait[played].mean()) if played.any() else float(nominal_ns)
-    return Playout(played, ~lost & ~played, lost, mean)
+    ahead = np.zeros(sent.shape, dtype=bool)
+    ahead[:-1] = ~lost[1:] & (play[:-1] >= (sent + delay)[1:])
+    return Playout(played, ~lost & ~played, lost, mean, ahead)
 
 
 def unbuffered(sent_ns: NDArray[np.int64], delay_ns: NDArray[np.int64]) -> Playout:

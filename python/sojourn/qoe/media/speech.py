@@ -4,7 +4,8 @@ The built-in samples are made from telephone prompts read by four speakers, take
 of recordings for Asterisk: 10 female (4 en, 3 fr, 3 it) and 10 male (it; the only long male voice there).
 Per voice, prompts of 2.0 to 4.2 s in an order fixed by their names; leading and trailing silence trimmed;
 two prompts that last 4.2 to 6.8 s together, up to 1 s between them, equal silence before and after,
-exactly 64,000 samples (400 packets of 20 ms); active level −26 dBov.
+exactly 8 s (400 packets of 20 ms); active level −26 dBov. Wide-band samples, for codecs of 16 kHz, are
+made the same way of the same speakers' prompts in G.722 (4 en and 3 fr female, 5 it male; up to 7 kHz).
 
 The packages are fetched by name into a cache directory (`$SOJOURN_CACHE`, else `$XDG_CACHE_HOME/sojourn`,
 else `~/.cache/sojourn`), checked by SHA-256 and never become part of this project. Any number of
@@ -22,7 +23,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 
@@ -37,10 +38,6 @@ __all__ = ["SAMPLES", "MissingSpeech", "Speech", "cache_directory", "samples"]
 
 #: Samples of one recording: 8 s at 8 kHz.
 SAMPLES = 64_000
-
-_RATE = recordings.RATE_HZ
-_RECIPE = "speech-1"  # name of the cached result; to be changed with the recipe
-_SOURCE = "20 recorded samples (10 female en/fr/it, 10 male it; Debian's Asterisk prompts)"
 
 
 @dataclass(frozen=True)
@@ -65,33 +62,72 @@ _VOICES = (
 )  # fmt: skip
 
 
+_WIDE_VOICES = (
+    _Voice("en", "female", 4, "asterisk-core-sounds-en-g722", "1.6.1-1",
+           "38c5261820b406dcb0ecb37675720da2b0864850690690352ca52707eb623806"),
+    _Voice("fr", "female", 3, "asterisk-core-sounds-fr-g722", "1.6.1-1",
+           "7add61d5e42279ecff1bbdf842a5a946ac3644fac9a0fe44384731aa7270c8e0"),
+    _Voice("it", "male", 5, "asterisk-core-sounds-it-g722", "1.6.1-1",
+           "46b4cf7afc508a5fcfc051b7ea233251c0d195dd4ef83cc4b7facb4c6429b016"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Recipe:
+    """How samples of one rate are made; its name is that of the cached result, to be changed with it."""
+
+    name: str
+    voices: tuple[_Voice, ...]
+    suffix: str
+    source: str
+
+
+_RECIPES = {
+    recordings.RATE_HZ: _Recipe(
+        "speech-1",
+        _VOICES,
+        ".wav",
+        "20 recorded samples (10 female en/fr/it, 10 male it; Debian's Asterisk prompts)",
+    ),
+    recordings.WIDE_HZ: _Recipe(
+        "speech-wide-1",
+        _WIDE_VOICES,
+        ".g722",
+        "12 recorded wide-band samples (7 female en/fr, 5 male it; Debian's Asterisk prompts in G.722)",
+    ),
+}
+
+
 @dataclass(frozen=True, eq=False)
 class Speech:
-    """Speech samples at 8 kHz.
+    """Speech samples of 8 s.
 
     Attributes
     ----------
     names, sexes : tuple of str, length n
         ``"female"``, ``"male"`` or ``"unknown"``.
-    signals : ndarray of int16, shape (n, 64000)
+    signals : ndarray of int16, shape (n, 8 · rate_hz)
     source : str
         One line for reports that says whose speech this is.
+    rate_hz : int
+        8000 or 16000.
     """
 
     names: tuple[str, ...]
     sexes: tuple[str, ...]
     signals: NDArray[np.int16]
     source: str
+    rate_hz: int = recordings.RATE_HZ
 
     @cached_property
     def coded(self) -> NDArray[np.int16]:
-        """The samples after A-law, as frames of 20 ms: shape (n, 400, 160)."""
+        """Narrow-band samples after A-law, as frames of 20 ms: shape (n, 400, 160)."""
         return g711.code(self.signals).reshape(len(self.signals), -1, g711.FRAME)
 
     @cached_property
     def talk(self) -> NDArray[np.bool_]:
         """Frames within talkspurts (pauses under 200 ms belong to them): shape (n, 400)."""
-        return np.stack([recordings.talkspurts(s) for s in self.signals])
+        return np.stack([recordings.talkspurts(s, self.rate_hz) for s in self.signals])
 
     @cached_property
     def digest(self) -> str:
@@ -100,7 +136,7 @@ class Speech:
 
 
 @lru_cache(maxsize=8)
-def samples(folder: str | Path | None = None) -> Speech:
+def samples(folder: str | Path | None = None, rate_hz: int = recordings.RATE_HZ) -> Speech:
     """The speech samples, fetched and built on first use.
 
     Parameters
@@ -109,6 +145,8 @@ def samples(folder: str | Path | None = None) -> Speech:
         The user's own recordings instead of the built-in ones: WAV files (8 kHz mono PCM16; other rates
         with SciPy, other formats with PyAV), in the order of their names. Longer ones are cut to 8 s,
         shorter ones centred in silence, all set to −26 dBov.
+    rate_hz : int
+        8000, or 16000 for codecs of wide-band speech.
 
     Returns
     -------
@@ -120,16 +158,16 @@ def samples(folder: str | Path | None = None) -> Speech:
         In one sentence, why there is none.
     """
     if folder is not None:
-        return _own(Path(folder))
-    ready = cache_directory() / _RECIPE
-    if (speech := _load(ready)) is None:
-        _build(ready)
-        if (speech := _load(ready)) is None:
+        return _own(Path(folder), rate_hz)
+    ready = cache_directory() / _RECIPES[rate_hz].name
+    if (speech := _load(ready, rate_hz)) is None:
+        _build(ready, rate_hz)
+        if (speech := _load(ready, rate_hz)) is None:
             raise MissingSpeech(f"the speech samples in {ready} are damaged: remove that directory")
     return speech
 
 
-def _own(folder: Path) -> Speech:
+def _own(folder: Path, rate_hz: int) -> Speech:
     if not folder.is_dir():
         raise MissingSpeech(f"no recordings: {folder} is not a directory")
     files = sorted(p for p in folder.iterdir() if p.suffix.lower() in recordings.SUFFIXES)
@@ -137,20 +175,19 @@ def _own(folder: Path) -> Speech:
         raise MissingSpeech(
             f"no recordings in {folder}: expected files ending in {', '.join(sorted(recordings.SUFFIXES))}"
         )
-    signals = []
+    signals, whole = [], 8 * rate_hz
     for path in files:
-        signal = recordings.read(path)[:SAMPLES]
+        signal = recordings.read(path, rate_hz)[:whole]
         if not signal.any():
             raise MissingSpeech(f"{path} is silent: expected speech")
-        lead = (SAMPLES - signal.size) // 2
-        signals.append(recordings.level(np.pad(signal, (lead, SAMPLES - signal.size - lead))))
-    speech = Speech(tuple(p.stem for p in files), ("unknown",) * len(files), np.stack(signals), "")
-    return Speech(
-        speech.names, speech.sexes, speech.signals, f"{len(files)} own recordings ({speech.digest})"
-    )
+        lead = (whole - signal.size) // 2
+        padded = np.pad(signal, (lead, whole - signal.size - lead))
+        signals.append(recordings.level(padded, rate_hz=rate_hz))
+    unnamed = Speech(tuple(p.stem for p in files), ("unknown",) * len(files), np.stack(signals), "", rate_hz)
+    return replace(unnamed, source=f"{len(files)} own recordings ({unnamed.digest})")
 
 
-def _load(directory: Path) -> Speech | None:
+def _load(directory: Path, rate_hz: int) -> Speech | None:
     """Cached samples, or none if they are absent or not what their manifest says."""
     try:
         manifest = json.loads((directory / "manifest.json").read_text(encoding="utf-8"))
@@ -159,28 +196,29 @@ def _load(directory: Path) -> Speech | None:
             tuple(s["name"] for s in manifest["samples"]),
             tuple(s["sex"] for s in manifest["samples"]),
             signals,
-            _SOURCE,
+            _RECIPES[rate_hz].source,
+            rate_hz,
         )
-        good = signals.dtype == np.int16 and signals.shape == (len(speech.names), SAMPLES)
+        good = signals.dtype == np.int16 and signals.shape == (len(speech.names), 8 * rate_hz)
         return speech if good and speech.digest == manifest["digest"] else None
     except (OSError, ValueError, KeyError, TypeError, EOFError):
         return None
 
 
-def _build(ready: Path) -> None:
+def _build(ready: Path, rate_hz: int) -> None:
     """Fetch, extract and join; afterwards `ready` exists."""
     try:
         ready.parent.mkdir(parents=True, exist_ok=True)
         scratched = tempfile.TemporaryDirectory(dir=ready.parent, prefix=".speech-")
         with scratched as scratch, alone(ready.parent / ".lock"):
-            if _load(ready) is not None:
+            if _load(ready, rate_hz) is not None:
                 return
             made = Path(scratch) / "made"
             made.mkdir()
             names, entries, signals = [], [], []
-            for voice in _VOICES:
+            for voice in _RECIPES[rate_hz].voices:
                 root = _fetch(voice, ready.parent / "packages", Path(scratch))
-                for number, (signal, parts) in enumerate(_join(root, voice.count), 1):
+                for number, (signal, parts) in enumerate(_join(root, voice.count, rate_hz), 1):
                     names.append(f"{voice.label}-{voice.sex}-{number}")
                     entry = {"name": names[-1], "sex": voice.sex, "package": voice.package}
                     entries.append(entry | {"version": voice.version, "sha256": voice.sha256, "parts": parts})
@@ -246,30 +284,31 @@ def _tool(command: list[str], directory: Path) -> None:
         )
 
 
-def _join(root: Path, count: int) -> list[tuple[NDArray[np.int16], list[str]]]:
+def _join(root: Path, count: int, rate_hz: int) -> list[tuple[NDArray[np.int16], list[str]]]:
     """Samples of two prompts each from one voice."""
     sounds = [d for d in (root / "usr/share/asterisk/sounds").iterdir() if d.is_dir() and not d.is_symlink()]
-    files = [p for d in sounds for p in d.glob("*.wav")]
-    files.sort(key=lambda p: hashlib.sha256(f"{_RECIPE}:{p.name}".encode()).digest())
+    recipe, whole = _RECIPES[rate_hz], 8 * rate_hz
+    files = [p for d in sounds for p in d.glob(f"*{recipe.suffix}")]
+    files.sort(key=lambda p: hashlib.sha256(f"{recipe.name}:{p.name}".encode()).digest())
     made: list[tuple[NDArray[np.int16], list[str]]] = []
     waiting: list[tuple[str, NDArray[np.int16]]] = []
     for path in files:
-        signal = recordings.read(path)
-        if not 2.0 * _RATE <= signal.size <= 4.2 * _RATE:
+        signal = recordings.read(path, rate_hz)
+        if not 2.0 * rate_hz <= signal.size <= 4.2 * rate_hz:
             continue
-        signal = recordings.trim(signal)
-        partner = next((w for w in waiting if 4.2 <= (w[1].size + signal.size) / _RATE <= 6.8), None)
+        signal = recordings.trim(signal, rate_hz)
+        partner = next((w for w in waiting if 4.2 <= (w[1].size + signal.size) / rate_hz <= 6.8), None)
         if partner is None:
             waiting.append((path.name, signal))
             continue
         waiting.remove(partner)
-        rest = SAMPLES - partner[1].size - signal.size
-        gap = min(_RATE, rest // 3)
+        rest = whole - partner[1].size - signal.size
+        gap = min(rate_hz, rest // 3)
         lead = (rest - gap) // 2
-        joined = np.zeros(SAMPLES, dtype=np.int16)
+        joined = np.zeros(whole, dtype=np.int16)
         joined[lead : lead + partner[1].size] = partner[1]
         joined[lead + partner[1].size + gap :][: signal.size] = signal
-        made.append((recordings.level(joined), [partner[0], path.name]))
+        made.append((recordings.level(joined, rate_hz=rate_hz), [partner[0], path.name]))
         if len(made) == count:
             return made
     raise MissingSpeech(f"only {len(made)} of {count} samples could be made from {root.name}")

@@ -149,9 +149,19 @@ def _label(result: Mapping[str, Any], axes: Sequence[str]) -> str:
     names = _named(axes)
     for axis, name in zip(axes, names, strict=True):
         label = label_text(result["point"].get(axis, ""))
+        if axis.endswith(".count") and axis in _counts_alone(axes):
+            one = axis.split(".")[0].removesuffix("s") if axis.startswith(("users.", "flows.")) else "flow"
+            words.append(f"{label} {one}{'' if label == '1' else 's'}")
+            continue
         of_itself = not label[:1].isdigit() or (len(axes) == 1 and not _is_number(label))
         words.append(label if of_itself else f"{lower(name)} {label}")
     return ", ".join(words)
+
+
+def _counts_alone(axes: Sequence[str]) -> list[str]:
+    """Return the axis that counts users or flows, where there is one: its number says then whose it is."""
+    counts = [axis for axis in axes if axis.endswith(".count")]
+    return counts if len(counts) == 1 else []
 
 
 def _named(axes: Sequence[str]) -> list[str]:

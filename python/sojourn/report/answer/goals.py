@@ -142,7 +142,10 @@ def goals_of(document: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) 
 
 def scored_users(goals: Sequence[Goal]) -> bool:
     """Say whether any of the usual goals is about users."""
-    return any(goal.path.split(".")[0] in ("voice", "video", "web", "browser", "adaptive") for goal in goals)
+    return any(
+        goal.path.split(".")[0] in ("voice", "video", "web", "browser", "adaptive", "call", "responsiveness")
+        for goal in goals
+    )
 
 
 def _measured(goal: Goal, results: Sequence[Mapping[str, Any]]) -> bool:
@@ -214,11 +217,37 @@ _USUAL = (
         "video, SSIM of the worst 5 %",
         f"{_ZINNER}: poor; that this is enough is {CHOICE}",
     ),
+    *(
+        goal
+        for way, who in (
+            ("sends", "video call, the user sends,"),
+            ("receives", "video call, the user receives,"),
+        )
+        for goal in (
+            Goal(f"call.{way}.frozen", 0.01, False, f"{who} time frozen", CHOICE),
+            Goal(
+                f"call.{way}.delay_ms.p95",
+                400.0,
+                False,
+                f"{who} delay of the slowest 5 % of pictures",
+                "ITU-T G.114",
+            ),
+            Goal(f"call.{way}.ssim.median", 0.88, True, f"{who} median SSIM", f"{_ZINNER}: fair"),
+            Goal(f"call.{way}.rate_kbps.mean", 0.9, True, f"{who} mean rate", CHOICE, of_best=True),
+        )
+    ),
     Goal("browser.plt_s.median", 4.0, False, "browsing, median page load time", "ITU-T G.1010: acceptable"),
     Goal("browser.plt_s.p95", 10.0, False, "browsing, page load time of the slowest 5 %", CHOICE),
     Goal("browser.abandoned", 0.05, False, "browsing, pages abandoned", CHOICE),
     Goal("adaptive.clients_stalled_pct", 5.0, False, "viewers who stall", CHOICE),
     Goal("adaptive.average_rate_kbps", 0.9, True, "mean bit rate of viewers", CHOICE, of_best=True),
+    Goal(
+        "responsiveness.rpm.median",
+        600.0,
+        True,
+        "responsiveness, median RPM",
+        f"a round trip of 100 ms: {CHOICE}",
+    ),
     Goal("flows.goodput_bps", 0.9, True, "goodput of transfers", CHOICE, of_best=True),
 )
 """What is judged where a study has no goals of its own, as far as it was measured."""

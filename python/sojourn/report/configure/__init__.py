@@ -21,7 +21,7 @@ from sojourn.study.buffers import buffers
 from sojourn.study.inputs import trace
 from sojourn.study.units import bits_per_second
 
-_NAMES = {
+NAMES = {
     "fifo": "FIFO",
     "codel": "CoDel",
     "fq-codel": "FQ-CoDel",
@@ -121,7 +121,7 @@ def _configured(document: Mapping[str, Any], name: str, held: Mapping[str, Any])
     device = _DEVICES.get(name, "IFACE")
     commands, more = lines(link, device)
     kind = link.queue["kind"]
-    words = f"{_NAMES.get(kind, kind)} holding {_held(link.queue['limit'], held)}"
+    words = f"{NAMES.get(kind, kind)} holding {_held(link.queue['limit'], held)}"
     words += f", in front of {_rate_words(link.rate_bps)}" if link.rate_bps is not None else ""
     starved = [held["starved"]] if held.get("starved") else []
     return Configured(name, device, words, commands, [*starved, *notes, *more])
@@ -168,4 +168,4 @@ def _rate_words(rate_bps: int) -> str:
     return f"{rate_bps / scale:.6g} {unit}"
 
 
-__all__ = ["Configured", "configured", "links_of", "rate_text", "tc"]
+__all__ = ["NAMES", "Configured", "configured", "links_of", "rate_text", "tc"]

@@ -85,7 +85,9 @@ def size(link: Link) -> dict[str, Any]:
 
 
 def _words(link: Link) -> list[str]:
-    """Return the words of the line of `tc` that names the discipline."""
+    """Return the words of the line of `tc` that names the discipline; a FIFO counts packets here."""
+    if link.queue["kind"] == "fifo" and link.limit.get("limit_pkts") is not None:
+        return ["pfifo", "limit", str(max(link.limit["limit_pkts"], 1))]
     line = lines(link)[0][-1].split()
     start = line.index("root" if "root" in line else "10:") + 1
     return line[start:]

@@ -42,10 +42,27 @@ SCORES = (
     Shown("Web pages: median MOS", "", ("web.mos.median",)),
     Shown("Median page load time", "each kind of user", ("web.plt_s.median", "browser.plt_s.median")),
     Shown("Video: median SSIM", "", ("video.ssim.median",)),
+    Shown(
+        "Video call: rate", "each direction", ("call.sends.rate_kbps.mean", "call.receives.rate_kbps.mean")
+    ),
+    Shown("Video call: time frozen", "each direction", ("call.sends.frozen", "call.receives.frozen")),
+    Shown(
+        "Video call: delay of pictures, 95th percentile",
+        "each direction",
+        ("call.sends.delay_ms.p95", "call.receives.delay_ms.p95"),
+    ),
+    Shown(
+        "Video call: median SSIM", "each direction", ("call.sends.ssim.median", "call.receives.ssim.median")
+    ),
     Shown("Adaptive video: average rate", "", ("adaptive.average_rate_kbps",)),
     Shown("Adaptive video: clients that stalled", "", ("adaptive.clients_stalled_pct",)),
     Shown("Adaptive video: instability", "", ("adaptive.instability",)),
     Shown("Pages abandoned", "", ("browser.abandoned",)),
+    Shown(
+        "Responsiveness",
+        "each kind of probe",
+        ("responsiveness.rpm.median", "responsiveness.foreign_rpm.median", "responsiveness.self_rpm.median"),
+    ),
 )
 """Every user's score."""
 

@@ -104,6 +104,18 @@ def text_of(file: Path) -> str:
     return "\n".join([f"length {length}", *lines.to_series().to_list()])
 
 
+def length_s(file: Path) -> float:
+    """Return how long the captures of a workload are, in seconds.
+
+    Raises
+    ------
+    SojournError
+        It is no workload.
+    """
+    _checked(str(file.absolute()), _changed(file))
+    return (pl.read_parquet(file, columns=["length_ns"])["length_ns"].max() or 0) / 1e9
+
+
 def _sources(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     for flows in document.get("flows") or ():
         source = flows.get("source")

@@ -50,15 +50,17 @@ def settle(document: dict[str, Any], auto: str | None = None) -> str | None:
 def missing(recordings: str | None, codec: str = "g711a") -> str | None:
     """Say why PESQ cannot score, or None if it can; recordings are fetched if they are not there yet."""
     from sojourn.qoe import pesq
-    from sojourn.qoe.media import g729
+    from sojourn.qoe.media import g722, g729, opus
+    from sojourn.qoe.media.recordings import RATE_HZ, WIDE_HZ
     from sojourn.qoe.media.speech import MissingSpeech, samples
 
-    if codec == "g729a" and not g729.available():
-        return g729.MISSING
+    library = {"g729a": g729, "opus": opus, "g722": g722}.get(codec)
+    if library is not None and not library.available():
+        return library.MISSING
     if not pesq.available():
         return pesq.MISSING
     try:
-        samples(recordings)
+        samples(recordings, WIDE_HZ if codec in ("opus", "g722") else RATE_HZ)
     except MissingSpeech as error:
         return str(error)
     return None

@@ -8,7 +8,7 @@ question is answered from disk, and an interrupted one goes on.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from sojourn.sweep.advice import study_file
 from sojourn.sweep.advice.candidates import WAYS, Candidate, Rule, discipline, fifo, rules, sizes
 from sojourn.sweep.advice.elimination import Standing
 from sojourn.sweep.advice.loads import flows_down_up
-from sojourn.sweep.advice.question import Question
+from sojourn.sweep.advice.question import MOST, MOST_OF_FIFO, Question
 from sojourn.sweep.advice.search import Findings, Rounds, pair_of
 from sojourn.sweep.workers import Workers
 
@@ -80,7 +80,6 @@ class Search:
         self._diagonal = list(zip(*(sizes(asked.line, way) for way in WAYS), strict=True))
         self.disciplines = {kind: discipline(kind, asked.line) for kind in asked.kinds if kind != "fifo"}
         self.findings = Findings(asked)
-        self._crossed = False
         self.notes: list[str] = []
 
     def run(self, workers: Workers) -> Iterator[tuple[int, int]]:
@@ -105,9 +104,9 @@ class Search:
         }
         self._fifos = {name_of(fifo(limits)): fifo(limits) for limits in self._pairs()}
         first = [name_of(fifo(limits)) for limits in (*self._diagonal, *(rule.limits for rule in self.rules))]
-        campaign = self._campaign(
-            "sizes", study_file.sizes_study(self.asked, self._sizes), named, first, self._around
-        )
+        text = study_file.sizes_study(self.asked, self._sizes)
+        most = MOST_OF_FIFO if self.disciplines else MOST
+        campaign = self._campaign("sizes", text, named, first, self._around, most)
         yield 0, campaign
         before = campaign.planned
         self.best_fifo = self.findings.choose(self._fifos)[0]
@@ -122,22 +121,19 @@ class Search:
         return [(down, up) for down in self._sizes[0] for up in self._sizes[1]]
 
     def _around(self, findings: Findings) -> list[str]:
-        """Return the FIFOs to try beside the best one: each direction for itself.
+        """Return the neighbours of the best FIFO: the next smaller and larger size, one direction at a time.
 
-        They share one of its sizes. At first the other is any of the ladder; later it is the next smaller or
-        larger of all, so that the search ends where no neighbour is better.
+        So the search ends where no neighbour is better.
         """
         best = self._fifos[findings.choose(self._fifos)[0]]
         found = []
-        for way in (0, 1):
-            own, every = _count(best.limits[way]), self._sizes[way]
-            place = every.index(own)
-            near = every[max(place - 1, 0) : place + 2]
-            for size in sorted({*near, *([] if self._crossed else sizes(self.asked.line, WAYS[way]))}):
+        for place, way in enumerate(WAYS):
+            own, ladder = _count(best.limits[place]), sizes(self.asked.line, way)
+            below, above = [size for size in ladder if size < own], [size for size in ladder if size > own]
+            for size in (*below[-1:], *above[:1]):
                 limits = [_count(limit) for limit in best.limits]
-                limits[way] = size
+                limits[place] = size
                 found.append(name_of(fifo(limits)))
-        self._crossed = True
         return found
 
     def _campaign(
@@ -146,13 +142,14 @@ class Search:
         text: str,
         names: Mapping[tuple[str, ...], str] | Sequence[str],
         first: Sequence[str],
-        more: object = None,
+        more: Callable[[Findings], list[str]] | None = None,
+        most: int = MOST,
     ) -> Campaign:
         file = self.out / f"{what}.toml"
         study = Study(_core.parse(text, str(file), [], []), str(file), (), self.out)
         if not isinstance(names, Mapping):
             names = dict(zip(dict.fromkeys(map(pair_of, study.points)), names, strict=True))
-        campaign = Campaign(study, self.out, policy=Rounds(self.findings, names, first, more))  # type: ignore[arg-type]
+        campaign = Campaign(study, self.out, policy=Rounds(self.findings, names, first, more, most))
         # That the folder has the results of the other study is meant.
         about = [note for note in campaign.notes if not note.startswith(str(self.out))]
         self.notes += [note for note in about if note not in self.notes]

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from math import ceil
+from math import ceil, inf
 from typing import Any
 
 from sojourn import _core
@@ -125,7 +125,7 @@ def read_users(text: str) -> dict[str, int]:
 class Times:
     """How long a point lasts: long enough for several calls, short enough that the fastest line can be paid.
 
-    A run of both directions at full rate is at most :data:`PACKETS` packets, and measures 6 to 60 s.
+    A run of both directions at full rate is at most :data:`PACKETS` packets, and measures 6 to 40 s.
     """
 
     warmup_s: int
@@ -133,14 +133,15 @@ class Times:
     call_s: int
 
     @classmethod
-    def of(cls, line: Line) -> Times:
-        """Choose the times of a line."""
+    def of(cls, line: Line, longest_s: float = inf) -> Times:
+        """Choose the times of a line; a recording is not run on after its end."""
         pace = line.packets("down", 1) + line.packets("up", 1)
         measured = min(max(PACKETS / pace, _SHORTEST_S), _LONGEST_S)
         # CUBIC's slow start and its first sawtooth take tens of round trips.
         warmup = min(max(ceil(60 * line.rtt_s), 2), 10)
+        measured = max(min(measured, longest_s - warmup), _SHORTEST_S)
         return cls(warmup, ceil(measured), int(min(max(measured / 4, 2), 8)))
 
 
 PACKETS = 1_000_000
-_SHORTEST_S, _LONGEST_S = 6.0, 60.0
+_SHORTEST_S, _LONGEST_S = 6.0, 40.0

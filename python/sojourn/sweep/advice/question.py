@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from math import isfinite
+from math import inf, isfinite
 from pathlib import Path
 
 from sojourn.errors import SojournError
 from sojourn.report.answer.goals import Goal
+from sojourn.study.inputs.recorded import length_s
 from sojourn.sweep.advice.candidates import read_candidates
 from sojourn.sweep.advice.goals import read_goal
 from sojourn.sweep.advice.line import Line, Times, read_users
-from sojourn.sweep.advice.loads import IDLE, Flows, read_loads, recorded
+from sojourn.sweep.advice.loads import IDLE, NONE, Flows, read_loads, recorded
 
-FIRST, MOST = 4, 32
-"""Replications of the first round, and the most that a candidate gets."""
+FIRST, MOST, MOST_OF_FIFO = 4, 16, 4
+"""Replications of the first round, the most that a candidate gets, and a size of a FIFO among its like."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,8 @@ class Question:
         Candidates need not be told apart where half the interval of their difference is less, in MOS.
     goals : list of Goal
         What the user is to be owed; empty where the worst user's score decides.
+    longest_s : float
+        Length of the recorded traffic, in seconds.
     """
 
     line: Line
@@ -43,11 +46,12 @@ class Question:
     kinds: list[str]
     precision: float = 0.1
     goals: list[Goal] = field(default_factory=list)
+    longest_s: float = inf
 
     @property
     def times(self) -> Times:
         """How long a point lasts."""
-        return Times.of(self.line)
+        return Times.of(self.line, self.longest_s)
 
     @classmethod
     def read(
@@ -77,8 +81,10 @@ class Question:
                 "--load and --workload exclude one another: the traffic is the workload's, or named"
             )
         line, who = Line.read(down, up, rtt), read_users(users)
-        loads = read_loads(load) if workload is None else {IDLE: [], workload.stem: recorded(workload)}
-        read = [read_goal(text, who) for text in goals]
-        return cls(
-            line, who, loads, read_candidates(candidates), precision, [one for some in read for one in some]
-        )
+        loads, longest = read_loads(load), inf
+        if workload is not None:
+            longest = length_s(workload)
+            name = "recorded" if workload.stem in (IDLE, NONE) else workload.stem
+            loads = {IDLE: [], name: recorded(workload)}
+        owed = [goal for text in goals for goal in read_goal(text, who)]
+        return cls(line, who, loads, read_candidates(candidates), precision, owed, longest)

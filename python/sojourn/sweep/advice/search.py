@@ -73,6 +73,13 @@ class Findings:
             made[name] = cells
         return made
 
+    def cells(self, name: str) -> dict[str, list[dict[str, Any]]]:
+        """Return the results of a candidate by load, each with its replication."""
+        found: dict[str, list[dict[str, Any]]] = {}
+        for run in sorted(self.runs[name], key=lambda run: run.replication):
+            found.setdefault(run.load, []).append({**run.result, "replication": run.replication})
+        return found
+
     def delays(self) -> dict[str, dict[int, float]]:
         """Return, by candidate and replication, the mean queueing delay over loads, in ms."""
         return {name: self._over_loads(name, scores.delay_ms) for name in self.runs}
@@ -118,6 +125,8 @@ class Rounds:
         Those of the first round.
     more
         Names candidates that join after a round.
+    most
+        Replications that a candidate gets at most.
     """
 
     def __init__(
@@ -126,8 +135,9 @@ class Rounds:
         names: Mapping[Pair, str],
         first: Iterable[str],
         more: Callable[[Findings], Iterable[str]] | None = None,
+        most: int = MOST,
     ) -> None:
-        self.findings, self._names, self._more = findings, names, more
+        self.findings, self._names, self._more, self._most = findings, names, more, most
         self.had = dict.fromkeys(first, FIRST)
 
     def first(self, point: Point) -> bool:
@@ -146,7 +156,7 @@ class Rounds:
         standing = self.findings.standing(self.had)
         wanted = {}
         for name in (standing.best, *standing.open) if standing.open else ():
-            if self.had[name] < MOST:
+            if self.had[name] < self._most:
                 wanted[name] = range(self.had[name], 2 * self.had[name])
                 self.had[name] *= 2
         return self._points(study, wanted)

@@ -7,6 +7,7 @@ from functools import cached_property
 from statistics import fmean
 from typing import Any
 
+from sojourn.report.answer.verdicts import CLOSE, find
 from sojourn.report.configure import links_of, routers
 from sojourn.report.configure.tc import Link
 from sojourn.sweep.advice import Found, elimination
@@ -41,7 +42,11 @@ class Verdict:
             "points": found.findings.points,
             "size": {way: routers.size(link) for way, link in self.links[0].items()},
             "configure": self._configure(),
-            "goals": [goal.stated for goal in found.asked.goals],
+            "goals": self._goals(),
+            "line": {"down": found.asked.line.down, "up": found.asked.line.up, "rtt": found.asked.line.rtt},
+            "users": found.asked.users,
+            "differs": list(dict.fromkeys(note for notes in self.links[1].values() for note in notes)),
+            "tried": [self._beside(name) for name in dict.fromkeys([*found.race, *found.fifos])],
         }
 
     @cached_property
@@ -120,7 +125,26 @@ class Verdict:
             "loss_mos": round(worst - worth, _DIGITS),
             "loss_within": None if lost.half is None else round(lost.half, _DIGITS),
             "utilisation": round(self.found.findings.utilisation(name), _DIGITS),
+            "replications": len(other[its]),
         }
+
+    def _goals(self) -> list[dict[str, Any]]:
+        """Return, goal by goal, whether the advice keeps it under each load."""
+        said = []
+        for goal in self.found.asked.goals:
+            by_load: dict[str, Any] = {}
+            for load, cell in self.found.findings.cells(self.found.chosen).items():
+                if (sample := goal.sample(cell, None)) is not None:
+                    kept = find(goal, sample, confidence())
+                    by_load[load] = {
+                        "mean": round(kept.mean, _DIGITS),
+                        "interval": None
+                        if kept.interval is None
+                        else [round(end, _DIGITS) for end in kept.interval],
+                        "verdict": "not certain" if kept.word == CLOSE else kept.word,
+                    }
+            said.append({"goal": goal.stated, "value": goal.path, "by_load": by_load})
+        return said
 
     def _rules(self) -> list[dict[str, Any]]:
         said = []

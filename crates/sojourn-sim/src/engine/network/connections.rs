@@ -17,13 +17,15 @@ impl Network {
             Endpoint::new(role, &g.config, (g.control)())
         };
         let ends = [end(End::Client), end(End::Server)];
-        if g.background {
+        let background = g.background;
+        if background {
             self.group_records[group as usize].opened(self.now);
         }
         let flow = self.new_flow(group);
         let connection = Connection {
             flow,
             group,
+            background,
             closing: false,
             told,
             owner,
@@ -113,12 +115,18 @@ impl Network {
         let connection = &mut self.connections[slot];
         connection.flow = 0;
         self.delivered[connection.owner as usize] += delivered(&connection.ends);
-        if self.groups[connection.group as usize].background {
+        if connection.background {
             let mut counts = FlowTotals::default();
             counts.add_connection(&connection.ends);
             self.group_records[connection.group as usize].ended(self.now, &counts);
         }
         self.free.push_back(slot as u32);
+    }
+
+    /// For each flow number, the place of its group among the scenario's groups of flows, then users.
+    pub(crate) fn origins(&self) -> Vec<u16> {
+        let groups = self.group_of_flow.iter();
+        groups.map(|group| self.groups.get(*group as usize).map_or(u16::MAX, |group| group.origin)).collect()
     }
 
     /// The table of connections, those that are still open last.

@@ -16,7 +16,7 @@ impl Network {
         let mut totals = Totals { groups, delivered: self.delivered.clone() };
         for connection in self.connections.iter().filter(|c| c.flow != 0) {
             totals.delivered[connection.owner as usize] += delivered(&connection.ends);
-            if self.groups[connection.group as usize].background {
+            if connection.background {
                 totals.groups[connection.group as usize].add_connection(&connection.ends);
             }
         }

@@ -25,6 +25,10 @@ with_tcp_keys! {
         /// Number of users; 0 has none.
         #[serde(default = "one")]
         pub count: u32,
+        /// Sizes of the objects of the one page that is loaded again and again, the HTML first; if absent, pages are
+        /// drawn.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub objects: Option<Vec<Bytes>>,
         /// Number of pages in the set, which is the same for all users and runs.
         #[serde(default = "pages")]
         pub pages: u32,
@@ -116,6 +120,14 @@ impl Browser {
         }
         if self.request.0 == 0 {
             return Err(Invalid::new("request", "a request must have at least one byte"));
+        }
+        if let Some(objects) = &self.objects {
+            if objects.is_empty() || objects.len() > 10_000 {
+                return Err(Invalid::new("objects", "a page has 1 to 10000 objects"));
+            }
+            if let Some(i) = objects.iter().position(|size| size.0 == 0) {
+                return Err(Invalid::new(format!("objects.{i}"), "an object must have at least one byte"));
+            }
         }
         if self.patience == Span::ZERO {
             return Err(Invalid::new("patience", "must be longer than zero"));

@@ -1,0 +1,208 @@
+//! Two hosts that do not exist: a network namespace each, with a TUN interface whose other side is the emulator.
+//!
+//! All of it hangs on descriptors of this process. When it ends, however that comes about, the kernel takes namespaces,
+//! interfaces, addresses and routes away.
+
+use crate::device::{Device, Stamps};
+use crate::linux::bpf::KernelStamps;
+use crate::linux::namespace;
+use crate::linux::netlink::{RouteMetrics, Routing};
+use crate::linux::processor;
+use crate::linux::tun::{open_tun, set_offload};
+use crate::probe::open_prober;
+use crate::setup::{Addresses, Setup};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+/// Packets that an interface's ring holds. The kernel drops what does not fit, which must never happen.
+const RING: u32 = 20_000;
+
+/// One end: its network, its addresses, and its interface.
+pub struct End {
+    /// Its network namespace.
+    pub network: OwnedFd,
+    /// The name of its interface.
+    pub interface: String,
+    /// Its addresses.
+    pub addresses: Addresses,
+    /// What packets are read from and written to.
+    pub device: Option<Device>,
+}
+
+/// What this process may do, which decides how well it can keep time.
+#[derive(Clone, Debug, Default)]
+pub struct Rights {
+    /// It needed a user namespace of its own.
+    pub rootless: bool,
+    /// Work of the receiving hosts is done by threads of the kernel.
+    pub threaded_napi: bool,
+    /// Why there are no stamps of the kernel.
+    pub no_stamps: Option<String>,
+}
+
+/// Both ends.
+pub struct Bed {
+    /// The client's, and the server's.
+    pub ends: [End; 2],
+    /// A socket for probes in the client's network.
+    pub prober: Option<OwnedFd>,
+    /// What was allowed.
+    pub rights: Rights,
+}
+
+/// Why there is no bed: a sentence.
+pub type Trouble = String;
+
+fn because<T, E: std::fmt::Display>(result: Result<T, E>, what: &str) -> Result<T, Trouble> {
+    result.map_err(|error| format!("{what}: {error}"))
+}
+
+impl Bed {
+    /// Makes both ends. This process must have one thread. `epoch`: what the clock shows at time zero.
+    ///
+    /// # Errors
+    /// A sentence: what the system does not allow, and what would help.
+    pub fn make(setup: &Setup, epoch: &Arc<AtomicU64>) -> Result<Self, Trouble> {
+        let mut rights = Rights::default();
+        let home = because(namespace::network(), "the network of this process cannot be opened")?;
+        let first = match namespace::new_network() {
+            Ok(network) => network,
+            Err(_) if setup.host => {
+                return Err("the network of this machine as the other end needs root; \
+                            as an ordinary user, give what runs at the other end with --server"
+                    .to_owned());
+            }
+            Err(_) => {
+                rights.rootless = true;
+                namespace::new_user(setup.caller, (0, 0)).map_err(|error| {
+                    format!(
+                        "a network of one's own needs root or a user namespace, which this system refuses ({error}); \
+                         see user.max_user_namespaces and kernel.apparmor_restrict_unprivileged_userns, or run as root"
+                    )
+                })?;
+                because(namespace::new_network(), "a network namespace cannot be made")?
+            }
+        };
+        // Only to reach the settings of interfaces in /sys.
+        let sees_sys = namespace::private_mounts().is_ok();
+        let number = if setup.host { own_number(&home, &first)? } else { 0 };
+        let addresses = [1, 2].map(|end| Addresses::of(number, end));
+        let (client, threaded) = end(setup, first, "t0", addresses, epoch, sees_sys, &mut rights)?;
+        let prober = open_prober().ok();
+        let second = if setup.host {
+            because(namespace::enter(&home), "the network of this machine cannot be entered")?;
+            home
+        } else {
+            because(namespace::new_network(), "a second network namespace cannot be made")?
+        };
+        let name = if setup.host { "sojourn%d" } else { "t0" };
+        let [client_address, server_address] = addresses;
+        let (server, other) = end(setup, second, name, [server_address, client_address], epoch, sees_sys, &mut rights)?;
+        rights.threaded_napi = threaded && other;
+        Ok(Self { ends: [client, server], prober, rights })
+    }
+
+    /// Packets that the interfaces have dropped: those that they were given, and those that they were to hand over.
+    pub fn dropped(&self) -> [u64; 2] {
+        let mut all = [0, 0];
+        for end in &self.ends {
+            let found = namespace::enter(&end.network).ok().and_then(|()| namespace::dropped(&end.interface));
+            let [given, taken] = found.unwrap_or_default();
+            all = [all[0] + given, all[1] + taken];
+        }
+        all
+    }
+}
+
+/// A number that no other bed in the network of this machine has: that of an interface there.
+fn own_number(home: &OwnedFd, back: &OwnedFd) -> Result<u32, Trouble> {
+    because(namespace::enter(home), "the network of this machine cannot be entered")?;
+    let (held, name) = because(open_tun("sojourn%d"), "an interface cannot be made in the network of this machine")?;
+    let index = because(Routing::index(&name), "the interface has no number")?;
+    drop(held);
+    because(namespace::enter(back), "the client's network cannot be entered")?;
+    Ok(index)
+}
+
+/// Makes one end in the network namespace that this thread is in: `addresses` are its own, and the other's.
+fn end(
+    setup: &Setup,
+    network: OwnedFd,
+    name: &str,
+    [own, other]: [Addresses; 2],
+    epoch: &Arc<AtomicU64>,
+    sees_sys: bool,
+    rights: &mut Rights,
+) -> Result<(End, bool), Trouble> {
+    let (tun, interface) = open_tun(name).map_err(|error| {
+        format!(
+            "/dev/net/tun cannot be used ({error}); it must exist and be readable and writable: in Docker, give \
+             --device /dev/net/tun --cap-add NET_ADMIN"
+        )
+    })?;
+    because(set_offload(&tun, setup.offload), "super-packets cannot be set")?;
+    // Before the interface is up, so that its first packet has the first stamp.
+    let stamps = match KernelStamps::attach(tun.as_fd(), Arc::clone(epoch)) {
+        Ok(stamps) => Some(Box::new(stamps) as Box<dyn Stamps>),
+        Err(error) => {
+            rights.no_stamps = Some(error.to_string());
+            None
+        }
+    };
+    let is_home = interface != "t0";
+    variables(setup, &interface, is_home)?;
+    let routing = because(Routing::open(), "the routing socket cannot be opened")?;
+    let index = because(Routing::index(&interface), "the interface has no number")?;
+    if !is_home {
+        let _ = routing.up(1, None);
+    }
+    because(routing.up(index, Some((setup.mtu, RING))), &format!("an MTU of {} cannot be set", setup.mtu))?;
+    let metrics = RouteMetrics { congestion: setup.congestion.clone() };
+    let has_v6 = setup.mtu >= 1280 && std::path::Path::new("/proc/sys/net/ipv6").exists();
+    for (own, other) in own.both().into_iter().zip(other.both()).filter(|(own, _)| own.is_ipv4() || has_v6) {
+        because(routing.address(index, own), &format!("the address {own} cannot be set"))?;
+        let refused = |error: io::Error| match &metrics.congestion {
+            Some(name) if error.kind() != io::ErrorKind::PermissionDenied => {
+                let known = namespace::variable("net.ipv4.tcp_available_congestion_control").unwrap_or_default();
+                format!("the kernel does not have the congestion control {name:?} ({error}); it has {known}")
+            }
+            _ => format!("the route to {other} cannot be set: {error}"),
+        };
+        routing.route(index, other, false, &metrics).map_err(refused)?;
+        if !is_home {
+            routing.route(index, other, true, &metrics).map_err(refused)?;
+        }
+    }
+    let before = processor::napi_threads(&interface);
+    let threaded = sees_sys
+        && (is_home || namespace::fresh_sys().is_ok())
+        && std::fs::write(format!("/sys/class/net/{interface}/threaded"), "1").is_ok();
+    processor::napi_threads(&interface)
+        .into_iter()
+        .filter(|thread| !before.contains(thread))
+        .for_each(processor::run_soon);
+    let device = Device::new(tun, true, stamps);
+    Ok((End { network, interface, addresses: own, device: Some(device) }, threaded))
+}
+
+/// Sets the variables of the kernel for one end.
+fn variables(setup: &Setup, interface: &str, is_home: bool) -> Result<(), Trouble> {
+    // No chatter of the kernel's own, and addresses that may be used at once.
+    for (name, value) in [("accept_dad", "0"), ("router_solicitations", "0"), ("addr_gen_mode", "1")] {
+        let _ = namespace::set_variable(&format!("net.ipv6.conf.{interface}.{name}"), value);
+    }
+    if is_home {
+        return Ok(());
+    }
+    // What one connection learns is not told to the next, or a run would depend on the one before.
+    let _ = namespace::set_variable("net.ipv4.tcp_no_metrics_save", "1");
+    // Everybody may ping.
+    let groups = if setup.user.is_some() { "0 2147483647" } else { "0 0" };
+    let _ = namespace::set_variable("net.ipv4.ping_group_range", groups);
+    for (name, value) in &setup.variables {
+        because(namespace::set_variable(name, value), &format!("{name} cannot be set to {value:?}"))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,81 @@
+//! What packets are read from and written to: a descriptor that gives one packet at a time, and when each was sent.
+
+use crate::gso::VNET_HEADER;
+use sojourn_net::Time;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+/// When the packets of a device were handed over by their sender, in the order in which they are read.
+pub trait Stamps: Send {
+    /// The stamp of the packet read next, of so many bytes; `None` if it is not known.
+    fn next(&mut self, length: usize) -> Option<Time>;
+    /// Packets whose stamp was not found.
+    fn missed(&self) -> u64;
+}
+
+/// A device: a TUN interface, or one end of a socket pair in tests.
+pub struct Device {
+    fd: OwnedFd,
+    /// Each packet has a `virtio_net_hdr` in front.
+    has_header: bool,
+    stamps: Option<Box<dyn Stamps>>,
+}
+
+impl Device {
+    /// A device that does not block.
+    pub fn new(fd: OwnedFd, has_header: bool, stamps: Option<Box<dyn Stamps>>) -> Self {
+        Self { fd, has_header, stamps }
+    }
+
+    /// Whether the times of packets come from the kernel.
+    pub fn is_stamped(&self) -> bool {
+        self.stamps.is_some()
+    }
+
+    /// Packets without a stamp although there are stamps.
+    pub fn unstamped(&self) -> u64 {
+        self.stamps.as_ref().map_or(0, |stamps| stamps.missed())
+    }
+
+    /// The descriptor, to wait for.
+    pub fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+
+    /// Reads one packet into `buffer`: its header in front (zeros if the device has none), then the packet. Returns the
+    /// length of the packet; `None` if none is there.
+    ///
+    /// # Errors
+    /// The device is gone.
+    #[inline]
+    pub fn read(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+        let from = if self.has_header { 0 } else { VNET_HEADER };
+        buffer[..VNET_HEADER].fill(0);
+        let room = &mut buffer[from..];
+        // SAFETY: the descriptor is open, and the buffer has the length that is said.
+        let read = unsafe { libc::read(self.fd.as_raw_fd(), room.as_mut_ptr().cast(), room.len()) };
+        match usize::try_from(read) {
+            Ok(read) => Ok(Some((from + read).saturating_sub(VNET_HEADER))),
+            Err(_) => match io::Error::last_os_error() {
+                error if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+                error if error.kind() == io::ErrorKind::Interrupted => Ok(None),
+                error => Err(error),
+            },
+        }
+    }
+
+    /// When the packet that was just read was sent.
+    #[inline]
+    pub fn stamp(&mut self, length: usize) -> Option<Time> {
+        self.stamps.as_mut()?.next(length)
+    }
+
+    /// Writes a packet with its header in front; false if the device did not take it.
+    #[inline]
+    pub fn write(&self, bytes: &[u8]) -> bool {
+        let bytes = if self.has_header { bytes } else { &bytes[VNET_HEADER..] };
+        // SAFETY: the descriptor is open, and the buffer has the length that is said.
+        let written = unsafe { libc::write(self.fd.as_raw_fd(), bytes.as_ptr().cast(), bytes.len()) };
+        usize::try_from(written) == Ok(bytes.len())
+    }
+}

@@ -1,0 +1,95 @@
+//! The thread that forwards.
+
+use crate::bed::Trouble;
+use crate::clock::{Clock as _, Monotonic, Patience};
+use crate::forward::Forwarder;
+use crate::linux::processor;
+use sojourn_net::{Span, Time};
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{self, JoinHandle};
+
+/// A wake-up later than this is counted.
+const LATE_WAKE: Span = Span::from_millis(5);
+
+/// The thread that forwards, when it is done.
+pub struct Driven {
+    /// The loop, with what it counted.
+    pub forwarder: Forwarder,
+    /// When it ended.
+    pub end: Time,
+    /// Whether it ran before all others.
+    pub fifo: bool,
+    /// Its processor time over the time of the run, in percent.
+    pub thread_pct: f64,
+    /// Wake-ups that were far too late, and the latest.
+    pub late_wakes: (u64, Span),
+    /// Why it ended early.
+    pub error: Option<io::Error>,
+}
+
+/// The thread that forwards, while it runs.
+pub struct Driver {
+    thread: JoinHandle<Driven>,
+    stop: Arc<AtomicBool>,
+    bell: UnixStream,
+}
+
+impl Driver {
+    /// Starts the loop on a thread of its own; time zero is now, and `epoch` is told.
+    ///
+    /// # Errors
+    /// No thread can be made.
+    pub fn start(mut forwarder: Forwarder, wants_fifo: bool, epoch: &AtomicU64) -> io::Result<Self> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let (bell, rung) = UnixStream::pair()?;
+        let stopped = Arc::clone(&stop);
+        let mut clock = Monotonic::new(if wants_fifo { Patience::FIFO } else { Patience::PLAIN });
+        epoch.store(clock.epoch(), Ordering::Relaxed);
+        let thread = thread::Builder::new().name("forward".to_owned()).spawn(move || {
+            processor::wake_punctually();
+            let fifo = wants_fifo && processor::run_first();
+            if wants_fifo && !fifo {
+                clock.be_patient();
+            }
+            let (from, begun) = (processor::thread_seconds(), clock.now());
+            let (mut late_wakes, mut error) = ((0, Span::ZERO), None);
+            while !stopped.load(Ordering::Relaxed) {
+                match forwarder.turn(&clock) {
+                    Ok(next) => {
+                        let [client, server] = forwarder.readable();
+                        clock.wait(next, &[client, server, rung.as_fd()]);
+                        let late = clock.now().since(next);
+                        if late > LATE_WAKE {
+                            late_wakes.0 += 1;
+                        }
+                        late_wakes.1 = late_wakes.1.max(late);
+                    }
+                    Err(failed) => {
+                        error = Some(failed);
+                        break;
+                    }
+                }
+            }
+            let end = clock.now();
+            forwarder.finish(end);
+            let took = end.since(begun).as_secs().max(1e-9);
+            let thread_pct = ((processor::thread_seconds() - from) / took * 1000.0).round() / 10.0;
+            Driven { forwarder, end, fifo, thread_pct, late_wakes, error }
+        })?;
+        Ok(Self { thread, stop, bell })
+    }
+
+    /// Ends the loop.
+    ///
+    /// # Errors
+    /// A sentence: the thread has failed.
+    pub fn stop(mut self) -> Result<Driven, Trouble> {
+        self.stop.store(true, Ordering::Relaxed);
+        let _ = self.bell.write_all(&[1]);
+        self.thread.join().map_err(|_| "the forwarding thread failed".to_owned())
+    }
+}

@@ -1,0 +1,217 @@
+//! The first process of the process namespace: starts the server and the command, and ends with the command.
+//!
+//! When it ends, however that comes about, the kernel ends all that was started below it.
+
+use crate::linux::namespace;
+use nix::sys::prctl::set_pdeathsig;
+use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::{Gid, Pid, Uid};
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// How long a server may take until it listens.
+const STARTING: Duration = Duration::from_secs(3);
+/// How long a server may take to end by itself once the command has.
+const ENDING: Duration = Duration::from_millis(500);
+
+/// Who the command runs as.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct User {
+    /// User.
+    pub uid: u32,
+    /// Group.
+    pub gid: u32,
+    /// Further groups.
+    pub groups: Vec<u32>,
+}
+
+/// What is started.
+pub struct Programs<'p> {
+    /// The command and its arguments.
+    pub command: &'p [String],
+    /// What runs at the other end, for the shell.
+    pub server: Option<&'p str>,
+    /// Environment variables beside those that there are.
+    pub environment: &'p [(String, String)],
+    /// The client's network, and the server's.
+    pub networks: [BorrowedFd<'p>; 2],
+    /// Who to run as, if not as who calls.
+    pub user: Option<&'p User>,
+    /// In a user namespace, the user to appear as.
+    pub appear_as: Option<(u32, u32)>,
+}
+
+/// How the command ended.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Ended {
+    /// The exit code, as a shell says it: 128 and the signal's number if a signal ended it.
+    pub exit: i32,
+    /// The signal that ended it.
+    pub signal: Option<String>,
+    /// Why it could not be started.
+    pub refused: Option<String>,
+    /// How the server ended, if it did before it was told to.
+    pub server_exit: Option<i32>,
+    /// The server had not begun to listen when the command was started.
+    pub server_silent: bool,
+    /// How long the command ran.
+    pub wall_s: f64,
+}
+
+/// What is written to `status` once the server listens.
+pub const READY: u8 = b'r';
+
+/// Runs as the first process: starts the server, says [`READY`], waits for a byte of `go`, starts the command, and
+/// writes how it ended to `status`. Does not return.
+pub fn run(programs: &Programs<'_>, go: OwnedFd, status: OwnedFd) -> ! {
+    let _ = set_pdeathsig(Signal::SIGKILL);
+    let mut status = File::from(status);
+    let ended = start(programs, go, &mut status).unwrap_or_else(|error| Ended {
+        exit: 125,
+        refused: Some(format!("the network of the command cannot be entered: {error}")),
+        ..Ended::default()
+    });
+    let text = serde_json::to_vec(&ended).unwrap_or_default();
+    let _ = status.write_all(&text);
+    // SAFETY: ends the process at once; what belongs to its parent is not tidied up twice.
+    unsafe { libc::_exit(0) }
+}
+
+fn start(programs: &Programs<'_>, go: OwnedFd, status: &mut File) -> io::Result<Ended> {
+    let mut watched = SigSet::empty();
+    for signal in [Signal::SIGCHLD, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT] {
+        watched.add(signal);
+    }
+    sigprocmask(SigmaskHow::SIG_BLOCK, Some(&watched), None)?;
+    namespace::enter(programs.networks[0])?;
+    if namespace::private_mounts().is_ok() {
+        let _ = namespace::fresh_proc();
+        let _ = namespace::fresh_sys();
+    }
+    let mut ended = Ended::default();
+    let mut server = None;
+    if let Some(line) = programs.server {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", line]);
+        let network = programs.networks[1].as_fd().try_clone_to_owned()?;
+        prepare(&mut command, programs, Some(network));
+        let child = command.spawn()?;
+        let pid = Pid::from_raw(child.id() as i32);
+        server = Some(pid);
+        ended.server_silent = !listens(pid, &mut ended.server_exit);
+    }
+    status.write_all(&[READY])?;
+    let mut byte = [0];
+    if File::from(go).read(&mut byte)? == 0 {
+        // Whoever started us is gone.
+        return Ok(Ended { exit: 125, ..ended });
+    }
+    let begun = Instant::now();
+    let mut command = Command::new(&programs.command[0]);
+    command.args(&programs.command[1..]);
+    prepare(&mut command, programs, None);
+    let child = match command.spawn() {
+        Ok(child) => Pid::from_raw(child.id() as i32),
+        Err(error) => {
+            let exit = if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 };
+            return Ok(Ended { exit, refused: Some(format!("{}: {error}", programs.command[0])), ..ended });
+        }
+    };
+    while !wait(child, server, &mut ended, None) {
+        if let Ok(signal @ (Signal::SIGTERM | Signal::SIGHUP)) = watched.wait() {
+            let _ = nix::sys::signal::kill(child, signal);
+        }
+    }
+    ended.wall_s = (begun.elapsed().as_secs_f64() * 1e6).round() * 1e-6;
+    let until = Instant::now() + ENDING;
+    if let Some(server) = server {
+        while ended.server_exit.is_none() && Instant::now() < until {
+            wait(server, Some(server), &mut ended, Some(Duration::from_millis(5)));
+        }
+    }
+    Ok(ended)
+}
+
+/// Takes in the children that have ended; true once `whom` has.
+fn wait(whom: Pid, server: Option<Pid>, ended: &mut Ended, pause: Option<Duration>) -> bool {
+    let mut found = false;
+    loop {
+        let (pid, exit, signal) = match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
+            Ok(WaitStatus::Exited(pid, exit)) => (pid, exit, None),
+            Ok(WaitStatus::Signaled(pid, signal, _)) => (pid, 128 + signal as i32, Some(signal)),
+            Ok(WaitStatus::StillAlive) | Err(_) => break,
+            Ok(_) => continue,
+        };
+        if server == Some(pid) {
+            ended.server_exit = Some(exit);
+        } else if pid == whom {
+            (ended.exit, ended.signal) = (exit, signal.map(|signal| signal.as_str().to_owned()));
+        }
+        found |= pid == whom;
+    }
+    if let (false, Some(pause)) = (found, pause) {
+        std::thread::sleep(pause);
+    }
+    found
+}
+
+/// Waits until a server has a socket that takes connections or datagrams; false if it has none in time, or ended.
+fn listens(server: Pid, exit: &mut Option<i32>) -> bool {
+    let until = Instant::now() + STARTING;
+    while Instant::now() < until {
+        // In /proc/net/tcp, 0A is LISTEN; UDP sockets that wait for anybody are 07.
+        for (table, state) in [("tcp", "0A"), ("tcp6", "0A"), ("udp", "07"), ("udp6", "07")] {
+            let text = std::fs::read_to_string(format!("/proc/{server}/net/{table}")).unwrap_or_default();
+            if text.lines().skip(1).any(|line| line.split_whitespace().nth(3) == Some(state)) {
+                return true;
+            }
+        }
+        let mut ended = Ended::default();
+        if wait(server, Some(server), &mut ended, Some(Duration::from_millis(5))) {
+            *exit = ended.server_exit;
+            return false;
+        }
+    }
+    false
+}
+
+/// A program starts as an ordinary one: default signals, its user, its network, its variables.
+fn prepare(command: &mut Command, programs: &Programs<'_>, network: Option<OwnedFd>) {
+    command.envs(programs.environment.iter().map(|(name, value)| (name, value)));
+    let user = programs.user.cloned();
+    let appear_as = programs.appear_as;
+    let enter = move || -> io::Result<()> {
+        if let Some(network) = &network {
+            namespace::enter(network)?;
+            if namespace::private_mounts().is_ok() {
+                let _ = namespace::fresh_sys();
+            }
+        }
+        if let Some(User { uid, gid, groups }) = &user {
+            let groups: Vec<Gid> = groups.iter().map(|group| Gid::from_raw(*group)).collect();
+            let (uid, gid) = (Uid::from_raw(*uid), Gid::from_raw(*gid));
+            nix::unistd::setgroups(&groups)?;
+            nix::unistd::setresgid(gid, gid, gid)?;
+            nix::unistd::setresuid(uid, uid, uid)?;
+        }
+        if let Some((user, group)) = appear_as {
+            // Where namespaces may not be nested, the command sees itself as root of its own.
+            let _ = namespace::new_user((0, 0), (user, group));
+        }
+        for signal in Signal::iterator().filter(|signal| !matches!(signal, Signal::SIGKILL | Signal::SIGSTOP)) {
+            // SAFETY: sets the default action, which is always allowed.
+            unsafe { libc::signal(signal as i32, libc::SIG_DFL) };
+        }
+        sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None)?;
+        Ok(())
+    };
+    // SAFETY: this process has one thread, so that anything may be done between fork and exec.
+    unsafe { command.pre_exec(enter) };
+}

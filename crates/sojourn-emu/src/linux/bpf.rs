@@ -1,0 +1,179 @@
+//! When a packet was handed to a TUN interface by its sender: a BPF program that writes the time down.
+//!
+//! The program is called for each packet that the kernel puts into the interface's ring (`TUNSETFILTEREBPF`), lets it
+//! pass whole, and puts the time of `CLOCK_MONOTONIC` and the packet's length into the next place of a table that this
+//! process sees. Packets are read in the order in which they were put in, so the k-th that is read has the k-th stamp;
+//! lengths are compared, so that a packet that was dropped in between is noticed.
+
+use crate::device::Stamps;
+use sojourn_net::Time;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Stamps that are kept: more than an interface's ring has packets.
+const PLACES: u32 = 1 << 16;
+/// Packets after which one that was dropped between stamp and ring is no longer looked for.
+const FAR: u64 = 1024;
+
+const MAP_CREATE: i64 = 0;
+const PROG_LOAD: i64 = 5;
+const ARRAY: u32 = 2;
+const MMAPABLE: u32 = 1 << 10;
+const SOCKET_FILTER: u32 = 1;
+/// `_IOR('T', 225, int)`.
+const TUNSETFILTEREBPF: libc::Ioctl = 0x8004_54e1_u32 as libc::Ioctl;
+
+#[repr(C)]
+#[derive(Default)]
+struct MapCreate {
+    kind: u32,
+    key: u32,
+    value: u32,
+    places: u32,
+    flags: u32,
+    rest: [u32; 11],
+}
+
+#[repr(C)]
+#[derive(Default)]
+struct ProgLoad {
+    kind: u32,
+    count: u32,
+    instructions: u64,
+    licence: u64,
+    log_level: u32,
+    log_size: u32,
+    log: u64,
+    rest: [u64; 6],
+}
+
+/// One instruction: operation, registers (source in the upper half), offset, immediate value.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Instruction(u8, u8, i16, i32);
+
+fn bpf<T>(command: i64, attributes: &T) -> io::Result<OwnedFd> {
+    // SAFETY: the attributes are a plain structure of the length that is said.
+    let fd = unsafe { libc::syscall(libc::SYS_bpf, command, attributes, size_of::<T>()) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel has just made the descriptor for us.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) })
+}
+
+fn table(value: u32, places: u32, flags: u32) -> io::Result<OwnedFd> {
+    bpf(MAP_CREATE, &MapCreate { kind: ARRAY, key: 4, value, places, flags, ..MapCreate::default() })
+}
+
+/// The program.
+fn program(counter: i32, stamps: i32) -> Vec<Instruction> {
+    const STACK: u8 = 10;
+    let i = |code, to: u8, from: u8, offset, value| Instruction(code, from << 4 | to, offset, value);
+    let key_in_r2 = [i(0xbf, 2, STACK, 0, 0), i(0x07, 2, 0, 0, -4)];
+    let load = |map| [i(0x18, 1, 1, 0, map), i(0, 0, 0, 0, 0)];
+    let lookup = i(0x85, 0, 0, 0, 1);
+    let mut all = vec![i(0xbf, 6, 1, 0, 0), i(0x62, STACK, 0, -4, 0)];
+    all.extend(key_in_r2);
+    all.extend(load(counter));
+    // Without the counter, out.
+    all.extend([lookup, i(0x15, 0, 0, 15, 0)]);
+    // r1 = counter, counter += 1; the place is r1 modulo the places.
+    all.extend([
+        i(0xb7, 1, 0, 0, 1),
+        i(0xdb, 0, 1, 0, 1),
+        i(0x57, 1, 0, 0, PLACES as i32 - 1),
+        i(0x63, STACK, 1, -4, 0),
+    ]);
+    all.extend(key_in_r2);
+    all.extend(load(stamps));
+    all.extend([lookup, i(0x15, 0, 0, 5, 0)]);
+    // r9 = the place; [r9] = time, [r9 + 8] = length.
+    all.extend([i(0xbf, 9, 0, 0, 0), i(0x85, 0, 0, 0, 5), i(0x7b, 9, 0, 0, 0)]);
+    all.extend([i(0x61, 1, 6, 0, 0), i(0x7b, 9, 1, 8, 0)]);
+    // Out: the whole packet passes.
+    all.extend([i(0x61, 0, 6, 0, 0), i(0x95, 0, 0, 0, 0)]);
+    all
+}
+
+/// The stamps of one interface.
+pub struct KernelStamps {
+    places: NonNull<u64>,
+    read: u64,
+    missed: u64,
+    epoch: Arc<AtomicU64>,
+    _table: OwnedFd,
+}
+
+// SAFETY: the table is shared with the kernel only, which never moves it; whoever holds the stamps alone reads it.
+unsafe impl Send for KernelStamps {}
+
+const BYTES: usize = PLACES as usize * 16;
+
+impl KernelStamps {
+    /// Puts the program into an interface that is not up yet: from its first packet on there is a stamp for each.
+    /// `epoch`: what the clock showed at time zero.
+    ///
+    /// # Errors
+    /// The kernel does not allow it, or cannot.
+    pub fn attach(tun: BorrowedFd<'_>, epoch: Arc<AtomicU64>) -> io::Result<Self> {
+        let counter = table(8, 1, 0)?;
+        let stamps = table(16, PLACES, MMAPABLE)?;
+        let instructions = program(counter.as_raw_fd(), stamps.as_raw_fd());
+        let program = bpf(
+            PROG_LOAD,
+            &ProgLoad {
+                kind: SOCKET_FILTER,
+                count: instructions.len() as u32,
+                instructions: instructions.as_ptr() as u64,
+                licence: c"Dual MIT/GPL".as_ptr() as u64,
+                ..ProgLoad::default()
+            },
+        )?;
+        let fd: libc::c_int = program.as_raw_fd();
+        // SAFETY: the request takes a pointer to a descriptor.
+        if unsafe { libc::ioctl(tun.as_raw_fd(), TUNSETFILTEREBPF, &fd) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: a new mapping of the table, of its length.
+        let at = unsafe {
+            libc::mmap(std::ptr::null_mut(), BYTES, libc::PROT_READ, libc::MAP_SHARED, stamps.as_raw_fd(), 0)
+        };
+        let places = NonNull::new(at.cast()).filter(|_| at != libc::MAP_FAILED).ok_or_else(io::Error::last_os_error)?;
+        Ok(Self { places, read: 0, missed: 0, epoch, _table: stamps })
+    }
+
+    fn place(&self, number: u64) -> (u64, u64) {
+        let at = (number % u64::from(PLACES)) as usize * 2;
+        // SAFETY: the place is inside the mapping; the kernel wrote it before the packet could be read.
+        unsafe { (self.places.add(at).read_volatile(), self.places.add(at + 1).read_volatile()) }
+    }
+}
+
+impl Stamps for KernelStamps {
+    fn next(&mut self, length: usize) -> Option<Time> {
+        let found = (self.read..self.read + FAR).find(|number| self.place(*number).1 == length as u64);
+        let Some(number) = found else {
+            self.missed += 1;
+            self.read += 1;
+            return None;
+        };
+        self.missed += number - self.read;
+        self.read = number + 1;
+        Some(Time(self.place(number).0.saturating_sub(self.epoch.load(Ordering::Relaxed))))
+    }
+
+    fn missed(&self) -> u64 {
+        self.missed
+    }
+}
+
+impl Drop for KernelStamps {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours, and nobody reads it any more.
+        unsafe { libc::munmap(self.places.as_ptr().cast(), BYTES) };
+    }
+}

@@ -1,0 +1,163 @@
+//! Addresses, routes and interfaces, set through the kernel's routing socket (rtnetlink(7)), in the network namespace
+//! of this thread.
+
+use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, recv, send, socket};
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+const NEWLINK: u16 = 16;
+const NEWADDR: u16 = 20;
+const NEWROUTE: u16 = 24;
+const REQUEST_ACK: u16 = 1 | 4;
+const CREATE_REPLACE: u16 = 0x100 | 0x400;
+const IFF_UP: u32 = 1;
+const ERROR: u16 = 2;
+
+/// What routes say to TCP.
+#[derive(Clone, Debug, Default)]
+pub struct RouteMetrics {
+    /// The congestion control, whatever a program or the system asks for.
+    pub congestion: Option<String>,
+}
+
+/// A message under way.
+struct Message(Vec<u8>);
+
+impl Message {
+    fn new(kind: u16, flags: u16, body: &[u8]) -> Self {
+        let mut bytes = vec![0; 16];
+        bytes[4..6].copy_from_slice(&kind.to_ne_bytes());
+        bytes[6..8].copy_from_slice(&(REQUEST_ACK | flags).to_ne_bytes());
+        bytes.extend(body);
+        Self(bytes)
+    }
+
+    fn with(mut self, kind: u16, value: &[u8]) -> Self {
+        attribute(&mut self.0, kind, value);
+        self
+    }
+}
+
+fn attribute(bytes: &mut Vec<u8>, kind: u16, value: &[u8]) {
+    bytes.extend((value.len() as u16 + 4).to_ne_bytes());
+    bytes.extend(kind.to_ne_bytes());
+    bytes.extend(value);
+    bytes.resize(bytes.len().next_multiple_of(4), 0);
+}
+
+fn octets(address: IpAddr) -> (u8, Vec<u8>) {
+    match address {
+        IpAddr::V4(address) => (libc::AF_INET as u8, address.octets().to_vec()),
+        IpAddr::V6(address) => (libc::AF_INET6 as u8, address.octets().to_vec()),
+    }
+}
+
+/// The routing socket of a network namespace.
+pub struct Routing(OwnedFd);
+
+impl Routing {
+    /// That of this thread's namespace.
+    ///
+    /// # Errors
+    /// The kernel has none.
+    pub fn open() -> io::Result<Self> {
+        let (family, flags) = (AddressFamily::Netlink, SockFlag::SOCK_CLOEXEC);
+        Ok(Self(socket(family, SockType::Raw, flags, SockProtocol::NetlinkRoute)?))
+    }
+
+    fn ask(&self, message: Message) -> io::Result<()> {
+        let Message(mut bytes) = message;
+        let length = bytes.len() as u32;
+        bytes[..4].copy_from_slice(&length.to_ne_bytes());
+        send(self.0.as_raw_fd(), &bytes, MsgFlags::empty())?;
+        let mut answer = [0; 4096];
+        let length = recv(self.0.as_raw_fd(), &mut answer, MsgFlags::empty())?;
+        if length < 20 || u16::from_ne_bytes([answer[4], answer[5]]) != ERROR {
+            return Err(io::Error::other("the kernel's routing socket gave no answer"));
+        }
+        match i32::from_ne_bytes([answer[16], answer[17], answer[18], answer[19]]) {
+            0 => Ok(()),
+            error => Err(io::Error::from_raw_os_error(-error)),
+        }
+    }
+
+    /// The number of an interface.
+    ///
+    /// # Errors
+    /// There is none of this name.
+    pub fn index(name: &str) -> io::Result<u32> {
+        let name = std::ffi::CString::new(name)?;
+        // SAFETY: the name ends with a zero.
+        match unsafe { libc::if_nametoindex(name.as_ptr()) } {
+            0 => Err(io::Error::last_os_error()),
+            index => Ok(index),
+        }
+    }
+
+    fn link(index: u32, flags: u32) -> Vec<u8> {
+        let mut body = vec![0; 4];
+        body.extend(index.to_ne_bytes());
+        body.extend(flags.to_ne_bytes());
+        body.extend(flags.to_ne_bytes());
+        body
+    }
+
+    /// Brings an interface up; with an MTU and a number of packets that its ring holds, if they are given.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn up(&self, index: u32, mtu_and_ring: Option<(u32, u32)>) -> io::Result<()> {
+        const IFLA_MTU: u16 = 4;
+        const IFLA_TXQLEN: u16 = 13;
+        if let Some((mtu, ring)) = mtu_and_ring {
+            let message = Message::new(NEWLINK, 0, &Self::link(index, 0));
+            self.ask(message.with(IFLA_MTU, &mtu.to_ne_bytes()).with(IFLA_TXQLEN, &ring.to_ne_bytes()))?;
+        }
+        self.ask(Message::new(NEWLINK, 0, &Self::link(index, IFF_UP)))
+    }
+
+    /// Gives an interface an address of its own.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn address(&self, index: u32, address: IpAddr) -> io::Result<()> {
+        const NO_DAD: u8 = 2;
+        let (family, octets) = octets(address);
+        let mut body = vec![family, octets.len() as u8 * 8, NO_DAD, 0];
+        body.extend(index.to_ne_bytes());
+        self.ask(Message::new(NEWADDR, CREATE_REPLACE, &body).with(2, &octets).with(1, &octets))
+    }
+
+    /// Sends what goes to one address, or everything else of a family, through an interface.
+    ///
+    /// # Errors
+    /// The kernel refuses, or does not know the congestion control.
+    pub fn route(&self, index: u32, to: IpAddr, everything: bool, metrics: &RouteMetrics) -> io::Result<()> {
+        const MAIN: u8 = 254;
+        const STATIC: u8 = 4;
+        const LINK: u8 = 253;
+        const UNICAST: u8 = 1;
+        const RTA_DST: u16 = 1;
+        const RTA_OIF: u16 = 4;
+        const RTA_METRICS: u16 = 8;
+        const RTAX_LOCK: u16 = 1;
+        const RTAX_CC_ALGO: u16 = 16;
+        let (family, octets) = octets(to);
+        let bits = if everything { 0 } else { octets.len() as u8 * 8 };
+        let body = [family, bits, 0, 0, MAIN, STATIC, LINK, UNICAST, 0, 0, 0, 0];
+        let mut message = Message::new(NEWROUTE, CREATE_REPLACE, &body).with(RTA_OIF, &index.to_ne_bytes());
+        if !everything {
+            message = message.with(RTA_DST, &octets);
+        }
+        if let Some(name) = &metrics.congestion {
+            let mut nested = Vec::new();
+            attribute(&mut nested, RTAX_LOCK, &(1u32 << RTAX_CC_ALGO).to_ne_bytes());
+            let mut text = name.as_bytes().to_vec();
+            text.push(0);
+            attribute(&mut nested, RTAX_CC_ALGO, &text);
+            message = message.with(RTA_METRICS, &nested);
+        }
+        self.ask(message)
+    }
+}

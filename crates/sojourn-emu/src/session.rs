@@ -1,0 +1,137 @@
+//! One run from beginning to end: the bed, the command, the thread that forwards, and the thread that records.
+
+use crate::bed::{Bed, Trouble};
+use crate::command::{Child, blocked_signals};
+use crate::drive::Driver;
+use crate::event::EventSink;
+use crate::forward::{Forwarder, Hosts};
+use crate::ledger::{Ledger, Outputs};
+use crate::linux::namespace;
+use crate::linux::processor::{self, Ticks};
+use crate::probe::{PROBE, round_trips};
+use crate::recorder::Recorder;
+use crate::report::{BaseRtt, Facts, Report};
+use crate::setup::Setup;
+use crate::way::Way;
+use sojourn_net::Rate;
+use sojourn_sim::Direction;
+use std::fs::File;
+use std::io;
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Events that may wait for the thread that records: a second and more at 1 Gbit/s.
+const EVENTS: usize = 1 << 19;
+/// First bytes of packets that may wait.
+const SNAPSHOTS: usize = 1 << 15;
+
+/// Runs a command between two hosts. This process must have one thread, and be a child of whoever wants the result.
+///
+/// # Errors
+/// A sentence: why there is no bed for it.
+pub fn run(setup: &Setup) -> Result<Report, Trouble> {
+    let failed = |what: &'static str| move |error: io::Error| format!("{what}: {error}");
+    // If whoever started us dies, however that comes about, so do we, and all that hangs on us.
+    nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL).map_err(|error| error.to_string())?;
+    // SAFETY: whoever started this process has left these descriptors open, and says so; nobody else has them here.
+    let [parent, live, log, capture] =
+        [Some(setup.descriptors.parent), setup.descriptors.live, setup.descriptors.log, setup.descriptors.capture]
+            .map(|fd| fd.map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }));
+    for fd in [&parent, &live, &log, &capture].into_iter().flatten() {
+        // The command has no business with them.
+        let flags = nix::fcntl::FcntlArg::F_SETFD(nix::fcntl::FdFlag::FD_CLOEXEC);
+        nix::fcntl::fcntl(fd, flags).map_err(|error| error.to_string())?;
+    }
+    let parent = parent.ok_or("there is no descriptor of the parent")?;
+    let signals = blocked_signals().map_err(failed("signals cannot be blocked"))?;
+    let epoch = Arc::new(AtomicU64::new(0));
+    let mut bed = Bed::make(setup, &epoch)?;
+    let congestion =
+        setup.congestion.clone().or_else(|| namespace::variable("net.ipv4.tcp_congestion_control")).unwrap_or_default();
+    let ways =
+        || [Direction::Down, Direction::Up].map(|way| Way::new(&setup.document, setup.seed, setup.replication, way));
+    let mut command = Child::start(setup, &bed).map_err(failed("the command's process cannot be made"))?;
+    let awake = processor::stay_awake();
+    let locked = processor::lock_memory();
+    let hosts = Hosts { mtu: setup.mtu as usize, access: setup.access() };
+    let (Some(client), Some(server)) = (bed.ends[0].device.take(), bed.ends[1].device.take()) else {
+        return Err("the interfaces are gone".to_owned());
+    };
+    // First the idle path, on queues of its own.
+    let (unheard, nobody) = rtrb::RingBuffer::new(1024);
+    let forwarder = Forwarder::new(client, server, ways(), hosts, EventSink::new(unheard, None));
+    let driver = Driver::start(forwarder, !bed.rights.rootless, &epoch).map_err(failed("no thread can be started"))?;
+    let base_rtt = measure_idle(setup, &bed);
+    let _ = command.ready();
+    let mut driven = driver.stop()?;
+    drop(nobody);
+    // Then the run.
+    let (producer, events) = rtrb::RingBuffer::new(EVENTS);
+    let (heads, snapshots) = if capture.is_some() {
+        let (producer, consumer) = rtrb::RingBuffer::new(SNAPSHOTS);
+        (Some(producer), Some(consumer))
+    } else {
+        (None, None)
+    };
+    driven.forwarder.restart(ways(), EventSink::new(producer, heads));
+    let wall = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
+    let outputs = Outputs {
+        log: log.map(|fd| Box::new(File::from(fd)) as _),
+        capture: capture.map(|fd| (Box::new(File::from(fd)) as _, wall)),
+    };
+    let ledger = Ledger::new(&setup.document, (setup.seed, setup.replication), outputs, snapshots)
+        .map_err(failed("the records cannot be begun"))?;
+    let every = Duration::from_secs_f64(setup.every_s.max(0.05));
+    let recorder =
+        Recorder::start(ledger, events, live.map(File::from), every).map_err(failed("no thread can be started"))?;
+    let ticks = Ticks::now();
+    let driver =
+        Driver::start(driven.forwarder, !bed.rights.rootless, &epoch).map_err(failed("no thread can be started"))?;
+    let ended = command.run(setup, &signals, &parent).map_err(failed("the command cannot be waited for"))?;
+    let driven = driver.stop()?;
+    let processors = Ticks::now().since(ticks);
+    if let Some(error) = &driven.error {
+        return Err(format!("an interface of the emulator is gone: {error}"));
+    }
+    let ring = bed.dropped();
+    let recorded = recorder.finish(driven.end)?;
+    let mut without = Vec::new();
+    if let Some(error) = &bed.rights.no_stamps {
+        without.push(format!("stamps of the kernel ({error}): packets count as sent when they were read"));
+    }
+    if !driven.fifo {
+        without.push("priority over other programs (SCHED_FIFO)".to_owned());
+    }
+    if awake.is_none() {
+        without.push("processors kept awake (/dev/cpu_dma_latency)".to_owned());
+    }
+    if !bed.rights.threaded_napi {
+        without.push("threaded NAPI: work of the receiving hosts may delay the emulator".to_owned());
+    }
+    if !locked {
+        without.push("memory that is never paged out".to_owned());
+    }
+    let rootless = bed.rights.rootless;
+    let facts = Facts { recorded, driven, ended, base_rtt, ring, processors, congestion, without, rootless };
+    Ok(Report::new(setup, facts))
+}
+
+/// Idle round trips, less the time that a probe is on links of constant rate.
+fn measure_idle(setup: &Setup, bed: &Bed) -> BaseRtt {
+    let path = &setup.document.path;
+    let set = path.rtt();
+    let on_link = |rate: Rate, overhead: u64| (u64::from(PROBE) + overhead) * 8_000_000_000 / rate.0.max(1);
+    let links: u64 = path.links().filter_map(|link| Some(on_link(link.spec.rate.mean()?, link.spec.overhead.0))).sum();
+    let is_constant = path.links().all(|link| link.spec.rate.is_constant());
+    let mut got = Vec::new();
+    if let (Some(prober), true) = (&bed.prober, is_constant && setup.probes > 0) {
+        let apart = Duration::from_nanos((2 * links).clamp(5_000_000, 1_000_000_000));
+        let patience = Duration::from_nanos(set.0 + links) + Duration::from_millis(500);
+        let to = bed.ends[1].addresses.v4;
+        let found = round_trips(prober, to, setup.probes, apart, patience).unwrap_or_default();
+        got = found.iter().map(|trip| ((trip.as_nanos() as f64 - links as f64) * 1e-3).round() * 1e-3).collect();
+    }
+    BaseRtt { set: set.as_millis(), got }
+}

@@ -1,0 +1,99 @@
+//! What the emulator is told: the scenario whose path it is, and what runs at the ends of it.
+
+use crate::init::User;
+use serde::Deserialize;
+use sojourn_net::Rate;
+use sojourn_sim::scenario::Scenario;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// A run of the emulator.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Setup {
+    /// Whose path is emulated; its flows and users are not started.
+    pub document: Scenario,
+    /// Chooses the queues' random streams, with the replication.
+    pub seed: u64,
+    /// Number of the replication.
+    pub replication: u32,
+    /// What runs at the client's end.
+    pub command: Vec<String>,
+    /// What runs at the server's end, for a shell; `None`: nothing.
+    pub server: Option<String>,
+    /// The server's end is the network of this machine.
+    pub host: bool,
+    /// Largest packet at IP.
+    pub mtu: u32,
+    /// Hosts hand over super-packets, as to a network card.
+    pub offload: bool,
+    /// The rate of the hosts' network cards; `None`: see [`Setup::access`].
+    pub access: Option<Rate>,
+    /// The congestion control of TCP at both ends; `None`: as the system has it.
+    pub congestion: Option<String>,
+    /// Variables of the kernel to set in both networks, such as `net.ipv4.tcp_ecn`.
+    pub variables: Vec<(String, String)>,
+    /// After this time the command is ended.
+    pub duration_s: Option<f64>,
+    /// Who the command runs as, where that can be chosen.
+    pub user: Option<User>,
+    /// The user and group that call.
+    pub caller: (u32, u32),
+    /// Idle round trips that are measured before the command starts.
+    pub probes: u16,
+    /// Time between two looks for the live view.
+    pub every_s: f64,
+    /// Descriptors of this process.
+    pub descriptors: Descriptors,
+}
+
+/// Network cards are at least this fast …
+const CARD: Rate = Rate(1_000_000_000);
+/// … and so many times faster than the path, or it would be no bottleneck.
+const FASTER: u64 = 4;
+
+impl Setup {
+    /// The rate of the hosts' network cards, at which super-packets go onto the wire.
+    pub fn access(&self) -> Rate {
+        let fastest = self.document.path.links().filter_map(|link| link.spec.rate.mean()).map(|rate| rate.0).max();
+        self.access.unwrap_or(Rate(fastest.unwrap_or(0).saturating_mul(FASTER).max(CARD.0)))
+    }
+}
+
+/// Descriptors that the starting process has left open for this one.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Descriptors {
+    /// Ends when the starting process does.
+    pub parent: i32,
+    /// Takes looks at the queues, a line each.
+    pub live: Option<i32>,
+    /// Takes rows of the packet log.
+    pub log: Option<i32>,
+    /// Takes a capture.
+    pub capture: Option<i32>,
+}
+
+/// The addresses of one end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Addresses {
+    /// IPv4.
+    pub v4: Ipv4Addr,
+    /// IPv6.
+    pub v6: Ipv6Addr,
+}
+
+impl Addresses {
+    /// Of the client (1) or the server (2) of the bed with this number; one in a network of its own has the number 0.
+    pub fn of(bed: u32, end: u8) -> Self {
+        let bed = bed as u16;
+        Self {
+            v4: Ipv4Addr::new(198, 18 + (bed >> 8 & 1) as u8, bed as u8, end),
+            v6: Ipv6Addr::new(0xfd50, 0x6a6f, 0x7572, bed, 0, 0, 0, u16::from(end)),
+        }
+    }
+
+    /// Both.
+    pub fn both(self) -> [IpAddr; 2] {
+        [self.v4.into(), self.v6.into()]
+    }
+}

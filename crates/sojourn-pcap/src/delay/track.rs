@@ -1,0 +1,173 @@
+//! Tracks: what is known of one direction of a flow, and what tells one from another.
+
+use crate::delay::flow::Key;
+use crate::delay::skew::Minima;
+use crate::delay::stamps::Unwrapped;
+use crate::delay::tick::Fit;
+
+/// Protocols that carry stamps, or a spin bit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Protocol {
+    /// TCP with or without timestamps.
+    Tcp,
+    /// uTP.
+    Utp,
+    /// QUIC, of which only the spin bit is read.
+    Quic,
+}
+
+impl Protocol {
+    /// All, in the order of their numbers.
+    pub const ALL: [Self; 3] = [Self::Tcp, Self::Utp, Self::Quic];
+
+    /// The name in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Tcp => "tcp",
+            Self::Utp => "utp",
+            Self::Quic => "quic",
+        }
+    }
+}
+
+/// Which clock told the arrival of a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Estimator {
+    /// The capture's own clock: delay from the sender to the observer.
+    Observer,
+    /// The receiver's, as its answers report it: delay from the sender to the receiver.
+    Reported,
+}
+
+/// The smallest delay seen, so that it can be worked out anew when the tick or the skew is known better.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bound {
+    pub(crate) time: i64,
+    pub(crate) stamp: i64,
+    pub(crate) extra: i64,
+}
+
+/// What tells one track from another: a direction of a flow under an estimator.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TrackRef<'a> {
+    pub(crate) key: &'a Key,
+    /// Which end of the key sends.
+    pub(crate) side: usize,
+    pub(crate) protocol: Protocol,
+    pub(crate) estimator: Estimator,
+    /// Hosts at the two ends of the key.
+    pub(crate) hosts: [u32; 2],
+}
+
+/// One direction of one flow under one estimator, as long as its clock and its route stay the same.
+#[derive(Debug)]
+pub(crate) struct Track {
+    pub(crate) key: Key,
+    pub(crate) side: usize,
+    pub(crate) protocol: Protocol,
+    pub(crate) estimator: Estimator,
+    /// Host that sends, host that receives.
+    pub(crate) host: [u32; 2],
+    pub(crate) start: i64,
+    pub(crate) entries: u64,
+    pub(crate) closed: bool,
+    pub(crate) last_time: i64,
+    pub(crate) fit: Fit,
+    pub(crate) echo_fit: Fit,
+    /// Of the receiver's stamps (TCP reported only).
+    pub(crate) peer_fit: Fit,
+    pub(crate) tick_ns: Option<f64>,
+    pub(crate) peer_tick_ns: Option<f64>,
+    pub(crate) skew: f64,
+    pub(crate) peer_skew: f64,
+    pub(crate) minima: Minima,
+    /// Where `extra` stood at the last finalization.
+    pub(crate) extra_line: Unwrapped,
+    pub(crate) least: Option<Bound>,
+    pub(crate) floor: Option<Bound>,
+    /// What the base lies above the least delay because that was a lucky packet's, ns.
+    pub(crate) lift: f64,
+    /// Base delay, ns on the track's own scale.
+    pub(crate) base: f64,
+    /// Round trip without a queue, ns.
+    pub(crate) round_trip_base: f64,
+    /// What the least delays of both directions exceed the shortest round trip by, ns.
+    pub(crate) gap: f64,
+    /// Of that, what neither direction can be charged with.
+    pub(crate) unassigned: f64,
+    /// How well the base is known, ns, where it was taken over.
+    pub(crate) base_error: f64,
+    /// What the track shows of an empty queue, from its sender and to it.
+    pub(crate) evidence: [crate::delay::evidence::Evidence; 2],
+    /// Whether the base is known to be that of an empty queue, from its sender and to it.
+    pub(crate) empty: [bool; 2],
+    /// The last delay to the sender, ns, and how many since were left out as acknowledged late.
+    pub(crate) toward_before: (f64, u8),
+    /// Stamps of the last packet and of the one before.
+    pub(crate) sent_at: [i64; 2],
+    /// Stamp of the last packet, and how long after it the packet was sent, ns.
+    pub(crate) phase: Option<(i64, f64)>,
+    /// What neighbouring flows say that the base is too high by, ns.
+    pub(crate) cross_flow_base: f64,
+    /// The base as it was used last, taken over or not.
+    pub(crate) last_base: Option<f64>,
+    /// The base was bounded by round trips, so that it can be compared between flows.
+    pub(crate) by_round_trip: bool,
+    /// Another track of the same direction says more: this one gives no samples.
+    pub(crate) silent: bool,
+    /// It gave a sample.
+    pub(crate) counted: bool,
+    /// Entries without a sample: its tick is unknown; the delay is one that no queue has.
+    pub(crate) left_out: [u64; 2],
+}
+
+impl Track {
+    pub(crate) fn new(of: &TrackRef<'_>, start: i64) -> Self {
+        Self {
+            key: *of.key,
+            side: of.side,
+            protocol: of.protocol,
+            estimator: of.estimator,
+            host: [of.hosts[of.side], of.hosts[1 - of.side]],
+            start,
+            entries: 0,
+            closed: false,
+            last_time: start,
+            fit: Fit::default(),
+            echo_fit: Fit::default(),
+            peer_fit: Fit::default(),
+            tick_ns: None,
+            peer_tick_ns: None,
+            skew: 0.0,
+            peer_skew: 0.0,
+            minima: Minima::default(),
+            extra_line: Unwrapped::default(),
+            least: None,
+            floor: None,
+            lift: 0.0,
+            base: 0.0,
+            round_trip_base: 0.0,
+            gap: f64::INFINITY,
+            unassigned: 0.0,
+            base_error: 0.0,
+            evidence: Default::default(),
+            empty: [false; 2],
+            toward_before: (0.0, 0),
+            sent_at: [i64::MIN; 2],
+            phase: None,
+            cross_flow_base: 0.0,
+            last_base: None,
+            by_round_trip: false,
+            silent: false,
+            counted: false,
+            left_out: [0; 2],
+        }
+    }
+
+    /// Whether `extra` of its entries is on a line without end.
+    #[inline]
+    pub(crate) fn lines(&self) -> bool {
+        self.estimator == Estimator::Reported || self.protocol == Protocol::Utp
+    }
+}

@@ -1,0 +1,21 @@
+//! The emulator: a run of it, and what this machine can hold.
+
+use pyo3::prelude::*;
+
+/// Run the emulator as `setup` (JSON) says; returns what came of it (JSON). The process must have one thread, and have
+/// been started for this alone. Raises OSError with a sentence if there can be no bed.
+#[pyfunction]
+pub(crate) fn emulate(py: Python<'_>, setup: &str) -> PyResult<String> {
+    #[cfg(target_os = "linux")]
+    {
+        let setup = serde_json::from_str(setup)
+            .map_err(|error| pyo3::exceptions::PyValueError::new_err(format!("this is not a setup: {error}")))?;
+        let report = py.detach(|| sojourn_emu::session::run(&setup)).map_err(pyo3::exceptions::PyOSError::new_err)?;
+        serde_json::to_string(&report).map_err(|error| pyo3::exceptions::PyOSError::new_err(error.to_string()))
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = (py, setup);
+        Err(pyo3::exceptions::PyOSError::new_err("the emulator needs Linux"))
+    }
+}

@@ -1,0 +1,250 @@
+//! Samples of a measurement, handed to Python in batches: as NumPy columns, or as the text of a CSV file.
+
+use numpy::IntoPyArray;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList};
+use sojourn_pcap::Protocol;
+use sojourn_pcap::delay::finalize::{Finalized, Sample};
+use std::collections::BTreeMap;
+use std::sync::mpsc::sync_channel;
+
+/// Rows of a batch of columns.
+const COLUMNS: usize = 1 << 18;
+/// Rows of text that are made at a time: they and their text stay in the cache.
+const ROWS: usize = 1 << 11;
+/// Batches that wait for their text to be made.
+const AHEAD: usize = 4;
+
+/// Who is given samples.
+pub(crate) struct Takers {
+    /// Is called with batches of columns.
+    pub(crate) columns: Option<Py<PyAny>>,
+    /// Is called with the bytes of rows of text, and whether they have a column of uncertainties.
+    pub(crate) rows: Option<(Py<PyAny>, bool)>,
+}
+
+/// Samples whose rows are to be made, and names that they are the first to use.
+#[derive(Default)]
+struct Batch {
+    samples: Vec<Sample>,
+    names: Vec<(u32, bool, String)>,
+}
+
+/// Hand out all samples of a finalized log; with two threads one makes the text.
+pub(crate) fn hand_out(mut finalized: Finalized<'_>, takers: &Takers, threads: usize) -> PyResult<()> {
+    let Some((write, uncertainty)) = &takers.rows else {
+        let Some(call) = &takers.columns else { return Ok(()) };
+        let mut batch = Vec::new();
+        while fill(&mut finalized, &mut batch, COLUMNS) {
+            Python::attach(|py| call.call1(py, (columns(py, &finalized, &batch)?,)).map(drop))?;
+        }
+        return Ok(());
+    };
+    let mut named: Vec<[bool; 2]> = Vec::new();
+    let mut next = |batch: &mut Batch, all: &mut Vec<Sample>| {
+        batch.names.clear();
+        if !fill(&mut finalized, &mut batch.samples, ROWS) {
+            return false;
+        }
+        for sample in &batch.samples {
+            let flow = sample.flow as usize;
+            if named.len() <= flow {
+                named.resize(flow + 1, [false; 2]);
+            }
+            if !std::mem::replace(&mut named[flow][usize::from(sample.toward)], true) {
+                batch.names.push((sample.flow, sample.toward, middle(&finalized, sample)));
+            }
+        }
+        if takers.columns.is_some() {
+            all.extend_from_slice(&batch.samples);
+        }
+        true
+    };
+    let mut text = Text { uncertainty: *uncertainty, ..Text::default() };
+    let mut all = Vec::new();
+    if threads < 2 {
+        let mut batch = Batch::default();
+        while next(&mut batch, &mut all) {
+            text.write(&batch, write)?;
+        }
+    } else {
+        std::thread::scope(|scope| {
+            let (full, filled) = sync_channel::<Batch>(AHEAD);
+            let (spent, empty) = sync_channel::<Batch>(AHEAD + 2);
+            let writer = scope.spawn(move || {
+                filled.iter().try_for_each(|batch| {
+                    text.write(&batch, write)?;
+                    // At the end nobody wants it back.
+                    spent.send(batch).ok();
+                    PyResult::Ok(())
+                })
+            });
+            let mut batch = Batch::default();
+            while next(&mut batch, &mut all) && full.send(batch).is_ok() {
+                batch = empty.try_recv().unwrap_or_default();
+            }
+            drop(full);
+            writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })?;
+    }
+    if let Some(call) = &takers.columns {
+        for batch in all.chunks(COLUMNS) {
+            Python::attach(|py| call.call1(py, (columns(py, &finalized, batch)?,)).map(drop))?;
+        }
+    }
+    Ok(())
+}
+
+fn fill(finalized: &mut Finalized<'_>, batch: &mut Vec<Sample>, most: usize) -> bool {
+    batch.clear();
+    batch.extend(finalized.by_ref().take(most));
+    !batch.is_empty()
+}
+
+/// What stands between time and delay in the rows of a flow: remote, local, protocol, flow.
+fn middle(finalized: &Finalized<'_>, sample: &Sample) -> String {
+    let (remote, local, name) = finalized.flow(sample.flow, sample.toward);
+    format!(",{remote},{local},{},{name},", sample.protocol.name())
+}
+
+/// Rows of text, as Polars writes them.
+#[derive(Default)]
+struct Text {
+    uncertainty: bool,
+    middles: Vec<[String; 2]>,
+    bytes: Vec<u8>,
+}
+
+impl Text {
+    fn write(&mut self, batch: &Batch, write: &Py<PyAny>) -> PyResult<()> {
+        for (flow, toward, name) in &batch.names {
+            let flow = *flow as usize;
+            if self.middles.len() <= flow {
+                self.middles.resize_with(flow + 1, Default::default);
+            }
+            self.middles[flow][usize::from(*toward)].clone_from(name);
+        }
+        self.bytes.clear();
+        for sample in &batch.samples {
+            self.row(sample);
+        }
+        Python::attach(|py| write.call1(py, (PyBytes::new(py, &self.bytes),)).map(drop))
+    }
+
+    fn row(&mut self, sample: &Sample) {
+        let Self { uncertainty, middles, bytes } = self;
+        whole(bytes, sample.frame);
+        bytes.push(b',');
+        let seconds = sample.time_ns.div_euclid(1_000_000_000);
+        if seconds < 0 {
+            bytes.push(b'-');
+        }
+        whole(bytes, seconds.unsigned_abs());
+        bytes.push(b'.');
+        digits::<9>(bytes, sample.time_ns.rem_euclid(1_000_000_000) as u64);
+        bytes.extend_from_slice(middles[sample.flow as usize][usize::from(sample.toward)].as_bytes());
+        milliseconds(bytes, sample.delay_ns);
+        bytes.extend_from_slice(if sample.toward { b",to-remote" } else { b",from-remote" });
+        if *uncertainty {
+            bytes.push(b',');
+            milliseconds(bytes, sample.error_ns);
+        }
+        bytes.push(b'\n');
+    }
+}
+
+/// The last `N` decimal digits of a number.
+#[inline]
+fn digits<const N: usize>(bytes: &mut Vec<u8>, mut number: u64) {
+    let mut text = [b'0'; N];
+    for digit in text.iter_mut().rev() {
+        *digit += (number % 10) as u8;
+        number /= 10;
+    }
+    bytes.extend_from_slice(&text);
+}
+
+#[inline]
+fn whole(bytes: &mut Vec<u8>, mut number: u64) {
+    let (mut text, mut at) = ([b'0'; 20], 20);
+    loop {
+        at -= 1;
+        text[at] += (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            return bytes.extend_from_slice(&text[at..]);
+        }
+    }
+}
+
+/// Milliseconds with up to six decimals, and one at least; the few below 0.00001 as `7e-6`.
+#[inline]
+fn milliseconds(bytes: &mut Vec<u8>, ns: f64) {
+    // From here on doubles no longer tell six decimals apart.
+    const MOST: f64 = 1e15;
+    // Doubles of this size are whole: adding it rounds, ties to even, and subtracting it leaves what was rounded.
+    const WHOLE: f64 = (1u64 << 52) as f64;
+    if !(0.0..MOST).contains(&ns) {
+        return bytes.extend_from_slice(format!("{:?}", ns / 1e6).as_bytes());
+    }
+    // As in the columns of other formats, where Polars divides by multiplying.
+    let parts = (ns * (1.0 / 1e6) * 1e6 + WHOLE - WHOLE) as u64;
+    if (1..10).contains(&parts) {
+        return bytes.extend_from_slice(&[b'0' + parts as u8, b'e', b'-', b'6']);
+    }
+    whole(bytes, parts / 1_000_000);
+    bytes.push(b'.');
+    digits::<6>(bytes, parts % 1_000_000);
+    let zeros = bytes.iter().rev().take(5).take_while(|&&digit| digit == b'0').count();
+    bytes.truncate(bytes.len() - zeros);
+}
+
+/// Columns `frame`, `time_ns`, `flow` (place in `flows`), `protocol` (place in `protocols`), `toward` (to the remote
+/// host),
+/// `queue_delay_ns`, `uncertainty_ns`.
+fn columns<'py>(py: Python<'py>, finalized: &Finalized<'_>, batch: &[Sample]) -> PyResult<Bound<'py, PyDict>> {
+    let mut places = BTreeMap::new();
+    for sample in batch {
+        let next = places.len() as u32;
+        places.entry((sample.flow, sample.toward)).or_insert(next);
+    }
+    let mut names = vec![(String::new(), String::new(), String::new()); places.len()];
+    for (&(flow, toward), &place) in &places {
+        let (remote, local, name) = finalized.flow(flow, toward);
+        names[place as usize] = (remote.to_string(), local.to_string(), name);
+    }
+    let table = PyDict::new(py);
+    let of = |value: fn(&Sample) -> f64| batch.iter().map(value).collect::<Vec<_>>().into_pyarray(py);
+    table.set_item("frame", batch.iter().map(|sample| sample.frame).collect::<Vec<_>>().into_pyarray(py))?;
+    table.set_item("time_ns", batch.iter().map(|sample| sample.time_ns).collect::<Vec<_>>().into_pyarray(py))?;
+    table.set_item(
+        "flow",
+        batch.iter().map(|sample| places[&(sample.flow, sample.toward)]).collect::<Vec<_>>().into_pyarray(py),
+    )?;
+    table
+        .set_item("protocol", batch.iter().map(|sample| sample.protocol as u8).collect::<Vec<_>>().into_pyarray(py))?;
+    table.set_item("toward", batch.iter().map(|sample| sample.toward).collect::<Vec<_>>().into_pyarray(py))?;
+    table.set_item("queue_delay_ns", of(|sample| sample.delay_ns))?;
+    table.set_item("uncertainty_ns", of(|sample| sample.error_ns))?;
+    table.set_item("flows", PyList::new(py, names)?)?;
+    table.set_item("protocols", Protocol::ALL.map(Protocol::name))?;
+    Ok(table)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_written_as_polars_writes_them() {
+        let of = |ns: f64| {
+            let mut bytes = Vec::new();
+            milliseconds(&mut bytes, ns);
+            String::from_utf8(bytes).unwrap_or_default()
+        };
+        let all = [0.0, 1e6, 12.5e6, 1.2, 15.0, 123.0, 299_999_123_456.0, 20.0, 100_000e6, 419_207.5].map(of);
+        let written = "0.0 1.0 12.5 1e-6 0.000015 0.000123 299999.123456 0.00002 100000.0 0.419207";
+        assert_eq!(all.join(" "), written);
+        assert_eq!(of(f64::INFINITY), "inf");
+    }
+}

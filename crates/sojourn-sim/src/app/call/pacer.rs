@@ -1,0 +1,283 @@
+//! The pacer: packets leave at a rate, in bursts, audio and what is sent again first, with probes between them.
+//!
+//! Source: libwebrtc `pacing_controller.cc`, `bitrate_prober.cc`, with the burst interval of 40 ms that Chromium sets.
+//! What is sent is a debt that the pacing rate pays; packets go while the debt is less than 40 ms of it. Audio waits
+//! for nothing. A queue that would last longer than two seconds is drained faster. A probe takes what waits, and fills
+//! up with padding.
+//! Differences: no keep-alive; probes need no media packet before them but the first.
+
+use super::gcc::Probe;
+use super::packet::{Payload, RTP_HEADERS, Rtp};
+use sojourn_net::{Span, Time};
+use std::collections::VecDeque;
+
+const BURST: Span = Span::from_millis(40);
+const MOST_BURST_BYTES: f64 = 63_000.0;
+/// The longest that a queue is to last.
+pub(super) const LONGEST_QUEUE: Span = Span::from_secs(2);
+const MOST_DEBT: Span = Span::from_millis(500);
+const PROBE_TIMEOUT: Span = Span::from_secs(5);
+/// A probe that is later than this is given up.
+const LATEST_PROBE: Span = Span::from_millis(10);
+/// Padding of a probe comes in packets of this size.
+const PADDING: u32 = 1180 + RTP_HEADERS;
+
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    rtp: Rtp,
+    since: Time,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Cluster {
+    probe: Probe,
+    started: Option<Time>,
+    bytes: f64,
+    sendings: u32,
+}
+
+/// The pacer of one sender.
+#[derive(Debug)]
+pub(super) struct Pacer {
+    /// By priority: audio, what is sent again, video.
+    queues: [VecDeque<Waiting>; 3],
+    bytes: u64,
+    /// Sum of the times since which the packets wait, in seconds.
+    since: f64,
+    debt: f64,
+    rate: f64,
+    paid: Time,
+    clusters: VecDeque<Cluster>,
+    next_probe: Option<Time>,
+    begun: bool,
+}
+
+impl Pacer {
+    /// Paces at a rate in bit/s.
+    pub(super) fn new(rate: f64) -> Self {
+        Self {
+            queues: Default::default(),
+            bytes: 0,
+            since: 0.0,
+            debt: 0.0,
+            rate,
+            paid: Time::ZERO,
+            clusters: VecDeque::new(),
+            next_probe: None,
+            begun: false,
+        }
+    }
+
+    /// Paces at another rate.
+    pub(super) fn set_rate(&mut self, rate: f64) {
+        self.rate = rate;
+    }
+
+    /// Takes a packet.
+    pub(super) fn push(&mut self, rtp: Rtp, now: Time) {
+        let queue = match rtp.payload {
+            Payload::Audio => 0,
+            _ if rtp.again => 1,
+            _ => 2,
+        };
+        self.queues[queue].push_back(Waiting { rtp, since: now });
+        self.bytes += u64::from(rtp.bytes);
+        self.since += now.as_secs();
+    }
+
+    /// Is to send a probe.
+    pub(super) fn add_probe(&mut self, probe: Probe, now: Time) {
+        self.clusters.retain(|cluster| now.since(cluster.probe.asked) <= PROBE_TIMEOUT);
+        self.clusters.push_back(Cluster { probe, started: None, bytes: 0.0, sendings: 0 });
+        self.next_probe.get_or_insert(now);
+    }
+
+    /// How long the packets that wait will take.
+    pub(super) fn expected(&self, now: Time) -> Span {
+        Span::from_secs_f64(self.bytes as f64 * 8.0 / self.adjusted(now))
+    }
+
+    /// The pacing rate, or as much more as drains the queue in time.
+    fn adjusted(&self, now: Time) -> f64 {
+        let packets = self.queues.iter().map(VecDeque::len).sum::<usize>() as f64;
+        if packets == 0.0 {
+            return self.rate;
+        }
+        let waited = now.as_secs() - self.since / packets;
+        let left = (LONGEST_QUEUE.as_secs() - waited).max(1e-3);
+        self.rate.max(self.bytes as f64 * 8.0 / left)
+    }
+
+    /// When there is something to do next.
+    pub(super) fn next(&self, now: Time) -> Option<Time> {
+        if !self.queues[0].is_empty() {
+            return Some(now);
+        }
+        if let Some(at) = self.next_probe.filter(|_| self.begun) {
+            return Some(at.max(now));
+        }
+        if self.queues.iter().all(VecDeque::is_empty) {
+            return None;
+        }
+        Some(self.paid.max(now - Span::from_secs(1)) + self.wait(now)).map(|at| at.max(now))
+    }
+
+    /// How long until the debt lets the next packet go.
+    fn wait(&self, now: Time) -> Span {
+        let rate = self.adjusted(now);
+        let burst = BURST.as_secs().min(MOST_BURST_BYTES * 8.0 / rate);
+        let drain = self.debt * 8.0 / rate;
+        // A nanosecond more, so that rounding leaves no debt behind.
+        if drain < burst { Span::ZERO } else { Span::from_secs_f64(drain) + Span(1) }
+    }
+
+    /// Hands out what may leave now.
+    pub(super) fn send(&mut self, now: Time, out: &mut Vec<(Rtp, Option<Probe>)>) {
+        self.pay(now);
+        while let Some(waiting) = self.queues[0].pop_front() {
+            self.taken(&waiting);
+            self.owe(&waiting.rtp, now);
+            out.push((waiting.rtp, None));
+        }
+        if self.begun && self.next_probe.is_some_and(|at| at <= now) {
+            self.send_probe(now, out);
+            return;
+        }
+        while self.wait(now) == Span::ZERO {
+            let Some(rtp) = self.pop() else { break };
+            self.owe(&rtp, now);
+            out.push((rtp, None));
+        }
+    }
+
+    fn send_probe(&mut self, now: Time, out: &mut Vec<(Rtp, Option<Probe>)>) {
+        if self.next_probe.is_some_and(|at| now.since(at) > LATEST_PROBE) {
+            self.clusters.pop_front();
+        }
+        let Some(mut cluster) = self.clusters.pop_front() else {
+            self.next_probe = None;
+            return;
+        };
+        let probe = cluster.probe;
+        let least = probe.rate / 8.0 * probe.spacing.as_secs();
+        let mut bytes = 0.0;
+        // A small packet in front marks where the probe begins.
+        if cluster.started.is_none() {
+            let rtp = Rtp { payload: Payload::Padding, bytes: RTP_HEADERS + 1, again: false };
+            bytes += f64::from(rtp.bytes);
+            self.owe(&rtp, now);
+            out.push((rtp, Some(probe)));
+        }
+        while bytes < least {
+            let padding = Rtp { payload: Payload::Padding, bytes: PADDING, again: false };
+            let rtp = self.pop().unwrap_or(padding);
+            bytes += f64::from(rtp.bytes);
+            self.owe(&rtp, now);
+            out.push((rtp, Some(probe)));
+        }
+        let started = *cluster.started.get_or_insert(now);
+        cluster.bytes += bytes;
+        cluster.sendings += 1;
+        let due = started + Span::from_secs_f64(cluster.bytes * 8.0 / probe.rate);
+        if cluster.bytes < probe.bytes || cluster.sendings < probe.sendings {
+            self.clusters.push_front(cluster);
+        }
+        self.next_probe = (!self.clusters.is_empty()).then_some(due);
+    }
+
+    fn pop(&mut self) -> Option<Rtp> {
+        let waiting = self.queues.iter_mut().find_map(VecDeque::pop_front)?;
+        self.taken(&waiting);
+        Some(waiting.rtp)
+    }
+
+    fn taken(&mut self, waiting: &Waiting) {
+        self.bytes -= u64::from(waiting.rtp.bytes);
+        self.since -= waiting.since.as_secs();
+    }
+
+    /// Time passes: the rate pays the debt.
+    fn pay(&mut self, now: Time) {
+        let paid = self.adjusted(now) / 8.0 * now.since(self.paid).as_secs();
+        self.debt = (self.debt - paid).max(0.0);
+        self.paid = now;
+    }
+
+    fn owe(&mut self, rtp: &Rtp, now: Time) {
+        if rtp.payload != Payload::Audio {
+            self.begun = true;
+            let most = self.adjusted(now) / 8.0 * MOST_DEBT.as_secs();
+            self.debt = (self.debt + f64::from(rtp.bytes)).min(most);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn video(number: u32) -> Rtp {
+        Rtp { payload: Payload::Video { frame: 0, number }, bytes: 1250, again: false }
+    }
+
+    /// What leaves until everything has, with the times in ms.
+    fn run(pacer: &mut Pacer) -> Vec<(u64, Rtp, Option<u32>)> {
+        let mut all = Vec::new();
+        let mut now = Time::ZERO;
+        while let Some(at) = pacer.next(now) {
+            now = at;
+            let mut out = Vec::new();
+            pacer.send(now, &mut out);
+            all.extend(out.into_iter().map(|(rtp, probe)| (now.0 / 1_000_000, rtp, probe.map(|probe| probe.id))));
+        }
+        all
+    }
+
+    #[test]
+    fn packets_leave_at_the_rate_in_bursts_of_40_ms() {
+        let mut pacer = Pacer::new(1e6);
+        (0..100).for_each(|i| pacer.push(video(i), Time::ZERO));
+        let sent = run(&mut pacer);
+        // 10 ms a packet: four at once, and one more that the debt may exceed the burst by.
+        assert_eq!(sent.iter().filter(|(ms, ..)| *ms == 0).count(), 4);
+        let last = sent.last().unwrap().0;
+        assert!((920..=1000).contains(&last), "{last}");
+        assert!(sent.iter().map(|(_, rtp, _)| rtp).eq((0..100).map(video).collect::<Vec<_>>().iter()));
+    }
+
+    #[test]
+    fn audio_goes_at_once_and_what_is_sent_again_before_the_rest() {
+        let mut pacer = Pacer::new(1e6);
+        (0..10).for_each(|i| pacer.push(video(i), Time::ZERO));
+        let again = Rtp { again: true, ..video(77) };
+        let audio = Rtp { payload: Payload::Audio, bytes: 138, again: false };
+        pacer.push(again, Time::ZERO);
+        pacer.push(audio, Time::ZERO);
+        let sent: Vec<Rtp> = run(&mut pacer).into_iter().map(|(_, rtp, _)| rtp).collect();
+        assert_eq!(sent[..3], [audio, again, video(0)]);
+    }
+
+    #[test]
+    fn a_queue_is_drained_within_two_seconds() {
+        let mut pacer = Pacer::new(100e3);
+        (0..100).for_each(|i| pacer.push(video(i), Time::ZERO));
+        assert_eq!(pacer.expected(Time::ZERO), LONGEST_QUEUE);
+        let last = run(&mut pacer).last().unwrap().0;
+        assert!((1500..=2000).contains(&last), "{last}");
+    }
+
+    #[test]
+    fn a_probe_sends_its_rate_with_what_waits_and_padding() {
+        let mut pacer = Pacer::new(300e3);
+        let spacing = Span::from_millis(20);
+        let probe = Probe { id: 7, rate: 1e6, bytes: 12_500.0, sendings: 5, spacing, asked: Time::ZERO };
+        pacer.add_probe(probe, Time::ZERO);
+        assert_eq!(pacer.next(Time::ZERO), None, "no probe before the first packet");
+        (0..6).for_each(|i| pacer.push(video(i), Time::ZERO));
+        let sent: Vec<_> = run(&mut pacer).into_iter().filter(|(.., probe)| probe.is_some()).collect();
+        let bytes: u32 = sent.iter().map(|(_, rtp, _)| rtp.bytes).sum();
+        let (first, last) = (sent[0].0, sent.last().unwrap().0);
+        assert!(bytes >= 12_500 && sent.iter().any(|(_, rtp, _)| rtp.payload == Payload::Padding));
+        assert!((80..=110).contains(&(last - first)), "{first} to {last}");
+    }
+}

@@ -1,0 +1,118 @@
+//! What a call's packets carry, and the sizes of their headers.
+
+use super::gcc::{PacketResult, Probe};
+use sojourn_net::{Span, Time};
+
+/// IP, UDP, RTP with the extensions that a browser sends (transport-wide number, times, stream), and SRTP's tag.
+pub(super) const RTP_HEADERS: u32 = 28 + 12 + 8 + 10;
+/// Most payload of a video packet: 1200 bytes of RTP (`media_constants.cc`) less the RTP header and extensions.
+pub(super) const MOST_PAYLOAD: u32 = 1200 - 20;
+/// IP, UDP, and SRTCP's index and tag around an RTCP packet.
+const RTCP_HEADERS: u32 = 28 + 14;
+
+/// What an RTP packet is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Payload {
+    /// A packet of the audio stream.
+    Audio,
+    /// A packet of a frame: the number of the frame and the packet's place in the stream.
+    Video { frame: u32, number: u32 },
+    /// Nothing, to probe.
+    Padding,
+}
+
+/// An RTP packet, waiting or sent.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Rtp {
+    pub(super) payload: Payload,
+    /// Bytes at IP.
+    pub(super) bytes: u32,
+    /// It was sent before.
+    pub(super) again: bool,
+}
+
+/// An RTP packet on its way.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Sent {
+    pub(super) rtp: Rtp,
+    pub(super) at: Time,
+    pub(super) probe: Option<Probe>,
+}
+
+/// A frame as it was encoded.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Frame {
+    pub(super) captured: Time,
+    /// Payload.
+    pub(super) bytes: u32,
+    /// Lines of the picture.
+    pub(super) height: u16,
+    pub(super) key: bool,
+    /// The first of its packets, and how many there are.
+    pub(super) first: u32,
+    pub(super) packets: u32,
+}
+
+/// What an RTCP packet says.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Rtcp {
+    /// Fates of packets by their transport-wide numbers: times of arrival, or lost.
+    Report(Vec<(u64, Option<Time>)>),
+    /// Video packets to be sent again.
+    Nack(Vec<u32>),
+    /// A key frame is needed.
+    PictureLoss,
+}
+
+impl Rtcp {
+    /// Bytes at IP: transport-wide feedback has chunks of two bytes for seven packets and a byte for each that arrived;
+    /// a negative acknowledgement four bytes for 17 packets in a row.
+    pub(super) fn bytes(&self) -> u32 {
+        let body = match self {
+            Self::Report(fates) => {
+                let arrived = fates.iter().filter(|(_, arrived)| arrived.is_some()).count();
+                20 + 2 * fates.len().div_ceil(7) + arrived
+            }
+            Self::Nack(numbers) => {
+                let mut fields = 0;
+                let mut end = 0;
+                for number in numbers {
+                    if fields == 0 || *number >= end {
+                        fields += 1;
+                        end = number + 17;
+                    }
+                }
+                12 + 4 * fields
+            }
+            Self::PictureLoss => 12,
+        };
+        RTCP_HEADERS + body as u32
+    }
+}
+
+/// The results that a report is about.
+pub(super) fn results(fates: &[(u64, Option<Time>)], sent: &[Sent]) -> Vec<PacketResult> {
+    let result = |(seq, arrived): &(u64, Option<Time>)| {
+        let Sent { rtp, at, probe } = *sent.get(*seq as usize)?;
+        Some(PacketResult { seq: *seq, bytes: rtp.bytes, sent: at, arrived: *arrived, probe })
+    };
+    fates.iter().filter_map(result).collect()
+}
+
+/// Time between packets of the audio stream.
+pub(super) const AUDIO_INTERVAL: Span = Span::from_millis(20);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rtcp_grows_with_what_it_says() {
+        let report = |n: u64| Rtcp::Report((0..n).map(|seq| (seq, Some(Time::ZERO))).collect()).bytes();
+        assert_eq!((report(7), report(14)), (42 + 20 + 2 + 7, 42 + 20 + 4 + 14));
+        assert_eq!(Rtcp::Nack(vec![5]).bytes(), 42 + 12 + 4);
+        // 5 and the 16 after it in one field; 22 begins another.
+        assert_eq!(Rtcp::Nack(vec![5, 21, 22]).bytes(), 42 + 12 + 8);
+        assert_eq!(Rtcp::PictureLoss.bytes(), 54);
+    }
+}

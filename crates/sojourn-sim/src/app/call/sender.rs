@@ -1,0 +1,184 @@
+//! The sender of a call: camera, encoder, packets, pacer, and the controller that gives them their rate.
+//!
+//! Source: libwebrtc's defaults for one stream of video and one of audio. The target is what all packets may take,
+//! their headers included; audio takes its own, video the rest. Packets that are asked for again are sent again at most
+//! once a round trip, for as long as a second's history is kept.
+
+use super::encoder::Encoder;
+use super::gcc::{GoogCc, Limits, PacketResult, Probe};
+use super::pacer::{LONGEST_QUEUE, Pacer};
+use super::packet::{AUDIO_INTERVAL, Frame, MOST_PAYLOAD, Payload, RTP_HEADERS, Rtp, Sent};
+use rand_pcg::Pcg64Mcg;
+use sojourn_net::{Span, Time};
+
+const HISTORY: Span = Span::from_secs(1);
+/// Time between two looks at the controller.
+pub(super) const PROCESS: Span = Span::from_millis(25);
+
+/// What one side of a call sends.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Media {
+    /// Lines of the camera's pictures.
+    pub height: u16,
+    /// Pictures a second.
+    pub fps: f64,
+    /// Most that video takes, in bit/s.
+    pub most: f64,
+    /// What the codec of the audio gives, in bit/s; 0 for none.
+    pub audio: f64,
+    /// The first target, in bit/s.
+    pub start: f64,
+}
+
+/// A video packet that can be sent again.
+#[derive(Clone, Copy, Debug)]
+struct Kept {
+    frame: u32,
+    bytes: u32,
+    sent: Option<Time>,
+}
+
+/// The sender.
+#[derive(Debug)]
+pub(super) struct Sender {
+    pub(super) controller: GoogCc,
+    pub(super) pacer: Pacer,
+    encoder: Encoder,
+    media: Media,
+    /// Frames by their numbers, RTP packets by their transport-wide numbers, video packets by theirs.
+    pub(super) frames: Vec<Frame>,
+    pub(super) sent: Vec<Sent>,
+    kept: Vec<Kept>,
+    in_flight: u64,
+    /// The first packet that no report was about.
+    unreported: u64,
+    /// One frame of so many is dropped, and how many there were.
+    drop_one_of: Option<u32>,
+    pictures: u32,
+}
+
+impl Sender {
+    /// Begins at `now`.
+    pub(super) fn new(media: Media, now: Time) -> Self {
+        let streams = media.most + audio_rate(&media);
+        let controller = GoogCc::new(Limits { start: media.start, streams }, now);
+        let mut sender = Self {
+            pacer: Pacer::new(controller.pacing()),
+            controller,
+            encoder: Encoder::new(media.height, media.fps, media.most, media.start, now),
+            media,
+            frames: Vec::new(),
+            sent: Vec::new(),
+            kept: Vec::new(),
+            in_flight: 0,
+            unreported: 0,
+            drop_one_of: None,
+            pictures: 0,
+        };
+        sender.follow(now);
+        sender
+    }
+
+    /// Time between two pictures.
+    pub(super) fn interval(&self) -> Span {
+        self.encoder.interval()
+    }
+
+    /// Encoder, pacer and probes follow the controller.
+    fn follow(&mut self, now: Time) {
+        self.encoder.set_target(self.controller.target() - audio_rate(&self.media));
+        self.pacer.set_rate(self.controller.pacing());
+        for probe in self.controller.take_probes() {
+            self.pacer.add_probe(probe, now);
+        }
+        let share = self.controller.pushback(self.in_flight);
+        self.drop_one_of = (share > 0.0).then(|| ((1.0 / share) as u32).max(1));
+    }
+
+    /// Time passes: asked every 25 ms.
+    pub(super) fn process(&mut self, now: Time) {
+        self.controller.process(now);
+        self.follow(now);
+    }
+
+    /// A report came.
+    pub(super) fn on_report(&mut self, results: &[PacketResult], now: Time) {
+        for result in results.iter().filter(|result| result.seq >= self.unreported) {
+            self.in_flight = self.in_flight.saturating_sub(u64::from(result.bytes));
+        }
+        let last = results.iter().map(|result| result.seq + 1).max().unwrap_or(0);
+        self.unreported = self.unreported.max(last);
+        self.controller.on_report(now, results);
+        self.follow(now);
+    }
+
+    /// Packets are asked for again.
+    pub(super) fn on_nack(&mut self, numbers: &[u32], now: Time) {
+        let rtt = self.controller.rtt().unwrap_or(Span::ZERO);
+        for number in numbers {
+            let Some(kept) = self.kept.get_mut(*number as usize) else { continue };
+            let Some(age) = kept.sent.map(|sent| now.since(sent)) else { continue };
+            if age >= rtt && age <= HISTORY {
+                kept.sent = None;
+                let payload = Payload::Video { frame: kept.frame, number: *number };
+                // The original number comes in front of the payload (RFC 4588).
+                self.pacer.push(Rtp { payload, bytes: kept.bytes + 2, again: true }, now);
+            }
+        }
+    }
+
+    /// A key frame is asked for.
+    pub(super) fn on_picture_loss(&mut self) {
+        self.encoder.want_key();
+    }
+
+    /// The camera has a picture.
+    pub(super) fn picture(&mut self, now: Time, rng: &mut Pcg64Mcg) {
+        let dropped = self.drop_one_of.is_some_and(|one_of| self.pictures.is_multiple_of(one_of));
+        self.pictures += u32::from(self.drop_one_of.is_some());
+        if dropped || self.pacer.expected(now) > LONGEST_QUEUE {
+            return;
+        }
+        let (bytes, height, key) = self.encoder.encode(now, rng);
+        let packets = bytes.div_ceil(MOST_PAYLOAD);
+        let first = self.kept.len() as u32;
+        let number = self.frames.len() as u32;
+        self.frames.push(Frame { captured: now, bytes, height, key, first, packets });
+        for i in 0..packets {
+            // Of equal sizes, as libwebrtc's packetisers make them.
+            let payload = bytes / packets + u32::from(i < bytes % packets);
+            let rtp = Rtp {
+                payload: Payload::Video { frame: number, number: first + i },
+                bytes: payload + RTP_HEADERS,
+                again: false,
+            };
+            self.kept.push(Kept { frame: number, bytes: rtp.bytes, sent: None });
+            self.pacer.push(rtp, now);
+        }
+    }
+
+    /// The microphone has 20 ms of sound.
+    pub(super) fn sound(&mut self, now: Time) {
+        self.pacer.push(Rtp { payload: Payload::Audio, bytes: audio_bytes(&self.media), again: false }, now);
+    }
+
+    /// A packet leaves; its transport-wide number.
+    pub(super) fn leaves(&mut self, rtp: Rtp, probe: Option<Probe>, now: Time) -> u64 {
+        if let Payload::Video { number, .. } = rtp.payload {
+            self.kept[number as usize].sent = Some(now);
+        }
+        self.in_flight += u64::from(rtp.bytes);
+        self.controller.on_sent(now, rtp.bytes);
+        self.sent.push(Sent { rtp, at: now, probe });
+        self.sent.len() as u64 - 1
+    }
+}
+
+fn audio_bytes(media: &Media) -> u32 {
+    (media.audio / 8.0 * AUDIO_INTERVAL.as_secs()) as u32 + RTP_HEADERS
+}
+
+/// What audio takes with its headers, in bit/s.
+fn audio_rate(media: &Media) -> f64 {
+    if media.audio > 0.0 { f64::from(audio_bytes(media)) * 8.0 / AUDIO_INTERVAL.as_secs() } else { 0.0 }
+}

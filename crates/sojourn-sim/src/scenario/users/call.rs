@@ -1,0 +1,95 @@
+//! Callers with a camera: WebRTC as libwebrtc ships it. Defaults are its own: 720 lines at 30 pictures a second, Opus
+//! at 32 kbit/s, a first target of 300 kbit/s.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sojourn_net::{Rate, Span};
+
+use crate::app::most_call_rate;
+use crate::scenario::Invalid;
+use crate::scenario::flows::{check_count, one, start_within};
+
+use super::CallDirection;
+
+/// Video calls whose rate follows Google's congestion control, from their start to the end of the run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Call {
+    /// Names the group's random stream; by default `users-N`, N from 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The hops that it crosses, by name, neighbours on the path; all if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub over: Option<Vec<String>>,
+    /// Whose pictures and sound are sent.
+    #[serde(default)]
+    pub direction: CallDirection,
+    /// Number of callers.
+    #[serde(default = "one")]
+    pub count: u32,
+    /// Lines of the camera's pictures; fewer are sent while the rate is low.
+    #[serde(default = "height")]
+    pub height: u16,
+    /// Pictures a second.
+    #[serde(default = "fps")]
+    pub fps: f64,
+    /// The most that video takes; by default libwebrtc's limit for as many lines: 300, 500, 800, 1500, 2500 and 5000
+    /// kbit/s for 180, 270, 360, 540, 720 and 1080.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_rate: Option<Rate>,
+    /// What the sound's codec gives, in packets of 20 ms; `"0bit"` for none.
+    #[serde(default = "audio")]
+    pub audio: Rate,
+    /// The first target.
+    #[serde(default = "start_rate")]
+    pub start_rate: Rate,
+    /// This group's own base round-trip time; by default the path's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rtt: Option<Span>,
+    /// Calls start uniformly within this time.
+    #[serde(default = "start_within")]
+    pub start_within: Span,
+}
+
+fn height() -> u16 {
+    720
+}
+
+fn fps() -> f64 {
+    30.0
+}
+
+fn audio() -> Rate {
+    Rate(32_000)
+}
+
+fn start_rate() -> Rate {
+    Rate(300_000)
+}
+
+impl Call {
+    /// The most that video takes.
+    pub(crate) fn most_rate(&self) -> Rate {
+        self.max_rate.unwrap_or(Rate(most_call_rate(self.height) as u64))
+    }
+
+    pub(super) fn check(&self) -> Result<(), Invalid> {
+        check_count("count", self.count)?;
+        if !(90..=4320).contains(&self.height) {
+            return Err(Invalid::new("height", format!("{}: expected 90 to 4320 lines", self.height)));
+        }
+        if !(1.0..=60.0).contains(&self.fps) {
+            return Err(Invalid::new("fps", format!("{}: expected 1 to 60 pictures a second", self.fps)));
+        }
+        if let Some(rate) = self.max_rate.filter(|rate| !(30_000..=100_000_000).contains(&rate.0)) {
+            return Err(Invalid::new("max-rate", format!("{rate}: expected 30kbit to 100Mbit")));
+        }
+        if self.audio.0 > 512_000 {
+            return Err(Invalid::new("audio", format!("{}: expected at most 512kbit", self.audio)));
+        }
+        if !(5_000..=100_000_000).contains(&self.start_rate.0) {
+            return Err(Invalid::new("start-rate", format!("{}: expected 5kbit to 100Mbit", self.start_rate)));
+        }
+        Ok(())
+    }
+}

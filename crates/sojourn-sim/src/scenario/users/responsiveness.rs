@@ -1,0 +1,139 @@
+//! Those who test the responsiveness of the path under load. Defaults are those of draft-ietf-ippm-responsiveness-06.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sojourn_net::Span;
+
+use crate::scenario::flows::{check_count, one, start_within, with_tcp_keys};
+use crate::scenario::{CallDirection, Invalid, Transport};
+
+use super::cubic;
+
+with_tcp_keys! {
+    initial_window = 10;
+    /// Users who load the path with connections of their own and probe how quickly it answers: round trips a minute.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+    pub struct Responsiveness {
+        /// Names the group's random stream; by default `users-N`, N from 0.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub name: Option<String>,
+        /// The hops that it crosses, by name, neighbours on the path; all if absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub over: Option<Vec<String>>,
+        /// Number of users.
+        #[serde(default = "one")]
+        pub count: u32,
+        /// Which way the load goes; `both` at once has one score.
+        #[serde(default = "down")]
+        pub direction: CallDirection,
+        /// Load connections each way: at the beginning (INP), more with each interval (INC), at most (MNP).
+        #[serde(default = "connections")]
+        pub connections: (u32, u32, u32),
+        /// Length of an interval (ID).
+        #[serde(default = "interval")]
+        pub interval: Span,
+        /// Number of moving averages that decide whether goodput is stable, and of intervals that are scored (MAD).
+        #[serde(default = "averages")]
+        pub averages: u32,
+        /// Stable: the standard deviation of the moving averages is within this share of the newest (SDT).
+        #[serde(default = "twentieth")]
+        pub tolerance: f64,
+        /// Share of the slowest probes that is left out of the means (100 % less TMP).
+        #[serde(default = "twentieth")]
+        pub trim: f64,
+        /// Most probes a second (MPS).
+        #[serde(default = "probes")]
+        pub probes: u32,
+        /// Most of the goodput that probes may cost (PTC).
+        #[serde(default = "twentieth")]
+        pub probe_share: f64,
+        /// Foreign probes have a TLS handshake, of one round trip.
+        #[serde(default = "yes")]
+        pub tls: bool,
+        /// How long a test lasts.
+        #[serde(default = "length")]
+        pub length: Span,
+        /// Time from the end of a test to the next.
+        #[serde(default = "pause")]
+        pub pause: Span,
+        /// Congestion controller.
+        #[serde(default = "cubic")]
+        pub transport: Transport,
+        /// This group's own base round-trip time; by default the path's.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub rtt: Option<Span>,
+        /// First tests are spread uniformly over this time.
+        #[serde(default = "start_within")]
+        pub start_within: Span,
+    }
+}
+
+fn down() -> CallDirection {
+    CallDirection::Down
+}
+
+fn connections() -> (u32, u32, u32) {
+    (1, 1, 16)
+}
+
+fn interval() -> Span {
+    Span::from_secs(1)
+}
+
+fn averages() -> u32 {
+    4
+}
+
+fn twentieth() -> f64 {
+    0.05
+}
+
+fn probes() -> u32 {
+    100
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn length() -> Span {
+    Span::from_secs(20)
+}
+
+fn pause() -> Span {
+    Span::from_secs(5)
+}
+
+impl Responsiveness {
+    pub(super) fn check(&self) -> Result<(), Invalid> {
+        check_count("count", self.count)?;
+        self.tcp().check()?;
+        if self.transport == Transport::Udp {
+            return Err(Invalid::new("transport", "load and probes are TCP; write reno, newreno or cubic"));
+        }
+        let (first, more, most) = self.connections;
+        if first == 0 || first > most || most > 1000 || more > most {
+            let message =
+                format!("[{first}, {more}, {most}] must be first, more and most: at least 1, and at most 1000");
+            return Err(Invalid::new("connections", message));
+        }
+        if !(1..=100).contains(&self.averages) {
+            return Err(Invalid::new("averages", format!("{}: expected 1 to 100", self.averages)));
+        }
+        check_count("probes", self.probes)?;
+        for (key, share) in [("tolerance", self.tolerance), ("trim", self.trim), ("probe-share", self.probe_share)] {
+            if !(0.0..1.0).contains(&share) || (key == "probe-share" && share == 0.0) {
+                return Err(Invalid::new(key, format!("{share} is not a share; write more than 0 and less than 1")));
+            }
+        }
+        if self.interval < Span::from_millis(10) {
+            return Err(Invalid::new("interval", format!("{} is too short; write 10ms or more", self.interval)));
+        }
+        if self.length < self.interval * u64::from(self.averages) {
+            let message = format!("{} does not hold {} intervals of {}", self.length, self.averages, self.interval);
+            return Err(Invalid::new("length", message));
+        }
+        Ok(())
+    }
+}

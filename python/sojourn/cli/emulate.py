@@ -1,0 +1,280 @@
+"""`sojourn emulate`: a command behind a bottleneck that does not exist."""
+
+from __future__ import annotations
+
+import json as _json
+import os
+import shlex
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from sojourn.cli.exit import Exit, complain
+from sojourn.cli.flag import Flag
+from sojourn.errors import SojournError
+
+_NO_BED = 125
+"""Exit code: the command was not run, since there can be no bed for it (as of `env` and `timeout`)."""
+
+
+def emulate(
+    study: Path | None = None,
+    /,
+    *,
+    down: str | None = None,
+    up: str | None = None,
+    rtt: str | None = None,
+    queue: str | None = None,
+    limit: str | None = None,
+    set: Annotated[list[str] | None, Parameter(negative=())] = None,
+    only: Annotated[list[str] | None, Parameter(negative=())] = None,
+    duration: str | None = None,
+    server: str | None = None,
+    host: Flag = False,
+    shell: Flag = False,
+    congestion: str | None = None,
+    ecn: Flag = False,
+    sysctl: Annotated[list[str] | None, Parameter(negative=())] = None,
+    mtu: int = 1500,
+    no_offload: Flag = False,
+    access_rate: str | None = None,
+    log: Path | None = None,
+    pcap: Path | None = None,
+    live: Flag = False,
+    prometheus: int | None = None,
+    check: Flag = False,
+    strict: Flag = False,
+    quiet: Flag = False,
+    json: Flag = False,
+    command: Annotated[str | None, Parameter(show=False)] = None,
+) -> int:
+    """Run a command behind the path of a study, or behind one that is written here (Linux).
+
+    The command is in a network of its own, and so is what `--server` runs at the other end. Their addresses
+    are in `$SOJOURN_CLIENT` and `$SOJOURN_SERVER` (IPv6: `$SOJOURN_CLIENT6`, `$SOJOURN_SERVER6`). It keeps
+    its terminal; sojourn ends when it does, with its exit code, or with 125 if there can be no such network
+    on this machine. Nothing is left behind. Root is not needed where the kernel allows user namespaces, but
+    keeps better time; then the command runs as the user who called sudo.
+
+    How late packets were, and whether the simulator would have decided alike about each, is said at the end.
+
+    **Example**
+
+    ```
+    sojourn emulate --down 16Mbit --up 1Mbit --rtt 40ms --queue fifo --limit 64pkt \\
+        --server 'iperf3 -s -1' -- sh -c 'iperf3 -R -c $SOJOURN_SERVER'
+    ```
+
+    Parameters
+    ----------
+    study
+        Study file (TOML), or the name of one that ships; its path is emulated, its flows and users are not.
+    down
+        Rate towards the command, as 16Mbit.
+    up
+        Rate from the command.
+    rtt
+        Base round-trip time.
+    queue
+        Queue discipline, both ways: fifo, codel, fq-codel, cake, pie, dualpi2, red, ….
+    limit
+        How much each queue holds, as 64pkt, 96kB, 40ms or 1BDP.
+    set
+        KEY=VALUE: any key of the study, as path.down.queue.target=5ms. Repeatable.
+    only
+        AXIS=VALUE: choose among the points of a study. Repeatable.
+    duration
+        End the command after this time (TERM, three seconds later KILL).
+    server
+        Command line that runs at the other end, in a shell; the command is started once it listens.
+    host
+        The other end is this machine's own network (root only); so it is without `--server`.
+    shell
+        Run an interactive shell instead of a command.
+    congestion
+        TCP's congestion control at both ends, as cubic: any that the kernel has, for unmodified programs.
+    ecn
+        TCP asks for ECN at both ends.
+    sysctl
+        NAME=VALUE: set a variable of the kernel at both ends, as net.ipv4.tcp_ecn=3. Repeatable.
+    mtu
+        Largest packet, in bytes.
+    no_offload
+        Hosts send single packets. By default they hand over super-packets, cut as by a network card.
+    access_rate
+        Rate of the hosts' network cards; by default 1Gbit, or four times the path's where that is more.
+    log
+        Write the packet log (.parquet).
+    pcap
+        Write a capture (.pcapng): an interface for each queue, why a packet was dropped as its comment.
+    live
+        Show the queues while the command runs: rate, backlog, time in the queue, drops. The command's
+        output is shown above, and is no terminal then.
+    prometheus
+        Serve metrics of the queues on this TCP port of localhost while the command runs.
+    check
+        Run no command: tell in about three seconds what this machine can hold.
+    strict
+        Exit with 1 if the command did not fail but something was not held.
+    quiet
+        Say nothing at the end if all was held.
+    json
+        Print an object at the end; the command's output goes to standard error.
+    """
+    from sojourn.study import assignments
+    from sojourn.study.units import seconds
+    from sojourn.sweep.emulation import BedError, Options, point_of, run
+
+    if check:
+        return _check(json=json, strict=strict)
+    words = _command(command, shell)
+    if host and server is not None:
+        raise SojournError("--host and --server both say what the other end is; expected one of them")
+    for name, file, suffix in (("--log", log, ".parquet"), ("--pcap", pcap, ".pcapng")):
+        if file is not None and (file.suffix != suffix or not file.absolute().parent.is_dir()):
+            raise SojournError(
+                f"{name} is {str(file)!r}; expected a file that ends in {suffix}, in a folder that exists"
+            )
+    named = {"down": down, "up": up, "rtt": rtt, "queue": queue, "limit": limit}
+    labels: dict[str, list[str]] = {}
+    for axis, label in assignments(only or [], "--only"):
+        labels.setdefault(axis, []).append(label)
+    written = {name: value for name, value in named.items() if value is not None}
+    point = point_of(study, written, assignments(set or [], "--set"), labels)
+    variables = assignments(sysctl or [], "--sysctl")
+    options = Options(
+        command=words,
+        server=server,
+        host=server is None,
+        mtu=mtu,
+        offload=not no_offload,
+        access=access_rate,
+        congestion=congestion,
+        variables=(*([("net.ipv4.tcp_ecn", "1")] if ecn else []), *variables),
+        duration_s=None if duration is None else seconds(duration),
+    )
+    with ExitStack() as stack:
+        rows = stack.enter_context(TemporaryFile()) if log else None
+        frames = stack.enter_context(TemporaryFile()) if pcap else None
+        outputs = {"stdout": sys.stderr.fileno() if json else None, "stderr": None}
+        looks = []
+        if prometheus is not None:
+            from sojourn.capture.prometheus import Server
+            from sojourn.sweep.emulation.live import metrics
+
+            served = Server(prometheus, metrics)
+            stack.callback(served.close)
+            served.start()
+            looks.append(served.publish)
+        try:
+            if live:
+                from sojourn.sweep.emulation.live import View
+
+                view = stack.enter_context(View())
+                outputs = {name: view.pipe() for name in outputs}
+                looks.append(view)
+
+            def look(seen: dict[str, Any]) -> None:
+                for shows in looks:
+                    shows(seen)
+
+            came = run(point, options, log=rows, capture=frames, look=look if looks else None, **outputs)
+        except BedError as error:
+            complain(str(error))
+            return _NO_BED
+        if rows is not None and log is not None:
+            from sojourn.results import atomic
+            from sojourn.sweep.emulation.log import write
+
+            with atomic.writing(log):
+                atomic.write(log, lambda file: write(rows, file, _links(point.document)))
+        if frames is not None and pcap is not None:
+            _keep(frames, pcap)
+    return _end(came, point, json=json, quiet=quiet, strict=strict)
+
+
+def _command(command: str | None, shell: bool) -> tuple[str, ...]:
+    words = tuple(shlex.split(command or ""))
+    if shell and words:
+        raise SojournError("--shell runs a shell, and a command is given too; expected one of them")
+    if shell:
+        return (os.environ.get("SHELL") or "/bin/sh", "-i")
+    if not words:
+        raise SojournError(
+            "no command is given; expected one after --, as in: sojourn emulate … -- ping 198.18.0.2"
+        )
+    return words
+
+
+def _check(*, json: bool, strict: bool) -> int:
+    from sojourn.sweep.emulation import BedError
+    from sojourn.sweep.emulation.check import sentence, trials
+
+    tried = []
+    try:
+        for trial in trials():
+            tried.append(trial)
+            if not json and trial["p99_us"] is not None:
+                late = f"p99 {trial['p99_us'] / 1e3:.2f} ms late, {100 * trial['used']:.0f} % used"
+                print(f"{trial['rate']:>9}: {'held' if trial['held'] else 'not held'}, {late}", flush=True)
+    except BedError as error:
+        complain(str(error))
+        return _NO_BED
+    if json:
+        holds = next((trial["rate"] for trial in reversed(tried) if trial["held"]), None)
+        print(_json.dumps({"holds": holds, "trials": tried}, ensure_ascii=False))
+    else:
+        for what in tried[0]["without"]:
+            print(f"without {what}")
+        print(sentence(tried))
+    return Exit.FAILED if strict and not tried[0]["held"] else Exit.DONE
+
+
+def _links(document: dict[str, Any]) -> tuple[str, ...]:
+    from sojourn.study.links import links
+
+    return tuple(name for name, _ in links(document))
+
+
+def _keep(frames: Any, pcap: Path) -> None:
+    import shutil
+
+    from sojourn.results import atomic
+
+    def write(file: Any) -> None:
+        frames.seek(0)
+        shutil.copyfileobj(frames, file)
+
+    with atomic.writing(pcap):
+        atomic.write(pcap, write)
+
+
+def _end(came: dict[str, Any], point: Any, *, json: bool, quiet: bool, strict: bool) -> int:
+    from sojourn import _core
+    from sojourn.study.identity import engine
+    from sojourn.sweep.emulation.words import said
+
+    ended = came["command"]
+    if ended["refused"]:
+        complain(ended["refused"])
+    if ended["server_silent"]:
+        code = ended["server_exit"]
+        complain(
+            "the server had not begun to listen after 3 s"
+            if code is None
+            else f"the server ended before it listened (exit code {code})"
+        )
+    if not (quiet and came["verdict"]["held"]):
+        for line in said(came):
+            complain(line)
+    if json:
+        came["engine"] = {"version": _core.version(), "build": engine(), **came["engine"]}
+        result = {"study": point.study, "point": point.labels, "replication": point.replication, **came}
+        print(_json.dumps(result, ensure_ascii=False), flush=True)
+    if strict and ended["exit"] == 0 and not came["verdict"]["held"]:
+        return Exit.FAILED
+    return int(ended["exit"])

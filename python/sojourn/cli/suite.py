@@ -1,0 +1,221 @@
+"""`sojourn suite`: the cases of an evaluation, for any queues, on any links."""
+
+from __future__ import annotations
+
+import json as _json
+import shlex
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter, validators
+
+from sojourn.cli.exit import Exit, complain
+from sojourn.cli.flag import Flag
+from sojourn.errors import SojournError
+from sojourn.results.progress import Progress, duration
+from sojourn.study import assignments
+from sojourn.sweep import Campaign
+from sojourn.sweep.suites import (
+    Expanded,
+    Link,
+    Preset,
+    Scheme,
+    Suite,
+    expand,
+    folder_of,
+    read_schemes,
+    with_baseline,
+)
+from sojourn.sweep.suites import (
+    knobs as turned,
+)
+from sojourn.sweep.workers import cores, open_workers
+
+_AtLeastOne = validators.Number(gte=1)
+
+
+def suite(
+    name: str,
+    /,
+    *,
+    aqm: Annotated[list[str] | None, Parameter(negative=())] = None,
+    link: Annotated[list[str] | None, Parameter(negative=(), consume_multiple=True)] = None,
+    seeds: Annotated[int | None, Parameter(validator=_AtLeastOne)] = None,
+    case: Annotated[list[str] | None, Parameter(negative=())] = None,
+    knobs: Flag = False,
+    preset: str | None = None,
+    set: Annotated[list[str] | None, Parameter(negative=())] = None,
+    out: Path | None = None,
+    jobs: Annotated[int | None, Parameter(validator=_AtLeastOne)] = None,
+    scheduler: str | None = None,
+    dry_run: Flag = False,
+    json: Flag = False,
+) -> int:
+    """Run every case of an evaluation for some queues on some links, and write its pages and tables.
+
+    `rfc7928`: the guidelines for characterising an AQM, every case that has traffic. `tcp`: the
+    dumbbells of the common TCP evaluation suite. The cases are study files; copy their folder, change
+    it, and name it in place of the suite. Interrupt it at any time: the same command goes on.
+
+    Ends with 1 if a run failed, or one of the printed checks does not hold.
+
+    **Example**
+
+    ```
+    sojourn suite rfc7928 --aqm fifo,codel --seeds 5
+    sojourn suite rfc7928 --aqm '{ kind = "pie", target = "5ms" }' --link 1Mbit/100ms 20Mbit/40ms
+    sojourn suite rfc7928 --preset ns3-suite --case 8.2
+    ```
+
+    Parameters
+    ----------
+    name
+        A suite that ships (rfc7928, tcp), or a folder with a suite.toml.
+    aqm
+        Queues to compare: names with commas between, or queues as in a study file (inline TOML). Repeatable.
+        Drop-tail with the common buffer is always in.
+    link
+        Rate and base round trip, as 10Mbit/40ms; several give a page each.
+    seeds
+        Number of runs of each case, each with random numbers of its own.
+    case
+        Only this case, by its section; 8.2 stands for all of 8.2. Repeatable.
+    knobs
+        Each queue at several settings of its target delay (1 to 50 ms), drop-tail at several buffers.
+    preset
+        Parameters of another evaluation: ns3-suite.
+    set
+        KEY=VALUE: replace a key in the studies of all cases, as duration=30s. Repeatable.
+    out
+        Directory of results and pages, by default results/suite-NAME.
+    jobs
+        Number of processes; by default the number of cores.
+    scheduler
+        Address of a Dask scheduler, as tcp://host:8786.
+    dry_run
+        List the cases, how much of each is done, and what is asked; write nothing.
+    json
+        Print the numbers of all cases and the checks as JSON.
+    """
+    chosen = Suite.load(name)
+    given = Preset.load(chosen, preset)
+    links = _links(chosen, link or ([given.link] if given.link else []))
+    schemes = with_baseline(read_schemes(aqm or given.aqm or chosen.aqm))
+    seeds = seeds or given.seeds or chosen.seeds
+    cases = chosen.choose(case or list(given.cases))
+    sets = assignments(set or [], "--set")
+    everything = [
+        expand(each, on, _turned(schemes, given.of(each, on)) if knobs else schemes, seeds, given, sets)
+        for each, on in ((each, each.own_link or on) for on in links for each in cases)
+    ]
+    folder = folder_of(chosen.name, out)
+    campaigns = [Campaign(each.study, folder / each.folder) for each in everything]
+    if dry_run:
+        return _list(everything, campaigns, json)
+    words = _command(name, aqm, link, seeds, case, knobs, preset, set, out)
+    for note in dict.fromkeys(note for campaign in campaigns for note in campaign.notes):
+        complain(f"note: {note}")
+    failed = _execute(campaigns, jobs, scheduler)
+    from sojourn.report.suite import write_suite
+
+    written = write_suite(chosen, given, everything, words, folder)
+    if json:
+        print(_json.dumps(written.told, ensure_ascii=False, allow_nan=False))
+    else:
+        for line in written.lines:
+            print(line)
+    return Exit.FAILED if failed or written.broken else Exit.DONE
+
+
+def _links(suite: Suite, words: Sequence[str]) -> list[Link]:
+    """Return the links that were asked for, or the suite's own."""
+    if not suite.link:
+        if words:
+            raise SojournError(f"--link: every case of {suite.name} has a link of its own; leave it out")
+        return [Link.read("1Mbit/1ms")]  # in the place of which each case puts its own
+    links = [Link.read(text, suite.packet_bytes) for text in words or [suite.link]]
+    if len({each.name for each in links}) < len(links):
+        raise SojournError("--link names a link twice")
+    return links
+
+
+def _turned(schemes: list[Scheme], link: Link) -> list[Scheme]:
+    return turned(schemes, link.buffer())
+
+
+def _execute(campaigns: list[Campaign], jobs: int | None, scheduler: str | None) -> int:
+    """Run what is missing; return how many runs failed."""
+    started = time.monotonic()
+    missing = sum(len(campaign.todo) for campaign in campaigns)
+    before = sum(len(campaign.done) for campaign in campaigns)
+    failures = 0
+    try:
+        with (
+            open_workers(
+                jobs=min(jobs or cores(), max(missing, 1)), scheduler=scheduler if missing else None
+            ) as workers,
+            Progress(before + missing, before, "runs") as progress,
+        ):
+            for campaign in campaigns:
+                campaign.prepare()
+                for outcome in campaign.execute(workers) if campaign.todo else ():
+                    if outcome.error is not None:
+                        failures += 1
+                        progress.note(
+                            f"sojourn: {campaign.study.name}, {outcome.point} failed: {outcome.error}"
+                        )
+                    progress.advance()
+    except KeyboardInterrupt:
+        done = sum(len(campaign.done) for campaign in campaigns)
+        raise KeyboardInterrupt(
+            f"interrupted: {done} of {before + missing} runs are done and on disk; "
+            "run the same command again to go on from there"
+        ) from None
+    took = duration(time.monotonic() - started)
+    complain(
+        f"{missing - failures} runs in {took}, {before} were there already"
+        + (f", {failures} failed" if failures else "")
+    )
+    return failures
+
+
+def _list(everything: list[Expanded], campaigns: list[Campaign], as_json: bool) -> int:
+    for each, campaign in zip(everything, campaigns, strict=True):
+        total, done = campaign.planned, len(campaign.done)
+        if as_json:
+            entry = {"case": each.case.name, "link": each.link.name, "runs": total, "done": done}
+            entry |= {"schemes": [scheme.name for scheme in each.schemes], "command": each.study.command}
+            print(_json.dumps(entry, ensure_ascii=False))
+        else:
+            print(
+                f"{each.link.name:16} {each.case.name:16} {done:5} of {total:5} runs done  {each.case.title}"
+            )
+    if not as_json:
+        runs = sum(campaign.planned for campaign in campaigns)
+        schemes = ", ".join(scheme.name for scheme in everything[0].schemes)
+        print(f"{runs} runs; schemes: {schemes}")
+    return Exit.DONE
+
+
+def _command(
+    name: str,
+    aqm: list[str] | None,
+    link: list[str] | None,
+    seeds: int,
+    case: list[str] | None,
+    knobs: bool,
+    preset: str | None,
+    set: list[str] | None,
+    out: Path | None,
+) -> str:
+    """Return the command that runs this again."""
+    words = ["sojourn", "suite", name]
+    for option, values in (("--aqm", aqm), ("--case", case), ("--set", set)):
+        words += [word for value in values or () for word in (option, value)]
+    words += ["--link", *link] if link else []
+    words += ["--seeds", str(seeds), *(["--knobs"] if knobs else [])]
+    words += ["--preset", preset] if preset else []
+    words += ["--out", str(out)] if out else []
+    return shlex.join(words)

@@ -1,0 +1,137 @@
+"""The wide-band E-model: rating R on the scale of 129, its impairments, and MOS.
+
+Implements ITU-T G.107.1 (06/2019): R = Ro − Is − Id − Ie,eff + A with Ro = 129, Is = 0, and Rx = R / 1.29
+through G.107's curve. Equipment impairments of G.113 Appendix IV; of Opus those that Al-Ahmadi, Počta and
+Melvin fitted to instrumental scores.
+
+Source: not the Recommendation's own text but transcriptions of it, as far as they agree with each other.
+`REMEMBERED` says what stands here from memory or from one witness only; a score that goes by this model says
+so in its note.
+
+Differences: the listener's echo (Idle) is left out: it is nothing at G.107's WEPL of 110 dB.
+"""
+
+from __future__ import annotations
+
+from math import exp, log10, sqrt
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sojourn.qoe import emodel
+from sojourn.qoe.emodel import Codec
+
+__all__ = [
+    "CODECS",
+    "REMEMBERED",
+    "RO",
+    "SCALE",
+    "idd",
+    "idte",
+    "ie_eff",
+    "mos_to_r",
+    "opus",
+    "r_to_mos",
+    "rating",
+]
+
+#: Basic signal-to-noise ratio: the best rating that there is.
+RO = 129.0
+#: R of the wide-band scale over R of G.107's.
+SCALE = 1.29
+
+#: What has no source that was read.
+REMEMBERED = (
+    "the factor 1.29 on Idd (one transcription), the impairments of AMR-WB, G.722 and G.711 (G.113 "
+    "Appendix IV), and that those of Opus belong to the scale of 129"
+)
+
+#: By name, equipment impairments on the scale of 129; all but those of Opus from memory. Opus: coded at so
+#: many kbit/s, independent losses.
+CODECS: dict[str, Codec] = {
+    "amr-wb-12.65": Codec(13.0, 4.3),
+    "amr-wb-23.05": Codec(1.0, 4.6),
+    "g722-64": Codec(13.0, 4.9),
+    "opus-11": Codec(28.41, 23.94),
+    "opus-12": Codec(23.30, 22.22),
+    "opus-13": Codec(19.96, 19.50),
+    "opus-14": Codec(38.06, 16.51),
+    "opus-16": Codec(30.16, 11.83),
+    "opus-19": Codec(23.81, 10.67),
+    "opus-22": Codec(20.22, 10.47),
+    "opus-25": Codec(20.21, 11.28),
+    "opus-28": Codec(18.48, 10.63),
+    "opus-31": Codec(16.83, 10.44),
+    "opus-34": Codec(14.76, 10.12),
+    "opus-40": Codec(10.67, 9.79),
+}
+
+
+def opus(rate_kbps: float) -> Codec:
+    """Impairments of Opus at the rate nearest to one in kbit/s of those that were measured."""
+    rates = [name.removeprefix("opus-") for name in CODECS if name.startswith("opus-")]
+    return CODECS[f"opus-{min(rates, key=lambda rate: abs(float(rate) - rate_kbps))}"]
+
+
+def idd(ta_ms: ArrayLike) -> NDArray[np.float64]:
+    """Impairment by too long an absolute delay.
+
+    Parameters
+    ----------
+    ta_ms : array_like
+        One-way mouth-to-ear delay in milliseconds, any shape.
+
+    Returns
+    -------
+    ndarray
+        R units of the wide-band scale in [0, 64.5); 0 up to 100 ms.
+    """
+    return SCALE * emodel.idd(ta_ms)
+
+
+def idte(t_ms: float, telr_db: float = 65.0) -> float:
+    """Impairment by the talker's echo.
+
+    Parameters
+    ----------
+    t_ms : float
+        Mean one-way delay of the echo path in milliseconds.
+    telr_db : float
+        Talker echo loudness rating; infinite without echo.
+    """
+    if telr_db == float("inf"):
+        return 0.0
+    k = 0.08 * t_ms + 10.0 if t_ms < 100.0 else 18.0
+    path = 40.0 * log10((1.0 + t_ms / 10.0) / (1.0 + t_ms / 150.0))
+    terv = telr_db + k - path + 6.0 * exp(-0.3 * t_ms * t_ms)
+    half = (RO - (80.0 + 3.0 * (terv - 14.0))) / 2.0
+    return (half + sqrt(half * half + 100.0) - 1.0) * (1.0 - exp(-t_ms))
+
+
+def ie_eff(codec: Codec, ppl: ArrayLike, burst_r: ArrayLike = 1.0) -> NDArray[np.float64]:
+    """Effective equipment impairment at a packet loss in percent; `burst_r` is 1 for random loss."""
+    return emodel.ie_eff(codec.ie, codec.bpl, ppl, burst_r)
+
+
+def rating(
+    codec: Codec | None = None,
+    *,
+    ta_ms: float = 0.0,
+    ppl: float = 0.0,
+    burst_r: float = 1.0,
+    telr_db: float = float("inf"),
+    a: float = 0.0,
+) -> float:
+    """Return R of a connection; without a codec that of an unimpaired one."""
+    coding = 0.0 if codec is None else float(ie_eff(codec, ppl, burst_r))
+    return RO - idte(ta_ms, telr_db) - float(idd(ta_ms)) - coding + a
+
+
+def r_to_mos(r: ArrayLike) -> NDArray[np.float64]:
+    """MOS of wide-band ratings, in [1, 4.5]."""
+    return emodel.r_to_mos(np.asarray(r, dtype=np.float64) / SCALE)
+
+
+def mos_to_r(mos: ArrayLike) -> NDArray[np.float64]:
+    """Wide-band ratings of MOS, the exact inverse of `r_to_mos` on its increasing branch."""
+    return SCALE * emodel.mos_to_r(mos)

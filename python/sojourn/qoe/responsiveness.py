@@ -1,0 +1,205 @@
+"""Responsiveness under working conditions, in round trips a minute (RPM).
+
+Source: draft-ietf-ippm-responsiveness-06. Of the probes of the last intervals of a test four trimmed means
+are taken: of the TCP handshake, the TLS handshake (a round trip) and the GET of foreign probes, and of the
+GET of self probes, which go over a load connection. The score is the mean of two halves,
+
+    RPM = (60000 / ((TM tcp_f + TM tls_f + TM http_f) / 3) + 60000 / TM http_l) / 2,
+
+in ms; without TLS the mean over foreign probes has two terms. A queue with a line for each flow hides
+self-inflicted delay from foreign probes, so both halves are reported.
+
+Confidence: *low* if the test had fewer intervals than are scored; *medium* if goodput or responsiveness was
+not stable; *high* if both were.
+
+Differences: a test lasts its whole length; the mean keeps the ceil(95 %) fastest probes; a probe belongs to
+the interval in which it was sent. Probes that had not come back when a test ended are counted, not scored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import ceil
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sojourn.qoe.quantiles import statistics
+from sojourn.study.units import nanoseconds
+
+LOW, MEDIUM, HIGH = "low", "medium", "high"
+_MINUTE_MS = 60_000.0
+
+
+class Rpm(NamedTuple):
+    """A score and its halves, in round trips a minute."""
+
+    rpm: float
+    foreign: float
+    own: float
+
+
+def rpm(tcp_ms: float, tls_ms: float | None, http_ms: float, self_ms: float) -> Rpm:
+    """Return the score of four trimmed means in ms; `tls_ms` is None without TLS.
+
+    >>> rpm(60, 60, 60, 60)
+    Rpm(rpm=1000.0, foreign=1000.0, own=1000.0)
+    >>> rpm(20, 20, 20, 200).rpm
+    1650.0
+    """
+    terms = [tcp_ms, http_ms] if tls_ms is None else [tcp_ms, tls_ms, http_ms]
+    if min(*terms, self_ms) <= 0:
+        raise ValueError(f"round trips must be longer than zero; found {min(*terms, self_ms)} ms")
+    foreign, own = _MINUTE_MS / (sum(terms) / len(terms)), _MINUTE_MS / self_ms
+    return Rpm((foreign + own) / 2, foreign, own)
+
+
+def trimmed_mean(values: Sequence[float] | NDArray[Any], trim: float = 0.05) -> float | None:
+    """Return the mean without the slowest: the ``ceil((1 - trim) n)`` least values; None without any."""
+    ordered = np.sort(np.asarray(values, dtype=float))
+    if not ordered.size:
+        return None
+    # 0.95 × 20 is 19.000000000000004 in some orders of evaluation: a probe more is not meant.
+    return float(ordered[: max(1, ceil(round((1 - trim) * ordered.size, 9)))].mean())
+
+
+def stable(values: Sequence[float], count: int, tolerance: float) -> bool:
+    """Say whether the standard deviation of the last values is within a share of the newest."""
+    last = list(values)[-count:]
+    return len(last) == count and float(np.std(last)) <= tolerance * last[-1]
+
+
+def score_responsiveness(
+    probes: Mapping[str, NDArray[Any]],
+    intervals: Mapping[str, NDArray[Any]],
+    users: Sequence[Mapping[str, Any]],
+) -> dict[str, Any]:
+    """Score the tests of one run.
+
+    Parameters
+    ----------
+    probes : mapping of str to ndarray
+        `user`, `test`, `foreign`, `start_ns`; `tcp_ns`, `tls_ns`, `http_ns`, -1 where it did not come.
+    intervals : mapping of str to ndarray
+        `user`, `test`, `end_ns`, `goodput_bps`, `connections`, `stable`.
+    users : sequence of mapping
+        For each user of the run, by number, its entry in the scenario.
+
+    Returns
+    -------
+    dict
+        "rpm", "foreign_rpm", "self_rpm" and, in ms, "tcp_foreign_ms", "tls_foreign_ms", "http_foreign_ms",
+        "http_self_ms" (means and percentiles over tests), "goodput_bps" (mean), "connections" (most),
+        "tests", how many of which "confidence" ("high", "medium", "low"), "probes", "unanswered", and the
+        latencies of all scored foreign GETs as "foreign_get_ms". Empty without a test.
+    """
+    tests = []
+    keys = np.unique(np.stack([intervals["user"], intervals["test"]]), axis=1).T
+    for user, number in keys.tolist():
+        mine = {
+            name: {
+                key: column[(table["user"] == user) & (table["test"] == number)]
+                for key, column in table.items()
+            }
+            for name, table in (("probes", probes), ("intervals", intervals))
+        }
+        found = _test(mine["probes"], mine["intervals"], users[user])
+        if found is not None:
+            tests.append(found)
+    if not tests:
+        return {}
+
+    def over(key: str, digits: int) -> dict[str, float | None]:
+        return statistics(np.array([np.nan if test[key] is None else test[key] for test in tests]), digits)
+
+    out: dict[str, Any] = {key: over(key, 3) for key in ("rpm", "foreign_rpm", "self_rpm")}
+    out |= {key: over(key, 6) for key in _TERMS}
+    latencies = np.concatenate([test["latencies"] for test in tests])
+    out |= {
+        "goodput_bps": round(float(np.mean([test["goodput_bps"] for test in tests])), 1),
+        "connections": max(test["connections"] for test in tests),
+        "tests": len(tests),
+        "confidence": {
+            level: sum(test["confidence"] == level for test in tests) for level in (HIGH, MEDIUM, LOW)
+        },
+        "probes": sum(test["probes"] for test in tests),
+        "unanswered": sum(test["unanswered"] for test in tests),
+        "foreign_get_ms": statistics(latencies, 6),
+    }
+    return out
+
+
+_TERMS = ("tcp_foreign_ms", "tls_foreign_ms", "http_foreign_ms", "http_self_ms")
+
+
+def scored_latencies(
+    probes: Mapping[str, NDArray[Any]],
+    intervals: Mapping[str, NDArray[Any]],
+    users: Sequence[Mapping[str, Any]],
+) -> NDArray[np.float64]:
+    """Return the latencies in ms of the foreign GETs that are scored, of all tests."""
+    found = [np.zeros(0)]
+    for user, number in np.unique(np.stack([intervals["user"], intervals["test"]]), axis=1).T.tolist():
+        rows = (intervals["user"] == user) & (intervals["test"] == number)
+        entry = users[user]
+        start = int(intervals["end_ns"][rows].max()) - entry["averages"] * nanoseconds(entry["interval"])
+        mine = (
+            (probes["user"] == user)
+            & (probes["test"] == number)
+            & (probes["start_ns"].astype(np.int64) >= start)
+        )
+        found.append(_known(probes["http_ns"][mine & (probes["foreign"] != 0)]))
+    return np.concatenate(found)
+
+
+def _test(
+    probes: Mapping[str, NDArray[Any]], intervals: Mapping[str, NDArray[Any]], user: Mapping[str, Any]
+) -> dict[str, Any] | None:
+    """Score one test; None if one of the means has no probe."""
+    count, length = user["averages"], nanoseconds(user["interval"])
+    ends = np.sort(intervals["end_ns"].astype(np.int64))
+    # Responsiveness as it was after each interval, over those that are scored.
+    course = [_score(probes, int(end) - count * length, int(end), user) for end in ends]
+    last = course[-1]
+    if last is None:
+        return None
+    scored, means, latencies = last
+    known = [each[0].rpm for each in course[count - 1 :] if each is not None]
+    settled = bool(intervals["stable"][-1]) and stable(known, count, user["tolerance"])
+    confidence = LOW if len(ends) < count else HIGH if settled else MEDIUM
+    return {
+        "rpm": scored.rpm,
+        "foreign_rpm": scored.foreign,
+        "self_rpm": scored.own,
+        **means,
+        "latencies": latencies,
+        "goodput_bps": float(intervals["goodput_bps"][-count:].mean()),
+        "connections": int(intervals["connections"].max()),
+        "confidence": confidence,
+        "probes": int(probes["http_ns"].size),
+        "unanswered": int((probes["http_ns"] < 0).sum()),
+    }
+
+
+def _score(
+    probes: Mapping[str, NDArray[Any]], start_ns: int, end_ns: int, user: Mapping[str, Any]
+) -> tuple[Rpm, dict[str, float | None], NDArray[np.float64]] | None:
+    """Score the probes that were sent in a span of time."""
+    sent = probes["start_ns"].astype(np.int64)
+    here, foreign = (sent >= start_ns) & (sent < end_ns), probes["foreign"] != 0
+    latencies = _known(probes["http_ns"][here & foreign])
+    means = {
+        "tcp_foreign_ms": trimmed_mean(_known(probes["tcp_ns"][here & foreign]), user["trim"]),
+        "tls_foreign_ms": trimmed_mean(_known(probes["tls_ns"][here & foreign]), user["trim"]),
+        "http_foreign_ms": trimmed_mean(latencies, user["trim"]),
+        "http_self_ms": trimmed_mean(_known(probes["http_ns"][here & ~foreign]), user["trim"]),
+    }
+    tcp, tls, http, own = means.values()
+    if tcp is None or http is None or own is None or (user["tls"] and tls is None):
+        return None
+    return rpm(tcp, tls, http, own), means, latencies
+
+
+def _known(times_ns: NDArray[Any]) -> NDArray[np.float64]:
+    return times_ns[times_ns >= 0].astype(np.float64) / 1e6

@@ -1,0 +1,213 @@
+"""The advice in sentences. Each says what was found, and how sure it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sojourn.report.answer.cells import listed
+from sojourn.report.configure import NAMES
+
+About = Mapping[str, Any]
+
+_WHO = {
+    "voice.talks": "the caller while talking",
+    "voice.listens": "the caller while listening",
+    "web": "the reader of web pages",
+    "browser": "the browsing user",
+    "adaptive": "the viewer",
+    "video": "the viewer of live video",
+}
+_DECIDED = {
+    "mean": "the mean over all loads of what the worst-off user gets",
+    "delay": "the mean queueing delay",
+    "order": "simplicity, as neither the mean over loads nor the queueing delay tells them apart",
+}
+_SCALE = ((4.5, "excellent"), (3.5, "good"), (2.5, "fair"), (1.5, "poor"), (0.0, "bad"))
+"""What scores are called (ITU-T P.800), the nearest word."""
+_POOR = 2.5
+
+
+def who(user: str) -> str:
+    """Name a user."""
+    return _WHO.get(user, user.replace(".", ", "))
+
+
+def named(queues: About) -> str:
+    """Name a pair of queues in a few words."""
+    down, up = queues["down"], queues["up"]
+    name = NAMES.get(down["kind"], down["kind"])
+    if down["kind"] != "fifo":
+        return name
+    sizes = [queue["limit"].removesuffix("pkt") for queue in (down, up)]
+    return (
+        f"FIFO of {sizes[0]} packets"
+        if sizes[0] == sizes[1]
+        else f"FIFO of {sizes[0]} packets down, {sizes[1]} up"
+    )
+
+
+def number(score: float) -> str:
+    """Write a score or a difference of scores."""
+    text = f"{score:.2f}"
+    return "0.00" if text == "-0.00" else text
+
+
+def between(interval: Sequence[float] | None) -> str:
+    """Write an interval, nothing where there is none or it has no width."""
+    if interval is None or number(interval[0]) == number(interval[1]):
+        return ""
+    return f" ({number(interval[0])} to {number(interval[1])})"
+
+
+def title(about: About) -> str:
+    """Return the question."""
+    line = about["line"]
+    rates = " and ".join(f"{_spaced(line[way])}/s {way}" for way in ("down", "up"))
+    return f"Which queue for {rates}, at {_spaced(line['rtt'])}?"
+
+
+def _spaced(quantity: str) -> str:
+    """Put a space between a number and its unit."""
+    digits = quantity.rstrip("abcdefghijklmnopqrstuvwxyzMGµ")
+    return f"{digits} {quantity[len(digits) :]}"
+
+
+def answer(about: About) -> list[str]:
+    """Return the answer, the choice first."""
+    scores = about["scores"]
+    return [
+        f"Choose {_article(named(about['recommended']))}{_both(about)}.",
+        f"Its worst-off user, {who(scores['user'])}, then gets a MOS of {number(scores['worst'])}"
+        f"{between(scores['interval'])}{_under(scores['load'])}: {_word(scores['worst'])}."
+        + _poor(scores["worst"]),
+        _sure(about),
+        fifo_only(about),
+        *by_load(about),
+        *goals(about),
+    ]
+
+
+def _article(name: str) -> str:
+    return f"a {name}" if name.startswith("FIFO") else name
+
+
+def _both(about: About) -> str:
+    return "" if about["recommended"]["down"]["kind"] == "fifo" else ", in both directions"
+
+
+def _under(load: str) -> str:
+    return " on the idle line" if load == "idle" else f" under the load “{load}”"
+
+
+def _word(score: float) -> str:
+    return next(word for least, word in _SCALE if score >= least)
+
+
+def _poor(score: float) -> str:
+    return "" if score >= _POOR else " No queue that was tried makes this line enough for that load."
+
+
+def _sure(about: About) -> str:
+    others = about["alike"]
+    tried = len(about["tried"])
+    if about["goals"]:
+        return "Your goals decided, not the scores." + (f" {_not_told(about)}" if others else "")
+    if about["certain"]:
+        return (
+            "No other candidate was tried."
+            if tried == 1
+            else "It is better than every other candidate, for certain."
+        )
+    return _not_told(about) if others else ""
+
+
+def _not_told(about: About) -> str:
+    names = list(dict.fromkeys(named(queues) for queues in about["alike"]))
+    many = f"{listed(names[:6])}" + (f" and {len(names) - 6} more" if len(names) > 6 else "")
+    return (
+        f"It cannot be told from {many}: among these {_DECIDED.get(about['decided_by'], 'nothing')} decided."
+    )
+
+
+def fifo_only(about: About) -> str:
+    """Say what it costs to have nothing but a FIFO."""
+    best = about["fifo_only"]
+    if about["recommended"]["down"]["kind"] == "fifo":
+        disciplines = [one for one in about["tried"] if one["down"]["kind"] != "fifo"]
+        return "A FIFO is enough: no discipline that was tried is better for certain." if disciplines else ""
+    gets = f"With nothing but a FIFO, the best is {named(best).removeprefix('FIFO of ')}"
+    return (
+        f"{gets}: the worst-off user gets {number(best['worst'])}{between(best['interval'])}, {lost(best)}."
+    )
+
+
+def lost(one: About) -> str:
+    """Say what a choice loses against the advice."""
+    size, within = one["loss_mos"], one["loss_within"]
+    way = "less" if size >= 0 else "more"
+    said = f"{number(abs(size))} {way} than with the advice"
+    if within is None:
+        return f"{said} in the one run"
+    if abs(size) > within:
+        return f"{said} (±{number(within)})"
+    return f"{said}, which is within chance (±{number(within)})"
+
+
+def by_load(about: About) -> list[str]:
+    """Say under which loads another queue would be better."""
+    other = {load: one for load, one in about["by_load"].items() if not one["same"]}
+    if not other:
+        if len(about["by_load"]) < 2:
+            return []
+        return ["No load asks for another queue: under each of them none is better than this for certain."]
+    return [
+        f"{_under(load).strip().capitalize()} alone, {_article(named(one['recommended']))} would be better: "
+        f"{number(one['worst'])} in place of {number(one['with_advice'])}."
+        for load, one in other.items()
+    ]
+
+
+def goals(about: About) -> list[str]:
+    """Say which of the user's own goals are kept."""
+    said = []
+    for goal in about["goals"]:
+        words = {load: found["verdict"] for load, found in goal["by_load"].items()}
+        missed = [load for load, word in words.items() if word == "no"]
+        doubt = [load for load, word in words.items() if word == "not certain"]
+        if not words:
+            said.append(f"The goal “{goal['goal']}” has no numbers, so it is not judged.")
+        elif not missed and not doubt:
+            said.append(f"The goal “{goal['goal']}” is kept under every load, for certain.")
+        else:
+            parts = [
+                f"{how} under {listed(loads)}"
+                for how, loads in (("missed", missed), ("in doubt", doubt))
+                if loads
+            ]
+            said.append(f"The goal “{goal['goal']}” is {' and '.join(parts)}.")
+    return said
+
+
+def rule_row(one: About) -> list[str]:
+    """Return a row of the table of rules of thumb."""
+    size = "–" if one["loss_within"] is None else f"{number(one['loss_mos'])} ±{number(one['loss_within'])}"
+    where = "idle" if one["load"] == "idle" else one["load"]
+    return [
+        one["rule"],
+        one["limit"].replace("pkt", " packets"),
+        number(one["worst"]),
+        size,
+        f"{who(one['user'])}, {where}",
+    ]
+
+
+def read_front(front: Sequence[About]) -> str:
+    """Say what the front shows."""
+    if len(front) == 1:
+        return f"{named(front[0])} is best in both; there is nothing to trade."
+    first, last = front[0], front[-1]
+    return (
+        f"From {named(first)} ({number(first['worst'])} at {first['utilisation']:.1%}) "
+        f"to {named(last)} ({number(last['worst'])} at {last['utilisation']:.1%})."
+    )

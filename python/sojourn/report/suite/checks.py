@@ -1,0 +1,110 @@
+"""What must hold whatever the scheme: checks of a suite that no choice of parameters can bend.
+
+==============  =========================================================================================
+``overload``    RFC 7928 §5.3.1: an unresponsive flow above the capacity leaves no choice. The link is full,
+                goodput is the capacity's payload (within 0.5 %), and the share dropped is 1 − C/rate
+                (within 0.01), for every scheme
+``loss-law``    RFC 7928 §8.2: drop-tail with the suite's buffer loses 0.1, 0.5 or 1 %, within a factor of 2
+``equal-rtt``   RFC 7928 §6: two flows of the same round trip have a ratio of goodput of 1, within the 95 %
+                interval over runs (of the logarithm of the ratio)
+==============  =========================================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import exp, log
+from statistics import fmean
+
+import polars as pl
+
+from sojourn.results.interval import half_width
+from sojourn.sweep.suites import Expanded
+from sojourn.sweep.suites.link import rate_bps
+
+OF_CAPACITY, OF_DROPS, FACTOR = 0.005, 0.01, 2.0
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check and what came of it: `holds` is None where nothing can be said."""
+
+    case: str
+    link: str
+    what: str
+    scheme: str
+    expected: str
+    found: str
+    holds: bool | None
+
+
+def checks(expanded: Expanded, table: pl.DataFrame) -> list[Check]:
+    """Return the checks of a case on a link, one for each scheme that they are about."""
+    made: list[Check] = []
+    for name in expanded.case.checks:
+        made += _MADE[name](expanded, table)
+    return made
+
+
+def _overload(expanded: Expanded, table: pl.DataFrame) -> Iterator[Check]:
+    link, case = expanded.link.name, expanded.case.name
+    group = expanded.study.points[0].document["flows"][0]
+    offered, size = rate_bps(group["source"]["rate"]), float(group["source"]["size"].removesuffix("B"))
+    capacity = rate_bps(expanded.study.points[0].document["path"]["down"]["rate"])
+    wanted, share = capacity * (size - 28) / size, 1 - capacity / offered
+    for scheme, rows in _by_scheme(table.filter(pl.col("class") == "udp")):
+        goodput, loss = _mean(rows, "goodput_bps"), _mean(rows, "loss")
+        holds = abs(goodput / wanted - 1) <= OF_CAPACITY
+        yield Check(
+            case, link, "goodput is the capacity", scheme,
+            f"{wanted / 1e6:.4g} Mbit/s ± {OF_CAPACITY:.1%}", f"{goodput / 1e6:.4g} Mbit/s", holds,
+        )  # fmt: skip
+        yield Check(
+            case, link, "drops are 1 − C/rate", scheme,
+            f"{share:.3f} ± {OF_DROPS}", f"{loss:.4f}", abs(loss - share) <= OF_DROPS,
+        )  # fmt: skip
+
+
+def _loss_law(expanded: Expanded, table: pl.DataFrame) -> Iterator[Check]:
+    wanted = expanded.case.loss or 0.0
+    for scheme, rows in _by_scheme(table.filter(pl.col("class") == "bulk", pl.col("scheme") == "fifo")):
+        loss = _mean(rows, "loss")
+        count = expanded.study.points[0].document["flows"][0]["count"]
+        yield Check(
+            expanded.case.name, expanded.link.name, f"loss of {count} flows through drop-tail", scheme,
+            f"{wanted:.2%}, within a factor of {FACTOR:g}", f"{loss:.3%}",
+            wanted / FACTOR <= loss <= wanted * FACTOR,
+        )  # fmt: skip
+
+
+def _equal_rtt(expanded: Expanded, table: pl.DataFrame) -> Iterator[Check]:
+    equal = table.filter(pl.col("setting") == "rtt=100ms", pl.col("class").is_in(expanded.case.classes))
+    for scheme, rows in _by_scheme(equal):
+        by_run = rows.pivot("class", index="replication", values="goodput_bps")
+        first, second = expanded.case.classes
+        if not {first, second} <= set(by_run.columns):
+            continue
+        ratios = [b / a for a, b in by_run.select(first, second).iter_rows() if a and b]
+        logs = [log(ratio) for ratio in ratios]
+        half = half_width(logs)
+        middle = fmean(logs) if logs else 0.0
+        found = f"{exp(middle):.3g}" if logs else "no goodput"
+        if half is not None:
+            found += f" ({exp(middle - half):.3g} to {exp(middle + half):.3g})"
+        yield Check(
+            expanded.case.name, expanded.link.name, "ratio of goodput II/I at equal round trips", scheme,
+            "1 within the 95 % interval", found, None if half is None else abs(middle) <= half,
+        )  # fmt: skip
+
+
+_MADE = {"overload": _overload, "loss-law": _loss_law, "equal-rtt": _equal_rtt}
+
+
+def _by_scheme(table: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
+    for (scheme,), rows in table.filter(pl.col("phase") == "").group_by("scheme", maintain_order=True):
+        yield str(scheme), rows
+
+
+def _mean(rows: pl.DataFrame, column: str) -> float:
+    return float(rows[column].mean() or 0.0)  # type: ignore[arg-type]

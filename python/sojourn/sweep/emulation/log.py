@@ -1,0 +1,54 @@
+"""The packet log of a run of the emulator: rows of fixed size, read as one array and written as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from sojourn.results.packet_log import ROWS_TOGETHER, write_while
+
+_ROW = np.dtype(
+    [
+        ("arrive_ns", "u8"),
+        ("depart_ns", "i8"),
+        ("seq", "u8"),
+        ("packet", "u4"),
+        ("flow", "u4"),
+        ("size_bytes", "u4"),
+        ("backlog_pkts", "u4"),
+        ("backlog_bytes", "u4"),
+        ("journey", "u4"),
+        ("link", "u1"),
+        ("kind", "u1"),
+        ("drop_cause", "u1"),
+        ("nothing", "u1"),
+    ]
+)
+"""As ``crates/sojourn-emu/src/rows.rs`` writes them."""
+
+
+def write(rows: BinaryIO, file: BinaryIO, links: tuple[str, ...]) -> int:
+    """Write rows as Parquet, in bounded memory; return how many there are.
+
+    Parameters
+    ----------
+    rows
+        What the emulator wrote.
+    file
+        Where the table goes.
+    links
+        Names of the links, in the order of their codes.
+    """
+    rows.seek(0)
+
+    def work(take: Callable[[Mapping[str, Any]], None]) -> int:
+        count = 0
+        while len(text := rows.read(_ROW.itemsize * ROWS_TOGETHER)):
+            batch = np.frombuffer(text, _ROW)
+            take({name: np.ascontiguousarray(batch[name]) for name in _ROW.names or ()})
+            count += len(batch)
+        return count
+
+    return write_while(work, file, links)

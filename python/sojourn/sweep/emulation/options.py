@@ -1,0 +1,146 @@
+"""What is emulated: a study's path, or one that is written on the command line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sojourn import _core
+from sojourn.errors import SojournError
+from sojourn.study import Point, Study, axes_of, listed
+
+_HOURS = "24h"
+"""Time over which rates that are drawn at random are drawn: the command may take so long."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a path is emulated.
+
+    Attributes
+    ----------
+    command : tuple of str
+        What runs at the client's end.
+    server : str or None
+        What runs at the server's end, for a shell.
+    host : bool
+        The server's end is the network of this machine.
+    mtu : int
+        Largest packet at IP, in bytes.
+    offload : bool
+        Hosts hand over super-packets, which are cut at the rate of their network cards.
+    access : str or None
+        That rate, as ``1Gbit``; by default 1 Gbit/s, or four times the path's where that is more.
+    congestion : str or None
+        TCP's congestion control at both ends.
+    variables : tuple of (str, str)
+        Variables of the kernel at both ends.
+    duration_s : float or None
+        Time after which the command is ended.
+    probes : int
+        Idle round trips that are measured before.
+    """
+
+    command: tuple[str, ...]
+    server: str | None = None
+    host: bool = False
+    mtu: int = 1500
+    offload: bool = True
+    access: str | None = None
+    congestion: str | None = None
+    variables: tuple[tuple[str, str], ...] = field(default=())
+    duration_s: float | None = None
+    probes: int = 10
+
+    def check(self) -> None:
+        """Raise SojournError with a sentence if these cannot be."""
+        if not 576 <= self.mtu <= 65_535:
+            raise SojournError(f"--mtu is {self.mtu}; expected 576 to 65535 bytes")
+        if self.duration_s is not None and self.duration_s <= 0:
+            raise SojournError(f"--duration is {self.duration_s:g} s; expected a time above zero")
+        for name, _ in self.variables:
+            if not name.startswith("net."):
+                raise SojournError(
+                    f"--sysctl {name}: only variables under net. belong to a network; "
+                    "expected one such as net.ipv4.tcp_ecn"
+                )
+
+
+def point_of(
+    study: Path | None,
+    written: Mapping[str, str],
+    sets: Sequence[tuple[str, str]],
+    only: Mapping[str, Sequence[str]],
+) -> Point:
+    """Return the point whose path is emulated.
+
+    Parameters
+    ----------
+    study
+        A study file, or None if the path is written on the command line.
+    written
+        What is: any of ``down``, ``up`` (rates), ``rtt``, ``queue`` and ``limit``.
+    sets
+        Keys of the study to replace.
+    only
+        Labels that choose among the points of a study, by axis.
+
+    Raises
+    ------
+    SojournError
+        One sentence: what is missing, or does not go together.
+    """
+    if study is None:
+        if missing := [name for name in ("down", "up", "rtt") if name not in written]:
+            raise SojournError(
+                f"a path needs {listed(f'--{name}' for name in missing)}, or a study file that has one; "
+                "see `sojourn emulate --help`"
+            )
+        document = _written(written)
+        text = _core.parse(_toml(document), "the options", list(sets), [])
+        found = Study(text, "the options", tuple(sets), Path())
+    else:
+        keys = {"down": "path.down.rate", "up": "path.up.rate", "rtt": "path.rtt"}
+        given = [(keys[name], value) for name, value in written.items() if name in keys]
+        for name, key in (("queue", "kind"), ("limit", "limit")):
+            given += [(f"path.{way}.queue.{key}", written[name]) for way in ("down", "up") if name in written]
+        found = Study.load(study, [*given, *sets])
+    points = [point for point in found.select(only) if point.replication == 0]
+    if len(points) > 1:
+        axes = {axis: None for point in points for axis in axes_of(point) if axis != "replication"}
+        raise SojournError(
+            f"{found.file} has {len(points)} points, and one path is emulated; "
+            f"choose with --only AXIS=VALUE, the axes being {listed(axes)}"
+        )
+    return points[0]
+
+
+def _written(written: Mapping[str, str]) -> dict[str, Any]:
+    queue = {"kind": written.get("queue", "fifo")}
+    if limit := written.get("limit"):
+        queue["limit"] = limit
+    elif queue["kind"] == "fifo":
+        queue["limit"] = "1BDP"
+    return {
+        "name": "emulate",
+        "duration": _HOURS,
+        "path": {
+            "rtt": written["rtt"],
+            "queue": queue,
+            "down": {"rate": written["down"]},
+            "up": {"rate": written["up"]},
+        },
+    }
+
+
+def _toml(document: Mapping[str, Any]) -> str:
+    """Return a document of texts and tables as TOML; JSON's texts are TOML's."""
+    plain = {key: value for key, value in document.items() if not isinstance(value, Mapping)}
+    lines = [f"{key} = {json.dumps(value)}" for key, value in plain.items()]
+    for key, table in document.items():
+        if isinstance(table, Mapping):
+            lines += [f"{key}.{line}" for line in _toml(table).splitlines()]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,199 @@
+"""One run of the emulator, in a process of its own that must have one thread when it begins."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import Any, BinaryIO
+
+from sojourn.errors import SojournError
+from sojourn.study import Point
+from sojourn.study.inputs import trace
+from sojourn.sweep.emulation.options import Options
+
+_HELPER = """
+import json, os, sys
+sys.path.insert(0, sys.argv[1])
+from sojourn import _core
+with os.fdopen(int(sys.argv[2])) as file:
+    setup = file.read()
+with os.fdopen(os.dup(int(sys.argv[3])), "w") as result:
+    os.set_inheritable(result.fileno(), False)
+    os.close(int(sys.argv[3]))
+    try:
+        result.write(_core.emulate(setup))
+    except Exception as error:
+        result.write(json.dumps({"trouble": str(error)}))
+"""
+
+_LAST_WORDS_S = 10.0
+"""How long the emulator may take to sum up once it was told to end."""
+
+
+class BedError(SojournError):
+    """There can be no bed for the command on this machine: one sentence."""
+
+
+def run(
+    point: Point,
+    options: Options,
+    *,
+    log: BinaryIO | None = None,
+    capture: BinaryIO | None = None,
+    look: Callable[[dict[str, Any]], None] | None = None,
+    every_s: float = 0.5,
+    stdout: int | None = None,
+    stderr: int | None = None,
+) -> dict[str, Any]:
+    """Run a command behind the path of a point.
+
+    Parameters
+    ----------
+    point
+        Its path is emulated; its flows and users are not started.
+    options
+        What runs, and how.
+    log
+        A file that takes the rows of the packet log, see :mod:`sojourn.sweep.emulation.log`.
+    capture
+        A file that takes a capture (pcapng).
+    look
+        Is given a look at the queues every `every_s` seconds, on a thread of its own.
+    stdout, stderr
+        Descriptors that the command writes to, if not those of this process.
+
+    Returns
+    -------
+    dict
+        What the run came to: ``links``, ``lateness_us``, ``command``, ``verdict``, ``engine``.
+
+    Raises
+    ------
+    BedError
+        There can be no bed: what the system does not allow, and what would help.
+    """
+    options.check()
+    with ExitStack() as stack:
+        setup_file = stack.enter_context(TemporaryFile())
+        held, parent = os.pipe()
+        told, result = os.pipe()
+        closing = {held, parent, told, result}
+        stack.callback(lambda: [os.close(fd) for fd in closing])
+        looks = None
+        descriptors: dict[str, int | None] = {
+            "parent": held,
+            "live": None,
+            "log": log.fileno() if log else None,
+            "capture": capture.fileno() if capture else None,
+        }
+        if look is not None:
+            looks, descriptors["live"] = os.pipe()
+            closing.add(descriptors["live"])
+        document = trace.fill(point.document)
+        setup_file.write(json.dumps(_setup(point, document, options, every_s, descriptors)).encode())
+        setup_file.seek(0)
+        passed = [setup_file.fileno(), result, *(fd for fd in descriptors.values() if fd is not None)]
+        words = (_HELPER, str(Path(__file__).parents[3]), str(setup_file.fileno()), str(result))
+        with _signals_for(stack) as children:
+            helper = subprocess.Popen(
+                [sys.executable, "-I", "-c", *words], pass_fds=passed, stdout=stdout, stderr=stderr
+            )
+            children.append(helper)
+            for fd in (held, result, descriptors["live"]):
+                if fd is not None:
+                    os.close(fd)
+                    closing.remove(fd)
+            watcher = None
+            if looks is not None and look is not None:
+                watcher = threading.Thread(target=_watch, args=(looks, look), daemon=True)
+                watcher.start()
+            closing.remove(told)
+            with os.fdopen(told, "rb") as said:
+                text = said.read()
+            helper.wait()
+            if watcher is not None:
+                watcher.join(timeout=1)
+    if not text:
+        code = helper.returncode
+        how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+        raise BedError(f"the emulator ended before the command did ({how})")
+    came = json.loads(text)
+    if trouble := came.get("trouble"):
+        raise BedError(trouble)
+    return came
+
+
+def _setup(
+    point: Point,
+    document: Mapping[str, Any],
+    options: Options,
+    every_s: float,
+    descriptors: Mapping[str, int | None],
+) -> dict[str, Any]:
+    return {
+        "document": document,
+        "seed": point.seed,
+        "replication": point.replication,
+        "command": options.command,
+        "server": options.server,
+        "host": options.host,
+        "mtu": options.mtu,
+        "offload": options.offload,
+        "access": options.access,
+        "congestion": options.congestion,
+        "variables": options.variables,
+        "duration_s": options.duration_s,
+        "user": _user(),
+        "caller": [os.getuid(), os.getgid()],
+        "probes": options.probes,
+        "every_s": every_s,
+        "descriptors": descriptors,
+    }
+
+
+def _user() -> dict[str, Any] | None:
+    """Return who called sudo, if this is root on somebody's behalf."""
+    from sojourn.capture.privilege import ordinary_user
+
+    if os.geteuid() != 0 or "SUDO_UID" not in os.environ or os.environ["SUDO_UID"] == "0":
+        return None
+    uid, gid, groups = ordinary_user(os.environ)
+    return {"uid": uid, "gid": gid, "groups": groups}
+
+
+def _watch(looks: int, look: Callable[[dict[str, Any]], None]) -> None:
+    with os.fdopen(looks) as lines:
+        for line in lines:
+            look(json.loads(line))
+
+
+@contextmanager
+def _signals_for(stack: ExitStack) -> Iterator[list[subprocess.Popen[bytes]]]:
+    """Hand on what ends this process to the emulator, which ends the command and sums up.
+
+    An interrupt of the terminal reaches the command by itself.
+    """
+    children: list[subprocess.Popen[bytes]] = []
+
+    def hand_on(number: int, _: object) -> None:
+        for child in children:
+            child.send_signal(number)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield children
+        return
+    before = {number: signal.signal(number, hand_on) for number in (signal.SIGTERM, signal.SIGHUP)}
+    before |= {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGQUIT)}
+    try:
+        yield children
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

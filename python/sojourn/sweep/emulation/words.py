@@ -1,0 +1,72 @@
+"""What is said of a run of the emulator, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+
+def said(came: Mapping[str, Any]) -> list[str]:
+    """Return what a run came to: a line for each link, how good the emulator was, and the verdict."""
+    engine = came["engine"]
+    lines = [_link(name, link) for name, link in came["links"].items()]
+    lines.append("late: " + "; ".join(_late(way, late) for way, late in came["lateness_us"].items()))
+    lines += _notes(engine)
+    lines.append(verdict(came))
+    return lines
+
+
+def verdict(came: Mapping[str, Any]) -> str:
+    """Return the verdict as a sentence."""
+    found = came["verdict"]
+    if not found["held"]:
+        return "not held: " + "; ".join(found["reasons"])
+    decided = sum(each["decisions"] for each in came["engine"]["replay"].values())
+    if not decided:
+        return "held, but no packet crossed the path"
+    alike = f"the simulator decides alike about all {decided} packets"
+    return f"held: all that was measured is within its limit, and {alike}"
+
+
+def _link(name: str, link: Mapping[str, Any]) -> str:
+    rate = link["rate_bps"]
+    delay = link["queue_delay_ms"]
+    if not link["arrived_pkts"]:
+        return f"{name}: no packet"
+    used = f"{100 * link['utilisation']:.1f} % of {rate / 1e6:g} Mbit/s used" if rate else "no limit of rate"
+    drops = ", ".join(f"{count} {cause}" for cause, count in link["drops_by_cause"].items() if count)
+    lost = f"{link['dropped_pkts']} of {link['arrived_pkts']} packets dropped"
+    waited = (
+        f"waited {delay['mean']:.1f} ms on average, {delay['p95']:.1f} at p95"
+        if link["departed_pkts"]
+        else "none left"
+    )
+    marked = f", {link['marked_pkts']} marked" if link.get("marked_pkts") else ""
+    return f"{name}: {used}, {waited}, {lost}" + (f" ({drops})" if drops else "") + marked
+
+
+def _late(way: str, late: Mapping[str, Any] | None) -> str:
+    if late is None:
+        return f"{way} no packet"
+    return f"{way} p50 {late['p50']:g}, p99 {late['p99']:g}, p99.9 {late['p999']:g}, most {late['max']:g} µs"
+
+
+def _notes(engine: Mapping[str, Any]) -> Iterator[str]:
+    for what in engine["without"]:
+        yield f"note: without {what}"
+    shares = engine["processors"]
+    if shares["steal_pct"] >= 1:
+        yield (
+            f"note: the hypervisor took {shares['steal_pct']:g} % of the processors' time; "
+            "no lateness can be below the length of such a slice"
+        )
+    if engine["late_wakes"]:
+        yield (
+            f"note: the emulator was held up for more than 5 ms {engine['late_wakes']} times, "
+            f"at most {engine['latest_wake_us'] / 1e3:.1f} ms"
+        )
+    if engine["clamped_pkts"]:
+        yield (
+            f"note: {engine['clamped_pkts']} packets were seen after their queue had gone on; "
+            f"they count as up to {engine['clamped_us']:.0f} µs later"
+        )

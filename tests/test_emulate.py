@@ -1,0 +1,260 @@
+"""`sojourn emulate`: real programs behind queues; left out where the machine has no namespaces or TUN."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+from conftest import Command
+
+SINK = """
+import socket
+server = socket.create_server(("::", 5001), family=socket.AF_INET6, dualstack_ipv6=True)
+while True:
+    peer = server.accept()[0]
+    while peer.recv(1 << 16):
+        pass
+    peer.sendall(b"!")
+    peer.close()
+"""
+"""Takes all that it is sent, then says so."""
+
+SEND = """
+import os, socket, sys
+peer = socket.create_connection((os.environ[sys.argv[2]], 5001))
+peer.sendall(bytes(int(sys.argv[1])))
+peer.shutdown(socket.SHUT_WR)
+assert peer.recv(1) == b"!"
+"""
+
+PATH = ("--down", "16Mbit", "--up", "4Mbit", "--rtt", "20ms")
+
+
+def refused() -> str | None:
+    """Return why there can be no bed here; None if there can be one."""
+    if sys.platform != "linux":
+        return "namespaces are Linux's"
+    words = [sys.executable, "-m", "sojourn", "emulate", *PATH, "--server", "sleep 9", "--", "true"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    return done.stderr.strip() if done.returncode == 125 else None
+
+
+@pytest.fixture(scope="module", autouse=True)
+def bed() -> None:
+    if why := refused():
+        pytest.skip(why)
+
+
+def sending(size: int, to: str = "SOJOURN_SERVER") -> tuple[str, ...]:
+    return (sys.executable, "-c", SEND, str(size), to)
+
+
+def serving(text: str = SINK) -> str:
+    return f"exec {sys.executable} -c '{text}'"
+
+
+def emulate(sojourn: Command, *words: str, command: tuple[str, ...], code: int = 0) -> dict:
+    done = sojourn("emulate", *PATH, *words, "--json", "--", *command, code=code)
+    return json.loads(done.stdout)
+
+
+def test_a_transfer_is_held_to_the_path_and_replays(sojourn: Command) -> None:
+    log, capture = sojourn.cwd / "log.parquet", sojourn.cwd / "all.pcapng"
+    files = ("--log", str(log), "--pcap", str(capture), "--congestion", "reno", "--server", serving())
+    came = emulate(sojourn, *files, "--queue", "codel", "--limit", "30pkt", command=sending(1_500_000))
+    up = came["links"]["up"]
+    # 1.5 MB at 4 Mbit/s are three seconds.
+    assert came["command"]["exit"] == 0 and 3.0 < came["command"]["wall_s"] < 30
+    assert up["rate_bps"] == 4_000_000 and up["departed_bytes"] > 1_500_000
+    assert up["arrived_pkts"] == up["departed_pkts"] + up["dropped_pkts"] + up["backlog_pkts"]
+    assert set(up["drops_by_cause"]) <= {"full", "sojourn"}
+    engine = came["engine"]
+    assert (engine["clock"], engine["congestion"]) == ("wall", "reno")
+    assert engine["base_rtt_ms"]["set"] == 20 and min(engine["base_rtt_ms"]["got"]) > 19.99
+    for name in ("down", "up"):
+        replay = engine["replay"][name]
+        assert replay["decisions"] == replay["equal"] > 0, name
+        assert came["lateness_us"][name]["p50"] <= came["lateness_us"][name]["p99"]
+    assert engine["replay"]["up"]["drops"] == up["dropped_pkts"]
+    rows = pl.read_parquet(log)
+    up_rows = rows.filter(pl.col("link") == "up")
+    assert len(up_rows) == up["arrived_pkts"]
+    assert up_rows["drop_cause"].is_not_null().sum() == up["dropped_pkts"]
+    assert up_rows["arrive_ns"].is_sorted() and up_rows["size_bytes"].max() == 1500
+    waited = (up_rows["depart_ns"] - up_rows["arrive_ns"].cast(pl.Int64)).drop_nulls()
+    assert waited.mean() / 1e6 == pytest.approx(up["queue_delay_ms"]["mean"], rel=0.01)
+    # The capture is read by our own reader.
+    measured = sojourn("measure", str(capture), "--json", "--min-samples", "1")
+    assert json.loads(measured.stdout.splitlines()[0])["samples"] > 100
+    assert {file.name for file in sojourn.cwd.iterdir()} == {"log.parquet", "all.pcapng"}
+
+
+def test_the_command_keeps_its_exit_code_its_words_and_its_input(sojourn: Command) -> None:
+    words = ("emulate", *PATH, "--server", serving())
+    done = subprocess.run(
+        sojourn.argv(*words, "--", "sh", "-c", 'read x; echo "$x $SOJOURN_CLIENT"; exit 7'),
+        input="given\n",
+        capture_output=True,
+        text=True,
+        cwd=sojourn.cwd,
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout) == (7, "given 198.18.0.1\n"), done.stderr
+    assert "no packet" in done.stderr
+    killed = sojourn(*words, "--", "sh", "-c", "kill -9 $$", code=137)
+    assert killed.stdout == ""
+    assert "no-such-program" in sojourn(*words, "--", "no-such-program", code=127).stderr
+    ended = sojourn(*words, "--duration", "300ms", "--json", "--", "sleep", "50", code=143)
+    assert json.loads(ended.stdout)["command"]["signal"] == "SIGTERM"
+
+
+def test_ipv6_ecn_mtu_and_a_path_of_several_hops(sojourn: Command) -> None:
+    (sojourn.cwd / "hops.toml").write_text(
+        """
+        name = "hops"
+        duration = "9s"
+        [path]
+        client-delay = "1ms"
+        server-delay = "2ms"
+        queue = { kind = "red", limit = "60pkt", ecn = true, min = 5.0, max = 15.0 }
+        [[path.hop]]
+        name = "home"
+        delay = "3ms"
+        up = { rate = "3Mbit" }
+        down = { rate = "20Mbit" }
+        [[path.hop]]
+        name = "core"
+        up = { rate = "10Mbit", loss = 0.01 }
+        down = { rate = "20Mbit" }
+        """
+    )
+    done = sojourn(
+        "emulate",
+        "hops.toml",
+        "--server",
+        serving(),
+        "--ecn",
+        "--mtu",
+        "1300",
+        "--json",
+        "--congestion",
+        "reno",
+        "--log",
+        "log.parquet",
+        "--",
+        *sending(1_000_000, "SOJOURN_SERVER6"),
+    )
+    came = json.loads(done.stdout)
+    links = came["links"]
+    assert list(links) == ["core.down", "core.up", "home.down", "home.up"]
+    assert links["home.up"]["marked_pkts"] > 0, "ECN is asked for, and RED marks"
+    assert links["core.up"]["drops_by_cause"]["path"] > 0
+    assert links["core.up"]["arrived_pkts"] <= links["home.up"]["departed_pkts"]
+    assert came["engine"]["base_rtt_ms"]["set"] == 12
+    for name, replay in came["engine"]["replay"].items():
+        assert replay["decisions"] == replay["equal"] > 0, name
+    assert came["engine"]["replay"]["home.up"]["marks"] == links["home.up"]["marked_pkts"]
+    rows = pl.read_parquet(sojourn.cwd / "log.parquet")
+    assert rows["size_bytes"].max() == 1300
+    crossed = rows.filter(pl.col("link") == "core.up")["journey"]
+    assert set(crossed) <= set(rows.filter(pl.col("link") == "home.up")["journey"])
+
+
+def test_what_cannot_be_is_said_in_a_sentence(sojourn: Command) -> None:
+    def says(*words: str, code: int = 2) -> str:
+        return sojourn("emulate", *words, code=code).stderr
+
+    assert "a path needs --up, --rtt" in says("--down", "1Mbit", "--", "true")
+    assert "no command is given" in says(*PATH)
+    assert "16Mbps" in says("--down", "16Mbps", "--up", "1Mbit", "--rtt", "9ms", "--", "true")
+    assert "points" in says("quickstart", "--server", "true", "--", "true")
+    assert "--mtu is 9" in says(*PATH, "--mtu", "9", "--server", "true", "--", "true")
+    assert "under net." in says(*PATH, "--sysctl", "kernel.x=1", "--server", "true", "--", "true")
+    assert "no-such" in says(*PATH, "--congestion", "no-such", "--server", "sleep 9", "--", "true", code=125)
+    assert "net.no.such" in says(
+        *PATH, "--sysctl", "net.no.such=1", "--server", "sleep 9", "--", "true", code=125
+    )
+    assert ".parquet" in says(*PATH, "--log", "x.csv", "--server", "true", "--", "true")
+    assert list(sojourn.cwd.iterdir()) == []
+
+
+def below(marker: str) -> list[int]:
+    """Return the processes that have a marker among their variables."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            if marker.encode() in place.read_bytes():
+                found.append(int(place.parts[2]))
+        except OSError:
+            continue
+    return found
+
+
+@pytest.mark.parametrize("how", ["term", "kill parent", "kill helper", "kill command", "hangup"])
+def test_nothing_is_left_behind_whatever_ends_it(sojourn: Command, how: str) -> None:
+    marker = f"SOJOURN_TEST={os.getpid()}-{how.replace(' ', '-')}"
+    sojourn.env.update([marker.split("=")])
+    devices = sorted(Path("/sys/class/net").iterdir())
+    # A grandchild that hides from signals and from its parent.
+    hides = 'trap "" TERM HUP INT; setsid sh -c "trap : TERM; while :; do sleep 1; done" & echo up; sleep 100'
+    running = sojourn.start("emulate", *PATH, "--server", serving(), "--", "sh", "-c", hides)
+    assert running.stdout is not None and running.stdout.readline() == "up\n"
+    helpers = [int(pid) for pid in children(running.pid)]
+    assert len(helpers) == 1 and len(below(marker)) >= 4
+    if how == "term":
+        running.terminate()
+    elif how == "kill parent":
+        running.kill()
+    elif how == "kill helper":
+        os.kill(helpers[0], signal.SIGKILL)
+    elif how == "hangup":
+        os.killpg(running.pid, signal.SIGHUP)
+    else:
+        os.kill(int(children(helpers[0])[0]), signal.SIGKILL)
+    _, said = running.communicate(timeout=30)
+    codes = {"term": 137, "kill parent": -9, "kill helper": 125, "kill command": 137, "hangup": 137}
+    assert running.returncode == codes[how], said
+    until = time.monotonic() + 10
+    while below(marker) and time.monotonic() < until:
+        time.sleep(0.02)
+    assert below(marker) == []
+    assert sorted(Path("/sys/class/net").iterdir()) == devices
+    assert list(sojourn.cwd.iterdir()) == []
+
+
+def children(pid: int) -> list[str]:
+    return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+
+
+def test_without_rights(sojourn: Command) -> None:
+    """Root without capabilities is an ordinary user to the kernel, and may read the same files."""
+    if os.getuid() != 0 or shutil.which("setpriv") is None:
+        pytest.skip("this is an ordinary user already, or setpriv is missing")
+    words = sojourn.argv("emulate", *PATH, "--server", serving(), "--congestion", "reno", "--json", "--")
+    bare = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]
+    done = subprocess.run(
+        [*bare, *words, *sending(300_000)], capture_output=True, text=True, cwd=sojourn.cwd, timeout=60
+    )
+    if done.returncode == 125 and "refuses" in done.stderr:
+        pytest.skip(done.stderr.strip())
+    assert done.returncode == 0, done.stderr
+    came = json.loads(done.stdout)
+    assert came["engine"]["rights"] == "user namespace"
+    assert came["engine"]["scheduling"] == "other"
+    assert any("SCHED_FIFO" in what for what in came["engine"]["without"])
+    assert came["engine"]["replay"]["up"]["decisions"] > 200
+    host = subprocess.run(
+        [*bare, *sojourn.argv("emulate", *PATH, "--host", "--", "true")],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert host.returncode == 125 and "needs root" in host.stderr

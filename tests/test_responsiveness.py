@@ -1,0 +1,217 @@
+"""RPM, QoO and delay variation: the vectors of the drafts, and RPM of a run against its packet log."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import Command
+from sojourn import _core
+from sojourn.errors import SojournError
+from sojourn.qoe.delay_variation import ipdv, pdv, summary
+from sojourn.qoe.qoo import EXAMPLE, Profile, qoo
+from sojourn.qoe.responsiveness import rpm, stable, trimmed_mean
+from sojourn.qoe.score import score
+
+
+def test_rpm_has_the_draft_s_form() -> None:
+    assert rpm(60, 60, 60, 60) == (1000, 1000, 1000)
+    assert rpm(20, 20, 20, 200) == (1650, 3000, 300)
+    # Three round trips of foreign probes count as one mean; without TLS there are two.
+    assert rpm(10, 20, 30, 20) == (3000, 3000, 3000)
+    assert rpm(10, None, 30, 20).foreign == 3000
+    assert rpm(10, 50, 30, 20).foreign == 2000
+    with pytest.raises(ValueError, match="longer than zero"):
+        rpm(0, 1, 1, 1)
+
+
+def test_trimmed_means_leave_the_slowest_out() -> None:
+    assert trimmed_mean([*range(1, 20), 1000]) == 10
+    assert trimmed_mean([1, 2, 1000]) == pytest.approx(1003 / 3), "5 % of three is no probe"
+    assert trimmed_mean(range(1, 101)) == 48
+    assert trimmed_mean([]) is None and trimmed_mean([7]) == 7
+
+
+def test_stable_is_the_deviation_of_the_last_four_within_five_percent_of_the_newest() -> None:
+    assert stable([100, 100, 100, 100], 4, 0.05) and not stable([100, 100, 100], 4, 0.05)
+    assert stable([1, 95, 100, 105, 100], 4, 0.05) and not stable([1, 90, 100, 110, 100], 4, 0.05)
+
+
+def test_qoo_has_the_draft_s_vector_and_its_bounds() -> None:
+    assert qoo(EXAMPLE, {99: 350, 99.9: 375}, 0.02, 28e6) == (50, 50, 75, 100)
+    assert qoo(EXAMPLE, {99: 200, 99.9: 300}, 0.01, 4e6) == (100, 100, 100, 100)
+    assert qoo(EXAMPLE, {99: 100, 99.9: 600}, 0.0, 4e6) == (0, 0, 100, 100)
+    assert qoo(EXAMPLE, {99: 100, 99.9: 100}, 0.0, 3.9e6) == (0, 100, 100, 0)
+    assert qoo(EXAMPLE, {99: 100, 99.9: 100}, 0.9, 4e6).loss == 0
+    with pytest.raises(SojournError, match=r"needs the latency of 99\.9 %"):
+        qoo(EXAMPLE, {99: 350}, 0.02, 28e6)
+    with pytest.raises(SojournError, match="must be below the unacceptable"):
+        Profile({99.0: (500.0, 200.0)}, (0.01, 0.05), 1.0)
+
+
+def test_delay_variation_is_from_the_least_delay_or_from_the_one_before() -> None:
+    assert pdv([5, 3, 8]).tolist() == [2, 0, 5] and ipdv([5, 3, 8]).tolist() == [-2, 5]
+    found = summary(range(1000, 2000))
+    assert found == {"p50": 499, "p95": 949, "p99": 989, "p99_9": 998, "max": 999}
+    assert summary([]) is None and pdv([]).size == 0 and summary([4]) == dict.fromkeys(found, 0.0)
+
+
+STUDY = """name = "rpm"
+duration = "{duration}"
+warmup = "500ms"
+[path]
+client-delay = "2ms"
+server-delay = "8ms"
+down = {{ rate = "20Mbit", queue = {{ kind = "{queue}", limit = "{limit}" }} }}
+up = {{ rate = "20Mbit", queue = {{ kind = "fifo", limit = "1000pkt" }} }}
+[[users]]
+kind = "responsiveness"
+receive-window = "{window}"
+length = "8s"
+start-within = "600ms"
+{more}
+"""
+
+
+def ran(**keys: Any) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """Run a study with one user; return what the engine gives, its summary and the scores."""
+    usual = {"duration": "11s", "queue": "fifo", "limit": "1000ms", "window": "64kB", "more": ""}
+    point = json.loads(_core.points(_core.parse(STUDY.format(**{**usual, **keys}), "rpm.toml", [], []))[0])
+    # The first random start of a seed that lies behind the warm-up.
+    point["seed"] = next(s for s in range(1, 50) if _starts_after_warmup(point, s))
+    found = _core.run(json.dumps(point), True)
+    summary = json.loads(found["summary"])
+    return found, summary, score(point["document"], found, summary["links"])["responsiveness"]
+
+
+def _starts_after_warmup(point: dict[str, Any], seed: int) -> bool:
+    short = {**point, "seed": seed}
+    log = _core.run(json.dumps({**short, "document": {**point["document"], "duration": "700ms"}}), True)[
+        "packets"
+    ]
+    return len(log["arrive_ns"]) > 0 and log["arrive_ns"].min() > 500_000_000
+
+
+def test_rpm_of_a_run_is_that_of_its_packet_log() -> None:
+    found, _, scores = ran()
+    log = found["packets"]
+    rate, client, server = 20e6, 2_000_000, 8_000_000
+    came = log["depart_ns"] + (log["size_bytes"] * 8e9 / rate).round().astype(np.int64)
+    down, up = log["link"] == 0, log["link"] == 1
+    # What a host sends is at the link at once; what it receives took twice its distance from the link.
+    at_client, at_server = came + 2 * client, came + 2 * server
+    data = log["kind"] == _core.packet_kinds().index("data")
+    assert (log["depart_ns"] >= 0).all(), "nothing is lost here, so packets arrive in order"
+    flows = np.unique(log["flow"])
+    load = [f for f in flows if (down & data & (log["flow"] == f)).sum() > 20]
+    assert 2 <= len(load) <= 16
+    ends = np.sort(found["intervals"]["end_ns"]).astype(np.int64)
+    assert len(ends) == 8
+    start, end = int(ends[-1]) - 4 * 10**9, int(ends[-1])
+    tcp, tls, http, own = [], [], [], []
+    for flow in flows:
+        mine = log["flow"] == flow
+        sent = log["arrive_ns"][mine & up & data].astype(np.int64)
+        opened = int(log["arrive_ns"][mine & up].min())
+        if flow in load:
+            seq, got = log["seq"][mine & down & data], at_client[mine & down & data]
+            size = log["size_bytes"][mine & down & data] - 52
+            left = log["arrive_ns"][mine & down & data]
+            heard = at_server[mine & up & data]
+            for k in range(1, len(sent)):  # the first is the GET of the load itself
+                if not start <= sent[k] < end:
+                    continue
+                last = (seq + size)[left <= heard[k]].max()
+                answered = got[(seq + size) >= last + 100]
+                # What comes after the test comes nowhere.
+                if len(answered) and answered.min() <= end:
+                    own.append((answered.min() - sent[k]) / 1e6)
+        elif start <= opened < end:
+            got = at_client[mine & down & (at_client <= end)]
+            answers = at_client[mine & down & data & (at_client <= end)]
+            if len(got):
+                tcp.append((got.min() - opened) / 1e6)
+            if len(sent) > 1 and len(answers) >= 4:
+                tls.append((answers[2] - sent[0]) / 1e6)
+                http.append((answers[3] - sent[1]) / 1e6)
+            elif len(answers) >= 3:
+                tls.append((answers[2] - sent[0]) / 1e6)
+    kept = [
+        float(np.sort(values)[: int(np.ceil(0.95 * len(values) - 1e-9))].mean())
+        for values in (tcp, tls, http, own)
+    ]
+    by_hand = (60000 / (sum(kept[:3]) / 3) + 60000 / kept[3]) / 2
+    assert scores["tests"] == 1 and len(http) > 10 and len(own) > 10
+    assert scores["http_self_ms"]["median"] == pytest.approx(kept[3], abs=1e-6)
+    assert [scores[f"{name}_foreign_ms"]["median"] for name in ("tcp", "tls", "http")] == pytest.approx(
+        kept[:3], abs=1e-6
+    )
+    assert scores["rpm"]["median"] == pytest.approx(by_hand, abs=1e-3)
+
+
+def test_load_is_added_until_goodput_is_stable() -> None:
+    found, _, scores = ran()
+    intervals = found["intervals"]
+    counts = intervals["connections"].tolist()
+    settled = intervals["stable"].tolist().index(True)
+    assert counts[: settled + 1] == list(range(1, settled + 2)), "one more with each interval"
+    assert set(counts[settled:]) == {settled + 1}, "and none once it is stable"
+    assert settled >= 3, "four moving averages are needed"
+    few = ran(more="connections = [2, 3, 6]")[0]["intervals"]["connections"].tolist()
+    assert few[:2] == [2, 5] and max(few) <= 6
+    assert scores["confidence"]["low"] == 0 and sum(scores["confidence"].values()) == 1
+
+
+def test_fair_queueing_hides_self_inflicted_delay_from_foreign_probes() -> None:
+    _, _, fifo = ran()
+    _, summary, fair = ran(queue="fq-codel", limit="10240pkt", window="16MB")
+    assert fifo["foreign_rpm"]["median"] < 800 and fifo["self_rpm"]["median"] < 800
+    apart = fifo["foreign_rpm"]["median"] / fifo["self_rpm"]["median"]
+    assert 0.9 < apart < 1.5, "one line for all"
+    assert fair["foreign_rpm"]["median"] > max(2500, 1.25 * fair["self_rpm"]["median"])
+    assert summary["links"]["down"]["utilisation"] > 0.5
+    assert 0 <= fair["qoo"]["qoo"] <= 100 and fair["qoo"]["throughput"] == 100
+
+
+@pytest.mark.parametrize("direction", ["up", "both"])
+def test_load_goes_the_way_that_it_is_told(direction: str) -> None:
+    found, summary, scores = ran(more=f'direction = "{direction}"\ntls = false')
+    assert summary["links"]["up"]["utilisation"] > 0.3
+    assert (summary["links"]["down"]["utilisation"] > 0.3) == (direction == "both")
+    assert (found["probes"]["tls_ns"] == -1).all() and scores["tls_foreign_ms"]["median"] is None
+    least = 20.0
+    for name in ("tcp_foreign_ms", "http_foreign_ms", "http_self_ms"):
+        assert scores[name]["p5"] >= least, "no probe is faster than light"
+
+
+def test_the_page_judges_responsiveness_and_draws_it(sojourn: Command) -> None:
+    study = STUDY.format(duration="11s", queue="fifo", limit="100ms", window="16MB", more="")
+    (sojourn.cwd / "rpm.toml").write_text(study + '[sweep]\n"path.down.queue.limit" = ["20ms", "400ms"]\n')
+    rows = sojourn.json(
+        "run", "rpm.toml", "--jobs", "1", "--set", "users.0.start-within=0ms", "--set", "warmup=0ms"
+    )
+    assert rows[0]["responsiveness"]["rpm"]["median"] > rows[1]["responsiveness"]["rpm"]["median"]
+    told = sojourn.json("report", "results/rpm")[0]
+    assert "responsiveness" in json.dumps(told["answer"])
+    page = (sojourn.cwd / told["report"]).read_text(encoding="utf-8")
+    assert "median RPM" in page and "a round trip of 100 ms" in page
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ("connections = [0, 1, 16]", "must be first, more and most"),
+        ("connections = [9, 1, 8]", "must be first, more and most"),
+        ("averages = 0", "expected 1 to 100"),
+        ("tolerance = 1.5", "is not a share"),
+        ("probe-share = 0.0", "is not a share"),
+        ('interval = "4s"', "does not hold 4 intervals"),
+        ('transport = "udp"', "load and probes are TCP"),
+    ],
+)
+def test_what_cannot_be_a_test_is_refused(more: str, said: str) -> None:
+    text = STUDY.format(duration="11s", queue="fifo", limit="100ms", window="16MB", more=more)
+    with pytest.raises(_core.StudyError, match=said):
+        _core.parse(text, "rpm.toml", [], [])
