@@ -7,7 +7,7 @@ RUST := pyproject.toml Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o
 
 .PHONY: setup demo test test-rust bench validation lint clean
 
-setup: $(VENV)/.built $(VENV)/.pesq $(VENV)/.speech $(VENV)/.video
+setup: $(VENV)/.page $(VENV)/.built $(VENV)/.pesq $(VENV)/.speech $(VENV)/.video
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -32,6 +32,14 @@ $(VENV)/.built: $(VENV)/.tools $(RUST)
 	VIRTUAL_ENV=$(abspath $(VENV)) PATH="$(abspath $(BIN)):$$PATH" \
 		$(BIN)/maturin develop --quiet --release --extras dask,video
 	@touch $@
+
+# The engine for pages, where Rust can build for browsers; without it, explorers have no live part and say so.
+$(VENV)/.page: $(VENV)/.tools $(RUST)
+	@if cargo build --quiet -p sojourn-wasm --lib --profile page --target wasm32-unknown-unknown 2>$@.log; \
+		then cp target/wasm32-unknown-unknown/page/sojourn_wasm.wasm python/sojourn/report/explore/engine.wasm; \
+		mv $@.log $@; \
+		else rm -f python/sojourn/report/explore/engine.wasm; mv $@.log $@; \
+		echo "explorers have no live part: rustup target add wasm32-unknown-unknown, then rm $@ and make setup"; fi
 
 # PESQ is C that is compiled here; without it, voice is scored by the E-model.
 $(VENV)/.pesq: pyproject.toml | $(VENV)/.built

@@ -16,7 +16,7 @@ from sojourn.results import open_results
 from sojourn.results.interval import half_width
 from sojourn.results.path import look_up
 from test_figures import LIMITS, WORKLOADS, sweep, write_results
-from test_page_browser import CONTRASTS, PHONE, STRUCTURE, WIDE, browser, opened
+from test_page_browser import CONTRASTS, PHONE, STRUCTURE, WIDE, browser, opened, until
 
 __all__ = ["browser"]
 
@@ -159,7 +159,7 @@ def test_the_page_answers(page: Path, browser: Any) -> None:
         heads = tab.locator("table.map thead th").all_inner_texts()
         assert heads[1:] == list(WORKLOADS)
         # A link keeps what was chosen.
-        tab.wait_for_function("location.hash.includes('across') || location.hash.includes('x=workload')")
+        until(tab, "location.hash.includes('x=workload')")
         tab.reload()
         assert tab.locator("table.map thead th").all_inner_texts() == heads
         assert tab.locator(f'[data-cell="{at}"]').get_attribute("aria-pressed") == "true"

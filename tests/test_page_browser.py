@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -115,9 +116,17 @@ class opened:
     def __exit__(self, kind: type | None, *_: object) -> None:
         self.context.close()
         if kind is None:
-            # The page itself, and an icon that is empty; figures and sounds lie in the page.
-            asked = {said[:300] for said in self.told if not said.startswith("data:")}
+            # The page itself, and an icon that is empty; figures, sounds and threads lie in the page.
+            asked = {said[:300] for said in self.told if not said.startswith(("data:", "blob:"))}
             assert asked == {self.page.as_uri()}, asked
+
+
+def until(tab: Any, expression: str, patience_s: float = 60.0) -> None:
+    """Wait until an expression holds. It is asked from outside: pages let no text be evaluated."""
+    end = time.monotonic() + patience_s
+    while not tab.evaluate(expression):
+        assert time.monotonic() < end, f"{expression} does not hold after {patience_s} s"
+        tab.wait_for_timeout(50)
 
 
 def look_by_keyboard(tab: Any) -> None:

@@ -125,3 +125,7 @@ def test_classes() -> None:
         assert float(emodel.r_to_mos(r)) == pytest.approx(edge, abs=0.05)
     assert emodel.satisfaction(4.3) == "very satisfied"
     assert emodel.satisfaction(2.59) == emodel.satisfaction(0.5) == "not recommended"
+
+
+def test_the_default_rating_is_that_of_the_whole_model() -> None:
+    assert pytest.approx(emodel.rating().r, rel=1e-12) == emodel.R_DEFAULT

@@ -5,6 +5,7 @@ mod controller;
 mod emulate;
 mod error;
 mod export;
+mod formulas;
 mod losses;
 mod measure;
 mod picture;
@@ -26,6 +27,8 @@ mod _core {
     use crate::error::{CaptureError, MisfitError, StudyError};
     #[pymodule_export]
     use crate::export::export;
+    #[pymodule_export]
+    use crate::formulas::{burst_ratio, idd, ie_eff, mos_of_plt, r_default, r_to_mos};
     #[pymodule_export]
     use crate::losses::match_captures;
     #[pymodule_export]

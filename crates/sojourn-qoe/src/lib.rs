@@ -1,3 +1,9 @@
-//! Measures of pictures that every pixel enters, and that must be fast and the same on every machine.
+//! What users make of it: measures of pictures that every pixel enters, and scores by formulas, the same on every
+//! machine, in Python and in a page.
 
+pub mod emodel;
 pub mod picture;
+pub mod playout;
+pub mod statistics;
+pub mod voice;
+pub mod web;

@@ -24,7 +24,7 @@ VERBS = {
     "report": "make the page of a study, or of several: figures, tables, what was published",
     "suite": "run every case of an evaluation (RFC 7928) for queues of your choice",
     "compare": "say where two folders of results differ by more than chance",
-    "explore": "make one page in which stored results answer questions",
+    "explore": "make one page that answers: stored results, and the engine itself to try out",
     "show": "list the points of a study, or all about one of them",
     "measure": "queueing delay of remote hosts, from captures or an interface",
     "losses": "which packets a real queue lost, from captures on both sides",

@@ -1,4 +1,4 @@
-"""`sojourn explore`: stored results as one page that answers."""
+"""`sojourn explore`: stored results, and the engine itself, as one page that answers."""
 
 from __future__ import annotations
 
@@ -20,22 +20,24 @@ def explore(
     out: Annotated[Path, Parameter(name=["--out", "-o"])] = Path("explore.html"),
     json: Flag = False,
 ) -> int:
-    """Make one page in which results can be explored without a network.
+    """Make one page in which results, and the engine itself, can be explored without a network.
 
     Of stored results: a map of any number over any two axes, with intervals, the same as lines, and one
     number against another; a cell shows its links over time, its calls to listen to, and the command that
-    runs it again.
+    runs it again. The live part runs the engine in the page: rates, round-trip time, buffers, disciplines
+    and their parameters, flows and their congestion control; and shows a queue packet by packet.
 
     **Example**
 
     ```
     sojourn explore results/quickstart -o quickstart.html
+    sojourn explore -o live.html
     ```
 
     Parameters
     ----------
     results
-        Directories of results.
+        Directories of results; without any, the page has the live part alone.
     out
         The page to write.
     json

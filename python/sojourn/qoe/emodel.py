@@ -9,6 +9,8 @@ Differences: MOS is clamped to [1, 4.5] (the printed cubic dips to 0.989 below R
 twice, as Sun's cubic (L. Sun, "Speech quality prediction for voice over Internet protocol networks",
 2004), which is what is used to put PESQ on the R scale, and as the exact inverse of the curve by
 bisection.
+
+Idd, Ie-eff, the burst ratio and the curve are those of the crate `sojourn-qoe`, which pages score with, too.
 """
 
 from __future__ import annotations
@@ -18,6 +20,8 @@ from math import exp, log10, sqrt
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from sojourn import _core
 
 __all__ = [
     "CODECS",
@@ -202,10 +206,7 @@ def idd(ta_ms: ArrayLike, mt_ms: float = 100.0, st: float = 1.0) -> NDArray[np.f
         R units in [0, 50), the shape of ``ta_ms``; 0 up to ``mt_ms``.
     """
     ta = np.asarray(ta_ms, dtype=np.float64)
-    x = np.log2(np.maximum(ta, mt_ms) / mt_ms)
-    e = 6.0 * st
-    full = 25.0 * ((1.0 + x**e) ** (1.0 / e) - 3.0 * (1.0 + (x / 3.0) ** e) ** (1.0 / e) + 2.0)
-    return np.where(ta > mt_ms, np.maximum(full, 0.0), 0.0)
+    return _core.idd(ta.ravel(), mt_ms, st).reshape(ta.shape)
 
 
 def ie_eff(ie: float, bpl: float, ppl: ArrayLike, burst_r: ArrayLike = 1.0) -> NDArray[np.float64]:
@@ -225,8 +226,8 @@ def ie_eff(ie: float, bpl: float, ppl: ArrayLike, burst_r: ArrayLike = 1.0) -> N
     ndarray
         R units in [ie, 95).
     """
-    p = np.asarray(ppl, dtype=np.float64)
-    return ie + (95.0 - ie) * p / (p / np.asarray(burst_r, dtype=np.float64) + bpl)
+    p, burst = np.broadcast_arrays(*(np.asarray(each, dtype=np.float64) for each in (ppl, burst_r)))
+    return _core.ie_eff(ie, bpl, p.ravel(), burst.ravel()).reshape(p.shape)
 
 
 def burst_ratio(erased: ArrayLike) -> float:
@@ -243,12 +244,7 @@ def burst_ratio(erased: ArrayLike) -> float:
         1 when nothing or everything is erased; otherwise at least 1 (losses spaced more evenly than at random
         count as random: G.107 gives no meaning to less).
     """
-    e = np.asarray(erased, dtype=bool)
-    lost = int(e.sum())
-    if lost in (0, e.size):
-        return 1.0
-    bursts = int(e[0]) + int(np.count_nonzero(e[1:] & ~e[:-1]))
-    return max(1.0, lost / bursts * (1.0 - lost / e.size))
+    return _core.burst_ratio(np.ascontiguousarray(erased, dtype=bool))
 
 
 def cole_rosenbluth(
@@ -287,8 +283,8 @@ def r_to_mos(r: ArrayLike) -> NDArray[np.float64]:
     -------
     ndarray
     """
-    x = np.clip(np.asarray(r, dtype=np.float64), 0.0, 100.0)
-    return np.clip(1.0 + 0.035 * x + x * (x - 60.0) * (100.0 - x) * 7e-6, 1.0, 4.5)
+    x = np.asarray(r, dtype=np.float64)
+    return _core.r_to_mos(x.ravel()).reshape(x.shape)
 
 
 def sun_mos_to_r(mos: ArrayLike) -> NDArray[np.float64]:
@@ -341,5 +337,5 @@ def satisfaction(mos: float) -> str:
     return next((name for edge, name in SATISFACTION if mos >= edge), SATISFACTION[-1][1])
 
 
-#: Rating of a connection with G.107's defaults, from which the parametric score starts.
-R_DEFAULT = rating().r
+#: Rating of a connection with G.107's defaults, from which the parametric score starts: that of `rating`.
+R_DEFAULT = _core.r_default()

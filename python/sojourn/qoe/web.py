@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sojourn import _core
 from sojourn.study.units import seconds
 
 __all__ = ["Loads", "Survival", "kaplan_meier", "loads", "mos_of_plt", "score_web", "summary"]
@@ -49,8 +50,8 @@ def mos_of_plt(plt_s: ArrayLike, best_s: float = 0.56, worst_s: float = 6.0) -> 
     ndarray
         In [1, 5].
     """
-    t = np.clip(np.asarray(plt_s, dtype=np.float64), best_s, worst_s)
-    return np.clip(5.0 - 4.0 * np.log(t / best_s) / np.log(worst_s / best_s), 1.0, 5.0)
+    t = np.asarray(plt_s, dtype=np.float64)
+    return _core.mos_of_plt(t.ravel(), best_s, worst_s).reshape(t.shape)
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from matplotlib import colormaps
-from matplotlib.colors import to_hex
-
+from sojourn.report.explore.scale import described
 from sojourn.report.facts import reproduce
 from sojourn.report.figures import labels_of
 from sojourn.report.figures.default import score_paths
-from sojourn.report.figures.scales import scale_for
 from sojourn.report.figures.values import Value, axis_name, has_name, value
 from sojourn.report.listening import listen
 from sojourn.results import Results, engines
@@ -40,7 +37,6 @@ _GROUPS = {
     "Links": ("links", "losses"),
     "Flows": ("flows", "groups", "fairness"),
 }
-_STOPS = 9
 
 
 def gathered(found: Results, results: Sequence[Mapping[str, Any]], budget: Budget) -> dict[str, Any]:
@@ -133,9 +129,6 @@ def _group(path: str) -> str:
 
 def _number(path: str, cells: Sequence[Sequence[Mapping[str, Any]]]) -> dict[str, Any]:
     shown = value(path)
-    scale = scale_for(shown)
-    stops = (0.04 + 0.86 * i / (_STOPS - 1) for i in range(_STOPS))
-    colours = scale.colours or [to_hex(colormaps[scale.ramp](stop)) for stop in stops]
     return {
         "path": path,
         "title": shown.title,
@@ -143,14 +136,7 @@ def _number(path: str, cells: Sequence[Sequence[Mapping[str, Any]]]) -> dict[str
         "unit": shown.unit,
         "group": _group(path),
         "better": shown.better,
-        "scale": {
-            "edges": [edge * shown.factor for edge in scale.edges],
-            "colours": list(colours),
-            "letters": list(scale.letters),
-            "meanings": list(scale.meanings),
-            "source": scale.source,
-            "bounds": [None if bound is None else bound * shown.factor for bound in scale.bounds],
-        },
+        "scale": described(shown),
         "cells": [_mean(shown, [look_up(run, path) for run in runs]) for runs in cells],
     }
 

@@ -90,7 +90,7 @@ explorer.chart = (() => {
         width: one.dots ? 0 : one.bold ? 3 : 1.75,
         dash: one.dots ? undefined : DASHES[(one.colour ?? i) % DASHES.length],
         points: { show: Boolean(one.dots || one.points), size: one.dots ? 9 : 6, fill: () => line(one.colour ?? i), stroke: () => line(one.colour ?? i) },
-        spanGaps: false,
+        spanGaps: Boolean(spec.gaps),
         paths: one.dots ? () => null : one.steps ? uPlot.paths.stepped({ align: 1 }) : undefined,
       }))],
       hooks: {

@@ -1,0 +1,63 @@
+//! What results say of many scores: median, mean and percentiles, rounded.
+
+use serde::Serialize;
+
+/// Statistics of the numbers that are there; null where there are none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Statistics {
+    /// The middle.
+    pub median: Option<f64>,
+    /// The arithmetic mean.
+    pub mean: Option<f64>,
+    /// Below it is 5 %.
+    pub p5: Option<f64>,
+    /// Below it is 25 %.
+    pub p25: Option<f64>,
+    /// Below it is 75 %.
+    pub p75: Option<f64>,
+    /// Below it is 95 %.
+    pub p95: Option<f64>,
+}
+
+/// Statistics of the numbers that are not NaN, to so many digits; percentiles interpolate linearly (Hyndman and Fan's
+/// type 7, as NumPy's do).
+pub fn statistics(numbers: impl Iterator<Item = f64>, digits: usize) -> Statistics {
+    let mut known: Vec<f64> = numbers.filter(|number| !number.is_nan()).collect();
+    if known.is_empty() {
+        return Statistics::default();
+    }
+    let mean = known.iter().sum::<f64>() / known.len() as f64;
+    known.sort_by(f64::total_cmp);
+    let at = |q: f64| {
+        let place = q / 100.0 * (known.len() - 1) as f64;
+        let (below, t) = (known[place as usize], place.fract());
+        let above = known[(place as usize + 1).min(known.len() - 1)];
+        let between = if t < 0.5 { below + (above - below) * t } else { above - (above - below) * (1.0 - t) };
+        Some(rounded(between, digits))
+    };
+    Statistics {
+        median: at(50.0),
+        mean: Some(rounded(mean, digits)),
+        p5: at(5.0),
+        p25: at(25.0),
+        p75: at(75.0),
+        p95: at(95.0),
+    }
+}
+
+/// The number with so many decimals, half to even in its exact value, as Python rounds.
+pub fn rounded(number: f64, digits: usize) -> f64 {
+    format!("{number:.digits$}").parse().unwrap_or(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_interpolate_and_absent_numbers_do_not_count() {
+        let found = statistics([4.0, f64::NAN, 1.0, 2.0, 3.0].into_iter(), 4);
+        assert_eq!((found.median, found.mean, found.p25, found.p95), (Some(2.5), Some(2.5), Some(1.75), Some(3.85)));
+        assert_eq!(statistics([f64::NAN].into_iter(), 4), Statistics::default());
+    }
+}

@@ -1,0 +1,115 @@
+//! From the tables of a run to the scores in its result, by formulas alone.
+
+use serde_json::{Map, Value};
+use sojourn_net::Span;
+use sojourn_qoe::voice::{Buffer, Method, Packet};
+use sojourn_qoe::{emodel, voice, web};
+use sojourn_sim::app::Tables;
+use sojourn_sim::scenario::{Codec, Concealment, DelayModel, Playout, Scenario, ScoreMethod, Users};
+
+/// How one entry of users is scored, and the numbers of its first user and the one after its last.
+pub(crate) struct Entry {
+    users: (u32, u32),
+    by: By,
+}
+
+enum By {
+    Voice(Method),
+    Web(web::Scale),
+}
+
+/// How the users of a scenario are scored; a sentence if one cannot be by formulas.
+pub(crate) fn methods(scenario: &Scenario) -> Result<Vec<Entry>, String> {
+    let mut first = 0;
+    scenario
+        .users
+        .iter()
+        .enumerate()
+        .map(|(place, users)| {
+            let by = match users {
+                Users::Voice(user) if matches!(user.codec, Codec::G722 | Codec::Opus) => {
+                    return Err(format!(
+                        "users.{place} speaks in wide band, which is not scored in a page: set codec = \"g711a\""
+                    ));
+                }
+                Users::Voice(user) if user.score == ScoreMethod::Emodel => By::Voice(of_voice(user)),
+                Users::Voice(_) => {
+                    return Err(format!(
+                        "users.{place} is to be scored by PESQ, which is not in a page: set score = \"emodel\""
+                    ));
+                }
+                Users::Web(user) => By::Web(web::Scale {
+                    best_s: seconds(user.plt_min),
+                    worst_s: seconds(user.plt_max),
+                    round_trips: f64::from(user.round_trips),
+                }),
+                _ => return Err(format!("users.{place} cannot be scored in a page; voice and web users can")),
+            };
+            let start = first;
+            first += users.count();
+            Ok(Entry { users: (start, first), by })
+        })
+        .collect()
+}
+
+fn of_voice(user: &sojourn_sim::scenario::Voice) -> Method {
+    let (plan, packetisation_ms) = match (user.codec, user.concealment) {
+        // G.729 looks 5 ms ahead.
+        (Codec::G729a, _) => (emodel::G729A, 25.0),
+        (Codec::G711a, Concealment::Zero) => (emodel::G711, 20.0),
+        _ => (emodel::G711_PLC, 20.0),
+    };
+    let buffer = match user.playout {
+        Playout::Fixed { delay } => Buffer::Fixed(delay.0 as i64),
+        Playout::Adaptive {} => Buffer::Adaptive,
+        Playout::None {} => Buffer::None,
+    };
+    Method { plan, packetisation_ms, buffer, half_rtt: user.delay_model == DelayModel::HalfRtt }
+}
+
+fn seconds(span: Span) -> f64 {
+    span.0 as f64 / 1e9
+}
+
+/// The keys of a result that have scores: `voice` and `web`, as far as there is something to score.
+pub(crate) fn score(entries: &[Entry], tables: &Tables) -> Map<String, Value> {
+    let (mut calls, mut loads) = (Vec::new(), Vec::new());
+    for Entry { users: (first, last), by } in entries {
+        let mine = |user: u32| (*first..*last).contains(&user);
+        match by {
+            By::Voice(method) => calls.extend(voice::calls(packets(tables, mine), *method)),
+            By::Web(scale) => loads.push((*scale, of_table(tables, mine))),
+        }
+    }
+    let mut found = Map::new();
+    let mut add = |name: &str, scores: Option<serde_json::Result<Value>>| {
+        found.extend(scores.and_then(Result::ok).map(|scores| (name.to_owned(), scores)));
+    };
+    add("voice", (!calls.is_empty()).then(|| serde_json::to_value(voice::summary(&calls))));
+    add("web", web::summary(&loads).map(serde_json::to_value));
+    found
+}
+
+fn packets(tables: &Tables, mine: impl Fn(u32) -> bool) -> Vec<Packet> {
+    let table = &tables.voice;
+    let row = |i: usize| Packet {
+        direction: table.direction[i],
+        user: table.user[i],
+        call: table.call[i],
+        seq: table.seq[i],
+        sent_ns: table.sent_ns[i],
+        delay_ns: table.delay_ns[i],
+    };
+    (0..table.user.len()).filter(|i| mine(table.user[*i])).map(row).collect()
+}
+
+fn of_table(tables: &Tables, mine: impl Fn(u32) -> bool) -> Vec<web::Load> {
+    let table = &tables.web;
+    let row = |i: usize| web::Load {
+        plt_s: table.plt_ns[i] as f64 / 1e9,
+        complete: table.complete[i],
+        rtt_s: table.rtt_ns[i] as f64 / 1e9,
+        repair_s: table.repair_ns[i] as f64 / 1e9,
+    };
+    (0..table.user.len()).filter(|i| mine(table.user[*i])).map(row).collect()
+}
