@@ -71,12 +71,14 @@ def test_a_quiet_path_is_good_and_a_shared_queue_is_worse(kind: str) -> None:
     assert quiet["late"]["mean"] == quiet["lost"] == 0
     assert 20.0 <= quiet["rtt_ms"]["median"] < 26.0, "a picture of 44 packets takes 9 ms on this line"
     assert quiet["windows"] == 2
-    shared = run(kind, {"kind": "fifo", "limit": "200pkt"}, "software-update")
-    alone = run(kind, {"kind": "fq-codel"}, "software-update")
+    # A stream does not adapt: above its fair share it would wait for itself.
+    keys = {"rate": "4Mbit"} if kind == "cloud-gaming" else {}
+    shared = run(kind, {"kind": "fifo", "limit": "200pkt"}, "software-update", **keys)
+    alone = run(kind, {"kind": "fq-codel"}, "software-update", **keys)
     assert shared["rtt_ms"]["median"] > alone["rtt_ms"]["median"] + 10
     if kind == "cloud-gaming":
         assert quiet["mos"]["median"] > 4.3
-        assert shared["mos"]["median"] < quiet["mos"]["median"] - 0.5
+        assert shared["mos"]["median"] < alone["mos"]["median"] - 0.3
 
 
 def test_packets_are_as_many_as_the_pace_says() -> None:

@@ -19,7 +19,7 @@ use crate::scenario::Invalid;
 pub struct Goal {
     /// What the report calls it; by default the value's name.
     pub name: Option<String>,
-    /// The value, as `run --json` names it: `voice.talks.mos.p5`, `links.up.queue_delay_ms.p95`. A goal has this, with a
+    /// The value, as `run --json` names it: `voice.talks.mos.p5`, `links.up.queue_delay_ms.p95`. A goal has this and a
     /// limit, or `threshold`.
     pub value: Option<String>,
     /// A threshold that operators quote, by name, in place of a value and its limit.
@@ -34,8 +34,8 @@ pub struct Goal {
     pub confidence: f64,
 }
 
-/// Thresholds that operators quote. Grades of bufferbloat are those of DSLReports: the mean delay that load adds, down and
-/// up; here each way must keep it, in the queue.
+/// Thresholds that operators quote. Grades of bufferbloat are those of DSLReports: the mean delay that load adds, down
+/// and up; here each way must keep it, in the queue.
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Threshold {
