@@ -38,6 +38,8 @@ const WINDOW: Span = Span::from_millis(100);
 /// … at most this much is spent asking for the time. The kernel stops a `SCHED_FIFO` thread that never sleeps for
 /// 50 ms in each second ("RT throttling").
 const MOST_SPINNING: Span = Span::from_millis(40);
+/// Most descriptors that are waited for: two devices, and what ends the loop.
+const MOST_DESCRIPTORS: usize = 4;
 /// Longest sleep, so that a step of the clock or a lost wake-up cannot stop the loop.
 const MOST_SLEEP: Span = Span::from_millis(250);
 
@@ -66,6 +68,11 @@ impl Monotonic {
         self.epoch
     }
 
+    fn sleep(&self, until: Time) {
+        let at = TimeSpec::from_duration(std::time::Duration::from_nanos(self.epoch + until.0));
+        let _ = clock_nanosleep(ClockId::CLOCK_MONOTONIC, nix::time::ClockNanosleepFlags::TIMER_ABSTIME, &at);
+    }
+
     /// Whether there is still time of this window to spin in.
     fn may_spin(&mut self, now: Time) -> bool {
         if now.since(self.window) >= WINDOW {
@@ -85,17 +92,23 @@ impl Clock for Monotonic {
         let Patience { quantum, spin } = self.patience;
         let rest = self.woken + quantum;
         if rest < until && self.now() < rest {
-            let at = TimeSpec::from_duration(std::time::Duration::from_nanos(self.epoch + rest.0));
-            let _ = clock_nanosleep(ClockId::CLOCK_MONOTONIC, nix::time::ClockNanosleepFlags::TIMER_ABSTIME, &at);
+            self.sleep(rest);
         }
         let now = self.now();
         let spins = spin > Span::ZERO && self.may_spin(now);
         let alarm = if spins { until - spin } else { until };
         if alarm > now {
-            let mut polled: Vec<PollFd<'_>> = readable.iter().map(|fd| PollFd::new(*fd, PollFlags::POLLIN)).collect();
+            let Some(first) = readable.first() else {
+                self.sleep(alarm);
+                return;
+            };
+            // No allocation for each wait.
+            let of = |place: usize| PollFd::new(*readable.get(place).unwrap_or(first), PollFlags::POLLIN);
+            let mut polled: [PollFd<'_>; MOST_DESCRIPTORS] = std::array::from_fn(of);
+            let count = readable.len().min(MOST_DESCRIPTORS);
             let left = alarm.since(now).0.min(MOST_SLEEP.0);
             let timeout = TimeSpec::from_duration(std::time::Duration::from_nanos(left));
-            let found = ppoll(&mut polled, Some(timeout), None).unwrap_or(0);
+            let found = ppoll(&mut polled[..count], Some(timeout), None).unwrap_or(0);
             if found > 0 || self.now() < alarm {
                 self.woken = self.now();
                 return;

@@ -44,6 +44,7 @@ def emulate(
     access_rate: str | None = None,
     log: Path | None = None,
     pcap: Path | None = None,
+    report: Path | None = None,
     live: Flag = False,
     prometheus: int | None = None,
     check: Flag = False,
@@ -111,6 +112,8 @@ def emulate(
         Write the packet log (.parquet).
     pcap
         Write a capture (.pcapng): an interface for each queue, why a packet was dropped as its comment.
+    report
+        Make a page (`.html`) of the run, with figures, also beside it.
     live
         Show the queues while the command runs: rate, backlog, time in the queue, drops. The command's
         output is shown above, and is no terminal then.
@@ -134,7 +137,11 @@ def emulate(
     words = _command(command, shell)
     if host and server is not None:
         raise SojournError("--host and --server both say what the other end is; expected one of them")
-    for name, file, suffix in (("--log", log, ".parquet"), ("--pcap", pcap, ".pcapng")):
+    for name, file, suffix in (
+        ("--log", log, ".parquet"),
+        ("--pcap", pcap, ".pcapng"),
+        ("--report", report, ".html"),
+    ):
         if file is not None and (file.suffix != suffix or not file.absolute().parent.is_dir()):
             raise SojournError(
                 f"{name} is {str(file)!r}; expected a file that ends in {suffix}, in a folder that exists"
@@ -194,6 +201,10 @@ def emulate(
                 atomic.write(log, lambda file: write(rows, file, _links(point.document)))
         if frames is not None and pcap is not None:
             _keep(frames, pcap)
+    if report is not None:
+        from sojourn.sweep.emulation.page import write_page
+
+        write_page(came, shlex.join(["sojourn", *sys.argv[1:]]), report)
     return _end(came, point, json=json, quiet=quiet, strict=strict)
 
 

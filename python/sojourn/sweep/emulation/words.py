@@ -11,7 +11,7 @@ def said(came: Mapping[str, Any]) -> list[str]:
     engine = came["engine"]
     lines = [_link(name, link) for name, link in came["links"].items()]
     lines.append("late: " + "; ".join(_late(way, late) for way, late in came["lateness_us"].items()))
-    lines += _notes(engine)
+    lines += notes(engine)
     lines.append(verdict(came))
     return lines
 
@@ -51,7 +51,8 @@ def _late(way: str, late: Mapping[str, Any] | None) -> str:
     return f"{way} p50 {late['p50']:g}, p99 {late['p99']:g}, p99.9 {late['p999']:g}, most {late['max']:g} µs"
 
 
-def _notes(engine: Mapping[str, Any]) -> Iterator[str]:
+def notes(engine: Mapping[str, Any]) -> Iterator[str]:
+    """Iterate over what disturbed a run, and what could not be had."""
     for what in engine["without"]:
         yield f"note: without {what}"
     shares = engine["processors"]

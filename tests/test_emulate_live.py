@@ -1,0 +1,138 @@
+"""The emulator's live view, metrics, words and page, from looks and results that are given."""
+
+from __future__ import annotations
+
+import copy
+import io
+
+from rich.console import Console
+from sojourn.sweep.emulation.check import sentence
+from sojourn.sweep.emulation.live import View, metrics, sparkline
+from sojourn.sweep.emulation.page import write_page
+from sojourn.sweep.emulation.words import said
+
+LINK = {
+    "rate_bps": 8e6,
+    "set_bps": 16_000_000,
+    "backlog_pkts": 7,
+    "sojourn_ms": 12.25,
+    "longest_ms": 31.0,
+    "drops": {"full": 3},
+    "arrived_pkts": 100,
+    "departed_pkts": 90,
+    "departed_bytes": 135_000,
+    "marked_pkts": 2,
+    "drops_by_cause": {"full": 3, "path": 1},
+    "sojourn_sum_s": 1.1025,
+    "sojourn_quantiles_s": [0.01, 0.02, 0.031],
+}
+LATE = {"p50": 10.0, "p99": 120.0, "p999": 300.0, "max": 1500.0, "packets": 90}
+IDLE = {**LINK, "rate_bps": 0.0, "sojourn_ms": None, "drops": {}, "drops_by_cause": {}, "backlog_pkts": 0}
+LOOK = {"time_s": 3.2, "links": {"down": LINK, "up": IDLE}, "lateness_us": {"down": LATE, "up": None}}
+
+
+def test_a_look_is_a_row_for_each_queue():
+    console = Console(width=120, record=True, file=io.StringIO())
+    view = View(console)
+    console.print(view.table(LOOK))
+    console.print(view.table(LOOK))
+    text = console.export_text()
+    down = next(line for line in text.splitlines() if line.startswith("down"))
+    assert down.split() == ["down", "8.00", "▅", "7", "█", "12.2", "31.0", "3", "full"]
+    assert "▅▅" in text, "looks before are kept"
+    up = next(line for line in text.splitlines() if line.startswith("up"))
+    assert up.split() == ["up", "0.00", "▁", "0", "▁", "–", "–", "none"]
+    assert sparkline([]) == "" and sparkline([0.0, 5.0, 10.0]) == "▁▅█"
+
+
+def test_metrics_are_in_seconds_and_sum_over_count_is_the_mean():
+    lines = dict(line.rsplit(" ", 1) for line in metrics(LOOK).splitlines() if not line.startswith("#"))
+    name = "sojourn_emulate_sojourn_seconds"
+    mean = float(lines[f'{name}_sum{{link="down"}}']) / float(lines[f'{name}_count{{link="down"}}'])
+    assert abs(mean - 0.01225) < 1e-12
+    assert lines[f'{name}{{link="down",quantile="0.99"}}'] == "0.031"
+    assert lines['sojourn_emulate_dropped_packets_total{link="down",cause="path"}'] == "1"
+    assert lines['sojourn_emulate_dropped_packets_total{link="up",cause="full"}'] == "0"
+    assert lines['sojourn_emulate_lateness_seconds{way="down",quantile="0.99"}'] == "0.00012"
+    assert not any('way="up"' in line for line in lines)
+
+
+DELAY = {"mean": 12.0, "p50": 11.0, "p95": 20.0, "p99": 25.0, "max": 31.0}
+SERIES = {"bin_s": 1.0, "utilisation": [0.5, 1.0], "queue_delay_ms": [None, 12.0], "dropped_pkts": [0, 3]}
+SUMMARY = {
+    "rate_bps": 16_000_000, "arrived_pkts": 100, "departed_pkts": 90, "dropped_pkts": 3, "utilisation": 0.75,
+    "queue_delay_ms": DELAY, "drops_by_cause": {"full": 3}, "marked_pkts": 2, "series": SERIES,
+}  # fmt: skip
+NONE = {"bin_s": 1.0, "utilisation": [], "queue_delay_ms": [], "dropped_pkts": []}
+COUNTS = {"arrived_pkts": 0, "departed_pkts": 0, "dropped_pkts": 0, "drops_by_cause": {"full": 0}}
+SILENT = {**SUMMARY, **COUNTS, "series": NONE}
+AGREED = {"decisions": 93, "equal": 93, "drops": 3, "equal_drops": 3, "marks": 2, "equal_marks": 2}
+NUMBERS = {"set": 0.0, "got": 120.0, "unit": "us", "limit": 1000.0}
+ROW = {"what": "lateness, p99", "link": "down", **NUMBERS, "held": True}
+ENDED = {"exit": 0, "signal": None, "refused": None, "server_exit": 0, "server_silent": False, "wall_s": 2.0}
+CAME = {
+    "links": {"down": SUMMARY, "up": SILENT},
+    "lateness_us": {"down": LATE, "up": None},
+    "command": ENDED,
+    "verdict": {"held": True, "reasons": [], "rows": [ROW]},
+    "engine": {
+        "replay": {"down": AGREED, "up": {key: 0 for key in AGREED}},
+        "without": [], "processors": {"busy_pct": 50.0, "steal_pct": 0.0}, "late_wakes": 0,
+        "latest_wake_us": 0.0,
+        "clamped_pkts": 0, "clamped_us": 0.0, "stamps": "kernel", "offload": "nic", "access_rate_bps": 1e9,
+        "congestion": "reno", "mtu": 1500, "rights": "root", "scheduling": "fifo", "thread_pct": 3.0,
+        "flows": 2,
+        "read_lateness_us": {"down": LATE, "up": None},
+    },
+}  # fmt: skip
+
+
+def changed(**engine: object) -> dict:
+    came = copy.deepcopy(CAME)
+    came["engine"].update(engine)
+    return came
+
+
+def test_words_say_what_was_and_nothing_of_what_was_not():
+    down, up, late, verdict = said(CAME)
+    assert down == (
+        "down: 75.0 % of 16 Mbit/s used, waited 12.0 ms on average, 20.0 at p95, "
+        "3 of 100 packets dropped (3 full), 2 marked"
+    )
+    assert up == "up: no packet"
+    assert late == "late: down p50 10, p99 120, p99.9 300, most 1500 µs; up no packet"
+    assert verdict.startswith("held: ") and "all 93 packets" in verdict
+    none = changed(replay={"up": {key: 0 for key in AGREED}})
+    assert said(none)[-1] == "held, but no packet crossed the path"
+    bad = changed()
+    bad["verdict"] = {"held": False, "reasons": ["a", "b"], "rows": []}
+    assert said(bad)[-1] == "not held: a; b"
+    troubled = changed(processors={"busy_pct": 99.0, "steal_pct": 3.5}, late_wakes=2, latest_wake_us=7400.0)
+    assert [line.split(":")[0] for line in said(troubled)[3:5]] == ["note", "note"]
+    assert "7.4 ms" in said(troubled)[4]
+
+
+def test_what_a_machine_holds_is_the_last_rate_that_was_held():
+    trial = {"rate": "10Mbit", "held": True, "reasons": [], "p99_us": 120.0, "used": 0.9, "steal_pct": 0.0}
+    lost = {**trial, "rate": "100Mbit", "held": False, "reasons": ["9 packets were lost"]}
+    assert sentence([trial]).endswith("at most 0.12 ms late")
+    assert "holds 10Mbit" in sentence([trial, lost]) and "not 100Mbit: 9 packets were lost" in sentence(
+        [trial, lost]
+    )
+    assert sentence([lost]) == "this machine holds not even 100Mbit now: 9 packets were lost"
+
+
+def test_the_page_stands_by_itself(tmp_path):
+    page = tmp_path / "out" / "page.html"
+    write_page(CAME, "sojourn emulate … -- true", page)
+    text = page.read_text(encoding="utf-8")
+    assert "The path was held to" in text and "no packet" not in text
+    assert "lateness, p99" in text and "16 Mbit/s" in text and "sojourn emulate … -- true" in text
+    assert "<svg" in text and 'src="http' not in text and 'href="http' not in text
+    assert (page.parent / "figures" / "queues-over-time.csv").is_file()
+    silent = changed()
+    silent["links"] = {"down": SILENT, "up": SILENT}
+    silent["verdict"] = {"held": False, "reasons": ["it was late"], "rows": []}
+    write_page(silent, "x", page)
+    text = page.read_text(encoding="utf-8")
+    assert "The path was not held to" in text and "it was late" in text and "The queues over time" not in text
