@@ -133,6 +133,15 @@ fn beside_cubic_it_yields_in_a_long_fifo_and_has_its_share_in_a_fair_queue() {
 }
 
 #[test]
+fn reports_that_are_lost_do_not_fill_the_window() {
+    // CoDel drops reports on what goes up with the pictures that come down; up there is room for all: 2.5 Mbit/s.
+    let both = json!([{ "kind": "call", "start-within": "0s" }]);
+    let outcome = scene(json!("2Mbit"), json!({ "kind": "fq-codel", "limit": "1000pkt" }), both, json!([]), 0.02);
+    let rate = received(&outcome, 0, 20.0, 60.0);
+    assert!(rate > 2200.0 + 1500.0, "{rate}");
+}
+
+#[test]
 fn the_same_seed_gives_the_same_call_and_another_queue_the_same_camera() {
     let first = |outcome: &Outcome| outcome.tables.call.bytes[..10].to_vec();
     let document = |queue: Value| scene(json!("20Mbit"), queue, caller(), json!([]), 0.0);

@@ -103,11 +103,11 @@ impl Sender {
 
     /// A report came.
     pub(super) fn on_report(&mut self, results: &[PacketResult], now: Time) {
-        for result in results.iter().filter(|result| result.seq >= self.unreported) {
-            self.in_flight = self.in_flight.saturating_sub(u64::from(result.bytes));
-        }
-        let last = results.iter().map(|result| result.seq + 1).max().unwrap_or(0);
-        self.unreported = self.unreported.max(last);
+        // What a lost report was about is not on its way either.
+        let last = results.iter().map(|result| result.seq + 1).max().unwrap_or(0).max(self.unreported);
+        let passed = self.sent.get(self.unreported as usize..last as usize).unwrap_or_default();
+        self.in_flight -= passed.iter().map(|sent| u64::from(sent.rtp.bytes)).sum::<u64>();
+        self.unreported = last;
         self.controller.on_report(now, results);
         self.follow(now);
     }
