@@ -120,6 +120,7 @@ def test_what_a_machine_holds_is_the_last_rate_that_was_held():
         [trial, lost]
     )
     assert sentence([lost]) == "this machine holds not even 100Mbit now: 9 packets were lost"
+    assert "filled only 14% of it" in sentence([{**trial, "rate": "1000Mbit", "used": 0.14}])
 
 
 def test_the_page_stands_by_itself(tmp_path):

@@ -12,6 +12,9 @@ from sojourn.sweep.emulation.session import run
 RATES = ("10Mbit", "100Mbit", "250Mbit", "1000Mbit")
 """Rates that are tried, until one is not held."""
 
+LEAST_USED = 0.5
+"""Share of a rate, over a whole trial with its start, below which the rate itself was hardly tried."""
+
 _SECONDS = 0.3
 _SERVER = """
 import socket
@@ -78,6 +81,8 @@ def sentence(tried: Sequence[Mapping[str, Any]]) -> str:
         f"this machine holds {best['rate']} one way now: 99 % of the packets left at most "
         f"{best['p99_us'] / 1e3:.2f} ms late"
     )
+    if best["used"] < LEAST_USED:
+        text += f", but the transfer filled only {best['used']:.0%} of it, so that more is not known"
     if len(held) < len(tried):
         text += f"; not {tried[-1]['rate']}: {'; '.join(tried[-1]['reasons'])}"
     if best["steal_pct"] >= 1:
