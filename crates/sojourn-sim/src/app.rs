@@ -10,6 +10,7 @@ mod call;
 mod chirp;
 mod onoff;
 mod packmime;
+mod page;
 mod recorded;
 mod responsiveness;
 mod sessions;
@@ -29,13 +30,16 @@ pub use call::{Call, Media};
 pub use chirp::Chirp;
 pub use onoff::OnOff;
 pub use packmime::{Http, Model as PackmimeModel, Packmime};
+pub use page::{
+    Bytes as PageBytes, ObjectKind, Page as PageReader, PageFate, Version as HttpOfPage, Weights as PageWeights, site,
+};
 pub use recorded::{Recorded, Recording};
 pub use responsiveness::{Responsiveness, TestRules};
 pub use sessions::Sessions;
 pub use source::Source;
 pub use tables::{
-    AdaptiveTable, BrowserTable, CallRateTable, CallTable, IntervalTable, ProbeTable, StallTable, Tables, VideoTable,
-    ViewerTable, VoiceTable, WebTable,
+    AdaptiveTable, BrowserTable, CallRateTable, CallTable, IntervalTable, PageTable, ProbeTable, StallTable, Tables,
+    VideoTable, ViewerTable, VoiceTable, WebTable,
 };
 pub use udp::Udp;
 pub use vbr_video::{Clip, HEADERS as FRAME_HEADERS, VbrVideo};

@@ -4,6 +4,7 @@ mod adaptive;
 mod browser;
 mod call;
 mod household;
+mod page;
 mod responsiveness;
 mod video;
 mod voice;
@@ -13,6 +14,7 @@ pub use adaptive::{Adaptive, ClipGenerated, ClipSizes, ClipSpec};
 pub use browser::Browser;
 pub use call::Call;
 pub use household::{Household, household};
+pub use page::{HttpOfPage, Median, Page};
 pub use responsiveness::Responsiveness;
 pub use video::{Profile, Resolution, Video};
 pub use voice::{CallDirection, Codec, Concealment, DelayModel, Opus, Playout, ScoreMethod, TalkSpurts, Voice};
@@ -47,6 +49,8 @@ pub enum Users {
     Responsiveness(Responsiveness),
     /// Video calls of today: Google's congestion control.
     Call(Call),
+    /// A web page of today.
+    Page(Page),
 }
 
 /// A request, and the header of a reply.
@@ -70,6 +74,7 @@ macro_rules! each {
             Users::Household($user) => $expression,
             Users::Responsiveness($user) => $expression,
             Users::Call($user) => $expression,
+            Users::Page($user) => $expression,
         }
     };
 }
@@ -96,6 +101,7 @@ impl Users {
             Self::Adaptive(adaptive) => adaptive.rtt,
             Self::Browser(browser) => browser.rtt,
             Self::Call(call) => call.rtt,
+            Self::Page(page) => page.rtt,
             Self::Responsiveness(tester) => tester.rtt,
             Self::Video(_) | Self::Voice(_) | Self::Web(_) | Self::Household(_) => None,
         }
