@@ -10,6 +10,7 @@ pub mod log;
 pub mod packet;
 pub mod probe;
 pub mod queue;
+pub mod quic;
 pub mod quote;
 pub mod rate;
 pub mod tcp;

@@ -90,8 +90,21 @@ pub(crate) fn run<'py>(
     let summary = serde_json::to_string(&outcome.summary)
         .map_err(|error| pyo3::exceptions::PyRuntimeError::new_err(error.to_string()))?;
     result.set_item("summary", summary)?;
-    let Tables { video, voice, web, adaptive, viewers, stalls, browser, probes, intervals, call, call_rates, game } =
-        outcome.tables;
+    let Tables {
+        video,
+        voice,
+        web,
+        adaptive,
+        viewers,
+        stalls,
+        browser,
+        probes,
+        intervals,
+        call,
+        call_rates,
+        game,
+        page,
+    } = outcome.tables;
     let has_series = outcome.series.is_some();
     let (flow_series, queue_series) = outcome.series.unwrap_or_default();
     let has_viewers = !viewers.user.is_empty();
@@ -108,6 +121,7 @@ pub(crate) fn run<'py>(
         ("browser", !browser.user.is_empty(), browser.into_columns()),
         ("probes", !intervals.user.is_empty(), probes.into_columns()),
         ("intervals", !intervals.user.is_empty(), intervals.into_columns()),
+        ("page", !page.user.is_empty(), page.into_columns()),
         ("call", !call_rates.user.is_empty(), call.into_columns()),
         ("call_rates", !call_rates.user.is_empty(), call_rates.into_columns()),
         ("game", !game.user.is_empty(), game.into_columns()),

@@ -11,6 +11,7 @@ mod chirp;
 mod game;
 mod onoff;
 mod packmime;
+mod page;
 mod recorded;
 mod responsiveness;
 mod sessions;
@@ -31,13 +32,16 @@ pub use chirp::Chirp;
 pub use game::{Game, Pace};
 pub use onoff::OnOff;
 pub use packmime::{Http, Model as PackmimeModel, Packmime};
+pub use page::{
+    Bytes as PageBytes, ObjectKind, Page as PageReader, PageFate, Version as HttpOfPage, Weights as PageWeights, site,
+};
 pub use recorded::{Recorded, Recording};
 pub use responsiveness::{Responsiveness, TestRules};
 pub use sessions::Sessions;
 pub use source::Source;
 pub use tables::{
-    AdaptiveTable, BrowserTable, CallRateTable, CallTable, GameTable, IntervalTable, ProbeTable, StallTable, Tables,
-    VideoTable, ViewerTable, VoiceTable, WebTable,
+    AdaptiveTable, BrowserTable, CallRateTable, CallTable, GameTable, IntervalTable, PageTable, ProbeTable, StallTable,
+    Tables, VideoTable, ViewerTable, VoiceTable, WebTable,
 };
 pub use udp::Udp;
 pub use vbr_video::{Clip, HEADERS as FRAME_HEADERS, VbrVideo};

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sojourn.qoe import adaptive, browser, call, games, qoo, responsiveness, voice, web
+from sojourn.qoe import adaptive, browser, call, games, page, qoo, responsiveness, voice, web
 from sojourn.study.links import crosses, way_of
 from sojourn.study.units import seconds
 
@@ -42,8 +42,8 @@ def score(
     Returns
     -------
     dict
-        "voice", "video", "web", "adaptive", "browser", "gaming", "cloud-gaming", "call" and "responsiveness"
-        as far as there are such users and tables, to be merged into the result.
+        "voice", "video", "web", "adaptive", "browser", "gaming", "cloud-gaming", "call", "page" and
+        "responsiveness" as far as there are such users and tables, to be merged into the result.
 
     Raises
     ------
@@ -84,6 +84,8 @@ def score(
         out["browser"] = browser.score_browser(tables["browser"])
     if "intervals" in tables:
         out["responsiveness"] = _responsiveness(document, tables, links or {})
+    if "page" in tables:
+        out["page"] = page.score_page(tables["page"])
     if "call" in tables:
         out["call"] = call.score_call(tables["call"], tables["call_rates"], warmup_s, end_s)
     return {name: scores for name, scores in out.items() if scores}

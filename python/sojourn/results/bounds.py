@@ -14,6 +14,8 @@ _SHARES = (
     "share",
     "frozen",
     "not_shown",
+    "good",
+    "poor",
 )
 
 

@@ -31,6 +31,8 @@ _COLUMNS = (
     ("listens MOS", "voice.listens.mos.median", "score"),
     ("SSIM", "video.ssim.median", "score"),
     ("PLT s", "web.plt_s.median", "score"),
+    ("page load s", "page.load_s.median", "score"),
+    ("largest paint s", "page.largest_paint_s.p75", "score"),
     ("call sends kb/s", "call.sends.rate_kbps.mean", "number"),
     ("call receives kb/s", "call.receives.rate_kbps.mean", "number"),
     ("receives frozen", "call.receives.frozen", "percent"),

@@ -30,6 +30,10 @@ _USERS = {
     "voice": _each(("talks", "listens"), _CALL),
     "video": (*_each(("ssim", "psnr_db", "mos", "vmaf")), "loss", "late", "showings", "undamaged"),
     "web": (*_each(("plt_s", "mos")), "rtt_dominated", "loss_dominated", "loads", "unfinished"),
+    "page": (
+        *_each(("load_s", "first_paint_s", "largest_paint_s")), "good", "poor", "abandoned",
+        "loads", "unfinished", "connections", "requests", "bytes", "made_of",
+    ),
     "call": _each(("sends", "receives"), _VIDEO_CALL),
     "browser": (*_each(("plt_s",)), "completed_mb", "abandoned", "loads", "unfinished"),
     "gaming": (*_each(("late", "late_up", "rtt_ms")), "lost", "windows"),

@@ -244,6 +244,32 @@ table! {
     }
 }
 
+table! {
+    /// One row per load of a page of today that began after the warm-up. Times are from the load's beginning.
+    PageTable of PageRow {
+        /// The user.
+        user: u32,
+        /// When the load began.
+        start_ns: u64,
+        /// To the last byte of the last object, or time so far.
+        load_ns: u64,
+        /// How it ended: a `PageFate`.
+        fate: u8,
+        /// Until all that blocks painting was here; −1 if it was not.
+        first_paint_ns: i64,
+        /// Until the largest picture was here besides; −1 if it was not.
+        largest_paint_ns: i64,
+        /// Objects asked for.
+        requests: u32,
+        /// Connections opened.
+        connections: u32,
+        /// Bytes of the objects that came.
+        bytes: u64,
+        /// Packets that servers sent again.
+        retransmits: u32,
+    }
+}
+
 /// Table rows that applications leave behind.
 #[derive(Default)]
 pub struct Tables {
@@ -271,4 +297,6 @@ pub struct Tables {
     pub call_rates: CallRateTable,
     /// One row per packet of a game.
     pub game: GameTable,
+    /// One row per load of a page of today.
+    pub page: PageTable,
 }

@@ -4,11 +4,12 @@ use super::Engine;
 use super::hooks::MakePlayer;
 use super::hosts::{control, way};
 use crate::app::{
-    self, Adaptive, Browser, Call, Fetch, Game, Habits, Media, Responsiveness, Source, TestRules, Video, Voice, Web,
+    self, Adaptive, Browser, Call, Fetch, Game, Habits, Media, PageReader, Responsiveness, Source, TestRules, Video,
+    Voice, Web,
 };
 use crate::engine::{Direction, Way};
 use crate::player::{Algorithm, Clip, Draws, Session, Settings};
-use crate::scenario::{self, CallDirection, CloudGaming, Gaming, Scenario, Tcp, Users};
+use crate::scenario::{self, CallDirection, CloudGaming, Gaming, HttpOfPage, Median, Scenario, Tcp, Users};
 use crate::stream::stream;
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
@@ -28,12 +29,14 @@ enum Group {
     Nothing,
     Clips(Vec<Clip>),
     Habits(Rc<Habits>),
+    Objects(Rc<Vec<app::Object>>),
     Rules(Rc<TestRules>),
 }
 
 /// Prepares what the users of a group share.
 fn prepare(users: &Users) -> Group {
     match users {
+        Users::Page(page) => Group::Objects(Rc::new(objects(page))),
         Users::Responsiveness(tester) => Group::Rules(Rc::new(TestRules {
             load: directions(tester.direction),
             connections: tester.connections,
@@ -126,6 +129,34 @@ impl Engine {
                     warmup,
                     rng,
                     calls: Default::default(),
+                })
+            }
+            Users::Page(page) => {
+                let tcp = page.tcp();
+                let group = self.with_tcp(&tcp, way, origin, &rng);
+                let Group::Objects(objects) = shared else { return };
+                Box::new(PageReader {
+                    number,
+                    user,
+                    group,
+                    objects: objects.clone(),
+                    version: match page.http {
+                        HttpOfPage::Http1 => app::HttpOfPage::Http1,
+                        HttpOfPage::Http2 => app::HttpOfPage::Http2,
+                        HttpOfPage::Http3 => app::HttpOfPage::Http3,
+                    },
+                    bytes: app::PageBytes {
+                        request: page.request.0,
+                        header: page.response_header.0,
+                        certificate: page.certificate.0,
+                    },
+                    control: control(&tcp, rng.clone().random()),
+                    pause: page.pause,
+                    patience: page.patience,
+                    start_within: page.start_within,
+                    warmup,
+                    rng,
+                    loads: Default::default(),
                 })
             }
             Users::Call(call) => Box::new(Call {
@@ -233,6 +264,25 @@ impl Engine {
         let unused = move || Box::new(Reno::new(mss, initial, Counting::Bytes)) as Box<dyn CongestionControl>;
         self.network.add_group(config, Box::new(unused), way, origin, false)
     }
+}
+
+/// The objects of a page: HTTP Archive's medians of home pages by type, July 2025 (Web Almanac 2025, page weight).
+fn objects(page: &scenario::Page) -> Vec<app::Object> {
+    let kb = |kb: u32| (f64::from(kb) * 1e3 * page.scale + 0.5).max(1.0) as u64;
+    let (styles, scripts, fonts, pictures) = match page.page {
+        Median::Desktop => ((82, 8), (697, 23), (139, 4), (1058, 19)),
+        Median::Mobile => ((77, 8), (632, 23), (122, 4), (911, 14)),
+    };
+    let of = |(bytes, number): (u32, u32)| (kb(bytes), number);
+    app::site(&app::PageWeights {
+        document: kb(22),
+        styles: of(styles),
+        scripts: of(scripts),
+        fonts: of(fonts),
+        pictures: of(pictures),
+        blocking_scripts: 5,
+        hosts: page.hosts,
+    })
 }
 
 /// The directions that speech, pictures or loads go in.

@@ -5,6 +5,7 @@ mod browser;
 mod call;
 mod gaming;
 mod household;
+mod page;
 mod responsiveness;
 mod video;
 mod voice;
@@ -15,6 +16,7 @@ pub use browser::Browser;
 pub use call::Call;
 pub use gaming::{Class, CloudGaming, Gaming};
 pub use household::{Household, household};
+pub use page::{HttpOfPage, Median, Page};
 pub use responsiveness::Responsiveness;
 pub use video::{Profile, Resolution, Video};
 pub use voice::{CallDirection, Codec, Concealment, DelayModel, Opus, Playout, ScoreMethod, TalkSpurts, Voice};
@@ -53,6 +55,8 @@ pub enum Users {
     Responsiveness(Responsiveness),
     /// Video calls of today: Google's congestion control.
     Call(Call),
+    /// A web page of today.
+    Page(Page),
 }
 
 /// A request, and the header of a reply.
@@ -78,6 +82,7 @@ macro_rules! each {
             Users::Household($user) => $expression,
             Users::Responsiveness($user) => $expression,
             Users::Call($user) => $expression,
+            Users::Page($user) => $expression,
         }
     };
 }
@@ -104,6 +109,7 @@ impl Users {
             Self::Adaptive(adaptive) => adaptive.rtt,
             Self::Browser(browser) => browser.rtt,
             Self::Call(call) => call.rtt,
+            Self::Page(page) => page.rtt,
             Self::Responsiveness(tester) => tester.rtt,
             _ => None,
         }

@@ -38,6 +38,7 @@ _USERS = (
     "gaming",
     "cloud-gaming",
     "call",
+    "page",
     "responsiveness",
 )
 _G107, _G1030, _ZINNER = "ITU-T G.107 and G.109", "ITU-T G.1030", "Zinner et al. 2010"
@@ -201,6 +202,9 @@ def _trials(result: Mapping[str, Any], path: str) -> float | None:
         return float(len(clients)) if clients else None
     if path == "browser.abandoned":
         return number_at(result, "browser.loads")
+    if path == "page.abandoned":
+        loads, unfinished = number_at(result, "page.loads"), number_at(result, "page.unfinished")
+        return None if loads is None or unfinished is None else loads - unfinished
     return None
 
 
@@ -264,6 +268,14 @@ _USUAL = (
             Goal(f"call.{way}.rate_kbps.mean", 0.9, True, f"{who} mean rate", CHOICE, of_best=True),
         )
     ),
+    Goal(
+        "page.largest_paint_s.p75",
+        2.5,
+        False,
+        "page of today, largest paint, 75th percentile",
+        "web.dev, Core Web Vitals: good",
+    ),
+    Goal("page.abandoned", 0.05, False, "page of today, loads given up", CHOICE),
     Goal("browser.plt_s.median", 4.0, False, "browsing, median page load time", "ITU-T G.1010: acceptable"),
     Goal("browser.plt_s.p95", 10.0, False, "browsing, page load time of the slowest 5 %", CHOICE),
     Goal("browser.abandoned", 0.05, False, "browsing, pages abandoned", CHOICE),

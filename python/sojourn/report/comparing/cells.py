@@ -23,6 +23,8 @@ SCORES = (
     "video.mos.median",
     "web.plt_s.median",
     "web.mos.median",
+    "page.largest_paint_s.p75",
+    "page.load_s.median",
     "call.sends.rate_kbps.mean",
     "call.receives.rate_kbps.mean",
     "call.sends.frozen",

@@ -42,6 +42,8 @@ SCORES = (
     Shown("Web pages: median MOS", "", ("web.mos.median",)),
     Shown("Median page load time", "each kind of user", ("web.plt_s.median", "browser.plt_s.median")),
     Shown("Video: median SSIM", "", ("video.ssim.median",)),
+    Shown("Page of today: largest paint, 75th percentile", "", ("page.largest_paint_s.p75",)),
+    Shown("Page of today: median load time", "", ("page.load_s.median",)),
     Shown(
         "Video call: rate", "each direction", ("call.sends.rate_kbps.mean", "call.receives.rate_kbps.mean")
     ),

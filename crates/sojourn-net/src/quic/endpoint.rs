@@ -1,0 +1,254 @@
+//! One end of a QUIC connection.
+//!
+//! Source: RFC 9000 §8.1 (a server sends at most three times what it received before it has seen the address work),
+//! §13; RFC 9002 §6, §7, with any controller that goes by windows.
+
+use super::packet::{DATAGRAM, Frame, INITIAL, Packet};
+use super::received::Received;
+use super::recovery::{News, Recovery};
+use super::streams::{CRYPTO, Receive, Send, StreamId};
+use crate::congestion::{Ack, Congestion, CongestionControl};
+use crate::{Span, Time};
+use std::collections::BTreeMap;
+
+/// Packets that a probe timeout sends (RFC 9002 §6.2.4).
+const PROBES: u32 = 2;
+const AMPLIFICATION: u64 = 3;
+/// Room for any acknowledgement, or for a little data.
+const LEAST: u64 = 200;
+
+/// Which end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// The one that opens.
+    Client,
+    /// The other.
+    Server,
+}
+
+/// One end.
+pub struct Endpoint {
+    role: Role,
+    control: Box<dyn CongestionControl>,
+    recovery: Recovery,
+    received: Received,
+    send: Send,
+    receive: BTreeMap<StreamId, Receive>,
+    next_number: u64,
+    /// Packets sent before this do not grow the window any more.
+    recovering_since: Option<Time>,
+    window_limited: bool,
+    to_probe: u32,
+    /// The handshake is over as far as this end knows: the address works, or the server said so.
+    confirmed: bool,
+    bytes_received: u64,
+    bytes_sent: u64,
+    delivered: u64,
+    lost: u64,
+    retransmits: u64,
+}
+
+impl Endpoint {
+    /// A new end.
+    pub fn new(role: Role, control: Box<dyn CongestionControl>) -> Self {
+        Self {
+            role,
+            control,
+            recovery: Recovery::default(),
+            received: Received::default(),
+            send: Send::default(),
+            receive: BTreeMap::new(),
+            next_number: 0,
+            recovering_since: None,
+            window_limited: false,
+            to_probe: 0,
+            confirmed: false,
+            bytes_received: 0,
+            bytes_sent: 0,
+            delivered: 0,
+            lost: 0,
+            retransmits: 0,
+        }
+    }
+
+    /// Adds bytes to a stream; the lowest urgency is sent first.
+    pub fn write(&mut self, id: StreamId, bytes: u64, urgency: u8) {
+        self.send.write(id, bytes, urgency);
+    }
+
+    /// The handshake is over: a server may send as much as its window lets it, a client needs no timer without data.
+    pub fn confirm(&mut self) {
+        self.confirmed = true;
+    }
+
+    /// Packets found to be lost so far.
+    pub fn retransmits(&self) -> u64 {
+        self.retransmits
+    }
+
+    /// A packet arrived: the streams that have grown, with their bytes in order so far.
+    pub fn on_packet(&mut self, now: Time, packet: &Packet) -> Vec<(StreamId, u64)> {
+        self.bytes_received += packet.bytes;
+        if !self.received.arrived(packet.number, packet.is_eliciting(), now) {
+            return Vec::new();
+        }
+        let mut grown = Vec::new();
+        for frame in &packet.frames {
+            match frame {
+                Frame::Stream { id, offset, len } => {
+                    if *id == CRYPTO {
+                        self.received.hurry(now);
+                    }
+                    let stream = self.receive.entry(*id).or_default();
+                    grown.extend(stream.arrived(*offset, *len).map(|bytes| (*id, bytes)));
+                }
+                Frame::Ack { ranges, delay } => self.on_ack(now, ranges, *delay),
+                Frame::Ping => {}
+            }
+        }
+        grown
+    }
+
+    fn on_ack(&mut self, now: Time, ranges: &[(u64, u64)], delay: Span) {
+        let before = self.recovery.bytes();
+        let news = self.recovery.on_ack(now, ranges, delay);
+        let Some(newest) = news.acknowledged.last().map(|packet| (packet.number, packet.at)) else { return };
+        // What was sent before the last reduction says nothing about a larger window (RFC 9002 §7.3.2).
+        let old = |at: Time| self.recovering_since.is_some_and(|since| at <= since);
+        let counted: u64 = news.acknowledged.iter().filter(|packet| !old(packet.at)).map(|packet| packet.bytes).sum();
+        self.delivered += news.acknowledged.iter().map(|packet| packet.bytes).sum::<u64>();
+        if self.recovering_since.is_some() && !old(newest.1) {
+            self.recovering_since = None;
+            self.control.on_recovered(now);
+        }
+        let (srtt, min_rtt) = self.recovery.rtt();
+        if counted > 0 {
+            self.control.on_ack(
+                now,
+                &Ack {
+                    delivered: counted,
+                    in_flight: before,
+                    una: (newest.0 + 1) * DATAGRAM,
+                    next: self.next_number * DATAGRAM,
+                    rtt: news.rtt,
+                    one_way: None,
+                    srtt,
+                    min_rtt,
+                    app_limited: !self.window_limited,
+                    recovering: false,
+                    left_in_flight: self.recovery.bytes(),
+                    next_send: now,
+                    total_delivered: self.delivered,
+                    total_lost: self.lost,
+                    ce_bytes: 0,
+                    sample: None,
+                },
+            );
+        }
+        self.repair(now, news);
+    }
+
+    /// What was lost is sent again, and tells the controller once for each window.
+    fn repair(&mut self, now: Time, news: News) {
+        let Some(newest) = news.lost.last().map(|packet| packet.at) else { return };
+        for packet in &news.lost {
+            self.lost += packet.bytes;
+            self.retransmits += 1;
+            self.again(&packet.frames);
+        }
+        if self.recovering_since.is_none_or(|since| newest > since) {
+            self.recovering_since = Some(now);
+            self.control.on_congestion(now, Congestion::Loss, self.recovery.bytes());
+        }
+        if news.persistent {
+            self.recovering_since = None;
+            self.control.on_congestion(now, Congestion::Timeout, self.recovery.bytes());
+        }
+    }
+
+    fn again(&mut self, frames: &[Frame]) {
+        for frame in frames {
+            if let Frame::Stream { id, offset, len } = frame {
+                self.send.lost(*id, *offset, *len);
+            }
+        }
+    }
+
+    /// When [`Endpoint::on_timeout`] is due.
+    pub fn next_timer(&self) -> Time {
+        let waits = self.role == Role::Client && !self.confirmed && self.next_number > 0;
+        // A server that may not send waits for the client.
+        let blocked = self.allowance() < LEAST;
+        let loss = self.recovery.timer(waits).filter(|_| !blocked);
+        let acknowledgement = self.received.due().filter(|_| self.allowance() >= LEAST);
+        loss.into_iter().chain(acknowledgement).min().unwrap_or(Time::NEVER)
+    }
+
+    /// Time has come: afterwards poll.
+    pub fn on_timeout(&mut self, now: Time) {
+        let waits = self.role == Role::Client && !self.confirmed;
+        if self.recovery.timer(waits).is_none_or(|at| at > now) {
+            return;
+        }
+        match self.recovery.on_timeout(now) {
+            Some(news) => self.repair(now, news),
+            None => {
+                self.to_probe = PROBES;
+                if !self.send.has_data() {
+                    let oldest = self.recovery.oldest().to_vec();
+                    self.again(&oldest);
+                }
+            }
+        }
+    }
+
+    /// Bytes that may still be sent: of a server, three times what came, until the address works.
+    fn allowance(&self) -> u64 {
+        match self.role {
+            Role::Server if !self.confirmed => (AMPLIFICATION * self.bytes_received).saturating_sub(self.bytes_sent),
+            _ => u64::MAX,
+        }
+    }
+
+    /// The next packet to send now, if any.
+    pub fn poll(&mut self, now: Time) -> Option<Packet> {
+        let window = self.control.window().cwnd;
+        let fits = self.recovery.bytes() + DATAGRAM <= window;
+        let has_data = self.send.has_data();
+        self.window_limited |= has_data && !fits;
+        let most = self.allowance().min(DATAGRAM);
+        let may = most >= LEAST;
+        let sends_data = has_data && may && (fits || self.to_probe > 0);
+        let pings = !has_data && may && self.to_probe > 0;
+        let due = self.received.due().is_some_and(|at| at <= now);
+        if !(sends_data || pings || (due && may)) {
+            return None;
+        }
+        let mut frames = Vec::new();
+        if let Some((ranges, delay)) = self.received.acknowledge(now) {
+            frames.push(Frame::Ack { ranges, delay });
+        }
+        let mut handshake = false;
+        while sends_data && Packet::room(&frames, most) > 0 {
+            let Some((id, offset, len)) = self.send.next(Packet::room(&frames, most)) else { break };
+            handshake |= id == CRYPTO;
+            frames.push(Frame::Stream { id, offset, len });
+        }
+        if pings {
+            frames.push(Frame::Ping);
+        }
+        let eliciting = sends_data || pings;
+        let padded = self.role == Role::Client && !self.confirmed && (handshake || pings);
+        let packet = Packet::new(self.next_number, frames, if padded { INITIAL } else { 0 });
+        self.next_number += 1;
+        self.bytes_sent += packet.bytes;
+        if eliciting {
+            self.to_probe = self.to_probe.saturating_sub(1);
+            if !self.send.has_data() && self.recovery.bytes() + packet.bytes < window {
+                self.window_limited = false;
+            }
+            self.recovery.sent(&packet, now);
+        }
+        Some(packet)
+    }
+}

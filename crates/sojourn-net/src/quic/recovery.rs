@@ -1,0 +1,195 @@
+//! What is in flight, how long a round trip takes, and what is lost.
+//!
+//! Source: RFC 9002: first round trip 333 ms, packet threshold 3, time threshold 9/8, granularity 1 ms, probes after
+//! `srtt + 4 rttvar + max_ack_delay`, doubled each time; persistent congestion after three of them.
+
+use super::packet::{Frame, Packet};
+use super::received::MOST_ACK_DELAY;
+use crate::{Span, Time};
+use std::collections::VecDeque;
+
+const FIRST_RTT: Span = Span::from_millis(333);
+const GRANULARITY: Span = Span::from_millis(1);
+const PACKET_THRESHOLD: u64 = 3;
+const PERSISTENT: u64 = 3;
+const MOST_DOUBLINGS: u32 = 10;
+
+/// A packet in flight.
+#[derive(Clone, Debug)]
+pub(super) struct InFlight {
+    pub(super) number: u64,
+    pub(super) at: Time,
+    pub(super) bytes: u64,
+    pub(super) frames: Vec<Frame>,
+}
+
+/// What an acknowledgement, or time, brought.
+#[derive(Debug, Default)]
+pub(super) struct News {
+    pub(super) acknowledged: Vec<InFlight>,
+    pub(super) lost: Vec<InFlight>,
+    /// The sample of the round trip, if there is one.
+    pub(super) rtt: Option<Span>,
+    /// Everything sent over a long time was lost.
+    pub(super) persistent: bool,
+}
+
+/// The state of one sender.
+#[derive(Debug)]
+pub(super) struct Recovery {
+    in_flight: VecDeque<InFlight>,
+    bytes: u64,
+    largest: Option<u64>,
+    srtt: Option<Span>,
+    rttvar: Span,
+    latest: Span,
+    least: Span,
+    first_sample: Option<Time>,
+    loss_time: Option<Time>,
+    last_eliciting: Time,
+    probes: u32,
+}
+
+impl Default for Recovery {
+    fn default() -> Self {
+        Self {
+            in_flight: VecDeque::new(),
+            bytes: 0,
+            largest: None,
+            srtt: None,
+            rttvar: Span(FIRST_RTT.0 / 2),
+            latest: FIRST_RTT,
+            least: Span::ZERO,
+            first_sample: None,
+            loss_time: None,
+            last_eliciting: Time::ZERO,
+            probes: 0,
+        }
+    }
+}
+
+impl Recovery {
+    /// Bytes in flight.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Smoothed round-trip time, and the least.
+    pub(super) fn rtt(&self) -> (Span, Span) {
+        (self.srtt.unwrap_or(FIRST_RTT), self.least)
+    }
+
+    /// An eliciting packet was sent.
+    pub(super) fn sent(&mut self, packet: &Packet, now: Time) {
+        self.last_eliciting = now;
+        self.bytes += packet.bytes;
+        let frames = packet.frames.iter().filter(|frame| matches!(frame, Frame::Stream { .. })).cloned().collect();
+        self.in_flight.push_back(InFlight { number: packet.number, at: now, bytes: packet.bytes, frames });
+    }
+
+    /// The data of the oldest packet in flight, to be sent again as a probe.
+    pub(super) fn oldest(&self) -> &[Frame] {
+        self.in_flight.front().map_or(&[], |packet| &packet.frames)
+    }
+
+    /// An acknowledgement of these ranges came.
+    pub(super) fn on_ack(&mut self, now: Time, ranges: &[(u64, u64)], delay: Span) -> News {
+        let mut news = News::default();
+        let Some((_, largest)) = ranges.first().copied() else { return news };
+        self.largest = Some(self.largest.map_or(largest, |before| before.max(largest)));
+        let is_acknowledged = |number: u64| ranges.iter().any(|(from, to)| (*from..=*to).contains(&number));
+        let mut left = VecDeque::with_capacity(self.in_flight.len());
+        for packet in self.in_flight.drain(..) {
+            if is_acknowledged(packet.number) {
+                self.bytes -= packet.bytes;
+                news.acknowledged.push(packet);
+            } else {
+                left.push_back(packet);
+            }
+        }
+        self.in_flight = left;
+        if news.acknowledged.is_empty() {
+            return news;
+        }
+        if let Some(newest) = news.acknowledged.last().filter(|newest| newest.number == largest) {
+            let sample = now.since(newest.at);
+            news.rtt = Some(sample);
+            self.sample(sample, delay.min(MOST_ACK_DELAY), now);
+        }
+        self.probes = 0;
+        self.find_lost(now, &mut news);
+        news
+    }
+
+    fn sample(&mut self, sample: Span, delay: Span, now: Time) {
+        self.latest = sample;
+        self.first_sample.get_or_insert(now);
+        let Some(srtt) = self.srtt else {
+            (self.least, self.srtt, self.rttvar) = (sample, Some(sample), Span(sample.0 / 2));
+            return;
+        };
+        self.least = self.least.min(sample);
+        let adjusted = if sample >= self.least + delay { sample - delay } else { sample };
+        let error = Span(srtt.0.abs_diff(adjusted.0));
+        self.rttvar = Span((3 * self.rttvar.0 + error.0) / 4);
+        self.srtt = Some(Span((7 * srtt.0 + adjusted.0) / 8));
+    }
+
+    /// Packets that three later ones, or time, have overtaken.
+    fn find_lost(&mut self, now: Time, news: &mut News) {
+        self.loss_time = None;
+        let Some(largest) = self.largest else { return };
+        let (srtt, _) = self.rtt();
+        let wait = Span(srtt.max(self.latest).0 * 9 / 8).max(GRANULARITY);
+        let mut left = VecDeque::with_capacity(self.in_flight.len());
+        for packet in self.in_flight.drain(..) {
+            let overtaken = packet.number + PACKET_THRESHOLD <= largest;
+            if packet.number < largest && (overtaken || packet.at + wait <= now) {
+                self.bytes -= packet.bytes;
+                news.lost.push(packet);
+                continue;
+            }
+            if packet.number < largest {
+                let at = packet.at + wait;
+                self.loss_time = Some(self.loss_time.map_or(at, |before| before.min(at)));
+            }
+            left.push_back(packet);
+        }
+        self.in_flight = left;
+        let since = |packet: &&InFlight| self.first_sample.is_some_and(|first| packet.at > first);
+        let mut lost = news.lost.iter().filter(since);
+        if let (Some(first), Some(last)) = (lost.next(), lost.next_back()) {
+            let in_a_row = last.number - first.number + 1 == news.lost.iter().filter(since).count() as u64;
+            let long = last.at.since(first.at) > self.probe_timeout() * PERSISTENT;
+            news.persistent = in_a_row && long;
+        }
+    }
+
+    /// Time after which a probe is sent.
+    pub(super) fn probe_timeout(&self) -> Span {
+        let (srtt, _) = self.rtt();
+        srtt + (self.rttvar * 4).max(GRANULARITY) + MOST_ACK_DELAY
+    }
+
+    /// The next timer; `always` keeps the probe timer running with nothing in flight.
+    pub(super) fn timer(&self, always: bool) -> Option<Time> {
+        if self.loss_time.is_some() {
+            return self.loss_time;
+        }
+        let armed = always || !self.in_flight.is_empty();
+        let wait = self.probe_timeout() * (1 << self.probes.min(MOST_DOUBLINGS));
+        armed.then(|| self.last_eliciting + wait)
+    }
+
+    /// The timer is due: losses, or a probe is to be sent.
+    pub(super) fn on_timeout(&mut self, now: Time) -> Option<News> {
+        if self.loss_time.is_some_and(|at| at <= now) {
+            let mut news = News::default();
+            self.find_lost(now, &mut news);
+            return Some(news);
+        }
+        self.probes += 1;
+        self.last_eliciting = now;
+        None
+    }
+}

@@ -1,0 +1,129 @@
+use super::*;
+use crate::congestion::{Counting, Reno};
+use crate::{Span, Time};
+
+fn endpoint(role: Role) -> Endpoint {
+    Endpoint::new(role, Box::new(Reno::new(1452, 14_520, Counting::Bytes)))
+}
+
+/// A connection over a path of 50 ms each way that loses some of the packets of the server by their numbers. Runs until
+/// nothing happens; when each stream had so many bytes at the client, in ms.
+fn run(client: &mut Endpoint, server: &mut Endpoint, lost: &[u64], hello: u64) -> Vec<(u64, StreamId, u64)> {
+    let (mut now, mut said, mut asked) = (Time::ZERO, Vec::new(), false);
+    let mut under_way: Vec<(Time, Role, Packet)> = Vec::new();
+    for _ in 0..10_000 {
+        while let Some(packet) = client.poll(now) {
+            under_way.push((now + Span::from_millis(50), Role::Server, packet));
+        }
+        while let Some(packet) = server.poll(now) {
+            if !lost.contains(&packet.number) {
+                under_way.push((now + Span::from_millis(50), Role::Client, packet));
+            }
+        }
+        let next = under_way.iter().map(|(at, ..)| *at).chain([client.next_timer(), server.next_timer()]).min();
+        let Some(next) = next.filter(|at| *at < Time(60_000_000_000)) else { break };
+        now = next.max(now);
+        under_way.sort_by_key(|(at, ..)| *at);
+        while under_way.first().is_some_and(|(at, ..)| *at <= now) {
+            let (_, to, packet) = under_way.remove(0);
+            if to == Role::Client {
+                for (id, bytes) in client.on_packet(now, &packet) {
+                    said.push((now.0 / 1_000_000, id, bytes));
+                    if id == CRYPTO && bytes == 3000 {
+                        client.write(CRYPTO, 80, 0);
+                        client.write(4, 300, 3);
+                    }
+                }
+            } else {
+                for (id, bytes) in server.on_packet(now, &packet) {
+                    if id == CRYPTO && bytes == hello {
+                        server.write(CRYPTO, 3000, 0);
+                    } else if id == CRYPTO {
+                        server.confirm();
+                        client.confirm();
+                    } else if !asked {
+                        asked = true;
+                        server.write(4, 100_000, 3);
+                        server.write(8, 10_000, 3);
+                    }
+                }
+            }
+        }
+        if client.next_timer() <= now {
+            client.on_timeout(now);
+        }
+        if server.next_timer() <= now {
+            server.on_timeout(now);
+        }
+    }
+    said
+}
+
+fn started() -> (Endpoint, Endpoint) {
+    let (mut client, server) = (endpoint(Role::Client), endpoint(Role::Server));
+    client.write(CRYPTO, 600, 0);
+    (client, server)
+}
+
+fn done(said: &[(u64, StreamId, u64)], id: StreamId, bytes: u64) -> u64 {
+    said.iter().find(|said| said.1 == id && said.2 == bytes).expect("it arrives").0
+}
+
+#[test]
+fn a_request_is_answered_after_two_round_trips_and_the_first_window_is_ten_packets() {
+    let (mut client, mut server) = started();
+    let said = run(&mut client, &mut server, &[], 600);
+    assert_eq!(done(&said, CRYPTO, 3000), 100);
+    let first: u64 = said.iter().filter(|said| said.0 == 200 && said.1 == 8).map(|said| said.2).max().unwrap();
+    let other: u64 = said.iter().filter(|said| said.0 == 200 && said.1 == 4).map(|said| said.2).max().unwrap();
+    // 14 520 bytes, headers included; streams of one urgency share.
+    assert!((13_500..14_520).contains(&(first + other)) && first.abs_diff(other) < 1500, "{first} {other}");
+    assert_eq!(done(&said, 8, 10_000), 300);
+    assert_eq!(server.retransmits(), 0);
+}
+
+#[test]
+fn a_loss_holds_up_only_its_own_stream() {
+    let (mut client, mut server) = started();
+    let free = run(&mut client, &mut server, &[], 600);
+    let (mut client, mut server) = started();
+    // The server's packets: three of the handshake, then acknowledgements and data. One of data is lost.
+    let said = run(&mut client, &mut server, &[6], 600);
+    assert!(server.retransmits() >= 1);
+    let held: Vec<StreamId> = [4, 8]
+        .into_iter()
+        .filter(|id| {
+            let at_200 = |said: &[(u64, StreamId, u64)]| {
+                said.iter().filter(|one| one.0 == 200 && one.1 == *id).map(|one| one.2).max()
+            };
+            at_200(&said) < at_200(&free)
+        })
+        .collect();
+    assert_eq!(held.len(), 1, "one stream waits, the other does not");
+    assert_eq!(said.iter().filter(|said| said.1 == 4).map(|said| said.2).max(), Some(100_000));
+}
+
+#[test]
+fn a_server_sends_three_times_what_it_got_until_the_address_works() {
+    let (mut client, mut server) = started();
+    let hello = client.poll(Time::ZERO).unwrap();
+    assert_eq!(hello.bytes, 1200);
+    assert!(client.poll(Time::ZERO).is_none());
+    server.on_packet(Time::ZERO, &hello);
+    server.write(CRYPTO, 10_000, 0);
+    let sent: u64 = std::iter::from_fn(|| server.poll(Time::ZERO)).map(|packet| packet.bytes).sum();
+    assert!(sent <= 3600 && sent > 2000, "{sent}");
+    server.confirm();
+    assert!(server.poll(Time::ZERO).is_some());
+}
+
+#[test]
+fn a_lost_handshake_is_repaired_by_the_clients_probe() {
+    let (mut client, mut server) = started();
+    // All of the server's first flight is lost.
+    let said = run(&mut client, &mut server, &[0, 1, 2], 600);
+    // The first probe comes after 333 + 4 × 166.5 + 25 ms.
+    let at = done(&said, CRYPTO, 3000);
+    assert!((1024..1500).contains(&at), "{at}");
+    assert_eq!(said.iter().filter(|said| said.1 == 4).map(|said| said.2).max(), Some(100_000));
+}

@@ -1,0 +1,302 @@
+//! A web page of today: objects of several hosts, by priority, over HTTP/1.1, HTTP/2 or HTTP/3.
+//!
+//! Source: what a page is made of is [`site`]'s; connections, streams and priorities are those of Chromium (see the
+//! files). Every page is a first visit: new connections to every host, TLS 1.3 in full. A load that takes longer than
+//! the user's patience is given up, and its connections end at once.
+//! Differences: names are resolved, scripts run and pictures are painted in no time; servers answer at once. What is
+//! measured is the network's part of a page's time.
+
+mod host;
+mod http1;
+mod http2;
+mod http3;
+mod io;
+mod site;
+mod tls;
+
+pub use host::Version;
+pub use io::Bytes;
+pub use site::{Object, ObjectKind, Weights, site};
+
+use super::source::Source;
+use super::tables::{PageRow, PageTable, Tables};
+use crate::engine::network::Control;
+use crate::engine::{End, Event, Network};
+use host::Host;
+use io::{Io, TIMEOUT};
+use rand::RngExt;
+use rand_pcg::Pcg64Mcg;
+use sojourn_net::{Span, Time};
+use std::rc::Rc;
+
+/// Objects of low priority that are under way while the page cannot be painted (Chromium's tight mode) …
+const LOW_WHILE_BLOCKED: usize = 1;
+/// … and in all over HTTP/1.1, whose servers know no priorities.
+const LOW_OVER_HTTP1: usize = 10;
+/// From this urgency on an object is of low priority.
+const LOW: u8 = 3;
+
+/// One reader.
+pub struct Page {
+    /// Number of this source.
+    pub number: u32,
+    /// Number of the user.
+    pub user: u32,
+    /// Its hosts.
+    pub group: u16,
+    /// The page, the same each time.
+    pub objects: Rc<Vec<Object>>,
+    /// Protocol.
+    pub version: Version,
+    /// Sizes of what is not the objects'.
+    pub bytes: Bytes,
+    /// Makes the controllers of QUIC connections.
+    pub control: Control,
+    /// Time between the end of a load and the next.
+    pub pause: Span,
+    /// A load that takes longer is given up.
+    pub patience: Span,
+    /// The first load starts within this time.
+    pub start_within: Span,
+    /// Loads that begin earlier are not reported.
+    pub warmup: Time,
+    /// Its random stream.
+    pub rng: Pcg64Mcg,
+    /// Where it stands.
+    pub loads: Loads,
+}
+
+/// Pages loaded so far.
+#[derive(Default)]
+pub struct Loads {
+    present: Option<Load>,
+    /// Number of the present load.
+    number: u32,
+    rows: PageTable,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Nothing names it yet.
+    Unknown,
+    /// It is to be asked for.
+    Known,
+    Asked,
+    Here,
+}
+
+struct Load {
+    start: Time,
+    hosts: Vec<Host>,
+    states: Vec<State>,
+    left: usize,
+    first_paint: Option<Time>,
+    largest_paint: Option<Time>,
+}
+
+/// How a load ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum PageFate {
+    /// The run ended first.
+    UnderWay,
+    /// All objects arrived.
+    Complete,
+    /// It took too long.
+    Abandoned,
+}
+
+const BEGIN: u64 = 0;
+const PATIENCE: u64 = 1;
+/// Bits of a token: what for, the number of the load above them.
+const LOAD: u32 = 2;
+
+impl Page {
+    fn begin(&mut self, network: &mut Network) {
+        self.loads.number += 1;
+        let hosts = self.objects.iter().map(|object| object.host).max().map_or(0, |most| usize::from(most) + 1);
+        let mut states = vec![State::Unknown; self.objects.len()];
+        states[0] = State::Known;
+        self.loads.present = Some(Load {
+            start: network.now(),
+            hosts: (0..hosts).map(|_| Host::new(self.version)).collect(),
+            states,
+            left: self.objects.len(),
+            first_paint: None,
+            largest_paint: None,
+        });
+        let token = u64::from(self.loads.number) << LOAD | PATIENCE;
+        network.wake_at(network.now() + self.patience, self.number, token);
+        self.dispatch(network);
+    }
+
+    fn blocked(load: &Load, objects: &[Object]) -> bool {
+        objects.iter().zip(&load.states).any(|(object, state)| object.blocks && *state != State::Here)
+    }
+
+    /// Asks for what may be asked for, the most urgent first.
+    fn dispatch(&mut self, network: &mut Network) {
+        let objects = Rc::clone(&self.objects);
+        let Some(load) = &mut self.loads.present else { return };
+        let low = |(object, state): (&Object, &State)| object.urgency >= LOW && *state == State::Asked;
+        let mut low_asked = objects.iter().zip(&load.states).filter(|pair| low(*pair)).count();
+        let most = match (Self::blocked(load, &objects), self.version) {
+            (true, _) => LOW_WHILE_BLOCKED,
+            (false, Version::Http1) => LOW_OVER_HTTP1,
+            (false, _) => usize::MAX,
+        };
+        let mut known: Vec<usize> = (0..objects.len()).filter(|i| load.states[*i] == State::Known).collect();
+        known.sort_by_key(|i| objects[*i].urgency);
+        for i in known {
+            let object = &objects[i];
+            if object.urgency >= LOW {
+                if low_asked >= most {
+                    continue;
+                }
+                low_asked += 1;
+            }
+            load.states[i] = State::Asked;
+            let mut io = Io {
+                network,
+                owner: self.number,
+                group: self.group,
+                host: object.host,
+                load: self.loads.number,
+                bytes: &self.bytes,
+                control: &self.control,
+                objects: &objects,
+            };
+            load.hosts[usize::from(object.host)].ask(i, &mut io);
+        }
+    }
+
+    /// Something happened at a host, which may have completed objects.
+    fn at_host(&mut self, host: u16, network: &mut Network, act: impl FnOnce(&mut Host, &mut Io<'_>) -> Vec<usize>) {
+        let objects = Rc::clone(&self.objects);
+        let Some(load) = &mut self.loads.present else { return };
+        let mut io = Io {
+            network,
+            owner: self.number,
+            group: self.group,
+            host,
+            load: self.loads.number,
+            bytes: &self.bytes,
+            control: &self.control,
+            objects: &objects,
+        };
+        let done = act(&mut load.hosts[usize::from(host)], &mut io);
+        if done.is_empty() {
+            return;
+        }
+        let now = network.now();
+        for i in done {
+            load.states[i] = State::Here;
+            load.left -= 1;
+            for (next, object) in objects.iter().enumerate() {
+                if object.after == Some(i) && load.states[next] == State::Unknown {
+                    load.states[next] = State::Known;
+                }
+            }
+        }
+        if !Self::blocked(load, &objects) {
+            load.first_paint.get_or_insert(now);
+            let hero = objects.iter().position(|object| object.kind == ObjectKind::Hero);
+            if hero.is_none_or(|hero| load.states[hero] == State::Here) {
+                load.largest_paint.get_or_insert(now);
+            }
+        }
+        if load.left == 0 {
+            self.end(PageFate::Complete, network);
+            network.wake_at(network.now() + self.pause, self.number, BEGIN);
+        } else {
+            self.dispatch(network);
+        }
+    }
+
+    /// Writes down the present load, and ends its connections.
+    fn end(&mut self, fate: PageFate, network: &mut Network) {
+        let Some(mut load) = self.loads.present.take() else { return };
+        let since = |at: Option<Time>| at.map_or(-1, |at| at.since(load.start).0 as i64);
+        let here = load.states.iter().zip(self.objects.iter()).filter(|(state, _)| **state == State::Here);
+        if load.start >= self.warmup {
+            self.loads.rows.push(PageRow {
+                user: self.user,
+                start_ns: load.start.0,
+                load_ns: network.now().since(load.start).0,
+                fate: fate as u8,
+                first_paint_ns: since(load.first_paint),
+                largest_paint_ns: since(load.largest_paint),
+                requests: load.states.iter().filter(|state| matches!(state, State::Asked | State::Here)).count() as u32,
+                connections: load.hosts.iter().map(Host::connections).sum(),
+                bytes: here.map(|(_, object)| object.bytes).sum(),
+                retransmits: load.hosts.iter().map(|host| host.retransmits(network)).sum::<u64>() as u32,
+            });
+        }
+        for host in &mut load.hosts {
+            host.end(fate == PageFate::Complete, network);
+        }
+    }
+
+    fn woken(&mut self, token: u64, network: &mut Network) {
+        if token & TIMEOUT != 0 {
+            let (host, load, place) = io::read_timeout(token);
+            if load == self.loads.number {
+                self.at_host(host, network, |host, io| host.on_timeout(place, io));
+            }
+        } else if token == BEGIN {
+            self.begin(network);
+        } else if token >> LOAD == u64::from(self.loads.number) && self.loads.present.is_some() {
+            self.end(PageFate::Abandoned, network);
+            self.begin(network);
+        }
+    }
+}
+
+impl Source for Page {
+    fn on(&mut self, event: Event, network: &mut Network) {
+        match event {
+            Event::Start => {
+                let wait = self.rng.random::<f64>() * self.start_within.0 as f64;
+                network.wake_at(Time(wait as u64), self.number, BEGIN);
+            }
+            Event::Wake(token) => self.woken(token, network),
+            Event::Received { connection, at, bytes } => {
+                let host = self.loads.present.as_ref().and_then(|load| {
+                    let found = load.hosts.iter().position(|host| host.has(connection));
+                    found.map(|place| place as u16)
+                });
+                match host {
+                    Some(host) => self.at_host(host, network, |host, io| host.received(connection, at, bytes, io)),
+                    // The server of a page that is complete hears the FIN, and closes too.
+                    None if at == End::Server => network.close(connection, at),
+                    None => {}
+                }
+            }
+            Event::Datagram { packet, .. } => {
+                let (host, load, place) = io::read_packet(packet.seq);
+                if load == self.loads.number {
+                    self.at_host(host, network, |host, io| host.on_packet(place, io));
+                }
+            }
+            Event::Sent { .. } => {}
+        }
+    }
+
+    fn finish(&mut self, network: &Network, tables: &mut Tables) {
+        if let Some(load) = self.loads.present.as_ref().filter(|load| load.start >= self.warmup) {
+            self.loads.rows.push(PageRow {
+                user: self.user,
+                start_ns: load.start.0,
+                load_ns: network.now().since(load.start).0,
+                fate: PageFate::UnderWay as u8,
+                first_paint_ns: load.first_paint.map_or(-1, |at| at.since(load.start).0 as i64),
+                largest_paint_ns: load.largest_paint.map_or(-1, |at| at.since(load.start).0 as i64),
+                requests: 0,
+                connections: load.hosts.iter().map(Host::connections).sum(),
+                bytes: 0,
+                retransmits: 0,
+            });
+        }
+        tables.page.append(&mut self.loads.rows);
+    }
+}

@@ -1,0 +1,144 @@
+//! Readers of a web page of today: HTTP Archive's medians by type (July 2025), over HTTP/1.1, HTTP/2 or HTTP/3.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sojourn_net::{Bytes, Span};
+
+use crate::scenario::flows::{check_count, one, start_within, with_tcp_keys};
+use crate::scenario::{Invalid, Transport};
+
+use super::{cubic, header};
+
+with_tcp_keys! {
+    initial_window = 10;
+    /// Users who load a page of today again and again, each time as a first visit: new connections to all of its hosts.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+    pub struct Page {
+        /// Names the group's random stream; by default `users-N`, N from 0.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub name: Option<String>,
+        /// The hops that it crosses, by name, neighbours on the path; all if absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub over: Option<Vec<String>>,
+        /// Number of users.
+        #[serde(default = "one")]
+        pub count: u32,
+        /// Version of HTTP. The transport's keys are those of TCP; of them QUIC has the controller, `hystart` and
+        /// `initial-window`.
+        #[serde(default)]
+        pub http: HttpOfPage,
+        /// What the page is: HTTP Archive's median home page by type, of desktop or mobile.
+        #[serde(default)]
+        pub page: Median,
+        /// Hosts that its objects are on.
+        #[serde(default = "hosts")]
+        pub hosts: u16,
+        /// All its bytes are multiplied by this.
+        #[serde(default = "factor")]
+        pub scale: f64,
+        /// Size of a request.
+        #[serde(default = "header")]
+        pub request: Bytes,
+        /// Bytes of header in front of each object.
+        #[serde(default = "header")]
+        pub response_header: Bytes,
+        /// The server's first flight of the TLS handshake; a choice, as certificates differ.
+        #[serde(default = "certificate")]
+        pub certificate: Bytes,
+        /// Time between a page's end and the next one's beginning.
+        #[serde(default = "pause")]
+        pub pause: Span,
+        /// A load that takes longer is given up.
+        #[serde(default = "patience")]
+        pub patience: Span,
+        /// Congestion controller.
+        #[serde(default = "cubic")]
+        pub transport: Transport,
+        /// This group's own base round-trip time; by default the path's.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub rtt: Option<Span>,
+        /// First loads are spread uniformly over this time.
+        #[serde(default = "start_within")]
+        pub start_within: Span,
+    }
+}
+
+/// Versions of HTTP that pages are loaded over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum HttpOfPage {
+    /// At most six TCP connections a host, a request on each at a time.
+    #[serde(rename = "1.1")]
+    Http1,
+    /// Streams over one TCP connection a host.
+    #[default]
+    #[serde(rename = "2")]
+    Http2,
+    /// Streams over one QUIC connection a host.
+    #[serde(rename = "3")]
+    Http3,
+}
+
+/// HTTP Archive's median home pages of July 2025.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Median {
+    /// 22 kB of HTML, 82 kB of CSS, 697 kB of scripts, 139 kB of fonts, 1058 kB of pictures in 55 objects.
+    #[default]
+    Desktop,
+    /// 22 kB of HTML, 77 kB of CSS, 632 kB of scripts, 122 kB of fonts, 911 kB of pictures in 50 objects.
+    Mobile,
+}
+
+/// Its own and the median number of others, 16.
+fn hosts() -> u16 {
+    17
+}
+
+fn factor() -> f64 {
+    1.0
+}
+
+fn certificate() -> Bytes {
+    Bytes(3000)
+}
+
+fn pause() -> Span {
+    Span::from_secs(5)
+}
+
+fn patience() -> Span {
+    Span::from_secs(60)
+}
+
+impl Page {
+    pub(super) fn check(&self) -> Result<(), Invalid> {
+        check_count("count", self.count)?;
+        self.tcp().check()?;
+        let by_window =
+            matches!(self.transport, Transport::Cubic | Transport::CubicRfc9438 | Transport::Reno | Transport::NewReno);
+        if self.http == HttpOfPage::Http3 && !by_window {
+            let message = "HTTP/3 goes by windows here; write cubic, cubic-rfc9438, reno or newreno";
+            return Err(Invalid::new("transport", message));
+        }
+        if self.transport == Transport::Udp {
+            return Err(Invalid::new("transport", "pages are loaded over TCP or QUIC; write cubic, or http = \"3\""));
+        }
+        if !(1..=200).contains(&self.hosts) {
+            return Err(Invalid::new("hosts", format!("{}: expected 1 to 200", self.hosts)));
+        }
+        if !(0.01..=100.0).contains(&self.scale) {
+            return Err(Invalid::new("scale", format!("{}: expected 0.01 to 100", self.scale)));
+        }
+        if self.request.0 == 0 || self.request.0 > 100_000 {
+            return Err(Invalid::new("request", "a request must have 1 to 100000 bytes"));
+        }
+        if !(100..=100_000).contains(&self.certificate.0) {
+            return Err(Invalid::new("certificate", "expected 100B to 100kB"));
+        }
+        if self.patience == Span::ZERO {
+            return Err(Invalid::new("patience", "must be longer than zero"));
+        }
+        Ok(())
+    }
+}
