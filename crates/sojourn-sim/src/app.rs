@@ -33,7 +33,8 @@ pub use game::{Game, Pace};
 pub use onoff::OnOff;
 pub use packmime::{Http, Model as PackmimeModel, Packmime};
 pub use page::{
-    Bytes as PageBytes, ObjectKind, Page as PageReader, PageFate, Version as HttpOfPage, Weights as PageWeights, site,
+    Bytes as PageBytes, Object as PageObject, ObjectKind, Page as PageReader, PageFate, Version as HttpOfPage,
+    Weights as PageWeights, site,
 };
 pub use recorded::{Recorded, Recording};
 pub use responsiveness::{Responsiveness, TestRules};

@@ -29,7 +29,7 @@ enum Group {
     Nothing,
     Clips(Vec<Clip>),
     Habits(Rc<Habits>),
-    Objects(Rc<Vec<app::Object>>),
+    Objects(Rc<Vec<app::PageObject>>),
     Rules(Rc<TestRules>),
 }
 
@@ -267,7 +267,7 @@ impl Engine {
 }
 
 /// The objects of a page: HTTP Archive's medians of home pages by type, July 2025 (Web Almanac 2025, page weight).
-fn objects(page: &scenario::Page) -> Vec<app::Object> {
+fn objects(page: &scenario::Page) -> Vec<app::PageObject> {
     let kb = |kb: u32| (f64::from(kb) * 1e3 * page.scale + 0.5).max(1.0) as u64;
     let (styles, scripts, fonts, pictures) = match page.page {
         Median::Desktop => ((82, 8), (697, 23), (139, 4), (1058, 19)),

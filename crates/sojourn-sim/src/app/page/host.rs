@@ -21,7 +21,7 @@ pub enum Version {
 pub(super) enum Host {
     Http1(Http1),
     Http2(Http2),
-    Http3(Http3),
+    Http3(Box<Http3>),
 }
 
 impl Host {
@@ -29,7 +29,7 @@ impl Host {
         match version {
             Version::Http1 => Self::Http1(Http1::default()),
             Version::Http2 => Self::Http2(Http2::default()),
-            Version::Http3 => Self::Http3(Http3::default()),
+            Version::Http3 => Self::Http3(Box::default()),
         }
     }
 

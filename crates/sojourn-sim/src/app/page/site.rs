@@ -4,8 +4,9 @@
 //! median bytes of each type and the median numbers of scripts (23), pictures (19 desktop, 14 mobile), style sheets (8)
 //! and fonts (4), in one document and 16 other hosts. The largest script, style sheet and picture have the sizes of the
 //! 90th percentile (165, 50, 183 kB); the rest share what is left. Medians of types do not add up to the median page
-//! (2862 kB desktop, 2559 mobile): video and others are left out. Urgencies are Chromium's (fetch priorities, as `u = 5
-//! - RequestPriority`).
+//! (2862 kB desktop, 2559 mobile): video and others are left out. Urgencies are Chromium's (fetch priorities, as
+//! `u = 5 - RequestPriority`).
+//!
 //! Differences: which object is on which host and which names it is a choice, since no archive says: the document,
 //! style sheets, blocking scripts, the largest picture and every second of the others are the first host's; fonts are
 //! found in the first style sheet, every second script that does not block in the one before it.
