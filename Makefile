@@ -70,7 +70,7 @@ test:
 	$(BIN)/python -m pytest -n auto --dist worksteal --durations=20
 
 test-rust:
-	cargo test --workspace --exclude sojourn-py --release --quiet
+	cargo test --workspace --exclude sojourn-py --profile quick --quiet
 
 bench: setup
 	cargo bench -p sojourn-sim --bench speed
