@@ -152,7 +152,7 @@ fn errors_show_the_place() {
        | ^^^^^
     "#);
     insta::assert_snapshot!(error_with("codec = \"g711a\"", "codex = \"g711a\""), @r#"
-    study.toml:20:1: unknown field `codex`, expected one of `name`, `over`, `codec`, `direction`, `count`, `call`, `gap`, `talk-spurts`, `playout`, `delay-model`, `score`, `recordings` and 2 more; did you mean `codec`?
+    study.toml:20:1: unknown field `codex`, expected one of `name`, `over`, `codec`, `opus`, `direction`, `count`, `call`, `gap`, `talk-spurts`, `playout`, `delay-model`, `score` and 4 more; did you mean `codec`?
        |
     20 | codex = "g711a"
        | ^^^^^
