@@ -182,7 +182,7 @@ fn errors_show_the_place() {
        |        ^^^^^^^^^^^^^^^^^^^^^^^
     "#);
     insta::assert_snapshot!(error_with("workload = [\"none\", \"long\"]", "\"users.0.cuont\" = [1, 2]"), @r#"
-    study.toml:23:20: sweep.users.0.cuont.0: unknown field `cuont`, expected one of `name`, `over`, `codec`, `direction`, `count`, `call`, `gap`, `talk-spurts`, `playout`, `delay-model`, `score`, `recordings` and 2 more; did you mean `count`?
+    study.toml:23:20: sweep.users.0.cuont.0: unknown field `cuont`, expected one of `name`, `over`, `codec`, `opus`, `direction`, `count`, `call`, `gap`, `talk-spurts`, `playout`, `delay-model`, `score` and 4 more; did you mean `count`?
        |
     23 | "users.0.cuont" = [1, 2]
        |                    ^
