@@ -87,11 +87,11 @@ def test_series_beyond_the_budget_are_left_out_and_counted(sojourn: Command) -> 
 def test_the_command_of_a_cell_runs_that_cell(sojourn: Command) -> None:
     short = "duration=3s", "warmup=1s", "users=[]"
     sets = [word for one in short for word in ("--set", one)]
-    sojourn("run", "quickstart", *sets, "--only", "workload=none", "--out", "r")
+    sojourn("run", "imc14-quick", *sets, "--only", "workload=none", "--out", "r")
     sojourn("explore", "r", "-o", "x.html")
     cell = held(sojourn.cwd / "x.html")["studies"][0]["cells"][1]
     words = shlex.split(cell["command"])
-    assert words[:3] == ["sojourn", "run", "quickstart"] and "path.down.queue.limit=64pkt" in words
+    assert words[:3] == ["sojourn", "run", "imc14-quick"] and "path.down.queue.limit=64pkt" in words
     rows = sojourn.json(*words[1:])
     assert [row["point"] for row in rows] == [{"workload": "none", "path.down.queue.limit": "64pkt"}]
 

@@ -52,12 +52,13 @@ def log_of(
 
 
 def test_kinds_and_causes_have_the_codes_that_logs_were_written_with() -> None:
-    assert schema()["kind"].categories.to_list() == ["data", "ack", "control", "datagram", "voice", "video"]
+    kinds = ["data", "ack", "control", "datagram", "voice", "video", "rtcp", "quic"]
+    assert schema()["kind"].categories.to_list() == kinds
     causes = ["full", "early", "sojourn", "path", "forced", "blue", "overload", "unknown", "policed"]
     assert schema()["drop_cause"].categories.to_list() == causes
     for kind in schema()["kind"].categories:
         is_udp = log_of(".").with_columns(pl.lit(kind).alias("kind")).select(UDP).collect().item()
-        assert is_udp == (kind in {"datagram", "voice", "video"}), kind
+        assert is_udp == (kind in {"datagram", "voice", "video", "rtcp", "quic"}), kind
 
 
 def test_video_over_rtp_counts_as_udp() -> None:

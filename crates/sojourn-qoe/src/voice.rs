@@ -1,8 +1,8 @@
 //! Scores of voice calls by the E-model: what loss and lateness do to the sound, and delay to the conversation.
 //!
-//! Per call and direction, z1 = R₀ − Ie-eff of the codec under the call's missing frames and their burst ratio, z2 = Idd
-//! of the delay, MOS = the curve of max(0, z1 − z2). The delay is packetisation, half the conversational round trip (the
-//! mean delays of both directions) or the direction's own, and the mean wait in the playout buffer.
+//! Per call and direction, z1 = R₀ − Ie-eff of the codec under the call's missing frames and their burst ratio,
+//! z2 = Idd of the delay, MOS = the curve of max(0, z1 − z2). The delay is packetisation, half the conversational round
+//! trip (the mean delays of both directions) or the direction's own, and the mean wait in the playout buffer.
 //!
 //! Differences: none from `sojourn.qoe.voice` with `score = "emodel"`, whose twin this is for pages; a call in which
 //! nothing arrives has no delay, and z1 speaks alone.

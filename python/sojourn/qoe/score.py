@@ -73,10 +73,9 @@ def score(
         out["video"] = video.summary(found["video"])
     if found["web"]:
         out["web"] = web.summary(found["web"])
-    warmup_s, end_s = (seconds(document[key]) for key in ("warmup", "duration"))
     if "adaptive" in tables:
         rate_bps = _rate_down(document, links or {})
-        out["adaptive"] = adaptive.score_adaptive(tables, warmup_s, end_s, rate_bps)
+        out["adaptive"] = adaptive.score_adaptive(tables, *_measured(document), rate_bps)
     for kind in games.KINDS:
         if found[kind]:
             out[kind] = games.summary(kind, found[kind])
@@ -87,8 +86,13 @@ def score(
     if "page" in tables:
         out["page"] = page.score_page(tables["page"])
     if "call" in tables:
-        out["call"] = call.score_call(tables["call"], tables["call_rates"], warmup_s, end_s)
+        out["call"] = call.score_call(tables["call"], tables["call_rates"], *_measured(document))
     return {name: scores for name, scores in out.items() if scores}
+
+
+def _measured(document: Mapping[str, Any]) -> tuple[float, float]:
+    """Return when what is measured begins and ends, s."""
+    return seconds(document["warmup"]), seconds(document["duration"])
 
 
 def _responsiveness(

@@ -168,9 +168,12 @@
   };
 
   let settled = 0;
+  let turn = 0;
   const run = () => {
     clearTimeout(settled);
     settled = setTimeout(() => {
+      // What comes of a study that was asked for before is no answer to this one, nor to a refusal.
+      const mine = ++turn;
       const asked = study();
       const packets = ((Number(now("a")) + Number(now("b")) ? Number(now("down")) : 0) + (Number(now("c")) ? Number(now("up")) : 0)) * Number(now("length")) * 1e6 / 12000;
       if (packets > MOST_PACKETS) {
@@ -181,7 +184,7 @@
       find("status").textContent = "Running …";
       const from = Math.min(Number(state.get("watch.from") ?? Number(now("length")) / 2), Number(now("length")) - 1);
       engine.give_up(4000);
-      engine.ask({ study: asked, format: data.live.format, build: data.live.build, watch: [state.get("watch.link") ?? "down", Math.max(from, 0)] }, (found) => tell({ ...found, study: asked }));
+      engine.ask({ study: asked, format: data.live.format, build: data.live.build, watch: [state.get("watch.link") ?? "down", Math.max(from, 0)] }, (found) => mine === turn && tell({ ...found, study: asked }));
     }, 30);
   };
   explorer.rerun = run;
