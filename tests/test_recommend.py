@@ -165,6 +165,8 @@ def test_among_those_alike_the_mean_over_loads_decides_then_delay_then_simplicit
     assert chosen(numbers(a=flat), numbers(a=flat), (30, 9)) == ("other", "delay")
     assert chosen(numbers(a=flat), numbers(a=flat), (9, 9)) == ("one", "order")
     assert chosen(numbers(a=flat), numbers(a=[2.0, 2.1, 2.0, 2.1]), (9, 1)) == ("one", "worst")
+    # Further behind than the precision, and yet not worse for certain: the choice is not certain either.
+    assert chosen(numbers(a=flat), numbers(a=[4.9, 2.1, 2.0, 1.8]), (9, 1)) == ("one", "best")
 
 
 def test_sizes_and_targets_follow_the_line() -> None:
@@ -245,6 +247,11 @@ def advice(**changed: Any) -> dict[str, Any]:
             {"certain": False, "decided_by": "delay", "alike": [advice()["fifo_only"]]},
             ["cannot be told from FIFO of 8 packets", "queueing delay decided"],
             ["better than every other"],
+        ),
+        (
+            {"certain": False, "decided_by": "best", "alike": [advice()["fifo_only"]]},
+            ["cannot be told from FIFO of 8 packets: among these the best mean under the worst load decided"],
+            ["for certain."],
         ),
         (
             {"recommended": advice()["fifo_only"]},

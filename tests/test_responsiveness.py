@@ -12,7 +12,7 @@ from sojourn import _core
 from sojourn.errors import SojournError
 from sojourn.qoe.delay_variation import ipdv, pdv, summary
 from sojourn.qoe.qoo import EXAMPLE, Profile, qoo
-from sojourn.qoe.responsiveness import rpm, stable, trimmed_mean
+from sojourn.qoe.responsiveness import rpm, score_responsiveness, stable, trimmed_mean
 from sojourn.qoe.score import score
 
 
@@ -215,3 +215,25 @@ def test_what_cannot_be_a_test_is_refused(more: str, said: str) -> None:
     text = STUDY.format(duration="11s", queue="fifo", limit="100ms", window="16MB", more=more)
     with pytest.raises(_core.StudyError, match=said):
         _core.parse(text, "rpm.toml", [], [])
+
+
+def test_a_path_on_which_nothing_comes_back_is_scored_by_the_waits_and_not_left_out() -> None:
+    second = 10**9
+    starts = np.array([5, 6, 7, 5, 6, 7]) * second
+    never = np.full(6, -1, dtype=np.int64)
+    probes = {
+        "user": np.zeros(6, int), "test": np.ones(6, int), "foreign": np.array([1, 1, 1, 0, 0, 0]),
+        "start_ns": starts, "tcp_ns": never, "tls_ns": never, "http_ns": never,
+    }  # fmt: skip
+    intervals = {
+        "user": np.zeros(8, dtype=int), "test": np.ones(8, dtype=int), "end_ns": np.arange(1, 9) * second,
+        "goodput_bps": np.full(8, 1e6), "connections": np.full(8, 4), "stable": np.ones(8, dtype=bool),
+    }  # fmt: skip
+    user = {"averages": 4, "interval": "1s", "tolerance": 0.05, "trim": 0.05, "tls": True}
+    found = score_responsiveness(probes, intervals, [user])
+    # They waited 3, 2 and 1 s up to the end: 2 s on average is the least that a round trip takes.
+    assert found["rpm"]["median"] == 30 and found["confidence"] == {"high": 0, "medium": 0, "low": 1}
+    assert (found["probes"], found["unanswered"], found["http_self_ms"]["median"]) == (6, 6, 2000)
+    # One that came back speaks for its kind.
+    came = probes | {"http_ns": np.array([-1, -1, -1, -1, -1, 500_000_000])}
+    assert score_responsiveness(came, intervals, [user])["self_rpm"]["median"] == 120

@@ -13,7 +13,9 @@ Confidence: *low* if the test had fewer intervals than are scored; *medium* if g
 not stable; *high* if both were.
 
 Differences: a test lasts its whole length; the mean keeps the ceil(95 %) fastest probes; a probe belongs to
-the interval in which it was sent. Probes that had not come back when a test ended are counted, not scored.
+the interval in which it was sent. Probes that had not come back when a test ended are counted, not scored;
+but where none of a kind came back, as behind a queue of many seconds, their waits up to the end stand for
+them: the score is then the most it can be, and confidence low.
 """
 
 from __future__ import annotations
@@ -156,18 +158,19 @@ def scored_latencies(
 def _test(
     probes: Mapping[str, NDArray[Any]], intervals: Mapping[str, NDArray[Any]], user: Mapping[str, Any]
 ) -> dict[str, Any] | None:
-    """Score one test; None if one of the means has no probe."""
+    """Score one test; None if no probe of a kind was sent."""
     count, length = user["averages"], nanoseconds(user["interval"])
     ends = np.sort(intervals["end_ns"].astype(np.int64))
     # Responsiveness as it was after each interval, over those that are scored.
     course = [_score(probes, int(end) - count * length, int(end), user) for end in ends]
-    last = course[-1]
+    end = int(ends[-1])
+    last = course[-1] or _score(probes, end - count * length, end, user, waiting=True)
     if last is None:
         return None
     scored, means, latencies = last
     known = [each[0].rpm for each in course[count - 1 :] if each is not None]
     settled = bool(intervals["stable"][-1]) and stable(known, count, user["tolerance"])
-    confidence = LOW if len(ends) < count else HIGH if settled else MEDIUM
+    confidence = LOW if len(ends) < count or course[-1] is None else HIGH if settled else MEDIUM
     return {
         "rpm": scored.rpm,
         "foreign_rpm": scored.foreign,
@@ -183,17 +186,29 @@ def _test(
 
 
 def _score(
-    probes: Mapping[str, NDArray[Any]], start_ns: int, end_ns: int, user: Mapping[str, Any]
+    probes: Mapping[str, NDArray[Any]],
+    start_ns: int,
+    end_ns: int,
+    user: Mapping[str, Any],
+    *,
+    waiting: bool = False,
 ) -> tuple[Rpm, dict[str, float | None], NDArray[np.float64]] | None:
-    """Score the probes that were sent in a span of time."""
+    """Score the probes sent in a span of time; if `waiting`, kinds without an answer by their waits."""
     sent = probes["start_ns"].astype(np.int64)
     here, foreign = (sent >= start_ns) & (sent < end_ns), probes["foreign"] != 0
     latencies = _known(probes["http_ns"][here & foreign])
+
+    def mean(of: str, chosen: NDArray[np.bool_]) -> float | None:
+        known = _known(probes[of][here & chosen])
+        if waiting and not known.size:
+            known = _known(end_ns - sent[here & chosen])
+        return trimmed_mean(known, user["trim"])
+
     means = {
-        "tcp_foreign_ms": trimmed_mean(_known(probes["tcp_ns"][here & foreign]), user["trim"]),
-        "tls_foreign_ms": trimmed_mean(_known(probes["tls_ns"][here & foreign]), user["trim"]),
-        "http_foreign_ms": trimmed_mean(latencies, user["trim"]),
-        "http_self_ms": trimmed_mean(_known(probes["http_ns"][here & ~foreign]), user["trim"]),
+        "tcp_foreign_ms": mean("tcp_ns", foreign),
+        "tls_foreign_ms": mean("tls_ns", foreign) if user["tls"] else None,
+        "http_foreign_ms": mean("http_ns", foreign),
+        "http_self_ms": mean("http_ns", ~foreign),
     }
     tcp, tls, http, own = means.values()
     if tcp is None or http is None or own is None or (user["tls"] and tls is None):

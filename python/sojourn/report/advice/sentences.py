@@ -19,6 +19,7 @@ _WHO = {
     "video": "the viewer of live video",
 }
 _DECIDED = {
+    "best": "the best mean under the worst load",
     "mean": "the mean over all loads of what the worst-off user gets",
     "delay": "the mean queueing delay",
     "order": "simplicity, as neither the mean over loads nor the queueing delay tells them apart",

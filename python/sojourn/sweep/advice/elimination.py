@@ -124,7 +124,8 @@ def choose(
 ) -> tuple[str, str]:
     """Choose among those that cannot be told apart; return the choice and what decided.
 
-    That is ``worst`` (one is best for certain), ``mean`` over loads, ``delay``, or ``order``.
+    That is ``worst`` (one is best for certain), ``best`` (no other is within the precision, though not all
+    are worse for certain), ``mean`` over loads, ``delay``, or ``order``.
     """
     left = [
         name
@@ -132,7 +133,7 @@ def choose(
         if name == standing.best or (name in standing.alike and standing.behind[name].mean <= precision)
     ]
     if len(left) == 1:
-        return left[0], "worst"
+        return left[0], "worst" if len(standing.alike) == 1 else "best"
     over = {name: _over_loads(scores[name]) for name in left}
     waits = {name: {at: -ms for at, ms in delays[name].items()} for name in left}
     for decided, series, matters in (
