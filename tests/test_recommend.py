@@ -251,7 +251,7 @@ def advice(**changed: Any) -> dict[str, Any]:
         (
             {"certain": False, "decided_by": "best", "alike": [advice()["fifo_only"]]},
             ["cannot be told from FIFO of 8 packets: among these the best mean under the worst load decided"],
-            ["for certain."],
+            ["better than every other"],
         ),
         (
             {"recommended": advice()["fifo_only"]},
