@@ -237,3 +237,6 @@ def test_a_path_on_which_nothing_comes_back_is_scored_by_the_waits_and_not_left_
     # One that came back speaks for its kind.
     came = probes | {"http_ns": np.array([-1, -1, -1, -1, -1, 500_000_000])}
     assert score_responsiveness(came, intervals, [user])["self_rpm"]["median"] == 120
+    # Where no foreign one was sent any more in the last four seconds, those before speak.
+    early = probes | {"start_ns": np.array([1, 2, 3, 5, 6, 7]) * second}
+    assert score_responsiveness(early, intervals, [user])["tcp_foreign_ms"]["median"] == 6000

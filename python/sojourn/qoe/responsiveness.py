@@ -14,8 +14,9 @@ not stable; *high* if both were.
 
 Differences: a test lasts its whole length; the mean keeps the ceil(95 %) fastest probes; a probe belongs to
 the interval in which it was sent. Probes that had not come back when a test ended are counted, not scored;
-but where none of a kind came back, as behind a queue of many seconds, their waits up to the end stand for
-them: the score is then the most it can be, and confidence low.
+but where none of a kind was sent in the last intervals and came back, as behind a queue of many seconds, all
+probes of the test are scored, and waits up to the end stand for a kind that never came back. Confidence is
+then low, and the path is rather worse than its score.
 """
 
 from __future__ import annotations
@@ -164,7 +165,7 @@ def _test(
     # Responsiveness as it was after each interval, over those that are scored.
     course = [_score(probes, int(end) - count * length, int(end), user) for end in ends]
     end = int(ends[-1])
-    last = course[-1] or _score(probes, end - count * length, end, user, waiting=True)
+    last = course[-1] or _score(probes, 0, end, user, waiting=True)
     if last is None:
         return None
     scored, means, latencies = last
