@@ -42,7 +42,9 @@ mod _core {
     #[pymodule_export]
     use crate::run::{drop_causes, links, packet_kinds, run, udp_kinds};
     #[pymodule_export]
-    use crate::study::{buffers, check_trace, engine, extends, mahimahi, parse, points, provenance, schema, version};
+    use crate::study::{
+        buffers, check_trace, engine, extends, mahimahi, parse, points, provenance, schema, thresholds, version,
+    };
     #[pymodule_export]
     use crate::workload::workload;
 }
