@@ -22,7 +22,6 @@ pub(super) struct Bola {
     gp: f64,
     placeholder_s: f64,
     level: usize,
-    asked_s: f64,
     /// A segment has come since the first answer.
     heard: bool,
     steady: bool,
@@ -41,7 +40,6 @@ impl Bola {
             gp,
             placeholder_s: 0.0,
             level: 0,
-            asked_s: 0.0,
             heard: false,
             steady: false,
         }
@@ -73,8 +71,7 @@ impl Bola {
             self.steady = self.heard && buffer_s >= state.clip.segment_s();
             return Choice::at_once(throughput);
         }
-        self.placeholder_s += (state.now_s - state.arrived_s.max(self.asked_s)).max(0.0);
-        self.asked_s = state.now_s;
+        self.placeholder_s += state.now_s - state.arrived_s;
         let mut level = self.best(buffer_s + self.placeholder_s);
         if level > self.level && level > throughput {
             level = throughput.max(self.level);
