@@ -120,7 +120,7 @@ def suite(
     failed = _execute(campaigns, jobs, scheduler)
     from sojourn.report.suite import write_suite
 
-    written = write_suite(chosen, given, everything, words, folder)
+    written = write_suite(chosen, given, everything, words, folder, jobs or cores())
     if json:
         print(_json.dumps(written.told, ensure_ascii=False, allow_nan=False))
     else:

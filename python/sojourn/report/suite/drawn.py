@@ -19,7 +19,7 @@ from sojourn.report.files import Picture
 from sojourn.report.suite.ellipse import Ellipse
 
 Points = tuple[Sequence[float], Sequence[float]]
-_MOST_PANELS = 16
+_MOST_PANELS = 12
 _FEW_PANELS = 6
 _PLAIN = FuncFormatter(lambda value, _: f"{value:g}")
 """Numbers as words: powers of ten would be set as formulas, which pages do not have."""
