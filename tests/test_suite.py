@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import time
 import tomllib
 from decimal import Decimal
 from math import isclose, log, pi
@@ -139,6 +142,8 @@ def test_schemes_are_names_or_queues_as_in_a_study_file() -> None:
         ["droptail,FQ_CoDel", '{ kind = "codel", target = "1ms" }', '["pie", { kind = "ared" }]']
     )
     assert [scheme.name for scheme in found] == ["fifo", "fq-codel", "codel target=1ms", "pie", "ared"]
+    mixed = read_schemes(['fifo, { kind = "codel", target = "1ms" },pie,{kind="codel",ecn=true}'])
+    assert [scheme.name for scheme in mixed] == ["fifo", "codel target=1ms", "pie", "codel ecn=true"]
     assert found[2].table(34) == {"kind": "codel", "target": "1ms", "limit": "34pkt"}
     assert found[4].table(34)["adaptive"] is True
     assert found[2].other_values(34)["target"] == "2ms" and found[0].other_values(34)["limit"] == "68pkt"
@@ -278,6 +283,26 @@ def test_a_suite_is_resumed(sojourn: Command, tmp_path: Path) -> None:
     assert "1 runs in" in again.stderr and "1 were there already" in again.stderr
     listed = sojourn.json("suite", *arguments, "--seeds", "2", "--out", str(tmp_path), "--dry-run")
     assert [(entry["case"], entry["runs"], entry["done"]) for entry in listed] == [("5.2", 2, 2)]
+
+
+def test_a_suite_is_interrupted_and_goes_on(sojourn: Command, tmp_path: Path) -> None:
+    words = ["suite", "rfc7928", "--aqm", "fifo", "--case", "5.2", "--seeds", "30", "--jobs", "1"]
+    words += ["--set", "duration=6s", "--set", "warmup=1s", "--out", str(tmp_path / "r")]
+    process = sojourn.start(*words)
+    deadline = time.monotonic() + 60
+    while len(list(tmp_path.glob("r/*/5.2/points/*.json"))) < 3:
+        assert process.poll() is None and time.monotonic() < deadline, process.communicate()
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGINT)
+    _, stderr = process.communicate(timeout=30)
+    assert process.returncode == 130 and "Traceback" not in stderr
+    assert "run the same command again" in stderr and not (tmp_path / "r" / "index.html").exists()
+    there = len(list(tmp_path.glob("r/*/5.2/points/*.json")))
+    assert 3 <= there < 30
+    again = sojourn(*words)
+    assert f"{30 - there} runs in" in again.stderr and f"{there} were there already" in again.stderr
+    assert (tmp_path / "r" / "index.html").exists()
+    assert pl.read_parquet(tmp_path / "r" / "suite.parquet")["hash"].n_unique() == 30
 
 
 def test_flows_start_and_stop_when_they_are_told(tmp_path: Path) -> None:
