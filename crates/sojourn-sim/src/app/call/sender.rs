@@ -2,8 +2,8 @@
 //!
 //! Source: libwebrtc's defaults for one stream of video and one of audio. The target is what all packets may take,
 //! their headers included; audio takes its own, repairs what they took of video in the last second (at most half;
-//! `fec_controller_default.cc`), pictures the rest. Packets that are asked for again are sent again at most once a round
-//! trip, for as long as a second's history is kept.
+//! `fec_controller_default.cc`), pictures the rest. Packets that are asked for again are sent again at most once a
+//! round trip, for as long as a second's history is kept.
 
 use super::encoder::Encoder;
 use super::gcc::{GoogCc, Limits, PacketResult, Probe};
