@@ -68,7 +68,7 @@ def write_pages(
             for link, found_tables in matrices
         ],
         checks=check_table(found),
-        verdict=told(found),
+        verdict=told(found, everything),
         schemes=scheme_table(everything),
         open=open_table(suite, everything),
         pages=pages,
