@@ -17,7 +17,7 @@ import pytest
 from conftest import Command
 from sojourn import _core
 from sojourn.errors import SojournError
-from sojourn.report.suite.checks import checks, even
+from sojourn.report.suite.checks import checks, even, told
 from sojourn.report.suite.ellipse import Ellipse
 from sojourn.study import Study
 from sojourn.sweep.suites import Link, Preset, Suite, expand, knobs, names, read_schemes, with_baseline
@@ -155,6 +155,9 @@ def test_the_loss_law_is_asked_where_whole_flows_can_keep_it(
     row = {"class": "bulk", "scheme": "fifo", "phase": "", "loss": loss}
     (check,) = checks(expanded, pl.DataFrame([row]))
     assert check.holds is holds and (holds is not None or "too small" in check.why)
+    words = {True: "1 of 1 checks holds", False: "0 of 1 checks hold, 1 does not"}
+    assert told([check], [expanded]) == words.get(holds, "0 of 1 checks hold, of 1 nothing can be said")
+    assert told([], [expanded]) == "no check could be made: its runs are missing"
 
 
 def test_schemes_are_names_or_queues_as_in_a_study_file() -> None:

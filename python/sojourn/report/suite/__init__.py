@@ -76,7 +76,7 @@ def write_suite(
         pages = write_pages(suite, preset, everything, tables, found, command, out, jobs)
     broken = [check for check in found if check.holds is False]
     lines = [_line(check) for check in found]
-    lines.append(told(found))
+    lines.append(told(found, everything))
     lines.append(f"pages: {pages}; numbers: {out / 'suite.parquet'}, {out / 'suite.json'}")
     return Written({**printed, "page": str(pages)}, lines, bool(broken))
 

@@ -63,12 +63,13 @@ def checks(expanded: Expanded, table: pl.DataFrame) -> list[Check]:
     return made
 
 
-def told(found: Sequence[Check]) -> str:
+def told(found: Sequence[Check], everything: Sequence[Expanded]) -> str:
     """Return how many checks hold, do not, and cannot be said."""
     if not found:
-        return "these cases have no checks"
+        asked = any(each.case.checks for each in everything)
+        return "no check could be made: its runs are missing" if asked else "these cases have no checks"
     count = {holds: sum(check.holds is holds for check in found) for holds in (True, False, None)}
-    words = [f"{count[True]} of {len(found)} checks hold"]
+    words = [f"{count[True]} of {len(found)} checks {'holds' if count[True] == 1 else 'hold'}"]
     words += [f"{count[False]} {'does' if count[False] == 1 else 'do'} not"] if count[False] else []
     words += [f"of {count[None]} nothing can be said"] if count[None] else []
     return ", ".join(words)

@@ -232,6 +232,12 @@ def _legend(figure: Figure, grid: Sequence[Axes]) -> None:
             list(found.values()),
             list(found),
             loc="outside lower center",
-            ncols=min(4, len(found)),
+            ncols=_columns(figure, list(found)),
             frameon=False,
         )
+
+
+def _columns(figure: Figure, names: Sequence[str]) -> int:
+    """Return how many columns of a legend fit: some eleven letters an inch, and the mark before each name."""
+    longest = max(map(len, names)) + 7
+    return max(1, min(4, len(names), int(figure.get_figwidth() * 11) // longest))

@@ -68,7 +68,7 @@ def write_pages(
             for link, found_tables in matrices
         ],
         checks=check_table(found),
-        verdict=told(found),
+        verdict=told(found, everything),
         schemes=scheme_table(everything),
         open=open_table(suite, everything),
         pages=pages,
@@ -133,7 +133,7 @@ def _write(
         ],
         checks=check_table(own),
         missing=missing,
-        parts=[] if view.label else [(part.name, part.title, Path(part.page).name) for part in parts],
+        parts=[] if view.label else [(part.name, part.label, Path(part.page).name) for part in parts],
         section=f"{each.case.name}.html" if view.label else "",
         overview="/".join([".."] * (len(Path(view.page).parts) - 1)) + "/index.html",
         source=f"{view.name} on {each.link.name} · buffer {each.buffer_pkts} packets · {_short([each])} · "
