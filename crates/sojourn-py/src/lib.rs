@@ -14,6 +14,7 @@ mod replay;
 mod run;
 mod samples;
 mod study;
+mod viewing;
 mod workload;
 
 /// The engine: study files in, simulations out.
@@ -43,6 +44,8 @@ mod _core {
     use crate::run::{drop_causes, links, packet_kinds, run, udp_kinds};
     #[pymodule_export]
     use crate::study::{buffers, check_trace, engine, extends, mahimahi, parse, points, provenance, schema, version};
+    #[pymodule_export]
+    use crate::viewing::{Viewing, viewings};
     #[pymodule_export]
     use crate::workload::workload;
 }
