@@ -1,10 +1,10 @@
-"""`sojourn measure` against the exact delays of the emulator's queue, as the passive study validated its method.
+"""`sojourn measure` against the exact delays of the emulator's queue, as the passive study validated it.
 
 python -m benches.passive.measure [CASE …] [--seconds 60] [--folder DIR] [--json]
 
-A case is SEEN+HIDDEN+UP: what B sends to A, what B sends to a C of whom the observer sees nothing, and whether A
-uploads: utp++, backlogged++, chirp++, heartbeat+chirp+, and each with +up. The path is the study's: 1 Mbit/s, here in
-both directions. Needs what `sojourn emulate` needs, and libtorrent for utp.
+A case is SEEN+HIDDEN+UP: what B sends to A, what B sends to a C of whom the observer sees nothing, and
+whether A uploads: utp++, backlogged++, chirp++, heartbeat+chirp+, and each with +up. The path is the
+study's: 1 Mbit/s, here in both directions. Needs what `sojourn emulate` needs, and libtorrent for utp.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def errors(case: str, seconds: float, folder: Path) -> dict[str, Any]:
     Returns
     -------
     dict
-        "samples", "truth_ms" and "error_ms" (absolute) with quantiles, "bias_ms" (median signed error), "bound_ms",
-        "held", and the emulator's "verdict".
+        "samples", "truth_ms" and "error_ms" (absolute) with quantiles, "bias_ms" (median signed error),
+        "bound_ms", "held", and the emulator's "verdict".
     """
     folder.mkdir(parents=True, exist_ok=True)
     words = [sys.executable, str(Path(__file__).with_name("peers.py").absolute()), str(folder)]
@@ -67,7 +67,9 @@ def errors(case: str, seconds: float, folder: Path) -> dict[str, Any]:
     samples = folder / "samples.csv"
     sojourn("measure", str(capture), "--samples", str(samples), "--json")
     protocol = "utp" if case.startswith("utp") else "tcp"
-    table = pl.read_csv(samples).filter(pl.col("protocol") == protocol)
+    table = pl.read_csv(samples).filter(
+        (pl.col("protocol") == protocol) & (pl.col("direction") == "from-remote")
+    )
     true = truth_ms[table["frame"].to_numpy() - 1]
     known = ~np.isnan(true)
     signed = table["queue_delay_ms"].to_numpy()[known] - true[known]
@@ -90,7 +92,9 @@ def _quantiles(values: np.ndarray) -> dict[str, float]:
 
 def main() -> int:
     """Run the cases; 1 if a median is beyond its bound."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("cases", nargs="*", default=CASES)
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--folder", type=Path)
@@ -113,7 +117,8 @@ def sentence(row: dict[str, Any]) -> str:
     truth = row["truth_ms"]
     verdict = "" if row["verdict"] else "; the bed did not hold"
     return (
-        f"{row['case']:>24}: {row['samples']:6d} samples, true delay p50 {truth['p50']:.1f} p95 {truth['p95']:.1f} ms, "
+        f"{row['case']:>24}: {row['samples']:6d} samples, "
+        f"true delay p50 {truth['p50']:.1f} p95 {truth['p95']:.1f} ms, "
         f"error {error} ms, bound {row['bound_ms']} {'held' if row['held'] else 'NOT held'}{verdict}"
     )
 

@@ -1,8 +1,8 @@
 """What an observer near A captures of a run of the emulator, and what is true of each packet.
 
-The emulator's capture has a frame for each packet when it left its queue or was dropped; its packet log has the
-exact times. The observer sees what left towards A, when it left, and what A sends, when A sent it; it sees nothing
-of the port of hidden traffic.
+The emulator's capture has a frame for each packet when it left its queue or was dropped; its packet log has
+the exact times. The observer sees what left towards A, when it left, and what A sends, when A sent it; it
+sees nothing of the port of hidden traffic.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ def frames(pcapng: bytes) -> Iterator[Frame]:
         if kind == _EPB:
             interface, _, _, kept, size = struct.unpack_from("<IIIII", pcapng, at + 8)
             data = pcapng[at + 28 : at + 28 + kept]
-            yield Frame(interface, size, data, _comment(pcapng, at + 28 + (kept + 3) // 4 * 4, at + length - 4))
+            yield Frame(
+                interface, size, data, _comment(pcapng, at + 28 + (kept + 3) // 4 * 4, at + length - 4)
+            )
         at += length
 
 

@@ -1,8 +1,9 @@
-"""The hosts of the passive testbed: B behind the queue sends, A receives, C is another of whom the observer sees nothing.
+"""The hosts of the passive testbed: B behind the queue sends, A receives, nobody sees C.
 
-Run by `benches.passive.measure` at either end of the emulator, as ``peers.py FOLDER END CASE SECONDS``. What the study's
-hosts did: µTP (libtorrent, whose congestion control is LEDBAT), TCP backlogged, TCP chirp (bursts of 1, 2, 4 … segments a
-second apart, from the beginning every 30 s) and TCP heartbeat (64 bytes each 0.2 s).
+Run by `benches.passive.measure` at either end of the emulator, as ``peers.py FOLDER END CASE SECONDS``.
+What the study's hosts did: µTP (libtorrent, whose congestion control is LEDBAT), TCP backlogged, TCP chirp
+(bursts of 1, 2, 4 … segments a second apart, from the beginning every 30 s) and TCP heartbeat (64 bytes
+each 0.2 s).
 """
 
 from __future__ import annotations

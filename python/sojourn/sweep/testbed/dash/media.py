@@ -1,4 +1,4 @@
-"""The small segment that all of a clip's segments are made from: a grey picture in H.264, as fragmented MP4."""
+"""The small segment that all of a clip's segments are made from: grey pictures in fragmented MP4."""
 
 from __future__ import annotations
 

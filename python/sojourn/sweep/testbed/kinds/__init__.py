@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from sojourn.sweep.testbed.kind import Kind
+from sojourn.sweep.testbed.kinds.adaptive import Adaptive
+from sojourn.sweep.testbed.kinds.browser import Browser
 from sojourn.sweep.testbed.kinds.bulk import Bulk
+from sojourn.sweep.testbed.kinds.video import Video
+from sojourn.sweep.testbed.kinds.web import Web
 
 SOURCES: dict[str, Kind] = {
     "bulk": Bulk(),
 }
 """By `source.kind` of flows."""
 
-USERS: dict[str, Kind] = {}
+USERS: dict[str, Kind] = {
+    "adaptive": Adaptive(),
+    "browser": Browser(),
+    "video": Video(),
+    "web": Web(),
+}
 """By `kind` of users."""

@@ -1,7 +1,7 @@
 """Viewers of adaptive video: the simulator's players over HTTP, or dash.js in a browser.
 
-`dynamicdash` is what dash.js does, so that dash.js itself does it here; every other algorithm is the simulated
-one, behind a real client and a real server.
+`dynamicdash` is what dash.js does, so that dash.js itself does it here; every other algorithm is the
+simulated one, behind a real client and a real server.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sojourn import _core
-from sojourn.study.units import bytes_of, nanoseconds, seconds
+from sojourn.study.units import bytes_of, seconds
 from sojourn.sweep.testbed import dash, tcp
 from sojourn.sweep.testbed.dash import library
 from sojourn.sweep.testbed.kind import Gathered, Place
@@ -49,16 +49,18 @@ class Adaptive:
             return [Program("adaptive", place.key, client, server, settings, files)]
         from sojourn.sweep.testbed.dash.media import coded
 
-        (segment_s,) = {viewing.clip()[0] for viewing in _viewings(place)}
-        files["beginning"], files["fragment"], timescale = coded(segment_s)
+        lengths, timescales = {viewing.clip()[0] for viewing in _viewings(place)}, {}
+        for segment_s in lengths:
+            name = f"{segment_s:g}"
+            files[f"{name}.beginning"], files[f"{name}.fragment"], timescales[name] = coded(segment_s)
         files["dash.js"] = library.dash_js().read_bytes()
         files["player.html"] = (Path(dash.__file__).parent / "player.html").read_bytes()
         client |= {
             # Of the buffer's length, a segment is to find room.
-            "buffer_s": max(segment_s, seconds(entry["buffer"]) - segment_s),
+            "buffer_s": seconds(entry["buffer"]) - max(lengths, default=0.0),
             "initial_s": seconds(entry["initial"]),
         }
-        return [Program("dash", place.key, client, server | {"timescale": timescale}, settings, files)]
+        return [Program("dash", place.key, client, server | {"timescales": timescales}, settings, files)]
 
     def gather(self, place: Place, left: Sequence[Left]) -> Gathered:
         """Return what the viewers saw."""
@@ -83,8 +85,8 @@ def tables(viewers: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, NDArray[
     Parameters
     ----------
     viewers
-        For each its `user`, `begun_ns`, `played_s`, `stalls`, `segments`, `segment_s` and columns in `rows`, with times
-        in seconds since its session began.
+        For each its `user`, `begun_ns`, `played_s`, `stalls`, `segments`, `segment_s` and columns in
+        `rows`, with times in seconds since its session began.
     """
     if not viewers:
         return {}
@@ -114,7 +116,9 @@ def tables(viewers: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, NDArray[
         "user": np.array([viewer["user"] for viewer in viewers], dtype=np.uint32),
         "start_ns": np.array([viewer["begun_ns"] for viewer in viewers], dtype=np.int64),
         "play_ns": np.array([at(viewer, viewer["played_s"]) for viewer in viewers], dtype=np.int64),
-        "end_ns": np.array([at(viewer, end) for viewer, end in zip(viewers, ends, strict=True)], dtype=np.int64),
+        "end_ns": np.array(
+            [at(viewer, end) for viewer, end in zip(viewers, ends, strict=True)], dtype=np.int64
+        ),
         "segments": np.array([viewer["segments"] for viewer in viewers], dtype=np.uint32),
         "segment_s": np.array([viewer["segment_s"] for viewer in viewers], dtype=np.float64),
     }
@@ -132,6 +136,10 @@ def _end_s(viewer: Mapping[str, Any]) -> float | None:
     rows = viewer["rows"]
     numbers = rows.get("segment", range(1, len(rows.get("level", ())) + 1))
     return next(
-        (time for number, time in zip(numbers, rows.get("arrive_s", ()), strict=True) if number == viewer["segments"]),
+        (
+            time
+            for number, time in zip(numbers, rows.get("arrive_s", ()), strict=True)
+            if number == viewer["segments"]
+        ),
         None,
     )

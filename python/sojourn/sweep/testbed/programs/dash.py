@@ -1,8 +1,8 @@
 """Viewers of adaptive video with dash.js: its own rules, in a Chromium without a window.
 
-Clips and starts are those of the simulated viewers. The page is there before time zero; a session begins when
-its player is made, and fetches the manifest and the initialisation segments, which the simulation does not.
-Times of requests are the browser's own (Resource Timing).
+Clips and starts are those of the simulated viewers. The page is there before time zero; a session begins
+when its player is made, and fetches the manifest and the initialisation segments, which the simulation does
+not. Times of requests are the browser's own (Resource Timing).
 """
 
 from __future__ import annotations
@@ -35,8 +35,13 @@ def server(host: Host) -> None:
         "/player.html": ("text/html", (host.folder / "player.html").read_bytes()),
         "/dash.js": ("text/javascript", (host.folder / "dash.js").read_bytes()),
     }
-    beginning = (host.folder / "beginning").read_bytes()
-    fragment = (host.folder / "fragment").read_bytes()
+    made = {
+        float(length): (
+            (host.folder / f"{length}.beginning").read_bytes(),
+            Fragment(float(length), (host.folder / f"{length}.fragment").read_bytes(), timescale),
+        )
+        for length, timescale in host.arguments["timescales"].items()
+    }
     clips = {str(viewing.user): viewing.clip() for viewing in _viewings(host)}
 
     def content(path: str) -> tuple[str, bytes] | None:
@@ -47,12 +52,12 @@ def server(host: Host) -> None:
                 segment_s, rates, sizes = clips[user]
                 return _XML, manifest(segment_s, len(sizes), rates).encode()
             case ["", user, "beginning.mp4"] if user in clips:
-                return _MP4, beginning
+                return _MP4, made[clips[user][0]][0]
             case ["", user, level, number] if user in clips and level.isdecimal() and number.isdecimal():
                 segment_s, rates, sizes = clips[user]
                 if 1 <= int(number) <= len(sizes) and 1 <= int(level) <= len(rates):
-                    made = Fragment(segment_s, fragment, host.arguments["timescale"])
-                    return _MP4, made.segment(int(number), sizes[int(number) - 1][int(level) - 1])
+                    size = sizes[int(number) - 1][int(level) - 1]
+                    return _MP4, made[segment_s][1].segment(int(number), size)
         return None
 
     ends.serve(host, content)

@@ -1,8 +1,8 @@
 """Segments of video that a browser plays and that have the sizes of a study's clip.
 
 A segment is one small fragment of fragmented MP4 (ISO/IEC 14496-12), with its own number (`mfhd`) and time
-(`tfdt`), filled up to its size with a `free` box, which players skip: what is played costs little, and what is
-sent has the bytes of the study.
+(`tfdt`), filled up to its size with a `free` box, which players skip: what is played costs little, and what
+is sent has the bytes of the study.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Fragment:
 
 
 def manifest(segment_s: float, segments: int, rates_kbps: Sequence[float]) -> str:
-    """Return the manifest (MPD) of a clip: levels from 1 in `/LEVEL/NUMBER`, the beginning in `beginning.mp4`."""
+    """Return the manifest (MPD) of a clip, with segments in `LEVEL/NUMBER`, both from 1."""
     levels = "".join(
         f'<Representation id="{level}" bandwidth="{round(rate * 1000)}" codecs="{CODEC}"'
         f' width="{WIDTH}" height="{HEIGHT}" frameRate="{FPS}"/>'

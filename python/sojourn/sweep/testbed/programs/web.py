@@ -50,7 +50,10 @@ async def _read(host: Host, user: int, start_ns: int, rows: list[dict[str, Any]]
             row["plt_ns"] = host.now() - row["start_ns"]
             if connection is not None:
                 connection.look()
-                row["retransmits"], row["repair_ns"] = connection.watched.retransmits, connection.watched.repair_ns
+                row["retransmits"], row["repair_ns"] = (
+                    connection.watched.retransmits,
+                    connection.watched.repair_ns,
+                )
                 connection.close()
         await asyncio.sleep(host.arguments["pause_ns"] / 1e9 if row["complete"] else _PAUSE_OF_FAILED_S)
 

@@ -1,4 +1,4 @@
-"""The two ends of a program that speaks HTTP: sockets by the study's keys, and tasks that end with the run."""
+"""The two ends of a program that speaks HTTP, and tasks that end with the run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import asyncio
 import signal
 import socket
 from collections.abc import Coroutine, Sequence
-from contextlib import suppress
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -66,7 +65,7 @@ async def sleep_until(host: Host, at_ns: int) -> None:
 
 
 def over() -> asyncio.Event:
-    """Return what is set when the agent says that the time is over; an exception in the loop would lose rows."""
+    """Return what is set when the agent says that the time is over, in place of its exception."""
     loop, told = asyncio.get_running_loop(), asyncio.Event()
     signal.signal(signal.SIGTERM, lambda *_: loop.call_soon_threadsafe(told.set))
     return told

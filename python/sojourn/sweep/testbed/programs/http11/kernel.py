@@ -1,12 +1,12 @@
-"""What the kernel knows of a TCP connection, and what follows from watching it: round trips, waiting for repairs.
+"""What the kernel knows of a TCP connection: round trips, and waits for repairs.
 
 Source: `struct tcp_info` of include/uapi/linux/tcp.h, whose fields have kept their places since Linux 4.19.
 
 Differences from the simulator, which is told of every segment: the connection is looked at every few
-milliseconds. A wait for a repair lasts from the time at which the first byte without acknowledgement was sent
-to the look that finds a retransmission, so that it is too long by up to one interval; one of several segments
-that are repaired between two looks stands for all. The mean round trip is the mean of the kernel's smoothed
-one over the looks at which it had changed.
+milliseconds. A wait for a repair lasts from the time at which the first byte without acknowledgement was
+sent to the look that finds a retransmission, so that it is too long by up to one interval; one of several
+segments that are repaired between two looks stands for all. The mean round trip is the mean of the kernel's
+smoothed one over the looks at which it had changed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SYN_RTO_NS = 1_000_000_000
 
 @dataclass(frozen=True)
 class Told:
-    """One look at a connection: smoothed round trip in ns, segments sent again, bytes acknowledged and sent."""
+    """A look at a connection: smoothed round trip, segments sent again, bytes acknowledged and sent."""
 
     rtt_ns: int
     retransmits: int
@@ -48,7 +48,9 @@ def look(connection: socket.socket) -> Told:
     """
     info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
     if len(info) < _LEAST:
-        raise OSError(f"the kernel tells {len(info)} bytes of a connection; expected {_LEAST}, as of Linux 4.19")
+        raise OSError(
+            f"the kernel tells {len(info)} bytes of a connection; expected {_LEAST}, as of Linux 4.19"
+        )
     rtt_us, retransmits = (struct.unpack_from("=I", info, at)[0] for at in (_RTT, _TOTAL_RETRANS))
     acked, sent, again = (struct.unpack_from("=Q", info, at)[0] for at in (_ACKED, 200, _RETRANSMITTED))
     return Told(rtt_us * 1000, retransmits, acked, sent - again)

@@ -1,7 +1,7 @@
-"""A server of HTTP/1.1 that answers a path of digits with so many bytes, and with headers of an exact length.
+"""A server of HTTP/1.1 that answers a path of digits with so many bytes, after headers of an exact length.
 
-Persistent connections, one request at a time on each (RFC 9112 without pipelining, chunks and compression): what
-the users of a study ask for. A header is filled up with a field of its own.
+Persistent connections, one request at a time on each (RFC 9112 without pipelining, chunks and compression):
+what the users of a study ask for. A header is filled up with a field of its own.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Content = Callable[[str], tuple[str, bytes | int] | None]
 
 _FILL = b"X-Fill: "
 _LEAST_FILL = len(_FILL) + 4
-_PIECE = bytes(1 << 18)
+_PIECE = b" " * (1 << 18)
 
 
 def header(lines: bytes, length: int) -> bytes:
@@ -87,7 +87,7 @@ class Server:
         try:
             while await self._answer(reader, writer):
                 pass
-        except (ConnectionError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, asyncio.CancelledError):
+        except (OSError, EOFError, asyncio.LimitOverrunError, asyncio.CancelledError):
             pass  # the client has gone, or the run is over
         finally:
             looking.cancel()
