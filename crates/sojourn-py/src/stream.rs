@@ -1,4 +1,4 @@
-//! A named random stream of a study, and draws from its distributions: what the simulator's sources draw, for real ones.
+//! A named random stream of a study: what the simulator's sources draw from, for real ones.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
