@@ -6,6 +6,7 @@ import asyncio
 import json
 import socket
 import struct
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -45,18 +46,9 @@ VIEWERS = (
 )
 
 
-@pytest.fixture
-def needs_bed() -> None:
-    """Leave a test out where there can be no bed."""
-    from test_emulate import refused as no_bed
-
-    if why := no_bed():
-        pytest.skip(why)
-
-
-def point(text: str) -> Point:
+def point(text: str, duration: str = "4s") -> Point:
     """Return the only point of a study."""
-    document = _core.parse(PATH + text, "s.toml", [], [])
+    document = _core.parse(PATH.replace("4s", duration) + text, "s.toml", [], [])
     (found,) = Study(document, "s.toml", (), Path()).select({})
     return found
 
@@ -284,14 +276,85 @@ def test_viewers_have_the_columns_of_the_simulation() -> None:
     assert tables([]) == {}
 
 
-def test_pages_and_segments_come_over_the_emulator(sojourn: Command, needs_bed: None) -> None:
+def test_pages_and_segments_come_over_the_emulator(sojourn: Command) -> None:
     """The results have the keys of the simulation; loads are as on an empty path."""
-    (sojourn.cwd / "s.toml").write_text(PATH + WEB + VIEWERS + "length = '8s'\n")
-    (real,) = sojourn.json("run", "s.toml", "--on", "testbed")
-    (simulated,) = sojourn.json("run", "s.toml", "--out", "simulated")
-    assert json.dumps(sorted(real["web"])) == json.dumps(sorted(simulated["web"]))
+    text = WEB + VIEWERS + "length = '8s'\n"
+    (sojourn.cwd / "s.toml").write_text(PATH + text)
+    words = sojourn.argv("run", "s.toml", "--on", "testbed", "--json")
+    done = subprocess.run(words, cwd=sojourn.cwd, capture_output=True, text=True, timeout=100)
+    if done.returncode and ("namespace" in done.stderr or "/dev/net/tun" in done.stderr):
+        pytest.skip(done.stderr.strip())
+    assert done.returncode == 0, done.stderr
+    real = json.loads(done.stdout)
+    ran = _core.run(point(text).text)
+    simulated = score(point(text).document, ran, json.loads(ran["summary"])["links"])
+    assert sorted(real["web"]) == sorted(simulated["web"])
     assert real["web"]["loads"] >= 3 and real["web"]["rtt_dominated"] == 1.0
-    assert set(real["adaptive"]) == set(simulated["adaptive"])
+    assert sorted(real["adaptive"]) == sorted(simulated["adaptive"])
     levels = [client["segments"]["level"] for client in real["adaptive"]["clients"]]
     assert [len(found) for found in levels] == [2, 2]
     assert real["adaptive"]["finished"] == 2
+
+
+def test_pages_of_the_set_are_those_that_simulated_users_load() -> None:
+    from sojourn.sweep.testbed.kinds.browser import pages
+
+    habits = 'kind = "browser"\ncount = 20\npage-median = "20kB"\nstart-within = "2s"\nstack = "linux"\n'
+    found = point(f"[[users]]\n{habits}")
+    loaded = _core.run(found.text)["browser"]
+    sizes = [sum(objects) for objects in pages(found.document["users"][0])]
+    assert len(set(loaded["page"].tolist())) >= 5
+    for page, size in zip(loaded["page"].tolist(), loaded["bytes"].tolist(), strict=True):
+        # Elementary functions of another library may differ in the last bit of an object.
+        assert sizes[page] == pytest.approx(size, abs=5)
+    (own,) = pages({"objects": ["15KiB", "9B"]})
+    assert own == [15_360, 9]
+
+
+def test_numbers_of_packets_are_unwrapped() -> None:
+    from programs.video import unwrapped
+
+    numbers = [*range(65_000, 200_000, 97), 199_990, 200_003]
+    last, found = 65_000, []
+    for number in numbers:
+        last = unwrapped(number & 0xFFFF, last)
+        found.append(last)
+    assert found == numbers
+    assert unwrapped(3, 0) == 3
+
+
+def test_showings_are_gathered_when_they_are_over(tmp_path: Path) -> None:
+    from sojourn.study.inputs import video
+
+    pytest.importorskip("av", reason="PyAV is not installed")
+    users = '[[users]]\nkind = "video"\nclips = ["synthetic"]\nevery = 25\n'
+    shown = Place(point(users, "5s"), "users", 0)
+    (program,) = USERS["video"].programs(shown)
+    due, size = (
+        np.frombuffer(program.files[f"0.{name}"], kind) for name, kind in (("due", "u8"), ("size", "u2"))
+    )
+    assert size.sum(dtype=np.int64) - 40 * len(size) == len(program.files["0.ts"])
+    assert len(video.packets(shown.point.document)[0][0][1]) == len(due)
+    seconds = 10**9
+    sent = {name: [] for name in ("user", "showing", "clip", "seq", "sent_ns")}
+    # Of three showings, one begins too early, and one has a packet under way.
+    begins = (0, 1 * seconds, 2 * seconds)
+    for showing, begin in enumerate(begins):
+        for seq in range(len(due)):
+            for name, value in zip(sent, (0, showing, 0, seq, begin + seq), strict=True):
+                sent[name].append(value)
+    came = [
+        (showing, seq, begins[showing] + seq + 7)
+        for showing in range(3)
+        for seq in range(len(due))
+        if (showing, seq) not in ((1, 5), (2, 6))
+    ]
+    for name, column in sent.items():
+        (tmp_path / f"sent.{name}").write_bytes(np.array(column, dtype=np.int64).tobytes())
+    for name, column in zip(("ssrc", "seq", "at_ns"), zip(*came, strict=True), strict=True):
+        (tmp_path / f"came.{name}").write_bytes(np.array(column, dtype=np.int64).tobytes())
+    table = USERS["video"].gather(shown, [Left({}, {}, tmp_path)]).tables["video"]
+    assert set(table["showing"].tolist()) == {1}
+    assert table["seq"].tolist() == list(range(len(due)))
+    delays = table["delay_ns"].tolist()
+    assert delays[5] == -1 and delays[4] == delays[6] == 7
