@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+
 from benches.passive.observed import frames, observe, ports
 
 HIDDEN = 8002
