@@ -15,6 +15,7 @@ mod run;
 mod samples;
 mod stream;
 mod study;
+mod viewing;
 mod workload;
 
 /// The engine: study files in, simulations out.
@@ -48,6 +49,8 @@ mod _core {
     use crate::study::{
         buffers, check_trace, engine, extends, mahimahi, parse, points, provenance, schema, thresholds, version,
     };
+    #[pymodule_export]
+    use crate::viewing::{Viewing, viewings};
     #[pymodule_export]
     use crate::workload::workload;
 }
