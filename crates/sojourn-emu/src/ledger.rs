@@ -7,7 +7,6 @@ use crate::frame::Headers;
 use crate::lateness::Lateness;
 use crate::replay::{Agreement, Fate, Replay};
 use crate::rows;
-use hdrhistogram::Histogram;
 use rtrb::Consumer;
 use serde::Serialize;
 use sojourn_net::probe::{DropCause, Probe as _};
@@ -25,6 +24,8 @@ use std::io::{self, BufWriter, Write};
 const BATCH: usize = 1 << 12;
 /// Bytes of a window in which the rate is measured: ten full packets.
 const WINDOW: u64 = 15_000;
+/// Later than this, a packet is no end of such a window.
+const LATE: Span = Span::from_millis(1);
 
 /// What takes a record.
 pub type Output = Box<dyn Write + Send>;
@@ -76,17 +77,9 @@ struct Pace {
     busy: VecDeque<bool>,
     /// Bytes of the window, and when its first packet was due and written.
     window: Option<(u64, Time, Time)>,
-    ratios: Option<Ratios>,
-}
-
-/// Rates got over the rate set, in millionths.
-struct Ratios(Histogram<u64>);
-
-impl Default for Ratios {
-    fn default() -> Self {
-        // Five digits: the bounds are constants that it accepts.
-        Self(Histogram::new_with_bounds(1, 4_000_000, 5).unwrap_or_else(|_| unreachable!("the bounds are in order")))
-    }
+    windows: u64,
+    /// Time between the windows' ends, as due and as written.
+    took: [Span; 2],
 }
 
 /// All records of a run.
@@ -107,7 +100,8 @@ pub struct Ledger {
 pub struct Paced {
     /// Windows of ten full packets in which the link was never idle.
     pub windows: u64,
-    /// The rate got over the rate set, the median over the windows: how late a packet was is judged by itself.
+    /// The rate got over the rate set, of all windows together. One that begins or ends more than 1 ms late is left
+    /// out: how late a packet was is judged by itself.
     pub ratio: f64,
 }
 
@@ -380,16 +374,17 @@ impl Pace {
         };
         self.window = Some((bytes, first_due, first_at));
         if bytes >= WINDOW {
-            let (set, got) = (due.since(first_due).0, at.since(first_at).0);
-            let ratio = u128::from(set) * 1_000_000 / u128::from(got.max(1));
-            self.ratios.get_or_insert_default().0.saturating_record(ratio.min(4_000_000) as u64);
+            if first_at.since(first_due).max(at.since(due)) <= LATE {
+                self.windows += 1;
+                self.took = [self.took[0] + due.since(first_due), self.took[1] + at.since(first_at)];
+            }
             self.window = Some((0, due, at));
         }
     }
 
     fn result(&self) -> Option<Paced> {
-        let Ratios(ratios) = self.ratios.as_ref()?;
-        Some(Paced { windows: ratios.len(), ratio: ratios.value_at_quantile(0.5) as f64 * 1e-6 })
+        let [set, got] = self.took;
+        (self.windows > 0).then(|| Paced { windows: self.windows, ratio: set.as_secs() / got.as_secs().max(1e-9) })
     }
 }
 
@@ -413,5 +408,14 @@ mod tests {
             idle.written(Time(k), Time(k), 1500);
         }
         assert_eq!(idle.result(), None, "never ten in a row");
+        // Written in pairs, and once when the machine stood still: neither is a lower rate.
+        let mut paired = Pace::default();
+        for k in 0..1001u64 {
+            paired.busy.push_back(k > 0);
+            let held_up = if (400..406).contains(&k) { 6_000_000 } else { 0 };
+            paired.written(Time(k * 1_000_000), Time(k / 2 * 2_000_000 + 1_000_000 + held_up), 1500);
+        }
+        let found = paired.result().unwrap();
+        assert!(found.windows == 98 && (found.ratio - 1.0).abs() < 1e-3, "{found:?}");
     }
 }

@@ -63,8 +63,9 @@ pub fn run(setup: &Setup) -> Result<Report, Trouble> {
     let (unheard, nobody) = rtrb::RingBuffer::new(1024);
     let forwarder = Forwarder::new(client, server, ways(), hosts, EventSink::new(unheard, None));
     let driver = Driver::start(forwarder, !bed.rights.rootless, &epoch).map_err(failed("no thread can be started"))?;
-    let base_rtt = measure_idle(setup, &bed);
+    // Idle: the server's start is over.
     let _ = command.ready();
+    let base_rtt = measure_idle(setup, &bed);
     let mut driven = driver.stop()?;
     drop(nobody);
     // Then the run.
