@@ -6,6 +6,7 @@ import copy
 import io
 
 from rich.console import Console
+from sojourn.cli.emulate import _end
 from sojourn.sweep.emulation.check import sentence
 from sojourn.sweep.emulation.live import View, metrics, sparkline
 from sojourn.sweep.emulation.page import write_page
@@ -110,6 +111,19 @@ def test_words_say_what_was_and_nothing_of_what_was_not():
     troubled = changed(processors={"busy_pct": 99.0, "steal_pct": 3.5}, late_wakes=2, latest_wake_us=7400.0)
     assert [line.split(":")[0] for line in said(troubled)[3:5]] == ["note", "note"]
     assert "7.4 ms" in said(troubled)[4]
+
+
+def test_strict_fails_where_something_was_not_held_but_not_for_the_command(capsys):
+    def ends(came: dict, *, code: int = 0, strict: bool = False) -> int:
+        came = {**copy.deepcopy(came), "command": {**ENDED, "exit": code}}
+        return _end(came, None, json=False, quiet=True, strict=strict)
+
+    bad = changed()
+    bad["verdict"] = {"held": False, "reasons": ["it was late"], "rows": []}
+    assert [ends(CAME, strict=True), ends(bad), ends(bad, strict=True)] == [0, 0, 1]
+    assert ends(bad, code=7, strict=True) == 7, "the command's own code"
+    said = capsys.readouterr().err
+    assert said.count("not held: it was late") == 3 and "held: all" not in said, "quiet where all was held"
 
 
 def test_what_a_machine_holds_is_the_last_rate_that_was_held():

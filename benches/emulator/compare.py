@@ -5,9 +5,9 @@ python -m benches.emulator.compare [SCENARIO …] [--window BEGIN END] [--togeth
 Names and the kernel's path are those of `benches/kernel` (`reno-8f-16m-50ms-b67`); without any, all of the
 grid: Reno and CUBIC, 1 and 8 flows, 1, 16 and 100 Mb/s, buffers of 0.25, 1 and 4 BDP. The same programs send
 over the same path each time: through `sojourn emulate` (single packets, kernel stamps), and through `htb`
-with a `pfifo`, where a run that the machine disturbed is made again. The simulator runs the study of that
-path, `stack = "linux"`, five replications. Each figure comes from arrivals and departures at the queue, by
-the same code. Needs root, and what `benches/kernel` needs. To be run as root, several at once with care.
+with a `pfifo`. A run that the machine disturbed is made again, by the same rules. The simulator runs the
+study of that path, `stack = "linux"`, five replications. Each figure comes from arrivals and departures at
+the queue, by the same code. Needs root, and what `benches/kernel` needs.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from tools.validation import documents
-from tools.validation.kernel import QUANTITIES, document
-from tools.validation.runs import at_link
 
 from benches.kernel import bed, captures, measure
 from benches.kernel.scenarios import FRAME_BYTES, Scenario, scenario
 from benches.tables import write_rows
+from tools.validation import documents
+from tools.validation.kernel import QUANTITIES, document
+from tools.validation.runs import at_link
 
 FLOWS = Path(bed.__file__).with_name("flows.py")
 ROUND_TRIPS_MS = {1: 100, 16: 50, 100: 20}
 """By rate in Mb/s: so that a quarter of a BDP is a packet or two at least."""
-WINDOWS_S = {1: (20, 140), 16: (10, 130), 100: (5, 35)}
+WINDOWS_S = {1: (20, 140), 16: (10, 100), 100: (5, 35)}
 ETHERNET = 14
 COMPARED = ("utilisation", "delay", "loss")
 COLUMNS = {"delay": "delay_mean_ms"}
@@ -61,13 +61,32 @@ def study_of(asked: Scenario) -> dict[str, Any]:
 
 
 def emulated(asked: Scenario, seed: int) -> dict[str, Any]:
-    """Run the flows behind the emulator; return the queue's figures, and how good it was."""
+    """Run the flows behind the emulator; again if the machine disturbed it, by the kernel path's rules."""
+    for attempt in range(measure.ATTEMPTS):
+        found = through_emulator(asked, seed + 100_000 * attempt)
+        if not (trouble := late(asked, found)):
+            return found
+        print(f"{asked.name}: again: {trouble}", file=sys.stderr, flush=True)
+    return {**found, "disturbed": trouble}
+
+
+def late(asked: Scenario, found: dict[str, Any]) -> str:
+    """Return how the emulator was held up, as `benches/kernel` judges its relay, or nothing."""
+    if found["late_us_max"] > asked.shortest_queue_ms() * 1000 / 2:
+        return f"the emulator stood still for {found['late_us_max']:.0f} us"
+    if found["late_us_p99"] > measure.LATE_US:
+        return f"one packet in a hundred was {found['late_us_p99']:.0f} us late"
+    return ""
+
+
+def through_emulator(asked: Scenario, seed: int) -> dict[str, Any]:
+    """Run the flows behind the emulator once; return the queue's figures, and how good it was."""
     flows = ("exec", "chrt", "-r", str(bed.PRIORITY), sys.executable, str(FLOWS))
     send = ("send", "$SOJOURN_SERVER", str(bed.PORT), str(asked.up_flows), asked.controller)
     end = asked.end_s + asked.longest_queue_s()
-    words = " ".join((*flows, *send, str(asked.begin_s), repr(end), str(seed)))
+    sends = " ".join((*flows, *send, str(asked.begin_s), repr(end), str(seed)))
     # The flows start at the time that they read; they go on until they are ended.
-    command = f"({sys.executable} -c 'import time; print(time.time() + 1)'; sleep 999) | {words}"
+    command = f"({sys.executable} -c 'import time; print(time.time() + 1)'; sleep 999) | {sends}"
     with tempfile.TemporaryDirectory() as scratch:
         Path(scratch, "path.toml").write_text(documents.to_toml(study_of(asked)), encoding="utf-8")
         sysctls = [
@@ -76,15 +95,15 @@ def emulated(asked: Scenario, seed: int) -> dict[str, Any]:
             if name.startswith("net.ipv4.tcp_")
             for word in ("--sysctl", f"{name}={value}")
         ]
-        done = subprocess.run(
-            [sys.executable, "-m", "sojourn", "emulate", "path.toml", "--no-offload", *sysctls]
-            + ["--congestion", asked.controller, "--duration", f"{end + 3:g}s", "--log", "log.parquet"]
-            + ["--server", shlex.join((*flows, "receive", str(bed.PORT))), "--json", "--", "sh", "-c", command],
-            cwd=scratch,
-            capture_output=True,
-            text=True,
-            check=False,
+        receive = shlex.join((*flows, "receive", str(bed.PORT)))
+        words = (
+            *("path.toml", "--no-offload", "--congestion", asked.controller, *sysctls),
+            *("--duration", f"{end + 3:g}s", "--log", "log.parquet", "--server", receive, "--json"),
         )
+        done = subprocess.run(
+            [sys.executable, "-m", "sojourn", "emulate", *words, "--", "sh", "-c", command],
+            cwd=scratch, capture_output=True, text=True, check=False,
+        )  # fmt: skip
         if not done.stdout:
             raise RuntimeError(f"{asked.name}: {done.stderr.strip()}")
         came = json.loads(done.stdout)
@@ -99,9 +118,14 @@ def emulated(asked: Scenario, seed: int) -> dict[str, Any]:
     start = passages[0][0] - int(1e9 * first)
     window = (start + 10**9 * asked.begin_s, start + 10**9 * asked.end_s)
     found = captures.figures(passages, window, int(1e6 * asked.base_rtt_ms), 1e6 * asked.up_mbps)
-    late = came["lateness_us"]["up"]["p99"]
-    # `--duration` ends the flows, which is no failure; what is not held otherwise is said.
-    return {**found, "late_us_p99": late, "not_held": "; ".join(came["verdict"]["reasons"])}
+    # Data up and acknowledgements down: either may be held up.
+    both = [late for late in came["lateness_us"].values() if late]
+    return {
+        **found,
+        "late_us_p99": max(late["p99"] for late in both),
+        "late_us_max": max(late["max"] for late in both),
+        "not_held": "; ".join(came["verdict"]["reasons"]),
+    }
 
 
 def through_kernel(asked: Scenario, seed: int) -> dict[str, Any]:
@@ -143,12 +167,12 @@ def rows_of(name: str, window: tuple[int, int] | None, repeat: int) -> list[dict
         row = {
             "scenario": name, "window_s": asked.end_s - asked.begin_s, "runs": repeat, "quantity": quantity,
             "emulated": got, "kernel": kernel, "simulated": model[quantity],
-            "as_kernel": rule.holds(got, [kernel], []), "as_simulated": rule.holds(got, [model[quantity]], []),
+            "as_kernel": rule.holds(got, [kernel]), "as_simulated": rule.holds(got, [model[quantity]]),
             "kernel_lowest": min(run[column] for run in kernels),
             "kernel_highest": max(run[column] for run in kernels),
             "late_us_p99": max(run["late_us_p99"] for run in ours),
             "not_held": "; ".join(sorted({run["not_held"] for run in ours} - {""})),
-            "disturbed": "; ".join(sorted({run.get("disturbed", "") for run in kernels} - {""})),
+            "disturbed": "; ".join(sorted({run.get("disturbed", "") for run in (*ours, *kernels)} - {""})),
         }  # fmt: skip
         print(json.dumps(row), flush=True)
         rows.append(row)

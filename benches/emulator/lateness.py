@@ -32,20 +32,20 @@ def run(rate: str, ways: str, seconds: float) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as scratch:
         both = "--bidir" if ways == "both" else ""
         load = f"iperf3 -c $SOJOURN_SERVER -t {seconds:g} -O {SLOW_START_S} {both} -J > goodput.json"
+        path = ("--down", rate, "--up", rate, "--rtt", "10ms", "--queue", "fifo", "--limit", "1BDP")
+        words = (*path, "--congestion", "cubic", "--json", "--server", "exec iperf3 -s -1 > /dev/null")
         done = subprocess.run(
-            [sys.executable, "-m", "sojourn", "emulate", "--down", rate, "--up", rate, "--rtt", "10ms"]
-            + ["--queue", "fifo", "--limit", "1BDP", "--congestion", "cubic", "--json"]
-            + ["--server", "exec iperf3 -s -1 > /dev/null", "--", "sh", "-c", load],
-            cwd=scratch,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+            [sys.executable, "-m", "sojourn", "emulate", *words, "--", "sh", "-c", load],
+            cwd=scratch, capture_output=True, text=True, check=False,
+        )  # fmt: skip
         if done.returncode:
             raise RuntimeError(f"{rate} {ways}: {done.stderr.strip()}")
         end = json.loads(Path(scratch, "goodput.json").read_text(encoding="utf-8"))["end"]
     names = ("sum_received", "sum_received_bidir_reverse")
-    return {**json.loads(done.stdout), "goodput": [end[name]["bits_per_second"] for name in names if name in end]}
+    return {
+        **json.loads(done.stdout),
+        "goodput": [end[name]["bits_per_second"] for name in names if name in end],
+    }
 
 
 def worst(came: dict[str, Any], key: str) -> float:
