@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 from decimal import Decimal
-from math import isclose, pi
+from math import isclose, log, pi
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +14,7 @@ import pytest
 from conftest import Command
 from sojourn import _core
 from sojourn.errors import SojournError
+from sojourn.report.suite.checks import even
 from sojourn.report.suite.ellipse import Ellipse
 from sojourn.study import Study
 from sojourn.sweep.suites import Link, Preset, Suite, expand, knobs, names, read_schemes, with_baseline
@@ -111,6 +112,26 @@ def test_the_ellipse_is_the_maximum_likelihood_one_and_needs_three_runs() -> Non
     falling = Ellipse.of([0, 1, 2], [2, 1, 0])
     assert falling is not None and isclose(falling.angle, -pi / 4)
     assert Ellipse.of([1, 2], [1, 2]) is None and Ellipse.of([], []) is None
+
+
+@pytest.mark.parametrize(
+    ("ratios", "holds", "why"),
+    [
+        ([0.9, 1.1, 1.05, 0.95, 1.0], True, ""),
+        ([1.0], None, "one run"),
+        ([], None, "no run has goodput"),
+        # The same spread, and a mean that is farther and farther off: in doubt between 95 and 99.9 %.
+        ([1.1, 1.15, 1.2, 1.25, 1.3], None, "one fair scheme in twenty"),
+        ([1.9, 2.0, 2.1, 2.2, 2.3], False, "outside the 99.9 %"),
+        # An interval that holds a ratio of 2 holds nothing worth saying.
+        ([0.3, 3.0, 1.0], None, "a ratio of 2 is in it"),
+    ],
+)
+def test_equal_round_trips_hold_fail_or_cannot_be_said(
+    ratios: list[float], holds: bool | None, why: str
+) -> None:
+    found = even([log(ratio) for ratio in ratios])
+    assert found[0] is holds and (why in found[1] if why else not found[1])
 
 
 def test_schemes_are_names_or_queues_as_in_a_study_file() -> None:

@@ -15,6 +15,7 @@ from tools.validation import (
     kernel,
     peers,
     readings,
+    sessions,
     stalls,
     streaming,
     theory,
@@ -415,6 +416,36 @@ def test_a_row_of_table_1_is_outside_by_any_of_its_columns(column, inside, outsi
     assert not ok and sum(text.startswith("**") for text in row) == 1
 
 
+def test_table_1_says_how_far_replications_are_apart():
+    def cells(*losses):
+        point = {"workload": "short-few-upload", findings.BUFFER: "64pkt"}
+        up = ({"utilisation": 0.989, "loss": loss} for loss in losses)
+        return findings.Cells({"point": point, "links": {"up": each}} for each in up)
+
+    texts = []
+    for each in (cells(0.33, 0.36), cells(0.30, 0.39)):
+        [(row, ok)] = findings.table_1({"access": each})
+        assert ok
+        texts.append(dict(zip(findings.table_1_head(), row, strict=True))["loss up %"])
+    assert texts == ["34.5 (34.7)", "34.5 (34.7), 30.0 to 39.0"]
+
+
+def test_each_reading_of_a_session_stands_beside_what_was_published():
+    def make(labels, replication):
+        link = {"utilisation": 0.5, "loss": 0.1 + 0.05 * (replication % 2)}
+        return {"point": labels, "links": {"up": link, "down": link}}
+
+    rows = list(sessions.table_of(Fake(make)).rows)
+    assert rows[0][:2] == ["**published**", "98.9 / 34.7; 0.3"]
+    assert [row[0] for row in rows[1:]] == list(sessions.READINGS)
+    assert rows[1][1] == "50.0 / 12.0 (10.0 to 15.0); 50.0"
+    documents = [sessions.document(0, reading) for reading in sessions.READINGS.values()]
+    assert len({str(each["workload"]) for each in documents}) == len(sessions.READINGS)
+    for each in documents:
+        assert {group["count"] for group in each["workload"]["short-many-bidirectional"]} == {1, 16}
+        assert each["path"]["up"]["overhead"] == "38B"
+
+
 def grid(values):
     return [
         Pair(load, buffer, value, 0.5)
@@ -478,7 +509,7 @@ def test_tables_of_adaptive_streaming_are_written_from_its_runs():
     second, fourth, fifth = streaming.tables(runs)
     assert second.rows[2] == ["default", "60", "30xBDP", "5", "50 (100)", "10 (645)", "15 (1348)"]
     assert second.rows[-1] == ["BBA-2", "640", "any", "30", "50 (0)", "60 (0)", "90 (0)"]
-    assert fourth.rows[0] == ["1xBDP", "instability", "2", "0.1 ± 0", "0.2 ± 0", "0.06"]
+    assert fourth.rows[0] == ["1xBDP", "instability", "2", "0.06", *["0.1 ± 0"] * 3, "0.2 ± 0"]
     assert fifth.rows[0][:4] == ["2BDP", "0.4 ± 0", "0.3 ± 0", "0.6"] and fifth.rows[0][-1] == "1 2"
     rows = list(stalls.rows(runs))
     assert rows[0] == ["default", "*the study*", "3", "5", "100", "129", "2.1", ""]

@@ -139,6 +139,19 @@ def match_captures(
     Raises CaptureError if a capture cannot be read, MisfitError if they do not belong together.
     """
 
+class Stream:
+    """A named random stream of a study: the simulator's own draws, for real sources."""
+
+    def __init__(self, seed: int, replication: int, name: str) -> None: ...
+    def uniform(self) -> float:
+        """Return a number in [0, 1)."""
+
+    def size(self, distribution: str) -> int:
+        """Draw a size in bytes from a distribution as a point has it (JSON)."""
+
+    def time(self, distribution: str) -> int:
+        """Draw a time in nanoseconds, likewise."""
+
 def emulate(setup: str) -> str:
     """Run the emulator (JSON in, JSON out); the process must have one thread, and be started for this alone.
 

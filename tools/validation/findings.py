@@ -25,13 +25,17 @@ BUFFER = "path.down.queue.limit"
 ACCESS_BUFFERS = ("8pkt", "16pkt", "32pkt", "64pkt", "128pkt", "256pkt")
 UPLOADS = ("short-few-upload", "short-many-upload", "long-few-upload", "long-many-upload")
 TABLE_BUFFER = {"access": "64pkt", "backbone": "749pkt"}
-"""The bandwidth-delay product of each downlink: table 1 does not say at which buffer it was taken."""
+"""The bandwidth-delay product of each downlink; of the access uplink it is 8 packets."""
+TABLE_STUDY = {"access": "imc14-table1", "backbone": "imc14-backbone"}
+"""Table 1 does not say at which buffers it was taken: the studies with those chosen here."""
 FULL_MS, LONGEST_MS = 400, 2500
 DEAF = 1.5
 SLOW_S = 15
 GOOD_VOICE, GOOD_PAGE = 4.1, 4.5
 WORSE = 0.5
 STEADY = 0.05
+SCATTERED = 0.1
+"""Replications are said to be apart where they are so by more than this share of their mean."""
 
 
 class Cells:
@@ -48,6 +52,11 @@ class Cells:
         found = [look_up(result, path) for result in self._cells.get((workload, buffer), ())]
         known = [float(number) for number in found if isinstance(number, int | float)]
         return statistics.fmean(known) if known else None
+
+    def ends(self, workload: str, buffer: str, path: str) -> tuple[float, float]:
+        """Return the least and the greatest of a number over replications; it must be there."""
+        found = [look_up(result, path) for result in self._cells[workload, buffer]]
+        return min(found), max(found)
 
     def row(self, workload: str, path: str) -> list[float] | None:
         """Return a number at every access buffer, smallest first, or None if one is not there."""
@@ -177,7 +186,11 @@ def table_1(testbeds: Mapping[str, Cells]) -> Iterator[tuple[list[str], bool]]:
                 continue
             shown, scale = (f"{100 * ours:.1f}", 100) if quantity.unit == "%" else (f"{ours:.1f}", 1)
             ok = _meets(quantity, ours, published / scale, row)
-            texts.append(f"{shown if ok else f'**{shown}**'} ({published:g})")
+            text = f"{shown if ok else f'**{shown}**'} ({published:g})"
+            low, high = testbeds[testbed].ends(workload, TABLE_BUFFER[testbed], quantity.path)
+            if high - low > SCATTERED * abs(ours):
+                text += f", {scale * low:.1f} to {scale * high:.1f}"
+            texts.append(text)
             holds.append(ok)
         if holds:
             yield [testbed, workload, *texts, "ok" if all(holds) else "outside"], all(holds)

@@ -91,7 +91,9 @@ def unequal_document(name: str, reading: Reading) -> dict[str, Any]:
 def places_document(where: str) -> dict[str, Any]:
     """Return table IV (a)'s viewers with the delay somewhere."""
     name = f"streaming-delay-{list(DELAYS).index(where)}"
-    made = {**streaming.clients_document(), "name": name, "repeat": REPLICATIONS}
+    clients = streaming.clients_document()
+    sweep = {axis: labels for axis, labels in clients["sweep"].items() if axis != streaming.BUFFER}
+    made = {**clients, "name": name, "sweep": sweep, "repeat": REPLICATIONS}
     return placed(made, DELAYS[where], RTT_MS)
 
 

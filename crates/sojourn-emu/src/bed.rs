@@ -159,7 +159,7 @@ fn end(
         let _ = routing.up(1, None);
     }
     because(routing.up(index, Some((setup.mtu, RING))), &format!("an MTU of {} cannot be set", setup.mtu))?;
-    let metrics = RouteMetrics { congestion: setup.congestion.clone() };
+    let metrics = RouteMetrics { congestion: setup.congestion.clone(), ..RouteMetrics::default() };
     let has_v6 = setup.mtu >= 1280 && std::path::Path::new("/proc/sys/net/ipv6").exists();
     for (own, other) in own.both().into_iter().zip(other.both()).filter(|(own, _)| own.is_ipv4() || has_v6) {
         because(routing.address(index, own), &format!("the address {own} cannot be set"))?;
@@ -170,10 +170,18 @@ fn end(
             }
             _ => format!("the route to {other} cannot be set: {error}"),
         };
-        routing.route(index, other, false, &metrics).map_err(refused)?;
+        routing.route(index, other, None, false, &metrics).map_err(refused)?;
         if !is_home {
-            routing.route(index, other, true, &metrics).map_err(refused)?;
+            routing.route(index, other, None, true, &metrics).map_err(refused)?;
         }
+    }
+    for pair in &setup.pairs {
+        let [own, other] = if own.v4.octets()[3] == 1 { [1, 2] } else { [2, 1] }.map(|end| pair.address(end));
+        because(routing.address(index, own), &format!("the address {own} cannot be set"))?;
+        because(
+            routing.route(index, other, Some(own), false, &pair.metrics),
+            &format!("the route to {other} cannot be set as {:?}", pair.metrics),
+        )?;
     }
     let before = processor::napi_threads(&interface);
     let threaded = sees_sys

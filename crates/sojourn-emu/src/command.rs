@@ -33,6 +33,8 @@ pub struct Child {
     pid: Pid,
     go: File,
     status: File,
+    begun: Instant,
+    told_to_end: bool,
 }
 
 impl Child {
@@ -70,7 +72,8 @@ impl Child {
         if pid < 0 {
             return Err(io::Error::last_os_error());
         }
-        Ok(Self { pid: Pid::from_raw(pid as i32), go: File::from(go), status: File::from(status) })
+        let (go, status, begun) = (File::from(go), File::from(status), Instant::now());
+        Ok(Self { pid: Pid::from_raw(pid as i32), go, status, begun, told_to_end: false })
     }
 
     /// Waits until the server listens, or has had the time to.
@@ -82,21 +85,36 @@ impl Child {
         self.status.read_exact(&mut byte)
     }
 
-    /// Lets the command run until it has ended, its time is over, it is told to end, or whoever started us is gone.
+    /// Starts the command.
     ///
     /// # Errors
-    /// It cannot be told to go, or waited for.
-    pub fn run(mut self, setup: &Setup, signals: &SignalFd, parent: &OwnedFd) -> io::Result<Ended> {
-        self.go.write_all(&[1])?;
-        let begun = Instant::now();
-        let mut end_at = setup.duration_s.map(|seconds| begun + Duration::from_secs_f64(seconds));
-        let mut told_to_end = false;
+    /// It cannot be told to go.
+    pub fn go(&mut self) -> io::Result<()> {
+        self.begun = Instant::now();
+        self.go.write_all(&[1])
+    }
+
+    /// Lets the command run until it has ended, its time is over, it is told to end, or whoever started us is gone.
+    /// `None`: it says through `word` that it is ready.
+    ///
+    /// # Errors
+    /// It cannot be waited for.
+    pub fn run(
+        &mut self,
+        setup: &Setup,
+        signals: &SignalFd,
+        parent: &OwnedFd,
+        word: Option<&File>,
+    ) -> io::Result<Option<Ended>> {
+        let begun = self.begun;
+        let mut end_at = setup.duration_s.map(|seconds| Instant::now() + Duration::from_secs_f64(seconds));
         loop {
             let left = end_at.map_or(1000, |at| at.saturating_duration_since(Instant::now()).as_millis().min(1000));
+            let (status, word_or_status) = (self.status.as_fd(), word.map_or(self.status.as_fd(), AsFd::as_fd));
             let mut watched =
-                [self.status.as_fd(), signals.as_fd(), parent.as_fd()].map(|fd| PollFd::new(fd, PollFlags::POLLIN));
+                [status, signals.as_fd(), parent.as_fd(), word_or_status].map(|fd| PollFd::new(fd, PollFlags::POLLIN));
             let _ = poll(&mut watched, PollTimeout::from(left as u16));
-            let [ended, signalled, orphaned] = watched.map(|fd| fd.any().unwrap_or(false));
+            let [ended, signalled, orphaned, worded] = watched.map(|fd| fd.any().unwrap_or(false));
             if ended {
                 let mut text = Vec::new();
                 self.status.read_to_end(&mut text)?;
@@ -107,7 +125,14 @@ impl Child {
                     wall_s: begun.elapsed().as_secs_f64(),
                     ..Ended::default()
                 };
-                return Ok(serde_json::from_slice(&text).unwrap_or_else(|_| killed()));
+                return Ok(Some(serde_json::from_slice(&text).unwrap_or_else(|_| killed())));
+            }
+            if let (true, Some(mut word)) = (worded, word) {
+                if word.read(&mut [0])? == 1 {
+                    return Ok(None);
+                }
+                // The command has closed its end, and will end itself.
+                std::thread::sleep(Duration::from_millis(10));
             }
             if orphaned {
                 let _ = kill(self.pid, Signal::SIGKILL);
@@ -120,12 +145,12 @@ impl Child {
                 send = [Signal::SIGTERM, Signal::SIGHUP].into_iter().find(|signal| *signal as i32 == number).or(send);
             }
             if end_at.is_some_and(|at| at <= Instant::now()) {
-                send = Some(if told_to_end { Signal::SIGKILL } else { Signal::SIGTERM });
+                send = Some(if self.told_to_end { Signal::SIGKILL } else { Signal::SIGTERM });
                 end_at = None;
             }
             if let Some(signal) = send {
                 let _ = kill(self.pid, signal);
-                told_to_end = true;
+                self.told_to_end = true;
                 end_at = end_at.or(Some(Instant::now() + GRACE));
             }
         }

@@ -107,7 +107,7 @@ impl Forwarder {
     /// Puts the queues of a new run in, and forgets what was counted.
     pub fn restart(&mut self, ways: [Way; 2], sink: EventSink) {
         for (side, way) in self.sides.iter_mut().zip(ways) {
-            for (_, frame) in std::mem::replace(&mut side.way, way).due {
+            for frame in std::mem::replace(&mut side.way, way).due.into_frames() {
                 self.slab.give_back(frame.slot);
             }
             (side.written, side.read, side.counts) = (Lateness::default(), Lateness::default(), Counts::default());
@@ -137,7 +137,7 @@ impl Forwarder {
             let slack = way.slack();
             let event = way.next_event();
             let step = if event == Time::NEVER { event } else { event + LAZY.min(Span(slack.0 / 2)) };
-            next = next.min(step).min(way.due.front().map_or(Time::NEVER, |first| first.0));
+            next = next.min(step).min(way.due.next());
         }
         Ok(next)
     }
@@ -218,12 +218,7 @@ impl Forwarder {
         let other = 1 - side;
         for _ in 0..MOST_TOGETHER {
             let now = clock.now();
-            let queue = &mut self.sides[side].way.due;
-            let Some((due, frame)) =
-                queue.front().is_some_and(|first| first.0 <= now).then(|| queue.pop_front()).flatten()
-            else {
-                return;
-            };
+            let Some((due, frame)) = self.sides[side].way.due.pop(now) else { return };
             let bytes = &mut self.slab.bytes(frame.slot)[..VNET_HEADER + frame.size as usize];
             if frame.marked {
                 frame::mark(&mut bytes[VNET_HEADER..]);

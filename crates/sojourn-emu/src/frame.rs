@@ -21,6 +21,8 @@ pub struct Headers {
     pub length: u16,
     /// Meant for a group of hosts, or for those of one link only: the kernel's own announcements.
     pub link_local: bool,
+    /// The last two bytes of the sender's address at IPv4, which are the receiver's too where hosts come in pairs.
+    pub pair: u16,
 }
 
 const TCP: u8 = 6;
@@ -29,15 +31,15 @@ const UDP: u8 = 17;
 impl Headers {
     /// Reads the headers of a packet at IP; `None` if it is neither IPv4 nor IPv6, or cut short.
     pub fn read(packet: &[u8]) -> Option<Self> {
-        let (addresses, protocol, start, ecn, link_local) = match packet.first()? >> 4 {
+        let (addresses, protocol, start, ecn, link_local, pair) = match packet.first()? >> 4 {
             4 if packet.len() >= 20 => {
                 let first = u16::from_be_bytes([packet[6], packet[7]]) & 0x3fff == 0;
                 let start = first.then_some(usize::from(packet[0] & 15) * 4);
-                (&packet[12..20], packet[9], start, packet[1] & 3, packet[16] >= 224)
+                (&packet[12..20], packet[9], start, packet[1] & 3, packet[16] >= 224, [packet[14], packet[15]])
             }
             6 if packet.len() >= 40 => {
                 let local = packet[24] == 0xff || (packet[8] == 0xfe && packet[9] & 0xc0 == 0x80);
-                (&packet[8..40], packet[6], Some(40), packet[1] >> 4 & 3, local)
+                (&packet[8..40], packet[6], Some(40), packet[1] >> 4 & 3, local, [0, 0])
             }
             _ => return None,
         };
@@ -62,7 +64,7 @@ impl Headers {
         }
         let ecn = [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce][usize::from(ecn)];
         let length = (start.unwrap_or(20) + length).min(packet.len()) as u16;
-        Some(Self { flow: hash.0, kind, ecn, seq, length, link_local })
+        Some(Self { flow: hash.0, kind, ecn, seq, length, link_local, pair: u16::from_be_bytes(pair) })
     }
 }
 

@@ -5,6 +5,7 @@
 use crate::event::{Event, SNAPSHOT, Snapshot};
 use crate::frame::Headers;
 use crate::lateness::Lateness;
+use crate::pace::{Pace, Paced};
 use crate::replay::{Agreement, Fate, Replay};
 use crate::rows;
 use rtrb::Consumer;
@@ -22,10 +23,8 @@ use std::io::{self, BufWriter, Write};
 
 /// Rows of the packet log that are written together.
 const BATCH: usize = 1 << 12;
-/// Bytes of a window in which the rate is measured: ten full packets.
-const WINDOW: u64 = 15_000;
-/// Later than this, a packet is no end of such a window.
-const LATE: Span = Span::from_millis(1);
+/// Bins of a measured period, as the simulator has them.
+const MOST_BINS: u64 = 512;
 
 /// What takes a record.
 pub type Output = Box<dyn Write + Send>;
@@ -45,6 +44,7 @@ struct Waiting {
     journey: u32,
     size: u32,
     marked: bool,
+    pair: u16,
 }
 
 /// The records of one link.
@@ -55,9 +55,15 @@ struct LinkLedger {
     replay: Replay,
     first: u32,
     waiting: VecDeque<Option<Waiting>>,
+    /// The last transmission, and the last one that is in the record.
     last: (Time, Time, u32),
+    last_recorded: (Time, Time, u32),
     recent: Recent,
     is_last: Option<Direction>,
+    is_first: bool,
+    direction: Direction,
+    /// The record is of the measured period.
+    has_begun: bool,
 }
 
 /// What happened at a link since the last look.
@@ -70,23 +76,13 @@ struct Recent {
     drops: [u64; DropCause::ALL.len()],
 }
 
-/// The rate at which one direction was served while its queue was never empty.
-#[derive(Default)]
-struct Pace {
-    /// Of the packets that left the last link, whether the link was busy just before.
-    busy: VecDeque<bool>,
-    /// Bytes of the window, and when its first packet was due and written.
-    window: Option<(u64, Time, Time)>,
-    windows: u64,
-    /// Time between the windows' ends, as due and as written.
-    took: [Span; 2],
-}
-
 /// All records of a run.
 pub struct Ledger {
     links: Vec<LinkLedger>,
     pace: [Pace; 2],
     flows: BTreeMap<u32, u32>,
+    pairs: BTreeMap<u16, PairCounts>,
+    measured: (Time, Time),
     log: Option<BufWriter<Output>>,
     capture: Option<(Pcapng<BufWriter<Output>>, u64)>,
     snapshots: Option<Consumer<Snapshot>>,
@@ -95,14 +91,13 @@ pub struct Ledger {
     looked: Time,
 }
 
-/// The rate got while the queue was backlogged.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Paced {
-    /// Windows of ten full packets in which the link was never idle.
-    pub windows: u64,
-    /// The rate got over the rate set, of all windows together. One that begins or ends more than 1 ms late is left
-    /// out: how late a packet was is judged by itself.
-    pub ratio: f64,
+/// Packets of one pair of hosts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct PairCounts {
+    /// That arrived at the first link of their way: down, up.
+    pub sent: [u64; 2],
+    /// That any link dropped: down, up.
+    pub dropped: [u64; 2],
 }
 
 /// What a run comes to, link by link.
@@ -113,6 +108,8 @@ pub struct Recorded {
     pub paced: [Option<Paced>; 2],
     /// How many flows there were.
     pub flows: usize,
+    /// What pairs of hosts sent and lost in the measured period, by the number of their addresses.
+    pub pairs: BTreeMap<u16, PairCounts>,
 }
 
 impl Ledger {
@@ -128,7 +125,8 @@ impl Ledger {
     ) -> io::Result<Self> {
         let hops = scenario.path.hops.len();
         let links = scenario.path.links().enumerate().map(|(place, of)| {
-            let last = if of.direction == Direction::Down { 0 } else { hops - 1 };
+            let ends = [0, hops - 1];
+            let [last, first] = if of.direction == Direction::Down { ends } else { [ends[1], ends[0]] };
             LinkLedger {
                 name: of.name(),
                 rate: of.spec.rate.mean(),
@@ -137,8 +135,12 @@ impl Ledger {
                 first: 0,
                 waiting: VecDeque::new(),
                 last: (Time::ZERO, Time::ZERO, 0),
+                last_recorded: (Time::ZERO, Time::ZERO, 0),
                 recent: Recent::default(),
                 is_last: (place / 2 == last).then_some(of.direction),
+                is_first: place / 2 == first,
+                direction: of.direction,
+                has_begun: false,
             }
         });
         let links: Vec<_> = links.collect();
@@ -150,6 +152,8 @@ impl Ledger {
             links,
             pace: Default::default(),
             flows: BTreeMap::new(),
+            pairs: BTreeMap::new(),
+            measured: (Time::ZERO, Time::NEVER),
             log: outputs.log.map(BufWriter::new),
             capture: capture.transpose()?,
             snapshots,
@@ -157,6 +161,15 @@ impl Ledger {
             late: Default::default(),
             looked: Time::ZERO,
         })
+    }
+
+    /// Summaries are of a part of the run, as those of a simulation are of what comes after its warm-up.
+    pub fn measure(&mut self, from: Time, to: Time) {
+        self.measured = (from, to);
+        let bin = Span(to.since(from).0.div_ceil(MOST_BINS).div_ceil(1_000_000_000).max(1) * 1_000_000_000);
+        for link in &mut self.links {
+            link.record = LinkRecord::new(bin, self.log.is_some());
+        }
     }
 
     /// Takes one event in.
@@ -167,13 +180,18 @@ impl Ledger {
         match event {
             Event::Enqueued { link, row, at, size, journey, headers } => {
                 let packet = self.arrive((link, row), at, size, journey, headers);
-                self.links[usize::from(link)].record.enqueued(at, &packet.packet);
+                if let Some(record) = self.links[usize::from(link)].recorded(self.measured, at) {
+                    record.enqueued(at, &packet.packet);
+                }
                 self.keep(link, row, packet);
             }
             Event::Refused { link, row, at, size, journey, headers, cause } => {
                 let packet = self.arrive((link, row), at, size, journey, headers);
                 let port = &mut self.links[usize::from(link)];
-                port.record.dropped(at, packet.packet.clone(), cause, None);
+                if let Some(record) = port.recorded(self.measured, at) {
+                    record.dropped(at, packet.packet.clone(), cause, None);
+                    self.pairs.entry(headers.pair).or_default().dropped[port.direction as usize] += 1;
+                }
                 port.replay.live(row, Fate::Dropped(cause));
                 port.recent.drops[cause as usize] += 1;
                 self.keep(link, row, packet);
@@ -183,7 +201,9 @@ impl Ledger {
                 let port = &mut self.links[usize::from(link)];
                 if let Some(packet) = port.at(row) {
                     let packet = packet.packet.clone();
-                    port.record.dequeued(at, &packet, waited);
+                    if let Some(record) = port.recorded(self.measured, at) {
+                        record.dequeued(at, &packet, waited);
+                    }
                     port.recent.left += 1;
                     port.recent.waited += u128::from(waited.0);
                     port.recent.longest = port.recent.longest.max(waited);
@@ -193,7 +213,10 @@ impl Ledger {
             }
             Event::Transmitted { link, start, end, bytes } => {
                 let port = &mut self.links[usize::from(link)];
-                port.record.transmitted(start, end, bytes);
+                if let Some(record) = port.recorded(self.measured, start) {
+                    record.transmitted(start, end, bytes);
+                    port.last_recorded = (start, end, bytes);
+                }
                 port.recent.bytes += u64::from(bytes);
                 let busy = std::mem::replace(&mut port.last, (start, end, bytes)).1 == start && bytes > 0;
                 if let Some(direction) = port.is_last {
@@ -204,7 +227,9 @@ impl Ledger {
                 let port = &mut self.links[usize::from(link)];
                 port.replay.live_mark(row);
                 let none = Packet::observed(sojourn_net::log::Kind::Data, 0, 0, 0, row);
-                port.record.marked(at, &none);
+                if let Some(record) = port.recorded(self.measured, at) {
+                    record.marked(at, &none);
+                }
                 if let Some(packet) = port.at(row) {
                     packet.marked = true;
                 }
@@ -212,8 +237,11 @@ impl Ledger {
             Event::Dropped { link, row, at, waited, cause } => {
                 let port = &mut self.links[usize::from(link)];
                 if let Some(packet) = port.at(row) {
-                    let packet = packet.packet.clone();
-                    port.record.dropped(at, packet, cause, Some(waited));
+                    let (packet, pair) = (packet.packet.clone(), packet.pair);
+                    if let Some(record) = port.recorded(self.measured, at) {
+                        record.dropped(at, packet, cause, Some(waited));
+                        self.pairs.entry(pair).or_default().dropped[port.direction as usize] += 1;
+                    }
                     port.recent.drops[cause as usize] += 1;
                 }
                 port.replay.live(row, Fate::Dropped(cause));
@@ -228,14 +256,18 @@ impl Ledger {
     }
 
     fn arrive(&mut self, (link, row): (u8, u32), at: Time, size: u32, journey: u32, headers: Headers) -> Waiting {
-        let Headers { flow, kind, ecn, seq, .. } = headers;
+        let Headers { flow, kind, ecn, seq, pair, .. } = headers;
+        if self.links[usize::from(link)].is_first && self.measured.0 <= at && at <= self.measured.1 {
+            let direction = self.links[usize::from(link)].direction;
+            self.pairs.entry(pair).or_default().sent[direction as usize] += 1;
+        }
         let port = &mut self.links[usize::from(link)];
         port.replay.arrive(row, Arrival { at, size, flow, ecn });
         port.record.set_journey(journey);
         let next = self.flows.len() as u32;
         let number = *self.flows.entry(flow).or_insert(next);
         let packet = Packet::observed(kind, u64::from(seq), number, size.min(65_535) as u16, row);
-        Waiting { packet, journey, size, marked: false }
+        Waiting { packet, journey, size, marked: false, pair }
     }
 
     fn keep(&mut self, link: u8, row: u32, packet: Waiting) {
@@ -336,14 +368,13 @@ impl Ledger {
     /// A record cannot be written.
     pub fn finish(mut self, end: Time) -> io::Result<Recorded> {
         let paced = self.pace.each_ref().map(Pace::result);
+        let (from, to) = (self.measured.0.min(end), self.measured.1.min(end));
         let mut links = Vec::new();
         for (code, mut link) in (0u8..).zip(self.links) {
-            link.record.bins.finish(end, link.last);
-            links.push((
-                link.name,
-                LinkSummary::new(&link.record, link.rate, Time::ZERO, end),
-                link.replay.finish(end),
-            ));
+            // Of a link that nothing has happened at since, too.
+            link.recorded((from, to), to);
+            link.record.bins.finish(to, link.last_recorded);
+            links.push((link.name, LinkSummary::new(&link.record, link.rate, from, to), link.replay.finish(end)));
             if let (Some(log), Some((first, rows))) = (&mut self.log, link.record.into_log()) {
                 rows::write(log, code, first, &rows)?;
             }
@@ -354,68 +385,25 @@ impl Ledger {
         if let Some((capture, _)) = self.capture {
             capture.finish()?;
         }
-        Ok(Recorded { links, paced, flows: self.flows.len() })
+        Ok(Recorded { links, paced, flows: self.flows.len(), pairs: self.pairs })
     }
 }
 
 impl LinkLedger {
+    /// The record, if what happens at a time belongs to it; it begins with the measured period.
+    #[inline]
+    fn recorded(&mut self, (from, to): (Time, Time), at: Time) -> Option<&mut LinkRecord> {
+        if !self.has_begun && at >= from {
+            self.has_begun = true;
+            if from > Time::ZERO {
+                self.record.reset(from);
+            }
+        }
+        (at <= to).then_some(&mut self.record)
+    }
+
     fn at(&mut self, row: u32) -> Option<&mut Waiting> {
         let place = row.checked_sub(self.first)? as usize;
         self.waiting.get_mut(place)?.as_mut()
-    }
-}
-
-impl Pace {
-    fn written(&mut self, due: Time, at: Time, size: u32) {
-        let busy = self.busy.pop_front().unwrap_or(false);
-        let (bytes, first_due, first_at) = match self.window.filter(|_| busy) {
-            Some((bytes, first_due, first_at)) => (bytes + u64::from(size), first_due, first_at),
-            None => (0, due, at),
-        };
-        self.window = Some((bytes, first_due, first_at));
-        if bytes >= WINDOW {
-            if first_at.since(first_due).max(at.since(due)) <= LATE {
-                self.windows += 1;
-                self.took = [self.took[0] + due.since(first_due), self.took[1] + at.since(first_at)];
-            }
-            self.window = Some((0, due, at));
-        }
-    }
-
-    fn result(&self) -> Option<Paced> {
-        let [set, got] = self.took;
-        (self.windows > 0).then(|| Paced { windows: self.windows, ratio: set.as_secs() / got.as_secs().max(1e-9) })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_rate_is_that_of_windows_in_which_the_link_was_never_idle() {
-        let mut pace = Pace::default();
-        // Ten packets and one, back to back, 1 ms apart on paper; written with 1 % more between them.
-        for k in 0..11u64 {
-            pace.busy.push_back(k > 0);
-            pace.written(Time(k * 1_000_000), Time(k * 1_010_000), 1500);
-        }
-        let found = pace.result().unwrap();
-        assert!(found.windows == 1 && (found.ratio - 1.0 / 1.01).abs() < 1e-4, "{found:?}");
-        let mut idle = Pace::default();
-        for k in 0..40u64 {
-            idle.busy.push_back(k % 9 > 0);
-            idle.written(Time(k), Time(k), 1500);
-        }
-        assert_eq!(idle.result(), None, "never ten in a row");
-        // Written in pairs, and once when the machine stood still: neither is a lower rate.
-        let mut paired = Pace::default();
-        for k in 0..1001u64 {
-            paired.busy.push_back(k > 0);
-            let held_up = if (400..406).contains(&k) { 6_000_000 } else { 0 };
-            paired.written(Time(k * 1_000_000), Time(k / 2 * 2_000_000 + 1_000_000 + held_up), 1500);
-        }
-        let found = paired.result().unwrap();
-        assert!(found.windows == 98 && (found.ratio - 1.0).abs() < 1e-3, "{found:?}");
     }
 }

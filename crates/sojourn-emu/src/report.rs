@@ -4,8 +4,9 @@ use crate::drive::Driven;
 use crate::forward::{Counts, SideReport};
 use crate::init::Ended;
 use crate::lateness::LatenessSummary;
-use crate::ledger::{Paced, Recorded};
+use crate::ledger::{PairCounts, Recorded};
 use crate::linux::processor::Shares;
+use crate::pace::Paced;
 use crate::replay::Agreement;
 use crate::setup::Setup;
 use crate::verdict::Verdict;
@@ -83,6 +84,9 @@ pub struct Engine {
     pub latest_wake_us: f64,
     /// Flows that were seen.
     pub flows: usize,
+    /// What pairs of hosts sent and lost, by the number of their addresses; absent if there are none beside the first.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub pairs: BTreeMap<u16, PairCounts>,
 }
 
 /// The idle round trip.
@@ -183,6 +187,7 @@ impl Report {
             late_wakes: driven.late_wakes.0,
             latest_wake_us: driven.late_wakes.1.0 as f64 * 1e-3,
             flows: recorded.flows,
+            pairs: if setup.pairs.is_empty() { BTreeMap::new() } else { recorded.pairs },
         };
         let rtt = path.rtt();
         let mut links = BTreeMap::new();

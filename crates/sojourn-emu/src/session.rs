@@ -13,14 +13,14 @@ use crate::recorder::Recorder;
 use crate::report::{BaseRtt, Facts, Report};
 use crate::setup::Setup;
 use crate::way::Way;
-use sojourn_net::Span;
+use sojourn_net::{Span, Time};
 use sojourn_sim::Direction;
 use sojourn_sim::scenario::{LinkRule, LinkSpec, Path};
 use std::fs::File;
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Events that may wait for the thread that records: a second and more at 1 Gbit/s.
@@ -37,10 +37,10 @@ pub fn run(setup: &Setup) -> Result<Report, Trouble> {
     // If whoever started us dies, however that comes about, so do we, and all that hangs on us.
     nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL).map_err(|error| error.to_string())?;
     // SAFETY: whoever started this process has left these descriptors open, and says so; nobody else has them here.
-    let [parent, live, log, capture] =
-        [Some(setup.descriptors.parent), setup.descriptors.live, setup.descriptors.log, setup.descriptors.capture]
-            .map(|fd| fd.map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }));
-    for fd in [&parent, &live, &log, &capture].into_iter().flatten() {
+    let given = setup.descriptors;
+    let [parent, live, log, capture, begin] = [Some(given.parent), given.live, given.log, given.capture, given.begin]
+        .map(|fd| fd.map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }));
+    for fd in [&parent, &live, &log, &capture, &begin].into_iter().flatten() {
         // The command has no business with them.
         let flags = nix::fcntl::FcntlArg::F_SETFD(nix::fcntl::FdFlag::FD_CLOEXEC);
         nix::fcntl::fcntl(fd, flags).map_err(|error| error.to_string())?;
@@ -51,8 +51,10 @@ pub fn run(setup: &Setup) -> Result<Report, Trouble> {
     let mut bed = Bed::make(setup, &epoch)?;
     let congestion =
         setup.congestion.clone().or_else(|| namespace::variable("net.ipv4.tcp_congestion_control")).unwrap_or_default();
-    let ways =
-        || [Direction::Down, Direction::Up].map(|way| Way::new(&setup.document, setup.seed, setup.replication, way));
+    let ways = || {
+        [Direction::Down, Direction::Up]
+            .map(|way| Way::new(&setup.document, setup.seed, setup.replication, way, &setup.pairs))
+    };
     let mut command = Child::start(setup, &bed).map_err(failed("the command's process cannot be made"))?;
     let awake = processor::stay_awake();
     let locked = processor::lock_memory();
@@ -67,6 +69,15 @@ pub fn run(setup: &Setup) -> Result<Report, Trouble> {
     // Idle: the server's start is over.
     let _ = command.ready();
     let base_rtt = measure_idle(setup, &bed);
+    let begin = begin.map(File::from);
+    let (started, waited) = (failed("the command cannot be started"), failed("the command cannot be waited for"));
+    let early = match &begin {
+        Some(word) => {
+            command.go().map_err(started)?;
+            command.run(setup, &signals, &parent, Some(word)).map_err(waited)?
+        }
+        None => None,
+    };
     let mut driven = driver.stop()?;
     drop(nobody);
     // Then the run.
@@ -83,15 +94,30 @@ pub fn run(setup: &Setup) -> Result<Report, Trouble> {
         log: log.map(|fd| Box::new(File::from(fd)) as _),
         capture: capture.map(|fd| (Box::new(File::from(fd)) as _, wall)),
     };
-    let ledger = Ledger::new(&setup.document, (setup.seed, setup.replication), outputs, snapshots)
+    let mut ledger = Ledger::new(&setup.document, (setup.seed, setup.replication), outputs, snapshots)
         .map_err(failed("the records cannot be begun"))?;
+    if let Some((from, to)) = setup.measured_s {
+        let at = |seconds: f64| Time((seconds.max(0.0) * 1e9).round() as u64);
+        ledger.measure(at(from), at(to));
+    }
     let every = Duration::from_secs_f64(setup.every_s.max(0.05));
     let recorder =
         Recorder::start(ledger, events, live.map(File::from), every).map_err(failed("no thread can be started"))?;
     let ticks = Ticks::now();
     let driver =
         Driver::start(driven.forwarder, !bed.rights.rootless, &epoch).map_err(failed("no thread can be started"))?;
-    let ended = command.run(setup, &signals, &parent).map_err(failed("the command cannot be waited for"))?;
+    if let (Some(mut word), None) = (begin.as_ref(), &early) {
+        // If nobody reads it, the command is about to end.
+        let _ = word.write_all(&epoch.load(Ordering::Relaxed).to_ne_bytes());
+    }
+    if begin.is_none() {
+        // Not before the clock of the run: what it sends at once would have no time.
+        command.go().map_err(started)?;
+    }
+    let ended = match early {
+        Some(ended) => ended,
+        None => command.run(setup, &signals, &parent, None).map_err(waited)?.ok_or("the command was not waited for")?,
+    };
     let driven = driver.stop()?;
     let processors = Ticks::now().since(ticks);
     if let Some(error) = &driven.error {

@@ -1,6 +1,7 @@
 //! What the emulator is told: the scenario whose path it is, and what runs at the ends of it.
 
 use crate::init::User;
+use crate::linux::netlink::RouteMetrics;
 use serde::Deserialize;
 use sojourn_net::Rate;
 use sojourn_sim::scenario::Scenario;
@@ -42,6 +43,12 @@ pub struct Setup {
     pub probes: u16,
     /// Time between two looks for the live view.
     pub every_s: f64,
+    /// Further pairs of addresses, one at each end.
+    #[serde(default)]
+    pub pairs: Vec<Pair>,
+    /// The records are of this part of the run, in seconds; `None`: of all of it.
+    #[serde(default)]
+    pub measured_s: Option<(f64, f64)>,
     /// Descriptors of this process.
     pub descriptors: Descriptors,
 }
@@ -71,6 +78,30 @@ pub struct Descriptors {
     pub log: Option<i32>,
     /// Takes a capture.
     pub capture: Option<i32>,
+    /// The command writes a byte to its other end when it is ready. Then the run begins, and it can read what
+    /// `CLOCK_MONOTONIC` shows at time zero (eight bytes, nanoseconds). `None`: the run begins with the command.
+    #[serde(default)]
+    pub begin: Option<i32>,
+}
+
+/// Two addresses that packets go between, with settings of their own.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pair {
+    /// The last two bytes of both addresses; 256 and more.
+    pub number: u16,
+    /// One-way delay between these hosts and the path, both ends together; `None`: the path's.
+    pub delay_ns: Option<u64>,
+    /// What routes between them say to TCP.
+    pub metrics: RouteMetrics,
+}
+
+impl Pair {
+    /// The client's address (1), and the server's (2).
+    pub fn address(&self, end: u8) -> IpAddr {
+        let [high, low] = self.number.to_be_bytes();
+        Ipv4Addr::new(198, 17 + end, high, low).into()
+    }
 }
 
 /// The addresses of one end.

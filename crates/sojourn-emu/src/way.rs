@@ -9,8 +9,10 @@
 //! which nothing can arrive any more. So no decision depends on when the loop woke. A packet whose stamp is before that
 //! all the same (its sender was interrupted between stamping and queueing it) arrives as early as it still can.
 
+use crate::due::Due;
 use crate::event::{Event, EventSink, LinkProbe};
 use crate::frame::Frame;
+use crate::setup::Pair;
 use rand_pcg::Pcg64Mcg;
 use sojourn_net::link::{Departure, Link, drop_on_path, is_lost};
 use sojourn_net::queue::Cx;
@@ -42,14 +44,14 @@ pub struct Way {
     /// Everything before this has happened.
     horizon: Time,
     /// Packets to be given to the host at the end, and when.
-    pub due: VecDeque<(Time, Frame)>,
+    pub due: Due,
     /// Packets whose stamp came too late to count, and by how much at most.
     pub clamped: (u64, Span),
 }
 
 impl Way {
-    /// The direction of a scenario's path, as a run of it has it.
-    pub fn new(scenario: &Scenario, seed: u64, replication: u32, direction: Direction) -> Self {
+    /// The direction of a scenario's path, as a run of it has it; some pairs of hosts are at distances of their own.
+    pub fn new(scenario: &Scenario, seed: u64, replication: u32, direction: Direction, pairs: &[Pair]) -> Self {
         let path = &scenario.path;
         let mut links: Vec<_> = (0u8..).zip(path.links()).filter(|(_, link)| link.direction == direction).collect();
         if direction == Direction::Down {
@@ -69,17 +71,15 @@ impl Way {
                 transit: VecDeque::new(),
             }
         });
-        let mut ports: Vec<Port> = ports.collect();
-        if let Some(last) = ports.last_mut() {
-            last.delay = last.delay + path.client_delay + path.server_delay;
-        }
-        let room = || VecDeque::with_capacity(4096);
-        Self { ports, arrivals: room(), horizon: Time::ZERO, due: room(), clamped: (0, Span::ZERO) }
+        let ports: Vec<Port> = ports.collect();
+        let between = ports.last().map_or(Span::ZERO, |port| port.delay);
+        let due = Due::new(between + path.client_delay + path.server_delay, between, pairs);
+        Self { ports, arrivals: VecDeque::with_capacity(4096), horizon: Time::ZERO, due, clamped: (0, Span::ZERO) }
     }
 
     /// The delay behind the last link: how long before it must be written a packet's fate is settled.
     pub fn slack(&self) -> Span {
-        self.ports.last().map_or(Span::ZERO, |port| port.delay)
+        self.due.slack()
     }
 
     /// A packet leaves its sender, not before those that did before.
@@ -152,7 +152,7 @@ impl Way {
         sink.tell(Event::Transmitted { link: number, start, end, bytes: packet.size() + overhead });
         match self.ports.get_mut(place + 1) {
             Some(next) => next.transit.push_back((end + delay, packet)),
-            None => self.due.push_back((end + delay, packet)),
+            None => self.due.push(end, packet),
         }
     }
 }

@@ -101,7 +101,7 @@ fn live(scenario: &Scenario, packets: &[Sent], seed: u64, look_us: u64) -> (Vec<
     let (stamps, none) = (Given::default(), Given::default());
     let (server, server_host) = pair(&stamps);
     let (client, client_host) = pair(&none);
-    let ways = [Direction::Down, Direction::Up].map(|way| Way::new(scenario, seed, 0, way));
+    let ways = [Direction::Down, Direction::Up].map(|way| Way::new(scenario, seed, 0, way, &[]));
     let (producer, mut consumer) = rtrb::RingBuffer::new(1 << 16);
     let hosts = Hosts { mtu: 1500, access: Rate(1_000_000_000) };
     let mut forwarder = Forwarder::new(client, server, ways, hosts, EventSink::new(producer, None));

@@ -13,6 +13,7 @@ mod play;
 mod replay;
 mod run;
 mod samples;
+mod stream;
 mod study;
 mod workload;
 
@@ -41,6 +42,8 @@ mod _core {
     use crate::replay::replay;
     #[pymodule_export]
     use crate::run::{drop_causes, links, packet_kinds, run, udp_kinds};
+    #[pymodule_export]
+    use crate::stream::Stream;
     #[pymodule_export]
     use crate::study::{buffers, check_trace, engine, extends, mahimahi, parse, points, provenance, schema, version};
     #[pymodule_export]

@@ -6,7 +6,7 @@ import json
 import sys
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from cyclopts import Parameter, validators
 
@@ -28,6 +28,7 @@ def run(
     out: Path | None = None,
     jobs: Annotated[int | None, Parameter(validator=validators.Number(gte=1))] = None,
     scheduler: str | None = None,
+    on: Literal["simulator", "testbed"] = "simulator",
     set: Annotated[list[str] | None, Parameter(negative=())] = None,
     only: Annotated[list[str] | None, Parameter(negative=())] = None,
     precision: float | None = None,
@@ -46,6 +47,7 @@ def run(
     ```
     sojourn run studies/quickstart.toml --jobs 4
     sojourn run studies/quickstart.toml --set duration=30s --only workload=household-evening --json
+    sudo sojourn run my.toml --on testbed
     ```
 
     Parameters
@@ -58,6 +60,10 @@ def run(
         Number of processes; by default the number of cores.
     scheduler
         Address of a Dask scheduler, as tcp://host:8786; its workers must see the same directory.
+    on
+        `testbed`: between real programs on this machine, over the emulator, in real time and one point after
+        the other; by default in results/NAME-testbed. What has no real counterpart is refused before anything
+        runs.
     set
         KEY=VALUE: replace any key of the study, as path.down.rate=8Mbit. Repeatable.
     only
@@ -88,8 +94,20 @@ def run(
         if names.count(name) > 1:
             files = ", ".join(each.file for each in studies if each.name == name)
             raise SojournError(f"two of the studies have the same name {name!r}: {files}")
+    on_testbed = on == "testbed"
+    if on_testbed and (scheduler is not None or (jobs or 1) > 1):
+        given = "--scheduler" if scheduler is not None else f"--jobs {jobs}"
+        raise SojournError(
+            f"{given} does not go with --on testbed: two points at once would disturb each other"
+        )
     campaigns = [
-        Campaign(each, out / each.name if out and len(studies) > 1 else out, only=wanted, log=log)
+        Campaign(
+            each,
+            out / each.name if out and len(studies) > 1 else out,
+            only=wanted,
+            log=log,
+            on_testbed=on_testbed,
+        )
         for each in studies
     ]
     for campaign in campaigns:
@@ -108,6 +126,8 @@ def _execute(
     before = sum(len(campaign.done) for campaign in campaigns)
     failures = 0
     try:
+        if any(campaign.on_testbed for campaign in campaigns):
+            jobs = 1
         grows = any(campaign.study.document.get("repeat") == AUTO for campaign in campaigns)
         jobs = jobs or cores() if grows and missing else min(jobs or cores(), max(missing, 1))
         with open_workers(jobs=jobs, scheduler=scheduler if missing else None) as workers:
@@ -134,7 +154,8 @@ def _execute(
         complain(f"{failures} of {planned} points failed; the same command tries them again")
     if not as_json:
         took = duration(time.monotonic() - started)
-        counts = f"{missing - failures} simulated in {took}, {before} already there"
+        how = "run on the testbed" if campaigns[0].on_testbed else "simulated"
+        counts = f"{missing - failures} {how} in {took}, {before} already there"
         for campaign in campaigns:
             print(f"{campaign.study.name}: results in {campaign.store.path}")
             if sentence := rounds.said(Results(campaign.store.path)):

@@ -11,7 +11,8 @@ flow completion time     from the opening of a connection to the arrival of its 
 delay variation          of those delays, RFC 5481 (PDV): the rest of the path is constant
 loss synchronisation     share of the flows that lose in one loss event, an event being the drops that begin
                          within one base round trip (§2.4)
-coefficient of variation s.d. over mean of the goodput samples (RFC 5166 §2.4, oscillation)
+coefficient of variation s.d. over mean of the goodput samples (RFC 5166 §2.2, oscillation)
+smoothness, convergence  of long TCP flows, see :mod:`sojourn.losses.response` (RFC 5166)
 =======================  ============================================================================
 
 Differences: a discipline that drops at the head drops later than the packet arrived; the log has no time of
@@ -28,6 +29,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from sojourn import _core
+from sojourn.losses import response
 from sojourn.losses.period import LOST, Period
 from sojourn.qoe import delay_variation
 from sojourn.study.links import WAYS, base_rtt_ns, way_of
@@ -65,7 +67,8 @@ def of_point(
     Returns
     -------
     dict
-        By link ``sample_s``; ``all`` and, by name, ``groups``: what :func:`_numbers` returns; ``phases``.
+        By link ``sample_s``; ``all`` and, by name, ``groups``: what :func:`_numbers` returns; ``phases``;
+        ``convergence`` where one of two long flows comes in the period.
     """
     asked = document["record"]["traffic"]
     period = Period(nanoseconds(document.get("warmup") or "0s"), nanoseconds(document["duration"]))
@@ -80,14 +83,19 @@ def of_point(
         times = _completion(
             rows, flows, document, names, (link, summary["links"][link].get("rate_bps")), period
         )
+        long = response.long_groups(document.get("flows") or (), way_of(link), rtt_ns)
         found[link] = {
             "sample_s": sample_ns / 1e9,
             "all": _numbers(rows, period, sample_ns) | _synchronised(rows, period, rtt_ns),
             "groups": {
-                name: _numbers(rows.filter(pl.col("group") == i), period, sample_ns) | times.get(name, {})
+                name: _numbers(rows.filter(pl.col("group") == i), period, sample_ns)
+                | times.get(name, {})
+                | (_response(rows, i, document["flows"][i], long[i], period) if i in long else {})
                 for i, name in enumerate(names)
             },
         }
+        if newcomer := response.of_newcomer(rows, long, period, sample_ns):
+            found[link]["convergence"] = newcomer
         if asked.get("phases"):
             found[link]["phases"] = {
                 phase["name"]: _phase(rows, names, list(_times(phase, period))) for phase in asked["phases"]
@@ -130,7 +138,17 @@ def _rows(log: pl.LazyFrame, group_of: NDArray[Any], header: NDArray[Any]) -> pl
     again = sent & pl.col("data") & ~pl.struct("flow", "seq", sent).is_first_distinct()
     return rows.with_columns(
         pl.when(sent & ~again).then(pl.col("payload")).otherwise(0).alias("new_bytes")
-    ).drop("payload", "size_bytes")
+    ).drop("payload")
+
+
+def _response(
+    rows: pl.DataFrame, place: int, group: Mapping[str, Any], rtt_ns: int, period: Period
+) -> dict[str, Any]:
+    """Return smoothness and aggressiveness of a group of long flows, while all of them are there."""
+    start, late = nanoseconds(group.get("start") or "0s"), nanoseconds(group.get("start-within") or "0s")
+    stop = nanoseconds(group["stop"]) if group.get("stop") else period.end_ns
+    mine = rows.filter(pl.col("group") == place, pl.col("data"))
+    return response.of_group(mine, rtt_ns, max(period.start_ns, start + late), min(period.end_ns, stop))
 
 
 def _numbers(rows: pl.DataFrame, period: Period, sample_ns: int) -> dict[str, Any]:

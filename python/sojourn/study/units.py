@@ -47,3 +47,17 @@ def bits_per_second(text: str) -> int:
         if text.endswith(unit):
             return round(Decimal(text.removesuffix(unit)) * scale)
     raise ValueError(text)
+
+
+def bytes_of(text: str) -> int:
+    """Read a size as the documents of points write it, ``16MB``.
+
+    Raises
+    ------
+    ValueError
+        It is another thing.
+    """
+    for unit, scale in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3), ("B", 1)):
+        if text.endswith(unit):
+            return round(Decimal(text.removesuffix(unit)) * scale)
+    raise ValueError(text)

@@ -18,8 +18,9 @@ from sojourn.study.buffers import buffers, starved
 from sojourn.study.identity import RESULT_FORMAT, engine
 from sojourn.study.inputs import adaptive, video
 from sojourn.study.replications import AUTO
-from sojourn.sweep import rounds
+from sojourn.sweep import rounds, testbed
 from sojourn.sweep.simulation import Done, Failed, reason, simulate_point
+from sojourn.sweep.testbed.point import run_point
 from sojourn.sweep.workers import Workers, open_workers, spread
 
 _ASIDE = ("users", "path", "record")
@@ -65,6 +66,9 @@ class Campaign:
         Keep the packet log of every point.
     policy
         Which points are run, round by round.
+    on_testbed
+        Run them between real programs instead of simulating them; by default in ``results/<study
+        name>-testbed``.
     """
 
     def __init__(
@@ -75,10 +79,17 @@ class Campaign:
         only: Mapping[str, Iterable[str]] | None = None,
         log: bool = False,
         policy: Policy | None = None,
+        on_testbed: bool = False,
     ) -> None:
         self.study = study
-        self.store = Store(out if out is not None else Path("results") / study.name)
-        self.points = [point for point in study.select(only or {}) if policy is None or policy.first(point)]
+        self.on_testbed = on_testbed
+        default = testbed.default_folder(study) if on_testbed else Path("results") / study.name
+        self.store = Store(out if out is not None else default)
+        self.points = [
+            self._here(point) for point in study.select(only or {}) if policy is None or policy.first(point)
+        ]
+        if on_testbed:
+            testbed.refuse(self.points, study.file)
         self._unknown = quantities.unknown(study.document, [point.document for point in study.points])
         if self._unknown and not any(key.split(".")[0] in _ASIDE for key, _ in study.sets):
             raise SojournError(f"{study.file}: {self._unknown[0]}")
@@ -92,11 +103,15 @@ class Campaign:
         self._stale: list[Point] = []
         self._damaged: dict[str, str] = {}
         self.todo: list[Point] = []
-        self._take(study.points if policy is None else self.points)
+        self._take(list(map(self._here, study.points)) if policy is None else self.points)
         while not self.todo and self._another_round():
             pass
         self.unmade = video.unmade(point.document for point in self.todo)
         self.notes = self._differences(self._before)
+
+    def _here(self, point: Point) -> Point:
+        """Return a point under the name of its result where it is run."""
+        return testbed.named(point) if self.on_testbed else point
 
     def _take(self, points: Sequence[Point]) -> None:
         """Put points into the plan, and see which of them are still to do."""
@@ -116,7 +131,7 @@ class Campaign:
         if self._further is None:
             return False
         results = [{**self.store.read_point(point.hash), **point.names} for point in self.points]
-        more = self._further(self.study, self.points, results)
+        more = [self._here(point) for point in self._further(self.study, self.points, results)]
         self.points += more
         self._take(more)
         return bool(more)
@@ -152,6 +167,8 @@ class Campaign:
     def _differences(self, before: dict[str, Any] | None) -> list[str]:
         """Return what the user should know before anything runs, in sentences."""
         notes = list(dict.fromkeys(point.note for point in self.todo if point.note))
+        if self.on_testbed:
+            notes += dict.fromkeys(note for point in self.todo for note in testbed.notes(point))
         notes += starved(_buffers(self.points))
         notes += [f"{wrong}; it is left out of the report" for wrong in self._unknown]
         notes += [f"{found}; it is computed again" for found in self._damaged.values()]
@@ -203,10 +220,11 @@ class Campaign:
                 "engine": engine(),
                 "study": self.study.name,
                 "seed": self.study.points[0].seed,
-                "command": self.study.command,
+                "command": self.study.command + (" --on testbed" if self.on_testbed else ""),
                 "out": str(self.store.path),
                 "folder": str(self.study.folder.absolute()),
                 "document": self.study.document,
+                **({"testbed": testbed.identity()} if self.on_testbed else {}),
                 "points": rounds.in_order(self._entries(), self.study.points),
             }
         )
@@ -248,7 +266,7 @@ class Campaign:
                 raise SojournError(came if isinstance(came, str) else reason(came))
         out = str(self.store.path.absolute())
         tasks = [(point, (point, out, self.keeps_packets(point), engine())) for point in self.todo]
-        for point, came in spread(workers, simulate_point, tasks):
+        for point, came in spread(workers, run_point if self.on_testbed else simulate_point, tasks):
             if isinstance(came, Done):
                 if not self.store.has(point.hash):  # the worker's disk is not ours
                     self.store.record_time(point.hash, came.wall_s)

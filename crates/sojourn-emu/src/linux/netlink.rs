@@ -2,6 +2,7 @@
 //! of this thread.
 
 use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, recv, send, socket};
+use serde::Deserialize;
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -15,10 +16,54 @@ const IFF_UP: u32 = 1;
 const ERROR: u16 = 2;
 
 /// What routes say to TCP.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct RouteMetrics {
     /// The congestion control, whatever a program or the system asks for.
     pub congestion: Option<String>,
+    /// The initial window in segments.
+    #[serde(default)]
+    pub initial_window: Option<u32>,
+    /// Ask for explicit congestion notification.
+    #[serde(default)]
+    pub ecn: bool,
+    /// Acknowledge every segment.
+    #[serde(default)]
+    pub quickack: bool,
+    /// The least retransmission timeout in milliseconds.
+    #[serde(default)]
+    pub min_rto_ms: Option<u32>,
+}
+
+impl RouteMetrics {
+    /// As an attribute of a route, empty if there is nothing to say.
+    fn attributes(&self) -> Vec<u8> {
+        const LOCK: u16 = 1;
+        const INITCWND: u16 = 11;
+        const FEATURES: u16 = 12;
+        const RTO_MIN: u16 = 13;
+        const QUICKACK: u16 = 15;
+        const CC_ALGO: u16 = 16;
+        const FEATURE_ECN: u32 = 1;
+        let locked = u32::from(self.congestion.is_some()) << CC_ALGO | u32::from(self.min_rto_ms.is_some()) << RTO_MIN;
+        let numbers = [
+            (LOCK, (locked != 0).then_some(locked)),
+            (INITCWND, self.initial_window),
+            (FEATURES, self.ecn.then_some(FEATURE_ECN)),
+            (RTO_MIN, self.min_rto_ms),
+            (QUICKACK, self.quickack.then_some(1)),
+        ];
+        let mut nested = Vec::new();
+        for (kind, value) in numbers.into_iter().filter_map(|(kind, value)| Some((kind, value?))) {
+            attribute(&mut nested, kind, &value.to_ne_bytes());
+        }
+        if let Some(name) = &self.congestion {
+            let mut text = name.as_bytes().to_vec();
+            text.push(0);
+            attribute(&mut nested, CC_ALGO, &text);
+        }
+        nested
+    }
 }
 
 /// A message under way.
@@ -129,20 +174,27 @@ impl Routing {
         self.ask(Message::new(NEWADDR, CREATE_REPLACE, &body).with(2, &octets).with(1, &octets))
     }
 
-    /// Sends what goes to one address, or everything else of a family, through an interface.
+    /// Sends what goes to one address, or everything else of a family, through an interface; `from` this address, if
+    /// the sender has not bound itself to another.
     ///
     /// # Errors
     /// The kernel refuses, or does not know the congestion control.
-    pub fn route(&self, index: u32, to: IpAddr, everything: bool, metrics: &RouteMetrics) -> io::Result<()> {
+    pub fn route(
+        &self,
+        index: u32,
+        to: IpAddr,
+        from: Option<IpAddr>,
+        everything: bool,
+        metrics: &RouteMetrics,
+    ) -> io::Result<()> {
         const MAIN: u8 = 254;
         const STATIC: u8 = 4;
         const LINK: u8 = 253;
         const UNICAST: u8 = 1;
         const RTA_DST: u16 = 1;
         const RTA_OIF: u16 = 4;
+        const RTA_PREFSRC: u16 = 7;
         const RTA_METRICS: u16 = 8;
-        const RTAX_LOCK: u16 = 1;
-        const RTAX_CC_ALGO: u16 = 16;
         let (family, octets) = octets(to);
         let bits = if everything { 0 } else { octets.len() as u8 * 8 };
         let body = [family, bits, 0, 0, MAIN, STATIC, LINK, UNICAST, 0, 0, 0, 0];
@@ -150,12 +202,11 @@ impl Routing {
         if !everything {
             message = message.with(RTA_DST, &octets);
         }
-        if let Some(name) = &metrics.congestion {
-            let mut nested = Vec::new();
-            attribute(&mut nested, RTAX_LOCK, &(1u32 << RTAX_CC_ALGO).to_ne_bytes());
-            let mut text = name.as_bytes().to_vec();
-            text.push(0);
-            attribute(&mut nested, RTAX_CC_ALGO, &text);
+        if let Some(from) = from {
+            message = message.with(RTA_PREFSRC, &self::octets(from).1);
+        }
+        let nested = metrics.attributes();
+        if !nested.is_empty() {
             message = message.with(RTA_METRICS, &nested);
         }
         self.ask(message)

@@ -11,10 +11,11 @@ from typing import Any
 import polars as pl
 
 from sojourn import _core
-from sojourn.report.suite.checks import Check, checks
+from sojourn.report.suite.checks import Check, checks, told
 from sojourn.report.suite.rows import SCHEMA, rows
 from sojourn.results import Results, atomic
 from sojourn.results.atomic import writing
+from sojourn.study.identity import engine
 from sojourn.sweep.suites import Expanded, Preset, Suite
 
 FORMAT = 1
@@ -55,9 +56,10 @@ def write_suite(
     tables = [rows(suite.name, each, Results(out / each.folder)) for each in everything]
     found = [check for each, table in zip(everything, tables, strict=True) for check in checks(each, table)]
     whole = pl.concat(tables) if tables else pl.DataFrame(schema=SCHEMA)
-    told = {
+    printed = {
         "format": FORMAT,
         "sojourn": _core.version(),
+        "engine": engine(),
         "suite": suite.name,
         "preset": preset.name or None,
         "command": command,
@@ -67,23 +69,28 @@ def write_suite(
     }
     with writing(out):
         atomic.write(out / "suite.parquet", lambda file: whole.write_parquet(file))
-        text = json.dumps(told, ensure_ascii=False, allow_nan=False, indent=1)
+        text = json.dumps(printed, ensure_ascii=False, allow_nan=False, indent=1)
         atomic.write(out / "suite.json", lambda file: file.write(text.encode()))
         pages = write_pages(suite, preset, everything, tables, found, command, out)
     broken = [check for check in found if check.holds is False]
     lines = [_line(check) for check in found]
-    lines.append(
-        f"{len(found) - len(broken)} of {len(found)} checks hold" if found else "no checks were asked for"
-    )
+    lines.append(told(found))
     lines.append(f"pages: {pages}; numbers: {out / 'suite.parquet'}, {out / 'suite.json'}")
-    return Written({**told, "page": str(pages)}, lines, bool(broken))
+    return Written({**printed, "page": str(pages)}, lines, bool(broken))
 
 
 def means(table: pl.DataFrame) -> pl.DataFrame:
-    """Return the mean over runs of every number, one row for each class of each cell."""
+    """Return the mean over runs of every number, one row for each class of each cell.
+
+    ``delta_fair_s`` is the mean over the ``delta_fair_runs`` in which shares came to be fair at all.
+    """
     keys = ["suite", "case", "weight", "link", "scheme", "setting", "at", "class", "phase"]
     numbers = [name for name, kind in SCHEMA.items() if kind == pl.Float64]
-    return table.group_by(keys, maintain_order=True).agg(pl.len().alias("runs"), pl.col(numbers).mean())
+    return table.group_by(keys, maintain_order=True).agg(
+        pl.len().alias("runs"),
+        pl.col(numbers).mean(),
+        pl.col("delta_fair_s").count().alias("delta_fair_runs"),
+    )
 
 
 def _told(each: Expanded) -> dict[str, Any]:
@@ -95,6 +102,11 @@ def _told(each: Expanded) -> dict[str, Any]:
         "buffer_pkts": each.buffer_pkts,
         "schemes": {scheme.name: scheme.queue for scheme in each.schemes},
         "open": [list(entry) for entry in each.case.open],
+        "seed": each.study.points[0].seed,
+        "runs": max(point.replication for point in each.study.points) + 1,
+        "duration": each.study.points[0].document["duration"],
+        "warmup": each.study.points[0].document["warmup"],
+        "set": dict(each.sets),
         "command": each.study.command,
         "results": each.folder,
     }
@@ -103,4 +115,5 @@ def _told(each: Expanded) -> dict[str, Any]:
 def _line(check: Check) -> str:
     verdict = {True: "holds", False: "DOES NOT HOLD", None: "cannot be said"}[check.holds]
     what = f"{check.link} {check.case} {check.scheme}: {check.what}"
-    return f"{verdict:14} {what}: {check.found}, expected {check.expected}"
+    why = f" ({check.why})" if check.why else ""
+    return f"{verdict:14} {what}: {check.found}, expected {check.expected}{why}"

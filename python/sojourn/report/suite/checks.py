@@ -5,14 +5,17 @@
                 goodput is the capacity's payload (within 0.5 %), and the share dropped is 1 − C/rate
                 (within 0.01), for every scheme
 ``loss-law``    RFC 7928 §8.2: drop-tail with the suite's buffer loses 0.1, 0.5 or 1 %, within a factor of 2
-``equal-rtt``   RFC 7928 §6: two flows of the same round trip have a ratio of goodput of 1, within the 95 %
-                interval over runs (of the logarithm of the ratio)
+``equal-rtt``   RFC 7928 §6: two flows of the same round trip have a ratio of goodput of 1. It holds if 1 is
+                in the 95 % interval over runs (Student's t, of the logarithm of the ratio), so narrow a one
+                that a ratio of 2 is not in it; it does not hold if 1 is not even in the 99.9 % interval.
+                Between the two nothing can be said: few runs, or chance, which puts 1 outside the 95 %
+                interval of one fair scheme in twenty, and of one in a thousand outside that of 99.9 %
 ==============  =========================================================================================
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import exp, log
 from statistics import fmean
@@ -24,11 +27,13 @@ from sojourn.sweep.suites import Expanded
 from sojourn.sweep.suites.link import rate_bps
 
 OF_CAPACITY, OF_DROPS, FACTOR = 0.005, 0.01, 2.0
+SURE = 0.999
+"""Confidence with which a ratio must differ from 1 to break the check."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """One check and what came of it: `holds` is None where nothing can be said."""
+    """One check and what came of it: `holds` is None where nothing can be said, and `why` says why."""
 
     case: str
     link: str
@@ -37,6 +42,13 @@ class Check:
     expected: str
     found: str
     holds: bool | None
+    why: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """What came of it, in words."""
+        words = {True: "holds", False: "does not hold", None: "cannot be said"}[self.holds]
+        return f"{words}: {self.why}" if self.why else words
 
 
 def checks(expanded: Expanded, table: pl.DataFrame) -> list[Check]:
@@ -45,6 +57,17 @@ def checks(expanded: Expanded, table: pl.DataFrame) -> list[Check]:
     for name in expanded.case.checks:
         made += _MADE[name](expanded, table)
     return made
+
+
+def told(found: Sequence[Check]) -> str:
+    """Return how many checks hold, do not, and cannot be said."""
+    if not found:
+        return "these cases have no checks"
+    count = {holds: sum(check.holds is holds for check in found) for holds in (True, False, None)}
+    words = [f"{count[True]} of {len(found)} checks hold"]
+    words += [f"{count[False]} {'does' if count[False] == 1 else 'do'} not"] if count[False] else []
+    words += [f"of {count[None]} nothing can be said"] if count[None] else []
+    return ", ".join(words)
 
 
 def _overload(expanded: Expanded, table: pl.DataFrame) -> Iterator[Check]:
@@ -71,8 +94,9 @@ def _loss_law(expanded: Expanded, table: pl.DataFrame) -> Iterator[Check]:
     for scheme, rows in _by_scheme(table.filter(pl.col("class") == "bulk", pl.col("scheme") == "fifo")):
         loss = _mean(rows, "loss")
         count = expanded.study.points[0].document["flows"][0]["count"]
+        flows = "1 flow" if count == 1 else f"{count} flows"
         yield Check(
-            expanded.case.name, expanded.link.name, f"loss of {count} flows through drop-tail", scheme,
+            expanded.case.name, expanded.link.name, f"loss of {flows} through drop-tail", scheme,
             f"{wanted:.2%}, within a factor of {FACTOR:g}", f"{loss:.3%}",
             wanted / FACTOR <= loss <= wanted * FACTOR,
         )  # fmt: skip
@@ -85,17 +109,33 @@ def _equal_rtt(expanded: Expanded, table: pl.DataFrame) -> Iterator[Check]:
         first, second = expanded.case.classes
         if not {first, second} <= set(by_run.columns):
             continue
-        ratios = [b / a for a, b in by_run.select(first, second).iter_rows() if a and b]
-        logs = [log(ratio) for ratio in ratios]
-        half = half_width(logs)
-        middle = fmean(logs) if logs else 0.0
-        found = f"{exp(middle):.3g}" if logs else "no goodput"
-        if half is not None:
-            found += f" ({exp(middle - half):.3g} to {exp(middle + half):.3g})"
+        logs = [log(b / a) for a, b in by_run.select(first, second).iter_rows() if a and b]
+        holds, why, found = even(logs)
         yield Check(
             expanded.case.name, expanded.link.name, "ratio of goodput II/I at equal round trips", scheme,
-            "1 within the 95 % interval", found, None if half is None else abs(middle) <= half,
+            "1 in the 95 % interval, 2 and 1/2 not", found, holds, why,
         )  # fmt: skip
+
+
+def even(logs: Sequence[float]) -> tuple[bool | None, str, str]:
+    """Return whether ratios are 1, from their logarithms run by run, why, and what was found."""
+    if not logs:
+        return None, "no run has goodput in both classes", "no goodput"
+    middle, half, sure = fmean(logs), half_width(logs), half_width(logs, SURE)
+    if half is None or sure is None:
+        return None, "one run has no interval", f"{exp(middle):.3g}"
+    found = f"{exp(middle):.3g} ({exp(middle - half):.3g} to {exp(middle + half):.3g})"
+    if abs(middle) > sure:
+        return False, "1 is outside the 99.9 % interval", found
+    if abs(middle) > half:
+        return (
+            None,
+            "1 is outside the 95 % interval, as for one fair scheme in twenty; more seeds tell",
+            found,
+        )
+    if abs(middle) + half >= log(FACTOR):
+        return None, "the interval is so wide that a ratio of 2 is in it; more seeds narrow it", found
+    return True, "", found
 
 
 _MADE = {"overload": _overload, "loss-law": _loss_law, "equal-rtt": _equal_rtt}

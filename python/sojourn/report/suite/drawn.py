@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from statistics import median
+from typing import Any
 
 import numpy as np
 from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from sojourn.report.figures.form import fit
 from sojourn.report.figures.style import canvas, for_page, look, settle, styled, svg
@@ -16,7 +19,10 @@ from sojourn.report.files import Picture
 from sojourn.report.suite.ellipse import Ellipse
 
 Points = tuple[Sequence[float], Sequence[float]]
-_MOST_PANELS = 12
+_MOST_PANELS = 16
+_FEW_PANELS = 6
+_PLAIN = FuncFormatter(lambda value, _: f"{value:g}")
+"""Numbers as words: powers of ten would be set as formulas, which pages do not have."""
 
 
 def picture(figure: Figure, slug: str, says: str) -> Picture:
@@ -27,7 +33,7 @@ def picture(figure: Figure, slug: str, says: str) -> Picture:
         figure.set_layout_engine("none")
     width = figure.get_figwidth()
     return Picture(
-        slug, Markup(for_page(svg(figure, slug), says)), says, round(min(width * 69, 620)), width > 6.6
+        slug, Markup(for_page(svg(figure, slug), says)), says, round(min(width * 69, 760)), width > 8
     )
 
 
@@ -43,9 +49,10 @@ def ellipses(panels: Mapping[str, Mapping[str, Points]], title: str) -> Figure:
     """
     shown = dict(list(panels.items())[:_MOST_PANELS])
     with _panels(len(shown), title) as (figure, grid):
+        looks = _looks(panels)
         for axes, (name, schemes) in zip(grid, shown.items(), strict=False):
-            for place, (scheme, (delay, goodput)) in enumerate(schemes.items()):
-                style = look(place)
+            for scheme, (delay, goodput) in schemes.items():
+                style = looks[scheme]
                 colour, marker = style["color"], style["marker"]
                 axes.plot(delay, goodput, marker, color=colour, markersize=2.5, alpha=0.55)
                 fitted = Ellipse.of(delay, goodput)
@@ -64,35 +71,53 @@ def ellipses(panels: Mapping[str, Mapping[str, Points]], title: str) -> Figure:
     return figure
 
 
-def distributions(
-    panels: Mapping[str, Mapping[str, Sequence[float]]], across: Sequence[str], title: str
-) -> Figure:
+def distributions(panels: Mapping[tuple[str, str], Mapping[str, Sequence[float]]], title: str) -> Figure:
     """Draw cumulative distributions, a panel for each quantity, a line for each scheme.
 
     Parameters
     ----------
     panels
-        By panel and scheme: quantiles of equal steps.
-    across
-        The name of each panel's x axis.
+        By name and axis of the panel, and by scheme: quantiles of equal steps.
     title
         Of the figure.
     """
     with _panels(len(panels), title) as (figure, grid):
-        for axes, (name, schemes), label in zip(grid, panels.items(), across, strict=False):
-            for place, (scheme, values) in enumerate(schemes.items()):
-                if len(values):
-                    style = look(place)
-                    axes.plot(
-                        values, np.linspace(0, 1, len(values)), color=style["color"],
-                        linestyle=style["linestyle"], linewidth=1.5, label=scheme,
-                    )  # fmt: skip
-            if "interval" in label and any(len(values) and min(values) > 0 for values in schemes.values()):
-                axes.set_xscale("log")
+        looks = _looks(panels)
+        for axes, ((name, label), schemes) in zip(grid, panels.items(), strict=False):
+            for scheme, values in schemes.items():
+                axes.plot(
+                    values, np.linspace(0, 1, len(values)), color=looks[scheme]["color"],
+                    linestyle=looks[scheme]["linestyle"], linewidth=1.5, label=scheme,
+                )  # fmt: skip
+            if "interval" in label:
+                # Packets of one burst are dropped at once: intervals of zero have their place, too.
+                axes.set_xscale("symlog", linthresh=1)
+                axes.set_xlim(left=0)
+                axes.xaxis.set_major_formatter(_PLAIN)
             axes.set_ylim(0, 1)
             axes.set_xlabel(label)
             axes.set_ylabel("Share at or below")
             _entitled(axes, name, len(panels))
+        _legend(figure, grid)
+    return figure
+
+
+def shares(lines: Mapping[str, Sequence[float]], step_s: float, title: str, delta: float = 0.1) -> Figure:
+    """Draw the share of a flow over the time since it began, a line a scheme, and the band of fair shares."""
+    with _panels(1, title) as (figure, grid):
+        axes = grid[0]
+        axes.axhspan((1 - delta) / 2, (1 + delta) / 2, color="#5b616b", alpha=0.18, linewidth=0)
+        looks = _looks({"": lines})
+        for scheme, values in lines.items():
+            axes.plot(
+                np.arange(1, len(values) + 1) * step_s, values, color=looks[scheme]["color"],
+                linestyle=looks[scheme]["linestyle"], linewidth=1.4, label=scheme,
+            )  # fmt: skip
+        axes.set_ylim(0, 1)
+        axes.set_xlim(left=0)
+        axes.set_xlabel("Time since the second flow began (s)")
+        axes.set_ylabel("Share of the second flow")
+        _entitled(axes, "", 1)
         _legend(figure, grid)
     return figure
 
@@ -120,6 +145,9 @@ def over_axis(
             if level is not None and number == 0:
                 axes.axhline(level, color="#5b616b", linewidth=0.9)
                 axes.set_yscale("log")
+                axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+                axes.yaxis.set_major_formatter(_PLAIN)
+                axes.yaxis.set_minor_formatter(NullFormatter())
             axes.set_xticks(range(len(labels)), labels, rotation=60 if len(labels) > 6 else 0)
             axes.set_xlabel(across)
             axes.set_ylabel(unit)
@@ -128,27 +156,26 @@ def over_axis(
     return figure
 
 
-def _panels(count: int, title: str):  # type: ignore[no-untyped-def]
-    """Give a figure with so many panels, at most two in a row, as a list."""
-    from contextlib import contextmanager
-
-    columns = min(2, max(1, count))
+@contextmanager
+def _panels(count: int, title: str) -> Iterator[tuple[Figure, list[Axes]]]:
+    """Give a figure with a number of panels, as a list: at most two in a row, four where there are many."""
+    columns = min(2 if count <= _FEW_PANELS else 4, max(1, count))
     rows = -(-max(1, count) // columns)
+    width, height = {1: (5.2, 2.7), 2: (7.6, 2.7)}.get(columns, (11.5, 2.3))
+    with canvas(width, 0.5 + height * rows, title, nrows=rows, ncols=columns, squeeze=False) as (
+        figure,
+        grid,
+    ):
+        flat = list(grid.flat)
+        for axes in flat[count:]:
+            axes.set_visible(False)
+        yield figure, flat[:count]
 
-    @contextmanager
-    def opened():  # type: ignore[no-untyped-def]
-        with canvas(
-            7.6 if columns == 2 else 5.2, 0.5 + 2.7 * rows, title, nrows=rows, ncols=columns, squeeze=False
-        ) as (
-            figure,
-            grid,
-        ):
-            flat = list(grid.flat)
-            for axes in flat[count:]:
-                axes.set_visible(False)
-            yield figure, flat[:count]
 
-    return opened()
+def _looks(panels: Mapping[Any, Mapping[str, Any]]) -> dict[str, dict[str, object]]:
+    """Return the look of each scheme: the same in all panels, also where one has nothing to show."""
+    schemes = dict.fromkeys(scheme for panel in panels.values() for scheme in panel)
+    return {scheme: look(place) for place, scheme in enumerate(schemes)}
 
 
 def _entitled(axes: Axes, name: str, panels: int) -> None:

@@ -11,19 +11,20 @@ from sojourn.report.suite.checks import Check
 def markdown(
     title: str,
     about: Sequence[str],
-    matrices: Sequence[tuple[str, Table]],
+    matrices: Sequence[tuple[str, Sequence[tuple[str, Table]]]],
     found: Sequence[Check],
     command: str,
 ) -> str:
     """Return the text of ``suite.md``: what was run, a table for each link, the checks, the command."""
     lines = [f"# {title}", "", *(f"- {line}" for line in about), "", "```", command, "```"]
-    for link, table in matrices:
-        lines += ["", f"## {link}", "", *rows(table)]
+    for link, tables in matrices:
+        lines += ["", f"## {link}"]
+        for what, table in tables:
+            lines += ["", f"{what}:", "", *rows(table)]
     if found:
-        verdicts = {True: "holds", False: "does not hold", None: "cannot be said"}
         heads = ["Case", "Link", "Scheme", "What must hold", "Expected", "Found", "Verdict"]
         checked = [
-            [each.case, each.link, each.scheme, each.what, each.expected, each.found, verdicts[each.holds]]
+            [each.case, each.link, each.scheme, each.what, each.expected, each.found, each.verdict]
             for each in found
         ]
         lines += ["", "## What must hold", "", *rows(Table(heads, checks_text(checked)))]

@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import polars as pl
+from markupsafe import Markup
 
 from sojourn import _core
 from sojourn.report import html
 from sojourn.report.sections import Table
-from sojourn.report.suite import case_page
-from sojourn.report.suite.checks import Check
+from sojourn.report.suite import case_page, tables
+from sojourn.report.suite.checks import Check, told
 from sojourn.report.suite.markdown import markdown
 from sojourn.report.suite.rows import ALL
+from sojourn.report.suite.view import View, views
 from sojourn.results import Results, atomic
 from sojourn.study.identity import engine
 from sojourn.sweep.suites import Expanded, Preset, Suite
-
-_VERDICTS = {True: "holds", False: "does not hold", None: "cannot be said: one run has no interval"}
 
 
 def write_pages(
     suite: Suite,
     preset: Preset,
     everything: Sequence[Expanded],
-    tables: Sequence[pl.DataFrame],
+    found_rows: Sequence[pl.DataFrame],
     found: Sequence[Check],
     command: str,
     out: Path,
@@ -33,78 +34,145 @@ def write_pages(
     """Write ``index.html`` and ``LINK/CASE.html`` for every case; return the overview."""
     versions = f"sojourn {_core.version()}, engine {engine()}"
     about = {"suite": suite, "preset": preset, "command": command, "versions": versions}
-    for each, table in zip(everything, tables, strict=True):
+    pages: list[tuple[str, View, list[View]]] = []
+    for each, table in zip(everything, found_rows, strict=True):
         results = Results(out / each.folder)
         own = [check for check in found if (check.case, check.link) == (each.case.name, each.link.name)]
-        html.write(
-            out / f"{each.folder}.html",
-            "report/suite/case.html.jinja",
-            **about,
-            case=each.case,
-            link=each.link.name,
-            parameters=case_page.parameters(each, results),
-            pictures=list(case_page.pictures(each, table, results)),
-            numbers=case_page.numbers(table),
-            phases=case_page.phases(table),
-            completion=case_page.completion(table),
-            checks=check_table(own),
-            missing=results.missing,
-            study=each.study.command,
-        )
+        whole, *parts = views(each, table, results)
+        pages.append((each.link.name, whole, parts))
+        for view in (whole, *parts):
+            _write(view, about, out, own if view is whole else [], results.missing, parts)
     links = list(dict.fromkeys(each.link.name for each in everything))
     matrices = [
-        (link, matrix([t for e, t in zip(everything, tables, strict=True) if e.link.name == link]))
+        (link, matrices_of([t for e, t in zip(everything, found_rows, strict=True) if e.link.name == link]))
         for link in links
     ]
     text = markdown(suite.title, _about(preset, everything, versions), matrices, found, command)
     atomic.write(out / "suite.md", lambda file: file.write(text.encode()))
+    at = {(link, view.name): view.page for link, whole, parts in pages for view in (whole, *parts)}
     return html.write(
         out / "index.html",
         "report/suite/overview.html.jinja",
         **about,
         links=links,
-        matrices=matrices,
+        matrices=[
+            (link, [(what, _linked(table, link, everything, at)) for what, table in found_tables])
+            for link, found_tables in matrices
+        ],
         checks=check_table(found),
-        broken=[check for check in found if check.holds is False],
+        verdict=told(found),
         schemes=scheme_table(everything),
         open=open_table(suite, everything),
-        pages=[
-            (each.link.name, each.case.name, each.case.title, f"{each.folder}.html") for each in everything
+        pages=pages,
+        source=f"{_short(everything)} · {versions} · {command}",
+        runs=sum(table["hash"].n_unique() for table in found_rows),
+    )
+
+
+def _write(
+    view: View, about: Mapping[str, Any], out: Path, own: Sequence[Check], missing: int, parts: Sequence[View]
+) -> None:
+    each = view.expanded
+    html.write(
+        out / view.page,
+        "report/suite/case.html.jinja",
+        **about,
+        case=each.case,
+        view=view,
+        link=each.link.name,
+        description=each.study.document.get("description", ""),
+        parameters=tables.parameters(view),
+        pictures=list(case_page.pictures(view)),
+        tables=[
+            (title, read, table)
+            for title, read, table in (
+                ("Goodput, delay and loss", "", tables.numbers(view)),
+                ("How senders respond", _RESPONSE, tables.response(view)),
+                ("Harm", _HARM, tables.harm(view)),
+                ("Completion times", "", tables.completion(view)),
+                ("By phase", "", tables.phases(view)),
+            )
+            if table is not None
         ],
-        runs=sum(table["hash"].n_unique() for table in tables),
+        checks=check_table(own),
+        missing=missing,
+        parts=[] if view.label else [(part.name, part.title, Path(part.page).name) for part in parts],
+        section=f"{each.case.name}.html" if view.label else "",
+        overview="/".join([".."] * (len(Path(view.page).parts) - 1)) + "/index.html",
+        source=f"{view.name} on {each.link.name} · buffer {each.buffer_pkts} packets · {_short([each])} · "
+        f"{about['versions']} · {about['command']}",
+        study=each.study.command,
+    )
+
+
+_RESPONSE = (
+    "Oscillation, smoothness, aggressiveness and convergence as RFC 5166 has them, loss synchronisation as "
+    "RFC 7928 §2.4 has it. The largest cut is the largest share of its sending rate that a long flow lost "
+    "from one round trip to the next, the largest rise likewise, both means over the flows of a class; with "
+    "few packets in a round trip they are large by chance, too."
+)
+_HARM = (
+    "How much worse the first class fares than in the setting in which it is alone, run by run (Ware et al. "
+    "2019): 0 is no harm, 1 all that could be done; below 0 it fares better in company."
+)
+
+
+def _short(everything: Sequence[Expanded]) -> str:
+    """Return how often every cell ran, and from which seed."""
+    counts = sorted({max(point.replication for point in each.study.points) + 1 for each in everything})
+    runs = " or ".join(map(str, counts))
+    return (
+        f"{runs} {'run' if counts == [1] else 'runs'} of each cell, seed {everything[0].study.points[0].seed}"
     )
 
 
 def _about(preset: Preset, everything: Sequence[Expanded], versions: str) -> list[str]:
     """Return what was run, in lines."""
-    first = everything[0]
-    runs = sorted({len({point.replication for point in each.study.points}) for each in everything})
     lines = [
         f"{versions}{f', preset {preset.name}' if preset.name else ''}",
-        f"schemes: {', '.join(scheme.name for scheme in first.schemes)}",
-        f"{', '.join(map(str, runs))} runs of each cell; seed {first.study.points[0].seed}",
-        "a cell: mean queueing delay · goodput of all traffic at the bottleneck, ± half of the 95 % interval",
+        f"schemes: {', '.join(dict.fromkeys(s.name for each in everything for s in each.schemes))}",
+        _short(everything),
+        "a cell: the mean over runs of all traffic at the bottleneck, ± half of the 95 % interval",
     ]
     sets = dict.fromkeys(f"{key}={value}" for each in everything for key, value in each.sets)
     return lines + ([f"changed in every case: {', '.join(sets)}"] if sets else [])
 
 
-def matrix(tables: Sequence[pl.DataFrame]) -> Table:
-    """Return case by scheme: mean queueing delay and goodput of all traffic at the first bottleneck."""
-    whole = pl.concat(list(tables))
+def matrices_of(found: Sequence[pl.DataFrame]) -> list[tuple[str, Table]]:
+    """Return case by scheme, mean queueing delay and goodput of all traffic at the first bottleneck."""
+    whole = pl.concat(list(found))
     schemes = whole["scheme"].unique(maintain_order=True).to_list()
-    rows = []
+    kinds = {
+        "Mean queueing delay in ms": ("queue_delay_ms", 1.0),
+        "Goodput in Mbit/s": ("goodput_bps", 1e-6),
+        "Loss in %": ("loss", 100.0),
+    }
+    made: dict[str, list[list[str]]] = {what: [] for what in kinds}
     at_first = whole.filter(pl.col("class") == ALL, pl.col("phase") == "")
     for (case, weight, setting), cell in at_first.group_by("case", "weight", "setting", maintain_order=True):
         here = cell.filter(pl.col("at") == cell["at"][0])
-        row = [f"{case}{', ' + str(setting) if setting else ''}", str(weight)]
-        for scheme in schemes:
-            own = here.filter(pl.col("scheme") == scheme)
-            delay = case_page.with_interval(own["queue_delay_ms"])
-            goodput = case_page.with_interval(own["goodput_bps"], 1e-6)
-            row.append(f"{delay} ms · {goodput} Mbit/s" if own.height else "–")
-        rows.append(row)
-    return Table(["Case", "RFC says", *schemes], rows, 2)
+        by_scheme = {scheme: here.filter(pl.col("scheme") == scheme) for scheme in schemes}
+        name = f"{case}{', ' + str(setting) if setting else ''}"
+        for what, (column, scale) in kinds.items():
+            cells = [tables.with_interval(by_scheme[scheme][column], scale) for scheme in schemes]
+            made[what].append([name, str(weight), *cells])
+    return [(what, Table(["Case", "Weight", *schemes], rows, 2)) for what, rows in made.items()]
+
+
+def _linked(
+    table: Table, link: str, everything: Sequence[Expanded], at: Mapping[tuple[str, str], str]
+) -> Table:
+    """Return a matrix whose cases are links to their pages."""
+    cases = {each.case.name: each.case for each in everything}
+
+    def cell(name: str) -> Markup:
+        case, _, setting = name.partition(", ")
+        axis = cases[case].each.rpartition(".")[2]
+        labels = dict(part.split("=", 1) for part in setting.split(", ") if "=" in part)
+        own = f"{case}-{labels[axis]}" if axis and axis in labels else case
+        return Markup('<a href="{}">{}</a>').format(at.get((link, own), at[link, case]), name)
+
+    return Table(table.heads, [[cell(row[0]), *row[1:]] for row in table.rows], table.words)
 
 
 def check_table(found: Sequence[Check]) -> Table | None:
@@ -113,7 +181,7 @@ def check_table(found: Sequence[Check]) -> Table | None:
         return None
     heads = ["Case", "Link", "Scheme", "What must hold", "Expected", "Found", "Verdict"]
     rows = [
-        [each.case, each.link, each.scheme, each.what, each.expected, each.found, _VERDICTS[each.holds]]
+        [each.case, each.link, each.scheme, each.what, each.expected, each.found, each.verdict]
         for each in found
     ]
     return Table(heads, rows, 7)

@@ -8,7 +8,6 @@ from typing import Any
 import polars as pl
 
 from sojourn.results import Results
-from sojourn.study.links import way_of
 from sojourn.sweep.suites import Expanded
 
 ALL = "all"
@@ -19,15 +18,43 @@ SCHEMA: dict[str, Any] = {
     "setting": pl.String, "replication": pl.Int64, "at": pl.String, "class": pl.String, "phase": pl.String,
     "goodput_bps": pl.Float64, "queue_delay_ms": pl.Float64, "queue_delay_p95_ms": pl.Float64,
     "loss": pl.Float64, "arrived_pkts": pl.Int64, "dropped_pkts": pl.Int64, "goodput_cov": pl.Float64,
-    "synchronisation": pl.Float64, "completed": pl.Int64, "completion_s": pl.Float64,
+    "synchronisation": pl.Float64, "largest_cut": pl.Float64, "largest_rise_bps": pl.Float64,
+    "delta_fair_s": pl.Float64, "watched_s": pl.Float64, "harm_goodput": pl.Float64, "harm_delay": pl.Float64,
+    "completed": pl.Int64, "completion_s": pl.Float64,
     "plt_median_s": pl.Float64, "utilisation": pl.Float64, "buffer_pkts": pl.Int64, "hash": pl.String,
 }  # fmt: skip
-"""``setting``: labels of further axes; ``at``: the link; ``phase``: empty for the whole period."""
+"""``setting``: labels of further axes; ``at``: the link; ``phase``: empty for the whole period;
+``watched_s``: how long there was to converge in; a null in ``delta_fair_s`` beside it says that
+shares never were fair."""
 
 
 def rows(suite: str, expanded: Expanded, results: Results) -> pl.DataFrame:
     """Return the table of one case."""
-    return pl.DataFrame(list(_rows(suite, expanded, results)), schema=SCHEMA, orient="row")
+    table = pl.DataFrame(list(_rows(suite, expanded, results)), schema=SCHEMA, orient="row")
+    return _harmed(table, expanded.case.classes[0], expanded.case.solo) if expanded.case.solo else table
+
+
+def _harmed(table: pl.DataFrame, sufferer: str, solo: str) -> pl.DataFrame:
+    """Fill in the harm to a class, against its solo run of the same scheme and replication (Ware 2019)."""
+    keys = ["scheme", "at", "replication"]
+    mine = (pl.col("class") == sufferer) & (pl.col("phase") == "")
+    alone = table.filter(mine, pl.col("setting") == solo).select(
+        *keys, pl.col("goodput_bps").alias("alone_bps"), pl.col("queue_delay_ms").alias("alone_ms")
+    )
+    beside = mine & (pl.col("setting") != solo)
+    lost, waited = pl.col("alone_bps") - pl.col("goodput_bps"), pl.col("queue_delay_ms") - pl.col("alone_ms")
+    return (
+        table.join(alone, on=keys, how="left", maintain_order="left")
+        .with_columns(
+            pl.when(beside & (pl.col("alone_bps") > 0))
+            .then(lost / pl.col("alone_bps"))
+            .alias("harm_goodput"),
+            pl.when(beside & (pl.col("queue_delay_ms") > 0))
+            .then(waited / pl.col("queue_delay_ms"))
+            .alias("harm_delay"),
+        )
+        .select(list(SCHEMA))
+    )
 
 
 def setting_of(expanded: Expanded, labels: Mapping[str, Any]) -> str:
@@ -63,8 +90,7 @@ def _rows(suite: str, expanded: Expanded, results: Results) -> Iterator[dict[str
                     "utilisation": whole["utilisation"],
                     **_numbers(numbers),
                 }
-                if group != ALL:
-                    row |= _web(result, group)
+                row |= traffic.get("convergence", {}) if group == ALL else _web(result, group)
                 yield _only(row)
             for phase, parts in traffic.get("phases", {}).items():
                 if parts:
@@ -93,8 +119,3 @@ def _web(result: Mapping[str, Any], group: str) -> dict[str, Any]:
 
 def _only(row: Mapping[str, Any]) -> dict[str, Any]:
     return {key: row.get(key) for key in SCHEMA}
-
-
-def is_data_link(case_classes: Sequence[str], link: str) -> bool:
-    """Say whether a link carries the data of a case: those up only where a class is named after them."""
-    return way_of(link) == "down" or "up" in case_classes

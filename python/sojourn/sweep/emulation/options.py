@@ -42,6 +42,11 @@ class Options:
         Time after which the command is ended.
     probes : int
         Idle round trips that are measured before.
+    pairs : tuple of dict
+        Further pairs of addresses, with routes and distances of their own: see ``Pair`` in the emulator's
+        `setup.rs`.
+    measured_s : (float, float) or None
+        The part of the run that its numbers are of.
     """
 
     command: tuple[str, ...]
@@ -54,6 +59,8 @@ class Options:
     variables: tuple[tuple[str, str], ...] = field(default=())
     duration_s: float | None = None
     probes: int = 10
+    pairs: tuple[dict[str, Any], ...] = ()
+    measured_s: tuple[float, float] | None = None
 
     def check(self) -> None:
         """Raise SojournError with a sentence if these cannot be."""

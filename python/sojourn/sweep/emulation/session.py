@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -52,6 +52,8 @@ def run(
     every_s: float = 0.5,
     stdout: int | None = None,
     stderr: int | None = None,
+    begin: int | None = None,
+    inherited: Sequence[int] = (),
 ) -> dict[str, Any]:
     """Run a command behind the path of a point.
 
@@ -69,6 +71,11 @@ def run(
         Is given a look at the queues every `every_s` seconds, on a thread of its own.
     stdout, stderr
         Descriptors that the command writes to, if not those of this process.
+    begin
+        A descriptor of this process: the run begins when a byte can be read from it, and is told then what
+        `CLOCK_MONOTONIC` showed at its beginning (eight bytes).
+    inherited
+        Descriptors of this process that the command and the server have, under the same numbers.
 
     Returns
     -------
@@ -93,6 +100,7 @@ def run(
             "live": None,
             "log": log.fileno() if log else None,
             "capture": capture.fileno() if capture else None,
+            "begin": begin,
         }
         if look is not None:
             looks, descriptors["live"] = os.pipe()
@@ -101,6 +109,7 @@ def run(
         setup_file.write(json.dumps(_setup(point, document, options, every_s, descriptors)).encode())
         setup_file.seek(0)
         passed = [setup_file.fileno(), result, *(fd for fd in descriptors.values() if fd is not None)]
+        passed += inherited
         words = (_HELPER, str(Path(__file__).parents[3]), str(setup_file.fileno()), str(result))
         with _signals_for(stack) as children:
             helper = subprocess.Popen(
@@ -154,6 +163,8 @@ def _setup(
         "user": _user(),
         "caller": [os.getuid(), os.getgid()],
         "probes": options.probes,
+        "pairs": options.pairs,
+        "measured_s": options.measured_s,
         "every_s": every_s,
         "descriptors": descriptors,
     }

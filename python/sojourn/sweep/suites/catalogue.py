@@ -57,6 +57,8 @@ class Case:
         The loss that the case is made for.
     open : tuple of (str, str)
         What is left open, and what was chosen.
+    solo : str
+        The setting in which the first class is alone: harm to it is shown in the others.
     link : str
         The case's own link and, in `packets`, its buffer, in a suite whose cases have links of their own.
     """
@@ -75,8 +77,16 @@ class Case:
     checks: tuple[str, ...] = ()
     loss: float | None = None
     open: tuple[tuple[str, str], ...] = ()
+    solo: str = ""
     link: str = ""
     packets: int | None = None
+
+    @property
+    def named(self) -> str:
+        """How a command names its study: that of a suite that ships by name, others by their file."""
+        if self.study.is_relative_to(library.SHIPPED):
+            return self.study.relative_to(library.SHIPPED).with_suffix("").as_posix()
+        return str(self.study)
 
     @property
     def own_link(self) -> Link | None:
@@ -162,7 +172,7 @@ def names() -> list[str]:
 
 def _case(table: Mapping[str, Any], folder: Path, shared: Mapping[str, str]) -> Case:
     known = {"name", "study", "title", "weight", "classes", "scale", "queues", "each", "buffer", "capacity"}
-    known |= {"ecn", "checks", "loss", "open", "link", "packets"}
+    known |= {"ecn", "checks", "loss", "open", "solo", "link", "packets"}
     if unknown := table.keys() - known:
         raise ValueError(f"a case has no key {', '.join(sorted(unknown))}; it has {', '.join(sorted(known))}")
     queues = tuple(Under(**each) for each in table.get("queues", ({"key": "path.down.queue"},)))
@@ -182,6 +192,7 @@ def _case(table: Mapping[str, Any], folder: Path, shared: Mapping[str, str]) -> 
         tuple(table.get("checks", ())),
         table.get("loss"),
         tuple(map(tuple, table.get("open", ()))),
+        table.get("solo", ""),
         table.get("link", ""),
         table.get("packets"),
     )

@@ -91,7 +91,7 @@ def expand(
     keys = {key: about.value(formula) for key, formula in case.scale.items()}
     keys["repeat"] = str(seeds)
     keys |= _queues(case, schemes, buffer)
-    file = case.study
+    file = case.named
     for key, value in preset.keys(case, Study.load(file).document):
         keys.pop(key, None)
         keys[key] = value

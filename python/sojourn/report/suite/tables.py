@@ -1,0 +1,257 @@
+"""The tables of a suite's case: what was run, numbers, response of senders, harm, completion, phases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import floor, log10
+from statistics import fmean
+from typing import Any
+
+import polars as pl
+
+from sojourn.report.sections import Table
+from sojourn.report.suite.rows import setting_of
+from sojourn.report.suite.view import View
+from sojourn.results.interval import half_width
+from sojourn.study.point import Point
+from sojourn.sweep.suites import Scheme
+
+
+def parameters(view: View) -> Table:
+    """Return what was run, as a table of two columns."""
+    expanded, document = view.expanded, view.document
+    points = expanded.study.points
+    case, link = expanded.case, expanded.study.points[0].document["path"]
+    wanted = [point for point in points if not view.label or str(point.labels[case.each]) == view.label]
+    seeds = max(point.replication for point in points) + 1
+    rows = [
+        ["Case", f"{view.name}, {view.title} ({case.weight})"],
+        ["Topology", _topology(link)],
+        ["Link", f"{expanded.link.name}: rate and base round trip of the suite"],
+        ["Buffer", f"{expanded.buffer_pkts} packets, the same for all schemes without a limit of their own"],
+        ["Runs", f"{len(view.results)} of {len(wanted)}"],
+        ["Seeds", f"{seeds} of each cell: seed {points[0].seed}, replications 0 to {seeds - 1}"],
+        ["Duration", f"{document['duration']}, of which {document['warmup']} are left out"],
+    ]
+    queues = {}
+    for point in points:
+        label = expanded.scheme_of[point.labels[case.queues[0].key]]
+        queues.setdefault(label, _at(point.document, case.queues[0].key))
+    for scheme in expanded.schemes:
+        rows.append([f"Scheme {scheme.name}", _queue(scheme, queues[scheme.name])])
+    if expanded.sets:
+        rows.append(["Changed by --set", ", ".join(f"{key}={value}" for key, value in expanded.sets)])
+    rows += _traffic(view, wanted)
+    return Table(["What", "Value"], rows, 2)
+
+
+def _traffic(view: View, points: Sequence[Point]) -> Iterator[list[str]]:
+    """Iterate over the rows of flows and users; where settings differ, a row for each kind that there is."""
+    found: dict[str, dict[str, dict[str, None]]] = {}
+    every = dict.fromkeys(setting_of(view.expanded, point.labels) for point in points)
+    for point in points:
+        setting = setting_of(view.expanded, point.labels)
+        for name, words in _groups(point.document):
+            found.setdefault(name, {}).setdefault(words, {})[setting] = None
+    for name, kinds in found.items():
+        if len(kinds) > _MOST_KINDS:
+            yield [
+                name,
+                f"{next(iter(kinds))}; so in {next(iter(next(iter(kinds.values()))))}, others differ",
+            ]
+            continue
+        for words, settings in kinds.items():
+            yield [name, words + (f" (in {', '.join(settings)})" if len(settings) < len(every) else "")]
+
+
+_MOST_KINDS = 6
+
+
+def _groups(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Iterate over the flows and users of a scenario: what they are called, and what they are."""
+    for group in document.get("flows") or ():
+        tcp = () if group["transport"] == "udp" else ("initial-window", "mss", "rtt")
+        own = {key: group[key] for key in ("count", "transport", *tcp, "start", "stop") if key in group}
+        own |= {"source": ", ".join(f"{key} {_plain(value)}" for key, value in group["source"].items())}
+        yield f"Flows {group.get('name', '')}", ", ".join(f"{key} {value}" for key, value in own.items())
+    for users in document.get("users") or ():
+        yield f"Users {users.get('name', '')}", f"{users['kind']}, {users['count']}"
+
+
+def numbers(view: View) -> Table:
+    """Return goodput, delay and loss of every class and scheme, with intervals over runs."""
+    heads = ["Goodput (Mbit/s)", "Queueing delay (ms)", "95th percentile (ms)", "Loss (%)"]
+    keys, cells = _cells(view, pl.lit(True))
+    rows = [
+        [
+            *named,
+            str(cell.height),
+            with_interval(cell["goodput_bps"], 1e-6),
+            with_interval(cell["queue_delay_ms"]),
+            with_interval(cell["queue_delay_p95_ms"]),
+            with_interval(cell["loss"], 100),
+        ]
+        for named, cell in cells
+    ]
+    return Table([*keys, "Runs", *heads], rows, len(keys))
+
+
+def response(view: View) -> Table | None:
+    """Return oscillation, smoothness, aggressiveness, loss synchronisation, convergence, if there are any."""
+    told = ["goodput_cov", "largest_cut", "largest_rise_bps", "synchronisation", "watched_s"]
+    keys, cells = _cells(view, pl.any_horizontal(pl.col(column).is_not_null() for column in told))
+    converging = view.table["watched_s"].is_not_null().any()
+    rows = [
+        [
+            *named,
+            with_interval(cell["goodput_cov"]),
+            with_interval(cell["largest_cut"], 100),
+            with_interval(cell["largest_rise_bps"], 1e-6),
+            with_interval(cell["synchronisation"], 100),
+            *([converged(cell)] if converging else []),
+        ]
+        for named, cell in cells
+    ]
+    if not rows:
+        return None
+    heads = ["Oscillation (CoV of goodput)", "Largest cut in a round trip (%)", "Largest rise (Mbit/s)"]
+    heads += ["Flows that lose in a loss event (%)", *(["δ-fair convergence (s)"] if converging else [])]
+    return Table([*keys, *heads], rows, len(keys))
+
+
+def converged(cell: pl.DataFrame) -> str:
+    """Return the mean time to a fair share, and in how many runs it was reached; others took longer."""
+    tried = cell.filter(pl.col("watched_s").is_not_null())
+    times = tried["delta_fair_s"].drop_nulls()
+    if not tried.height:
+        return "–"
+    watched = f"{_short(float(tried['watched_s'].min()))} s"  # type: ignore[arg-type]
+    if len(times) == tried.height:
+        return with_interval(times)
+    if not len(times):
+        return f"not within {watched} in {tried.height} {_runs(tried.height)}"
+    missed = tried.height - len(times)
+    return f"{_short(fmean(times))} in {len(times)} {_runs(len(times))}, not within {watched} in {missed}"
+
+
+def harm(view: View) -> Table | None:
+    """Return the harm to the first class, against the setting in which it is alone."""
+    if not view.expanded.case.solo:
+        return None
+    keys, cells = _cells(view, pl.col("harm_goodput").is_not_null() | pl.col("harm_delay").is_not_null())
+    rows = [
+        [*named, with_interval(cell["harm_goodput"]), with_interval(cell["harm_delay"])]
+        for named, cell in cells
+    ]
+    return Table([*keys, "Harm to goodput", "Harm to queueing delay"], rows, len(keys)) if rows else None
+
+
+def phases(view: View) -> Table | None:
+    """Return the numbers of every phase and scheme, if the case has phases."""
+    found = view.table.filter(pl.col("phase") != "")
+    if not found.height:
+        return None
+    rows = [
+        [
+            *map(str, key),
+            with_interval(cell["goodput_bps"], 1e-6),
+            with_interval(cell["queue_delay_ms"]),
+            with_interval(cell["loss"], 100),
+        ]
+        for key, cell in sorted(
+            found.group_by("phase", "scheme", maintain_order=True),
+            key=lambda item: found["phase"].unique(maintain_order=True).to_list().index(item[0][0]),
+        )
+    ]
+    return Table(["Phase", "Scheme", "Goodput (Mbit/s)", "Queueing delay (ms)", "Loss (%)"], rows, 2)
+
+
+def completion(view: View) -> Table | None:
+    """Return flow completion and page load times, if the case has any."""
+    keys, cells = _cells(view, pl.col("completion_s").is_not_null() | pl.col("plt_median_s").is_not_null())
+    rows = []
+    for named, cell in cells:
+        pages = cell["plt_median_s"].is_not_null().any()
+        counted = "" if pages else str(cell["completed"].sum())
+        column = "plt_median_s" if pages else "completion_s"
+        what = "median page load" if pages else "mean flow completion"
+        rows.append([*named, what, counted, with_interval(cell[column])])
+    return Table([*keys, "What", "Flows, all runs", "Time (s)"], rows, len(keys) + 1) if rows else None
+
+
+def with_interval(values: pl.Series, scale: float = 1.0) -> str:
+    """Return a mean and half its 95 % interval over runs (Student's t), as far as there are any."""
+    found = [float(value) * scale for value in values.drop_nulls()]
+    if not found:
+        return "–"
+    half = half_width(found)
+    middle = fmean(found)
+    if half is None:
+        return _short(middle)
+    # As many decimals as the interval gives sense to: two figures of it, three to five of the mean.
+    decimals = min(max(_decimals(half, 2), _decimals(middle, 3)), _decimals(middle, 5))
+    return f"{middle:.{decimals}f} ± {half:.{decimals}f}" if half else f"{_short(middle)} ± 0"
+
+
+def _cells(view: View, where: pl.Expr) -> tuple[list[str], list[tuple[list[str], pl.DataFrame]]]:
+    """Return the heads of the columns that tell cells apart, and each cell with what stands in them."""
+    table = view.table.filter(pl.col("phase") == "", where)
+    columns = {"setting": "Setting", "at": "At", "class": "Class", "scheme": "Scheme"}
+    told = [name for name in columns if name in ("class", "scheme") or view.table[name].n_unique() > 1]
+    cells = [(list(map(str, key)), cell) for key, cell in table.group_by(told, maintain_order=True)]
+    return [columns[name] for name in told], cells
+
+
+def _queue(scheme: Scheme, queue: Mapping[str, Any]) -> str:
+    """Return the discipline with what was given first, then all other keys as they counted."""
+    given = [key for key in scheme.queue if key != "kind" and key in queue]
+    rest = [key for key in queue if key not in ("kind", *given)]
+    words = [f"{key} {_plain(queue[key])}" for key in (*given, *rest)]
+    return f"{queue['kind']}: {', '.join(words)}" if words else str(queue["kind"])
+
+
+def _topology(path: Mapping[str, Any]) -> str:
+    hops = path.get("hop")
+    if hops:
+        row = ", ".join(f"{hop['name']} {hop['down']['rate']}" for hop in hops)
+        return f"several bottlenecks in a row, from the clients: {row}"
+    up, down = path["up"], path["down"]
+    queue = up["queue"]
+    rates = f"{_rate(down)} towards the receivers, {_rate(up)} back"
+    return f"dumbbell, {rates}, where the queue is {queue['kind']} of {queue.get('limit', 'no limit')}"
+
+
+def _rate(link: Mapping[str, Any]) -> str:
+    rate = link.get("rate")
+    return rate if isinstance(rate, str) else "a rate that varies"
+
+
+def _at(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """Return what stands under a dotted key; a part of it may be the name of a hop."""
+    found: Any = document
+    for part in key.split("."):
+        found = (
+            next(each for each in found if each.get("name") == part)
+            if isinstance(found, list)
+            else found[part]
+        )
+    return found
+
+
+def _plain(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _runs(count: int) -> str:
+    return "run" if count == 1 else "runs"
+
+
+def _decimals(value: float, figures: int) -> int:
+    """Return after how many decimals a number has so many significant figures."""
+    return max(figures - 1 - floor(log10(abs(value))), 0) if value else 0
+
+
+def _short(value: float) -> str:
+    if value == 0:
+        return "0"
+    return f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"

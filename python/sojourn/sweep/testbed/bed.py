@@ -1,0 +1,175 @@
+"""One run of a plan over the emulator."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import socket
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory, TemporaryFile
+from typing import Any, BinaryIO
+
+from sojourn.errors import SojournError
+from sojourn.study import Point
+from sojourn.study.units import nanoseconds
+from sojourn.sweep.emulation import Options, session
+from sojourn.sweep.testbed.plan import Entry, variables
+from sojourn.sweep.testbed.program import FIRST_PAIR, Left
+
+_AGENT = Path(__file__).with_name("host.py")
+_STARTING_S = 60.0
+"""How long all programs together may take until they are ready."""
+_ENDING_S = 20.0
+
+
+class ProgramFailed(SojournError):
+    """A program of the testbed failed: which, where, and why."""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a run of a plan came to.
+
+    Attributes
+    ----------
+    report : dict
+        The emulator's.
+    left : list of list of Left
+        What the programs of each entry left. Their folders exist as long as the run is held.
+    """
+
+    report: dict[str, Any]
+    left: list[list[Left]]
+
+
+@contextmanager
+def running(point: Point, entries: list[Entry], log: BinaryIO | None = None) -> Iterator[Ran]:
+    """Run the programs of a point over its path, and hold what they left.
+
+    Parameters
+    ----------
+    point
+        The point.
+    entries
+        Its plan.
+    log
+        Takes the rows of the packet log.
+
+    Raises
+    ------
+    ProgramFailed
+        A program failed, or was not ready in time.
+    BedError
+        There is no bed on this machine.
+    """
+    duration_ns, warmup_ns = (nanoseconds(point.document[key]) for key in ("duration", "warmup"))
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(TemporaryDirectory(prefix="sojourn-testbed-")))
+        programs = [(entry, program) for entry in entries for program in entry.programs]
+        told = []
+        for number, (_, program) in enumerate(programs):
+            room = folder / program.key
+            room.mkdir(parents=True)
+            for name, content in program.files.items():
+                (room / name).write_bytes(content)
+            told.append(
+                {
+                    "name": program.name,
+                    "key": program.key,
+                    "pair": FIRST_PAIR + number,
+                    "folder": str(room),
+                    "client": program.client,
+                    "server": program.server,
+                    "congestion": program.settings.congestion,
+                    "options": program.settings.options,
+                }
+            )
+        sockets = [*socket.socketpair(), *socket.socketpair()]
+        for each in sockets:
+            stack.enter_context(each)
+        begin, begins, at_client, at_server = (each.fileno() for each in sockets)
+        plan = folder / "plan.json"
+        plan.write_text(
+            json.dumps(
+                {
+                    "duration_ns": duration_ns,
+                    "warmup_ns": warmup_ns,
+                    "programs": told,
+                    "begin": begins,
+                    "peers": {"client": at_client, "server": at_server},
+                }
+            )
+        )
+        _give_away(folder)
+        agent = [sys.executable, "-I", str(_AGENT), str(plan)]
+        options = Options(
+            command=(*agent, "client"),
+            server=shlex.join([*agent, "server"]),
+            variables=tuple(variables(entries).items()),
+            duration_s=max(_STARTING_S, duration_ns * 1e-9 + _ENDING_S),
+            pairs=tuple(program.pair(number) for number, (_, program) in enumerate(programs)),
+            measured_s=(warmup_ns * 1e-9, duration_ns * 1e-9),
+        )
+        words = stack.enter_context(TemporaryFile())
+        report = session.run(
+            point,
+            options,
+            log=log,
+            begin=begin,
+            inherited=(begins, at_client, at_server),
+            stdout=words.fileno(),
+            stderr=words.fileno(),
+        )
+        left = iter(
+            [_left(folder / program.key, report, number) for number, (_, program) in enumerate(programs)]
+        )
+        by_entry = [[next(left) for _ in entry.programs] for entry in entries]
+        _check(folder, programs, report, words)
+        yield Ran(report, by_entry)
+
+
+def _give_away(folder: Path) -> None:
+    """Let the programs write here: with sudo they run as who called it."""
+    if os.geteuid() == 0 and "SUDO_UID" in os.environ:
+        uid, gid = int(os.environ["SUDO_UID"]), int(os.environ.get("SUDO_GID", -1))
+        for place in (folder, *folder.rglob("*")):
+            os.chown(place, uid, gid)
+
+
+def _left(folder: Path, report: dict[str, Any], number: int) -> Left:
+    found = {end: _read(folder / f"{end}.json").get("left", {}) for end in ("client", "server")}
+    counts = report["engine"]["pairs"].get(str(FIRST_PAIR + number), {"sent": [0, 0], "dropped": [0, 0]})
+    return Left(found["client"], found["server"], folder, tuple(counts["sent"]), tuple(counts["dropped"]))
+
+
+def _read(file: Path) -> dict[str, Any]:
+    return json.loads(file.read_text()) if file.is_file() else {}
+
+
+def _check(folder: Path, programs: list[Any], report: dict[str, Any], words: BinaryIO) -> None:
+    for _, program in programs:
+        for end in ("client", "server"):
+            found = _read(folder / program.key / f"{end}.json")
+            if failed := found.get("failed"):
+                raise ProgramFailed(
+                    f"the program {program.name} of {program.key} failed at the {end}: {failed}"
+                )
+    if report["command"]["exit"] == 0:
+        for _, program in programs:
+            for end in ("client", "server"):
+                if not (folder / program.key / f"{end}.json").is_file():
+                    raise ProgramFailed(
+                        f"the program {program.name} of {program.key} did not end at the {end}"
+                    )
+        return
+    if (code := report["command"]["exit"]) in (143, 129, 130):
+        raise ProgramFailed("the testbed was told to end")
+    words.seek(0, os.SEEK_END)
+    words.seek(max(0, words.tell() - 2000))
+    last = words.read().decode(errors="replace").strip().splitlines()
+    raise ProgramFailed(f"the testbed's programs ended with {code}" + (f": {last[-1]}" if last else ""))

@@ -1,0 +1,23 @@
+"""The kinds of sources and users that the testbed has, one file each."""
+
+from __future__ import annotations
+
+from sojourn.sweep.testbed.kind import Kind
+from sojourn.sweep.testbed.kinds.bulk import Bulk
+from sojourn.sweep.testbed.kinds.datagrams import Datagrams
+from sojourn.sweep.testbed.kinds.sessions import Sessions
+from sojourn.sweep.testbed.kinds.turns import Turns
+from sojourn.sweep.testbed.kinds.voice import Voice
+
+SOURCES: dict[str, Kind] = {
+    "bulk": Bulk(),
+    "sessions": Sessions(),
+    **dict.fromkeys(("cbr", "poisson", "on-off", "video"), Datagrams()),
+    **dict.fromkeys(("packmime", "recorded", "chirp", "heartbeat"), Turns()),
+}
+"""By `source.kind` of flows."""
+
+USERS: dict[str, Kind] = {
+    "voice": Voice(),
+}
+"""By `kind` of users."""

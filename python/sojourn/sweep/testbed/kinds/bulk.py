@@ -1,0 +1,75 @@
+"""Bulk transfers over this kernel's TCP."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sojourn.study.units import bytes_of, nanoseconds
+from sojourn.sweep.testbed import tcp
+from sojourn.sweep.testbed.kind import Connection, Gathered, Place
+from sojourn.sweep.testbed.program import Left, Program
+
+Look = Sequence[Any]
+"""Time, retransmits, timeouts or None, seconds waited for them."""
+
+
+class Bulk:
+    """See :class:`.kind.Kind`."""
+
+    def refused(self, entry: Mapping[str, Any]) -> str | None:
+        """Return why an entry cannot be run."""
+        return tcp.refused(entry)
+
+    def programs(self, place: Place) -> list[Program]:
+        """Return one program for all flows of the group."""
+        entry = place.entry
+        size, stop = entry["source"].get("size"), entry.get("stop")
+        flow = {
+            "size": None if size is None else bytes_of(size),
+            "stop_ns": None if stop is None else nanoseconds(stop),
+        }
+        flows = [{"start_ns": start_ns(place, k), **flow} for k in range(entry["count"])]
+        ends = {
+            end: {"sends": (end == "server") == (entry["direction"] == "down"), "flows": flows}
+            for end in ("client", "server")
+        }
+        return [Program("bulk", place.key, **ends, settings=tcp.settings(entry, place.delay_ns))]
+
+    def gather(self, place: Place, left: Sequence[Left]) -> Gathered:
+        """Return what the flows came to."""
+        (found,) = left
+        down = place.entry["direction"] == "down"
+        sender, receiver = (found.server, found.client) if down else (found.client, found.server)
+        began = [flow for flow in sender["flows"] if flow["began_ns"] is not None]
+        return Gathered(
+            delivered=[
+                after - before for after, before in zip(receiver["received"], receiver["before"], strict=True)
+            ],
+            connections=[measured(flow, place.warmup_ns) for flow in began],
+            rtt_ns=[rtt for flow in began for rtt in flow["rtt_ns"]],
+        )
+
+
+def start_ns(place: Place, k: int) -> int:
+    """Return when the k-th source of a group starts."""
+    entry = place.entry
+    wait = int(place.stream(k).uniform() * nanoseconds(entry["start-within"]))
+    return nanoseconds(entry.get("start", "0ns")) + wait
+
+
+def measured(flow: Mapping[str, Any], warmup_ns: int) -> Connection:
+    """Return a connection from what its sender left: its beginning and end, and looks at TCP's counts."""
+    before: Look = [0, 0, 0, 0.0]
+    after: Look = before
+    for look in flow["looks"]:
+        if look[0] <= warmup_ns:
+            before = look
+        after = look
+    return Connection(
+        began_ns=flow["began_ns"],
+        ended_ns=flow["ended_ns"],
+        retransmits=after[1] - before[1],
+        timeouts=(after[2] or 0) - (before[2] or 0),
+        timeout_wait_s=after[3] - before[3],
+    )

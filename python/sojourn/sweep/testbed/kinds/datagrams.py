@@ -1,0 +1,80 @@
+"""Sources that pace themselves, over UDP: what they send when is the simulator's, see :mod:`.rehearsal`."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sojourn.errors import SojournError
+from sojourn.sweep.testbed.kind import Gathered, Place
+from sojourn.sweep.testbed.program import Left, Program, Settings
+from sojourn.sweep.testbed.rehearsal import Rehearsal
+
+_DYNAMIC = 96
+_MTU = 1500
+ENDS = ("client", "server")
+LATE_US = 1000.0
+"""A sender that was later than this with one packet in a hundred is said so."""
+
+
+class Datagrams:
+    """See :class:`.kind.Kind`."""
+
+    def refused(self, entry: Mapping[str, Any]) -> str | None:
+        """Return why an entry cannot be run: nothing is against it."""
+        return None
+
+    def programs(self, place: Place) -> list[Program]:
+        """Return one program for all sources of the group."""
+        return [program(place, place.rehearse())]
+
+    def gather(self, place: Place, left: Sequence[Left]) -> Gathered:
+        """Return what arrived; which of the sources sent it is not told apart."""
+        (found,) = left
+        at = found.client if place.entry["direction"] == "down" else found.server
+        count = place.entry["count"]
+        total = at["bytes"]
+        shares = [total // count + (k < total % count) for k in range(count)]
+        return Gathered(delivered=shares, notes=notes(left))
+
+
+def program(place: Place, rehearsal: Rehearsal, payload: int = _DYNAMIC, key: str | None = None) -> Program:
+    """Return the program that sends the packets of a rehearsal."""
+    packets = rehearsal.packets
+    if packets["size"].max(initial=0) > _MTU:
+        most = packets["size"].max()
+        raise SojournError(
+            f"{place.key}: datagrams of {most} bytes do not fit the testbed's packets of {_MTU}"
+        )
+    schedules = {end: _schedule(packets, packets["up"] == (end == "client")) for end in ENDS}
+    told = {
+        end: {"receives": len(schedules[other]), "payload": payload}
+        for end, other in zip(ENDS, reversed(ENDS), strict=True)
+    }
+    return Program(
+        "datagrams",
+        key or place.key,
+        **told,
+        settings=Settings(delay_ns=place.delay_ns),
+        files={f"{end}.npy": _file(schedule) for end, schedule in schedules.items()},
+    )
+
+
+def _schedule(packets: Mapping[str, NDArray[Any]], mine: NDArray[np.bool_]) -> NDArray[np.int64]:
+    return np.stack([packets["at_ns"][mine], packets["size"][mine].astype(np.int64)], axis=1)
+
+
+def _file(schedule: NDArray[np.int64]) -> bytes:
+    file = io.BytesIO()
+    np.save(file, schedule)
+    return file.getvalue()
+
+
+def notes(left: Sequence[Left]) -> list[str]:
+    """Return what is to be said about how punctual senders were."""
+    late = max(end["late_p99_us"] for each in left for end in (each.client, each.server))
+    return [f"one in a hundred datagrams was sent {late / 1e3:.1f} ms late or more"] if late > LATE_US else []

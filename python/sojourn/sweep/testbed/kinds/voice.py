@@ -1,0 +1,86 @@
+"""Telephone calls over RTP: real packets on time, their fates given to the study's playout and score."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sojourn.sweep.testbed.kind import Gathered, Place
+from sojourn.sweep.testbed.kinds import datagrams
+from sojourn.sweep.testbed.program import Left, Program
+
+_PAYLOADS = {"g711a": 8, "g729a": 18, "g722": 9}
+"""Payload types of RFC 3551; others are dynamic."""
+
+
+class Voice:
+    """See :class:`.kind.Kind`."""
+
+    def refused(self, entry: Mapping[str, Any]) -> str | None:
+        """Return why an entry cannot be run: nothing is against it."""
+        return None
+
+    def programs(self, place: Place) -> list[Program]:
+        """Return one program for all callers of the entry."""
+        payload = _PAYLOADS.get(place.entry["codec"], 96)
+        return [datagrams.program(place, place.rehearse(), payload)]
+
+    def gather(self, place: Place, left: Sequence[Left]) -> Gathered:
+        """Return the table of calls with the delays that were measured.
+
+        A call is in it if it began after the warm-up and ended 1 s before the end, by when its last packet
+        had arrived or was lost: a simulation, which knows what was lost, needs no such time.
+        """
+        (found,) = left
+        rehearsal = place.rehearse()
+        table = {name: np.array(column) for name, column in rehearsal.tables["voice"].items()}
+        packets = rehearsal.packets
+        sent, delay = fates(packets["up"], found)
+        # The simulator numbers the packets of each user in the order in which they are sent, as its table.
+        users = _users(packets["flow"])
+        for user in np.unique(table["user"]):
+            mine = np.flatnonzero(users == user)
+            by_row = mine[np.argsort(packets["seq"][mine], kind="stable")]
+            rows = np.flatnonzero(table["user"] == user)
+            # The call that went on when the run ended has packets, and no rows.
+            table["sent_ns"][rows] = sent[by_row[: len(rows)]]
+            table["delay_ns"][rows] = delay[by_row[: len(rows)]]
+        table["user"] += place.first_user
+        kept = _complete(table, place.warmup_ns, place.duration_ns)
+        return Gathered(
+            tables={"voice": {name: column[kept] for name, column in table.items()}},
+            notes=datagrams.notes(left),
+        )
+
+
+def fates(up: NDArray[np.bool_], left: Left) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return when each packet of a rehearsal was sent, and its one-way delay (ns), −1 if it was lost."""
+    sent = np.empty(len(up), dtype=np.int64)
+    arrived = np.empty(len(up), dtype=np.int64)
+    for end, other in (("client", "server"), ("server", "client")):
+        mine = up == (end == "client")
+        sent[mine] = np.load(left.folder / f"sent-{end}.npy")
+        arrived[mine] = np.load(left.folder / f"arrived-{other}.npy")
+    return np.maximum(sent, 0), np.where((arrived >= 0) & (sent >= 0), arrived - sent, -1)
+
+
+def _users(flows: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the user of each packet: each has two flows, one for each direction, with numbers in a row."""
+    first = int(flows.min(initial=1))
+    return (flows.astype(np.int64) - first) // 2
+
+
+def _complete(table: Mapping[str, NDArray[Any]], warmup_ns: int, duration_ns: int) -> NDArray[np.bool_]:
+    """Say which rows are of calls that count."""
+    sent = table["sent_ns"].astype(np.int64)
+    keys = table["user"].astype(np.int64) << 32 | table["call"].astype(np.int64)
+    _, call = np.unique(keys, return_inverse=True)
+    begins = np.full(call.max(initial=-1) + 1, np.iinfo(np.int64).max)
+    ends = np.zeros_like(begins)
+    np.minimum.at(begins, call, sent)
+    np.maximum.at(ends, call, sent)
+    good = (begins >= warmup_ns) & (ends <= duration_ns - 1_000_000_000)
+    return good[call]

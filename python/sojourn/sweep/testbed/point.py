@@ -1,0 +1,96 @@
+"""One point run on the testbed, scored and stored: what the worker does."""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack
+from tempfile import TemporaryFile
+from typing import Any, BinaryIO
+
+from sojourn import _core
+from sojourn.errors import StoreError
+from sojourn.qoe.score import score
+from sojourn.results.store import Store
+from sojourn.study import Point
+from sojourn.study.identity import engine
+from sojourn.study.links import links
+from sojourn.study.units import seconds
+from sojourn.sweep.emulation import log as packet_log
+from sojourn.sweep.simulation import Done, Failed, reason
+from sojourn.sweep.testbed import identity, result
+from sojourn.sweep.testbed.bed import running
+from sojourn.sweep.testbed.plan import plan
+
+ATTEMPTS = 2
+"""A point whose bed did not hold is run once more; then it stays as it is, and says so."""
+
+
+def run_point(point: Point, out: str, log: bool, build: str) -> Done | Failed:
+    """Run one point on the testbed and store its result; parameters as of ``simulate_point``."""
+    if build != engine():
+        return Failed(f"a worker has another engine ({engine()}) than this machine ({build})", fatal=True)
+    try:
+        store = Store(out)
+        store.points.mkdir(parents=True, exist_ok=True)
+        tried: list[str] = []
+        for attempt in range(ATTEMPTS):
+            with ExitStack() as stack:
+                file = None
+                if log:
+                    store.packets.mkdir(exist_ok=True)
+                    file = stack.enter_context(store.packets_written(point.hash, keep=True))
+                came, wall_s = measure(point, file)
+            engine_of = came["engine"]
+            engine_of["attempts"] = attempt + 1
+            if tried:
+                engine_of["earlier"] = tried
+            if engine_of["verdict"]["held"]:
+                break
+            tried = [*tried, "; ".join(engine_of["verdict"]["reasons"])]
+        store.record_time(point.hash, wall_s)
+        store.write_point(point.hash, came)
+        return Done(came, wall_s)
+    except StoreError as error:
+        return Failed(str(error), fatal=True)
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:
+        return Failed(reason(error))
+
+
+def measure(point: Point, packets: BinaryIO | None = None) -> tuple[dict[str, Any], float]:
+    """Run one point on the testbed and score it; return the result, and the time that it took."""
+    started = time.perf_counter()
+    entries = plan(point)
+    with ExitStack() as stack:
+        rows = stack.enter_context(TemporaryFile()) if packets is not None else None
+        ran = stack.enter_context(running(point, entries, rows))
+        if rows is not None and packets is not None:
+            packet_log.write(rows, packets, tuple(name for name, _ in links(point.document)))
+        gathered = [
+            (entry.place, left, entry.kind.gather(entry.place, left))
+            for entry, left in zip(entries, ran.left, strict=True)
+        ]
+        report = ran.report
+        numbers = result.summary(point, gathered)
+        scores = score(point.document, result.tables(gathered), report["links"])
+    wall_s = round(time.perf_counter() - started, 6)
+    notes = [f"{place.key}: {note}" for place, _, found in gathered for note in found.notes]
+    facts = {place.key: found.facts for place, _, found in gathered if found.facts}
+    bed = report["engine"]
+    told = {
+        "version": _core.version(),
+        "build": engine(),
+        "clock": "wall",
+        "packets": sum(link["departed_pkts"] for link in report["links"].values()),
+        "simulated_s": seconds(point.document["duration"]),
+        "kernel": identity()["kernel"],
+        "verdict": report["verdict"],
+        "lateness_us": report["lateness_us"],
+        "bed": {
+            key: bed[key] for key in ("stamps", "scheduling", "rights", "without", "offload", "processors")
+        },
+        **({"notes": notes} if notes else {}),
+        **({"programs": facts} if facts else {}),
+    }
+    return {**point.names, "links": report["links"], **numbers, **scores, "engine": told}, wall_s
