@@ -51,7 +51,7 @@ def refused() -> str | None:
     """Return why there can be no bed here; None if there can be one."""
     if sys.platform != "linux":
         return "namespaces are Linux's"
-    words = [sys.executable, "-m", "sojourn", "emulate", *PATH, "--server", "sleep 9", "--", "true"]
+    words = [sys.executable, "-m", "sojourn", "emulate", *PATH, "--server", serving(), "--", "true"]
     done = subprocess.run(words, capture_output=True, text=True, timeout=60)
     return done.stderr.strip() if done.returncode == 125 else None
 
@@ -301,11 +301,12 @@ def test_the_other_end_may_be_this_machine(sojourn: Command) -> None:
         here.settimeout(30)
         port = here.getsockname()[1]
         to = f"(os.environ['SOJOURN_SERVER'], {port})"
-        code = f"import os, socket; socket.create_connection({to}).sendall(b'hello')"
+        code = f"import os, socket; s = socket.create_connection({to}); s.sendall(b'hello'); s.recv(1)"
         running = sojourn.start("emulate", *PATH, "--", sys.executable, "-c", code)
         peer, (address, *_) = here.accept()
         with peer:
             assert peer.recv(9) == b"hello" and address.startswith("198.1")
+            peer.sendall(b"!")
         _, said = running.communicate(timeout=30)
     assert running.returncode == 0 and "packets dropped" in said, said
 
@@ -341,7 +342,7 @@ def test_a_rate_trace_and_metrics_while_it_runs(sojourn: Command) -> None:
 def test_a_shell_has_the_terminal(sojourn: Command) -> None:
     terminal, shell = pty.openpty()
     sojourn.env.update({"SHELL": "/bin/sh", "ENV": ""})
-    words = sojourn.argv("emulate", *PATH, "--server", "sleep 9", "--shell", "--quiet")
+    words = sojourn.argv("emulate", *PATH, "--server", serving(), "--shell", "--quiet")
     running = subprocess.Popen(
         words, stdin=shell, stdout=shell, stderr=shell, env=sojourn.env, cwd=sojourn.cwd
     )

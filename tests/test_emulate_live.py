@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import io
 
+import polars as pl
 from rich.console import Console
 from sojourn.cli.emulate import _end
 from sojourn.sweep.emulation.check import sentence
@@ -135,6 +136,18 @@ def test_what_a_machine_holds_is_the_last_rate_that_was_held():
     )
     assert sentence([lost]) == "this machine holds not even 100Mbit now: 9 packets were lost"
     assert "filled only 14% of it" in sentence([{**trial, "rate": "1000Mbit", "used": 0.14}])
+
+
+def test_a_run_of_twenty_minutes_has_a_bin_for_each_second(tmp_path):
+    came = changed()
+    bins = 1200
+    late = [None] * (bins - 1) + [30.0]
+    series = {"bin_s": 1.0, "utilisation": [0.5] * bins, "queue_delay_ms": late, "dropped_pkts": [1] * bins}
+    came["links"]["down"] = {**SUMMARY, "series": series}
+    write_page(came, "x", tmp_path / "page.html")
+    table = pl.read_csv(tmp_path / "figures" / "queues-over-time.csv")
+    assert len(table) == bins and table["time_s"][-1] == 1199.0 and table["dropped_pkts"].sum() == bins
+    assert table["queue_delay_ms"].is_not_null().sum() == 1
 
 
 def test_the_page_stands_by_itself(tmp_path):

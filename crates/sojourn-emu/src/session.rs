@@ -188,6 +188,6 @@ mod tests {
         };
         assert_eq!(on_links(&path(r#", "rate": "1Mbit", "overhead": "16B""#)), Span(84_000 + 800_000));
         assert_eq!(on_links(&path(r#", "rate": "1Mbit", "rule": "htb""#)), Span(84_000));
-        assert_eq!(on_links(&path("")), Span(84_000), "no rate, no time");
+        assert_eq!(on_links(&path(r#", "rate": "unlimited""#)), Span(84_000), "no rate, no time");
     }
 }
