@@ -10,7 +10,7 @@ from rich.console import Console
 from sojourn.cli.emulate import _end
 from sojourn.sweep.emulation.check import sentence
 from sojourn.sweep.emulation.live import View, metrics, sparkline
-from sojourn.sweep.emulation.page import write_page
+from sojourn.sweep.emulation.page import drawn, write_page
 from sojourn.sweep.emulation.words import said
 
 LINK = {
@@ -83,7 +83,7 @@ CAME = {
         "latest_wake_us": 0.0,
         "clamped_pkts": 0, "clamped_us": 0.0, "stamps": "kernel", "offload": "nic", "access_rate_bps": 1e9,
         "congestion": "reno", "mtu": 1500, "rights": "root", "scheduling": "fifo", "thread_pct": 3.0,
-        "flows": 2,
+        "flows": 2, "emulated_s": 1.4,
         "read_lateness_us": {"down": LATE, "up": None},
     },
 }  # fmt: skip
@@ -136,6 +136,14 @@ def test_what_a_machine_holds_is_the_last_rate_that_was_held():
     )
     assert sentence([lost]) == "this machine holds not even 100Mbit now: 9 packets were lost"
     assert "filled only 14% of it" in sentence([{**trial, "rate": "1000Mbit", "used": 0.14}])
+
+
+def test_the_last_interval_is_drawn_up_to_the_end_of_the_run():
+    figure = drawn({"down": SUMMARY, "up": SILENT}, 1.4)
+    delay, used = figure.axes
+    assert list(used.lines[0].get_xdata()) == [0.0, 1.0, 1.4]
+    assert list(used.lines[0].get_ydata()) == [50.0, 100.0, 100.0]
+    assert len(delay.lines[1].get_xdata()) == 0, "no packet, no line"
 
 
 def test_a_run_of_twenty_minutes_has_a_bin_for_each_second(tmp_path):
