@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from sojourn.errors import SojournError
 from sojourn.results.interval import half_width
+from sojourn.study import Study
 from sojourn.sweep import calibrate
 from sojourn.sweep.calibrate import Calibration, Trial
 from sojourn.sweep.workers import Workers
@@ -82,6 +83,14 @@ def test_sessions_are_shared_out_in_proportion() -> None:
     assert calibrate.shared(10, [1, 4]) == [2, 8]
     assert calibrate.shared(2, [1, 100]) == [1, 2]  # none is left empty
     assert calibrate.shared(7, [1, 1, 1]) == [2, 3, 2]
+
+
+def test_a_trial_has_its_number_of_sessions_and_not_the_studys() -> None:
+    scale = calibrate.Scale(Study.load("flows-pareto15"), workload="low", direction="down")
+    for count in (3, 5000):  # the study has some hundreds
+        [point] = scale.points(count, 1, None)
+        flows = point["document"]["flows"]
+        assert sum(flow["count"] for flow in flows if flow["source"]["kind"] == "sessions") == count
 
 
 @pytest.mark.parametrize(("text", "share"), [("96%", 0.96), ("0.96", 0.96), (" .5 ", 0.5), ("150 %", 1.5)])
