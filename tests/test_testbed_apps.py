@@ -311,6 +311,18 @@ def test_pages_of_the_set_are_those_that_simulated_users_load() -> None:
     assert own == [15_360, 9]
 
 
+def test_what_a_browser_does_not_follow_is_said(tmp_path: Path) -> None:
+    left = [Left({"viewers": []}, {}, tmp_path)]
+    for users, said in (
+        (VIEWERS.replace("bba2", "dynamicdash"), 0),
+        (VIEWERS.replace("bba2", "dynamicdash") + "receive-window = '128KiB'\n", 1),
+        (VIEWERS + "receive-window = '128KiB'\n", 0),
+    ):
+        notes = USERS["adaptive"].gather(place(users), left).notes
+        assert len(notes) == said
+        assert all("131072 bytes is not set" in note for note in notes)
+
+
 def test_numbers_of_packets_are_unwrapped() -> None:
     from programs.video import unwrapped
 
