@@ -87,6 +87,7 @@ validation: demo
 	$(BIN)/sojourn run studies/imc14-access.toml --set duration=320s --set repeat=1
 	$(BIN)/sojourn run studies/imc14-backbone.toml
 	$(BIN)/python -m tools.validation
+	$(BIN)/python -m tools.validation.testbed
 
 lint: setup
 	cargo fmt --all --check

@@ -15,6 +15,7 @@ from sojourn.study import Point
 from sojourn.study.identity import engine
 from sojourn.study.links import links
 from sojourn.study.units import seconds
+from sojourn.sweep.emulation import BedError
 from sojourn.sweep.emulation import log as packet_log
 from sojourn.sweep.simulation import Done, Failed, reason
 from sojourn.sweep.testbed import identity, result
@@ -50,7 +51,7 @@ def run_point(point: Point, out: str, log: bool, build: str) -> Done | Failed:
         store.record_time(point.hash, wall_s)
         store.write_point(point.hash, came)
         return Done(came, wall_s)
-    except StoreError as error:
+    except (StoreError, BedError) as error:
         return Failed(str(error), fatal=True)
     except (KeyboardInterrupt, SystemExit):
         raise
