@@ -136,7 +136,7 @@ def test_the_same_seed_gives_the_same_transfers_as_a_simulation(tmp_path: Path) 
         tmp_path,
         group('kind = "sessions", preset = "imc14"', "cubic", "down", "count = 3"),
         group('kind = "bulk", size = "9kB"', "cubic", "down", 'count = 4\nstart = "1s"\nstart-within = "3s"'),
-        "[record]\nflows = true\n",
+        "[record]\nflows = true\npackets = true\n",
     )
     ran = _core.run(one.text)
     table, origin = ran["flows"], np.array(ran["origins"])
@@ -189,7 +189,7 @@ def test_connections_by_turns_carry_what_the_model_says(tmp_path: Path) -> None:
         tmp_path,
         group('kind = "packmime", rate = 20, http = "1.1"', "reno", "down"),
         group('kind = "heartbeat"', "reno", "up"),
-        "[record]\nflows = true\n",
+        "[record]\nflows = true\npackets = true\n",
     )
     ran = _core.run(one.text)
     table, origin = ran["flows"], np.array(ran["origins"])
