@@ -69,7 +69,7 @@ up = {{ rate = "20Mbit", queue = {{ kind = "fifo", limit = "1000pkt" }} }}
 [[users]]
 kind = "responsiveness"
 receive-window = "{window}"
-length = "8s"
+length = "{length}"
 start-within = "600ms"
 {more}
 """
@@ -77,7 +77,14 @@ start-within = "600ms"
 
 def ran(**keys: Any) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
     """Run a study with one user; return what the engine gives, its summary and the scores."""
-    usual = {"duration": "11s", "queue": "fifo", "limit": "1000ms", "window": "64kB", "more": ""}
+    usual = {
+        "duration": "11s",
+        "queue": "fifo",
+        "limit": "1000ms",
+        "window": "64kB",
+        "more": "",
+        "length": "8s",
+    }
     point = json.loads(_core.points(_core.parse(STUDY.format(**{**usual, **keys}), "rpm.toml", [], []))[0])
     # The first random start of a seed that lies behind the warm-up.
     point["seed"] = next(s for s in range(1, 50) if _starts_after_warmup(point, s))
@@ -94,8 +101,9 @@ def _starts_after_warmup(point: dict[str, Any], seed: int) -> bool:
     return len(log["arrive_ns"]) > 0 and log["arrive_ns"].min() > 500_000_000
 
 
-def test_rpm_of_a_run_is_that_of_its_packet_log() -> None:
-    found, _, scores = ran()
+@pytest.mark.parametrize(("length", "ends_early"), [("8s", False), ("16s", True)])
+def test_rpm_of_a_run_is_that_of_its_packet_log(length: str, ends_early: bool) -> None:
+    found, _, scores = ran(length=length, duration=f"{int(length[:-1]) + 3}s")
     log = found["packets"]
     rate, client, server = 20e6, 2_000_000, 8_000_000
     came = log["depart_ns"] + (log["size_bytes"] * 8e9 / rate).round().astype(np.int64)
@@ -107,10 +115,10 @@ def test_rpm_of_a_run_is_that_of_its_packet_log() -> None:
     flows = np.unique(log["flow"])
     load = [f for f in flows if (down & data & (log["flow"] == f)).sum() > 20]
     assert 2 <= len(load) <= 16
-    ends = np.sort(found["intervals"]["end_ns"]).astype(np.int64)
-    assert len(ends) == 8
-    start, end = int(ends[-1]) - 4 * 10**9, int(ends[-1])
-    tcp, tls, http, own = [], [], [], []
+    ends = found["intervals"]["end_ns"].astype(np.int64)
+    assert len(ends) == int(length[:-1]) and (np.diff(ends) == 10**9).all()
+    # Of each kind: when a probe was completed, and how long it took in ms.
+    tcp, tls, http, own = kinds = ([], [], [], [])
     for flow in flows:
         mine = log["flow"] == flow
         sent = log["arrive_ns"][mine & up & data].astype(np.int64)
@@ -121,34 +129,40 @@ def test_rpm_of_a_run_is_that_of_its_packet_log() -> None:
             left = log["arrive_ns"][mine & down & data]
             heard = at_server[mine & up & data]
             for k in range(1, len(sent)):  # the first is the GET of the load itself
-                if not start <= sent[k] < end:
-                    continue
                 last = (seq + size)[left <= heard[k]].max()
                 answered = got[(seq + size) >= last + 100]
-                # What comes after the test comes nowhere.
-                if len(answered) and answered.min() <= end:
-                    own.append((answered.min() - sent[k]) / 1e6)
-        elif start <= opened < end:
-            got = at_client[mine & down & (at_client <= end)]
-            answers = at_client[mine & down & data & (at_client <= end)]
-            if len(got):
-                tcp.append((got.min() - opened) / 1e6)
-            if len(sent) > 1 and len(answers) >= 4:
-                tls.append((answers[2] - sent[0]) / 1e6)
-                http.append((answers[3] - sent[1]) / 1e6)
-            elif len(answers) >= 3:
-                tls.append((answers[2] - sent[0]) / 1e6)
-    kept = [
-        float(np.sort(values)[: int(np.ceil(0.95 * len(values) - 1e-9))].mean())
-        for values in (tcp, tls, http, own)
-    ]
-    by_hand = (60000 / (sum(kept[:3]) / 3) + 60000 / kept[3]) / 2
+                if len(answered):
+                    own.append((answered.min(), (answered.min() - sent[k]) / 1e6))
+            continue
+        answers = at_client[mine & down & data]
+        if len(sent) > 1 and len(answers) >= 4:
+            done = answers[3]
+            tcp.append((done, (at_client[mine & down].min() - opened) / 1e6))
+            tls.append((done, (answers[2] - sent[0]) / 1e6))
+            http.append((done, (answers[3] - sent[1]) / 1e6))
+
+    def by_hand(end: int) -> tuple[list[float], float]:
+        """Return the four trimmed means of the four seconds before an interval's end, and RPM."""
+        kept = []
+        for kind in kinds:
+            values = np.sort([took for done, took in kind if end - 4 * 10**9 < done <= end])
+            kept.append(float(values[: int(np.ceil(0.95 * len(values) - 1e-9))].mean()))
+        return kept, (60000 / (sum(kept[:3]) / 3) + 60000 / kept[3]) / 2
+
+    # Once goodput is stable, the test ends when four values in a row are, or with its length.
+    after = [by_hand(int(end))[1] for end in ends[found["intervals"]["stable"]]]
+    steady = [k for k in range(3, len(after)) if np.std(after[k - 3 : k + 1]) <= 0.05 * after[k]]
+    end = int(ends[found["intervals"]["stable"]][steady[0]] if steady else ends[-1])
+    kept, score_by_hand = by_hand(end)
     assert scores["tests"] == 1 and len(http) > 10 and len(own) > 10
+    assert scores["test_s"]["median"] == (end - int(ends[0])) / 1e9 + 1
+    assert scores["confidence"]["high"] == bool(steady)
     assert scores["http_self_ms"]["median"] == pytest.approx(kept[3], abs=1e-6)
     assert [scores[f"{name}_foreign_ms"]["median"] for name in ("tcp", "tls", "http")] == pytest.approx(
         kept[:3], abs=1e-6
     )
-    assert scores["rpm"]["median"] == pytest.approx(by_hand, abs=1e-3)
+    assert scores["rpm"]["median"] == pytest.approx(score_by_hand, abs=1e-3)
+    assert (end < ends[-1]) == ends_early
 
 
 def test_load_is_added_until_goodput_is_stable() -> None:
@@ -187,7 +201,7 @@ def test_load_goes_the_way_that_it_is_told(direction: str) -> None:
 
 
 def test_the_page_judges_responsiveness_and_draws_it(sojourn: Command) -> None:
-    study = STUDY.format(duration="11s", queue="fifo", limit="100ms", window="16MB", more="")
+    study = STUDY.format(duration="11s", queue="fifo", limit="100ms", window="16MB", more="", length="8s")
     (sojourn.cwd / "rpm.toml").write_text(study + '[sweep]\n"path.down.queue.limit" = ["20ms", "400ms"]\n')
     rows = sojourn.json(
         "run", "rpm.toml", "--jobs", "1", "--set", "users.0.start-within=0ms", "--set", "warmup=0ms"
@@ -197,6 +211,8 @@ def test_the_page_judges_responsiveness_and_draws_it(sojourn: Command) -> None:
     assert "responsiveness" in json.dumps(told["answer"])
     page = (sojourn.cwd / told["report"]).read_text(encoding="utf-8")
     assert "median RPM" in page and "a round trip of 100 ms" in page
+    assert "becomes fair (300 RPM), good (1000) and excellent (6000)" in page
+    assert "good from 1000" in page, "a class that is in view is marked in the figure"
 
 
 @pytest.mark.parametrize(
@@ -212,7 +228,7 @@ def test_the_page_judges_responsiveness_and_draws_it(sojourn: Command) -> None:
     ],
 )
 def test_what_cannot_be_a_test_is_refused(more: str, said: str) -> None:
-    text = STUDY.format(duration="11s", queue="fifo", limit="100ms", window="16MB", more=more)
+    text = STUDY.format(duration="11s", queue="fifo", limit="100ms", window="16MB", more=more, length="8s")
     with pytest.raises(_core.StudyError, match=said):
         _core.parse(text, "rpm.toml", [], [])
 
@@ -237,6 +253,38 @@ def test_a_path_on_which_nothing_comes_back_is_scored_by_the_waits_and_not_left_
     # One that came back speaks for its kind.
     came = probes | {"http_ns": np.array([-1, -1, -1, -1, -1, 500_000_000])}
     assert score_responsiveness(came, intervals, [user])["self_rpm"]["median"] == 120
-    # Where no foreign one was sent any more in the last four seconds, those before speak.
-    early = probes | {"start_ns": np.array([1, 2, 3, 5, 6, 7]) * second}
-    assert score_responsiveness(early, intervals, [user])["tcp_foreign_ms"]["median"] == 6000
+    # Behind a queue of seconds those sent early come late: they are of the interval in which they came.
+    late = probes | {
+        "start_ns": np.array([1, 2, 3, 1, 2, 3]) * second,
+        "tcp_ns": np.array([2, 2, 2, -1, -1, -1]) * second,
+        "tls_ns": np.array([1, 1, 1, -1, -1, -1]) * second,
+        "http_ns": np.array([1, 1, 1, 4, 4, 4]) * second,
+    }
+    scored = score_responsiveness(late, intervals, [user])
+    assert (scored["tcp_foreign_ms"]["median"], scored["http_self_ms"]["median"]) == (2000, 4000)
+    assert scored["confidence"]["low"] == 0 and scored["unanswered"] == 0
+
+
+def test_a_test_ends_when_it_is_stable_and_what_comes_later_is_not_scored() -> None:
+    second = 10**9
+    at = np.arange(40) * second // 2
+    # Answers within 100 ms for the first 10 s; after that within 400 ms.
+    took = np.where(at < 10 * second, 100_000_000, 400_000_000)
+    foreign = np.tile([1, 0], 20)
+    probes = {
+        "user": np.zeros(40, int), "test": np.ones(40, int), "foreign": foreign, "start_ns": at,
+        "tcp_ns": np.where(foreign, took, -1), "tls_ns": np.where(foreign, took, -1), "http_ns": took,
+    }  # fmt: skip
+    intervals = {
+        "user": np.zeros(20, int), "test": np.ones(20, int), "end_ns": np.arange(1, 21) * second,
+        "goodput_bps": np.full(20, 1e6), "connections": np.arange(1, 21), "stable": np.arange(20) >= 4,
+    }  # fmt: skip
+    user = {"averages": 4, "interval": "1s", "tolerance": 0.05, "trim": 0.05, "tls": True}
+    found = score_responsiveness(probes, intervals, [user])
+    # Goodput is stable after 5 s; the fourth value since is that after 8 s.
+    assert (found["test_s"]["median"], found["rpm"]["median"]) == (8, 600)
+    assert found["confidence"]["high"] == 1 and found["connections"] == 8
+    assert found["probes"] == 16 and found["unanswered"] == 0
+    never = score_responsiveness(probes, {**intervals, "stable": np.zeros(20, bool)}, [user])
+    assert (never["test_s"]["median"], never["rpm"]["median"]) == (20, 150)
+    assert never["confidence"]["medium"] == 1, "its length ended it"

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import time
 import tomllib
 from decimal import Decimal
 from math import isclose, log, pi
@@ -14,7 +17,7 @@ import pytest
 from conftest import Command
 from sojourn import _core
 from sojourn.errors import SojournError
-from sojourn.report.suite.checks import even
+from sojourn.report.suite.checks import checks, even, told
 from sojourn.report.suite.ellipse import Ellipse
 from sojourn.study import Study
 from sojourn.sweep.suites import Link, Preset, Suite, expand, knobs, names, read_schemes, with_baseline
@@ -134,11 +137,36 @@ def test_equal_round_trips_hold_fail_or_cannot_be_said(
     assert found[0] is holds and (why in found[1] if why else not found[1])
 
 
+@pytest.mark.parametrize(
+    ("link", "loss", "holds"),
+    [
+        ("10Mbit/40ms", 0.0012, True),
+        ("10Mbit/40ms", 0.0021, False),
+        ("10Mbit/40ms", 0.0004, False),
+        # 0.036 S is 0.6 there: one flow loses 0.25 % by the RFC's own law.
+        ("1Mbit/100ms", 0.0025, None),
+    ],
+)
+def test_the_loss_law_is_asked_where_whole_flows_can_keep_it(
+    link: str, loss: float, holds: bool | None
+) -> None:
+    (case,) = SUITE.choose(["8.2.2"])
+    expanded = expand(case, Link.read(link), read_schemes(["fifo"]), 1, Preset())
+    row = {"class": "bulk", "scheme": "fifo", "phase": "", "loss": loss}
+    (check,) = checks(expanded, pl.DataFrame([row]))
+    assert check.holds is holds and (holds is not None or "too small" in check.why)
+    words = {True: "1 of 1 checks holds", False: "0 of 1 checks hold, 1 does not"}
+    assert told([check], [expanded]) == words.get(holds, "0 of 1 checks hold, of 1 nothing can be said")
+    assert told([], [expanded]) == "no check could be made: its runs are missing"
+
+
 def test_schemes_are_names_or_queues_as_in_a_study_file() -> None:
     found = read_schemes(
         ["droptail,FQ_CoDel", '{ kind = "codel", target = "1ms" }', '["pie", { kind = "ared" }]']
     )
     assert [scheme.name for scheme in found] == ["fifo", "fq-codel", "codel target=1ms", "pie", "ared"]
+    mixed = read_schemes(['fifo, { kind = "codel", target = "1ms" },pie,{kind="codel",ecn=true}'])
+    assert [scheme.name for scheme in mixed] == ["fifo", "codel target=1ms", "pie", "codel ecn=true"]
     assert found[2].table(34) == {"kind": "codel", "target": "1ms", "limit": "34pkt"}
     assert found[4].table(34)["adaptive"] is True
     assert found[2].other_values(34)["target"] == "2ms" and found[0].other_values(34)["limit"] == "68pkt"
@@ -278,6 +306,26 @@ def test_a_suite_is_resumed(sojourn: Command, tmp_path: Path) -> None:
     assert "1 runs in" in again.stderr and "1 were there already" in again.stderr
     listed = sojourn.json("suite", *arguments, "--seeds", "2", "--out", str(tmp_path), "--dry-run")
     assert [(entry["case"], entry["runs"], entry["done"]) for entry in listed] == [("5.2", 2, 2)]
+
+
+def test_a_suite_is_interrupted_and_goes_on(sojourn: Command, tmp_path: Path) -> None:
+    words = ["suite", "rfc7928", "--aqm", "fifo", "--case", "5.2", "--seeds", "30", "--jobs", "1"]
+    words += ["--set", "duration=6s", "--set", "warmup=1s", "--out", str(tmp_path / "r")]
+    process = sojourn.start(*words)
+    deadline = time.monotonic() + 60
+    while len(list(tmp_path.glob("r/*/5.2/points/*.json"))) < 3:
+        assert process.poll() is None and time.monotonic() < deadline, process.communicate()
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGINT)
+    _, stderr = process.communicate(timeout=30)
+    assert process.returncode == 130 and "Traceback" not in stderr
+    assert "run the same command again" in stderr and not (tmp_path / "r" / "index.html").exists()
+    there = len(list(tmp_path.glob("r/*/5.2/points/*.json")))
+    assert 3 <= there < 30
+    again = sojourn(*words)
+    assert f"{30 - there} runs in" in again.stderr and f"{there} were there already" in again.stderr
+    assert (tmp_path / "r" / "index.html").exists()
+    assert pl.read_parquet(tmp_path / "r" / "suite.parquet")["hash"].n_unique() == 30
 
 
 def test_flows_start_and_stop_when_they_are_told(tmp_path: Path) -> None:

@@ -440,9 +440,11 @@ def test_each_reading_of_a_session_stands_beside_what_was_published():
     assert [row[0] for row in rows[1:]] == list(sessions.READINGS)
     assert rows[1][1] == "50.0 / 12.0 (10.0 to 15.0); 50.0"
     documents = [sessions.document(0, reading) for reading in sessions.READINGS.values()]
+    assert documents[0]["workload"]["short-few-upload"][0]["count"] == 16
     assert len({str(each["workload"]) for each in documents}) == len(sessions.READINGS)
     for each in documents:
-        assert {group["count"] for group in each["workload"]["short-many-bidirectional"]} == {1, 16}
+        assert [group["direction"] for group in each["workload"]["short-few-bidirectional"]] == ["up", "down"]
+        assert [group["count"] for group in each["workload"]["short-many-download"]] == [16]
         assert each["path"]["up"]["overhead"] == "38B"
 
 

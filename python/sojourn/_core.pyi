@@ -75,6 +75,34 @@ def play(
 ) -> dict[str, Any]:
     """Play a clip over an ideal link; a row for each segment. See `sojourn.parts.player.play`."""
 
+class Viewing:
+    """One viewing of a clip, driven from outside; times in seconds since its session began."""
+
+    entry: int
+    user: int
+    start_s: float
+
+    def next(self, now_s: float) -> float | tuple[int, int, int] | None:
+        """Return what to do: wait so long, request (segment, level, bytes), or no more."""
+
+    def progress(self, first_byte_s: float, now_s: float, done: int) -> tuple[int, int, int] | None:
+        """Return what to request in place of a segment of which so many bytes have come, if at all."""
+
+    def arrived(self, first_byte_s: float, now_s: float) -> None:
+        """Hear that the segment has come."""
+
+    def segments(self) -> dict[str, Any]:
+        """Return a row for each segment asked for; times that have not come are infinite."""
+
+    def playback(self, now_s: float) -> tuple[float | None, list[tuple[float, float]]]:
+        """Return when playing began, and the stalls."""
+
+    def clip(self) -> tuple[float, list[float], list[list[int]]]:
+        """Return seconds of a segment, rates in kb/s, and bytes by segment and level."""
+
+def viewings(point: str) -> list[Viewing]:
+    """Return the viewers of adaptive video of a point: the simulator's own clips, players and starts."""
+
 def parse(text: str, name: str, sets: list[tuple[str, str]], extended: list[tuple[str, str]] = ...) -> str:
     """Read a study file (TOML) and return the study document (JSON); `name` is used in errors.
 

@@ -15,6 +15,7 @@ mod run;
 mod samples;
 mod stream;
 mod study;
+mod viewing;
 mod workload;
 
 /// The engine: study files in, simulations out.
@@ -46,6 +47,8 @@ mod _core {
     use crate::stream::Stream;
     #[pymodule_export]
     use crate::study::{buffers, check_trace, engine, extends, mahimahi, parse, points, provenance, schema, version};
+    #[pymodule_export]
+    use crate::viewing::{Viewing, viewings};
     #[pymodule_export]
     use crate::workload::workload;
 }

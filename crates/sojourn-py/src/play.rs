@@ -166,7 +166,7 @@ pub(crate) fn play<'py>(
     Ok(result)
 }
 
-fn columns<'py>(py: Python<'py>, session: &Session) -> PyResult<Bound<'py, PyDict>> {
+pub(crate) fn columns<'py>(py: Python<'py>, session: &Session) -> PyResult<Bound<'py, PyDict>> {
     let rows = session.rows();
     let table = PyDict::new(py);
     let numbers = |name: &str, of: &dyn Fn(&player::Row) -> f64| {

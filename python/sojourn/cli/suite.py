@@ -34,6 +34,7 @@ from sojourn.sweep.suites import (
 from sojourn.sweep.workers import cores, open_workers
 
 _AtLeastOne = validators.Number(gte=1)
+_MOST_NOTES = 2
 
 
 def suite(
@@ -74,7 +75,7 @@ def suite(
     name
         A suite that ships (rfc7928, tcp), or a folder with a suite.toml.
     aqm
-        Queues to compare: names with commas between, or queues as in a study file (inline TOML). Repeatable.
+        Queues to compare: names and queues as in a study file (inline TOML), with commas between. Repeatable.
         Drop-tail with the common buffer is always in.
     link
         Rate and base round trip, as 10Mbit/40ms; several give a page each.
@@ -115,12 +116,15 @@ def suite(
     if dry_run:
         return _list(everything, campaigns, json)
     words = _command(name, aqm, link, seeds, case, knobs, preset, set, out)
-    for note in dict.fromkeys(note for campaign in campaigns for note in campaign.notes):
+    notes = list(dict.fromkeys(note for campaign in campaigns for note in campaign.notes))
+    for note in notes[:_MOST_NOTES]:
         complain(f"note: {note}")
+    if len(notes) > _MOST_NOTES:
+        complain(f"note: {len(notes) - _MOST_NOTES} more such notes, on other cases")
     failed = _execute(campaigns, jobs, scheduler)
     from sojourn.report.suite import write_suite
 
-    written = write_suite(chosen, given, everything, words, folder)
+    written = write_suite(chosen, given, everything, words, folder, jobs or cores())
     if json:
         print(_json.dumps(written.told, ensure_ascii=False, allow_nan=False))
     else:

@@ -9,14 +9,22 @@ GET of self probes, which go over a load connection. The score is the mean of tw
 in ms; without TLS the mean over foreign probes has two terms. A queue with a line for each flow hides
 self-inflicted delay from foreign probes, so both halves are reported.
 
-Confidence: *low* if the test had fewer intervals than are scored; *medium* if goodput or responsiveness was
-not stable; *high* if both were.
+A test ends as the draft has it: once goodput is stable, responsiveness is computed after every interval, and
+it ends when the standard deviation of the last of these values is within a share of the newest. What comes
+later is not scored. A test that never is stable ends with its length.
 
-Differences: a test lasts its whole length; the mean keeps the ceil(95 %) fastest probes; a probe belongs to
-the interval in which it was sent. Probes that had not come back when a test ended are counted, not scored;
-but where none of a kind was sent in the last intervals and came back, as behind a queue of many seconds, all
-probes of the test are scored, and waits up to the end stand for a kind that never came back. Confidence is
-then low, and the path is rather worse than its score.
+Confidence: *low* if the test had fewer intervals than are scored; *medium* if goodput or responsiveness was
+not stable when it ended; *high* if both were.
+
+A score is of the probes that were completed in the last intervals, as the draft has it: a probe belongs to
+the interval in which its answer came, and one without an answer to none. Those that had none when the test
+ended are counted.
+
+Differences: load stays on the path up to the length of a test, and gains no connections once goodput is
+stable (the draft's steps add one in every interval until the test ends); the mean keeps the ceil(95 %)
+fastest probes. Where none of a kind was completed in the last intervals, as behind a queue of many seconds,
+all probes of the test are scored, and waits up to the end stand for a kind that never came back. Confidence
+is then low, and the path is rather worse than its score.
 """
 
 from __future__ import annotations
@@ -94,22 +102,11 @@ def score_responsiveness(
     dict
         "rpm", "foreign_rpm", "self_rpm" and, in ms, "tcp_foreign_ms", "tls_foreign_ms", "http_foreign_ms",
         "http_self_ms" (means and percentiles over tests), "goodput_bps" (mean), "connections" (most),
-        "tests", how many of which "confidence" ("high", "medium", "low"), "probes", "unanswered", and the
-        latencies of all scored foreign GETs as "foreign_get_ms". Empty without a test.
+        "test_s" (how long they took), "tests", how many of which "confidence" ("high", "medium", "low"),
+        "probes", "unanswered", and the latencies of all scored foreign GETs as "foreign_get_ms". Empty
+        without a test.
     """
-    tests = []
-    keys = np.unique(np.stack([intervals["user"], intervals["test"]]), axis=1).T
-    for user, number in keys.tolist():
-        mine = {
-            name: {
-                key: column[(table["user"] == user) & (table["test"] == number)]
-                for key, column in table.items()
-            }
-            for name, table in (("probes", probes), ("intervals", intervals))
-        }
-        found = _test(mine["probes"], mine["intervals"], users[user])
-        if found is not None:
-            tests.append(found)
+    tests = _tests(probes, intervals, users)
     if not tests:
         return {}
 
@@ -118,17 +115,17 @@ def score_responsiveness(
 
     out: dict[str, Any] = {key: over(key, 3) for key in ("rpm", "foreign_rpm", "self_rpm")}
     out |= {key: over(key, 6) for key in _TERMS}
-    latencies = np.concatenate([test["latencies"] for test in tests])
     out |= {
         "goodput_bps": round(float(np.mean([test["goodput_bps"] for test in tests])), 1),
         "connections": max(test["connections"] for test in tests),
+        "test_s": over("seconds", 3),
         "tests": len(tests),
         "confidence": {
             level: sum(test["confidence"] == level for test in tests) for level in (HIGH, MEDIUM, LOW)
         },
         "probes": sum(test["probes"] for test in tests),
         "unanswered": sum(test["unanswered"] for test in tests),
-        "foreign_get_ms": statistics(latencies, 6),
+        "foreign_get_ms": statistics(_latencies(tests), 6),
     }
     return out
 
@@ -142,18 +139,33 @@ def scored_latencies(
     users: Sequence[Mapping[str, Any]],
 ) -> NDArray[np.float64]:
     """Return the latencies in ms of the foreign GETs that are scored, of all tests."""
-    found = [np.zeros(0)]
-    for user, number in np.unique(np.stack([intervals["user"], intervals["test"]]), axis=1).T.tolist():
-        rows = (intervals["user"] == user) & (intervals["test"] == number)
-        entry = users[user]
-        start = int(intervals["end_ns"][rows].max()) - entry["averages"] * nanoseconds(entry["interval"])
-        mine = (
-            (probes["user"] == user)
-            & (probes["test"] == number)
-            & (probes["start_ns"].astype(np.int64) >= start)
-        )
-        found.append(_known(probes["http_ns"][mine & (probes["foreign"] != 0)]))
-    return np.concatenate(found)
+    return _latencies(_tests(probes, intervals, users))
+
+
+def _latencies(tests: Sequence[Mapping[str, Any]]) -> NDArray[np.float64]:
+    return np.concatenate([np.zeros(0), *(test["latencies"] for test in tests)])
+
+
+def _tests(
+    probes: Mapping[str, NDArray[Any]],
+    intervals: Mapping[str, NDArray[Any]],
+    users: Sequence[Mapping[str, Any]],
+) -> list[dict[str, Any]]:
+    """Score every test of every user."""
+    tests = []
+    keys = np.unique(np.stack([intervals["user"], intervals["test"]]), axis=1).T
+    for user, number in keys.tolist():
+        mine = {
+            name: {
+                key: column[(table["user"] == user) & (table["test"] == number)]
+                for key, column in table.items()
+            }
+            for name, table in (("probes", probes), ("intervals", intervals))
+        }
+        found = _test(mine["probes"], mine["intervals"], users[user])
+        if found is not None:
+            tests.append(found)
+    return tests
 
 
 def _test(
@@ -161,29 +173,47 @@ def _test(
 ) -> dict[str, Any] | None:
     """Score one test; None if no probe of a kind was sent."""
     count, length = user["averages"], nanoseconds(user["interval"])
-    ends = np.sort(intervals["end_ns"].astype(np.int64))
-    # Responsiveness as it was after each interval, over those that are scored.
-    course = [_score(probes, int(end) - count * length, int(end), user) for end in ends]
-    end = int(ends[-1])
-    last = course[-1] or _score(probes, 0, end, user, waiting=True)
-    if last is None:
+    order = np.argsort(intervals["end_ns"].astype(np.int64))
+    ends, saturated = intervals["end_ns"].astype(np.int64)[order], intervals["stable"][order].astype(bool)
+    # Responsiveness after each interval, once goodput is stable: the test ends when it is stable, too.
+    course: list[float] = []
+    last, settled = len(ends) - 1, False
+    for place in np.flatnonzero(saturated).tolist():
+        now = _score(probes, int(ends[place]) - count * length, int(ends[place]), user)
+        course = [*course, now[0].rpm] if now else []
+        if stable(course, count, user["tolerance"]):
+            last, settled = place, True
+            break
+    end = int(ends[last])
+    found = _score(probes, end - count * length, end, user)
+    whole = found or _score(probes, 0, end, user, waiting=True)
+    if whole is None:
         return None
-    scored, means, latencies = last
-    known = [each[0].rpm for each in course[count - 1 :] if each is not None]
-    settled = bool(intervals["stable"][-1]) and stable(known, count, user["tolerance"])
-    confidence = LOW if len(ends) < count or course[-1] is None else HIGH if settled else MEDIUM
+    scored, means, latencies = whole
+    sent = probes["start_ns"].astype(np.int64) < end
+    confidence = LOW if last + 1 < count or found is None else HIGH if settled else MEDIUM
     return {
         "rpm": scored.rpm,
         "foreign_rpm": scored.foreign,
         "self_rpm": scored.own,
         **means,
         "latencies": latencies,
-        "goodput_bps": float(intervals["goodput_bps"][-count:].mean()),
-        "connections": int(intervals["connections"].max()),
+        "seconds": (end - int(ends[0]) + length) / 1e9,
+        "goodput_bps": float(intervals["goodput_bps"][order][: last + 1][-count:].mean()),
+        "connections": int(intervals["connections"][order][: last + 1].max()),
         "confidence": confidence,
-        "probes": int(probes["http_ns"].size),
-        "unanswered": int((probes["http_ns"] < 0).sum()),
+        "probes": int(sent.sum()),
+        "unanswered": int((sent & (_completed(probes) > end)).sum()),
     }
+
+
+_NEVER = np.iinfo(np.int64).max
+
+
+def _completed(probes: Mapping[str, NDArray[Any]]) -> NDArray[np.int64]:
+    """Return when the answer of each probe had come, after its handshakes and its GET; `_NEVER` if not."""
+    took = sum(np.maximum(probes[of].astype(np.int64), 0) for of in ("tcp_ns", "tls_ns", "http_ns"))
+    return np.where(probes["http_ns"] >= 0, probes["start_ns"].astype(np.int64) + took, _NEVER)
 
 
 def _score(
@@ -194,15 +224,18 @@ def _score(
     *,
     waiting: bool = False,
 ) -> tuple[Rpm, dict[str, float | None], NDArray[np.float64]] | None:
-    """Score the probes sent in a span of time; if `waiting`, kinds without an answer by their waits."""
-    sent = probes["start_ns"].astype(np.int64)
-    here, foreign = (sent >= start_ns) & (sent < end_ns), probes["foreign"] != 0
+    """Score the probes completed in a span of time; if `waiting`, kinds without an answer by their waits."""
+    sent, came = probes["start_ns"].astype(np.int64), _completed(probes)
+    here, foreign = (came > start_ns) & (came <= end_ns), probes["foreign"] != 0
     latencies = _known(probes["http_ns"][here & foreign])
 
     def mean(of: str, chosen: NDArray[np.bool_]) -> float | None:
         known = _known(probes[of][here & chosen])
         if waiting and not known.size:
-            known = _known(end_ns - sent[here & chosen])
+            begun = chosen & (sent < end_ns)
+            # A handshake that was done is known; for the rest of a probe stands the time up to the end.
+            done = _known(probes[of][begun]) if of != "http_ns" else np.zeros(0)
+            known = done if done.size else _known(end_ns - sent[begun])
         return trimmed_mean(known, user["trim"])
 
     means = {

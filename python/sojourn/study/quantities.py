@@ -45,7 +45,7 @@ _USERS = {
     ),
     "responsiveness": (
         *_each(("rpm", "foreign_rpm", "self_rpm", "tcp_foreign_ms", "tls_foreign_ms", "http_foreign_ms")),
-        *_each(("http_self_ms", "foreign_get_ms")), "goodput_bps", "connections", "tests", "probes",
+        *_each(("http_self_ms", "foreign_get_ms", "test_s")), "goodput_bps", "connections", "tests", "probes",
         "unanswered",
         *_each(("confidence",), ("high", "medium", "low")),
         *_each(("qoo",), ("qoo", "latency", "loss", "throughput")),

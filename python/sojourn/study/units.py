@@ -35,6 +35,9 @@ def seconds(text: str) -> float:
     return nanoseconds(text) / 1e9
 
 
+_BINARY = (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
+
+
 def bits_per_second(text: str) -> int:
     """Read a rate as the documents of points write it, ``16Mbit``.
 
@@ -50,14 +53,14 @@ def bits_per_second(text: str) -> int:
 
 
 def bytes_of(text: str) -> int:
-    """Read a size as the documents of points write it, ``16MB``.
+    """Read a size as the documents of points write it, ``16MB`` or ``15KiB``.
 
     Raises
     ------
     ValueError
         It is another thing.
     """
-    for unit, scale in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3), ("B", 1)):
+    for unit, scale in (*_BINARY, ("GB", 10**9), ("MB", 10**6), ("kB", 10**3), ("B", 1)):
         if text.endswith(unit):
             return round(Decimal(text.removesuffix(unit)) * scale)
     raise ValueError(text)

@@ -42,9 +42,11 @@ class Written:
 
 
 def write_suite(
-    suite: Suite, preset: Preset, everything: Sequence[Expanded], command: str, out: Path
+    suite: Suite, preset: Preset, everything: Sequence[Expanded], command: str, out: Path, jobs: int = 1
 ) -> Written:
     """Write ``index.html``, a page for every case, ``suite.json`` and ``suite.parquet`` into a directory.
+
+    Pages are drawn in so many processes as `jobs`.
 
     Raises
     ------
@@ -71,10 +73,10 @@ def write_suite(
         atomic.write(out / "suite.parquet", lambda file: whole.write_parquet(file))
         text = json.dumps(printed, ensure_ascii=False, allow_nan=False, indent=1)
         atomic.write(out / "suite.json", lambda file: file.write(text.encode()))
-        pages = write_pages(suite, preset, everything, tables, found, command, out)
+        pages = write_pages(suite, preset, everything, tables, found, command, out, jobs)
     broken = [check for check in found if check.holds is False]
     lines = [_line(check) for check in found]
-    lines.append(told(found))
+    lines.append(told(found, everything))
     lines.append(f"pages: {pages}; numbers: {out / 'suite.parquet'}, {out / 'suite.json'}")
     return Written({**printed, "page": str(pages)}, lines, bool(broken))
 

@@ -140,15 +140,16 @@ def _over_settings(view: View, table: pl.DataFrame, prefix: str) -> Iterator[tup
             panels, labels, "Round trip of II", ["Ratio", "Mbit/s", "Mbit/s", "Loss (%)"], title, level=1.0
         )
         yield drawn.picture(figure, f"{prefix}-ratio", title), _READ_RATIO
-    for name in classes:
-        panels = {
-            label: points.get(name, {})
-            for label, setting in zip(labels, settings, strict=True)
-            if (points := _points(table.filter(pl.col("setting") == setting), [name]))
-        }
-        if panels:
-            title = f"Goodput and queueing delay of {name}, a panel for each round trip of category II"
-            yield _ellipses(panels, f"{prefix}-ellipses-{name}", title)
+    # The least, the equal and the largest round trip: all others have a page of their own.
+    shown = dict.fromkeys((0, len(settings) // 2, len(settings) - 1))
+    panels = {
+        f"{name} at {labels[place]}": points
+        for place in shown
+        for name, points in _points(table.filter(pl.col("setting") == settings[place]), classes).items()
+    }
+    if panels:
+        title = "Goodput and queueing delay at the least, the middle and the largest round trip"
+        yield _ellipses(panels, f"{prefix}-ellipses", title)
 
 
 def _mean(table: pl.DataFrame, scheme: str, setting: str, name: str, column: str) -> float | None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from markupsafe import Markup
@@ -19,8 +20,9 @@ from sojourn.report.files import Picture
 from sojourn.report.suite.ellipse import Ellipse
 
 Points = tuple[Sequence[float], Sequence[float]]
-_MOST_PANELS = 16
-_FEW_PANELS = 6
+_MOST_PANELS = 12
+_FEW_PANELS, MOST_LOOKS = 6, 8
+_KNOB = re.compile(r" (?:target|limit)=(\S+)")
 _PLAIN = FuncFormatter(lambda value, _: f"{value:g}")
 """Numbers as words: powers of ten would be set as formulas, which pages do not have."""
 
@@ -51,8 +53,9 @@ def ellipses(panels: Mapping[str, Mapping[str, Points]], title: str) -> Figure:
     with _panels(len(shown), title) as (figure, grid):
         looks = _looks(panels)
         for axes, (name, schemes) in zip(grid, shown.items(), strict=False):
+            _join(axes, schemes, looks)
             for scheme, (delay, goodput) in schemes.items():
-                style = looks[scheme]
+                style = looks[scheme].style
                 colour, marker = style["color"], style["marker"]
                 axes.plot(delay, goodput, marker, color=colour, markersize=2.5, alpha=0.55)
                 fitted = Ellipse.of(delay, goodput)
@@ -61,7 +64,11 @@ def ellipses(panels: Mapping[str, Mapping[str, Points]], title: str) -> Figure:
                 if delay:
                     axes.plot(
                         [median(delay)], [median(goodput)], marker, color=colour, markersize=7,
-                        markerfacecolor="none", markeredgewidth=1.6, label=scheme,
+                        markerfacecolor="none", markeredgewidth=1.6, label=looks[scheme].name,
+                    )  # fmt: skip
+                    axes.annotate(
+                        looks[scheme].knob, (median(delay), median(goodput)), (4, 4),
+                        textcoords="offset points", fontsize=6, color=colour,
                     )  # fmt: skip
             _entitled(axes, name, len(shown))
             axes.set_xlabel("Mean queueing delay (ms)")
@@ -69,6 +76,17 @@ def ellipses(panels: Mapping[str, Mapping[str, Points]], title: str) -> Figure:
             axes.margins(0.12)
         _legend(figure, grid)
     return figure
+
+
+def _join(axes: Axes, schemes: Mapping[str, Points], looks: Mapping[str, Look]) -> None:
+    """Join the medians of the settings of one discipline, in the order of its knob."""
+    families: dict[str, list[tuple[float, float]]] = {}
+    for scheme, (delay, goodput) in schemes.items():
+        if delay and looks[scheme].knob:
+            line = families.setdefault(looks[scheme].name, [])
+            line.append((median(delay), median(goodput)))
+            colour = looks[scheme].style["color"]
+            axes.plot(*zip(*line[-2:], strict=True), color=colour, linewidth=0.8, alpha=0.6)
 
 
 def distributions(panels: Mapping[tuple[str, str], Mapping[str, Sequence[float]]], title: str) -> Figure:
@@ -86,8 +104,8 @@ def distributions(panels: Mapping[tuple[str, str], Mapping[str, Sequence[float]]
         for axes, ((name, label), schemes) in zip(grid, panels.items(), strict=False):
             for scheme, values in schemes.items():
                 axes.plot(
-                    values, np.linspace(0, 1, len(values)), color=looks[scheme]["color"],
-                    linestyle=looks[scheme]["linestyle"], linewidth=1.5, label=scheme,
+                    values, np.linspace(0, 1, len(values)), color=looks[scheme].style["color"],
+                    linestyle=looks[scheme].style["linestyle"], linewidth=1.5, label=looks[scheme].name,
                 )  # fmt: skip
             if "interval" in label:
                 # Packets of one burst are dropped at once: intervals of zero have their place, too.
@@ -110,8 +128,8 @@ def shares(lines: Mapping[str, Sequence[float]], step_s: float, title: str, delt
         looks = _looks({"": lines})
         for scheme, values in lines.items():
             axes.plot(
-                np.arange(1, len(values) + 1) * step_s, values, color=looks[scheme]["color"],
-                linestyle=looks[scheme]["linestyle"], linewidth=1.4, label=scheme,
+                np.arange(1, len(values) + 1) * step_s, values, color=looks[scheme].style["color"],
+                linestyle=looks[scheme].style["linestyle"], linewidth=1.4, label=looks[scheme].name,
             )  # fmt: skip
         axes.set_ylim(0, 1)
         axes.set_xlim(left=0)
@@ -132,15 +150,16 @@ def over_axis(
 ) -> Figure:
     """Draw numbers over an axis of the case, a panel for each number, a line for each scheme."""
     with _panels(len(panels), title) as (figure, grid):
+        looks = _looks(panels)
         for number, (axes, (name, schemes), unit) in enumerate(
             zip(grid, panels.items(), units, strict=False)
         ):
-            for place, (scheme, values) in enumerate(schemes.items()):
-                style = look(place)
+            for scheme, values in schemes.items():
+                style = looks[scheme].style
                 axes.plot(
                     range(len(labels)), [np.nan if value is None else value for value in values],
                     color=style["color"], linestyle=style["linestyle"], marker=style["marker"],
-                    markersize=4, linewidth=1.4, label=scheme,
+                    markersize=4, linewidth=1.4, label=looks[scheme].name,
                 )  # fmt: skip
             if level is not None and number == 0:
                 axes.axhline(level, color="#5b616b", linewidth=0.9)
@@ -172,10 +191,28 @@ def _panels(count: int, title: str) -> Iterator[tuple[Figure, list[Axes]]]:
         yield figure, flat[:count]
 
 
-def _looks(panels: Mapping[Any, Mapping[str, Any]]) -> dict[str, dict[str, object]]:
-    """Return the look of each scheme: the same in all panels, also where one has nothing to show."""
-    schemes = dict.fromkeys(scheme for panel in panels.values() for scheme in panel)
-    return {scheme: look(place) for place, scheme in enumerate(schemes)}
+class Look(NamedTuple):
+    """How a scheme is drawn: its style, its name in the legend, and its knob if there are many schemes."""
+
+    style: dict[str, object]
+    name: str
+    knob: str = ""
+
+
+def _looks(panels: Mapping[Any, Mapping[str, Any]]) -> dict[str, Look]:
+    """Return the look of each scheme: the same in all panels, also where one has nothing to show.
+
+    More schemes than can be told apart are settings of a few: those of one discipline share a look.
+    """
+    schemes = list(dict.fromkeys(scheme for panel in panels.values() for scheme in panel))
+    if len(schemes) <= MOST_LOOKS:
+        return {scheme: Look(look(place), scheme) for place, scheme in enumerate(schemes)}
+    families = {scheme: _KNOB.sub("", scheme) for scheme in schemes}
+    order = list(dict.fromkeys(families.values()))
+    return {
+        scheme: Look(look(order.index(family)), family, ", ".join(knob[1] for knob in _KNOB.finditer(scheme)))
+        for scheme, family in families.items()
+    }
 
 
 def _entitled(axes: Axes, name: str, panels: int) -> None:
@@ -195,6 +232,12 @@ def _legend(figure: Figure, grid: Sequence[Axes]) -> None:
             list(found.values()),
             list(found),
             loc="outside lower center",
-            ncols=min(4, len(found)),
+            ncols=_columns(figure, list(found)),
             frameon=False,
         )
+
+
+def _columns(figure: Figure, names: Sequence[str]) -> int:
+    """Return how many columns of a legend fit: some eleven letters an inch, and the mark before each name."""
+    longest = max(map(len, names)) + 7
+    return max(1, min(4, len(names), int(figure.get_figwidth() * 11) // longest))

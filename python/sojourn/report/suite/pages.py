@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 from markupsafe import Markup
@@ -20,6 +20,7 @@ from sojourn.report.suite.view import View, views
 from sojourn.results import Results, atomic
 from sojourn.study.identity import engine
 from sojourn.sweep.suites import Expanded, Preset, Suite
+from sojourn.sweep.workers import open_workers
 
 
 def write_pages(
@@ -30,18 +31,25 @@ def write_pages(
     found: Sequence[Check],
     command: str,
     out: Path,
+    jobs: int,
 ) -> Path:
-    """Write ``index.html`` and ``LINK/CASE.html`` for every case; return the overview."""
+    """Write ``index.html`` and ``LINK/CASE.html`` for every case, in several processes; return the former."""
     versions = f"sojourn {_core.version()}, engine {engine()}"
     about = {"suite": suite, "preset": preset, "command": command, "versions": versions}
-    pages: list[tuple[str, View, list[View]]] = []
-    for each, table in zip(everything, found_rows, strict=True):
-        results = Results(out / each.folder)
-        own = [check for check in found if (check.case, check.link) == (each.case.name, each.link.name)]
-        whole, *parts = views(each, table, results)
-        pages.append((each.link.name, whole, parts))
-        for view in (whole, *parts):
-            _write(view, about, out, own if view is whole else [], results.missing, parts)
+    tasks = [
+        (
+            each,
+            table,
+            [check for check in found if (check.case, check.link) == (each.case.name, each.link.name)],
+        )
+        for each, table in zip(everything, found_rows, strict=True)
+    ]
+    if jobs > 1 and len(tasks) > _FEW_CASES:
+        with open_workers(jobs=min(jobs, len(tasks))) as workers:
+            waiting = [workers.executor.submit(_write_case, *task, about, out) for task in tasks]
+            pages = [each.result() for each in waiting]
+    else:
+        pages = [_write_case(*task, about, out) for task in tasks]
     links = list(dict.fromkeys(each.link.name for each in everything))
     matrices = [
         (link, matrices_of([t for e, t in zip(everything, found_rows, strict=True) if e.link.name == link]))
@@ -49,7 +57,7 @@ def write_pages(
     ]
     text = markdown(suite.title, _about(preset, everything, versions), matrices, found, command)
     atomic.write(out / "suite.md", lambda file: file.write(text.encode()))
-    at = {(link, view.name): view.page for link, whole, parts in pages for view in (whole, *parts)}
+    at = {(link, page.name): page.page for link, whole, parts in pages for page in (whole, *parts)}
     return html.write(
         out / "index.html",
         "report/suite/overview.html.jinja",
@@ -60,13 +68,42 @@ def write_pages(
             for link, found_tables in matrices
         ],
         checks=check_table(found),
-        verdict=told(found),
+        verdict=told(found, everything),
         schemes=scheme_table(everything),
         open=open_table(suite, everything),
         pages=pages,
         source=f"{_short(everything)} · {versions} · {command}",
         runs=sum(table["hash"].n_unique() for table in found_rows),
     )
+
+
+_FEW_CASES = 4
+"""With no more, starting processes takes longer than drawing."""
+
+
+class Page(NamedTuple):
+    """A page that was written: see :class:`View`."""
+
+    name: str
+    title: str
+    label: str
+    page: str
+
+    @classmethod
+    def of(cls, view: View) -> Page:
+        """Name the page of a view."""
+        return cls(view.name, view.title, view.label, view.page)
+
+
+def _write_case(
+    each: Expanded, table: pl.DataFrame, own: Sequence[Check], about: Mapping[str, Any], out: Path
+) -> tuple[str, Page, list[Page]]:
+    """Write the pages of a case: its link, its section, and the parts that are cases of their own."""
+    results = Results(out / each.folder)
+    whole, *parts = views(each, table, results)
+    for view in (whole, *parts):
+        _write(view, about, out, own if view is whole else [], results.missing, parts)
+    return each.link.name, Page.of(whole), [Page.of(part) for part in parts]
 
 
 def _write(
@@ -96,7 +133,7 @@ def _write(
         ],
         checks=check_table(own),
         missing=missing,
-        parts=[] if view.label else [(part.name, part.title, Path(part.page).name) for part in parts],
+        parts=[] if view.label else [(part.name, part.label, Path(part.page).name) for part in parts],
         section=f"{each.case.name}.html" if view.label else "",
         overview="/".join([".."] * (len(Path(view.page).parts) - 1)) + "/index.html",
         source=f"{view.name} on {each.link.name} · buffer {each.buffer_pkts} packets · {_short([each])} · "

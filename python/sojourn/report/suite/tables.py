@@ -30,7 +30,7 @@ def parameters(view: View) -> Table:
         ["Link", f"{expanded.link.name}: rate and base round trip of the suite"],
         ["Buffer", f"{expanded.buffer_pkts} packets, the same for all schemes without a limit of their own"],
         ["Runs", f"{len(view.results)} of {len(wanted)}"],
-        ["Seeds", f"{seeds} of each cell: seed {points[0].seed}, replications 0 to {seeds - 1}"],
+        ["Seeds", f"{seeds} of each cell: seed {points[0].seed}, {_replications(seeds)}"],
         ["Duration", f"{document['duration']}, of which {document['warmup']} are left out"],
     ]
     queues = {}
@@ -240,6 +240,10 @@ def _at(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 def _plain(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _replications(count: int) -> str:
+    return "replication 0" if count == 1 else f"replications 0 to {count - 1}"
 
 
 def _runs(count: int) -> str:

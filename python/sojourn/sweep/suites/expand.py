@@ -36,6 +36,8 @@ class Expanded:
         Where its results go, below the suite's folder.
     sets : tuple of (str, str)
         Keys that were set besides.
+    size_pkts : float
+        S of RFC 7928 §8.2.1: BDP and buffer in packets.
     """
 
     case: Case
@@ -45,6 +47,7 @@ class Expanded:
     buffer_pkts: int
     folder: str
     sets: tuple[tuple[str, str], ...] = ()
+    size_pkts: float = 0.0
 
     @property
     def scheme_of(self) -> dict[str, str]:
@@ -97,7 +100,8 @@ def expand(
         keys[key] = value
     study = Study.load(file, [*keys.items(), *sets])
     folder = f"{link.name.replace('/', '-')}/{case.name}"
-    return Expanded(case, link, study, tuple(schemes), buffer, folder, tuple(sets))
+    size = float(about.size_pkts)
+    return Expanded(case, link, study, tuple(schemes), buffer, folder, tuple(sets), size)
 
 
 def _queues(case: Case, schemes: Sequence[Scheme], buffer: int) -> dict[str, str]:

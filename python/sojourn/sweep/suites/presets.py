@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -36,6 +36,8 @@ class Preset:
         Keys of every study; ``flows.*.KEY`` is that key of each of its groups of TCP flows.
     case : dict
         By name of a case: ``set`` as above, and ``rtt``, ``rate`` and ``buffer`` that count there.
+    open : tuple of (str, str)
+        What of the other evaluation is taken over and what is not, for the overview.
     """
 
     name: str = ""
@@ -48,6 +50,7 @@ class Preset:
     buffer_pkts: int | None = None
     set: Mapping[str, Any] = field(default_factory=dict)
     case: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    open: tuple[Sequence[str], ...] = ()
 
     @classmethod
     def load(cls, suite: Suite, name: str | None) -> Preset:

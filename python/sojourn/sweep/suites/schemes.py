@@ -66,9 +66,9 @@ class Scheme:
 
 
 def read(words: Iterable[str]) -> list[Scheme]:
-    """Read schemes: names with commas between, or queues as in a study file (inline TOML).
+    """Read schemes: names and queues as in a study file (inline TOML), with commas between.
 
-    >>> [scheme.name for scheme in read(["droptail,fq_codel", '{ kind = "pie", target = "5ms" }'])]
+    >>> [scheme.name for scheme in read(['droptail,fq_codel,{ kind = "pie", target = "5ms" }'])]
     ['fifo', 'fq-codel', 'pie target=5ms']
 
     Raises
@@ -114,13 +114,34 @@ def knobs(schemes: Iterable[Scheme], packets: int) -> list[Scheme]:
 
 
 def _tables(word: str) -> list[Queue]:
-    """Split a word of the command line into queues."""
-    word = word.strip()
-    if not word.startswith(("{", "[")):
-        names = [name.strip() for name in word.split(",")]
-        if "" in names:
+    """Split a word of the command line into queues: names and tables with commas between."""
+    found: list[Queue] = []
+    for part in _parts(word):
+        if not part:
             raise SojournError(f"--aqm {quoted(word)}: a name is empty; expected names with commas between")
-        return [{"kind": name} for name in names]
+        found += _table(part) if part.startswith(("{", "[")) else [{"kind": part}]
+    return found
+
+
+def _parts(word: str) -> list[str]:
+    """Split at the commas that are not inside a table, a list or quotes."""
+    parts, depth, quote = [""], 0, ""
+    for letter in word:
+        if quote:
+            quote = "" if letter == quote else quote
+        elif letter in "\"'":
+            quote = letter
+        else:
+            depth += (letter in "{[") - (letter in "}]")
+        if letter == "," and depth == 0 and not quote:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return [part.strip() for part in parts]
+
+
+def _table(word: str) -> list[Queue]:
+    """Read a queue as in a study file, or a list of names and such queues."""
     try:
         value = tomllib.loads(f"queue = {word}")["queue"]
     except tomllib.TOMLDecodeError as error:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from sojourn.sweep.testbed.kind import Kind
+from sojourn.sweep.testbed.kinds.adaptive import Adaptive
+from sojourn.sweep.testbed.kinds.browser import Browser
 from sojourn.sweep.testbed.kinds.bulk import Bulk
 from sojourn.sweep.testbed.kinds.datagrams import Datagrams
 from sojourn.sweep.testbed.kinds.sessions import Sessions
 from sojourn.sweep.testbed.kinds.turns import Turns
+from sojourn.sweep.testbed.kinds.video import Video
 from sojourn.sweep.testbed.kinds.voice import Voice
+from sojourn.sweep.testbed.kinds.web import Web
 
 SOURCES: dict[str, Kind] = {
     "bulk": Bulk(),
@@ -18,6 +22,10 @@ SOURCES: dict[str, Kind] = {
 """By `source.kind` of flows."""
 
 USERS: dict[str, Kind] = {
+    "adaptive": Adaptive(),
+    "browser": Browser(),
+    "video": Video(),
     "voice": Voice(),
+    "web": Web(),
 }
 """By `kind` of users."""

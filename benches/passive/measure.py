@@ -1,0 +1,127 @@
+"""`sojourn measure` against the exact delays of the emulator's queue, as the passive study validated it.
+
+python -m benches.passive.measure [CASE …] [--seconds 60] [--folder DIR] [--json]
+
+A case is SEEN+HIDDEN+UP: what B sends to A, what B sends to a C of whom the observer sees nothing, and
+whether A uploads: utp++, backlogged++, chirp++, heartbeat+chirp+, and each with +up. The path is the
+study's: 1 Mbit/s, here in both directions. Needs what `sojourn emulate` needs, and libtorrent for utp.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from benches.passive.observed import observe
+from benches.passive.peers import HIDDEN
+
+SEEN = ("utp++", "backlogged++", "chirp++", "heartbeat+chirp+", "utp+chirp+", "backlogged+backlogged+")
+CASES = (*SEEN, *(f"{case}up" for case in SEEN[:4]))
+BOUND_MS = {"tcp": 0.6, "utp": 0.15}
+"""Medians of the error that the method is to stay below."""
+
+_SOJOURN = str(Path(sys.executable).with_name("sojourn"))
+_PATH = ("--down", "1Mbit", "--up", "1Mbit", "--rtt", "60ms", "--queue", "fifo", "--limit", "365kB")
+_GRACE_S = 60
+
+
+def sojourn(*words: str, seconds: float = 0.0) -> str:
+    """Run the command line; return what it printed."""
+    ran = subprocess.run(
+        [_SOJOURN, *words], capture_output=True, text=True, timeout=seconds + _GRACE_S, check=False
+    )
+    if ran.returncode:
+        raise SystemExit(f"sojourn {words[0]}: exit code {ran.returncode}: {ran.stderr.strip()[-600:]}")
+    return ran.stdout
+
+
+def errors(case: str, seconds: float, folder: Path) -> dict[str, Any]:
+    """Run one case, measure what the observer has, and compare.
+
+    Returns
+    -------
+    dict
+        "samples", "truth_ms" and "error_ms" (absolute) with quantiles, "bias_ms" (median signed error),
+        "bound_ms", "held", and the emulator's "verdict".
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    words = [sys.executable, str(Path(__file__).with_name("peers.py").absolute()), str(folder)]
+    ends = {end: [*words, end, case, str(seconds)] for end in ("server", "client")}
+    pcapng, log, capture = folder / "run.pcapng", folder / "run.parquet", folder / "observer.pcap"
+    came = json.loads(
+        sojourn(
+            *("emulate", *_PATH, "--json", "--pcap", str(pcapng), "--log", str(log)),
+            *("--server", " ".join(ends["server"]), "--", *ends["client"]),
+            seconds=seconds,
+        )
+    )
+    truth_ms = observe(pcapng, log, HIDDEN, capture)
+    samples = folder / "samples.csv"
+    sojourn("measure", str(capture), "--samples", str(samples), "--json")
+    protocol = "utp" if case.startswith("utp") else "tcp"
+    table = pl.read_csv(samples).filter(
+        (pl.col("protocol") == protocol) & (pl.col("direction") == "from-remote")
+    )
+    true = truth_ms[table["frame"].to_numpy() - 1]
+    known = ~np.isnan(true)
+    signed = table["queue_delay_ms"].to_numpy()[known] - true[known]
+    found: dict[str, Any] = {"case": case, "protocol": protocol, "samples": int(known.sum())}
+    if known.any():
+        found |= {
+            "truth_ms": _quantiles(true[known]),
+            "error_ms": _quantiles(np.abs(signed)),
+            "bias_ms": round(float(np.median(signed)), 4),
+        }
+    median = found.get("error_ms", {}).get("p50")
+    bound = BOUND_MS[protocol]
+    held = median is not None and median < bound
+    return found | {"bound_ms": bound, "held": held, "verdict": came["verdict"]["held"]}
+
+
+def _quantiles(values: np.ndarray) -> dict[str, float]:
+    return {f"p{q}": round(float(np.percentile(values, q)), 4) for q in (25, 50, 75, 90, 95, 99)}
+
+
+def main() -> int:
+    """Run the cases; 1 if a median is beyond its bound."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("cases", nargs="*", default=CASES)
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--folder", type=Path)
+    parser.add_argument("--json", action="store_true")
+    told = parser.parse_args()
+    rows = []
+    with tempfile.TemporaryDirectory(prefix="sojourn-passive-") as made:
+        for case in told.cases:
+            row = errors(case, told.seconds, (told.folder or Path(made)) / case.replace("+", "-"))
+            rows.append(row)
+            print(json.dumps(row) if told.json else sentence(row), flush=True)
+    return int(not all(row["held"] for row in rows))
+
+
+def sentence(row: dict[str, Any]) -> str:
+    """Return a row as the paper has its distributions: quantiles of the error."""
+    if "error_ms" not in row:
+        return f"{row['case']:>24}: no sample"
+    error = " ".join(f"{name} {value:.3f}" for name, value in row["error_ms"].items())
+    truth = row["truth_ms"]
+    verdict = "" if row["verdict"] else "; the bed did not hold"
+    return (
+        f"{row['case']:>24}: {row['samples']:6d} samples, "
+        f"true delay p50 {truth['p50']:.1f} p95 {truth['p95']:.1f} ms, "
+        f"error {error} ms, bound {row['bound_ms']} {'held' if row['held'] else 'NOT held'}{verdict}"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
