@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
+import urllib.request
+from contextlib import suppress
 from pathlib import Path
 
 import polars as pl
 import pytest
 from conftest import Command
+from sojourn.sweep.emulation import Options, point_of, run
+
+from benches.emulator.endings import ORDINARY
+from benches.emulator.replays import KINDS, queue
+from benches.emulator.replays import SEND as FLOWS
 
 SINK = """
 import socket
@@ -42,7 +51,7 @@ def refused() -> str | None:
     """Return why there can be no bed here; None if there can be one."""
     if sys.platform != "linux":
         return "namespaces are Linux's"
-    words = [sys.executable, "-m", "sojourn", "emulate", *PATH, "--server", "sleep 9", "--", "true"]
+    words = [sys.executable, "-m", "sojourn", "emulate", *PATH, "--server", serving(), "--", "true"]
     done = subprocess.run(words, capture_output=True, text=True, timeout=60)
     return done.stderr.strip() if done.returncode == 125 else None
 
@@ -234,27 +243,115 @@ def children(pid: int) -> list[str]:
     return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
 
 
-def test_without_rights(sojourn: Command) -> None:
-    """Root without capabilities is an ordinary user to the kernel, and may read the same files."""
-    if os.getuid() != 0 or shutil.which("setpriv") is None:
-        pytest.skip("this is an ordinary user already, or setpriv is missing")
-    words = sojourn.argv("emulate", *PATH, "--server", serving(), "--congestion", "reno", "--json", "--")
-    bare = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]
+def test_an_ordinary_user(sojourn: Command) -> None:
+    """Who may read what root may, since the package may lie where only root can."""
+    python = shutil.which("python3", path="/usr/bin:/bin")
+    if os.getuid() != 0 or shutil.which("setpriv") is None or python is None:
+        pytest.skip("this is an ordinary user already, or setpriv or the system's Python is missing")
+    server = f"exec {python} -c '{SINK}'"
+    words = sojourn.argv("emulate", *PATH, "--server", server, "--congestion", "reno", "--json", "--")
+    places = {"cwd": "/", "env": {**os.environ, "HOME": "/", "PYTHONDONTWRITEBYTECODE": "1"}, "timeout": 60}
+    code = "import os; print(os.getuid(), flush=True)" + SEND
     done = subprocess.run(
-        [*bare, *words, *sending(300_000)], capture_output=True, text=True, cwd=sojourn.cwd, timeout=60
+        [*ORDINARY, *words, python, "-c", code, "200000", "SOJOURN_SERVER"],
+        capture_output=True,
+        text=True,
+        **places,
     )
     if done.returncode == 125 and "refuses" in done.stderr:
         pytest.skip(done.stderr.strip())
     assert done.returncode == 0, done.stderr
+    assert "65534" in done.stderr.splitlines(), "the command sees itself as who called"
     came = json.loads(done.stdout)
-    assert came["engine"]["rights"] == "user namespace"
+    assert (came["engine"]["rights"], came["engine"]["stamps"]) == ("user namespace", "read")
     assert came["engine"]["scheduling"] == "other"
     assert any("SCHED_FIFO" in what for what in came["engine"]["without"])
-    assert came["engine"]["replay"]["up"]["decisions"] > 200
-    host = subprocess.run(
-        [*bare, *sojourn.argv("emulate", *PATH, "--host", "--", "true")],
-        capture_output=True,
-        text=True,
-        timeout=60,
+    up = came["engine"]["replay"]["up"]
+    assert up["decisions"] == up["equal"] > 130
+    host = [*ORDINARY, *sojourn.argv("emulate", *PATH, "--host", "--", "true")]
+    refused = subprocess.run(host, capture_output=True, text=True, **places)
+    assert refused.returncode == 125 and "needs root" in refused.stderr, refused.stderr
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_decision_is_as_in_the_replay_of_its_log(kind: str) -> None:
+    """Kernel TCP through each kind of queue."""
+    point = point_of(
+        None, {"down": "16Mbit", "up": "4Mbit", "rtt": "20ms"}, [("path.up.queue", queue(kind))], {}
     )
-    assert host.returncode == 125 and "needs root" in host.stderr
+    options = Options(
+        command=(sys.executable, "-c", FLOWS, "4", "0.8"),
+        server=serving(),
+        congestion="reno",
+        variables=(("net.ipv4.tcp_ecn", "1"),),
+        probes=0,
+    )
+    came = run(point, options)
+    assert came["command"]["exit"] == 0 and came["engine"]["unrecorded"] == 0
+    for name, replay in came["engine"]["replay"].items():
+        assert replay["decisions"] == replay["equal"] > 0, name
+    up = came["engine"]["replay"]["up"]
+    assert up["equal_drops"] + up["equal_marks"] == up["drops"] + up["marks"] > 0
+
+
+def test_the_other_end_may_be_this_machine(sojourn: Command) -> None:
+    if os.getuid() != 0:
+        pytest.skip("needs root")
+    with socket.create_server(("", 0)) as here:
+        here.settimeout(30)
+        port = here.getsockname()[1]
+        to = f"(os.environ['SOJOURN_SERVER'], {port})"
+        code = f"import os, socket; s = socket.create_connection({to}); s.sendall(b'hello'); s.recv(1)"
+        running = sojourn.start("emulate", *PATH, "--", sys.executable, "-c", code)
+        peer, (address, *_) = here.accept()
+        with peer:
+            assert peer.recv(9) == b"hello" and address.startswith("198.1")
+            peer.sendall(b"!")
+        _, said = running.communicate(timeout=30)
+    assert running.returncode == 0 and "packets dropped" in said, said
+
+
+def test_a_rate_trace_and_metrics_while_it_runs(sojourn: Command) -> None:
+    """A trace of 12 Mbit/s (a packet each millisecond) up; the queues are served to Prometheus meanwhile."""
+    (sojourn.cwd / "trace").write_text("\n".join(str(ms) for ms in range(1, 101)))
+    (sojourn.cwd / "traced.toml").write_text(
+        'name = "traced"\nduration = "9s"\n[path]\nrtt = "10ms"\nqueue = { kind = "fq-codel" }\n'
+        'down = { rate = "20Mbit" }\nup = { rate = { trace = "trace" } }\n'
+    )
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    words = ("traced.toml", "--server", serving(), "--json", "--prometheus", port, "--no-offload", "--live")
+    running = sojourn.start("emulate", *words, "--", sys.executable, "-c", FLOWS, "1", "1.5")
+    left, seen = "", time.monotonic() + 20
+    while 'departed_packets_total{link="up"} ' not in left and time.monotonic() < seen:
+        time.sleep(0.05)
+        with suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as page:
+            left = page.read().decode()
+    out, said = running.communicate(timeout=30)
+    assert running.returncode == 0, said
+    assert 'sojourn_emulate_dropped_packets_total{link="up"' in left, left
+    came = json.loads(out)
+    up = came["links"]["up"]
+    assert up["rate_bps"] == 1504 * 8 * 1000 and up["departed_bytes"] > 500_000
+    assert came["engine"]["offload"] == "off" and came["engine"]["outside"]["up"]["super_pkts"] == 0
+    assert came["engine"]["base_rtt_ms"]["got"] == [], "what a probe waits for an opportunity is no base"
+    for name, replay in came["engine"]["replay"].items():
+        assert replay["decisions"] == replay["equal"] > 0, name
+
+
+def test_a_shell_has_the_terminal(sojourn: Command) -> None:
+    terminal, shell = pty.openpty()
+    sojourn.env.update({"SHELL": "/bin/sh", "ENV": ""})
+    words = sojourn.argv("emulate", *PATH, "--server", serving(), "--shell", "--quiet")
+    running = subprocess.Popen(
+        words, stdin=shell, stdout=shell, stderr=shell, env=sojourn.env, cwd=sojourn.cwd
+    )
+    os.close(shell)
+    os.write(terminal, b"test -t 0 && echo to=$SOJOURN_SERVER; exit 3\n")
+    said = b""
+    with suppress(OSError):
+        while more := os.read(terminal, 4096):
+            said += more
+    os.close(terminal)
+    assert running.wait(timeout=30) == 3, said
+    assert b"to=198.18." in said

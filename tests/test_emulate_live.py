@@ -5,10 +5,12 @@ from __future__ import annotations
 import copy
 import io
 
+import polars as pl
 from rich.console import Console
+from sojourn.cli.emulate import _end
 from sojourn.sweep.emulation.check import sentence
 from sojourn.sweep.emulation.live import View, metrics, sparkline
-from sojourn.sweep.emulation.page import write_page
+from sojourn.sweep.emulation.page import drawn, write_page
 from sojourn.sweep.emulation.words import said
 
 LINK = {
@@ -81,7 +83,7 @@ CAME = {
         "latest_wake_us": 0.0,
         "clamped_pkts": 0, "clamped_us": 0.0, "stamps": "kernel", "offload": "nic", "access_rate_bps": 1e9,
         "congestion": "reno", "mtu": 1500, "rights": "root", "scheduling": "fifo", "thread_pct": 3.0,
-        "flows": 2,
+        "flows": 2, "emulated_s": 1.4,
         "read_lateness_us": {"down": LATE, "up": None},
     },
 }  # fmt: skip
@@ -112,6 +114,19 @@ def test_words_say_what_was_and_nothing_of_what_was_not():
     assert "7.4 ms" in said(troubled)[4]
 
 
+def test_strict_fails_where_something_was_not_held_but_not_for_the_command(capsys):
+    def ends(came: dict, *, code: int = 0, strict: bool = False) -> int:
+        came = {**copy.deepcopy(came), "command": {**ENDED, "exit": code}}
+        return _end(came, None, json=False, quiet=True, strict=strict)
+
+    bad = changed()
+    bad["verdict"] = {"held": False, "reasons": ["it was late"], "rows": []}
+    assert [ends(CAME, strict=True), ends(bad), ends(bad, strict=True)] == [0, 0, 1]
+    assert ends(bad, code=7, strict=True) == 7, "the command's own code"
+    said = capsys.readouterr().err
+    assert said.count("not held: it was late") == 3 and "held: all" not in said, "quiet where all was held"
+
+
 def test_what_a_machine_holds_is_the_last_rate_that_was_held():
     trial = {"rate": "10Mbit", "held": True, "reasons": [], "p99_us": 120.0, "used": 0.9, "steal_pct": 0.0}
     lost = {**trial, "rate": "100Mbit", "held": False, "reasons": ["9 packets were lost"]}
@@ -121,6 +136,26 @@ def test_what_a_machine_holds_is_the_last_rate_that_was_held():
     )
     assert sentence([lost]) == "this machine holds not even 100Mbit now: 9 packets were lost"
     assert "filled only 14% of it" in sentence([{**trial, "rate": "1000Mbit", "used": 0.14}])
+
+
+def test_the_last_interval_is_drawn_up_to_the_end_of_the_run():
+    figure = drawn({"down": SUMMARY, "up": SILENT}, 1.4)
+    delay, used = figure.axes
+    assert list(used.lines[0].get_xdata()) == [0.0, 1.0, 1.4]
+    assert list(used.lines[0].get_ydata()) == [50.0, 100.0, 100.0]
+    assert len(delay.lines[1].get_xdata()) == 0, "no packet, no line"
+
+
+def test_a_run_of_twenty_minutes_has_a_bin_for_each_second(tmp_path):
+    came = changed()
+    bins = 1200
+    late = [None] * (bins - 1) + [30.0]
+    series = {"bin_s": 1.0, "utilisation": [0.5] * bins, "queue_delay_ms": late, "dropped_pkts": [1] * bins}
+    came["links"]["down"] = {**SUMMARY, "series": series}
+    write_page(came, "x", tmp_path / "page.html")
+    table = pl.read_csv(tmp_path / "figures" / "queues-over-time.csv")
+    assert len(table) == bins and table["time_s"][-1] == 1199.0 and table["dropped_pkts"].sum() == bins
+    assert table["queue_delay_ms"].is_not_null().sum() == 1
 
 
 def test_the_page_stands_by_itself(tmp_path):

@@ -11,7 +11,6 @@ from conftest import user
 from sojourn import _core
 from sojourn.qoe import games, gaming
 from sojourn.qoe.score import score
-from sojourn.report.answer.goals import goals_of
 
 MS = 1_000_000
 
@@ -88,15 +87,3 @@ def test_packets_are_as_many_as_the_pace_says() -> None:
     found = _core.run(_core.points(json.dumps(study | {"users": users}))[0])["game"]
     for way in (0, 1):
         assert np.count_nonzero((found["direction"] == way) & (found["sent_ns"] < 10**10)) == 1280
-
-
-@pytest.mark.parametrize(("threshold", "limit"), [("bufferbloat-a-plus", 5.0), ("bufferbloat-c", 200.0)])
-def test_a_threshold_is_a_limit_on_every_queue(threshold: str, limit: float) -> None:
-    results = [{"links": {"down": {}, "home.up": {}, "x.access": {}}}]
-    found = goals_of({"goals": [{"threshold": threshold, "confidence": 0.9}]}, results)
-    assert [goal.path for goal in found] == [
-        "links.down.queue_delay_ms.mean",
-        "links.home.up.queue_delay_ms.mean",
-    ]
-    assert {(goal.limit, goal.above, goal.confidence) for goal in found} == {(limit, False, 0.9)}
-    assert all("DSLReports" in goal.source and "a choice" in goal.source for goal in found)

@@ -20,7 +20,7 @@ from sojourn.errors import SojournError
 from sojourn.report.suite.checks import checks, even, told
 from sojourn.report.suite.ellipse import Ellipse
 from sojourn.study import Study
-from sojourn.sweep.suites import Link, Preset, Suite, expand, knobs, names, read_schemes, with_baseline
+from sojourn.sweep.suites import Link, Preset, Suite, expand, knobs, names, read_schemes, sized, with_baseline
 from sojourn.sweep.suites.link import half_up
 
 SUITE = Suite.load("rfc7928")
@@ -76,6 +76,9 @@ def test_formulas_follow_the_link() -> None:
         "10Mbit", "20Mbit", "2.5Mbit", "40ms", "20ms",
     ]  # fmt: skip
     assert link.buffer(560 * 10**6) == 467
+    sizes = {case.name: sized(case, link, Preset())[1] for case in SUITE.cases}
+    # What --knobs turns is the buffer of the case: of §6's largest round trip, of 100 Mbit/s in §8.2.6.
+    assert (sizes["5.1.1"], sizes["6"], sizes["8.2.6-slow"]) == (34, 467, 334)
     assert link.value("0.081 S - 0.036 S") == "3"
     assert Link.read("1Mbit/10ms").value("0.036 S") == "1", "never no flow at all"
     for wrong in ("2 X", "C R", "C + S", "S 2", "", "1 C 2 C"):
@@ -157,7 +160,10 @@ def test_the_loss_law_is_asked_where_whole_flows_can_keep_it(
     assert check.holds is holds and (holds is not None or "too small" in check.why)
     words = {True: "1 of 1 checks holds", False: "0 of 1 checks hold, 1 does not"}
     assert told([check], [expanded]) == words.get(holds, "0 of 1 checks hold, of 1 nothing can be said")
-    assert told([], [expanded]) == "no check could be made: its runs are missing"
+    assert told([], [expanded]) == "none of the checks of these cases could be made"
+    turned = expand(case, Link.read(link), knobs(read_schemes(["fifo"]), expanded.buffer_pkts), 1, Preset())
+    rows = pl.DataFrame([{**row, "scheme": scheme.name} for scheme in turned.schemes])
+    assert [check.scheme for check in checks(turned, rows)] == [f"fifo limit={turned.buffer_pkts}pkt"]
 
 
 def test_schemes_are_names_or_queues_as_in_a_study_file() -> None:
@@ -173,6 +179,9 @@ def test_schemes_are_names_or_queues_as_in_a_study_file() -> None:
     own = read_schemes(['{ kind = "pie", limit = "500pkt" }'])[0]
     assert own.own_limit and own.table(34)["limit"] == "500pkt"
     assert [scheme.name for scheme in with_baseline([own])] == ["fifo", "pie limit=500pkt"]
+    short = read_schemes(['{ kind = "fifo", limit = "10pkt" }'])
+    assert [scheme.name for scheme in with_baseline(short)] == ["fifo", "fifo limit=10pkt"]
+    assert with_baseline(found) == found, "drop-tail with the common buffer is among them"
     turned = knobs(read_schemes(["fifo,codel,sfq"]), 34)
     assert len([scheme for scheme in turned if scheme.queue["kind"] == "codel"]) == 6
     assert len([scheme for scheme in turned if scheme.queue["kind"] == "fifo"]) == 5

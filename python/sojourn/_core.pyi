@@ -139,6 +139,9 @@ def udp_kinds() -> list[str]:
     """Return the names of the kinds of packets that are UDP; all others are TCP."""
 
 def buffers(scenario: str) -> str: ...
+def thresholds() -> str:
+    """Return the thresholds that goals may name (JSON): what each is, its limits, its source."""
+
 def provenance() -> str: ...
 def schema() -> str:
     """Return the JSON Schema of study files."""

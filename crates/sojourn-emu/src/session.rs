@@ -13,8 +13,9 @@ use crate::recorder::Recorder;
 use crate::report::{BaseRtt, Facts, Report};
 use crate::setup::Setup;
 use crate::way::Way;
-use sojourn_net::{Rate, Time};
+use sojourn_net::{Span, Time};
 use sojourn_sim::Direction;
+use sojourn_sim::scenario::{LinkRule, LinkSpec, Path};
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{FromRawFd, OwnedFd};
@@ -65,13 +66,16 @@ pub fn run(setup: &Setup) -> Result<Report, Trouble> {
     let (unheard, nobody) = rtrb::RingBuffer::new(1024);
     let forwarder = Forwarder::new(client, server, ways(), hosts, EventSink::new(unheard, None));
     let driver = Driver::start(forwarder, !bed.rights.rootless, &epoch).map_err(failed("no thread can be started"))?;
-    let base_rtt = measure_idle(setup, &bed);
+    // Idle: the server's start is over.
     let _ = command.ready();
-    command.go().map_err(failed("the command cannot be started"))?;
+    let base_rtt = measure_idle(setup, &bed);
     let begin = begin.map(File::from);
-    let waited = failed("the command cannot be waited for");
+    let (started, waited) = (failed("the command cannot be started"), failed("the command cannot be waited for"));
     let early = match &begin {
-        Some(word) => command.run(setup, &signals, &parent, Some(word)).map_err(waited)?,
+        Some(word) => {
+            command.go().map_err(started)?;
+            command.run(setup, &signals, &parent, Some(word)).map_err(waited)?
+        }
         None => None,
     };
     let mut driven = driver.stop()?;
@@ -105,6 +109,10 @@ pub fn run(setup: &Setup) -> Result<Report, Trouble> {
     if let (Some(mut word), None) = (begin.as_ref(), &early) {
         // If nobody reads it, the command is about to end.
         let _ = word.write_all(&epoch.load(Ordering::Relaxed).to_ne_bytes());
+    }
+    if begin.is_none() {
+        // Not before the clock of the run: what it sends at once would have no time.
+        command.go().map_err(started)?;
     }
     let ended = match early {
         Some(ended) => ended,
@@ -142,16 +150,44 @@ pub fn run(setup: &Setup) -> Result<Report, Trouble> {
 fn measure_idle(setup: &Setup, bed: &Bed) -> BaseRtt {
     let path = &setup.document.path;
     let set = path.rtt();
-    let on_link = |rate: Rate, overhead: u64| (u64::from(PROBE) + overhead) * 8_000_000_000 / rate.0.max(1);
-    let links: u64 = path.links().filter_map(|link| Some(on_link(link.spec.rate.mean()?, link.spec.overhead.0))).sum();
+    let links = on_links(path);
     let is_constant = path.links().all(|link| link.spec.rate.is_constant());
     let mut got = Vec::new();
     if let (Some(prober), true) = (&bed.prober, is_constant && setup.probes > 0) {
-        let apart = Duration::from_nanos((2 * links).clamp(5_000_000, 1_000_000_000));
-        let patience = Duration::from_nanos(set.0 + links) + Duration::from_millis(500);
+        let apart = Duration::from_nanos((2 * links.0).clamp(5_000_000, 1_000_000_000));
+        let patience = Duration::from_nanos((set + links).0) + Duration::from_millis(500);
         let to = bed.ends[1].addresses.v4;
         let found = round_trips(prober, to, setup.probes, apart, patience).unwrap_or_default();
-        got = found.iter().map(|trip| ((trip.as_nanos() as f64 - links as f64) * 1e-3).round() * 1e-3).collect();
+        got = found.iter().map(|trip| ((trip.as_nanos() as f64 - links.0 as f64) * 1e-3).round() * 1e-3).collect();
     }
     BaseRtt { set: set.as_millis(), got }
+}
+
+/// The time that the bits of a probe and of its answer need on the links. By htb's rule it is none: an idle link passes
+/// a packet at once.
+fn on_links(path: &Path) -> Span {
+    let of = |link: &LinkSpec| {
+        let rate = link.rate.mean().filter(|_| link.rule == LinkRule::Strict)?;
+        Some((u64::from(PROBE) + link.overhead.0) * 8_000_000_000 / rate.0.max(1))
+    };
+    Span(path.links().filter_map(|link| of(link.spec)).sum())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sojourn_sim::scenario::Scenario;
+
+    #[test]
+    fn a_probe_is_on_strict_links_for_its_bits_and_passes_an_idle_bucket_at_once() {
+        let path = |up: &str| {
+            let down = r#"{"rate": "8Mbit", "queue": {"kind": "fifo", "limit": "9pkt"}}"#;
+            let up = format!(r#"{{"queue": {{"kind": "fifo", "limit": "9pkt"}}{up}}}"#);
+            let text = format!(r#"{{"duration": "9s", "path": {{"rtt": "9ms", "down": {down}, "up": {up}}}}}"#);
+            serde_json::from_str::<Scenario>(&text).unwrap().path
+        };
+        assert_eq!(on_links(&path(r#", "rate": "1Mbit", "overhead": "16B""#)), Span(84_000 + 800_000));
+        assert_eq!(on_links(&path(r#", "rate": "1Mbit", "rule": "htb""#)), Span(84_000));
+        assert_eq!(on_links(&path(r#", "rate": "unlimited""#)), Span(84_000), "no rate, no time");
+    }
 }

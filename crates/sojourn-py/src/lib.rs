@@ -46,7 +46,9 @@ mod _core {
     #[pymodule_export]
     use crate::stream::Stream;
     #[pymodule_export]
-    use crate::study::{buffers, check_trace, engine, extends, mahimahi, parse, points, provenance, schema, version};
+    use crate::study::{
+        buffers, check_trace, engine, extends, mahimahi, parse, points, provenance, schema, thresholds, version,
+    };
     #[pymodule_export]
     use crate::viewing::{Viewing, viewings};
     #[pymodule_export]

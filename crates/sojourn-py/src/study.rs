@@ -58,6 +58,12 @@ pub(crate) fn provenance() -> String {
     serde_json::to_string(&named).unwrap_or_default()
 }
 
+/// Return the thresholds that goals may name (JSON): what each is, its limits, its source, what of it has none.
+#[pyfunction]
+pub(crate) fn thresholds() -> String {
+    serde_json::to_string(study::thresholds()).unwrap_or_default()
+}
+
 /// Return the version of the engine.
 #[pyfunction]
 pub(crate) fn version() -> &'static str {

@@ -15,6 +15,7 @@ mod loads;
 mod schema;
 mod sets;
 mod stand_in;
+mod threshold;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -27,6 +28,7 @@ pub use files::StudyText;
 pub use goal::Goal;
 pub use loads::loads;
 pub use schema::schema;
+pub use threshold::thresholds;
 
 /// A study that cannot be run: one clear sentence, after it the place in the file where there is one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -41,7 +41,7 @@ def recommend(
     ```
     sojourn recommend --down 16Mbit --up 1Mbit --rtt 40ms
     sojourn recommend --down 16Mbit --up 1Mbit --rtt 40ms --goal "voice.mos.p5>=3.6" --json
-    sojourn recommend --down 50Mbit --up 10Mbit --rtt 30ms --users voice=1,adaptive=1
+    sojourn recommend --down 50Mbit --up 10Mbit --rtt 30ms --users voice=1,adaptive=1 --goal bufferbloat-a
     ```
 
     Parameters
@@ -62,7 +62,8 @@ def recommend(
     candidates
         Disciplines to choose from, by default fifo,codel,fq-codel,cake,pie.
     goal
-        VALUE>=NUMBER or VALUE<=NUMBER: what users are owed, as voice.mos.p5>=3.6. Repeatable.
+        What users are owed: VALUE>=NUMBER or VALUE<=NUMBER, as voice.mos.p5>=3.6, or a threshold that
+        operators quote, as bufferbloat-a, qoo-conferencing, iqb-gaming (docs/household.md). Repeatable.
     precision
         Differences need not be known better than this, in MOS.
     out

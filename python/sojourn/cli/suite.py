@@ -21,11 +21,11 @@ from sojourn.sweep.suites import (
     Expanded,
     Link,
     Preset,
-    Scheme,
     Suite,
     expand,
     folder_of,
     read_schemes,
+    sized,
     with_baseline,
 )
 from sojourn.sweep.suites import (
@@ -108,7 +108,7 @@ def suite(
     cases = chosen.choose(case or list(given.cases))
     sets = assignments(set or [], "--set")
     everything = [
-        expand(each, on, _turned(schemes, given.of(each, on)) if knobs else schemes, seeds, given, sets)
+        expand(each, on, turned(schemes, sized(each, on, given)[1]) if knobs else schemes, seeds, given, sets)
         for each, on in ((each, each.own_link or on) for on in links for each in cases)
     ]
     folder = folder_of(chosen.name, out)
@@ -143,10 +143,6 @@ def _links(suite: Suite, words: Sequence[str]) -> list[Link]:
     if len({each.name for each in links}) < len(links):
         raise SojournError("--link names a link twice")
     return links
-
-
-def _turned(schemes: list[Scheme], link: Link) -> list[Scheme]:
-    return turned(schemes, link.buffer())
 
 
 def _execute(campaigns: list[Campaign], jobs: int | None, scheduler: str | None) -> int:

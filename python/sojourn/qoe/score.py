@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sojourn.qoe import adaptive, browser, call, games, page, qoo, responsiveness, voice, web
-from sojourn.study.links import crosses, way_of
-from sojourn.study.units import seconds
+from sojourn.qoe import adaptive, browser, call, games, network, page, qoo, responsiveness, voice, web
+from sojourn.study.links import base_rtt_ns, crosses, way_of
+from sojourn.study.units import nanoseconds, seconds
 
 __all__ = ["score"]
 
@@ -43,7 +43,8 @@ def score(
     -------
     dict
         "voice", "video", "web", "adaptive", "browser", "gaming", "cloud-gaming", "call", "page" and
-        "responsiveness" as far as there are such users and tables, to be merged into the result.
+        "responsiveness" as far as there are such users and tables, and "network", the path as small flows
+        find it, where users send some; to be merged into the result.
 
     Raises
     ------
@@ -55,6 +56,7 @@ def score(
         If a table is not as expected.
     """
     found: dict[str, list[Any]] = {"voice": [], "video": [], "web": [], "gaming": [], "cloud-gaming": []}
+    heard: list[network.Echoes] = []
     first = 0
     for user in document.get("users") or ():
         last, kind = first + user["count"], user["kind"]
@@ -63,6 +65,9 @@ def score(
             rows = _rows(table, name, first, last)
             scored = _scorer(kind)(rows, user)
             found[kind] += scored if kind in ("voice", *games.KINDS) else [scored]
+            if kind in network.SENDERS and not user.get("over"):
+                echoes = network.echoes(rows, _base_rtt_ns(document, user) // 2)
+                heard += [] if echoes is None else [echoes]
         first = last
     out: dict[str, Any] = {}
     if found["voice"]:
@@ -87,7 +92,12 @@ def score(
         out["page"] = page.score_page(tables["page"])
     if "call" in tables:
         out["call"] = call.score_call(tables["call"], tables["call_rates"], *_measured(document))
+    out["network"] = network.score_network(heard, links or {})
     return {name: scores for name, scores in out.items() if scores}
+
+
+def _base_rtt_ns(document: Mapping[str, Any], user: Mapping[str, Any]) -> int:
+    return nanoseconds(user["rtt"]) if user.get("rtt") else base_rtt_ns(document)
 
 
 def _measured(document: Mapping[str, Any]) -> tuple[float, float]:

@@ -39,6 +39,7 @@ from numpy.typing import NDArray
 from sojourn.qoe import emodel, emodel_wideband, pesq
 from sojourn.qoe.enough import enough
 from sojourn.qoe.media import concealment, g722, g729, opus, playout, recordings, speech
+from sojourn.qoe.media.neteq import neteq
 from sojourn.qoe.media.speech import MissingSpeech, Speech
 from sojourn.qoe.quantiles import statistics
 from sojourn.qoe.runs import runs
@@ -296,6 +297,8 @@ def _one(
     buffer = user["playout"]
     if buffer["kind"] == "fixed":
         heard = playout.fixed(part["sent_ns"], part["delay_ns"], nanoseconds(buffer["delay"]))
+    elif buffer["kind"] == "neteq":
+        heard = neteq(part["sent_ns"], part["delay_ns"])
     elif buffer["kind"] == "none":
         heard = playout.unbuffered(part["sent_ns"], part["delay_ns"])
     else:

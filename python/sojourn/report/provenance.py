@@ -1,4 +1,4 @@
-"""What of a study ships by a name, and where it comes from: loads and households.
+"""What of a study ships by a name, and where it comes from: loads, households, thresholds.
 
 What nobody publishes, or is told from memory, is said on the page, so that no verdict rests on it silently.
 """
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sojourn import _core
+from sojourn.study.thresholds import thresholds
 
 
 @dataclass(frozen=True)
@@ -40,4 +41,8 @@ def shipped(document: Mapping[str, Any]) -> list[Shipped]:
     households = [user for user in document.get("users") or () if user.get("kind") == "household"]
     names = dict.fromkeys([*(["household"] if households else []), *loads])
     known = json.loads(_core.provenance())
-    return [Shipped(name, **known[name]) for name in names if name in known]
+    goals = dict.fromkeys(goal["threshold"] for goal in document.get("goals") or () if "threshold" in goal)
+    quoted = [thresholds()[name] for name in goals]
+    return [Shipped(name, **known[name]) for name in names if name in known] + [
+        Shipped(each.name, each.about, each.source, each.remembered) for each in quoted
+    ]

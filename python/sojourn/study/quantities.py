@@ -12,6 +12,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from sojourn.errors import quoted
+from sojourn.study.thresholds import thresholds
 
 _STATISTICS = ("median", "mean", "p5", "p25", "p75", "p95")
 
@@ -52,6 +53,13 @@ _USERS = {
     ),
 }  # fmt: skip
 """By kind of user, the numbers that its scores have."""
+_SMALL_FLOWS = ("voice", "gaming")
+"""Users whose packets tell what the path is to a small flow (`qoe/network.py`)."""
+_NETWORK = (
+    *_each(("rtt_ms", "added_ms.down", "added_ms.up"), ("mean", "p50", "p90", "p95", "p99")), "loss",
+    "echoes", "down_mbps", "up_mbps",
+    *_each(("qoo",), (name.removeprefix("qoo-") for name in thresholds() if name.startswith("qoo-"))),
+)  # fmt: skip
 _LINK = (
     "rate_bps", "limit.packets", "limit.bytes", "limit.ms", "arrived_pkts", "dropped_pkts", "departed_pkts",
     "departed_data_pkts", "marked_pkts", "departed_bytes", "backlog_pkts", "loss", "utilisation",
@@ -78,6 +86,8 @@ def quantities(documents: Iterable[Mapping[str, Any]]) -> tuple[set[str], list[s
         links.update(dict.fromkeys(named))
     found = {f"links.{link}.{name}" for link in links for name in _LINK}
     found |= {f"flows.{name}" for name in _FLOWS} | {f"engine.{name}" for name in _ENGINE}
+    if kinds.keys() & set(_SMALL_FLOWS):
+        found |= {f"network.{name}" for name in _NETWORK}
     return found | {f"{kind}.{name}" for kind in kinds for name in _USERS.get(kind, ())}, list(kinds)
 
 
@@ -112,7 +122,11 @@ def unknown(document: Mapping[str, Any], scenarios: Sequence[Mapping[str, Any]])
                 said.append(f"figure {number} ({_title(figure)}) shows {quoted(path)}, but {wrong}")
     for number, goal in enumerate(goals, start=1):
         if "threshold" in goal:
-            continue  # about queues, which every path has
+            threshold = thresholds()[goal["threshold"]]
+            for limit in threshold.judged(known.__contains__, ()):
+                if wrong := _wrong(limit.value, known, kinds, scenarios, whole=True):
+                    said.append(f"goal {number} ({threshold.name}) is about {limit.value}, but {wrong}")
+            continue
         wrong = _wrong(goal["value"], known, kinds, scenarios, whole=True)
         if wrong:
             said.append(f"goal {number} is about {quoted(goal['value'])}, but {wrong}")
@@ -132,6 +146,8 @@ def _wrong(
         if whole and path.endswith(("per_client_rate_kbps", "series.utilisation", "series.queue_delay_ms")):
             return "that is a list; a goal is about one number"
         return None
+    if head == "network" and not set(kinds) & set(_SMALL_FLOWS):
+        return f"nobody sends small packets all the time: the study has no users of kind {_either()}"
     if head in _USERS and head not in kinds:
         users = f"its users are {', '.join(kinds)}" if kinds else "it has no users"
         return f"the study has no users of kind {head}; {users}"
@@ -145,6 +161,10 @@ def _wrong(
         f"; did you mean {' or '.join(near)}?" if near else f"; results begin with {', '.join(_heads(known))}"
     )
     return f"results have no such number{meant}"
+
+
+def _either() -> str:
+    return " or ".join(_SMALL_FLOWS)
 
 
 def _heads(known: set[str]) -> list[str]:

@@ -283,7 +283,8 @@ impl Source for Page {
     }
 
     fn finish(&mut self, network: &Network, tables: &mut Tables) {
-        if let Some(load) = self.loads.present.as_ref().filter(|load| load.start >= self.warmup) {
+        // Also one that began in the warm-up: a load that never ends must not be missing.
+        if let Some(load) = self.loads.present.as_ref() {
             self.loads.rows.push(PageRow {
                 user: self.user,
                 start_ns: load.start.0,

@@ -8,14 +8,17 @@ use super::bba2::Bba2;
 use super::bola::{Bola, BolaOptions};
 use super::bola_e::BolaE;
 use super::clip::Clip;
+use super::dash_js::DashJs;
 use super::dynamic::Dynamic;
 use super::dynamic_dash::DynamicDash;
 use super::festive::{Draws, Festive, FestiveOptions};
 use super::fixed::{Fixed, FixedOptions};
 use super::gpac::{Gpac, GpacOptions};
+use super::hls_js::HlsJs;
 use super::python::PythonPlayer;
 use super::robust_mpc::{MpcOptions, RobustMpc};
 use super::rule::Player;
+use super::shaka::Shaka;
 use super::throughput::Throughput;
 use schemars::{JsonSchema, Schema};
 use serde::de::value::{MapAccessDeserializer, StrDeserializer};
@@ -61,6 +64,14 @@ pub enum Algorithm {
     DynamicDash(NoOptions),
     /// The throughput rule of dash.js.
     Throughput(NoOptions),
+    /// Dash.js 5 with its defaults: BOLA and the throughput, the lowest of all rules.
+    #[serde(rename = "dash.js")]
+    DashJs(NoOptions),
+    /// Shaka Player 5 with its defaults.
+    Shaka(NoOptions),
+    /// Hls.js 1.7 with its defaults.
+    #[serde(rename = "hls.js")]
+    HlsJs(NoOptions),
     /// RobustMPC (SIGCOMM 2015).
     #[serde(rename = "robust-mpc", alias = "mpc")]
     RobustMpc(MpcOptions),
@@ -91,13 +102,16 @@ impl Algorithm {
             Self::Dynamic(options) => Box::new(Dynamic::new(*options, clip)),
             Self::DynamicDash(_) => Box::new(DynamicDash::new(clip, limit_s)),
             Self::Throughput(_) => Box::new(Throughput::new(clip)),
+            Self::DashJs(_) => Box::new(DashJs::new(clip)),
+            Self::Shaka(_) => Box::new(Shaka::new()),
+            Self::HlsJs(_) => Box::new(HlsJs::new(clip)),
             Self::RobustMpc(options) => Box::new(RobustMpc::new(*options)),
             Self::Fixed(options) => Box::new(Fixed { level: options.level as usize - 1 }),
             Self::Python(_) => return None,
         })
     }
 
-    /// Whether the rules are those of sabre, whose players start with the first segment that is in.
+    /// Whether it starts with the first segment that is in, as sabre's players do and the libraries of today.
     pub fn starts_at_once(&self) -> bool {
         matches!(
             self,
@@ -107,6 +121,9 @@ impl Algorithm {
                 | Self::Dynamic(_)
                 | Self::DynamicDash(_)
                 | Self::Throughput(_)
+                | Self::DashJs(_)
+                | Self::Shaka(_)
+                | Self::HlsJs(_)
         )
     }
 
@@ -194,13 +211,17 @@ mod tests {
             ("dynamic", "dynamic"),
             ("throughput", "throughput"),
             ("fixed", "fixed"),
+            ("dash.js", "dash.js"),
+            ("shaka", "shaka"),
+            ("hls.js", "hls.js"),
         ];
         for (name, kind) in names {
             let read: Algorithm = serde_json::from_value(name.into()).unwrap();
             assert_eq!(serde_json::to_value(&read).unwrap()["kind"], kind, "{name}");
             assert_eq!(read.check(), Ok(()), "{name}");
             let sabre = ["bola-basic", "bola-u", "bolae", "dynamic", "dynamicdash", "throughput"];
-            assert_eq!(read.starts_at_once(), sabre.contains(&kind), "{name}");
+            let today = ["dash.js", "shaka", "hls.js"];
+            assert_eq!(read.starts_at_once(), sabre.contains(&kind) || today.contains(&kind), "{name}");
         }
     }
 

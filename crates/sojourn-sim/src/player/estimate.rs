@@ -55,6 +55,32 @@ impl Ewma {
     }
 }
 
+/// An exponential average with one half-life, started at zero and corrected for it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HalfLife {
+    half_life: f64,
+    estimate: f64,
+    weight: f64,
+}
+
+impl HalfLife {
+    pub(super) fn new(half_life: f64) -> Self {
+        Self { half_life, estimate: 0.0, weight: 0.0 }
+    }
+
+    /// A sample that counts as much as this weight, in the unit of the half-life.
+    pub(super) fn sample(&mut self, weight: f64, value: f64) {
+        let keep = halved(weight / self.half_life);
+        self.estimate = (1.0 - keep) * value + keep * self.estimate;
+        self.weight += weight;
+    }
+
+    /// The average; none before the first sample.
+    pub(super) fn value(&self) -> Option<f64> {
+        (self.weight > 0.0).then(|| self.estimate / (1.0 - halved(self.weight / self.half_life)))
+    }
+}
+
 /// What is left after so many half-lives.
 fn halved(half_lives: f64) -> f64 {
     libm::exp2(-half_lives)

@@ -90,6 +90,11 @@ pub trait Player {
     /// included, when the buffer has room for it.
     fn choose(&mut self, state: &State<'_>) -> Choice;
 
+    /// Seconds of video in the buffer from which on this player asks for nothing more, besides what the buffer holds.
+    fn enough_s(&self) -> f64 {
+        f64::INFINITY
+    }
+
     /// The throughput in kb/s that the latest choice went by, if it did.
     fn estimate_kbps(&self) -> Option<f64> {
         None

@@ -122,7 +122,8 @@ impl Session {
             Phase::Fetching => return Next::Done,
             Phase::Chosen(level) => level,
             Phase::Full => {
-                let too_much = self.playback.level_s() + self.clip.segment_s() - self.limit_s;
+                let level_s = self.playback.level_s();
+                let too_much = (level_s + self.clip.segment_s() - self.limit_s).max(level_s - self.player.enough_s());
                 if too_much > NO_WAIT {
                     self.waited_s += too_much;
                     return Next::Wait(too_much);

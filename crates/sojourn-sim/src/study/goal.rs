@@ -12,6 +12,8 @@ use sojourn_net::quote::short;
 
 use crate::scenario::Invalid;
 
+use super::threshold::Threshold;
+
 /// A limit that a value of the results must keep.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -23,7 +25,7 @@ pub struct Goal {
     /// limit, or `threshold`.
     pub value: Option<String>,
     /// A threshold that operators quote, by name, in place of a value and its limit.
-    pub threshold: Option<Threshold>,
+    threshold: Option<Threshold>,
     /// The value is good from here upwards. A goal about a value has this or `at-most`.
     pub at_least: Option<f64>,
     /// The value is good up to here.
@@ -32,23 +34,6 @@ pub struct Goal {
     #[serde(default = "confident")]
     #[schemars(range(min = 0.5, max = 0.9999))]
     pub confidence: f64,
-}
-
-/// Thresholds that operators quote. Grades of bufferbloat are those of DSLReports: the mean delay that load adds, down
-/// and up; here each way must keep it, in the queue.
-#[derive(Clone, Copy, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Threshold {
-    /// Grade A+: less than 5 ms.
-    BufferbloatAPlus,
-    /// Grade A: less than 30 ms.
-    BufferbloatA,
-    /// Grade B: less than 60 ms.
-    BufferbloatB,
-    /// Grade C: less than 200 ms.
-    BufferbloatC,
-    /// Grade D: less than 400 ms.
-    BufferbloatD,
 }
 
 fn confident() -> f64 {
@@ -212,7 +197,7 @@ mod tests {
         let both = goal("threshold = 'bufferbloat-a'").unwrap_err();
         assert!(both.contains("goals.0.threshold: has its own value and limit"), "{both}");
         let unknown = count("", "[[goals]]\nthreshold = 'bufferbloat-e'\n").unwrap_err();
-        assert!(unknown.contains("unknown variant `bufferbloat-e`, expected one of `bufferbloat-a-plus`"), "{unknown}");
+        assert!(unknown.contains("\"bufferbloat-e\" is no threshold that is known by name; those are bufferbloat-a,"));
         assert_eq!(goal("at-least = 0.5\nconfidence = 0.9\nname = 'mine'"), Ok(1));
         for (keys, wanted) in [
             ("", "a goal has at-least or at-most, as in at-least = 3.6"),

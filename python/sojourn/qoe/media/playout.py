@@ -37,7 +37,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LOST", "Adaptive", "Playout", "adaptive", "fixed", "unbuffered"]
+__all__ = ["LOST", "Adaptive", "Playout", "adaptive", "checked", "fixed", "outcome", "unbuffered"]
 
 
 #: Delay of a packet that never arrives.
@@ -85,7 +85,14 @@ class Adaptive:
     deviations: float = 4.0
 
 
-def _checked(sent_ns: NDArray[np.int64], delay_ns: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
+def checked(sent_ns: NDArray[np.int64], delay_ns: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
+    """Return both as int64.
+
+    Raises
+    ------
+    ValueError
+        If they are not one value each per frame.
+    """
     sent, delay = np.asarray(sent_ns).astype(np.int64), np.asarray(delay_ns).astype(np.int64)
     if sent.ndim != 1 or sent.shape != delay.shape:
         raise ValueError(
@@ -94,7 +101,7 @@ def _checked(sent_ns: NDArray[np.int64], delay_ns: NDArray[np.int64]) -> tuple[N
     return sent, delay
 
 
-def _outcome(
+def outcome(
     sent: NDArray[np.int64], delay: NDArray[np.int64], play: NDArray[np.int64], nominal_ns: int
 ) -> Playout:
     """Compare the turns of the frames (`play`, −1 where dropped) with their arrivals."""
@@ -115,8 +122,8 @@ def unbuffered(sent_ns: NDArray[np.int64], delay_ns: NDArray[np.int64]) -> Playo
     sent_ns, delay_ns : ndarray, shape (n,)
         As for `fixed`.
     """
-    sent, delay = _checked(sent_ns, delay_ns)
-    return _outcome(sent, delay, sent + delay, 0)
+    sent, delay = checked(sent_ns, delay_ns)
+    return outcome(sent, delay, sent + delay, 0)
 
 
 def fixed(sent_ns: NDArray[np.int64], delay_ns: NDArray[np.int64], playout_ns: int = 60 * _MS) -> Playout:
@@ -140,14 +147,14 @@ def fixed(sent_ns: NDArray[np.int64], delay_ns: NDArray[np.int64], playout_ns: i
     ValueError
         If the shapes do not agree or `playout_ns` is negative.
     """
-    sent, delay = _checked(sent_ns, delay_ns)
+    sent, delay = checked(sent_ns, delay_ns)
     if playout_ns < 0:
         raise ValueError(f"a playout buffer cannot wait {playout_ns} ns: expected at least 0")
     there = np.flatnonzero(delay >= 0)
     if there.size == 0:
-        return _outcome(sent, delay, sent, playout_ns)
+        return outcome(sent, delay, sent, playout_ns)
     first = there[np.argmin((sent + delay)[there])]
-    return _outcome(sent, delay, sent + delay[first] + playout_ns, playout_ns)
+    return outcome(sent, delay, sent + delay[first] + playout_ns, playout_ns)
 
 
 def adaptive(
@@ -179,7 +186,7 @@ def adaptive(
     ValueError
         If shapes do not agree or `playout_ns` is negative.
     """
-    sent, delay = _checked(sent_ns, delay_ns)
+    sent, delay = checked(sent_ns, delay_ns)
     if playout_ns < 0:
         raise ValueError(f"a playout buffer cannot wait {playout_ns} ns: expected at least 0")
     if talk is None:
@@ -220,7 +227,7 @@ def adaptive(
         deviation += o.fall * (abs(d - mean) - deviation)
         if late:
             offset = int(d + _margin(deviation, o))
-    return _outcome(sent, delay, play, playout_ns)
+    return outcome(sent, delay, play, playout_ns)
 
 
 def _margin(deviation: float, o: Adaptive) -> float:

@@ -23,6 +23,7 @@ from sojourn.results.bounds import bounds
 from sojourn.results.interval import Sample
 from sojourn.results.path import look_up
 from sojourn.study.links import called, way_of
+from sojourn.study.thresholds import Limit, Threshold, thresholds
 
 BEST = 2.0
 """The most that the scale counts."""
@@ -143,7 +144,7 @@ def goals_of(document: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) 
     """Return the goals that a study states, else the usual ones that its results have numbers for."""
     every = dict.fromkeys(link for result in results for link in result.get("links") or ())
     links = [link for link in every if way_of(link) != "access"]
-    stated = [goal for entry in document.get("goals") or () for goal in _read(entry, links)]
+    stated = [goal for entry in document.get("goals") or () for goal in _read(entry, links, results)]
     if stated:
         return stated
     users = [goal for goal in _USUAL if _measured(goal, results)]
@@ -162,32 +163,29 @@ def _measured(goal: Goal, results: Sequence[Mapping[str, Any]]) -> bool:
     return any(found) if goal.of_best else bool(found)
 
 
-BUFFERBLOAT_MS = {"a-plus": 5.0, "a": 30.0, "b": 60.0, "c": 200.0, "d": 400.0}
-"""Grades of DSLReports' speed test, also of LibreQoS: the mean delay that load adds, down and up."""
-
-
-def _graded(threshold: str, links: Sequence[str], confidence: float) -> list[Goal]:
-    """Return the goals of a threshold that operators quote: each way keeps it, so that their mean does."""
-    grade = threshold.removeprefix("bufferbloat-")
-    name = grade.upper().replace("-PLUS", "+")
-    source = f"DSLReports, bufferbloat {name}; that each way keeps it is {CHOICE}"
+def named(threshold: Threshold, limits: Iterable[Limit], confidence: float = 0.95) -> list[Goal]:
+    """Return the goals of a threshold that operators quote; its source says what of it is from memory."""
     return [
         Goal(
-            f"links.{link}.queue_delay_ms.mean",
-            BUFFERBLOAT_MS[grade],
-            False,
-            f"bufferbloat {name}: mean queueing delay of the {called(link)}",
-            source,
+            limit.value,
+            limit.limit,
+            limit.above,
+            f"{threshold.about}: {lower(value(limit.value).phrase)}",
+            threshold.told,
             confidence,
         )
-        for link in links
+        for limit in limits
     ]
 
 
-def _read(entry: Mapping[str, Any], links: Sequence[str]) -> list[Goal]:
+def _read(entry: Mapping[str, Any], links: Sequence[str], results: Sequence[Mapping[str, Any]]) -> list[Goal]:
     confidence = float(entry.get("confidence", 0.95))
     if "threshold" in entry:
-        return _graded(entry["threshold"], links, confidence)
+        threshold = thresholds()[entry["threshold"]]
+        there = threshold.judged(
+            lambda path: any(number_at(result, path) is not None for result in results), links
+        )
+        return named(threshold, there, confidence)
     above = "at-least" in entry
     phrase = value(entry["value"]).phrase
     name = entry.get("name") or (lower(phrase) if phrase else entry["value"])

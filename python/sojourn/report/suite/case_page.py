@@ -64,8 +64,16 @@ def pictures(view: View) -> Iterator[tuple[Picture, str]]:
         yield drawn.picture(drawn.shares(shares, step, title), f"{prefix}-shares", title), _READ_SHARES
 
 
+_READ_MANY = (
+    " So many schemes cannot be told apart by their looks: the settings of one discipline share one, each "
+    "says its knob, and a line joins them in the order of the knob."
+)
+
+
 def _ellipses(panels: Mapping[str, Mapping[str, drawn.Points]], slug: str, title: str) -> tuple[Picture, str]:
-    return drawn.picture(drawn.ellipses(panels, title), slug, title), READ_ELLIPSES
+    many = len({scheme for panel in panels.values() for scheme in panel}) > drawn.MOST_LOOKS
+    figure = drawn.ellipses(panels, title)
+    return drawn.picture(figure, slug, title), READ_ELLIPSES + (_READ_MANY if many else "")
 
 
 def _classes(table: pl.DataFrame) -> list[str]:

@@ -67,7 +67,7 @@ def told(found: Sequence[Check], everything: Sequence[Expanded]) -> str:
     """Return how many checks hold, do not, and cannot be said."""
     if not found:
         asked = any(each.case.checks for each in everything)
-        return "no check could be made: its runs are missing" if asked else "these cases have no checks"
+        return "none of the checks of these cases could be made" if asked else "these cases have no checks"
     count = {holds: sum(check.holds is holds for check in found) for holds in (True, False, None)}
     words = [f"{count[True]} of {len(found)} checks {'holds' if count[True] == 1 else 'hold'}"]
     words += [f"{count[False]} {'does' if count[False] == 1 else 'do'} not"] if count[False] else []
@@ -96,7 +96,10 @@ def _overload(expanded: Expanded, table: pl.DataFrame) -> Iterator[Check]:
 
 def _loss_law(expanded: Expanded, table: pl.DataFrame) -> Iterator[Check]:
     wanted = expanded.case.loss or 0.0
-    for scheme, rows in _by_scheme(table.filter(pl.col("class") == "bulk", pl.col("scheme") == "fifo")):
+    limit = f"{expanded.buffer_pkts}pkt"
+    plain = ({"kind": "fifo"}, {"kind": "fifo", "limit": limit})
+    names = [scheme.name for scheme in expanded.schemes if scheme.queue in plain]
+    for scheme, rows in _by_scheme(table.filter(pl.col("class") == "bulk", pl.col("scheme").is_in(names))):
         loss = _mean(rows, "loss")
         count = expanded.study.points[0].document["flows"][0]["count"]
         flows = "1 flow" if count == 1 else f"{count} flows"

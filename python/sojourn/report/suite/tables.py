@@ -239,6 +239,10 @@ def _at(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 
 def _plain(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(
+            _plain(each) if key == "kind" else f"{key} {_plain(each)}" for key, each in value.items()
+        )
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -1,4 +1,4 @@
-"""Goals of the user's own: ``voice.mos.p5>=3.6``, a number of the results and its limit."""
+"""Goals of the user's own: ``voice.mos.p5>=3.6``, or a threshold that operators quote: ``bufferbloat-a``."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from collections.abc import Iterable
 from math import isfinite
 
 from sojourn.errors import SojournError, quoted
-from sojourn.report.answer.goals import Goal
+from sojourn.qoe.network import SENDERS
+from sojourn.report.answer.goals import Goal, named
 from sojourn.report.figures.values import lower, value
+from sojourn.study.thresholds import Threshold, thresholds
 
 _GOAL = re.compile(r"\s*([a-z][a-z0-9_.]*)\s*(>=|<=)\s*([0-9.eE+-]+)\s*")
 _WAYS = ("talks", "listens")
@@ -22,9 +24,13 @@ def read_goal(text: str, users: Iterable[str]) -> list[Goal]:
     SojournError
         It is no goal, or one about users that are not there.
     """
+    users = list(users)
+    if (threshold := thresholds().get(text.strip())) is not None:
+        return _threshold(threshold, users)
     found = _GOAL.fullmatch(text)
     expected = (
-        "expected VALUE>=NUMBER or VALUE<=NUMBER, as voice.mos.p5>=3.6 or links.up.queue_delay_ms.p95<=50"
+        "expected VALUE>=NUMBER or VALUE<=NUMBER, as voice.mos.p5>=3.6 or links.up.queue_delay_ms.p95<=50, "
+        f"or one of {', '.join(thresholds())}"
     )
     if found is None:
         raise SojournError(f"--goal {quoted(text)} is no goal; {expected}")
@@ -36,7 +42,7 @@ def read_goal(text: str, users: Iterable[str]) -> list[Goal]:
     if not isfinite(limit):
         raise SojournError(f"--goal {quoted(text)}: {quoted(written)} is no number; {expected}")
     root, _, rest = path.partition(".")
-    known = [*users, "links", "flows"]
+    known = [*users, "links", "flows", *(["network"] if set(users) & set(SENDERS) else [])]
     if root not in known or not rest:
         raise SojournError(
             f"--goal {quoted(text)} names nothing that is measured; "
@@ -46,6 +52,19 @@ def read_goal(text: str, users: Iterable[str]) -> list[Goal]:
     if root == "voice" and rest.split(".")[0] not in _WAYS:
         paths = [f"voice.{way}.{rest}" for way in _WAYS]
     return [Goal(each, limit, sign == ">=", _named(each), "the user") for each in paths]
+
+
+def _threshold(threshold: Threshold, users: list[str]) -> list[Goal]:
+    heads = {*users, "links", *(["network"] if set(users) & set(SENDERS) else [])}
+    limits = threshold.judged(lambda path: path.partition(".")[0] in heads, ("down", "up"))
+    for limit in limits:
+        if (head := limit.value.partition(".")[0]) not in heads:
+            needed = " or ".join(SENDERS) if head == "network" else head
+            raise SojournError(
+                f"--goal {threshold.name} is about users who are not there; expected some of kind {needed} "
+                f"in --users {','.join(users)}"
+            )
+    return named(threshold, limits)
 
 
 def _named(path: str) -> str:

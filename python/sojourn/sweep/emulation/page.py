@@ -47,7 +47,9 @@ def write_page(came: Mapping[str, Any], command: str, page: Path) -> None:
                 "Mean over each interval; a gap in the delay is an interval in which nothing left the queue."
             )
             title = "The queues over time"
-            picture = made.picture(drawn(came["links"]), "queues-over-time", f"{title}. {read}")
+            picture = made.picture(
+                drawn(came["links"], came["engine"]["emulated_s"]), "queues-over-time", f"{title}. {read}"
+            )
             figures.append(Section(title, picture, read))
         html.write(
             page,
@@ -162,8 +164,8 @@ def series_table(links: Mapping[str, Any]) -> pl.DataFrame:
     return pl.concat(frames)
 
 
-def drawn(links: Mapping[str, Any]) -> Figure:
-    """Draw delay (above) and utilisation (below) of the queues over time."""
+def drawn(links: Mapping[str, Any], end_s: float) -> Figure:
+    """Draw delay (above) and utilisation (below) over time; the last interval ends with the run."""
     import numpy as np
 
     from sojourn.report.figures.style import canvas, look, settle
@@ -171,11 +173,12 @@ def drawn(links: Mapping[str, Any]) -> Figure:
     with canvas(8.0, 4.6, nrows=2, sharex=True) as (figure, (delays, used)):
         for place, (name, link) in enumerate(links.items()):
             series = link["series"]
-            at = np.arange(len(series["utilisation"])) * series["bin_s"]
+            at = [place * series["bin_s"] for place in range(len(series["utilisation"]))]
             style = {key: look(place)[key] for key in ("color", "linestyle")}
             values: Sequence[float | None] = series["queue_delay_ms"]
-            delays.step(at, np.array(values, dtype=float), where="post", label=name, **style)
-            used.step(at, 100 * np.array(series["utilisation"]), where="post", label=name, **style)
+            for axes, got in ((delays, values), (used, [100 * each for each in series["utilisation"]])):
+                edges = np.array([*got, *got[-1:]], dtype=float)
+                axes.step([*at, max(end_s, *at)] if at else at, edges, where="post", label=name, **style)
         delays.set_ylabel("Queueing delay (ms)")
         used.set_ylabel("Utilisation (%)")
         used.set_xlabel("Time since the command started (s)")

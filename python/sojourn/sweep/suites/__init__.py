@@ -10,7 +10,7 @@ study with results of its own, so that it is interrupted and resumed, shown and 
 from __future__ import annotations
 
 from sojourn.sweep.suites.catalogue import Case, Suite, Under, names
-from sojourn.sweep.suites.expand import Expanded, expand, folder_of
+from sojourn.sweep.suites.expand import Expanded, expand, folder_of, sized
 from sojourn.sweep.suites.link import Link
 from sojourn.sweep.suites.presets import Preset
 from sojourn.sweep.suites.schemes import Scheme, knobs, with_baseline
@@ -18,5 +18,5 @@ from sojourn.sweep.suites.schemes import read as read_schemes
 
 __all__ = [
     "Case", "Expanded", "Link", "Preset", "Scheme", "Suite", "Under", "expand", "folder_of", "knobs", "names",
-    "read_schemes", "with_baseline",
+    "read_schemes", "sized", "with_baseline",
 ]  # fmt: skip

@@ -57,6 +57,14 @@ class Expanded:
         return dict(zip(labels, (scheme.name for scheme in self.schemes), strict=True))
 
 
+def sized(case: Case, link: Link, preset: Preset) -> tuple[Link, int]:
+    """Return the link as it counts for a case, and the buffer of its schemes in packets."""
+    about = preset.of(case, link)
+    if case.capacity and not preset.name:
+        about = replace(about, rate_bps=rate_bps(case.capacity))
+    return about, about.buffer(nanoseconds(case.buffer) if case.buffer else None)
+
+
 def expand(
     case: Case,
     link: Link,
@@ -87,10 +95,7 @@ def expand(
     SojournError, StudyError
         One sentence: the study file cannot be read, or a key of it cannot be set.
     """
-    about = preset.of(case, link)
-    if case.capacity and not preset.name:
-        about = replace(about, rate_bps=rate_bps(case.capacity))
-    buffer = about.buffer(nanoseconds(case.buffer) if case.buffer else None)
+    about, buffer = sized(case, link, preset)
     keys = {key: about.value(formula) for key, formula in case.scale.items()}
     keys["repeat"] = str(seeds)
     keys |= _queues(case, schemes, buffer)

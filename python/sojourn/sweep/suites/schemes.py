@@ -92,9 +92,8 @@ def read(words: Iterable[str]) -> list[Scheme]:
 
 def with_baseline(schemes: list[Scheme]) -> list[Scheme]:
     """Put drop-tail with the common buffer first, unless it is among them (RFC 7928 §4.1)."""
-    if any(scheme.queue["kind"] == "fifo" for scheme in schemes):
-        return schemes
-    return [Scheme("fifo", {"kind": "fifo"}), *schemes]
+    plain = Scheme("fifo", {"kind": "fifo"})
+    return schemes if plain in schemes else [plain, *schemes]
 
 
 def knobs(schemes: Iterable[Scheme], packets: int) -> list[Scheme]:

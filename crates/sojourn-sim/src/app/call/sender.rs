@@ -1,8 +1,9 @@
 //! The sender of a call: camera, encoder, packets, pacer, and the controller that gives them their rate.
 //!
 //! Source: libwebrtc's defaults for one stream of video and one of audio. The target is what all packets may take,
-//! their headers included; audio takes its own, video the rest. Packets that are asked for again are sent again at most
-//! once a round trip, for as long as a second's history is kept.
+//! their headers included; audio takes its own, repairs what they took of video in the last second (at most half;
+//! `fec_controller_default.cc`), pictures the rest. Packets that are asked for again are sent again at most once a
+//! round trip, for as long as a second's history is kept.
 
 use super::encoder::Encoder;
 use super::gcc::{GoogCc, Limits, PacketResult, Probe};
@@ -12,6 +13,9 @@ use rand_pcg::Pcg64Mcg;
 use sojourn_net::{Span, Time};
 
 const HISTORY: Span = Span::from_secs(1);
+/// Window of the rate of repairs, and the most that they take of video.
+const REPAIRS_WINDOW: Span = Span::from_secs(1);
+const MOST_REPAIRS: f64 = 0.5;
 /// Time between two looks at the controller.
 pub(super) const PROCESS: Span = Span::from_millis(25);
 
@@ -50,6 +54,11 @@ pub(super) struct Sender {
     pub(super) sent: Vec<Sent>,
     kept: Vec<Kept>,
     in_flight: u64,
+    /// Bytes of video that left in the last second, and those of them that were repairs.
+    video_bytes: u64,
+    repair_bytes: u64,
+    /// The first packet of that second.
+    window: usize,
     /// The first packet that no report was about.
     unreported: u64,
     /// One frame of so many is dropped, and how many there were.
@@ -71,6 +80,9 @@ impl Sender {
             sent: Vec::new(),
             kept: Vec::new(),
             in_flight: 0,
+            video_bytes: 0,
+            repair_bytes: 0,
+            window: 0,
             unreported: 0,
             drop_one_of: None,
             pictures: 0,
@@ -86,13 +98,27 @@ impl Sender {
 
     /// Encoder, pacer and probes follow the controller.
     fn follow(&mut self, now: Time) {
-        self.encoder.set_target(self.controller.target() - audio_rate(&self.media));
+        let video = self.controller.target() - audio_rate(&self.media);
+        let repairs = self.repairs(now);
+        self.encoder.set_target(video * (1.0 - repairs));
         self.pacer.set_rate(self.controller.pacing());
         for probe in self.controller.take_probes() {
             self.pacer.add_probe(probe, now);
         }
         let share = self.controller.pushback(self.in_flight);
         self.drop_one_of = (share > 0.0).then(|| ((1.0 / share) as u32).max(1));
+    }
+
+    /// The share of repairs in the video of the last second.
+    fn repairs(&mut self, now: Time) -> f64 {
+        while let Some(old) = self.sent.get(self.window).filter(|sent| now.since(sent.at) > REPAIRS_WINDOW) {
+            let (video, repair) = video_bytes(&old.rtp);
+            self.video_bytes -= video;
+            self.repair_bytes -= repair;
+            self.window += 1;
+        }
+        let share = self.repair_bytes as f64 / self.video_bytes.max(1) as f64;
+        share.min(MOST_REPAIRS)
     }
 
     /// Time passes: asked every 25 ms.
@@ -168,9 +194,21 @@ impl Sender {
             self.kept[number as usize].sent = Some(now);
         }
         self.in_flight += u64::from(rtp.bytes);
+        let (video, repair) = video_bytes(&rtp);
+        self.video_bytes += video;
+        self.repair_bytes += repair;
         self.controller.on_sent(now, rtp.bytes);
         self.sent.push(Sent { rtp, at: now, probe });
         self.sent.len() as u64 - 1
+    }
+}
+
+/// Bytes of video of a packet, and those of a repair.
+fn video_bytes(rtp: &Rtp) -> (u64, u64) {
+    let bytes = u64::from(rtp.bytes);
+    match rtp.payload {
+        Payload::Audio | Payload::Padding => (0, 0),
+        Payload::Video { .. } => (bytes, if rtp.again { bytes } else { 0 }),
     }
 }
 

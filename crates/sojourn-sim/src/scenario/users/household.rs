@@ -31,11 +31,14 @@ pub struct Household {
     /// Callers.
     #[serde(default = "one")]
     pub voice: u32,
-    /// Readers of web pages.
+    /// Callers with a camera, both ways.
+    #[serde(default = "one")]
+    pub call: u32,
+    /// Readers of web pages of today.
     #[serde(default = "one")]
     pub web: u32,
     /// Players of an online game.
-    #[serde(default)]
+    #[serde(default = "one")]
     pub gaming: u32,
     /// Players of a game that is streamed.
     #[serde(default)]
@@ -68,9 +71,10 @@ pub fn household() -> &'static Provenance {
 
 impl Household {
     /// Its people, each with how many there are of them.
-    fn counts(&self) -> [(&'static str, u32); 5] {
+    fn counts(&self) -> [(&'static str, u32); 6] {
         [
             ("voice", self.voice),
+            ("call", self.call),
             ("web", self.web),
             ("adaptive", self.adaptive),
             ("gaming", self.gaming),
@@ -132,9 +136,12 @@ mod tests {
         };
         let named =
             |list: &[(&str, u32)]| list.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect::<Vec<_>>();
-        assert_eq!(of("{\"adaptive\": 0, \"gaming\": 0}"), named(&[("household-voice", 1), ("household-web", 1)]));
-        let several =
-            "{\"name\": \"street\", \"count\": 3, \"voice\": 0, \"web\": 0, \"gaming\": 0, \"over\": [\"line\"]}";
+        assert_eq!(
+            of("{\"adaptive\": 0, \"gaming\": 0, \"call\": 0}"),
+            named(&[("household-voice", 1), ("household-web", 1)])
+        );
+        let several = "{\"name\": \"street\", \"count\": 3, \"voice\": 0, \"call\": 0, \"web\": 0, \"gaming\": 0, \
+                       \"over\": [\"line\"]}";
         assert_eq!(of(several), named(&[("street-adaptive", 6)]));
         assert_eq!(read(several).members()[0].over(), Some(&["line".to_owned()][..]));
     }
@@ -142,7 +149,9 @@ mod tests {
     #[test]
     fn a_household_of_nobody_or_of_too_many_is_refused() {
         let said = |keys: &str| read(keys).check().unwrap_err().sentence();
-        assert!(said("{\"voice\": 0, \"web\": 0, \"adaptive\": 0, \"gaming\": 0}").contains("without people"));
+        assert!(
+            said("{\"voice\": 0, \"call\": 0, \"web\": 0, \"adaptive\": 0, \"gaming\": 0}").contains("without people")
+        );
         assert!(said("{\"count\": 0}").contains("at least 1"));
         assert!(said("{\"count\": 60000}").contains("120000 is more than"));
     }

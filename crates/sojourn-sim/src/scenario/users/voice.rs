@@ -155,6 +155,8 @@ pub enum Playout {
     },
     /// Follow the delay from talk spurt to talk spurt.
     Adaptive {},
+    /// Follow the 95th percentile of the delays, and keep the level by stretching time, as libwebrtc's NetEq does.
+    Neteq {},
     /// Play every packet as it arrives: the score is of the network's delay and loss alone.
     None {},
 }

@@ -1,0 +1,141 @@
+//! Dash.js 5 with its defaults: BOLA or the throughput rule, bounded by the rules of the insufficient buffer and of
+//! the history of switches; the lowest answer is taken.
+//!
+//! Source: `src/streaming/rules/abr`, `ThroughputController.js`, `ThroughputModel.js` and `core/Settings.js` of
+//! dash.js 5.1. The throughput is the lower of two averages with half-lives of 3 and 8 s, where a segment counts
+//! 1.5 times its transfer time, in whole kbit/s; 90 % of it counts. BOLA takes over at 18 s of buffer and gives
+//! back below 9 s. It asks for more while one more segment leaves the buffer below 18 s; at the highest level below
+//! 30 s, or 60 s for what lasts 10 minutes or longer. After a step down from there it waits for the lower target.
+//!
+//! Differences: nothing is given up (its AbandonRequestsRule), and nothing that is in the buffer is fetched again at
+//! a higher level (its fast switching); no estimate is kept from earlier sessions, so that the first segment goes by
+//! 1 Mbit/s; no frames are dropped.
+
+mod bola;
+mod switch_history;
+
+use super::clip::Clip;
+use super::estimate::HalfLife;
+use super::rule::{Choice, Player, Segment, State};
+use bola::Bola;
+use switch_history::SwitchHistory;
+
+const HALF_LIVES_S: (f64, f64) = (3.0, 8.0);
+const WEIGHT: f64 = 1.5;
+const SAFETY: f64 = 0.9;
+const FIRST_KBPS: f64 = 1000.0;
+/// Share of the throughput that the rule of the insufficient buffer counts on, after so many segments.
+const BUFFER_SAFETY: f64 = 0.7;
+const BUFFER_IGNORES: usize = 2;
+/// Seconds of buffer that are aimed at; at the highest level; at that of a long clip.
+const BUFFER_S: f64 = 18.0;
+const BUFFER_AT_TOP_S: f64 = 30.0;
+const BUFFER_LONG_S: f64 = 60.0;
+/// A long clip lasts so long, s.
+const LONG_S: f64 = 600.0;
+/// With no more in the buffer it is empty, s.
+const STALL_S: f64 = 0.3;
+
+/// The highest level whose rate is at most this.
+fn carried(clip: &Clip, kbps: f64) -> usize {
+    clip.rates_kbps().iter().rposition(|rate| *rate <= kbps).unwrap_or(0)
+}
+
+/// A player.
+#[derive(Clone, Debug)]
+pub(super) struct DashJs {
+    fast: HalfLife,
+    slow: HalfLife,
+    bola: Option<Bola>,
+    by_bola: bool,
+    history: SwitchHistory,
+    segments: usize,
+    segment_s: f64,
+    top: usize,
+    at_top_s: f64,
+    level: usize,
+}
+
+impl DashJs {
+    pub(super) fn new(clip: &Clip) -> Self {
+        let long = clip.len() as f64 * clip.segment_s() >= LONG_S;
+        Self {
+            fast: HalfLife::new(HALF_LIVES_S.0),
+            slow: HalfLife::new(HALF_LIVES_S.1),
+            bola: None,
+            by_bola: false,
+            history: SwitchHistory::new(clip.levels()),
+            segments: 0,
+            segment_s: clip.segment_s(),
+            top: clip.levels() - 1,
+            at_top_s: if long { BUFFER_LONG_S } else { BUFFER_AT_TOP_S },
+            level: carried(clip, FIRST_KBPS),
+        }
+    }
+
+    /// Throughput in whole kbit/s.
+    fn kbps(&self) -> Option<f64> {
+        self.fast.value().zip(self.slow.value()).map(|(fast, slow)| fast.min(slow).round())
+    }
+
+    fn buffered(&mut self, seconds: f64) {
+        self.by_bola = seconds >= if self.by_bola { BUFFER_S / 2.0 } else { BUFFER_S };
+    }
+}
+
+impl Player for DashJs {
+    fn segment_done(&mut self, segment: &Segment) {
+        let seconds = segment.transfer_s();
+        for average in [&mut self.fast, &mut self.slow] {
+            average.sample(WEIGHT * seconds, segment.transfer_kbps().round());
+        }
+        self.segments += 1;
+        let before_s = segment.buffer_s - self.segment_s;
+        self.buffered(before_s);
+        if let Some(bola) = &mut self.bola {
+            bola.segment_done(segment, before_s);
+        }
+        self.buffered(segment.buffer_s);
+        self.level = segment.level;
+    }
+
+    fn choose(&mut self, state: &State<'_>) -> Choice {
+        let choice = self.decide(state);
+        Choice { wait_s: choice.wait_s.max(state.buffer_s - self.enough_s()).max(0.0), ..choice }
+    }
+
+    fn enough_s(&self) -> f64 {
+        let target = if self.level == self.top { self.at_top_s } else { BUFFER_S };
+        if target > self.segment_s { target - self.segment_s } else { target }
+    }
+
+    fn estimate_kbps(&self) -> Option<f64> {
+        self.kbps()
+    }
+}
+
+impl DashJs {
+    /// One answer of all rules.
+    fn decide(&mut self, state: &State<'_>) -> Choice {
+        let (clip, buffer_s) = (state.clip, state.buffer_s);
+        self.buffered(buffer_s);
+        let Some(kbps) = self.kbps() else { return Choice::at_once(self.level) };
+        let throughput = carried(clip, SAFETY * kbps);
+        let mut choice = Choice::at_once(throughput);
+        if self.by_bola && clip.levels() > 1 {
+            choice = self.bola.get_or_insert_with(|| Bola::new(clip, BUFFER_S)).choose(state, throughput);
+        }
+        if self.segments >= BUFFER_IGNORES {
+            let insufficient =
+                if buffer_s > STALL_S { BUFFER_SAFETY * kbps * buffer_s / clip.segment_s() } else { 0.0 };
+            choice.level = choice.level.min(carried(clip, insufficient));
+        }
+        choice.level = self.history.at_most(choice.level);
+        self.history.push(self.level, choice.level);
+        self.level = choice.level;
+        if let Some(bola) = &mut self.bola {
+            bola.takes(choice.level);
+        }
+        choice
+    }
+}

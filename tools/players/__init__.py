@@ -1,0 +1,1 @@
+"""The players of today beside the libraries that they are written from."""
