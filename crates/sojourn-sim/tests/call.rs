@@ -123,11 +123,8 @@ fn beside_cubic_it_yields_in_a_long_fifo_and_has_its_share_in_a_fair_queue() {
         let share = 2000.0 / f64::from(count + 1);
         // Starved by a loss-based flow that keeps the queue full, but not to nothing.
         assert!(fifo < 0.5 * share && fifo > 30.0, "{count}: {fifo}");
-        // One flow leaves CoDel's queue short for long enough; four do not, and the call is starved there too.
-        assert!(
-            codel > if count == 1 { 1.5 * fifo } else { 30.0 },
-            "{count}: {codel} behind CoDel, {fifo} behind FIFO"
-        );
+        // In CoDel's shared queue it is starved too, by one flow as by four.
+        assert!(codel > 30.0, "{count}: {codel} behind CoDel, {fifo} behind FIFO");
         assert!(fair > 0.6 * share && fair > codel, "{count}: {fair} behind FQ-CoDel");
     }
 }

@@ -18,6 +18,7 @@ from sojourn.study.units import bytes_of, seconds
 from sojourn.sweep.testbed import dash, tcp
 from sojourn.sweep.testbed.dash import library
 from sojourn.sweep.testbed.kind import Gathered, Place
+from sojourn.sweep.testbed.kinds.browser import unset
 from sojourn.sweep.testbed.kinds.web import short_header
 from sojourn.sweep.testbed.program import Left, Program
 from sojourn.sweep.testbed.programs import chromium
@@ -66,9 +67,11 @@ class Adaptive:
         """Return what the viewers saw."""
         (found,) = left
         viewers = found.client["viewers"]
-        notes = [f"dash.js: {heard}" for viewer in viewers for heard in viewer.get("heard", ())]
-        facts = {"player": f"dash.js {library.VERSION}"} if _is_dash(place.entry) else {}
-        return Gathered(tables=tables(viewers), notes=notes[:5], facts=facts)
+        if not _is_dash(place.entry):
+            return Gathered(tables=tables(viewers))
+        heard = [f"dash.js: {what}" for viewer in viewers for what in viewer["heard"]]
+        notes = [*unset(place.entry), *heard[:5]]
+        return Gathered(tables=tables(viewers), notes=notes, facts={"player": f"dash.js {library.VERSION}"})
 
 
 def _is_dash(entry: Mapping[str, Any]) -> bool:

@@ -27,6 +27,9 @@ CONNECTIONS = 6
 _OBJECTS, _HTML, _WEIGHT_SIGMA, _CORRELATION = (4.33, 0.73), (30_000.0, 1.0), 1.5, 0.618
 _FATES = {"complete": COMPLETE, "abandoned": ABANDONED, None: UNDER_WAY}
 
+_WINDOW = 16_000_000
+"""Default of `receive-window`, which bounds nothing."""
+
 _LEAST, _MOST, _MOST_OBJECTS = 500.0, 100e6, 1000
 
 
@@ -74,7 +77,15 @@ class Browser:
             "plt_ns": np.array([load["plt_ns"] for load in rows], dtype=np.uint64),
             "fate": np.array([_FATES[load["fate"]] for load in rows], dtype=np.uint8),
         }
-        return Gathered(tables={"browser": table}, facts={"browser": "Chromium without a window, HTTP/1.1"})
+        facts = {"browser": "Chromium without a window, HTTP/1.1"}
+        return Gathered(tables={"browser": table}, notes=unset(place.entry), facts=facts)
+
+
+def unset(entry: Mapping[str, Any]) -> list[str]:
+    """Return what of an entry's keys a browser's own sockets do not follow, a sentence each."""
+    if (window := bytes_of(entry["receive-window"])) == _WINDOW:
+        return []
+    return [f"a browser's sockets are its own: receive-window = {window} bytes is not set at its end"]
 
 
 def pages(entry: Mapping[str, Any]) -> list[list[int]]:
