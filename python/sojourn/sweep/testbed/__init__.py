@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 from collections.abc import Iterable
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sojourn.errors import SojournError
-from sojourn.study.identity import engine
+from sojourn.sweep.testbed.naming import identity
 
 if TYPE_CHECKING:
     from sojourn.study import Point, Study
     from sojourn.sweep.simulation import Done, Failed
 
-__all__ = ["FORMAT", "default_folder", "identity", "named", "notes", "refuse", "run_point"]
-
-FORMAT = 1
-"""Version of what the testbed does that its sources do not show."""
+__all__ = ["default_folder", "identity", "named", "notes", "refuse", "run_point"]
 
 
 def default_folder(study: Study) -> Path:
@@ -56,20 +50,3 @@ def named(point: Point) -> Point:
     It covers what decides the simulated result, the sources of the testbed, and the kernel: whose TCP it is.
     """
     return point.on_testbed(identity())
-
-
-@cache
-def identity() -> dict[str, str | int]:
-    """Return what names this testbed: its format, its sources, the kernel's release."""
-    hashed = hashlib.sha256()
-    here = Path(__file__).parent
-    for file in sorted(here.rglob("*.py")):
-        hashed.update(file.relative_to(here).as_posix().encode() + b"\0")
-        hashed.update(file.read_bytes().replace(b"\r", b"") + b"\0")
-    uname = os.uname()
-    return {
-        "format": FORMAT,
-        "sources": hashed.hexdigest()[:16],
-        "engine": engine(),
-        "kernel": f"{uname.sysname} {uname.release}",
-    }

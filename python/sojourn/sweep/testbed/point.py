@@ -18,8 +18,9 @@ from sojourn.study.units import seconds
 from sojourn.sweep.emulation import BedError
 from sojourn.sweep.emulation import log as packet_log
 from sojourn.sweep.simulation import Done, Failed, reason
-from sojourn.sweep.testbed import identity, result
+from sojourn.sweep.testbed import result
 from sojourn.sweep.testbed.bed import running
+from sojourn.sweep.testbed.naming import identity
 from sojourn.sweep.testbed.plan import plan
 
 ATTEMPTS = 2
