@@ -87,6 +87,7 @@ validation: demo
 	$(BIN)/sojourn run studies/imc14-access.toml --set duration=320s --set repeat=1
 	$(BIN)/sojourn run studies/imc14-backbone.toml
 	$(BIN)/python -m tools.validation
+	$(BIN)/python -m tools.validation.testbed
 
 # All cases of RFC 7928 on three links; a check that does not hold ends the suite with 1, and stands in the table.
 suite-table: setup

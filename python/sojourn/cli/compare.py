@@ -36,6 +36,7 @@ def compare(
     sojourn run imc14-quick --set repeat=5 --out before
     sojourn run imc14-quick --set repeat=5 --set path.down.queue.kind=fq-codel --out after
     sojourn compare before after --out differences
+    sojourn compare results/my results/my-testbed    # simulated beside real
     ```
 
     Parameters
@@ -75,6 +76,7 @@ def compare(
             "larger_by_holm": sum(bool(one.holm) for one in found.judged),
             "cannot_be_said": len(found.differences) - len(found.judged),
             "not_compared": found.not_compared,
+            "beds": found.beds,
             "settings": [dict(zip(("key", "first", "second"), row, strict=True)) for row in settings(found)],
             "differences": [_nested(as_row(one), dict(one.cell)) for one in found.differences],
         }

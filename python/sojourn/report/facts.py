@@ -13,6 +13,7 @@ from sojourn import _core
 from sojourn.report.provenance import shipped
 from sojourn.report.published import cited
 from sojourn.results import Results, engines
+from sojourn.results.beds import is_real
 from sojourn.results.path import look_up
 from sojourn.study import label_text
 from sojourn.study.links import way_of
@@ -69,7 +70,7 @@ def facts(
             (document.get("duration") or "the default")
             + (f", of which {warmup} warm-up are not counted" if warmup else ""),
         ),
-        ("Simulated", f"{packets:,} packets in {simulated:,.0f} s of simulated time".replace(",", " ")),
+        _ran(results, packets, simulated),
         ("Seed", "see the axis seed" if "seed" in axes else _seed(found)),
         version,
         command,
@@ -166,6 +167,14 @@ def _of_captures(found: Results, result: Mapping[str, Any]) -> list[str]:
     if not any(about.get("rate_bps") for about in result["links"].values()):
         said.append("The rate of the link was not given (`--rate`), so nothing is said of its utilisation.")
     return said
+
+
+def _ran(results: Sequence[Mapping[str, Any]], packets: int, seconds: float) -> tuple[str, str]:
+    """Say how much was run, in which time."""
+    much = f"{packets:,} packets in {seconds:,.0f} s".replace(",", " ")
+    if any(map(is_real, results)):
+        return "Run", f"{much} between real programs, on the testbed"
+    return "Simulated", f"{much} of simulated time"
 
 
 def _replications(results: Sequence[Mapping[str, Any]]) -> list[int]:

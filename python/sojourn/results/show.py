@@ -11,7 +11,8 @@ from typing import Any
 
 from sojourn import _core
 from sojourn.errors import SojournError
-from sojourn.results import Results, engine_name, engines
+from sojourn.results import Results, beds, engine_name, engines
+from sojourn.results.beds import is_real
 from sojourn.results.groups import COLUMNS, group_rows
 from sojourn.results.path import flatten
 from sojourn.results.progress import duration
@@ -80,6 +81,8 @@ def print_table(results: Results) -> None:
         print(f"not shown, since at most {_BUSY:.0%} used and without loss: {', '.join(quiet)}")
     for label, size in _sizes([result for _, result, _ in rows], axes):
         print(f"{label}: {size}")
+    for sentence in beds.said(result for _, result, _ in rows):
+        print(sentence)
     made = engines(result for _, result, _ in rows)
     print(f"made by {len(made)} engines: " if len(made) > 1 else "engine: ", "; ".join(made), sep="")
 
@@ -137,7 +140,8 @@ def describe(results: Results, digest: str) -> str:
     lines += ["", "engine", f"  {engine_name(result['engine'])}"]
     wall_s = result["engine"].get("wall_s")
     if wall_s:
-        lines += [f"  simulated in {duration(wall_s)}"]
+        lines += [f"  {'run' if is_real(result) else 'simulated'} in {duration(wall_s)}"]
+    lines += [f"  {sentence}" for sentence in beds.said([result])]
     lines += ["", "to compute it again", f"  {reproduce(results, result)}"]
     lines += limit_lines(result)
     lines += ["", "result"]
@@ -182,11 +186,14 @@ def reproduce(results: Results, result: dict[str, Any]) -> str:
 
 
 def _point(results: Results, digest: str) -> Point | None:
-    folder = Path(results.record.get("folder", "."))
+    folder, testbed = Path(results.record.get("folder", ".")), results.record.get("testbed")
     try:
         for auto in ("pesq", "emodel"):
             for each in expand(_replicated(results), results.name):
-                if (point := Point.settle(each, auto=auto, folder=folder)).hash == digest:
+                point = Point.settle(each, auto=auto, folder=folder)
+                if testbed is not None:
+                    point = point.on_testbed(testbed)
+                if point.hash == digest:
                     return point
     except (_core.StudyError, SojournError, RuntimeError):
         pass

@@ -55,6 +55,12 @@ def point_hash(document: Mapping[str, Any], seed: int, replication: int) -> str:
     return hashlib.sha256(canonical(identity).encode()).hexdigest()[:32]
 
 
+def testbed_hash(simulated: str, testbed: Mapping[str, Any]) -> str:
+    """Return the hash of a result on a testbed: by that of the simulated one and what names the testbed."""
+    told = {"simulated": simulated, "testbed": testbed}
+    return hashlib.sha256(canonical(told).encode()).hexdigest()[:32]
+
+
 @cache
 def engine() -> str:
     """Return the name of this engine's build: 16 hexadecimal digits, the same for the same sources.

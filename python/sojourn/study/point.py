@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from sojourn.study.identity import point_hash
+from sojourn.study.identity import point_hash, testbed_hash
 from sojourn.study.inputs import adaptive, recorded, trace, video, voice
 
 
@@ -77,6 +77,10 @@ class Point:
             document=document,
             note="; ".join(filter(None, notes)) or None,
         )
+
+    def on_testbed(self, testbed: Mapping[str, Any]) -> Point:
+        """Return this point under the hash of its result on a testbed, which `testbed` names."""
+        return replace(self, hash=testbed_hash(self.hash, testbed))
 
     @property
     def names(self) -> dict[str, Any]:

@@ -20,7 +20,6 @@ from sojourn.study.inputs import adaptive, video
 from sojourn.study.replications import AUTO
 from sojourn.sweep import rounds, testbed
 from sojourn.sweep.simulation import Done, Failed, reason, simulate_point
-from sojourn.sweep.testbed.point import run_point
 from sojourn.sweep.workers import Workers, open_workers, spread
 
 _ASIDE = ("users", "path", "record")
@@ -266,7 +265,7 @@ class Campaign:
                 raise SojournError(came if isinstance(came, str) else reason(came))
         out = str(self.store.path.absolute())
         tasks = [(point, (point, out, self.keeps_packets(point), engine())) for point in self.todo]
-        for point, came in spread(workers, run_point if self.on_testbed else simulate_point, tasks):
+        for point, came in spread(workers, testbed.run_point if self.on_testbed else simulate_point, tasks):
             if isinstance(came, Done):
                 if not self.store.has(point.hash):  # the worker's disk is not ours
                     self.store.record_time(point.hash, came.wall_s)

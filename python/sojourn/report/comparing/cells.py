@@ -12,7 +12,7 @@ from sojourn.report.comparing.settings import changed
 from sojourn.report.comparing.welch import CONFIDENCE, holm, welch
 from sojourn.report.figures import KINDS, labels_of
 from sojourn.report.figures.values import Value, value
-from sojourn.results import Results, engines
+from sojourn.results import Results, beds, engines
 from sojourn.results.path import look_up, paths
 from sojourn.study import label_text
 
@@ -120,6 +120,8 @@ class Comparison:
     settings: list[tuple[str, str, str]] = field(default_factory=list)
     """Keys of the study that differ: key, first, second."""
     engines: tuple[list[str], list[str]] = ([], [])
+    beds: list[str] = field(default_factory=list)
+    """Of results that real programs made: sentences."""
 
     @property
     def judged(self) -> list[Difference]:
@@ -194,6 +196,7 @@ def compare(first: Results, second: Results, values: Sequence[str] = ()) -> Comp
         notes,
         changed(first.document, second.document),
         (engines(both[0]), engines(both[1])),
+        [f"{name}: {said}" for name, results in zip(names, both, strict=True) for said in beds.said(results)],
     )
 
 

@@ -11,6 +11,10 @@ _MOST_SETTINGS = 24
 
 def summary(found: Comparison) -> list[str]:
     """Return the answer in a few sentences, the first of them the shortest."""
+    return [*_answer(found), *found.beds]
+
+
+def _answer(found: Comparison) -> list[str]:
     first, second = found.names
     if not found.differences:
         return [f"{first} and {second} share {_count(found.cells, 'cell')}, but no value that both have."]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 import socket
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory, TemporaryFile
+from tempfile import TemporaryDirectory, TemporaryFile, gettempdir
 from typing import Any, BinaryIO
 
 from sojourn.errors import SojournError
@@ -25,6 +26,7 @@ _AGENT = Path(__file__).with_name("host.py")
 _STARTING_S = 60.0
 """How long all programs together may take until they are ready."""
 _ENDING_S = 20.0
+_PREFIX = "sojourn-testbed-"
 
 
 class ProgramFailed(SojournError):
@@ -69,7 +71,9 @@ def running(point: Point, entries: list[Entry], log: BinaryIO | None = None) -> 
     """
     duration_ns, warmup_ns = (nanoseconds(point.document[key]) for key in ("duration", "warmup"))
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(TemporaryDirectory(prefix="sojourn-testbed-")))
+        _tidy_up()
+        prefix = f"{_PREFIX}{os.getpid()}-"
+        folder = Path(stack.enter_context(TemporaryDirectory(prefix=prefix)))
         programs = [(entry, program) for entry in entries for program in entry.programs]
         told = []
         for number, (_, program) in enumerate(programs):
@@ -125,12 +129,20 @@ def running(point: Point, entries: list[Entry], log: BinaryIO | None = None) -> 
             stdout=words.fileno(),
             stderr=words.fileno(),
         )
+        _check(folder, programs, report, words)
         left = iter(
             [_left(folder / program.key, report, number) for number, (_, program) in enumerate(programs)]
         )
         by_entry = [[next(left) for _ in entry.programs] for entry in entries]
-        _check(folder, programs, report, words)
         yield Ran(report, by_entry)
+
+
+def _tidy_up() -> None:
+    """Remove what runs have left that were killed: folders of processes that are no more."""
+    for folder in Path(gettempdir()).glob(f"{_PREFIX}*-*"):
+        process = folder.name.removeprefix(_PREFIX).partition("-")[0]
+        if process.isdigit() and not Path("/proc", process).exists():
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _give_away(folder: Path) -> None:
@@ -143,7 +155,9 @@ def _give_away(folder: Path) -> None:
 
 def _left(folder: Path, report: dict[str, Any], number: int) -> Left:
     found = {end: _read(folder / f"{end}.json").get("left", {}) for end in ("client", "server")}
-    counts = report["engine"]["pairs"].get(str(FIRST_PAIR + number), {"sent": [0, 0], "dropped": [0, 0]})
+    counts = (
+        report["engine"].get("pairs", {}).get(str(FIRST_PAIR + number), {"sent": [0, 0], "dropped": [0, 0]})
+    )
     return Left(found["client"], found["server"], folder, tuple(counts["sent"]), tuple(counts["dropped"]))
 
 

@@ -14,6 +14,7 @@ import importlib
 import json
 import mmap
 import os
+import select
 import signal
 import socket
 import struct
@@ -76,7 +77,7 @@ class Host:
         self._bell = bell
 
     def ready(self) -> None:
-        """Say that this part is set up; time zero comes when all are."""
+        """Say that this part is set up, as every part must; time zero comes when all are."""
         self._bell.ready()
 
     def begin(self) -> None:
@@ -134,13 +135,16 @@ class _Bell:
         os.read(self._go[0], 1)
 
     def await_all(self, count: int) -> bool:
-        """Wait until so many programs are ready; False if one has ended before it was."""
+        """Wait until so many programs are ready; False if one has ended instead."""
         os.close(self._ready[1])
         while count:
-            got = os.read(self._ready[0], count)
-            if not got:
+            if select.select([self._ready[0]], [], [], 0.1)[0]:
+                got = os.read(self._ready[0], count)
+                if not got:
+                    return False
+                count -= len(got)
+            elif os.waitpid(-1, os.WNOHANG)[0]:
                 return False
-            count -= len(got)
         return True
 
     def ring(self, epoch: int) -> None:
@@ -242,6 +246,7 @@ def main(plan_file: str, end: str) -> int:
     end_s = (epoch + plan["duration_ns"]) * 1e-9
     # What has ended earlier has nothing more to do, as a web user who has seen the page.
     _reap(children, end_s)
+    time.sleep(max(0.0, end_s - time.monotonic()))
     for number in (signal.SIGTERM, signal.SIGKILL):
         for child in children:
             os.kill(child, number)

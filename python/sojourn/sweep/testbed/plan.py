@@ -11,6 +11,13 @@ from sojourn.sweep.testbed.kind import Kind, Place
 from sojourn.sweep.testbed.kinds import SOURCES, USERS
 from sojourn.sweep.testbed.program import Program
 
+_ALWAYS = {
+    "net.ipv4.tcp_ecn": "2",
+    "net.ipv4.tcp_rmem": "4096 131072 33554432",
+    "net.ipv4.tcp_wmem": "4096 16384 33554432",
+}
+"""What is set whatever a study asks for: the kernel's defaults, with room for any window; ECN by routes."""
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -30,7 +37,7 @@ def plan(point: Point) -> list[Entry]:
 
 def variables(entries: list[Entry]) -> dict[str, str]:
     """Return the variables of the kernel that the programs need; :func:`refused` has seen that they agree."""
-    found = {"net.ipv4.tcp_ecn": "2"}
+    found = dict(_ALWAYS)
     for entry in entries:
         for program in entry.programs:
             found |= program.settings.variables

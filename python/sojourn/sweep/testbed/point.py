@@ -15,10 +15,12 @@ from sojourn.study import Point
 from sojourn.study.identity import engine
 from sojourn.study.links import links
 from sojourn.study.units import seconds
+from sojourn.sweep.emulation import BedError
 from sojourn.sweep.emulation import log as packet_log
 from sojourn.sweep.simulation import Done, Failed, reason
-from sojourn.sweep.testbed import identity, result
+from sojourn.sweep.testbed import result
 from sojourn.sweep.testbed.bed import running
+from sojourn.sweep.testbed.naming import identity
 from sojourn.sweep.testbed.plan import plan
 
 ATTEMPTS = 2
@@ -50,7 +52,7 @@ def run_point(point: Point, out: str, log: bool, build: str) -> Done | Failed:
         store.record_time(point.hash, wall_s)
         store.write_point(point.hash, came)
         return Done(came, wall_s)
-    except StoreError as error:
+    except (StoreError, BedError) as error:
         return Failed(str(error), fatal=True)
     except (KeyboardInterrupt, SystemExit):
         raise

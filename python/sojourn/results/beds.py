@@ -1,0 +1,51 @@
+"""What is said of results that were not simulated: that real programs made them, and whether the bed held."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+_MOST = 3
+
+
+def is_real(result: Mapping[str, Any]) -> bool:
+    """Say whether a result was measured between real programs."""
+    return result.get("engine", {}).get("clock") == "wall"
+
+
+def said(results: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return sentences about the results that real programs made; none if there are none.
+
+    >>> result = {"point": {}, "engine": {"clock": "wall", "kernel": "Linux 6.18", "verdict": {"held": True}}}
+    >>> said([result])[1]
+    'The bed held in the one run.'
+    """
+    real = [result for result in results if is_real(result)]
+    if not real:
+        return []
+    kernels = ", ".join(sorted({result["engine"].get("kernel", "an unknown kernel") for result in real}))
+    out = [f"Run between real programs on the testbed, in real time ({kernels})."]
+    broken = [result for result in real if not result["engine"]["verdict"]["held"]]
+    if not broken:
+        out.append(f"The bed held in {'the one run' if len(real) == 1 else f'all {len(real)} runs'}.")
+    else:
+        runs = "the one run" if len(real) == 1 else f"{len(broken)} of {len(real)} runs"
+        out.append(
+            f"In {runs} the bed did not hold, nor in a second attempt: "
+            "such numbers are not the queues' doing alone."
+        )
+        out += [f"Not held: {_place(one)}: {_reasons(one)}." for one in broken[:_MOST]]
+        if len(broken) > _MOST:
+            out.append(f"And {len(broken) - _MOST} more.")
+    notes = list(dict.fromkeys(note for result in real for note in result["engine"].get("notes", ())))
+    out += [f"Of the programs: {note}." for note in notes[:_MOST]]
+    return out
+
+
+def _place(result: Mapping[str, Any]) -> str:
+    labels = [label if isinstance(label, str) else str(label) for label in result["point"].values()]
+    return ", ".join([*labels, f"replication {result.get('replication', 0)}"])
+
+
+def _reasons(result: Mapping[str, Any]) -> str:
+    return "; ".join(result["engine"]["verdict"].get("reasons") or ["no reason given"])

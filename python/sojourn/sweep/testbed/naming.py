@@ -1,0 +1,30 @@
+"""What names a testbed: results of another one are other results."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from functools import cache
+from pathlib import Path
+
+from sojourn.study.identity import engine
+
+FORMAT = 1
+"""Version of what the testbed does that its sources do not show."""
+
+
+@cache
+def identity() -> dict[str, str | int]:
+    """Return what names this testbed: its format, its sources, the kernel's release."""
+    hashed = hashlib.sha256()
+    here = Path(__file__).parent
+    for file in sorted(here.rglob("*.py")):
+        hashed.update(file.relative_to(here).as_posix().encode() + b"\0")
+        hashed.update(file.read_bytes().replace(b"\r", b"") + b"\0")
+    uname = os.uname()
+    return {
+        "format": FORMAT,
+        "sources": hashed.hexdigest()[:16],
+        "engine": engine(),
+        "kernel": f"{uname.sysname} {uname.release}",
+    }

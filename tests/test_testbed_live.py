@@ -1,0 +1,121 @@
+"""`sojourn run --on testbed` between real programs; left out where the machine has no namespaces or TUN."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from conftest import Command
+from test_emulate import refused
+
+STUDY = """
+name = "live"
+duration = "3s"
+warmup = "500ms"
+[path]
+rtt = "30ms"
+down = { rate = "4Mbit", queue = { kind = "fq-codel" } }
+up = { rate = "2Mbit", queue = { kind = "fifo", limit = "50pkt" } }
+[[flows]]
+source = { kind = "bulk" }
+transport = "reno"
+direction = "down"
+stack = "linux"
+rtt = "80ms"
+start-within = "0s"
+[[flows]]
+source = { kind = "sessions", sizes = "20kB", interconnection = "100ms" }
+transport = "cubic"
+direction = "up"
+stack = "linux"
+ecn = true
+[[flows]]
+source = { kind = "cbr", rate = "200kbit", size = "500B" }
+transport = "udp"
+direction = "down"
+[[users]]
+kind = "voice"
+codec = "g711a"
+direction = "both"
+call = "500ms"
+gap = "0s"
+score = "emodel"
+start-within = "100ms"
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def bed() -> None:
+    if why := refused():
+        pytest.skip(why)
+
+
+def study(folder: Path, text: str = STUDY) -> Path:
+    file = folder / "live.toml"
+    file.write_text(text)
+    return file
+
+
+def keys(value: object, name: str = "") -> set[str]:
+    if not isinstance(value, dict):
+        return {name}
+    return {key for inner, item in value.items() for key in keys(item, f"{name}.{inner}")}
+
+
+def test_a_study_between_real_programs_has_the_results_of_a_simulation(sojourn: Command) -> None:
+    file = study(sojourn.cwd)
+    (simulated,) = sojourn.json("run", file)
+    (real,) = sojourn.json("run", file, "--on", "testbed")
+    assert real["engine"].pop("clock") == "wall" and real["engine"]["verdict"]["rows"]
+    assert keys({**simulated, "engine": {}}) == keys({**real, "engine": {}})
+    bulk, sessions, paced = real["groups"].values()
+    assert bulk["goodput_bps"] > 1e6 and bulk["rtt_ms"]["p50"] > 80, "it has its own distance"
+    assert sessions["completed"] > 5 and 30 < sessions["rtt_ms"]["p50"] < 80
+    theirs = list(simulated["groups"].values())[2]
+    assert paced["sent_pkts"] == theirs["sent_pkts"], "sent when the simulator sends it"
+    assert real["voice"]["talks"]["calls"] > 0 and 15 < real["voice"]["talks"]["delay_ms"] < 60
+    again = sojourn("run", file, "--on", "testbed")
+    assert "0 run on the testbed" in again.stdout and "1 already there" in again.stdout
+    assert "real programs on the testbed" in sojourn("show", "results/live-testbed").stdout
+    (digest,) = [file.stem for file in (sojourn.cwd / "results/live-testbed/points").glob("*.json")]
+    assert '"duration": "3s"' in sojourn("show", "results/live-testbed", digest[:8]).stdout, "its scenario"
+    compared = sojourn("compare", "results/live", "results/live-testbed").stdout
+    assert "live-testbed: Run between real programs on the testbed" in compared
+    assert "not compared" not in compared
+    sojourn("report", "results/live-testbed")
+    page = (sojourn.cwd / "results/live-testbed/report.html").read_text()
+    assert "between real programs, on the testbed" in page and "simulated time" not in page
+
+
+def agents(folder: Path) -> list[int]:
+    """Return the processes that run on behalf of a study in this folder."""
+    found = []
+    for place in Path("/proc").iterdir():
+        if place.name.isdigit():
+            try:
+                environment = (place / "environ").read_bytes()
+            except OSError:
+                continue
+            if f"TESTBED_OF={folder}".encode() in environment:
+                found.append(int(place.name))
+    return found
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_nothing_is_left_of_an_interrupted_run(number: signal.Signals, sojourn: Command) -> None:
+    file = study(sojourn.cwd, STUDY.replace('"3s"', '"60s"'))
+    sojourn.env["TESTBED_OF"] = str(sojourn.cwd)
+    process = sojourn.start("run", file, "--on", "testbed")
+    until = time.monotonic() + 30
+    while len(agents(sojourn.cwd)) < 10 and time.monotonic() < until:
+        time.sleep(0.1)
+    assert len(agents(sojourn.cwd)) >= 10, "two agents, with a process for each of four programs"
+    os.kill(process.pid, number)
+    process.communicate(timeout=30)
+    while agents(sojourn.cwd) and time.monotonic() < until + 10:
+        time.sleep(0.05)
+    assert not agents(sojourn.cwd)
+    assert not list((sojourn.cwd / "results/live-testbed/points").glob("*.json"))
