@@ -118,6 +118,7 @@ kind = "web"
             (STUDY.replace("score = \"emodel\"", ""), "score = \"emodel\""),
             (STUDY.replace("kind = \"web\"", "kind = \"browser\""), "voice and web"),
             (STUDY.replace("g711a", "opus"), "wide band"),
+            (STUDY.replace("call = \"1s\"", "playout = { kind = \"neteq\" }"), "NetEq"),
             (STUDY.replace("warmup = \"1s\"", "repeat = 3"), "3 points"),
         ] {
             let error = asked(&study)["error"].as_str().unwrap().to_owned();

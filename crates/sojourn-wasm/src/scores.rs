@@ -32,7 +32,14 @@ pub(crate) fn methods(scenario: &Scenario) -> Result<Vec<Entry>, String> {
                         "users.{place} speaks in wide band, which is not scored in a page: set codec = \"g711a\""
                     ));
                 }
-                Users::Voice(user) if user.score == ScoreMethod::Emodel => By::Voice(of_voice(user)),
+                Users::Voice(user) if user.score == ScoreMethod::Emodel => {
+                    let Some(buffer) = of_playout(&user.playout) else {
+                        return Err(format!(
+                            "users.{place} has NetEq's playout, which is not in a page: set playout = {{ kind = \"adaptive\" }}"
+                        ));
+                    };
+                    By::Voice(of_voice(user, buffer))
+                }
                 Users::Voice(_) => {
                     return Err(format!(
                         "users.{place} is to be scored by PESQ, which is not in a page: set score = \"emodel\""
@@ -52,17 +59,22 @@ pub(crate) fn methods(scenario: &Scenario) -> Result<Vec<Entry>, String> {
         .collect()
 }
 
-fn of_voice(user: &sojourn_sim::scenario::Voice) -> Method {
+/// The playout buffer, if the formulas' crate has it.
+fn of_playout(playout: &Playout) -> Option<Buffer> {
+    match playout {
+        Playout::Fixed { delay } => Some(Buffer::Fixed(delay.0 as i64)),
+        Playout::Adaptive {} => Some(Buffer::Adaptive),
+        Playout::None {} => Some(Buffer::None),
+        Playout::Neteq {} => None,
+    }
+}
+
+fn of_voice(user: &sojourn_sim::scenario::Voice, buffer: Buffer) -> Method {
     let (plan, packetisation_ms) = match (user.codec, user.concealment) {
         // G.729 looks 5 ms ahead.
         (Codec::G729a, _) => (emodel::G729A, 25.0),
         (Codec::G711a, Concealment::Zero) => (emodel::G711, 20.0),
         _ => (emodel::G711_PLC, 20.0),
-    };
-    let buffer = match user.playout {
-        Playout::Fixed { delay } => Buffer::Fixed(delay.0 as i64),
-        Playout::Adaptive {} => Buffer::Adaptive,
-        Playout::None {} => Buffer::None,
     };
     Method { plan, packetisation_ms, buffer, half_rtt: user.delay_model == DelayModel::HalfRtt }
 }
