@@ -104,7 +104,7 @@ def agents(folder: Path) -> list[int]:
     return found
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT])
 def test_nothing_is_left_of_an_interrupted_run(number: signal.Signals, sojourn: Command) -> None:
     file = study(sojourn.cwd, STUDY.replace('"3s"', '"60s"'))
     sojourn.env["TESTBED_OF"] = str(sojourn.cwd)
@@ -119,3 +119,5 @@ def test_nothing_is_left_of_an_interrupted_run(number: signal.Signals, sojourn: 
         time.sleep(0.05)
     assert not agents(sojourn.cwd)
     assert not list((sojourn.cwd / "results/live-testbed/points").glob("*.json"))
+    if number != signal.SIGKILL:
+        assert process.returncode == 130

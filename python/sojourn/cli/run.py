@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 import time
 from pathlib import Path
@@ -121,6 +122,8 @@ def run(
 def _execute(
     campaigns: list[Campaign], jobs: int | None, scheduler: str | None, as_json: bool, keep_media: bool
 ) -> int:
+    # Polars lets system calls go on after an interrupt: nobody would hear of it before a point is done.
+    signal.siginterrupt(signal.SIGINT, True)
     started = time.monotonic()
     missing = sum(len(campaign.todo) for campaign in campaigns)
     before = sum(len(campaign.done) for campaign in campaigns)
