@@ -98,7 +98,7 @@ def test_bufferbloat_is_that_of_a_small_flow_or_else_of_every_queue() -> None:
 
 
 def test_advice_takes_thresholds_by_name_and_refuses_those_that_nobody_measures() -> None:
-    assert [(goal.path, goal.limit) for goal in read_goal("qoo-web", ["voice", "web"])] == [
+    assert [(goal.path, goal.limit) for goal in read_goal("qoo-web", ["gaming", "web"])] == [
         ("network.rtt_ms.p90", 50.0),
         ("network.loss", 0.005),
     ]
@@ -107,7 +107,7 @@ def test_advice_takes_thresholds_by_name_and_refuses_those_that_nobody_measures(
         "links.up.queue_delay_ms.mean",
     ]
     with pytest.raises(
-        SojournError, match=r"--goal qoo-web is about users who are not there; expected .* voice"
+        SojournError, match=r"--goal qoo-web is about users who are not there; expected .* gaming"
     ):
         read_goal("qoo-web", ["web"])
     with pytest.raises(SojournError, match="or one of bufferbloat-a,"):

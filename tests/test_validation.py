@@ -176,7 +176,7 @@ def test_the_streaming_documents_can_be_run():
         made += [readings.unequal_document(str(place), reading)] if reading.unequal else []
     made += [readings.places_document(where) for where in readings.DELAYS]
     made += [stalls.document(number, change) for number, change in enumerate(stalls.CHANGES.values())]
-    assert [len(study(document).points) for document in made[:3]] == [90, 40, 90]
+    assert [len(study(document).points) for document in made[:3]] == [90, 120, 90]
     assert all(study(document).points for document in made)
     assert len({document["name"] for document in made}) == len(made)
 

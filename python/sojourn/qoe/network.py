@@ -27,10 +27,12 @@ from numpy.typing import NDArray
 from sojourn.study.links import way_of
 from sojourn.study.thresholds import Limit, thresholds
 
-__all__ = ["SENDERS", "Echoes", "echoes", "score_network"]
+__all__ = ["PLAYERS", "SENDERS", "Echoes", "echoes", "score_network"]
 
 SENDERS = ("voice", "gaming")
 """Kinds of users who send small packets all the time."""
+PLAYERS = ("gaming",)
+"""Kinds of users for whose sake this is scored: results of calls alone stay as they were."""
 _PERCENTILES = (50, 90, 95, 99)
 _UP, _DOWN = 0, 1
 

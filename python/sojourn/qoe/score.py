@@ -44,7 +44,7 @@ def score(
     dict
         "voice", "video", "web", "adaptive", "browser", "gaming", "cloud-gaming", "call", "page" and
         "responsiveness" as far as there are such users and tables, and "network", the path as small flows
-        find it, where users send some; to be merged into the result.
+        find it, where somebody plays; to be merged into the result.
 
     Raises
     ------
@@ -58,6 +58,7 @@ def score(
     found: dict[str, list[Any]] = {"voice": [], "video": [], "web": [], "gaming": [], "cloud-gaming": []}
     heard: list[network.Echoes] = []
     first = 0
+    plays = any(user["kind"] in network.PLAYERS for user in document.get("users") or ())
     for user in document.get("users") or ():
         last, kind = first + user["count"], user["kind"]
         name = "game" if kind in games.KINDS else kind
@@ -65,7 +66,7 @@ def score(
             rows = _rows(table, name, first, last)
             scored = _scorer(kind)(rows, user)
             found[kind] += scored if kind in ("voice", *games.KINDS) else [scored]
-            if kind in network.SENDERS and not user.get("over"):
+            if plays and kind in network.SENDERS and not user.get("over"):
                 echoes = network.echoes(rows, _base_rtt_ns(document, user) // 2)
                 heard += [] if echoes is None else [echoes]
         first = last

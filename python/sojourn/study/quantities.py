@@ -53,8 +53,8 @@ _USERS = {
     ),
 }  # fmt: skip
 """By kind of user, the numbers that its scores have."""
-_SMALL_FLOWS = ("voice", "gaming")
-"""Users whose packets tell what the path is to a small flow (`qoe/network.py`)."""
+_SMALL_FLOWS = ("gaming",)
+"""Users for whose sake results say what the path is to a small flow (`qoe/network.py`)."""
 _NETWORK = (
     *_each(("rtt_ms", "added_ms.down", "added_ms.up"), ("mean", "p50", "p90", "p95", "p99")), "loss",
     "echoes", "down_mbps", "up_mbps",

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from math import isfinite
 
 from sojourn.errors import SojournError, quoted
-from sojourn.qoe.network import SENDERS
+from sojourn.qoe.network import PLAYERS
 from sojourn.report.answer.goals import Goal, named
 from sojourn.report.figures.values import lower, value
 from sojourn.study.thresholds import Threshold, thresholds
@@ -42,7 +42,7 @@ def read_goal(text: str, users: Iterable[str]) -> list[Goal]:
     if not isfinite(limit):
         raise SojournError(f"--goal {quoted(text)}: {quoted(written)} is no number; {expected}")
     root, _, rest = path.partition(".")
-    known = [*users, "links", "flows", *(["network"] if set(users) & set(SENDERS) else [])]
+    known = [*users, "links", "flows", *(["network"] if set(users) & set(PLAYERS) else [])]
     if root not in known or not rest:
         raise SojournError(
             f"--goal {quoted(text)} names nothing that is measured; "
@@ -55,11 +55,11 @@ def read_goal(text: str, users: Iterable[str]) -> list[Goal]:
 
 
 def _threshold(threshold: Threshold, users: list[str]) -> list[Goal]:
-    heads = {*users, "links", *(["network"] if set(users) & set(SENDERS) else [])}
+    heads = {*users, "links", *(["network"] if set(users) & set(PLAYERS) else [])}
     limits = threshold.judged(lambda path: path.partition(".")[0] in heads, ("down", "up"))
     for limit in limits:
         if (head := limit.value.partition(".")[0]) not in heads:
-            needed = " or ".join(SENDERS) if head == "network" else head
+            needed = " or ".join(PLAYERS) if head == "network" else head
             raise SojournError(
                 f"--goal {threshold.name} is about users who are not there; expected some of kind {needed} "
                 f"in --users {','.join(users)}"
