@@ -82,7 +82,7 @@ bench: setup
 # The page docs/validation.md: what is missing is simulated, the published studies in a shorter form.
 validation: demo
 	mkdir -p docs/images
-	cp results/quickstart/figures/04-heatmap-adaptive-average-rate-kbps.png docs/images/quickstart.png
+	cp results/quickstart/figures/*-heatmap-adaptive-average-rate-kbps.png docs/images/quickstart.png
 	$(BIN)/sojourn run studies/imc14-quick.toml
 	$(BIN)/sojourn run studies/imc14-access.toml --set duration=320s --set repeat=1
 	$(BIN)/sojourn run studies/imc14-backbone.toml
