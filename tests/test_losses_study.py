@@ -187,6 +187,8 @@ def test_the_page_of_another_study_has_no_findings_of_a_publication(results: Res
     page = write_report(results.store.path, tmp_path).read_text()
     assert results.document["sweep"]["workload"] == ["low", "high"]
     assert "publication found" not in page and "Small buffers cap utilisation" not in page
+    again = write_report(results.store.path, tmp_path / "again").read_text()
+    assert page == again
 
 
 def cell(load: str, buffer: int, **values: object) -> dict:
