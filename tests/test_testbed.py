@@ -325,7 +325,7 @@ def test_a_call_is_scored_from_when_its_packets_really_came(tmp_path: Path) -> N
 def real(held: bool, **more: Any) -> dict[str, Any]:
     verdict = {"held": held, "reasons": [] if held else ["3 packets were lost outside the queues"]}
     engine = {"clock": "wall", "kernel": "Linux 6.1", "verdict": verdict, **more}
-    return {"point": {"path.down.rate": "1Mbit"}, "replication": 0, "engine": engine}
+    return {"point": {"path.down.rate": "1Mbit"}, "replication": 0, "links": {}, "engine": engine}
 
 
 def test_a_bed_that_did_not_hold_is_said() -> None:

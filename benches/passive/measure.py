@@ -38,6 +38,9 @@ _SOJOURN = str(Path(sys.executable).with_name("sojourn"))
 # Not the study's 1 Mbit/s to the bit: full packets would leave every 12.000 ms, at one phase of the
 # sender's ticks of 1 ms for ever, and the error would be whatever that phase happens to be.
 _PATH = ("--down", "1010kbit", "--up", "1010kbit", "--rtt", "60ms", "--queue", "fifo", "--limit", "365kB")
+# The study's shaper. A packet has arrived when its transmission begins: it waits for those before it, and not
+# for its own bits, which a line would add to the delay of large packets (11 ms here) and not to the base.
+_SHAPER = ("--set", "path.down.rule=htb", "--set", "path.up.rule=htb")
 _GRACE_S = 60
 
 
@@ -67,7 +70,7 @@ def errors(case: str, seconds: float, folder: Path) -> dict[str, Any]:
     pcapng, log, capture = folder / "run.pcapng", folder / "run.parquet", folder / "observer.pcap"
     came = json.loads(
         sojourn(
-            *("emulate", *_PATH, "--json", "--pcap", str(pcapng), "--log", str(log)),
+            *("emulate", *_PATH, *_SHAPER, "--json", "--pcap", str(pcapng), "--log", str(log)),
             *("--server", " ".join(ends["server"]), "--", *ends["client"]),
             seconds=seconds,
         )
