@@ -25,7 +25,7 @@ import polars as pl
 
 from benches.passive.drawn import draw
 from benches.passive.observed import observe
-from benches.passive.peers import HIDDEN
+from benches.passive.peers import HIDDEN, offer
 
 SEEN = ("utp++", "backlogged++", "chirp++", "heartbeat+chirp+", "utp+chirp+", "backlogged+backlogged+")
 CASES = (*SEEN, *(f"{case}up" for case in SEEN[:4]))
@@ -65,6 +65,8 @@ def errors(case: str, seconds: float, folder: Path) -> dict[str, Any]:
         to errors.npz in the folder.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    if "utp" in case:
+        offer(folder)
     words = [sys.executable, str(Path(__file__).with_name("peers.py").absolute()), str(folder)]
     ends = {end: [*words, end, case, str(seconds)] for end in ("server", "client")}
     pcapng, log, capture = folder / "run.pcapng", folder / "run.parquet", folder / "observer.pcap"
