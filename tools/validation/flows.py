@@ -1,4 +1,4 @@
-"""Who loses in a router buffer: the findings, in a shortened study, with another initial window, behind access links.
+"""Who loses in a router buffer: the findings, in a shortened study with and without access links.
 
 Each finding is stated with its numbers, whether it holds or not; where it does not, the same runs with an
 initial window of three segments in the place of ten, and with an access link before each sender, say how much
@@ -31,15 +31,16 @@ VARIANTS = {
 TEXT = """## Who loses in a router buffer
 
 `studies/{study}`, shortened to {duration} with a warm-up of {warmup}, one run a cell, with initial windows of
-ten and of three segments, and the same behind access links (`studies/{access}`). The bounds by which a finding holds were set before its studies were run;
+ten and of three segments, and the same behind access links
+(`studies/{access}`). The bounds by which a finding holds were set before its studies were run;
 afterwards the tests were completed, so that each of them tests every load and buffer that its statement
 speaks of.
 
-In the first two hosts send at any rate: no access link spreads a window's burst. There the tail of the loss bursts follows the
-initial window. With 32 packets at low load losses cluster within a few milliseconds, and the diagram is
-nearly flat from octave 4 (16 ms) up to the round-trip time: flat, as published, but not from the first octave
-on. *Unexplained:* the published probes lost more than TCP at low load with large buffers, and the bursts were
-longer there; neither initial window shows it.
+In the first two hosts send at any rate: no access link spreads a window's burst. There the tail of the loss
+bursts follows the initial window. With 32 packets at low load losses cluster within a few milliseconds, and
+the diagram is nearly flat from octave 4 (16 ms) up to the round-trip time: flat, as published, but not from
+the first octave on. *Unexplained:* the published probes lost more than TCP at low load with large buffers,
+and the bursts were longer there; neither initial window shows it.
 """
 
 
