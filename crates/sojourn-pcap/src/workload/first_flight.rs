@@ -3,9 +3,9 @@
 //! A sender that has more to send than its initial window sends that, and waits until it hears of it. Both are in its
 //! own segments, wherever the capture was taken: they echo the last timestamp that reached it in order (RFC 7323 §4.3),
 //! and say themselves when they were sent. So the first flight ends where the echo changes, or where nothing was sent
-//! for a quarter of a round trip (by a clock of milliseconds, which nearly all have; some stacks do not take the echo from
-//! acknowledgements without data). It is the initial window if it is of full segments and the same turn went on after
-//! it. Without timestamps nothing is known.
+//! for a quarter of a round trip (by a clock of milliseconds, which nearly all have; some stacks do not take the echo
+//! from acknowledgements without data). It is the initial window if it is of full segments and the same turn went on
+//! after it. Without timestamps nothing is known.
 
 use crate::decode::Address;
 use std::collections::BTreeMap;
@@ -40,8 +40,8 @@ enum State {
 }
 
 impl FirstFlight {
-    /// New data from `start` to `end` passed, with its timestamp and echo; `begins`: as a turn's first. `rtt_ns` as far as
-    /// it is known.
+    /// New data from `start` to `end` passed, with its timestamp and echo; `begins`: as a turn's first. `rtt_ns`: as far
+    /// as it is known.
     pub(super) fn data(&mut self, (start, end): (i64, i64), stamps: Option<(u32, u32)>, begins: bool, rtt_ns: i64) {
         let quiet_ms = (rtt_ns / 4_000_000).clamp(2, 1000) as i32;
         self.state = match (self.state, stamps) {
