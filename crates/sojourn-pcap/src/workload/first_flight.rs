@@ -40,8 +40,8 @@ enum State {
 }
 
 impl FirstFlight {
-    /// New data from `start` to `end` passed, with its timestamp and echo; `begins`: as a turn's first. `rtt_ns`: as far
-    /// as it is known.
+    /// New data from `start` to `end` passed, with its timestamp and echo; `begins`: as a turn's first. `rtt_ns`: as
+    /// far as it is known.
     pub(super) fn data(&mut self, (start, end): (i64, i64), stamps: Option<(u32, u32)>, begins: bool, rtt_ns: i64) {
         let quiet_ms = (rtt_ns / 4_000_000).clamp(2, 1000) as i32;
         self.state = match (self.state, stamps) {
