@@ -137,8 +137,8 @@ impl Engine {
     }
 }
 
-/// What each connection's hosts have that the group's have not: a round-trip time, and an initial window. With an access
-/// link of their own senders are the group's.
+/// What each connection's hosts have that the group's have not: a round-trip time, and an initial window. With access
+/// links they have what the group's have.
 fn kinds_of_hosts<'a>(
     recording: &'a Recording,
     recorded: &'a scenario::Recorded,
