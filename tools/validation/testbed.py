@@ -127,8 +127,8 @@ def main() -> int:
         axis, _, label = word.partition("=")
         only.setdefault(axis, []).append(label)
     folders = arguments.results / "simulated", arguments.results / "real"
-    _run(Campaign(Study.load(STUDY, [("repeat", str(SEEDS))]), folders[0], only=only), arguments.jobs)
-    if why := _run(Campaign(Study.load(STUDY), folders[1], only=only, on_testbed=True), 1):
+    run(Campaign(Study.load(STUDY, [("repeat", str(SEEDS))]), folders[0], only=only), arguments.jobs)
+    if why := run(Campaign(Study.load(STUDY), folders[1], only=only, on_testbed=True), 1):
         print(f"there is no testbed on this machine: {why}")
         return 0
     found = list(rows(*(list(open_results(folder)) for folder in folders)))
@@ -138,7 +138,7 @@ def main() -> int:
     return int(any(row.keeps is False for row in found))
 
 
-def _run(campaign: Campaign, jobs: int | None) -> str | None:
+def run(campaign: Campaign, jobs: int | None) -> str | None:
     """Run what is missing; return why there can be no testbed, if there cannot."""
     campaign.prepare()
     if not campaign.todo:

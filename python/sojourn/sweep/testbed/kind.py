@@ -60,6 +60,11 @@ class Place:
         """Return the random stream of the entry's k-th source or user: the simulator's own."""
         return _core.Stream(self.point.seed, self.point.replication, f"{self.entry['name']}.{k}")
 
+    def start_ns(self, k: int) -> int:
+        """Return when the entry's k-th source starts."""
+        within_ns = nanoseconds(self.entry["start-within"])
+        return nanoseconds(self.entry.get("start", "0ns")) + int(self.stream(k).uniform() * within_ns)
+
     def rehearse(self) -> rehearsal.Rehearsal:
         """Return what the entry does on an ideal path; see :mod:`.rehearsal`."""
         return rehearsal.rehearse(self.point, self.entry, self.part)

@@ -18,7 +18,7 @@ def identity() -> dict[str, str | int]:
     """Return what names this testbed: its format, its sources, the kernel's release."""
     hashed = hashlib.sha256()
     here = Path(__file__).parent
-    for file in sorted(here.rglob("*.py")):
+    for file in sorted(file for file in here.rglob("*.*") if file.suffix in (".py", ".html")):
         hashed.update(file.relative_to(here).as_posix().encode() + b"\0")
         hashed.update(file.read_bytes().replace(b"\r", b"") + b"\0")
     uname = os.uname()

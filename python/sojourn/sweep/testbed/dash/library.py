@@ -1,4 +1,4 @@
-"""dash.js of one version, fetched once by npm and kept; it is not part of sojourn."""
+"""Players of the web, of one version each, fetched once by npm and kept; they are not part of sojourn."""
 
 from __future__ import annotations
 
@@ -6,56 +6,86 @@ import shutil
 import subprocess
 import tarfile
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
 from sojourn.errors import SojournError
 from sojourn.qoe.media.cache import alone, cache_directory, sha256
 
-__all__ = ["VERSION", "dash_js", "missing"]
+__all__ = ["DASH_JS", "HLS_JS", "SHAKA", "Library"]
 
-VERSION = "5.2.1"
-_FILE = "package/dist/modern/umd/dash.all.min.js"
-_SHA256 = "3a22b1f4576ab294f41e56f156cec7972a5f83edda379416778293ff22d2eb49"
 _LIMIT_S = 300
 
 
-def missing() -> str | None:
-    """Say why dash.js cannot be had; None if it can, or perhaps can be fetched."""
-    if not _kept().is_file() and shutil.which("npm") is None:
-        return f"dash.js {VERSION} is fetched by npm, which is not installed"
-    return None
+@dataclass(frozen=True)
+class Library:
+    """A player's library: its name, its package of npm, the file that a page needs of it, and its SHA-256."""
 
+    name: str
+    package: str
+    version: str
+    file: str
+    sha256: str
 
-def dash_js() -> Path:
-    """Return the file of dash.js, which is fetched if it was not before.
+    def missing(self) -> str | None:
+        """Say why it cannot be had; None if it can, or perhaps can be fetched."""
+        if not self._kept.is_file() and shutil.which("npm") is None:
+            return f"{self.name} {self.version} is fetched by npm, which is not installed"
+        return None
 
-    Raises
-    ------
-    SojournError
-        It cannot be fetched, or what was fetched is not what is known.
-    """
-    kept = _kept()
-    if kept.is_file():
-        return kept
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    with alone(kept.parent / ".lock"), tempfile.TemporaryDirectory(dir=kept.parent) as made:
+    def script(self) -> Path:
+        """Return its file, which is fetched if it was not before.
+
+        Raises
+        ------
+        SojournError
+            It cannot be fetched, or what was fetched is not what is known.
+        """
+        kept, who = self._kept, f"{self.name} {self.version}"
         if kept.is_file():
             return kept
-        words = ["npm", "pack", "--silent", f"dashjs@{VERSION}"]
-        try:
-            subprocess.run(words, cwd=made, check=True, capture_output=True, timeout=_LIMIT_S)
-            with tarfile.open(next(Path(made).glob("*.tgz"))) as archive:
-                held = archive.extractfile(_FILE)
-                text = held.read() if held else b""
-        except (OSError, subprocess.SubprocessError, StopIteration, tarfile.TarError, KeyError) as error:
-            raise SojournError(f"dash.js {VERSION} cannot be fetched by npm ({error})") from None
-        taken = Path(made) / "dash.js"
-        taken.write_bytes(text)
-        if sha256(taken) != _SHA256:
-            raise SojournError(f"dash.js {VERSION} as fetched is not the file that is known; it was not kept")
-        taken.replace(kept)
-    return kept
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        with alone(kept.parent / ".lock"), tempfile.TemporaryDirectory(dir=kept.parent) as made:
+            if kept.is_file():
+                return kept
+            words = ["npm", "pack", "--silent", f"{self.package}@{self.version}"]
+            try:
+                subprocess.run(words, cwd=made, check=True, capture_output=True, timeout=_LIMIT_S)
+                with tarfile.open(next(Path(made).glob("*.tgz"))) as archive:
+                    held = archive.extractfile(f"package/{self.file}")
+                    text = held.read() if held else b""
+            except (OSError, subprocess.SubprocessError, StopIteration, tarfile.TarError, KeyError) as error:
+                raise SojournError(f"{who} cannot be fetched by npm ({error})") from None
+            taken = Path(made) / kept.name
+            taken.write_bytes(text)
+            if sha256(taken) != self.sha256:
+                raise SojournError(f"{who} as fetched is not the file that is known; it was not kept")
+            taken.replace(kept)
+        return kept
+
+    @property
+    def _kept(self) -> Path:
+        return cache_directory() / f"{self.package}-{self.version}" / Path(self.file).name
 
 
-def _kept() -> Path:
-    return cache_directory() / f"dashjs-{VERSION}" / "dash.all.min.js"
+DASH_JS = Library(
+    "dash.js",
+    "dashjs",
+    "5.2.1",
+    "dist/modern/umd/dash.all.min.js",
+    "3a22b1f4576ab294f41e56f156cec7972a5f83edda379416778293ff22d2eb49",
+)
+HLS_JS = Library(
+    "hls.js",
+    "hls.js",
+    "1.7.4",
+    "dist/hls.min.js",
+    "cfc70cc9e9fc63d071919e087670abc760c8fd1bc889b88588026e4d22193bbe",
+)
+SHAKA = Library(
+    "Shaka Player",
+    "shaka-player",
+    "5.2.12",
+    "dist/shaka-player.compiled.js",
+    "b22dfdba631104c48a654cb623b08b0f79e2d52c83c0e9b4b7cff54730b55894",
+)

@@ -6,6 +6,7 @@ from sojourn.sweep.testbed.kind import Kind
 from sojourn.sweep.testbed.kinds.adaptive import Adaptive
 from sojourn.sweep.testbed.kinds.browser import Browser
 from sojourn.sweep.testbed.kinds.bulk import Bulk
+from sojourn.sweep.testbed.kinds.call import Call
 from sojourn.sweep.testbed.kinds.datagrams import Datagrams
 from sojourn.sweep.testbed.kinds.sessions import Sessions
 from sojourn.sweep.testbed.kinds.turns import Turns
@@ -24,6 +25,7 @@ SOURCES: dict[str, Kind] = {
 USERS: dict[str, Kind] = {
     "adaptive": Adaptive(),
     "browser": Browser(),
+    "call": Call(),
     "video": Video(),
     "voice": Voice(),
     "web": Web(),

@@ -1,7 +1,7 @@
-"""Viewers of adaptive video: the simulator's players over HTTP, or dash.js in a browser.
+"""Viewers of adaptive video: the simulator's players over HTTP, or those of the web in a browser.
 
-`dynamicdash` is what dash.js does, so that dash.js itself does it here; every other algorithm is the
-simulated one, behind a real client and a real server.
+`dynamicdash` and `dash.js` are what dash.js does, so that dash.js itself does it here; and so with `hls.js`
+and `shaka`. Every other algorithm is the simulated one, behind a real client and a real server.
 """
 
 from __future__ import annotations
@@ -23,8 +23,13 @@ from sojourn.sweep.testbed.kinds.web import short_header
 from sojourn.sweep.testbed.program import Left, Program
 from sojourn.sweep.testbed.programs import chromium
 
-DASH_JS = "dynamicdash"
-"""The algorithm that is dash.js's own."""
+LIBRARIES = {
+    "dynamicdash": library.DASH_JS,
+    "dash.js": library.DASH_JS,
+    "hls.js": library.HLS_JS,
+    "shaka": library.SHAKA,
+}
+"""Algorithms that are a library's own."""
 
 _TIMES = ("request", "first_byte", "arrive")
 
@@ -34,10 +39,11 @@ class Adaptive:
 
     def refused(self, entry: Mapping[str, Any]) -> str | None:
         """Return why an entry cannot be run."""
-        if _is_dash(entry):
-            for reason in (chromium.missing(), library.missing(), dash.missing()):
+        if (player := _library(entry)) is not None:
+            for reason in (chromium.missing(), player.missing(), dash.missing()):
                 if reason is not None:
-                    return f"algorithm: {DASH_JS} is dash.js in a browser on the testbed, and {reason}"
+                    kind = entry["algorithm"]["kind"]
+                    return f"algorithm: {kind} is {player.name} in a browser on the testbed, and {reason}"
         return short_header(entry) or tcp.refused(entry)
 
     def programs(self, place: Place) -> list[Program]:
@@ -46,7 +52,8 @@ class Adaptive:
         client = {"entry": place.number, "request": bytes_of(entry["request"])}
         server = {"entry": place.number, "header": bytes_of(entry["response-header"])}
         settings, files = tcp.settings(entry, place.delay_ns), {"point.json": place.point.text.encode()}
-        if not _is_dash(entry):
+        player = _library(entry)
+        if player is None:
             return [Program("adaptive", place.key, client, server, settings, files)]
         from sojourn.sweep.testbed.dash.media import coded
 
@@ -54,9 +61,10 @@ class Adaptive:
         for segment_s in lengths:
             name = f"{segment_s:g}"
             files[f"{name}.beginning"], files[f"{name}.fragment"], timescales[name] = coded(segment_s)
-        files["dash.js"] = library.dash_js().read_bytes()
+        files["player.js"] = player.script().read_bytes()
         files["player.html"] = (Path(dash.__file__).parent / "player.html").read_bytes()
         client |= {
+            "player": entry["algorithm"]["kind"],
             # Of the buffer's length, a segment is to find room.
             "buffer_s": seconds(entry["buffer"]) - max(lengths, default=0.0),
             "initial_s": seconds(entry["initial"]),
@@ -67,15 +75,17 @@ class Adaptive:
         """Return what the viewers saw."""
         (found,) = left
         viewers = found.client["viewers"]
-        if not _is_dash(place.entry):
+        if (player := _library(place.entry)) is None:
             return Gathered(tables=tables(viewers))
-        heard = [f"dash.js: {what}" for viewer in viewers for what in viewer["heard"]]
+        heard = [f"{player.name}: {what}" for viewer in viewers for what in viewer["heard"]]
         notes = [*unset(place.entry), *heard[:5]]
-        return Gathered(tables=tables(viewers), notes=notes, facts={"player": f"dash.js {library.VERSION}"})
+        return Gathered(
+            tables=tables(viewers), notes=notes, facts={"player": f"{player.name} {player.version}"}
+        )
 
 
-def _is_dash(entry: Mapping[str, Any]) -> bool:
-    return entry["algorithm"]["kind"] == DASH_JS
+def _library(entry: Mapping[str, Any]) -> library.Library | None:
+    return LIBRARIES.get(entry["algorithm"]["kind"])
 
 
 def _viewings(place: Place) -> list[Any]:

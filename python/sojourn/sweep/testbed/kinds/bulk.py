@@ -29,7 +29,7 @@ class Bulk:
             "size": None if size is None else bytes_of(size),
             "stop_ns": None if stop is None else nanoseconds(stop),
         }
-        flows = [{"start_ns": start_ns(place, k), **flow} for k in range(entry["count"])]
+        flows = [{"start_ns": place.start_ns(k), **flow} for k in range(entry["count"])]
         ends = {
             end: {"sends": (end == "server") == (entry["direction"] == "down"), "flows": flows}
             for end in ("client", "server")
@@ -49,13 +49,6 @@ class Bulk:
             connections=[measured(flow, place.warmup_ns) for flow in began],
             rtt_ns=[rtt for flow in began for rtt in flow["rtt_ns"]],
         )
-
-
-def start_ns(place: Place, k: int) -> int:
-    """Return when the k-th source of a group starts."""
-    entry = place.entry
-    wait = int(place.stream(k).uniform() * nanoseconds(entry["start-within"]))
-    return nanoseconds(entry.get("start", "0ns")) + wait
 
 
 def measured(flow: Mapping[str, Any], warmup_ns: int) -> Connection:

@@ -1,4 +1,4 @@
-"""Viewers of adaptive video with dash.js: its own rules, in a Chromium without a window.
+"""Viewers of adaptive video with dash.js, hls.js or Shaka: their own rules, in a Chromium without a window.
 
 Clips and starts are those of the simulated viewers. The page is there before time zero; a session begins
 when its player is made, and fetches the manifest and the initialisation segments, which the simulation does
@@ -14,14 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 from programs import chromium
 from programs.http11 import ends
-from programs.segments import Fragment, manifest
+from programs.segments import Fragment, manifest, media_playlist, playlist
 
 from sojourn import _core
 
 if TYPE_CHECKING:
     from sojourn.sweep.testbed.host import Host
 
-_XML, _MP4 = "application/dash+xml", "video/mp4"
+_XML, _M3U8, _MP4 = "application/dash+xml", "application/vnd.apple.mpegurl", "video/mp4"
+_PLAYLISTS = "hls.js"
+"""The player that reads playlists; the others read manifests."""
 
 
 def _viewings(host: Host) -> list[Any]:
@@ -33,7 +35,7 @@ def server(host: Host) -> None:
     """Answer with the page, manifests, and segments of the sizes of each viewer's clip."""
     files = {
         "/player.html": ("text/html", (host.folder / "player.html").read_bytes()),
-        "/dash.js": ("text/javascript", (host.folder / "dash.js").read_bytes()),
+        "/player.js": ("text/javascript", (host.folder / "player.js").read_bytes()),
     }
     made = {
         float(length): (
@@ -51,6 +53,13 @@ def server(host: Host) -> None:
             case ["", user, "manifest.mpd"] if user in clips:
                 segment_s, rates, sizes = clips[user]
                 return _XML, manifest(segment_s, len(sizes), rates).encode()
+            case ["", user, "playlist.m3u8"] if user in clips:
+                return _M3U8, playlist(clips[user][1]).encode()
+            case ["", user, name] if user in clips and name.endswith(".m3u8"):
+                segment_s, rates, sizes = clips[user]
+                level = name.removesuffix(".m3u8")
+                if level.isdecimal() and 1 <= int(level) <= len(rates):
+                    return _M3U8, media_playlist(segment_s, len(sizes), int(level)).encode()
             case ["", user, "beginning.mp4"] if user in clips:
                 return _MP4, made[clips[user][0]][0]
             case ["", user, level, number] if user in clips and level.isdecimal() and number.isdecimal():
@@ -97,9 +106,10 @@ async def _opened(host: Host, browser: Any) -> Any:
 async def _start(host: Host, page: Any, viewing: Any) -> None:
     await ends.sleep_until(host, round(viewing.start_s * 1e9))
     told = host.arguments
+    described = "playlist.m3u8" if told["player"] == _PLAYLISTS else "manifest.mpd"
     await page.evaluate(
-        "([url, buffer, initial]) => begin(url, buffer, initial)",
-        [f"/{viewing.user}/manifest.mpd", told["buffer_s"], told["initial_s"]],
+        "([player, url, buffer, initial]) => begin(player, url, buffer, initial)",
+        [told["player"], f"/{viewing.user}/{described}", told["buffer_s"], told["initial_s"]],
     )
 
 

@@ -7,6 +7,7 @@ is sent has the bytes of the study.
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -62,4 +63,23 @@ def manifest(segment_s: float, segments: int, rates_kbps: Sequence[float]) -> st
         f'<SegmentTemplate duration="{round(segment_s * 1000)}" timescale="1000" startNumber="1"'
         ' initialization="beginning.mp4" media="$RepresentationID$/$Number$"/>'
         f"{levels}</AdaptationSet></Period></MPD>"
+    )
+
+
+def playlist(rates_kbps: Sequence[float]) -> str:
+    """Return the multivariant playlist (RFC 8216) of a clip, with media playlists in `LEVEL.m3u8`, from 1."""
+    levels = "".join(
+        f'#EXT-X-STREAM-INF:BANDWIDTH={round(rate * 1000)},CODECS="{CODEC}",RESOLUTION={WIDTH}x{HEIGHT}\n'
+        f"{level}.m3u8\n"
+        for level, rate in enumerate(rates_kbps, start=1)
+    )
+    return f"#EXTM3U\n#EXT-X-VERSION:7\n{levels}"
+
+
+def media_playlist(segment_s: float, segments: int, level: int) -> str:
+    """Return the playlist of one level, with segments in `LEVEL/NUMBER`, both from 1."""
+    named = "".join(f"#EXTINF:{segment_s:.3f},\n{level}/{number}\n" for number in range(1, segments + 1))
+    return (
+        f"#EXTM3U\n#EXT-X-VERSION:7\n#EXT-X-TARGETDURATION:{math.ceil(segment_s)}\n#EXT-X-PLAYLIST-TYPE:VOD\n"
+        f'#EXT-X-MAP:URI="beginning.mp4"\n{named}#EXT-X-ENDLIST\n'
     )
