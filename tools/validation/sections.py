@@ -113,7 +113,9 @@ def _peers(sources: Sources) -> Section:
 
 def _hops(sources: Sources) -> Section:
     rows = list(hops.checks(sources.runs))
-    return Section(hops.TEXT, rows, [of_links(rows)])
+    of_flows = [row for row in rows if row.key.endswith("/goodput")]
+    tables = [of_links([row for row in rows if row not in of_flows]), of_rows(of_flows)]
+    return Section(hops.TEXT, rows, tables)
 
 
 def _kernel(sources: Sources) -> Section:
