@@ -34,6 +34,8 @@ class Adaptive:
 
     def refused(self, entry: Mapping[str, Any]) -> str | None:
         """Return why an entry cannot be run."""
+        if entry.get("live"):
+            return "live: streams with low latency are simulated only; the testbed has recorded ones"
         if _is_dash(entry):
             for reason in (chromium.missing(), library.missing(), dash.missing()):
                 if reason is not None:
