@@ -183,7 +183,8 @@ def summary(scored: Sequence[Call]) -> dict[str, Any]:
         can be heard again, the one that sounds worst (lowest z1, then MOS): "user", "call", "began_s", "mos",
         "z1", and of its worst piece of about 8 s "lqo", "packets", "lost", "late", the "missing" packets as
         runs of [first, count], and what it takes to hear it: "codec", "concealment", "sample", "from",
-        "digest", "recordings".
+        "digest", "recordings", and of Opus "opus" (rate, the loss told to the encoder, FEC) and those that
+        FEC could repair, "repairable".
     """
     out: dict[str, Any] = {}
     for number, name in enumerate(DIRECTIONS):
@@ -306,7 +307,7 @@ def _one(
         heard = playout.adaptive(part["sent_ns"], part["delay_ns"], talk=talk)
     erased = heard.erased
 
-    lqo, scored, piece = float("nan"), True, (0, 0)
+    lqo, scored, piece, method = float("nan"), True, (0, 0), ()
     if sound is not None and cache is None:
         z1 = float("nan")
     elif sound is not None and cache is not None:
@@ -337,7 +338,7 @@ def _one(
     if not np.isnan(z1):
         mos = float(emodel.r_to_mos(max(0.0, z1 - (0.0 if np.isnan(z2) else z2))))
     heard_again: dict[str, Any] = {}
-    if sound is not None and cache is not None and codec not in _WIDE:
+    if sound is not None and cache is not None:
         a, b = piece
         heard_again = {
             "user": who,
@@ -356,6 +357,9 @@ def _one(
             "from": int(content[a]),
             "digest": sound.digest,
         } | ({"recordings": user["recordings"]} if user.get("recordings") else {})
+        if codec == "opus":
+            heard_again["opus"] = {"bitrate": method[1], "told": int(method[2]), "fec": bool(method[3])}
+            heard_again["repairable"] = runs(erased[a:b] & heard.ahead[a:b])
     return Call(
         direction=direction,
         mos=mos,
