@@ -46,7 +46,7 @@ def wide(tmp_path: Path) -> Path:
 
 
 def scored(
-    gone: dict[int, list[int]], monkeypatch: pytest.MonkeyPatch, codec: str = "g711a"
+    recordings: Path, gone: dict[int, list[int]], monkeypatch: pytest.MonkeyPatch, codec: str = "g711a"
 ) -> dict[str, Any]:
     """Score calls of which some packets are lost; sound is scored by how much of it is missing."""
     heard: list[np.ndarray] = []

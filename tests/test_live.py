@@ -84,7 +84,7 @@ def test_an_outage_makes_it_late_and_is_caught_up():
         )
     }
     assert seen[25] == pytest.approx(3, abs=0.03)
-    assert max(seen.values()) > 4.9
+    assert max(seen.values()) > 4.5, "read once a second"
     assert seen[55] == pytest.approx(3, abs=0.03)
     assert stayed["clients"][0]["live"]["course"]["latency_s"][-1] == pytest.approx(
         3 + stayed["stall_s"], abs=0.1

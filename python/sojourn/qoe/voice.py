@@ -183,8 +183,7 @@ def summary(scored: Sequence[Call]) -> dict[str, Any]:
         can be heard again, the one that sounds worst (lowest z1, then MOS): "user", "call", "began_s", "mos",
         "z1", and of its worst piece of about 8 s "lqo", "packets", "lost", "late", the "missing" packets as
         runs of [first, count], and what it takes to hear it: "codec", "concealment", "sample", "from",
-        "digest", "recordings", and of Opus "opus" (rate, the loss told to the encoder, FEC) and those that
-        FEC could repair, "repairable".
+        "digest", "recordings", and of Opus "opus" (its settings) and what FEC could repair, "repairable".
     """
     out: dict[str, Any] = {}
     for number, name in enumerate(DIRECTIONS):
@@ -307,7 +306,7 @@ def _one(
         heard = playout.adaptive(part["sent_ns"], part["delay_ns"], talk=talk)
     erased = heard.erased
 
-    lqo, scored, piece, method = float("nan"), True, (0, 0), ()
+    lqo, scored = float("nan"), True
     if sound is not None and cache is None:
         z1 = float("nan")
     elif sound is not None and cache is not None:
@@ -319,7 +318,6 @@ def _one(
         lqo = sum(score for score, _ in got) / len(got)
         scored = all(ok for _, ok in got)
         lowest = min(range(len(got)), key=lambda place: got[place][0])
-        piece = pieces[lowest]
         z1 = float(emodel.mos_to_r(lqo) if codec in _WIDE else emodel.sun_mos_to_r(lqo))
     else:
         z1 = 0.0 if erased.all() else _parametric(user, erased)
@@ -339,7 +337,7 @@ def _one(
         mos = float(emodel.r_to_mos(max(0.0, z1 - (0.0 if np.isnan(z2) else z2))))
     heard_again: dict[str, Any] = {}
     if sound is not None and cache is not None:
-        a, b = piece
+        a, b = pieces[lowest]
         heard_again = {
             "user": who,
             "call": call,
@@ -358,8 +356,8 @@ def _one(
             "digest": sound.digest,
         } | ({"recordings": user["recordings"]} if user.get("recordings") else {})
         if codec == "opus":
-            heard_again["opus"] = {"bitrate": method[1], "told": int(method[2]), "fec": bool(method[3])}
-            heard_again["repairable"] = runs(erased[a:b] & heard.ahead[a:b])
+            settings = {"bitrate": method[1], "told": int(method[2]), "fec": bool(method[3])}
+            heard_again |= {"opus": settings, "repairable": runs(erased[a:b] & heard.ahead[a:b])}
     return Call(
         direction=direction,
         mos=mos,

@@ -192,7 +192,9 @@ impl Session {
 
     /// So many bytes of the segment under way have come: the request to make in its place, if it is to be given up.
     pub fn progress(&mut self, first_byte_s: f64, now_s: f64, done: u64) -> Option<Next> {
-        self.chunks_come(now_s, done);
+        if let (Some(viewing), Some(row)) = (&mut self.live, self.rows.last()) {
+            viewing.come(row.segment.index, row.segment.bytes, done, now_s, &mut self.playback);
+        }
         let watch = self.watch.as_mut()?;
         let row = self.rows.last_mut()?;
         self.playback.advance(now_s);
@@ -250,4 +252,43 @@ impl Session {
     pub fn playback(&mut self) -> &mut Playback {
         &mut self.playback
     }
+
+    /// Joins a live stream whose time is `stream_s` as the session begins.
+    pub fn join(&mut self, stream_s: f64) {
+        if let Some(viewing) = &mut self.live {
+            viewing.join(stream_s);
+        }
+    }
+
+    /// Whether it is of a live stream.
+    pub fn is_live(&self) -> bool {
+        self.live.is_some()
+    }
+
+    /// Whether the last segment has come and has been played.
+    pub fn is_over(&self) -> bool {
+        let all = self.rows.last().is_some_and(|row| row.segment.arrive_s.is_finite());
+        all && self.rows.len() == self.clip.len() && self.playback.level_s() <= 0.0
+    }
+
+    /// Bytes of the live segment under way that the server has, and when it will have more.
+    pub fn made(&self, now_s: f64) -> (u64, Option<f64>) {
+        let (Some(viewing), Some(row)) = (&self.live, self.rows.last()) else { return (0, None) };
+        viewing.made(row.segment.index, row.segment.bytes, now_s)
+    }
+
+    /// Looks at the latency of a live stream; called every [`TICK_S`](crate::player::TICK_S).
+    pub fn look(&mut self, now_s: f64) {
+        if let Some(viewing) = &mut self.live {
+            viewing.look(now_s, &mut self.playback);
+        }
+    }
+
+    /// What was seen at each look since playing began.
+    pub fn looks(&self) -> &[Look] {
+        self.live.as_ref().map_or(&[], Viewing::looks)
+    }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,7 @@
 //! A viewing of a live stream with low latency; what it implements and by whose rules stands in [`crate::player::live`].
 
-use super::Session;
 use crate::player::live::{ChunkRate, Chunks, Live, Watched};
+use crate::player::playback::Playback;
 
 /// Latency and playback at one time.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -52,7 +52,7 @@ impl Viewing {
     }
 
     /// Seconds since the session began at which a segment begins in the stream; negative for what is older.
-    fn begins_s(&self, segment: usize) -> f64 {
+    pub(super) fn begins_s(&self, segment: usize) -> f64 {
         (self.first + segment as f64) * self.chunks.segment_s - self.began_s
     }
 
@@ -69,203 +69,60 @@ impl Viewing {
     }
 }
 
-impl Session {
-    /// Joins a live stream whose time is `stream_s` as the session begins.
-    pub fn join(&mut self, stream_s: f64) {
-        let Some(viewing) = &mut self.live else { return };
-        viewing.began_s = stream_s;
-        viewing.buffered_s = stream_s - viewing.live.latency_s;
-        viewing.first = libm::floor(viewing.buffered_s / viewing.chunks.segment_s);
+impl Viewing {
+    /// Joins the stream, whose time is `stream_s` as the session begins.
+    pub(super) fn join(&mut self, stream_s: f64) {
+        self.began_s = stream_s;
+        self.buffered_s = stream_s - self.live.latency_s;
+        self.first = libm::floor(self.buffered_s / self.chunks.segment_s);
     }
 
-    /// Whether it is of a live stream.
-    pub fn is_live(&self) -> bool {
-        self.live.is_some()
+    /// Bytes of a segment of `bytes` that the server has, and when it will have more.
+    pub(super) fn made(&self, segment: usize, bytes: u64, now_s: f64) -> (u64, Option<f64>) {
+        let begins_s = self.begins_s(segment);
+        let (made, next) = self.chunks.made(now_s - begins_s, bytes);
+        (made, next.map(|age_s| begins_s + age_s))
     }
 
-    /// Whether the last segment has come and has been played.
-    pub fn is_over(&self) -> bool {
-        let all = self.rows.last().is_some_and(|row| row.segment.arrive_s.is_finite());
-        all && self.rows.len() == self.clip.len() && self.playback.level_s() <= 0.0
-    }
-
-    /// Bytes of the segment under way that the server has, and when it will have more.
-    pub fn made(&self, now_s: f64) -> (u64, Option<f64>) {
-        let (Some(viewing), Some(row)) = (&self.live, self.rows.last()) else { return (0, None) };
-        let begins_s = viewing.begins_s(row.segment.index);
-        let (bytes, next) = viewing.chunks.made(now_s - begins_s, row.segment.bytes);
-        (bytes, next.map(|age_s| begins_s + age_s))
-    }
-
-    /// So many bytes of the segment under way have come: whole chunks go into the buffer.
-    pub(super) fn chunks_come(&mut self, now_s: f64, done: u64) {
-        let (Some(viewing), Some(row)) = (&mut self.live, self.rows.last()) else { return };
-        let (chunks, bytes) = (viewing.chunks, row.segment.bytes);
-        viewing.throughput.come(now_s, done, (0..chunks.count()).map(|k| chunks.end(k, bytes)));
-        while viewing.come < chunks.count() && done >= chunks.end(viewing.come, bytes) {
-            let begins_s = (viewing.first + row.segment.index as f64) * chunks.segment_s;
-            let end_s = begins_s + chunks.end_s(viewing.come);
-            if end_s > viewing.buffered_s {
-                self.playback.arrived(now_s, end_s - viewing.buffered_s, false);
-                viewing.buffered_s = end_s;
+    /// So many bytes of a segment of `bytes` have come: whole chunks go into the buffer.
+    pub(super) fn come(&mut self, segment: usize, bytes: u64, done: u64, now_s: f64, playback: &mut Playback) {
+        let chunks = self.chunks;
+        self.throughput.come(now_s, done, (0..chunks.count()).map(|k| chunks.end(k, bytes)));
+        while self.come < chunks.count() && done >= chunks.end(self.come, bytes) {
+            let end_s = (self.first + segment as f64) * chunks.segment_s + chunks.end_s(self.come);
+            if end_s > self.buffered_s {
+                playback.arrived(now_s, end_s - self.buffered_s, false);
+                self.buffered_s = end_s;
             }
-            viewing.come += 1;
+            self.come += 1;
         }
     }
 
-    /// Looks at the latency, and sets the playback rate; called every [`TICK_S`](crate::player::TICK_S).
-    pub fn look(&mut self, now_s: f64) {
-        let Some(viewing) = &mut self.live else { return };
-        self.playback.advance(now_s);
-        let buffer_s = self.playback.level_s();
-        let latency_s = now_s + viewing.began_s - (viewing.buffered_s - buffer_s);
-        if self.playback.started_s().is_none() {
+    /// Looks at the latency, and sets the playback rate.
+    pub(super) fn look(&mut self, now_s: f64, playback: &mut Playback) {
+        playback.advance(now_s);
+        let buffer_s = playback.level_s();
+        let latency_s = now_s + self.began_s - (self.buffered_s - buffer_s);
+        if playback.started_s().is_none() {
             return;
         }
-        let (target_s, rate) = (viewing.live.latency_s, viewing.rate);
+        let (target_s, rate) = (self.live.latency_s, self.rate);
         let mut jumped_s = 0.0;
-        if latency_s - target_s > viewing.live.seek_s {
+        if latency_s - target_s > self.live.seek_s {
             jumped_s = (latency_s - target_s).min(buffer_s);
-            self.playback.jump(jumped_s);
+            playback.jump(jumped_s);
         } else {
-            let segment_s = viewing.chunks.segment_s;
+            let segment_s = self.chunks.segment_s;
             let seen = Watched { latency_s, target_s, buffer_s, segment_s, rate };
-            viewing.rate = viewing.live.catch_up.rate(viewing.live.rates, &seen);
-            self.playback.set_rate(viewing.rate);
+            self.rate = self.live.catch_up.rate(self.live.rates, &seen);
+            playback.set_rate(self.rate);
         }
-        let rate = if self.playback.stalled_since().is_some() { 0.0 } else { rate };
-        viewing.looks.push(Look { time_s: now_s, latency_s, rate, buffer_s, jumped_s });
+        let rate = if playback.stalled_since().is_some() { 0.0 } else { rate };
+        self.looks.push(Look { time_s: now_s, latency_s, rate, buffer_s, jumped_s });
     }
 
     /// What was seen at each look since playing began.
-    pub fn looks(&self) -> &[Look] {
-        self.live.as_ref().map_or(&[], |viewing| &viewing.looks)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::{Next, Settings};
-    use super::*;
-    use crate::player::live::CatchUp;
-    use crate::player::{Algorithm, Clip, Draws, TICK_S};
-    use std::rc::Rc;
-
-    const LIVE: Live =
-        Live { latency_s: 3.0, chunk_s: 0.5, catch_up: CatchUp::DashJs, rates: (0.5, 1.5), seek_s: 12.0 };
-
-    /// Segments of 2 s and 1 Mbit/s, so a chunk is of 62 500 bytes.
-    fn session(live: Live) -> Session {
-        let clip = Clip::new(2.0, vec![1000.0], &vec![[250_000]; 60]).unwrap();
-        let fixed: Algorithm = serde_json::from_str("\"fixed\"").unwrap();
-        let player = fixed.player(&clip, 60.0, Draws::Given(vec![1.0])).unwrap();
-        Session::new(Rc::new(clip), player, Settings { buffer_s: 60.0, initial_s: 12.0, resume_s: 4.0 })
-            .unwrap()
-            .of_live(live)
-    }
-
-    /// Watches up to `until_s`, having joined at 10 s of the stream; what is ready to be sent at t comes at `comes(t)`.
-    fn watch(session: &mut Session, until_s: f64, comes: impl Fn(f64) -> f64) {
-        session.join(10.0);
-        let (mut looks, mut come, mut now_s, mut asked_s) = (1, 4, 0.0, 0.0);
-        let mut ask_s = 0.0;
-        while now_s < until_s {
-            let look_s = f64::from(looks) * TICK_S;
-            let next_s = if come < 4 {
-                let begins_s = session.live.as_ref().unwrap().begins_s(session.rows().len() - 1);
-                comes((begins_s + 0.5 * f64::from(come + 1)).max(asked_s))
-            } else {
-                ask_s
-            };
-            now_s = next_s.min(look_s);
-            if look_s < next_s {
-                session.look(now_s);
-                looks += 1;
-            } else if come < 4 {
-                come += 1;
-                session.progress(now_s, now_s, 62_500 * u64::try_from(come).unwrap());
-                if come == 4 {
-                    session.arrived(now_s, now_s);
-                    ask_s = now_s;
-                }
-            } else {
-                match session.next(now_s) {
-                    Next::Wait(seconds) => ask_s = now_s + seconds + 1e-9,
-                    _ => (come, asked_s) = (0, now_s),
-                }
-            }
-        }
-    }
-
-    fn rate(behind_s: f64) -> f64 {
-        0.5 + 1.0 / (1.0 + libm::exp(-5.0 * (behind_s * 1e3).round() / 1e3))
-    }
-
-    #[test]
-    fn alone_the_latency_settles_on_the_target() {
-        let mut session = session(LIVE);
-        watch(&mut session, 60.0, |ready_s| ready_s + 0.1);
-        // Joined at 10 s, 3 s behind: from 7 s on, in the segment that begins at 6 s and is whole. It comes after 0.1
-        // s, so 3.1 s behind; the next one, up to 10 s, is whole too.
-        let [first, second, third, ..] = session.looks() else { panic!() };
-        assert_eq!((first.time_s, first.rate), (0.25, 1.0));
-        assert!((first.latency_s - 3.1).abs() < 1e-9 && (first.buffer_s - 2.85).abs() < 1e-9);
-        assert!((second.rate - rate(0.1)).abs() < 1e-12 && (second.rate - 1.122_459_331).abs() < 1e-9);
-        assert!((second.latency_s - (3.1 - 0.25 * 0.122_459_331)).abs() < 1e-9);
-        assert!((third.rate - rate(second.latency_s - 3.0)).abs() < 1e-12);
-        assert_eq!(session.playback().stalls(), []);
-        assert_eq!(session.playback().started_s(), Some(0.1));
-        let settled: Vec<f64> = session.looks()[20..].iter().map(|look| look.latency_s).collect();
-        assert!(settled.iter().all(|latency_s| (latency_s - 3.0).abs() < 0.025), "{settled:?}");
-        // A segment is asked for when its first chunk is there: 10.5 s, 12.5 s, …
-        let asked: Vec<f64> = session.rows()[2..5].iter().map(|row| row.segment.request_s).collect();
-        assert!(
-            asked.iter().zip([0.5, 2.5, 4.5]).all(|(found, expected)| (found - expected).abs() < 1e-6),
-            "{asked:?}"
-        );
-    }
-
-    #[test]
-    fn a_stall_of_2_s_is_caught_up_at_the_fastest_rate() {
-        // What is ready from 20 s on comes at 24.5 s: 2.5 s were in the buffer.
-        let mut session = session(LIVE);
-        watch(&mut session, 60.0, |ready_s| if (19.9..24.4).contains(&ready_s) { 24.5 } else { ready_s + 0.1 });
-        let [stall] = session.playback().stalls() else { panic!() };
-        assert!((stall.to_s - 24.5).abs() < 1e-9 && (stall.to_s - stall.from_s - 2.0).abs() < 0.03, "{stall:?}");
-        let looks = session.looks();
-        let during: Vec<_> = looks.iter().filter(|look| (22.75..24.5).contains(&look.time_s)).collect();
-        assert!(during.len() == 7 && during.iter().all(|look| look.rate == 0.0));
-        // From then on every quarter of a second takes off a quarter of what the rate is above 1.
-        let after: Vec<_> = looks.iter().filter(|look| look.time_s >= 24.5).collect();
-        assert!((after[0].latency_s - 5.0).abs() < 0.03);
-        for pair in after.windows(2) {
-            assert!((pair[0].latency_s - pair[1].latency_s - TICK_S * (pair[1].rate - 1.0)).abs() < 1e-9);
-        }
-        // 1.49995 is kept until another rate is 2 % off, at 0.778 s behind: (2 - 0.778) / 0.125 looks.
-        let fastest = after.iter().filter(|look| look.rate > 1.4999).count();
-        assert!((9..=11).contains(&fastest), "{fastest}");
-        assert!(after[36..].iter().all(|look| (look.latency_s - 3.0).abs() < 0.025));
-    }
-
-    #[test]
-    fn without_catching_up_what_is_lost_stays_lost() {
-        let mut session = session(Live { catch_up: CatchUp::None, ..LIVE });
-        watch(&mut session, 60.0, |ready_s| if (19.9..24.4).contains(&ready_s) { 24.5 } else { ready_s + 0.1 });
-        // 3.1 s at first; 2.4 s of the outage are in the buffer then.
-        let last = session.looks().last().unwrap();
-        assert!((last.latency_s - 5.0).abs() < 1e-6 && last.rate == 1.0, "{last:?}");
-    }
-
-    #[test]
-    fn beyond_the_limit_playback_jumps_as_far_as_the_buffer_goes() {
-        let mut session = session(Live { seek_s: 4.0, ..LIVE });
-        watch(&mut session, 60.0, |ready_s| if (19.9..29.4).contains(&ready_s) { 29.5 } else { ready_s + 0.1 });
-        // The outage puts it 10 s back; at 29.5 s only a chunk is there. The next segments come 0.1 s apart, up to 34 s
-        // of the stream by the next look, when 30 s and 0.15 s have been played.
-        let jumps: Vec<_> = session.looks().iter().filter(|look| look.jumped_s > 0.0).collect();
-        let [first, second] = jumps[..] else { panic!("{jumps:?}") };
-        assert!((first.latency_s - 10.0).abs() < 0.03 && (first.jumped_s - 0.5).abs() < 1e-9, "{first:?}");
-        assert!((second.latency_s - 9.6).abs() < 1e-6 && (second.jumped_s - 3.85).abs() < 1e-6, "{second:?}");
-        assert!(session.looks().last().unwrap().latency_s - 3.0 < 0.025);
+    pub(super) fn looks(&self) -> &[Look] {
+        &self.looks
     }
 }
