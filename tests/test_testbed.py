@@ -11,9 +11,14 @@ import numpy as np
 import pytest
 from conftest import Command
 from sojourn import _core
+from sojourn.errors import SojournError
 from sojourn.results import beds
+from sojourn.results.store import Store
 from sojourn.study import Point, Study
-from sojourn.sweep import testbed
+from sojourn.study.identity import engine
+from sojourn.sweep import Campaign, run, testbed
+from sojourn.sweep.simulation import Done
+from sojourn.sweep.testbed import point as on_bed
 from sojourn.sweep.testbed import result
 from sojourn.sweep.testbed.kinds import SOURCES, USERS
 from sojourn.sweep.testbed.kinds.bulk import measured
@@ -67,7 +72,12 @@ def point(folder: Path, *parts: str) -> Point:
     [
         ([flows(BULK.replace("cubic", "bic"))], "flows.0.transport: this kernel"),
         ([flows(BULK.replace("cubic", "compound"))], "flows.0.transport: 'compound' has no real counterpart"),
-        ([flows(BULK.replace("cubic", "newreno"))], "flows.0.transport: 'newreno' has no real counterpart"),
+        ([flows(BULK.replace("cubic", "newreno"))], 'older stacks; reno is nearest (transport = "reno")'),
+        (
+            ['[[users]]\nkind = "web"\ntransport = "newreno"'],
+            "users.0.transport: 'newreno' has no real counterpart: Reno that counts acknowledgements is of "
+            "older stacks; reno is nearest (--set users.0.transport=reno): simulate that, too, to compare",
+        ),
         ([flows(BULK + 'ack-delay = "100ms"')], "flows.0.ack-delay: '100ms' cannot be asked of this kernel"),
         ([flows(BULK + 'hystart = "none"')], "flows.0.hystart: 'none' cannot be asked of this kernel"),
         ([flows(BULK + "limited-transmit = false")], "flows.0.limited-transmit: False cannot be asked"),
@@ -99,6 +109,49 @@ def test_two_points_at_once_are_refused(sojourn: Command) -> None:
         "--jobs 2 does not go with --on testbed"
         in sojourn("run", file, "--on", "testbed", "--jobs", 2, code=2).stderr
     )
+
+
+def test_a_script_runs_on_the_testbed_with_the_same_rules(tmp_path: Path) -> None:
+    file = study(tmp_path, flows(BULK.replace("cubic", "newreno")))
+    with pytest.raises(SojournError, match="jobs=2 does not go with on_testbed: two points at once"):
+        run(file, on_testbed=True, jobs=2)
+    with pytest.raises(SojournError, match="cannot be run on the testbed"):
+        run(file, out=tmp_path / "out", on_testbed=True)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(("beds_held", "attempts", "earlier"), [([1], 1, 0), ([0, 1], 2, 1), ([0, 0], 2, 1)])
+def test_a_point_whose_bed_did_not_hold_is_run_once_more(
+    beds_held: list[int], attempts: int, earlier: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = point(tmp_path, flows(BULK))
+    came = [({**one.names, **real(bool(held))}, 1.0) for held in beds_held]
+    monkeypatch.setattr(on_bed, "measure", lambda *_: came.pop(0))
+    done = on_bed.run_point(one, str(tmp_path / "out"), False, engine())
+    assert isinstance(done, Done) and not came
+    found = Store(tmp_path / "out").read_point(one.hash)["engine"]
+    assert (found["attempts"], len(found.get("earlier", []))) == (attempts, earlier)
+    assert found["verdict"]["held"] == bool(beds_held[-1])
+
+
+@pytest.mark.parametrize("held", [True, False])
+def test_a_bed_that_did_not_hold_is_in_the_exit_code(held: bool, sojourn: Command) -> None:
+    file = study(sojourn.cwd, flows(BULK))
+    campaign = Campaign(Study.load(file), sojourn.cwd / "results/real-testbed", on_testbed=True)
+    campaign.prepare()
+    (one,) = campaign.points
+    came = {**one.names, **real(held)}
+    campaign.store.write_point(one.hash, {**came, "engine": {**came["engine"], "build": engine()}})
+    done = sojourn("run", file, "--on", "testbed", code=0 if held else 1)
+    assert "1 already there" in done.stdout
+    assert ("the bed did not hold in 1 of 1 points" in done.stderr) != held
+
+
+def test_what_packets_do_not_tell_is_not_kept(tmp_path: Path) -> None:
+    bulk = flows(BULK + 'stack = "linux"\n')
+    assert not testbed.notes(point(tmp_path, bulk, '[record]\nlosses = ["down"]\npackets = true\n'))
+    (note,) = testbed.notes(point(tmp_path, bulk, '[record]\nlosses = ["down"]\nflows = true\n'))
+    assert note == "the testbed does not keep what only the engine sees (flows)"
 
 
 def test_results_of_the_testbed_have_a_hash_and_a_folder_of_their_own(sojourn: Command) -> None:
@@ -272,7 +325,7 @@ def test_a_call_is_scored_from_when_its_packets_really_came(tmp_path: Path) -> N
 def real(held: bool, **more: Any) -> dict[str, Any]:
     verdict = {"held": held, "reasons": [] if held else ["3 packets were lost outside the queues"]}
     engine = {"clock": "wall", "kernel": "Linux 6.1", "verdict": verdict, **more}
-    return {"point": {"path.down.rate": "1Mbit"}, "replication": 0, "engine": engine}
+    return {"point": {"path.down.rate": "1Mbit"}, "replication": 0, "links": {}, "engine": engine}
 
 
 def test_a_bed_that_did_not_hold_is_said() -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import time
 from pathlib import Path
+from typing import Any
 
+import polars as pl
 import pytest
 from conftest import Command
 from test_emulate import refused
@@ -44,6 +47,8 @@ call = "500ms"
 gap = "0s"
 score = "emodel"
 start-within = "100ms"
+[record]
+losses = ["down"]
 """
 
 
@@ -65,10 +70,19 @@ def keys(value: object, name: str = "") -> set[str]:
     return {key for inner, item in value.items() for key in keys(item, f"{name}.{inner}")}
 
 
+def on_testbed(sojourn: Command, *words: object) -> tuple[dict[str, Any], int]:
+    """Run one point on the testbed; return its result and the exit code, which is the verdict's."""
+    process = sojourn.start("run", *words, "--on", "testbed", "--json")
+    out, said = process.communicate(timeout=120)
+    (result,) = map(json.loads, out.splitlines())
+    assert process.returncode == (0 if result["engine"]["verdict"]["held"] else 1), said
+    return result, process.returncode
+
+
 def test_a_study_between_real_programs_has_the_results_of_a_simulation(sojourn: Command) -> None:
     file = study(sojourn.cwd)
     (simulated,) = sojourn.json("run", file)
-    (real,) = sojourn.json("run", file, "--on", "testbed")
+    real, code = on_testbed(sojourn, file, "--log")
     assert real["engine"].pop("clock") == "wall" and real["engine"]["verdict"]["rows"]
     assert keys({**simulated, "engine": {}}) == keys({**real, "engine": {}})
     bulk, sessions, paced = real["groups"].values()
@@ -77,11 +91,14 @@ def test_a_study_between_real_programs_has_the_results_of_a_simulation(sojourn: 
     theirs = list(simulated["groups"].values())[2]
     assert paced["sent_pkts"] == theirs["sent_pkts"], "sent when the simulator sends it"
     assert real["voice"]["talks"]["calls"] > 0 and 15 < real["voice"]["talks"]["delay_ms"] < 60
-    again = sojourn("run", file, "--on", "testbed")
+    again = sojourn("run", file, "--on", "testbed", code=code)
     assert "0 run on the testbed" in again.stdout and "1 already there" in again.stdout
     assert "real programs on the testbed" in sojourn("show", "results/live-testbed").stdout
     (digest,) = [file.stem for file in (sojourn.cwd / "results/live-testbed/points").glob("*.json")]
     assert '"duration": "3s"' in sojourn("show", "results/live-testbed", digest[:8]).stdout, "its scenario"
+    (packets,) = (sojourn.cwd / "results/live-testbed/packets").glob("*.parquet")
+    arrivals = pl.scan_parquet(packets).filter(link="down").filter(pl.col("arrive_ns") >= 500_000_000)
+    assert arrivals.select(pl.len()).collect().item() == real["losses"]["down"]["packets"]
     compared = sojourn("compare", "results/live", "results/live-testbed").stdout
     assert "live-testbed: Run between real programs on the testbed" in compared
     assert "not compared" not in compared

@@ -1,10 +1,13 @@
 """`sojourn measure` against the exact delays of the emulator's queue, as the passive study validated it.
 
-python -m benches.passive.measure [CASE …] [--seconds 60] [--folder DIR] [--json]
+python -m benches.passive.measure [CASE …] [--seconds 60] [--folder DIR] [--figure STEM] [--json]
 
 A case is SEEN+HIDDEN+UP: what B sends to A, what B sends to a C of whom the observer sees nothing, and
 whether A uploads: utp++, backlogged++, chirp++, heartbeat+chirp+, and each with +up. The path is the
 study's: about 1 Mbit/s, here in both directions. Needs what `sojourn emulate` needs, and libtorrent for utp.
+
+With a folder the errors of each case are kept there, so that cases may be run one by one; `--figure` draws
+the distributions of all that the folder has.
 """
 
 from __future__ import annotations
@@ -20,18 +23,24 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from benches.passive.drawn import draw
 from benches.passive.observed import observe
-from benches.passive.peers import HIDDEN
+from benches.passive.peers import HIDDEN, offer
 
 SEEN = ("utp++", "backlogged++", "chirp++", "heartbeat+chirp+", "utp+chirp+", "backlogged+backlogged+")
 CASES = (*SEEN, *(f"{case}up" for case in SEEN[:4]))
 BOUND_MS = {"tcp": 0.6, "utp": 0.15}
 """Medians of the error that the method is to stay below."""
 
+ERRORS = "errors.npz"
+
 _SOJOURN = str(Path(sys.executable).with_name("sojourn"))
 # Not the study's 1 Mbit/s to the bit: full packets would leave every 12.000 ms, at one phase of the
 # sender's ticks of 1 ms for ever, and the error would be whatever that phase happens to be.
 _PATH = ("--down", "1010kbit", "--up", "1010kbit", "--rtt", "60ms", "--queue", "fifo", "--limit", "365kB")
+# The study's shaper. A packet has arrived when its transmission begins: it waits for those before it, and not
+# for its own bits, which a line would add to the delay of large packets (11 ms here) and not to the base.
+_SHAPER = ("--set", "path.down.rule=htb", "--set", "path.up.rule=htb")
 _GRACE_S = 60
 
 
@@ -52,15 +61,18 @@ def errors(case: str, seconds: float, folder: Path) -> dict[str, Any]:
     -------
     dict
         "samples", "truth_ms" and "error_ms" (absolute) with quantiles, "bias_ms" (median signed error),
-        "bound_ms", "held", and the emulator's "verdict".
+        "bound_ms", "held", and the emulator's "verdict" with its "reasons". The errors themselves are written
+        to errors.npz in the folder.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    if "utp" in case:
+        offer(folder)
     words = [sys.executable, str(Path(__file__).with_name("peers.py").absolute()), str(folder)]
     ends = {end: [*words, end, case, str(seconds)] for end in ("server", "client")}
     pcapng, log, capture = folder / "run.pcapng", folder / "run.parquet", folder / "observer.pcap"
     came = json.loads(
         sojourn(
-            *("emulate", *_PATH, "--json", "--pcap", str(pcapng), "--log", str(log)),
+            *("emulate", *_PATH, *_SHAPER, "--json", "--pcap", str(pcapng), "--log", str(log)),
             *("--server", " ".join(ends["server"]), "--", *ends["client"]),
             seconds=seconds,
         )
@@ -76,6 +88,7 @@ def errors(case: str, seconds: float, folder: Path) -> dict[str, Any]:
     known = ~np.isnan(true)
     signed = table["queue_delay_ms"].to_numpy()[known] - true[known]
     found: dict[str, Any] = {"case": case, "protocol": protocol, "samples": int(known.sum())}
+    np.savez(folder / ERRORS, case=case, protocol=protocol, signed_ms=signed)
     if known.any():
         found |= {
             "truth_ms": _quantiles(true[known]),
@@ -85,7 +98,36 @@ def errors(case: str, seconds: float, folder: Path) -> dict[str, Any]:
     median = found.get("error_ms", {}).get("p50")
     bound = BOUND_MS[protocol]
     held = median is not None and median < bound
-    return found | {"bound_ms": bound, "held": held, "verdict": came["verdict"]["held"]}
+    verdict = came["verdict"]
+    return found | {
+        "bound_ms": bound,
+        "held": held,
+        "verdict": verdict["held"],
+        "reasons": verdict.get("reasons", []),
+    }
+
+
+def drawn(folder: Path, stem: Path) -> None:
+    """Draw the distributions of the errors that a folder has, cases in their order here."""
+    kept = [np.load(file) for file in folder.glob(f"*/{ERRORS}")]
+    order = {case: place for place, case in enumerate(CASES)}
+    kept.sort(key=lambda one: order.get(str(one["case"]), len(order)))
+    of: dict[str, list[tuple[str, np.ndarray]]] = {}
+    for one in kept:
+        if len(one["signed_ms"]):
+            of.setdefault(str(one["protocol"]), []).append((said(str(one["case"])), np.abs(one["signed_ms"])))
+    draw(of, BOUND_MS, stem)
+
+
+def said(case: str) -> str:
+    """Return a case in words.
+
+    >>> said("utp+chirp+up")
+    'µTP, hidden chirp, uploads'
+    """
+    seen, hidden, up = case.split("+")
+    words = ["µTP" if seen == "utp" else seen, f"hidden {hidden}" if hidden else "", "uploads" if up else ""]
+    return ", ".join(filter(None, words))
 
 
 def _quantiles(values: np.ndarray) -> dict[str, float]:
@@ -100,14 +142,18 @@ def main() -> int:
     parser.add_argument("cases", nargs="*", default=CASES)
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--folder", type=Path)
+    parser.add_argument("--figure", type=Path, metavar="STEM")
     parser.add_argument("--json", action="store_true")
     told = parser.parse_args()
     rows = []
     with tempfile.TemporaryDirectory(prefix="sojourn-passive-") as made:
+        folder = told.folder or Path(made)
         for case in told.cases:
-            row = errors(case, told.seconds, (told.folder or Path(made)) / case.replace("+", "-"))
+            row = errors(case, told.seconds, folder / case.replace("+", "-"))
             rows.append(row)
             print(json.dumps(row) if told.json else sentence(row), flush=True)
+        if told.figure:
+            drawn(folder, told.figure)
     return int(not all(row["held"] for row in rows))
 
 
@@ -117,7 +163,7 @@ def sentence(row: dict[str, Any]) -> str:
         return f"{row['case']:>24}: no sample"
     error = " ".join(f"{name} {value:.3f}" for name, value in row["error_ms"].items())
     truth = row["truth_ms"]
-    verdict = "" if row["verdict"] else "; the bed did not hold"
+    verdict = "" if row["verdict"] else f"; the bed did not hold: {'; '.join(row['reasons'])}"
     return (
         f"{row['case']:>24}: {row['samples']:6d} samples, "
         f"true delay p50 {truth['p50']:.1f} p95 {truth['p95']:.1f} ms, "

@@ -80,23 +80,27 @@ def connect(address: str, port: int, control: bytes, *, sends: bool) -> None:
                 return
 
 
+def offer(folder: Path) -> None:
+    """Make the file that B seeds and its torrent, before there is a bed that the hashing would disturb."""
+    import libtorrent
+
+    data = folder / "server" / "data"
+    data.parent.mkdir(parents=True, exist_ok=True)
+    with data.open("wb") as file:
+        file.truncate(_PIECES * (1 << 18))
+    files = libtorrent.file_storage()
+    libtorrent.add_files(files, str(data))
+    made = libtorrent.create_torrent(files, piece_size=1 << 18)
+    libtorrent.set_piece_hashes(made, str(data.parent))
+    (folder / "torrent").write_bytes(libtorrent.bencode(made.generate()))
+
+
 def torrent(folder: Path, end: str, other: str, seconds: float) -> None:
-    """Transfer a file over µTP, by libtorrent: B seeds, A leeches."""
+    """Transfer a file over µTP, by libtorrent: B seeds what :func:`offer` made, A leeches."""
     import libtorrent
 
     place = folder / end
     place.mkdir(exist_ok=True)
-    size = _PIECES * (1 << 18)
-    data = folder / "server" / "data"
-    if end == "server":
-        with data.open("wb") as file:
-            file.truncate(size)
-        files = libtorrent.file_storage()
-        libtorrent.add_files(files, str(data))
-        made = libtorrent.create_torrent(files, piece_size=1 << 18)
-        libtorrent.set_piece_hashes(made, str(data.parent))
-        (folder / "draft").write_bytes(libtorrent.bencode(made.generate()))
-        (folder / "draft").rename(folder / "torrent")
     session = libtorrent.session(
         {
             "listen_interfaces": f"0.0.0.0:{TORRENT}",
@@ -111,10 +115,15 @@ def torrent(folder: Path, end: str, other: str, seconds: float) -> None:
             "alert_mask": 0,
         }
     )
-    while not (folder / "torrent").exists():
-        time.sleep(0.05)
+    flags = libtorrent.torrent_flags
     handle = session.add_torrent(
-        {"ti": libtorrent.torrent_info(str(folder / "torrent")), "save_path": str(place)}
+        {
+            "ti": libtorrent.torrent_info(str(folder / "torrent")),
+            "save_path": str(place),
+            "flags": flags.seed_mode
+            if end == "server"
+            else flags.default_flags & ~flags.auto_managed & ~flags.paused,
+        }
     )
     end_s = time.monotonic() + seconds
     while time.monotonic() < end_s:

@@ -141,3 +141,16 @@ fn a_burst_needs_its_rule_and_finding_losses_by_time_needs_sack() {
     link["burst"] = "1600B".into();
     assert_eq!(invalid(link, json!({})), "path.down.burst: a burst needs rule = \"htb\"");
 }
+
+#[test]
+fn a_sender_of_pairs_goes_on_filling_a_queue_also_where_acknowledgements_are_near() {
+    // A segment every 0.12 ms: where the window leaves room for one, the sender waits for room for two.
+    for transport in ["reno", "cubic"] {
+        let flow = bulk(transport, json!({ "stack": "linux", "receive-window": "100MB" }));
+        let outcome = outcome("20s", &fifo("100Mbit", "100pkt"), &fifo("1Gbit", "1000pkt"), &json!([flow]));
+        let down = &outcome.logs.as_ref().expect("the scenario keeps them")[0];
+        let [from, to] = [10_000_000_000, 19_000_000_000].map(|at| down.arrive_ns.partition_point(|t| *t < at));
+        let dropped = down.depart_ns[from..to].iter().filter(|t| **t < 0).count();
+        assert!(dropped > 0, "{transport}: nothing is dropped from 10 s to 19 s");
+    }
+}

@@ -13,6 +13,11 @@ def is_real(result: Mapping[str, Any]) -> bool:
     return result.get("engine", {}).get("clock") == "wall"
 
 
+def held(result: Mapping[str, Any]) -> bool:
+    """Say whether a result is the queues' doing alone: simulated, or of a bed that held."""
+    return not is_real(result) or bool(result["engine"]["verdict"]["held"])
+
+
 def said(results: Iterable[Mapping[str, Any]]) -> list[str]:
     """Return sentences about the results that real programs made; none if there are none.
 
@@ -25,7 +30,7 @@ def said(results: Iterable[Mapping[str, Any]]) -> list[str]:
         return []
     kernels = ", ".join(sorted({result["engine"].get("kernel", "an unknown kernel") for result in real}))
     out = [f"Run between real programs on the testbed, in real time ({kernels})."]
-    broken = [result for result in real if not result["engine"]["verdict"]["held"]]
+    broken = [result for result in real if not held(result)]
     if not broken:
         out.append(f"The bed held in {'the one run' if len(real) == 1 else f'all {len(real)} runs'}.")
     else:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 from sojourn import _core
 from sojourn.errors import SojournError, StoreError
-from sojourn.results import BEFORE_BUILDS, Results, labelled
+from sojourn.results import BEFORE_BUILDS, Results, beds, labelled
 from sojourn.results.store import DamagedFile, Store
 from sojourn.study import Point, Study, quantities
 from sojourn.study.buffers import buffers, starved
@@ -279,6 +279,11 @@ class Campaign:
             else:
                 yield Outcome(point, 0.0, reason(came))
 
+    def not_held(self) -> list[Point]:
+        """Return the points of the testbed whose bed did not hold, nor in a second attempt."""
+        done = [point for point in self._wanted() if point.hash in self.done] if self.on_testbed else []
+        return [point for point in done if not beds.held(self.store.read_point(point.hash))]
+
     def keep_media(self) -> int:
         """Store the worst video stream of every point that is done and has one; return how many there are."""
         kept = 0
@@ -307,6 +312,7 @@ def run(
     scheduler: str | None = None,
     executor: Executor | None = None,
     log: bool = False,
+    on_testbed: bool = False,
 ) -> Results:
     """Run a study and return its results; points that are on disk are not run again.
 
@@ -328,6 +334,10 @@ def run(
         Any other executor to use, which is left running.
     log
         Keep the packet log of every point.
+    on_testbed
+        Run the points between real programs over the emulator instead of simulating them, one after the
+        other and in real time; by default in ``results/<study name>-testbed``. A point whose bed did not hold
+        counts as run: its result says so (``engine.verdict``).
 
     Returns
     -------
@@ -338,16 +348,21 @@ def run(
     SojournError, StudyError
         One sentence on what is wrong with the study or the directory, or on the first points that failed.
     """
+    if on_testbed and ((jobs or 1) > 1 or scheduler is not None or executor is not None):
+        given = f"jobs={jobs}" if (jobs or 1) > 1 else "scheduler" if scheduler is not None else "executor"
+        raise SojournError(
+            f"{given} does not go with on_testbed: two points at once would disturb each other"
+        )
     if not isinstance(study, Study):
         study = Study.load(study, (sets or {}).items())
     chosen = {
         axis: [labels] if isinstance(labels, str) else list(labels) for axis, labels in (only or {}).items()
     }
-    campaign = Campaign(study, out, only=chosen, log=log)
+    campaign = Campaign(study, out, only=chosen, log=log, on_testbed=on_testbed)
     campaign.prepare()
     failed = []
     if campaign.todo:
-        with open_workers(jobs=jobs, scheduler=scheduler, executor=executor) as workers:
+        with open_workers(jobs=1 if on_testbed else jobs, scheduler=scheduler, executor=executor) as workers:
             failed = [outcome for outcome in campaign.execute(workers) if outcome.error]
     if failed:
         first = failed[0]

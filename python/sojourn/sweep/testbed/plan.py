@@ -19,6 +19,10 @@ _ALWAYS = {
 """What is set whatever a study asks for: the kernel's defaults, with room for any window; ECN by routes."""
 
 
+KEPT = frozenset({"packets", "losses"})
+"""Of what a study can record: what the packets themselves tell."""
+
+
 @dataclass(frozen=True)
 class Entry:
     """An entry of flows or users with its kind and its programs."""
@@ -78,7 +82,7 @@ def _refusals(point: Point) -> Iterator[str]:
         if place.delay_ns is not None and place.delay_ns < 0:
             yield f"{key}.rtt: {entry['rtt']} is less than the hops' own delays"
         if reason := kind.refused(entry):
-            yield f"{key}.{reason}"
+            yield f"{key}.{reason}{_instead(place)}"
             continue
         for name, value in tcp.settings(entry, None).variables.items() if tcp.is_asked(entry) else ():
             other, before = asked.setdefault(name, (key, value))
@@ -87,6 +91,15 @@ def _refusals(point: Point) -> Iterator[str]:
                     f"{key}: {name.rpartition('.')[2]} is one setting for a whole network, and {other} "
                     f"needs {before} where this needs {value}"
                 )
+
+
+def _instead(place: Place) -> str:
+    """Return what can be asked in place of a transport that no kernel has."""
+    if (nearest := tcp.nearest(place.entry)) is None:
+        return ""
+    # The place of a flow in the study file is not known here: workloads may have brought it.
+    how = f"--set {place.key}.transport={nearest}" if place.part == "users" else f'transport = "{nearest}"'
+    return f"; {nearest} is nearest ({how}): simulate that, too, to compare"
 
 
 def notes(point: Point) -> list[str]:
@@ -98,7 +111,7 @@ def notes(point: Point) -> list[str]:
             "connections are this kernel's own TCP, whatever `stack` says; "
             'simulate with stack = "linux" to compare'
         )
-    kept = {key for key, value in point.recorded.items() if value} - {"packets"}
-    if kept:
-        found.append(f"the testbed does not keep what the study records besides ({listed(sorted(kept))})")
+    left_out = {key for key, value in point.recorded.items() if value} - KEPT
+    if left_out:
+        found.append(f"the testbed does not keep what only the engine sees ({listed(sorted(left_out))})")
     return found

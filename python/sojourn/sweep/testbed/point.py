@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from tempfile import TemporaryFile
 from typing import Any, BinaryIO
 
-from sojourn import _core
+from sojourn import _core, losses
 from sojourn.errors import StoreError
 from sojourn.qoe.score import score
 from sojourn.results.store import Store
@@ -38,9 +38,9 @@ def run_point(point: Point, out: str, log: bool, build: str) -> Done | Failed:
         for attempt in range(ATTEMPTS):
             with ExitStack() as stack:
                 file = None
-                if log:
+                if log or point.recorded.get("losses"):
                     store.packets.mkdir(exist_ok=True)
-                    file = stack.enter_context(store.packets_written(point.hash, keep=True))
+                    file = stack.enter_context(store.packets_written(point.hash, keep=log))
                 came, wall_s = measure(point, file)
             engine_of = came["engine"]
             engine_of["attempts"] = attempt + 1
@@ -76,6 +76,11 @@ def measure(point: Point, packets: BinaryIO | None = None) -> tuple[dict[str, An
         report = ran.report
         numbers = result.summary(point, gathered)
         scores = score(point.document, result.tables(gathered), report["links"])
+        if packets is not None and (asked := point.recorded.get("losses")):
+            packets.flush()
+            rates = {link: report["links"][link]["rate_bps"] for link in asked}
+            # Its flows are those of the log, since the kernel's connections have no table of windows.
+            scores["losses"] = losses.of_point(packets.name, None, point.document, rates)
     wall_s = round(time.perf_counter() - started, 6)
     notes = [f"{place.key}: {note}" for place, _, found in gathered for note in found.notes]
     facts = {place.key: found.facts for place, _, found in gathered if found.facts}

@@ -29,17 +29,20 @@ _NAMES = {
 """Transports that Linux has under some name, if this kernel was built with them."""
 
 _NONE_HAS = {
-    "newreno": "Reno that counts acknowledgements is of older stacks; this kernel's is reno",
-    "cubic-rfc9438": "CUBIC in fractions of segments is the simulator's; this kernel's is cubic",
-    "cubic-ns2": "that of Linux 2.6.22 is the simulator's; this kernel's is cubic",
+    "newreno": "Reno that counts acknowledgements is of older stacks",
+    "cubic-rfc9438": "CUBIC in fractions of segments is the simulator's",
+    "cubic-ns2": "that of Linux 2.6.22 is the simulator's",
     "compound": "no Linux has Compound TCP",
     "compound-ns2": "no Linux has Compound TCP",
     "ledbat": "no Linux has LEDBAT in its TCP",
     "ledbat++": "no Linux has LEDBAT++ in its TCP",
     "ledbat-ns2": "no Linux has LEDBAT in its TCP",
     "utp": "µTP is no TCP",
-    "bbr3": "Linux's bbr is version 1; write bbr",
+    "bbr3": "Linux's bbr is version 1",
 }
+
+_NEAREST = {"newreno": "reno", "cubic-rfc9438": "cubic", "cubic-ns2": "cubic", "bbr3": "bbr"}
+"""What a kernel has in its place. It is another algorithm, so that it is not taken unasked."""
 
 _MTU = 1500
 _HEADERS = 40
@@ -78,6 +81,11 @@ def refused(entry: Mapping[str, Any]) -> str | None:
     if _maximum(entry) + _HEADERS > _MTU:
         return f"mss: segments of {entry['mss']} do not fit the testbed's packets of {_MTU} bytes"
     return None
+
+
+def nearest(entry: Mapping[str, Any]) -> str | None:
+    """Return the transport of this kernel that is nearest to one that no kernel has; None if none is near."""
+    return _NEAREST.get(entry.get("transport", ""))
 
 
 def _untellable(entry: Mapping[str, Any]) -> list[tuple[str, str]]:

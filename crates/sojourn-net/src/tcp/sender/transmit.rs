@@ -99,8 +99,13 @@ impl Sender {
             return None;
         }
         let second = self.stack.is_second(now);
-        if self.is_held(now) || (self.stack.sends_pairs() && self.defers(now, counted)) {
+        if self.is_held(now) {
             self.observe_limit(false);
+            return None;
+        }
+        if self.stack.sends_pairs() && self.defers(now, counted) {
+            // What waits for a second segment's room waits for the window, unless the receiver's is the nearer.
+            self.observe_limit(self.allowed - counted < self.una + self.receive_window - self.nxt);
             return None;
         }
         Some(self.send_new(now, len, second))
