@@ -9,10 +9,10 @@
 //! Use it when: you want bulk transfers that should not be noticed (updates, backups, BitTorrent). In queues kept
 //! shorter than the target by an AQM it never sees its target, and competes as Reno does.
 //!
-//! Source: RFC 6817 (2012) §2.4.2 with GAIN 1 unless told otherwise, ALLOWED_INCREASE 1, MIN_CWND 2, a base of ten one-minute minima (§3.4)
-//! and a filter of the smallest of four recent delays (§3.4.2). The delay is one-way: the stamp of the
-//! acknowledgement less the stamp that it echoes (both ends share the run's clock), so it contains the time that the
-//! receiver held the acknowledgement back. Differences:
+//! Source: RFC 6817 (2012) §2.4.2 with GAIN 1 unless told otherwise, ALLOWED_INCREASE 1, MIN_CWND 2, a base of ten
+//! one-minute minima (§3.4) and a filter of the smallest of four recent delays (§3.4.2). The delay is one-way: the
+//! stamp of the acknowledgement less the stamp that it echoes (both ends share the run's clock), so it contains the
+//! time that the receiver held the acknowledgement back. Differences:
 //! - the first window is the sender's `initial` one (the RFC says 2 segments);
 //! - no slow start, neither at first nor after a timeout (the RFC leaves that open);
 //! - the timer is TCP's, not the RFC's CTO.
@@ -102,8 +102,8 @@ pub struct Ledbat {
 }
 
 impl Ledbat {
-    /// Starts with `initial` bytes of window and segments of `mss` bytes, aims at a queueing delay of `target`, and moves
-    /// towards it with a gain of 1.
+    /// Starts with `initial` bytes of window and segments of `mss` bytes, aims at a queueing delay of `target`,
+    /// and has a gain of 1.
     pub fn new(mss: u64, initial: u64, target: Span) -> Self {
         Self { target, gain: 1.0, mss, cwnd: initial as f64, delays: Delays::new(BASE_MINUTES, CURRENT) }
     }
