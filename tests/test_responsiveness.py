@@ -103,7 +103,7 @@ def _starts_after_warmup(point: dict[str, Any], seed: int) -> bool:
 
 @pytest.mark.parametrize(("length", "ends_early"), [("8s", False), ("28s", True)])
 def test_rpm_of_a_run_is_that_of_its_packet_log(length: str, ends_early: bool) -> None:
-    found, _, scores = ran(length=length, duration=f"{int(length[:-1]) + 3}s")
+    found, _, scores = ran(length=length, duration=f"{int(length[:-1]) + 3}s", more='pause = "60s"')
     log = found["packets"]
     rate, client, server = 20e6, 2_000_000, 8_000_000
     came = log["depart_ns"] + (log["size_bytes"] * 8e9 / rate).round().astype(np.int64)
@@ -171,6 +171,7 @@ def test_rpm_of_a_run_is_that_of_its_packet_log(length: str, ends_early: bool) -
 def test_load_is_added_until_the_test_ends() -> None:
     found, _, scores = ran(length="30s", duration="33s")
     intervals = found["intervals"]
+    assert set(intervals["test"].tolist()) == {1}, "the second is cut short by the end of the run"
     counts = intervals["connections"].tolist()
     settled = intervals["stable"].tolist().index(True)
     one_more = [min(k + 1, 16) for k in range(len(counts))]

@@ -12,9 +12,10 @@
 //! does that limits what it has not sent (`TCP_NOTSENT_LOWAT`). On a load connection up the request is the next byte
 //! that the client has not sent, and the response a small write.
 //!
-//! Differences: a test that is not stable ends with its length, as the draft leaves it to a tool. Of the 100 probes a
-//! second half are foreign and half self probes, which is what the draft reckons with (300 kB a second). TLS is 1.3: one
-//! round trip. HTTP/2 has no frames of its own here, and requests have the sizes of headers.
+//! Differences: a test that is not stable ends with its length, as the draft leaves it to a tool; one that the end of
+//! the run cut short is not reported. Of the 100 probes a second half are foreign and half self probes, which is what
+//! the draft reckons with (300 kB a second). TLS is 1.3: one round trip. HTTP/2 has no frames of its own here, and
+//! requests have the sizes of headers.
 
 mod score;
 
@@ -87,7 +88,7 @@ pub struct Responsiveness {
     pub test: Test,
 }
 
-/// The present test, and the tables so far.
+/// The present test, and the tables of those before.
 #[derive(Default)]
 pub struct Test {
     number: u32,
@@ -104,6 +105,8 @@ pub struct Test {
     gap: Span,
     probes: ProbeTable,
     intervals: IntervalTable,
+    /// Those of the tests that are over.
+    over: (ProbeTable, IntervalTable),
 }
 
 /// A load connection and the self probes under way on it.
@@ -151,8 +154,7 @@ impl Responsiveness {
             number: self.test.number + 1,
             began: network.now(),
             gap: FIRST_GAP,
-            probes: std::mem::take(&mut self.test.probes),
-            intervals: std::mem::take(&mut self.test.intervals),
+            over: std::mem::take(&mut self.test.over),
             ..Test::default()
         };
         self.add_load(self.rules.connections.0, network);
@@ -232,6 +234,8 @@ impl Responsiveness {
     /// Ends the test: what is under way is given up.
     fn end(&mut self, network: &mut Network) {
         self.give_up();
+        self.test.over.0.append(&mut self.test.probes);
+        self.test.over.1.append(&mut self.test.intervals);
         for load in self.test.load.drain(..) {
             network.abort(load.connection);
         }
@@ -392,8 +396,8 @@ impl Source for Responsiveness {
 
     fn finish(&mut self, _network: &Network, tables: &mut Tables) {
         // A test that the end of the run cut short is not one.
-        self.test.began = Time::ZERO;
-        tables.probes.append(&mut self.test.probes);
-        tables.intervals.append(&mut self.test.intervals);
+        let (probes, intervals) = &mut self.test.over;
+        tables.probes.append(probes);
+        tables.intervals.append(intervals);
     }
 }
