@@ -1,4 +1,4 @@
-//! A viewing of a live stream with low latency; what it implements and by whose rules stands in [`crate::player::live`].
+//! A viewing of a live stream with low latency; whose rules it follows stands in [`crate::player::live`].
 
 use crate::player::live::{ChunkRate, Chunks, Live, Watched};
 use crate::player::playback::Playback;

@@ -144,8 +144,8 @@ macro_rules! with_tcp_keys {
             /// at; others ignore it.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub ledbat_target: Option<sojourn_net::Span>,
-            /// GAIN of the transport `ledbat`, 1 if absent (RFC 6817 wants no more; RFC 7928 §5.4 has 10); others ignore
-            /// it.
+            /// GAIN of the transport `ledbat`, 1 if absent (RFC 6817 wants no more; RFC 7928 §5.4 has 10); others
+            /// ignore it.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub ledbat_gain: Option<f64>,
             /// How CUBIC's slow start ends before a loss, `none` if absent; others ignore it.
