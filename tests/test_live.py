@@ -67,8 +67,8 @@ def test_dash_js_finds_the_line_and_others_the_encoder():
 
 
 def test_an_outage_makes_it_late_and_is_caught_up():
-    # Down for 4.5 s from 30 s on. At the target 2.5 s are in the buffer: it is empty at 32.5 s, and the first chunk
-    # is whole 0.1 s after the line is back. Who does not catch up is 0.2 s further behind from the start.
+    # Down for 4.5 s from 30 s on. At the target 2.5 s are in the buffer: it is empty at 32.5 s, and the first
+    # chunk is whole 0.1 s after the line is back. Who does not catch up is 0.2 s further behind all the time.
     broken = study().replace(
         'rate = "10Mbit", queue = { kind = "fifo", limit = "2BDP" }',
         'rate = { steps = [["0s", "10Mbit"], ["30s", "1kbit"], ["34.5s", "10Mbit"]] }, '
