@@ -125,6 +125,20 @@ def test_real_captures_of_a_gateway():
     assert 40e6 <= bulk["rtt_ns"].median() < 60e6
 
 
+@pytest.mark.parametrize("at", ["clients", "servers"])
+def test_the_initial_window_is_in_the_capture(sojourn, tmp_path, at):
+    study = tmp_path / "lab.toml"
+    study.write_text(PATH + '[[users]]\nkind = "web"\ncount = 3\ninitial-window = 4\n')
+    sojourn("export", study, "lab.pcapng", "--at", at, "--set", "duration=6s")
+    sojourn("workload", "lab.pcapng", "-o", "lab.parquet", "--study", "office.toml")
+    found = pl.read_parquet(tmp_path / "lab.parquet")
+    # Requests of one segment do not show that of the clients.
+    assert found["b_initial_window"].to_list() == [4] * found.height
+    assert found["a_initial_window"].null_count() == found.height
+    [flows] = tomllib.loads((tmp_path / "office.toml").read_text())["flows"]
+    assert flows["initial-window"] == 4
+
+
 def test_scale_is_exact_and_only_adds(sojourn, tmp_path):
     study = tmp_path / "lab.toml"
     study.write_text(PATH + LOADS["packmime"])

@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from shutil import rmtree
 
 SEEN, HIDDEN, UP, TORRENT = 8001, 8002, 8003, 8004
 """Ports of B, whose packets to A are seen; to C; that takes uploads; of libtorrent at both ends."""
@@ -84,6 +85,8 @@ def offer(folder: Path) -> None:
     """Make the file that B seeds and its torrent, before there is a bed that the hashing would disturb."""
     import libtorrent
 
+    # What an earlier run has fetched would be all there is to fetch.
+    rmtree(folder / "client", ignore_errors=True)
     data = folder / "server" / "data"
     data.parent.mkdir(parents=True, exist_ok=True)
     with data.open("wb") as file:

@@ -96,7 +96,8 @@ def published() -> dict[str, dict[str, dict[str, float]]]:
     """Return ns-2's figures: scenario → hop or class of flows → quantity, the mean of its seeds."""
     found: dict[str, dict[str, dict[str, list[float]]]] = {}
     for row in recorded.rows("hops"):
-        of = found.setdefault(row["scenario"], {}).setdefault(row["of"], {})
+        # Classes of flows are called after their goodput there.
+        of = found.setdefault(row["scenario"], {}).setdefault(row["of"].removesuffix("_bps"), {})
         for key in ("delay", "utilisation", "loss", "goodput_bps"):
             if row[key]:
                 of.setdefault(key, []).append(float(row[key]))

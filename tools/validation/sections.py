@@ -221,7 +221,7 @@ def _flows(sources: Sources) -> Section:
     found = dict(flows.findings(sources.runs, sources.studies))
     tables = [of_findings(each, f"here, {title}") for title, each in found.items()]
     together = [finding for each in found.values() for finding in each]
-    whose = "who loses in a router buffer, with each of two initial windows"
+    whose = "who loses in a router buffer, with two initial windows, each without and with access links"
     return Section(flows.section_text(), table=tables, findings={whose: together})
 
 

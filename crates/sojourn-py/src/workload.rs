@@ -100,6 +100,8 @@ fn connections<'py>(py: Python<'py>, rows: &[Recorded]) -> PyResult<Bound<'py, P
         "b_part_ns": |row| number(row.parts_ns[1]),
         "a_mss": |row| number(row.mss[0].map(u64::from)),
         "b_mss": |row| number(row.mss[1].map(u64::from)),
+        "a_initial_window": |row| number(row.initial_window[0].map(u64::from)),
+        "b_initial_window": |row| number(row.initial_window[1].map(u64::from)),
         "a_window": |row| number(row.window[0].map(u64::from)),
         "b_window": |row| number(row.window[1].map(u64::from)),
         "turns": |row| row.turns.len() as u32,

@@ -20,6 +20,8 @@ One row a connection, or a flow of datagrams, in order of their starts:
 ``rtt_ns``          round-trip time without queues (an upper bound), null if nothing was answered
 ``a_part_ns``       its part between the place of the capture and the opener; ``b_part_ns``
 ``a_mss``           segment size that the opener offered; ``b_mss``
+``a_initial_window``  initial window of the opener in segments, as most of its connections show it, null if
+                    none does; ``b_initial_window``
 ``a_window``        largest receive window of the opener, bytes; ``b_window``
 ``length_ns``       how long the captures are, the same in every row
 ``turns``           list of ``accepted`` (the turn of *b*), ``bytes``, ``wait_ns``
@@ -39,7 +41,10 @@ import polars as pl
 from sojourn import _core
 from sojourn.errors import SojournError
 
-_UNKNOWN = ("rtt_ns", "a_part_ns", "b_part_ns", "a_mss", "b_mss", "a_window", "b_window")
+_UNKNOWN = (
+    "rtt_ns",
+    *(f"{end}_{what}" for end in "ab" for what in ("part_ns", "mss", "initial_window", "window")),
+)
 _MOST_BYTES = 2**32 - 1
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from sojourn.capture import CaptureError, measure
 from sojourn.capture.workload import Workload
@@ -96,11 +97,26 @@ def study_of(found: Workload, captures: Sequence[Path], output: Path, study: Pat
             "file": output.name if beside else str(output.absolute()),
             # The option counts what timestamps take of each segment.
             "mss": max(64, int(mss[0]) - 12) if len(mss) else 1448,
+            "window": initial_window(found.connections),
             "measured": table.name,
             "notes": written.notes,
         }
     )
     return written
+
+
+def initial_window(connections: pl.DataFrame) -> int | None:
+    """Return the initial window (segments) that senders of most bytes have, if the captures show one."""
+    windows = [
+        connections.select(
+            pl.col(f"{end}_initial_window").alias("window"), pl.col(f"{end}_bytes").alias("bytes")
+        )
+        for end in "ab"
+    ]
+    shares = (
+        pl.concat(windows).drop_nulls().group_by("window").agg(pl.col("bytes").sum()).sort("bytes", "window")
+    )
+    return int(shares["window"][-1]) if shares.height else None
 
 
 def _rate(size: np.ndarray, bins: np.ndarray, link: str, notes: list[str]) -> int:
@@ -137,6 +153,7 @@ def _text(known: Mapping[str, Any]) -> str:
         for link, limit in ((near, known["limits"][1]), (far, f"{known['buffers'][far]}B"))
     )
     said = "".join(f"# {note}.\n" for note in known["notes"])
+    window = f"initial-window = {known['window']}\n" if known["window"] else ""
     return f"""# The traffic of a capture over its link, and over the same link with other buffers.
 {said}name     = {json.dumps(known["name"])}
 measured = {json.dumps(known["measured"])}
@@ -151,7 +168,7 @@ source    = {{ kind = "recorded", file = {json.dumps(known["file"])} }}
 transport = "cubic"
 direction = "down"
 mss       = "{known["mss"]}B"
-
+{window}
 [sweep]
 "path.{near}.queue.limit" = {json.dumps(known["limits"])}
 

@@ -1,5 +1,6 @@
 //! A connection while its packets pass: from segments to turns.
 
+use super::first_flight::FirstFlight;
 use super::header::Extra;
 use super::turns::Turn;
 use super::way::Way;
@@ -35,6 +36,7 @@ pub(super) struct Raw {
 pub(super) struct Connection {
     /// By end: the opener, the other.
     pub(super) ways: [Way; 2],
+    pub(super) flights: [FirstFlight; 2],
     pub(super) concurrent: bool,
     pub(super) first_ns: i64,
     pub(super) last_ns: i64,
@@ -106,13 +108,16 @@ impl Connection {
             let before = self.ways[by];
             let new = self.ways[by].data((start, end), now);
             if new > 0 {
-                self.new_data(by, &before, new, now, more);
+                let begins = self.new_data(by, &before, new, now, more);
+                let rtt = self.ways.iter().filter_map(|way| way.answered_in).sum();
+                self.flights[by].data((start, end), segment.stamps, begins, rtt);
             }
         }
         self.ways[by].fin |= segment.flags & FIN != 0 && end >= self.ways[by].end;
     }
 
-    fn new_data(&mut self, by: usize, before: &Way, new: u64, now: i64, more: bool) {
+    /// An end sent `new` bytes. Returns whether a turn begins with them.
+    fn new_data(&mut self, by: usize, before: &Way, new: u64, now: i64, more: bool) -> bool {
         let other = &self.ways[1 - by];
         let heard = other.acked;
         // Neither had heard all of the other when it sent.
@@ -124,13 +129,13 @@ impl Connection {
         let quiet = before.is_idle() && now.saturating_sub(before.acked_at) > QUIET_NS;
         let goes_on = self.turns.last().is_some_and(|turn| turn.by == (by == 1)) && !quiet;
         if goes_on || !more {
-            match self.turns.iter_mut().rev().find(|turn| turn.by == (by == 1)) {
-                Some(turn) => turn.bytes += new,
-                None => self.begin(by, before, new, now),
+            if let Some(turn) = self.turns.iter_mut().rev().find(|turn| turn.by == (by == 1)) {
+                turn.bytes += new;
+                return false;
             }
-        } else {
-            self.begin(by, before, new, now);
         }
+        self.begin(by, before, new, now);
+        true
     }
 
     fn begin(&mut self, by: usize, before: &Way, bytes: u64, now: i64) {

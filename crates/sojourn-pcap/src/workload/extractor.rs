@@ -1,6 +1,7 @@
 //! From frames to a workload. Memory is bounded: so many connections, so many turns and datagrams.
 
 use super::connection::Connection;
+use super::first_flight::InitialWindows;
 use super::header::extra;
 use super::turns::{Recorded, Turn, Workload};
 use crate::decode::{Address, Packet, Transport, decode};
@@ -240,6 +241,16 @@ impl Extractor {
                 recorded(entry, first, parts, client_opens(entry))
             })
             .collect();
+        let mut windows = InitialWindows::default();
+        for (entry, row) in self.entries.iter().zip(&connections) {
+            let Kept::Tcp(connection) = &entry.kept else { continue };
+            for (end, host) in [entry.opener.0, entry.acceptor.0].into_iter().enumerate() {
+                windows.add(host, connection.flights[end].segments(row.mss[1 - end]), row.rtt_ns);
+            }
+        }
+        for row in connections.iter_mut().filter(|row| row.tcp) {
+            row.initial_window = [row.opener.0, row.acceptor.0].map(|host| windows.of(host));
+        }
         connections.sort_by_key(|connection| connection.start_ns);
         let length_ns = last.saturating_sub(first).max(0) as u64;
         // Towards the clients, and from them.
@@ -269,6 +280,7 @@ fn recorded(entry: &Entry, first: i64, parts: [Option<i64>; 2], client_opens: bo
         rtt_ns: None,
         parts_ns: parts.map(|part| part.map(|part| part as u64)),
         mss: [None; 2],
+        initial_window: [None; 2],
         window: [None; 2],
         bytes: [0; 2],
         data_pkts: [0; 2],

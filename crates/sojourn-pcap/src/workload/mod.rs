@@ -14,6 +14,7 @@
 
 mod connection;
 mod extractor;
+mod first_flight;
 mod header;
 #[cfg(test)]
 mod tests;

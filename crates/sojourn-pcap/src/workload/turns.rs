@@ -41,6 +41,8 @@ pub struct Recorded {
     pub parts_ns: [Option<u64>; 2],
     /// Largest segment of either end, as its SYN offers it.
     pub mss: [Option<u16>; 2],
+    /// Initial window of either end in segments, as most of its connections show it.
+    pub initial_window: [Option<u8>; 2],
     /// Largest receive window of either end, in bytes.
     pub window: [Option<u32>; 2],
     /// Payload bytes by end.

@@ -1,0 +1,145 @@
+//! The initial window of a sender, from its first flight.
+//!
+//! A sender that has more to send than its initial window sends that, and waits until it hears of it. Both are in its
+//! own segments, wherever the capture was taken: they echo the last timestamp that reached it in order (RFC 7323 §4.3),
+//! and say themselves when they were sent. So the first flight ends where the echo changes, or where nothing was sent
+//! for a quarter of a round trip (by a clock of milliseconds, which nearly all have; some stacks do not take the echo
+//! from acknowledgements without data). It is the initial window if it is of full segments and the same turn went on
+//! after it. Without timestamps nothing is known.
+
+use crate::decode::Address;
+use std::collections::BTreeMap;
+
+/// Round trips shorter than this end within a tick of the timestamp's clock.
+const SHORTEST_NS: u64 = 3_000_000;
+/// More segments are not taken for an initial window.
+const MOST: i64 = 100;
+/// What timestamps take of each segment.
+const STAMPS: u32 = 12;
+
+/// The first flight of one end.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct FirstFlight {
+    state: State,
+    /// Timestamp of its last segment, and the echo that all have.
+    sent: u32,
+    echo: u32,
+    bytes: i64,
+    largest: u32,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    Grounded,
+    Flying,
+    /// More of the same turn followed.
+    Followed,
+    /// The turn ended with it, or it cannot be known.
+    Unknown,
+}
+
+impl FirstFlight {
+    /// New data from `start` to `end` passed, with its timestamp and echo; `begins`: as a turn's first. `rtt_ns`: as
+    /// far as it is known.
+    pub(super) fn data(&mut self, (start, end): (i64, i64), stamps: Option<(u32, u32)>, begins: bool, rtt_ns: i64) {
+        let quiet_ms = (rtt_ns / 4_000_000).clamp(2, 1000) as i32;
+        self.state = match (self.state, stamps) {
+            (State::Grounded, Some((_, echo))) if begins && start == 0 => {
+                self.echo = echo;
+                State::Flying
+            }
+            (State::Flying, Some((sent, echo))) if !begins => {
+                let later = sent.wrapping_sub(self.sent) as i32;
+                if echo == self.echo && later < quiet_ms { State::Flying } else { State::Followed }
+            }
+            (State::Grounded | State::Flying, _) => State::Unknown,
+            (known, _) => known,
+        };
+        if self.state == State::Flying {
+            self.sent = stamps.map_or(0, |(sent, _)| sent);
+            self.bytes = end;
+            self.largest = self.largest.max((end - start) as u32);
+        }
+    }
+
+    /// Its segments, of at most `mss` bytes (as the other end offered, timestamps included), if it was the initial
+    /// window.
+    pub(super) fn segments(&self, mss: Option<u16>) -> Option<u8> {
+        // A host's own capture has several segments in one frame.
+        let size = mss.map_or(self.largest, |mss| self.largest.min(u32::from(mss).saturating_sub(STAMPS)));
+        let whole = self.state == State::Followed && size > 0 && self.bytes % i64::from(size) == 0;
+        whole.then(|| self.bytes / i64::from(size)).filter(|segments| *segments <= MOST).map(|segments| segments as u8)
+    }
+}
+
+/// The initial window of each host: what most of its connections show, the larger of two that are equally common.
+#[derive(Debug, Default)]
+pub(super) struct InitialWindows(BTreeMap<Address, BTreeMap<u8, u32>>);
+
+impl InitialWindows {
+    /// A connection of a host, with this round trip, showed so many segments.
+    pub(super) fn add(&mut self, host: Address, segments: Option<u8>, rtt_ns: Option<u64>) {
+        if let Some(segments) = segments.filter(|_| rtt_ns.is_some_and(|rtt| rtt >= SHORTEST_NS)) {
+            *self.0.entry(host).or_default().entry(segments).or_default() += 1;
+        }
+    }
+
+    /// That of a host, if any of its connections showed it.
+    pub(super) fn of(&self, host: Address) -> Option<u8> {
+        let found = self.0.get(&host)?;
+        found.iter().max_by_key(|(segments, count)| (**count, **segments)).map(|(segments, _)| *segments)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RTT_NS: i64 = 40_000_000;
+
+    /// Segments as (bytes, echo, whether a turn begins with it).
+    fn flight(segments: &[(i64, u32, bool)]) -> FirstFlight {
+        let (mut flight, mut at) = (FirstFlight::default(), 0);
+        for &(bytes, echo, begins) in segments {
+            flight.data((at, at + bytes), Some((500, echo)), begins, RTT_NS);
+            at += bytes;
+        }
+        flight
+    }
+
+    #[test]
+    fn a_window_is_what_was_sent_with_one_echo_before_more() {
+        let three = [(1448, 7, true), (1448, 7, false), (1448, 7, false), (1448, 9, false), (100, 9, false)];
+        assert_eq!(flight(&three).segments(Some(1460)), Some(3));
+        assert_eq!(flight(&three[..3]).segments(Some(1460)), None, "it may have had no more to send");
+        let frame = flight(&[(14_480, 7, true), (2896, 9, false)]);
+        assert_eq!(frame.segments(Some(1460)), Some(10), "segments in one frame");
+    }
+
+    #[test]
+    fn a_sender_that_echoes_nothing_new_has_waited() {
+        let mut flight = FirstFlight::default();
+        for (place, sent) in [u32::MAX, 0, 1, 42, 43].into_iter().enumerate() {
+            let start = place as i64 * 1448;
+            flight.data((start, start + 1448), Some((sent, 7)), place == 0, RTT_NS);
+        }
+        assert_eq!(flight.segments(None), Some(3));
+    }
+
+    #[test]
+    fn what_the_application_ended_is_no_window() {
+        let short = [(1448, 7, true), (300, 7, false), (1448, 9, false)];
+        assert_eq!(flight(&short).segments(None), None);
+        let turns = [(1448, 7, true), (1448, 9, true), (1448, 10, false)];
+        assert_eq!(flight(&turns).segments(None), None);
+        let mut late = FirstFlight::default();
+        late.data((1448, 2896), Some((5, 7)), true, RTT_NS);
+        late.data((2896, 4344), Some((5, 8)), false, RTT_NS);
+        assert_eq!(late.segments(None), None, "its first segment was not seen");
+        let mut unstamped = FirstFlight::default();
+        unstamped.data((0, 1448), None, true, RTT_NS);
+        unstamped.data((1448, 2896), None, false, RTT_NS);
+        assert_eq!(unstamped.segments(None), None);
+    }
+}
