@@ -141,10 +141,11 @@ def write_results(
 
 def plot_of(entry: dict[str, Any], results: list[dict[str, Any]] | None = None):
     if results is None:
-        results = [{**one, "series": OVER_TIME} for one in sweep()]
+        results = [{**one, "series": OVER_TIME, "responsiveness": RPM} for one in sweep()]
     return gather(Spec.read(entry), results, labels_of(one["point"] for one in results))
 
 
+RPM = {name: {"median": rpm} for name, rpm in (("rpm", 900), ("foreign_rpm", 1500), ("self_rpm", 300))}
 OVER_TIME = {
     "flows": pl.DataFrame(
         {
@@ -176,6 +177,7 @@ ENTRIES = {
     "curves": {"y": LIMIT, "value": "losses.down.bursts.ccdf"},
     "flow-boxes": {"value": "losses.down.per_flow.boxes"},
     "surface": {"value": "losses.down.scaling.over_time"},
+    "responsiveness": {"x": LIMIT},
 }
 
 

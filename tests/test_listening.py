@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from conftest import user
 from sojourn.qoe import pesq, voice, worst_call
-from sojourn.qoe.media import concealment, g711, speech
+from sojourn.qoe.media import concealment, g711, g722, opus, speech
 from sojourn.qoe.runs import runs, unpacked
 from sojourn.report import listening as part
 from test_figures import result
@@ -32,7 +32,22 @@ def recordings(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def scored(recordings: Path, gone: dict[int, list[int]], monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+@pytest.fixture
+def wide(tmp_path: Path) -> Path:
+    """The same at 16 kHz, with a tone that only wide-band codecs carry."""
+    at = np.arange(2 * speech.SAMPLES) / 16000
+    tone = np.sin(2 * np.pi * 220 * at) + 0.3 * np.sin(2 * np.pi * 5000 * at)
+    tone *= (np.sin(2 * np.pi * 1.5 * at) > -0.3) * 6000
+    (tmp_path / "wide").mkdir()
+    with wave.open(str(tmp_path / "wide" / "tone.wav"), "wb") as file:
+        file.setparams((1, 2, 16000, 0, "NONE", ""))
+        file.writeframes(tone.astype("<i2").tobytes())
+    return tmp_path / "wide"
+
+
+def scored(
+    recordings: Path, gone: dict[int, list[int]], monkeypatch: pytest.MonkeyPatch, codec: str = "g711a"
+) -> dict[str, Any]:
     """Score calls of which some packets are lost; sound is scored by how much of it is missing."""
     heard: list[np.ndarray] = []
 
@@ -55,7 +70,10 @@ def scored(recordings: Path, gone: dict[int, list[int]], monkeypatch: pytest.Mon
         "sent_ns": call * 10**10 + seq * 20_000_000,
         "delay_ns": delay,
     }
-    entry = user("voice", codec="g711a", score="pesq", recordings=str(recordings))
+    entry = user("voice", codec=codec, score="pesq", recordings=str(recordings))
+    if codec == "opus":
+        # A packet early enough for FEC to repair the one before.
+        entry |= {"opus": {"bitrate": "32kbit", "fec": True}, "playout": {"kind": "fixed", "delay": "60ms"}}
     found = voice.score_voice(columns, entry, cache={})
     found["heard"] = heard
     return found
@@ -80,6 +98,28 @@ def test_the_worst_call_is_made_again_sample_for_sample(
     # Other recordings under the same name are not taken for these.
     with pytest.raises(worst_call.MissingSpeech, match="not those that the calls were scored with"):
         worst_call.again({**about, "digest": "0" * 16})
+
+
+@pytest.mark.parametrize("codec", ["opus", "g722"])
+def test_wide_band_calls_are_made_again_at_16_khz(
+    wide: Path, monkeypatch: pytest.MonkeyPatch, codec: str
+) -> None:
+    library = {"opus": opus, "g722": g722}[codec]
+    if not library.available():
+        pytest.skip(library.MISSING)
+    found = scored(wide, {0: [], 1: [50, 51, 52, 200]}, monkeypatch, codec)
+    about = found["worst"]["talks"]
+    assert (about["call"], about["codec"], about["missing"]) == (1, codec, [[50, 3], [200, 1]])
+    if codec == "opus":
+        # Of a run only the last has its successor; it is told 1 % of loss.
+        assert about["repairable"] == [[52, 1], [200, 1]]
+        assert about["opus"] == {"bitrate": "32kbit", "told": 1, "fec": True}
+    said, heard = worst_call.again(about)
+    assert np.array_equal(heard, found["heard"][1]) and said.size == 320 * PACKETS
+    chosen = worst_call.worst_part(about, 5.0)
+    assert chosen.stop - chosen.start == 16000 * 5 and chosen.start <= 50 * 320
+    header = worst_call.wav(heard[chosen], worst_call.rate_hz(about))
+    assert struct.unpack("<II", header[24:32]) == (16000, 16000) and len(header) == 58 + 80_000
 
 
 def test_the_part_that_is_heard_is_where_most_is_missing() -> None:

@@ -101,9 +101,9 @@ def _starts_after_warmup(point: dict[str, Any], seed: int) -> bool:
     return len(log["arrive_ns"]) > 0 and log["arrive_ns"].min() > 500_000_000
 
 
-@pytest.mark.parametrize(("length", "ends_early"), [("8s", False), ("16s", True)])
+@pytest.mark.parametrize(("length", "ends_early"), [("8s", False), ("28s", True)])
 def test_rpm_of_a_run_is_that_of_its_packet_log(length: str, ends_early: bool) -> None:
-    found, _, scores = ran(length=length, duration=f"{int(length[:-1]) + 3}s")
+    found, _, scores = ran(length=length, duration=f"{int(length[:-1]) + 3}s", more='pause = "60s"')
     log = found["packets"]
     rate, client, server = 20e6, 2_000_000, 8_000_000
     came = log["depart_ns"] + (log["size_bytes"] * 8e9 / rate).round().astype(np.int64)
@@ -116,7 +116,10 @@ def test_rpm_of_a_run_is_that_of_its_packet_log(length: str, ends_early: bool) -
     load = [f for f in flows if (down & data & (log["flow"] == f)).sum() > 20]
     assert 2 <= len(load) <= 16
     ends = found["intervals"]["end_ns"].astype(np.int64)
-    assert len(ends) == int(length[:-1]) and (np.diff(ends) == 10**9).all()
+    assert len(ends) <= int(length[:-1]) and (np.diff(ends) == 10**9).all()
+    assert (len(ends) < int(length[:-1])) == ends_early
+    loaded = down & data & np.isin(log["flow"], load)
+    assert log["arrive_ns"][loaded].max() <= ends[-1], "the load ends with the test"
     # Of each kind: when a probe was completed, and how long it took in ms.
     tcp, tls, http, own = kinds = ([], [], [], [])
     for flow in flows:
@@ -162,17 +165,24 @@ def test_rpm_of_a_run_is_that_of_its_packet_log(length: str, ends_early: bool) -
         kept[:3], abs=1e-6
     )
     assert scores["rpm"]["median"] == pytest.approx(score_by_hand, abs=1e-3)
-    assert (end < ends[-1]) == ends_early
+    assert end == ends[-1], "the engine ends the test when it is stable by hand, too"
 
 
-def test_load_is_added_until_goodput_is_stable() -> None:
-    found, _, scores = ran()
+def test_load_is_added_until_the_test_ends() -> None:
+    found, _, scores = ran(length="30s", duration="33s")
     intervals = found["intervals"]
+    assert set(intervals["test"].tolist()) == {1}, "the second is cut short by the end of the run"
     counts = intervals["connections"].tolist()
     settled = intervals["stable"].tolist().index(True)
-    assert counts[: settled + 1] == list(range(1, settled + 2)), "one more with each interval"
-    assert set(counts[settled:]) == {settled + 1}, "and none once it is stable"
+    one_more = [min(k + 1, 16) for k in range(len(counts))]
+    assert counts == one_more, "with each interval, stable goodput or not, up to sixteen"
     assert settled >= 3, "four moving averages are needed"
+    assert settled + 3 <= len(counts) - 1 < 29, "and four scores after them"
+    assert scores["confidence"]["high"] == 1
+    # Self probes go over any of the load connections, not one after the other.
+    probes = found["probes"]
+    used = probes["flow"][~probes["foreign"]]
+    assert len(set(used.tolist())) > 2 and (np.diff(used[-20:].astype(int)) == 0).any()
     few = ran(more="connections = [2, 3, 6]")[0]["intervals"]["connections"].tolist()
     assert few[:2] == [2, 5] and max(few) <= 6
     assert scores["confidence"]["low"] == 0 and sum(scores["confidence"].values()) == 1

@@ -21,6 +21,8 @@ pub(crate) struct Choice {
     pub(crate) initial: u64,
     /// Queueing delay that LEDBAT aims at.
     pub(crate) target: Span,
+    /// How quickly LEDBAT moves towards it.
+    pub(crate) gain: f64,
     /// How CUBIC's slow start ends.
     pub(crate) hystart: HyStart,
     /// CUBIC never grows slower than Reno would.
@@ -32,7 +34,7 @@ pub(crate) struct Choice {
 impl Choice {
     /// Makes one; those that draw do so from `seed`.
     pub(crate) fn make(self, seed: u64) -> Box<dyn CongestionControl> {
-        let Self { transport, mss, initial, target, hystart, reno_friendly, whole } = self;
+        let Self { transport, mss, initial, target, gain, hystart, reno_friendly, whole } = self;
         match transport {
             Transport::Cubic => Box::new(Cubic::new(mss, initial, hystart, reno_friendly)),
             Transport::CubicRfc9438 => Box::new(CubicRfc9438::new(mss, initial, hystart, reno_friendly)),
@@ -40,7 +42,7 @@ impl Choice {
             Transport::Bic => Box::new(Bic::new(mss, initial)),
             Transport::Compound => Box::new(Compound::new(mss, initial, Arithmetic::Exact)),
             Transport::CompoundNs2 => Box::new(Compound::new(mss, initial, Arithmetic::Linux)),
-            Transport::Ledbat => Box::new(Ledbat::new(mss, initial, target)),
+            Transport::Ledbat => Box::new(Ledbat::new(mss, initial, target).with_gain(gain)),
             Transport::LedbatPlusPlus => Box::new(LedbatPlusPlus::new(mss, initial, target)),
             Transport::LedbatNs2 => Box::new(LedbatNs2::new(mss, initial, target)),
             Transport::Utp => Box::new(Utp::new(mss, initial)),
@@ -171,9 +173,17 @@ impl Connection {
         if initial < mss {
             return Err("a first window is one segment at least".to_owned());
         }
-        let mut control =
-            Choice { transport, mss, initial, target, hystart: setup.hystart, reno_friendly: true, whole: false }
-                .make(setup.seed);
+        let mut control = Choice {
+            transport,
+            mss,
+            initial,
+            target,
+            gain: 1.0,
+            hystart: setup.hystart,
+            reno_friendly: true,
+            whole: false,
+        }
+        .make(setup.seed);
         if let Amount::Segments(segments) = setup.cwnd {
             control.set("cwnd", segments); // with its fraction
         }

@@ -10,7 +10,8 @@ byte; unfairness is taken while all clients are active, from the last first requ
 the end of the run); a stall counts if it began after the warm-up. Utilisation is by video bytes over the time
 of the session, as the study has it: from the first request to the end of what is played, which is about as
 much later than the last byte as the playback buffer is long. The same while all clients are active is given
-as "utilisation_fetching". Headers of HTTP, TCP and IP are not among the bytes.
+as "utilisation_fetching". Headers of HTTP, TCP and IP are not among the bytes. What is live is watched to
+the end of the run; its latency and playback rate are :mod:`.live`'s.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from sojourn.qoe import live
 
 __all__ = ["Viewing", "instability", "playing", "score_adaptive", "summary", "unfairness", "viewings"]
 
@@ -85,7 +88,8 @@ class Viewing:
     """One client's viewing; arrays have one entry for each segment asked for, times in seconds of the run.
 
     `arrive_s` is NaN for a segment that had not arrived; `end_s` is when the last segment of the clip came,
-    or the end of the run; `stalls` has the rows (from, to); `given_up` counts downloads that were.
+    or the end of the run; `stalls` has the rows (from, to); `given_up` counts downloads that were; `looks`
+    are those at a live viewer.
     """
 
     user: int
@@ -103,6 +107,7 @@ class Viewing:
     after_s: NDArray[np.float64]
     stalls: NDArray[np.float64]
     given_up: int = 0
+    looks: Mapping[str, NDArray[Any]] | None = None
 
     def rate_at(self, times_s: ArrayLike, *, carried: bool = False) -> NDArray[np.float64]:
         """Rate of the segment asked for last, at some times; 0 before the first. Nominal, or its own."""
@@ -113,7 +118,7 @@ class Viewing:
     @property
     def watched_s(self) -> float:
         """When the last segment had been played; the end of the run if the clip had not arrived by then."""
-        if self.play_s is None or not self.finished:
+        if self.play_s is None or not self.finished or self.looks is not None:
             return self.end_s
         stalled = float((self.stalls[:, 1] - self.stalls[:, 0]).sum())
         return self.play_s + self.segment_s * len(self.request_s) + stalled
@@ -142,6 +147,7 @@ def viewings(
     viewers: Mapping[str, NDArray[Any]],
     stalls: Mapping[str, NDArray[Any]],
     end_s: float,
+    looks: Mapping[str, NDArray[Any]] | None = None,
 ) -> list[Viewing]:
     """Sort the tables of a run by client.
 
@@ -151,6 +157,8 @@ def viewings(
         The tables `adaptive`, `viewers` and `stalls` of a run, or some users' rows of them.
     end_s
         The end of the run.
+    looks
+        The table `live`, if any viewer's stream is live.
 
     Raises
     ------
@@ -167,6 +175,9 @@ def viewings(
         arrive = np.asarray(segments["arrive_ns"])[mine]
         stalled = np.asarray(stalls["user"]) == user
         last, play = int(viewers["end_ns"][i]), int(viewers["play_ns"][i])
+        seen = None
+        if looks is not None and (own := np.asarray(looks["user"]) == user).any():
+            seen = {name: np.asarray(column)[own] for name, column in looks.items()}
         found.append(
             Viewing(
                 user=int(user),
@@ -186,6 +197,7 @@ def viewings(
                 stalls=np.column_stack(
                     [np.asarray(stalls[name])[stalled] / 1e9 for name in ("from_ns", "to_ns")]
                 ),
+                looks=seen,
             )
         )
     return found
@@ -195,9 +207,11 @@ def score_adaptive(
     tables: Mapping[str, Mapping[str, NDArray[Any]]], warmup_s: float, end_s: float, rate_bps: float | None
 ) -> dict[str, Any]:
     """Score all viewers of a run; arguments as for :func:`viewings` and :func:`summary`."""
-    return summary(
-        viewings(tables["adaptive"], tables["viewers"], tables["stalls"], end_s), warmup_s, rate_bps
-    )
+    found = viewings(tables["adaptive"], tables["viewers"], tables["stalls"], end_s, tables.get("live"))
+    scored = summary(found, warmup_s, rate_bps)
+    if scored and "live" in tables and (seen := live.score_live(tables["live"], warmup_s)):
+        scored["live"] = seen
+    return scored
 
 
 def summary(found: Sequence[Viewing], warmup_s: float, rate_bps: float | None) -> dict[str, Any]:
@@ -219,8 +233,9 @@ def summary(found: Sequence[Viewing], warmup_s: float, rate_bps: float | None) -
         (shares), "average_rate_kbps" (mean nominal rate of the segments), "carried_rate_kbps" (bits over
         seconds of video), "clients_stalled_pct", "stalls" and "stall_s" (sums over clients), "switches" (mean
         per client), "finished" (clients whose clip was over), "given_up" (downloads, if any were),
-        "per_client_rate_kbps", and "clients": for each its own numbers, the intervals of its stalls, and its
-        segments. What is not defined is absent (a utilisation of an unlimited link). Empty without viewers.
+        "per_client_rate_kbps", and "clients": for each its own numbers, the intervals of its stalls, its
+        segments, and the course of its latency if its stream is live. What is not defined is absent (a
+        utilisation of an unlimited link). Empty without viewers.
     """
     found = [viewing for viewing in found if viewing.request_s.size]
     if not found:
@@ -273,6 +288,9 @@ def _client(viewing: Viewing, warmup_s: float) -> dict[str, Any]:
     changes = instability(viewing.rate_at(seconds))
     own = instability(viewing.rate_at(seconds, carried=True))
     throughput = viewing.bytes * 8e-3 / (viewing.arrive_s - viewing.request_s)
+    own_live = {}
+    if viewing.looks is not None:
+        own_live = {"live": live.score_live(viewing.looks, warmup_s) | {"course": live.course(viewing.looks)}}
     return {
         "user": viewing.user,
         "start_s": round(viewing.start_s, 3),
@@ -284,6 +302,7 @@ def _client(viewing: Viewing, warmup_s: float) -> dict[str, Any]:
         "switches": int(np.count_nonzero(np.diff(viewing.level[counted]))),
         "stalls": [[round(float(start), 3), round(float(stop), 3)] for start, stop in viewing.stalls],
         "segment_s": viewing.segment_s,
+        **own_live,
         "segments": {
             "level": viewing.level.tolist(),
             "rate_kbps": viewing.rate_kbps.tolist(),

@@ -9,9 +9,10 @@ GET of self probes, which go over a load connection. The score is the mean of tw
 in ms; without TLS the mean over foreign probes has two terms. A queue with a line for each flow hides
 self-inflicted delay from foreign probes, so both halves are reported.
 
-A test ends as the draft has it: once goodput is stable, responsiveness is computed after every interval, and
-it ends when the standard deviation of the last of these values is within a share of the newest. What comes
-later is not scored. A test that never is stable ends with its length.
+A test ends as the draft has it, and its load with it: once goodput is stable, responsiveness is computed
+after every interval, and it ends when the standard deviation of the last of these values is within a share of
+the newest. The engine ends it so; here the same is computed again, and what would come later is not scored. A
+test that never is stable ends with its length.
 
 Confidence: *low* if the test had fewer intervals than are scored; *medium* if goodput or responsiveness was
 not stable when it ended; *high* if both were.
@@ -20,11 +21,9 @@ A score is of the probes that were completed in the last intervals, as the draft
 the interval in which its answer came, and one without an answer to none. Those that had none when the test
 ended are counted.
 
-Differences: load stays on the path up to the length of a test, and gains no connections once goodput is
-stable (the draft's steps add one in every interval until the test ends); the mean keeps the ceil(95 %)
-fastest probes. Where none of a kind was completed in the last intervals, as behind a queue of many seconds,
-all probes of the test are scored, and waits up to the end stand for a kind that never came back. Confidence
-is then low, and the path is rather worse than its score.
+Differences: the mean keeps the ceil(95 %) fastest probes. Where none of a kind was completed in the last
+intervals, as behind a queue of many seconds, all probes of the test are scored, and waits up to the end stand
+for a kind that never came back. Confidence is then low, and the path is rather worse than its score.
 """
 
 from __future__ import annotations

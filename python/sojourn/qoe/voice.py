@@ -183,7 +183,7 @@ def summary(scored: Sequence[Call]) -> dict[str, Any]:
         can be heard again, the one that sounds worst (lowest z1, then MOS): "user", "call", "began_s", "mos",
         "z1", and of its worst piece of about 8 s "lqo", "packets", "lost", "late", the "missing" packets as
         runs of [first, count], and what it takes to hear it: "codec", "concealment", "sample", "from",
-        "digest", "recordings".
+        "digest", "recordings", and of Opus "opus" (its settings) and what FEC could repair, "repairable".
     """
     out: dict[str, Any] = {}
     for number, name in enumerate(DIRECTIONS):
@@ -306,7 +306,7 @@ def _one(
         heard = playout.adaptive(part["sent_ns"], part["delay_ns"], talk=talk)
     erased = heard.erased
 
-    lqo, scored, piece = float("nan"), True, (0, 0)
+    lqo, scored = float("nan"), True
     if sound is not None and cache is None:
         z1 = float("nan")
     elif sound is not None and cache is not None:
@@ -318,7 +318,6 @@ def _one(
         lqo = sum(score for score, _ in got) / len(got)
         scored = all(ok for _, ok in got)
         lowest = min(range(len(got)), key=lambda place: got[place][0])
-        piece = pieces[lowest]
         z1 = float(emodel.mos_to_r(lqo) if codec in _WIDE else emodel.sun_mos_to_r(lqo))
     else:
         z1 = 0.0 if erased.all() else _parametric(user, erased)
@@ -337,8 +336,8 @@ def _one(
     if not np.isnan(z1):
         mos = float(emodel.r_to_mos(max(0.0, z1 - (0.0 if np.isnan(z2) else z2))))
     heard_again: dict[str, Any] = {}
-    if sound is not None and cache is not None and codec not in _WIDE:
-        a, b = piece
+    if sound is not None and cache is not None:
+        a, b = pieces[lowest]
         heard_again = {
             "user": who,
             "call": call,
@@ -356,6 +355,9 @@ def _one(
             "from": int(content[a]),
             "digest": sound.digest,
         } | ({"recordings": user["recordings"]} if user.get("recordings") else {})
+        if codec == "opus":
+            settings = {"bitrate": method[1], "told": int(method[2]), "fec": bool(method[3])}
+            heard_again |= {"opus": settings, "repairable": runs(erased[a:b] & heard.ahead[a:b])}
     return Call(
         direction=direction,
         mos=mos,

@@ -47,7 +47,7 @@ def listen(results: Sequence[Mapping[str, Any]], most_bytes: int | None = None) 
         return Listening(note=_why_not(results))
     # Slow to import: speech, codecs.
     from sojourn.qoe.media.speech import MissingSpeech
-    from sojourn.qoe.worst_call import again, wav, worst_part
+    from sojourn.qoe.worst_call import again, rate_hz, wav, worst_part
 
     sounds, used = [], 0
     hurt = {place: about for place, about in found.items() if about["missing"]}
@@ -58,7 +58,7 @@ def listen(results: Sequence[Mapping[str, Any]], most_bytes: int | None = None) 
         except MissingSpeech as error:
             return Listening(note=f"No call can be heard again: {error}.")
         part = worst_part(about, SECONDS)
-        links = [data_link(wav(signal[part]), "audio/wav") for signal in (heard, said)]
+        links = [data_link(wav(signal[part], rate_hz(about)), "audio/wav") for signal in (heard, said)]
         used += sum(map(len, links))
         if used > most_bytes:
             break

@@ -41,6 +41,7 @@ _COLUMNS = (
     ("video kb/s", "adaptive.average_rate_kbps", "number"),
     ("instability", "adaptive.instability", "score"),
     ("stalls", "adaptive.stalls", "number"),
+    ("live latency s", "adaptive.live.latency_s.mean", "score"),
 )
 _FORMATS = {"percent": "{:.1%}", "number": "{:.4g}", "score": "{:.2f}"}
 

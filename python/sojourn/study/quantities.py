@@ -43,6 +43,7 @@ _USERS = {
         "instability", "instability_carried", "unfairness", "unfairness_carried", "utilisation_fetching",
         "utilisation", "average_rate_kbps", "carried_rate_kbps", "clients_stalled_pct", "stalls", "stall_s",
         "switches", "finished", "given_up", "per_client_rate_kbps",
+        *_each(("live.latency_s", "live.rate")), "live.rate_deviation", "live.jumps", "live.jumped_s",
     ),
     "responsiveness": (
         *_each(("rpm", "foreign_rpm", "self_rpm", "tcp_foreign_ms", "tls_foreign_ms", "http_foreign_ms")),

@@ -9,10 +9,10 @@
 //! Use it when: you want bulk transfers that should not be noticed (updates, backups, BitTorrent). In queues kept
 //! shorter than the target by an AQM it never sees its target, and competes as Reno does.
 //!
-//! Source: RFC 6817 (2012) §2.4.2 with GAIN 1, ALLOWED_INCREASE 1, MIN_CWND 2, a base of ten one-minute minima (§3.4)
-//! and a filter of the smallest of four recent delays (§3.4.2). The delay is one-way: the stamp of the
-//! acknowledgement less the stamp that it echoes (both ends share the run's clock), so it contains the time that the
-//! receiver held the acknowledgement back. Differences:
+//! Source: RFC 6817 (2012) §2.4.2 with GAIN 1 unless told otherwise, ALLOWED_INCREASE 1, MIN_CWND 2, a base of ten
+//! one-minute minima (§3.4) and a filter of the smallest of four recent delays (§3.4.2). The delay is one-way: the
+//! stamp of the acknowledgement less the stamp that it echoes (both ends share the run's clock), so it contains the
+//! time that the receiver held the acknowledgement back. Differences:
 //! - the first window is the sender's `initial` one (the RFC says 2 segments);
 //! - no slow start, neither at first nor after a timeout (the RFC leaves that open);
 //! - the timer is TCP's, not the RFC's CTO.
@@ -21,7 +21,6 @@ use super::control::{Ack, Congestion, CongestionControl, Window};
 use crate::{Span, Time};
 use std::collections::VecDeque;
 
-const GAIN: f64 = 1.0;
 /// Segments that the window may exceed what is in flight.
 const ALLOWED_INCREASE: u64 = 1;
 /// Least window in segments, but for one after a timeout.
@@ -94,6 +93,8 @@ impl Delays {
 /// LEDBAT congestion control.
 pub struct Ledbat {
     target: Span,
+    /// How many segments the window moves in a round trip at most.
+    gain: f64,
     mss: u64,
     /// Congestion window in bytes.
     cwnd: f64,
@@ -101,14 +102,20 @@ pub struct Ledbat {
 }
 
 impl Ledbat {
-    /// Starts with `initial` bytes of window and segments of `mss` bytes, and aims at a queueing delay of `target`.
+    /// Starts with `initial` bytes of window and segments of `mss` bytes, aims at a queueing delay of `target`,
+    /// and has a gain of 1.
     pub fn new(mss: u64, initial: u64, target: Span) -> Self {
-        Self { target, mss, cwnd: initial as f64, delays: Delays::new(BASE_MINUTES, CURRENT) }
+        Self { target, gain: 1.0, mss, cwnd: initial as f64, delays: Delays::new(BASE_MINUTES, CURRENT) }
+    }
+
+    /// The same with another gain.
+    pub fn with_gain(self, gain: f64) -> Self {
+        Self { gain, ..self }
     }
 
     fn update(&mut self, queueing: Span, ack: &Ack) {
         let off = 1.0 - queueing.as_secs() / self.target.as_secs();
-        let grown = self.cwnd + GAIN * off * ack.delivered as f64 * self.mss as f64 / self.cwnd;
+        let grown = self.cwnd + self.gain * off * ack.delivered as f64 * self.mss as f64 / self.cwnd;
         let allowed = ack.in_flight.saturating_add(ALLOWED_INCREASE * self.mss);
         self.cwnd = grown.min(allowed as f64).max((MIN_CWND * self.mss) as f64);
     }
@@ -194,6 +201,17 @@ mod tests {
             let got = updated(target, 1000, f64::from(cwnd) * 1000.0, acked * 1000, queueing, cwnd as u64 * 1000);
             assert!((got / 1000.0 - want).abs() < 1e-4, "{cwnd}, {queueing:?}: {got}");
         }
+    }
+
+    #[test]
+    fn a_gain_of_ten_moves_ten_times_as_far() {
+        let off = |gain: f64| {
+            let mut ledbat = Ledbat { cwnd: 100_000.0, ..Ledbat::new(1000, 0, TARGET).with_gain(gain) };
+            ledbat.update(Span::from_millis(150), &Ack { in_flight: 100_000, ..Ack::of(10_000, Span::ZERO) });
+            ledbat.cwnd - 100_000.0
+        };
+        // Half of the target above it: 10 000 acknowledged bytes of 100 000 take off half of a tenth of a segment.
+        assert_eq!((off(1.0), off(10.0)), (-50.0, -500.0));
     }
 
     #[test]

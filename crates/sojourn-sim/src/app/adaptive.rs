@@ -3,12 +3,13 @@
 //! Source: the [has] study's clients. One GET a segment, no pipelining; the session begins when the connection is
 //! established, and ends with the clip. The manifest and the initialisation segments (some kilobytes) are not fetched.
 //! A segment that is given up ends its connection at once, as if a reset took no time; what is in the queues is still
-//! sent, and the next request waits for a new connection.
+//! sent, and the next request waits for a new connection. Of a live stream the server sends each chunk when the encoder
+//! has made it ([`crate::player::Live`]).
 
 use super::source::Source;
-use super::tables::{AdaptiveRow, StallRow, Tables, ViewerRow};
+use super::tables::{AdaptiveRow, LiveRow, StallRow, Tables, ViewerRow};
 use crate::engine::{ConnectionId, End, Event, Network};
-use crate::player::{Next, Session};
+use crate::player::{Next, Session, TICK_S};
 use sojourn_net::{Span, Time};
 
 /// One viewer.
@@ -46,7 +47,14 @@ pub struct Fetch {
     busy: bool,
     /// Bytes of the segment to ask for when the new connection is established.
     pending: Option<u64>,
+    /// Bytes of the live response under way that the server has written.
+    written: u64,
 }
+
+/// Tokens of wake-ups: the viewer, the server of a live stream, the look at a live viewer's latency.
+const VIEWER: u64 = 0;
+const SERVER: u64 = 1;
+const LOOK: u64 = 2;
 
 impl Adaptive {
     /// Seconds since the session began.
@@ -59,7 +67,7 @@ impl Adaptive {
         match self.session.next(now) {
             Next::Wait(seconds) => {
                 let wait = Span((seconds * 1e9) as u64 + 1);
-                network.wake_at(network.now() + wait, self.number, 0);
+                network.wake_at(network.now() + wait, self.number, VIEWER);
             }
             Next::Request { bytes, .. } => self.ask(bytes, network),
             Next::Done => {
@@ -77,7 +85,35 @@ impl Adaptive {
         self.fetch.first_byte = None;
         self.fetch.requests += 1;
         self.fetch.busy = true;
+        self.fetch.written = 0;
         network.write(connection, End::Client, self.request);
+    }
+
+    /// The server writes what it has of the segment that was asked for: all of it, or the chunks that are made.
+    fn serve(&mut self, network: &mut Network) {
+        let Some(connection) = self.fetch.connection else { return };
+        if !self.session.is_live() {
+            network.write(connection, End::Server, self.fetch.response);
+            return;
+        }
+        let (made, next_s) = self.session.made(self.session_s(network.now()));
+        let written = self.header + made;
+        if written > self.fetch.written {
+            network.write(connection, End::Server, written - self.fetch.written);
+            self.fetch.written = written;
+        }
+        if let Some((next_s, begun)) = next_s.zip(self.fetch.begun) {
+            let at = Time(begun.0 + (next_s.max(0.0) * 1e9) as u64 + 1);
+            network.wake_at(at, self.number, SERVER);
+        }
+    }
+
+    /// Looks at the latency of what is live, again and again until all has been played.
+    fn look(&mut self, network: &mut Network) {
+        self.session.look(self.session_s(network.now()));
+        if !self.session.is_over() {
+            network.wake_at(network.now() + Span::from_secs_f64(TICK_S), self.number, LOOK);
+        }
     }
 
     /// Ends the connection and asks over a new one.
@@ -102,12 +138,16 @@ impl Adaptive {
                 // The clip is over: the client's FIN.
                 network.close(id, at);
             } else if bytes == self.fetch.requests * self.request {
-                network.write(id, End::Server, self.fetch.response);
+                self.serve(network);
             }
             return;
         }
         if self.fetch.begun.is_none() {
             self.fetch.begun = Some(network.now());
+            if self.session.is_live() {
+                self.session.join(network.now().as_secs());
+                network.wake_at(network.now() + Span::from_secs_f64(TICK_S), self.number, LOOK);
+            }
             self.go_on(network);
         } else if let Some(bytes) = self.fetch.pending.take() {
             self.ask(bytes, network);
@@ -129,11 +169,13 @@ impl Adaptive {
 impl Source for Adaptive {
     fn on(&mut self, event: Event, network: &mut Network) {
         match event {
-            Event::Start => network.wake_at(self.start, self.number, 0),
+            Event::Start => network.wake_at(self.start, self.number, VIEWER),
+            Event::Wake(SERVER) if self.fetch.busy => self.serve(network),
+            Event::Wake(LOOK) => self.look(network),
             Event::Wake(_) if self.fetch.connection.is_none() => {
                 self.fetch.connection = Some(network.connect(self.group, End::Client, self.number, true));
             }
-            Event::Wake(_) => self.go_on(network),
+            Event::Wake(VIEWER) => self.go_on(network),
             Event::Received { connection, at, bytes } => self.received(connection, at, bytes, network),
             _ => {}
         }
@@ -160,6 +202,16 @@ impl Source for Adaptive {
                 after_s: row.segment.buffer_s,
                 estimate_kbps: row.estimate_kbps.unwrap_or(f64::NAN),
                 given_up: row.given_up,
+            });
+        }
+        for look in self.session.looks() {
+            tables.live.push(LiveRow {
+                user: self.user,
+                time_ns: run_ns(look.time_s),
+                latency_s: look.latency_s,
+                rate: look.rate,
+                buffer_s: look.buffer_s,
+                jumped_s: look.jumped_s,
             });
         }
         let (segments, segment_s) = (self.session.clip().len(), self.session.clip().segment_s());

@@ -1,21 +1,30 @@
 //! A responsiveness test: load connections that are added until goodput is stable, and probes beside them and on them.
 //!
-//! Source: draft-ietf-ippm-responsiveness-06 (RPM under working conditions). Load starts with one connection and gains
-//! one an interval, until the standard deviation of the last four moving averages of goodput is within 5 % of the
-//! newest, or sixteen are open. A pair of probes goes out at a time: a foreign one opens a connection of its own (TCP,
-//! TLS, one GET), a self probe sends one GET on a load connection, the next in turn.
+//! Source: draft-ietf-ippm-responsiveness-06 (RPM under working conditions), section 4.4. Load starts with one
+//! connection and gains one in every interval, up to sixteen. Once the standard deviation of the last four moving
+//! averages of goodput is within 5 % of the newest, responsiveness is computed after each interval; when the last four
+//! of its values are as close, the test ends, and its load with it. A pair of probes goes out at a time: a foreign one
+//! opens a connection of its own (TCP, TLS, one GET), a self probe sends one GET on a load connection, any of them with
+//! the same probability.
 //!
 //! How it works: a self probe's response is the next byte that the server has not sent when the request arrives; it
 //! has come when the client holds that byte in order. So a server writes no more ahead than its window allows, as one
 //! does that limits what it has not sent (`TCP_NOTSENT_LOWAT`). On a load connection up the request is the next byte
 //! that the client has not sent, and the response a small write.
 //!
-//! Differences: a test lasts a given time and does not end when it is stable; the scores take its last intervals. TLS
-//! is 1.3: one round trip. HTTP/2 has no frames of its own here, and requests have the sizes of headers.
+//! Differences: a test that is not stable ends with its length, as the draft leaves it to a tool; one that the end of
+//! the run cut short is not reported. Of the 100 probes a second half are foreign and half self probes, which is what
+//! the draft reckons with (300 kB a second). TLS is 1.3: one round trip. HTTP/2 has no frames of its own here, and
+//! requests have the sizes of headers.
+
+mod score;
 
 use super::source::Source;
 use super::tables::{IntervalRow, IntervalTable, ProbeRow, ProbeTable, Tables};
 use crate::engine::{ConnectionId, Direction, End, Event, Network};
+use rand::RngExt;
+use rand_pcg::Pcg64Mcg;
+use score::{Completed, Course};
 use sojourn_net::{Span, Time};
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -51,7 +60,9 @@ pub struct TestRules {
     pub probe_share: f64,
     /// Foreign probes have a TLS handshake.
     pub tls: bool,
-    /// How long a test lasts, and the time to the next.
+    /// Share of the slowest probes that is left out of the means.
+    pub trim: f64,
+    /// How long a test lasts that is not stable.
     pub length: Span,
     /// Time from the end of a test to the next.
     pub pause: Span,
@@ -71,27 +82,31 @@ pub struct Responsiveness {
     pub start: Time,
     /// Tests that begin earlier are not reported.
     pub warmup: Time,
+    /// Where the load connections of self probes come from.
+    pub rng: Pcg64Mcg,
     /// Where it stands.
     pub test: Test,
 }
 
-/// The present test, and the tables so far.
+/// The present test, and the tables of those before.
 #[derive(Default)]
 pub struct Test {
     number: u32,
     began: Time,
     load: Vec<Load>,
-    /// Load connection that carries the next self probe.
-    turn: usize,
     foreign: Vec<Foreign>,
     /// Bytes that load connections had delivered at the end of the interval before.
     before: u64,
     goodputs: VecDeque<f64>,
-    averages: VecDeque<f64>,
+    averages: Course,
     stable: bool,
+    completed: Vec<Completed>,
+    scores: Course,
     gap: Span,
     probes: ProbeTable,
     intervals: IntervalTable,
+    /// Those of the tests that are over.
+    over: (ProbeTable, IntervalTable),
 }
 
 /// A load connection and the self probes under way on it.
@@ -139,8 +154,7 @@ impl Responsiveness {
             number: self.test.number + 1,
             began: network.now(),
             gap: FIRST_GAP,
-            probes: std::mem::take(&mut self.test.probes),
-            intervals: std::mem::take(&mut self.test.intervals),
+            over: std::mem::take(&mut self.test.over),
             ..Test::default()
         };
         self.add_load(self.rules.connections.0, network);
@@ -177,24 +191,24 @@ impl Responsiveness {
         self.test.load.iter().map(of).sum()
     }
 
-    /// The end of an interval: is goodput stable?
+    /// The end of an interval: is goodput stable, and responsiveness?
     fn tick(&mut self, network: &mut Network) {
         let delivered = self.delivered(network);
         let goodput = (delivered - self.test.before) as f64 * 8.0 / self.rules.interval.as_secs();
         let connections = self.test.load.len() as u32;
-        let test = &mut self.test;
+        let (rules, test) = (&self.rules, &mut self.test);
         test.before = delivered;
-        let keep = |values: &mut VecDeque<f64>, value: f64, most: usize| {
-            values.push_back(value);
-            if values.len() > most {
-                values.pop_front();
-            }
-        };
-        keep(&mut test.goodputs, goodput, self.rules.averages);
-        let newest = test.goodputs.iter().sum::<f64>() / test.goodputs.len() as f64;
-        keep(&mut test.averages, newest, self.rules.averages);
-        test.stable |= test.averages.len() == self.rules.averages
-            && standard_deviation(&test.averages) <= self.rules.tolerance * newest;
+        test.goodputs.push_back(goodput);
+        if test.goodputs.len() > rules.averages {
+            test.goodputs.pop_front();
+        }
+        let average = test.goodputs.iter().sum::<f64>() / test.goodputs.len() as f64;
+        test.stable |= test.averages.is_stable(Some(average), rules.averages, rules.tolerance);
+        let now = network.now().0;
+        let since = now.saturating_sub((rules.interval * rules.averages as u64).0);
+        let score = test.stable.then(|| score::rpm(&test.completed, since, now, rules.tls, rules.trim)).flatten();
+        let settled = test.scores.is_stable(score, rules.averages, rules.tolerance);
+        test.completed.retain(|probe| probe.at > since);
         if test.began >= self.warmup {
             test.intervals.push(IntervalRow {
                 user: self.user,
@@ -208,20 +222,20 @@ impl Responsiveness {
         let cost = COST as f64 * 8.0 / (self.rules.probe_share * goodput.max(1.0));
         let least = 2.0 / f64::from(self.rules.probes);
         test.gap = Span::from_secs_f64(cost.clamp(least, self.rules.interval.as_secs()));
-        if network.now() + self.rules.interval > test.began + self.rules.length {
+        if settled || network.now() + self.rules.interval > test.began + self.rules.length {
             self.end(network);
             self.wake(self.rules.pause, BEGIN, network);
             return;
         }
-        if !self.test.stable {
-            self.add_load(self.rules.connections.1, network);
-        }
+        self.add_load(self.rules.connections.1, network);
         self.wake(self.rules.interval, TICK, network);
     }
 
     /// Ends the test: what is under way is given up.
     fn end(&mut self, network: &mut Network) {
         self.give_up();
+        self.test.over.0.append(&mut self.test.probes);
+        self.test.over.1.append(&mut self.test.intervals);
         for load in self.test.load.drain(..) {
             network.abort(load.connection);
         }
@@ -243,6 +257,13 @@ impl Responsiveness {
         }
     }
 
+    /// Writes down a probe that was completed now.
+    fn complete(&mut self, foreign: bool, start: Time, times: [i64; 3], flow: u32, now: Time) {
+        let [tcp, tls, http] = times;
+        self.test.completed.push(Completed { at: now.0, tcp, tls, http, foreign });
+        self.write_down(foreign, start, times, flow);
+    }
+
     fn write_down(&mut self, foreign: bool, start: Time, [tcp_ns, tls_ns, http_ns]: [i64; 3], flow: u32) {
         if self.test.began >= self.warmup {
             let (user, test) = (self.user, self.test.number);
@@ -257,8 +278,7 @@ impl Responsiveness {
         self.test.foreign.push(Foreign { connection, start: now, since: now, tcp: NONE, tls: NONE });
         let ready: Vec<usize> = (0..self.test.load.len()).filter(|i| self.test.load[*i].established).collect();
         if !ready.is_empty() {
-            self.test.turn = (self.test.turn + 1) % ready.len();
-            let load = &mut self.test.load[ready[self.test.turn]];
+            let load = &mut self.test.load[ready[self.rng.random_range(0..ready.len())]];
             // Up, the stream is endless, so the request is the next byte of it that is sent.
             let sent = network.endpoint(load.connection, End::Client).map_or(0, |end| end.sender().next());
             load.under_way.push_back(Own { start: now, request_ends: sent + GET, response_ends: None });
@@ -290,8 +310,9 @@ impl Responsiveness {
             while load.under_way.front().and_then(|own| own.response_ends).is_some_and(|end| bytes >= end) {
                 done.extend(load.under_way.pop_front());
             }
+            let now = network.now();
             for own in done {
-                self.write_down(false, own.start, [NONE, NONE, network.now().since(own.start).0 as i64], id.flow());
+                self.complete(false, own.start, [NONE, NONE, now.since(own.start).0 as i64], id.flow(), now);
             }
             return;
         }
@@ -352,16 +373,10 @@ impl Responsiveness {
             network.write(id, End::Client, GET);
         } else if bytes >= answer + RESPONSE {
             let Foreign { start, tcp, tls, .. } = self.test.foreign.swap_remove(i);
-            self.write_down(true, start, [tcp, tls, took], id.flow());
+            self.complete(true, start, [tcp, tls, took], id.flow(), now);
             network.close(id, End::Client);
         }
     }
-}
-
-fn standard_deviation(values: &VecDeque<f64>) -> f64 {
-    let n = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / n;
-    libm::sqrt(values.iter().map(|value| (value - mean) * (value - mean)).sum::<f64>() / n)
 }
 
 impl Source for Responsiveness {
@@ -381,8 +396,8 @@ impl Source for Responsiveness {
 
     fn finish(&mut self, _network: &Network, tables: &mut Tables) {
         // A test that the end of the run cut short is not one.
-        self.test.began = Time::ZERO;
-        tables.probes.append(&mut self.test.probes);
-        tables.intervals.append(&mut self.test.intervals);
+        let (probes, intervals) = &mut self.test.over;
+        tables.probes.append(probes);
+        tables.intervals.append(intervals);
     }
 }

@@ -143,6 +143,24 @@ table! {
 }
 
 table! {
+    /// One row per look, every 250 ms, at a viewer of a live stream who has begun to watch.
+    LiveTable of LiveRow {
+        /// The user.
+        user: u32,
+        /// When.
+        time_ns: i64,
+        /// Time since the picture shown was taken.
+        latency_s: f64,
+        /// The playback rate since the row before; 0 in a stall.
+        rate: f64,
+        /// Seconds of video in the buffer.
+        buffer_s: f64,
+        /// Seconds of video that playback jumped over now.
+        jumped_s: f64,
+    }
+}
+
+table! {
     /// One row per probe of the tests of responsiveness that began after the warm-up and were complete. Times that did
     /// not come are −1.
     ProbeTable of ProbeRow {
@@ -285,6 +303,8 @@ pub struct Tables {
     pub viewers: ViewerTable,
     /// One row per stall of adaptive video.
     pub stalls: StallTable,
+    /// One row per look at a viewer of a live stream.
+    pub live: LiveTable,
     /// One row per page load of those who browse.
     pub browser: BrowserTable,
     /// One row per probe of responsiveness.

@@ -5,7 +5,9 @@
 //! dash.js 5.1. The throughput is the lower of two averages with half-lives of 3 and 8 s, where a segment counts
 //! 1.5 times its transfer time, in whole kbit/s; 90 % of it counts. BOLA takes over at 18 s of buffer and gives
 //! back below 9 s. It asks for more while one more segment leaves the buffer below 18 s; at the highest level below
-//! 30 s, or 60 s for what lasts 10 minutes or longer. After a step down from there it waits for the lower target.
+//! 30 s, or 60 s for what lasts 10 minutes or longer. After a step down from there it waits for the lower target. What
+//! is live with low latency it buffers as far as its latency, segments beyond that included, without the rule of the
+//! insufficient buffer; its throughput is then that of chunks.
 //!
 //! Differences: nothing is given up (its AbandonRequestsRule), and nothing that is in the buffer is fetched again at
 //! a higher level (its fast switching); no estimate is kept from earlier sessions, so that the first segment goes by
@@ -54,6 +56,8 @@ pub(super) struct DashJs {
     top: usize,
     at_top_s: f64,
     level: usize,
+    /// The latency aimed at, if what it plays is live.
+    latency_s: Option<f64>,
 }
 
 impl DashJs {
@@ -70,6 +74,7 @@ impl DashJs {
             top: clip.levels() - 1,
             at_top_s: if long { BUFFER_LONG_S } else { BUFFER_AT_TOP_S },
             level: carried(clip, FIRST_KBPS),
+            latency_s: None,
         }
     }
 
@@ -78,25 +83,45 @@ impl DashJs {
         self.fast.value().zip(self.slow.value()).map(|(fast, slow)| fast.min(slow).round())
     }
 
-    fn buffered(&mut self, seconds: f64) {
-        self.by_bola = seconds >= if self.by_bola { BUFFER_S / 2.0 } else { BUFFER_S };
+    /// Seconds of buffer that are aimed at: no more than the latency, of what is live.
+    fn target_s(&self) -> f64 {
+        self.latency_s.map_or(BUFFER_S, |latency_s| latency_s.min(BUFFER_S))
     }
-}
 
-impl Player for DashJs {
-    fn segment_done(&mut self, segment: &Segment) {
-        let seconds = segment.transfer_s();
+    fn buffered(&mut self, seconds: f64) {
+        let target_s = self.target_s();
+        self.by_bola = seconds >= if self.by_bola { target_s / 2.0 } else { target_s };
+    }
+
+    /// Takes a segment that came within so many seconds.
+    fn done(&mut self, segment: &Segment, seconds: f64, kbps: f64) {
         for average in [&mut self.fast, &mut self.slow] {
-            average.sample(WEIGHT * seconds, segment.transfer_kbps().round());
+            average.sample(WEIGHT * seconds, kbps.round());
         }
         self.segments += 1;
-        let before_s = segment.buffer_s - self.segment_s;
+        // Of what is live all but the last chunk was in before.
+        let before_s = segment.buffer_s - if self.latency_s.is_none() { self.segment_s } else { 0.0 };
         self.buffered(before_s);
         if let Some(bola) = &mut self.bola {
             bola.segment_done(segment, before_s);
         }
         self.buffered(segment.buffer_s);
         self.level = segment.level;
+    }
+}
+
+impl Player for DashJs {
+    fn segment_done(&mut self, segment: &Segment) {
+        self.done(segment, segment.transfer_s(), segment.transfer_kbps());
+    }
+
+    fn live(&mut self, latency_s: f64) {
+        self.latency_s = Some(latency_s);
+    }
+
+    fn live_segment_done(&mut self, segment: &Segment, chunks_kbps: Option<f64>) {
+        let kbps = chunks_kbps.unwrap_or_else(|| segment.throughput_kbps());
+        self.done(segment, segment.bytes as f64 * 8e-3 / kbps, kbps);
     }
 
     fn choose(&mut self, state: &State<'_>) -> Choice {
@@ -105,8 +130,8 @@ impl Player for DashJs {
     }
 
     fn enough_s(&self) -> f64 {
-        let target = if self.level == self.top { self.at_top_s } else { BUFFER_S };
-        if target > self.segment_s { target - self.segment_s } else { target }
+        let target = if self.level == self.top { self.at_top_s } else { self.target_s() };
+        if self.latency_s.is_none() && target > self.segment_s { target - self.segment_s } else { target }
     }
 
     fn estimate_kbps(&self) -> Option<f64> {
@@ -121,11 +146,11 @@ impl DashJs {
         self.buffered(buffer_s);
         let Some(kbps) = self.kbps() else { return Choice::at_once(self.level) };
         let throughput = carried(clip, SAFETY * kbps);
-        let mut choice = Choice::at_once(throughput);
+        let (mut choice, target_s) = (Choice::at_once(throughput), self.target_s());
         if self.by_bola && clip.levels() > 1 {
-            choice = self.bola.get_or_insert_with(|| Bola::new(clip, BUFFER_S)).choose(state, throughput);
+            choice = self.bola.get_or_insert_with(|| Bola::new(clip, target_s)).choose(state, throughput);
         }
-        if self.segments >= BUFFER_IGNORES {
+        if self.segments >= BUFFER_IGNORES && self.latency_s.is_none() {
             let insufficient =
                 if buffer_s > STALL_S { BUFFER_SAFETY * kbps * buffer_s / clip.segment_s() } else { 0.0 };
             choice.level = choice.level.min(carried(clip, insufficient));

@@ -1,7 +1,8 @@
 //! The playback buffer: seconds of video that have arrived and not been played.
 //!
 //! Playing starts when `initial` seconds are in, stops when nothing is left (a stall) and goes on when `resume`
-//! seconds are in. Time is told, in seconds since the session began.
+//! seconds are in. Time is told, in seconds since the session began. A live viewer may play at another rate than 1, and
+//! jump ahead.
 
 /// A time without playing after playing had begun.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,6 +25,8 @@ enum Phase {
 pub struct Playback {
     level_s: f64,
     at_s: f64,
+    /// Seconds of video played in a second.
+    rate: f64,
     phase: Phase,
     initial_s: f64,
     resume_s: f64,
@@ -40,6 +43,7 @@ impl Playback {
         Self {
             level_s: 0.0,
             at_s: 0.0,
+            rate: 1.0,
             phase: Phase::Starting,
             initial_s,
             resume_s,
@@ -54,15 +58,15 @@ impl Playback {
     pub fn advance(&mut self, now_s: f64) {
         let elapsed = now_s - self.at_s;
         match self.phase {
-            Phase::Playing if elapsed > self.level_s => {
+            Phase::Playing if elapsed * self.rate > self.level_s => {
                 if !self.complete {
-                    let since = self.at_s + self.level_s;
+                    let since = self.at_s + self.level_s / self.rate;
                     self.stalled_s += now_s - since;
                     self.phase = Phase::Stalled { since };
                 }
                 self.level_s = 0.0;
             }
-            Phase::Playing => self.level_s -= elapsed,
+            Phase::Playing => self.level_s -= elapsed * self.rate,
             Phase::Stalled { .. } => self.stalled_s += elapsed,
             Phase::Starting => {}
         }
@@ -85,6 +89,16 @@ impl Playback {
             }
             _ => {}
         }
+    }
+
+    /// Plays on at another rate.
+    pub fn set_rate(&mut self, rate: f64) {
+        self.rate = rate;
+    }
+
+    /// Leaves out so many seconds of what is in the buffer.
+    pub fn jump(&mut self, seconds: f64) {
+        self.level_s -= seconds.min(self.level_s);
     }
 
     /// Seconds of video in the buffer.
@@ -132,6 +146,24 @@ mod tests {
         buffer.arrived(21.5, 4.0, false);
         assert_eq!(buffer.stalls(), [Stall { from_s: 15.0, to_s: 21.5 }]);
         assert_eq!((buffer.level_s(), buffer.stalled_s()), (4.0, 6.5));
+    }
+
+    #[test]
+    fn it_plays_faster_slower_and_jumps() {
+        let mut buffer = Playback::new(0.0, 0.0);
+        buffer.arrived(1.0, 4.0, false);
+        buffer.set_rate(1.25);
+        buffer.advance(2.0);
+        assert_eq!(buffer.level_s(), 2.75);
+        buffer.jump(0.5);
+        buffer.set_rate(0.5);
+        buffer.advance(4.0);
+        assert_eq!(buffer.level_s(), 1.25);
+        // At half the rate what is left lasts 2.5 s.
+        buffer.advance(7.0);
+        assert_eq!((buffer.stalled_since(), buffer.stalled_s()), (Some(6.5), 0.5));
+        buffer.jump(1.0);
+        assert_eq!(buffer.level_s(), 0.0);
     }
 
     #[test]

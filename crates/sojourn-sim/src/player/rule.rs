@@ -90,6 +90,14 @@ pub trait Player {
     /// included, when the buffer has room for it.
     fn choose(&mut self, state: &State<'_>) -> Choice;
 
+    /// What it plays is live, with this latency aimed at in seconds.
+    fn live(&mut self, _latency_s: f64) {}
+
+    /// A segment of a live stream has arrived, whose chunks came with this throughput in kb/s, if it is known.
+    fn live_segment_done(&mut self, segment: &Segment, _chunks_kbps: Option<f64>) {
+        self.segment_done(segment);
+    }
+
     /// Seconds of video in the buffer from which on this player asks for nothing more, besides what the buffer holds.
     fn enough_s(&self) -> f64 {
         f64::INFINITY

@@ -1,11 +1,17 @@
 //! One viewing of a clip: asks the player, keeps the playback buffer, writes down every segment. Whoever drives it
 //! tells the time and does the downloads: the ideal link ([`super::play`]) or a connection of the simulation.
 
+mod live;
+
 use super::abandon::{Progress, Watch};
 use super::clip::Clip;
+use super::live::Live;
 use super::playback::Playback;
 use super::rule::{Player, Segment, State};
+use live::Viewing;
 use std::rc::Rc;
+
+pub use live::Look;
 
 /// Waits shorter than this, in seconds, are rounding.
 const NO_WAIT: f64 = 1e-9;
@@ -77,6 +83,8 @@ pub struct Session {
     stalled_before: f64,
     /// Watches over the download, if slow ones are given up.
     watch: Option<Watch>,
+    /// The stream is live.
+    live: Option<Viewing>,
     rows: Vec<Row>,
 }
 
@@ -102,8 +110,16 @@ impl Session {
             waited_s: 0.0,
             stalled_before: 0.0,
             watch: None,
+            live: None,
             rows,
         })
+    }
+
+    /// The same viewing, of a live stream: playing starts and goes on with the first chunk.
+    pub fn of_live(mut self, live: Live) -> Self {
+        self.player.live(live.latency_s);
+        let viewing = Viewing::new(live, self.clip.segment_s());
+        Self { live: Some(viewing), playback: Playback::new(0.0, 0.0), ..self }
     }
 
     /// The same viewing, in which downloads that are too slow are given up.
@@ -123,7 +139,11 @@ impl Session {
             Phase::Chosen(level) => level,
             Phase::Full => {
                 let level_s = self.playback.level_s();
-                let too_much = (level_s + self.clip.segment_s() - self.limit_s).max(level_s - self.player.enough_s());
+                let mut too_much =
+                    (level_s + self.clip.segment_s() - self.limit_s).max(level_s - self.player.enough_s());
+                if let Some(viewing) = &self.live {
+                    too_much = viewing.wait_s(segment, now_s, too_much);
+                }
                 if too_much > NO_WAIT {
                     self.waited_s += too_much;
                     return Next::Wait(too_much);
@@ -172,6 +192,9 @@ impl Session {
 
     /// So many bytes of the segment under way have come: the request to make in its place, if it is to be given up.
     pub fn progress(&mut self, first_byte_s: f64, now_s: f64, done: u64) -> Option<Next> {
+        if let (Some(viewing), Some(row)) = (&mut self.live, self.rows.last()) {
+            viewing.come(row.segment.index, row.segment.bytes, done, now_s, &mut self.playback);
+        }
         let watch = self.watch.as_mut()?;
         let row = self.rows.last_mut()?;
         self.playback.advance(now_s);
@@ -198,13 +221,19 @@ impl Session {
     /// The segment under way has arrived.
     pub fn arrived(&mut self, first_byte_s: f64, now_s: f64) {
         let last = self.rows.len() == self.clip.len();
-        self.playback.arrived(now_s, self.clip.segment_s(), last);
+        // Of a live stream the chunks are in already.
+        if self.live.is_none() || last {
+            self.playback.arrived(now_s, if self.live.is_none() { self.clip.segment_s() } else { 0.0 }, last);
+        }
         let Some(row) = self.rows.last_mut() else { return };
         row.segment.first_byte_s = first_byte_s;
         row.segment.arrive_s = now_s;
         row.segment.buffer_s = self.playback.level_s();
         row.stall_s = self.playback.stalled_s() - self.stalled_before;
-        self.player.segment_done(&row.segment);
+        match &mut self.live {
+            Some(viewing) => self.player.live_segment_done(&row.segment, viewing.kbps()),
+            None => self.player.segment_done(&row.segment),
+        }
         (self.arrived_s, self.waited_s) = (now_s, 0.0);
         self.phase = Phase::Full;
     }
@@ -223,4 +252,43 @@ impl Session {
     pub fn playback(&mut self) -> &mut Playback {
         &mut self.playback
     }
+
+    /// Joins a live stream whose time is `stream_s` as the session begins.
+    pub fn join(&mut self, stream_s: f64) {
+        if let Some(viewing) = &mut self.live {
+            viewing.join(stream_s);
+        }
+    }
+
+    /// Whether it is of a live stream.
+    pub fn is_live(&self) -> bool {
+        self.live.is_some()
+    }
+
+    /// Whether the last segment has come and has been played.
+    pub fn is_over(&self) -> bool {
+        let all = self.rows.last().is_some_and(|row| row.segment.arrive_s.is_finite());
+        all && self.rows.len() == self.clip.len() && self.playback.level_s() <= 0.0
+    }
+
+    /// Bytes of the live segment under way that the server has, and when it will have more.
+    pub fn made(&self, now_s: f64) -> (u64, Option<f64>) {
+        let (Some(viewing), Some(row)) = (&self.live, self.rows.last()) else { return (0, None) };
+        viewing.made(row.segment.index, row.segment.bytes, now_s)
+    }
+
+    /// Looks at the latency of a live stream; called every [`TICK_S`](crate::player::TICK_S).
+    pub fn look(&mut self, now_s: f64) {
+        if let Some(viewing) = &mut self.live {
+            viewing.look(now_s, &mut self.playback);
+        }
+    }
+
+    /// What was seen at each look since playing began.
+    pub fn looks(&self) -> &[Look] {
+        self.live.as_ref().map_or(&[], Viewing::looks)
+    }
 }
+
+#[cfg(test)]
+mod tests;

@@ -40,6 +40,7 @@ pub(super) fn control(tcp: &Tcp, seed: u64) -> Control {
         mss: tcp.mss.0,
         initial: tcp.endpoint.initial_window(),
         target: tcp.ledbat_target,
+        gain: tcp.ledbat_gain,
         hystart: tcp.hystart,
         reno_friendly: tcp.reno_friendly,
         whole: tcp.endpoint.stack == Stack::Linux,

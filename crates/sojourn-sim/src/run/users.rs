@@ -46,6 +46,7 @@ fn prepare(users: &Users) -> Group {
             probes: tester.probes,
             probe_share: tester.probe_share,
             tls: tester.tls,
+            trim: tester.trim,
             length: tester.length,
             pause: tester.pause,
         })),
@@ -245,7 +246,7 @@ impl Engine {
                 let Group::Rules(rules) = shared else { return };
                 let start = Time((rng.random::<f64>() * tester.start_within.0 as f64) as u64);
                 let (rules, test) = (rules.clone(), Default::default());
-                Box::new(Responsiveness { number, user, group, rules, start, warmup, test })
+                Box::new(Responsiveness { number, user, group, rules, start, warmup, rng, test })
             }
         };
         self.sources.push(source);
@@ -315,5 +316,8 @@ fn session(
     };
     let settings = Settings { buffer_s, initial_s: seconds(adaptive.initial), resume_s: seconds(adaptive.resume) };
     let session = Session::new(Rc::new(clip), player, settings).ok()?;
+    if let Some(live) = &adaptive.live {
+        return Some(session.of_live(live.settings()));
+    }
     Some(if adaptive.give_up { session.giving_up() } else { session })
 }

@@ -11,7 +11,7 @@ mod video;
 mod voice;
 mod web;
 
-pub use adaptive::{Adaptive, ClipGenerated, ClipSizes, ClipSpec};
+pub use adaptive::{Adaptive, ClipGenerated, ClipSizes, ClipSpec, LowLatency};
 pub use browser::Browser;
 pub use call::Call;
 pub use gaming::{Class, CloudGaming, Gaming};

@@ -89,7 +89,7 @@ fn check_figure(figure: &Figure, expansion: &Expansion<'_>) -> Result<(), Invali
         let has = if names.is_empty() { "has no axes".to_owned() } else { format!("has the axes {names}") };
         format!("{} is not an axis; the sweep {has}", quoted(name))
     };
-    if figure.value.is_empty() && figure.kind != FigureKind::Sawtooth {
+    if figure.value.is_empty() && !matches!(figure.kind, FigureKind::Sawtooth | FigureKind::Responsiveness) {
         return Err(Invalid::new("value", "must name a value of the results, as in \"links.up.loss\""));
     }
     for (key, axis) in [("x", &figure.x), ("y", &figure.y)] {

@@ -22,7 +22,7 @@ pub struct Figure {
     /// The axis that runs down (heatmap); for other kinds, an axis whose labels become one series each.
     pub y: Option<String>,
     /// The value of the results that is shown, as `run --json` names it: `links.up.loss`, `voice.talks.mos.median`. A
-    /// sawtooth needs none.
+    /// sawtooth and responsiveness need none.
     #[serde(default)]
     pub value: String,
     /// Show the harm that was done to the value instead of it: for an axis, the label under which the run is that of
@@ -71,6 +71,8 @@ pub enum FigureKind {
     Surface,
     /// Who suffers from whom: a row for each `y`, the one that suffers, a column for each `x`, its competitor.
     Matrix,
+    /// Round trips a minute by `x`, both halves and the score, with the draft's classes.
+    Responsiveness,
     /// Windows, rates and queue over time, of a study that sets `record.series`.
     Sawtooth,
 }

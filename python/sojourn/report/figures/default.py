@@ -18,6 +18,7 @@ import polars as pl
 from sojourn.errors import SojournError
 from sojourn.losses.default_figures import CAPTURED
 from sojourn.report.figures.gather import MOST_PANELS, gather
+from sojourn.report.figures.kinds import responsiveness
 from sojourn.report.figures.plot import Plot, Spec
 from sojourn.report.figures.values import numbers_of
 from sojourn.results.path import look_up
@@ -59,6 +60,7 @@ SCORES = (
     Shown("Adaptive video: average rate", "", ("adaptive.average_rate_kbps",)),
     Shown("Adaptive video: clients that stalled", "", ("adaptive.clients_stalled_pct",)),
     Shown("Adaptive video: instability", "", ("adaptive.instability",)),
+    Shown("Live video: latency, 95th percentile", "", ("adaptive.live.latency_s.p95",)),
     Shown("Pages abandoned", "", ("browser.abandoned",)),
     Shown(
         "Responsiveness",
@@ -104,6 +106,7 @@ def default_figures(
     several = {axis: labels for axis, labels in axes.items() if len(labels) > 1}
     plots: list[Plot] = []
     left_out: list[str] = []
+    x, y = _axes(several, places)
     each = "each link"
     by_link = [
         Shown("Utilisation", each, tuple(f"links.{link}.utilisation" for link in links_of(results))),
@@ -117,10 +120,13 @@ def default_figures(
     goodput = [Shown("Background flows: goodput", "", ("flows.goodput_bps",))]
     goodput = goodput if any(look_up(result, "flows.goodput_bps") for result in results) else []
     for shown in (*SCORES, *by_link, *goodput) if several else ():
-        specs = [_spec(path, several, places) for path in shown.paths if _there(results, path)]
+        there = [path for path in shown.paths if _there(results, path)]
+        if shown.paths[0] == responsiveness.SCORE:  # a kind of its own, which has the halves too
+            specs = [Spec(responsiveness.Responsiveness.name, path, x=x or None) for path in there[:1]]
+        else:
+            specs = [_spec(path, several, places) for path in there]
         _add(plots, left_out, shown, specs, results, axes, places)
     cdfs = [f"links.{link}.queue_delay_cdf" for link in links_of(results)]
-    x, y = _axes(several, places)
     curves = [Spec("curves", path, y=x or y or None) for path in cdfs if _there(results, path)]
     _add(
         plots, left_out, Shown("Distribution of the queueing delay", each, ()), curves, results, axes, places

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from itertools import product
 from typing import Any
@@ -32,6 +33,7 @@ def gather(spec: Spec, results: Sequence[Mapping[str, Any]], axes: Mapping[str, 
     kind = KINDS.get(spec.kind)
     if kind is None:
         raise SojournError(f"figure kind {spec.kind!r} is not known; expected one of {', '.join(KINDS)}")
+    spec = spec if spec.value else replace(spec, value=kind.value)
     for axis in spec.only:
         if axis not in axes:
             raise SojournError(

@@ -1,4 +1,5 @@
-"""One viewing of adaptive video over time: rates and throughput, the playback buffer, and stalls."""
+"""One viewing of adaptive video over time: rates and throughput, the playback buffer, and stalls; of what is
+live, the latency beside the buffer."""
 
 from __future__ import annotations
 
@@ -52,8 +53,10 @@ def playing_table(client: Mapping[str, Any]) -> pl.DataFrame:
 def timeline(client: Mapping[str, Any], title: str) -> Figure:
     """Draw a viewing: above, what was asked for, played and measured; below, the buffer.
 
-    Stalls are shaded in both.
+    Stalls are shaded in both. What is live is played at rates of its own, so that only what was asked for is
+    drawn above.
     """
+    course = client.get("live", {}).get("course")
     frame, played = timeline_table(client), playing_table(client)
     with canvas(9.0, 5.2, title, nrows=2, sharex=True, height_ratios=(1.6, 1)) as (figure, (rates, buffer)):
         rates.plot(
@@ -69,21 +72,26 @@ def timeline(client: Mapping[str, Any], title: str) -> Figure:
         rates.step(
             frame["request_s"], frame["rate_kbps"], where="post", color=COLOURS[0], label="rate asked for"
         )
-        rates.step(
-            played["from_s"],
-            played["rate_kbps"],
-            where="post",
-            color=COLOURS[1],
-            linewidth=1.1,
-            label="rate playing",
-        )
+        if course is None:
+            rates.step(
+                played["from_s"],
+                played["rate_kbps"],
+                where="post",
+                color=COLOURS[1],
+                linewidth=1.1,
+                label="rate playing",
+            )
         top = 1.15 * max(frame["rate_kbps"].max() or 1.0, frame["throughput_kbps"].quantile(0.75) or 1.0)
         rates.set_ylim(0, top)
         rates.set_ylabel("kb/s")
-        at, level = _buffer(client, frame)
+        at, level = _buffer(client, frame) if course is None else (course["time_s"], course["buffer_s"])
         buffer.plot(at, level, color=COLOURS[2], linewidth=1.2)
+        if course is not None:
+            buffer.plot(
+                course["time_s"], course["latency_s"], color=COLOURS[1], linewidth=1.1, label="latency"
+            )
         buffer.set_ylim(bottom=0)
-        buffer.set_ylabel("Playback\nbuffer (s)")
+        buffer.set_ylabel("Playback\nbuffer (s)" if course is None else "Buffer and\nlatency (s)")
         buffer.set_xlabel("Time (s)")
         for axes in (rates, buffer):
             for number, (start, stop) in enumerate(client["stalls"]):
@@ -91,7 +99,12 @@ def timeline(client: Mapping[str, Any], title: str) -> Figure:
                 axes.axvspan(start, stop, color=COLOURS[5], alpha=0.45, linewidth=0, label=label)
             settle(axes)
             axes.margins(x=0)
-        handles, labels = rates.get_legend_handles_labels()
+        handles, labels = (
+            [*above, *below]
+            for above, below in zip(
+                rates.get_legend_handles_labels(), buffer.get_legend_handles_labels(), strict=True
+            )
+        )
         figure.legend(handles, labels, loc="outside lower left", ncols=4)
         figure.align_ylabels()
     return figure

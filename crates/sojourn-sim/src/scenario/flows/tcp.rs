@@ -74,7 +74,7 @@ impl Transport {
 }
 
 /// What the TCP keys of a group of connections come to: how their endpoints behave, and which controller they have.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Tcp {
     /// How the endpoints behave.
     pub endpoint: Config,
@@ -84,6 +84,8 @@ pub struct Tcp {
     pub transport: Transport,
     /// Queueing delay that [`Transport::Ledbat`] and [`Transport::LedbatPlusPlus`] aim at.
     pub ledbat_target: Span,
+    /// How many segments [`Transport::Ledbat`] moves towards it in a round trip at most.
+    pub ledbat_gain: f64,
     /// How the slow start of [`Transport::Cubic`] and [`Transport::CubicRfc9438`] ends before a loss.
     pub hystart: HyStart,
     /// CUBIC never grows slower than Reno would.
@@ -142,6 +144,10 @@ macro_rules! with_tcp_keys {
             /// at; others ignore it.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub ledbat_target: Option<sojourn_net::Span>,
+            /// GAIN of the transport `ledbat`, 1 if absent (RFC 6817 wants no more; RFC 7928 §5.4 has 10); others
+            /// ignore it.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub ledbat_gain: Option<f64>,
             /// How CUBIC's slow start ends before a loss, `none` if absent; others ignore it.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub hystart: Option<$crate::scenario::HyStart>,
@@ -218,6 +224,7 @@ macro_rules! with_tcp_keys {
                     mss: self.mss,
                     transport: self.transport,
                     ledbat_target: self.ledbat_target.unwrap_or(self.transport.target()),
+                    ledbat_gain: self.ledbat_gain.unwrap_or(1.0),
                     hystart: self.hystart.unwrap_or(hystart),
                     reno_friendly: self.reno_friendly.unwrap_or(true),
                 }
@@ -250,6 +257,10 @@ impl Tcp {
         }
         if self.ledbat_target == Span::ZERO {
             return Err(Invalid::new("ledbat-target", "a target must be longer than zero"));
+        }
+        if !(self.ledbat_gain > 0.0 && self.ledbat_gain <= 1000.0) {
+            let message = format!("{} is not a gain; write more than 0, up to 1000", self.ledbat_gain);
+            return Err(Invalid::new("ledbat-gain", message));
         }
         if endpoint.recovery == Recovery::RackTlp && !endpoint.sack {
             return Err(Invalid::new("recovery", "rack-tlp needs sack = true"));

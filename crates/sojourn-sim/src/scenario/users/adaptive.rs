@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sojourn_net::{Bytes, Span};
 
-use crate::player::{self, Algorithm, Clip, NoOptions, SHIPPED};
+use crate::player::{self, Algorithm, CatchUp, Clip, Live, NoOptions, SHIPPED};
 use crate::scenario::flows::{check_count, one, with_tcp_keys};
 use crate::scenario::{Invalid, Transport};
 
@@ -55,6 +55,9 @@ with_tcp_keys! {
         /// option `AllowAbort` does.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         pub give_up: bool,
+        /// The stream is live, with low latency: chunks as they are coded, and a playback rate that keeps the latency.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub live: Option<LowLatency>,
         /// Size of a request.
         #[serde(default = "header")]
         pub request: Bytes,
@@ -71,6 +74,28 @@ with_tcp_keys! {
         #[serde(default = "start_within")]
         pub start_within: Span,
     }
+}
+
+/// A live stream with low latency. Rates and the distance for a jump are dash.js's defaults; latency and chunk are
+/// choices, of what such services use.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct LowLatency {
+    /// The latency aimed at, from when a picture is taken to when it is shown.
+    #[serde(default = "latency")]
+    pub latency: Span,
+    /// Length of a chunk, which is sent when its last picture is coded.
+    #[serde(default = "chunk")]
+    pub chunk: Span,
+    /// Whose rule keeps the latency.
+    #[serde(default)]
+    pub catch_up: CatchUp,
+    /// The slowest and the fastest playback rate.
+    #[serde(default = "rates")]
+    pub rates: (f64, f64),
+    /// Distance from the target beyond which playback jumps, within what is in the buffer.
+    #[serde(default = "seek")]
+    pub seek: Span,
 }
 
 /// A clip: the name of one that ships, sizes of one's own, or sizes drawn at random. A study file may also name a file
@@ -151,8 +176,57 @@ fn start_within() -> Span {
     Span::from_secs(4)
 }
 
+fn latency() -> Span {
+    Span::from_secs(3)
+}
+
+fn chunk() -> Span {
+    Span::from_millis(500)
+}
+
+fn rates() -> (f64, f64) {
+    (0.5, 1.5)
+}
+
+fn seek() -> Span {
+    Span::from_secs(12)
+}
+
 fn yes() -> bool {
     true
+}
+
+impl LowLatency {
+    /// The same in seconds.
+    pub(crate) fn settings(&self) -> Live {
+        let seconds = |span: Span| span.0 as f64 / 1e9;
+        Live {
+            latency_s: seconds(self.latency),
+            chunk_s: seconds(self.chunk),
+            catch_up: self.catch_up,
+            rates: self.rates,
+            seek_s: seconds(self.seek),
+        }
+    }
+
+    fn check(&self) -> Result<(), Invalid> {
+        if self.chunk < Span::from_millis(10) {
+            return Err(Invalid::new("live.chunk", format!("{} is too short; write 10ms or more", self.chunk)));
+        }
+        if self.latency < self.chunk {
+            let message = format!("{} is less than a chunk of {}, which is not sent before", self.latency, self.chunk);
+            return Err(Invalid::new("live.latency", message));
+        }
+        let (slowest, fastest) = self.rates;
+        if !((0.5..=1.0).contains(&slowest) && (1.0..=2.0).contains(&fastest)) {
+            let message = format!("[{slowest}, {fastest}] must be slowest and fastest: 0.5 to 1, and 1 to 2");
+            return Err(Invalid::new("live.rates", message));
+        }
+        if self.seek.0 == 0 {
+            return Err(Invalid::new("live.seek", "0 s jumps always; write the distance from which on to jump"));
+        }
+        Ok(())
+    }
 }
 
 impl ClipSpec {
@@ -199,6 +273,17 @@ impl Adaptive {
         if self.request.0 == 0 {
             return Err(Invalid::new("request", "a request must have at least one byte"));
         }
+        if let Some(live) = &self.live {
+            live.check()?;
+            if self.give_up {
+                return Err(Invalid::new("give-up", "segments of a live stream are not given up; leave it out"));
+            }
+            let waits = [("initial", self.initial, initial()), ("resume", self.resume, resume())];
+            if let Some((key, ..)) = waits.iter().find(|(_, given, default)| given.0 > 0 && given != default) {
+                let message = "a live viewer starts, and goes on after a stall, with the first chunk; leave it out";
+                return Err(Invalid::new(*key, message));
+            }
+        }
         if self.clips.is_empty() {
             return Err(Invalid::new("clips", "there must be at least one clip"));
         }
@@ -208,6 +293,10 @@ impl Adaptive {
             let segment = Span::from_secs_f64(clip.segment_s());
             if let Some(rates) = &self.rates_kbps {
                 clip.with_rates(rates.clone()).map_err(|message| Invalid::new("rates-kbps", message))?;
+            }
+            if let Some(live) = self.live.filter(|live| live.chunk > segment) {
+                let message = format!("{} is longer than a segment of {segment}", live.chunk);
+                return Err(Invalid::new("live.chunk", message));
             }
             if self.buffer < segment * 2 {
                 let message = format!("{} does not hold two segments of {segment}", self.buffer);

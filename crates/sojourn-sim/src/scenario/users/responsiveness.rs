@@ -51,7 +51,7 @@ with_tcp_keys! {
         /// Foreign probes have a TLS handshake, of one round trip.
         #[serde(default = "yes")]
         pub tls: bool,
-        /// How long a test lasts.
+        /// How long a test lasts that is not stable before.
         #[serde(default = "length")]
         pub length: Span,
         /// Time from the end of a test to the next.

@@ -15,6 +15,7 @@ from sojourn.report.figures.kinds.heatmap import Heatmap
 from sojourn.report.figures.kinds.kind import Kind
 from sojourn.report.figures.kinds.lines import Clients, Lines
 from sojourn.report.figures.kinds.matrix import Matrix
+from sojourn.report.figures.kinds.responsiveness import Responsiveness
 from sojourn.report.figures.kinds.sawtooth import Sawtooth
 from sojourn.report.figures.kinds.scatter import Scatter
 from sojourn.report.figures.kinds.surface import Surface
@@ -35,5 +36,6 @@ KINDS: dict[str, Kind] = {
         Surface,
         Matrix,
         Sawtooth,
+        Responsiveness,
     )
 }

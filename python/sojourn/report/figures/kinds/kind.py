@@ -22,6 +22,8 @@ class Kind:
 
     name: str
     """As a study file writes it."""
+    value = ""
+    """The number that it shows where a study names none."""
     listed = False
     """The page has the numbers as text, too."""
     compared = False

@@ -61,19 +61,12 @@ class Lines(Kind):
                     axes.set_ylim(0.9, 4.6 if plot.value.path.startswith("voice.") else 5.1)
                 elif plot.value.unit == "%" or plot.value.better:
                     axes.set_ylim(bottom=0)
-                if plot.value.unit == "RPM":
-                    _classes(axes)
         return figure
 
     def explain(self, plot: Plot) -> str:
         """Say what lines and bars are."""
         line = one_for_each(plot.down, "line")
-        classes = (
-            "; dotted lines are where responsiveness becomes fair (300 RPM), good (1000) and excellent "
-            "(6000), as far as they are in view (draft-ietf-ippm-responsiveness-06)"
-        )
-        told = classes if plot.value.unit == "RPM" else ""
-        return f"The {plot.what} over the {plot.across}{line}{_bars(plot)}{told}"
+        return f"The {plot.what} over the {plot.across}{line}{_bars(plot)}"
 
 
 class Clients(Lines):
@@ -103,16 +96,6 @@ class Clients(Lines):
     def csv(self, plot: Plot) -> pl.DataFrame:
         """Return the table with the client of each row."""
         return super().csv(replace(plot, y="client"))
-
-
-def _classes(axes: Axes) -> None:
-    """Draw where the classes of the draft on responsiveness begin, as far as they are in view."""
-    low, high = axes.get_ylim()
-    for rpm, name in ((300, "fair"), (1000, "good"), (6000, "excellent")):
-        if low < rpm < high:
-            axes.axhline(rpm, color="#5b616b", linewidth=0.8, linestyle=":")
-            at = {"xycoords": axes.get_yaxis_transform(), "ha": "right", "va": "bottom"}
-            axes.annotate(f"{name} from {rpm}", (0.995, rpm), fontsize=7, color="#5b616b", **at)
 
 
 def _bars(plot: Plot) -> str:

@@ -39,6 +39,8 @@ class Adaptive:
 
     def refused(self, entry: Mapping[str, Any]) -> str | None:
         """Return why an entry cannot be run."""
+        if entry.get("live"):
+            return "live: streams with low latency are simulated only; the testbed has recorded ones"
         if (player := _library(entry)) is not None:
             for reason in (chromium.missing(), player.missing(), dash.missing()):
                 if reason is not None:
