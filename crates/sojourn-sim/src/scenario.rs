@@ -24,8 +24,8 @@ pub use sojourn_net::queue::QueueSpec;
 
 pub use buffer::Buffer;
 pub use flows::{
-    Direction, Flows, HttpVersion, HyStart, Packmime, Recorded, Recovery, Sessions, SourceSpec, Stack, Tcp, Transport,
-    Video as VideoTraffic,
+    Direction, Flows, HttpVersion, HyStart, InitialWindow, Packmime, Recorded, Recovery, Sessions, SourceSpec, Stack,
+    Tcp, Transport, Video as VideoTraffic,
 };
 pub use hops::{Access, Hop};
 pub use limit::QueueLimit;

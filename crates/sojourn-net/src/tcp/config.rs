@@ -60,6 +60,8 @@ pub struct Config {
     pub grow_half_used: bool,
     /// Without SACK: stay in recovery on a partial acknowledgement (NewReno) rather than leave it (Reno).
     pub partial_acks: bool,
+    /// With SACK: fast recovery reduces the window in proportion to what arrives (RFC 6937), not at once (RFC 6675).
+    pub prr: bool,
     /// Packets leave at a rate.
     pub pacing: Pacing,
     /// Explicit congestion notification; the other end must be set alike.
@@ -86,6 +88,7 @@ impl Default for Config {
             limited_transmit: true,
             grow_half_used: true,
             partial_acks: true,
+            prr: true,
             pacing: Pacing::AsAsked,
             ecn: EcnMode::Off,
             recovery: Recovery::Rfc6675,

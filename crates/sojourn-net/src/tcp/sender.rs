@@ -61,7 +61,7 @@ pub struct Sender {
     fin: bool,
     /// The controller wants samples of the delivery rate.
     sampling: bool,
-    /// The controller decides alone what a loss does to the window: no proportional reduction.
+    /// No proportional reduction: the controller decides alone what a loss does to the window, or it is switched off.
     no_prr: bool,
     /// Bytes that may be in flight now: the window, or less while recovery reduces it.
     allowed: u64,
@@ -125,7 +125,7 @@ impl Sender {
             send_at: Time::NEVER,
             ecn: Marking::new(config.ecn, control.ecn()),
             sampling: needs.rate_samples,
-            no_prr: needs.no_prr,
+            no_prr: needs.no_prr || !config.prr,
             delivered: 0,
             control,
             statistics: Statistics::default(),

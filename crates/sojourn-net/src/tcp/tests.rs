@@ -157,6 +157,25 @@ fn limited_transmit_releases_one_new_segment_for_each_of_the_first_two_duplicate
 }
 
 #[test]
+fn without_proportional_reduction_nothing_new_leaves_until_the_pipe_has_drained_to_the_halved_window() {
+    for (prr, at_half) in [(true, 3), (false, 0)] {
+        let config = Config { prr, limited_transmit: false, initial_segments: 20, ..config() };
+        let mut pair = Pair::new(&config, &[0]);
+        pair.ends[0].write(100_000);
+        pair.run(Time(199_999_999));
+        let duplicates = std::mem::take(&mut pair.wires[1]);
+        pair.now = Time(200_000_000);
+        let mut new = Vec::new();
+        for (_, segment, sack) in &duplicates {
+            pair.ends[0].on_segment(pair.now, segment, sack);
+            pair.transmit();
+            new.push(pair.log.iter().filter(|l| l.0 == pair.now && !l.2).count());
+        }
+        assert_eq!((new.len(), new[9], new[18]), (19, at_half, 9), "prr {prr}: {new:?}");
+    }
+}
+
+#[test]
 fn a_lost_retransmission_waits_for_the_timer() {
     let pair = transfer(&config(), 10_000, &[0, 10]);
     let statistics = pair.ends[0].sender().statistics();

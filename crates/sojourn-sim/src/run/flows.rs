@@ -7,7 +7,7 @@ use crate::app::{
 };
 use crate::distribution::Distribution;
 use crate::engine::AccessAt;
-use crate::scenario::{HttpVersion, Scenario, SourceSpec};
+use crate::scenario::{self, Flows, HttpVersion, InitialWindow, Scenario, SourceSpec, Tcp};
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use sojourn_net::{Bytes, Rate, Span, Time};
@@ -28,12 +28,13 @@ impl Engine {
         let seed: u64 = stream_of(flows.count).random();
         let (first_group, first_source) = (self.network.groups(), self.sources.len());
         let (direction, sender) = (flows.direction, flows.direction.source());
-        let hosts = |engine: &mut Self, rtt, access, seed| {
+        let hosts_with = |engine: &mut Self, settings: &Tcp, rtt, access, seed| {
             let way = way(&scenario.path, flows.over.as_deref(), rtt, access);
-            engine.network.add_group(settings.endpoint.clone(), control(&settings, seed), way, origin, true)
+            engine.network.add_group(settings.endpoint.clone(), control(settings, seed), way, origin, true)
         };
+        let hosts = |engine: &mut Self, rtt, access, seed| hosts_with(engine, &settings, rtt, access, seed);
         let shared = flows.access.is_none().then(|| hosts(self, flows.rtt, None, seed));
-        let mut by_rtt: BTreeMap<Span, u16> = BTreeMap::new();
+        let mut of_recorded: BTreeMap<(Option<Span>, Option<u32>), u16> = BTreeMap::new();
         for k in 0..flows.count {
             let group = shared.unwrap_or_else(|| {
                 let access = access_link(self, k);
@@ -88,19 +89,19 @@ impl Engine {
                 }
                 SourceSpec::Recorded(recorded) => {
                     let recording = recorded.recording();
-                    let groups = if flows.rtt.is_some() {
-                        recording.connections.iter().map(|_| group).collect()
-                    } else {
-                        groups_by_rtt(&recording, scenario.base_rtt(flows))
-                            .map(|rtt| match rtt {
-                                None => group,
-                                Some(_) if flows.access.is_some() => group,
-                                Some(rtt) => {
-                                    *by_rtt.entry(rtt).or_insert_with(|| hosts(self, Some(rtt), None, seed ^ rtt.0))
-                                }
-                            })
-                            .collect()
-                    };
+                    let kinds = kinds_of_hosts(&recording, recorded, flows, scenario.base_rtt(flows), &settings);
+                    let groups = kinds
+                        .map(|kind| match kind {
+                            (None, None) => group,
+                            (rtt, window) => *of_recorded.entry(kind).or_insert_with(|| {
+                                let mut settings = settings.clone();
+                                settings.endpoint.initial_segments =
+                                    window.unwrap_or(settings.endpoint.initial_segments);
+                                let seed = seed ^ rtt.map_or(0, |rtt| rtt.0) ^ u64::from(window.unwrap_or(0)) << 56;
+                                hosts_with(self, &settings, rtt.or(flows.rtt), None, seed)
+                            }),
+                        })
+                        .collect();
                     let clients = sender.other();
                     Box::new(Recorded::new(number, recording, groups, clients, recorded.scale, &mut rng))
                 }
@@ -134,6 +135,24 @@ impl Engine {
         self.groups
             .push(Placed { groups: first_group..self.network.groups(), sources: first_source..self.sources.len() });
     }
+}
+
+/// What each connection's hosts have that the group's have not: a round-trip time, and an initial window. With access
+/// links they have what the group's have.
+fn kinds_of_hosts<'a>(
+    recording: &'a Recording,
+    recorded: &'a scenario::Recorded,
+    flows: &'a Flows,
+    path: Span,
+    settings: &'a Tcp,
+) -> impl Iterator<Item = (Option<Span>, Option<u32>)> {
+    let rtts = groups_by_rtt(recording, path);
+    recording.connections.iter().zip(rtts).map(|(connection, rtt)| {
+        let own = flows.access.is_none();
+        let seen = connection.initial_window.filter(|window| *window != settings.endpoint.initial_segments);
+        let window = seen.filter(|_| own && recorded.initial_window == InitialWindow::Recorded);
+        (rtt.filter(|_| own && flows.rtt.is_none()), window)
+    })
 }
 
 /// The round-trip time of each connection, rounded so that at most 24 differ: each kind of distance costs every event

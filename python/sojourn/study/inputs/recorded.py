@@ -21,6 +21,8 @@ from sojourn import _core
 from sojourn.errors import SojournError
 
 _MOST_BYTES = 1_000_000_000
+_WINDOWS = ("a_bytes", "b_bytes", "a_initial_window", "b_initial_window")
+"""Workloads of before have no initial windows."""
 _COLUMNS = ("tcp", "client_opens", "concurrent", "start_ns", "rtt_ns", "length_ns", "turns")
 
 
@@ -76,9 +78,15 @@ def text_of(file: Path) -> str:
         It is no workload.
     """
     try:
-        table = pl.read_parquet(file, columns=list(_COLUMNS))
+        there = pl.read_parquet_schema(file)
+        windows = _WINDOWS if set(_WINDOWS) <= set(there) else ()
+        table = pl.read_parquet(file, columns=[*_COLUMNS, *windows])
     except (pl.exceptions.PolarsError, OSError):
         raise SojournError(f"{file} is no workload; expected a file that `sojourn workload` wrote") from None
+    # The end that sends more.
+    sends = pl.when(pl.col("a_bytes") > pl.col("b_bytes"))
+    window = sends.then(pl.col("a_initial_window")).otherwise(pl.col("b_initial_window"))
+    slash = pl.format("/{}", window).fill_null("") if windows else pl.lit("")
     table = table.filter(pl.col("turns").list.len() > 0)
     turn = pl.concat_str(
         pl.when(pl.element().struct.field("accepted")).then(pl.lit("b")).otherwise(pl.lit("a")),
@@ -95,7 +103,7 @@ def text_of(file: Path) -> str:
             .otherwise(pl.lit("s")),
             pl.when(pl.col("client_opens")).then(pl.lit("c")).otherwise(pl.lit("s")),
             pl.col("start_ns").cast(pl.String),
-            pl.col("rtt_ns").cast(pl.String).fill_null("-"),
+            pl.concat_str(pl.col("rtt_ns").cast(pl.String).fill_null("-"), slash),
             pl.col("turns").list.eval(turn).list.join(" "),
             separator=" ",
         )

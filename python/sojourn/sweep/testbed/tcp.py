@@ -100,6 +100,7 @@ def _untellable(entry: Mapping[str, Any]) -> list[tuple[str, str]]:
                 "it delays acknowledgements as it sees fit, by 40 ms at least",
             ),
             ("limited-transmit", not entry["limited-transmit"], "it always transmits so"),
+            ("prr", told("prr") is False, "it always reduces its window so"),
             ("min-rttvar", told("min-rttvar") is not None, "it follows min-rto there"),
             (
                 "initial-rto",

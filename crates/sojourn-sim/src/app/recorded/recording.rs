@@ -1,8 +1,9 @@
 //! A recorded workload as text: a line for each connection or flow of datagrams.
 //!
-//! `KIND SIDE START RTT TURN…`: KIND is `s` (by turns), `c` (concurrent) or `u` (datagrams); SIDE is who opens,
-//! `c` (a client) or `s` (a server); START in ns from the beginning of the recording; RTT in ns, `-` if unknown; a TURN
-//! is `a` (the end that opens) or `b`, its bytes, `+`, and the ns waited before it. The first line is `length NS`.
+//! `KIND SIDE START RTT[/WINDOW] TURN…`: KIND is `s` (by turns), `c` (concurrent) or `u` (datagrams); SIDE is who
+//! opens, `c` (a client) or `s` (a server); START in ns from the beginning of the recording; RTT in ns, `-` if unknown;
+//! WINDOW the initial window of the end that sends more, in segments, if known; a TURN is `a` (the end that opens) or
+//! `b`, its bytes, `+`, and the ns waited before it. The first line is `length NS`.
 
 use sojourn_net::Span;
 
@@ -39,6 +40,8 @@ pub struct Connection {
     pub start: Span,
     /// Its round-trip time without queues.
     pub rtt: Option<Span>,
+    /// The initial window of the end that sends more, in segments.
+    pub initial_window: Option<u32>,
     /// Its turns.
     pub turns: Vec<Turn>,
 }
@@ -99,14 +102,19 @@ fn connection(line: &str) -> Option<Connection> {
         _ => return None,
     };
     let start = time(words.next()?)?;
-    let rtt = match words.next()? {
+    let whole = words.next()?;
+    let (rtt, initial_window) = match whole.split_once('/') {
+        Some((rtt, window)) => (rtt, Some(window.parse().ok().filter(|window| (1..=100).contains(window))?)),
+        None => (whole, None),
+    };
+    let rtt = match rtt {
         "-" => None,
         word => Some(time(word).filter(|rtt| *rtt < Span::from_secs(60))?),
     };
     let turns: Option<Vec<Turn>> = words.map(turn).collect();
     let turns = turns.filter(|turns| !turns.is_empty())?;
     let fits = manner != Manner::Datagrams || turns.iter().all(|turn| turn.bytes <= 65_507);
-    fits.then_some(Connection { manner, client_opens, start, rtt, turns })
+    fits.then_some(Connection { manner, client_opens, start, rtt, initial_window, turns })
 }
 
 fn turn(word: &str) -> Option<Turn> {
@@ -125,10 +133,11 @@ mod tests {
 
     #[test]
     fn lines_are_connections() {
-        let read = Recording::read("length 5000\ns c 10 - a1+0 b70000+20\nu s 11 30 a172+0\n").unwrap();
+        let read = Recording::read("length 5000\ns c 10 -/3 a1+0 b70000+20\nu s 11 30 a172+0\n").unwrap();
         assert_eq!((read.length, read.connections.len()), (Span(5000), 2));
         let [first, second] = &read.connections[..] else { panic!("two") };
         assert_eq!((first.manner, first.client_opens, first.rtt), (Manner::Turns, true, None));
+        assert_eq!((first.initial_window, second.initial_window), (Some(3), None));
         assert_eq!(first.turns[1], Turn { accepted: true, bytes: 70_000, wait: Span(20) });
         assert_eq!((second.manner, second.client_opens, second.rtt), (Manner::Datagrams, false, Some(Span(30))));
     }
@@ -142,6 +151,7 @@ mod tests {
             ("length 9\ns c 10 - a0+0", "line 2"),
             ("length 9\ns c 10 - é1+0", "line 2"),
             ("length 9\nu c 10 - a70000+0", "line 2"),
+            ("length 9\ns c 10 -/0 a1+0", "line 2"),
             ("length 9\ns c 10 99999999999999999 a1+0", "line 2"),
             ("length 9\ns c 10 - a1+0\ns c 9 - a1+0", "line 3"),
         ] {

@@ -19,6 +19,9 @@ pub struct Recorded {
     /// Times the connections: the i-th appears ⌊(i + 1)·scale + u⌋ − ⌊i·scale + u⌋ times, u drawn once.
     #[serde(default = "one")]
     pub scale: f64,
+    /// Which initial window connections have.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub initial_window: InitialWindow,
     /// SHA-256 of the file, in hexadecimal: filled in when the study is read, and part of what names a result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     sha256: Option<String>,
@@ -26,6 +29,21 @@ pub struct Recorded {
     #[serde(default, skip_serializing)]
     #[schemars(skip)]
     content: Option<Content>,
+}
+
+/// Which initial window the connections of a recording have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum InitialWindow {
+    /// The one that the capture shows, the group's where it shows none.
+    #[default]
+    Recorded,
+    /// The group's.
+    Group,
+}
+
+fn is_default(window: &InitialWindow) -> bool {
+    *window == InitialWindow::default()
 }
 
 /// A recording's text, read.

@@ -140,6 +140,10 @@ macro_rules! with_tcp_keys {
             /// Send new data on the first two duplicate acknowledgements (RFC 3042).
             #[serde(default = "tcp_defaults::yes")]
             pub limited_transmit: bool,
+            /// Fast recovery reduces the window in proportion to what arrives (RFC 6937, with SACK), `true` if absent;
+            /// `false`: at once, as in RFC 6675 alone and in ns-2.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub prr: Option<bool>,
             /// Queueing delay that the transports `ledbat`, `ledbat-ns2` (100 ms if absent) and `ledbat++` (60 ms) aim
             /// at; others ignore it.
             #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -208,6 +212,7 @@ macro_rules! with_tcp_keys {
                         limited_transmit: self.limited_transmit,
                         grow_half_used: self.transport != Transport::NewReno,
                         partial_acks: self.transport != Transport::Reno,
+                        prr: self.prr.unwrap_or(true),
                         pacing: match self.pacing {
                             None => tcp::Pacing::AsAsked,
                             Some(true) => tcp::Pacing::On,
