@@ -49,7 +49,7 @@ direction = "down"
     "web": """
 [[users]]
 kind = "web"
-count = 6
+count = 12
 """,
     "voice-and-bulk": """
 [[flows]]

@@ -128,11 +128,11 @@ impl Connection {
         // What passed before this segment, not with it.
         let quiet = before.is_idle() && now.saturating_sub(before.acked_at) > QUIET_NS;
         let goes_on = self.turns.last().is_some_and(|turn| turn.by == (by == 1)) && !quiet;
-        if goes_on || !more {
-            if let Some(turn) = self.turns.iter_mut().rev().find(|turn| turn.by == (by == 1)) {
-                turn.bytes += new;
-                return false;
-            }
+        if (goes_on || !more)
+            && let Some(turn) = self.turns.iter_mut().rev().find(|turn| turn.by == (by == 1))
+        {
+            turn.bytes += new;
+            return false;
         }
         self.begin(by, before, new, now);
         true
