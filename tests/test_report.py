@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from sojourn.errors import SojournError
 from sojourn.report import write_report as write
-from test_figures import ENTRIES, LIMIT, result, sweep, write_results
+from test_figures import ENTRIES, LIMIT, RPM, result, sweep, write_results
 
 TALKS = {
     "kind": "heatmap",
@@ -72,7 +72,8 @@ def files(directory: Path) -> dict[str, bytes]:
 def every(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return results whose page has a figure of every kind; it is written once, since that takes long."""
     done = tmp_path_factory.mktemp("every") / "done"
-    write_results(done, sweep(), EVERY, description="A <trial> & more")
+    results = [{**one, "responsiveness": RPM} for one in sweep()]
+    write_results(done, results, EVERY, description="A <trial> & more")
     assert write(done) == done / "report.html"
     return done
 
