@@ -192,6 +192,7 @@ def test_every_kind_draws_the_same_bytes_and_leaves_settings_alone(kind: str) ->
     text = svg(first)
     assert not re.search(r"<image|<metadata|20\d\d-\d\d-\d\d", text)
     assert not re.search(r'(?:href|src)="http', text)
+    assert "mathdefault" not in text, "a tick's formula is printed as it is written"
 
 
 def test_a_sawtooth_has_a_line_for_each_flow_that_has_a_window_and_for_each_queue_that_fills() -> None:

@@ -11,6 +11,7 @@ from statistics import fmean
 from typing import Any
 
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from sojourn.errors import SojournError
 from sojourn.report.figures.kinds.kind import Kind, is_number
@@ -87,6 +88,10 @@ class Responsiveness(Kind):
                 axes.set_yscale("log")
                 low, high = axes.get_ylim()
                 axes.set_ylim(min(low, 200), max(high, 7000))
+                axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+                axes.yaxis.set_minor_locator(NullLocator())
+                axes.grid(visible=False, axis="y")  # Only the classes have lines across.
+                axes.yaxis.set_major_formatter(FuncFormatter(lambda rpm, _: f"{rpm:g}"))
                 for rpm, name in CLASSES:
                     axes.axhline(rpm, color=GRID, linewidth=1, zorder=0)
                     here = {"xycoords": axes.get_yaxis_transform(), "ha": "right", "va": "bottom"}
