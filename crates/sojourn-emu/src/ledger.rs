@@ -52,6 +52,8 @@ struct LinkLedger {
     name: String,
     rate: Option<Rate>,
     record: LinkRecord,
+    /// The record's next row: not the packet's number, where events are missing.
+    next_row: u32,
     replay: Replay,
     first: u32,
     waiting: VecDeque<Option<Waiting>>,
@@ -131,6 +133,7 @@ impl Ledger {
                 name: of.name(),
                 rate: of.spec.rate.mean(),
                 record: LinkRecord::new(Span::from_secs(1), outputs.log.is_some()),
+                next_row: 0,
                 replay: Replay::new(LoneLink::new(scenario, seed, replication, &of), of.spec.loss),
                 first: 0,
                 waiting: VecDeque::new(),
@@ -266,7 +269,8 @@ impl Ledger {
         port.record.set_journey(journey);
         let next = self.flows.len() as u32;
         let number = *self.flows.entry(flow).or_insert(next);
-        let packet = Packet::observed(kind, u64::from(seq), number, size.min(65_535) as u16, row);
+        let packet = Packet::observed(kind, u64::from(seq), number, size.min(65_535) as u16, port.next_row);
+        port.next_row += u32::from(at <= self.measured.1);
         Waiting { packet, journey, size, marked: false, pair }
     }
 

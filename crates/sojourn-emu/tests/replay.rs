@@ -228,3 +228,21 @@ fn a_packet_leaves_when_the_delays_and_the_rate_say() {
     });
     assert_eq!(enqueued, Some((1_000_000, Ecn::NotEct)));
 }
+
+#[test]
+fn lines_of_the_record_that_did_not_fit_leave_holes_and_nothing_falls() {
+    let scenario = scenario("fifo", "5pkt", "");
+    let packets: Vec<Sent> = (0..400).map(|k| Sent { gap_us: 900, flow: k as u8 % 3, ecn: 0, size: 600 }).collect();
+    let (events, _, end) = live(&scenario, &packets, 1, 1000);
+    // One line of each so many is missing: arrivals, departures and drops.
+    for missing in [2, 3, 5, 17] {
+        for offset in 0..missing {
+            let log: Box<dyn std::io::Write + Send> = Box::new(std::io::sink());
+            let outputs = Outputs { log: Some(log), capture: None };
+            let mut ledger = Ledger::new(&scenario, (1, 0), outputs, None).unwrap();
+            let kept = events.iter().enumerate().filter(|(place, _)| place % missing != offset);
+            kept.for_each(|(_, event)| ledger.take(*event).unwrap());
+            ledger.finish(end).unwrap();
+        }
+    }
+}
