@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite
 from statistics import fmean, median
@@ -17,7 +18,7 @@ from sojourn.results.interval import half_width
 from sojourn.results.path import look_up
 
 
-class Kind:
+class Kind(ABC):
     """A kind of figure of one number per cell; other kinds replace what they do otherwise."""
 
     name: str
@@ -66,13 +67,13 @@ class Kind:
                 f"figure {spec.value!r}: this is no single number in the results; expected one"
             )
 
+    @abstractmethod
     def draw(self, plot: Plot) -> Figure:
         """Draw the table."""
-        raise NotImplementedError
 
+    @abstractmethod
     def explain(self, plot: Plot) -> str:
         """Return a sentence, without its full stop, on what the marks of the figure are."""
-        raise NotImplementedError
 
     def beside(self, plot: Plot, published: pl.DataFrame, title: str) -> dict[str, tuple[str, Figure]]:
         """Return pictures of what was published in the same form, by name, each with its title.
