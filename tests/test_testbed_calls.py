@@ -112,8 +112,10 @@ def test_bytes_are_those_at_ip() -> None:
     assert set(rates["received_bytes"].tolist()) == {200 * (100 + 10 + 28 + 16)}
 
 
-def test_a_call_that_had_not_begun_is_no_call() -> None:
-    assert gathered(page(began=None), page(began=None)).tables == {}
+def test_a_call_that_had_not_begun_is_no_call_and_is_said() -> None:
+    found = gathered(page(began=None), page(began=None))
+    assert found.tables == {}
+    assert found.notes == ["call 0 had not begun by the end of the run, and is not in the results"]
 
 
 def test_a_short_processor_is_said() -> None:

@@ -90,6 +90,7 @@ class Call:
             for k in range(place.entry["count"]):
                 pages = [(ends[end]["calls"][k], ends[end]["ahead_ns"]) for end in way]
                 if any(page["began"] is None for page, _ in pages):
+                    notes.append(f"call {k} had not begun by the end of the run, and is not in the results")
                     continue
                 if pages[1][0]["state"] != "connected":
                     notes.append(f"call {k} was {pages[1][0]['state']} at its end")
@@ -104,6 +105,8 @@ class Call:
                 for one in told
                 if one["limited_s"].get("cpu", 0) > 0
             ]
+        # Of both ways of a call the same may be said.
+        notes = list(dict.fromkeys(notes))
         if not rates:
             return Gathered(notes=notes, facts=facts)
         tables = {
