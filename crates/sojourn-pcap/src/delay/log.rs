@@ -155,9 +155,9 @@ impl Log {
         self.order.len()
     }
 
-    /// The entries of a track, in order.
+    /// The entries of a track, in order, as many in a row as lie together.
     #[inline]
-    pub(crate) fn of(&self, track: usize) -> impl Iterator<Item = &Entry> {
+    pub(crate) fn chunks(&self, track: usize) -> impl Iterator<Item = &[Entry]> {
         let end = self.ends.get(track);
         let mut next = end.map_or(NONE, |end| end.first);
         std::iter::from_fn(move || {
@@ -166,7 +166,12 @@ impl Log {
             let until = if next == NONE { end.map_or(0, |end| end.at) } else { chunk.start + chunk.room };
             Some(self.entries.slice(chunk.start as usize, (until - chunk.start) as usize))
         })
-        .flatten()
+    }
+
+    /// The entries of a track, in order. Loops over each of [`Self::chunks`] take fewer steps.
+    #[inline]
+    pub(crate) fn of(&self, track: usize) -> impl Iterator<Item = &Entry> {
+        self.chunks(track).flatten()
     }
 
     /// The entry at a place in the order of all.

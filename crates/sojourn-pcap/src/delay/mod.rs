@@ -9,8 +9,11 @@
 //! - [`estimate`]: the four estimators. `clocks`, [`tick`], [`skew`], [`stamps`]: clocks.
 //! - `base_delay`, `cross_flow_base`, `evidence`, [`transmission`], [`route`]: what the delay would be without a queue.
 
+pub mod ahead;
 mod base_delay;
 mod clocks;
+mod connection;
+mod course;
 mod cross_flow_base;
 pub mod estimate;
 mod evidence;
@@ -24,6 +27,7 @@ pub mod quantiles;
 pub mod route;
 pub mod series;
 mod share;
+mod sighting;
 pub mod skew;
 mod spin;
 pub mod stamps;

@@ -6,10 +6,10 @@
 
 use crate::decode::utp::{self, Header};
 use crate::delay::estimate::utp_report::{Reports, Sent};
-use crate::delay::flow::Seen;
 use crate::delay::host::Discard;
 use crate::delay::log::{DATA, Entry, IDLE};
 use crate::delay::route::Route;
+use crate::delay::sighting::Seen;
 use crate::delay::stamps::Unwrapped;
 use crate::delay::state::{Choice, MeterState};
 use crate::delay::tcp_flow::SILENCE;
@@ -223,8 +223,8 @@ impl Side {
             && (ack.wrapping_sub(seq) as i16) >= 0
         {
             self.probe = None;
-            state.responded(host, time - sent);
-            if !state.near(host, peer) {
+            state.hosts.responded(host, time - sent);
+            if !state.hosts.near(host, peer) {
                 state.hosts.all[host as usize].stats(Protocol::Utp).rtt.add((time - sent) as f64);
             }
         }
