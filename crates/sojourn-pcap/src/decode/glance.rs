@@ -1,10 +1,11 @@
-//! The frames that most captures are full of, at one glance: TCP with timestamps and nothing else, over IPv4 without
-//! options, over Ethernet. What is read of them is the same as [`super::decode`] reads; for all others it is asked.
+//! The frames that most captures are full of, at one glance: TCP whose first option are its timestamps, over IPv4
+//! without options, over Ethernet. What is read of them is the same as [`super::decode`] reads; for all others it is
+//! asked.
 
 use super::bytes::{be16, be32};
-use super::tcp::Segment;
+use super::tcp::{self, Segment};
 
-/// Bytes of the three headers.
+/// Bytes of the three headers, with no more options than timestamps.
 const HEADERS: usize = 14 + 20 + 32;
 
 /// Such a packet. Its ports are in the segment.
@@ -21,12 +22,13 @@ pub(crate) struct Glance {
 #[inline(always)]
 pub(crate) fn glance(link: u16, data: &[u8], wire_len: u32) -> Option<Glance> {
     let head: &[u8; HEADERS] = data.first_chunk()?;
-    // EtherType, version and header length; fragments; protocol; length of the TCP header; the options' order that
-    // RFC 7323's appendix A recommends.
+    let header = usize::from(head[46] >> 4) * 4;
+    // EtherType, version and header length; fragments; protocol; the options' order that RFC 7323's appendix A
+    // recommends.
     let usual = be32(head, 12) & 0xffff_ff00 == 0x0800_4500
         && be16(head, 20) & 0x1fff == 0
         && head[23] == 6
-        && head[46] >> 4 == 8
+        && header >= 32
         && be32(head, 54) == 0x0101_080a;
     if link != 1 || !usual {
         return None;
@@ -42,9 +44,9 @@ pub(crate) fn glance(link: u16, data: &[u8], wire_len: u32) -> Option<Glance> {
         seq: be32(head, 38),
         ack: be32(head, 42),
         flags: head[47],
-        payload: length.checked_sub(20 + 32)?,
+        payload: length.checked_sub(20 + header as u32)?,
         stamps: Some((be32(head, 58), be32(head, 62))),
-        sack: None,
+        sack: if header > 32 { tcp::sack(data.get(54..34 + header).unwrap_or(&data[54..])) } else { None },
         options_cut: false,
     };
     Some(Glance { addresses: [be32(head, 26), be32(head, 30)], ttl: head[22], id: be16(head, 18), segment })
@@ -63,7 +65,7 @@ mod tests {
         fn what_is_read_at_a_glance_is_what_is_decoded(
             (seq, ack, flags, stamps) in (any::<u32>(), any::<u32>(), any::<u8>(), any::<(u32, u32)>()),
             changes in prop::collection::vec((0usize..70, any::<u8>()), 0..3),
-            cut in 0usize..90,
+            (more, cut) in (prop::option::of(0u8..8), 0usize..90),
         ) {
             let end = |n: u8| End { address: Ipv4Addr::new(10, n, 0, 1), port: 1000 + u16::from(n) };
             let header = Header::Tcp { seq, ack, flags, stamps: Some(stamps) };
@@ -72,6 +74,11 @@ mod tests {
             prop_assert!(glance(1, &data, wire_len).is_some());
             for (at, byte) in changes {
                 data[at % HEADERS] = byte;
+            }
+            if let Some(words) = more {
+                // Room for a block of selective acknowledgements, right or not.
+                data[46] = (8 + words) << 4;
+                data.extend([1, 1, 5, 10, 0, 0, 1, 0, 0, 0, 2, 0]);
             }
             data.truncate(cut.max(20));
             if let Some(seen) = glance(1, &data, wire_len) {

@@ -47,19 +47,17 @@ impl Load {
     ) -> Result<bool, E> {
         let Self { batch, read } = self;
         batch.clear();
-        let mut count = 0;
-        let mut more = true;
-        while more && count < most {
-            more = capture.frames(most - count, |frame| {
-                count += 1;
-                read.0 = frame.number;
+        let (mut more, last) = (true, capture.number() + most as u64);
+        while more && capture.number() < last {
+            more = capture.frames((last - capture.number()) as usize, |frame| {
                 if wanted(frame)? {
                     lookout.look(frame, batch);
                 }
                 Ok::<(), E>(())
             })?;
         }
-        read.1 = capture.progress();
+        batch.start_ns = lookout.start_ns;
+        *read = (capture.number(), capture.progress());
         Ok(more)
     }
 }

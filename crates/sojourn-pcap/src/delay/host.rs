@@ -122,8 +122,6 @@ impl Way {
 /// What was found of a host under one protocol.
 #[derive(Debug, Default)]
 pub struct Stats {
-    /// Packets that it sent.
-    pub packets: u64,
     /// A host at the other end, and whether there are more.
     pub local: Option<(Address, bool)>,
     /// The way from it.
@@ -198,15 +196,24 @@ pub struct Host {
     pub midstream: i64,
     /// What long packets take longer than short ones, from it and to it.
     pub transmission: [Transmission; 2],
+    /// Packets that it sent, by protocol: beside what else each packet changes.
+    pub packets: [u64; 3],
     /// By protocol.
     pub stats: [Option<Box<Stats>>; 3],
 }
 
 impl Host {
-    /// Statistics of a protocol.
+    /// Statistics of a protocol, there from now on.
     #[inline]
     pub fn stats(&mut self, protocol: Protocol) -> &mut Stats {
         self.stats[protocol as usize].get_or_insert_default()
+    }
+
+    /// It sent packets, the last of them now.
+    #[inline]
+    pub(crate) fn sent(&mut self, protocol: Protocol, packets: u64, now: i64) {
+        self.last_sent = now;
+        self.packets[protocol as usize] += packets;
     }
 
     /// Whether it is known to be near.
@@ -290,6 +297,7 @@ impl Hosts {
             last_sent: i64::MIN,
             midstream: i64::MAX,
             transmission: Default::default(),
+            packets: [0; 3],
             stats,
         });
         self.index.insert(address, index);

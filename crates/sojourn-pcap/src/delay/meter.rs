@@ -38,6 +38,7 @@ pub struct Meter {
     pub(crate) last_time: i64,
     /// Tracks that the last finalization kept.
     pub(crate) tracks_kept: usize,
+    most_remembered: usize,
     /// Not here while another thread looks out.
     pub(crate) lookout: Option<Lookout>,
     /// What was seen of the last single frame.
@@ -49,7 +50,7 @@ impl Meter {
     pub fn new(options: Options) -> Self {
         let hosts = Hosts::new(options.local.clone());
         let lookout = Some(Lookout::new(options.most_flows));
-        let discarded = [0; Discard::ALL.len()];
+        let (discarded, most_remembered) = ([0; Discard::ALL.len()], MOST_REMEMBERED * options.most_flows.max(1 << 10));
         let state = MeterState {
             options,
             hosts,
@@ -67,6 +68,7 @@ impl Meter {
             skipped: [0; Skip::ALL.len()],
             last_time: 0,
             tracks_kept: 0,
+            most_remembered,
             lookout,
             single: Batch::default(),
         }
@@ -78,6 +80,7 @@ impl Meter {
         single.clear();
         if let Some(lookout) = &mut self.lookout {
             lookout.look(frame, &mut single);
+            single.start_ns = lookout.start_ns;
         }
         let mut full = false;
         let Ok(()) = self.batch::<Infallible>(&single, |_| {
@@ -108,13 +111,11 @@ impl Meter {
             self.last_time = sighting.time;
             self.sighting(sighting, &mut payloads);
             let MeterState { log, tracks, options, remembered, .. } = &self.state;
-            if *remembered > MOST_REMEMBERED * options.most_flows.max(1 << 10) {
+            let is_full = log.len() >= options.log_packets || tracks.len() - self.tracks_kept >= MOST_NEW_TRACKS;
+            if *remembered > self.most_remembered {
                 self.forget();
-            } else if log.len() < options.log_packets && tracks.len() - self.tracks_kept < MOST_NEW_TRACKS {
-                continue;
             }
-            let MeterState { log, tracks, options, .. } = &self.state;
-            if log.len() >= options.log_packets || tracks.len() - self.tracks_kept >= MOST_NEW_TRACKS {
+            if is_full {
                 full(self)?;
             }
         }

@@ -65,7 +65,8 @@ pub(crate) struct Lookout {
     table: Table,
     /// By place.
     connections: Vec<Connection>,
-    start_ns: Option<i64>,
+    /// Capture time of the first packet, ns since 1970.
+    pub(crate) start_ns: Option<i64>,
 }
 
 impl Lookout {
@@ -134,9 +135,7 @@ impl Lookout {
     /// Time since the first packet, if it can be.
     #[inline]
     fn time(&mut self, frame: &Frame<'_>, batch: &mut Batch) -> Option<i64> {
-        let start_ns = *self.start_ns.get_or_insert(frame.time_ns);
-        batch.start_ns = Some(start_ns);
-        let time = frame.time_ns.wrapping_sub(start_ns);
+        let time = frame.time_ns.wrapping_sub(*self.start_ns.get_or_insert(frame.time_ns));
         let within = (-LONGEST_NS..LONGEST_NS).contains(&time);
         batch.out_of_range += u64::from(!within);
         within.then_some(time)

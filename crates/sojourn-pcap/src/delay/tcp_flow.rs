@@ -109,9 +109,7 @@ impl TcpFlow {
         }
         let host = self.hosts[side];
         if self.packets >= 2 {
-            let host = &mut state.hosts.all[host as usize];
-            host.last_sent = time;
-            host.stats(Protocol::Tcp).packets += if self.packets == 2 { 2 } else { 1 };
+            state.hosts.all[host as usize].sent(Protocol::Tcp, if self.packets == 2 { 2 } else { 1 }, time);
         }
         if heard.marks & REOPENED != 0 {
             self.reopen(state);
@@ -139,6 +137,7 @@ impl TcpFlow {
         self.near = Near::default();
         for (idle, host) in self.idle.iter_mut().zip(self.hosts) {
             let host = &mut state.hosts.all[host as usize];
+            host.stats(Protocol::Tcp);
             if self.opened {
                 *idle = host.last_sent < self.began.saturating_sub(SILENCE);
             } else {

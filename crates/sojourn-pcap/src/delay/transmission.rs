@@ -52,11 +52,11 @@ impl Seen {
     /// `each`: how many packets one of the spacings may stand for.
     fn transmission(mut self, each: u32) -> Option<Transmission> {
         let ((low, short), (high, long)) = self.short.zip(self.long)?;
-        self.spacings.sort_unstable();
         if self.spacings.len() < FEWEST_SPACINGS {
             return None;
         }
-        let spacing = self.spacings[self.spacings.len() / 10] as f64;
+        let tenth = self.spacings.len() / 10;
+        let spacing = *self.spacings.select_nth_unstable(tenth).1 as f64;
         let longer = high.max(0.0) - low.max(0.0);
         let share = f64::from(long - short) / f64::from(long);
         let agrees = |packets: u32| {

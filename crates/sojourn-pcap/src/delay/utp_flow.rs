@@ -128,6 +128,7 @@ impl UtpFlow {
     fn new(state: &mut MeterState, hosts: [u32; 2], opened: bool, began: i64) -> Self {
         let idle = hosts.map(|host| {
             let host = &mut state.hosts.all[host as usize];
+            host.stats(Protocol::Utp);
             if !opened {
                 host.midstream = host.midstream.min(began);
             }
@@ -167,8 +168,7 @@ impl UtpFlow {
     fn packet(&mut self, state: &mut MeterState, seen: &Seen<'_>, header: &Header, length: u32) {
         let hosts = self.hosts;
         let (host, peer_host) = (hosts[seen.side], hosts[1 - seen.side]);
-        state.hosts.all[host as usize].stats(Protocol::Utp).packets += 1;
-        state.hosts.all[host as usize].last_sent = seen.time;
+        state.hosts.all[host as usize].sent(Protocol::Utp, 1, seen.time);
         self.packets = self.packets.saturating_add(1);
         let idle = if self.packets <= 4 && self.idle[seen.side] { IDLE } else { 0 };
         let [a, b] = &mut self.sides;

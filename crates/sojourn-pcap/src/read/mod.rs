@@ -204,6 +204,11 @@ impl Capture {
         }
     }
 
+    /// Number of the last frame that was handed out.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
     /// Files that could not be read to their end.
     pub fn damage(&self) -> &[Damage] {
         &self.damage
