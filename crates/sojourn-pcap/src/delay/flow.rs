@@ -1,7 +1,7 @@
 //! The table of flows: two endpoints and a protocol, either direction first.
 //!
-//! Open addressing with linear probing over places of flows. Memory is bounded: when the table is full, the longest idle
-//! of the next few flows under a clock hand gives way. The hash is keyed anew in each process, so that nobody can
+//! Open addressing with linear probing over places of flows. Memory is bounded: when the table is full, the longest
+//! idle of the next few flows under a clock hand gives way. The hash is keyed anew in each process, so that nobody can
 //! prepare a capture whose flows all collide; nothing that is reported depends on it.
 //!
 //! Two ends of IPv4 are two words, which are compared as they are. Other addresses have digests in their place, and

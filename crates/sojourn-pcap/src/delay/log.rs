@@ -81,8 +81,8 @@ impl Entry {
 
 /// No chunk.
 const NONE: u32 = u32::MAX;
-/// Entries of a track's first chunk, and of its largest. That is no power of two: tracks that grow alike would all write
-/// to the same few lines of the cache.
+/// Entries of a track's first chunk, and of its largest. That is no power of two: tracks that grow alike would all
+/// write to the same few lines of the cache.
 const FIRST: usize = 4;
 const LARGEST: usize = 1000;
 

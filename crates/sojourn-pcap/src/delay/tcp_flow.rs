@@ -1,5 +1,5 @@
-//! One TCP connection between two hosts as an observer sees it: echoes, acknowledgements, which end is near; each packet
-//! with a stamp is logged. What a segment is within its connection is known by then ([`super::connection`]).
+//! One TCP connection between two hosts as an observer sees it: echoes, acknowledgements, which end is near; each
+//! packet with a stamp is logged. What a segment is within its connection is known by then ([`super::connection`]).
 
 use crate::decode::tcp::{ACK, RST, SYN, Segment};
 use crate::delay::connection::{CLOCK_STEP, DUPLICATE, FRESH, Heard, REOPENED, REORDERED, REROUTED};
