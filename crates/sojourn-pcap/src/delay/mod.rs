@@ -4,8 +4,8 @@
 //! the capture ends it is finalized ([`finalize`]): tick and skew of the senders' clocks, base delays, and then the
 //! queueing delay of every packet. [`summary`] has what was found of each host.
 //!
-//! Work is halved where it can be shared by two threads, and each half takes about as long: `sighting` looks at one
-//! flow at a time (`flow`: the bounded table, `connection`), `meter` at what flows have in common, their hosts ([`ahead`]).
+//! Work is halved where two threads can share it, and each half takes about as long: `sighting` looks at one flow at a
+//! time (`flow`: the bounded table, `connection`), `meter` at what flows have in common, their hosts ([`ahead`]).
 //!
 //! - `meter`: from sightings to the log. `tcp_flow`, `utp_flow`, `spin`: what one packet does to its flow; `state`,
 //!   `log`, `tracks`: what they write to. `course`: the delays of a track, packet by packet.
