@@ -14,7 +14,7 @@ from sojourn import _core
 from sojourn.errors import SojournError, StoreError
 from sojourn.results.store import Store
 from sojourn.study.identity import engine
-from sojourn.study.inputs import video
+from sojourn.study.inputs import video, voice
 from sojourn.study.point import Point
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def simulate(
     from sojourn.qoe.score import score
     from sojourn.results.series import flow_series, queue_series
 
-    clips = video.packets(point.document)
+    clips = video.packets(point.document) | voice.packets(point.document)
     started = time.perf_counter()
     if packets is None:
         ran = _core.run(point.text, clips=clips)
