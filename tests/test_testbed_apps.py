@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import json
 import socket
 import struct
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from conftest import Command
+from conftest import between_real_programs
 from sojourn import _core
 from sojourn.qoe.score import score
 from sojourn.study import Point, Study
@@ -41,6 +41,9 @@ down = { rate = "20Mbit", queue = { kind = "fifo", limit = "100pkt" } }
 up = { rate = "20Mbit", queue = { kind = "fifo", limit = "100pkt" } }
 """
 WEB = '[[users]]\nkind = "web"\ntransport = "reno"\nstart-within = "0s"\npause = "200ms"\nstack = "linux"\n'
+FLOWS = (
+    '[[flows]]\nsource = { kind = "bulk", size = "400kB" }\ntransport = "utp"\ndirection = "up"\ncount = 2\n'
+)
 VIEWERS = (
     '[[users]]\nkind = "adaptive"\nalgorithm = "bba2"\ncount = 2\nstack = "linux"\nstart-within = "1s"\n'
 )
@@ -297,25 +300,23 @@ def test_viewers_have_the_columns_of_the_simulation() -> None:
     assert tables([]) == {}
 
 
-def test_pages_and_segments_come_over_the_emulator(sojourn: Command) -> None:
+def test_pages_segments_and_torrents_come_over_the_emulator() -> None:
     """The results have the keys of the simulation; loads are as on an empty path."""
-    text = WEB + VIEWERS + "length = '8s'\n"
-    (sojourn.cwd / "s.toml").write_text(PATH + text)
-    words = sojourn.argv("run", "s.toml", "--on", "testbed", "--json")
-    done = subprocess.run(words, cwd=sojourn.cwd, capture_output=True, text=True, timeout=100)
-    if done.returncode and ("namespace" in done.stderr or "/dev/net/tun" in done.stderr):
-        pytest.skip(done.stderr.strip())
-    # 1: a busy machine does not hold the bed, which is not asked here.
-    assert done.returncode in (0, 1) and done.stdout, done.stderr
-    real = json.loads(done.stdout)
-    ran = _core.run(point(text).text)
-    simulated = score(point(text).document, ran, json.loads(ran["summary"])["links"])
+    torrents = FLOWS if importlib.util.find_spec("libtorrent") else ""
+    found = point(torrents + WEB + VIEWERS + "length = '8s'\n")
+    real = between_real_programs(found)
+    ran = _core.run(found.text)
+    simulated = score(found.document, ran, json.loads(ran["summary"])["links"])
     assert sorted(real["web"]) == sorted(simulated["web"])
     assert real["web"]["loads"] >= 3 and real["web"]["rtt_dominated"] == 1.0
     assert sorted(real["adaptive"]) == sorted(simulated["adaptive"])
     levels = [client["segments"]["level"] for client in real["adaptive"]["clients"]]
     assert [len(found) for found in levels] == [2, 2]
     assert real["adaptive"]["finished"] == 2
+    for group in real.get("groups", {}).values():
+        assert group["transport"] == "utp" and group["sent_pkts"] > 150, (
+            "400 kB have so many packets of an MTU"
+        )
 
 
 def test_pages_of_the_set_are_those_that_simulated_users_load() -> None:

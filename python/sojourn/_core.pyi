@@ -103,6 +103,13 @@ class Viewing:
 def viewings(point: str) -> list[Viewing]:
     """Return the viewers of adaptive video of a point: the simulator's own clips, players and starts."""
 
+def page_objects(page: str, hosts: int, scale: float) -> list[tuple[str, int, int, int, int | None, bool]]:
+    """Return the objects of a page of today, its document first: what `page` users load.
+
+    Each is its kind, its host from 0, its bytes, its urgency (RFC 9218), the object that names it, and
+    whether nothing is painted before it is here. `page` is "desktop" or "mobile".
+    """
+
 def parse(text: str, name: str, sets: list[tuple[str, str]], extended: list[tuple[str, str]] = ...) -> str:
     """Read a study file (TOML) and return the study document (JSON); `name` is used in errors.
 

@@ -8,6 +8,7 @@ mod export;
 mod formulas;
 mod losses;
 mod measure;
+mod page;
 mod picture;
 mod play;
 mod replay;
@@ -35,6 +36,8 @@ mod _core {
     use crate::losses::match_captures;
     #[pymodule_export]
     use crate::measure::{Follower, measure};
+    #[pymodule_export]
+    use crate::page::page_objects;
     #[pymodule_export]
     use crate::picture::compare_pictures;
     #[pymodule_export]

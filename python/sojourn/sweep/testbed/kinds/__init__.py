@@ -8,6 +8,7 @@ from sojourn.sweep.testbed.kinds.browser import Browser
 from sojourn.sweep.testbed.kinds.bulk import Bulk
 from sojourn.sweep.testbed.kinds.call import Call
 from sojourn.sweep.testbed.kinds.datagrams import Datagrams
+from sojourn.sweep.testbed.kinds.page import Page
 from sojourn.sweep.testbed.kinds.sessions import Sessions
 from sojourn.sweep.testbed.kinds.turns import Turns
 from sojourn.sweep.testbed.kinds.video import Video
@@ -26,6 +27,7 @@ USERS: dict[str, Kind] = {
     "adaptive": Adaptive(),
     "browser": Browser(),
     "call": Call(),
+    "page": Page(),
     "video": Video(),
     "voice": Voice(),
     "web": Web(),

@@ -1,4 +1,4 @@
-"""Bulk transfers over this kernel's TCP."""
+"""Bulk transfers over this kernel's TCP, or over µTP."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 from sojourn.study.units import bytes_of, nanoseconds
 from sojourn.sweep.testbed import tcp
 from sojourn.sweep.testbed.kind import Connection, Gathered, Place
+from sojourn.sweep.testbed.kinds import utp
 from sojourn.sweep.testbed.program import Left, Program
 
 Look = Sequence[Any]
@@ -19,11 +20,13 @@ class Bulk:
 
     def refused(self, entry: Mapping[str, Any]) -> str | None:
         """Return why an entry cannot be run."""
-        return tcp.refused(entry)
+        return utp.refused(entry) if entry["transport"] in utp.TRANSPORTS else tcp.refused(entry)
 
     def programs(self, place: Place) -> list[Program]:
-        """Return one program for all flows of the group."""
+        """Return one program for all flows of the group; over µTP, one for each."""
         entry = place.entry
+        if entry["transport"] in utp.TRANSPORTS:
+            return utp.programs(place)
         size, stop = entry["source"].get("size"), entry.get("stop")
         flow = {
             "size": None if size is None else bytes_of(size),
@@ -38,6 +41,8 @@ class Bulk:
 
     def gather(self, place: Place, left: Sequence[Left]) -> Gathered:
         """Return what the flows came to."""
+        if place.entry["transport"] in utp.TRANSPORTS:
+            return utp.gather(place, left)
         (found,) = left
         down = place.entry["direction"] == "down"
         sender, receiver = (found.server, found.client) if down else (found.client, found.server)

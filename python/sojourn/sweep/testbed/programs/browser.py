@@ -60,19 +60,14 @@ def client(host: Host) -> None:
         told = ends.over()
         async with chromium.launched() as browser:
             host.begin()
-            reading = [
-                asyncio.ensure_future(_browse(host, browser, user, visits, rows))
+            readers = [
+                _browse(host, browser, user, visits, rows)
                 for user, visits in enumerate(host.arguments["users"])
             ]
-            waiting = asyncio.ensure_future(ends.until(host, told))
-            await asyncio.wait([waiting, *reading], return_when=asyncio.FIRST_EXCEPTION)
-            if not waiting.done():
-                await next(task for task in reading if task.done())  # raises what it raised
-            for row in rows:
-                row.setdefault("plt_ns", host.now() - row["start_ns"])
-            host.leave(loads=rows)
-            for task in reading:
-                task.cancel()
+            async with ends.attended(host, told, readers):
+                for row in rows:
+                    row.setdefault("plt_ns", host.now() - row["start_ns"])
+                host.leave(loads=rows)
 
     asyncio.run(main())
 

@@ -108,8 +108,14 @@ async def _start(host: Host, page: Any, viewing: Any) -> None:
     told = host.arguments
     described = "playlist.m3u8" if told["player"] == _PLAYLISTS else "manifest.mpd"
     await page.evaluate(
-        "([player, url, buffer, initial]) => begin(player, url, buffer, initial)",
-        [told["player"], f"/{viewing.user}/{described}", told["buffer_s"], told["initial_s"]],
+        "(told) => begin(...told)",
+        [
+            told["player"],
+            f"/{viewing.user}/{described}",
+            told["buffer_s"],
+            told["initial_s"],
+            told["give_up"],
+        ],
     )
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import signal
 import socket
-from collections.abc import Coroutine, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Coroutine, Sequence
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from programs.http11.server import Content, Server, by_size
@@ -14,7 +14,7 @@ from programs.http11.server import Content, Server, by_size
 if TYPE_CHECKING:
     from sojourn.sweep.testbed.host import Host
 
-__all__ = ["over", "run", "serve", "sleep_until", "socket_of", "until"]
+__all__ = ["attended", "over", "run", "serve", "sleep_until", "socket_of", "until"]
 
 
 def socket_of(host: Host, port: int = 0) -> socket.socket:
@@ -56,6 +56,23 @@ def run(host: Host, tasks: Sequence[Coroutine[Any, Any, None]]) -> None:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
     asyncio.run(main())
+
+
+@asynccontextmanager
+async def attended(
+    host: Host, told: asyncio.Event, tasks: Sequence[Coroutine[Any, Any, None]]
+) -> AsyncIterator[None]:
+    """Let tasks run until the time is over, then what is within, and cancel them; raises what one raised."""
+    running = asyncio.gather(*tasks)
+    ending = asyncio.ensure_future(until(host, told))
+    await asyncio.wait([ending, running], return_when=asyncio.FIRST_COMPLETED)
+    if not ending.done():
+        running.result()
+        await ending
+    yield
+    running.cancel()
+    with suppress(asyncio.CancelledError):
+        await running
 
 
 async def sleep_until(host: Host, at_ns: int) -> None:

@@ -1,0 +1,146 @@
+"""A server of HTTP/1.1, HTTP/2 or HTTP/3 for a page of several hosts, each at a port of its own.
+
+HTTP/1.1 and HTTP/2 are Hypercorn's, which sends streams by the priorities that browsers give them, HTTP/3 is
+aioquic's own, since Hypercorn's takes no congestion controller. Browsers share no connection between
+ports. What TCP has not sent yet is kept short, as servers that follow priorities do (`TCP_NOTSENT_LOWAT`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from programs.http11.ends import over, socket_of, until
+
+if TYPE_CHECKING:
+    from sojourn.sweep.testbed.host import Host
+
+__all__ = ["serve"]
+
+Answer = Callable[[str], tuple[str, bytes] | None]
+"""What a path has: content type, and content."""
+
+_UNSENT = 128 * 1024
+_GRACE_S = 0.2
+_STATUS_LINE, _PER_FIELD = 19, 4
+
+
+def _fields(path: str, kind: str, length: int, header: int) -> list[tuple[bytes, bytes]]:
+    """Return the header of an answer, of about so many bytes.
+
+    The last field fills it up, with letters that HPACK and QPACK code by eight bits, and in words that no
+    header had before, which they would shorten.
+    """
+    found = [
+        (b"content-type", kind.encode()),
+        (b"content-length", b"%d" % length),
+        # Of other hosts' objects, a browser tells times and takes fonts only so.
+        (b"timing-allow-origin", b"*"),
+        (b"access-control-allow-origin", b"*"),
+    ]
+    used = _STATUS_LINE + sum(len(name) + len(value) + _PER_FIELD for name, value in found)
+    fill = header - used - len(b"x-fill") - _PER_FIELD
+    return [*found, (b"x-fill", path.encode().ljust(fill, b"X"))]
+
+
+def serve(host: Host, hosts: int, answer: Answer) -> None:
+    """Answer at so many ports, from `host.port` on, until the end.
+
+    Of `host.arguments`: ``http`` ("1.1", "2" or "3"), ``header`` (bytes of an answer's), ``controller`` (of
+    QUIC); the certificate lies in the program's folder.
+    """
+
+    async def main() -> None:
+        told = over()
+        if host.arguments["http"] == "3":
+            await _over_quic(host, hosts, answer)
+            serving = None
+        else:
+            serving = asyncio.ensure_future(_over_tcp(host, hosts, answer))
+        await asyncio.to_thread(host.begin)
+        ending = asyncio.ensure_future(until(host, told))
+        await asyncio.wait([ending, *([serving] if serving else [])], return_when=asyncio.FIRST_COMPLETED)
+        if serving is not None and serving.done():
+            serving.result()  # raises why it has ended
+
+    # Not asyncio.run: nobody waits for connections to end that the end cuts off.
+    asyncio.new_event_loop().run_until_complete(main())
+
+
+async def _over_tcp(host: Host, hosts: int, answer: Answer) -> None:
+    from hypercorn.asyncio import serve as hypercorn
+    from hypercorn.config import Config
+
+    http, header = host.arguments["http"], host.arguments["header"]
+
+    async def app(scope: Mapping[str, Any], receive: Callable[..., Any], send: Callable[..., Any]) -> None:
+        if scope["type"] == "lifespan":
+            while (await receive())["type"] != "lifespan.shutdown":
+                await send({"type": "lifespan.startup.complete"})
+            await send({"type": "lifespan.shutdown.complete"})
+            return
+        status, kind, body = _found(answer(scope["path"]))
+        fields = _fields(scope["path"], kind, len(body), header)
+        await send({"type": "http.response.start", "status": status, "headers": fields})
+        await send({"type": "http.response.body", "body": body})
+
+    listening = [_listening(host, host.port + k) for k in range(hosts)]
+    config = Config()
+    config.bind = [f"fd://{each.detach()}" for each in listening]
+    config.certfile, config.keyfile = str(host.folder / "certificate.pem"), str(host.folder / "key.pem")
+    config.alpn_protocols = ["h2" if http == "2" else "http/1.1"]
+    config.include_date_header = config.include_server_header = False
+    config.errorlog, config.graceful_timeout = None, _GRACE_S
+    config.keep_alive_timeout = 3600
+    await hypercorn(app, config, shutdown_trigger=asyncio.Event().wait)  # type: ignore[arg-type]
+
+
+def _listening(host: Host, port: int) -> socket.socket:
+    made = socket_of(host, port)
+    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, _UNSENT)
+    made.listen(1024)
+    return made
+
+
+async def _over_quic(host: Host, hosts: int, answer: Answer) -> None:
+    from aioquic.asyncio import QuicConnectionProtocol
+    from aioquic.asyncio import serve as aioquic
+    from aioquic.h3.connection import H3_ALPN, H3Connection
+    from aioquic.h3.events import HeadersReceived
+    from aioquic.quic.configuration import QuicConfiguration
+    from aioquic.quic.events import ProtocolNegotiated, QuicEvent
+
+    header = host.arguments["header"]
+
+    class Serving(QuicConnectionProtocol):
+        """A connection."""
+
+        http: H3Connection | None = None
+
+        def quic_event_received(self, event: QuicEvent) -> None:
+            if isinstance(event, ProtocolNegotiated):
+                self.http = H3Connection(self._quic)
+            if self.http is None:
+                return
+            for each in self.http.handle_event(event):
+                if isinstance(each, HeadersReceived):
+                    path = dict(each.headers)[b":path"].decode()
+                    status, kind, body = _found(answer(path))
+                    fields = [(b":status", b"%d" % status), *_fields(path, kind, len(body), header)]
+                    self.http.send_headers(each.stream_id, fields)
+                    self.http.send_data(each.stream_id, body, end_stream=True)
+            self.transmit()
+
+    settings = QuicConfiguration(
+        is_client=False, alpn_protocols=H3_ALPN, congestion_control_algorithm=host.arguments["controller"]
+    )
+    settings.load_cert_chain(host.folder / "certificate.pem", host.folder / "key.pem")
+    for k in range(hosts):
+        await aioquic(host.own, host.port + k, configuration=settings, create_protocol=Serving)
+
+
+def _found(content: tuple[str, bytes] | None) -> tuple[int, str, bytes]:
+    return (404, "text/plain", b"") if content is None else (200, *content)
