@@ -2,7 +2,7 @@
 //!
 //! Source: libwebrtc `goog_cc_network_control.cc`, `send_side_bandwidth_estimation.cc`. The target is the lower of the
 //! delay-based and the loss-based estimate; before the latter is ready, that of delays. Round trips of more than three
-//! seconds lower it by a fifth each second. It never falls below what the streams are given at least, audio's whole rate
+//! seconds lower it by a fifth each second. It never falls below what the streams are given at least, all of the audio
 //! and 30 kbit/s of video (`bitrate_allocator.cc`). Packets are paced at 2.5 times the target before the first report
 //! and at 1.1 times after it.
 //! Differences: the rule of 2 % and 10 % of loss, which acts until the loss-based estimate has three periods (750 ms),
