@@ -1,5 +1,6 @@
 //! The pcap format (draft-ietf-opsawg-pcap): one header, then records; either byte order, µs or ns.
 
+use super::Frame;
 use super::buffer::Window;
 use super::step::{LONGEST_FRAME, Place, Step};
 use std::io::{self, Read};
@@ -58,6 +59,33 @@ impl Pcap {
         window.advance(self.last);
         self.last = at + len;
         Some(Place { at, len, time_ns: self.time(seconds, fraction), link: self.link, wire_len: wire_len.max(kept) })
+    }
+
+    /// Hand on the next records, at most `most`, as long as all of each is at hand. The frames are not numbered.
+    #[inline]
+    pub(super) fn all_at_hand<R: Read, E>(
+        &mut self,
+        window: &mut Window<R>,
+        most: usize,
+        mut take: impl FnMut(Frame<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let rest = window.rest();
+        let (mut passed, mut last) = (0, self.last);
+        for _ in 0..most {
+            let Some(head) = rest.get(passed + last..).and_then(|rest| rest.first_chunk::<RECORD>()) else { break };
+            let [seconds, fraction, kept, wire_len] = [0, 4, 8, 12].map(|at| self.u32(&head[at..]));
+            let (at, len) = (passed + last + self.record_header, kept as usize);
+            if len > LONGEST_FRAME {
+                break;
+            }
+            let Some(data) = rest.get(at..at + len) else { break };
+            (passed, last) = (passed + last, self.record_header + len);
+            let time_ns = self.time(seconds, fraction);
+            take(Frame { number: 0, time_ns, link: self.link, wire_len: wire_len.max(kept), data })?;
+        }
+        window.advance(passed);
+        self.last = last;
+        Ok(())
     }
 
     #[inline]
