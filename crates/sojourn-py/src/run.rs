@@ -11,6 +11,7 @@ use sojourn_net::log::{DropCause, Kind};
 use sojourn_net::{Span, Time};
 use sojourn_sim::RunHooks;
 use sojourn_sim::app::{Schedule, Tables};
+use sojourn_sim::document;
 use sojourn_sim::scenario::{Scenario, Users};
 use sojourn_sim::stats::{Column, Log};
 
@@ -46,7 +47,7 @@ pub(crate) fn run<'py>(
     clips: Option<BTreeMap<usize, Vec<Clip<'py>>>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let mut point: Point =
-        serde_json::from_str(point).map_err(|error| StudyError::new_err(format!("this is not a point: {error}")))?;
+        document::from_json(point).map_err(|error| StudyError::new_err(format!("this is not a point: {error}")))?;
     if let Some(file) = point.document.missing_file() {
         return Err(StudyError::new_err(format!("the text of {file} is not in the point; fill it in as content")));
     }
@@ -156,7 +157,7 @@ pub(crate) fn columns_of_logs(py: Python<'_>, logs: Vec<Log>, one_queue: bool) -
 #[pyfunction]
 pub(crate) fn links(point: &str) -> PyResult<Vec<String>> {
     let point: Point =
-        serde_json::from_str(point).map_err(|error| StudyError::new_err(format!("this is not a point: {error}")))?;
+        document::from_json(point).map_err(|error| StudyError::new_err(format!("this is not a point: {error}")))?;
     Ok(point.document.link_names())
 }
 
