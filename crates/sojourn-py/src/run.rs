@@ -33,8 +33,9 @@ type Clip<'py> = (PyReadonlyArray1<'py, u64>, PyReadonlyArray1<'py, u16>);
 /// Simulate a point (JSON). `log` keeps the packet log whether or not the point asks for it. `progress` is called now
 /// and then with the simulated seconds; `packets` takes the packet log in pieces as it is made (dicts of NumPy columns,
 /// each of one link), and then it is not returned. `clips` gives, for the place of each video user among the point's
-/// users, the packets of its clips: pairs of arrays `send_ns` (u64, never falling) and `size_bytes` (u16). Returns a
-/// dict: `summary` (JSON) and one dict of NumPy columns for each table.
+/// users, the packets of its clips, and for that of each voice user with DTX those of its samples of speech: pairs of
+/// arrays `send_ns` (u64, never falling) and `size_bytes` (u16). Returns a dict: `summary` (JSON) and one dict of NumPy
+/// columns for each table.
 #[pyfunction]
 #[pyo3(signature = (point, log = false, progress = None, packets = None, clips = None))]
 pub(crate) fn run<'py>(
@@ -178,17 +179,22 @@ pub(crate) fn drop_causes() -> [&'static str; DropCause::ALL.len()] {
     DropCause::ALL.map(DropCause::name)
 }
 
-/// Gives video users the packets of their clips.
+/// Gives video users the packets of their clips, and callers who do not send their pauses those of their speech.
 fn give_clips(scenario: &mut Scenario, mut clips: BTreeMap<usize, Vec<Clip<'_>>>) -> PyResult<()> {
     for (place, user) in scenario.users.iter_mut().enumerate() {
-        let Users::Video(video) = user else { continue };
-        let found = clips.remove(&place).filter(|clips| !clips.is_empty()).ok_or_else(|| {
-            StudyError::new_err(format!("users.{place} is shown video, and the packets of its clips were not given"))
-        })?;
-        video.schedules = found.iter().map(|(send, size)| schedule(send, size)).collect::<PyResult<_>>()?;
+        let (schedules, needs) = match user {
+            Users::Video(video) => (&mut video.schedules, "is shown video, and the packets of its clips"),
+            Users::Voice(voice) if voice.pauses() => {
+                (&mut voice.schedules, "sends no pauses (dtx), and the packets of its speech")
+            }
+            _ => continue,
+        };
+        let found = clips.remove(&place).filter(|clips| !clips.is_empty());
+        let found = found.ok_or_else(|| StudyError::new_err(format!("users.{place} {needs} were not given")))?;
+        *schedules = found.iter().map(|(send, size)| schedule(send, size)).collect::<PyResult<_>>()?;
     }
     match clips.keys().next() {
-        Some(place) => Err(StudyError::new_err(format!("clips were given for users.{place}, which is no video user"))),
+        Some(place) => Err(StudyError::new_err(format!("clips were given for users.{place}, which needs none"))),
         None => Ok(()),
     }
 }

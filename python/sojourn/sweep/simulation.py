@@ -14,7 +14,7 @@ from sojourn import _core
 from sojourn.errors import SojournError, StoreError
 from sojourn.results.store import Store
 from sojourn.study.identity import engine
-from sojourn.study.inputs import video
+from sojourn.study.inputs import video, voice
 from sojourn.study.point import Point
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def simulate(
         The result without wall time; the tables that the study keeps: ``flows`` (connections), ``series`` and
         ``queues`` (samples over time); and the time of the simulation.
     """
-    clips = video.packets(point.document)
+    clips = video.packets(point.document) | voice.packets(point.document)
     started = time.perf_counter()
     if packets is None:
         ran = _core.run(point.text, clips=clips)
