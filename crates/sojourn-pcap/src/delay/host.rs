@@ -348,3 +348,24 @@ impl Hosts {
         !self.near(host, peer)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_of_nearness_follows_the_hosts() {
+        let mut hosts = Hosts::new(Vec::new());
+        let both = [hosts.of(Address(1)), hosts.of(Address(2))];
+        let mut near = Near::default();
+        assert_eq!(near.renewed(&hosts, both).ends, [false; 2]);
+        // The second answers at once, then the first does, and quicker: of two that are near the slower is remote.
+        for (host, after, ends) in [(1, 900_000, [false, true]), (0, 2_000_000, [false, true]), (0, 100, [true, false])]
+        {
+            hosts.responded(both[host], after);
+            assert_eq!(near.renewed(&hosts, both).ends, ends);
+            assert_eq!(near.ends, hosts.near_ends(both[0], both[1]));
+        }
+        assert_eq!(near.beside, [true; 2]);
+    }
+}
