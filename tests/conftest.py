@@ -1,11 +1,18 @@
-"""How tests call the command: as a user does, in a process of its own."""
+"""How tests call the command: as a user does, in a process of its own.
+
+A command that ends by itself, in the surroundings of the tests, is a fork of a process that has loaded the
+libraries (`preloaded.py`): loading them takes most of a short command's time. All others start from nothing.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import select
+import signal
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,6 +21,41 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 FAKE_ENGINE = ROOT / "tests" / "fake_engine"
+
+
+class Preloaded:
+    """The process that has loaded the libraries; the first command starts it."""
+
+    def __init__(self) -> None:
+        self._server: subprocess.Popen[bytes] | None = None
+
+    def run(
+        self, words: list[str], cwd: Path, env: dict[str, str], timeout: float
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a command to its end."""
+        if self._server is None:
+            script = [sys.executable, str(ROOT / "tests" / "preloaded.py")]
+            pipe = subprocess.PIPE
+            self._server = subprocess.Popen(script, stdin=pipe, stdout=pipe, start_new_session=True)
+        with tempfile.TemporaryDirectory() as folder:
+            out, err = Path(folder, "out"), Path(folder, "err")
+            out.touch()
+            err.touch()
+            request = {"argv": words, "cwd": str(cwd), "env": env, "out": str(out), "err": str(err)}
+            self._server.stdin.write(json.dumps(request).encode() + b"\n")
+            self._server.stdin.flush()
+            process = int(self._server.stdout.readline())
+            late = not select.select([self._server.stdout], [], [], timeout)[0]
+            if late:
+                os.kill(process, signal.SIGKILL)
+            code = int(self._server.stdout.readline())
+            said = (out.read_text(), err.read_text())
+            if late:
+                raise subprocess.TimeoutExpired(words, timeout, *said)
+            return subprocess.CompletedProcess(words, code, *said)
+
+
+PRELOADED = Preloaded()
 
 
 @dataclass
@@ -32,14 +74,17 @@ class Command:
     def __call__(
         self, *words: object, code: int = 0, timeout: float = 120
     ) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            self.argv(*words),
-            cwd=self.cwd,
-            env=self.environment(),
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-        )
+        if set(self.env) - {"PYTHONPATH"}:
+            done = subprocess.run(
+                self.argv(*words),
+                cwd=self.cwd,
+                env=self.environment(),
+                capture_output=True,
+                text=True,
+                timeout=timeout,
+            )
+        else:
+            done = PRELOADED.run([*map(str, words)], self.cwd, self.environment(), timeout)
         assert done.returncode == code, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
         assert "Traceback" not in done.stderr, done.stderr
         return done

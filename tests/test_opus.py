@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 from conftest import user
 from sojourn import _core
-from sojourn.qoe import emodel_wideband, pesq, voice
+from sojourn.errors import SojournError
+from sojourn.qoe import emodel_wideband, pesq, voice, worst_call
 from sojourn.qoe.media import g722, opus, playout
 from sojourn.qoe.media.speech import MissingSpeech, samples
+from sojourn.study.inputs import voice as inputs
 
 MEASURED = {"fec": {5: 3.72, 10: 3.35}, "plc": {5: 2.61, 10: 1.91}, "silence": {5: 1.72, 10: 1.26}}
 """Wide-band PESQ of Opus at 24 kbit/s by percent of loss: six prompts of one voice, without a simulator."""
@@ -65,7 +67,7 @@ def test_pauses_are_packets_of_one_byte_with_dtx(speech: np.ndarray) -> None:
     assert short(True) > short(False) + 50
 
 
-def lqo(loss: float, seed: int = 1, **keys: object) -> list[float]:
+def lqo(loss: float, seed: int = 1, duration: str = "75s", **keys: object) -> list[float]:
     """Wide-band PESQ of the calls of one run over a path with independent losses."""
     link = {"rate": "10Mbit", "queue": {"kind": "fifo", "limit": "99pkt"}}
     entry = {
@@ -78,13 +80,104 @@ def lqo(loss: float, seed: int = 1, **keys: object) -> list[float]:
     study = {
         "name": "x",
         "seed": seed,
-        "duration": "75s",
+        "duration": duration,
         "path": {"rtt": "40ms", "down": link, "up": link | ({"loss": loss} if loss else {})},
         "users": [entry | keys],
     }
     point = _core.points(json.dumps(study))[0]
     table = _core.run(point)["voice"]
     return [call.lqo for call in voice.calls(table, json.loads(point)["document"]["users"][0])]
+
+
+def dtx_run(**keys: object) -> tuple[dict, dict, dict]:
+    """One run of a caller with DTX: the entry, what is given to the engine, and its tables."""
+    link = {"rate": "10Mbit", "queue": {"kind": "fifo", "limit": "99pkt"}}
+    entry = {"kind": "voice", "codec": "opus", "direction": "up", "score": "emodel", "call": "8s"}
+    study = {"name": "x", "duration": "20s", "path": {"rtt": "40ms", "down": link, "up": link}}
+    study |= {
+        "record": {"packets": True},
+        "users": [entry | {"opus": {"bitrate": "24kbit", "dtx": True}} | keys],
+    }
+    point = _core.points(json.dumps(study))[0]
+    document = json.loads(point)["document"]
+    sent = inputs.packets(document)
+    return document, sent, _core.run(point, clips=sent)
+
+
+@needs_library
+def test_with_dtx_the_packets_of_a_call_are_those_of_libopus(speech: np.ndarray) -> None:
+    document, _, ran = dtx_run()
+    (user,) = document["users"]
+    table, log = ran["voice"], ran["packets"]
+    sizes = log["size_bytes"][log["kind"] == _core.packet_kinds().index("voice")]
+    for call in (0, 1):
+        rows = np.flatnonzero(table["call"] == call)
+        # libopus itself: a mark of at most two bytes is a pause, of which libwebrtc sends the first.
+        coded = opus.encode(speech[call], 24_000, dtx=True)
+        marks = np.array([len(packet) <= 2 for packet in coded])
+        goes = ~marks | (marks & ~np.append(False, marks[:-1]))
+        assert table["seq"][rows].tolist() == np.flatnonzero(goes).tolist()
+        assert 50 < 400 - goes.sum() < 300, "there are pauses in it"
+        # In a pause a packet goes every 400 ms at the latest; RFC 6716 section 2.1.9.
+        assert 10 < np.diff(np.flatnonzero(goes)).max() <= 21
+        expected = [len(packet) + 40 for packet, go in zip(coded, goes, strict=True) if go]
+        assert sizes[rows].tolist() == expected
+        assert np.all(np.diff(table["sent_ns"][rows]) == np.diff(table["seq"][rows].astype(int)) * 20_000_000)
+    found = voice.score_voice(table, user)["talks"]
+    assert (found["loss"], found["late"]) == (0, 0)
+    assert (
+        found["z1"] == voice.score_voice(_all(table), user | {"opus": {"bitrate": "24kbit"}})["talks"]["z1"]
+    )
+
+
+def _all(table: dict) -> dict:
+    """The same calls with every packet."""
+    call, seq = np.repeat([0, 1], 400), np.tile(np.arange(400), 2)
+    zero = np.zeros_like(seq)
+    sent = call * 9 * 10**9 + seq * 20_000_000
+    delay = np.full_like(seq, table["delay_ns"][0])
+    return {"user": zero, "call": call, "direction": zero, "seq": seq, "sent_ns": sent, "delay_ns": delay}
+
+
+@needs_library
+def test_without_loss_dtx_sounds_as_all_packets_do_and_a_lost_one_worse(speech: np.ndarray) -> None:
+    document, _, ran = dtx_run()
+    user = document["users"][0] | {"score": "pesq", "playout": {"kind": "fixed", "delay": "60ms"}}
+    table = {name: column[ran["voice"]["call"] == 0] for name, column in ran["voice"].items()}
+
+    def one(table: dict, **settings: object) -> voice.Call:
+        (call,) = voice.calls(table, user | {"opus": user["opus"] | settings}, cache={})
+        return call
+
+    every = {name: column[:400] for name, column in _all(table).items()}
+    silent, spoken = one(table), one(every, dtx=False)
+    assert silent.lqo == pytest.approx(spoken.lqo, abs=0.1)
+    assert (silent.lost, silent.late, silent.packets) == (0, 0, table["seq"].size)
+    gone = table | {"delay_ns": np.where(np.arange(table["seq"].size) % 10 == 5, -1, table["delay_ns"])}
+    worse = one(gone)
+    assert worse.lqo < silent.lqo - 0.3
+    assert worse.lost == round(table["seq"].size / 10)
+    about = dict(worse.sound)
+    _, heard = worst_call.again(about)
+    _, mute = worst_call.again(about | {"silent": [[100, 200]]})
+    assert not np.array_equal(heard, mute), "what was not sent is not decoded"
+
+
+@needs_library
+def test_dtx_needs_its_speech_and_says_so(speech: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
+    document, sent, _ = dtx_run()
+    assert inputs.identity(document)["speech"]
+    with pytest.raises(_core.StudyError, match=r"users\.0 sends no pauses \(dtx\)"):
+        _core.run(json.dumps({"seed": 1, "replication": 0, "document": document}))
+    with pytest.raises(_core.StudyError, match=r"users\.1, which needs none"):
+        _core.run(json.dumps({"seed": 1, "replication": 0, "document": document}), clips=sent | {1: sent[0]})
+    monkeypatch.setattr(opus, "available", lambda: False)
+    inputs._unspoken.cache_clear()
+    try:
+        with pytest.raises(SojournError, match=r"users\.0\.opus\.dtx: .* libopus"):
+            inputs.settle(document)
+    finally:
+        inputs._unspoken.cache_clear()
 
 
 @needs_library
@@ -103,7 +196,7 @@ def test_repair_beats_concealment_beats_silence_as_measured(speech: np.ndarray, 
 @needs_library
 def test_without_loss_all_three_are_one(speech: np.ndarray) -> None:
     def first(fec: bool, concealment: str) -> float:
-        return lqo(0.0, opus={"bitrate": "24kbit", "fec": fec}, concealment=concealment)[0]
+        return lqo(0.0, duration="12s", opus={"bitrate": "24kbit", "fec": fec}, concealment=concealment)[0]
 
     assert first(True, "plc") == first(False, "plc") == first(False, "zero")
     assert first(True, "plc") == pytest.approx(4.40, abs=0.2)

@@ -293,7 +293,7 @@ def test_a_run_without_its_packets_is_refused() -> None:
     with pytest.raises(_core.StudyError, match=r"users\.0 is shown video, and the packets"):
         _core.run(text)
     send, size = np.zeros(2, np.uint64), np.ones(2, np.uint16)
-    with pytest.raises(_core.StudyError, match=r"clips were given for users\.3, which is no video user"):
+    with pytest.raises(_core.StudyError, match=r"clips were given for users\.3, which needs none"):
         _core.run(text, clips={0: [(send, size)], 3: [(send, size)]})
     with pytest.raises(_core.StudyError, match="2 send times and 1 sizes"):
         _core.run(text, clips={0: [(send, size[:1])]})

@@ -1,16 +1,19 @@
-"""Asks dash.js, Shaka and hls.js what they would have fetched in viewings of our players of their names.
+"""Asks dash.js, Shaka and hls.js what they would have fetched in viewings of ours, and how fast they play.
 
     npm install shaka-player@5.2.12 hls.js@1.7.4
     python -m tools.players DASHJS node_modules/shaka-player node_modules/hls.js
 
 DASHJS is a checkout of Dash-Industry-Forum/dash.js in which `npm install --omit=dev --ignore-scripts` ran.
 Writes `tests/data/players_today.json`: for each library, clip and trace the levels that the library chooses
-when it sees what our player saw. The test plays again and compares.
+when it sees what our player saw. The test plays again and compares. And `asked.json` beside our rules of the
+playback rate of live streams: cases drawn by lot, and the rate that each library sets. ``--live`` asks for
+these only.
 """
 
 from __future__ import annotations
 
 import json
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -20,6 +23,8 @@ import sojourn
 from sojourn import _core
 
 FILE = Path(__file__).parents[2] / "tests/data/players_today.json"
+LIVE = Path(__file__).parents[2] / "crates/sojourn-sim/src/player/live/asked.json"
+CASES = 120
 CLIPS = ("bbb-x264-4s", "envivio-4s", "bbb-3s")
 TRACES: dict[str, list[tuple[float, float]]] = {
     "810 kb/s": [(60, 810)],
@@ -55,9 +60,45 @@ def decisions(library: str, where: Path, clip: str, trace: str) -> list[int]:
     return list(json.loads(ran.stdout.splitlines()[-1]))
 
 
+def case(lot: random.Random) -> dict[str, float]:
+    """Draw one situation of a live viewer: most of them near the target, where rules differ."""
+    target_s = lot.choice((1.0, 2.0, 3.0, 6.0))
+    segment_s = lot.choice((1.0, 2.0, 4.0))
+    latency_s = max(target_s + lot.choice((0.1, 0.7, 2.0, 6.0)) * lot.uniform(-1, 1), 0.3)
+    return {
+        "latency_s": round(latency_s, 4),
+        "target_s": target_s,
+        "buffer_s": round(lot.uniform(0, 2.5), 3),
+        "segment_s": segment_s,
+        "chunk_s": round(segment_s / lot.choice((2, 4, 8)), 3),
+        "stalls": lot.choice((0, 0, 1, 3)),
+        "rate": lot.choice((1.0, 1.05, 1.2, 0.95)),
+        "slowest": lot.choice((0.5, 0.95)),
+        "fastest": lot.choice((1.1, 1.5)),
+    }
+
+
+def rates(library: str, where: Path) -> list[dict[str, float]]:
+    """Return cases with the rate that a library sets in each."""
+    lot = random.Random(library)
+    cases = [case(lot) for _ in range(CASES)]
+    command = ["node", str(Path(__file__).with_name("catch_up.mjs")), library, str(where.absolute())]
+    ran = subprocess.run(command, input=json.dumps(cases), capture_output=True, text=True, check=True)
+    return [{**told, "sets": sets} for told, sets in zip(cases, json.loads(ran.stdout), strict=True)]
+
+
 def main() -> None:
-    """Write the file."""
-    where = dict(zip(("dash.js", "shaka", "hls.js"), map(Path, sys.argv[1:4]), strict=True))
+    """Write the files."""
+    folders = [argument for argument in sys.argv[1:] if argument != "--live"]
+    where = dict(zip(("dash.js", "shaka", "hls.js"), map(Path, folders), strict=True))
+    asked = {library: rates(library, folder) for library, folder in where.items()}
+    lines = [
+        f"{json.dumps(library)}: [\n" + ",\n".join(map(json.dumps, cases)) + "\n]"
+        for library, cases in asked.items()
+    ]
+    LIVE.write_text('{"rates": {\n' + ",\n".join(lines) + "\n}}\n", encoding="utf-8")
+    if "--live" in sys.argv:
+        return
     found: dict[str, Any] = {}
     for library, folder in where.items():
         for clip in CLIPS:

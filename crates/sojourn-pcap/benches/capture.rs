@@ -7,8 +7,8 @@
 #![expect(clippy::disallowed_methods, reason = "a bench reads the clock")]
 
 use sojourn_pcap::decode::{decode, utp};
-use sojourn_pcap::read::ahead::{Batch, read_ahead};
-use sojourn_pcap::read::{Capture, ReadError};
+use sojourn_pcap::delay::ahead::News;
+use sojourn_pcap::read::{Capture, Frame, ReadError};
 use sojourn_pcap::write::{Datagram, End, Header, Pcap};
 use sojourn_pcap::{Meter, Options};
 use std::io::Cursor;
@@ -47,27 +47,27 @@ fn run(bytes: &[u8], step: usize) -> f64 {
     let threads = if step == 4 { 2 } else { 1 };
     let mut meter = Meter::new(Options { threads, ..Options::default() });
     let (begun, mut frames) = (Instant::now(), 0u64);
-    if step == 4 {
-        let take = |batch: &Batch| {
-            for (arrival, decoded) in batch.packets() {
-                if meter.packet(arrival, decoded) {
-                    drop(meter.finalize());
-                }
-            }
-            frames = batch.last();
-            Ok(())
-        };
-        read_ahead::<ReadError>(&mut capture, |_| Ok(true), take, || Ok(()), || ()).expect("memory can be read");
-    } else {
-        while let Some(frame) = capture.next_frame().expect("memory can be read") {
+    if step < 2 {
+        let take = |frame: &Frame<'_>| {
             frames = frame.number;
             match step {
-                0 => drop(std::hint::black_box(frame)),
-                1 => drop(std::hint::black_box(decode(frame.link, frame.data, frame.wire_len))),
-                _ if meter.frame(&frame) => drop(meter.finalize()),
-                _ => {}
+                0 => _ = std::hint::black_box(frame),
+                _ => drop(std::hint::black_box(decode(frame.link, frame.data, frame.wire_len))),
             }
-        }
+            Ok::<(), ReadError>(())
+        };
+        let mut take = take;
+        while capture.frames(1 << 20, &mut take).expect("memory can be read") {}
+    } else {
+        let told = |meter: &mut Meter, news: News| {
+            match news {
+                News::Full => drop(meter.finalize()),
+                News::Read(read, _) => frames = read,
+                News::Waiting => {}
+            }
+            Ok::<(), ReadError>(())
+        };
+        meter.read(&mut capture, |_| Ok(true), told, || ()).expect("memory can be read");
     }
     if step > 2 {
         drop(meter.finalize());

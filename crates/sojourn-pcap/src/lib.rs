@@ -1,7 +1,7 @@
 //! Passive measurement: the queueing delay of remote hosts, from a capture.
 //!
 //! ```text
-//! read::Capture ─frame─▶ Meter::frame ─▶ decode ─▶ flow::Table ─▶ log ─▶ Meter::finalize ─▶ samples, summary
+//! read::Capture ─frame─▶ decode, flow, connection ─sighting─▶ Meter: hosts, log ─▶ Meter::finalize ─▶ samples, summary
 //! ```
 //!
 //! - [`read`]: [`read::Capture`] over pcap, pcapng, gzip, zstd, pipes, many files; [`read::Damage`].

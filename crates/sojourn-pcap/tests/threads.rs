@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use sojourn_pcap::decode::utp;
+use sojourn_pcap::delay::ahead::News;
 use sojourn_pcap::delay::summary::summary;
-use sojourn_pcap::read::ahead::{Batch, read_ahead};
 use sojourn_pcap::read::{Capture, ReadError};
 use sojourn_pcap::write::{Datagram, End, Header, Pcap};
 use sojourn_pcap::{Choice, Meter, Options};
@@ -46,8 +46,8 @@ fn capture(steps: &[Step]) -> Vec<u8> {
     out.finish().unwrap()
 }
 
-/// The summary, and the samples if they are asked for.
-fn measure(bytes: &[u8], options: Options, ahead: bool, samples: bool) -> (String, Vec<String>) {
+/// The summary, and the samples if they are asked for; read as a whole, or frame by frame.
+fn measure(bytes: &[u8], options: Options, whole: bool, samples: bool) -> (String, Vec<String>) {
     let mut capture = Capture::from_stream(Cursor::new(bytes.to_vec()), "memory").unwrap();
     let (mut meter, mut told) = (Meter::new(options), Vec::new());
     let mut settle = |meter: &mut Meter| {
@@ -56,16 +56,14 @@ fn measure(bytes: &[u8], options: Options, ahead: bool, samples: bool) -> (Strin
             told.push(format!("{sample:?} {:?}", finalized.flow(sample.flow, sample.toward)));
         }
     };
-    if ahead {
-        let take = |batch: &Batch| {
-            for (arrival, decoded) in batch.packets() {
-                if meter.packet(arrival, decoded) {
-                    settle(&mut meter);
-                }
+    if whole {
+        let told = |meter: &mut Meter, news: News| {
+            if news == News::Full {
+                settle(meter);
             }
             Ok(())
         };
-        read_ahead::<ReadError>(&mut capture, |_| Ok(true), take, || Ok(()), || ()).unwrap();
+        meter.read::<ReadError>(&mut capture, |_| Ok(true), told, || ()).unwrap();
     } else {
         while let Some(frame) = capture.next_frame().unwrap() {
             if meter.frame(&frame) {
@@ -90,8 +88,8 @@ proptest! {
         let estimator = [Choice::Auto, Choice::Observer, Choice::Reported][choice];
         let options = |threads| Options { estimator, log_packets, threads, ..Options::default() };
         let one = measure(&bytes, options(1), false, true);
-        for (threads, ahead) in [(2, false), (2, true), (7, true)] {
-            prop_assert_eq!(&measure(&bytes, options(threads), ahead, true), &one);
+        for (threads, whole) in [(1, true), (2, false), (2, true), (7, true)] {
+            prop_assert_eq!(&measure(&bytes, options(threads), whole, true), &one);
         }
         for threads in [1, 2, 7] {
             prop_assert_eq!(&measure(&bytes, options(threads), false, false).0, &one.0, "without samples");

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 pub(crate) fn emulate(py: Python<'_>, setup: &str) -> PyResult<String> {
     #[cfg(target_os = "linux")]
     {
-        let setup = serde_json::from_str(setup)
+        let setup = sojourn_sim::document::from_json(setup)
             .map_err(|error| pyo3::exceptions::PyValueError::new_err(format!("this is not a setup: {error}")))?;
         let report = py.detach(|| sojourn_emu::session::run(&setup)).map_err(pyo3::exceptions::PyOSError::new_err)?;
         serde_json::to_string(&report).map_err(|error| pyo3::exceptions::PyOSError::new_err(error.to_string()))

@@ -19,6 +19,7 @@ use sojourn_net::Time;
 use sojourn_pcap::decode::{tcp, utp};
 use sojourn_pcap::write::{Datagram, End, Header, Pcapng};
 use sojourn_sim::Direction;
+use sojourn_sim::document;
 use sojourn_sim::engine::End as Side;
 use sojourn_sim::scenario::{Scenario, Transport};
 use sojourn_sim::stats::Captured;
@@ -45,7 +46,7 @@ pub(crate) fn export<'py>(
     tick_ns: u64,
 ) -> PyResult<Bound<'py, PyDict>> {
     let mut point: Point =
-        serde_json::from_str(point).map_err(|error| StudyError::new_err(format!("this is not a point: {error}")))?;
+        document::from_json(point).map_err(|error| StudyError::new_err(format!("this is not a point: {error}")))?;
     point.document.record.packets = true;
     let hops = &point.document.path.hops;
     let tap = match at {

@@ -3,8 +3,8 @@
 use crate::error::CaptureError;
 use crate::samples::{Takers, hand_out};
 use pyo3::prelude::*;
+use sojourn_pcap::delay::ahead::News;
 use sojourn_pcap::delay::summary::summary;
-use sojourn_pcap::read::ahead::{Batch, read_ahead};
 use sojourn_pcap::read::filter::{Filter, Instruction};
 use sojourn_pcap::read::{Capture, Frame, ReadError};
 use sojourn_pcap::{Choice, Meter, Options};
@@ -126,21 +126,18 @@ pub(crate) fn measure(
         let mut wanted = Wanted::new(range, filter);
         let hand_out = |meter: &mut Meter| hand_out(meter.finalize(), &takers, threads).map_err(Stop::Python);
         let look = |share: Option<f64>| look(progress.as_ref(), share).map_err(Stop::Python);
-        let done = if threads > 1 {
-            let take = |batch: &Batch| {
-                for (arrival, decoded) in batch.packets() {
-                    if meter.packet(arrival, decoded) {
-                        hand_out(&mut meter)?;
-                    }
-                }
-                if batch.last().is_multiple_of(LOOK) { look(batch.progress()) } else { Ok(()) }
-            };
-            let wait = || Python::attach(|py| py.check_signals()).map_err(Stop::Python);
-            let wants = |frame: &Frame<'_>| wanted.wants(frame).map_err(Stop::Python);
-            read_ahead(&mut capture, wants, take, wait, || stopped.store(true, Ordering::Relaxed))
-        } else {
-            on_one_thread(&mut capture, &mut meter, &mut wanted, &hand_out, &look)
+        let mut looks = 0;
+        let told = |meter: &mut Meter, news: News| match news {
+            News::Full => hand_out(meter),
+            News::Read(frames, share) if frames / LOOK > looks => {
+                looks = frames / LOOK;
+                look(share)
+            }
+            News::Read(..) => Ok(()),
+            News::Waiting => Python::attach(|py| py.check_signals()).map_err(Stop::Python),
         };
+        let wants = |frame: &Frame<'_>| wanted.wants(frame).map_err(Stop::Python);
+        let done = meter.read(&mut capture, wants, told, || stopped.store(true, Ordering::Relaxed));
         done.and_then(|()| hand_out(&mut meter)).and_then(|()| look(Some(1.0))).map_err(|stop| match stop {
             Stop::Read(error) => read_error(error),
             Stop::Python(error) => error,
@@ -162,25 +159,6 @@ impl From<ReadError> for Stop {
     fn from(error: ReadError) -> Self {
         Self::Read(error)
     }
-}
-
-fn on_one_thread(
-    capture: &mut Capture,
-    meter: &mut Meter,
-    wanted: &mut Wanted,
-    hand_out: &dyn Fn(&mut Meter) -> Result<(), Stop>,
-    look: &dyn Fn(Option<f64>) -> Result<(), Stop>,
-) -> Result<(), Stop> {
-    while let Some(frame) = capture.next_frame()? {
-        let number = frame.number;
-        if wanted.wants(&frame).map_err(Stop::Python)? && meter.frame(&frame) {
-            hand_out(meter)?;
-        }
-        if number.is_multiple_of(LOOK) {
-            look(capture.progress())?;
-        }
-    }
-    Ok(())
 }
 
 /// Which frames were asked for.

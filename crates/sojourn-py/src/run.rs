@@ -11,6 +11,7 @@ use sojourn_net::log::{DropCause, Kind};
 use sojourn_net::{Span, Time};
 use sojourn_sim::RunHooks;
 use sojourn_sim::app::{Schedule, Tables};
+use sojourn_sim::document;
 use sojourn_sim::scenario::{Scenario, Users};
 use sojourn_sim::stats::{Column, Log};
 
@@ -32,8 +33,9 @@ type Clip<'py> = (PyReadonlyArray1<'py, u64>, PyReadonlyArray1<'py, u16>);
 /// Simulate a point (JSON). `log` keeps the packet log whether or not the point asks for it. `progress` is called now
 /// and then with the simulated seconds; `packets` takes the packet log in pieces as it is made (dicts of NumPy columns,
 /// each of one link), and then it is not returned. `clips` gives, for the place of each video user among the point's
-/// users, the packets of its clips: pairs of arrays `send_ns` (u64, never falling) and `size_bytes` (u16). Returns a
-/// dict: `summary` (JSON) and one dict of NumPy columns for each table.
+/// users, the packets of its clips, and for that of each voice user with DTX those of its samples of speech: pairs of
+/// arrays `send_ns` (u64, never falling) and `size_bytes` (u16). Returns a dict: `summary` (JSON) and one dict of NumPy
+/// columns for each table.
 #[pyfunction]
 #[pyo3(signature = (point, log = false, progress = None, packets = None, clips = None))]
 pub(crate) fn run<'py>(
@@ -45,7 +47,7 @@ pub(crate) fn run<'py>(
     clips: Option<BTreeMap<usize, Vec<Clip<'py>>>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let mut point: Point =
-        serde_json::from_str(point).map_err(|error| StudyError::new_err(format!("this is not a point: {error}")))?;
+        document::from_json(point).map_err(|error| StudyError::new_err(format!("this is not a point: {error}")))?;
     if let Some(file) = point.document.missing_file() {
         return Err(StudyError::new_err(format!("the text of {file} is not in the point; fill it in as content")));
     }
@@ -155,7 +157,7 @@ pub(crate) fn columns_of_logs(py: Python<'_>, logs: Vec<Log>, one_queue: bool) -
 #[pyfunction]
 pub(crate) fn links(point: &str) -> PyResult<Vec<String>> {
     let point: Point =
-        serde_json::from_str(point).map_err(|error| StudyError::new_err(format!("this is not a point: {error}")))?;
+        document::from_json(point).map_err(|error| StudyError::new_err(format!("this is not a point: {error}")))?;
     Ok(point.document.link_names())
 }
 
@@ -177,17 +179,22 @@ pub(crate) fn drop_causes() -> [&'static str; DropCause::ALL.len()] {
     DropCause::ALL.map(DropCause::name)
 }
 
-/// Gives video users the packets of their clips.
+/// Gives video users the packets of their clips, and callers who do not send their pauses those of their speech.
 fn give_clips(scenario: &mut Scenario, mut clips: BTreeMap<usize, Vec<Clip<'_>>>) -> PyResult<()> {
     for (place, user) in scenario.users.iter_mut().enumerate() {
-        let Users::Video(video) = user else { continue };
-        let found = clips.remove(&place).filter(|clips| !clips.is_empty()).ok_or_else(|| {
-            StudyError::new_err(format!("users.{place} is shown video, and the packets of its clips were not given"))
-        })?;
-        video.schedules = found.iter().map(|(send, size)| schedule(send, size)).collect::<PyResult<_>>()?;
+        let (schedules, needs) = match user {
+            Users::Video(video) => (&mut video.schedules, "is shown video, and the packets of its clips"),
+            Users::Voice(voice) if voice.pauses() => {
+                (&mut voice.schedules, "sends no pauses (dtx), and the packets of its speech")
+            }
+            _ => continue,
+        };
+        let found = clips.remove(&place).filter(|clips| !clips.is_empty());
+        let found = found.ok_or_else(|| StudyError::new_err(format!("users.{place} {needs} were not given")))?;
+        *schedules = found.iter().map(|(send, size)| schedule(send, size)).collect::<PyResult<_>>()?;
     }
     match clips.keys().next() {
-        Some(place) => Err(StudyError::new_err(format!("clips were given for users.{place}, which is no video user"))),
+        Some(place) => Err(StudyError::new_err(format!("clips were given for users.{place}, which needs none"))),
         None => Ok(()),
     }
 }

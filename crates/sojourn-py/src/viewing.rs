@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rand::RngExt;
 use sojourn_net::Span;
+use sojourn_sim::document;
 use sojourn_sim::player::{self, Algorithm, Clip, Draws, Next, Session, Settings};
 use sojourn_sim::scenario::{Adaptive, ClipGenerated, ClipSizes, ClipSpec, Users};
 use sojourn_sim::stream::stream;
@@ -103,7 +104,7 @@ fn request(next: Next) -> Option<Request> {
 #[pyfunction]
 pub(crate) fn viewings(point: &str) -> PyResult<Vec<Viewing>> {
     let point: Point =
-        serde_json::from_str(point).map_err(|error| StudyError::new_err(format!("this is not a point: {error}")))?;
+        document::from_json(point).map_err(|error| StudyError::new_err(format!("this is not a point: {error}")))?;
     let (mut made, mut first, mut start_s) = (Vec::new(), 0, 0.0);
     for (entry, users) in point.document.users.iter().enumerate() {
         if let Users::Adaptive(adaptive) = users {

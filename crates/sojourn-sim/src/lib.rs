@@ -3,6 +3,7 @@
 pub mod app;
 pub mod controller;
 pub mod distribution;
+pub mod document;
 pub mod engine;
 pub mod player;
 pub mod replay;

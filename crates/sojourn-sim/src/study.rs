@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sojourn_net::quote::printable;
 
+use crate::document;
 use crate::scenario::{Invalid, Scenario};
 use check::{check, read};
 pub use figure::{Figure, FigureKind, Publication, Scale};
@@ -111,7 +112,7 @@ pub fn points(document: &str) -> Result<Vec<String>, StudyError> {
 /// What the queues of a point hold, by link: `{"down": {"limit_pkts", "limit_bytes", "limit_ms", "starved"}, …}` as
 /// JSON; see [`crate::scenario::Buffer`]. `scenario` is the document of a point.
 pub fn buffers(scenario: &str) -> Result<String, StudyError> {
-    let wrong = |error: serde_json::Error| StudyError(printable(&format!("this is not a scenario: {error}")));
-    let scenario: Scenario = serde_json::from_str(scenario).map_err(wrong)?;
-    serde_json::to_string(&scenario.buffers()).map_err(wrong)
+    let wrong = |error: String| StudyError(printable(&format!("this is not a scenario: {error}")));
+    let scenario: Scenario = document::from_json(scenario).map_err(wrong)?;
+    serde_json::to_string(&scenario.buffers()).map_err(|error| wrong(error.to_string()))
 }

@@ -2,6 +2,7 @@
 
 use crate::{result, scores, view};
 use serde::{Deserialize, Serialize};
+use sojourn_sim::document;
 use sojourn_sim::study::{self, Point, StudyText};
 
 /// What the page asks for.
@@ -39,7 +40,7 @@ fn run(request: &str) -> Result<Answer, String> {
     let [text] = points.as_slice() else {
         return Err(format!("the study has {} points; a page runs a study of one", points.len()));
     };
-    let point: Point = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    let point: Point = document::from_json(text)?;
     let methods = scores::methods(&point.document)?;
     if let Some(file) = point.document.missing_file() {
         return Err(format!("the study names the file {file}; a page reads no files"));

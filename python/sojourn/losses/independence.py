@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.special import chdtrc
 
 from sojourn.losses.sparse import Sparse
 
@@ -34,6 +33,8 @@ def autocorrelation(counts: np.ndarray | Sparse, lags: int) -> np.ndarray | None
 
 def ljung_box(counts: np.ndarray | Sparse, lags: int) -> tuple[float, float] | None:
     """Return the statistic of Ljung and Box and its p-value; None of a constant series."""
+    from scipy.special import chdtrc  # slow to import
+
     found = autocorrelation(counts, lags)
     if found is None:
         return None

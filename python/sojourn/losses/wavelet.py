@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 import pywt
-from scipy.special import digamma, gammaincc, zeta
 
 from sojourn.losses.sparse import Sparse
 
@@ -100,6 +99,8 @@ def diagram(counts: np.ndarray | Sparse, moments: int = 1) -> Diagram:
     moments
         Vanishing moments of the Daubechies wavelet, 1 (Haar) to 10.
     """
+    from scipy.special import digamma, zeta  # slow to import
+
     wavelet = pywt.Wavelet(f"db{moments}")
     low, high = np.asarray(wavelet.dec_lo), np.asarray(wavelet.dec_hi)
     smooth = counts if isinstance(counts, Sparse) else np.asarray(counts, dtype=np.float64)
@@ -128,6 +129,8 @@ def _halved(series: np.ndarray | Sparse, taps: np.ndarray) -> np.ndarray | Spars
 
 def fit(found: Diagram, j1: int, j2: int) -> Fit | None:
     """Fit a line to the octaves j1 to j2, weighted by their variances; None if fewer than two have energy."""
+    from scipy.special import gammaincc  # slow to import
+
     inside = (found.octave >= j1) & (found.octave <= j2)
     j, y, v = found.octave[inside].astype(float), found.y[inside], found.variance[inside]
     if len(j) < 2:

@@ -9,14 +9,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from sojourn import _core
 from sojourn.errors import SojournError, quoted, shown
 from sojourn.parts.clip_files import READERS, Wrong
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 ENDINGS = tuple(READERS)
 """Endings of files that hold sizes; anything else in a study names a clip that ships."""
@@ -95,6 +96,8 @@ def open_clip(clip: str | os.PathLike[str] | Clip) -> Clip:
 
 def _given(clip: Clip) -> Clip:
     """Return a clip that a caller made, if it is of the right kinds; the engine checks its values."""
+    import numpy as np  # slow to import, and most studies have no clip
+
     try:
         table = np.asarray(clip.sizes)
         numbers = all(isinstance(number, Real) for number in (clip.segment_s, *clip.rates_kbps))
@@ -135,6 +138,8 @@ def read_clip(
     SojournError
         One sentence: the file, and what is wrong.
     """
+    import numpy as np  # slow to import, and most studies have no clip
+
     path = Path(path)
     text = read_text(path, "segment sizes")
     ending = path.suffix.lower()
@@ -165,6 +170,8 @@ def read_clip(
 
 def _checked(name: str, segment_s: float, rates: Sequence[float], sizes: Any) -> Clip:
     """Return a clip, levels in order of their rates."""
+    import numpy as np  # slow to import, and most studies have no clip
+
     table = np.asarray(sizes, dtype=np.float64)
     rates = [float(rate) for rate in rates]
     if len(rates) != table.shape[1]:

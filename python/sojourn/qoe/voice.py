@@ -19,7 +19,8 @@ Opus and G.722 are wide-band codecs: real speech at 16 kHz, coded and decoded by
 Opus's FEC and concealment), wide-band PESQ (P.862.2), and the wide-band E-model (G.107.1), whose R is
 reported divided by 1.29, so that z1 and z2 stay on a scale of 0 to 100; their scores are not to be put
 beside those of narrow-band speech, which another listening test made. The encoder is told the call's own
-loss. Their calls cannot be heard again in reports.
+loss. Pauses that Opus does not send (DTX, :mod:`.spoken`) are neither lost nor late: the decoder fills
+them, and loss is a share of the packets that were sent.
 
 Differences: the study names P.862.2 for its last step, but that maps raw PESQ scores, not R; its printed
 class edges are G.107's. A call in which nothing arrives has no delay: z1 speaks alone. Calls longer than
@@ -31,33 +32,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sojourn.qoe import emodel, emodel_wideband, pesq
+from sojourn.qoe import emodel, emodel_wideband, pesq, spoken
 from sojourn.qoe.enough import enough
-from sojourn.qoe.media import concealment, g722, g729, opus, playout, recordings, speech
+from sojourn.qoe.media import g722, g729, opus, playout, recordings, speech
 from sojourn.qoe.media.neteq import neteq
 from sojourn.qoe.media.speech import MissingSpeech, Speech
 from sojourn.qoe.quantiles import statistics
 from sojourn.qoe.runs import runs
-from sojourn.qoe.score_cache import DiskCache, Key, Score
+from sojourn.qoe.score_cache import DiskCache
+from sojourn.qoe.spoken import ScoreCache
 from sojourn.study.units import bits_per_second, nanoseconds
 
 __all__ = ["DIRECTIONS", "Call", "MissingSpeech", "ScoreCache", "calls", "score_voice", "summary"]
 
 #: Names of the `direction` column's values.
 DIRECTIONS = ("talks", "listens")
-
-
-class ScoreCache(Protocol):
-    """Scores of sound already heard; a dict is one."""
-
-    def get(self, key: Key, /) -> Score | None: ...
-
-    def __setitem__(self, key: Key, score: Score, /) -> None: ...
 
 
 _COLUMNS = ("user", "call", "direction", "seq", "sent_ns", "delay_ns")
@@ -292,7 +286,10 @@ def _one(
     direction, who, call = key
     codec, conceal = user["codec"], user["concealment"]
     sample = 0 if sound is None else (call + who) % len(sound.names)
-    content, pieces = _content(len(part["seq"]), None if sound is None else sound.talk[sample])
+    dtx = spoken.pauses(user)
+    count = spoken.frames(user) if dtx else len(part["seq"])
+    content, pieces = spoken.content(count, None if sound is None else sound.talk[sample])
+    there = part["seq"] if dtx else np.arange(count)
 
     buffer = user["playout"]
     if buffer["kind"] == "fixed":
@@ -302,17 +299,22 @@ def _one(
     elif buffer["kind"] == "none":
         heard = playout.unbuffered(part["sent_ns"], part["delay_ns"])
     else:
-        talk = None if sound is None else sound.talk[sample][content]
+        talk = None if sound is None else sound.talk[sample][content[there]]
         heard = playout.adaptive(part["sent_ns"], part["delay_ns"], talk=talk)
-    erased = heard.erased
+    silent = np.ones(count, dtype=bool)
+    silent[there] = False
+    # Only the packet of the very next frame repairs one.
+    successor = np.append(np.diff(there) == 1, True)
+    masks = (heard.erased, heard.lost, heard.late, heard.ahead & successor)
+    erased, lost, late, ahead = (_spread(mask, there, count) for mask in masks)
 
     lqo, scored = float("nan"), True
     if sound is not None and cache is None:
         z1 = float("nan")
     elif sound is not None and cache is not None:
-        method = _method(user, heard)
+        method = spoken.method(user, heard)
         got = [
-            _listen(sound, sample, content[a:b], erased[a:b], method, cache, heard.ahead[a:b])
+            spoken.listen(sound, sample, content[a:b], erased[a:b], method, cache, ahead[a:b], silent[a:b])
             for a, b in pieces
         ]
         lqo = sum(score for score, _ in got) / len(got)
@@ -320,7 +322,7 @@ def _one(
         lowest = min(range(len(got)), key=lambda place: got[place][0])
         z1 = float(emodel.mos_to_r(lqo) if codec in _WIDE else emodel.sun_mos_to_r(lqo))
     else:
-        z1 = 0.0 if erased.all() else _parametric(user, erased)
+        z1 = 0.0 if heard.erased.all() else _parametric(user, heard.erased)
         if codec in _WIDE:
             told = f"the wide-band E-model has from memory: {emodel_wideband.REMEMBERED}"
             note = f"{note}; {told}" if note else told
@@ -346,8 +348,8 @@ def _one(
             "z1": round(z1, 3),
             "lqo": round(got[lowest][0], 4),
             "packets": b - a,
-            "lost": int(heard.lost[a:b].sum()),
-            "late": int(heard.late[a:b].sum()),
+            "lost": int(lost[a:b].sum()),
+            "late": int(late[a:b].sum()),
             "missing": runs(erased[a:b]),
             "codec": codec,
             "concealment": conceal,
@@ -357,14 +359,15 @@ def _one(
         } | ({"recordings": user["recordings"]} if user.get("recordings") else {})
         if codec == "opus":
             settings = {"bitrate": method[1], "told": int(method[2]), "fec": bool(method[3])}
-            heard_again |= {"opus": settings, "repairable": runs(erased[a:b] & heard.ahead[a:b])}
+            heard_again |= {"opus": settings, "repairable": runs(erased[a:b] & ahead[a:b])}
+            heard_again |= {"silent": runs(silent[a:b])} if dtx else {}
     return Call(
         direction=direction,
         mos=mos,
         z1=z1,
         z2=z2,
         lqo=lqo,
-        packets=erased.size,
+        packets=heard.played.size,
         lost=int(heard.lost.sum()),
         late=int(heard.late.sum()),
         delay_ms=own,
@@ -377,6 +380,13 @@ def _one(
     )
 
 
+def _spread(mask: NDArray[np.bool_], there: NDArray[np.int64], count: int) -> NDArray[np.bool_]:
+    """Put what is said of the frames that were sent in their places among all."""
+    out = np.zeros(count, dtype=bool)
+    out[there] = mask
+    return out
+
+
 def _parametric(user: Mapping[str, Any], erased: NDArray[np.bool_]) -> float:
     """z1 by the E-model of the codec, its erased frames and their burst ratio."""
     codec, share, burst = user["codec"], 100.0 * float(erased.mean()), emodel.burst_ratio(erased)
@@ -387,64 +397,3 @@ def _parametric(user: Mapping[str, Any], erased: NDArray[np.bool_]) -> float:
     name = "g729a" if codec == "g729a" else "g711" if user["concealment"] == "zero" else "g711-plc"
     plan = emodel.CODECS[name]
     return emodel.R_DEFAULT - float(emodel.ie_eff(plan.ie, plan.bpl, share, burst))
-
-
-def _method(user: Mapping[str, Any], heard: playout.Playout) -> tuple[str, ...]:
-    """Say how sound is coded and what is missing of it made good, in words that name it in the cache."""
-    codec, conceal = user["codec"], user["concealment"]
-    if codec != "opus":
-        return (conceal,) if codec == "g711a" else (codec,)
-    settings = user["opus"]
-    # libwebrtc tells the encoder what the receiver reports, at most 20 %.
-    told = min(round(100.0 * float(heard.lost.mean())), 20)
-    return (codec, settings["bitrate"], str(told), "fec" if settings["fec"] else "", conceal)
-
-
-def _content(count: int, talk: NDArray[np.bool_] | None) -> tuple[NDArray[np.int64], list[tuple[int, int]]]:
-    """Which frame of the sample each packet of a call carries, and the pieces that are scored alone.
-
-    A short call begins where the speech does; a long one repeats the sample.
-    """
-    size = 400 if talk is None else talk.size
-    whole = max(1, round(count / size))
-    bounds = [count * i // whole for i in range(whole + 1)]
-    pieces = list(pairwise(bounds))
-    start = 0
-    if count < size and talk is not None:
-        start = min(int(np.argmax(talk)), size - count)
-    content = np.concatenate([start + np.arange(b - a) for a, b in pieces]) % size
-    return content, pieces
-
-
-def _listen(
-    sound: Speech,
-    sample: int,
-    content: NDArray[np.int64],
-    erased: NDArray[np.bool_],
-    method: tuple[str, ...],
-    cache: ScoreCache,
-    ahead: NDArray[np.bool_],
-) -> tuple[float, bool]:
-    """PESQ of one piece of a call, remembered by what was erased and, with FEC, what could be repaired."""
-    repairs = np.packbits(erased & ahead).tobytes() if "fec" in method else b""
-    pattern = np.packbits(erased).tobytes() + repairs if erased.any() else b""
-    key = (sound.digest, sample, content.size, " ".join(method), pattern)
-    if (known := cache.get(key)) is not None:
-        return known
-    reference = sound.signals[sample].reshape(-1, sound.rate_hz // 50)[content].reshape(-1)
-    if method[0] == "g729a":
-        frames = reference.size // g729.FRAME // erased.size
-        received = g729.decode(g729.encode(reference), np.repeat(erased, frames))
-    elif method[0] == "g722":
-        received = g722.decode(g722.encode(reference), erased)
-    elif method[0] == "opus":
-        _, rate, told, fec, conceal = method
-        packets = opus.encode(reference, bits_per_second(rate), loss_pct=int(told), fec=bool(fec))
-        repaired = ahead if fec else None
-        received = opus.decode(packets, erased, ahead=repaired, conceal=conceal != "zero")
-        reference = reference[: received.size]
-    else:
-        received = concealment.conceal(sound.coded[sample][content], erased, method[0])
-    score = pesq.mos_lqo(reference, received, sound.rate_hz)
-    cache[key] = score
-    return score

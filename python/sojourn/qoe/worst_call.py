@@ -60,9 +60,11 @@ def again(about: Mapping[str, Any]) -> tuple[NDArray[np.int16], NDArray[np.int16
     elif about["codec"] == "opus":
         settings = about["opus"]
         rate, fec = bits_per_second(settings["bitrate"]), settings["fec"]
-        coded = opus.encode(said, rate, loss_pct=settings["told"], fec=fec)
+        dtx = "silent" in about
+        coded = opus.encode(said, rate, loss_pct=settings["told"], fec=fec, dtx=dtx)
         ahead = unpacked(about["repairable"], packets) if fec else None
-        heard = opus.decode(coded, erased, ahead=ahead, conceal=about["concealment"] != "zero")
+        silent = unpacked(about["silent"], packets) if dtx else None
+        heard = opus.decode(coded, erased, ahead=ahead, conceal=about["concealment"] != "zero", silent=silent)
     else:
         heard = concealment.conceal(sound.coded[about["sample"]][content], erased, about["concealment"])
     return said, heard

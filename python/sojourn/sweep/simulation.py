@@ -14,7 +14,7 @@ from sojourn import _core
 from sojourn.errors import SojournError, StoreError
 from sojourn.results.store import Store
 from sojourn.study.identity import engine
-from sojourn.study.inputs import video
+from sojourn.study.inputs import video, voice
 from sojourn.study.point import Point
 
 if TYPE_CHECKING:
@@ -101,10 +101,7 @@ def simulate(
         The result without wall time; the tables that the study keeps: ``flows`` (connections), ``series`` and
         ``queues`` (samples over time); and the time of the simulation.
     """
-    from sojourn.qoe.score import score
-    from sojourn.results.series import flow_series, queue_series
-
-    clips = video.packets(point.document)
+    clips = video.packets(point.document) | voice.packets(point.document)
     started = time.perf_counter()
     if packets is None:
         ran = _core.run(point.text, clips=clips)
@@ -117,10 +114,16 @@ def simulate(
     origins = ran.pop("origins", None)
     tables = {"flows": flow_table(ran.pop("flows"))} if "flows" in ran else {}
     if "series" in ran:
+        from sojourn.results.series import flow_series, queue_series
+
         tables["series"] = flow_series(ran.pop("series"), list(summary.get("groups", {})))
         tables["queues"] = queue_series(ran.pop("queues"))
     counts = {key: value for key, value in summary.pop("engine").items() if key != "wall_s"}
-    scores = score(point.document, ran, summary.get("links"))
+    scores = {}
+    if point.document.get("users"):
+        from sojourn.qoe.score import score
+
+        scores = score(point.document, ran, summary.get("links"))
     links = point.recorded.get("losses")
     if packets is not None and links:
         from sojourn.losses import of_point

@@ -5,6 +5,7 @@
 
 mod address;
 mod bytes;
+pub(crate) mod glance;
 mod ip;
 pub(crate) mod link;
 mod packet;

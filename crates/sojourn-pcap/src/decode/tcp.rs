@@ -98,7 +98,7 @@ fn timestamps(options: &[u8], cut: bool) -> (Option<(u32, u32)>, bool) {
 
 /// The first block of selective acknowledgements, where it follows the timestamps as all stacks in use place it.
 #[inline(always)]
-fn sack(options: &[u8]) -> Option<(u32, u32)> {
+pub(super) fn sack(options: &[u8]) -> Option<(u32, u32)> {
     match options {
         [1, 1, 8, 10, _, _, _, _, _, _, _, _, 1, 1, 5, length, ..] if *length >= 10 && options.len() >= 24 => {
             Some((be32(options, 16), be32(options, 20)))

@@ -14,7 +14,7 @@
 use crate::delay::estimate::utp_observer::PATH_JITTER;
 use crate::delay::evidence::{IDLE_SPREAD, SPREAD};
 use crate::delay::host::{Host, Hosts};
-use crate::delay::log::{DATA, ECHOED, IDLE, Log, TOWARD};
+use crate::delay::log::{DATA, ECHOED, Entry, IDLE, Log, TOWARD};
 use crate::delay::share::each;
 use crate::delay::tcp_flow::SILENCE;
 use crate::delay::track::{Bound, Estimator, Protocol, Track};
@@ -46,12 +46,19 @@ impl Scale {
     /// One-way delay of a packet up to the track's constant, ns. `line` is where the receiver's stamp stands.
     #[inline]
     pub(crate) fn delay(&self, time: i64, stamp: i64, line: i64) -> f64 {
-        let sent = stamp as f64 * self.tick * self.rate;
         match (self.estimator, self.protocol) {
-            (Estimator::Observer, _) => (time - self.start) as f64 - sent,
-            (Estimator::Reported, Protocol::Tcp) => line as f64 * self.peer_tick * self.peer_rate - sent,
+            (Estimator::Observer, _) => self.observed(time, stamp),
+            (Estimator::Reported, Protocol::Tcp) => {
+                line as f64 * self.peer_tick * self.peer_rate - stamp as f64 * self.tick * self.rate
+            }
             (Estimator::Reported, _) => stamp as f64 * 1000.0 - self.drift * (time - self.start) as f64,
         }
+    }
+
+    /// The same by the observer's clock.
+    #[inline]
+    pub(crate) fn observed(&self, time: i64, stamp: i64) -> f64 {
+        (time - self.start) as f64 - stamp as f64 * self.tick * self.rate
     }
 }
 
@@ -121,26 +128,33 @@ fn of_track(log: &Log, i: usize, track: &mut Track, host: &Host) {
 /// Least delay and highest lower bound. `echo_min` is the host's shortest round trip.
 fn bounds(log: &Log, i: usize, track: &mut Track, echo_min: i64) -> [f64; 2] {
     let (scale, mut line) = (track.scale(), track.extra_line);
-    let over = |bound: &Bound| (bound.extra * 1000 - echo_min) as f64;
+    let over = |extra: i64| (extra * 1000 - echo_min) as f64;
     let delay_at = |bound: &Bound| scale.delay(bound.time, bound.stamp, bound.extra);
     let mut least = track.least.as_ref().map_or(f64::INFINITY, delay_at);
-    let mut floor = track.floor.as_ref().map_or(f64::NEG_INFINITY, |bound| delay_at(bound) - over(bound));
-    for entry in log.of(i) {
-        let mut bound = Bound { time: entry.time, stamp: entry.stamp, extra: 0 };
-        if let (Estimator::Reported, Some(extra)) = (scale.estimator, entry.extra()) {
-            bound.extra = line.follow(extra);
+    let mut floor = track.floor.as_ref().map_or(f64::NEG_INFINITY, |bound| delay_at(bound) - over(bound.extra));
+    let bound = |entry: &Entry, extra| Some(Bound { time: entry.time, stamp: entry.stamp, extra });
+    let tcp = scale.protocol == Protocol::Tcp;
+    for chunk in log.chunks(i) {
+        if scale.estimator == Estimator::Reported {
+            for entry in chunk {
+                let extra = entry.extra().map_or(0, |extra| line.follow(extra));
+                let delay = scale.delay(entry.time, entry.stamp, extra);
+                if delay < least {
+                    (least, track.least) = (delay, bound(entry, extra));
+                }
+            }
+            continue;
         }
-        let delay = delay_at(&bound);
-        if delay < least {
-            least = delay;
-            track.least = Some(bound);
-        }
-        if let (Estimator::Observer, Protocol::Tcp, Some(extra)) = (scale.estimator, scale.protocol, entry.extra()) {
-            bound.extra = i64::from(extra);
-            let low = delay - over(&bound);
-            if low > floor {
-                floor = low;
-                track.floor = Some(bound);
+        for entry in chunk {
+            let delay = scale.observed(entry.time, entry.stamp);
+            if delay < least {
+                (least, track.least) = (delay, bound(entry, 0));
+            }
+            if let (true, Some(extra)) = (tcp, entry.extra()) {
+                let low = delay - over(i64::from(extra));
+                if low > floor {
+                    (floor, track.floor) = (low, bound(entry, i64::from(extra)));
+                }
             }
         }
     }

@@ -22,25 +22,31 @@ pub(crate) fn finalize(log: &Log, tracks: &mut [Track], hosts: &mut Hosts, threa
 
 fn fit(log: &Log, i: usize, track: &mut Track) {
     let mut line = track.extra_line;
-    for entry in log.of(i) {
-        if entry.is(TOWARD) {
-            continue;
-        }
-        track.entries += 1;
-        track.last_time = entry.time;
-        if track.protocol != Protocol::Tcp || (track.entries > FITTED && !track.entries.is_multiple_of(8)) {
-            continue;
-        }
-        let seconds = (entry.time - track.start) as f64 / 1e9;
-        let stamp = entry.stamp as f64;
-        track.fit.add(seconds, stamp);
-        if let Some(extra) = entry.extra() {
-            match track.estimator {
-                Estimator::Observer => track.echo_fit.add(seconds - f64::from(extra) / 1e6, stamp),
-                Estimator::Reported => track.peer_fit.add(seconds, line.follow(extra) as f64),
+    let (mut entries, tcp) = (track.entries, track.protocol == Protocol::Tcp);
+    for chunk in log.chunks(i) {
+        for entry in chunk {
+            if entry.is(TOWARD) {
+                continue;
+            }
+            entries += 1;
+            if !tcp || (entries > FITTED && !entries.is_multiple_of(8)) {
+                continue;
+            }
+            let seconds = (entry.time - track.start) as f64 / 1e9;
+            let stamp = entry.stamp as f64;
+            track.fit.add(seconds, stamp);
+            if let Some(extra) = entry.extra() {
+                match track.estimator {
+                    Estimator::Observer => track.echo_fit.add(seconds - f64::from(extra) / 1e6, stamp),
+                    Estimator::Reported => track.peer_fit.add(seconds, line.follow(extra) as f64),
+                }
             }
         }
+        if let Some(last) = chunk.iter().rfind(|entry| !entry.is(TOWARD)) {
+            track.last_time = last.time;
+        }
     }
+    track.entries = entries;
 }
 
 fn ticks(tracks: &mut [Track], hosts: &mut Hosts) {
@@ -83,16 +89,17 @@ fn tick(capture: &Fit, echo: &Fit, hosts: &mut Hosts, host: u32) -> Option<f64> 
 /// Minima of the sender's clock against the capture's, over the path that has no queue.
 fn minima(log: &Log, i: usize, track: &mut Track) {
     let (Some(tick), Estimator::Observer) = (track.tick_ns, track.estimator) else { return };
-    let (start, protocol, mut line) = (track.start, track.protocol, track.extra_line);
-    for entry in log.of(i) {
-        let (Some(extra), false) = (entry.extra(), entry.is(TOWARD)) else { continue };
-        let time = entry.time - start;
-        match protocol {
-            Protocol::Tcp => {
+    let (start, tcp, mut line) = (track.start, track.protocol == Protocol::Tcp, track.extra_line);
+    for chunk in log.chunks(i) {
+        for entry in chunk {
+            let (Some(extra), false) = (entry.extra(), entry.is(TOWARD)) else { continue };
+            let time = entry.time - start;
+            if tcp {
                 let echoed = time - i64::from(extra) * 1000;
                 track.minima.add(echoed, entry.stamp as f64 * tick - echoed as f64);
+            } else {
+                track.minima.add(time, line.follow(extra) as f64 * UTP_TICK_NS);
             }
-            _ => track.minima.add(time, line.follow(extra) as f64 * UTP_TICK_NS),
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::delay::series::Series;
 use crate::delay::skew::Skew;
 use crate::delay::tick::RATES;
 use crate::delay::total::Total;
-use crate::delay::track::{Protocol, Track};
+use crate::delay::track::Protocol;
 use std::collections::BTreeMap;
 
 const NEAR_NS: i64 = 1_000_000;
@@ -102,7 +102,9 @@ pub struct Way {
 }
 
 impl Way {
-    fn add(&mut self, estimate: Estimate, empty: bool, missing: f64) {
+    /// Count a sample; `missing` is what it may lack if the queue was not `empty` when its base was met, ns.
+    #[inline]
+    pub(crate) fn add(&mut self, estimate: Estimate, empty: bool, missing: f64) {
         self.delay.add(estimate.delay);
         self.uncertainty.add(estimate.error);
         self.certain += u64::from(empty);
@@ -120,8 +122,6 @@ impl Way {
 /// What was found of a host under one protocol.
 #[derive(Debug, Default)]
 pub struct Stats {
-    /// Packets that it sent.
-    pub packets: u64,
     /// A host at the other end, and whether there are more.
     pub local: Option<(Address, bool)>,
     /// The way from it.
@@ -157,28 +157,11 @@ impl Stats {
         self.local = Some((first, more || first != local));
     }
 
-    /// Count a sample of the way from the host.
-    #[inline]
-    pub(crate) fn add_from(&mut self, estimate: Estimate, track: &Track) {
-        self.from.add(estimate, track.empty[0], missing(track));
-    }
-
-    /// Count a sample of the way to the host.
-    #[inline]
-    pub(crate) fn add_to(&mut self, estimate: Estimate, track: &Track) {
-        self.to.add(estimate, track.empty[1], missing(track));
-    }
-
     /// Tick of its clock, ns: the one that its flows spoke for longest.
     pub fn tick_ns(&self) -> Option<f64> {
         let votes = self.tick_votes.iter().zip(RATES).filter(|(votes, _)| **votes > 0.0);
         votes.max_by(|a, b| a.0.total_cmp(b.0)).map(|(_, rate)| 1e9 / rate)
     }
-}
-
-/// What a delay of a track may lack where the base is not known to be that of an empty queue.
-fn missing(track: &Track) -> f64 {
-    if track.unassigned > 0.0 { track.unassigned } else { f64::INFINITY }
 }
 
 /// Time on the slowest link of one direction.
@@ -213,15 +196,24 @@ pub struct Host {
     pub midstream: i64,
     /// What long packets take longer than short ones, from it and to it.
     pub transmission: [Transmission; 2],
+    /// Packets that it sent, by protocol: beside what else each packet changes.
+    pub packets: [u64; 3],
     /// By protocol.
     pub stats: [Option<Box<Stats>>; 3],
 }
 
 impl Host {
-    /// Statistics of a protocol.
+    /// Statistics of a protocol, there from now on.
     #[inline]
     pub fn stats(&mut self, protocol: Protocol) -> &mut Stats {
         self.stats[protocol as usize].get_or_insert_default()
+    }
+
+    /// It sent packets, the last of them now.
+    #[inline]
+    pub(crate) fn sent(&mut self, protocol: Protocol, packets: u64, now: i64) {
+        self.last_sent = now;
+        self.packets[protocol as usize] += packets;
     }
 
     /// Whether it is known to be near.
@@ -237,6 +229,29 @@ impl Host {
     }
 }
 
+/// Which ends of a flow are near, kept until that may have changed.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Near {
+    /// As of [`Hosts::near_ends`].
+    pub(crate) ends: [bool; 2],
+    /// Which were seen to answer at once.
+    pub(crate) beside: [bool; 2],
+    /// Changes of any host's nearness that had been seen; 0 before the first look.
+    changes: u64,
+}
+
+impl Near {
+    /// As it is now.
+    #[inline]
+    pub(crate) fn renewed(&mut self, hosts: &Hosts, of: [u32; 2]) -> &Self {
+        if self.changes != hosts.changes {
+            let beside = of.map(|host| hosts.all.get(host as usize).is_some_and(Host::answers_at_once));
+            *self = Self { ends: hosts.near_ends(of[0], of[1]), beside, changes: hosts.changes };
+        }
+        self
+    }
+}
+
 /// Which addresses the user calls local: address and number of bits that count.
 pub type Prefixes = Vec<(Address, u32)>;
 
@@ -247,6 +262,8 @@ pub struct Hosts {
     pub all: Vec<Host>,
     index: BTreeMap<Address, u32>,
     local: Prefixes,
+    /// How often a host was found to answer quicker than before, of those that answer at once, and one.
+    changes: u64,
 }
 
 /// Hosts beyond this number are not told apart.
@@ -255,7 +272,7 @@ const MOST_HOSTS: usize = 1 << 16;
 impl Hosts {
     /// No hosts yet; `local` says which will be local, or nothing.
     pub fn new(local: Prefixes) -> Self {
-        Self { local, ..Self::default() }
+        Self { local, changes: 1, ..Self::default() }
     }
 
     /// The index of an address. After [`MOST_HOSTS`] all new addresses share the last place.
@@ -280,10 +297,22 @@ impl Hosts {
             last_sent: i64::MIN,
             midstream: i64::MAX,
             transmission: Default::default(),
+            packets: [0; 3],
             stats,
         });
         self.index.insert(address, index);
         index
+    }
+
+    /// A host answered after so long, ns: the quickest answer says whether it is near.
+    #[inline]
+    pub(crate) fn responded(&mut self, host: u32, after: i64) {
+        if let Some(host) = self.all.get_mut(host as usize)
+            && after < host.response_min
+        {
+            host.response_min = after.max(0);
+            self.changes += u64::from(after < NEAR_NS);
+        }
     }
 
     /// Whether `host` is the near end of a flow with `peer`: of two that are near, the quicker, unless the user said

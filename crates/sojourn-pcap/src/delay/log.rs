@@ -81,9 +81,10 @@ impl Entry {
 
 /// No chunk.
 const NONE: u32 = u32::MAX;
-/// Entries of a track's first chunk, and of its largest.
+/// Entries of a track's first chunk, and of its largest. That is no power of two: tracks that grow alike would all
+/// write to the same few lines of the cache.
 const FIRST: usize = 4;
-const LARGEST: usize = 1024;
+const LARGEST: usize = 1000;
 
 /// So many entries of one track in a row.
 #[derive(Debug, Clone, Copy)]
@@ -118,19 +119,20 @@ impl Log {
     /// Add an entry to its track.
     #[inline]
     pub(crate) fn push(&mut self, entry: Entry) {
-        let track = entry.track as usize;
-        if self.ends.get(track).is_none_or(|end| end.at == end.stop) {
-            self.extend(track);
-        }
-        let end = &mut self.ends[track];
-        let at = end.at;
-        end.at += 1;
+        let at = match self.ends.get_mut(entry.track as usize) {
+            Some(end) if end.at != end.stop => {
+                end.at += 1;
+                end.at - 1
+            }
+            _ => self.extend(entry.track as usize),
+        };
         self.entries.set(at as usize, entry);
         self.order.push([entry.track, at]);
     }
 
+    /// Give a track a new chunk, and the first place of it away.
     #[cold]
-    fn extend(&mut self, track: usize) {
+    fn extend(&mut self, track: usize) -> u32 {
         if self.ends.len() <= track {
             self.ends.resize(track + 1, End { at: 0, stop: 0, first: NONE, last: NONE });
         }
@@ -145,8 +147,9 @@ impl Log {
             new
         };
         let start = self.entries.extend(room) as u32;
-        *end = End { at: start, stop: start + room as u32, first, last: new };
+        *end = End { at: start + 1, stop: start + room as u32, first, last: new };
         self.chunks.push(Chunk { start, room: room as u32, next: NONE });
+        start
     }
 
     /// Number of entries.
@@ -155,9 +158,9 @@ impl Log {
         self.order.len()
     }
 
-    /// The entries of a track, in order.
+    /// The entries of a track, in order, as many in a row as lie together.
     #[inline]
-    pub(crate) fn of(&self, track: usize) -> impl Iterator<Item = &Entry> {
+    pub(crate) fn chunks(&self, track: usize) -> impl Iterator<Item = &[Entry]> {
         let end = self.ends.get(track);
         let mut next = end.map_or(NONE, |end| end.first);
         std::iter::from_fn(move || {
@@ -166,7 +169,12 @@ impl Log {
             let until = if next == NONE { end.map_or(0, |end| end.at) } else { chunk.start + chunk.room };
             Some(self.entries.slice(chunk.start as usize, (until - chunk.start) as usize))
         })
-        .flatten()
+    }
+
+    /// The entries of a track, in order. Loops over each of [`Self::chunks`] take fewer steps.
+    #[inline]
+    pub(crate) fn of(&self, track: usize) -> impl Iterator<Item = &Entry> {
+        self.chunks(track).flatten()
     }
 
     /// The entry at a place in the order of all.

@@ -1,18 +1,16 @@
-//! From frames to the log: what each packet says of its flow, in one pass.
+//! From sightings to the log: what each packet says of hosts and queues, in one pass.
 
-use crate::decode::{Packet, Skip, Transport, decode, quic};
-use crate::delay::flow::{Key, Seen, Table};
+use crate::decode::{Skip, quic};
+use crate::delay::flow::Key;
 use crate::delay::host::{Discard, Hosts};
 use crate::delay::log::Log;
+use crate::delay::sighting::{Batch, Lookout, Sighting, What};
 use crate::delay::spin::Spin;
 use crate::delay::state::{MeterState, Options};
 use crate::delay::tcp_flow::TcpFlow;
 use crate::delay::utp_flow::{Candidate, Decided, UtpFlow};
 use crate::read::Frame;
-use crate::read::ahead::Arrival;
-
-/// Captures longer than this, or clocks that jump further, are not measured.
-const LONGEST_NS: i64 = 10 * 365 * 86_400 * 1_000_000_000;
+use std::convert::Infallible;
 
 /// Tracks that are made between two finalizations; half a kilobyte each.
 const MOST_NEW_TRACKS: usize = 1 << 16;
@@ -32,21 +30,27 @@ pub(crate) enum Flow {
 /// Reads frames, and settles what they say when asked.
 pub struct Meter {
     pub(crate) state: MeterState,
-    pub(crate) flows: Table<Flow>,
+    /// By place, with their keys.
+    pub(crate) flows: Vec<(Key, Flow)>,
     pub(crate) start_ns: Option<i64>,
     pub(crate) frames: u64,
     pub(crate) skipped: [u64; Skip::ALL.len()],
     pub(crate) last_time: i64,
     /// Tracks that the last finalization kept.
     pub(crate) tracks_kept: usize,
+    most_remembered: usize,
+    /// Not here while another thread looks out.
+    pub(crate) lookout: Option<Lookout>,
+    /// What was seen of the last single frame.
+    single: Batch,
 }
 
 impl Meter {
     /// A meter that has seen nothing.
     pub fn new(options: Options) -> Self {
         let hosts = Hosts::new(options.local.clone());
-        let flows = Table::new(options.most_flows);
-        let discarded = [0; Discard::ALL.len()];
+        let lookout = Some(Lookout::new(options.most_flows));
+        let (discarded, most_remembered) = ([0; Discard::ALL.len()], MOST_REMEMBERED * options.most_flows.max(1 << 10));
         let state = MeterState {
             options,
             hosts,
@@ -56,66 +60,87 @@ impl Meter {
             between_local: 0,
             remembered: 0,
         };
-        Self { state, flows, start_ns: None, frames: 0, skipped: [0; Skip::ALL.len()], last_time: 0, tracks_kept: 0 }
+        Self {
+            state,
+            flows: Vec::new(),
+            start_ns: None,
+            frames: 0,
+            skipped: [0; Skip::ALL.len()],
+            last_time: 0,
+            tracks_kept: 0,
+            most_remembered,
+            lookout,
+            single: Batch::default(),
+        }
     }
 
     /// Take in one frame. Returns whether the log is full and wants to be finalized.
-    #[inline]
     pub fn frame(&mut self, frame: &Frame<'_>) -> bool {
-        self.packet(frame.into(), decode(frame.link, frame.data, frame.wire_len))
+        let mut single = std::mem::take(&mut self.single);
+        single.clear();
+        if let Some(lookout) = &mut self.lookout {
+            lookout.look(frame, &mut single);
+            single.start_ns = lookout.start_ns;
+        }
+        let mut full = false;
+        let Ok(()) = self.batch::<Infallible>(&single, |_| {
+            full = true;
+            Ok(())
+        });
+        self.single = single;
+        full
     }
 
-    /// Take in one packet, or why its frame was none. Returns whether the log is full and wants to be finalized.
-    #[inline]
-    pub fn packet(&mut self, frame: Arrival, decoded: Result<Packet<'_>, Skip>) -> bool {
-        self.frames += 1;
-        let packet = match decoded {
-            Ok(packet) => packet,
-            Err(skip) => {
-                self.skipped[skip as usize] += 1;
-                return false;
+    /// Take in a batch; `full` is called whenever the log is full and wants to be finalized.
+    pub(crate) fn batch<E>(
+        &mut self,
+        batch: &Batch,
+        mut full: impl FnMut(&mut Self) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.frames += batch.frames;
+        self.skipped.iter_mut().zip(batch.skipped).for_each(|(all, more)| *all += more);
+        self.state.discarded[Discard::TimeOutOfRange as usize] += batch.out_of_range;
+        self.start_ns = self.start_ns.or(batch.start_ns);
+        let (mut keys, mut payloads) = (batch.keys.iter(), batch.payloads.as_slice());
+        for sighting in &batch.sightings {
+            if sighting.found.fresh
+                && let Some(key) = keys.next()
+            {
+                self.renew(sighting, key);
             }
-        };
-        let time = frame.time_ns.wrapping_sub(*self.start_ns.get_or_insert(frame.time_ns));
-        if !(-LONGEST_NS..LONGEST_NS).contains(&time) {
-            self.state.discarded[Discard::TimeOutOfRange as usize] += 1;
-            return false;
+            self.last_time = sighting.time;
+            self.sighting(sighting, &mut payloads);
+            let MeterState { log, tracks, options, remembered, .. } = &self.state;
+            let is_full = log.len() >= options.log_packets || tracks.len() - self.tracks_kept >= MOST_NEW_TRACKS;
+            if *remembered > self.most_remembered {
+                self.forget();
+            }
+            if is_full {
+                full(self)?;
+            }
         }
-        self.last_time = time;
-        self.transport(&packet, frame.number, time, frame.wire_len.min(65_535) as u16);
-        if self.state.remembered > MOST_REMEMBERED * self.state.options.most_flows.max(1 << 10) {
-            self.forget();
-        }
-        let MeterState { log, tracks, options, .. } = &self.state;
-        log.len() >= options.log_packets || tracks.len() - self.tracks_kept >= MOST_NEW_TRACKS
+        Ok(())
     }
 
     #[inline]
-    fn transport(&mut self, packet: &Packet<'_>, frame: u64, time: i64, wire: u16) {
+    fn sighting(&mut self, sighting: &Sighting, payloads: &mut &[u8]) {
         let Self { flows, state, .. } = self;
-        match &packet.transport {
-            Transport::Tcp(segment) => {
-                let (source, destination) =
-                    ((packet.source, segment.source), (packet.destination, segment.destination));
-                let (key, side) = Key::of(source, destination, 6);
-                let fresh = || Flow::Tcp(Box::default());
-                let (index, _) = flows.find_or_insert(&key, time, fresh, |_, old| close(state, old));
-                if let Flow::Tcp(flow) = flows.get_mut(index) {
-                    let seen = Seen { key: &key, side, ttl: packet.ttl, frame, time, length: wire };
-                    flow.segment(state, &seen, packet.id, segment);
+        let (key, flow) = &mut flows[sighting.found.place as usize];
+        let seen = sighting.of(key);
+        match &sighting.what {
+            What::Segment(segment, heard) => {
+                if let Flow::Tcp(flow) = flow {
+                    flow.segment(state, &seen, segment, heard);
                 }
             }
-            Transport::Udp { source, destination, payload, length } => {
-                let (key, side) = Key::of((packet.source, *source), (packet.destination, *destination), 17);
-                let fresh = || Flow::Undecided(Candidate::default());
-                let (index, _) = flows.find_or_insert(&key, time, fresh, |_, old| close(state, old));
-                let flow = flows.get_mut(index);
-                let seen = Seen { key: &key, side, ttl: packet.ttl, frame, time, length: wire };
+            What::Datagram(kept, length) => {
+                let (payload, rest) = payloads.split_at(*kept as usize);
+                *payloads = rest;
                 match flow {
                     Flow::Utp(utp) => utp.datagram(state, &seen, (payload, *length)),
                     Flow::Undecided(candidate) => {
                         if quic::seen(payload) == Some(quic::Seen::Long) {
-                            *flow = Flow::Quic(Box::new(Spin::new(state, &key)));
+                            *flow = Flow::Quic(Box::new(Spin::new(state, key)));
                         } else if let Some(decided) = candidate.datagram(state, &seen, (payload, *length)) {
                             *flow = match decided {
                                 Decided::Utp(utp) => Flow::Utp(utp),
@@ -123,9 +148,25 @@ impl Meter {
                             };
                         }
                     }
-                    Flow::Quic(spin) => spin.datagram(state, side, payload, time),
+                    Flow::Quic(spin) => spin.datagram(state, seen.side, payload, seen.time),
                     Flow::Tcp(_) | Flow::Other => {}
                 }
+            }
+        }
+    }
+
+    /// A new flow takes its place, perhaps another's.
+    #[cold]
+    fn renew(&mut self, sighting: &Sighting, key: &Key) {
+        let flow = match sighting.what {
+            What::Segment(..) => Flow::Tcp(Box::default()),
+            What::Datagram(..) => Flow::Undecided(Candidate::default()),
+        };
+        match self.flows.get_mut(sighting.found.place as usize) {
+            None => self.flows.push((*key, flow)),
+            Some(place) => {
+                let (_, old) = std::mem::replace(place, (*key, flow));
+                close(&mut self.state, old);
             }
         }
     }
@@ -133,7 +174,7 @@ impl Meter {
     /// Forget what waits for an answer, as most of it does in vain: flows go on with what comes next.
     #[cold]
     fn forget(&mut self) {
-        for (_, flow) in self.flows.iter_mut() {
+        for (_, flow) in &mut self.flows {
             match flow {
                 Flow::Tcp(flow) => flow.forget(&mut self.state),
                 Flow::Utp(flow) => flow.forget(&mut self.state),

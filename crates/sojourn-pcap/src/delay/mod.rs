@@ -1,16 +1,22 @@
 //! The queueing delay from remote hosts and to them, from one capture.
 //!
-//! A frame is decoded and handed to its flow ([`flow`]); what a packet says of a queue is logged. When the log is full
-//! or the capture ends it is finalized ([`finalize`]): tick and skew of the senders' clocks, base delays, and then the
+//! A frame is decoded and found its flow ([`flow`]); what a packet says of a queue is logged. When the log is full or
+//! the capture ends it is finalized ([`finalize`]): tick and skew of the senders' clocks, base delays, and then the
 //! queueing delay of every packet. [`summary`] has what was found of each host.
 //!
-//! - `meter`: from frames to the log. `flow`: the bounded table; `tcp_flow`, `utp_flow`, `spin`: what one packet does
-//!   to its flow; `state`, `log`, `tracks`: what they write to.
+//! Work is halved where two threads can share it, and each half takes about as long: `sighting` looks at one flow at a
+//! time (`flow`: the bounded table, `connection`), `meter` at what flows have in common, their hosts ([`ahead`]).
+//!
+//! - `meter`: from sightings to the log. `tcp_flow`, `utp_flow`, `spin`: what one packet does to its flow; `state`,
+//!   `log`, `tracks`: what they write to. `course`: the delays of a track, packet by packet.
 //! - [`estimate`]: the four estimators. `clocks`, [`tick`], [`skew`], [`stamps`]: clocks.
 //! - `base_delay`, `cross_flow_base`, `evidence`, [`transmission`], [`route`]: what the delay would be without a queue.
 
+pub mod ahead;
 mod base_delay;
 mod clocks;
+mod connection;
+mod course;
 mod cross_flow_base;
 pub mod estimate;
 mod evidence;
@@ -24,6 +30,7 @@ pub mod quantiles;
 pub mod route;
 pub mod series;
 mod share;
+mod sighting;
 pub mod skew;
 mod spin;
 pub mod stamps;

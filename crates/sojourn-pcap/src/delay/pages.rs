@@ -50,8 +50,12 @@ impl<T: Pod> Pages<T> {
     /// Write a record to a place.
     #[inline]
     pub(crate) fn set(&mut self, at: usize, value: T) {
-        let place = at % Self::EACH * size_of::<T>();
-        self.blocks[at / Self::EACH][place..place + size_of::<T>()].copy_from_slice(bytemuck::bytes_of(&value));
+        let block = &mut self.blocks[at / Self::EACH];
+        if let Some(place) =
+            block.get_mut(at % Self::EACH * size_of::<T>()..).and_then(|rest| rest.get_mut(..size_of::<T>()))
+        {
+            place.copy_from_slice(bytemuck::bytes_of(&value));
+        }
     }
 
     /// Add a record behind all others.

@@ -35,8 +35,9 @@ impl Spin {
     /// Take in a datagram of one side.
     pub(crate) fn datagram(&mut self, state: &mut MeterState, side: usize, payload: &[u8], time: i64) {
         let host = self.hosts[side];
-        let stats = state.hosts.all[host as usize].stats(Protocol::Quic);
-        stats.packets += 1;
+        let host = &mut state.hosts.all[host as usize];
+        host.packets[Protocol::Quic as usize] += 1;
+        let stats = host.stats(Protocol::Quic);
         let Some(Seen::Short(bit)) = seen(payload) else { return };
         let me = &mut self.sides[side];
         if me.bit.replace(bit) == Some(!bit) {

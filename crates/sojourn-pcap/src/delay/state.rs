@@ -79,24 +79,4 @@ impl MeterState {
             track.closed = true;
         }
     }
-
-    /// A flow's host answered: the quickest answer says whether it is near.
-    #[inline]
-    pub(crate) fn responded(&mut self, host: u32, after: i64) {
-        if let Some(host) = self.hosts.all.get_mut(host as usize) {
-            host.response_min = host.response_min.min(after.max(0));
-        }
-    }
-
-    /// Whether `host` is the near end of a flow with `peer`, as far as is known; a flow's first packet has no host yet.
-    #[inline]
-    pub(crate) fn near(&self, host: u32, peer: u32) -> bool {
-        self.hosts.near(host, peer)
-    }
-
-    /// Whether `host` is seen to be near by its own quick answers, and is not only called so.
-    #[inline]
-    pub(crate) fn beside(&self, host: u32) -> bool {
-        self.hosts.all.get(host as usize).is_some_and(crate::delay::host::Host::answers_at_once)
-    }
 }

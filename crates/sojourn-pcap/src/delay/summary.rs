@@ -18,7 +18,7 @@ pub fn summary(meter: &Meter, min_samples: u64) -> Value {
         for protocol in Protocol::ALL {
             let Some(stats) = &host.stats[protocol as usize] else { continue };
             let samples = stats.from.delay.count().max(stats.to.delay.count());
-            let unseen = samples == 0 && stats.packets >= min_samples.max(1);
+            let unseen = samples == 0 && host.packets[protocol as usize] >= min_samples.max(1);
             if samples >= min_samples.max(1) || unseen {
                 hosts.push(object(host, protocol, stats));
             } else if samples > 0 {
@@ -71,7 +71,7 @@ fn object(host: &Host, protocol: Protocol, stats: &Stats) -> Value {
         _ => "both",
     };
     set("estimator", estimator.into());
-    set("packets", stats.packets.into());
+    set("packets", host.packets[protocol as usize].into());
     set("flows", stats.flows.into());
     set("bases_taken_over", stats.bases_taken_over.into());
     set("route_changes", stats.route_changes.into());

@@ -1,13 +1,14 @@
-//! One TCP connection as an observer sees it: stamps, echoes, acknowledgements; each packet with a stamp is logged.
+//! One TCP connection between two hosts as an observer sees it: echoes, acknowledgements, which end is near; each
+//! packet with a stamp is logged. What a segment is within its connection is known by then ([`super::connection`]).
 
 use crate::decode::tcp::{ACK, RST, SYN, Segment};
+use crate::delay::connection::{CLOCK_STEP, DUPLICATE, FRESH, Heard, REOPENED, REORDERED, REROUTED};
 use crate::delay::estimate::tcp_arrival::InFlight;
 use crate::delay::estimate::tcp_report::{Reports, before};
-use crate::delay::flow::{Key, Seen};
-use crate::delay::host::Discard;
+use crate::delay::flow::Key;
+use crate::delay::host::{Discard, Near};
 use crate::delay::log::{DATA, ECHOED, Entry, IDLE, LONE, TOWARD};
-use crate::delay::route::Route;
-use crate::delay::stamps::Unwrapped;
+use crate::delay::sighting::Seen;
 use crate::delay::state::{Choice, MeterState, NONE};
 use crate::delay::track::{Estimator, Protocol, TrackRef};
 use crate::delay::tracks::Tracks;
@@ -17,11 +18,6 @@ use std::collections::VecDeque;
 const MOST_ECHOES: usize = 4096;
 /// Silence of a host after which its own packets no longer wait anywhere, ns.
 pub(crate) const SILENCE: i64 = 2_000_000_000;
-/// After so many packets in a row with older stamps the clock was set, and not the packets overtaken.
-const STEP_AFTER: u8 = 3;
-/// A stamp that is further ahead than this many ticks was not reached by ticking: 12 days of milliseconds.
-const STEP_AHEAD: i64 = 1 << 30;
-
 /// A packet whose stamp the other side will echo.
 #[derive(Debug, Clone, Copy)]
 struct Echo {
@@ -36,14 +32,6 @@ struct Echo {
 
 #[derive(Debug, Default)]
 struct Side {
-    packets: u32,
-    stamps: Unwrapped,
-    older: u8,
-    highest: u32,
-    route: Route,
-    last: (u32, u32, u32, u32, u16),
-    /// End and time of data that waits for its acknowledgement (one at a time, never a retransmission: Karn's rule).
-    probe: Option<(u32, i64)>,
     echoes: VecDeque<Echo>,
     tracks: Tracks,
     reports: Reports,
@@ -58,8 +46,10 @@ pub(crate) struct TcpFlow {
     sides: [Side; 2],
     hosts: [u32; 2],
     packets: u32,
-    /// Sequence number of the last SYN, by which a new connection between the same ports is known.
-    opened: Option<u32>,
+    /// Its first packet was a SYN.
+    opened: bool,
+    /// Which ends are near, as it was last seen.
+    near: Near,
     /// The first segment, if it has a stamp, and its side.
     first: Option<(usize, Entry)>,
     /// Time of the first packet, and which hosts had been silent before it.
@@ -73,7 +63,8 @@ impl Default for TcpFlow {
             sides: Default::default(),
             hosts: [NONE; 2],
             packets: 0,
-            opened: None,
+            opened: false,
+            near: Near::default(),
             first: None,
             began: 0,
             idle: [false; 2],
@@ -106,52 +97,48 @@ impl TcpFlow {
         }
     }
 
-    /// Take in a segment; `id` is the identification field of its IP header.
+    /// Take in a segment.
     #[inline]
-    pub(crate) fn segment(&mut self, state: &mut MeterState, seen: &Seen<'_>, id: u16, segment: &Segment) {
+    pub(crate) fn segment(&mut self, state: &mut MeterState, seen: &Seen<'_>, segment: &Segment, heard: &Heard) {
         let Seen { key, side, time, .. } = *seen;
         self.packets = self.packets.saturating_add(1);
         match self.packets {
-            1 => self.began = time,
+            1 => (self.began, self.opened) = (time, segment.flags & (SYN | ACK) == SYN),
             2 => self.open(state, key),
             _ => {}
         }
         let host = self.hosts[side];
         if self.packets >= 2 {
-            let host = &mut state.hosts.all[host as usize];
-            host.last_sent = time;
-            host.stats(Protocol::Tcp).packets += if self.packets == 2 { 2 } else { 1 };
+            state.hosts.all[host as usize].sent(Protocol::Tcp, if self.packets == 2 { 2 } else { 1 }, time);
         }
-        if segment.flags & (SYN | ACK) == SYN && self.opened.replace(segment.seq).is_some_and(|seq| seq != segment.seq)
-        {
+        if heard.marks & REOPENED != 0 {
             self.reopen(state);
         }
-        let identity = (segment.seq, segment.ack, segment.payload, segment.stamps.map_or(0, |s| s.0), id);
-        let me = &mut self.sides[side];
-        if me.packets > 0 && me.last == identity && (id != 0 || segment.payload > 0) {
+        if heard.marks & DUPLICATE != 0 {
             return state.discard(host, Protocol::Tcp, Discard::Duplicate, 1);
         }
-        me.last = identity;
-        me.packets = me.packets.saturating_add(1);
-        self.times(state, side, segment, time);
+        if let Some(round_trip) = heard.round_trip {
+            self.timed(state, side, round_trip);
+        }
         if segment.flags & RST != 0 {
             // Resets are often made by middleboxes, or carry the stamp of what they answer.
             return;
         }
-        let Some((value, echo)) = segment.stamps else {
+        let Some(stamps) = segment.stamps else {
             let why = if segment.options_cut { Discard::OptionsCut } else { Discard::NoTimestamps };
             return state.discard(host, Protocol::Tcp, why, 1);
         };
-        self.stamped(state, seen, segment, (value, echo));
-        self.sides[side].count_places(state);
+        self.stamped(state, seen, segment, heard, stamps);
     }
 
     /// Both hosts are known: had they been silent before this connection?
     fn open(&mut self, state: &mut MeterState, key: &Key) {
         self.hosts = key.address.map(|address| state.hosts.of(address));
+        self.near = Near::default();
         for (idle, host) in self.idle.iter_mut().zip(self.hosts) {
             let host = &mut state.hosts.all[host as usize];
-            if self.opened.is_some() {
+            host.stats(Protocol::Tcp);
+            if self.opened {
                 *idle = host.last_sent < self.began.saturating_sub(SILENCE);
             } else {
                 host.midstream = host.midstream.min(self.began);
@@ -159,34 +146,14 @@ impl TcpFlow {
         }
     }
 
-    /// Round trips by sequence numbers, which tell near from far.
-    #[inline]
-    fn times(&mut self, state: &mut MeterState, side: usize, segment: &Segment, time: i64) {
+    /// A round trip by sequence numbers, which tell near from far.
+    fn timed(&mut self, state: &mut MeterState, side: usize, round_trip: i64) {
         let hosts = self.hosts;
-        let [me, peer] = self.pair(side);
-        if segment.flags & ACK != 0
-            && let Some((end, sent)) = peer.probe
-            && !before(segment.ack, end)
+        state.hosts.responded(hosts[side], round_trip);
+        if !state.hosts.near(hosts[side], hosts[1 - side])
+            && let Some(host) = state.hosts.all.get_mut(hosts[side] as usize)
         {
-            peer.probe = None;
-            state.responded(hosts[side], time - sent);
-            if !state.near(hosts[side], hosts[1 - side])
-                && let Some(host) = state.hosts.all.get_mut(hosts[side] as usize)
-            {
-                host.stats(Protocol::Tcp).rtt.add((time - sent) as f64);
-            }
-        }
-        if segment.occupies() {
-            let end = segment.end();
-            let fresh = me.packets == 1 || !before(segment.seq, me.highest);
-            if !fresh {
-                me.probe = None;
-            } else if me.probe.is_none() {
-                me.probe = Some((end, time));
-            }
-            if me.packets == 1 || before(me.highest, end) {
-                me.highest = end;
-            }
+            host.stats(Protocol::Tcp).rtt.add(round_trip as f64);
         }
     }
 
@@ -198,21 +165,29 @@ impl TcpFlow {
 
     /// A segment with timestamps.
     #[inline]
-    fn stamped(&mut self, state: &mut MeterState, seen: &Seen<'_>, segment: &Segment, (value, echo): (u32, u32)) {
-        let (host, other) = (self.hosts[seen.side], self.hosts[1 - seen.side]);
-        let near = state.hosts.near_ends(host, other);
+    fn stamped(
+        &mut self,
+        state: &mut MeterState,
+        seen: &Seen<'_>,
+        segment: &Segment,
+        heard: &Heard,
+        (value, echo): (u32, u32),
+    ) {
+        let (host, side) = (self.hosts[seen.side], seen.side);
+        let Near { ends, beside, .. } = *self.near.renewed(&state.hosts, self.hosts);
+        let near = [ends[side], ends[1 - side]];
         let known = self.packets > 1;
         state.between_local += u64::from(near[0] && near[1]);
         self.log_first(state, seen.key);
-        let [me, peer] = self.pair(seen.side);
-        if me.route.changed(seen.ttl) && known {
-            state.hosts.all[host as usize].stats(Protocol::Tcp).route_changes += 1;
-            me.restart(state);
+        if heard.marks & (REROUTED | REORDERED | CLOCK_STEP) != 0 && !self.uneven(state, (host, side), heard) {
+            return;
         }
-        let Some((stamp, fresh)) = me.clock(state, host, value, known) else { return };
+        let (stamp, fresh) = (heard.stamp, heard.marks & FRESH != 0);
+        let [me, peer] = self.pair(side);
         if !near[1] && fresh && me.echoes.len() < MOST_ECHOES {
             let (time, frame, length) = (seen.time, seen.frame, seen.length);
             me.echoes.push_back(Echo { stamp: value, time, frame, length, pure: segment.payload == 0, told: false });
+            me.count_places(state);
         }
         if !near[0] {
             let echoed = if segment.flags & ACK != 0 { peer.echoed(echo, seen.time) } else { None };
@@ -220,31 +195,53 @@ impl TcpFlow {
             // Data that acknowledgements clock out tell that their sender is near, where it acknowledges nothing
             // itself.
             if let Some(after) = round_trip {
-                state.responded(host, after);
+                state.hosts.responded(host, after);
             }
-            let idle = self.packets <= 3 && self.idle[seen.side];
+            let idle = self.packets <= 3 && self.idle[side];
             let flags = if segment.payload > 0 { DATA } else { 0 } | if idle { IDLE } else { 0 };
             self.observe(state, seen, stamp, round_trip, flags);
             if !known {
                 return;
             }
-            if near[1] && state.beside(other) && state.options.estimator != Choice::Reported {
+            if near[1] && beside[1 - side] && state.options.estimator != Choice::Reported {
                 return self.toward(state, seen, segment, (stamp, echo), echoed);
             }
-        } else if known && !near[1] && state.beside(host) && state.options.estimator != Choice::Reported {
+        } else if known && !near[1] && beside[side] && state.options.estimator != Choice::Reported {
             if segment.payload > 0 {
                 me.in_flight.sent(segment, value, (seen.frame, seen.time), seen.length);
+                me.count_places(state);
             }
             return;
         }
         self.report(state, seen, segment, (stamp, value), near);
     }
 
+    /// The route changed, or the sender's clock was set, or the segment was overtaken; false if it tells no more.
+    #[cold]
+    fn uneven(&mut self, state: &mut MeterState, (host, side): (u32, usize), heard: &Heard) -> bool {
+        let (me, known) = (&mut self.sides[side], self.packets > 1);
+        if heard.marks & REROUTED != 0 {
+            state.hosts.all[host as usize].stats(Protocol::Tcp).route_changes += 1;
+            me.restart(state);
+        }
+        if heard.marks & REORDERED != 0 {
+            state.discard(host, Protocol::Tcp, Discard::Reordered, 1);
+            return false;
+        }
+        if heard.marks & CLOCK_STEP != 0 {
+            if known {
+                state.hosts.all[host as usize].stats(Protocol::Tcp).clock_steps += 1;
+            }
+            me.restart(state);
+        }
+        true
+    }
+
     /// Log the first segment of all, which was kept until its host was known.
     #[inline]
     fn log_first(&mut self, state: &mut MeterState, key: &Key) {
         if let Some((side, entry)) = self.first.take()
-            && !state.near(self.hosts[side], self.hosts[1 - side])
+            && !state.hosts.near(self.hosts[side], self.hosts[1 - side])
         {
             let entry = if self.idle[side] { entry.flagged(IDLE) } else { entry };
             let of = self.track(key, side, Estimator::Observer);
@@ -326,6 +323,7 @@ impl TcpFlow {
         let kept = choice == Choice::Reported || (!near[1] && choice == Choice::Auto);
         if known && kept && segment.payload > 0 {
             me.reports.sent(segment, stamp, (seen.frame, seen.time), !near[1]);
+            me.count_places(state);
         }
         if segment.flags & ACK != 0
             && (choice == Choice::Reported || (!near[0] && choice == Choice::Auto))
@@ -353,29 +351,6 @@ impl TcpFlow {
 }
 
 impl Side {
-    /// The next stamp on the line of this side's clock, and whether it is later than all before. Nothing of a packet
-    /// that was overtaken; if the clock was set, what follows is measured anew.
-    #[inline]
-    fn clock(&mut self, state: &mut MeterState, host: u32, value: u32, known: bool) -> Option<(i64, bool)> {
-        let (highest, begun) = (self.stamps.highest(), self.stamps.begun());
-        let mut stamp = self.stamps.advance(value);
-        if stamp < highest || stamp - highest > STEP_AHEAD {
-            self.older += 1;
-            if stamp < highest && (self.older < STEP_AFTER || !known) {
-                state.discard(host, Protocol::Tcp, Discard::Reordered, 1);
-                return None;
-            }
-            if known {
-                state.hosts.all[host as usize].stats(Protocol::Tcp).clock_steps += 1;
-            }
-            self.restart(state);
-            self.stamps = Unwrapped::default();
-            stamp = self.stamps.advance(value);
-        }
-        self.older = 0;
-        Some((stamp, stamp > highest || !begun))
-    }
-
     /// The packet of this side whose stamp the other side echoes, and whether this is the first echo of it.
     #[inline]
     fn echoed(&mut self, echo: u32, time: i64) -> Option<(Echo, bool)> {

@@ -60,6 +60,25 @@ pub(crate) struct TrackRef<'a> {
     pub(crate) hosts: [u32; 2],
 }
 
+/// What the packets of a track before one tell of its delay.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Before {
+    /// The last delay to the sender, ns, and how many since were left out as acknowledged late.
+    pub(crate) toward: (f64, u8),
+    /// Stamps of the last packet and of the one before.
+    pub(crate) sent_at: [i64; 2],
+    /// Stamp of the last packet, and how long after it the packet was sent, ns.
+    pub(crate) phase: Option<(i64, f64)>,
+    /// Entries without a sample: its tick is unknown; the delay is one that no queue has.
+    pub(crate) left_out: [u64; 2],
+}
+
+impl Default for Before {
+    fn default() -> Self {
+        Self { toward: (0.0, 0), sent_at: [i64::MIN; 2], phase: None, left_out: [0; 2] }
+    }
+}
+
 /// One direction of one flow under one estimator, as long as its clock and its route stay the same.
 #[derive(Debug)]
 pub(crate) struct Track {
@@ -102,12 +121,8 @@ pub(crate) struct Track {
     pub(crate) evidence: [crate::delay::evidence::Evidence; 2],
     /// Whether the base is known to be that of an empty queue, from its sender and to it.
     pub(crate) empty: [bool; 2],
-    /// The last delay to the sender, ns, and how many since were left out as acknowledged late.
-    pub(crate) toward_before: (f64, u8),
-    /// Stamps of the last packet and of the one before.
-    pub(crate) sent_at: [i64; 2],
-    /// Stamp of the last packet, and how long after it the packet was sent, ns.
-    pub(crate) phase: Option<(i64, f64)>,
+    /// What the packets before tell of the next.
+    pub(crate) before: Before,
     /// What neighbouring flows say that the base is too high by, ns.
     pub(crate) cross_flow_base: f64,
     /// The base as it was used last, taken over or not.
@@ -118,8 +133,6 @@ pub(crate) struct Track {
     pub(crate) silent: bool,
     /// It gave a sample.
     pub(crate) counted: bool,
-    /// Entries without a sample: its tick is unknown; the delay is one that no queue has.
-    pub(crate) left_out: [u64; 2],
 }
 
 impl Track {
@@ -153,15 +166,12 @@ impl Track {
             base_error: 0.0,
             evidence: Default::default(),
             empty: [false; 2],
-            toward_before: (0.0, 0),
-            sent_at: [i64::MIN; 2],
-            phase: None,
+            before: Before::default(),
             cross_flow_base: 0.0,
             last_base: None,
             by_round_trip: false,
             silent: false,
             counted: false,
-            left_out: [0; 2],
         }
     }
 

@@ -6,6 +6,7 @@
 //! by it when they leave (in the direction that is seen by acknowledgements only, by it or by twice as much). A shaper
 //! that passes packets on at once, and only then makes others wait, spaces them but shows no difference.
 
+use crate::delay::base_delay::Scale;
 use crate::delay::estimate::tcp_observer;
 use crate::delay::host::{Hosts, Transmission};
 use crate::delay::log::{ECHOED, Entry, Log, TOWARD};
@@ -51,11 +52,11 @@ impl Seen {
     /// `each`: how many packets one of the spacings may stand for.
     fn transmission(mut self, each: u32) -> Option<Transmission> {
         let ((low, short), (high, long)) = self.short.zip(self.long)?;
-        self.spacings.sort_unstable();
         if self.spacings.len() < FEWEST_SPACINGS {
             return None;
         }
-        let spacing = self.spacings[self.spacings.len() / 10] as f64;
+        let tenth = self.spacings.len() / 10;
+        let spacing = *self.spacings.select_nth_unstable(tenth).1 as f64;
         let longer = high.max(0.0) - low.max(0.0);
         let share = f64::from(long - short) / f64::from(long);
         let agrees = |packets: u32| {
@@ -77,8 +78,8 @@ struct Look {
 
 impl Look {
     #[inline]
-    fn add(&mut self, entry: &Entry, track: &Track) {
-        let excess = track.delay(entry.time, entry.stamp, 0) - track.base + track.cross_flow_base;
+    fn add(&mut self, entry: &Entry, track: &Track, scale: &Scale) {
+        let excess = scale.observed(entry.time, entry.stamp) - track.base + track.cross_flow_base;
         let [from, to] = &mut self.seen;
         if !entry.is(TOWARD) {
             from.add(excess, entry.length(), entry.time);
@@ -106,7 +107,8 @@ pub(crate) fn finalize(log: &Log, tracks: &[Track], hosts: &mut Hosts, threads: 
     }
     each(threads, &mut looks, |_, look| {
         if let [only] = *look.tracks {
-            log.of(only).for_each(|entry| look.add(entry, &tracks[only]));
+            let (track, scale) = (&tracks[only], tracks[only].scale());
+            log.chunks(only).for_each(|chunk| chunk.iter().for_each(|entry| look.add(entry, track, &scale)));
         }
     });
     // The packets of several flows are spaced by the link that they share.
@@ -116,7 +118,7 @@ pub(crate) fn finalize(log: &Log, tracks: &[Track], hosts: &mut Hosts, threads: 
         let wanted: Vec<bool> = tracks.iter().map(|track| tells(track) && several(track)).collect();
         for entry in log.in_order(|track| wanted[track]) {
             let track = &tracks[entry.track as usize];
-            looks[place[track.host[0] as usize]].add(entry, track);
+            looks[place[track.host[0] as usize]].add(entry, track, &track.scale());
         }
     }
     for Look { host, seen, .. } in looks {

@@ -6,10 +6,10 @@
 
 use crate::decode::utp::{self, Header};
 use crate::delay::estimate::utp_report::{Reports, Sent};
-use crate::delay::flow::Seen;
 use crate::delay::host::Discard;
 use crate::delay::log::{DATA, Entry, IDLE};
 use crate::delay::route::Route;
+use crate::delay::sighting::Seen;
 use crate::delay::stamps::Unwrapped;
 use crate::delay::state::{Choice, MeterState};
 use crate::delay::tcp_flow::SILENCE;
@@ -128,6 +128,7 @@ impl UtpFlow {
     fn new(state: &mut MeterState, hosts: [u32; 2], opened: bool, began: i64) -> Self {
         let idle = hosts.map(|host| {
             let host = &mut state.hosts.all[host as usize];
+            host.stats(Protocol::Utp);
             if !opened {
                 host.midstream = host.midstream.min(began);
             }
@@ -167,8 +168,7 @@ impl UtpFlow {
     fn packet(&mut self, state: &mut MeterState, seen: &Seen<'_>, header: &Header, length: u32) {
         let hosts = self.hosts;
         let (host, peer_host) = (hosts[seen.side], hosts[1 - seen.side]);
-        state.hosts.all[host as usize].stats(Protocol::Utp).packets += 1;
-        state.hosts.all[host as usize].last_sent = seen.time;
+        state.hosts.all[host as usize].sent(Protocol::Utp, 1, seen.time);
         self.packets = self.packets.saturating_add(1);
         let idle = if self.packets <= 4 && self.idle[seen.side] { IDLE } else { 0 };
         let [a, b] = &mut self.sides;
@@ -223,8 +223,8 @@ impl Side {
             && (ack.wrapping_sub(seq) as i16) >= 0
         {
             self.probe = None;
-            state.responded(host, time - sent);
-            if !state.near(host, peer) {
+            state.hosts.responded(host, time - sent);
+            if !state.hosts.near(host, peer) {
                 state.hosts.all[host as usize].stats(Protocol::Utp).rtt.add((time - sent) as f64);
             }
         }

@@ -4,7 +4,6 @@
 //! because a damaged file has to be told in one sentence with the number of the record. A file is read with plain reads
 //! rather than mapped: a mapped file that is cut while it is read ends the process.
 
-pub mod ahead;
 mod buffer;
 pub mod filter;
 mod pcap;
@@ -148,6 +147,31 @@ impl Capture {
         Ok(Some(Frame { number: self.number, time_ns, link, wire_len, data: open.window.slice(at, len) }))
     }
 
+    /// Hand the next frames to `take`, as many as are at hand and at most `most`; false after the last.
+    ///
+    /// # Errors
+    /// What `take` returned, and as of [`Self::next_frame`].
+    #[inline]
+    pub fn frames<E: From<ReadError>>(
+        &mut self,
+        most: usize,
+        mut take: impl FnMut(&Frame<'_>) -> Result<(), E>,
+    ) -> Result<bool, E> {
+        let Some(first) = self.next_frame()? else { return Ok(false) };
+        take(&first)?;
+        let Self { open, number, .. } = self;
+        if let Some(Open { format: Format::Pcap(format), window, records, .. }) = open {
+            let before = *number;
+            format.all_at_hand(window, most.saturating_sub(1), |mut frame| {
+                *number += 1;
+                frame.number = *number;
+                take(&frame)
+            })?;
+            *records += *number - before;
+        }
+        Ok(true)
+    }
+
     /// The next frame where nothing has to be read or told for it.
     #[inline]
     fn at_hand(&mut self) -> Option<Place> {
@@ -178,6 +202,11 @@ impl Capture {
                 self.open = Some(start(&path, &self.go_on)?);
             }
         }
+    }
+
+    /// Number of the last frame that was handed out.
+    pub fn number(&self) -> u64 {
+        self.number
     }
 
     /// Files that could not be read to their end.

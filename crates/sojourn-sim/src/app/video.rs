@@ -36,6 +36,11 @@ impl Schedule {
         Ok(Self { send, size })
     }
 
+    /// Bytes of the packet that is sent at this time, if one is.
+    pub fn at(&self, send: Span) -> Option<u16> {
+        self.send.binary_search(&send).ok().map(|place| self.size[place])
+    }
+
     /// Number of packets.
     pub fn packets(&self) -> usize {
         self.send.len()
@@ -166,7 +171,8 @@ mod tests {
     fn a_schedule_is_in_order_and_whole() {
         let ms = Span::from_millis;
         let whole = Schedule::new(vec![ms(0), ms(0), ms(3)], vec![100, 1356, 44]);
-        assert_eq!(whole.map(|schedule| schedule.packets()), Ok(3));
+        let whole = whole.expect("in order");
+        assert_eq!((whole.packets(), whole.at(ms(3)), whole.at(ms(2))), (3, Some(44), None));
         assert!(Schedule::new(vec![], vec![]).is_err());
         assert!(Schedule::new(vec![ms(0)], vec![1, 2]).is_err());
         let back = Schedule::new(vec![ms(0), ms(5), ms(4)], vec![1, 2, 3]);

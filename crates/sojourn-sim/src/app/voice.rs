@@ -3,16 +3,19 @@
 //! In RTP, 50 packets/s of 160 bytes of G.711 or 20 bytes of G.729 and 40 bytes of headers (RFC 3551). The engine
 //! carries the packets; what was heard is judged from their fates. With talk spurts a direction sends only while
 //! somebody speaks: speech and silence are exponential times (ITU-T P.59's means), independent in the two directions,
-//! which P.59's are not.
+//! which P.59's are not. With schedules the packets are those of real speech, coded with discontinuous transmission:
+//! given from outside, as those of clips are, one schedule for each sample; both directions send the same sample.
 
 use super::source::Source;
 use super::source::uniform;
 use super::tables::{LOST, Tables, UNDER_WAY, VoiceRow, VoiceTable};
+use super::video::Schedule;
 use crate::engine::{Datagram, Direction, Event, Kind, Network};
 use crate::scenario::TalkSpurts;
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use sojourn_net::{Span, Time};
+use std::sync::Arc;
 
 /// Time between packets of a call in one direction.
 pub const INTERVAL: Span = Span::from_millis(20);
@@ -33,6 +36,8 @@ pub struct Voice {
     pub size: u16,
     /// Send only speech.
     pub spurts: Option<TalkSpurts>,
+    /// What is sent of each sample of speech, which calls take in turn; none: every packet, and of one size.
+    pub schedules: Vec<Arc<Schedule>>,
     /// Pause between calls.
     pub gap: Span,
     /// The first call starts within this time.
@@ -71,12 +76,20 @@ impl Voice {
         *speaks
     }
 
+    /// Bytes of the present packet; none where the codec sends nothing.
+    fn size(&self) -> Option<u16> {
+        if self.schedules.is_empty() {
+            return Some(self.size);
+        }
+        let sample = (u64::from(self.calls.call) + u64::from(self.user)) % self.schedules.len() as u64;
+        self.schedules[sample as usize].at(INTERVAL * u64::from(self.calls.next))
+    }
+
     fn speak(&mut self, network: &mut Network) {
+        let size = self.size();
         for i in 0..self.directions.len() {
             let direction = self.directions[i];
-            if !self.speaks(direction, network.now()) {
-                continue;
-            }
+            let Some(size) = size.filter(|_| self.speaks(direction, network.now())) else { continue };
             let calls = &mut self.calls;
             // The row travels as the packet's number, with the source's own number.
             let row = calls.rows.user.len() as u64;
@@ -96,7 +109,7 @@ impl Voice {
                 flow: calls.flows[direction as usize],
                 owner: self.number,
                 seq: row,
-                size: self.size,
+                size,
             });
         }
         let calls = &mut self.calls;

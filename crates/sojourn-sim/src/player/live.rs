@@ -12,7 +12,7 @@
 //! playback jumps to the target, or as near as what is in the buffer allows.
 //!
 //! Differences: coding, and the way to the server, take no time; the clocks agree. There is no HLS with parts: chunks
-//! come in one answer, as in DASH, whatever the player. dash.js's other modes (LoL+, L2A) are not here.
+//! come in one answer, as in DASH, whatever the player and the rule. dash.js's other modes (LoL+, L2A) are not here.
 
 mod catch_up;
 mod chunk_rate;

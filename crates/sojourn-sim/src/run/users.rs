@@ -125,6 +125,7 @@ impl Engine {
                     packets,
                     size: voice.packet(),
                     spurts: voice.talk_spurts.clone(),
+                    schedules: voice.schedules.clone(),
                     gap: voice.gap,
                     start_within: voice.start_within,
                     warmup,

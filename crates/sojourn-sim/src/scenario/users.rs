@@ -133,8 +133,10 @@ impl Users {
 
     /// Writes out defaults that depend on another key.
     pub(crate) fn settle(&mut self) {
-        if let Self::Voice(voice) = self {
-            voice.settle();
+        match self {
+            Self::Voice(voice) => voice.settle(),
+            Self::Adaptive(adaptive) => adaptive.live.iter_mut().for_each(LowLatency::settle),
+            _ => {}
         }
     }
 

@@ -1,12 +1,12 @@
 //! What types cannot check: every point of the sweep, names, ties and figures.
 
-use serde::Deserialize;
 use serde_json::Value;
 use sojourn_net::quote::quoted;
 
 use super::figure::{Figure, FigureKind};
 use super::schema::StudyFile;
 use super::{defaults, expand, stand_in};
+use crate::document;
 use crate::scenario::Invalid;
 use expand::Expansion;
 
@@ -14,7 +14,7 @@ use expand::Expansion;
 pub(super) fn read(document: &Value) -> Result<StudyFile, Invalid> {
     let mut document = document.clone();
     stand_in::share(&mut document);
-    StudyFile::deserialize(&document).map_err(|error| Invalid::new("", error.to_string()))
+    document::read(&document).map_err(|invalid| Invalid::new("", invalid.message))
 }
 
 /// Checks a whole document, defaults not yet taken.

@@ -5,6 +5,8 @@ use std::ops::Range;
 use sojourn_net::quote::printable;
 use toml::de::{DeTable, DeValue};
 
+use crate::scenario::Invalid;
+
 /// Characters of a line that are shown.
 const SHOWN: usize = 100;
 
@@ -124,6 +126,20 @@ fn narrow(text: &str, span: Range<usize>, message: &str) -> Range<usize> {
 
 /// Where the value of a dotted key stands, or what comes nearest to it from the outside.
 pub(super) fn locate(document: &DeTable<'_>, key: &str) -> Option<Range<usize>> {
+    follow(document, key).map(|(_, value)| value)
+}
+
+/// Where something is wrong: an unknown key itself, the value of any other.
+pub(super) fn place(document: &DeTable<'_>, invalid: &Invalid) -> Option<Range<usize>> {
+    let unknown = invalid.message.strip_prefix("unknown field `").and_then(|rest| rest.split('`').next());
+    // Tables that are told apart by their `kind` keep no key of their own.
+    let last = unknown.is_some_and(|name| invalid.key.rsplit('.').next() == Some(name));
+    follow(document, &invalid.key).map(|(name, value)| name.filter(|_| last).unwrap_or(value))
+}
+
+/// Where a dotted key stands, if it is all there and no place in an array, and its value, or what comes nearest to it
+/// from the outside.
+fn follow(document: &DeTable<'_>, key: &str) -> Option<(Option<Range<usize>>, Range<usize>)> {
     let mut place: Option<&toml::Spanned<DeValue<'_>>> = None;
     let mut rest = key;
     loop {
@@ -134,30 +150,31 @@ pub(super) fn locate(document: &DeTable<'_>, key: &str) -> Option<Range<usize>> 
                 let (index, after) = rest.split_once('.').unwrap_or((rest, ""));
                 let named = |entry: &toml::Spanned<DeValue<'_>>| name_of(entry) == Some(index);
                 let place = index.parse().ok().or_else(|| entries.iter().position(named));
-                place.and_then(|i: usize| entries.get(i)).map(|entry| (entry, after))
+                place.and_then(|i: usize| entries.get(i)).map(|entry| (None, entry, after))
             }
             Some(_) => None,
         };
         match next {
-            Some((value, after)) => (place, rest) = (Some(value), after),
-            None => return place.map(toml::Spanned::span),
-        }
-        if rest.is_empty() {
-            return place.map(toml::Spanned::span);
+            Some((name, value, "")) => return Some((name, value.span())),
+            Some((_, value, after)) => (place, rest) = (Some(value), after),
+            None => return place.map(|value| (None, value.span())),
         }
     }
 }
 
-/// The entry of a table that a dotted key begins with (names may have dots themselves), and the rest of the key.
-fn step<'t, 'k>(table: &'t DeTable<'_>, key: &'k str) -> Option<(&'t toml::Spanned<DeValue<'t>>, &'k str)> {
+/// An entry on the way: where its name stands, the entry, and the rest of the key.
+type Step<'t, 'k> = (Option<Range<usize>>, &'t toml::Spanned<DeValue<'t>>, &'k str);
+
+/// The entry of a table that a dotted key begins with; names may have dots themselves.
+fn step<'t, 'k>(table: &'t DeTable<'_>, key: &'k str) -> Option<Step<'t, 'k>> {
     table
         .iter()
         .filter_map(|(name, value)| {
             let after = key.strip_prefix(name.get_ref().as_ref())?;
             let after = if after.is_empty() { after } else { after.strip_prefix('.')? };
-            Some((value, after))
+            Some((Some(name.span()), value, after))
         })
-        .min_by_key(|(_, after)| after.len())
+        .min_by_key(|(_, _, after)| after.len())
 }
 
 /// The `name` of an entry.

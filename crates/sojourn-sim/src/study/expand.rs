@@ -1,12 +1,12 @@
 //! The axes of a sweep and the scenarios that their combinations make.
 
-use serde::Deserialize;
 use serde_json::{Map, Value};
 use sojourn_net::quote::{quoted, short};
 
 use super::loads::{self, Workloads};
 use super::schema::StudyFile;
 use super::{keys, stand_in};
+use crate::document;
 use crate::scenario::{Invalid, Scenario, Users};
 
 /// The label of the axis `workload` for the scenario without any.
@@ -265,17 +265,17 @@ fn groups_of(declared: Option<Value>, workload: &str) -> Option<Value> {
 
 /// Reads the scenario out of a document, adds the workload's flows, fills in names and checks the whole.
 fn complete(mut document: Value, workload: &str) -> Result<(u64, Scenario), Invalid> {
-    let wrong = |error: serde_json::Error| Invalid::new("", error.to_string());
+    let wrong = |invalid: Invalid| Invalid::new("", invalid.message);
     let mut take = |key: &str| document.as_object_mut().and_then(|table| table.shift_remove(key));
-    let seed = take("seed").map_or(Ok(1), |seed| u64::deserialize(seed).map_err(wrong))?;
+    let seed = take("seed").map_or(Ok(1), |seed| document::read(&seed).map_err(wrong))?;
     let groups = groups_of(take("workload"), workload);
     stand_in::share(&mut document);
-    let mut scenario = Scenario::deserialize(document).map_err(wrong)?;
+    let mut scenario = document::read::<Scenario>(&document).map_err(wrong)?;
     for (i, group) in scenario.flows.iter_mut().enumerate() {
         group.name.get_or_insert_with(|| format!("flows-{i}"));
     }
     let own = scenario.flows.len();
-    scenario.flows.extend(groups.map_or(Ok(Vec::new()), |groups| Vec::deserialize(groups).map_err(wrong))?);
+    scenario.flows.extend(groups.map_or(Ok(Vec::new()), |groups| document::read(&groups).map_err(wrong))?);
     for (i, group) in scenario.flows[own..].iter_mut().enumerate() {
         group.name.get_or_insert_with(|| format!("workload-{i}"));
     }

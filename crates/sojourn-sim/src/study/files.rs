@@ -11,7 +11,8 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue, Deserializer};
 
 use super::schema::StudyFile;
-use super::{defaults, excerpt, stand_in};
+use super::{defaults, excerpt, keys, stand_in};
+use crate::document;
 use crate::scenario::Invalid;
 
 /// A study file's name and text.
@@ -88,8 +89,14 @@ impl<'t> Files<'t> {
             let span = self.table.get_ref().get("extends").map(Spanned::span);
             return Err(self.at(span, &format!("the study that it extends is not given: {name}")));
         }
-        StudyFile::deserialize(Deserializer::from(self.with_defaults())).map_err(wrong)?;
-        let mut document = Value::deserialize(Deserializer::from(self.table.clone())).map_err(wrong)?;
+        let values = |table| Value::deserialize(Deserializer::from(table)).map_err(wrong);
+        let with_defaults = values(self.with_defaults())?;
+        keys::make_plain(&mut with_defaults.clone()).map_err(|invalid| self.at_key(&invalid))?;
+        document::read::<StudyFile>(&with_defaults).map_err(|invalid| {
+            let place = excerpt::place(self.with_defaults().get_ref(), &invalid);
+            self.at(place.or(Some(self.table.span())), &invalid.message)
+        })?;
+        let mut document = values(self.table.clone())?;
         if let Some(table) = document.as_object_mut() {
             table.shift_remove("extends");
         }

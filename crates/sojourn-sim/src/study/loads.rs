@@ -15,6 +15,7 @@ use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
+use crate::document;
 use crate::scenario::{Flows, Provenance};
 
 /// One load.
@@ -31,7 +32,7 @@ struct Load {
 }
 
 static LOADS: LazyLock<BTreeMap<String, Load>> =
-    LazyLock::new(|| toml::from_str(include_str!("../../data/loads.toml")).expect("the loads that ship are TOML"));
+    LazyLock::new(|| document::shipped(include_str!("../../data/loads.toml")));
 
 /// All loads by name, and where each comes from.
 pub fn loads() -> impl Iterator<Item = (&'static str, &'static Provenance)> {

@@ -11,6 +11,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::document;
 use crate::scenario::Provenance;
 
 /// What a name stands for.
@@ -41,9 +42,8 @@ struct Limit {
     unacceptable: Option<f64>,
 }
 
-static THRESHOLDS: LazyLock<BTreeMap<String, Quoted>> = LazyLock::new(|| {
-    toml::from_str(include_str!("../../data/thresholds.toml")).expect("the thresholds that ship are TOML")
-});
+static THRESHOLDS: LazyLock<BTreeMap<String, Quoted>> =
+    LazyLock::new(|| document::shipped(include_str!("../../data/thresholds.toml")));
 
 /// All thresholds by name.
 pub fn thresholds() -> &'static BTreeMap<String, Quoted> {

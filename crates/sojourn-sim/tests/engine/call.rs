@@ -56,7 +56,7 @@ fn a_call_alone_takes_most_of_a_constant_link_and_keeps_its_queue_short() {
         assert!(queue.unwrap() < 50.0, "{rate}: {queue:?}");
         assert_eq!(freezes(&outcome), 0, "{rate}");
     }
-    // Beyond what the encoder gives, the link is not what limits it: 2500 kbit/s of video and 55 of audio.
+    // Beyond what the encoder gives, the link is not what limits it: 2500 kbit/s of video and 57 of audio.
     let outcome = alone(json!("20Mbit"), 0.0);
     let rate = received(&outcome, 0, 20.0, 60.0);
     assert!((2450.0..2800.0).contains(&rate), "{rate}");

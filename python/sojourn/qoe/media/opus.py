@@ -4,7 +4,7 @@ Implements nothing of RFC 6716 itself: the library of its authors is called, tha
 1.6) or the system's. Frames of 20 ms, wide band (16 kHz), application VoIP.
 
 Source: RFC 6716, RFC 7587; settings as libwebrtc offers them: in-band FEC on, DTX off, complexity 9, the loss
-that is told to the encoder at most 20 %.
+that is told to the encoder at most 20 %; with DTX on, what it sends (`opus_interface.cc`).
 
 Differences: neither deep redundancy (DRED) nor deep concealment: the libraries are built without. FEC carries
 the frame before only (RFC 7587 section 3.3.3), and only where the encoder found room: at 16 kbit/s and below,
@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FRAME", "MISSING", "RATE_HZ", "available", "decode", "encode", "has_fec"]
+__all__ = ["FRAME", "MISSING", "RATE_HZ", "available", "decode", "encode", "has_fec", "sent"]
 
 RATE_HZ = 16000
 #: Samples of a frame of 20 ms.
@@ -33,6 +33,7 @@ _VOIP = 2048
 _SET_BITRATE, _SET_COMPLEXITY, _SET_FEC, _SET_LOSS, _SET_DTX = 4002, 4010, 4012, 4014, 4016
 _GET_LOOKAHEAD = 4027
 _MOST_BYTES = 1500
+_MARK_BYTES = 2
 
 
 def _candidates() -> list[str]:
@@ -134,6 +135,19 @@ def encode(
         library.opus_encoder_destroy(encoder)
 
 
+def sent(packets: list[bytes]) -> list[bytes | None]:
+    """Of packets coded with DTX, those that libwebrtc sends; None for the others.
+
+    A packet of at most two bytes is the mark of a pause. The first of a pause is sent, so that the decoder
+    knows.
+    """
+    marks = [len(packet) <= _MARK_BYTES for packet in packets]
+    return [
+        None if mark and before else packet
+        for packet, mark, before in zip(packets, marks, [False, *marks], strict=False)
+    ]
+
+
 def has_fec(packet: bytes) -> bool:
     """Whether a packet carries the frame before it, too."""
     return bool(packet) and _loaded().opus_packet_has_lbrr(packet, ctypes.c_int32(len(packet))) > 0
@@ -145,6 +159,7 @@ def decode(
     *,
     ahead: NDArray[np.bool_] | None = None,
     conceal: bool = True,
+    silent: NDArray[np.bool_] | None = None,
 ) -> NDArray[np.int16]:
     """Decode speech, repairing and concealing what is missing.
 
@@ -159,6 +174,9 @@ def decode(
         default nowhere.
     conceal : bool
         Conceal what FEC does not repair; else silence is played.
+    silent : ndarray of bool, shape (n,), optional
+        Frames of pauses that were not sent (DTX): the decoder fills them, as it does where it conceals. By
+        default none.
 
     Returns
     -------
@@ -188,12 +206,17 @@ def decode(
             raise RuntimeError(f"libopus does not decode a frame: {done}")
 
     try:
+        unsent = np.zeros(erased.size, dtype=bool) if silent is None else silent
         for i, gone in enumerate(erased.tolist()):
             if not gone:
-                play(out[i], packets[i], 0)
+                play(out[i], None if unsent[i] else packets[i], 0)
                 continue
             repaired = (
-                ahead is not None and i + 1 < erased.size and bool(ahead[i]) and has_fec(packets[i + 1])
+                ahead is not None
+                and i + 1 < erased.size
+                and bool(ahead[i])
+                and not unsent[i + 1]
+                and has_fec(packets[i + 1])
             )
             if repaired:
                 play(out[i], packets[i + 1], 1)

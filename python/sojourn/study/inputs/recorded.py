@@ -15,8 +15,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from sojourn import _core
 from sojourn.errors import SojournError
 
@@ -77,6 +75,8 @@ def text_of(file: Path) -> str:
     SojournError
         It is no workload.
     """
+    import polars as pl  # slow to import, and most studies have no workload
+
     try:
         there = pl.read_parquet_schema(file)
         windows = _WINDOWS if set(_WINDOWS) <= set(there) else ()
@@ -120,6 +120,8 @@ def length_s(file: Path) -> float:
     SojournError
         It is no workload.
     """
+    import polars as pl  # slow to import
+
     _checked(str(file.absolute()), _changed(file))
     return (pl.read_parquet(file, columns=["length_ns"])["length_ns"].max() or 0) / 1e9
 

@@ -26,7 +26,10 @@ const KEY_RATIO: f64 = 13.5 / 4.17;
 const KEY_PERIOD: u32 = 8;
 const FIRST_STEP: Span = Span::from_secs(2);
 const STEP: Span = Span::from_secs(5);
-const LEAST_RATE: f64 = 30e3;
+/// What video is given at least, whatever the target, in bit/s.
+pub(super) const LEAST_RATE: f64 = 30e3;
+/// A smaller share of the rate is not worth a frame.
+const LEAST_DROPPED: f64 = 0.01;
 
 /// The most that pictures of these lines are given, in bit/s.
 pub(crate) fn most_rate(height: u16) -> f64 {
@@ -41,6 +44,8 @@ pub(super) struct Encoder {
     most: f64,
     fps: f64,
     height: u16,
+    /// What is left of what video may take when its headers are off, in bit/s, and what is coded.
+    allocated: f64,
     target: f64,
     next_step: Time,
     wants_key: bool,
@@ -56,6 +61,7 @@ impl Encoder {
             most,
             fps,
             height: camera,
+            allocated: target,
             target,
             next_step: now + FIRST_STEP,
             wants_key: true,
@@ -76,7 +82,16 @@ impl Encoder {
         let frame = rate / 8.0 / self.fps;
         let packets = (frame / f64::from(MOST_PAYLOAD + RTP_HEADERS)).ceil().max(1.0);
         let headers = packets * f64::from(RTP_HEADERS) * 8.0 * self.fps;
-        self.target = (rate - headers).clamp(LEAST_RATE, self.most);
+        self.allocated = rate - headers;
+        self.target = self.allocated.clamp(LEAST_RATE, self.most);
+    }
+
+    /// One frame of how many is to be dropped, so that a share of the rate is saved: none if that leaves less than the
+    /// least, and at most each second one.
+    pub(super) fn drops(&self, share: f64) -> Option<u32> {
+        let rate = self.allocated.min(self.most);
+        let less = (rate * share).min(rate - LEAST_RATE);
+        (share > LEAST_DROPPED && less > 0.0).then(|| ((rate / less) as u32).max(2))
     }
 
     /// The next frame is to be a key frame.
@@ -126,8 +141,8 @@ mod tests {
         let mut encoder = Encoder::new(720, 30.0, 2.5e6, 300e3, Time::ZERO);
         assert_eq!(encoder.height, 360);
         encoder.set_target(1e6);
-        // Of 1 Mbit/s, a frame of 4167 bytes has four packets with 58 bytes of headers each.
-        assert!((encoder.target - (1e6 - 4.0 * 58.0 * 8.0 * 30.0)).abs() < 1.0);
+        // Of 1 Mbit/s, a frame of 4167 bytes has four packets with 62 bytes of headers each.
+        assert!((encoder.target - (1e6 - 4.0 * 62.0 * 8.0 * 30.0)).abs() < 1.0);
         let mut now = Time::ZERO;
         let mut bytes = 0;
         let mut heights = Vec::new();
@@ -150,5 +165,17 @@ mod tests {
         assert_eq!((encoder.target, encoder.height_for(5e6)), (800e3, 360));
         assert_eq!(encoder.height_for(10e3), 180);
         assert_eq!((most_rate(720), most_rate(1080), most_rate(2160)), (2.5e6, 5e6, 5e6));
+    }
+    #[test]
+    fn at_most_every_second_frame_is_dropped_and_none_at_the_least_rate() {
+        let mut encoder = Encoder::new(720, 30.0, 2.5e6, 300e3, Time::ZERO);
+        encoder.set_target(1e6);
+        assert_eq!(
+            [0.0, 0.01, 0.05, 0.3, 0.9].map(|share| encoder.drops(share)),
+            [None, None, Some(20), Some(3), Some(2)]
+        );
+        encoder.set_target(40e3);
+        assert_eq!(encoder.target, LEAST_RATE);
+        assert_eq!(encoder.drops(0.9), None);
     }
 }

@@ -3,12 +3,17 @@
 use super::gcc::{PacketResult, Probe};
 use sojourn_net::{Span, Time};
 
-/// IP, UDP, RTP with the extensions that a browser sends (transport-wide number, times, stream), and SRTP's tag.
-pub(super) const RTP_HEADERS: u32 = 28 + 12 + 8 + 10;
+/// RTP's header, and the extensions that every packet of a browser has: time of sending and transport-wide number, of 4
+/// and 3 bytes, padded to 8, behind 4 of their own (RFC 8285).
+pub(super) const RTP_HEADER: u32 = 12 + 4 + 8;
+/// SRTP's tag of 80 bits (`crypto_options.cc`: the first choice).
+const SRTP_TAG: u32 = 10;
+/// All headers: that, IP, UDP and SRTP's tag.
+pub(super) const RTP_HEADERS: u32 = 28 + RTP_HEADER + SRTP_TAG;
 /// Most payload of a video packet: 1200 bytes of RTP (`media_constants.cc`) less the RTP header and extensions.
-pub(super) const MOST_PAYLOAD: u32 = 1200 - 20;
+pub(super) const MOST_PAYLOAD: u32 = 1200 - RTP_HEADER;
 /// IP, UDP, and SRTCP's index and tag around an RTCP packet.
-const RTCP_HEADERS: u32 = 28 + 14;
+const RTCP_HEADERS: u32 = 28 + 4 + SRTP_TAG;
 
 /// What an RTP packet is.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -116,8 +116,12 @@ impl Receiver {
             });
             self.jitter.update(delay * 1e-6, frame.bytes, now);
         }
-        self.timing.set_jitter(self.jitter.estimate(rtt, now));
-        self.timing.ready(frame.captured, render, now);
+        // A frame that was repaired says nothing of the jitter, and puts nothing off.
+        if !arriving.repaired {
+            self.timing.set_jitter(self.jitter.estimate(rtt, now));
+            self.timing.ready(render, now);
+        }
+        self.timing.decoded(frame.captured);
         let at = render.max(now + RENDER).max(self.last_shown);
         self.last_shown = at;
         Some(Shown { frame: id, at, gap: self.freezes.shown(at) })

@@ -2,17 +2,17 @@
 //!
 //! Source: libwebrtc's defaults for one stream of video and one of audio. The target is what all packets may take,
 //! their headers included; audio takes its own, repairs what they took of video in the last second (at most half;
-//! `fec_controller_default.cc`), pictures the rest. Packets that are asked for again are sent again at most once a
-//! round trip, for as long as a second's history is kept.
+//! `fec_controller_default.cc`), pictures the rest. What is on its way beyond the congestion window makes it drop
+//! frames, at most each second one (`video_stream_encoder.cc`).
 
-use super::encoder::Encoder;
+use super::encoder::{Encoder, LEAST_RATE};
 use super::gcc::{GoogCc, Limits, PacketResult, Probe};
+use super::history::History;
 use super::pacer::{LONGEST_QUEUE, Pacer};
 use super::packet::{AUDIO_INTERVAL, Frame, MOST_PAYLOAD, Payload, RTP_HEADERS, Rtp, Sent};
 use rand_pcg::Pcg64Mcg;
 use sojourn_net::{Span, Time};
 
-const HISTORY: Span = Span::from_secs(1);
 /// Window of the rate of repairs, and the most that they take of video.
 const REPAIRS_WINDOW: Span = Span::from_secs(1);
 const MOST_REPAIRS: f64 = 0.5;
@@ -34,14 +34,6 @@ pub struct Media {
     pub start: f64,
 }
 
-/// A video packet that can be sent again.
-#[derive(Clone, Copy, Debug)]
-struct Kept {
-    frame: u32,
-    bytes: u32,
-    sent: Option<Time>,
-}
-
 /// The sender.
 #[derive(Debug)]
 pub(super) struct Sender {
@@ -49,10 +41,10 @@ pub(super) struct Sender {
     pub(super) pacer: Pacer,
     encoder: Encoder,
     media: Media,
-    /// Frames by their numbers, RTP packets by their transport-wide numbers, video packets by theirs.
+    /// Frames by their numbers, RTP packets by their transport-wide numbers.
     pub(super) frames: Vec<Frame>,
     pub(super) sent: Vec<Sent>,
-    kept: Vec<Kept>,
+    history: History,
     in_flight: u64,
     /// Bytes of video that left in the last second, and those of them that were repairs.
     video_bytes: u64,
@@ -69,8 +61,9 @@ pub(super) struct Sender {
 impl Sender {
     /// Begins at `now`.
     pub(super) fn new(media: Media, now: Time) -> Self {
-        let streams = media.most + audio_rate(&media);
-        let controller = GoogCc::new(Limits { start: media.start, streams }, now);
+        let audio = audio_rate(&media);
+        let limits = Limits { start: media.start, least: audio + LEAST_RATE, streams: audio + media.most };
+        let controller = GoogCc::new(limits, now);
         let mut sender = Self {
             pacer: Pacer::new(controller.pacing()),
             controller,
@@ -78,7 +71,7 @@ impl Sender {
             media,
             frames: Vec::new(),
             sent: Vec::new(),
-            kept: Vec::new(),
+            history: History::default(),
             in_flight: 0,
             video_bytes: 0,
             repair_bytes: 0,
@@ -105,8 +98,12 @@ impl Sender {
         for probe in self.controller.take_probes() {
             self.pacer.add_probe(probe, now);
         }
-        let share = self.controller.pushback(self.in_flight);
-        self.drop_one_of = (share > 0.0).then(|| ((1.0 / share) as u32).max(1));
+        self.push_back();
+    }
+
+    /// Frames are dropped if too much is on its way.
+    fn push_back(&mut self) {
+        self.drop_one_of = self.encoder.drops(self.controller.pushback(self.in_flight));
     }
 
     /// The share of repairs in the video of the last second.
@@ -142,13 +139,8 @@ impl Sender {
     pub(super) fn on_nack(&mut self, numbers: &[u32], now: Time) {
         let rtt = self.controller.rtt().unwrap_or(Span::ZERO);
         for number in numbers {
-            let Some(kept) = self.kept.get_mut(*number as usize) else { continue };
-            let Some(age) = kept.sent.map(|sent| now.since(sent)) else { continue };
-            if age >= rtt && age <= HISTORY {
-                kept.sent = None;
-                let payload = Payload::Video { frame: kept.frame, number: *number };
-                // The original number comes in front of the payload (RFC 4588).
-                self.pacer.push(Rtp { payload, bytes: kept.bytes + 2, again: true }, now);
+            if let Some(rtp) = self.history.ask(*number, rtt, self.controller.target(), now) {
+                self.pacer.push(rtp, now);
             }
         }
     }
@@ -167,7 +159,7 @@ impl Sender {
         }
         let (bytes, height, key) = self.encoder.encode(now, rng);
         let packets = bytes.div_ceil(MOST_PAYLOAD);
-        let first = self.kept.len() as u32;
+        let first = self.history.next();
         let number = self.frames.len() as u32;
         self.frames.push(Frame { captured: now, bytes, height, key, first, packets });
         for i in 0..packets {
@@ -178,7 +170,7 @@ impl Sender {
                 bytes: payload + RTP_HEADERS,
                 again: false,
             };
-            self.kept.push(Kept { frame: number, bytes: rtp.bytes, sent: None });
+            self.history.keep(number, rtp.bytes);
             self.pacer.push(rtp, now);
         }
     }
@@ -191,13 +183,14 @@ impl Sender {
     /// A packet leaves; its transport-wide number.
     pub(super) fn leaves(&mut self, rtp: Rtp, probe: Option<Probe>, now: Time) -> u64 {
         if let Payload::Video { number, .. } = rtp.payload {
-            self.kept[number as usize].sent = Some(now);
+            self.history.left(number, now);
         }
         self.in_flight += u64::from(rtp.bytes);
         let (video, repair) = video_bytes(&rtp);
         self.video_bytes += video;
         self.repair_bytes += repair;
         self.controller.on_sent(now, rtp.bytes);
+        self.push_back();
         self.sent.push(Sent { rtp, at: now, probe });
         self.sent.len() as u64 - 1
     }

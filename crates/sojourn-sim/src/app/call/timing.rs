@@ -70,12 +70,21 @@ impl Timing {
     }
 
     /// A frame that was to be shown at `render` is ready only now.
-    pub(super) fn ready(&mut self, captured: Time, render: Time, now: Time) {
-        let target = self.jitter + RENDER;
+    pub(super) fn ready(&mut self, render: Time, now: Time) {
+        let target = self.target();
         let late = now.since(render - RENDER);
         if late > Span::ZERO {
             self.current = if self.current + late <= target { self.current + late } else { target };
         }
+    }
+
+    fn target(&self) -> Span {
+        self.jitter + RENDER
+    }
+
+    /// A frame is decoded: the delay moves towards its target.
+    pub(super) fn decoded(&mut self, captured: Time) {
+        let target = self.target();
         if let Some(previous) = self.previous.replace(captured) {
             let most = MOST_CHANGE_PER_S * captured.since(previous).as_secs();
             let change = (target.as_millis() - self.current.as_millis()).clamp(-most, most);
@@ -100,11 +109,14 @@ mod tests {
     fn the_delay_moves_by_100_ms_a_second() {
         let mut timing = Timing::default();
         timing.set_jitter(Span::from_millis(10));
-        timing.ready(at(0), at(1000), at(0));
+        timing.ready(at(1000), at(0));
+        timing.decoded(at(0));
         timing.set_jitter(Span::from_millis(200));
-        timing.ready(at(1000), at(2000), at(1000));
+        timing.ready(at(2000), at(1000));
+        timing.decoded(at(1000));
         assert_eq!(timing.current, Span::from_millis(110));
-        timing.ready(at(2000), at(3000), at(2000));
+        timing.ready(at(3000), at(2000));
+        timing.decoded(at(2000));
         assert_eq!(timing.current, Span::from_millis(210));
     }
 
@@ -113,9 +125,11 @@ mod tests {
         let mut timing = Timing::default();
         timing.set_jitter(Span::from_millis(10));
         timing.set_jitter(Span::from_millis(100));
-        timing.ready(at(0), at(1000), at(1040));
+        timing.ready(at(1000), at(1040));
+        timing.decoded(at(0));
         assert_eq!(timing.current, Span::from_millis(60));
-        timing.ready(at(33), at(1033), at(1333));
+        timing.ready(at(1033), at(1333));
+        timing.decoded(at(33));
         assert_eq!(timing.current, Span::from_millis(110));
     }
 

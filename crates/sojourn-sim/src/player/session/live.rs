@@ -106,18 +106,20 @@ impl Viewing {
         if playback.started_s().is_none() {
             return;
         }
+        let stalled = playback.stalled_since().is_some();
+        let stalls = (playback.stalls().len() + usize::from(stalled)) as u32;
         let (target_s, rate) = (self.live.latency_s, self.rate);
         let mut jumped_s = 0.0;
         if latency_s - target_s > self.live.seek_s {
             jumped_s = (latency_s - target_s).min(buffer_s);
             playback.jump(jumped_s);
         } else {
-            let segment_s = self.chunks.segment_s;
-            let seen = Watched { latency_s, target_s, buffer_s, segment_s, rate };
+            let Chunks { segment_s, chunk_s } = self.chunks;
+            let seen = Watched { latency_s, target_s, buffer_s, segment_s, chunk_s, stalls, rate };
             self.rate = self.live.catch_up.rate(self.live.rates, &seen);
             playback.set_rate(self.rate);
         }
-        let rate = if playback.stalled_since().is_some() { 0.0 } else { rate };
+        let rate = if stalled { 0.0 } else { rate };
         self.looks.push(Look { time_s: now_s, latency_s, rate, buffer_s, jumped_s });
     }
 

@@ -76,8 +76,7 @@ with_tcp_keys! {
     }
 }
 
-/// A live stream with low latency. Rates and the distance for a jump are dash.js's defaults; latency and chunk are
-/// choices, of what such services use.
+/// A live stream with low latency. Latency and chunk are choices, of what such services use.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct LowLatency {
@@ -90,12 +89,14 @@ pub struct LowLatency {
     /// Whose rule keeps the latency.
     #[serde(default)]
     pub catch_up: CatchUp,
-    /// The slowest and the fastest playback rate.
-    #[serde(default = "rates")]
-    pub rates: (f64, f64),
-    /// Distance from the target beyond which playback jumps, within what is in the buffer.
-    #[serde(default = "seek")]
-    pub seek: Span,
+    /// The slowest and the fastest playback rate; by default those of the library whose rule it is (hls.js, which is
+    /// off by default: dash.js's).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rates: Option<(f64, f64)>,
+    /// Distance from the target beyond which playback jumps, within what is in the buffer; by default as the library:
+    /// 12 s for dash.js, never for Shaka and hls.js.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seek: Option<Span>,
 }
 
 /// A clip: the name of one that ships, sizes of one's own, or sizes drawn at random. A study file may also name a file
@@ -184,19 +185,17 @@ fn chunk() -> Span {
     Span::from_millis(500)
 }
 
-fn rates() -> (f64, f64) {
-    (0.5, 1.5)
-}
-
-fn seek() -> Span {
-    Span::from_secs(12)
-}
-
 fn yes() -> bool {
     true
 }
 
 impl LowLatency {
+    /// Writes out what the rule's own settings are by default.
+    pub(crate) fn settle(&mut self) {
+        self.rates.get_or_insert(self.catch_up.rates());
+        self.seek = self.seek.or(self.catch_up.seek_s().map(Span::from_secs_f64));
+    }
+
     /// The same in seconds.
     pub(crate) fn settings(&self) -> Live {
         let seconds = |span: Span| span.0 as f64 / 1e9;
@@ -204,8 +203,8 @@ impl LowLatency {
             latency_s: seconds(self.latency),
             chunk_s: seconds(self.chunk),
             catch_up: self.catch_up,
-            rates: self.rates,
-            seek_s: seconds(self.seek),
+            rates: self.rates.unwrap_or(self.catch_up.rates()),
+            seek_s: self.seek.map(seconds).or(self.catch_up.seek_s()).unwrap_or(f64::INFINITY),
         }
     }
 
@@ -217,12 +216,12 @@ impl LowLatency {
             let message = format!("{} is less than a chunk of {}, which is not sent before", self.latency, self.chunk);
             return Err(Invalid::new("live.latency", message));
         }
-        let (slowest, fastest) = self.rates;
+        let (slowest, fastest) = self.rates.unwrap_or(self.catch_up.rates());
         if !((0.5..=1.0).contains(&slowest) && (1.0..=2.0).contains(&fastest)) {
             let message = format!("[{slowest}, {fastest}] must be slowest and fastest: 0.5 to 1, and 1 to 2");
             return Err(Invalid::new("live.rates", message));
         }
-        if self.seek.0 == 0 {
+        if self.seek.is_some_and(|seek| seek.0 == 0) {
             return Err(Invalid::new("live.seek", "0 s jumps always; write the distance from which on to jump"));
         }
         Ok(())

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Users;
+use crate::document;
 use crate::scenario::Invalid;
 use crate::scenario::flows::{check_count, one};
 use crate::scenario::provenance::Provenance;
@@ -62,7 +63,7 @@ struct HouseholdFile {
 }
 
 static HOUSEHOLD: LazyLock<HouseholdFile> =
-    LazyLock::new(|| toml::from_str(include_str!("../../../data/household.toml")).expect("the household is TOML"));
+    LazyLock::new(|| document::shipped(include_str!("../../../data/household.toml")));
 
 /// Where the household comes from.
 pub fn household() -> &'static Provenance {
@@ -93,7 +94,7 @@ impl Household {
             if let Some(over) = &self.over {
                 keys["over"] = over.clone().into();
             }
-            serde_json::from_value(keys).ok()
+            document::read(&keys).ok()
         };
         there.filter_map(member).collect()
     }

@@ -1,10 +1,13 @@
 //! Callers. Calls of 8 s are those of the IMC 2014 study of buffer sizing and quality of experience. The playout buffer
 //! adapts, as those of telephones do; studies whose paper implies another one say so.
 
+use std::sync::Arc;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sojourn_net::{Rate, Span};
 
+use crate::app::Schedule;
 use crate::scenario::Invalid;
 use crate::scenario::flows::{check_count, one, start_within};
 
@@ -60,6 +63,9 @@ pub struct Voice {
     /// First calls are spread uniformly over this time.
     #[serde(default = "start_within")]
     pub start_within: Span,
+    /// With DTX, what the codec sends of each sample of speech: no part of the study; whoever runs it has the speech.
+    #[serde(skip)]
+    pub schedules: Vec<Arc<Schedule>>,
 }
 
 fn call() -> Span {
@@ -84,7 +90,8 @@ pub enum Codec {
     Opus,
 }
 
-/// Settings of Opus. Packets have the mean size of the rate on the wire: that each has another is left out.
+/// Settings of Opus. Packets have the mean size of the rate on the wire, that each has another being left out; with DTX
+/// each has its own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Opus {
@@ -94,6 +101,9 @@ pub struct Opus {
     /// In-band forward error correction: a packet carries the frame before it too, where there is loss and room.
     #[serde(default = "yes")]
     pub fec: bool,
+    /// Discontinuous transmission: pauses are not sent, but for a packet every 400 ms. libwebrtc's is off by default.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub dtx: bool,
 }
 
 fn opus_rate() -> Rate {
@@ -106,7 +116,7 @@ fn yes() -> bool {
 
 impl Default for Opus {
     fn default() -> Self {
-        Self { bitrate: opus_rate(), fec: yes() }
+        Self { bitrate: opus_rate(), fec: yes(), dtx: false }
     }
 }
 
@@ -213,6 +223,11 @@ impl Voice {
             Codec::Opus => self.opus.clone().unwrap_or_default().bitrate.0.div_ceil(8 * 50),
         };
         speech.min(1275) as u16 + 40
+    }
+
+    /// Whether pauses are not sent, so that it takes the speech to tell what is.
+    pub fn pauses(&self) -> bool {
+        self.opus.as_ref().is_some_and(|opus| opus.dtx)
     }
 
     /// Writes out what the codec's own settings are by default.

@@ -38,8 +38,8 @@ _BIN_NS = 200_000_000
 _TAIL_NS = 1_000_000_000
 """Pictures that were taken so late in a run may not have been drawn any more, as in the simulation."""
 _IP_UDP = 28
-_TAG = {"AES_CM_128_HMAC_SHA1_80": 10, "AES_CM_128_HMAC_SHA1_32": 4}
-"""Bytes that SRTP adds to a packet; ciphers that are not named here add 16 (RFC 7714)."""
+_TAG = {"SHA1_80": 10, "SHA1_32": 4}
+"""Bytes that SRTP adds to a packet, by how its cipher ends; others add 16 (RFC 7714)."""
 
 
 class Call:
@@ -251,7 +251,7 @@ class Heard:
         times, totals = [0], [0.0]
         for look in page["looks"]:
             cipher = next((of["srtpCipher"] for of in look["streams"] if of.get("srtpCipher")), None)
-            around = _IP_UDP + _TAG.get(cipher, 16)
+            around = _IP_UDP + _TAG.get((cipher or "")[-7:], 16)
             mine = [of for of in look["streams"] if of["type"] == kind]
             total = sum(
                 of.get(f"bytes{verb}", 0)

@@ -20,8 +20,9 @@ class Voice:
     """See :class:`.kind.Kind`."""
 
     def refused(self, entry: Mapping[str, Any]) -> str | None:
-        """Return why an entry cannot be run: nothing is against it."""
-        return None
+        """Return why an entry cannot be run: a rehearsal's samples would not be those that are scored."""
+        dtx = (entry.get("opus") or {}).get("dtx")
+        return "opus.dtx: calls that do not send their pauses are simulated only" if dtx else None
 
     def programs(self, place: Place) -> list[Program]:
         """Return one program for all callers of the entry."""

@@ -5,7 +5,6 @@
 //! time; near it half a packet for each round trip and 100 ms, at least 4 kbit/s a second. Never above 1.5 times what
 //! arrives and 10 kbit/s.
 
-use super::feedback::LOWEST_RATE;
 use super::link_capacity::LinkCapacity;
 use super::trendline::Usage;
 use sojourn_net::{Span, Time};
@@ -29,6 +28,7 @@ enum State {
 #[derive(Debug)]
 pub(super) struct Aimd {
     rate: f64,
+    least: f64,
     latest_arriving: f64,
     capacity: LinkCapacity,
     state: State,
@@ -37,11 +37,11 @@ pub(super) struct Aimd {
 }
 
 impl Aimd {
-    /// Starts at a rate in bit/s.
-    pub(super) fn new(start: f64) -> Self {
+    /// Starts at a rate in bit/s, and never goes below another.
+    pub(super) fn new(start: f64, least: f64) -> Self {
         let rtt = Span::from_millis(200);
         let capacity = LinkCapacity::default();
-        Self { rate: start, latest_arriving: start, capacity, state: State::Hold, changed: None, rtt }
+        Self { rate: start, least, latest_arriving: start, capacity, state: State::Hold, changed: None, rtt }
     }
 
     /// The present rate in bit/s.
@@ -56,7 +56,7 @@ impl Aimd {
 
     /// Sets the rate, as the result of a probe does.
     pub(super) fn set(&mut self, rate: f64, now: Time) {
-        self.rate = rate.max(LOWEST_RATE);
+        self.rate = rate.max(self.least);
         self.changed = Some(now);
     }
 
@@ -92,7 +92,7 @@ impl Aimd {
         if lower > self.rate {
             lower = self.capacity.estimate().map_or(lower, |capacity| BETA * capacity);
         }
-        self.rate = self.rate.min(lower).max(LOWEST_RATE);
+        self.rate = self.rate.min(lower).max(self.least);
         if arriving < self.capacity.lower() {
             self.capacity.reset();
         }
@@ -112,7 +112,7 @@ impl Aimd {
                 Some(_) => self.additive_per_s() * since,
                 None => (self.rate * (libm::pow(INCREASE_PER_S, since.min(1.0)) - 1.0)).max(LEAST_INCREASE),
             };
-            self.rate = (self.rate + more).min(limit);
+            self.rate = (self.rate + more).min(limit).max(self.least);
         }
         self.changed = Some(now);
     }
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn overuse_leaves_85_percent_of_what_arrives_less_5_kbps_and_never_raises() {
-        let mut aimd = Aimd::new(2e6);
+        let mut aimd = Aimd::new(2e6, 5e3);
         assert_eq!(aimd.update(Usage::Over, Some(1e6), at(1000)), 845e3);
         // More arrives than is aimed at: 0.85 of the capacity then, if that is lower, else nothing changes.
         assert_eq!(aimd.update(Usage::Over, Some(1.2e6), at(2000)), 845e3);
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn without_a_capacity_it_grows_by_8_percent_a_second() {
-        let mut aimd = Aimd::new(1e6);
+        let mut aimd = Aimd::new(1e6, 5e3);
         aimd.update(Usage::Normal, Some(1e6), at(0));
         let begin = aimd.rate();
         for step in 1..=20 {
@@ -151,7 +151,7 @@ mod tests {
         }
         assert!((aimd.rate() / begin - 1.08).abs() < 1e-6, "{}", aimd.rate() / begin);
         // At low rates by 1 kbit/s each time.
-        let mut aimd = Aimd::new(50e3);
+        let mut aimd = Aimd::new(50e3, 5e3);
         (0..=20).for_each(|step| {
             aimd.update(Usage::Normal, Some(50e3), at(50 * step));
         });
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn near_the_capacity_it_grows_by_half_a_packet_in_each_response_time() {
-        let mut aimd = Aimd::new(1e6);
+        let mut aimd = Aimd::new(1e6, 5e3);
         aimd.set_rtt(Span::from_millis(100));
         aimd.update(Usage::Over, Some(1e6), at(0));
         aimd.update(Usage::Normal, Some(1e6), at(100));
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn it_never_aims_at_more_than_half_again_what_arrives() {
-        let mut aimd = Aimd::new(1e6);
+        let mut aimd = Aimd::new(1e6, 5e3);
         (0..100).for_each(|step| {
             aimd.update(Usage::Normal, Some(700e3), at(1000 * step));
         });
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn a_second_reduction_waits_for_a_round_trip_unless_half_is_lost() {
-        let mut aimd = Aimd::new(1e6);
+        let mut aimd = Aimd::new(1e6, 5e3);
         aimd.update(Usage::Over, Some(1e6), at(1000));
         assert!(!aimd.may_reduce(at(1199), 800e3));
         assert!(aimd.may_reduce(at(1200), 800e3));

@@ -30,12 +30,12 @@ pub(super) struct DelayBased {
 }
 
 impl DelayBased {
-    /// Starts at a rate in bit/s.
-    pub(super) fn new(start: f64) -> Self {
+    /// Starts at a rate in bit/s, and never goes below another.
+    pub(super) fn new(start: f64, least: f64) -> Self {
         Self {
             arrivals: InterArrival::default(),
             trendline: Trendline::default(),
-            aimd: Aimd::new(start),
+            aimd: Aimd::new(start, least),
             last_packet: None,
         }
     }

@@ -71,6 +71,7 @@ pub(super) struct LossBased {
     best: Option<Channel>,
     state: State,
     rate: f64,
+    least: f64,
     most: f64,
     arriving: Option<f64>,
     hold: Hold,
@@ -79,13 +80,14 @@ pub(super) struct LossBased {
 }
 
 impl LossBased {
-    /// Never aims at more than `most` bit/s.
-    pub(super) fn new(most: f64) -> Self {
+    /// Never aims at less than `least` or more than `most` bit/s.
+    pub(super) fn new(least: f64, most: f64) -> Self {
         Self {
             observations: Observations::default(),
             best: None,
             state: State::DelayBased,
             rate: f64::INFINITY,
+            least,
             most,
             arriving: None,
             hold: Hold::NONE,
@@ -119,7 +121,7 @@ impl LossBased {
         if self.is_limited() {
             best.rate = self.bounded_growth(current.rate, best.rate, now);
         }
-        let lower = self.arriving.unwrap_or(0.0).max(LOWEST_RATE);
+        let lower = self.arriving.unwrap_or(0.0).max(self.least);
         let upper = if loss > LOSS_OFFSET { BALANCE / (loss - LOSS_OFFSET) } else { self.most };
         let bounded = best.rate.min(upper).min(delay_based).max(lower);
         self.best = Some(if bounded < best.rate {

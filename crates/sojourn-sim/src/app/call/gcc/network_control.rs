@@ -2,8 +2,9 @@
 //!
 //! Source: libwebrtc `goog_cc_network_control.cc`, `send_side_bandwidth_estimation.cc`. The target is the lower of the
 //! delay-based and the loss-based estimate; before the latter is ready, that of delays. Round trips of more than three
-//! seconds lower it by a fifth each second. Packets are paced at 2.5 times the target before the first report and at
-//! 1.1 times after it.
+//! seconds lower it by a fifth each second. It never falls below what the streams are given at least, all of the audio
+//! and 30 kbit/s of video (`bitrate_allocator.cc`). Packets are paced at 2.5 times the target before the first report
+//! and at 1.1 times after it.
 //! Differences: the rule of 2 % and 10 % of loss, which acts until the loss-based estimate has three periods (750 ms),
 //! is left out; the round-trip time is that of the reports, not of RTCP receiver reports.
 
@@ -32,6 +33,8 @@ const CEILING: f64 = 30e6;
 pub(crate) struct Limits {
     /// At first.
     pub(crate) start: f64,
+    /// What the streams are given at least, together.
+    pub(crate) least: f64,
     /// The highest rate of the streams together.
     pub(crate) streams: f64,
 }
@@ -46,6 +49,7 @@ pub(crate) struct GoogCc {
     probe_estimator: ProbeEstimator,
     alr: AlrDetector,
     window: CongestionWindow,
+    least: f64,
     target: f64,
     delay_limit: Option<f64>,
     reported: bool,
@@ -60,17 +64,20 @@ impl GoogCc {
     /// Starts at `now`.
     pub(crate) fn new(limits: Limits, now: Time) -> Self {
         let most = limits.streams.max(MOST_PROBED);
+        let least = limits.least.max(LOWEST_RATE);
+        let start = limits.start.max(least);
         let mut alr = AlrDetector::default();
-        alr.set_target(limits.start);
+        alr.set_target(start);
         Self {
-            delay_based: DelayBased::new(limits.start),
-            loss_based: LossBased::new(CEILING),
+            delay_based: DelayBased::new(start, least),
+            loss_based: LossBased::new(least, CEILING),
             throughput: Throughput::default(),
-            probes: ProbeController::new(limits.start, most, limits.streams, now),
+            probes: ProbeController::new(start, most, limits.streams, now),
             probe_estimator: ProbeEstimator::default(),
             alr,
             window: CongestionWindow::default(),
-            target: limits.start,
+            least,
+            target: start,
             delay_limit: None,
             reported: false,
             in_alr: false,
@@ -103,7 +110,7 @@ impl GoogCc {
 
     /// By which share the encoder is to drop frames, with so many bytes on their way.
     pub(crate) fn pushback(&mut self, in_flight: u64) -> f64 {
-        self.window.pushback(in_flight, self.target)
+        self.window.pushback(in_flight, self.target, self.least)
     }
 
     /// A packet was sent.
@@ -159,7 +166,7 @@ impl GoogCc {
 
     fn set_target(&mut self, delay_limit: f64, now: Time) {
         let (rate, state) = self.loss_based.result().unwrap_or((delay_limit, State::DelayBased));
-        self.target = rate.min(delay_limit).max(LOWEST_RATE);
+        self.target = rate.min(delay_limit).max(self.least);
         self.alr.set_target(self.target);
         let limited_by = match state {
             State::DelayBased => LimitedBy::Delay,
@@ -177,7 +184,7 @@ impl GoogCc {
         }
         if now.since(self.backed_off) >= RTT_BACKOFF_INTERVAL {
             self.backed_off = now;
-            self.target = (self.target * RTT_BACKOFF).max(LOWEST_RATE.min(self.target));
+            self.target = (self.target * RTT_BACKOFF).max(self.least);
             self.alr.set_target(self.target);
         }
         true
@@ -188,7 +195,7 @@ impl GoogCc {
 mod tests {
     use super::*;
 
-    const LIMITS: Limits = Limits { start: 300e3, streams: 2.5e6 };
+    const LIMITS: Limits = Limits { start: 300e3, least: 5e3, streams: 2.5e6 };
 
     #[test]
     fn it_starts_at_300_kbps_paces_at_2_5_times_and_probes_at_once() {
@@ -214,5 +221,25 @@ mod tests {
         }
         // Beyond 3 s from 3.1 s on: at 3.1, 4.1 and 5.1 s.
         assert!((controller.target() / target - 0.512).abs() < 1e-6, "{}", controller.target() / target);
+    }
+    #[test]
+    fn it_never_aims_below_what_the_streams_are_given_at_least() {
+        let mut controller = GoogCc::new(Limits { least: 85e3, ..LIMITS }, Time::ZERO);
+        let at = |ms: u64| Time(ms * 1_000_000);
+        // 50 kbit/s arrive, and each packet 10 ms later than the one before: overuse throughout.
+        for report in 0..200_u64 {
+            let results: Vec<PacketResult> = (10 * report..10 * report + 10)
+                .map(|i| PacketResult {
+                    seq: i,
+                    bytes: 125,
+                    sent: at(10 * i),
+                    arrived: Some(at(20 * i + 50)),
+                    probe: None,
+                })
+                .collect();
+            controller.on_report(at(20 * (10 * report + 9) + 100), &results);
+        }
+        assert_eq!((controller.target(), controller.pacing()), (85e3, 1.1 * 85e3));
+        assert_eq!(controller.pushback(1_000_000), 0.0, "nothing to drop frames for");
     }
 }

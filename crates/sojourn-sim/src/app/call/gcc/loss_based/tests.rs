@@ -28,7 +28,7 @@ thread_local! {
 
 #[test]
 fn without_losses_delays_decide() {
-    let mut estimator = LossBased::new(30e6);
+    let mut estimator = LossBased::new(5e3, 30e6);
     estimator.set_arriving(1e6);
     assert_eq!(run(&mut estimator, 2.0, 1e6, u64::MAX, 1.2e6), 1.2e6);
     assert_eq!(estimator.state, State::DelayBased);
@@ -36,7 +36,7 @@ fn without_losses_delays_decide() {
 
 #[test]
 fn two_percent_are_taken_for_the_paths_own() {
-    let mut estimator = LossBased::new(30e6);
+    let mut estimator = LossBased::new(5e3, 30e6);
     estimator.set_arriving(0.98e6);
     run(&mut estimator, 20.0, 1e6, 50, 1.2e6);
     let rate = estimator.result().unwrap().0;
@@ -46,7 +46,7 @@ fn two_percent_are_taken_for_the_paths_own() {
 
 #[test]
 fn a_third_lost_bounds_it_by_what_arrives() {
-    let mut estimator = LossBased::new(30e6);
+    let mut estimator = LossBased::new(5e3, 30e6);
     run(&mut estimator, 1.0, 1e6, u64::MAX, 1e6);
     estimator.set_arriving(0.67e6);
     // 100 kbit/s / (0.33 − 0.05) is 357 kbit/s; what arrives is more.
@@ -57,7 +57,7 @@ fn a_third_lost_bounds_it_by_what_arrives() {
 
 #[test]
 fn nothing_is_said_before_three_periods() {
-    let mut estimator = LossBased::new(30e6);
+    let mut estimator = LossBased::new(5e3, 30e6);
     let sent = |ms: u64| Time(ms * 1_000_000);
     let packet = |ms| PacketResult { seq: ms, bytes: 1250, sent: sent(ms), arrived: Some(sent(ms)), probe: None };
     for ms in (0..=500).step_by(10) {

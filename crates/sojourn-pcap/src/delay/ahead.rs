@@ -1,0 +1,153 @@
+//! A whole capture, on one thread or with reading on another, ahead of measuring.
+//!
+//! Batches of sightings pass a bounded channel in the order of the capture, so that what is made of them is the same,
+//! bit for bit, as on one thread. Batches go back to be filled again: nothing is allocated for each.
+
+use crate::delay::meter::Meter;
+use crate::delay::sighting::{Batch, Lookout};
+use crate::read::{Capture, Frame, ReadError};
+use std::sync::mpsc::{RecvTimeoutError, channel, sync_channel};
+use std::time::Duration;
+
+/// Frames of a batch that is taken in by the thread that filled it: it stays in the nearest cache.
+const NEAR: usize = 128;
+/// Frames of a batch that passes from one thread to another.
+const BATCH: usize = 2048;
+/// Batches that are read and not yet taken in.
+const AHEAD: usize = 8;
+/// Between two looks at whether to go on while nothing comes.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// What is told while a capture is measured.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum News {
+    /// The log is full and wants to be finalized.
+    Full,
+    /// So many frames of the capture were read, and this share of it, where that is known.
+    Read(u64, Option<f64>),
+    /// Nothing came for a while.
+    Waiting,
+}
+
+#[derive(Default)]
+struct Load {
+    batch: Batch,
+    /// Frames read with it and before, and the share of the input.
+    read: (u64, Option<f64>),
+}
+
+impl Load {
+    /// Fill from a capture with what is `wanted`, up to `most` frames; false at its end.
+    fn fill<E: From<ReadError>>(
+        &mut self,
+        capture: &mut Capture,
+        lookout: &mut Lookout,
+        wanted: &mut impl FnMut(&Frame<'_>) -> Result<bool, E>,
+        most: usize,
+    ) -> Result<bool, E> {
+        let Self { batch, read } = self;
+        batch.clear();
+        let (mut more, last) = (true, capture.number() + most as u64);
+        while more && capture.number() < last {
+            more = capture.frames((last - capture.number()) as usize, |frame| {
+                if wanted(frame)? {
+                    lookout.look(frame, batch);
+                }
+                Ok::<(), E>(())
+            })?;
+        }
+        batch.start_ns = lookout.start_ns;
+        *read = (capture.number(), capture.progress());
+        Ok(more)
+    }
+}
+
+impl Meter {
+    /// Take in what is `wanted` of a capture, with as many threads as were asked for: reading is on another if they are
+    /// two. `wanted` chooses frames, on the thread that reads. `told` is told the news; `stop` is called when this side
+    /// ends it: where the capture keeps the reader waiting, its `go_on` must say no from then on. The log is not
+    /// finalized at the end.
+    ///
+    /// # Errors
+    /// What `wanted` or `told` returned, or reading did.
+    ///
+    /// # Panics
+    /// If `wanted` does.
+    pub fn read<E: From<ReadError> + Send>(
+        &mut self,
+        capture: &mut Capture,
+        mut wanted: impl FnMut(&Frame<'_>) -> Result<bool, E> + Send,
+        mut told: impl FnMut(&mut Self, News) -> Result<(), E>,
+        stop: impl FnOnce(),
+    ) -> Result<(), E> {
+        let mut lookout = self.lookout.take().unwrap_or_else(|| Lookout::new(1));
+        let done = if self.state.options.threads < 2 {
+            let mut load = Load::default();
+            loop {
+                let more = load.fill(capture, &mut lookout, &mut wanted, NEAR);
+                let taken = more.and_then(|more| self.load(&load, &mut told).map(|()| more));
+                match taken {
+                    Ok(true) => {}
+                    Ok(false) => break Ok(()),
+                    Err(error) => break Err(error),
+                }
+            }
+        } else {
+            self.read_ahead((capture, &mut lookout), &mut wanted, &mut told, stop)
+        };
+        self.lookout = Some(lookout);
+        done
+    }
+
+    fn read_ahead<E: From<ReadError> + Send>(
+        &mut self,
+        (capture, lookout): (&mut Capture, &mut Lookout),
+        wanted: &mut (impl FnMut(&Frame<'_>) -> Result<bool, E> + Send),
+        told: &mut impl FnMut(&mut Self, News) -> Result<(), E>,
+        stop: impl FnOnce(),
+    ) -> Result<(), E> {
+        std::thread::scope(|scope| {
+            let (full, filled) = sync_channel::<Load>(AHEAD);
+            let (spent, empty) = channel::<Load>();
+            let reader = scope.spawn(move || {
+                loop {
+                    let mut load = empty.try_recv().unwrap_or_default();
+                    let more = load.fill(capture, lookout, wanted, BATCH)?;
+                    if full.send(load).is_err() || !more {
+                        return Ok(());
+                    }
+                }
+            });
+            let taken = loop {
+                match filled.recv_timeout(PATIENCE) {
+                    Ok(load) => {
+                        if let Err(error) = self.load(&load, told) {
+                            break Err(error);
+                        }
+                        // At the end of the capture nobody wants it back.
+                        spent.send(load).ok();
+                    }
+                    Err(RecvTimeoutError::Timeout) => {
+                        if let Err(error) = told(self, News::Waiting) {
+                            break Err(error);
+                        }
+                    }
+                    Err(RecvTimeoutError::Disconnected) => break Ok(()),
+                }
+            };
+            if taken.is_err() {
+                stop();
+            }
+            drop(filled);
+            // A panic of the reader is one here.
+            let read = reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            taken.and(read)
+        })
+    }
+
+    /// Take in a batch.
+    fn load<E>(&mut self, load: &Load, told: &mut impl FnMut(&mut Self, News) -> Result<(), E>) -> Result<(), E> {
+        self.batch(&load.batch, |meter| told(meter, News::Full))?;
+        told(self, News::Read(load.read.0, load.read.1))
+    }
+}

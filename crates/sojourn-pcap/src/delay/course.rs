@@ -1,0 +1,183 @@
+//! Last part of a finalization: the queueing delay of each packet of a track.
+
+use crate::delay::base_delay::Scale;
+use crate::delay::estimate::tcp_observer::Estimate;
+use crate::delay::estimate::{tcp_observer, utp_observer};
+use crate::delay::host::{Discard, Hosts, Stats, Transmission};
+use crate::delay::log::{ECHOED, Entry, LONE, TOWARD};
+use crate::delay::stamps::Unwrapped;
+use crate::delay::track::{Before, Estimator, Protocol, Track};
+
+/// A receiver's delayed acknowledgement waits for no less, ns (40 ms in Linux): a queue grows less from one to the
+/// next.
+const DELAYED_ACK: f64 = 25e6;
+/// After so many in a row that seem delayed the queue did grow.
+const MOST_DELAYED: u8 = 8;
+/// Echoes by senders that paused for no longer than this, ns, tell when the packet that they echo arrived.
+const PAUSE: f64 = 3e6;
+/// No queue holds a packet for longer, ns.
+const LONGEST_DELAY: f64 = 300e9;
+/// Places in [`Before::left_out`].
+const UNKNOWN: usize = 0;
+const IMPLAUSIBLE: usize = 1;
+
+/// Time since the first packet, ns, and delay of a packet, and whether it went to the remote host.
+pub(crate) type Sampled = ((i64, Estimate), bool);
+
+/// Which way a track's packets go, whose delays they are, and all that the delays are worked out by.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Course {
+    /// They come from a remote host; otherwise they go to one.
+    from: bool,
+    /// The remote host.
+    pub(crate) owner: u32,
+    pub(crate) protocol: Protocol,
+    estimator: Estimator,
+    transmission: [Transmission; 2],
+    scale: Scale,
+    timed: bool,
+    lines: bool,
+    tick: f64,
+    peer_tick: f64,
+    base: f64,
+    cross_flow_base: f64,
+    base_error: f64,
+    round_trip_base: f64,
+    unassigned: f64,
+    empty: [bool; 2],
+}
+
+impl Course {
+    /// None of a track that gives no samples.
+    pub(crate) fn of(track: &Track, hosts: &Hosts) -> Option<Self> {
+        let [host, peer] = track.host;
+        let from = hosts.remote(host, peer);
+        let to = track.estimator == Estimator::Reported && hosts.remote(peer, host);
+        (!track.silent && (from || to)).then(|| Self {
+            from,
+            owner: if from { host } else { peer },
+            protocol: track.protocol,
+            estimator: track.estimator,
+            transmission: hosts.all[host as usize].transmission,
+            scale: track.scale(),
+            timed: track.timed(),
+            lines: track.lines(),
+            tick: track.tick_ns.unwrap_or(0.0),
+            peer_tick: track.peer_tick_ns.unwrap_or(0.0),
+            base: track.base,
+            cross_flow_base: track.cross_flow_base,
+            base_error: track.base_error,
+            round_trip_base: track.round_trip_base,
+            unassigned: track.unassigned,
+            empty: track.empty,
+        })
+    }
+
+    /// The sample of the next entry, counted in `stats` but for its flow; `line` is where the receiver's stamps stand.
+    #[inline(always)]
+    pub(crate) fn sample(
+        &self,
+        entry: &Entry,
+        line: &mut Unwrapped,
+        before: &mut Before,
+        stats: &mut Stats,
+    ) -> Option<Sampled> {
+        let line = if self.lines { follow(line, entry) } else { 0 };
+        if !self.timed {
+            before.left_out[UNKNOWN] += 1;
+            return None;
+        }
+        let excess = self.scale.delay(entry.time, entry.stamp, line) - self.base + self.cross_flow_base;
+        let own = self.transmission[usize::from(entry.is(TOWARD))].of(entry.length());
+        if entry.is(TOWARD) {
+            let round_trip = entry.extra().map_or(0.0, |micros| f64::from(micros) * 1000.0);
+            let over = round_trip - self.round_trip_base - own;
+            return match self.toward(before, entry, excess, over) {
+                Ok(estimate) => {
+                    stats.to.add(estimate, self.empty[1], self.missing());
+                    Some(((entry.time - round_trip as i64, estimate), true))
+                }
+                Err(why) => {
+                    stats.to.discarded[why as usize] += 1;
+                    None
+                }
+            };
+        }
+        before.sent_at = [entry.stamp, before.sent_at[0]];
+        let observed = self.estimator == Estimator::Observer && self.protocol == Protocol::Tcp;
+        let estimate = if observed {
+            let round_trip = entry.extra().map(|micros| i64::from(micros) * 1000);
+            let over = round_trip.map(|ns| ns as f64 - self.round_trip_base);
+            let phase = before.phase.filter(|(stamp, _)| *stamp == entry.stamp).map(|(_, phase)| phase);
+            let estimate = tcp_observer::estimate(excess, self.tick, over, phase);
+            before.phase = Some((entry.stamp, (excess - estimate.delay).clamp(0.0, self.tick)));
+            if let (Some(ns), true) = (round_trip, over == Some(estimate.delay)) {
+                stats.rtt.add(ns as f64);
+            }
+            estimate
+        } else if self.protocol == Protocol::Tcp {
+            Estimate { delay: excess.max(0.0), error: (self.tick + self.peer_tick) / 2.0 }
+        } else {
+            utp_observer::estimate(excess)
+        };
+        let own = if observed { own } else { 0.0 };
+        let (delay, error) = ((estimate.delay - own).max(0.0), estimate.error + self.base_error);
+        let estimate = Estimate { delay, error };
+        if !(estimate.delay.is_finite() && estimate.delay < LONGEST_DELAY) {
+            before.left_out[IMPLAUSIBLE] += 1;
+            return None;
+        }
+        if !self.from {
+            stats.to.add(estimate, self.empty[1], self.missing());
+            return Some(((entry.time, estimate), true));
+        }
+        stats.from.add(estimate, self.empty[0], self.missing());
+        stats.by_estimator[usize::from(self.estimator == Estimator::Reported)] += 1;
+        stats.series.add(entry.time, estimate.delay);
+        Some(((entry.time, estimate), false))
+    }
+
+    /// The delay of a packet to the remote host: the round trip `over` the shortest, less what of it the packet that
+    /// came back waited, whose delay is `excess` but for its stamp's tick.
+    #[inline]
+    fn toward(&self, before: &mut Before, entry: &Entry, excess: f64, over: f64) -> Result<Estimate, Discard> {
+        let tick = self.tick;
+        let phase = before.phase.filter(|(stamp, _)| *stamp == entry.stamp).map(|(_, phase)| phase);
+        let back = tcp_observer::estimate(excess, tick, None, phase);
+        let delay = (over - self.unassigned - back.delay).max(0.0);
+        if delay.is_nan() || delay >= LONGEST_DELAY {
+            return Err(Discard::Implausible);
+        }
+        let (last, delayed) = before.toward;
+        if entry.is(LONE) && delay > last + DELAYED_ACK && delayed < MOST_DELAYED {
+            before.toward.1 += 1;
+            return Err(Discard::DelayedAck);
+        }
+        let mut error = back.error;
+        if entry.is(ECHOED) {
+            // It arrived after the sender's packet before this one, and before this one.
+            let pause = entry.stamp.saturating_sub(before.sent_at[1]) as f64 * tick;
+            if pause > PAUSE + tick && delay > PAUSE + tick {
+                return Err(Discard::Paused);
+            }
+            error += pause.min(delay) / 2.0;
+        }
+        before.toward = (delay, 0);
+        Ok(Estimate { delay, error: error + self.base_error })
+    }
+
+    /// What a delay may lack where the base is not known to be that of an empty queue.
+    #[inline]
+    fn missing(&self) -> f64 {
+        if self.unassigned > 0.0 { self.unassigned } else { f64::INFINITY }
+    }
+}
+
+/// Where the receiver's stamps stand after this entry.
+#[inline]
+pub(crate) fn follow(line: &mut Unwrapped, entry: &Entry) -> i64 {
+    entry.extra().map_or(0, |extra| {
+        line.follow(extra);
+        line.highest()
+    })
+}

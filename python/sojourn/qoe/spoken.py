@@ -1,0 +1,162 @@
+"""The speech of a call: which frames of a sample it sends, how they are coded, and how they score as heard.
+
+With discontinuous transmission (DTX) a call by Opus sends no pauses: libopus says of each frame whether it
+is more than the mark of a pause, and libwebrtc (`opus_interface.cc`) sends those that are, about one in 400
+ms while a pause lasts, and the first mark of each pause, by which the decoder goes over to comfort noise.
+What is sent is decided before the call, by an encoder that is told of no loss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sojourn.qoe import pesq
+from sojourn.qoe.media import concealment, g722, g729, opus, playout, speech
+from sojourn.qoe.media.speech import Speech
+from sojourn.qoe.score_cache import Key, Score
+from sojourn.study.units import bits_per_second, nanoseconds
+
+__all__ = ["FRAME_NS", "ScoreCache", "content", "frames", "listen", "method", "pauses", "schedules"]
+
+FRAME_NS = 20_000_000
+_HEADERS = 40
+"""Of RTP, UDP and IP."""
+
+
+class ScoreCache(Protocol):
+    """Scores of sound already heard; a dict is one."""
+
+    def get(self, key: Key, /) -> Score | None: ...
+
+    def __setitem__(self, key: Key, score: Score, /) -> None: ...
+
+
+def pauses(user: Mapping[str, Any]) -> bool:
+    """Whether a voice user's calls leave out their pauses."""
+    return user["codec"] == "opus" and bool(user["opus"].get("dtx"))
+
+
+def frames(user: Mapping[str, Any]) -> int:
+    """Return the frames of a call, those of pauses counted."""
+    return max(1, nanoseconds(user["call"]) // FRAME_NS)
+
+
+def content(count: int, talk: NDArray[np.bool_] | None) -> tuple[NDArray[np.int64], list[tuple[int, int]]]:
+    """Which frame of the sample each frame of a call carries, and the pieces that are scored alone.
+
+    A short call begins where the speech does; a long one repeats the sample.
+    """
+    size = 400 if talk is None else talk.size
+    whole = max(1, round(count / size))
+    bounds = [count * i // whole for i in range(whole + 1)]
+    pieces = list(pairwise(bounds))
+    start = 0
+    if count < size and talk is not None:
+        start = min(int(np.argmax(talk)), size - count)
+    return np.concatenate([start + np.arange(b - a) for a, b in pieces]) % size, pieces
+
+
+def schedules(user: Mapping[str, Any]) -> list[tuple[NDArray[np.uint64], NDArray[np.uint16]]]:
+    """Return what a call with DTX sends of each sample: times in ns from its beginning, and bytes at IP.
+
+    Raises
+    ------
+    MissingSpeech
+        The speech is missing.
+    RuntimeError
+        libopus is missing.
+    """
+    settings = user["opus"]
+    return _schedules(
+        user.get("recordings"), frames(user), bits_per_second(settings["bitrate"]), settings["fec"]
+    )
+
+
+@lru_cache(maxsize=8)
+def _schedules(
+    recordings: str | None, count: int, rate_bps: int, fec: bool
+) -> list[tuple[NDArray[np.uint64], NDArray[np.uint16]]]:
+    sound = speech.samples(recordings, opus.RATE_HZ)
+    made = []
+    for signal, talk in zip(sound.signals, sound.talk, strict=True):
+        carried, pieces = content(count, talk)
+        sizes: list[int] = []
+        for a, b in pieces:
+            said = signal.reshape(-1, opus.FRAME)[carried[a:b]].reshape(-1)
+            packets = opus.sent(opus.encode(said, rate_bps, fec=fec, dtx=True))
+            sizes += [len(packet or b"") for packet in packets]
+        places = np.flatnonzero(sizes)
+        made.append(
+            ((places * FRAME_NS).astype(np.uint64), (np.array(sizes)[places] + _HEADERS).astype(np.uint16))
+        )
+    return made
+
+
+def method(user: Mapping[str, Any], heard: playout.Playout) -> tuple[str, ...]:
+    """Say how sound is coded and what is missing of it made good, in words that name it in the cache."""
+    codec, conceal = user["codec"], user["concealment"]
+    if codec != "opus":
+        return (conceal,) if codec == "g711a" else (codec,)
+    settings = user["opus"]
+    # libwebrtc tells the encoder what the receiver reports, at most 20 %.
+    told = min(round(100.0 * float(heard.lost.mean())), 20)
+    how = (codec, settings["bitrate"], str(told), "fec" if settings["fec"] else "", conceal)
+    return (*how, "dtx") if pauses(user) else how
+
+
+def listen(
+    sound: Speech,
+    sample: int,
+    carried: NDArray[np.int64],
+    erased: NDArray[np.bool_],
+    how: Sequence[str],
+    cache: ScoreCache,
+    ahead: NDArray[np.bool_],
+    silent: NDArray[np.bool_],
+) -> tuple[float, bool]:
+    """PESQ of one piece of a call, remembered by what was erased and, with FEC, what could be repaired.
+
+    Parameters
+    ----------
+    sound, sample
+        The speech.
+    carried : ndarray of int64, shape (n,)
+        The frames of the sample that the piece has.
+    erased, ahead, silent : ndarray of bool, shape (n,)
+        Frames that were sent and not there in time; whose successor was; that were not sent.
+    how
+        See :func:`method`.
+    cache
+        Scores of sound already heard.
+    """
+    repairs = np.packbits(erased & ahead).tobytes() if "fec" in how else b""
+    pattern = np.packbits(erased).tobytes() + repairs if erased.any() else b""
+    pattern += np.packbits(silent).tobytes() if silent.any() else b""
+    key = (sound.digest, sample, carried.size, " ".join(how), pattern)
+    if (known := cache.get(key)) is not None:
+        return known
+    reference = sound.signals[sample].reshape(-1, sound.rate_hz // 50)[carried].reshape(-1)
+    if how[0] == "g729a":
+        halves = reference.size // g729.FRAME // erased.size
+        received = g729.decode(g729.encode(reference), np.repeat(erased, halves))
+    elif how[0] == "g722":
+        received = g722.decode(g722.encode(reference), erased)
+    elif how[0] == "opus":
+        _, rate, told, fec, conceal, *dtx = how
+        packets = opus.encode(
+            reference, bits_per_second(rate), loss_pct=int(told), fec=bool(fec), dtx=bool(dtx)
+        )
+        repaired = ahead if fec else None
+        received = opus.decode(packets, erased, ahead=repaired, conceal=conceal != "zero", silent=silent)
+        reference = reference[: received.size]
+    else:
+        received = concealment.conceal(sound.coded[sample][carried], erased, how[0])
+    score = pesq.mos_lqo(reference, received, sound.rate_hz)
+    cache[key] = score
+    return score
