@@ -7,6 +7,8 @@ import os
 import polars as pl
 import pytest
 from conftest import sentence
+from sojourn.cli import call
+from sojourn.cli.exit import Exit
 
 STUDY = """
 name = "export"
@@ -80,18 +82,23 @@ def test_several_points_and_bad_places_get_a_sentence(sojourn, tmp_path):
     assert "cannot be written" in done.stderr
 
 
-def test_places_that_cannot_be_written_get_a_sentence(sojourn, tmp_path):
+def test_places_that_cannot_be_written_get_a_sentence(tmp_path, monkeypatch, capsys):
     study = tmp_path / "study.toml"
+    monkeypatch.chdir(tmp_path)
+
+    def refused(*words: str) -> str:
+        assert call(["export", str(study), *words]) == Exit.INPUT
+        return sentence(capsys.readouterr().err)
+
     study.write_text(STUDY.format(transport="newreno", direction="up", count=1))
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").write_text("")
     for place in ("folder", "no/truth.csv", "file/truth.csv", "", "."):
         for words in (("run.pcapng", "--truth", place), (place,)):
-            complaint = sentence(sojourn("export", study, *words, code=2).stderr)
+            complaint = refused(*words)
             assert f"{place or '.'} cannot be written: " in complaint
             assert not (tmp_path / "run.pcapng").exists(), "told before the simulation"
-    complaint = sentence(sojourn("export", study, "run.pcapng", "--truth", "run.pcapng", code=2).stderr)
-    assert "the capture itself" in complaint
+    assert "the capture itself" in refused("run.pcapng", "--truth", "run.pcapng")
     assert not list(tmp_path.glob(".*")), "nothing is left behind"
 
 

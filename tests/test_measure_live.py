@@ -69,7 +69,7 @@ def test_follows_real_traffic_and_exports_it(sojourn: Command, namespaces: tuple
     inside, outside = ["ip", "netns", "exec", a], ["ip", "netns", "exec", b]
     python = sojourn.argv()[0]
     words = sojourn.argv(
-        "measure", "--live", "inside", "--json", "--every", 1, "--prometheus", 9477,
+        "measure", "--live", "inside", "--json", "--every", 0.3, "--prometheus", 9477,
         "--local", "10.77.0.1", "--min-samples", 10,
     )  # fmt: skip
     live = subprocess.Popen(
@@ -86,7 +86,7 @@ def test_follows_real_traffic_and_exports_it(sojourn: Command, namespaces: tuple
         client = subprocess.Popen([*outside, python, "-c", CLIENT])
         deadline, metrics = time.monotonic() + 90, ""
         while "sojourn_queue_delay_seconds_count" not in metrics and time.monotonic() < deadline:
-            time.sleep(0.5)
+            time.sleep(0.1)
             metrics = subprocess.run([*inside, python, "-c", SCRAPE], capture_output=True, text=True).stdout
         live.send_signal(signal.SIGINT)
         out, err = live.communicate(timeout=60)
@@ -134,7 +134,7 @@ def test_follows_only_what_the_filter_wants(sojourn: Command, namespaces: tuple[
     inside, outside = ["ip", "netns", "exec", a], ["ip", "netns", "exec", b]
     python = sojourn.argv()[0]
     words = sojourn.argv(
-        "measure", "--live", "inside", "--json", "--every", 1, "--duration", 8, "--filter", "tcp port 5001",
+        "measure", "--live", "inside", "--json", "--every", 1, "--duration", 5, "--filter", "tcp port 5001",
         "--local", "10.77.0.1", "--min-samples", 10,
     )  # fmt: skip
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}

@@ -112,6 +112,8 @@ fn middle(finalized: &Finalized<'_>, sample: &Sample) -> String {
 struct Text {
     uncertainty: bool,
     middles: Vec<[String; 2]>,
+    /// The last second and its text with the point behind it: most rows have the same again.
+    second: (i64, Vec<u8>),
     bytes: Vec<u8>,
 }
 
@@ -132,15 +134,19 @@ impl Text {
     }
 
     fn row(&mut self, sample: &Sample) {
-        let Self { uncertainty, middles, bytes } = self;
+        let Self { uncertainty, middles, second, bytes } = self;
         whole(bytes, sample.frame);
         bytes.push(b',');
         let seconds = sample.time_ns.div_euclid(1_000_000_000);
-        if seconds < 0 {
-            bytes.push(b'-');
+        if second.0 != seconds || second.1.is_empty() {
+            *second = (seconds, Vec::new());
+            if seconds < 0 {
+                second.1.push(b'-');
+            }
+            whole(&mut second.1, seconds.unsigned_abs());
+            second.1.push(b'.');
         }
-        whole(bytes, seconds.unsigned_abs());
-        bytes.push(b'.');
+        bytes.extend_from_slice(&second.1);
         digits::<9>(bytes, sample.time_ns.rem_euclid(1_000_000_000) as u64);
         bytes.extend_from_slice(middles[sample.flow as usize][usize::from(sample.toward)].as_bytes());
         milliseconds(bytes, sample.delay_ns);
@@ -153,13 +159,25 @@ impl Text {
     }
 }
 
-/// The last `N` decimal digits of a number.
+/// Two digits of each number below 100.
+const PAIRS: [[u8; 2]; 100] = {
+    let mut pairs = [[b'0'; 2]; 100];
+    let mut n = 0;
+    while n < 100 {
+        pairs[n] = [b'0' + (n / 10) as u8, b'0' + (n % 10) as u8];
+        n += 1;
+    }
+    pairs
+};
+
+/// The last `N` decimal digits of a number, two at a time.
 #[inline]
 fn digits<const N: usize>(bytes: &mut Vec<u8>, mut number: u64) {
     let mut text = [b'0'; N];
-    for digit in text.iter_mut().rev() {
-        *digit += (number % 10) as u8;
-        number /= 10;
+    for pair in text.rchunks_mut(2) {
+        let two = PAIRS[(number % 100) as usize];
+        pair.copy_from_slice(&two[2 - pair.len()..]);
+        number /= 100;
     }
     bytes.extend_from_slice(&text);
 }
@@ -167,14 +185,16 @@ fn digits<const N: usize>(bytes: &mut Vec<u8>, mut number: u64) {
 #[inline]
 fn whole(bytes: &mut Vec<u8>, mut number: u64) {
     let (mut text, mut at) = ([b'0'; 20], 20);
-    loop {
-        at -= 1;
-        text[at] += (number % 10) as u8;
-        number /= 10;
-        if number == 0 {
-            return bytes.extend_from_slice(&text[at..]);
-        }
+    while number >= 10 {
+        at -= 2;
+        text[at..at + 2].copy_from_slice(&PAIRS[(number % 100) as usize]);
+        number /= 100;
     }
+    if number > 0 || at == 20 {
+        at -= 1;
+        text[at] += number as u8;
+    }
+    bytes.extend_from_slice(&text[at..]);
 }
 
 /// Milliseconds with up to six decimals, and one at least; the few below 0.00001 as `7e-6`.
@@ -195,8 +215,11 @@ fn milliseconds(bytes: &mut Vec<u8>, ns: f64) {
     whole(bytes, parts / 1_000_000);
     bytes.push(b'.');
     digits::<6>(bytes, parts % 1_000_000);
-    let zeros = bytes.iter().rev().take(5).take_while(|&&digit| digit == b'0').count();
-    bytes.truncate(bytes.len() - zeros);
+    let (mut rest, mut kept) = (parts % 1_000_000, bytes.len());
+    while rest.is_multiple_of(10) && kept > bytes.len() - 5 {
+        (rest, kept) = (rest / 10, kept - 1);
+    }
+    bytes.truncate(kept);
 }
 
 /// Columns `frame`, `time_ns`, `flow` (place in `flows`), `protocol` (place in `protocols`), `toward` (to the remote
@@ -234,6 +257,18 @@ fn columns<'py>(py: Python<'py>, finalized: &Finalized<'_>, batch: &[Sample]) ->
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn whole_numbers_have_all_their_digits_and_no_more() {
+        for number in [0, 7, 10, 99, 100, 101, 999, 1000, 65_536, 1_700_000_000, 99_999_999_999, u64::MAX] {
+            let mut bytes = Vec::new();
+            whole(&mut bytes, number);
+            assert_eq!(String::from_utf8(bytes).unwrap_or_default(), number.to_string());
+            let mut bytes = Vec::new();
+            digits::<9>(&mut bytes, number);
+            assert_eq!(String::from_utf8(bytes).unwrap_or_default(), format!("{:09}", number % 1_000_000_000));
+        }
+    }
 
     #[test]
     fn numbers_are_written_as_polars_writes_them() {

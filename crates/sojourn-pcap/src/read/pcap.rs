@@ -40,10 +40,12 @@ impl Pcap {
         Some(Self { big_endian, ns_per_fraction, record_header, link: u16::from_be_bytes(link), last: 0 })
     }
 
+    /// Seconds, fraction, captured length and length of a record.
     #[inline]
-    fn u32(&self, bytes: &[u8]) -> u32 {
-        let bytes = [bytes[0], bytes[1], bytes[2], bytes[3]];
-        if self.big_endian { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) }
+    fn words(&self, head: &[u8; RECORD]) -> [u32; 4] {
+        let word = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+        let words = [word(0), word(4), word(8), word(12)];
+        if self.big_endian { words.map(u32::swap_bytes) } else { words }
     }
 
     /// The next record, if all of it is at hand.
@@ -51,7 +53,7 @@ impl Pcap {
     pub(super) fn at_hand<R: Read>(&mut self, window: &mut Window<R>) -> Option<Place> {
         let rest = window.rest().get(self.last..)?;
         let head: &[u8; RECORD] = rest.first_chunk()?;
-        let [seconds, fraction, kept, wire_len] = [0, 4, 8, 12].map(|at| self.u32(&head[at..]));
+        let [seconds, fraction, kept, wire_len] = self.words(head);
         let (at, len) = (self.record_header, kept as usize);
         if len > LONGEST_FRAME || rest.len() < at + len {
             return None;
@@ -73,7 +75,7 @@ impl Pcap {
         let (mut passed, mut last) = (0, self.last);
         for _ in 0..most {
             let Some(head) = rest.get(passed + last..).and_then(|rest| rest.first_chunk::<RECORD>()) else { break };
-            let [seconds, fraction, kept, wire_len] = [0, 4, 8, 12].map(|at| self.u32(&head[at..]));
+            let [seconds, fraction, kept, wire_len] = self.words(head);
             let (at, len) = (passed + last + self.record_header, kept as usize);
             if len > LONGEST_FRAME {
                 break;
@@ -103,9 +105,9 @@ impl Pcap {
                 got => Step::Damaged { what: format!("stops {got} bytes into its header"), cut_short: true },
             });
         }
-        let head = window.slice(0, RECORD);
-        let (seconds, fraction) = (self.u32(head), self.u32(&head[4..]));
-        let (len, wire_len) = (self.u32(&head[8..]), self.u32(&head[12..]));
+        let mut head = [0; RECORD];
+        head.copy_from_slice(window.slice(0, RECORD));
+        let [seconds, fraction, len, wire_len] = self.words(&head);
         let size = len as usize;
         if size > LONGEST_FRAME {
             let what = format!("claims {len} captured bytes, more than any frame has ({LONGEST_FRAME})");

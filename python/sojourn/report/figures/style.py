@@ -141,7 +141,7 @@ def save(figure: Figure, stem: Path) -> str:
     with styled():
         # Laid out once, and not anew for each format.
         figure.draw_without_rendering()
-        figure.set_layout_engine("none")
+        figure.set_layout_engine(None)
     text = svg(figure, stem.name)
     head = '<?xml version="1.0" encoding="utf-8"?>\n'
     stem.with_name(stem.name + ".svg").write_text(head + text, encoding="utf-8")
