@@ -21,8 +21,16 @@ pub fn read<T: DeserializeOwned>(document: &Value) -> Result<T, Invalid> {
             Segment::Enum { .. } | Segment::Unknown => None,
         };
         let key: Vec<String> = track.path().iter().filter_map(name).collect();
-        Invalid::new(key.join("."), error.to_string())
+        Invalid::new(key.join("."), plain(&error.to_string()))
     })
+}
+
+/// The message without the name of a type of ours.
+fn plain(message: &str) -> String {
+    match message.split_once(", expected struct ") {
+        Some((found, _)) => format!("{found}, expected a table"),
+        None => message.to_owned(),
+    }
 }
 
 /// Reads JSON into a type; the error is a sentence without a key.
@@ -69,7 +77,8 @@ mod tests {
         assert_eq!(wrong(json!({ "rows": [{}] })).0, "rows.0");
         assert_eq!(wrong(json!({ "rows": [{ "width": 1 }] })).0, "rows.0.width");
         assert_eq!(wrong(json!({ "columns": 1 })).0, "columns");
-        assert_eq!(wrong(json!(3)).0, "");
+        assert_eq!(wrong(json!(3)), (String::new(), "invalid type: integer `3`, expected a table".to_owned()));
+        assert_eq!(wrong(json!({ "rows": ["x"] })).1, "invalid type: string \"x\", expected a table");
     }
 
     #[test]
