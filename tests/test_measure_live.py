@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from pathlib import Path
 import pytest
 from conftest import Command, sentence
 from sojourn.capture import CaptureError, privilege
+from sojourn.capture.live import frames
 
 SERVER = """
 import socket
@@ -134,7 +136,7 @@ def test_follows_only_what_the_filter_wants(sojourn: Command, namespaces: tuple[
     inside, outside = ["ip", "netns", "exec", a], ["ip", "netns", "exec", b]
     python = sojourn.argv()[0]
     words = sojourn.argv(
-        "measure", "--live", "inside", "--json", "--every", 1, "--duration", 5, "--filter", "tcp port 5001",
+        "measure", "--live", "inside", "--json", "--every", 0.5, "--duration", 4, "--filter", "tcp port 5001",
         "--local", "10.77.0.1", "--min-samples", 10,
     )  # fmt: skip
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
@@ -157,6 +159,28 @@ def test_follows_only_what_the_filter_wants(sojourn: Command, namespaces: tuple[
     # Three of the four connections have the other port.
     assert (host["remote"], host["flows"]) == ("10.77.0.2", 1)
     assert host["samples"] >= 10
+
+
+def test_frames_are_not_kept_back_while_more_come() -> None:
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    stop = threading.Event()
+
+    def send() -> None:
+        while not stop.wait(0.002):
+            theirs.send(b"frame")
+
+    sender = threading.Thread(target=send)
+    sender.start()
+    try:
+        first = next(frames(ours, time.monotonic() + 2))
+    finally:
+        stop.set()
+        sender.join()
+        ours.close()
+        theirs.close()
+    # The queue of such a socket holds 11; those of two seconds would be hundreds.
+    assert 1 <= len(first) < 100
+    assert first[0][1:] == (5, b"frame")
 
 
 def test_an_interface_that_is_not_there_gives_a_sentence(sojourn: Command) -> None:

@@ -58,17 +58,18 @@ def open_interface(name: str) -> tuple[socket.socket, int]:
 def frames(packets: socket.socket, until: float) -> Iterator[list[tuple[int, int, bytes]]]:
     """Give lists of frames (time in ns, wire length, first bytes) until a time of the monotonic clock."""
     buffer = bytearray(_SNAP)
-    no_wait = socket.MSG_TRUNC | socket.MSG_DONTWAIT
     batch: list[tuple[int, int, bytes]] = []
     while (left := until - time.monotonic()) > 0:
         packets.settimeout(left)
         try:
             length, extras, _, _ = packets.recvmsg_into([buffer], 64, socket.MSG_TRUNC)
+            # What is there already, and no more: a socket with a timeout would wait, whatever the flags say.
+            packets.settimeout(0)
             while True:
                 batch.append((_time_ns(extras), length, bytes(buffer[: min(length, _SNAP)])))
                 if len(batch) >= _MOST_AT_ONCE:
                     break
-                length, extras, _, _ = packets.recvmsg_into([buffer], 64, no_wait)
+                length, extras, _, _ = packets.recvmsg_into([buffer], 64, socket.MSG_TRUNC)
         except (TimeoutError, BlockingIOError):
             pass
         except OSError as error:
