@@ -32,7 +32,7 @@ def test_a_study_of_ten_lines_scores_everybody_and_says_what_is_remembered(sojou
         assert {"voice", "call", "page", "gaming", "adaptive", "network"} <= set(row)
         assert "July 2025" in row["page"]["made_of"]
         assert {"cloud-backup", "update-cubic", "update-bbr"} <= set(row["groups"])
-        assert row["links"]["up"]["utilisation"] > 0.8
+        assert row["links"]["up"]["utilisation"] > 0.75
     sojourn("report", "results/own")
     page = Path(sojourn.cwd / "results/own/report.html").read_text(encoding="utf-8")
     known = json.loads(_core.provenance())
@@ -45,7 +45,8 @@ def test_a_load_of_one_s_own_is_not_said_to_ship(sojourn: Command) -> None:
     own = '[[workload.torrent]]\nsource = { kind = "bulk" }\ntransport = "reno"\ndirection = "up"\n'
     axis = '[sweep]\nworkload = ["none", "torrent", "video-upload"]\n"path.queue" = [{ kind = "codel" }]\n'
     text = STUDY.replace('workload = "household-evening"\n', "").partition("[sweep]")[0]
-    run(sojourn, text.replace('"household"', '"household", voice = 0, adaptive = 0, call = 0') + own + axis)
+    few = text.replace('"household"', '"household", voice = 0, adaptive = 0, call = 0') + own + axis
+    run(sojourn, few, "--set", "duration=6s", "--set", "warmup=1s")
     sojourn("report", "results/own")
     page = Path(sojourn.cwd / "results/own/report.html").read_text(encoding="utf-8")
     assert "“video-upload”" in page

@@ -256,6 +256,21 @@ def test_without_a_browser_players_of_the_web_are_refused(
     assert refused(point(VIEWERS)) is None
 
 
+@pytest.mark.parametrize(("keys", "said"), [("", False), ("give-up = true\n", True)])
+def test_dash_js_gives_up_where_the_study_does(
+    keys: str, said: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sojourn.sweep.testbed.dash import library, media
+
+    (tmp_path / "player.js").write_bytes(b"")
+    monkeypatch.setattr(media, "coded", lambda _: (b"", b"", 1))
+    monkeypatch.setattr(library.Library, "script", lambda _: tmp_path / "player.js")
+    (program,) = USERS["adaptive"].programs(place(VIEWERS.replace("bba2", "dash.js") + keys))
+    assert program.client["give_up"] is said
+    page = program.files["player.html"]
+    assert b"abandonRequestsRule: { active: give_up }" in page and b"fastSwitchEnabled: false" in page
+
+
 def test_loads_are_gathered_with_what_the_server_saw(tmp_path: Path) -> None:
     load = {"user": 0, "plt_ns": 5, "complete": True, "retransmits": 1, "repair_ns": 10**9}
     client = {

@@ -79,11 +79,40 @@ def on_testbed(sojourn: Command, *words: object) -> tuple[dict[str, Any], int]:
     return result, process.returncode
 
 
+def together(sojourn: Command, *commands: tuple[object, ...]) -> list[str]:
+    """Run commands one after the other in one process, which starts once; return what each printed."""
+    told = json.dumps([list(map(str, words)) for words in commands])
+    return json.loads(
+        sojourn.script(f"""
+import contextlib, io, json
+from sojourn.cli import call
+if __name__ == "__main__":
+    said = []
+    for words in json.loads({told!r}):
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            assert call(words) == 0, words
+        said.append(out.getvalue())
+    print(json.dumps(said))
+""")
+    )
+
+
 def test_a_study_between_real_programs_has_the_results_of_a_simulation(sojourn: Command) -> None:
     file = study(sojourn.cwd)
-    (simulated,) = sojourn.json("run", file)
     real, code = on_testbed(sojourn, file, "--log")
     assert real["engine"].pop("clock") == "wall" and real["engine"]["verdict"]["rows"]
+    again = sojourn("run", file, "--on", "testbed", code=code)
+    assert "0 run on the testbed" in again.stdout and "1 already there" in again.stdout
+    (digest,) = [file.stem for file in (sojourn.cwd / "results/live-testbed/points").glob("*.json")]
+    simulated_text, shown, scenario, compared, _ = together(
+        sojourn,
+        ("run", file, "--jobs", 1, "--json"),
+        ("show", "results/live-testbed"),
+        ("show", "results/live-testbed", digest[:8]),
+        ("compare", "results/live", "results/live-testbed"),
+        ("report", "results/live-testbed"),
+    )
+    simulated = json.loads(simulated_text)
     assert keys({**simulated, "engine": {}}) == keys({**real, "engine": {}})
     bulk, sessions, paced = real["groups"].values()
     assert bulk["goodput_bps"] > 1e6 and bulk["rtt_ms"]["p50"] > 80, "it has its own distance"
@@ -91,18 +120,12 @@ def test_a_study_between_real_programs_has_the_results_of_a_simulation(sojourn: 
     theirs = list(simulated["groups"].values())[2]
     assert paced["sent_pkts"] == theirs["sent_pkts"], "sent when the simulator sends it"
     assert real["voice"]["talks"]["calls"] > 0 and 15 < real["voice"]["talks"]["delay_ms"] < 60
-    again = sojourn("run", file, "--on", "testbed", code=code)
-    assert "0 run on the testbed" in again.stdout and "1 already there" in again.stdout
-    assert "real programs on the testbed" in sojourn("show", "results/live-testbed").stdout
-    (digest,) = [file.stem for file in (sojourn.cwd / "results/live-testbed/points").glob("*.json")]
-    assert '"duration": "3s"' in sojourn("show", "results/live-testbed", digest[:8]).stdout, "its scenario"
     (packets,) = (sojourn.cwd / "results/live-testbed/packets").glob("*.parquet")
     arrivals = pl.scan_parquet(packets).filter(link="down").filter(pl.col("arrive_ns") >= 500_000_000)
     assert arrivals.select(pl.len()).collect().item() == real["losses"]["down"]["packets"]
-    compared = sojourn("compare", "results/live", "results/live-testbed").stdout
+    assert "real programs on the testbed" in shown and '"duration": "3s"' in scenario
     assert "live-testbed: Run between real programs on the testbed" in compared
     assert "not compared" not in compared
-    sojourn("report", "results/live-testbed")
     page = (sojourn.cwd / "results/live-testbed/report.html").read_text()
     assert "between real programs, on the testbed" in page and "simulated time" not in page
 

@@ -101,9 +101,9 @@ impl JitterEstimator {
         let unexplained = delay - self.filter.total(difference);
         let large = size > self.mean_size + SIZE_OUTLIER * libm::sqrt(self.size_variance);
         if unexplained.abs() < DELAY_OUTLIER * deviation || large {
-            // A frame that came right behind a much larger one says nothing.
+            self.noise(unexplained, now);
+            // A frame that came right behind a much larger one says nothing of the link.
             if difference > CONGESTED * self.largest {
-                self.noise(unexplained, now);
                 self.filter.update(delay, difference, self.largest, self.noise_variance);
             }
         } else {
@@ -248,6 +248,21 @@ mod tests {
         // Differences of 28 ms: 2.33 times those less 30 ms.
         let noisy = after(1250.0, 20.0);
         assert!((40.0..80.0).contains(&noisy), "{noisy}");
+    }
+
+    #[test]
+    fn what_comes_right_behind_a_large_frame_is_noise() {
+        // Frames of 4 and 8 kB in turn, at once behind one another every 66 ms: the smaller ones are more than a
+        // quarter of the largest smaller than those before.
+        let mut estimator = JitterEstimator::default();
+        for i in 0..300_u64 {
+            let (bytes, delay) = if i % 2 == 0 { (8_000, 33.0) } else { (4_000, -33.0) };
+            estimator.update(delay, bytes, Time(i * 33_333_333));
+        }
+        let deviation = libm::sqrt(estimator.noise_variance);
+        let mut same = JitterEstimator::default();
+        (0..300_u64).for_each(|i| same.update(0.0, 4_000, Time(i * 33_333_333)));
+        assert!(deviation > 5.0 && libm::sqrt(same.noise_variance) < 1.01, "{deviation}");
     }
 
     #[test]

@@ -70,7 +70,7 @@ class Adaptive:
             # Of the buffer's length, a segment is to find room.
             "buffer_s": seconds(entry["buffer"]) - max(lengths, default=0.0),
             "initial_s": seconds(entry["initial"]),
-            "give_up": entry["give-up"],
+            "give_up": entry.get("give-up", False),
         }
         return [Program("dash", place.key, client, server | {"timescales": timescales}, settings, files)]
 
