@@ -64,9 +64,10 @@ demo: setup
 	$(BIN)/sojourn run studies/quickstart.toml
 	$(BIN)/sojourn report results/quickstart
 
-# The tests in Rust need nothing of Python: they are built while the rest is set up.
+# The tests in Rust need nothing of Python: they are built while the rest is set up. The engine's own crate is compiled
+# by one core for most of the time, so that engine, page and tests are best begun together.
 test:
-	@$(MAKE) --no-print-directory --output-sync=target -j2 setup test-rust
+	@$(MAKE) --no-print-directory --output-sync=target -j3 setup test-rust
 	$(BIN)/python -m pytest -n auto --dist worksteal --durations=20
 
 test-rust:
