@@ -35,7 +35,7 @@ $(VENV)/.built: $(VENV)/.tools $(RUST)
 
 # The engine for pages, where Rust can build for browsers; without it, explorers have no live part and say so.
 $(VENV)/.page: $(VENV)/.tools $(RUST)
-	@if cargo build --quiet -p sojourn-wasm --lib --profile page --target wasm32-unknown-unknown 2>$@.log; \
+	@if nice cargo build --quiet -p sojourn-wasm --lib --profile page --target wasm32-unknown-unknown 2>$@.log; \
 		then cp target/wasm32-unknown-unknown/page/sojourn_wasm.wasm python/sojourn/report/explore/engine.wasm; \
 		mv $@.log $@; \
 		else rm -f python/sojourn/report/explore/engine.wasm; mv $@.log $@; \
@@ -64,14 +64,14 @@ demo: setup
 	$(BIN)/sojourn run studies/quickstart.toml
 	$(BIN)/sojourn report results/quickstart
 
-# The tests in Rust need nothing of Python: they are built while the rest is set up. The engine's own crate is compiled
-# by one core for most of the time, so that engine, page and tests are best begun together.
+# The tests in Rust need nothing of Python: they are built while the rest is set up. The release build goes first: one core
+# compiles the engine's own crate for most of it, and page and tests fill the others.
 test:
 	@$(MAKE) --no-print-directory --output-sync=target -j3 setup test-rust
 	$(BIN)/python -m pytest -n auto --dist worksteal --durations=20
 
 test-rust:
-	cargo test --workspace --exclude sojourn-py --profile quick --quiet
+	nice cargo test --workspace --exclude sojourn-py --profile quick --quiet
 
 bench: setup
 	cargo bench -p sojourn-sim --bench speed
