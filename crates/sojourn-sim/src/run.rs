@@ -22,6 +22,7 @@ use sojourn_net::{Rate, Time};
 
 pub use hooks::{LogSink, MakePlayer, RunHooks, TapAt, TapSink};
 pub use links::LoneLink;
+pub use users::page_objects;
 
 /// Events between two looks at the watcher.
 const SLICE: u32 = 1 << 16;

@@ -36,7 +36,7 @@ enum Group {
 /// Prepares what the users of a group share.
 fn prepare(users: &Users) -> Group {
     match users {
-        Users::Page(page) => Group::Objects(Rc::new(objects(page))),
+        Users::Page(page) => Group::Objects(Rc::new(page_objects(page.page, page.hosts, page.scale))),
         Users::Responsiveness(tester) => Group::Rules(Rc::new(TestRules {
             load: directions(tester.direction),
             connections: tester.connections,
@@ -268,10 +268,11 @@ impl Engine {
     }
 }
 
-/// The objects of a page: HTTP Archive's medians of home pages by type, July 2025 (Web Almanac 2025, page weight).
-fn objects(page: &scenario::Page) -> Vec<app::PageObject> {
-    let kb = |kb: u32| (f64::from(kb) * 1e3 * page.scale + 0.5).max(1.0) as u64;
-    let (styles, scripts, fonts, pictures) = match page.page {
+/// The objects of a page, sizes scaled, on so many hosts: HTTP Archive's medians of home pages by type, July 2025 (Web
+/// Almanac 2025, page weight).
+pub fn page_objects(page: Median, hosts: u16, scale: f64) -> Vec<app::PageObject> {
+    let kb = |kb: u32| (f64::from(kb) * 1e3 * scale + 0.5).max(1.0) as u64;
+    let (styles, scripts, fonts, pictures) = match page {
         Median::Desktop => ((82, 8), (697, 23), (139, 4), (1058, 19)),
         Median::Mobile => ((77, 8), (632, 23), (122, 4), (911, 14)),
     };
@@ -283,7 +284,7 @@ fn objects(page: &scenario::Page) -> Vec<app::PageObject> {
         fonts: of(fonts),
         pictures: of(pictures),
         blocking_scripts: 5,
-        hosts: page.hosts,
+        hosts,
     })
 }
 
