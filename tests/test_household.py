@@ -16,7 +16,7 @@ path     = { rtt = "20ms", down = { rate = "20Mbit" }, up = { rate = "4Mbit" } }
 users    = [{ kind = "household" }]
 workload = "household-evening"
 [sweep]
-"path.queue" = [{ kind = "fifo", limit = "1BDP" }, { kind = "fq_codel" }]
+"path.queue" = [{ kind = "fifo", limit = "2BDP" }, { kind = "fq_codel" }]
 """
 
 
@@ -32,7 +32,7 @@ def test_a_study_of_ten_lines_scores_everybody_and_says_what_is_remembered(sojou
         assert {"voice", "call", "page", "gaming", "adaptive", "network"} <= set(row)
         assert "July 2025" in row["page"]["made_of"]
         assert {"cloud-backup", "update-cubic", "update-bbr"} <= set(row["groups"])
-        assert row["links"]["up"]["utilisation"] > 0.75
+        assert row["links"]["up"]["utilisation"] > 0.8
     sojourn("report", "results/own")
     page = Path(sojourn.cwd / "results/own/report.html").read_text(encoding="utf-8")
     known = json.loads(_core.provenance())
