@@ -36,8 +36,8 @@ up = { rate = "20Mbit", queue = { kind = "fifo", limit = "200pkt" } }
 PAGE = '[[users]]\nkind = "page"\nstart-within = "100ms"\nstack = "linux"\n'
 
 
-def point(text: str = PAGE) -> Point:
-    (found,) = Study(_core.parse(PATH + text, "s.toml", [], []), "s.toml", (), Path()).select({})
+def point(text: str = PAGE, *sets: tuple[str, str]) -> Point:
+    (found,) = Study(_core.parse(PATH + text, "s.toml", list(sets), []), "s.toml", (), Path()).select({})
     return found
 
 
@@ -160,6 +160,16 @@ def test_loads_are_gathered_from_the_browsers_times(tmp_path: Path) -> None:
         ["1", "of", "1", "complete"],
         ["in", "1", "of", "1"],
     ]
+
+
+def test_loads_of_the_warm_up_are_left_out_unless_they_never_ended(tmp_path: Path) -> None:
+    place = Place(point(PAGE, ("warmup", "1s")), "users", 0)
+    rows = [
+        {"user": 0, "start_ns": at, "load_ns": 60_000_000_000, "fate": fate}
+        for at, fate in [(5, "abandoned"), (6, None), (1_000_000_000, "abandoned")]
+    ]
+    table = USERS["page"].gather(place, [Left({"loads": rows, "browser": "9"}, {}, tmp_path)]).tables["page"]
+    assert table["start_ns"].tolist() == [6, 1_000_000_000] and table["fate"].tolist() == [0, 2]
 
 
 def test_pages_come_over_the_emulator() -> None:
