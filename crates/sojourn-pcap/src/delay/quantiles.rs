@@ -25,17 +25,23 @@ impl Quantiles {
     /// Count one.
     #[inline]
     pub fn add(&mut self, ns: f64) {
+        self.add_times(ns, 1);
+    }
+
+    /// Count one as often as `times` says.
+    #[inline]
+    pub fn add_times(&mut self, ns: f64, times: u32) {
         // Through signed numbers, which processors convert at once.
         let whole = (ns as i64).max(0);
         let ns = whole as u64;
-        self.count += 1;
-        self.sum += whole as f64;
+        self.count += u64::from(times);
+        self.sum += (whole * i64::from(times)) as f64;
         self.min = self.min.min(ns);
         self.max = self.max.max(ns);
         let (octave, bin) = place(ns);
         match self.octaves.get_mut(octave) {
-            Some(Some(bins)) => bins[bin] = bins[bin].saturating_add(1),
-            _ => self.first(ns),
+            Some(Some(bins)) => bins[bin] = bins[bin].saturating_add(times),
+            _ => (0..times).for_each(|_| self.first(ns)),
         }
     }
 
@@ -120,6 +126,17 @@ fn middle(octave: usize, bin: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn counting_one_often_is_counting_it_again_and_again() {
+        let [mut once, mut often] = [Quantiles::default(), Quantiles::default()];
+        for i in 0..2000u32 {
+            let (ns, times) = (f64::from(i * i % 977) * 1e6, i % 4 + 1);
+            (0..times).for_each(|_| once.add(ns));
+            often.add_times(ns, times);
+        }
+        assert_eq!(format!("{once:?}"), format!("{often:?}"));
+    }
 
     #[test]
     fn a_quantile_is_within_a_bin_of_the_exact() {
