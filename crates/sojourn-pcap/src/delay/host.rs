@@ -105,8 +105,8 @@ pub struct Way {
 }
 
 impl Way {
-    /// Count a sample that stands for so many `packets`; `missing` is what it may lack if the queue was not `empty` when
-    /// its base was met, ns.
+    /// Count a sample that stands for so many `packets`; `missing` is what it may lack if the queue was not `empty`
+    /// when its base was met, ns.
     #[inline]
     pub(crate) fn add(&mut self, estimate: Estimate, packets: u32, empty: bool, missing: f64) {
         self.samples += 1;

@@ -55,7 +55,7 @@ fn object(host: &Host, protocol: Protocol, stats: &Stats, min_samples: u64) -> V
     set("direction", format!("{} → {local}", host.address).into());
     set("protocol", protocol.name().into());
     set("samples", stats.from.samples.into());
-    for (name, value) in way(&stats.from) {
+    for (name, value) in way(&stats.from, min_samples) {
         set(name, value);
     }
     set("base_drift_ppm", stats.skew.map_or(Value::Null, |skew| rounded(skew.ppm)));
@@ -90,17 +90,23 @@ fn object(host: &Host, protocol: Protocol, stats: &Stats, min_samples: u64) -> V
     Value::Object(object)
 }
 
-/// The keys of one direction.
-fn way(way: &Way) -> Vec<(&'static str, Value)> {
+/// The keys of one direction. A few packets, such as those of handshakes, do not stand for all: what they tell is a
+/// lower bound.
+fn way(way: &Way, min_samples: u64) -> Vec<(&'static str, Value)> {
     let count = way.samples;
     let mut keys = delays(&way.delay).to_vec();
     let known = |value: Value| if count > 0 { value } else { Value::Null };
     keys.push(("uncertainty_ms", known(ms(way.uncertainty.ns() / count as f64))));
-    keys.push(("lower_bound", known(way.lower_bound().into())));
-    let certainty = if way.lower_bound() { "lower bound" } else { "base seen with an empty queue" };
+    let few = count < min_samples;
+    keys.push(("lower_bound", known((few || way.lower_bound()).into())));
+    let certainty = match way.lower_bound() {
+        _ if few => "only a few packets could be timed",
+        true => "lower bound",
+        false => "base seen with an empty queue",
+    };
     keys.push(("certainty", known(certainty.into())));
     // How much more it may be: nothing bounds it where null.
-    let missing = if way.lower_bound() && way.missing.is_finite() { ms(way.missing) } else { Value::Null };
+    let missing = if !few && way.lower_bound() && way.missing.is_finite() { ms(way.missing) } else { Value::Null };
     keys.push(("missing_at_most_ms", missing));
     keys
 }
@@ -131,21 +137,17 @@ fn from(protocol: Protocol, stats: &Stats) -> &'static str {
     }
 }
 
-/// What could be seen of the way to the host. A few packets, such as those of handshakes, do not stand for all.
+/// What could be seen of the way to the host.
 fn toward(protocol: Protocol, stats: &Stats, direction: String, min_samples: u64) -> Value {
     let samples = stats.to.samples;
-    if samples >= min_samples.max(1) {
+    if samples > 0 {
         let mut object = Map::new();
         object.insert("direction".to_owned(), direction.into());
         object.insert("samples".to_owned(), samples.into());
-        object.extend(way(&stats.to).into_iter().map(|(name, value)| (name.to_owned(), value)));
+        object.extend(way(&stats.to, min_samples).into_iter().map(|(name, value)| (name.to_owned(), value)));
         let discarded = Discard::ALL.iter().map(|why| (why.name(), stats.to.discarded[*why as usize]));
         object.insert("discarded".to_owned(), counts(discarded));
         return Value::Object(object);
-    }
-    if samples > 0 {
-        let packets = if samples == 1 { "packet" } else { "packets" };
-        return format!("not seen: only {samples} {packets} to it could be timed").into();
     }
     let why = match protocol {
         Protocol::Quic => "not seen: QUIC shows round trips only",
