@@ -10,7 +10,7 @@ from sojourn import _core
 from sojourn.errors import SojournError
 from sojourn.report.answer import goals, verdicts
 from sojourn.results.interval import Sample
-from sojourn.study.replications import after, looks, most, narrow, to_precision
+from sojourn.study.replications import after, looks, most, to_precision
 from sojourn.sweep import rounds
 
 STUDY = """name = "grid"
@@ -98,22 +98,34 @@ def test_the_schema_and_the_package_agree(sojourn: Command) -> None:
     assert "every verdict is certain after 3 replications" in done and "3 points: 3 simulated" in done
 
 
-def test_a_precision_is_shared_among_the_first_replications_and_ends_rounds() -> None:
+def test_with_a_precision_cells_grow_by_half_and_runs_hear_few_calls() -> None:
     document = {"users": [{"kind": "web"}, {"kind": "voice"}]}
-    assert to_precision(document, 0.1) == [("repeat", "auto"), ("users.1.precision", "0.1732")]
+    keys = to_precision(document, 0.1)
+    assert keys == [("repeat", "auto"), ("repeat-precision", "0.1"), ("users.1.precision", "0.4")]
+    assert to_precision(document, 0.5)[-1] == ("users.1.precision", "1"), "a study allows no more"
     with pytest.raises(SojournError, match="no precision in MOS"):
         to_precision(document, 0.0)
-    half = narrow({"users": [{"kind": "voice", "precision": 0.1732}]})
-    assert half == pytest.approx(0.1, abs=1e-4)
-    assert narrow(document) == 0.0
+    asked = {"repeat": "auto", "repeat-precision": 0.1}
+    assert [after(n, asked) for n in (3, 5, 8, 12, 18, 27)] == [5, 8, 12, 18, 27, 30]
+    assert looks(asked) == 7, "verdicts are looked at more often, and doubted more"
+
+
+def test_a_cell_goes_on_until_its_scores_are_known() -> None:
+    def cell(*scores: tuple[float, float]) -> list[dict[str, object]]:
+        listens = {"mos": {"mean": 4.2, "median": 4.3}}
+        talks = [{"mos": {"mean": mean, "median": median}} for mean, median in scores]
+        return [{"voice": {"talks": one, "listens": listens, "worst": {}}} for one in talks]
+
+    near = cell((3.58, 3.6), (3.6, 3.62), (3.62, 3.64))
+    assert verdicts.known(near, 0.06) and not verdicts.known(near, 0.04)
+    assert not verdicts.known(cell((3.6, 3.0), (3.6, 3.6), (3.6, 4.2)), 0.1), "the median counts too"
+    assert not verdicts.known(near[:1], 0.5), "one replication shows no spread"
+    assert verdicts.known([{"web": {}}], 0.1), "nobody calls"
 
     def verdict(path: str, *values: float) -> verdicts.Verdict:
         goal = goals.Goal(path, 3.6, True, "a goal", "the study")
         return verdicts.Verdict((verdicts.find(goal, Sample(values), 0.95),))
 
     close = verdict("voice.talks.mos.median", 3.58, 3.6, 3.62)
-    assert close.word == verdicts.CLOSE
-    assert rounds._narrow(close, half) and not rounds._narrow(close, 0.0)
-    assert not rounds._narrow(verdict("voice.talks.mos.median", 3.2, 3.6, 4.0), half)
-    # Page load times have another unit.
-    assert not rounds._narrow(verdict("browser.plt_s.median", 3.58, 3.6, 3.62), half)
+    assert close.word == verdicts.CLOSE and rounds._of_scores(close)
+    assert not rounds._of_scores(verdict("browser.plt_s.median", 3.58, 3.6, 3.62)), "in another unit"

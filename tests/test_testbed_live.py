@@ -113,6 +113,9 @@ def test_a_study_between_real_programs_has_the_results_of_a_simulation(sojourn: 
         ("report", "results/live-testbed"),
     )
     simulated = json.loads(simulated_text)
+    for result in (simulated, real):
+        # A run of a few losses has no scaling to fit, whichever engine it is of.
+        result["losses"]["down"]["scaling"]["fit"] = None
     assert keys({**simulated, "engine": {}}) == keys({**real, "engine": {}})
     bulk, sessions, paced = real["groups"].values()
     assert bulk["goodput_bps"] > 1e6 and bulk["rtt_ms"]["p50"] > 80, "it has its own distance"

@@ -56,6 +56,7 @@ def parse(text, name, sets, extended=()):
         "figures",
         "goals",
         "repeat-at-most",
+        "repeat-precision",
     }
     for key in document.keys() - known:
         raise StudyError(f"{name}: unknown key {key!r}")
@@ -68,7 +69,7 @@ def points(document):
     repeat = study.pop("repeat", 1)
     at_most = study.pop("repeat-at-most", 30)
     repeat = min(3, at_most) if repeat == "auto" else repeat
-    for key in ("figures", "goals"):
+    for key in ("figures", "goals", "repeat-precision"):
         study.pop(key, None)
     found = []
     for labels in itertools.product(*sweep.values()):

@@ -1,21 +1,22 @@
 """How often the points of a study are run: a number of times, or in rounds until every verdict is certain.
 
 ``repeat = "auto"`` begins with three replications, and doubles those of a cell as long as one of its
-verdicts is not certain, up to ``repeat-at-most``. Where callers have a ``precision``, opinion scores whose
-interval is that narrow are left as they are, too: on which side of a limit they are matters to nobody. The
-verdicts are looked at after every round, so the doubt that a study allows itself is shared among the rounds
-that there can be (Bonferroni).
+verdicts is not certain, up to ``repeat-at-most``. With a ``repeat-precision`` a cell grows by half, also as
+long as its callers' opinion scores are not known that well; scores that are, are left as they are: on which
+side of a limit they are matters to nobody. The verdicts are looked at after every round, so the doubt that a
+study allows itself is shared among the rounds that there can be (Bonferroni).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import sqrt
 from typing import Any
 
 from sojourn.errors import SojournError
 
 AUTO = "auto"
+A_RUN = 4
+"""The precision of one run over that of its cell: most runs then hear 8 calls, and a cell has 3 to 8 runs."""
 FIRST, MOST = 3, 30
 """Replications of the first round, and the most there are by default; the engine's schema has the same."""
 
@@ -28,7 +29,8 @@ def most(document: Mapping[str, Any]) -> int:
 
 def after(replications: int, document: Mapping[str, Any]) -> int:
     """Return how many replications a cell has after one more round."""
-    return min(2 * replications, most(document))
+    more = replications if precision(document) is None else (replications + 1) // 2
+    return min(replications + more, most(document))
 
 
 def looks(document: Mapping[str, Any]) -> int:
@@ -41,10 +43,17 @@ def looks(document: Mapping[str, Any]) -> int:
     return count
 
 
+def precision(document: Mapping[str, Any]) -> float | None:
+    """Return half the 95 % interval that callers' opinion scores are to have in every cell; None for any."""
+    asked = document.get("repeat-precision")
+    return float(asked) if asked is not None and document.get("repeat") == AUTO else None
+
+
 def to_precision(document: Mapping[str, Any], precision: float) -> list[tuple[str, str]]:
     """Return the keys of a study that make it score callers to a precision, and no better.
 
-    The replications of the first round together have it, so that each may be less precise.
+    Runs differ by their traffic, and to simulate one costs less than to hear a few calls: each is heard to
+    `A_RUN` times the precision only, and the replications bring the rest.
 
     Raises
     ------
@@ -54,11 +63,6 @@ def to_precision(document: Mapping[str, Any], precision: float) -> list[tuple[st
     if not 0.01 <= precision <= 0.5:
         raise SojournError(f"--precision {precision:g} is no precision in MOS; expected 0.01 to 0.5")
     callers = [place for place, user in enumerate(document.get("users") or ()) if user.get("kind") == "voice"]
-    each = round(precision * sqrt(FIRST), 4)
-    return [("repeat", AUTO), *((f"users.{place}.precision", str(each)) for place in callers)]
-
-
-def narrow(document: Mapping[str, Any]) -> float:
-    """Return half the interval of an opinion score that needs no more replications; 0 where none does."""
-    asked = [user["precision"] for user in document.get("users") or () if user.get("precision")]
-    return max(asked, default=0.0) / sqrt(FIRST)
+    each = f"{min(A_RUN * precision, 1.0):.4g}"
+    keys = [("repeat", AUTO), ("repeat-precision", f"{precision:g}")]
+    return [*keys, *((f"users.{place}.precision", each) for place in callers)]

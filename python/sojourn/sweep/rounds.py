@@ -1,4 +1,4 @@
-"""Replications in rounds: with ``repeat = "auto"``, the cells whose verdict is not certain are run again.
+"""Replications in rounds: with ``repeat = "auto"``, the cells that are not known well enough are run again.
 
 Which points a round has follows from the results of the rounds before it alone, whoever computed them and
 in what order. So a study that was interrupted goes on where it was, and any number of processes runs the
@@ -34,19 +34,19 @@ def next_round(study: Study, points: Sequence[Point], results: Sequence[Mapping[
         return []
     from sojourn.report.answer import cells, goals, verdicts  # draws nothing, but is slow to import
     from sojourn.report.figures.plot import labels_of
-    from sojourn.study.replications import looks, narrow
+    from sojourn.study.replications import looks, precision
 
     sorted_cells = cells.sort(results, labels_of(point.labels for point in points))
     judged = verdicts.judge(sorted_cells, goals.goals_of(document, results), looks(document))
+    asked = precision(document)
     wanted: dict[Key, range] = {}
-    for place, verdict in judged.items():
-        have = len(sorted_cells.at(*place))
-        if (
-            verdict.word == verdicts.CLOSE
-            and have < most(document)
-            and not _narrow(verdict, narrow(document))
-        ):
-            wanted[_key(sorted_cells.at(*place)[0]["point"])] = range(have, after(have, document))
+    for place, cell in sorted_cells.cells.items():
+        have, verdict = len(cell), judged.get(place)
+        doubt = verdict is not None and verdict.word == verdicts.CLOSE
+        if asked is not None:
+            doubt = not verdicts.known(cell, asked) or (doubt and not _of_scores(verdict))
+        if doubt and have < most(document):
+            wanted[_key(cell[0]["point"])] = range(have, after(have, document))
     if not wanted:
         return []
     return study.replicated(
@@ -55,15 +55,10 @@ def next_round(study: Study, points: Sequence[Point], results: Sequence[Mapping[
     )
 
 
-def _narrow(verdict: Any, half: float) -> bool:
-    """Say whether a verdict is in doubt by nothing but opinion scores whose intervals are narrow enough."""
-    return all(
-        "mos" in found.goal.path.split(".")
-        and found.interval is not None
-        and found.interval.high - found.interval.low <= 2 * half
-        for found in verdict.findings
-        if found.word == verdict.word
-    )
+def _of_scores(verdict: Any) -> bool:
+    """Say whether a verdict is in doubt by nothing but opinion scores of callers."""
+    doubts = [found.goal.path.split(".") for found in verdict.findings if found.word == verdict.word]
+    return all(path[0] == "voice" and "mos" in path for path in doubts)
 
 
 def in_order(entries: Sequence[dict[str, Any]], first: Sequence[Point]) -> list[dict[str, Any]]:

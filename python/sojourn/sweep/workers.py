@@ -12,6 +12,7 @@ import multiprocessing
 import os
 import re
 import signal
+import socket
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -97,8 +98,9 @@ class Cluster(Workers):
                 f"--scheduler {address}: expected the address of a Dask scheduler, as tcp://host:8786"
             )
         try:
+            _knock(address)
             self.client = Client(address, timeout="10s", set_as_default=False)
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, OverflowError) as error:
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise SojournError(f"no Dask scheduler answers at {address}: {reason}") from None
         super().__init__(self.client.get_executor(pure=False))
@@ -112,6 +114,14 @@ class Cluster(Workers):
             self.executor.shutdown(wait=False)
         with contextlib.suppress(Exception):
             self.client.close(timeout=2)
+
+
+def _knock(address: str) -> None:
+    """Raise OSError at once where nothing listens; a client of Dask tries again for its whole timeout."""
+    protocol, _, place = address.rpartition("://")
+    if protocol in ("", "tcp", "tls"):
+        host, _, port = place.rstrip("/").rpartition(":")
+        socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
 
 
 def open_workers(

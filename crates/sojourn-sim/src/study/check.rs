@@ -35,6 +35,12 @@ impl StudyFile {
         if self.repeat_at_most < 2 {
             return Err(Invalid::new("repeat-at-most", "must be at least 2: one replication tells nothing of chance"));
         }
+        if let Some(precision) = self.repeat_precision
+            && !(0.01..=1.0).contains(&precision)
+        {
+            let message = format!("{precision} is no precision in MOS; write 0.01 to 1, or leave it out");
+            return Err(Invalid::new("repeat-precision", message));
+        }
         for (name, groups) in self.workload.sets() {
             let key = format!("workload.{name}");
             check_name(&key, name, |c| !(c.is_ascii_alphanumeric() || "-_+".contains(c)))?;

@@ -18,10 +18,10 @@ from sojourn.report.answer import wording
 from sojourn.report.answer.cells import Cells, queue_axes, sort
 from sojourn.report.answer.goals import Goal, goals_of, scored_users
 from sojourn.report.answer.regrets import Ranking, rank
-from sojourn.report.answer.verdicts import CLOSE, Finding, Verdict, judge
+from sojourn.report.answer.verdicts import CLOSE, Finding, Verdict, judge, known
 from sojourn.results.sizes import Size, sizes
 from sojourn.study import label_text
-from sojourn.study.replications import looks, most
+from sojourn.study.replications import looks, most, precision
 
 __all__ = ["Answer", "Goal", "Ranking", "Size", "Verdict", "answer", "queue_axes"]
 
@@ -173,7 +173,7 @@ def answer(
         choice: sizes(r for condition in cells.conditions for r in cells.at(condition, choice))
         for choice in cells.choices
     }
-    rounds = _rounds(document, verdicts)
+    rounds = _rounds(document, verdicts) + _known(document, list(cells.cells.values()))
     once = all(len(cell) == 1 for cell in cells.cells.values())
     if cells.axes:
         sentences += wording.headline(cells, ranking, goals, once)
@@ -218,6 +218,17 @@ def _rounds(document: Mapping[str, Any], verdicts: Mapping[tuple[str, str], Verd
     return (
         f'With repeat = "auto" {left} not certain yet after {ran} replications; run the study again to go on.'
     )
+
+
+def _known(document: Mapping[str, Any], cells: Sequence[list[Mapping[str, Any]]]) -> str:
+    """Say in how many cells the callers' scores are known as well as was asked."""
+    asked = precision(document)
+    callers = [cell for cell in cells if any(run.get("voice") for run in cell)]
+    if asked is None or not callers:
+        return ""
+    open_ones = sum(not known(cell, asked) for cell in callers)
+    where = f"{len(callers) - open_ones} of {len(callers)} cells" if open_ones else "every cell"
+    return f" Callers' mean and median opinion scores are known to ±{asked:g} MOS in {where}."
 
 
 def _goal(goal: Goal) -> dict[str, Any]:

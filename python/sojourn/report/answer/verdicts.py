@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sojourn.report.answer.cells import Cells
+from sojourn.report.answer.cells import Cell, Cells
 from sojourn.report.answer.goals import Goal
-from sojourn.results.interval import MOST_REPLICATIONS, Interval, Sample
+from sojourn.results.interval import MOST_REPLICATIONS, Interval, Sample, half_width
 
 YES, NO, CLOSE = "yes", "no", "close"
 
@@ -142,3 +142,17 @@ def judge(cells: Cells, goals: Sequence[Goal], looks: int = 1) -> dict[tuple[str
             if findings:
                 found[condition, choice] = Verdict(findings)
     return found
+
+
+def known(cell: Cell, precision: float) -> bool:
+    """Say whether the replications of a cell tell the callers' mean and median opinion scores that well."""
+    from sojourn.qoe.voice import DIRECTIONS  # slow to import
+
+    for direction in DIRECTIONS:
+        heard = [scores["mos"] for run in cell if (scores := (run.get("voice") or {}).get(direction))]
+        for statistic in ("mean", "median"):
+            values = [score[statistic] for score in heard if score[statistic] is not None]
+            half = half_width(values)
+            if values and (half is None or half > precision):
+                return False
+    return True
