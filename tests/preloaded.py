@@ -28,8 +28,8 @@ def load() -> None:
     import numpy  # noqa: F401
     import polars  # noqa: F401
     import pywt  # noqa: F401
-    import rich.live  # noqa: F401
-    import rich.progress  # noqa: F401
+    import rich.live
+    import rich.progress
     import rich.table  # noqa: F401
     import scipy.special  # noqa: F401
 
