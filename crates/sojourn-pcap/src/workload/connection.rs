@@ -109,7 +109,7 @@ impl Connection {
             let new = self.ways[by].data((start, end), now);
             if new > 0 {
                 let begins = self.new_data(by, &before, new, now, more);
-                let rtt = self.ways.iter().filter_map(|way| way.answered_in).sum();
+                let rtt = self.ways.iter().filter_map(|way| way.answered_in).fold(0, i64::saturating_add);
                 self.flights[by].data((start, end), segment.stamps, begins, rtt);
             }
         }
