@@ -77,7 +77,7 @@ impl<P: Packet> Link<P> {
     }
 
     /// A packet arrives. If the link is idle, a transmission starts at once and is returned.
-    #[inline]
+    #[inline(always)] // Or each packet is copied once more.
     pub fn send(&mut self, packet: P, cx: &mut Cx<'_, P>) -> Option<Departure<P>> {
         if self.idle_unreported && cx.now > self.busy_until {
             self.report_idle(cx);

@@ -171,9 +171,8 @@ def summary(scored: Sequence[Call]) -> dict[str, Any]:
     dict
         Under "talks" and "listens", each absent without calls: "mos", "z1", "z2" (with PESQ also "lqo") as
         {"median", "mean", "p5", "p25", "p75", "p95"}, None where no call has a value, p5 and p95 also where
-        not all calls were heard; "loss" and "late" as
-        shares of the packets sent; "delay_ms" and "ta_ms", means over calls; "calls", and "heard" where fewer
-        of them were scored; "unscored"; "model";
+        not all calls were heard; "loss" and "late" as shares of the packets sent; "delay_ms" and "ta_ms",
+        means over calls; "calls", and "heard" where fewer of them were scored; "unscored"; "model";
         "speech" and "note" where there is something to say. Under "worst", for each of the two whose calls
         can be heard again, the one that sounds worst (lowest z1, then MOS): "user", "call", "began_s", "mos",
         "z1", and of its worst piece of about 8 s "lqo", "packets", "lost", "late", the "missing" packets as

@@ -107,6 +107,24 @@ impl LinkPort {
             last: (Time::ZERO, Time::ZERO, 0),
         }
     }
+
+    /// A packet arrives; what departs at once is returned.
+    #[inline(always)] // Or each packet is copied once more.
+    fn send(&mut self, now: Time, mut packet: Packet) -> Option<Departure<Packet>> {
+        packet.id = self.record.next_row();
+        let mut cx = Cx { now, rng: &mut self.queue_rng, probe: &mut self.record };
+        if is_lost(self.loss, &mut self.loss_rng) {
+            drop_on_path(packet, &mut cx);
+            return None;
+        }
+        self.link.send(packet, &mut cx)
+    }
+
+    /// The next step is due; what departs is returned.
+    #[inline(always)] // Or each departure is copied once more.
+    fn poll(&mut self, now: Time) -> Option<Departure<Packet>> {
+        self.link.poll(&mut Cx { now, rng: &mut self.queue_rng, probe: &mut self.record })
+    }
 }
 
 impl Bottleneck {
@@ -256,36 +274,22 @@ impl Bottleneck {
 
     /// A packet arrives at a link.
     #[inline(always)] // Or each packet is copied once more.
-    fn enter(&mut self, now: Time, link: u16, mut packet: Packet, event_queue: &mut EventQueue) {
-        self.step(link, event_queue, |port| {
-            packet.id = port.record.next_row();
-            let mut cx = Cx { now, rng: &mut port.queue_rng, probe: &mut port.record };
-            if is_lost(port.loss, &mut port.loss_rng) {
-                drop_on_path(packet, &mut cx);
-                return None;
-            }
-            port.link.send(packet, &mut cx)
-        });
+    fn enter(&mut self, now: Time, link: u16, packet: Packet, event_queue: &mut EventQueue) {
+        let departure = self.ports[usize::from(link)].send(now, packet);
+        self.after(link, departure, event_queue);
     }
 
     /// The link's next step is due.
     #[inline]
     pub(crate) fn poll(&mut self, now: Time, link: u16, event_queue: &mut EventQueue) {
-        self.step(link, event_queue, |port| {
-            port.link.poll(&mut Cx { now, rng: &mut port.queue_rng, probe: &mut port.record })
-        });
+        let departure = self.ports[usize::from(link)].poll(now);
+        self.after(link, departure, event_queue);
     }
 
-    /// Lets a link do something, and sends what leaves it on its way.
+    /// A link has done something: says when it is due next, and sends what leaves it on its way.
     #[inline(always)] // Or each departure is copied once more.
-    fn step(
-        &mut self,
-        link: u16,
-        event_queue: &mut EventQueue,
-        act: impl FnOnce(&mut LinkPort) -> Option<Departure<Packet>>,
-    ) {
+    fn after(&mut self, link: u16, departure: Option<Departure<Packet>>, event_queue: &mut EventQueue) {
         let port = &mut self.ports[usize::from(link)];
-        let departure = act(port);
         event_queue.set(port.stream, port.link.poll_at().unwrap_or(Time::NEVER));
         let orphans = !port.record.orphans.is_empty();
         if let Some(Departure { packet, start, end }) = departure {

@@ -1,5 +1,6 @@
 //! Connections: two endpoints each, in places that are used again.
 
+use crate::engine::bottleneck::Entry;
 use sojourn_net::tcp::Endpoint;
 use sojourn_net::{Span, Time};
 use std::ops::Range;
@@ -27,10 +28,14 @@ pub(crate) struct Connection {
     /// Its group counts in the summary of flows.
     pub(crate) background: bool,
     pub(crate) closing: bool,
+    /// Its segments have timestamps.
+    pub(crate) timestamps: bool,
     /// The source is told of what happens.
     pub(crate) told: bool,
     /// The source that opened it.
     pub(crate) owner: u32,
+    /// By direction, the route of its packets and where these enter the path: its group's.
+    pub(crate) routes: [(u16, Entry); 2],
     /// When the pending entry of each end's retransmission timer is due.
     pub(crate) armed: [Time; 2],
     pub(crate) ack_armed: [bool; 2],

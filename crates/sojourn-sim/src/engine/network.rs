@@ -277,8 +277,9 @@ impl Network {
                 self.notices.push_back((owner, Event::Sent { connection: id, at: end }));
             }
         }
+        let closing = connection.closing;
         self.flush(slot, end);
-        if self.connections[slot].closing {
+        if closing {
             self.end_if_closed(slot);
         }
     }
@@ -287,10 +288,9 @@ impl Network {
     #[inline]
     fn flush(&mut self, slot: usize, end: End) {
         let connection = &mut self.connections[slot];
-        let group = &self.groups[connection.group as usize];
         let direction = if end == End::Client { Direction::Up } else { Direction::Down };
-        let (route, entry) = group.routes[direction as usize];
-        let options = if group.config.timestamps { TIMESTAMPS } else { 0 };
+        let (route, entry) = connection.routes[direction as usize];
+        let options = if connection.timestamps { TIMESTAMPS } else { 0 };
         let endpoint = &mut connection.ends[end as usize];
         let mut sent = 0;
         while let Some(segment) = endpoint.poll(self.now) {
@@ -306,7 +306,7 @@ impl Network {
                     Captured {
                         at: self.now,
                         direction,
-                        group: group.origin,
+                        group: self.groups[connection.group as usize].origin,
                         link: entry,
                         packet: packet.clone(),
                         sack,
@@ -333,7 +333,7 @@ impl Network {
         }
         if ack_at != Time::NEVER && !connection.ack_armed[side] {
             connection.ack_armed[side] = true;
-            let line = &mut self.ack_timers[group.ack_timers];
+            let line = &mut self.ack_timers[self.groups[connection.group as usize].ack_timers];
             let (slot, flow, side) = (slot as u32, connection.flow, side as u8);
             match line.timers.back() {
                 // A timer that was put off is out of turn.

@@ -39,13 +39,20 @@ impl Histogram {
     #[inline]
     pub fn add(&mut self, value: u64) {
         let bucket = bucket(value);
-        if bucket >= self.counts.len() {
-            self.counts.resize(bucket + 1, 0);
+        match self.counts.get_mut(bucket) {
+            Some(count) => *count += 1,
+            None => self.begin(bucket),
         }
-        self.counts[bucket] += 1;
         self.count += 1;
         self.sum += u128::from(value);
         self.max = self.max.max(value);
+    }
+
+    /// The first value of a bucket beyond all others.
+    #[cold]
+    fn begin(&mut self, bucket: usize) {
+        self.counts.resize(bucket, 0);
+        self.counts.push(1);
     }
 
     /// Counts all values of another.

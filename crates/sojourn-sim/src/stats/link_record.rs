@@ -138,7 +138,15 @@ impl LinkRecord {
         self.by_flow.as_ref().and_then(|flows| flows.get(flow as usize)).copied().unwrap_or_default()
     }
 
-    #[inline]
+    /// The packet arrived when so many packets and bytes were waiting: for the log and the counts by flow.
+    #[inline(never)] // The last thing that happens on arrival, so that those without either pay for no call.
+    fn trace_arrival(&mut self, now: Time, packet: &Packet, (packets, bytes): (u32, u64)) {
+        self.count_flow(packet.flow, 0);
+        if let Some(log) = &mut self.log {
+            log.arrived(now, packet, packets, bytes);
+        }
+    }
+
     fn count_flow(&mut self, flow: u32, what: usize) {
         if let Some(flows) = &mut self.by_flow {
             let flow = flow as usize;
@@ -159,29 +167,30 @@ impl LinkRecord {
 impl Probe<Packet> for LinkRecord {
     #[inline]
     fn enqueued(&mut self, now: Time, packet: &Packet) {
+        let before = (self.waiting_packets, self.waiting_bytes);
         self.arrived += 1;
-        self.count_flow(packet.flow, 0);
-        if let Some(log) = &mut self.log {
-            log.arrived(now, packet, self.waiting_packets, self.waiting_bytes);
-        }
         self.count_waiting(now);
         self.waiting_packets += 1;
         self.waiting_bytes += u64::from(packet.size());
+        if self.by_flow.is_some() || self.log.is_some() {
+            self.trace_arrival(now, packet, before);
+        }
     }
 
     #[inline]
     fn dequeued(&mut self, now: Time, packet: &Packet, sojourn: Span) {
+        let size = u64::from(packet.size());
         self.count_waiting(now);
         self.waiting_packets -= 1;
-        self.waiting_bytes -= u64::from(packet.size());
+        self.waiting_bytes -= size;
         self.departed += 1;
         self.departed_data += u64::from(packet.kind().is_data());
-        self.departed_bytes += u64::from(packet.size());
-        self.sojourn.add(sojourn.0);
-        self.bins.waited(now, sojourn);
+        self.departed_bytes += size;
         if let Some(log) = &mut self.log {
             log.departed(now, packet);
         }
+        self.bins.waited(now, sojourn);
+        self.sojourn.add(sojourn.0);
     }
 
     fn marked(&mut self, _: Time, _: &Packet) {
@@ -195,7 +204,7 @@ impl Probe<Packet> for LinkRecord {
             self.waiting_bytes -= u64::from(packet.size());
         } else {
             self.arrived += 1;
-            self.count_flow(packet.flow, 0);
+            self.trace_arrival(now, &packet, (self.waiting_packets, self.waiting_bytes));
         }
         self.count_flow(packet.flow, 1);
         let flow = packet.flow as usize;
@@ -206,9 +215,6 @@ impl Probe<Packet> for LinkRecord {
         self.dropped[cause as usize] += 1;
         self.bins.dropped(now);
         if let Some(log) = &mut self.log {
-            if waited.is_none() {
-                log.arrived(now, &packet, self.waiting_packets, self.waiting_bytes);
-            }
             log.dropped(&packet, cause);
         }
         if packet.sack != NO_SACK {

@@ -133,6 +133,7 @@ impl Scoreboard {
     }
 
     /// A new segment was sent.
+    #[inline]
     pub(in crate::tcp) fn push(&mut self, len: u32, now: Time) {
         let end = self.una + self.outstanding + u64::from(len);
         let at = if self.watched { self.watch_sending(end, len, now) } else { now };

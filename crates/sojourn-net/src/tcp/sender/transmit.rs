@@ -82,6 +82,7 @@ impl Sender {
         self.stack.on_no_new_data(self.nxt > point).then_some(None)
     }
 
+    #[inline(always)] // Or what it returns goes through memory.
     fn new_data(&mut self, now: Time) -> Option<Out> {
         if self.board.outstanding() == 0 {
             self.restart_if_idle(now);
@@ -126,7 +127,7 @@ impl Sender {
         })
     }
 
-    #[inline]
+    #[inline(always)] // Or what it returns goes through memory.
     fn send_new(&mut self, now: Time, len: u32, second: bool) -> Out {
         let seq = self.nxt;
         self.nxt += u64::from(len);

@@ -11,24 +11,25 @@ use sojourn_net::tcp::{Endpoint, Role};
 impl Network {
     /// Opens a connection of a group from one end. `owner` is told of what happens if `told`.
     pub fn connect(&mut self, group: u16, opener: End, owner: u32, told: bool) -> ConnectionId {
+        let flow = self.new_flow(group);
         let g = &self.groups[group as usize];
+        if g.background {
+            self.group_records[group as usize].opened(self.now);
+        }
         let end = |end| {
             let role = if end == opener { Role::Active } else { Role::Passive };
             Endpoint::new(role, &g.config, (g.control)())
         };
         let ends = [end(End::Client), end(End::Server)];
-        let background = g.background;
-        if background {
-            self.group_records[group as usize].opened(self.now);
-        }
-        let flow = self.new_flow(group);
         let connection = Connection {
             flow,
             group,
-            background,
+            background: g.background,
             closing: false,
+            timestamps: g.config.timestamps,
             told,
             owner,
+            routes: g.routes,
             armed: [Time::NEVER; 2],
             ack_armed: [false; 2],
             send_armed: [Time::NEVER; 2],
