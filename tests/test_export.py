@@ -71,6 +71,23 @@ def test_the_true_delays_are_those_of_the_packet_log(sojourn, tmp_path):
     assert truth.quantile(0.5) == pytest.approx(waits.quantile(0.5), rel=0.01)
 
 
+@pytest.mark.parametrize(("transport", "count"), [("cubic", 2), ("bbr", 1)])
+def test_both_sides_see_the_same_queue(sojourn, tmp_path, transport, count):
+    """Holes are reported: the data's sender knows the delays during them, and counts them for no more."""
+    study = tmp_path / "study.toml"
+    short = STUDY.replace("30s", "15s").replace("64pkt", "24pkt")
+    study.write_text(short.format(transport=transport, direction="up", count=count))
+    delay = {}
+    for at in ("clients", "servers"):
+        sojourn("export", study, f"{at}.pcapng", "--at", at)
+        [host] = [host for host in sojourn.json("measure", f"{at}.pcapng") if host["protocol"] == "tcp"]
+        delay[at] = host["to_remote"] if at == "clients" else host
+    # Selective acknowledgements.
+    assert (tmp_path / "clients.pcapng").read_bytes().count(b"\x01\x01\x05") > 20
+    assert delay["clients"]["mean_ms"] == pytest.approx(delay["servers"]["mean_ms"], rel=0.1)
+    assert delay["clients"]["max_ms"] == pytest.approx(delay["servers"]["max_ms"], rel=0.1)
+
+
 def test_several_points_and_bad_places_get_a_sentence(sojourn, tmp_path):
     study = tmp_path / "study.toml"
     text = STUDY.format(transport="newreno", direction="up", count=1)

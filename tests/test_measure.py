@@ -124,6 +124,9 @@ def test_what_is_printed_and_written_is_the_contract(sojourn: Command) -> None:
     parquet = pl.read_parquet(sojourn.cwd / "s.parquet")
     assert parquet["queue_delay_ms"].to_list() == everything.to_list()
     assert (parquet["uncertainty_ms"] >= 0).all()
+    assert parquet.columns == [*columns, "uncertainty_ms"]
+    for name in ("frame", "remote", "local", "protocol", "flow", "direction"):
+        assert parquet[name].cast(pl.String).to_list() == rows[name].cast(pl.String).to_list(), name
 
 
 def test_ways_of_reading_agree(sojourn: Command) -> None:

@@ -68,6 +68,16 @@ def test_a_queue_that_never_empties_is_said_to_be_a_lower_bound(sojourn: Command
     assert "at least" in sojourn("measure", "middle.pcap").stdout
 
 
+def test_a_few_packets_do_not_stand_for_a_direction(sojourn: Command) -> None:
+    [host] = sojourn.json("measure", capture("up4_at_B"))
+    enough = host["to_remote"]["samples"]
+    assert enough < host["samples"]
+    [host] = sojourn.json("measure", capture("up4_at_B"), "--min-samples", str(enough + 1))
+    assert host["to_remote"]["lower_bound"] is True
+    assert host["to_remote"]["certainty"] == "only a few packets could be timed"
+    assert host["lower_bound"] is False
+
+
 def test_a_part_can_be_chosen(sojourn: Command) -> None:
     plain = gzip.decompress(capture("up4_at_B").read_bytes())
     (sojourn.cwd / "all.pcap").write_bytes(plain)

@@ -31,7 +31,7 @@ fuzz_target!(|bytes: &[u8]| {
         let end = |n: u8| End { address: Ipv4Addr::new(10, 0, 0, n), port: 1000 + u16::from(who >> 1 & 3) };
         let (source, destination) = if side == 0 { (end(1), end(2)) } else { (end(2), end(1)) };
         let header = if who & 8 == 0 {
-            Header::Tcp { seq: a, ack: b, flags, stamps: (who & 16 == 0).then_some((c, d)) }
+            Header::Tcp { seq: a, ack: b, flags, stamps: (who & 16 == 0).then_some((c, d)), sack: Default::default() }
         } else {
             let (seq, ack) = (c as u16, d as u16);
             Header::Utp(utp::Header { kind: flags % 5, connection: 7, stamp: a, difference: b, seq, ack })

@@ -17,7 +17,7 @@ fuzz_target!(|bytes: &[u8]| {
         let end = |n: u8| End { address: Ipv4Addr::new(10, 0, 0, n), port: 1000 + u16::from(who >> 1 & 3) };
         let (source, destination) = if who & 1 == 0 { (end(1), end(2)) } else { (end(2), end(1)) };
         let header = match who & 8 {
-            0 => Header::Tcp { seq: word(6), ack: word(8), flags, stamps: None },
+            0 => Header::Tcp { seq: word(6), ack: word(8), flags, stamps: None, sack: Default::default() },
             _ => Header::Udp,
         };
         let datagram = Datagram { source, destination, id: 0, ttl, payload: u16::from(size) * 8, header };

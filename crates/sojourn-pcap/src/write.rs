@@ -16,6 +16,9 @@ pub struct End {
     pub port: u16,
 }
 
+/// Blocks of selective acknowledgements (RFC 2018): sequence numbers of their begins and ends.
+pub type Blocks = [Option<(u32, u32)>; 3];
+
 /// What follows the IPv4 header.
 #[derive(Debug, Clone, Copy)]
 pub enum Header {
@@ -29,6 +32,8 @@ pub enum Header {
         flags: u8,
         /// TSval and TSecr.
         stamps: Option<(u32, u32)>,
+        /// What arrived beyond a hole, the latest first.
+        sack: Blocks,
     },
     /// A uTP packet.
     Utp(crate::decode::utp::Header),
@@ -61,8 +66,10 @@ impl Datagram {
     pub fn frame(&self) -> (Vec<u8>, u32) {
         let mut frame = vec![0x02, 0, 0, 0, 0, 2, 0x02, 0, 0, 0, 0, 1, 8, 0];
         let transport = match self.header {
-            Header::Tcp { stamps: None, .. } => 20,
-            Header::Tcp { .. } => 32,
+            Header::Tcp { stamps, sack, .. } => {
+                let blocks = sack.iter().flatten().count();
+                20 + if stamps.is_some() { 12 } else { 0 } + if blocks > 0 { 4 + 8 * blocks } else { 0 }
+            }
             Header::Utp(_) => 28,
             Header::Udp => 8,
         };
@@ -79,7 +86,7 @@ impl Datagram {
         frame.extend(self.source.port.to_be_bytes());
         frame.extend(self.destination.port.to_be_bytes());
         match self.header {
-            Header::Tcp { seq, ack, flags, stamps } => {
+            Header::Tcp { seq, ack, flags, stamps, sack } => {
                 frame.extend(seq.to_be_bytes());
                 frame.extend(ack.to_be_bytes());
                 frame.extend([(transport as u8 / 4) << 4, flags, 0xff, 0xff, 0, 0, 0, 0]);
@@ -87,6 +94,11 @@ impl Datagram {
                     frame.extend([1, 1, 8, 10]);
                     frame.extend(value.to_be_bytes());
                     frame.extend(echo.to_be_bytes());
+                }
+                let blocks = sack.iter().flatten();
+                if sack != Blocks::default() {
+                    frame.extend([1, 1, 5, 2 + 8 * blocks.clone().count() as u8]);
+                    blocks.for_each(|(left, right)| frame.extend([left.to_be_bytes(), right.to_be_bytes()].concat()));
                 }
             }
             Header::Udp => {
@@ -248,7 +260,8 @@ mod tests {
     #[test]
     fn what_is_written_is_read_back() {
         let ends = [1, 2].map(|n| End { address: Ipv4Addr::new(10, 0, 0, n), port: u16::from(n) * 1000 });
-        let tcp = Header::Tcp { seq: 7, ack: 8, flags: 16, stamps: Some((9, 10)) };
+        let sack = [Some((20, 30)), Some((40, 50)), None];
+        let tcp = Header::Tcp { seq: 7, ack: 8, flags: 16, stamps: Some((9, 10)), sack };
         let header = utp::Header { kind: utp::DATA, connection: 3, stamp: 4, difference: 5, seq: 6, ack: 7 };
         let packets = [tcp, Header::Utp(header)].map(|header| Datagram {
             source: ends[0],
@@ -274,6 +287,7 @@ mod tests {
                 match packet.transport {
                     Transport::Tcp(segment) => {
                         assert_eq!((segment.seq, segment.payload, segment.stamps), (7, 1000, Some((9, 10))));
+                        assert_eq!((segment.sack, segment.options_cut), (Some((20, 30)), false));
                     }
                     Transport::Udp { payload, length, .. } => {
                         let read = utp::header(payload, length).unwrap();

@@ -34,7 +34,13 @@ fn sample(ng: bool) -> Vec<u8> {
         let back = i % 3 == 2;
         let (source, destination) = if back { (end(2, 80), end(1, 999)) } else { (end(1, 999), end(2, 80)) };
         let header = if i % 2 == 0 {
-            Header::Tcp { seq: i * 500, ack: i * 400, flags: 16, stamps: Some((i * 10, i * 10)) }
+            Header::Tcp {
+                seq: i * 500,
+                ack: i * 400,
+                flags: 16,
+                stamps: Some((i * 10, i * 10)),
+                sack: Default::default(),
+            }
         } else {
             let (stamp, difference) = (i * 10_000, if i < 5 { 0 } else { 7_000_000 + i });
             let kind = if back { utp::STATE } else { utp::DATA };
@@ -85,7 +91,7 @@ proptest! {
         for (back, [a, b, c, d], flags, payload, time) in packets {
             let (source, destination) = if back { (end(2, 80), end(1, 999)) } else { (end(1, 999), end(2, 80)) };
             let header = if flags & 128 == 0 {
-                Header::Tcp { seq: a, ack: b, flags, stamps: Some((c, d)) }
+                Header::Tcp { seq: a, ack: b, flags, stamps: Some((c, d)), sack: Default::default() }
             } else {
                 let (seq, ack) = (c as u16, d as u16);
                 Header::Utp(utp::Header { kind: flags % 5, connection: 7, stamp: a, difference: b, seq, ack })
@@ -102,7 +108,7 @@ fn a_million_flows_of_one_packet_take_no_more_memory_than_the_table() {
     let mut meter = Meter::new(Options { most_flows: 1 << 12, ..Options::default() });
     for i in 0..1_000_000u32 {
         let source = End { address: Ipv4Addr::from_bits(0x0b00_0000 + i), port: i as u16 };
-        let header = Header::Tcp { seq: i, ack: 0, flags: 2, stamps: Some((i, 0)) };
+        let header = Header::Tcp { seq: i, ack: 0, flags: 2, stamps: Some((i, 0)), sack: Default::default() };
         let packet = Datagram { source, destination: end(2, 80), id: 1, ttl: 60, payload: 0, header };
         let (bytes, wire_len) = packet.frame();
         let time_ns = 1_700_000_000_000_000_000 + i64::from(i) * 1000;
@@ -146,7 +152,13 @@ fn what_waits_for_an_answer_in_vain_is_forgotten() {
         let (flow, n) = (i % 1000, i / 1000);
         let (there, here) = (end(1, 1000 + flow as u16), end(2, 80));
         let (source, destination) = if n % 2 == 0 { (there, here) } else { (here, there) };
-        let header = Header::Tcp { seq: n / 2 * 100, ack: 1, flags: 16, stamps: Some((stamp(i) + 1, 0)) };
+        let header = Header::Tcp {
+            seq: n / 2 * 100,
+            ack: 1,
+            flags: 16,
+            stamps: Some((stamp(i) + 1, 0)),
+            sack: Default::default(),
+        };
         if feed(&mut meter, i, source, destination, header, 100) {
             drop(meter.finalize());
         }

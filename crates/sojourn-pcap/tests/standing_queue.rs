@@ -105,7 +105,13 @@ fn capture(answers: bool) -> (Vec<u8>, BTreeMap<u64, u64>) {
             };
             let (arrives, wait) = through(payload);
             let value = stamp(now).wrapping_add(offset);
-            let header = Header::Tcp { seq, ack: u32::from(flow.sent > 0), flags, stamps: Some((value, echo)) };
+            let header = Header::Tcp {
+                seq,
+                ack: u32::from(flow.sent > 0),
+                flags,
+                stamps: Some((value, echo)),
+                sack: Default::default(),
+            };
             let packet = |source, destination, payload, header| Datagram {
                 source,
                 destination,
@@ -119,7 +125,13 @@ fn capture(answers: bool) -> (Vec<u8>, BTreeMap<u64, u64>) {
             if answered {
                 let end = seq + u32::from(payload) + u32::from(flow.sent == 0);
                 let (ms, flags) = (stamp(arrives + 50_000), if flow.sent == 0 { 18 } else { 16 });
-                let header = Header::Tcp { seq: u32::from(flow.sent > 0), ack: end, flags, stamps: Some((ms, value)) };
+                let header = Header::Tcp {
+                    seq: u32::from(flow.sent > 0),
+                    ack: end,
+                    flags,
+                    stamps: Some((ms, value)),
+                    sack: Default::default(),
+                };
                 seen.push((arrives + 50_000, None, packet(LOCAL, remote, 0, header)));
                 at(&mut agenda, arrives + 50_000 + PATH, n, ms);
             } else if flow.sent == 1 {
@@ -200,7 +212,13 @@ fn a_new_connection_between_the_same_ports_has_a_base_of_its_own() {
             let value = ((START + time) / MS) as u32;
             let (seq, flags, payload) =
                 if i == 0 { (isn, 2, 0) } else { (isn.wrapping_add(1 + (i - 1) * 1000), 16, 1000) };
-            let header = Header::Tcp { seq, ack: 0, flags, stamps: Some((value.wrapping_add(offset), 0)) };
+            let header = Header::Tcp {
+                seq,
+                ack: 0,
+                flags,
+                stamps: Some((value.wrapping_add(offset), 0)),
+                sack: Default::default(),
+            };
             let packet = Datagram { source: remote, destination: LOCAL, id: i as u16, ttl: 60, payload, header };
             out.datagram(0, START + time + PATH + wait, &packet).unwrap();
         }

@@ -16,8 +16,9 @@ use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sojourn_net::Time;
+use sojourn_net::tcp::Sack;
 use sojourn_pcap::decode::{tcp, utp};
-use sojourn_pcap::write::{Datagram, End, Header, Pcapng};
+use sojourn_pcap::write::{Blocks, Datagram, End, Header, Pcapng};
 use sojourn_sim::Direction;
 use sojourn_sim::document;
 use sojourn_sim::engine::End as Side;
@@ -128,7 +129,7 @@ impl Capture {
             }
             Some(segment) => {
                 let stamped = seen.packet.bytes() >= HEADERS + TIMESTAMPS + segment.payload();
-                (self.tcp_header(&segment, seen.direction, flow, stamped), segment.payload())
+                (self.tcp_header(&segment, &seen.sack, seen.direction, flow, stamped), segment.payload())
             }
         };
         let ttl = 64 - self.crossed(scenario.path.hops.len(), seen.direction).min(63) as u8;
@@ -163,6 +164,7 @@ impl Capture {
     fn tcp_header(
         &self,
         segment: &sojourn_net::tcp::Segment,
+        sack: &Sack,
         direction: Direction,
         flow: u32,
         stamped: bool,
@@ -171,12 +173,18 @@ impl Capture {
         let value = |time: Time, direction: Direction| {
             mix(flow, direction as u32 + 2).wrapping_add((time.0 / self.tick_ns) as u32)
         };
+        let theirs = |seq: u64| (seq as u32).wrapping_add(mix(flow, direction.reverse() as u32));
+        let mut blocks = Blocks::default();
+        for (place, block) in blocks.iter_mut().zip(sack.blocks()) {
+            *place = Some((theirs(block.start), theirs(block.end)));
+        }
         let echo = if segment.echo == Time::NEVER { 0 } else { value(segment.echo, direction.reverse()) };
         Header::Tcp {
             seq: (segment.seq as u32).wrapping_add(mix(flow, direction as u32)),
-            ack: segment.ack.map_or(0, |ack| (ack as u32).wrapping_add(mix(flow, direction.reverse() as u32))),
+            ack: segment.ack.map_or(0, theirs),
             flags: flag(segment.syn, tcp::SYN) | flag(segment.fin, tcp::FIN) | flag(segment.ack.is_some(), tcp::ACK),
             stamps: stamped.then(|| (value(segment.stamp, direction), echo)),
+            sack: blocks,
         }
     }
 }

@@ -5,7 +5,6 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use sojourn_pcap::Protocol;
 use sojourn_pcap::delay::finalize::{Finalized, Sample};
-use std::collections::BTreeMap;
 use std::sync::mpsc::sync_channel;
 
 /// Rows of a batch of columns.
@@ -34,9 +33,9 @@ struct Batch {
 pub(crate) fn hand_out(mut finalized: Finalized<'_>, takers: &Takers, threads: usize) -> PyResult<()> {
     let Some((write, uncertainty)) = &takers.rows else {
         let Some(call) = &takers.columns else { return Ok(()) };
-        let mut batch = Vec::new();
-        while fill(&mut finalized, &mut batch, COLUMNS) {
-            Python::attach(|py| call.call1(py, (columns(py, &finalized, &batch)?,)).map(drop))?;
+        let mut places = Places::default();
+        while let Some(columns) = Columns::of(finalized.by_ref().take(COLUMNS), &mut places) {
+            Python::attach(|py| call.call1(py, (columns.table(py, &finalized)?,)).map(drop))?;
         }
         return Ok(());
     };
@@ -88,8 +87,9 @@ pub(crate) fn hand_out(mut finalized: Finalized<'_>, takers: &Takers, threads: u
         })?;
     }
     if let Some(call) = &takers.columns {
-        for batch in all.chunks(COLUMNS) {
-            Python::attach(|py| call.call1(py, (columns(py, &finalized, batch)?,)).map(drop))?;
+        let (mut samples, mut places) = (all.into_iter(), Places::default());
+        while let Some(columns) = Columns::of(samples.by_ref().take(COLUMNS), &mut places) {
+            Python::attach(|py| call.call1(py, (columns.table(py, &finalized)?,)).map(drop))?;
         }
     }
     Ok(())
@@ -222,36 +222,87 @@ fn milliseconds(bytes: &mut Vec<u8>, ns: f64) {
     bytes.truncate(kept);
 }
 
-/// Columns `frame`, `time_ns`, `flow` (place in `flows`), `protocol` (place in `protocols`), `toward` (to the remote
-/// host),
-/// `queue_delay_ns`, `uncertainty_ns`.
-fn columns<'py>(py: Python<'py>, finalized: &Finalized<'_>, batch: &[Sample]) -> PyResult<Bound<'py, PyDict>> {
-    let mut places = BTreeMap::new();
-    for sample in batch {
-        let next = places.len() as u32;
-        places.entry((sample.flow, sample.toward)).or_insert(next);
+/// Which row of `flows` stands for a flow and direction, in the batch that is being filled.
+#[derive(Default)]
+struct Places(Vec<[u32; 2]>);
+
+/// No row yet.
+const NOWHERE: [u32; 2] = [u32::MAX; 2];
+
+/// A batch of samples by column.
+#[derive(Default)]
+struct Columns {
+    frame: Vec<u64>,
+    time_ns: Vec<i64>,
+    flow: Vec<u32>,
+    protocol: Vec<u8>,
+    toward: Vec<bool>,
+    delay_ns: Vec<f64>,
+    error_ns: Vec<f64>,
+    /// Flow and direction by place.
+    flows: Vec<(u32, bool)>,
+}
+
+impl Columns {
+    /// None of no samples.
+    fn of(samples: impl Iterator<Item = Sample>, places: &mut Places) -> Option<Self> {
+        let room = samples.size_hint().1.unwrap_or(0).min(COLUMNS);
+        let mut columns = Self {
+            frame: Vec::with_capacity(room),
+            time_ns: Vec::with_capacity(room),
+            flow: Vec::with_capacity(room),
+            protocol: Vec::with_capacity(room),
+            toward: Vec::with_capacity(room),
+            delay_ns: Vec::with_capacity(room),
+            error_ns: Vec::with_capacity(room),
+            flows: Vec::new(),
+        };
+        samples.for_each(|sample| columns.push(&sample, places));
+        for &(flow, _) in &columns.flows {
+            places.0[flow as usize] = NOWHERE;
+        }
+        (!columns.frame.is_empty()).then_some(columns)
     }
-    let mut names = vec![(String::new(), String::new(), String::new()); places.len()];
-    for (&(flow, toward), &place) in &places {
-        let (remote, local, name) = finalized.flow(flow, toward);
-        names[place as usize] = (remote.to_string(), local.to_string(), name);
+
+    #[inline]
+    fn push(&mut self, sample: &Sample, Places(places): &mut Places) {
+        let flow = sample.flow as usize;
+        if places.len() <= flow {
+            places.resize(flow + 1, NOWHERE);
+        }
+        let place = &mut places[flow][usize::from(sample.toward)];
+        if *place == u32::MAX {
+            *place = self.flows.len() as u32;
+            self.flows.push((sample.flow, sample.toward));
+        }
+        self.frame.push(sample.frame);
+        self.time_ns.push(sample.time_ns);
+        self.flow.push(*place);
+        self.protocol.push(sample.protocol as u8);
+        self.toward.push(sample.toward);
+        self.delay_ns.push(sample.delay_ns);
+        self.error_ns.push(sample.error_ns);
     }
-    let table = PyDict::new(py);
-    let of = |value: fn(&Sample) -> f64| batch.iter().map(value).collect::<Vec<_>>().into_pyarray(py);
-    table.set_item("frame", batch.iter().map(|sample| sample.frame).collect::<Vec<_>>().into_pyarray(py))?;
-    table.set_item("time_ns", batch.iter().map(|sample| sample.time_ns).collect::<Vec<_>>().into_pyarray(py))?;
-    table.set_item(
-        "flow",
-        batch.iter().map(|sample| places[&(sample.flow, sample.toward)]).collect::<Vec<_>>().into_pyarray(py),
-    )?;
-    table
-        .set_item("protocol", batch.iter().map(|sample| sample.protocol as u8).collect::<Vec<_>>().into_pyarray(py))?;
-    table.set_item("toward", batch.iter().map(|sample| sample.toward).collect::<Vec<_>>().into_pyarray(py))?;
-    table.set_item("queue_delay_ns", of(|sample| sample.delay_ns))?;
-    table.set_item("uncertainty_ns", of(|sample| sample.error_ns))?;
-    table.set_item("flows", PyList::new(py, names)?)?;
-    table.set_item("protocols", Protocol::ALL.map(Protocol::name))?;
-    Ok(table)
+
+    /// Columns `frame`, `time_ns`, `flow` (place in `flows`: remote, local, name), `protocol` (place in `protocols`),
+    /// `toward` (to the remote host), `queue_delay_ns`, `uncertainty_ns`.
+    fn table<'py>(self, py: Python<'py>, finalized: &Finalized<'_>) -> PyResult<Bound<'py, PyDict>> {
+        let names = self.flows.iter().map(|&(flow, toward)| {
+            let (remote, local, name) = finalized.flow(flow, toward);
+            (remote.to_string(), local.to_string(), name)
+        });
+        let table = PyDict::new(py);
+        table.set_item("flows", PyList::new(py, names.collect::<Vec<_>>())?)?;
+        table.set_item("frame", self.frame.into_pyarray(py))?;
+        table.set_item("time_ns", self.time_ns.into_pyarray(py))?;
+        table.set_item("flow", self.flow.into_pyarray(py))?;
+        table.set_item("protocol", self.protocol.into_pyarray(py))?;
+        table.set_item("toward", self.toward.into_pyarray(py))?;
+        table.set_item("queue_delay_ns", self.delay_ns.into_pyarray(py))?;
+        table.set_item("uncertainty_ns", self.error_ns.into_pyarray(py))?;
+        table.set_item("protocols", Protocol::ALL.map(Protocol::name))?;
+        Ok(table)
+    }
 }
 
 #[cfg(test)]

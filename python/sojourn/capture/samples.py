@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-import tempfile
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from queue import Full, Queue
 from typing import Any, BinaryIO
 
 from sojourn.capture.output import output
 from sojourn.errors import SojournError
 
 COLUMNS = ("frame", "time_s", "remote", "local", "protocol", "flow", "queue_delay_ms", "direction")
+DIRECTIONS = ("from-remote", "to-remote")
+"""Of the packet itself."""
 
 Batch = Mapping[str, Any]
+
+# Batches that wait to be written.
+_AHEAD = 2
+# Between two looks at whether the file is still being written, s.
+_PATIENCE_S = 0.2
 
 
 @contextmanager
@@ -32,54 +40,81 @@ def sample_file(path: Path, *, uncertainty: bool = False) -> Iterator[tuple[Call
             file.write((",".join(header) + "\n").encode())
             yield file.write, True
         else:
-            with tempfile.TemporaryDirectory(prefix=".sojourn-", dir=path.parent) as folder:
-                yield _parts(Path(folder), uncertainty), False
-                _join(Path(folder), file, uncertainty)
+            with _parquet(file, uncertainty) as take:
+                yield take, False
 
 
-def _parts(folder: Path, uncertainty: bool) -> Callable[[Batch], None]:
-    count = 0
+@contextmanager
+def _parquet(file: BinaryIO, uncertainty: bool) -> Iterator[Callable[[Batch], None]]:
+    """Write batches on a thread of its own, while the next are made."""
+    from polars.io.plugins import register_io_source
 
-    def write(batch: Batch) -> None:
-        nonlocal count
-        _frame(batch, uncertainty).write_ipc(folder / f"{count:08}.arrow")
-        count += 1
+    batches: Queue[Batch | None] = Queue(_AHEAD)
+    failed: list[BaseException] = []
+    stopped: list[bool] = []
 
-    return write
+    def rows(*_: object) -> Iterator[Any]:
+        while (batch := batches.get()) is not None:
+            yield _frame(batch, uncertainty)
+        if stopped:
+            raise InterruptedError("the samples are not wanted any more")
+
+    def write() -> None:
+        try:
+            # Delays and times look random to a compressor: a slow one gains little.
+            source = register_io_source(rows, schema=_frame(_NOTHING, uncertainty).schema, is_pure=True)
+            source.sink_parquet(file, compression="lz4", maintain_order=True, engine="streaming")
+        except BaseException as error:  # told to whoever waits, whatever it is
+            failed.append(error)
+
+    writer = threading.Thread(target=write, name="samples", daemon=True)
+
+    def take(batch: Batch | None) -> None:
+        while writer.is_alive():
+            try:
+                return batches.put(batch, timeout=_PATIENCE_S)
+            except Full:
+                continue
+        if failed:
+            raise failed[0]
+
+    writer.start()
+    try:
+        yield take
+    except BaseException:
+        stopped.append(True)
+        raise
+    finally:
+        try:
+            take(None)
+        finally:
+            writer.join()
+    if failed:
+        raise failed[0]
 
 
-def _join(folder: Path, file: BinaryIO, uncertainty: bool) -> None:
-    """Make one Parquet file of the parts, without holding them all."""
-    import polars as pl
-
-    parts = sorted(folder.glob("*.arrow"))
-    if parts:
-        pl.scan_ipc(parts).sink_parquet(file)
-    else:
-        nothing = {name: [] for name in ("frame", "time_ns", "flow", "protocol", "toward", "queue_delay_ns")}
-        empty = {**nothing, "uncertainty_ns": [], "flows": [], "protocols": ["tcp"]}
-        _frame(empty, uncertainty).write_parquet(file)
+_NOTHING: Batch = {
+    **{name: [] for name in ("frame", "time_ns", "flow", "protocol", "toward", "queue_delay_ns")},
+    **{"uncertainty_ns": [], "flows": [], "protocols": ["tcp", "utp", "quic"]},
+}
 
 
 def _frame(batch: Batch, uncertainty: bool) -> Any:
-    """Return a batch as a table."""
+    """Return a batch as a table. Names are kept once, and not in each row."""
     import polars as pl
 
     flow = pl.Series(batch["flow"], dtype=pl.UInt32)
-    names = [pl.Series([row[i] for row in batch["flows"]], dtype=pl.String) for i in range(3)]
-    ns = pl.Series(batch["time_ns"], dtype=pl.Int64)
-    protocols = pl.Series(batch["protocols"], dtype=pl.String)
-    toward = pl.Series(batch["toward"], dtype=pl.Boolean)
+    names = [pl.Series([row[i] for row in batch["flows"]], dtype=pl.Categorical) for i in range(3)]
+    protocol, toward = (pl.Series(batch[name], dtype=pl.UInt8) for name in ("protocol", "toward"))
     columns = {
         "frame": pl.Series(batch["frame"], dtype=pl.UInt64),
-        "time_s": ns / 1e9,
+        "time_s": pl.Series(batch["time_ns"], dtype=pl.Int64) / 1e9,
         "remote": names[0].gather(flow),
         "local": names[1].gather(flow),
-        "protocol": protocols.gather(pl.Series(batch["protocol"], dtype=pl.UInt32)),
+        "protocol": protocol.cat.to(pl.Enum(batch["protocols"])),
         "flow": names[2].gather(flow),
         "queue_delay_ms": (pl.Series(batch["queue_delay_ns"], dtype=pl.Float64) / 1e6).round(6),
-        # Of the packet itself: from the remote host, or to it.
-        "direction": pl.Series(["from-remote", "to-remote"], dtype=pl.String).gather(toward.cast(pl.UInt32)),
+        "direction": toward.cat.to(pl.Enum(DIRECTIONS)),
     }
     if uncertainty:
         columns["uncertainty_ms"] = (pl.Series(batch["uncertainty_ns"], dtype=pl.Float64) / 1e6).round(6)

@@ -94,7 +94,7 @@ impl Course {
             let over = round_trip - self.round_trip_base - own;
             return match self.toward(before, entry, excess, over) {
                 Ok(estimate) => {
-                    stats.to.add(estimate, self.empty[1], self.missing());
+                    stats.to.add(estimate, entry.packets(), self.empty[1], self.missing());
                     Some(((entry.time - round_trip as i64, estimate), true))
                 }
                 Err(why) => {
@@ -128,10 +128,10 @@ impl Course {
             return None;
         }
         if !self.from {
-            stats.to.add(estimate, self.empty[1], self.missing());
+            stats.to.add(estimate, 1, self.empty[1], self.missing());
             return Some(((entry.time, estimate), true));
         }
-        stats.from.add(estimate, self.empty[0], self.missing());
+        stats.from.add(estimate, 1, self.empty[0], self.missing());
         stats.by_estimator[usize::from(self.estimator == Estimator::Reported)] += 1;
         stats.series.add(entry.time, estimate.delay);
         Some(((entry.time, estimate), false))
@@ -144,7 +144,7 @@ impl Course {
         let tick = self.tick;
         let phase = before.phase.filter(|(stamp, _)| *stamp == entry.stamp).map(|(_, phase)| phase);
         let back = tcp_observer::estimate(excess, tick, None, phase);
-        let delay = (over - self.unassigned - back.delay).max(0.0);
+        let mut delay = (over - self.unassigned - back.delay).max(0.0);
         if delay.is_nan() || delay >= LONGEST_DELAY {
             return Err(Discard::Implausible);
         }
@@ -161,6 +161,10 @@ impl Course {
                 return Err(Discard::Paused);
             }
             error += pause.min(delay) / 2.0;
+            if pause > PAUSE + tick {
+                // A sender that keeps its own pace echoes when it sends: anything from nothing on is as likely.
+                delay /= 2.0;
+            }
         }
         before.toward = (delay, 0);
         Ok(Estimate { delay, error: error + self.base_error })
@@ -180,4 +184,36 @@ pub(crate) fn follow(line: &mut Unwrapped, entry: &Entry) -> i64 {
         line.follow(extra);
         line.highest()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decode::Address;
+    use crate::delay::flow::Key;
+    use crate::delay::log::DATA;
+    use crate::delay::track::TrackRef;
+
+    /// Delay (ms) to a host by an echo `over` ms later than the quickest, of a sender that had been silent for `pause`.
+    fn echoed(over: i64, pause: i64) -> Result<Estimate, Discard> {
+        let (key, side) = Key::of((Address(1), 1), (Address(2), 2), 6);
+        let (protocol, estimator) = (Protocol::Tcp, Estimator::Observer);
+        let mut track = Track::new(&TrackRef { key: &key, side, protocol, estimator, hosts: [0, 1] }, 0);
+        (track.tick_ns, track.round_trip_base) = (Some(1e6), 40e6);
+        let hosts = &mut Hosts::new(Vec::new());
+        key.address.into_iter().for_each(|address| _ = hosts.of(address));
+        let course = Course::of(&track, hosts).unwrap();
+        let mut before = Before { sent_at: [100, 100 - pause], ..Before::default() };
+        let entry = Entry::new(1, 100_000_000, 100, DATA | TOWARD | ECHOED, Some((40_000 + over * 1000) as u32));
+        course.toward(&mut before, &entry, 0.0, over as f64 * 1e6)
+    }
+
+    #[test]
+    fn a_sender_that_keeps_its_own_pace_tells_less() {
+        assert_eq!(echoed(2, 1).unwrap(), Estimate { delay: 2e6, error: 0.5e6 });
+        assert_eq!(echoed(50, 1).unwrap().delay, 50e6);
+        // Silent for longer than the delay can be: it lies anywhere between nothing and what the echo says.
+        assert_eq!(echoed(2, 10).unwrap(), Estimate { delay: 1e6, error: 1e6 });
+        assert_eq!(echoed(50, 10), Err(Discard::Paused));
+    }
 }

@@ -89,8 +89,11 @@ impl Discard {
 /// What was found of the way to a host, or from it.
 #[derive(Debug, Default)]
 pub struct Way {
-    /// Queueing delay.
+    /// Queueing delay, over packets.
     pub delay: Quantiles,
+    /// Packets whose delay was told. Where the receiver acknowledges several at a time, it is told of one of them,
+    /// which stands for the others: else times of loss, when each is acknowledged, would count for more.
+    pub samples: u64,
     /// Sum of the uncertainties of the samples.
     pub uncertainty: Total,
     /// Samples whose base is known to be that of an empty queue.
@@ -102,10 +105,12 @@ pub struct Way {
 }
 
 impl Way {
-    /// Count a sample; `missing` is what it may lack if the queue was not `empty` when its base was met, ns.
+    /// Count a sample that stands for so many `packets`; `missing` is what it may lack if the queue was not `empty`
+    /// when its base was met, ns.
     #[inline]
-    pub(crate) fn add(&mut self, estimate: Estimate, empty: bool, missing: f64) {
-        self.delay.add(estimate.delay);
+    pub(crate) fn add(&mut self, estimate: Estimate, packets: u32, empty: bool, missing: f64) {
+        self.samples += 1;
+        self.delay.add_times(estimate.delay, packets);
         self.uncertainty.add(estimate.error);
         self.certain += u64::from(empty);
         if !empty {
@@ -115,7 +120,7 @@ impl Way {
 
     /// Whether more than a few samples are only lower bounds.
     pub fn lower_bound(&self) -> bool {
-        (self.delay.count() - self.certain) * 20 > self.delay.count()
+        (self.samples - self.certain) * 20 > self.samples
     }
 }
 

@@ -21,7 +21,9 @@ pub(crate) const TOWARD: u64 = 1 << 59;
 pub(crate) const LONE: u64 = 1 << 60;
 /// Of those: known by the echo of its stamp only, and by nothing that its arrival caused.
 pub(crate) const ECHOED: u64 = 1 << 61;
-const FRAME: u64 = (1 << 40) - 1;
+const FRAME: u64 = (1 << 36) - 1;
+const COVERED_AT: u32 = 36;
+const MOST_COVERED: u32 = 15;
 const LENGTH_AT: u32 = 40;
 
 /// One packet of the log.
@@ -32,7 +34,7 @@ pub(crate) struct Entry {
     pub(crate) time: i64,
     /// Sender's stamp on a line without end, ticks. For uTP's reports the reported difference, µs.
     pub(crate) stamp: i64,
-    /// Frame number (40 bits), length on the wire (16) and flags.
+    /// Frame number (36 bits), packets that it stands for (4), length on the wire (16) and flags.
     pub(crate) frame_flags: u64,
     /// Track that it belongs to.
     pub(crate) track: u32,
@@ -63,6 +65,17 @@ impl Entry {
     pub(crate) fn long(mut self, length: u16) -> Self {
         self.frame_flags |= u64::from(length) << LENGTH_AT;
         self
+    }
+    /// The same entry, standing for so many packets of about the same delay: those that one acknowledgement covers.
+    #[inline]
+    pub(crate) fn covering(mut self, packets: u32) -> Self {
+        self.frame_flags |= u64::from(packets.min(MOST_COVERED)) << COVERED_AT;
+        self
+    }
+    /// How many packets it stands for.
+    #[inline]
+    pub(crate) fn packets(&self) -> u32 {
+        ((self.frame_flags >> COVERED_AT) as u32 & MOST_COVERED).max(1)
     }
     /// Length of the delayed packet on the wire.
     #[inline]

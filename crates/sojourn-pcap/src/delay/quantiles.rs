@@ -25,17 +25,23 @@ impl Quantiles {
     /// Count one.
     #[inline]
     pub fn add(&mut self, ns: f64) {
+        self.add_times(ns, 1);
+    }
+
+    /// Count one as often as `times` says.
+    #[inline]
+    pub fn add_times(&mut self, ns: f64, times: u32) {
         // Through signed numbers, which processors convert at once.
         let whole = (ns as i64).max(0);
         let ns = whole as u64;
-        self.count += 1;
-        self.sum += whole as f64;
+        self.count += u64::from(times);
+        self.sum += (whole * i64::from(times)) as f64;
         self.min = self.min.min(ns);
         self.max = self.max.max(ns);
         let (octave, bin) = place(ns);
         match self.octaves.get_mut(octave) {
-            Some(Some(bins)) => bins[bin] = bins[bin].saturating_add(1),
-            _ => self.first(ns),
+            Some(Some(bins)) => bins[bin] = bins[bin].saturating_add(times),
+            _ => (0..times).for_each(|_| self.first(ns)),
         }
     }
 
@@ -122,6 +128,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn counting_one_often_is_counting_it_again_and_again() {
+        let [mut once, mut often] = [Quantiles::default(), Quantiles::default()];
+        for i in 0..2000u32 {
+            let (ns, times) = (f64::from(i * i % 977) * 1e6, i % 4 + 1);
+            (0..times).for_each(|_| once.add(ns));
+            often.add_times(ns, times);
+        }
+        assert_eq!(format!("{once:?}"), format!("{often:?}"));
+    }
+
+    #[test]
     fn a_quantile_is_within_a_bin_of_the_exact() {
         let mut all = Quantiles::default();
         let mut exact = Vec::new();
@@ -136,5 +153,12 @@ mod tests {
             assert!((all.quantile(q) - is).abs() <= 0.002 * is, "{q}: {} for {is}", all.quantile(q));
         }
         assert_eq!(all.max(), *exact.last().unwrap() as f64);
+    }
+
+    #[test]
+    fn a_quantile_of_a_few_is_the_least_that_the_share_does_not_exceed() {
+        let mut few = Quantiles::default();
+        (1..=10).for_each(|ns| few.add(f64::from(ns)));
+        assert_eq!([0.0, 0.1, 0.11, 0.5, 0.95, 1.0].map(|q| few.quantile(q)), [1.0, 1.0, 2.0, 5.0, 10.0, 10.0]);
     }
 }

@@ -12,15 +12,18 @@ use serde_json::{Map, Value, json};
 pub fn summary(meter: &Meter, min_samples: u64) -> Value {
     let mut hosts = Vec::new();
     let mut below = 0;
-    for host in meter.hosts().all.iter().filter(|host| {
-        !host.near() || host.stats.iter().flatten().any(|s| s.from.delay.count() + s.to.delay.count() > 0)
-    }) {
+    for host in meter
+        .hosts()
+        .all
+        .iter()
+        .filter(|host| !host.near() || host.stats.iter().flatten().any(|s| s.from.samples + s.to.samples > 0))
+    {
         for protocol in Protocol::ALL {
             let Some(stats) = &host.stats[protocol as usize] else { continue };
-            let samples = stats.from.delay.count().max(stats.to.delay.count());
+            let samples = stats.from.samples.max(stats.to.samples);
             let unseen = samples == 0 && host.packets[protocol as usize] >= min_samples.max(1);
             if samples >= min_samples.max(1) || unseen {
-                hosts.push(object(host, protocol, stats));
+                hosts.push(object(host, protocol, stats, min_samples));
             } else if samples > 0 {
                 below += 1;
             }
@@ -39,7 +42,7 @@ fn counts<'a>(named: impl Iterator<Item = (&'a str, u64)>) -> Value {
     Value::Object(named.filter(|(_, count)| *count > 0).map(|(name, count)| (name.to_owned(), count.into())).collect())
 }
 
-fn object(host: &Host, protocol: Protocol, stats: &Stats) -> Value {
+fn object(host: &Host, protocol: Protocol, stats: &Stats, min_samples: u64) -> Value {
     let mut object = Map::new();
     let mut set = |name: &str, value: Value| drop(object.insert(name.to_owned(), value));
     set("remote", host.address.to_string().into());
@@ -51,8 +54,8 @@ fn object(host: &Host, protocol: Protocol, stats: &Stats) -> Value {
     set("local", local.clone().into());
     set("direction", format!("{} → {local}", host.address).into());
     set("protocol", protocol.name().into());
-    set("samples", stats.from.delay.count().into());
-    for (name, value) in way(&stats.from) {
+    set("samples", stats.from.samples.into());
+    for (name, value) in way(&stats.from, min_samples) {
         set(name, value);
     }
     set("base_drift_ppm", stats.skew.map_or(Value::Null, |skew| rounded(skew.ppm)));
@@ -76,7 +79,7 @@ fn object(host: &Host, protocol: Protocol, stats: &Stats) -> Value {
     set("bases_taken_over", stats.bases_taken_over.into());
     set("route_changes", stats.route_changes.into());
     set("clock_steps", stats.clock_steps.into());
-    set("to_remote", toward(protocol, stats, format!("{local} → {}", host.address)));
+    set("to_remote", toward(protocol, stats, format!("{local} → {}", host.address), min_samples));
     set("from_remote", from(protocol, stats).into());
     set("rtt_ms", if stats.rtt.count() > 0 { rtt(&stats.rtt) } else { Value::Null });
     let mut series: Vec<Value> = Vec::new();
@@ -87,17 +90,23 @@ fn object(host: &Host, protocol: Protocol, stats: &Stats) -> Value {
     Value::Object(object)
 }
 
-/// The keys of one direction.
-fn way(way: &Way) -> Vec<(&'static str, Value)> {
-    let count = way.delay.count();
+/// The keys of one direction. A few packets, such as those of handshakes, do not stand for all: what they tell is a
+/// lower bound.
+fn way(way: &Way, min_samples: u64) -> Vec<(&'static str, Value)> {
+    let count = way.samples;
     let mut keys = delays(&way.delay).to_vec();
     let known = |value: Value| if count > 0 { value } else { Value::Null };
     keys.push(("uncertainty_ms", known(ms(way.uncertainty.ns() / count as f64))));
-    keys.push(("lower_bound", known(way.lower_bound().into())));
-    let certainty = if way.lower_bound() { "lower bound" } else { "base seen with an empty queue" };
+    let few = count < min_samples;
+    keys.push(("lower_bound", known((few || way.lower_bound()).into())));
+    let certainty = match way.lower_bound() {
+        _ if few => "only a few packets could be timed",
+        true => "lower bound",
+        false => "base seen with an empty queue",
+    };
     keys.push(("certainty", known(certainty.into())));
     // How much more it may be: nothing bounds it where null.
-    let missing = if way.lower_bound() && way.missing.is_finite() { ms(way.missing) } else { Value::Null };
+    let missing = if !few && way.lower_bound() && way.missing.is_finite() { ms(way.missing) } else { Value::Null };
     keys.push(("missing_at_most_ms", missing));
     keys
 }
@@ -129,12 +138,13 @@ fn from(protocol: Protocol, stats: &Stats) -> &'static str {
 }
 
 /// What could be seen of the way to the host.
-fn toward(protocol: Protocol, stats: &Stats, direction: String) -> Value {
-    if stats.to.delay.count() > 0 {
+fn toward(protocol: Protocol, stats: &Stats, direction: String, min_samples: u64) -> Value {
+    let samples = stats.to.samples;
+    if samples > 0 {
         let mut object = Map::new();
         object.insert("direction".to_owned(), direction.into());
-        object.insert("samples".to_owned(), stats.to.delay.count().into());
-        object.extend(way(&stats.to).into_iter().map(|(name, value)| (name.to_owned(), value)));
+        object.insert("samples".to_owned(), samples.into());
+        object.extend(way(&stats.to, min_samples).into_iter().map(|(name, value)| (name.to_owned(), value)));
         let discarded = Discard::ALL.iter().map(|why| (why.name(), stats.to.discarded[*why as usize]));
         object.insert("discarded".to_owned(), counts(discarded));
         return Value::Object(object);

@@ -186,8 +186,11 @@ impl TcpFlow {
         let [me, peer] = self.pair(side);
         if !near[1] && fresh && me.echoes.len() < MOST_ECHOES {
             let (time, frame, length) = (seen.time, seen.frame, seen.length);
+            let full = me.echoes.len() == me.echoes.capacity();
             me.echoes.push_back(Echo { stamp: value, time, frame, length, pure: segment.payload == 0, told: false });
-            me.count_places(state);
+            if full {
+                me.count_places(state);
+            }
         }
         if !near[0] {
             let echoed = if segment.flags & ACK != 0 { peer.echoed(echo, seen.time) } else { None };
@@ -283,14 +286,16 @@ impl TcpFlow {
         }
         let host = self.hosts[seen.side];
         let [me, peer] = self.pair(seen.side);
-        let (frame, time, length, flags) = match peer.in_flight.acknowledged(segment, echo) {
+        let (frame, time, length, flags, packets) = match peer.in_flight.acknowledged(segment, echo) {
             // A packet with data may have waited for that data.
             Some(arrival) => {
                 let (sent, lone) = (arrival.departed, arrival.lone || segment.payload > 0);
-                (sent.frame, sent.time, sent.length, if lone { DATA | LONE } else { DATA })
+                (sent.frame, sent.time, sent.length, if lone { DATA | LONE } else { DATA }, arrival.covered)
             }
             None => match echoed {
-                Some((echo, true)) if echo.pure && segment.payload > 0 => (echo.frame, echo.time, echo.length, ECHOED),
+                Some((echo, true)) if echo.pure && segment.payload > 0 => {
+                    (echo.frame, echo.time, echo.length, ECHOED, 1)
+                }
                 _ => return,
             },
         };
@@ -298,7 +303,7 @@ impl TcpFlow {
         if let Some(host) = state.hosts.all.get_mut(host as usize) {
             host.echo_min = host.echo_min.min(seen.time - time);
         }
-        let entry = Entry::new(frame, seen.time, stamp, flags | TOWARD, Some(micros)).long(length);
+        let entry = Entry::new(frame, seen.time, stamp, flags | TOWARD, Some(micros)).long(length).covering(packets);
         // Its sender's track is there: this packet was logged in it.
         if let Some(track) = me.tracks.observed {
             state.log.push(Entry { track, ..entry });

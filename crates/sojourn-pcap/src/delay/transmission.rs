@@ -86,7 +86,8 @@ impl Look {
         } else if let (Some(extra), false) = (entry.extra(), entry.is(ECHOED)) {
             let back = tcp_observer::estimate(excess, track.tick_ns.unwrap_or(0.0), None, None).delay;
             let over = f64::from(extra) * 1000.0 - track.round_trip_base - track.unassigned;
-            to.add(over - back, entry.length(), entry.time);
+            // Spaced as they arrived there, whatever the acknowledgements met on the way back.
+            to.add(over - back, entry.length(), entry.time - back as i64);
             // What a handshake's short packets took is in the base.
             to.short = Some((0.0, 66));
         }
@@ -136,6 +137,33 @@ fn tells(track: &Track) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_acknowledgements_wait_on_their_way_back_is_no_spacing() {
+        use crate::decode::Address;
+        use crate::delay::flow::Key;
+        use crate::delay::log::DATA;
+        use crate::delay::track::TrackRef;
+        let (key, side) = Key::of((Address(1), 1), (Address(2), 2), 6);
+        let (protocol, estimator) = (Protocol::Tcp, Estimator::Observer);
+        let mut track = Track::new(&TrackRef { key: &key, side, protocol, estimator, hosts: [0, 1] }, 0);
+        (track.tick_ns, track.round_trip_base) = (Some(1e3), 40e6);
+        let mut look = Look { host: 0, tracks: vec![0], seen: Default::default() };
+        for i in 0..200i64 {
+            // Every 3 ms one arrives, after a wait that comes and goes. Acknowledgements come back four at a time.
+            let (arrived, waits) = (i * 3_000_000, (i % 20) * 1_000_000);
+            let held = (3 - i % 4) * 3_000_000;
+            let time = arrived + 20_000_000 + held;
+            let round_trip = 40_000_000 + 3_000_000 + waits + held;
+            // Sent back as it arrived, by a clock of microseconds that the way takes 20 ms from.
+            let entry = Entry::new(1, time, arrived / 1000, DATA | TOWARD, Some((round_trip / 1000) as u32)).long(1514);
+            track.base = 20e6;
+            look.add(&entry, &track, &track.scale());
+        }
+        let [_, to] = look.seen;
+        let found = to.transmission(2).unwrap();
+        assert!((found.of(1514) - 3e6).abs() < 0.1e6, "{found:?}");
+    }
 
     fn seen(long: f64, spacing: i64) -> Seen {
         let mut seen = Seen::default();

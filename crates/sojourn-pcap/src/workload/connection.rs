@@ -109,7 +109,7 @@ impl Connection {
             let new = self.ways[by].data((start, end), now);
             if new > 0 {
                 let begins = self.new_data(by, &before, new, now, more);
-                let rtt = self.ways.iter().filter_map(|way| way.answered_in).sum();
+                let rtt = self.ways.iter().filter_map(|way| way.answered_in).fold(0, i64::saturating_add);
                 self.flights[by].data((start, end), segment.stamps, begins, rtt);
             }
         }
@@ -181,5 +181,24 @@ impl Connection {
             }
         }
         found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_scale_is_not_that_of_the_window_in_the_syn_itself() {
+        let mut connection = Connection::new(0);
+        let (source, destination, payload, stamps, sack) = (1, 2, 0, None, None);
+        let mut segment = |flags, seq, window, scale| {
+            let segment =
+                Segment { source, destination, seq, ack: 0, flags, payload, stamps, sack, options_cut: false };
+            connection.segment(0, &segment, Some(Extra { window, mss: None, scale }), 0, true);
+            connection.ways[0].window
+        };
+        assert_eq!(segment(SYN, 9, 65_535, Some(7)), 65_535);
+        assert_eq!(segment(ACK, 10, 1000, None), 128_000);
     }
 }

@@ -18,7 +18,7 @@ fn frames(lines: &[Line]) -> Vec<(i64, Vec<u8>, u32)> {
         .iter()
         .map(|&(at, opener, flags, seq, ack, payload)| {
             let (source, destination) = if opener { (ends[0], ends[1]) } else { (ends[1], ends[0]) };
-            let header = Header::Tcp { seq, ack, flags, stamps: None };
+            let header = Header::Tcp { seq, ack, flags, stamps: None, sack: Default::default() };
             let ttl = if opener { 64 } else { 55 };
             let (data, wire) = Datagram { source, destination, id: 1, ttl, payload, header }.frame();
             (at * MS, data, wire)
@@ -85,6 +85,23 @@ fn what_a_queue_took_of_the_handshake_is_no_thinking() {
 }
 
 #[test]
+fn an_end_is_quiet_from_when_all_it_sent_was_acknowledged() {
+    let lines = [
+        (0, true, SYN, 9, 0, 0),
+        (90, false, SYN | ACK, 999, 10, 0),
+        (90, true, ACK, 10, 1000, 0),
+        (100, true, ACK, 10, 1000, 100),
+        (190, false, ACK, 1000, 110, 0),
+        // 60 ms after that, and 150 ms after the last data: the same turn. Then 160 ms after: another.
+        (250, true, ACK, 110, 1000, 50),
+        (340, false, ACK, 1000, 160, 0),
+        (500, true, ACK, 160, 1000, 20),
+    ];
+    let [found] = &taken(&frames(&lines)).connections[..] else { panic!("one connection") };
+    assert_eq!(turns(found), [(false, 150, 10), (false, 20, 160)]);
+}
+
+#[test]
 fn losses_repairs_and_reordering_change_no_size() {
     let mut lines = PAGE.to_vec();
     lines.swap(5, 6);
@@ -144,6 +161,15 @@ fn the_same_ports_again_are_another_connection() {
     let found = taken(&frames(&lines));
     assert_eq!(found.connections.iter().map(|connection| connection.bytes).collect::<Vec<_>>(), [[150, 2000]; 2]);
     assert_eq!(found.connections[1].start_ns, 5_000_000_000);
+}
+
+#[test]
+fn clocks_that_jump_over_all_that_time_there_is_are_borne() {
+    const YEARS: i64 = 4_700_000_000_000;
+    let [syn, answer, end, data] = [PAGE[0], PAGE[1], PAGE[2], PAGE[3]];
+    let at = |time: i64, line: Line| (time, line.1, line.2, line.3, line.4, line.5);
+    let found = taken(&frames(&[at(-YEARS, syn), at(0, answer), at(YEARS, end), at(YEARS + 1, data)]));
+    assert_eq!(found.connections[0].bytes, [100, 0]);
 }
 
 #[test]

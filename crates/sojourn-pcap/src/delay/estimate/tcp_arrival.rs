@@ -39,6 +39,8 @@ pub struct Arrival {
     pub departed: Departed,
     /// It may have waited for a second segment that never came.
     pub lone: bool,
+    /// Segments that nothing else tells of: this one, and those before it that were acknowledged with it.
+    pub covered: u32,
 }
 
 /// Segments of one near sender that are in flight.
@@ -87,24 +89,29 @@ impl InFlight {
             return None;
         }
         self.last_ack = Some(ack.ack);
+        let block = ack.sack.filter(|&(left, right)| before(ack.ack, left) && before(left, right));
+        if self.fresh.is_empty() && self.again.is_empty() {
+            self.hole = block.is_some();
+            return None;
+        }
         // What was sent twice and is now covered: the stamp that is echoed tells which copy, if any does.
         let resent = |departed: &Departed| !before(departed.seq, last) && before(departed.seq, ack.ack);
         let filled = ack.ack != last && (self.hole || self.again.iter().any(resent));
-        let block = ack.sack.filter(|&(left, right)| before(ack.ack, left) && before(left, right));
         let told = if filled {
             let again = self.again.iter().rev().find(|&departed| resent(departed) && departed.stamp == echo).copied();
-            again.map(|departed| Arrival { departed, lone: false })
+            again.map(|departed| Arrival { departed, lone: false, covered: 1 })
         } else if let Some(block) = block {
-            self.selected(block).map(|departed| Arrival { departed, lone: false })
+            self.selected(block).map(|departed| Arrival { departed, lone: false, covered: 1 })
         } else {
             None
         };
         self.hole = block.is_some();
-        let (mut covered, mut found) = (0, None);
+        let (mut covered, mut untold, mut found) = (0, 0, None);
         while let Some(front) = self.fresh.front()
             && !before(ack.ack, front.end)
         {
             covered += 1;
+            untold += u32::from(!front.told);
             found = self.fresh.pop_front();
         }
         if covered > 0 {
@@ -114,7 +121,7 @@ impl InFlight {
             return told;
         }
         let found = found.filter(|departed| departed.end == ack.ack && !departed.told)?;
-        Some(Arrival { departed: found, lone: covered == 1 })
+        Some(Arrival { departed: found, lone: covered == 1, covered: untold })
     }
 
     /// The segment that the first SACK block adds to what is known to have arrived.
@@ -167,6 +174,16 @@ mod tests {
         assert_eq!(frame(flight.acknowledged(&segment(0, 250, 0), 0)), None, "no segment ends there");
         assert_eq!(frame(flight.acknowledged(&segment(0, 400, 0), 0)), Some((3, false)));
         assert_eq!(frame(flight.acknowledged(&segment(0, 500, 0), 0)), Some((4, true)), "it may have been delayed");
+    }
+
+    #[test]
+    fn an_acknowledgement_stands_for_what_it_covers_and_nothing_else_tells_of() {
+        let mut flight = five();
+        let beyond = Segment { sack: Some((100, 200)), ..segment(0, 0, 0) };
+        let told = [beyond, segment(0, 100, 0), segment(0, 500, 0)].map(|ack| flight.acknowledged(&ack, 0));
+        let covered = told.map(|arrival| arrival.map(|arrival| (arrival.departed.frame, arrival.covered)));
+        // The second was acknowledged selectively. What filled the hole is not known; then three came together.
+        assert_eq!(covered, [Some((1, 1)), None, Some((4, 3))]);
     }
 
     #[test]
