@@ -62,6 +62,9 @@ pub struct Config {
     pub partial_acks: bool,
     /// With SACK: fast recovery reduces the window in proportion to what arrives (RFC 6937), not at once (RFC 6675).
     pub prr: bool,
+    /// After a timeout the timer stays backed off until data first sent after it has been acknowledged (Karn), not only
+    /// until the next sample of the round trip.
+    pub karn_backoff: bool,
     /// Packets leave at a rate.
     pub pacing: Pacing,
     /// Explicit congestion notification; the other end must be set alike.
@@ -89,6 +92,7 @@ impl Default for Config {
             grow_half_used: true,
             partial_acks: true,
             prr: true,
+            karn_backoff: false,
             pacing: Pacing::AsAsked,
             ecn: EcnMode::Off,
             recovery: Recovery::Rfc6675,

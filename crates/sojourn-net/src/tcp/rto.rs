@@ -5,6 +5,9 @@
 //! 1 s, RFC 2988 before it 3 s). Samples come from timestamps (RFC 7323) or from segments sent only once (Karn's
 //! rule).
 //!
+//! By default any sample ends the back-off, as in Linux: with timestamps the acknowledgement of a retransmission is one.
+//! By Karn's rule (`karn_backoff`; RFC 6298 §5.7, ns-2) only data that was first sent after the timeout ends it.
+//!
 //! Differences: the term 4·RTTVAR has a least value, 200 ms by default (or the least timeout, if that is less), as in
 //! Linux, whose `tcp_rtt_estimator` keeps it at `tcp_rto_min`. Without that a queue that fills slowly, so that RTTVAR
 //! is almost nothing, makes every fast recovery a race against the timer. With a least value of zero it is the RFC to
@@ -30,6 +33,9 @@ pub(super) struct Rto {
     initial: u64,
     min_rttvar: u64,
     backoff: u32,
+    /// The back-off outlasts samples of what had been sent before `backed_off_at`.
+    karn: bool,
+    backed_off_at: u64,
     sum: u64,
     samples: u64,
     /// Linux's 4·RTTVAR; its timer ends at ticks besides.
@@ -48,6 +54,8 @@ impl Rto {
             initial: config.initial_rto.0,
             min_rttvar,
             backoff: 0,
+            karn: config.karn_backoff,
+            backed_off_at: 0,
             sum: 0,
             samples: 0,
             linux: (config.stack == Stack::Linux).then(|| LinuxRttvar::new(min_rttvar)),
@@ -55,7 +63,7 @@ impl Rto {
     }
 
     /// A round trip was measured by an acknowledgement of everything below `una`, with `next` to be sent next: updates
-    /// the estimate and ends any back-off.
+    /// the estimate, and ends any back-off that does not wait for newer data.
     pub(super) fn sample(&mut self, rtt: Span, una: u64, next: u64) {
         let r = rtt.0.max(1);
         match &mut self.linux {
@@ -71,17 +79,20 @@ impl Rto {
             self.srtt = self.srtt - self.srtt / 8 + r / 8;
         }
         self.min_rtt = self.min_rtt.min(r);
-        self.backoff = 0;
+        if !self.karn || una > self.backed_off_at {
+            self.backoff = 0;
+        }
         self.sum += r;
         self.samples += 1;
     }
 
-    /// The timer expired: the next timeout is twice as long.
-    pub(super) fn back_off(&mut self) {
+    /// The timer expired with `next` to be sent next: the next timeout is twice as long.
+    pub(super) fn back_off(&mut self, next: u64) {
         self.backoff += 1;
+        self.backed_off_at = next;
     }
 
-    /// More than one timeout since the last sample.
+    /// More than one timeout since the back-off last ended.
     pub(super) fn backed_off_before(&self) -> bool {
         self.backoff > 1
     }
@@ -186,7 +197,7 @@ mod tests {
         let mut rtt = rto(200, 200);
         assert_eq!(rtt.timeout(), Span::from_secs(1));
         for want in [2, 4, 8, 16, 32, 60, 60] {
-            rtt.back_off();
+            rtt.back_off(0);
             assert_eq!(rtt.timeout(), Span::from_secs(want));
         }
         rtt.sample(Span::from_millis(100), 0, 0);
@@ -217,13 +228,26 @@ mod tests {
     #[test]
     fn only_a_second_expiry_without_a_sample_between_is_one_in_a_row() {
         let mut rto = rto(200, 200);
-        rto.back_off();
+        rto.back_off(0);
         assert!(!rto.backed_off_before());
-        rto.back_off();
+        rto.back_off(0);
         assert!(rto.backed_off_before());
         rto.sample(Span::from_millis(100), 0, 0);
-        rto.back_off();
+        rto.back_off(0);
         assert!(!rto.backed_off_before());
+    }
+
+    #[test]
+    fn by_karns_rule_only_data_that_is_newer_than_the_timeout_ends_the_back_off() {
+        for (karn_backoff, kept) in [(false, 300), (true, 600)] {
+            let mut rto = Rto::new(&Config { karn_backoff, ..Config::default() });
+            rto.sample(Span::from_millis(100), 1, 5000);
+            rto.back_off(5000);
+            for (una, ms) in [(1000, kept), (5000, kept), (5001, 300)] {
+                rto.sample(Span::from_millis(100), una, 6000);
+                assert_eq!(rto.timeout(), Span::from_millis(ms), "{karn_backoff}, {una} acknowledged");
+            }
+        }
     }
 
     #[test]

@@ -346,6 +346,23 @@ fn a_least_variance_of_zero_lets_the_timer_expire_before_the_repair() {
 }
 
 #[test]
+fn a_copy_that_arrives_ends_the_back_off_but_not_by_karns_rule() {
+    // On a steady round trip of 100 ms the timer waits for 300 ms, and for 600 while it is backed off.
+    for (karn_backoff, timestamps, after_copy) in [(false, true, 300), (true, true, 600), (false, false, 600)] {
+        let mut pair = Pair::new(&Config { karn_backoff, timestamps, ..config() }, &[12]);
+        let mut waits = Vec::new();
+        for bytes in [12_000, 1000, 1000, 1000] {
+            pair.ends[0].write(bytes);
+            pair.run(Time::NEVER);
+            waits.push(pair.ends[0].sender().srtt_and_rto().1);
+        }
+        let waits: Vec<_> = waits.iter().map(|wait| wait.0.div_ceil(1_000_000)).collect();
+        assert_eq!(waits[1..], [after_copy, 300, 300], "{karn_backoff} {timestamps} {waits:?}");
+        assert_eq!(pair.ends[0].sender().statistics().timeouts, 1);
+    }
+}
+
+#[test]
 fn idle_is_what_lasts_longer_than_the_retransmission_timeout() {
     // On a steady round trip of 100 ms that is 300 ms.
     for (idle_ms, restarts) in [(299, false), (301, true)] {

@@ -101,6 +101,7 @@ def _untellable(entry: Mapping[str, Any]) -> list[tuple[str, str]]:
             ),
             ("limited-transmit", not entry["limited-transmit"], "it always transmits so"),
             ("prr", told("prr") is False, "it always reduces its window so"),
+            ("karn-backoff", told("karn-backoff") is True, "any round trip that it measures ends a back-off"),
             ("min-rttvar", told("min-rttvar") is not None, "it follows min-rto there"),
             (
                 "initial-rto",

@@ -45,7 +45,7 @@ pub(in crate::tcp) struct Resend {
 pub(in crate::tcp) struct Acknowledged {
     /// Bytes not known to have arrived before.
     pub(in crate::tcp) delivered: u64,
-    /// When the earliest of the segments sent only once was sent.
+    /// When the earliest of the segments was sent that were not known to have arrived, unless one was sent again.
     pub(in crate::tcp) sent: Option<Time>,
 }
 
@@ -162,6 +162,7 @@ impl Scoreboard {
     pub(in crate::tcp) fn acknowledge(&mut self, ack: u64) -> Acknowledged {
         let mut news = Acknowledged { delivered: 0, sent: None };
         self.una = ack;
+        let mut resent = false;
         while let Some(first) = self.segments.front_mut() {
             let (part, whole) = if first.end <= ack {
                 (u64::from(first.len), true)
@@ -175,7 +176,8 @@ impl Scoreboard {
                 (part, false)
             };
             let Sent { state, end, at, .. } = *first;
-            if state & EVER_RESENT == 0 && news.sent.is_none() {
+            resent |= state & EVER_RESENT != 0;
+            if state & SACKED == 0 && news.sent.is_none() {
                 news.sent = Some(at);
             }
             self.outstanding -= part;
@@ -199,6 +201,9 @@ impl Scoreboard {
             {
                 delivery.forget_first();
             }
+        }
+        if resent {
+            news.sent = None;
         }
         news
     }

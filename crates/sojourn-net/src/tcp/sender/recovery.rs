@@ -189,7 +189,7 @@ impl Sender {
     pub(super) fn time_out(&mut self, now: Time) {
         self.statistics.timeouts += 1;
         self.statistics.waited = self.statistics.waited + now.since(self.last_sent);
-        self.rto.back_off();
+        self.rto.back_off(self.nxt);
         let in_flight = self.in_flight();
         if self.rack {
             self.board.mark_old_lost(now);

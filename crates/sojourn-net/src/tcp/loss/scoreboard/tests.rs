@@ -118,6 +118,26 @@ fn the_round_trip_is_that_of_the_earliest_segment_sent_only_once() {
 }
 
 #[test]
+fn what_waited_behind_a_hole_says_nothing_of_the_round_trip() {
+    // Three segments are out, the first is lost and its copy fills the hole: with it the others are acknowledged.
+    for sacked in [&[][..], &[2, 3]] {
+        let mut board = Scoreboard::default();
+        (1..=3).for_each(|at| board.push(MSS, Time(at)));
+        board.sack(&blocks(sacked));
+        board.mark_head_lost();
+        board.resent(0, Time(900));
+        assert_eq!(board.acknowledge(3000).sent, None, "{sacked:?} SACKed");
+    }
+    // The first was overtaken, not lost.
+    let mut board = Scoreboard::default();
+    (1..=3).for_each(|at| board.push(MSS, Time(at)));
+    board.sack(&blocks(&[2]));
+    assert_eq!(board.acknowledge(1000).sent, Some(Time(1)));
+    assert_eq!(board.acknowledge(2000).sent, None, "it arrived before");
+    assert_eq!(board.acknowledge(3000).sent, Some(Time(3)));
+}
+
+#[test]
 fn copies_carry_the_push_of_the_original_and_lost_bytes_are_counted_once_a_copy() {
     let mut board = ten();
     board.pushed();
