@@ -73,6 +73,17 @@ def test_the_search_comes_to_the_count_that_offers_the_load(workers: Any) -> Non
     assert made.trials == found[:-1] and made.target == 0.96
 
 
+def test_the_line_through_two_trials_is_followed_unless_they_tell_nothing_but_noise() -> None:
+    def following(*trials: tuple[int, float]) -> int:
+        return calibrate._next_count([Trial(count, load, 0.0) for count, load in trials], 0.9, 1)
+
+    assert following((100, 0.5)) == 180
+    assert following((50, 0.3), (100, 0.5)) == 200  # 0.004 for each session, not 0.005
+    # Falling, flat, four times as steep: the mean of the nearer one.
+    assert [following((100, 0.5), near) for near in ((101, 0.49), (101, 0.5), (101, 0.52))] == [180, 180, 175]
+    assert following((10, 9.0)) == 1
+
+
 def test_a_simulation_that_fails_is_said(workers: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calibrate, "offered_bps", lambda bps, direction: "RuntimeError: no")
     with pytest.raises(SojournError, match="the simulation of 7 sessions failed: RuntimeError: no"):

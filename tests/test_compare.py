@@ -61,6 +61,8 @@ def test_holm_stops_at_the_first_that_does_not_stay() -> None:
     assert holm([]) == []
     assert holm([0.012, 0.04, 0.012, 0.9]) == [True, False, True, False]
     assert holm([0.02, 0.0001]) == [True, True]
+    # 0.03 is above 0.05 / 2, and so 0.04 does not stay, though it is below 0.05.
+    assert holm([0.01, 0.04, 0.03]) == [True, False, False]
 
 
 def test_differences_are_second_less_first_and_chance_is_counted(tmp_path: Path) -> None:
@@ -99,6 +101,14 @@ def test_by_chance_alone_about_one_in_twenty_is_larger(tmp_path: Path) -> None:
     # 15 expected of 300; outside 4 to 28 is a thing of one in a thousand.
     assert 4 <= len(found.larger) <= 28
     assert sum(bool(one.holm) for one in found.larger) <= 1
+
+
+def test_what_no_replication_varies_chance_does_not_move(tmp_path: Path) -> None:
+    first = study(tmp_path / "a", {"8pkt": [3.0, 3.0, 3.0], "64pkt": [4.0, 4.1, 4.2]})
+    second = study(tmp_path / "b", {"8pkt": [3.0, 3.0, 3.0], "64pkt": [4.1, 4.0, 4.3]})
+    found = compared(first, second)
+    assert [one.larger for one in found.differences] == [False, False]
+    assert found.by_chance == pytest.approx(0.05)
 
 
 def test_one_replication_cannot_be_said(tmp_path: Path) -> None:

@@ -54,6 +54,11 @@ EVERY: dict[str, dict[str, Any]] = {
             {"kind": "red", "limit": "60kB", "min": 10, "max": 30, "mean-packet": "1000B"},
             "red limit 60000 min 10000 max 30000 avpkt 1000 burst 16 bandwidth 10mbit probability 0.1",
         ),
+        # tc refuses a burst that is not above min / avpkt.
+        (
+            {"kind": "red", "limit": "60kB", "min": 10, "max": 11, "mean-packet": "1000B"},
+            "red limit 60000 min 10000 max 11000 avpkt 1000 burst 11 bandwidth 10mbit probability 0.1",
+        ),
     ],
 )
 def test_a_queue_has_its_limit_in_the_unit_that_linux_counts(queue: dict[str, Any], last: str) -> None:

@@ -129,3 +129,13 @@ def test_a_cell_goes_on_until_its_scores_are_known() -> None:
     close = verdict("voice.talks.mos.median", 3.58, 3.6, 3.62)
     assert close.word == verdicts.CLOSE and rounds._of_scores(close)
     assert not rounds._of_scores(verdict("browser.plt_s.median", 3.58, 3.6, 3.62)), "in another unit"
+
+
+def test_later_rounds_are_kept_of_cells_whose_first_results_still_hold() -> None:
+    before = [
+        {"hash": name, "point": {"limit": limit}}
+        for name, limit in (("a1", 8), ("a2", 8), ("b1", 64), ("b2", 64), ("a3", 8))
+    ]
+    # The first result of the cell of 64 packets is another now; a3 is gone.
+    kept = rounds.further(before, {"a1", "new"}, lambda name: name != "a3")
+    assert [entry["hash"] for entry in kept] == ["a2"]

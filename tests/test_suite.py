@@ -80,7 +80,10 @@ def test_formulas_follow_the_link() -> None:
     # What --knobs turns is the buffer of the case: of §6's largest round trip, of 100 Mbit/s in §8.2.6.
     assert (sizes["5.1.1"], sizes["6"], sizes["8.2.6-slow"]) == (34, 467, 334)
     assert link.value("0.081 S - 0.036 S") == "3"
-    assert Link.read("1Mbit/10ms").value("0.036 S") == "1", "never no flow at all"
+    small = Link.read("1Mbit/10ms")
+    assert small.value("0.036 S") == "1", "never no flow at all"
+    # S is 2.83: three flows less one, which 0.283 is at least.
+    assert small.value("1 S - 0.1 S") == "2"
     for wrong in ("2 X", "C R", "C + S", "S 2", "", "1 C 2 C"):
         with pytest.raises(SojournError, match="is not a formula"):
             link.value(wrong)
@@ -129,7 +132,8 @@ def test_the_ellipse_is_the_maximum_likelihood_one_and_needs_three_runs() -> Non
         # The same spread, and a mean that is farther and farther off: in doubt between 95 and 99.9 %.
         ([1.1, 1.15, 1.2, 1.25, 1.3], None, "one fair scheme in twenty"),
         ([1.9, 2.0, 2.1, 2.2, 2.3], False, "outside the 99.9 %"),
-        # An interval that holds a ratio of 2 holds nothing worth saying.
+        # An interval that holds a ratio of 2 holds nothing worth saying: 1.25, from 0.72 to 2.17.
+        ([1.0, 1.25, 1.5625], None, "a ratio of 2 is in it"),
         ([0.3, 3.0, 1.0], None, "a ratio of 2 is in it"),
     ],
 )

@@ -20,6 +20,7 @@ from sojourn.sweep import Campaign, run, testbed
 from sojourn.sweep.simulation import Done
 from sojourn.sweep.testbed import point as on_bed
 from sojourn.sweep.testbed import result
+from sojourn.sweep.testbed.kind import Gathered
 from sojourn.sweep.testbed.kinds import SOURCES, USERS
 from sojourn.sweep.testbed.kinds.bulk import measured
 from sojourn.sweep.testbed.plan import plan, variables
@@ -298,6 +299,17 @@ def test_a_summary_has_the_keys_and_the_meaning_of_a_simulation_s(tmp_path: Path
     assert (name, group.keys()) == (their_name, theirs.keys())
     assert (group["loss"], group["reverse"]["loss"], group["jain"]) == (0.1, 0.0, 0.9)
     assert found["fairness"] == {"down": {"flows": 2, "jain": 0.9}}
+
+
+def test_the_share_of_a_group_is_that_of_its_own_direction(tmp_path: Path) -> None:
+    one = point(tmp_path, flows(BULK) + flows(BULK) + flows(BULK.replace("down", "up")))
+    amounts = (3_000_000, 1_000_000, 500_000)
+    entries = [
+        (entry.place, [], Gathered(delivered=[amount], connections=[]))
+        for entry, amount in zip(plan(one), amounts, strict=True)
+    ]
+    groups = result.summary(one, entries)["groups"].values()
+    assert [group["share"] for group in groups] == [0.75, 0.25, 1.0]
 
 
 def test_a_call_is_scored_from_when_its_packets_really_came(tmp_path: Path) -> None:

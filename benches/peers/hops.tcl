@@ -8,6 +8,8 @@
 # Data packets are 1502 bytes. A limit of N holds N - 1 packets: buffers are given as ns-2 takes them. Delays are the
 # time integral of the packets waiting divided by the departures, up to the start of transmission.
 #
+# `reset-rto true` ends a timer's back-off with any sample of the round trip, as Linux does; ns-2 waits for new data.
+#
 # What moves phases, to see what hangs on them: `overhead` (a random time of at most that before each packet of a
 # sender), `spread` (hosts are farther by up to that, drawn for each), `ack` (bytes), `tcp` (sack1, or linux: the
 # port of Linux's TCP with Reno).
@@ -16,7 +18,7 @@ array set opt {
     shape parking     rates {10e6 10e6 10e6}   buffers {25 25 25}   hop-delay 0.010   long 4   cross 4
     host-delay 0.001  host-rate 10e9   flows 20  access-rate 10e6  access-delay 0.010  access-limit 1000
     tcp sack1         iw 3      data 1450       options 12       ack 52
-    delack 0.040      min-rto 0.2  timestamps true   overhead 0   spread 0   start-within 2   partial ""
+    delack 0.040      min-rto 0.2  timestamps true   overhead 0   spread 0   start-within 2   partial ""   reset-rto false
     warmup 30         duration 150   seed 1
 }
 foreach {key value} $argv {
@@ -49,6 +51,7 @@ Agent/TCP set overhead_ $opt(overhead)
 Agent/TCP set windowInit_ $opt(iw)
 Agent/TCP set windowInitOption_ 1
 Agent/TCP set timestamps_ $opt(timestamps)
+Agent/TCP set ts_resetRTO_ $opt(reset-rto)
 if {$opt(partial) ne ""} { Agent/TCP/Sack1 set partial_ack_ $opt(partial) }
 Agent/TCPSink set ts_echo_rfc1323_ true
 Agent/TCPSink set packetSize_ $opt(ack)

@@ -213,4 +213,15 @@ pub(crate) mod tests {
             }
         }
     }
+
+    #[test]
+    fn all_fragments_of_a_datagram_are_one_flow() {
+        let mut first = ipv4(17, 0, &[0x1f, 0x90, 0x13, 0x89, 0, 9, 0, 0]);
+        let whole = Headers::read(&first).unwrap();
+        let mut last = ipv4(17, 0, &[1, 2, 3, 4, 5, 6, 7, 8]);
+        (first[6], last[7]) = (0x20, 1);
+        let [first, last] = [first, last].map(|packet| Headers::read(&packet).unwrap());
+        assert_eq!(first.flow, last.flow, "only the first has the ports, so none is told apart by them");
+        assert_ne!(first.flow, whole.flow);
+    }
 }

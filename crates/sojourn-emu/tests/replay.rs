@@ -1,6 +1,7 @@
 //! The loop over socket pairs, driven by a clock of the test's: the same stamps give the same fates as the simulator.
 
 use proptest::prelude::*;
+use rtrb::Consumer;
 use sojourn_emu::clock::Clock;
 use sojourn_emu::device::{Device, Stamps};
 use sojourn_emu::event::{Event, EventSink};
@@ -95,16 +96,25 @@ const QUEUES: [(&str, &str); 7] = [
 /// When the host at the end got a packet, and its bytes.
 type Got = (Time, Vec<u8>);
 
+fn ways(scenario: &Scenario, seed: u64) -> [Way; 2] {
+    [Direction::Down, Direction::Up].map(|way| Way::new(scenario, seed, 0, way, &[]))
+}
+
+/// The loop, the ends of both hosts (the client's, the server's, whose packets have these stamps), and its events.
+fn bed(scenario: &Scenario, seed: u64, stamps: &Given) -> (Forwarder, [UnixDatagram; 2], Consumer<Event>) {
+    let (server, server_host) = pair(stamps);
+    let (client, client_host) = pair(&Given::default());
+    let (producer, consumer) = rtrb::RingBuffer::new(1 << 16);
+    let hosts = Hosts { mtu: 1500, access: Rate(1_000_000_000) };
+    let forwarder = Forwarder::new(client, server, ways(scenario, seed), hosts, EventSink::new(producer, None));
+    (forwarder, [client_host, server_host], consumer)
+}
+
 /// Sends packets through the loop, which looks only now and then, and returns what was logged of the link down and what
 /// the host at its end got (when, and which bytes).
 fn live(scenario: &Scenario, packets: &[Sent], seed: u64, look_us: u64) -> (Vec<Event>, Vec<Got>, Time) {
-    let (stamps, none) = (Given::default(), Given::default());
-    let (server, server_host) = pair(&stamps);
-    let (client, client_host) = pair(&none);
-    let ways = [Direction::Down, Direction::Up].map(|way| Way::new(scenario, seed, 0, way, &[]));
-    let (producer, mut consumer) = rtrb::RingBuffer::new(1 << 16);
-    let hosts = Hosts { mtu: 1500, access: Rate(1_000_000_000) };
-    let mut forwarder = Forwarder::new(client, server, ways, hosts, EventSink::new(producer, None));
+    let stamps = Given::default();
+    let (mut forwarder, [client_host, server_host], mut consumer) = bed(scenario, seed, &stamps);
     let mut clock = FakeClock::default();
     let (mut events, mut got, mut at) = (Vec::new(), Vec::new(), 0);
     let mut buffer = [0; 2000];
@@ -227,6 +237,55 @@ fn a_packet_leaves_when_the_delays_and_the_rate_say() {
         _ => None,
     });
     assert_eq!(enqueued, Some((1_000_000, Ecn::NotEct)));
+}
+
+#[test]
+fn packets_sent_at_once_follow_each_other_at_the_rate_of_the_card() {
+    let sent = |gap_us| Sent { gap_us, flow: 1, ecn: 0, size: 1250 };
+    let (events, ..) = live(&scenario("fifo", "100pkt", ""), &[100, 0, 0, 500].map(sent), 1, 1000);
+    let arrived = events.iter().filter_map(|event| match event {
+        Event::Enqueued { link: 0, at, .. } => Some(at.0 / 1000),
+        _ => None,
+    });
+    assert_eq!(arrived.collect::<Vec<_>>(), [100, 110, 120, 600], "1250 bytes take 10 µs");
+}
+
+#[test]
+fn another_run_counts_nothing_of_the_one_before() {
+    let (scenario, stamps, clock) = (scenario("fifo", "20pkt", ""), Given::default(), FakeClock::default());
+    let (mut forwarder, [_client, server], _events) = bed(&scenario, 1, &stamps);
+    stamps.0.lock().unwrap().push_back(Time(0));
+    server.send(&packet(1, 0, 1000)).unwrap();
+    for at in [1_000_000, 100_000_000] {
+        clock.0.set(at);
+        forwarder.turn(&clock).unwrap();
+    }
+    let counted = |forwarder: &Forwarder| {
+        let [down, _] = forwarder.sides();
+        (down.counts.sent_pkts, down.counts.delivered_pkts, down.written.count(), down.read.unwrap().count())
+    };
+    assert_eq!(counted(&forwarder), (1, 1, 1, 1));
+    let (producer, _events) = rtrb::RingBuffer::new(16);
+    forwarder.restart(ways(&scenario, 1), EventSink::new(producer, None));
+    assert_eq!(counted(&forwarder), (0, 0, 0, 0));
+}
+
+#[test]
+fn packets_that_wait_in_both_at_the_end_are_no_decisions() {
+    let scenario = scenario("fifo", "2pkt", "");
+    let sent = [0; 4].map(|gap_us| Sent { gap_us, flow: 1, ecn: 0, size: 1250 });
+    let (events, ..) = live(&scenario, &sent, 1, 1000);
+    // Each takes 2.5 ms: after 1 ms one has left the queue, two wait, and one found it full.
+    let end = Time(1_000_000);
+    let mut ledger = Ledger::new(&scenario, (1, 0), Outputs::default(), None).unwrap();
+    for event in events {
+        if matches!(event, Event::Enqueued { at, .. } | Event::Refused { at, .. } | Event::Dequeued { at, .. } if at <= end)
+        {
+            ledger.take(event).unwrap();
+        }
+    }
+    let agreement = ledger.finish(end).unwrap().links[0].2;
+    assert_eq!((agreement.decisions, agreement.equal, agreement.drops), (2, 2, 1));
 }
 
 #[test]

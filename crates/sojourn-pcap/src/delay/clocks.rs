@@ -121,3 +121,60 @@ fn skews(tracks: &mut [Track], hosts: &mut Hosts) {
         track.peer_skew = of(track.host[1], track.peer_tick_ns);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decode::Address;
+    use crate::delay::flow::Key;
+    use crate::delay::log::Entry;
+    use crate::delay::track::{Bound, TrackRef};
+
+    const SECOND: i64 = 1_000_000_000;
+
+    /// A TCP track of two hosts.
+    fn track() -> (Track, Hosts) {
+        let mut hosts = Hosts::new(Vec::new());
+        let (key, side) = Key::of((Address(1), 1), (Address(2), 2), 6);
+        let ends = key.address.map(|address| hosts.of(address));
+        let (protocol, estimator) = (Protocol::Tcp, Estimator::Observer);
+        (Track::new(&TrackRef { key: &key, side, protocol, estimator, hosts: ends }, 0), hosts)
+    }
+
+    /// `seconds` of packets, 100 a second, of a clock of 1000 ticks a second; they wait ever longer, by 2 % of the
+    /// time, and each answers at once.
+    fn log(seconds: i64) -> Log {
+        let mut log = Log::default();
+        for i in 0..seconds * 100 {
+            let (sent, wait) = (i * SECOND / 100, i * SECOND / 5000);
+            let answers_after = (40_000_000 + wait) / 1000;
+            log.push(Entry::new(i as u64, sent + wait, sent / 1_000_000, 0, Some(answers_after as u32)));
+        }
+        log
+    }
+
+    #[test]
+    fn a_growing_queue_bends_the_fit_to_capture_times_and_not_the_one_to_what_is_echoed() {
+        let (mut track, _) = track();
+        fit(&log(30), 0, &mut track);
+        let [capture, echo] = [&track.fit, &track.echo_fit].map(|fit| fit.rate().unwrap());
+        assert!((capture - 1000.0 / 1.02).abs() < 1.0 && (echo - 1000.0).abs() < 0.01, "{capture} {echo}");
+    }
+
+    #[test]
+    fn with_another_tick_all_that_was_worked_out_is_void_and_with_the_same_it_is_kept() {
+        for (before, kept) in [(None, true), (Some(1e6), true), (Some(4e6), false)] {
+            let (mut track, mut hosts) = track();
+            fit(&log(30), 0, &mut track);
+            let bound = Bound { time: 1, stamp: 2, extra: 3 };
+            (track.tick_ns, track.least, track.floor, track.last_base) = (before, Some(bound), Some(bound), Some(5.0));
+            track.minima.add(0, 1.0);
+            let mut tracks = [track];
+            ticks(&mut tracks, &mut hosts);
+            let [track] = tracks;
+            assert_eq!(track.tick_ns, Some(1e6));
+            let left = [track.least.is_some(), track.floor.is_some(), track.last_base.is_some()];
+            assert_eq!(left, [kept; 3], "{before:?}");
+        }
+    }
+}

@@ -154,4 +154,11 @@ mod tests {
         }
         assert_eq!(all.max(), *exact.last().unwrap() as f64);
     }
+
+    #[test]
+    fn a_quantile_of_a_few_is_the_least_that_the_share_does_not_exceed() {
+        let mut few = Quantiles::default();
+        (1..=10).for_each(|ns| few.add(f64::from(ns)));
+        assert_eq!([0.0, 0.1, 0.11, 0.5, 0.95, 1.0].map(|q| few.quantile(q)), [1.0, 1.0, 2.0, 5.0, 10.0, 10.0]);
+    }
 }

@@ -135,4 +135,24 @@ mod tests {
         }
         assert_eq!(minima.skew(1e6), None);
     }
+
+    #[test]
+    fn windows_of_a_few_packets_say_nothing() {
+        const SECOND: i64 = 1_000_000_000;
+        let mut minima = Minima::default();
+        (0..9000).for_each(|i| minima.add(i * SECOND / 100, 0.0));
+        // Afterwards seven packets in every window, which all waited 1 ms: no slope of 10 ppm.
+        (0..70).for_each(|i| minima.add(90 * SECOND + i * SECOND * 5 / 7 + 1, 1e6));
+        let skew = minima.skew(1000.0).unwrap();
+        assert!(skew.ppm.abs() < 1e-9 && skew.span_s < 90.0, "{skew:?}");
+    }
+
+    #[test]
+    fn a_skew_is_corrected_where_it_can_be_told_and_makes_a_difference() {
+        let corrected =
+            |ppm: f64, error_ppm: f64, span_s: f64, grain: f64| Skew { ppm, error_ppm, span_s }.significant(grain);
+        assert_eq!([3.0, 4.0].map(|error| corrected(10.0, error, 60.0, 1e3)), [10e-6, 0.0], "not told from none");
+        assert_eq!([4.0, 6.0].map(|span| corrected(10.0, 1.0, span, 1e3)), [0.0, 10e-6], "40 us and 60 us");
+        assert_eq!([100.0, 300.0].map(|span| corrected(-10.0, 1.0, span, 4e6)), [0.0, -10e-6], "half of 4 ms");
+    }
 }

@@ -72,4 +72,21 @@ mod tests {
         assert_eq!(stats.rtt.count(), 48);
         assert_eq!(stats.rtt.quantile(0.5), 40e6);
     }
+
+    #[test]
+    fn a_packet_overtaken_at_a_flip_is_no_round_trip_and_moves_none() {
+        let mut meter = Meter::new(Options::default());
+        let (key, _) = Key::of((Address(1), 1), (Address(2), 443), 17);
+        let mut spin = Spin::new(&mut meter.state, &key);
+        for i in 0..20i64 {
+            // The bit turns over every 40 ms; a packet sent before that comes 0.1 ms after it.
+            let bits = [(0, i % 2 == 0), (100_000, i % 2 != 0), (200_000, i % 2 == 0)];
+            for (later, bit) in bits.into_iter().take(if i == 0 { 1 } else { 3 }) {
+                let packet = [0x40 | u8::from(bit) << 5, 0];
+                spin.datagram(&mut meter.state, 1, &packet, i * 40_000_000 + later);
+            }
+        }
+        let rtt = &meter.state.hosts.all[1].stats(Protocol::Quic).rtt;
+        assert_eq!((rtt.min(), rtt.max()), (40e6, 40e6));
+    }
 }

@@ -164,3 +164,20 @@ fn sides(pairs: &[(Sample, Sample)]) -> BTreeMap<Address, bool> {
     }
     votes.into_iter().filter(|(_, votes)| *votes != 0).map(|(host, votes)| (host, votes > 0)).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::IpAddr;
+
+    #[test]
+    fn what_no_router_forwards_is_not_of_the_queue() {
+        let local = |text: &str| is_local(text.parse::<IpAddr>().unwrap().into());
+        for address in ["255.255.255.255", "224.0.0.251", "169.254.3.4", "ff02::fb", "fe80::1"] {
+            assert!(local(address), "{address}");
+        }
+        for address in ["10.0.0.255", "192.0.2.1", "2001:db8::1", "fd00::1"] {
+            assert!(!local(address), "{address}");
+        }
+    }
+}

@@ -181,4 +181,15 @@ mod tests {
         assert!(flow.acknowledged(50, |row| row == 1).is_empty());
         assert_eq!(flow.acknowledged(150, |row| row == 1), [1]);
     }
+
+    #[test]
+    fn part_of_a_segment_that_left_does_not_explain_the_acknowledgement_of_all() {
+        let mut flow = Flow::new(tuple());
+        flow.arrived(0, &Seen { length: 200, ..data(1000) });
+        flow.left(&data(1000));
+        assert_eq!(flow.acknowledged(1200, |_| true), [0]);
+        flow.arrived(1, &data(1250));
+        flow.left(&Seen { length: 200, ..data(1200) });
+        assert!(flow.acknowledged(1400, |_| true).is_empty(), "the whole of it left, in a longer one");
+    }
 }

@@ -203,4 +203,18 @@ mod tests {
         assert_eq!(round_trip(&[way(None), way(Some(25))]), 25);
         assert_eq!(round_trip(&[way(Some(i64::MAX)), way(Some(i64::MAX))]), i64::MAX);
     }
+
+    #[test]
+    fn the_scale_is_not_that_of_the_window_in_the_syn_itself() {
+        let mut connection = Connection::new(0);
+        let (source, destination, payload, stamps, sack) = (1, 2, 0, None, None);
+        let mut segment = |flags, seq, window, scale| {
+            let segment =
+                Segment { source, destination, seq, ack: 0, flags, payload, stamps, sack, options_cut: false };
+            connection.segment(0, &segment, Some(Extra { window, mss: None, scale }), 0, true);
+            connection.ways[0].window
+        };
+        assert_eq!(segment(SYN, 9, 65_535, Some(7)), 65_535);
+        assert_eq!(segment(ACK, 10, 1000, None), 128_000);
+    }
 }

@@ -85,6 +85,23 @@ fn what_a_queue_took_of_the_handshake_is_no_thinking() {
 }
 
 #[test]
+fn an_end_is_quiet_from_when_all_it_sent_was_acknowledged() {
+    let lines = [
+        (0, true, SYN, 9, 0, 0),
+        (90, false, SYN | ACK, 999, 10, 0),
+        (90, true, ACK, 10, 1000, 0),
+        (100, true, ACK, 10, 1000, 100),
+        (190, false, ACK, 1000, 110, 0),
+        // 60 ms after that, and 150 ms after the last data: the same turn. Then 160 ms after: another.
+        (250, true, ACK, 110, 1000, 50),
+        (340, false, ACK, 1000, 160, 0),
+        (500, true, ACK, 160, 1000, 20),
+    ];
+    let [found] = &taken(&frames(&lines)).connections[..] else { panic!("one connection") };
+    assert_eq!(turns(found), [(false, 150, 10), (false, 20, 160)]);
+}
+
+#[test]
 fn losses_repairs_and_reordering_change_no_size() {
     let mut lines = PAGE.to_vec();
     lines.swap(5, 6);

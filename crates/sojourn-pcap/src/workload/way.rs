@@ -163,4 +163,14 @@ mod tests {
         way.data((0, 100), 1);
         assert_eq!(way.place(0x7000_0000), None);
     }
+
+    #[test]
+    fn a_keep_alive_is_nothing_sent_again() {
+        let mut way = opened(7);
+        way.data((0, 100), 1);
+        way.data((99, 100), 2);
+        assert_eq!((way.data_pkts, way.again_pkts), (2, 0));
+        way.data((98, 100), 3);
+        assert_eq!((way.data_pkts, way.again_pkts), (3, 1));
+    }
 }

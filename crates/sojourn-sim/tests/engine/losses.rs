@@ -86,6 +86,25 @@ fn agrees(drop: &str) {
 }
 
 #[test]
+fn the_initial_threshold_of_a_connection_is_that_of_its_first_loss() {
+    let table = |duration: &str| {
+        let link = json!({ "rate": "4Mbit", "queue": { "kind": "fifo", "limit": "30pkt" } });
+        let scenario: Scenario = serde_json::from_value(json!({
+            "duration": duration,
+            "path": { "rtt": "100ms", "down": link, "up": link },
+            "flows": [{ "source": { "kind": "bulk" }, "transport": "newreno", "direction": "down", "start-within": "0s" }],
+            "record": { "flows": true },
+        }))
+        .expect("the test's own scenario");
+        run(&scenario, 1, 0, &mut |_| true).expect("nobody stops it").flows.expect("the scenario keeps it")
+    };
+    let (short, long) = (table("5s"), table("60s"));
+    assert!(short.lost[0] > 0 && long.lost[0] > short.lost[0], "{} and {} losses", short.lost[0], long.lost[0]);
+    assert!(short.initial_ssthresh_pkts[0] > 0.0);
+    assert_eq!(short.initial_ssthresh_pkts, long.initial_ssthresh_pkts, "later losses do not change it");
+}
+
+#[test]
 fn keeping_the_table_changes_nothing_else() {
     let [with, without] = [true, false]
         .map(|flows| run(&scenario("100Mbit", "tail", flows), 5, 0, &mut |_| true).expect("nobody stops it"));

@@ -1,8 +1,12 @@
 //! The measured period: every number of the summary, recomputed from the packet log, which keeps the warm-up too.
 
 use serde_json::{Value, json};
+use sojourn_net::log::Kind;
+use sojourn_net::probe::{DropCause, Probe as _};
+use sojourn_net::{Span, Time};
+use sojourn_sim::engine::Packet;
 use sojourn_sim::scenario::Scenario;
-use sojourn_sim::stats::Log;
+use sojourn_sim::stats::{LinkRecord, Log};
 use sojourn_sim::{Outcome, run};
 
 const SECOND: u64 = 1_000_000_000;
@@ -210,6 +214,39 @@ fn flows_are_counted_from_the_end_of_the_warm_up() {
     // Ten segments of 1448 bytes a round trip each, while they last.
     let windows = 1.0 + (ends[1] - 4.0) / 6.0;
     assert!((flows.goodput_bps / (windows * 14_480.0 * 8.0 / 0.1) - 1.0).abs() < 0.04, "{}", flows.goodput_bps);
+}
+
+#[test]
+fn a_packet_waits_until_it_leaves_or_is_dropped_and_a_new_period_counts_what_is_still_there() {
+    let mut record = LinkRecord::new(Span::from_secs(1), false);
+    let packet = |row| Packet::observed(Kind::Datagram, 0, 0, 1000, row);
+    for row in 0..3 {
+        record.enqueued(Time(0), &packet(row));
+    }
+    record.marked(Time(5), &packet(0));
+    // Three wait for 10 ns, two for 20 more, one for 30 more.
+    record.dropped(Time(10), packet(0), DropCause::Sojourn, Some(Span(10)));
+    record.dequeued(Time(30), &packet(1), Span(30));
+    assert_eq!((record.occupancy(Time(60)), record.marked), (100, 1));
+    record.reset(Time(60));
+    assert_eq!((record.occupancy(Time(67)), record.marked, record.total_dropped()), (7, 0, 0));
+}
+
+#[test]
+fn what_was_repaired_in_the_warm_up_is_left_out() {
+    // One transfer through a path that loses a third of all packets; it is over after some 20 s.
+    let repairs = |warmup: &str| {
+        let link = json!({ "rate": "4Mbit", "loss": 0.3, "queue": { "kind": "fifo", "limit": "30pkt" } });
+        let flows = outcome(json!({
+            "duration": "500s", "warmup": warmup,
+            "path": { "rtt": "40ms", "down": link, "up": link },
+            "flows": [{ "source": { "kind": "bulk", "size": "60kB" }, "transport": "reno", "direction": "down", "start-within": "0s" }],
+        }));
+        let flows = flows.summary.flows;
+        (flows.completed, flows.retransmits > 0, flows.timeouts > 0, flows.timeout_wait_s > 0.0)
+    };
+    assert_eq!(repairs("0s"), (1, true, true, true));
+    assert_eq!(repairs("450s"), (0, false, false, false));
 }
 
 #[test]

@@ -1,9 +1,14 @@
 //! Sources and time-varying links through the whole engine.
 
+use rand::RngExt;
 use serde_json::{Value, json};
+use sojourn_net::Span;
+use sojourn_sim::distribution::Distribution;
 use sojourn_sim::scenario::Scenario;
 use sojourn_sim::stats::Log;
+use sojourn_sim::stream::stream;
 use sojourn_sim::{Outcome, run};
+use std::collections::BTreeMap;
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -77,7 +82,7 @@ fn what_web_sources_send_does_not_depend_on_the_queue() {
         }));
         let up = &outcome.logs.unwrap()[1];
         // The first control packet of each flow is its SYN.
-        let mut seen = std::collections::BTreeMap::new();
+        let mut seen = BTreeMap::new();
         for i in 0..up.rows() as usize {
             seen.entry(up.flow[i]).or_insert(up.arrive_ns[i]);
         }
@@ -160,6 +165,59 @@ fn on_and_off_have_their_shares() {
     let (_, log) = alone("300s", &json!({ "source": source, "transport": "udp", "direction": "down", "count": 20 }));
     let load = bits_per_second(&log, 300.0) / 20.0 / 1e6;
     assert!((0.35..0.65).contains(&load), "{load} Mbit/s of each");
+}
+
+#[test]
+fn an_on_time_ends_within_a_packet_s_interval() {
+    let source = json!({ "kind": "on-off", "rate": "1Mbit", "size": "500B", "on": "99ms", "off": "200ms" });
+    let (_, log) = alone("2s", &json!({ "source": source, "transport": "udp", "direction": "down" }));
+    let ms = |row: usize| (log.arrive_ns[row] - log.arrive_ns[0]) / 1_000_000;
+    // 25 packets, 4 ms apart; the next would be due at 100 ms, but the off-time begins at 99.
+    let begins: Vec<_> = (1..log.size_bytes.len()).filter(|row| ms(*row) - ms(row - 1) > 4).collect();
+    assert_eq!(begins[..3], [25, 50, 75]);
+    assert_eq!(begins[..3].iter().map(|row| ms(*row)).collect::<Vec<_>>(), [299, 598, 897]);
+}
+
+#[test]
+fn the_times_of_datagrams_are_rounded_and_the_sum_of_their_gaps_is_not() {
+    let source = json!({ "kind": "poisson", "rate": "10Mbit", "size": "500B" });
+    let (_, log) =
+        alone("2s", &json!({ "source": source, "transport": "udp", "direction": "down", "start-within": "0s" }));
+    let (mut rng, mut due) = (stream(1, 0, "flows-0.0"), 0.0);
+    let _start: f64 = rng.random();
+    let gap = Distribution::Exponential { mean: Span(400_000) };
+    assert!(log.arrive_ns.len() > 4500);
+    for at in &log.arrive_ns {
+        due += gap.sample(&mut rng);
+        assert_eq!(*at, due as u64);
+    }
+}
+
+#[test]
+fn a_transfer_is_over_with_its_last_byte_and_loops_of_a_session_start_apart() {
+    // Four bytes of length and the file fill 20 segments of 1448 bytes, or two bytes of another.
+    let second_start = |size: u32| {
+        let source =
+            json!({ "kind": "sessions", "sizes": format!("{size}B"), "interconnection": "1s", "closed-loop": true });
+        let flows = json!({ "source": source, "transport": "newreno", "direction": "down", "start-within": "0s" });
+        let (_, log) = alone("3s", &flows);
+        let first = log.flow[0];
+        (0..log.flow.len()).find(|row| log.flow[*row] != first).map(|row| log.arrive_ns[row]).expect("it comes")
+    };
+    let (whole, more) = (second_start(20 * 1448 - 4), second_start(20 * 1448 - 2));
+    assert!((1000..10_000).contains(&(more - whole)), "{whole} and {more}: a packet of 54 bytes takes 4.3 µs");
+    let source =
+        json!({ "kind": "sessions", "sizes": "1kB", "interconnection": "100s", "closed-loop": true, "parallel": 4 });
+    let flows = json!({ "source": source, "transport": "newreno", "direction": "down", "start-within": "1s" });
+    let (_, log) = alone("3s", &flows);
+    let mut starts = BTreeMap::new();
+    for (flow, at) in log.flow.iter().zip(&log.arrive_ns) {
+        starts.entry(*flow).or_insert(*at);
+    }
+    let mut starts: Vec<_> = starts.into_values().collect();
+    starts.sort_unstable();
+    assert_eq!(starts.len(), 4);
+    assert!(starts.windows(2).all(|pair| pair[1] - pair[0] > 1_000_000), "{starts:?}");
 }
 
 fn calls(extra: &Value) -> Outcome {

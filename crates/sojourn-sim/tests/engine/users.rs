@@ -172,6 +172,19 @@ fn a_reader_rests_after_each_page_and_the_last_is_told_as_it_stands() {
 }
 
 #[test]
+fn the_round_trip_of_a_page_is_that_of_its_server_s_data() {
+    // Ten segments of 1500 bytes at once wait for each other, 12 ms each; requests and handshake meet no queue.
+    let link = json!({ "rate": "1Mbit", "queue": { "kind": "fifo", "limit": "100pkt" } });
+    let outcome = outcome(json!({
+        "duration": "20s",
+        "path": { "rtt": "100ms", "down": link, "up": link },
+        "users": [{ "kind": "web", "initial-window": 10, "start-within": "0s" }],
+    }));
+    let rtt_ms = outcome.tables.web.rtt_ns[0] / MS;
+    assert!((130..220).contains(&rtt_ms), "{rtt_ms} ms; the client's own is about 110 ms");
+}
+
+#[test]
 fn a_page_that_takes_too_long_is_given_up_and_the_next_begins_at_once() {
     let link = |rate: &str| json!({ "rate": rate, "queue": { "kind": "fifo", "limit": "50pkt" } });
     let outcome = outcome(json!({
