@@ -235,6 +235,13 @@ def test_only_what_all_choices_have_is_compared() -> None:
     )
 
 
+def test_a_goal_that_one_choice_has_no_number_for_sets_none_of_them_apart() -> None:
+    pages = {"fifo": browsers(1.0), "codel": browsers(30.0), "pie": {}}
+    found = compare({choice: [{**voice(4.2), **of}] * 3 for choice, of in pages.items()})
+    assert {choice: size for choice, (size, _) in found.ranking.worst.items()} == dict.fromkeys(pages, 0.0)
+    assert found.ranking.alike == list(pages)
+
+
 def test_axes_that_are_no_queues_are_not_invented_into_some() -> None:
     axes = {
         "workload": ["few", "many"],

@@ -94,12 +94,12 @@ pub(super) fn survey<M>(
         .iter()
         .filter(alone)
         .filter(|(sample, _)| found.direction(&sample.seen) == Some(true))
-        .map(|(sample, other)| other.seen.time_ns - sample.seen.time_ns)
+        .map(|(sample, other)| other.seen.time_ns.saturating_sub(sample.seen.time_ns))
         .collect();
     apart.sort_unstable();
     let Some(typical) = apart.get(apart.len() / 1000) else { return Ok(Err(nothing)) };
-    found.offset_ns = apart[apart.partition_point(|d| *d < typical - SLACK_NS)];
-    found.longest_ns = apart[(apart.len() - 1) * 999 / 1000] - found.offset_ns;
+    found.offset_ns = apart[apart.partition_point(|d| *d < typical.saturating_sub(SLACK_NS))];
+    found.longest_ns = apart[(apart.len() - 1) * 999 / 1000].saturating_sub(found.offset_ns);
     Ok(Ok(found))
 }
 

@@ -102,11 +102,12 @@ pub(super) struct Counts {
 
 impl Matcher {
     pub(super) fn new(survey: &Survey) -> Self {
+        let span = survey.egress_span;
         Self {
             offset: survey.offset_ns,
-            wait: (4 * survey.longest_ns + 2_000_000_000).min(LONGEST_WAIT_NS),
+            wait: survey.longest_ns.saturating_mul(4).saturating_add(2_000_000_000).min(LONGEST_WAIT_NS),
             longest: survey.longest_ns,
-            egress_span: (survey.egress_span.0 - survey.offset_ns, survey.egress_span.1 - survey.offset_ns),
+            egress_span: (span.0.saturating_sub(survey.offset_ns), span.1.saturating_sub(survey.offset_ns)),
             start: None,
             rows: VecDeque::new(),
             first: 0,
@@ -125,7 +126,7 @@ impl Matcher {
 
     /// True if a packet in front is to be told of before one behind the queue.
     pub(super) fn in_front_first(&self, in_front: &Seen, behind: &Seen) -> bool {
-        in_front.time_ns <= behind.time_ns - self.offset + AHEAD_NS
+        in_front.time_ns <= behind.time_ns.saturating_sub(self.offset).saturating_add(AHEAD_NS)
     }
 
     /// A packet came to the queue.
@@ -159,12 +160,12 @@ impl Matcher {
 
     /// A packet left the queue.
     pub(super) fn leaves(&mut self, seen: &Seen) {
-        let at = seen.time_ns - self.offset;
+        let at = seen.time_ns.saturating_sub(self.offset);
         match self.candidate(seen, at) {
             Some(number) => {
                 let row = &mut self.rows[(number - self.first) as usize];
                 row.fate = Fate::Left(at.max(row.arrive));
-                self.last_wait = at - row.arrive;
+                self.last_wait = at.saturating_sub(row.arrive);
                 self.next_to_leave = self.next_to_leave.max(number + 1);
                 self.counts.longest_wait = self.counts.longest_wait.max(self.last_wait);
                 let flow = &mut self.flows[row.flow as usize];
@@ -178,7 +179,7 @@ impl Matcher {
                 }
             }
         }
-        self.settle(at - self.wait);
+        self.settle(at.saturating_sub(self.wait));
     }
 
     /// An acknowledgement came back, as the capture behind the queue saw it.
@@ -199,9 +200,13 @@ impl Matcher {
         let (mut best, mut fallback) = (None, None);
         while number != NONE {
             let row = &self.rows[(number - self.first) as usize];
-            let wait = at - row.arrive;
+            let wait = at.saturating_sub(row.arrive);
             if matches!(row.fate, Fate::Undecided | Fate::Unseen) && wait > -AHEAD_NS {
-                let unlike = (wait - self.last_wait).abs() + if wait < 0 { AHEAD_NS } else { 0 };
+                let unlike = wait.saturating_sub(self.last_wait).saturating_abs().saturating_add(if wait < 0 {
+                    AHEAD_NS
+                } else {
+                    0
+                });
                 let better = |best: &Option<(i64, u64)>| best.is_none_or(|(least, _)| unlike < least);
                 if number >= least && better(&best) {
                     best = Some((unlike, number));

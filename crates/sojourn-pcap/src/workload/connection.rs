@@ -109,8 +109,7 @@ impl Connection {
             let new = self.ways[by].data((start, end), now);
             if new > 0 {
                 let begins = self.new_data(by, &before, new, now, more);
-                let rtt = self.ways.iter().filter_map(|way| way.answered_in).fold(0, i64::saturating_add);
-                self.flights[by].data((start, end), segment.stamps, begins, rtt);
+                self.flights[by].data((start, end), segment.stamps, begins, round_trip(&self.ways));
             }
         }
         self.ways[by].fin |= segment.flags & FIN != 0 && end >= self.ways[by].end;
@@ -184,9 +183,26 @@ impl Connection {
     }
 }
 
+/// The shortest answers of both ends together, ns; what clocks that jump make of it is no less.
+fn round_trip(ways: &[Way; 2]) -> i64 {
+    ways.iter().filter_map(|way| way.answered_in).fold(0, i64::saturating_add)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn clocks_that_jump_make_no_round_trip_negative() {
+        let way = |answered_in| {
+            let mut way = Way::default();
+            way.answered_in = answered_in;
+            way
+        };
+        assert_eq!(round_trip(&[way(Some(15)), way(Some(25))]), 40);
+        assert_eq!(round_trip(&[way(None), way(Some(25))]), 25);
+        assert_eq!(round_trip(&[way(Some(i64::MAX)), way(Some(i64::MAX))]), i64::MAX);
+    }
 
     #[test]
     fn the_scale_is_not_that_of_the_window_in_the_syn_itself() {
