@@ -5,8 +5,8 @@
 //! 1 s, RFC 2988 before it 3 s). Samples come from timestamps (RFC 7323) or from segments sent only once (Karn's
 //! rule).
 //!
-//! By default any sample ends the back-off, as in Linux: with timestamps the acknowledgement of a retransmission is one.
-//! By Karn's rule (`karn_backoff`; RFC 6298 §5.7, ns-2) only data that was first sent after the timeout ends it.
+//! By default any sample ends the back-off, as in Linux: with timestamps the acknowledgement of a retransmission is
+//! one. By Karn's rule (`karn_backoff`; RFC 6298 §5.7, ns-2) only data that was first sent after the timeout ends it.
 //!
 //! Differences: the term 4·RTTVAR has a least value, 200 ms by default (or the least timeout, if that is less), as in
 //! Linux, whose `tcp_rtt_estimator` keeps it at `tcp_rto_min`. Without that a queue that fills slowly, so that RTTVAR

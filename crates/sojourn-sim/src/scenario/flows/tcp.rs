@@ -144,9 +144,9 @@ macro_rules! with_tcp_keys {
             /// `false`: at once, as in RFC 6675 alone and in ns-2.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub prr: Option<bool>,
-            /// After a timeout the timer stays backed off until data that was first sent after it has been acknowledged
-            /// (Karn's rule, RFC 6298 §5.7; so ns-2, timestamps or not). `false` if absent: until the next sample of the
-            /// round trip, which with timestamps any advance is (RFC 7323, Linux).
+            /// After a timeout the timer stays backed off until data that was first sent after it has been
+            /// acknowledged (Karn's rule, RFC 6298 §5.7; so ns-2, timestamps or not). `false` if absent: until the
+            /// next sample of the round trip, which with timestamps any advance is (RFC 7323, Linux).
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub karn_backoff: Option<bool>,
             /// Queueing delay that the transports `ledbat`, `ledbat-ns2` (100 ms if absent) and `ledbat++` (60 ms) aim
