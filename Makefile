@@ -66,10 +66,10 @@ demo: setup
 
 # The tests in Rust need nothing of Python: they are built while the rest is set up. The release build goes first: one core
 # compiles the engine's own crate for most of it, and page and tests fill the others. Python's tests wait for programs in
-# real time as long as they compute, so that there are two more of them at once than cores.
+# real time as long as they compute, so that there is one more of them at once than cores.
 test:
 	@$(MAKE) --no-print-directory --output-sync=target -j3 setup test-rust
-	$(BIN)/python -m pytest -n $$(( $$(nproc) + 2 )) --dist worksteal --durations=20
+	$(BIN)/python -m pytest -n $$(( $$(nproc) + 1 )) --dist worksteal --durations=20
 
 test-rust:
 	nice cargo test --workspace --exclude sojourn-py --profile quick --quiet
