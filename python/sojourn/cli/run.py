@@ -70,8 +70,8 @@ def run(
     only
         AXIS=VALUE: only the points with this label on an axis; "replication" is one. Repeatable.
     precision
-        MOS, as 0.1: as many replications as it takes to know every cell's mean and median MOS to this (half
-        the 95 % interval between replications), with few calls scored in each; sets `repeat = "auto"`.
+        MOS, as 0.1: as many replications as it takes to know the mean opinion score of every cell to this
+        (half the 95 % interval between replications), with few calls scored in each; `repeat = "auto"`.
     log
         Keep the packet log of every point (packets/HASH.parquet).
     keep_media

@@ -228,7 +228,7 @@ def _known(document: Mapping[str, Any], cells: Sequence[list[Mapping[str, Any]]]
         return ""
     open_ones = sum(not known(cell, asked) for cell in callers)
     where = f"{len(callers) - open_ones} of {len(callers)} cells" if open_ones else "every cell"
-    return f" Callers' mean and median opinion scores are known to ±{asked:g} MOS in {where}."
+    return f" Callers' mean opinion scores are known to ±{asked:g} MOS in {where}."
 
 
 def _goal(goal: Goal) -> dict[str, Any]:

@@ -145,14 +145,13 @@ def judge(cells: Cells, goals: Sequence[Goal], looks: int = 1) -> dict[tuple[str
 
 
 def known(cell: Cell, precision: float) -> bool:
-    """Say whether the replications of a cell tell the callers' mean and median opinion scores that well."""
+    """Say whether the replications of a cell tell the callers' mean opinion scores that well."""
     from sojourn.qoe.voice import DIRECTIONS  # slow to import
 
     for direction in DIRECTIONS:
-        heard = [scores["mos"] for run in cell if (scores := (run.get("voice") or {}).get(direction))]
-        for statistic in ("mean", "median"):
-            values = [score[statistic] for score in heard if score[statistic] is not None]
-            half = half_width(values)
-            if values and (half is None or half > precision):
-                return False
+        heard = [scores["mos"]["mean"] for run in cell if (scores := (run.get("voice") or {}).get(direction))]
+        values = [score for score in heard if score is not None]
+        half = half_width(values)
+        if values and (half is None or half > precision):
+            return False
     return True
