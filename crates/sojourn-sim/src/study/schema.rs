@@ -48,8 +48,8 @@ pub(super) struct StudyFile {
     /// With `repeat = "auto"`, the most replications that a point gets.
     #[serde(default = "thirty")]
     pub(super) repeat_at_most: u32,
-    /// With `repeat = "auto"`, replications go on also until the mean and the median opinion score of callers are known
-    /// to this in each direction (half the 95 % interval, in MOS).
+    /// With `repeat = "auto"`, replications go on also until the mean opinion score of callers is known to this in each
+    /// direction (half the 95 % interval, in MOS).
     #[serde(default)]
     pub(super) repeat_precision: Option<f64>,
     /// Simulated time, warm-up included.
