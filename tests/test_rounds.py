@@ -98,7 +98,7 @@ def test_the_schema_and_the_package_agree(sojourn: Command) -> None:
     assert "every verdict is certain after 3 replications" in done and "3 points: 3 simulated" in done
 
 
-def test_with_a_precision_cells_grow_by_half_and_runs_hear_few_calls() -> None:
+def test_with_a_precision_cells_grow_by_a_third_and_runs_hear_few_calls() -> None:
     document = {"users": [{"kind": "web"}, {"kind": "voice"}]}
     keys = to_precision(document, 0.1)
     assert keys == [("repeat", "auto"), ("repeat-precision", "0.1"), ("users.1.precision", "0.4")]
@@ -106,8 +106,8 @@ def test_with_a_precision_cells_grow_by_half_and_runs_hear_few_calls() -> None:
     with pytest.raises(SojournError, match="no precision in MOS"):
         to_precision(document, 0.0)
     asked = {"repeat": "auto", "repeat-precision": 0.1}
-    assert [after(n, asked) for n in (3, 5, 8, 12, 18, 27)] == [5, 8, 12, 18, 27, 30]
-    assert looks(asked) == 7, "verdicts are looked at more often, and doubted more"
+    assert [after(n, asked) for n in (3, 4, 6, 8, 11, 15, 20, 27)] == [4, 6, 8, 11, 15, 20, 27, 30]
+    assert looks(asked) == 9, "verdicts are looked at more often, and doubted more"
 
 
 def test_a_cell_goes_on_until_its_scores_are_known() -> None:

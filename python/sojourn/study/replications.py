@@ -1,10 +1,10 @@
 """How often the points of a study are run: a number of times, or in rounds until every verdict is certain.
 
 ``repeat = "auto"`` begins with three replications, and doubles those of a cell as long as one of its
-verdicts is not certain, up to ``repeat-at-most``. With a ``repeat-precision`` a cell grows by half, also as
-long as its callers' opinion scores are not known that well; scores that are, are left as they are: on which
-side of a limit they are matters to nobody. The verdicts are looked at after every round, so the doubt that a
-study allows itself is shared among the rounds that there can be (Bonferroni).
+verdicts is not certain, up to ``repeat-at-most``. With a ``repeat-precision`` a cell grows by a third, also
+as long as its callers' opinion scores are not known that well; scores that are, are left as they are: on
+which side of a limit they are matters to nobody. The verdicts are looked at after every round, so the doubt
+that a study allows itself is shared among the rounds that there can be (Bonferroni).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def most(document: Mapping[str, Any]) -> int:
 
 def after(replications: int, document: Mapping[str, Any]) -> int:
     """Return how many replications a cell has after one more round."""
-    more = replications if precision(document) is None else (replications + 1) // 2
+    more = replications if precision(document) is None else (replications + 2) // 3
     return min(replications + more, most(document))
 
 
