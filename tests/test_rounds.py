@@ -8,7 +8,7 @@ import pytest
 from conftest import Command, sentence, stored
 from sojourn import _core
 from sojourn.errors import SojournError
-from sojourn.report.answer import goals, verdicts
+from sojourn.report.answer import _known, goals, verdicts
 from sojourn.results.interval import Sample
 from sojourn.study.replications import after, looks, most, to_precision
 from sojourn.sweep import rounds
@@ -121,6 +121,13 @@ def test_a_cell_goes_on_until_its_scores_are_known() -> None:
     assert verdicts.known(cell((3.6, 3.0), (3.6, 3.6), (3.6, 4.2)), 0.1), "of a median nothing is asked"
     assert not verdicts.known(near[:1], 0.5), "one replication shows no spread"
     assert verdicts.known([{"web": {}}], 0.1), "nobody calls"
+
+    asked, wide = {"repeat": "auto", "repeat-precision": 0.06}, cell((3.2, 3.6), (3.6, 3.6), (4.0, 3.6))
+    said = " Callers' mean opinion scores are known to ±0.06 MOS in"
+    assert _known(asked, [near, near]) == f"{said} every cell."
+    assert _known(asked, [near, wide]) == f"{said} 1 of 2 cells."
+    assert _known(asked, [wide]) == f"{said} 0 of 1 cells."
+    assert _known(asked, [[{"web": {}}]]) == _known({"repeat": 3}, [near]) == ""
 
     def verdict(path: str, *values: float) -> verdicts.Verdict:
         goal = goals.Goal(path, 3.6, True, "a goal", "the study")
