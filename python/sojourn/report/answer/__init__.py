@@ -215,6 +215,9 @@ def _rounds(document: Mapping[str, Any], verdicts: Mapping[tuple[str, str], Verd
     if many >= most(document):
         ran += " replications, the most that the study allows"
         return f'With repeat = "auto" {left} not certain after {ran}.'
+    if precision(document) is not None:
+        why = "of opinion scores that are known to the precision asked, no more is asked"
+        return f'With repeat = "auto" {left} not certain after {ran} replications: {why}.'
     return (
         f'With repeat = "auto" {left} not certain yet after {ran} replications; run the study again to go on.'
     )
