@@ -8,7 +8,7 @@ import pytest
 from conftest import Command, sentence, stored
 from sojourn import _core
 from sojourn.errors import SojournError
-from sojourn.report.answer import _known, goals, verdicts
+from sojourn.report.answer import _known, _rounds, goals, verdicts
 from sojourn.results.interval import Sample
 from sojourn.study.replications import after, looks, most, to_precision
 from sojourn.sweep import rounds
@@ -127,15 +127,22 @@ def test_a_cell_goes_on_until_its_scores_are_known() -> None:
     assert _known(asked, [near, near]) == f"{said} every cell."
     assert _known(asked, [near, wide]) == f"{said} 1 of 2 cells."
     assert _known(asked, [wide]) == f"{said} 0 of 1 cells."
-    assert _known(asked, [[{"web": {}}]]) == _known({"repeat": 3}, [near]) == ""
+    assert _known(asked, []) == _known({"repeat": 3}, [near]) == ""
 
     def verdict(path: str, *values: float) -> verdicts.Verdict:
         goal = goals.Goal(path, 3.6, True, "a goal", "the study")
         return verdicts.Verdict((verdicts.find(goal, Sample(values), 0.95),))
 
     close = verdict("voice.talks.mos.median", 3.58, 3.6, 3.62)
-    assert close.word == verdicts.CLOSE and rounds._of_scores(close)
-    assert not rounds._of_scores(verdict("browser.plt_s.median", 3.58, 3.6, 3.62)), "in another unit"
+    assert close.word == verdicts.CLOSE and close.of_scores
+    other = verdict("browser.plt_s.median", 3.58, 3.6, 3.62)
+    assert not other.of_scores, "in another unit"
+
+    open_ones = {("", "a"): close}
+    end = "what is in doubt are opinion scores alone, of which only the mean is asked, to ±0.06 MOS."
+    assert _rounds(asked, open_ones, [near]).endswith(end)
+    for unfinished in ((asked, open_ones, [wide]), (asked, {("", "a"): other}, [near])):
+        assert _rounds(*unfinished).endswith("run the study again to go on.")
 
 
 def test_later_rounds_are_kept_of_cells_whose_first_results_still_hold() -> None:

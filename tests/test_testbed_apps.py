@@ -320,11 +320,13 @@ def test_pages_segments_and_torrents_come_over_the_emulator() -> None:
     torrents = FLOWS if importlib.util.find_spec("libtorrent") else ""
     found = point(torrents + WEB + VIEWERS + "length = '8s'\n")
     real = between_real_programs(found)
+    if real["web"]["rtt_dominated"] < 1.0:
+        # A busy machine adds to a load: once more, as for a bed that did not hold.
+        real = between_real_programs(found)
     ran = _core.run(found.text)
     simulated = score(found.document, ran, json.loads(ran["summary"])["links"])
     assert sorted(real["web"]) == sorted(simulated["web"])
-    # On an empty path a load is its round trips; a busy machine may add to some.
-    assert real["web"]["loads"] >= 3 and real["web"]["rtt_dominated"] > 0
+    assert real["web"]["loads"] >= 3 and real["web"]["rtt_dominated"] == 1.0
     assert sorted(real["adaptive"]) == sorted(simulated["adaptive"])
     levels = [client["segments"]["level"] for client in real["adaptive"]["clients"]]
     assert [len(found) for found in levels] == [2, 2]

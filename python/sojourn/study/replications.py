@@ -16,7 +16,7 @@ from sojourn.errors import SojournError
 
 AUTO = "auto"
 A_RUN = 4
-"""The precision of one run over that of its cell: most runs then hear 8 calls, and a cell has 3 to 8 runs."""
+"""The precision of one run over that of its cell: of most runs 8 calls a direction are then heard."""
 FIRST, MOST = 3, 30
 """Replications of the first round, and the most there are by default; the engine's schema has the same."""
 

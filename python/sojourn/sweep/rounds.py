@@ -44,7 +44,7 @@ def next_round(study: Study, points: Sequence[Point], results: Sequence[Mapping[
         have, verdict = len(cell), judged.get(place)
         doubt = verdict is not None and verdict.word == verdicts.CLOSE
         if asked is not None:
-            doubt = not verdicts.known(cell, asked) or (doubt and not _of_scores(verdict))
+            doubt = not verdicts.known(cell, asked) or (doubt and not verdict.of_scores)
         if doubt and have < most(document):
             wanted[_key(cell[0]["point"])] = range(have, after(have, document))
     if not wanted:
@@ -53,12 +53,6 @@ def next_round(study: Study, points: Sequence[Point], results: Sequence[Mapping[
         max(replications.stop for replications in wanted.values()),
         lambda labels, replication: replication in wanted.get(_key(labels), ()),
     )
-
-
-def _of_scores(verdict: Any) -> bool:
-    """Say whether a verdict is in doubt by nothing but opinion scores of callers."""
-    doubts = [found.goal.path.split(".") for found in verdict.findings if found.word == verdict.word]
-    return all(path[0] == "voice" and "mos" in path for path in doubts)
 
 
 def in_order(entries: Sequence[dict[str, Any]], first: Sequence[Point]) -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sojourn.report.answer import wording
-from sojourn.report.answer.cells import Cells, queue_axes, sort
+from sojourn.report.answer.cells import Cell, Cells, queue_axes, sort
 from sojourn.report.answer.goals import Goal, goals_of, scored_users
 from sojourn.report.answer.regrets import Ranking, rank
 from sojourn.report.answer.verdicts import CLOSE, Finding, Verdict, judge, known
@@ -173,7 +173,8 @@ def answer(
         choice: sizes(r for condition in cells.conditions for r in cells.at(condition, choice))
         for choice in cells.choices
     }
-    rounds = _rounds(document, verdicts) + _known(document, list(cells.cells.values()))
+    callers = [cell for cell in cells.cells.values() if any(run.get("voice") for run in cell)]
+    rounds = _rounds(document, verdicts, callers) + _known(document, callers)
     once = all(len(cell) == 1 for cell in cells.cells.values())
     if cells.axes:
         sentences += wording.headline(cells, ranking, goals, once)
@@ -201,7 +202,9 @@ def answer(
     )
 
 
-def _rounds(document: Mapping[str, Any], verdicts: Mapping[tuple[str, str], Verdict]) -> str:
+def _rounds(
+    document: Mapping[str, Any], verdicts: Mapping[tuple[str, str], Verdict], callers: Sequence[Cell]
+) -> str:
     """Say what came of running until all verdicts are certain."""
     if document.get("repeat") != "auto":
         return ""
@@ -215,18 +218,19 @@ def _rounds(document: Mapping[str, Any], verdicts: Mapping[tuple[str, str], Verd
     if many >= most(document):
         ran += " replications, the most that the study allows"
         return f'With repeat = "auto" {left} not certain after {ran}.'
-    if precision(document) is not None:
-        why = "of opinion scores that are known to the precision asked, no more is asked"
-        return f'With repeat = "auto" {left} not certain after {ran} replications: {why}.'
+    asked = precision(document)
+    left_so = asked is not None and all(known(cell, asked) for cell in callers)
+    if left_so and all(verdict.of_scores for verdict in open_ones):
+        why = "what is in doubt are opinion scores alone, of which only the mean is asked"
+        return f'With repeat = "auto" {left} not certain after {ran} replications: {why}, to ±{asked:g} MOS.'
     return (
         f'With repeat = "auto" {left} not certain yet after {ran} replications; run the study again to go on.'
     )
 
 
-def _known(document: Mapping[str, Any], cells: Sequence[list[Mapping[str, Any]]]) -> str:
-    """Say in how many cells the callers' scores are known as well as was asked."""
+def _known(document: Mapping[str, Any], callers: Sequence[Cell]) -> str:
+    """Say in how many of the cells with callers their scores are known as well as was asked."""
     asked = precision(document)
-    callers = [cell for cell in cells if any(run.get("voice") for run in cell)]
     if asked is None or not callers:
         return ""
     open_ones = sum(not known(cell, asked) for cell in callers)

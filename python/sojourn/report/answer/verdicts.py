@@ -93,6 +93,12 @@ class Verdict:
         return min((f for f in self.findings if f.word in words), key=lambda finding: finding.score)
 
     @property
+    def of_scores(self) -> bool:
+        """Whether it hangs on nothing but opinion scores of callers."""
+        paths = [found.goal.path.split(".") for found in self.findings if found.word == self.word]
+        return all(path[0] == "voice" and "mos" in path for path in paths)
+
+    @property
     def good(self) -> bool:
         """Whether all means are on the good side."""
         return all(finding.good for finding in self.findings)
