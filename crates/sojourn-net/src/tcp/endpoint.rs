@@ -122,6 +122,8 @@ impl Endpoint {
         if segment.len > 0 && (segment.syn || self.receiver.is_open()) {
             self.receiver.on_data(now, segment, || self.sender.srtt_and_rto());
             progress.received = self.receiver.on_segment(now, segment);
+        } else if segment.len == 0 {
+            self.receiver.on_empty(segment);
         }
         progress
     }

@@ -166,6 +166,15 @@ impl Receiver {
         }
     }
 
+    /// A segment that occupies no sequence space arrived: its stamp is echoed too (RFC 7323 §4.3 asks for the sequence
+    /// number alone), so that what is sent next tells the other end of its round trip.
+    #[inline]
+    pub(super) fn on_empty(&mut self, segment: &Segment) {
+        if segment.seq <= self.acknowledged {
+            self.echo = segment.stamp;
+        }
+    }
+
     /// The delayed-ACK timer expired.
     pub fn on_timeout(&mut self, now: Time) {
         if self.ack_at <= now {

@@ -36,6 +36,8 @@ pub(super) struct Rto {
     /// The back-off outlasts samples of what had been sent before `backed_off_at`.
     karn: bool,
     backed_off_at: u64,
+    /// The oldest data outstanding when the timer last expired.
+    expired_at: Option<u64>,
     sum: u64,
     samples: u64,
     /// Linux's 4·RTTVAR; its timer ends at ticks besides.
@@ -56,6 +58,7 @@ impl Rto {
             backoff: 0,
             karn: config.karn_backoff,
             backed_off_at: 0,
+            expired_at: None,
             sum: 0,
             samples: 0,
             linux: (config.stack == Stack::Linux).then(|| LinuxRttvar::new(min_rttvar)),
@@ -86,15 +89,13 @@ impl Rto {
         self.samples += 1;
     }
 
-    /// The timer expired with `next` to be sent next: the next timeout is twice as long.
-    pub(super) fn back_off(&mut self, next: u64) {
+    /// The timer expired for the data at `una`, with `next` to be sent next: the next timeout is twice as long. True
+    /// if it has expired for the same data before (RFC 5681 §3.1, Linux's `icsk_retransmits`), whatever was measured
+    /// since.
+    pub(super) fn back_off(&mut self, una: u64, next: u64) -> bool {
         self.backoff += 1;
         self.backed_off_at = next;
-    }
-
-    /// More than one timeout since the back-off last ended.
-    pub(super) fn backed_off_before(&self) -> bool {
-        self.backoff > 1
+        self.expired_at.replace(una) == Some(una)
     }
 
     /// The present timeout, its back-off included (RFC 6298 §2.3, §5.5).
@@ -197,7 +198,7 @@ mod tests {
         let mut rtt = rto(200, 200);
         assert_eq!(rtt.timeout(), Span::from_secs(1));
         for want in [2, 4, 8, 16, 32, 60, 60] {
-            rtt.back_off(0);
+            rtt.back_off(1, 1);
             assert_eq!(rtt.timeout(), Span::from_secs(want));
         }
         rtt.sample(Span::from_millis(100), 0, 0);
@@ -226,15 +227,13 @@ mod tests {
     }
 
     #[test]
-    fn only_a_second_expiry_without_a_sample_between_is_one_in_a_row() {
+    fn only_a_second_expiry_for_the_same_data_is_one_in_a_row_whatever_was_measured() {
         let mut rto = rto(200, 200);
-        rto.back_off(0);
-        assert!(!rto.backed_off_before());
-        rto.back_off(0);
-        assert!(rto.backed_off_before());
-        rto.sample(Span::from_millis(100), 0, 0);
-        rto.back_off(0);
-        assert!(!rto.backed_off_before());
+        assert!(!rto.back_off(1, 5000));
+        assert!(rto.back_off(1, 5000));
+        assert!(!rto.back_off(1001, 5000), "without a sample data has got through");
+        rto.sample(Span::from_millis(100), 1001, 5000);
+        assert!(rto.back_off(1001, 5000), "with one none has");
     }
 
     #[test]
@@ -242,7 +241,7 @@ mod tests {
         for (karn_backoff, kept) in [(false, 300), (true, 600)] {
             let mut rto = Rto::new(&Config { karn_backoff, ..Config::default() });
             rto.sample(Span::from_millis(100), 1, 5000);
-            rto.back_off(5000);
+            rto.back_off(1, 5000);
             for (una, ms) in [(1000, kept), (5000, kept), (5001, 300)] {
                 rto.sample(Span::from_millis(100), una, 6000);
                 assert_eq!(rto.timeout(), Span::from_millis(ms), "{karn_backoff}, {una} acknowledged");

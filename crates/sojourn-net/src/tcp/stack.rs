@@ -67,8 +67,8 @@ impl Policy {
         }
     }
 
-    /// The retransmission timer expired, `again` without a round-trip sample since the last time. A segment that times
-    /// out again leaves ssthresh alone (RFC 5681 §3.1, below equation 4).
+    /// The retransmission timer expired, `again` for the same data. A segment that times out again leaves ssthresh
+    /// alone (RFC 5681 §3.1, below equation 4).
     pub(super) fn on_timeout(&mut self, state: State, again: bool, window: Window, in_doubt: u64) -> TimeoutResponse {
         match self {
             Self::Standard if again => TimeoutResponse::Keep,

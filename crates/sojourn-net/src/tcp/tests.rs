@@ -186,7 +186,6 @@ fn a_lost_retransmission_waits_for_the_timer() {
 
 #[test]
 fn a_timer_that_expires_in_a_recovery_ends_its_rate() {
-    // Without timestamps the back-off lasts through retransmissions, and a second timeout in a row reduces nothing.
     let lose =
         [0..=3, 5..=22, 27..=28, 30..=30, 38..=41, 45..=46, 68..=68, 80..=80, 86..=86, 104..=104, 111..=111, 115..=115];
     let lose: Vec<u64> = lose.into_iter().flatten().chain([121, 123, 125, 129, 132, 133, 136, 140]).collect();

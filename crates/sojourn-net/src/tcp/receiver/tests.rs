@@ -40,6 +40,20 @@ fn a_duplicate_is_echoed_or_its_round_trip_would_seem_as_long_as_the_wait_for_it
 }
 
 #[test]
+fn the_stamp_of_an_empty_segment_is_echoed_unless_data_before_it_waits_to_be_acknowledged() {
+    let mut receiver = Receiver::new(1000, Span::from_millis(40), true);
+    receiver.on_segment(Time(0), &data(0, 1000));
+    receiver.acknowledge();
+    let empty = |seq, stamp| Segment { stamp: Time(stamp), ..data(seq, 0) };
+    receiver.on_empty(&empty(1000, 700));
+    assert!(!receiver.wants_ack(), "it is not answered");
+    assert_eq!(receiver.acknowledge().1, Time(700));
+    receiver.on_segment(Time(800), &Segment { stamp: Time(800), ..data(1000, 1000) });
+    receiver.on_empty(&empty(2000, 900));
+    assert_eq!(receiver.acknowledge().1, Time(800), "of the earliest segment not acknowledged");
+}
+
+#[test]
 fn linux_does_not_echo_what_ends_before_its_last_acknowledgement() {
     let mut receiver = Receiver::new(1000, Span::ZERO, true).with_extras(EcnMode::Off, true, true);
     for (at, seq) in [(0, 0), (1, 1000)] {

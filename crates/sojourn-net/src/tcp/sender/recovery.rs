@@ -189,7 +189,7 @@ impl Sender {
     pub(super) fn time_out(&mut self, now: Time) {
         self.statistics.timeouts += 1;
         self.statistics.waited = self.statistics.waited + now.since(self.last_sent);
-        self.rto.back_off(self.nxt);
+        let again = self.rto.back_off(self.una, self.nxt);
         let in_flight = self.in_flight();
         if self.rack {
             self.board.mark_old_lost(now);
@@ -204,7 +204,6 @@ impl Sender {
         if self.una == 0 {
             return; // A lost SYN says nothing about the window (RFC 5681 §3.1 restarts with one segment; see the docs).
         }
-        let again = self.rto.backed_off_before();
         let response = self.stack.on_timeout(self.state, again, self.window, self.in_doubt());
         if response != TimeoutResponse::Keep {
             self.ecn.on_reduction();

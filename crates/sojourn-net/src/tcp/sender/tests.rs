@@ -1,4 +1,4 @@
-//! A sender by itself after a timeout, as Linux has it.
+//! A sender by itself after a timeout, mostly as Linux has it.
 
 use super::transmit::Out;
 use super::*;
@@ -124,5 +124,33 @@ fn a_recovery_is_undone_when_a_dsack_reports_its_only_retransmission() {
     for left in (0..resent).rev() {
         hear(&mut sender, 330, end, 210, Some((1, MSS + 1)));
         assert_eq!(sender.window.ssthresh, if left == 0 { u64::MAX } else { reduced });
+    }
+}
+
+#[test]
+fn a_timeout_after_data_got_through_reduces_again_though_karns_rule_let_nothing_be_measured() {
+    for stack in [Stack::Plain, Stack::Linux] {
+        let config = Config { mss: 1000, stack, ..Config::default() };
+        let mut sender = Sender::new(&config, Box::new(Reno::new(MSS, 10 * MSS, Counting::Bytes)));
+        let acknowledge = |sender: &mut Sender, at: Time, ack| {
+            let header = AckHeader { ack, echo: Time::NEVER, stamp: at, pure: true, feedback: 0 };
+            sender.on_ack(at, &header, &Sack::default());
+            while sender.next_out(at).is_some() {}
+        };
+        let expire = |sender: &mut Sender| {
+            let at = sender.next_timer();
+            sender.on_timeout(at);
+            while sender.next_out(at).is_some() {}
+            (at, sender.window.ssthresh)
+        };
+        sender.open();
+        sender.write(u64::MAX);
+        sender.next_out(ms(0));
+        acknowledge(&mut sender, ms(100), 1);
+        let (at, halved) = expire(&mut sender);
+        assert_eq!(halved, 5 * MSS, "{stack:?}");
+        assert_eq!(expire(&mut sender).1, halved, "{stack:?}: for the same data");
+        acknowledge(&mut sender, at + Span::from_millis(900), MSS + 1);
+        assert_eq!(expire(&mut sender).1, 2 * MSS, "{stack:?}: for newer data");
     }
 }
