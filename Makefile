@@ -5,9 +5,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUST := pyproject.toml Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: setup demo test test-rust bench validation suite-table lint clean
+.PHONY: setup demo test build test-rust test-python bench validation suite-table lint clean
 
-setup: $(VENV)/.page $(VENV)/.built $(VENV)/.pesq $(VENV)/.speech $(VENV)/.video
+setup: $(VENV)/.built $(VENV)/.page $(VENV)/.dev $(VENV)/.pesq $(VENV)/.speech $(VENV)/.video
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -21,10 +21,9 @@ $(BIN)/python:
 		echo "$(PYTHON) cannot make a virtual environment: apt-get install python3-venv"; exit 1; }
 	@rm -f $(VENV).log
 
-# Dependency groups and the builder; again only when pyproject.toml changes.
+# The builder; again only when pyproject.toml changes.
 $(VENV)/.tools: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1' 'maturin>=1.9,<2'
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev
 	@touch $@
 
 # The engine, in release mode, and the package, which is used from where it lies.
@@ -33,16 +32,23 @@ $(VENV)/.built: $(VENV)/.tools $(RUST)
 		$(BIN)/maturin develop --quiet --release --extras dask,video
 	@touch $@
 
+# What only tests and lints need: installed after the engine, as the longest of all builds begins at once then.
+$(VENV)/.dev: pyproject.toml | $(VENV)/.built
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev
+	@touch $@
+
 # The engine for pages, where Rust can build for browsers; without it, explorers have no live part and say so.
-$(VENV)/.page: $(VENV)/.tools $(RUST)
-	@if nice cargo build --quiet -p sojourn-wasm --lib --profile page --target wasm32-unknown-unknown 2>$@.log; \
+# `.ci/run` has BROWSER_RUST fetch it: `make` alone changes nothing outside of the repository.
+BROWSER_RUST ?= true
+$(VENV)/.page: $(RUST) | $(BIN)/python
+	@if $(BROWSER_RUST) && nice cargo build --quiet -p sojourn-wasm --lib --profile page --target wasm32-unknown-unknown 2>$@.log; \
 		then cp target/wasm32-unknown-unknown/page/sojourn_wasm.wasm python/sojourn/report/explore/engine.wasm; \
 		mv $@.log $@; \
 		else rm -f python/sojourn/report/explore/engine.wasm; mv $@.log $@; \
 		echo "explorers have no live part: rustup target add wasm32-unknown-unknown, then rm $@ and make setup"; fi
 
 # PESQ is C that is compiled here; without it, voice is scored by the E-model.
-$(VENV)/.pesq: pyproject.toml | $(VENV)/.built
+$(VENV)/.pesq: pyproject.toml | $(VENV)/.dev
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pesq>=0.0.4' >$@.log 2>&1 \
 		&& mv $@.log $@ \
 		|| { tail -n 3 $@.log; rm -f $@.log; \
@@ -65,14 +71,19 @@ demo: setup
 	$(BIN)/sojourn report results/quickstart
 
 # The tests in Rust need nothing of Python: they are built while the rest is set up. The release build goes first: one core
-# compiles the engine's own crate for most of it, and page and tests fill the others. Python's tests wait for programs in
-# real time as long as they compute, so that there is one more of them at once than cores.
-test:
+# compiles the engine's own crate for most of it, and page and tests fill the others.
+test: build test-python
+
+build:
 	@$(MAKE) --no-print-directory --output-sync=target -j3 setup test-rust
-	$(BIN)/python -m pytest -n $$(( $$(nproc) + 1 )) --dist worksteal --durations=20
 
 test-rust:
 	nice cargo test --workspace --exclude sojourn-py --profile quick --quiet
+
+# One worker waits for programs in real time (tests/conftest.py); the others wait for processes that they start, so that
+# there are two more than cores.
+test-python:
+	$(BIN)/python -m pytest -n $$(( $$(nproc) + 2 )) --dist worksteal --durations=20
 
 bench: setup
 	cargo bench -p sojourn-sim --bench speed

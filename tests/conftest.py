@@ -58,6 +58,19 @@ class Preloaded:
 PRELOADED = Preloaded()
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests in real time come first, so that of several workers one has them all and runs one at a time."""
+    items.sort(key=lambda item: item.get_closest_marker("real_time") is None)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """A worker that comes to tests that only compute gives way to those in real time from then on."""
+    computes = item.get_closest_marker("real_time") is None
+    if computes and "PYTEST_XDIST_WORKER" in os.environ and os.nice(0) == 0:
+        os.nice(5)
+
+
 @dataclass
 class Command:
     """`sojourn`, run in a directory of its own."""

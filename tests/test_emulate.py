@@ -24,6 +24,8 @@ from benches.emulator.endings import ORDINARY
 from benches.emulator.replays import KINDS, queue
 from benches.emulator.replays import SEND as FLOWS
 
+pytestmark = pytest.mark.real_time
+
 SINK = """
 import socket
 server = socket.create_server(("::", 5001), family=socket.AF_INET6, dualstack_ipv6=True)

@@ -63,6 +63,7 @@ def test_a_queue_that_stood_still_was_not_served():
     assert captures.service(late, (0, 10_000_000), 8e6) == 0.8
 
 
+@pytest.mark.real_time
 def test_a_queue_of_the_kernel_fills_as_it_should():
     if lacking := bed.missing():
         pytest.skip(lacking)

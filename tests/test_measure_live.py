@@ -27,6 +27,8 @@ while c.recv(65536):
 """
 CLIENT = """
 import socket, time
+
+pytestmark = pytest.mark.real_time
 c = socket.create_connection(("10.77.0.1", 5001))
 while True:
     c.sendall(bytes(1400))

@@ -315,6 +315,7 @@ def test_viewers_have_the_columns_of_the_simulation() -> None:
     assert tables([]) == {}
 
 
+@pytest.mark.real_time
 def test_pages_segments_and_torrents_come_over_the_emulator() -> None:
     """The results have the keys of the simulation; loads are as on an empty path."""
     torrents = FLOWS if importlib.util.find_spec("libtorrent") else ""
@@ -376,10 +377,12 @@ def test_numbers_of_packets_are_unwrapped() -> None:
     assert unwrapped(3, 0) == 3
 
 
-def test_showings_are_gathered_when_they_are_over(tmp_path: Path) -> None:
+def test_showings_are_gathered_when_they_are_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from sojourn.qoe import video as shown_video
     from sojourn.study.inputs import video
 
     pytest.importorskip("av", reason="PyAV is not installed")
+    monkeypatch.setattr(shown_video, "_FORMATS", {"sd": (720, 576, 25, 25, 4000)})
     users = '[[users]]\nkind = "video"\nclips = ["synthetic"]\nevery = 25\n'
     shown = Place(point(users, "5s"), "users", 0)
     (program,) = USERS["video"].programs(shown)

@@ -185,6 +185,7 @@ def test_a_camera_has_pictures_of_its_size(monkeypatch: pytest.MonkeyPatch) -> N
     assert len(rest) == 58 * (6 + 320 * 180 * 3 // 2) and rest[:6] == b"FRAME\n"
 
 
+@pytest.mark.real_time
 def test_two_browsers_hold_a_call_over_the_emulator() -> None:
     if why := chromium.missing():
         pytest.skip(why)

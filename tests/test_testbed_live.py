@@ -14,6 +14,8 @@ import pytest
 from conftest import Command
 from test_emulate import refused
 
+pytestmark = pytest.mark.real_time
+
 STUDY = """
 name = "live"
 duration = "3s"

@@ -172,6 +172,7 @@ def test_loads_of_the_warm_up_are_left_out_unless_they_never_ended(tmp_path: Pat
     assert table["start_ns"].tolist() == [6, 1_000_000_000] and table["fate"].tolist() == [0, 2]
 
 
+@pytest.mark.real_time
 def test_pages_come_over_the_emulator() -> None:
     had()
     two = PAGE + "scale = 0.05\nhosts = 2\npause = '200ms'\n"

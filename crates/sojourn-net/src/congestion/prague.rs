@@ -279,6 +279,29 @@ mod tests {
     }
 
     #[test]
+    fn marks_are_averaged_every_25_ms_where_round_trips_are_shorter() {
+        let mut prague = Prague::new(MSS, 100 * MSS);
+        let acknowledge = |prague: &mut Prague, round: u64, ce_bytes: u64| {
+            let una = (round + 1) * MSS;
+            let now = Time::ZERO + Span::from_millis(5 * round);
+            let ack = Ack { una, next: una, left_in_flight: 0, ce_bytes, ..Ack::of(MSS, Span::from_millis(5)) };
+            prague.on_ack(now, &ack);
+        };
+        // A first mark, in slow start; from then on α falls whenever it is averaged.
+        acknowledge(&mut prague, 0, MSS);
+        (prague.cwnd, prague.ssthresh, prague.rounds) = (100 * MSS, 100 * MSS, 4);
+        let mut averaged = Vec::new();
+        for round in 1..=20 {
+            let before = prague.alpha();
+            acknowledge(&mut prague, round, 0);
+            if prague.alpha() < before {
+                averaged.push(5 * round);
+            }
+        }
+        assert_eq!(averaged, [25, 50, 75, 100]);
+    }
+
+    #[test]
     fn it_paces_its_window_over_a_round_trip() {
         let mut prague = at(100, 50);
         rounds(&mut prague, 1, 50);

@@ -3,6 +3,7 @@
 
 use super::discipline::{Cx, QueueDiscipline};
 use crate::probe::{DropCause, Probe};
+use crate::queue::inspect::Inspector;
 use crate::{Ecn, Packet, Span, Time};
 use proptest::prelude::*;
 use rand::SeedableRng;
@@ -212,6 +213,18 @@ impl<Q: QueueDiscipline<Numbered>> Desk<Q> {
 
     pub(crate) fn dropped(&self) -> Vec<usize> {
         self.fates.dropped.iter().map(|d| d.0).collect()
+    }
+
+    /// The variables of a flow of these names; those with a value are set to it.
+    pub(crate) fn variables<const N: usize>(&mut self, flow: u32, names: [(&str, Option<f64>); N]) -> [f64; N] {
+        let mut found = [f64::NAN; N];
+        let mut visit = |name: &'static str, _, value: f64| {
+            let Some(at) = names.iter().position(|(asked, _)| *asked == name) else { return value };
+            found[at] = value;
+            names[at].1.unwrap_or(value)
+        };
+        self.queue.inspect(&mut Inspector::new(flow, &mut visit));
+        found
     }
 }
 

@@ -332,6 +332,21 @@ mod tests {
         assert_eq!(desk.fates.marked, [1, 2]);
     }
 
+    #[test]
+    fn cobalt_s_drop_is_due_when_it_overflows_and_an_empty_queue_counts_one_off() {
+        let mut desk = Desk::new(Cobalt::new(1, u64::MAX, &Config::default()));
+        let state = [("count", None), ("drop_next", None), ("dropping", None)];
+        desk.arrive(ms(0.0), 0, 1000, Ecn::NotEct);
+        desk.arrive(ms(50.0), 0, 1000, Ecn::NotEct);
+        assert_eq!((desk.variables(0, state), desk.dropped()), ([1.0, 50e6, 1.0], vec![1]));
+        let planned = [("count", Some(5.0)), ("drop_next", Some(90e6)), ("p_blue", Some(0.0))];
+        desk.variables(0, planned);
+        assert_eq!((desk.serve(ms(51.0)), desk.serve(ms(80.0))), (Some(0), None));
+        assert_eq!(desk.variables(0, state), [5.0, 90e6, 0.0], "not due yet");
+        assert_eq!(desk.serve(ms(500.0)), None);
+        assert_eq!(desk.variables(0, state), [4.0, 140e6, 0.0], "one, and the next 100 ms / √4 later");
+    }
+
     proptest! {
         #[test]
         fn every_packet_leaves_by_one_door(

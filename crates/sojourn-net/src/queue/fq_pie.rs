@@ -176,8 +176,8 @@ impl<P: Packet + Send> QueueDiscipline<P> for FqPie<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Span;
-    use crate::queue::check::{self, Numbered, Script, ms, packet};
+    use crate::queue::check::{self, Desk, Numbered, Script, ms, packet};
+    use crate::{Ecn, Span};
     use proptest::prelude::*;
 
     fn queue(quantum: u64) -> FqPie<Numbered> {
@@ -276,6 +276,18 @@ mod tests {
             control.update(&queue.pie, Span::ZERO, 0);
             assert_eq!(format!("{control:?}"), before);
         }
+    }
+
+    #[test]
+    fn in_fq_pie_the_flow_whose_packet_found_the_queue_full_accumulates_anew() {
+        let mut desk = Desk::new(FqPie::new(2, u64::MAX, &Config::default()));
+        for flow in [1, 2] {
+            desk.arrive(ms(0.0), flow, 1000, Ecn::NotEct);
+            desk.variables(flow, [("accu", Some(0.5))]);
+        }
+        desk.arrive(ms(0.0), 1, 1000, Ecn::NotEct);
+        assert_eq!(desk.dropped(), [2]);
+        assert_eq!([1, 2].map(|flow| desk.variables(flow, [("accu", None)])), [[0.0], [0.5]]);
     }
 
     proptest! {

@@ -170,6 +170,12 @@ mod tests {
         assert_eq!(desk.fates.dropped, [(2, DropCause::Full)]);
     }
 
+    #[test]
+    fn the_longest_line_is_that_of_most_packets_not_of_most_bytes() {
+        let desk = desk(3, 1514, &[(0, 100), (0, 100), (1, 1000), (2, 100)]);
+        assert_eq!(desk.dropped(), [1]);
+    }
+
     proptest! {
         #[test]
         fn every_packet_leaves_by_one_door(

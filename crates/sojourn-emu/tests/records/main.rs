@@ -1,0 +1,4 @@
+//! The loop and its records from outside the crate, in one program.
+
+mod ledger;
+mod replay;
