@@ -1,0 +1,317 @@
+"""What `measure`, `workload`, `export` and `wild` make of rows whose numbers are known."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from sojourn.capture import flent, page, samples, workload_study
+from sojourn.capture.flows import Flows
+from sojourn.capture.tcp_stats import ndt, open_table, survey
+from sojourn.capture.workload import Workload, _notes
+from sojourn.capture.workload_measured import measured
+from sojourn.errors import SojournError
+
+FLOWS = [("far", "near", "far:1-near:2"), ("away", "near", "away:1-near:2")]
+
+
+def batch(*rows: tuple[int, int, int, float]) -> dict[str, Any]:
+    """Samples of (flow, whether towards the remote, time in s, delay in ms)."""
+    flow, toward, time, delay = (list(column) for column in zip(*rows, strict=True))
+    return {
+        "frame": list(range(1, len(rows) + 1)),
+        "flow": flow,
+        "toward": toward,
+        "protocol": [flow % 2 for flow in flow],
+        "time_ns": [at * 10**9 for at in time],
+        "queue_delay_ns": [ms * 1e6 for ms in delay],
+        "uncertainty_ns": [500_000] * len(rows),
+        "flows": FLOWS,
+        "protocols": ["tcp", "utp", "quic"],
+    }
+
+
+def test_samples_of_a_flow_are_counted_over_all_batches() -> None:
+    found = Flows()
+    assert found.rows(0) == []
+    found.add(batch(*((0, 0, 5 + n, 1.0 + n) for n in range(50))))
+    found.add(batch(*((0, 0, 55 + n, 51.0 + n) for n in range(50)), (1, 1, 3, 0.0), (0, 1, 4, 2.0)))
+    rows = found.rows(1)
+    assert [(row["remote"], row["protocol"], row["direction"], row["samples"]) for row in rows] == [
+        ("away", "utp", "to-remote", 1), ("far", "tcp", "to-remote", 1), ("far", "tcp", "from-remote", 100),
+    ]  # fmt: skip
+    last = rows[-1]
+    assert (last["mean_ms"], last["max_ms"], last["start_s"], last["end_s"]) == (50.5, 100.0, 5.0, 104.0)
+    quantiles = (last["p50_ms"], last["p95_ms"], last["p99_ms"])
+    assert quantiles == pytest.approx((50, 95, 99), rel=0.003)
+    # No delay at all is zero, and no quantile is above the largest.
+    assert (rows[0]["p50_ms"], rows[0]["max_ms"]) == (0.0, 0.0) and rows[1]["p99_ms"] <= 2.0
+    assert [row["samples"] for row in found.rows(2)] == [100] == [row["samples"] for row in found.rows(100)]
+    assert found.rows(101) == []
+
+
+def test_rows_of_samples_have_their_units(tmp_path: Path) -> None:
+    with samples.sample_file(tmp_path / "s.parquet", uncertainty=True) as (take, text):
+        assert not text
+        take(batch((0, 1, 2, 1.25), (1, 0, 3, 0.0000004)))
+        take(batch((0, 0, 4, 7.0)))
+    table = pl.read_parquet(tmp_path / "s.parquet")
+    assert table.columns == [*samples.COLUMNS, "uncertainty_ms"]
+    assert table["time_s"].to_list() == [2, 3, 4] and table["queue_delay_ms"].to_list() == [1.25, 0.0, 7.0]
+    assert table["direction"].to_list() == ["to-remote", "from-remote", "from-remote"]
+    assert table["protocol"].to_list() == ["tcp", "utp", "tcp"] and table["uncertainty_ms"][0] == 0.5
+    assert table["remote"].to_list() == ["far", "away", "far"] and table["flow"][1] == "away:1-near:2"
+    with samples.sample_file(tmp_path / "s.csv") as (take, text):
+        assert text
+        take(b"1,2\n")
+    assert (tmp_path / "s.csv").read_text() == ",".join(samples.COLUMNS) + "\n1,2\n"
+    with pytest.raises(
+        SojournError, match=r"s\.json: samples are written as \.csv or \.parquet, not as \.json"
+    ):
+        samples.sample_file(tmp_path / "s.json").__enter__()
+    with pytest.raises(KeyError), samples.sample_file(tmp_path / "t.parquet"):
+        raise KeyError
+    assert not (tmp_path / "t.parquet").exists()
+
+
+HOST = {
+    "remote": "h", "protocol": "tcp", "direction": "from-remote", "samples": 20, "mean_ms": 100.0,
+    "p50_ms": 9.0, "p95_ms": 11.0, "max_ms": 12.0, "uncertainty_ms": 0.126, "lower_bound": True,
+    "rtt_ms": {"min": 5.0}, "tick_ms": 1.0, "base_drift_ppm": None, "estimator": "tcp_report",
+    "to_remote": "not seen: no reports", "from_remote": "seen", "discarded": {"no_base": 3},
+}  # fmt: skip
+
+
+def test_the_page_of_a_measurement_says_who_waits_longest() -> None:
+    assert page._sentences([], 10) == ["No remote host gave 10 samples of queueing delay."]
+    one, waits = page._sentences([HOST], 10)
+    assert one == "Packets from h waited 100.0 ms on average."
+    assert waits == "Waits: median 9.0 ms, 95th percentile 11.0 ms, maximum 12.0 ms."
+    # A mean of 100 ms is not above 100 ms; the longest queue is by the 95th percentile.
+    other = HOST | {"remote": "i", "mean_ms": 100.1, "p95_ms": 10.0, "max_ms": 99.0}
+    first, longest = page._sentences([HOST, other], 10)
+    assert first.startswith("1 of 2 mean delays")
+    assert longest.startswith("The longest queue is that of h (tcp): median 9.0 ms")
+    summary = {"packets": 1234567, "hosts_below_min_samples": 4}
+    assert page._facts(summary, [HOST, HOST, other], 10) == [
+        ("Packets", "1 234 567"),
+        ("Samples", "60"),
+        ("Remote hosts", "2, each with 10 samples or more"),
+        ("Left out", "4 with fewer samples"),
+    ]
+
+
+def test_rows_of_hosts_have_both_ways_and_what_was_not_seen() -> None:
+    row = [
+        "from-remote",
+        "tcp",
+        "20",
+        "100.0",
+        "9.0",
+        "11.0",
+        "12.0",
+        "0.13",
+        "at least",
+        "5.0",
+        "1.000",
+        "–",
+    ]
+    assert page._rows(HOST) == [[*row, "tcp report"]]
+    way = {"direction": "to-remote", "samples": 7, "mean_ms": 1.0, "lower_bound": False, "max_ms": 3.0}
+    both = page._rows(HOST | {"to_remote": way})
+    assert both[1] == [
+        "to-remote", "tcp", "7", "1.0", "9.0", "11.0", "3.0", "0.13", "known", "–", "–", "–", "",
+    ]  # fmt: skip
+    assert page._row(HOST | {"lower_bound": None})[8] == "–"
+    about = {"damage": [{"sentence": "cut"}], "skipped": {"not_ip": 2}, "discarded": {"no_tcp": 1}}
+    assert page._unseen({**about, "hosts": [HOST]}) == [
+        "cut",
+        "2 frames: not ip",
+        "1 packets: no tcp",
+        "h (tcp): 3 packets gave no sample: no base",
+        "h (tcp): the way to it was not seen: no reports",
+    ]
+    unseen = HOST | {"to_remote": way, "from_remote": "not seen: no data", "discarded": {}}
+    assert page._unseen({**about, "hosts": [unseen]})[3:] == [
+        "h (tcp): the way from it was not seen: no data"
+    ]
+
+
+def connections(*rows: dict[str, Any]) -> pl.DataFrame:
+    usual: dict[str, Any] = {"tcp": True, "client_opens": True, "cut": False, "began_before": False}
+    usual |= {f"{end}_{what}": 0 for end in "ab" for what in ("bytes", "data_pkts", "again_pkts", "window")}
+    usual |= {"duration_ns": 0, "turns": [1], "rtt_ns": 40_000_000, "a_mss": 1460, "b_mss": 1460}
+    usual |= {"a_initial_window": None, "b_initial_window": None, "a_seen": True, "b_seen": True}
+    integer = {f"{end}_initial_window": pl.Int64 for end in "ab"} | {"rtt_ns": pl.Int64}
+    return pl.DataFrame([usual | row for row in rows], schema_overrides=integer)
+
+
+def work(table: pl.DataFrame, bits: float = 8e5, seconds: int = 10) -> Workload:
+    bins = np.arange(seconds * 10)
+    busy = {"bin": bins, "down": np.full(len(bins), bits / 80), "up": np.full(len(bins), bits / 160)}
+    return Workload(table, seconds * 10**9, [], True, True, busy)
+
+
+def test_what_captures_show_of_a_path_has_the_names_of_results() -> None:
+    table = connections(
+        {"a_bytes": 500_000, "b_bytes": 500_000, "b_data_pkts": 90, "b_again_pkts": 20, "duration_ns": 10**9},
+        {
+            "client_opens": False,
+            "a_data_pkts": 10,
+            "b_data_pkts": 200,
+            "b_again_pkts": 10,
+        },
+        {"duration_ns": 2 * 10**9},
+        {"cut": True, "duration_ns": 9 * 10**9},
+        {"began_before": True, "duration_ns": 9 * 10**9},
+        {"turns": [], "duration_ns": 9 * 10**9},
+        {"tcp": False, "a_bytes": 10**9, "duration_ns": 9 * 10**9},
+    )
+    waits = {"mean_ms": 5.0, "p50_ms": 4.0, "p95_ms": 9.0, "p99_ms": None, "max_ms": 12.0}
+    found = {path: number for path, number, _ in measured(work(table), "down", 1e6, waits)}
+    assert found["flows.goodput_bps"] == 800_000 and found["links.down.utilisation"] == pytest.approx(0.8)
+    # Towards the capture 100 were seen and 20 of them again; away from it 200, and 10 again.
+    assert found["links.down.loss"] == pytest.approx(20 / 120) and found["links.up.loss"] == 0.05
+    assert found["links.down.queue_delay_ms.mean"] == 5 and found["links.down.queue_delay_ms.max"] == 12
+    assert "links.down.queue_delay_ms.p99" not in found
+    assert (found["connections.duration_s.p50"], found["connections.duration_s.p95"]) == (1, 2)
+    few = connections({"b_data_pkts": 99, "b_again_pkts": 1})
+    assert "links.down.loss" not in {path for path, *_ in measured(work(few), "down", 1e6, None)}
+
+
+def test_a_study_of_a_capture_has_its_rate_buffers_and_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits = {"max_ms": 80.0, "samples": 9}
+    monkeypatch.setattr(workload_study, "_waits", lambda captures: waits)
+    table = connections(
+        {"a_bytes": 100, "b_bytes": 900, "a_initial_window": 3, "b_initial_window": 10},
+        {"a_bytes": 500, "b_bytes": 0, "a_initial_window": 4, "rtt_ns": 60_000_000},
+    )
+    written = workload_study.study_of(work(table, 8e6), [], Path("x/w.parquet"), Path("x/own.toml"))
+    text, csv = written.files[Path("x/own.toml")], written.files[Path("x/own-measured.csv")]
+    study = tomllib.loads(text)
+    assert study["path"]["rtt"] == "50000us" and study["duration"] == "10000ms"
+    assert (study["path"]["down"]["rate"], study["path"]["up"]["rate"]) == ("8000000bit", "4000000bit")
+    # 80 ms of 8 Mbit/s were seen; upwards nothing was: 50 ms of 4 Mbit/s.
+    assert study["path"]["down"]["queue"]["limit"] == "80000B"
+    assert study["path"]["up"]["queue"]["limit"] == "25000B"
+    assert study["sweep"] == {"path.down.queue.limit": ["20000B", "80000B", "320000B"]}
+    [flow] = study["flows"]
+    assert (flow["mss"], flow["initial-window"], flow["source"]["file"]) == ("1448B", 10, "w.parquet")
+    assert csv.splitlines()[:2] == ["value,measured,how", "path.down.queue.limit,80000B,"]
+    assert written.notes == [
+        "no waiting could be seen on the link up: its buffer is one bandwidth-delay product"
+    ]
+    waits["max_ms"] = 0.5
+    apart = workload_study.study_of(work(table, 8e6), [], Path("y/w.parquet"), Path("x/own.toml"))
+    assert len(apart.notes) == 2 and str(Path("y/w.parquet").absolute()) in apart.files[Path("x/own.toml")]
+    unsure = Workload(table, 10**9, [], False, True, {})
+    with pytest.raises(SojournError, match="hop limits do not tell"):
+        workload_study.study_of(unsure, [], Path("w.parquet"), Path("own.toml"))
+
+
+def test_a_link_that_was_never_full_has_at_least_the_densest_second() -> None:
+    notes: list[str] = []
+    bins = np.arange(100)
+    assert workload_study._rate(np.full(100, 12_500), bins, "down", notes) == 1_000_000 and not notes
+    # Seconds within 3 % of the densest are full ones, and five of them are enough.
+    size = np.full(100, 1000)
+    size[:50] = 12_500
+    size[10:50] = 12_200
+    assert workload_study._rate(size, bins, "down", notes) == 1_000_000 and not notes
+    size[40:50] = 12_000
+    assert workload_study._rate(size, bins, "up", notes) == 1_000_000
+    assert notes == [
+        "the link up was never seen filled: its rate is at least 1 Mbit/s, that of the densest second"
+    ]
+    assert workload_study._rate(np.array([]), np.array([], dtype=int), "up", notes) == 10_000
+    assert workload_study._rate(np.array([5000, 5000]), np.array([0, 1]), "up", notes) == 400_000
+
+
+def test_notes_count_what_a_workload_lacks() -> None:
+    table = connections(
+        {"began_before": True}, {"cut": True, "a_seen": False}, {"rtt_ns": None}, {"tcp": False}
+    )
+    found = {"damage": ["cut short"], "sides_by_ttl": False, "beyond_bound": 7}
+    found |= {"turns": {"bytes": np.array([2**32])}}
+    said = _notes(found, table)
+    assert [each.split(" ")[0] for each in said] == ["cut", "1", "1", "1", "1", "hop", "7", "turns"]
+    whole = {"damage": [], "sides_by_ttl": True, "beyond_bound": 0, "turns": {"bytes": np.array([2**32 - 1])}}
+    assert _notes(whole, connections({})) == []
+
+
+def test_series_of_flent_are_what_left_in_a_step_and_what_a_ping_would_have_met() -> None:
+    rows = [
+        # flow, kind, size, arrives and leaves in ms
+        (7, "data", 1052, 10, 20), (7, "data", 1052, 190, 200), (9, "data", 552, 10, 399),
+        (9, "data", 52, 10, 11), (7, "ack", 52, 10, 11), (7, "data", 1052, 50, None),
+        (7, "data", 1052, 1, 401),
+    ]  # fmt: skip
+    flow, kind, size, came, left = zip(*rows, strict=True)
+    log = pl.DataFrame(
+        {
+            "link": ["down"] * len(rows), "flow": flow, "kind": kind, "size_bytes": size,
+            "arrive_ns": [at * 10**6 for at in came],
+            "depart_ns": [None if at is None else at * 10**6 for at in left],
+        },
+        schema_overrides={"depart_ns": pl.Int64, "size_bytes": pl.UInt32, "arrive_ns": pl.UInt64},
+    )  # fmt: skip
+    first, second = flent._throughput(log, "down", 2, 0.2)
+    assert first == pytest.approx([0.04, 0.04]) and second == pytest.approx([0.0, 0.02])
+    assert flent._throughput(log, "up", 2, 0.2) == []
+    waits = flent._waits_ms(log, "down", 2, 0.2)
+    assert waits == pytest.approx([(10 + 10 + 389 + 1 + 1 + 400) / 6, 0.0])
+
+
+def test_tables_of_connections_are_read_whatever_their_kind(tmp_path: Path) -> None:
+    text = (
+        "ESTAB 0 0 10.0.0.1:443 10.0.0.7:5001 cubic rtt:12/3\nESTAB 0 0 10.0.0.1:443 10.0.0.7:5001 rtt:15/3\n"
+    )
+    (tmp_path / "ss").write_text(text * 2)
+    [row] = open_table([tmp_path / "ss"]).collect().to_dicts()
+    assert (row["avg_rtt_ms"], row["rtt_samples"]) == (13.5, 4)
+    shots = [{"TCPInfo": {"RTT": time}} for time in (0, 4000, "5", 8000)]
+    up = {
+        "ClientIP": "a",
+        "Upload": {"ServerMeasurements": shots},
+        "Download": {"ServerMeasurements": shots[1:2]},
+    }
+    (tmp_path / "n.json.gz").write_bytes(gzip.compress(json.dumps(up).encode()))
+    found = ndt.read([tmp_path / "n.json.gz"]).collect().rows()
+    assert found == [(4.0, 4.0, 4.0, 1, "a"), (4.0, 6.0, 8.0, 2, "a")]
+    (tmp_path / "l.jsonl").write_text(json.dumps(up) + "\n{\n")
+    with pytest.raises(SojournError, match=r"l\.jsonl, line 2: expected one JSON object per line"):
+        ndt.read([tmp_path / "l.jsonl"])
+    (tmp_path / "t.csv").write_text("min_rtt_ns,max_rtt_us,rtt_samples,host\n2000000,5000,10,h\n")
+    assert open_table([tmp_path / "t.csv"]).collect().rows() == [(2.0, None, 5.0, 10.0, "h")]
+    with pytest.raises(SojournError, match=r"several kinds \(csv, ss\)"):
+        open_table([tmp_path / "t.csv", tmp_path / "ss"])
+    with pytest.raises(SojournError, match="rtt is no column of this study"):
+        open_table([tmp_path / "t.csv"], {"rtt": "host"})
+    with pytest.raises(SojournError, match="has no column x; it has min_rtt_ns"):
+        open_table([tmp_path / "t.csv"], {"host": "x"})
+
+
+def test_a_survey_counts_by_class_and_leaves_out_those_far_away(tmp_path: Path) -> None:
+    columns = {"min_rtt_ms": [100.0, 100.1, 5.0, 5.0], "max_rtt_ms": [200.0, 1200.1, 105.0, 5.0]}
+    (tmp_path / "t").mkdir()
+    more = {"avg_rtt_ms": [150.0, 150.0, 50.0, None], "rtt_samples": [10] * 4, "access": ["a", "b", "b", "b"]}
+    file = tmp_path / "t" / "t.parquet"
+    pl.DataFrame(columns | more).write_parquet(file)
+    found = survey(open_table([file]), pl.col("access"))
+    assert found.classes == ["b", "a"]
+    # A wait of exactly 100 ms is not above it, and 100 ms away is near.
+    assert found.shares()["above_100ms"] == 0.25 and found.shares("a") == found.shares("a", near=True)
+    assert found.shares("b")["connections"] == 3 and found.shares("b", near=True)["connections"] == 2
+    assert found.shares("b", near=True)["p50_ms"] == 0.0 and found.shares("c") == {"connections": 0}
+    middles, density = found.density("avg", "b")
+    assert len(middles) == 11 and density[0] == density[-1] == pytest.approx(10)
+    edges, _, counts = found.grid()
+    assert counts.sum() == 4 and counts.shape == (len(edges) - 1,) * 2
+    low, high = (int(np.searchsorted(edges, np.log10(each), "right")) - 1 for each in (5.0, 105.0))
+    assert counts[low, high] == 1 and counts[low, low] == 1 and counts[high, low] == 0
