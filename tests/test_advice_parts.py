@@ -1,0 +1,313 @@
+"""The advice from results whose numbers are known: scores, rounds, the answer, its study files."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from dataclasses import dataclass, field, replace
+from math import inf, sqrt
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sojourn import _core
+from sojourn.errors import SojournError
+from sojourn.results.interval import half_width
+from sojourn.sweep.advice import Found, Search, elimination, name_of, scores, study_file
+from sojourn.sweep.advice.candidates import Rule, discipline, fifo, read_candidates
+from sojourn.sweep.advice.goals import read_goal
+from sojourn.sweep.advice.line import Line, Times, read_users
+from sojourn.sweep.advice.loads import flows_down_up, read_loads
+from sojourn.sweep.advice.question import Question
+from sojourn.sweep.advice.search import Findings, Rounds, confidence, load_of, looks
+from sojourn.sweep.advice.verdict import Verdict, _beats
+
+ASKED = Question.read("16Mbit", "1Mbit", "40ms", "web=2", load=["idle,both"], candidates="fifo,codel,pie")
+
+
+@dataclass
+class Point:
+    """A point of a study of disciplines."""
+
+    hash: str
+    labels: dict[str, str]
+    replication: int
+    document: dict[str, Any] = field(default_factory=lambda: {"users": [{"kind": "web"}]})
+
+
+def run(load: str, queue: str, at: int, mos: float, wait: float = 1.0, used: float = 0.5) -> tuple[Any, Any]:
+    links = {"down": {"utilisation": used, "queue_delay_ms": {"mean": wait}}}
+    links["up"] = {"utilisation": 0.1, "queue_delay_ms": {"mean": 2.0}}
+    point = Point(f"{load}{queue}{at}", {"workload": load, "path.down.queue": queue}, at)
+    return point, {"web": {"mos": {"mean": mos}}, "links": links}
+
+
+def findings(asked: Question = ASKED, **by_queue: list[float]) -> Findings:
+    """What was found: under each queue the scores under `both`, replication by replication; idle is 4.5."""
+    found = Findings(asked)
+    for queue, values in by_queue.items():
+        for at, mos in enumerate(values):
+            for load, score, used in (("none", 4.5, 0.9), ("both", mos, 0.4 + at / 10)):
+                point, result = run(load, queue, at, score, wait=mos, used=used)
+                found.take([point], [result], {(queue,): queue})
+    return found
+
+
+def test_scores_of_users_are_those_of_their_kind() -> None:
+    users = [{"kind": "voice"}, {"kind": "browser"}, {"kind": "adaptive", "rates-kbps": [4000, 250, 1000]}]
+    result: dict[str, Any] = {
+        "voice": {"talks": {"mos": {"mean": 3.0}}, "listens": {"mos": {"mean": 4.0}}},
+        "browser": {"plt_s": {"median": 0.56}, "abandoned": 0.1},
+        "adaptive": {"average_rate_kbps": 1000, "clients_stalled_pct": 25},
+        "web": {"mos": {"mean": 2.0}},
+    }
+    found = scores.opinions(result, users)
+    assert found == {
+        "voice.talks": 3,
+        "voice.listens": 4,
+        "browser": 5,
+        "adaptive": pytest.approx(1 + 4 * 0.5 * 0.75),
+    }
+    result["browser"]["plt_s"]["median"] = sqrt(0.56 * 10)
+    assert scores.opinions(result, users)["browser"] == pytest.approx(3)
+    for rate, rates, mos in ((100, [250, 500], 1), (9000, [250, 500], 5), (100, [250], 5)):
+        assert scores._viewing(rate, 0, {"rates-kbps": rates}) == mos
+    links = {
+        "a": {"utilisation": 0.3, "queue_delay_ms": {"mean": 2.0}},
+        "b": {"queue_delay_ms": {"mean": 5.0}},
+    }
+    assert scores.utilisation({"links": links}) == 0.3 and scores.delay_ms({"links": links}) == 7.0
+    assert scores.utilisation({}) is None
+    goals = read_goal("web.mos.median>=3", ["web"]) + read_goal("links.up.loss<=0.1", ["web"])
+    assert list(scores.on_scale({"links": {"up": {"loss": 0.1}}}, goals)) == ["links.up.loss"]
+    assert scores.on_scale({"links": {"up": {"loss": 0.1}}}, goals)["links.up.loss"] == pytest.approx(1)
+
+
+def test_findings_count_each_point_once_and_give_the_worst_to_who_has_no_score() -> None:
+    found = findings(codel=[3.0, 3.5], pie=[2.0])
+    assert found.points == 6
+    found.take(*zip(run("both", "codel", 0, 1.0), strict=True), {("codel",): "codel"})
+    assert found.points == 6 and found.scores()["codel"]["both", "web"] == {0: 3.0, 1: 3.5}
+    assert found.delays() == {"codel": {0: 5.0, 1: 5.5}, "pie": {0: 4.0}}
+    # The idle line's utilisation says nothing.
+    assert found.utilisation("codel") == pytest.approx(0.45)
+    assert [each["replication"] for each in found.cells("codel")["both"]] == [0, 1]
+    point, result = run("both", "pie", 1, 0.0)
+    found.take([point], [{**result, "web": {}}], {("pie",): "pie"})
+    assert found.scores()["pie"]["both", "web"] == {0: 2.0, 1: 1.0}
+    mine = replace(ASKED, goals=read_goal("web.mos.mean>=3", ["web"]))
+    owed = findings(mine, codel=[3.0]).scores()
+    assert owed["codel"]["both", "web.mos.mean"][0] == pytest.approx(1)
+    assert findings(mine, codel=[3.0]).scores(opinions=True)["codel"]["both", "web"] == {0: 3.0}
+    assert load_of(Point("", {"workload": "none"}, 0)) == "idle"  # type: ignore[arg-type]
+
+
+class Study:
+    """Takes down which points a round asks for."""
+
+    def replicated(self, most: int, wanted: Any) -> Any:
+        queues = ("codel", "pie", "fifo")
+        labels = [{"workload": "both", "path.down.queue": queue} for queue in queues]
+        return most, {
+            each["path.down.queue"]: [at for at in range(20) if wanted(each, at)] for each in labels
+        }
+
+
+def test_the_best_and_the_open_ones_get_twice_the_replications() -> None:
+    assert (looks(), confidence()) == (3, 1 - 0.05 / 3)
+    wide = {"codel": [4.9, 3.1, 3.4, 4.6], "pie": [3.0, 4.5, 4.4, 3.2], "fifo": [1.0, 1.1, 1.0, 1.1]}
+    found = findings(**wide)
+    names = {(name,): name for name in wide}
+    rounds = Rounds(found, names, wide)
+    most, asked = rounds.further(Study(), [], [])  # type: ignore[arg-type]
+    assert most == 8 and asked == {"codel": [4, 5, 6, 7], "pie": [4, 5, 6, 7], "fifo": []}
+    most, asked = rounds.further(Study(), [], [])  # type: ignore[arg-type]
+    assert asked["pie"] == list(range(8, 16)) and rounds.had == {"codel": 16, "pie": 16, "fifo": 4}
+    assert rounds.further(Study(), [], []) == []  # type: ignore[arg-type]
+    joined = Rounds(found, names, ["codel"], lambda found: ["codel", "pie"])
+    assert joined.first(run("both", "codel", 0, 1)[0]) and not joined.first(run("both", "pie", 0, 1)[0])
+    assert joined.further(Study(), [], [])[1]["pie"] == [0, 1, 2, 3]  # type: ignore[arg-type,call-overload]
+    few = Rounds(found, names, wide, most=4)
+    assert few.further(Study(), [], []) == []  # type: ignore[arg-type]
+
+
+def found_of(decided: str = "worst", **by_queue: list[float]) -> Verdict:
+    """The answer of a search among a FIFO and disciplines."""
+    there = findings(**by_queue)
+    made = {name: discipline(name, ASKED.line) for name in by_queue if not name.startswith("fifo")}
+    made |= {name: fifo((53, 4)) for name in by_queue if name.startswith("fifo")}
+    chosen, _, standing = there.choose(by_queue)
+    fifos = [name for name in by_queue if name.startswith("fifo")]
+    rules = [Rule("1 BDP", (53, 4))]
+    own = there.standing(fifos)
+    return Verdict(
+        Found(ASKED, there, made, list(by_queue), fifos, rules, fifos[0], own, chosen, decided, standing)
+    )
+
+
+FIFO = "fifo 53pkt/4pkt"
+SCORES = {"codel": [4.0, 4.1, 4.0, 4.1], FIFO: [3.0, 3.2, 3.1, 3.1]}
+
+
+def test_the_answer_says_what_each_queue_loses_against_the_advice() -> None:
+    verdict = found_of(**SCORES)
+    about = verdict.as_json()
+    assert about["recommended"]["down"] == {"kind": "codel"} and about["certain"] is True
+    half = half_width(SCORES["codel"], confidence())
+    assert half is not None
+    within = [round(4.05 - half, 4), round(4.05 + half, 4)]
+    assert about["scores"]["worst"] == 4.05 and about["scores"]["interval"] == within
+    assert (about["scores"]["load"], about["scores"]["user"], about["scores"]["utilisation"]) == (
+        "both", "web", 0.55,
+    )  # fmt: skip
+    web = about["scores"]["by_user"]["web"]
+    assert (web["mos"], web["load"], web["by_load"]) == (4.05, "both", {"idle": 4.5, "both": 4.05})
+    [rule] = about["rules_of_thumb"]
+    assert (rule["rule"], rule["limit"], rule["worst"]) == ("1 BDP", "53pkt down, 4pkt up", 3.1)
+    lost = half_width([a - b for a, b in zip(*SCORES.values(), strict=True)], 0.95)
+    assert lost is not None
+    assert (rule["loss_mos"], rule["loss_within"], rule["replications"]) == (0.95, round(lost, 4), 4)
+    assert about["by_load"]["idle"]["same"] and about["by_load"]["both"]["with_advice"] == 4.05
+    # In both the FIFO is no worse when idle, and worse for certain otherwise; of equal use, only one is left.
+    assert [each["down"]["kind"] for each in about["pareto"]] == ["codel"]
+    assert about["alike"] == [] and about["points"] == 16 and about["users"] == {"web": 2}
+    assert not found_of("best", **SCORES).as_json()["certain"]
+
+
+def test_the_interval_of_a_choice_reaches_to_the_best_of_those_it_was_among() -> None:
+    verdict = found_of(codel=[4.0, 4.01, 4.0, 4.01], pie=[4.2, 4.2, 4.2, 4.2], **{FIFO: [3.0] * 4})
+    assert verdict._among(["codel", "pie"], "codel")[1] == 4.2  # type: ignore[index]
+    assert verdict._among(["codel", FIFO], "codel")[1] < 4.2  # type: ignore[index]
+    assert found_of(codel=[4.0], **{FIFO: [3.0]})._among(["codel"], "codel") is None
+    high = {("both", "web"): {0: 4.9, 1: 5.0, 2: 4.9}}
+    assert verdict._interval(high, ("both", "web"))[1] == 5.0  # type: ignore[index]
+    assert elimination.interval([1.0, 1.2], 1.0, 5.0, 0.95)[0] == 1.0  # type: ignore[index]
+    assert elimination.interval([3.0, 3.0], 1.0, 5.0, 0.95) == (3.0, 3.0)
+    assert _beats((2, 1), (1, 1)) and _beats((2, 2), (1, 1)) and not _beats((1, 1), (1, 1))
+    assert not _beats((2, 0), (1, 1))
+
+
+def test_goals_are_judged_load_by_load() -> None:
+    goals = read_goal("web.mos.mean>=3.5", ["web"])
+    there = replace(ASKED, goals=goals)
+    found = found_of(**SCORES).found
+    own = Verdict(replace(found, asked=there, findings=findings(there, **SCORES)))
+    [goal] = own._goals()
+    assert goal["value"] == "web.mos.mean" and list(goal["by_load"]) == ["idle", "both"]
+    assert goal["by_load"]["both"]["mean"] == 4.05 and goal["by_load"]["idle"]["interval"] == [4.5, 4.5]
+
+
+def test_neighbours_are_the_next_sizes_of_the_ladder_one_way_at_a_time() -> None:
+    search = Search(replace(ASKED, kinds=["fifo"]))
+    search._fifos = {name_of(fifo(limits)): fifo(limits) for limits in search._pairs()}
+
+    class Chosen:
+        def choose(self, among: Any) -> tuple[str]:
+            return (self.name,)
+
+    chosen = Chosen()
+    chosen.name = "fifo 53pkt/4pkt"  # type: ignore[attr-defined]
+    # Downwards 7, 13, 27, 53, 107, 213, upwards 4 to 128.
+    assert search._around(chosen) == [  # type: ignore[arg-type]
+        "fifo 27pkt/4pkt", "fifo 107pkt/4pkt", "fifo 53pkt/8pkt",
+    ]  # fmt: skip
+    assert len(search._diagonal) == 6 and search.out == Path("results/advice-16Mbit-1Mbit-40ms")
+    assert (10, 10) in search._pairs() and (1000, 1000) in search._pairs()
+
+
+def test_study_files_are_read_back_as_they_were_meant() -> None:
+    asked = Question.read(
+        "16Mbit", "1Mbit", "40ms", "voice=1,web=2", goals=["web.mos.mean>=3", "links.up.loss<=0.1"]
+    )
+    text = study_file.sizes_study(asked, ((7, 13), (4,)))
+    study = tomllib.loads(text)
+    assert (study["name"], study["repeat"]) == ("advice-16Mbit-1Mbit-40ms-sizes", 4)
+    times = asked.times
+    assert (study["duration"], study["warmup"]) == (
+        f"{times.warmup_s + times.measured_s}s",
+        f"{times.warmup_s}s",
+    )
+    assert study["sweep"] == {
+        "workload": ["none", "download", "upload", "both", "many"],
+        "path.down.queue.limit": ["7pkt", "13pkt"],
+        "path.up.queue.limit": ["4pkt"],
+    }
+    assert study["goals"] == [
+        {"value": "web.mos.mean", "at-least": 3.0}, {"value": "links.up.loss", "at-most": 0.1},
+    ]  # fmt: skip
+    assert [user["count"] for user in study["users"]] == [1, 2] and study["users"][0][
+        "call"
+    ] == f"{times.call_s}s"
+    assert [flow["count"] for flow in study["workload"]["many"]] == [16, 8]
+    assert len(_core.points(_core.parse(text, "s.toml", [], []))) == 2 * 5 * 4
+    made = [fifo((53, 4)), discipline("codel", asked.line)]
+    tied = tomllib.loads(study_file.queues_study(asked, made))
+    assert tied["sweep"]["path.down.queue"] == [{"kind": "fifo", "limit": "53pkt"}, {"kind": "codel"}]
+    [tie] = tied["tie"]
+    assert tie["with"] == "path.down.queue"
+    assert tie["set"]["path.up.queue"] == [
+        {"kind": "fifo", "limit": "4pkt"},
+        {"kind": "codel", "target": "18ms"},
+    ]
+
+
+def test_times_follow_line_and_recording() -> None:
+    line = Line.read("12Mbit", "12Mbit", "100ms")
+    # 2000 packets a second both ways: more than 40 s for 600 000, so 40; sixty round trips before.
+    assert Times.of(line) == Times(6, 40, 8)
+    assert Times.of(line, 20.0) == Times(6, 14, 3) and Times.of(line, 5.0) == Times(6, 4, 2)
+    assert Times.of(Line.read("120Mbit", "120Mbit", "10ms")) == Times(1, 30, 7)
+    assert Times.of(Line.read("12Mbit", "12Mbit", "1s")).warmup_s == 10
+    assert Line.read("12Mbit", "12Mbit", "100 ms").rtt == "100ms" and line.packets("up", 2) == 2000
+
+
+@pytest.mark.parametrize(
+    ("read", "text", "said"),
+    [
+        (read_users, "voice=0", "is no number of users; expected 1 to 1000"),
+        (read_users, "voice=1001", "expected 1 to 1000"),
+        (read_users, "voice,voice=2", "voice is there twice; write voice=NUMBER once"),
+        (read_users, "void", "there are no users of the kind"),
+        (read_candidates, "codel,codel", "codel is there twice"),
+        (read_candidates, "fq_codel,drr", "there is no candidate"),
+        (lambda text: read_loads([text]), "both,both", "--load both is there twice"),
+        (lambda text: read_loads([text]), "bath", "there is no such load; expected idle, download"),
+        (lambda text: read_goal(text, ["web"]), "web>=3", "names nothing that is measured"),
+        (lambda text: read_goal(text, ["web"]), "voice.mos.p5>=3", "names nothing that is measured"),
+        (lambda text: read_goal(text, ["web"]), "web.mos.p5=3", "is no goal; expected VALUE>=NUMBER"),
+        (lambda text: read_goal(text, ["web"]), "web.mos.p5>=1e999", "is no number"),
+        (lambda text: Line.read("1Mbit", "1Mbit", text), "0ms", "a round trip takes time"),
+        (
+            lambda text: Line.read(text, "1Mbit", "1ms"),
+            "unlimited",
+            "--down unlimited: a link without a rate",
+        ),
+    ],
+)
+def test_what_no_advice_can_be_about_is_refused(read: Any, text: str, said: str) -> None:
+    with pytest.raises(SojournError) as error:
+        read(text)
+    assert said in str(error.value)
+
+
+def test_what_is_asked_is_read_as_people_write_it() -> None:
+    assert read_users("voice, web=1000") == {"voice": 1, "web": 1000}
+    assert list(read_loads(["none", "both"])) == ["idle", "both"] and len(read_loads([])) == 5
+    assert flows_down_up(read_loads([])) == (16, 8) and flows_down_up(read_loads(["idle"])) == (1, 1)
+    assert flows_down_up(read_loads(["upload"])) == (1, 2)
+    [talks, listens] = read_goal("voice.mos.p5 >= 3.6", ["voice"])
+    assert (talks.path, listens.path, talks.above) == ("voice.talks.mos.p5", "voice.listens.mos.p5", True)
+    [one] = read_goal("voice.talks.mos.p5<=2", ["voice"])
+    assert (one.limit, one.above) == (2.0, False)
+    assert ASKED.precision == 0.1 and ASKED.longest_s == inf
+    for precision in (0.0099, 1.01, inf):
+        with pytest.raises(SojournError, match="is no precision in MOS"):
+            Question.read("1Mbit", "1Mbit", "9ms", precision=precision)
+    with pytest.raises(SojournError, match="exclude one another"):
+        Question.read("1Mbit", "1Mbit", "9ms", load=["both"], workload=Path("w.parquet"))
+    # One and a half packets take 18 ms at 1 Mbit/s, 4.5 at 4: below the default nothing is set.
+    slow, fast = (discipline("codel", Line.read(rate, rate, "9ms")).up for rate in ("1Mbit", "4Mbit"))
+    assert slow == {"kind": "codel", "target": "18ms"} and fast == {"kind": "codel"}
+    limits = [discipline(kind, ASKED.line).down.get("limit") for kind in ("red", "sfq", "pie")]
+    assert limits == ["1000pkt", "127pkt", None]
+    assert json.loads(study_file._toml(["a", 1, True])) == ["a", 1, True]
