@@ -117,7 +117,8 @@ def test_intervals_of_drops_and_quantiles_are_in_order() -> None:
 def test_a_loss_event_lasts_a_round_trip_from_its_first_drop() -> None:
     rows = rows_of(
         (0, "data", 10, None, 1), (1, "data", 19, None, 1), (0, "data", 20, None, 2),
-        (0, "data", 29, None, 3), (0, "data", 40, None, 4), (1, "data", 50, 51, 2), (1, "datagram", 50, None, 2),
+        (0, "data", 29, None, 3), (0, "data", 40, None, 4), (1, "data", 50, 51, 2),
+        (1, "datagram", 50, None, 2),
         (0, "data", 99, None, 9),
     )  # fmt: skip
     found = _synchronised(rows, Period(0, 99 * MS), 10 * MS)
