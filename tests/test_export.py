@@ -88,6 +88,21 @@ def test_both_sides_see_the_same_queue(sojourn, tmp_path, transport, count):
     assert delay["clients"]["max_ms"] == pytest.approx(delay["servers"]["max_ms"], rel=0.1)
 
 
+def test_the_way_of_acknowledgements_is_told_by_the_stamps_that_data_echo(sojourn, tmp_path):
+    study = tmp_path / "study.toml"
+    upload = '[[flows]]\nname = "upload"\nsource = { kind = "bulk" }\ntransport = "cubic"\ndirection = "up"\n'
+    both = STUDY.format(transport="cubic", direction="down", count=1).partition("[[users]]")[0] + upload
+    study.write_text(both.replace("30s", "20s"))
+    sojourn("export", study, "servers.pcapng", "--at", "servers", "--truth", "truth.csv")
+    sojourn("export", study, "clients.pcapng", "--at", "clients")
+    truth = pl.read_csv(tmp_path / "truth.csv").filter(pl.col("kind") == "ack")["queue_delay_ms"].mean()
+    found = {host["remote"]: host["to_remote"] for host in sojourn.json("measure", "clients.pcapng")}
+    download = found["10.2.0.0"]
+    assert download["samples"] > 1000
+    assert (download["lower_bound"], truth > 20) == (False, True)
+    assert download["mean_ms"] == pytest.approx(truth, rel=0.1, abs=2)
+
+
 def test_several_points_and_bad_places_get_a_sentence(sojourn, tmp_path):
     study = tmp_path / "study.toml"
     text = STUDY.format(transport="newreno", direction="up", count=1)

@@ -118,9 +118,11 @@ impl Way {
         }
     }
 
-    /// Whether more than a few samples are only lower bounds.
+    /// Whether more than a few samples are only lower bounds, or many were left out that seemed to have waited: echoed
+    /// after a pause, they may have been answered late.
     pub fn lower_bound(&self) -> bool {
-        (self.samples - self.certain) * 20 > self.samples
+        let paused = self.discarded[Discard::Paused as usize];
+        (self.samples - self.certain) * 20 > self.samples || paused * 6 > self.samples + paused
     }
 }
 
@@ -357,6 +359,16 @@ impl Hosts {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_left_out_for_having_waited_makes_a_lower_bound() {
+        let mut way = Way::default();
+        (0..500).for_each(|_| way.add(Estimate { delay: 1e6, error: 0.0 }, 1, true, 0.0));
+        for (paused, bound) in [(100, false), (101, true)] {
+            way.discarded[Discard::Paused as usize] = paused;
+            assert_eq!(way.lower_bound(), bound, "{paused}");
+        }
+    }
 
     #[test]
     fn what_is_kept_of_nearness_follows_the_hosts() {

@@ -33,6 +33,8 @@ struct Echo {
 #[derive(Debug, Default)]
 struct Side {
     echoes: VecDeque<Echo>,
+    /// Packets without data of this side that no echo told of, since the last that one did: it stands for them.
+    untold: u32,
     tracks: Tracks,
     reports: Reports,
     in_flight: InFlight,
@@ -294,7 +296,8 @@ impl TcpFlow {
             }
             None => match echoed {
                 Some((echo, true)) if echo.pure && segment.payload > 0 => {
-                    (echo.frame, echo.time, echo.length, ECHOED, 1)
+                    let packets = 1 + std::mem::take(&mut peer.untold);
+                    (echo.frame, echo.time, echo.length, ECHOED, packets)
                 }
                 _ => return,
             },
@@ -362,6 +365,7 @@ impl Side {
         while let Some(front) = self.echoes.front()
             && before(front.stamp, echo)
         {
+            self.untold += u32::from(front.pure && !front.told);
             self.echoes.pop_front();
         }
         let front = self.echoes.front_mut()?;
@@ -387,5 +391,27 @@ impl Side {
     fn forget(&mut self, state: &mut MeterState) {
         state.remembered -= std::mem::take(&mut self.places);
         (self.reports, self.in_flight, self.echoes) = Default::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_echo_stands_for_packets_without_data_that_none_told_of() {
+        let mut side = Side::default();
+        for stamp in 0..6 {
+            let (time, frame) = (i64::from(stamp), u64::from(stamp));
+            side.echoes.push_back(Echo { stamp, time, frame, length: 66, pure: stamp != 2, told: false });
+        }
+        let mut echoed = |echo| {
+            let told = side.echoed(echo, 10).map(|(echo, first)| (echo.frame, first));
+            (told, side.untold)
+        };
+        assert_eq!(echoed(0), (Some((0, true)), 0));
+        assert_eq!(echoed(4), (Some((4, true)), 2), "of data acknowledgements tell");
+        assert_eq!(echoed(4), (Some((4, false)), 2));
+        assert_eq!(echoed(5), (Some((5, true)), 2), "the one before was told of");
     }
 }
