@@ -11,6 +11,7 @@ from sojourn.report.answer.goals import _USUAL, Goal
 from sojourn.report.figures import KINDS, Spec
 from sojourn.results.interval import Sample, garwood, wilson
 
+DELAY = {"fifo": 100.0, "codel": 5.0}
 KIND, LIMIT, RATE = "path.down.queue.kind", "path.down.queue.limit", "path.down.rate"
 
 
@@ -416,6 +417,24 @@ def test_one_run_of_each_cell_is_said_in_one_run() -> None:
     )
     assert "for certain" not in said and "under none" not in said
     assert "“none” and b:" in said
+
+
+def test_where_doubtful_means_are_good_is_said_by_name_or_number() -> None:
+    def said(scores: dict[str, float]) -> str:
+        # Replications far apart: nothing is certain. The good limit of voice's median is between 3 and 4.
+        results = [
+            one({"workload": load, KIND: kind}, at, DELAY[kind], **voice(score + 0.8 * (at - 1)))
+            for load, score in scores.items()
+            for at in range(3)
+            for kind in ("fifo", "codel")
+        ]
+        return " ".join(answer(results, {"workload": list(scores), KIND: ["fifo", "codel"]}).sentences)
+
+    assert "under “none”, not under the other)" in said({"none": 4.0, "a": 3.1})
+    assert "under “none” and a, not under the others)" in said({"none": 4.0, "a": 4.0, "b": 3.1, "c": 3.1})
+    assert "under 3 of them, not under the other)" in said({"none": 4.0, "a": 4.0, "b": 4.0, "c": 3.1})
+    assert "(all means are on the good side)" in said({"none": 4.0, "a": 4.0})
+    assert "(some mean is on the bad side)" in said({"none": 3.1, "a": 3.1})
 
 
 def test_a_study_without_users_speaks_of_goals() -> None:

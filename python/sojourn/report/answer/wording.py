@@ -182,10 +182,12 @@ def kept(cells: Cells, verdicts: Verdicts, choice: str) -> str:
 
 def _side(open_ones: Sequence[tuple[str, Verdict]]) -> str:
     """Say on which side of their limits the means of doubtful cells are."""
-    good = sum(verdict.good for _, verdict in open_ones)
-    if good in (0, len(open_ones)):
+    good = [condition for condition, verdict in open_ones if verdict.good]
+    others = len(open_ones) - len(good)
+    if not good or not others:
         return f" ({'all means are on the good side' if good else 'some mean is on the bad side'})"
-    return f" (there all means are on the good side under {good})"
+    where = " and ".join(map(_quoted, good)) if len(good) < 3 else f"{len(good)} of them"
+    return f" (all means are on the good side under {where}, not under the other{'s' * (others > 1)})"
 
 
 def _in_one_run(here: Sequence[tuple[str, Verdict]]) -> str:
