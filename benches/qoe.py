@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from sojourn.qoe import pesq, voice, web
-from sojourn.qoe.media import concealment, playout, speech
+from sojourn.qoe.media import concealment, speech
 
 CALLS, FRAMES, MS = 100, 400, 1_000_000
 
@@ -62,18 +62,16 @@ def main() -> None:
 
     rows.append(("concealment, 5 % loss", best(conceal) / 20))
     lossy, clean = table(0.05), table(0.0)
-    one = {name: column[:FRAMES] for name, column in lossy.items()}
-    rows.append(("playout, fixed", best(lambda: playout.fixed(one["sent_ns"], one["delay_ns"]))))
-    rows.append(("playout, adaptive", best(lambda: playout.adaptive(one["sent_ns"], one["delay_ns"]))))
 
     calls = 2 * CALLS
-    wide = {"playout": {"kind": "fixed", "delay": "400ms"}}
+    wide = {"kind": "voice", "codec": "g711a", "score": "pesq", "concealment": "plc"}
+    wide |= {"playout": {"kind": "fixed", "delay": "400ms"}}
     rows.append(("call, 5 % loss, PESQ", best(lambda: voice.score_voice(lossy, wide, cache={}), 1) / calls))
     rows.append(("call, undamaged, PESQ", best(lambda: voice.score_voice(clean, wide, cache={}), 1) / calls))
     kept: dict[Any, Any] = {}
     voice.score_voice(lossy, wide, cache=kept)
     rows.append(("call, sound known", best(lambda: voice.score_voice(lossy, wide, cache=kept)) / calls))
-    rows.append(("call, E-model", best(lambda: voice.score_voice(lossy, {"score": "emodel"})) / calls))
+    rows.append(("call, E-model", best(lambda: voice.score_voice(lossy, wide | {"score": "emodel"})) / calls))
 
     loads = {
         "plt_ns": rng.integers(MS, 10**10, 500),

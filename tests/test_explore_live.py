@@ -68,6 +68,40 @@ def test_the_page_gives_the_bytes_of_run(page: Path, browser: Any, sojourn: Comm
 
 
 @needs_engine
+@pytest.mark.parametrize(("codec", "playout"), [("opus", "neteq"), ("g722", "adaptive"), ("g711a", "neteq")])
+def test_wide_band_speech_and_neteq_are_scored_as_by_run(
+    page: Path, browser: Any, sojourn: Command, codec: str, playout: str
+) -> None:
+    with opened(browser, page, *WIDE, "light") as tab:
+        answered(tab)
+        slide(tab, "down", "ArrowLeft", 10)
+        controls = tab.locator('[data-part="controls"]')
+        rate = controls.get_by_label("Rate of Opus")
+        assert not rate.is_visible(), "another codec has no such rate"
+        controls.get_by_label("The caller's codec").select_option(codec)
+        controls.get_by_label("Playout buffer").select_option(playout)
+        answered(tab)
+        if codec == "opus":
+            slide(tab, "opus", "ArrowLeft", 2)
+        study, result, file = (
+            tab.locator(f'[data-part="{name}"]').text_content() for name in ("study", "result", "file")
+        )
+        users = tab.locator('[data-part="users"]').inner_text()
+        tab.locator('[data-key="voice"]').click()
+        answered(tab)
+        assert not controls.get_by_label("Playout buffer").is_visible(), "nobody calls"
+    assert f'codec = "{codec}"' in study and ("neteq" in study) == (playout == "neteq")
+    wide = codec != "g711a"
+    assert ('bitrate = "24kbit"' in study) == (codec == "opus")
+    assert ("wide band" in users) == ("not to be put beside" in users) == wide
+    (sojourn.cwd / "explored.toml").write_text(study)
+    sojourn("run", "explored.toml")
+    assert (sojourn.cwd / file).read_text() == result
+    voice = json.loads(result)["voice"]["listens"]
+    assert ("note" in voice) == wide and 1 < voice["mos"]["median"] < 4.5
+
+
+@needs_engine
 def test_sliders_are_followed_and_a_link_keeps_them(page: Path, browser: Any) -> None:
     with opened(browser, page, *WIDE, "light") as tab:
         answered(tab)
@@ -183,3 +217,5 @@ def test_controls_offer_what_the_schema_knows() -> None:
     assert parameters["target"]["initial"] == "5ms" and "options" not in parameters["target"]
     assert "linux" in parameters["variant"]["options"] and parameters["ecn"]["options"] == ["true", "false"]
     assert "cubic" in found["transports"] and "udp" not in found["transports"]
+    assert {"g711a", "g722", "opus"} <= set(found["codecs"])
+    assert {"fixed", "adaptive", "neteq", "none"} == set(found["playouts"])

@@ -89,7 +89,7 @@ def test_the_engine_is_named_by_its_sources(tmp_path: Path, monkeypatch: pytest.
         return identity.engine()
 
     assert now() == here, "the place of the package does not enter"
-    for changed in ("qoe/emodel.py", "qoe/media/playout.py", "losses/bursts.py", "sweep/simulation.py"):
+    for changed in ("qoe/emodel.py", "qoe/media/opus.py", "losses/bursts.py", "sweep/simulation.py"):
         file = tmp_path / changed
         text = file.read_bytes()
         file.write_bytes(text.replace(b"\n", b"\r\n"))

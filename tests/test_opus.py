@@ -10,7 +10,7 @@ from conftest import user
 from sojourn import _core
 from sojourn.errors import SojournError
 from sojourn.qoe import emodel_wideband, pesq, voice, worst_call
-from sojourn.qoe.media import g722, opus, playout
+from sojourn.qoe.media import g722, opus
 from sojourn.qoe.media.speech import MissingSpeech, samples
 from sojourn.study.inputs import voice as inputs
 
@@ -212,14 +212,6 @@ def test_g722_is_silent_where_a_packet_is_missing() -> None:
     assert not heard[20].any()
     assert heard[19].any()
     assert heard[25].any()
-
-
-def test_the_frame_after_is_there_if_it_came_before_the_turn() -> None:
-    sent = np.arange(4) * 20_000_000
-    delay = np.array([10, -1, 10, 10]) * 1_000_000
-    waits = playout.fixed(sent, delay, 60_000_000).ahead
-    assert waits.tolist() == [False, True, True, False], "that after the first is lost, the last has none"
-    assert not playout.fixed(sent, delay, 10_000_000).ahead.any(), "10 ms are too short for one packet more"
 
 
 def test_the_wideband_emodel_says_what_is_remembered() -> None:

@@ -162,6 +162,59 @@ def engine() -> str:
 def r_default() -> float:
     """Return R of a connection with G.107's defaults."""
 
+def codecs() -> list[tuple[str, float, float]]:
+    """Return name, Ie and Bpl of G.113's codecs."""
+
+def wideband() -> tuple[float, float, list[tuple[str, float, float]], str]:
+    """Return of the wide-band E-model Ro, its scale over G.107's, codecs, and what is from memory."""
+
+def opus_impairment(rate_kbps: float) -> tuple[float, float]:
+    """Return Ie and Bpl of Opus at a rate."""
+
+def statistics(values: Any, digits: int) -> list[float | None]:
+    """Return median, mean, and the percentiles 5, 25, 75, 95 of the values that are not NaN, rounded."""
+
+class Heard:
+    """One direction of a call, as it came out of the playout buffer."""
+
+    direction: int
+    user: int
+    call: int
+    sample: int
+    packets: int
+    lost: int
+    late: int
+    delay_ms: float
+    ta_ms: float
+    z2: float
+
+    def by_formula(self) -> tuple[float, str]:
+        """Return the E-model's rating of the sound, and what the score has to say of itself."""
+
+    def opinion(self, z1: float) -> float:
+        """Return the opinion score of the call, its sound rated so."""
+
+    def pieces(self) -> list[dict[str, Any]]:
+        """Return the pieces that are listened to alone: `began_ns`, and columns of their frames."""
+
+def heard(
+    entry: str,
+    user: Any,
+    call: Any,
+    direction: Any,
+    seq: Any,
+    sent_ns: Any,
+    delay_ns: Any,
+    talk: list[Any],
+) -> list[Heard]:
+    """Return what every direction of every call heard; ValueError if table and user do not go together."""
+
+def carried(count: int, talk: Any) -> tuple[Any, list[tuple[int, int]]]:
+    """Return which frame of a sample each frame of a call carries, and the pieces that are scored alone."""
+
+def voice_summary(scored: list[Any]) -> str:
+    """Return statistics over calls (JSON)."""
+
 def idd(ta_ms: Any, mt_ms: float, st: float) -> Any: ...
 def ie_eff(ie: float, bpl: float, ppl: Any, burst_r: Any) -> Any: ...
 def burst_ratio(erased: Any) -> float: ...

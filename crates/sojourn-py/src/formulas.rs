@@ -3,7 +3,7 @@
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use sojourn_qoe::emodel::{self, Plan};
-use sojourn_qoe::web;
+use sojourn_qoe::{emodel_wideband, statistics as statistics_of, web};
 
 type Values<'py> = PyReadonlyArray1<'py, f64>;
 
@@ -15,6 +15,38 @@ fn each<'py>(py: Python<'py>, values: &Values<'py>, of: impl Fn(f64) -> f64) -> 
 #[pyfunction]
 pub(crate) fn r_default() -> f64 {
     emodel::R_DEFAULT
+}
+
+type Named = Vec<(String, f64, f64)>;
+
+/// Name, Ie and Bpl of the codecs of G.113; see `sojourn.qoe.emodel.CODECS`.
+#[pyfunction]
+pub(crate) fn codecs() -> Named {
+    emodel::CODECS.iter().map(|(name, plan)| ((*name).to_owned(), plan.ie, plan.bpl)).collect()
+}
+
+/// Ro, its scale over G.107's, the same of wide-band codecs, and what of it is from memory; see
+/// `sojourn.qoe.emodel_wideband`.
+#[pyfunction]
+pub(crate) fn wideband() -> (f64, f64, Named, &'static str) {
+    let fixed = emodel_wideband::CODECS.iter().map(|(name, plan)| ((*name).to_owned(), plan.ie, plan.bpl));
+    let opus = emodel_wideband::OPUS.iter().map(|(rate, plan)| (format!("opus-{rate}"), plan.ie, plan.bpl));
+    (emodel_wideband::RO, emodel_wideband::SCALE, fixed.chain(opus).collect(), emodel_wideband::REMEMBERED)
+}
+
+/// Ie and Bpl of Opus at a rate in kbit/s.
+#[pyfunction]
+pub(crate) fn opus_impairment(rate_kbps: f64) -> (f64, f64) {
+    let plan = emodel_wideband::opus(rate_kbps);
+    (plan.ie, plan.bpl)
+}
+
+/// Median, mean, and the percentiles 5, 25, 75, 95 of the values that are not NaN, rounded; see
+/// `sojourn.qoe.quantiles.statistics`.
+#[pyfunction]
+pub(crate) fn statistics(values: Values<'_>, digits: usize) -> PyResult<[Option<f64>; 6]> {
+    let found = statistics_of::statistics(values.as_slice()?.iter().copied(), digits);
+    Ok([found.median, found.mean, found.p5, found.p25, found.p75, found.p95])
 }
 
 /// Impairments by delays in ms; see `sojourn.qoe.emodel.idd`.

@@ -17,6 +17,7 @@ mod samples;
 mod stream;
 mod study;
 mod viewing;
+mod voice;
 mod workload;
 
 /// The engine: study files in, simulations out.
@@ -31,7 +32,9 @@ mod _core {
     #[pymodule_export]
     use crate::export::export;
     #[pymodule_export]
-    use crate::formulas::{burst_ratio, idd, ie_eff, mos_of_plt, r_default, r_to_mos};
+    use crate::formulas::{
+        burst_ratio, codecs, idd, ie_eff, mos_of_plt, opus_impairment, r_default, r_to_mos, statistics, wideband,
+    };
     #[pymodule_export]
     use crate::losses::match_captures;
     #[pymodule_export]
@@ -54,6 +57,8 @@ mod _core {
     };
     #[pymodule_export]
     use crate::viewing::{Viewing, viewings};
+    #[pymodule_export]
+    use crate::voice::{Heard, carried, heard, voice_summary};
     #[pymodule_export]
     use crate::workload::workload;
 }

@@ -19,12 +19,21 @@ pub struct Plan {
     pub bpl: f64,
 }
 
+/// Codecs by name. The measured PESQ of concealed G.711 is far below the parametric value from 3 % of loss on (Bpl
+/// belongs to 10 ms packets), so that the two models must not be mixed in one figure.
+pub const CODECS: [(&str, Plan); 5] = [
+    ("g711", Plan { ie: 0.0, bpl: 4.3 }),
+    ("g711-plc", Plan { ie: 0.0, bpl: 25.1 }),
+    ("g729a", Plan { ie: 11.0, bpl: 19.0 }),
+    ("g723.1", Plan { ie: 15.0, bpl: 16.1 }),
+    ("gsm-efr", Plan { ie: 5.0, bpl: 10.0 }),
+];
 /// G.711 whose missing packets are silence.
-pub const G711: Plan = Plan { ie: 0.0, bpl: 4.3 };
+pub const G711: Plan = CODECS[0].1;
 /// G.711 with packet loss concealment.
-pub const G711_PLC: Plan = Plan { ie: 0.0, bpl: 25.1 };
+pub const G711_PLC: Plan = CODECS[1].1;
 /// G.729 Annex A.
-pub const G729A: Plan = Plan { ie: 11.0, bpl: 19.0 };
+pub const G729A: Plan = CODECS[2].1;
 
 /// Impairment by too long an absolute delay in milliseconds, in R units from 0 to 50; 0 up to `least_ms`, the least
 /// delay that is perceived. `sensitivity` is 1 in the default class of conversation.

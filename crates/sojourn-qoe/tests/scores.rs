@@ -1,7 +1,9 @@
 //! Scores by formulas, told by what results have of them.
 
+use sojourn_qoe::calls::Packet;
 use sojourn_qoe::emodel;
-use sojourn_qoe::voice::{self, Buffer, Method, Packet};
+use sojourn_qoe::method::{Buffer, Method, Scale as Band};
+use sojourn_qoe::voice;
 use sojourn_qoe::web::{self, Load, Scale};
 use std::fmt::Debug;
 
@@ -24,8 +26,10 @@ fn a_direction_whose_other_one_was_lost_has_its_own_delay() {
         (0u16..400).map(move |seq| Packet { direction, user: 0, call: 0, seq, sent_ns: sent(seq), delay_ns })
     };
     let buffer = Buffer::Fixed(60_000_000);
-    let method = Method { plan: emodel::G711_PLC, packetisation_ms: 20.0, buffer, half_rtt: true };
-    let found = voice::summary(&voice::calls(call(0, 30_000_000).chain(call(1, -1)).collect(), method));
+    let (plan, scale) = (emodel::G711_PLC, Band::Narrow);
+    let method = Method { plan, scale, packetisation_ms: 20.0, buffer, half_rtt: true, frames: None };
+    let found = voice::calls(call(0, 30_000_000).chain(call(1, -1)).collect(), &method).unwrap();
+    let found = voice::summary(&found);
     says(found.talks, "ta_ms: Some(110.0)");
     says(found.listens, "ta_ms: None");
 }

@@ -50,7 +50,7 @@ fn run(request: &str) -> Result<Answer, String> {
     let mut scenario = point.document.clone();
     scenario.record.packets = true;
     let outcome = sojourn_sim::run(&scenario, point.seed, point.replication, &mut |_| true).ok_or("it was stopped")?;
-    let scored = scores::score(&methods, &outcome.tables);
+    let scored = scores::score(&methods, &outcome.tables)?;
     let stored = result::stored(&hash, &point, &outcome.summary, scored, &request.build)?;
     let logs = outcome.logs.unwrap_or_default();
     let view = view::of(&point.document, &logs, &request.watch);
@@ -113,13 +113,25 @@ kind = "web"
     }
 
     #[test]
+    fn wide_band_speech_is_scored_and_says_what_its_model_has_from_memory() {
+        let side = |study: &str| {
+            let stored: Value = serde_json::from_str(asked(study)["stored"].as_str().unwrap()).unwrap();
+            stored["voice"]["listens"].clone()
+        };
+        let (narrow, wide) = (side(STUDY), side(&STUDY.replace("g711a", "g722")));
+        assert!(narrow.get("note").is_none() && wide["note"].as_str().unwrap().contains("from memory"));
+        assert_ne!(narrow["z1"]["median"], wide["z1"]["median"]);
+        let neteq = side(&STUDY.replace("call = \"1s\"", "call = \"1s\"\nplayout = { kind = \"neteq\" }"));
+        assert_ne!(narrow["ta_ms"], neteq["ta_ms"]);
+    }
+
+    #[test]
     fn what_cannot_be_run_in_a_page_is_one_sentence() {
         for (study, says) in [
             (STUDY.replace("40pkt", "40pk"), "40pk"),
             (STUDY.replace("score = \"emodel\"", ""), "score = \"emodel\""),
             (STUDY.replace("kind = \"web\"", "kind = \"browser\""), "voice and web"),
-            (STUDY.replace("g711a", "opus"), "wide band"),
-            (STUDY.replace("call = \"1s\"", "playout = { kind = \"neteq\" }"), "NetEq"),
+            (STUDY.replace("g711a\"", "opus\"\nopus.dtx = true"), "sends no pauses"),
             (STUDY.replace("warmup = \"1s\"", "repeat = 3"), "3 points"),
         ] {
             let error = asked(&study)["error"].as_str().unwrap().to_owned();

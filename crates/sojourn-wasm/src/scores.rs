@@ -2,10 +2,11 @@
 
 use serde_json::{Map, Value};
 use sojourn_net::Span;
-use sojourn_qoe::voice::{Buffer, Method, Packet};
-use sojourn_qoe::{emodel, voice, web};
+use sojourn_qoe::calls::Packet;
+use sojourn_qoe::method::Method;
+use sojourn_qoe::{voice, web};
 use sojourn_sim::app::Tables;
-use sojourn_sim::scenario::{Codec, Concealment, DelayModel, Playout, Scenario, ScoreMethod, Users};
+use sojourn_sim::scenario::{Scenario, ScoreMethod, Users};
 
 /// How one entry of users is scored, and the numbers of its first user and the one after its last.
 pub(crate) struct Entry {
@@ -27,19 +28,12 @@ pub(crate) fn methods(scenario: &Scenario) -> Result<Vec<Entry>, String> {
         .enumerate()
         .map(|(place, users)| {
             let by = match users {
-                Users::Voice(user) if matches!(user.codec, Codec::G722 | Codec::Opus) => {
+                Users::Voice(user) if user.pauses() => {
                     return Err(format!(
-                        "users.{place} speaks in wide band, which is not scored in a page: set codec = \"g711a\""
+                        "users.{place} sends no pauses, which takes the speech itself, and a page has none: leave out dtx"
                     ));
                 }
-                Users::Voice(user) if user.score == ScoreMethod::Emodel => {
-                    let Some(buffer) = of_playout(&user.playout) else {
-                        return Err(format!(
-                            "users.{place} has NetEq's playout, which is not in a page: set playout = {{ kind = \"adaptive\" }}"
-                        ));
-                    };
-                    By::Voice(of_voice(user, buffer))
-                }
+                Users::Voice(user) if user.score == ScoreMethod::Emodel => By::Voice(Method::of(user)),
                 Users::Voice(_) => {
                     return Err(format!(
                         "users.{place} is to be scored by PESQ, which is not in a page: set score = \"emodel\""
@@ -59,37 +53,17 @@ pub(crate) fn methods(scenario: &Scenario) -> Result<Vec<Entry>, String> {
         .collect()
 }
 
-/// The playout buffer, if the formulas' crate has it.
-fn of_playout(playout: &Playout) -> Option<Buffer> {
-    match playout {
-        Playout::Fixed { delay } => Some(Buffer::Fixed(delay.0 as i64)),
-        Playout::Adaptive {} => Some(Buffer::Adaptive),
-        Playout::None {} => Some(Buffer::None),
-        Playout::Neteq {} => None,
-    }
-}
-
-fn of_voice(user: &sojourn_sim::scenario::Voice, buffer: Buffer) -> Method {
-    let (plan, packetisation_ms) = match (user.codec, user.concealment) {
-        // G.729 looks 5 ms ahead.
-        (Codec::G729a, _) => (emodel::G729A, 25.0),
-        (Codec::G711a, Concealment::Zero) => (emodel::G711, 20.0),
-        _ => (emodel::G711_PLC, 20.0),
-    };
-    Method { plan, packetisation_ms, buffer, half_rtt: user.delay_model == DelayModel::HalfRtt }
-}
-
 fn seconds(span: Span) -> f64 {
     span.0 as f64 / 1e9
 }
 
 /// The keys of a result that have scores: `voice` and `web`, as far as there is something to score.
-pub(crate) fn score(entries: &[Entry], tables: &Tables) -> Map<String, Value> {
+pub(crate) fn score(entries: &[Entry], tables: &Tables) -> Result<Map<String, Value>, String> {
     let (mut calls, mut loads) = (Vec::new(), Vec::new());
     for Entry { users: (first, last), by } in entries {
         let mine = |user: u32| (*first..*last).contains(&user);
         match by {
-            By::Voice(method) => calls.extend(voice::calls(packets(tables, mine), *method)),
+            By::Voice(method) => calls.extend(voice::calls(packets(tables, mine), method)?),
             By::Web(scale) => loads.push((*scale, of_table(tables, mine))),
         }
     }
@@ -99,7 +73,7 @@ pub(crate) fn score(entries: &[Entry], tables: &Tables) -> Map<String, Value> {
     };
     add("voice", (!calls.is_empty()).then(|| serde_json::to_value(voice::summary(&calls))));
     add("web", web::summary(&loads).map(serde_json::to_value));
-    found
+    Ok(found)
 }
 
 fn packets(tables: &Tables, mine: impl Fn(u32) -> bool) -> Vec<Packet> {

@@ -10,7 +10,7 @@ twice, as Sun's cubic (L. Sun, "Speech quality prediction for voice over Interne
 2004), which is what is used to put PESQ on the R scale, and as the exact inverse of the curve by
 bisection.
 
-Idd, Ie-eff, the burst ratio and the curve are those of the crate `sojourn-qoe`, which pages score with, too.
+Codecs, Idd, Ie-eff, the burst ratio and the curve are those of the crate `sojourn-qoe`, which pages score with, too.
 """
 
 from __future__ import annotations
@@ -62,13 +62,7 @@ class Codec:
 
 #: Provisional planning values. The measured PESQ of concealed G.711 is far below the parametric value from
 #: 3 % of loss on (Bpl belongs to 10 ms packets), so that the two models must not be mixed in one figure.
-CODECS: dict[str, Codec] = {
-    "g711": Codec(0.0, 4.3),
-    "g711-plc": Codec(0.0, 25.1),
-    "g729a": Codec(11.0, 19.0),
-    "g723.1": Codec(15.0, 16.1),
-    "gsm-efr": Codec(5.0, 10.0),
-}
+CODECS: dict[str, Codec] = {name: Codec(ie, bpl) for name, ie, bpl in _core.codecs()}
 
 #: Where the curve leaves MOS 1 for good: the lesser root of (R − 60)(100 − R) = −5000.
 _R_OF_ONE = 80.0 - sqrt(5400.0)

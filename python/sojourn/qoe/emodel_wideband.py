@@ -8,6 +8,8 @@ Source: not the Recommendation's own text but transcriptions of it, as far as th
 `REMEMBERED` says what stands here from memory or from one witness only; a score that goes by this model says
 so in its note.
 
+The impairments are those of the crate `sojourn-qoe`, which pages score with, too.
+
 Differences: the listener's echo (Idle) is left out: it is nothing at G.107's WEPL of 110 dB.
 """
 
@@ -18,6 +20,7 @@ from math import exp, log10, sqrt
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sojourn import _core
 from sojourn.qoe import emodel
 from sojourn.qoe.emodel import Codec
 
@@ -35,42 +38,24 @@ __all__ = [
     "rating",
 ]
 
+_RO, _SCALE, _CODECS, _REMEMBERED = _core.wideband()
+
 #: Basic signal-to-noise ratio: the best rating that there is.
-RO = 129.0
+RO = _RO
 #: R of the wide-band scale over R of G.107's.
-SCALE = 1.29
+SCALE = _SCALE
 
 #: What has no source that was read.
-REMEMBERED = (
-    "the factor 1.29 on Idd (one transcription), the impairments of AMR-WB, G.722 and G.711 (G.113 "
-    "Appendix IV), and that those of Opus belong to the scale of 129"
-)
+REMEMBERED = _REMEMBERED
 
 #: By name, equipment impairments on the scale of 129; all but those of Opus from memory. Opus: coded at so
 #: many kbit/s, independent losses.
-CODECS: dict[str, Codec] = {
-    "amr-wb-12.65": Codec(13.0, 4.3),
-    "amr-wb-23.05": Codec(1.0, 4.6),
-    "g722-64": Codec(13.0, 4.9),
-    "opus-11": Codec(28.41, 23.94),
-    "opus-12": Codec(23.30, 22.22),
-    "opus-13": Codec(19.96, 19.50),
-    "opus-14": Codec(38.06, 16.51),
-    "opus-16": Codec(30.16, 11.83),
-    "opus-19": Codec(23.81, 10.67),
-    "opus-22": Codec(20.22, 10.47),
-    "opus-25": Codec(20.21, 11.28),
-    "opus-28": Codec(18.48, 10.63),
-    "opus-31": Codec(16.83, 10.44),
-    "opus-34": Codec(14.76, 10.12),
-    "opus-40": Codec(10.67, 9.79),
-}
+CODECS: dict[str, Codec] = {name: Codec(ie, bpl) for name, ie, bpl in _CODECS}
 
 
 def opus(rate_kbps: float) -> Codec:
     """Impairments of Opus at the rate nearest to one in kbit/s of those that were measured."""
-    rates = [name.removeprefix("opus-") for name in CODECS if name.startswith("opus-")]
-    return CODECS[f"opus-{min(rates, key=lambda rate: abs(float(rate) - rate_kbps))}"]
+    return Codec(*_core.opus_impairment(rate_kbps))
 
 
 def idd(ta_ms: ArrayLike) -> NDArray[np.float64]:

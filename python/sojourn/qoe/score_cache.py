@@ -26,7 +26,7 @@ from sojourn.qoe.media.cache import cache_directory
 __all__ = ["MOST", "DiskCache", "Key", "Score", "code"]
 
 Key = tuple[str | int | bytes, ...]
-"""All that decides a score: digest of the samples, which of them, frames, method or codec, erased frames."""
+"""All that decides a score: digest of the samples, which of them, first frame, frames, codec, erased frames."""
 Score = tuple[float, bool]
 """MOS-LQO, and whether PESQ could score it."""
 
@@ -34,7 +34,7 @@ MOST = 2_000_000
 """Scores that are kept: about 200 MB."""
 _IN_MEMORY = 200_000
 _LOOK_EVERY = 1000
-_SCORING = ("pesq.py", "voice.py", "media/*.py")
+_SCORING = ("pesq.py", "spoken.py", "media/*.py")
 _TABLE = """CREATE TABLE IF NOT EXISTS scores
     (id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, lqo REAL NOT NULL, scored INTEGER NOT NULL)"""
 

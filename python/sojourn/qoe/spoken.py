@@ -10,19 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sojourn import _core
 from sojourn.qoe import pesq
-from sojourn.qoe.media import concealment, g722, g729, opus, playout, speech
+from sojourn.qoe.media import concealment, g722, g729, opus, speech
 from sojourn.qoe.media.speech import Speech
 from sojourn.qoe.score_cache import Key, Score
 from sojourn.study.units import bits_per_second, nanoseconds
 
-__all__ = ["FRAME_NS", "ScoreCache", "content", "frames", "listen", "method", "pauses", "schedules"]
+__all__ = ["FRAME_NS", "ScoreCache", "frames", "listen", "method", "pauses", "schedules"]
 
 FRAME_NS = 20_000_000
 _HEADERS = 40
@@ -45,21 +45,6 @@ def pauses(user: Mapping[str, Any]) -> bool:
 def frames(user: Mapping[str, Any]) -> int:
     """Return the frames of a call, those of pauses counted."""
     return max(1, nanoseconds(user["call"]) // FRAME_NS)
-
-
-def content(count: int, talk: NDArray[np.bool_] | None) -> tuple[NDArray[np.int64], list[tuple[int, int]]]:
-    """Which frame of the sample each frame of a call carries, and the pieces that are scored alone.
-
-    A short call begins where the speech does; a long one repeats the sample.
-    """
-    size = 400 if talk is None else talk.size
-    whole = max(1, round(count / size))
-    bounds = [count * i // whole for i in range(whole + 1)]
-    pieces = list(pairwise(bounds))
-    start = 0
-    if count < size and talk is not None:
-        start = min(int(np.argmax(talk)), size - count)
-    return np.concatenate([start + np.arange(b - a) for a, b in pieces]) % size, pieces
 
 
 def schedules(user: Mapping[str, Any]) -> list[tuple[NDArray[np.uint64], NDArray[np.uint16]]]:
@@ -85,7 +70,7 @@ def _schedules(
     sound = speech.samples(recordings, opus.RATE_HZ)
     made = []
     for signal, talk in zip(sound.signals, sound.talk, strict=True):
-        carried, pieces = content(count, talk)
+        carried, pieces = _core.carried(count, talk)
         sizes: list[int] = []
         for a, b in pieces:
             said = signal.reshape(-1, opus.FRAME)[carried[a:b]].reshape(-1)
@@ -98,27 +83,23 @@ def _schedules(
     return made
 
 
-def method(user: Mapping[str, Any], heard: playout.Playout) -> tuple[str, ...]:
-    """Say how sound is coded and what is missing of it made good, in words that name it in the cache."""
+def method(user: Mapping[str, Any], lost: float) -> tuple[str, ...]:
+    """Say how sound is coded and what is missing of it made good, in words that name it in the cache.
+
+    `lost` is the share of the packets that the network lost.
+    """
     codec, conceal = user["codec"], user["concealment"]
     if codec != "opus":
         return (conceal,) if codec == "g711a" else (codec,)
     settings = user["opus"]
     # libwebrtc tells the encoder what the receiver reports, at most 20 %.
-    told = min(round(100.0 * float(heard.lost.mean())), 20)
+    told = min(round(100.0 * lost), 20)
     how = (codec, settings["bitrate"], str(told), "fec" if settings["fec"] else "", conceal)
     return (*how, "dtx") if pauses(user) else how
 
 
 def listen(
-    sound: Speech,
-    sample: int,
-    carried: NDArray[np.int64],
-    erased: NDArray[np.bool_],
-    how: Sequence[str],
-    cache: ScoreCache,
-    ahead: NDArray[np.bool_],
-    silent: NDArray[np.bool_],
+    sound: Speech, sample: int, piece: Mapping[str, Any], how: Sequence[str], cache: ScoreCache
 ) -> tuple[float, bool]:
     """PESQ of one piece of a call, remembered by what was erased and, with FEC, what could be repaired.
 
@@ -126,19 +107,19 @@ def listen(
     ----------
     sound, sample
         The speech.
-    carried : ndarray of int64, shape (n,)
-        The frames of the sample that the piece has.
-    erased, ahead, silent : ndarray of bool, shape (n,)
-        Frames that were sent and not there in time; whose successor was; that were not sent.
+    piece
+        Columns of one value a frame: `carried`, the frames of the sample; `erased`, those that were sent and
+        not there in time; `ahead`, those whose successor was; `silent`, those that were not sent.
     how
         See :func:`method`.
     cache
         Scores of sound already heard.
     """
+    carried, erased, ahead, silent = (piece[name] for name in ("carried", "erased", "ahead", "silent"))
     repairs = np.packbits(erased & ahead).tobytes() if "fec" in how else b""
     pattern = np.packbits(erased).tobytes() + repairs if erased.any() else b""
     pattern += np.packbits(silent).tobytes() if silent.any() else b""
-    key = (sound.digest, sample, carried.size, " ".join(how), pattern)
+    key = (sound.digest, sample, int(carried[0]), carried.size, " ".join(how), pattern)
     if (known := cache.get(key)) is not None:
         return known
     reference = sound.signals[sample].reshape(-1, sound.rate_hz // 50)[carried].reshape(-1)

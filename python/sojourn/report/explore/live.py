@@ -38,7 +38,7 @@ class Live:
         One sentence: why there is none.
     offers : dict
         What the page's scripts read: ``build`` and ``format`` of its results, ``queues`` with their
-        parameters, ``transports``, and the scale of opinion scores.
+        parameters, ``transports``, ``codecs``, ``playouts``, and the scale of opinion scores.
     """
 
     module: str = ""
@@ -72,6 +72,8 @@ def offers(schema: Mapping[str, Any]) -> dict[str, Any]:
         "format": RESULT_FORMAT,
         "mos": described(value("voice.talks.mos.median")),
         "transports": [one for one in _constants(kinds["Transport"]) if one != "udp"],
+        "codecs": _constants(kinds["Codec"]),
+        "playouts": [one["properties"]["kind"]["const"] for one in kinds["Playout"]["oneOf"]],
         "queues": [_queue(one, kinds) for one in kinds["QueueSpec"]["oneOf"]],
     }
 

@@ -50,8 +50,8 @@ pub struct Voice {
     /// How calls are scored.
     #[serde(default)]
     pub score: ScoreMethod,
-    /// Score calls, in an order drawn by lot, only until the mean and the median MOS of each direction of a run are
-    /// known to this, with 95 % confidence; all calls if absent. The E-model scores all.
+    /// Score calls, spread over what their losses and delays let expect, only until the mean and the median MOS of each
+    /// direction of a run are known to this, with 95 % confidence; all calls if absent. The E-model scores all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub precision: Option<f64>,
     /// Folder of speech recordings to score with; by default the built-in ones.

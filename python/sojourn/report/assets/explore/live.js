@@ -11,9 +11,12 @@
   const LIMITS = [1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 100, 128, 167, 200, 256, 350, 512, 700, 1000, 1500, 2000, 3000, 5000, 10000];
   const COUNTS = [0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32];
   const LENGTHS = [2, 5, 10, 20, 30, 60];
+  const OPUS_RATES = [6, 8, 12, 16, 20, 24, 28, 32, 40, 64, 128];
+  const CODECS = { g711a: "G.711", g729a: "G.729", g722: "G.722, wide band", opus: "Opus, wide band" };
+  const PLAYOUTS = { fixed: "fixed, 60 ms", adaptive: "adaptive", neteq: "NetEq", none: "none" };
   const FIRST = {
     down: "50", up: "10", rtt: "40", "down.kind": "fifo", "down.limit": "167", "up.kind": "fifo", "up.limit": "64",
-    a: "2", "a.cc": "cubic", b: "0", "b.cc": "bbr", c: "0", "c.cc": "cubic", voice: "1", web: "1", length: "10", seed: "1",
+    a: "2", "a.cc": "cubic", b: "0", "b.cc": "bbr", c: "0", "c.cc": "cubic", voice: "1", codec: "g711a", opus: "32", playout: "adaptive", web: "1", length: "10", seed: "1",
   };
   const now = (key) => state.get(`live.${key}`) ?? FIRST[key] ?? "";
   const set = (key, value) => {
@@ -72,6 +75,18 @@
     input.addEventListener("change", () => set(key, input.checked ? "1" : "0"));
     return h("label", { class: "tick" }, input, ` ${words}`);
   };
+  // What a caller speaks and hears by; settings of what is not there are not shown.
+  const caller = () => {
+    const rate = h("div", {}, slider("Rate of Opus", "opus", OPUS_RATES, "kbit/s"));
+    const all = h("div", {}, h("div", { class: "fields" },
+      choice("The caller's codec", data.live.codecs.map((one) => [one, CODECS[one] ?? one]), now("codec"), (value) => set("codec", value)).row,
+      choice("Playout buffer", data.live.playouts.map((one) => [one, PLAYOUTS[one] ?? one]), now("playout"), (value) => set("playout", value)).row,
+      rate));
+    const shown = () => { all.hidden = now("voice") !== "1"; rate.hidden = now("codec") !== "opus"; };
+    said.push(shown);
+    shown();
+    return all;
+  };
   const controls = () => {
     said = [];
     const seed = h("input", { type: "number", id: "seed", min: 0, step: 1, value: now("seed"), "data-key": "seed" });
@@ -82,7 +97,7 @@
       h("fieldset", {}, h("legend", {}, "Path, users, run"),
         h("div", { class: "fields" }, slider("Round-trip time", "rtt", TIMES, "ms"), slider("Length", "length", LENGTHS, "s"),
           h("div", { class: "field" }, h("label", { for: "seed" }, "Seed"), seed)),
-        h("p", {}, tick("voice", "a caller"), tick("web", "a reader of web pages")),
+        h("p", {}, tick("voice", "a caller"), tick("web", "a reader of web pages")), caller(),
         h("p", {}, copier("Copy a link to this", () => state.link()), " ",
           h("button", { type: "button", class: "plain", onclick: () => { for (const key of [...new URLSearchParams(state.link().split("#view:")[1] ?? "").keys()].filter((one) => one.startsWith("live."))) state.set(key, null); controls(); run(); } }, "As at first"))));
   };
@@ -103,7 +118,12 @@
       `[path]\nrtt  = "${now("rtt")}ms"\n${link("down")}\n${link("up")}`,
       ...groups.map(([key, name, way]) => `[[flows]]\nname      = "${name}"\nsource    = { kind = "bulk" }\ntransport = "${now(`${key}.cc`)}"\ndirection = "${way}"\ncount     = ${now(key)}`),
     ];
-    if (now("voice") === "1") parts.push('[[users]]\nkind  = "voice"\ncodec = "g711a"\ncall  = "2s"\ngap   = "500ms"\nscore = "emodel"');
+    if (now("voice") === "1") {
+      const keys = ['kind  = "voice"', `codec = "${now("codec")}"`, 'call  = "2s"', 'gap   = "500ms"', 'score = "emodel"'];
+      if (now("codec") === "opus") keys.push(`opus  = { bitrate = "${now("opus")}kbit" }`);
+      if (now("playout") !== FIRST.playout) keys.push(`playout = { kind = "${now("playout")}"${now("playout") === "fixed" ? ', delay = "60ms"' : ""} }`);
+      parts.push(`[[users]]\n${keys.join("\n")}`);
+    }
     if (now("web") === "1") parts.push('[[users]]\nkind  = "web"\npause = "500ms"');
     return `${parts.join("\n\n")}\n`;
   };
@@ -154,12 +174,15 @@
     find("shares").replaceChildren(groups.length ? table("Who gets what", ["Flows", "Control", "Number", "Goodput (Mb/s)", "Share of its direction (%)", "Retransmitted", "Mean RTT (ms)"],
       groups.map(([name, one]) => [name.replaceAll("-", " "), one.transport, text(one.flows), text(one.goodput_bps / 1e6), bar(one.share), text(one.retransmits), text(one.rtt_ms?.mean)])) : h("p", {}, "No long transfers share the path."));
     const rows = [];
+    const wide = /codec = "(opus|g722)"/.test(found.study);
     for (const [side, words] of [["talks", "Caller, user talks"], ["listens", "Caller, user listens"]]) {
       const one = result.voice?.[side];
-      if (one) rows.push([words, mos(one.mos.median), `${one.calls} calls; ${text(100 * (one.loss + one.late))} % of the packets missing; ${text(one.ta_ms)} ms from mouth to ear`, "E-model"]);
+      if (one) rows.push([words, mos(one.mos.median), `${one.calls} calls; ${text(100 * (one.loss + one.late))} % of the packets missing; ${text(one.ta_ms)} ms from mouth to ear`, wide ? "E-model, wide band" : "E-model"]);
     }
     if (result.web) rows.push(["Reader of web pages", mos(result.web.mos.median), `${result.web.loads} loads, ${result.web.unfinished} unfinished; median ${text(result.web.plt_s.median)} s`, "G.1030"]);
-    find("users").replaceChildren(rows.length ? table("Users: median opinion score, 1 to 5, by formulas", ["User", "MOS", "Of", "Model"], rows) : h("p", {}, now("voice") === "1" || now("web") === "1" ? "The run was too short for a call or a page to be counted." : "No users are on the path."));
+    const notes = [...new Set(Object.values(result.voice ?? {}).map((side) => side.note).filter(Boolean))]
+      .map((note) => h("p", { class: "source" }, `Scores of wide-band speech are not to be put beside those of narrow-band speech; ${note}.`));
+    find("users").replaceChildren(rows.length ? table("Users: median opinion score, 1 to 5, by formulas", ["User", "MOS", "Of", "Model"], rows) : h("p", {}, now("voice") === "1" || now("web") === "1" ? "The run was too short for a call or a page to be counted." : "No users are on the path."), ...notes);
     find("study").textContent = found.study;
     find("result").textContent = stored;
     find("hash").textContent = result.sha256;
