@@ -101,7 +101,8 @@ def test_the_schema_and_the_package_agree(sojourn: Command) -> None:
 def test_with_a_precision_cells_grow_by_a_third_and_runs_hear_few_calls() -> None:
     document = {"users": [{"kind": "web"}, {"kind": "voice"}]}
     keys = to_precision(document, 0.1)
-    assert keys == [("repeat", "auto"), ("repeat-precision", "0.1"), ("users.1.precision", "0.4")]
+    assert keys == [("repeat", "auto"), ("repeat-precision", "0.1"), ("users.1.precision", "1")]
+    assert to_precision(document, 0.03)[-1] == ("users.1.precision", "0.3")
     assert to_precision(document, 0.5)[-1] == ("users.1.precision", "1"), "a study allows no more"
     with pytest.raises(SojournError, match="no precision in MOS"):
         to_precision(document, 0.0)

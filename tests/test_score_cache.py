@@ -8,7 +8,9 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 from sojourn.qoe import enough, score_cache
@@ -93,11 +95,37 @@ def test_it_is_whole_after_kills_while_several_write(tmp_path: Path) -> None:
             assert kept.get(("samples", number, which, "plc", b"")) == (1 + number % 30 / 10, True)
 
 
-def test_calls_are_heard_in_an_order_that_is_no_order_of_time() -> None:
+def test_the_calls_heard_first_are_spread_over_what_is_expected() -> None:
     keys = [(0, 0, call) for call in range(100)]
-    drawn = enough.by_lot(keys)
-    assert sorted(drawn) == keys and drawn == enough.by_lot(keys[::-1])
-    assert Counter(call >= 50 for _, _, call in drawn[:40])[True] in range(12, 29)
+    for begin in (0.0, 0.3, 0.999):
+        order = enough.spread(keys, begin)
+        assert sorted(order) == keys
+        for few in (8, 12, 40):
+            heard = sorted(call for _, _, call in order[:few])
+            # The longest stretch of which nobody is heard: twice an even share, or a little more.
+            gaps = [b - a for a, b in pairwise([*heard, heard[0] + 100])]
+            assert max(gaps) <= 2.7 * 100 / few + 1
+    # Every call has the same chance to be among the first eight.
+    chances = Counter(key for lot in range(1000) for key in enough.spread(keys, lot / 1000)[:8])
+    assert set(chances.values()) <= {79, 80, 81} and len(chances) == 100
+    assert enough.lot(b"a") == enough.lot(b"a") != enough.lot(b"b") and 0 <= enough.lot(b"") < 1
+    assert enough.spread([], 0.5) == []
+
+
+def test_what_is_expected_makes_few_calls_enough() -> None:
+    scores = {(0, 0, call): 1.0 + 3.0 * call / 99 for call in range(100)}
+    expected = {key: -score for key, score in scores.items()}
+    blind = {key: (key[2] * 37) % 101 for key in scores}
+    heard = enough.enough(expected, scores.__getitem__, 1.4, 0.2)
+    assert len(heard) == 8
+    assert abs(fmean(scores[key] for key in heard) - 2.5) < 0.15
+    assert len(enough.enough(blind, scores.__getitem__, 0.6, 0.2)) > len(
+        enough.enough(expected, scores.__getitem__, 0.6, 0.2)
+    )
+    # Calls of one kind and another: as many are heard of each as there are.
+    kinds = {(0, 0, call): 1.0 if call < 75 else 4.0 for call in range(100)}
+    few = [fmean(kinds[key] for key in enough.spread(sorted(kinds), lot / 7)[:8]) for lot in range(7)]
+    assert all(abs(mean - fmean(kinds.values())) < 0.4 for mean in few)
 
 
 def test_intervals_shrink_with_the_calls_that_are_left() -> None:

@@ -10,7 +10,8 @@ twice, as Sun's cubic (L. Sun, "Speech quality prediction for voice over Interne
 2004), which is what is used to put PESQ on the R scale, and as the exact inverse of the curve by
 bisection.
 
-Codecs, Idd, Ie-eff, the burst ratio and the curve are those of the crate `sojourn-qoe`, which pages score with, too.
+Codecs, Idd, Ie-eff, the burst ratio and the curve are those of the crate `sojourn-qoe`, which pages score
+with, too.
 """
 
 from __future__ import annotations

@@ -1,35 +1,52 @@
-"""How many calls must be scored: no more than it takes to know their mean and their median.
+"""Which calls are scored, and how many: no more than it takes to know their mean and their median.
 
-Scoring speech takes longer than simulating it by far. Calls of a run are therefore scored in an order that
-is drawn by lot, until the 95 % intervals of their mean and of their median are narrow enough.
+Scoring speech takes longer than simulating it by far, and what a score will be is known roughly beforehand:
+from the voice, the loss and the delay. So calls are put in order of what is expected of them, and heard at
+places spread evenly over that order, the first of them drawn by lot, until the 95 % intervals of their mean
+and of their median are narrow enough. Every call has the same chance to be heard, so their plain mean has no
+bias.
 
 ==========  ========================================================================================
+which       multiples of the golden ratio from a place drawn by lot: those heard so far are spread evenly
+            over the order, however many they are (a systematic sample)
 the mean    Student's t, with the correction for a finite number of calls: (N - n) / (N - 1)
 the median  order statistics: ranks n/2 ± 1.96 √(n (N - n) / (N - 1)) / 2, whatever the distribution
 ==========  ========================================================================================
 
-Source: W. G. Cochran 1977, Sampling Techniques, 2.8 and 3.2; W. J. Conover 1999, 3.2. Difference: the
-intervals are looked at after every few calls, so that they hold a little less often than 95 %.
+Source: W. G. Cochran 1977, Sampling Techniques, 2.8, 3.2 and 8 (systematic samples of an ordered population);
+R. Cranley and T. N. L. Patterson 1976 (a regular sequence begun at random); W. J. Conover 1999, 3.2.
+
+Differences: the intervals are those of calls drawn one by one, and so wider than calls spread over an order
+need; they are looked at after every few calls, so that they hold a little less often than they say.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import ceil, floor, inf, sqrt
 from statistics import stdev
-from typing import TypeVar
 
 from sojourn.results.interval import half_width
 
-One = TypeVar("One")
+Key = tuple[int, ...]
 
 _FIRST, _MORE = 8, 4
+_GOLDEN = (sqrt(5) - 1) / 2
 
 
-def by_lot(keys: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """Return keys in an order drawn by lot, the same on any machine."""
-    return sorted(keys, key=lambda key: hashlib.blake2b(repr(key).encode(), digest_size=8).digest())
+def lot(drawn_from: bytes) -> float:
+    """Return a number in [0, 1) that looks drawn by lot: the same for the same bytes on any machine."""
+    return int.from_bytes(hashlib.blake2b(drawn_from, digest_size=6).digest()) / 2**48
+
+
+def spread(ordered: Sequence[Key], begin: float) -> list[Key]:
+    """Return keys so that the first few, however many, are spread evenly over their order."""
+    count, places, step = len(ordered), dict[int, None](), 0
+    while len(places) < count:
+        places[int((begin + step * _GOLDEN) % 1.0 * count)] = None
+        step += 1
+    return [ordered[place] for place in places]
 
 
 def within(scores: Sequence[float], count: int) -> float:
@@ -47,23 +64,26 @@ def within(scores: Sequence[float], count: int) -> float:
 
 
 def enough(
-    keys: Sequence[tuple[int, ...]], score: Callable[[tuple[int, ...]], float], precision: float
-) -> set[tuple[int, ...]]:
+    expected: Mapping[Key, float], score: Callable[[Key], float], precision: float, begin: float
+) -> set[Key]:
     """Score calls until they are enough, and return which were.
 
     Parameters
     ----------
-    keys
-        All calls of one direction.
+    expected
+        All calls of one direction, and what orders them as their scores will, roughly.
     score
         Scores one of them.
     precision
         Half the interval that is narrow enough.
+    begin
+        See :func:`lot`.
     """
-    order, found = by_lot(keys), []
-    for key in order:
-        found.append(score(key))
+    ordered = sorted(expected, key=lambda key: (expected[key], key))
+    found: dict[Key, float] = {}
+    for key in spread(ordered, begin):
+        found[key] = score(key)
         due = len(found) >= _FIRST and (len(found) - _FIRST) % _MORE == 0
-        if due and within(found, len(order)) <= precision:
+        if due and within([*found.values()], len(ordered)) <= precision:
             break
-    return set(order[: len(found)])
+    return set(found)

@@ -26,7 +26,7 @@ from sojourn.qoe.media.cache import cache_directory
 __all__ = ["MOST", "DiskCache", "Key", "Score", "code"]
 
 Key = tuple[str | int | bytes, ...]
-"""All that decides a score: digest of the samples, which of them, first frame, frames, codec, erased frames."""
+"""All that decides a score: digest of samples, which of them, first frame, frames, codec, erased frames."""
 Score = tuple[float, bool]
 """MOS-LQO, and whether PESQ could score it."""
 

@@ -22,7 +22,7 @@ from sojourn.qoe.media.speech import Speech
 from sojourn.qoe.score_cache import Key, Score
 from sojourn.study.units import bits_per_second, nanoseconds
 
-__all__ = ["FRAME_NS", "ScoreCache", "frames", "listen", "method", "pauses", "schedules"]
+__all__ = ["FRAME_NS", "ScoreCache", "frames", "listen", "method", "pauses", "schedules", "whole"]
 
 FRAME_NS = 20_000_000
 _HEADERS = 40
@@ -96,6 +96,13 @@ def method(user: Mapping[str, Any], lost: float) -> tuple[str, ...]:
     told = min(round(100.0 * lost), 20)
     how = (codec, settings["bitrate"], str(told), "fec" if settings["fec"] else "", conceal)
     return (*how, "dtx") if pauses(user) else how
+
+
+def whole(sound: Speech, sample: int) -> dict[str, NDArray[Any]]:
+    """Return a sample of which every frame is there, as a piece to listen to."""
+    count = sound.talk[sample].size
+    none = np.zeros(count, dtype=bool)
+    return {"carried": np.arange(count), "erased": none, "ahead": none, "silent": none}
 
 
 def listen(

@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 
 from sojourn import _core
 from sojourn.qoe import emodel, pesq, spoken
-from sojourn.qoe.enough import enough
+from sojourn.qoe.enough import enough, lot
 from sojourn.qoe.media import g722, g729, opus, recordings, speech
 from sojourn.qoe.media.speech import MissingSpeech, Speech
 from sojourn.qoe.runs import runs
@@ -159,13 +159,42 @@ def calls(
         scored[key] = one(by_key[key])
         return scored[key].mos
 
+    begin = lot(np.ascontiguousarray(columns["delay_ns"], dtype=np.int64).tobytes())
     for direction in range(len(DIRECTIONS)):
-        enough([key for key in by_key if key[0] == direction], mos, precision)
+        here = {key: call for key, call in by_key.items() if key[0] == direction}
+        enough(_expected(here, user, sound, kept), mos, precision, begin)
     unheard = float("nan")
     return [
         scored.get(key) or _call(call, unheard, model="pesq", speech=sound.source)
         for key, call in by_key.items()
     ]
+
+
+def _expected(
+    heard: Mapping[tuple[int, int, int], _core.Heard],
+    user: Mapping[str, Any],
+    sound: Speech,
+    cache: ScoreCache,
+) -> dict[tuple[int, int, int], float]:
+    """What orders calls roughly as their scores will: the voice undamaged, less what formulas take away."""
+    rated: dict[int, float] = {}
+
+    def undamaged(sample: int) -> float:
+        if sample not in rated:
+            lqo, _ = spoken.listen(
+                sound, sample, spoken.whole(sound, sample), spoken.method(user, 0.0), cache
+            )
+            rated[sample] = _on_r_scale(lqo, user["codec"])
+        return rated[sample]
+
+    return {
+        key: undamaged(call.sample) + call.by_formula()[0] - (0.0 if np.isnan(call.z2) else call.z2)
+        for key, call in heard.items()
+    }
+
+
+def _on_r_scale(lqo: float, codec: str) -> float:
+    return float(emodel.mos_to_r(lqo) if codec in _WIDE else emodel.sun_mos_to_r(lqo))
 
 
 def summary(scored: Sequence[Call]) -> dict[str, Any]:
@@ -245,7 +274,7 @@ def _listened(call: _core.Heard, user: Mapping[str, Any], sound: Speech, cache: 
     codec, method, pieces = user["codec"], spoken.method(user, call.lost / call.packets), call.pieces()
     got = [spoken.listen(sound, call.sample, piece, method, cache) for piece in pieces]
     lqo = sum(score for score, _ in got) / len(got)
-    z1 = float(emodel.mos_to_r(lqo) if codec in _WIDE else emodel.sun_mos_to_r(lqo))
+    z1 = _on_r_scale(lqo, codec)
     lowest = min(range(len(got)), key=lambda place: got[place][0])
     piece = pieces[lowest]
     again = {
