@@ -94,10 +94,10 @@
     find("controls").replaceChildren(
       queue("down", "Downlink"), queue("up", "Uplink"),
       h("fieldset", {}, h("legend", {}, "Long transfers"), flows("a", "Downloads"), flows("b", "Other downloads"), flows("c", "Uploads")),
-      h("fieldset", {}, h("legend", {}, "Path, users, run"),
+      h("fieldset", {}, h("legend", {}, "Users"), h("p", {}, tick("voice", "a caller"), tick("web", "a reader of web pages")), caller()),
+      h("fieldset", {}, h("legend", {}, "Path and run"),
         h("div", { class: "fields" }, slider("Round-trip time", "rtt", TIMES, "ms"), slider("Length", "length", LENGTHS, "s"),
           h("div", { class: "field" }, h("label", { for: "seed" }, "Seed"), seed)),
-        h("p", {}, tick("voice", "a caller"), tick("web", "a reader of web pages")), caller(),
         h("p", {}, copier("Copy a link to this", () => state.link()), " ",
           h("button", { type: "button", class: "plain", onclick: () => { for (const key of [...new URLSearchParams(state.link().split("#view:")[1] ?? "").keys()].filter((one) => one.startsWith("live."))) state.set(key, null); controls(); run(); } }, "As at first"))));
   };
