@@ -8,8 +8,8 @@
 //! [`REMEMBERED`] says what stands here from memory or from one witness only; a score that goes by this model says so
 //! in its note.
 //!
-//! Differences: the delay's impairment is that of G.107 on its own scale, which 1.29 brings to this one; echo is that of
-//! `sojourn.qoe.emodel_wideband`, which has the rest of the model.
+//! Differences: the delay's impairment is that of G.107 on its own scale, which 1.29 brings to this one; echo is that
+//! of `sojourn.qoe.emodel_wideband`, which has the rest of the model.
 
 use crate::emodel::{self, Plan};
 
@@ -51,7 +51,7 @@ pub fn opus(rate_kbps: f64) -> Plan {
     OPUS.into_iter().min_by(|(a, _), (b, _)| apart(*a).total_cmp(&apart(*b))).map_or(OPUS[0].1, |(_, plan)| plan)
 }
 
-/// Listening quality on the scale of G.107, 0 to 100, of speech of which `ppl` percent is missing with this burst ratio.
+/// Listening quality on the scale of G.107, 0 to 100, of speech of which `ppl` percent is missing with a burst ratio.
 pub fn listening(plan: Plan, ppl: f64, burst_r: f64) -> f64 {
     ((RO - emodel::ie_eff(plan, ppl, burst_r)) / SCALE).max(0.0)
 }
