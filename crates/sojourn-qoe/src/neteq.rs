@@ -6,10 +6,10 @@
 //! (sound is drawn out below the target, cut short from the target and the longest delay and 20 ms on, at most every
 //! 50 ms). Delays are relative to the shortest of the last 2 s.
 //!
-//! Differences: a stretch is 10 ms (NetEq's are pitch periods, where speech allows), 20 ms at four times the upper limit,
-//! once in three frames; a packet that comes too late is concealed, and what follows is played behind it, later by as
-//! many periods of 10 ms as it takes (NetEq draws sound out until the packet is there, and plays it). Its reordering
-//! optimiser is left out: packets of one call are not reordered here.
+//! Differences: a stretch is 10 ms (NetEq's are pitch periods, where speech allows), 20 ms at four times the upper
+//! limit, once in three frames; a packet that comes too late is concealed, and what follows is played behind it, later
+//! by as many periods of 10 ms as it takes (NetEq draws sound out until the packet is there, and plays it). Its
+//! reordering optimiser is left out: packets of one call are not reordered here.
 
 use crate::playout::{DROPPED, Frames, Played, outcome, times};
 use std::collections::VecDeque;

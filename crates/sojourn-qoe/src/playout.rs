@@ -16,14 +16,14 @@
 //! those counted, because PESQ realigns what it hears.
 //!
 //! Which one? The default is `adaptive`, as in telephones of today. A call over a queue that TCP keeps filling and
-//! draining sees the delay ramp by hundreds of milliseconds within seconds. A fixed buffer loses everything beyond first
-//! arrival and wait, so that speech dies although hardly a packet is lost; an adaptive one follows the ramp and trades
-//! most of the loss for delay, which alone cannot take G.711 below a MOS of about 2.3 (Idd tends to 50). The studies
-//! imc14-* say `fixed` with 60 ms. That is fitted to their paper, which names no buffer: in it the direction that suffers
-//! the queue scores 1.0 with 128 packets and more even where the network loses 1 % of the packets (one long upload),
-//! while the other direction, for which delay is all there is, never falls below 2.1. Only a buffer that does not follow
-//! the queue gives both; the sum of 60 ms here and 20 ms of packetisation is also what fits the delay of the other
-//! direction.
+//! draining sees the delay ramp by hundreds of milliseconds within seconds. A fixed buffer loses everything beyond
+//! first arrival and wait, so that speech dies although hardly a packet is lost; an adaptive one follows the ramp and
+//! trades most of the loss for delay, which alone cannot take G.711 below a MOS of about 2.3 (Idd tends to 50). The
+//! studies imc14-* say `fixed` with 60 ms. That is fitted to their paper, which names no buffer: in it the direction
+//! that suffers the queue scores 1.0 with 128 packets and more even where the network loses 1 % of the packets (one
+//! long upload), while the other direction, for which delay is all there is, never falls below 2.1. Only a buffer that
+//! does not follow the queue gives both; the sum of 60 ms here and 20 ms of packetisation is also what fits the delay
+//! of the other direction.
 //!
 //! The call that begins while the queue is full: the anchor is then a packet with a long delay, later ones come early
 //! and wait, nothing is late, and the listener keeps the long delay for the whole call. The waiting counts as delay

@@ -1,7 +1,7 @@
 //! Which frames of a sample of speech a call carries.
 //!
-//! A short call begins where the speech does; a long one repeats the sample and is scored in pieces of about its length,
-//! as PESQ is made for.
+//! A short call begins where the speech does; a long one repeats the sample and is scored in pieces of about its
+//! length, as PESQ is made for.
 
 use std::ops::Range;
 

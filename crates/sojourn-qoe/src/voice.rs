@@ -1,7 +1,7 @@
 //! Scores of voice calls: what loss and lateness do to the sound, and delay to the conversation.
 //!
-//! Per call and direction, z1 rates the sound on the scale of G.107, z2 = Idd of the delay, MOS = the curve of
-//! max(0, z1 − z2). By the E-model, z1 = R₀ − Ie-eff of the codec under the call's missing frames and their burst ratio.
+//! Per call and direction, z1 rates the sound on the scale of G.107, z2 = Idd of the delay, MOS = the curve of max(0,
+//! z1 − z2). By the E-model, z1 = R₀ − Ie-eff of the codec under the call's missing frames and their burst ratio.
 //! Whoever listens to the speech (`sojourn.qoe.voice`, by PESQ) has another z1; all else is the same.
 //!
 //! Differences: a call in which nothing arrives has no delay, and z1 speaks alone.
