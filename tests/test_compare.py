@@ -146,6 +146,13 @@ def test_settings_that_only_one_has_are_one_line() -> None:
     ]
 
 
+def test_a_list_that_is_not_of_tables_alone_is_said_whole() -> None:
+    first, second = ({"x": [{"a": 1}, last]} for last in (2, 3))
+    assert changed(first, second) == [("x", '[{"a": 1}, 2]', '[{"a": 1}, 3]')]
+    first, second = ({"x": [{"a": 1}, {"a": last}]} for last in (2, 3))
+    assert changed(first, second) == [("x[2].a", "2", "3")]
+
+
 def test_the_command_and_its_exit_codes(sojourn: Command) -> None:
     first = study(sojourn.cwd / "a", {"8pkt": [3.0, 3.1, 2.9]})
     study(sojourn.cwd / "b", {"8pkt": [4.0, 4.1, 3.9]})

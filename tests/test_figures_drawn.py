@@ -273,3 +273,17 @@ def test_hosts_of_a_capture() -> None:
     assert np.isnan(mean).sum() == 2 and at[2] == 2.0  # after the second bin there is silence
     both = tcp_against_utp(hosts()).axes[0].lines[-1]
     assert (both.get_xdata().tolist(), both.get_ydata().tolist()) == ([40.0], [90.0])
+
+
+def test_responsiveness_has_room_for_all_its_classes() -> None:
+    rpm = {"rpm": {"median": 900}, "foreign_rpm": {"median": 1500}, "self_rpm": {"median": 300}}
+    results = [{"point": {LIMIT: "8pkt"}, "replication": n, "responsiveness": rpm} for n in range(2)]
+    entry = Spec.read({"kind": "responsiveness", "x": LIMIT})
+    [axes] = draw(gather(entry, results, labels_of(one["point"] for one in results))).axes
+    low, high = axes.get_ylim()
+    assert low <= 200 and high >= 7000 and axes.get_yscale() == "log"
+    assert [text.get_text() for text in axes.texts] == [
+        "fair from 300",
+        "good from 1000",
+        "excellent from 6000",
+    ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from conftest import Command
 from sojourn.results.path import paths
@@ -52,3 +54,14 @@ def test_every_number_of_a_result_is_known(sojourn: Command) -> None:
     found = [path for path in paths(result) if not path.startswith(skipped)]
     assert {path.split(".")[0] for path in found} >= {"links", "flows", "voice", "web", "browser", "adaptive"}
     assert [path for path in found if path not in known and not path.endswith(".bounded")] == []
+
+
+def test_a_file_goes_before_a_shipped_study_of_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert library.locate("quickstart") == library.SHIPPED / "quickstart.toml"
+    (tmp_path / "quickstart").touch()
+    for own in ("quickstart", "./quickstart.toml", "nothing", "suites/rfc7928/0.0"):
+        assert library.locate(own) == Path(own)
+    assert library.locate("suites/rfc7928/5.1.1") == library.SHIPPED / "suites/rfc7928/5.1.1.toml"

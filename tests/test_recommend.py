@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 from conftest import Command
 from sojourn.cli import call
+from sojourn.cli.recommend import _command
 from sojourn.report.advice import sentences
 from sojourn.report.configure import links_of, routers
-from sojourn.sweep.advice import elimination
+from sojourn.sweep.advice import Question, elimination
 from sojourn.sweep.advice.candidates import discipline, read_candidates, rules, sizes
 from sojourn.sweep.advice.line import Line, Times
 
@@ -329,3 +330,12 @@ def test_a_recorded_workload_is_the_load_for_as_long_as_it_lasts() -> None:
     line = Line.read("2Mbit", "1Mbit", "30ms")
     assert Times.of(line, 20).measured_s + Times.of(line, 20).warmup_s == 20
     assert Times.of(line, 3).measured_s == 4
+
+
+def test_the_command_that_asks_again_has_all_that_was_asked() -> None:
+    asked = Question.read("16Mbit", "1Mbit", "40ms", "web=2", candidates="fifo,pie", precision=0.25)
+    words = _command(asked, ["web.mos.p5>=3"], ["both", "idle"], Path("a b.parquet"))
+    assert words == (
+        "sojourn recommend --down 16Mbit --up 1Mbit --rtt 40ms --users web=2 --candidates fifo,pie "
+        "--precision 0.25 --load both --load idle --workload 'a b.parquet' --goal 'web.mos.p5>=3'"
+    )

@@ -19,7 +19,7 @@ from sojourn.study.identity import engine
 from sojourn.sweep import Campaign, run, testbed
 from sojourn.sweep.simulation import Done
 from sojourn.sweep.testbed import point as on_bed
-from sojourn.sweep.testbed import result
+from sojourn.sweep.testbed import result, tcp
 from sojourn.sweep.testbed.kind import Gathered
 from sojourn.sweep.testbed.kinds import SOURCES, USERS
 from sojourn.sweep.testbed.kinds.bulk import measured
@@ -102,6 +102,15 @@ def test_what_has_no_real_counterpart_is_refused_before_anything_runs(
     assert sentence in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
     assert "cannot be run on the testbed" in done.stderr
     assert not (sojourn.cwd / "results").exists()
+
+
+def test_a_delay_of_acknowledgements_counts_only_where_they_are_delayed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tcp, "available", lambda: ("reno", "cubic"))
+    for more, why in (("", "ack-delay: '10ms' cannot be asked"), ("delayed-ack = false", "")):
+        entry = point(tmp_path, flows(BULK + f'ack-delay = "10ms"\n{more}')).document["flows"][0]
+        assert (tcp.refused(entry) or "").startswith(why) and bool(tcp.refused(entry)) == bool(why)
 
 
 def test_two_points_at_once_are_refused(sojourn: Command) -> None:
@@ -255,6 +264,12 @@ def test_connections_by_turns_carry_what_the_model_says(tmp_path: Path) -> None:
     ((only,),) = beat
     assert {(opener, size) for opener, size, _ in only["turns"]} == {(1, 64)}
     assert {round(pause / 1e6) for *_, pause in only["turns"][1:]} == {200}
+
+
+def test_a_time_that_is_drawn_is_one_to_the_nanosecond() -> None:
+    stream = _core.Stream(1, 0, "flows-0.0")
+    assert stream.time('"1234567ns"') == 1_234_567
+    assert any(stream.time('{"kind": "exponential", "mean": "1ms"}') % 1000 for _ in range(9))
 
 
 def test_counts_are_those_of_the_measured_period() -> None:

@@ -414,3 +414,10 @@ def test_showings_are_gathered_when_they_are_over(tmp_path: Path, monkeypatch: p
     assert table["seq"].tolist() == list(range(len(due)))
     delays = table["delay_ns"].tolist()
     assert delays[5] == -1 and delays[4] == delays[6] == 7
+
+
+def test_a_manifest_counts_from_one_and_keeps_parts_of_seconds() -> None:
+    text = manifest(1.5, 4, [250.5, 1000])
+    assert 'mediaPresentationDuration="PT6.000S"' in text
+    assert '<SegmentTemplate duration="1500" timescale="1000" startNumber="1"' in text
+    assert '<Representation id="1" bandwidth="250500"' in text and 'id="2" bandwidth="1000000"' in text

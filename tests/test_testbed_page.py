@@ -6,6 +6,7 @@ import io
 import re
 import ssl
 import sys
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from sojourn.sweep.testbed.program import Left
 
 # As the agent has it.
 sys.path.append(str(Path(testbed.__file__).parent))
-from programs.site import Object, content
+from programs.site import Object, _picture, content
 
 PATH = """
 name = "s"
@@ -76,6 +77,14 @@ def test_pictures_are_pictures() -> None:
         with av.open(io.BytesIO(content(objects, ["", "/1", "/2"], number)), format="png_pipe") as opened:
             (picture,) = opened.decode(video=0)
             assert (picture.width, picture.height) == size
+
+
+def test_a_row_of_a_picture_ends_with_a_part_of_a_byte() -> None:
+    for width, row in ((8, 2), (9, 3), (15, 3), (16, 3)):
+        made = _picture(0, width, 5)
+        at = made.index(b"IDAT")
+        length = int.from_bytes(made[at - 4 : at], "big")
+        assert len(zlib.decompress(made[at + 4 : at + 4 + length])) == 5 * row
 
 
 @pytest.mark.parametrize("asked", [1000, 3000, 9000])

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from sojourn import _core
 from sojourn.study import Point, Study
+from sojourn.sweep import testbed
 from sojourn.sweep.testbed.kind import Place
 from sojourn.sweep.testbed.kinds import SOURCES, utp
 from sojourn.sweep.testbed.plan import refused
 from sojourn.sweep.testbed.program import Left
+
+# As the agent has it.
+sys.path.append(str(Path(testbed.__file__).parent))
+from programs import torrent
 
 STUDY = """
 name = "s"
@@ -83,3 +89,9 @@ def test_without_libtorrent_it_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
         "flows.0.transport: utp is that of libtorrent on the testbed, which is not installed "
         "(pip install libtorrent)"
     )
+
+
+def test_a_torrent_has_a_digest_for_each_piece_the_last_one_included() -> None:
+    for size, pieces in ((1, 1), (torrent._PIECE, 1), (2 * torrent._PIECE + 1, 3)):
+        about = torrent._described(None, size)[b"info"]
+        assert (about[b"length"], len(about[b"pieces"])) == (size, 20 * pieces)

@@ -135,6 +135,15 @@ mod tests {
     }
 
     #[test]
+    fn its_variables_have_names() {
+        let mut ledbat = at(7, 30);
+        assert!(ledbat.set("counter", 45.0) && ledbat.set("cwnd", 8.0) && !ledbat.set("nothing", 1.0));
+        let mut found = Vec::new();
+        ledbat.state(&mut |name, value| found.push((name, value)));
+        assert_eq!(found[..3], [("cwnd", 8.0), ("ssthresh", 8.0), ("counter", 45.0)]);
+    }
+
+    #[test]
     fn alone_it_settles_at_its_target() {
         let mut path = Path::new(Rate(2_000_000), Span::from_millis(100), 1000);
         let mut ledbat = LedbatNs2::new(MSS, 3 * MSS, Span::from_millis(25));

@@ -104,6 +104,14 @@ mod tests {
         assert_eq!(fates.dropped, [(2, DropCause::Full)]);
     }
 
+    #[test]
+    fn a_limit_in_bytes_is_one_too() {
+        let keys = serde_json::json!({ "kind": "netem", "delay": "1s", "limit": "250B" });
+        let spec: crate::queue::QueueSpec = serde_json::from_value(keys).expect("a queue");
+        let mut queue = spec.build((u32::MAX, 250), Rate(8_000_000));
+        assert_eq!(check::drive(&mut *queue, &[Event::Arrive(100); 3]).dropped, [(2, DropCause::Full)]);
+    }
+
     /// When packets of 1000 bytes, which take 1 ms each, leave a link behind 20 ms, of those that arrive at these
     /// times.
     fn departures(limit: u32, arrivals: &[u64]) -> Vec<u64> {

@@ -193,3 +193,70 @@ impl Recovery {
         None
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(ms: u64) -> Time {
+        Time(ms * 1_000_000)
+    }
+
+    /// Packets of 1000 bytes that were sent at these times (ms).
+    fn sent(times: &[u64]) -> Recovery {
+        let mut recovery = Recovery::default();
+        for (number, at) in times.iter().enumerate() {
+            let packet = Packet::new(number as u64, vec![Frame::Ping], 1000);
+            recovery.sent(&packet, ms(*at));
+        }
+        recovery
+    }
+
+    #[test]
+    fn probes_wait_twice_as_long_each_time_until_something_is_acknowledged() {
+        let mut recovery = sent(&[0, 10]);
+        let first = recovery.probe_timeout();
+        assert_eq!(first, Span(333_000_000 + 4 * 166_500_000) + MOST_ACK_DELAY);
+        assert_eq!(recovery.timer(false), Some(ms(10) + first));
+        assert!(recovery.on_timeout(ms(1100)).is_none());
+        assert_eq!(recovery.timer(false), Some(ms(1100) + first * 2));
+        assert!(recovery.on_timeout(ms(3400)).is_none());
+        assert_eq!(recovery.timer(false), Some(ms(3400) + first * 4));
+        let news = recovery.on_ack(ms(3500), &[(0, 0)], Span::ZERO);
+        assert_eq!((news.acknowledged.len(), recovery.bytes()), (1, 1000));
+        assert_eq!(recovery.timer(false), Some(ms(3400) + recovery.probe_timeout()));
+        recovery.on_ack(ms(3500), &[(0, 1)], Span::ZERO);
+        assert_eq!((recovery.timer(false), recovery.bytes()), (None, 0));
+        assert_eq!(recovery.timer(true), Some(ms(3400) + recovery.probe_timeout()));
+    }
+
+    #[test]
+    fn the_delay_that_a_peer_reports_counts_off_the_round_trip_but_not_below_the_least() {
+        let mut recovery = sent(&[0, 100, 200]);
+        recovery.on_ack(ms(40), &[(0, 0)], Span::from_millis(20));
+        assert_eq!(
+            recovery.rtt(),
+            (Span::from_millis(40), Span::from_millis(40)),
+            "the first sample is taken as it is"
+        );
+        recovery.on_ack(ms(170), &[(1, 1)], Span::from_millis(20));
+        assert_eq!(recovery.rtt().0, Span((7 * 40_000_000 + 50_000_000) / 8));
+        let before = recovery.rtt().0;
+        recovery.on_ack(ms(250), &[(2, 2)], Span::from_millis(20));
+        assert_eq!(recovery.rtt().0, Span((7 * before.0 + 50_000_000) / 8), "50 ms less 20 is below 40");
+        // An acknowledgement whose largest was known brings no sample.
+        let mut two = sent(&[0, 0]);
+        assert!(two.on_ack(ms(30), &[(1, 1)], Span::ZERO).rtt.is_some());
+        assert!(two.on_ack(ms(90), &[(0, 1)], Span::ZERO).rtt.is_none());
+    }
+
+    #[test]
+    fn three_later_ones_or_nine_eighths_of_a_round_trip_make_a_loss() {
+        let mut recovery = sent(&[0, 0, 0, 0, 0]);
+        let lost = |news: &News| news.lost.iter().map(|packet| packet.number).collect::<Vec<_>>();
+        assert_eq!(lost(&recovery.on_ack(ms(80), &[(3, 3)], Span::ZERO)), [0]);
+        assert_eq!(recovery.timer(false), Some(ms(90)), "the others after 80 ms × 9/8");
+        assert!(lost(&recovery.on_timeout(ms(90)).expect("it was a loss")) == [1, 2]);
+        assert_eq!(recovery.bytes(), 1000);
+    }
+}

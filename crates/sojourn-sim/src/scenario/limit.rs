@@ -48,6 +48,9 @@ mod tests {
         assert_eq!(of(Limit::Time(Span::from_millis(60))), (50, 75_000, 60.0));
         assert_eq!(of(Limit::Bytes(4_000)), (2, 4_000, 3.2));
         assert_eq!(QueueLimit::new(Limit::Unlimited.resolve(rate, Span::ZERO), Some(rate)), None);
+        // Of two limits the one that is reached first, in packets and in bytes.
+        let both = |limit| QueueLimit::new(limit, None).map(|found| (found.packets, found.bytes));
+        assert_eq!([(10, 9_000), (3, 9_000)].map(both), [Some((6, 9_000)), Some((3, 4_500))]);
         assert_eq!(QueueLimit::new((3, u64::MAX), None), Some(QueueLimit { packets: 3, bytes: 4_500, ms: None }));
     }
 }

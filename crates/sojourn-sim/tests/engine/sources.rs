@@ -354,4 +354,21 @@ fn a_scenario_knows_which_file_it_still_needs() {
     };
     assert_eq!(scenario(Value::Null).missing_file(), Some("a.down"));
     assert_eq!(scenario(json!("5\n")).missing_file(), None);
+    let flows = |source: Value| {
+        let mut document = serde_json::to_value(scenario(json!("5\n"))).unwrap();
+        document["flows"] = json!([{ "source": source, "transport": "cubic", "direction": "down" }]);
+        serde_json::from_value::<Scenario>(document).unwrap()
+    };
+    let recorded = flows(json!({ "kind": "recorded", "file": "lab.parquet" }));
+    assert_eq!(recorded.missing_file(), Some("lab.parquet"));
+}
+
+#[test]
+fn a_source_that_starts_at_once_is_on_for_its_first_time_too() {
+    let source = json!({ "kind": "on-off", "rate": "800kbit", "size": "1000B", "on": "100ms", "off": "1s" });
+    let flows = json!({ "source": source, "transport": "udp", "direction": "down", "start-within": "0s" });
+    let (_, log) = alone("2s", &flows);
+    let times: Vec<u64> = log.arrive_ns.iter().map(|at| at / 1_000_000).collect();
+    let on = |from: u64| (0..10).map(move |n| from + 10 * n);
+    assert_eq!(times, on(0).chain(on(1100)).collect::<Vec<_>>());
 }

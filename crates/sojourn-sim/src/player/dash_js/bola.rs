@@ -105,3 +105,20 @@ impl Bola {
         (0..level).map(|i| self.vp * (self.gp + over(i))).fold(0.0, f64::max)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_level_is_fetched_from_where_it_is_preferred_to_where_it_is_waited_for() {
+        let (rates, utilities) = (vec![100.0, 300.0], vec![1.0, 2.0]);
+        let (vp, gp) = (5.0, 3.0);
+        let state = (0.0, 0, true, true);
+        let (placeholder_s, level, heard, steady) = state;
+        let bola = Bola { rates, utilities, vp, gp, placeholder_s, level, heard, steady };
+        assert_eq!([0, 1].map(|level| bola.greatest_buffer_s(level)), [5.0 * 4.0, 5.0 * 5.0]);
+        // (300 × 1 - 100 × 2) / 200 = 0.5.
+        assert_eq!([0, 1].map(|level| bola.least_buffer_s(level)), [0.0, 17.5]);
+    }
+}
