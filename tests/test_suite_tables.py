@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
+from sojourn.cli import suite
 from sojourn.report.sections import Table
 from sojourn.report.suite import case_page, drawn, markdown, pages, tables
 from sojourn.report.suite.checks import Check
@@ -308,3 +311,32 @@ def test_the_ratio_over_round_trips_is_the_second_class_s_to_the_first_s() -> No
     assert [axes.get_title(loc="left") for axes in ellipses.axes] == [
         f"category-{n} at {rtt}ms" for rtt in (5, 20, 100) for n in (1, 2)
     ]
+
+
+class Failing:
+    """A campaign of three runs, of which two fail."""
+
+    class study:
+        name = "s"
+
+    def __init__(self) -> None:
+        self.todo, self.done = [1, 2, 3], {0}
+
+    def prepare(self) -> None:
+        pass
+
+    def execute(self, workers: Any) -> Any:
+        for error in ("no", None, "never"):
+            yield SimpleNamespace(point="p", error=error)
+
+
+def test_every_run_that_fails_is_counted_and_said(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(suite, "open_workers", lambda **options: nullcontext())
+    nothing = Failing()
+    nothing.todo = []
+    assert suite._execute([Failing(), nothing, Failing()], 1, None) == 4  # type: ignore[list-item]
+    *said, last = capsys.readouterr().err.splitlines()
+    assert said == ["sojourn: s, p failed: no", "sojourn: s, p failed: never"] * 2
+    assert last.endswith("3 were there already, 4 failed")
