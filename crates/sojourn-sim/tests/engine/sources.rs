@@ -354,12 +354,13 @@ fn a_scenario_knows_which_file_it_still_needs() {
     };
     assert_eq!(scenario(Value::Null).missing_file(), Some("a.down"));
     assert_eq!(scenario(json!("5\n")).missing_file(), None);
-    let flows = |source: Value| {
-        let mut document = serde_json::to_value(scenario(json!("5\n"))).unwrap();
-        document["flows"] = json!([{ "source": source, "transport": "cubic", "direction": "down" }]);
-        serde_json::from_value::<Scenario>(document).unwrap()
-    };
-    let recorded = flows(json!({ "kind": "recorded", "file": "lab.parquet" }));
+    let link = json!({ "rate": "1Mbit", "queue": { "kind": "fifo", "limit": "9pkt" } });
+    let source = json!({ "kind": "recorded", "file": "lab.parquet" });
+    let recorded: Scenario = serde_json::from_value(json!({
+        "duration": "1s", "path": { "rtt": "20ms", "down": link, "up": link },
+        "flows": [{ "source": source, "transport": "cubic", "direction": "down" }],
+    }))
+    .unwrap();
     assert_eq!(recorded.missing_file(), Some("lab.parquet"));
 }
 
