@@ -19,6 +19,8 @@ from conftest import Command, sentence
 from sojourn.capture import CaptureError, privilege
 from sojourn.capture.live import frames
 
+pytestmark = pytest.mark.real_time
+
 SERVER = """
 import socket
 c, _ = socket.create_server(("10.77.0.1", 5001)).accept()
@@ -27,8 +29,6 @@ while c.recv(65536):
 """
 CLIENT = """
 import socket, time
-
-pytestmark = pytest.mark.real_time
 c = socket.create_connection(("10.77.0.1", 5001))
 while True:
     c.sendall(bytes(1400))
