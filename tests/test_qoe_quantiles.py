@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from sojourn.qoe.quantiles import statistics
 
 
@@ -22,3 +23,13 @@ def test_what_is_not_known_does_not_count() -> None:
 
 def test_values_are_rounded() -> None:
     assert statistics(np.array([1.23456]), 2)["mean"] == 1.23
+
+
+@pytest.mark.parametrize("count", [1, 2, 7, 8, 9, 100, 127, 128, 129, 136, 1000, 4097])
+def test_they_are_those_of_numpy_to_the_last_bit(count: int) -> None:
+    values = np.random.default_rng(count).lognormal(0.0, 3.0, count)
+    found = statistics(np.append(values, np.nan), 12)
+    # Rounded to so many digits as to show the order in which NumPy adds.
+    assert found["mean"] == round(float(values.mean()), 12)
+    for name, q in {"median": 50, "p5": 5, "p25": 25, "p75": 75, "p95": 95}.items():
+        assert found[name] == round(float(np.percentile(values, q)), 12)
