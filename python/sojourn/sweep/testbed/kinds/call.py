@@ -202,6 +202,8 @@ class Heard:
             "frames_drawn": sum(_ns(ms, self._came_ahead) >= warmup_ns for _, ms in self._came["drawn"]),
             "quantiser": _share(sent, "qpSum", "framesEncoded"),
             "jitter_buffer_ms": _share(came, "jitterBufferDelay", "jitterBufferEmittedCount", 1e3),
+            "jitter_target_ms": _share(came, "jitterBufferTargetDelay", "jitterBufferEmittedCount", 1e3),
+            "target_kbps": _median([of["targetBitrate"] / 1e3 for _, of in sent if "targetBitrate" in of]),
             "rtt_ms": _median(
                 [1e3 * of["currentRoundTripTime"] for of in path if "currentRoundTripTime" in of]
             ),
