@@ -129,7 +129,8 @@ def test_a_call_is_run_scored_and_judged(sojourn: Command) -> None:
     # Four fifths of each link; the bound is ours.
     assert 1600 < row["call"]["receives"]["rate_kbps"]["mean"] <= 2000
     assert 800 < row["call"]["sends"]["rate_kbps"]["mean"] <= 1000
-    assert row["call"]["receives"]["frozen"] == 0
+    # Pictures get more lines, with a key frame each: a freeze or two of 50 s, a bound that is ours.
+    assert row["call"]["receives"]["frozen"] < 0.01
     assert 25 < row["call"]["receives"]["delay_ms"]["median"] < 250
     assert row["links"]["down"]["queue_delay_ms"]["mean"] < 50
     sojourn("report", "out")

@@ -156,13 +156,15 @@ def test_opus_is_asked_for_at_the_studys_rate() -> None:
 def test_video_takes_at_most_what_the_simulated_call_does(height: int) -> None:
     """Over a path that limits nothing the simulated encoder has all that it is allowed."""
     text = (
-        STUDY.replace("height = 180", f"height = {height}").replace("2Mbit", "500Mbit").replace("5s", "20s")
+        STUDY.replace("height = 180", f"height = {height}").replace("2Mbit", "500Mbit").replace("5s", "40s")
     )
     (found,) = Study(_core.parse(text, "s.toml", [], []), "s.toml", (), Path()).select({})
     frames = _core.run(found.text)["call"]
-    late = frames["captured_ns"] >= 10_000 * MS
+    late = frames["captured_ns"] >= 25_000 * MS
     video = frames["bytes"][late].mean() * 8 * found.document["users"][0]["fps"]
-    assert video == pytest.approx(most_rate(found.document["users"][0]), rel=0.03)
+    most = most_rate(found.document["users"][0])
+    # Pictures of 90 lines do not take as much at the finest quantiser.
+    assert video < most / 2 if height == 90 else video == pytest.approx(most, rel=0.03)
     assert most_rate({"height": height, "max-rate": "1Mbit"}) == 1_000_000
 
 

@@ -2,11 +2,13 @@
 //!
 //! Source: libwebrtc of January 2026 with its defaults, one stream of video and one of audio (see the files). A call
 //! lasts from its start to the end of the run. Each direction has a sender at one end and a receiver at the other; RTCP
-//! shares the flow of the packets that go its way. Who sends nothing does not know the round-trip time, since extended
-//! reports about it are not offered (`sdp_munging_detector.cc`).
-//! Differences: no simulcast, no forward error correction, no change of route; ICE and DTLS take no time.
+//! shares the flow of the packets that go its way. Receivers know the round-trip time by extended reports (RFC 3611),
+//! which Chromium 156 offers (`rcvr-rtt=all`), whether they send anything or not.
+//! Differences: no simulcast, no change of route; ICE and DTLS take no time; a receiver's round-trip time is the
+//! sender's, and extended reports take no bytes.
 
 mod encoder;
+mod fec;
 mod feedback;
 mod freezes;
 mod gcc;
@@ -15,6 +17,7 @@ mod jitter;
 mod nack;
 mod pacer;
 mod packet;
+mod protection;
 mod receiver;
 mod sender;
 mod timing;
@@ -131,11 +134,6 @@ impl Call {
         }
     }
 
-    /// Whether both sides send, and so learn the round-trip time from one another's reports.
-    fn is_both(&self) -> bool {
-        self.state.halves.len() == 2
-    }
-
     fn send(&self, half: usize, rtcp: bool, index: u64, bytes: u32, network: &mut Network) {
         let direction = self.state.halves[half].direction;
         let (direction, kind) = if rtcp { (direction.reverse(), Kind::Rtcp) } else { (direction, Kind::Video) };
@@ -189,9 +187,8 @@ impl Call {
     /// Decodes what is due, and arms the timer for what is not.
     fn decode(&mut self, half: usize, network: &mut Network) {
         let now = network.now();
-        let is_both = self.is_both();
         let this = &mut self.state.halves[half];
-        let rtt = if is_both { this.sender.controller.rtt() } else { None };
+        let rtt = this.sender.controller.rtt();
         let mut next = this.receiver.next(&this.sender.frames, now);
         while next.is_some_and(|at| at <= now) {
             this.shown.extend(this.receiver.decode(&this.sender.frames, rtt, now));
@@ -259,13 +256,13 @@ impl Call {
     /// Asks for what is missing, or for a key frame.
     fn repair(&mut self, half: usize, network: &mut Network) {
         let now = network.now();
-        let is_both = self.is_both();
         let this = &mut self.state.halves[half];
-        let rtt = if is_both { this.sender.controller.rtt() } else { None };
+        let rtt = this.sender.controller.rtt();
         let missing = this.receiver.nacks.due(now, rtt);
+        let reception = this.receiver.reception();
         let wants_key = this.receiver.wants_key(now);
         if !missing.is_empty() {
-            self.tell(half, Rtcp::Nack(missing), network);
+            self.tell(half, Rtcp::Nack(missing, reception), network);
         }
         if wants_key {
             self.tell(half, Rtcp::PictureLoss, network);
@@ -279,16 +276,32 @@ impl Call {
         this.skew = delay.0 as i64 - now.since(sent.at).0 as i64;
         this.feedback.arrived(seq, now);
         this.bin.1 += u64::from(sent.rtp.bytes);
-        let Payload::Video { frame: id, number } = sent.rtp.payload else { return };
-        let frame = &this.sender.frames[id as usize];
-        let hopeless = this.receiver.arrived(number, (id, frame), sent.rtp.again, now);
-        if hopeless {
-            self.tell(half, Rtcp::PictureLoss, network);
+        match sent.rtp.payload {
+            Payload::Video { number, .. } => self.take(half, number, sent.rtp.again, network),
+            Payload::Fec { group, part } => {
+                let group = this.sender.fec.groups[group as usize];
+                this.receiver.parity(group, part);
+            }
+            Payload::Audio | Payload::Padding => return,
         }
         if !self.state.halves[half].receiver.nacks.is_empty() {
             self.repair(half, network);
         }
+        // What FEC gives back was asked for, too.
+        while let Some(number) = self.state.halves[half].receiver.recovered() {
+            self.take(half, number, true, network);
+        }
         self.decode(half, network);
+    }
+
+    /// The receiver has a packet of video.
+    fn take(&mut self, half: usize, number: u32, again: bool, network: &mut Network) {
+        let this = &mut self.state.halves[half];
+        let id = this.sender.history.frame(number);
+        let frame = &this.sender.frames[id as usize];
+        if this.receiver.arrived(number, (id, frame), again, network.now()) {
+            self.tell(half, Rtcp::PictureLoss, network);
+        }
     }
 
     fn told(&mut self, half: usize, index: u64, network: &mut Network) {
@@ -300,7 +313,7 @@ impl Call {
                 let results = results(&fates, &this.sender.sent);
                 this.sender.on_report(&results, now);
             }
-            Rtcp::Nack(numbers) => this.sender.on_nack(&numbers, now),
+            Rtcp::Nack(numbers, told) => this.sender.on_nack(&numbers, told, now),
             Rtcp::PictureLoss => this.sender.on_picture_loss(),
         }
         self.pace(half, network);

@@ -98,6 +98,28 @@ fn losses_of_the_path_do_not_make_it_collapse() {
 }
 
 #[test]
+fn what_is_lost_is_protected_so_that_pictures_do_not_freeze() {
+    // Chromium 156 was seen to code 45 to 55 % of what it sent at 5 %, and never to freeze.
+    let outcome = alone(json!("2Mbit"), 0.05);
+    let coded = outcome.tables.call.bytes.iter().map(|bytes| f64::from(*bytes)).sum::<f64>() * 8e-3 / 40.0;
+    let share = coded / received(&outcome, 0, 20.0, 60.0);
+    assert!((0.4..0.75).contains(&share), "{share}");
+    assert!(freezes(&outcome) <= 1, "{}", freezes(&outcome));
+    let unharmed = alone(json!("2Mbit"), 0.0);
+    let coded = unharmed.tables.call.bytes.iter().map(|bytes| f64::from(*bytes)).sum::<f64>() * 8e-3 / 40.0;
+    assert!(coded / received(&unharmed, 0, 20.0, 60.0) > 0.85);
+}
+
+#[test]
+fn at_the_least_rate_lines_go() {
+    let flows = json!([{ "source": { "kind": "bulk" }, "transport": "cubic", "direction": "down", "count": 4,
+                         "start-within": "0s" }]);
+    let outcome = scene(json!("2Mbit"), fifo(), caller(), flows, 0.0);
+    assert!(*outcome.tables.call.height.last().unwrap() <= 270);
+    assert_eq!(alone(json!("2Mbit"), 0.0).tables.call.height.last(), Some(&720));
+}
+
+#[test]
 fn two_calls_share_within_one_third_and_three() {
     let each = |start: &str| json!({ "kind": "call", "direction": "down", "start-within": start });
     for (rate, others) in [("2Mbit", "0s"), ("2Mbit", "10s"), ("3Mbit", "5s")] {

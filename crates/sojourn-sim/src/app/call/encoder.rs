@@ -1,31 +1,33 @@
-//! The encoder: a frame every 33 ms whose size follows the target, with key frames when they are asked for.
+//! The camera and its coder: a picture every 33 ms, of as many lines as its quality allows.
 //!
-//! Source: frame sizes as RFC 8593 §5 describes them: Laplacian around the mean with a scale of 0.15; a key frame has
-//! 13.5/4.17 of the mean, and the seven frames after it so much less that the eight have the mean. Heights step with
-//! the rate as libwebrtc's limits for a single stream do (`encoder_info_settings.cc`, VP8 and H.264): 180 lines from 30
-//! kbit/s, 270 from 200, 360 from 300, 540 from 500, 720 from 900, 1080 from 2000; judged two seconds after the start
-//! and then every five, as the quality scaler's intervals. At most 300, 500, 800, 1500, 2500 and 5000 kbit/s.
-//! Differences: the step is taken by the rate, where libwebrtc goes by the quantiser; encoding takes no time.
+//! Source: libwebrtc (January 2026) with VP8, one stream. At the start `video_stream_encoder.cc` takes lines away, in
+//! up to four steps, where pictures have too many pixels for the first target (320×240 below 300 kbit/s, 640×480 below
+//! 500); then the quality scaler does, and gives them back (`quality_scaler.rs`). Steps are 3/4, 1/2, 3/8, 1/4, … of
+//! the camera's lines (`video_stream_adapter.cc`: three fifths of the pixels at most), down to 320×180. A change begins
+//! a new coder with a key frame. At most 300, 500, 800, 1500, 2500 and 5000 kbit/s up to 180, 270, 360, 540, 720 and
+//! 1080 lines, as libwebrtc limits a single stream of several (`encoder_info_settings.cc`).
+//! Differences: pictures are 16:9; encoding takes no time; the first steps take no picture each; the encoder's target
+//! is not taken back for what it overshoots (`encoder_bitrate_adjuster.cc`).
+
+mod quality_scaler;
+mod sizes;
+mod vp8;
 
 use super::packet::{MOST_PAYLOAD, RTP_HEADERS};
-use crate::app::source::uniform;
+use quality_scaler::{QualityScaler, Step};
 use rand_pcg::Pcg64Mcg;
 use sojourn_net::{Span, Time};
+use vp8::Vp8;
 
-/// Lines, the least rate at which they are chosen, and the most that they are given, in bit/s.
-const STEPS: [(u16, f64, f64); 6] = [
-    (180, 30e3, 300e3),
-    (270, 200e3, 500e3),
-    (360, 300e3, 800e3),
-    (540, 500e3, 1500e3),
-    (720, 900e3, 2500e3),
-    (1080, 2000e3, 5000e3),
-];
-const SCALE: f64 = 0.15;
-const KEY_RATIO: f64 = 13.5 / 4.17;
-const KEY_PERIOD: u32 = 8;
-const FIRST_STEP: Span = Span::from_secs(2);
-const STEP: Span = Span::from_secs(5);
+/// Lines, and the most that pictures of as many are given, in bit/s.
+const MOST_RATES: [(u16, f64); 6] =
+    [(180, 300e3), (270, 500e3), (360, 800e3), (540, 1500e3), (720, 2500e3), (1080, 5000e3)];
+/// At the start: below so many bit/s no more pixels than these, after so many steps at most.
+const FIRST_PIXELS: [(f64, f64); 2] = [(300e3, 320.0 * 240.0), (500e3, 640.0 * 480.0)];
+const MOST_FIRST_STEPS: u32 = 4;
+/// Pictures are never reduced below so many pixels, and by a step to so much of them at most.
+const LEAST_PIXELS: f64 = 320.0 * 180.0;
+const LESS_PIXELS: f64 = 0.6;
 /// What video is given at least, whatever the target, in bit/s.
 pub(super) const LEAST_RATE: f64 = 30e3;
 /// A smaller share of the rate is not worth a frame.
@@ -33,7 +35,15 @@ const LEAST_DROPPED: f64 = 0.01;
 
 /// The most that pictures of these lines are given, in bit/s.
 pub(crate) fn most_rate(height: u16) -> f64 {
-    STEPS.iter().find(|(lines, ..)| *lines >= height).map_or(STEPS[STEPS.len() - 1].2, |(.., most)| *most)
+    MOST_RATES.iter().find(|(lines, _)| *lines >= height).map_or(MOST_RATES[MOST_RATES.len() - 1].1, |(_, most)| *most)
+}
+
+/// A picture as it was encoded.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Picture {
+    pub(super) bytes: u32,
+    pub(super) height: u16,
+    pub(super) key: bool,
 }
 
 /// The encoder of one sender.
@@ -43,14 +53,14 @@ pub(super) struct Encoder {
     camera: u16,
     most: f64,
     fps: f64,
-    height: u16,
+    /// Steps down from the camera's lines.
+    steps: u32,
+    coder: Vp8,
+    scaler: QualityScaler,
     /// What is left of what video may take when its headers are off, in bit/s, and what is coded.
     allocated: f64,
     target: f64,
-    next_step: Time,
     wants_key: bool,
-    /// Frames of the period after a key frame that are still to come.
-    after_key: u32,
 }
 
 impl Encoder {
@@ -60,14 +70,19 @@ impl Encoder {
             camera,
             most,
             fps,
-            height: camera,
+            steps: 0,
+            coder: Vp8::new(camera, fps, target),
+            scaler: QualityScaler::new(now),
             allocated: target,
             target,
-            next_step: now + FIRST_STEP,
             wants_key: true,
-            after_key: 0,
         };
-        encoder.height = encoder.height_for(target);
+        let first = FIRST_PIXELS.iter().find(|(rate, _)| target < *rate).map_or(f64::INFINITY, |(_, most)| *most);
+        for _ in 0..MOST_FIRST_STEPS {
+            if encoder.pixels() > first {
+                encoder.step(Step::Fewer);
+            }
+        }
         encoder
     }
 
@@ -84,6 +99,7 @@ impl Encoder {
         let headers = packets * f64::from(RTP_HEADERS) * 8.0 * self.fps;
         self.allocated = rate - headers;
         self.target = self.allocated.clamp(LEAST_RATE, self.most);
+        self.coder.set_rate(self.target);
     }
 
     /// One frame of how many is to be dropped, so that a share of the rate is saved: none if that leaves less than the
@@ -99,34 +115,39 @@ impl Encoder {
         self.wants_key = true;
     }
 
-    fn height_for(&self, rate: f64) -> u16 {
-        let fits = STEPS.iter().rev().find(|(lines, least, _)| *lines <= self.camera && rate >= *least);
-        fits.map_or(STEPS[0].0, |(lines, ..)| *lines).min(self.camera)
+    /// Lines after so many steps down: 3/4, 1/2, 3/8, 1/4, …
+    fn lines(&self, steps: u32) -> u16 {
+        let halves = f64::from(self.camera) / f64::from(1_u32 << (steps / 2));
+        (if steps % 2 == 1 { halves * 0.75 } else { halves }).round() as u16
     }
 
-    /// Encodes a picture: its bytes, its lines, and whether it is a key frame.
-    pub(super) fn encode(&mut self, now: Time, rng: &mut Pcg64Mcg) -> (u32, u16, bool) {
-        if now >= self.next_step {
-            self.next_step = now + STEP;
-            let height = self.height_for(self.target);
-            // A picture of another size begins with a key frame.
-            self.wants_key |= height != self.height;
-            self.height = height;
-        }
-        let mean = self.target / 8.0 / self.fps;
-        let key = std::mem::take(&mut self.wants_key);
-        let noise = SCALE * (libm::log(uniform(rng)) - libm::log(uniform(rng)));
-        let factor = if key {
-            self.after_key = KEY_PERIOD - 1;
-            KEY_RATIO
-        } else if self.after_key > 0 {
-            self.after_key -= 1;
-            (f64::from(KEY_PERIOD) - KEY_RATIO) / f64::from(KEY_PERIOD - 1)
-        } else {
-            1.0
+    /// Pixels of the pictures that are coded.
+    pub(super) fn pixels(&self) -> f64 {
+        let lines = f64::from(self.lines(self.steps));
+        lines * lines * 16.0 / 9.0
+    }
+
+    /// Takes a step, if there is one, and begins a new coder.
+    fn step(&mut self, step: Step) {
+        let steps = match step {
+            Step::Fewer if self.pixels() * LESS_PIXELS >= LEAST_PIXELS => self.steps + 1,
+            Step::More if self.steps > 0 => self.steps - 1,
+            _ => return,
         };
-        let bytes = mean * factor * (1.0 + noise).clamp(0.2, 2.0);
-        (bytes.max(50.0) as u32, self.height, key)
+        self.steps = steps;
+        self.coder = Vp8::new(self.lines(steps), self.fps, self.target);
+        self.wants_key = true;
+    }
+
+    /// Encodes a picture; `None` if it is left out.
+    pub(super) fn encode(&mut self, now: Time, rng: &mut Pcg64Mcg) -> Option<Picture> {
+        if let Some(step) = self.scaler.step(now) {
+            self.step(step);
+        }
+        let coded = self.coder.encode(self.wants_key, now, rng);
+        self.scaler.picture(coded.map(|coded| coded.quantiser), now);
+        let key = coded.is_some() && std::mem::take(&mut self.wants_key);
+        coded.map(|coded| Picture { bytes: coded.bytes, height: self.lines(self.steps), key })
     }
 }
 
@@ -135,37 +156,68 @@ mod tests {
     use super::*;
     use crate::stream::stream;
 
+    /// Encodes some seconds from `from` on at a rate of video and its headers.
+    fn run(encoder: &mut Encoder, rate: f64, from: u64, seconds: u64) -> Vec<Option<Picture>> {
+        let mut rng = stream(1, from as u32, "encoder");
+        encoder.set_target(rate);
+        (30 * from..30 * (from + seconds)).map(|i| encoder.encode(Time(i * 33_333_334), &mut rng)).collect()
+    }
+
+    fn heights(pictures: &[Option<Picture>]) -> Vec<u16> {
+        let mut heights: Vec<u16> = pictures.iter().flatten().map(|picture| picture.height).collect();
+        heights.dedup();
+        heights
+    }
+
     #[test]
-    fn frames_have_the_rate_and_lines_follow_it() {
-        let mut rng = stream(1, 0, "encoder");
+    fn frames_have_the_rate_and_lines_follow_the_quantiser() {
         let mut encoder = Encoder::new(720, 30.0, 2.5e6, 300e3, Time::ZERO);
-        assert_eq!(encoder.height, 360);
-        encoder.set_target(1e6);
+        let start = run(&mut encoder, 270e3, 0, 1);
+        assert_eq!(heights(&start), [360]);
+        let up = run(&mut encoder, 1e6, 1, 20);
         // Of 1 Mbit/s, a frame of 4167 bytes has four packets with 62 bytes of headers each.
         assert!((encoder.target - (1e6 - 4.0 * 62.0 * 8.0 * 30.0)).abs() < 1.0);
-        let mut now = Time::ZERO;
-        let mut bytes = 0;
-        let mut heights = Vec::new();
-        for i in 0..3000 {
-            let (size, height, key) = encoder.encode(now, &mut rng);
-            assert_eq!(key, i == 0 || height != *heights.last().unwrap_or(&height));
-            bytes += u64::from(size);
-            heights.push(height);
-            now += encoder.interval();
-        }
+        assert_eq!(heights(&up), [360, 540, 720]);
+        let long = run(&mut encoder, 1e6, 21, 100);
+        let bytes: u64 = long.iter().flatten().map(|picture| u64::from(picture.bytes)).sum();
         let rate = bytes as f64 * 8.0 / 100.0;
-        assert!((rate / encoder.target - 1.0).abs() < 0.01, "{rate}");
-        assert_eq!((heights[59], heights[61], heights[2999]), (360, 720, 720));
+        assert!((rate / encoder.target - 1.0).abs() < 0.02, "{rate}");
+        // At 30 kbit/s without headers the quantiser is at its end down to 360 lines, and between its bounds at 270.
+        let down = run(&mut encoder, 45e3, 121, 60);
+        assert_eq!(heights(&down), [720, 540, 360, 270]);
+        // Lines change with key frames alone.
+        let all: Vec<Picture> = [start, up, long, down].concat().into_iter().flatten().collect();
+        assert!(all.windows(2).all(|pair| pair[1].key == (pair[0].height != pair[1].height)) && all[0].key);
     }
 
     #[test]
     fn no_more_lines_than_the_camera_has_and_no_more_rate_than_is_allowed() {
-        let mut encoder = Encoder::new(360, 30.0, 800e3, 300e3, Time::ZERO);
-        encoder.set_target(5e6);
-        assert_eq!((encoder.target, encoder.height_for(5e6)), (800e3, 360));
-        assert_eq!(encoder.height_for(10e3), 180);
+        let mut encoder = Encoder::new(360, 30.0, 800e3, 5e6, Time::ZERO);
+        let pictures = run(&mut encoder, 5e6, 0, 10);
+        assert_eq!((encoder.target, heights(&pictures)), (800e3, vec![360]));
+        let first = |target| {
+            Encoder::new(720, 30.0, 2.5e6, target, Time::ZERO)
+                .lines(Encoder::new(720, 30.0, 2.5e6, target, Time::ZERO).steps)
+        };
+        assert_eq!([5e3, 299e3, 300e3, 499e3, 500e3].map(first), [180, 180, 360, 360, 720]);
         assert_eq!((most_rate(720), most_rate(1080), most_rate(2160)), (2.5e6, 5e6, 5e6));
+        // Steps end at 320×180, or where the camera is smaller.
+        let least = |camera: u16| {
+            let mut encoder = Encoder::new(camera, 30.0, 5e6, 5e6, Time::ZERO);
+            (0..9).for_each(|_| encoder.step(Step::Fewer));
+            encoder.lines(encoder.steps)
+        };
+        assert_eq!([90, 180, 240, 360, 720, 1080, 2160].map(least), [90, 180, 180, 180, 180, 203, 203]);
     }
+
+    #[test]
+    fn a_picture_that_is_left_out_leaves_its_key_frame_to_the_next() {
+        let mut encoder = Encoder::new(720, 30.0, 2.5e6, 300e3, Time::ZERO);
+        encoder.want_key();
+        let pictures = run(&mut encoder, 200e3, 0, 1);
+        assert!(pictures.iter().flatten().next().unwrap().key);
+    }
+
     #[test]
     fn at_most_every_second_frame_is_dropped_and_none_at_the_least_rate() {
         let mut encoder = Encoder::new(720, 30.0, 2.5e6, 300e3, Time::ZERO);

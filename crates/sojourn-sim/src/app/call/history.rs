@@ -1,16 +1,14 @@
 //! The video packets that can be sent again, and when they are.
 //!
-//! Source: libwebrtc `rtp_packet_history.cc`, `rtp_sender.cc`, `rate_limiter.cc`. A packet that is asked for is sent
-//! again unless it waits in the pacer already, or was repeated less than a round trip ago. It is kept for three round
-//! trips and at least a second. Repeated packets take at most the target over half a second, but for the first of them.
+//! Source: libwebrtc `rtp_packet_history.cc`, `rtp_sender.cc`. A packet that is asked for is sent again unless it waits
+//! in the pacer already, or was repeated less than a round trip ago. It is kept for three round trips and at least a
+//! second.
 
 use super::packet::{Payload, Rtp};
 use sojourn_net::{Span, Time};
-use std::collections::VecDeque;
 
 const LEAST_KEPT: Span = Span::from_secs(1);
 const ROUND_TRIPS_KEPT: u64 = 3;
-const WINDOW: Span = Span::from_millis(500);
 /// The original number that comes in front of the payload (RFC 4588).
 const ORIGINAL_NUMBER: u32 = 2;
 
@@ -28,9 +26,6 @@ struct Kept {
 #[derive(Debug, Default)]
 pub(super) struct History {
     kept: Vec<Kept>,
-    /// What was repeated in the window, and its bytes.
-    repeats: VecDeque<(Time, u32)>,
-    repeated: u64,
 }
 
 impl History {
@@ -49,23 +44,18 @@ impl History {
         self.kept[number as usize].sent = Some(now);
     }
 
-    /// A packet is asked for: as it is to be sent again, if it is. The target is in bit/s.
-    pub(super) fn ask(&mut self, number: u32, rtt: Span, target: f64, now: Time) -> Option<Rtp> {
+    /// The frame that a packet is of.
+    pub(super) fn frame(&self, number: u32) -> u32 {
+        self.kept[number as usize].frame
+    }
+
+    /// A packet is asked for: as it is to be sent again, if it is.
+    pub(super) fn ask(&mut self, number: u32, rtt: Span, now: Time) -> Option<Rtp> {
         let kept = self.kept.get_mut(number as usize)?;
         let age = now.since(kept.sent?);
         if (kept.repeated && age < rtt) || age > (rtt * ROUND_TRIPS_KEPT).max(LEAST_KEPT) {
             return None;
         }
-        while let Some((_, bytes)) = self.repeats.front().copied().filter(|(at, _)| now.since(*at) >= WINDOW) {
-            self.repeats.pop_front();
-            self.repeated -= u64::from(bytes);
-        }
-        let rate = (self.repeated + u64::from(kept.bytes)) as f64 * 8.0 / WINDOW.as_secs();
-        if !self.repeats.is_empty() && rate > target {
-            return None;
-        }
-        self.repeats.push_back((now, kept.bytes));
-        self.repeated += u64::from(kept.bytes);
         (kept.sent, kept.repeated) = (None, true);
         let payload = Payload::Video { frame: kept.frame, number };
         Some(Rtp { payload, bytes: kept.bytes + ORIGINAL_NUMBER, again: true })
@@ -95,34 +85,21 @@ mod tests {
     #[test]
     fn it_is_sent_again_at_once_but_not_twice_within_a_round_trip() {
         let mut history = history(1);
-        let mut ask = |ms| history.ask(0, RTT, 1e6, at(ms));
+        let mut ask = |ms| history.ask(0, RTT, at(ms));
         let again = ask(60).expect("the first is not held back by the round trip");
         assert_eq!((again.bytes, again.again), (1002, true));
         assert_eq!(ask(61), None, "it waits in the pacer");
         history.left(0, at(70));
-        let mut ask = |ms| history.ask(0, RTT, 1e6, at(ms));
+        let mut ask = |ms| history.ask(0, RTT, at(ms));
         assert_eq!(ask(169), None);
         assert!(ask(170).is_some());
-        assert_eq!(history.ask(1, RTT, 1e6, at(170)), None, "there is none of this number");
+        assert_eq!(history.ask(1, RTT, at(170)), None, "there is none of this number");
     }
 
     #[test]
     fn it_is_kept_for_three_round_trips_and_at_least_a_second() {
-        let asked = |rtt: u64, ms| history(1).ask(0, Span::from_millis(rtt), 1e6, at(ms)).is_some();
+        let asked = |rtt: u64, ms| history(1).ask(0, Span::from_millis(rtt), at(ms)).is_some();
         assert!(asked(100, 1000) && !asked(100, 1001));
         assert!(asked(500, 1500) && !asked(500, 1501));
-    }
-
-    #[test]
-    fn repeated_packets_take_the_target_at_most() {
-        // 5000 bytes in half a second are 80 kbit/s.
-        let mut history = history(12);
-        let mut sent = |ms, numbers: std::ops::Range<u32>| {
-            numbers.filter(|number| history.ask(*number, RTT, 80e3, at(ms)).is_some()).count()
-        };
-        assert_eq!(sent(100, 0..6), 5);
-        assert_eq!(sent(599, 5..6), 0);
-        assert_eq!(sent(600, 5..11), 5);
-        assert!(self::history(1).ask(0, RTT, 0.0, at(100)).is_some(), "the first goes at any target");
     }
 }

@@ -28,16 +28,32 @@ pub(super) struct NackList {
 impl NackList {
     /// A packet arrived. True if so many are missing that only a key frame helps.
     pub(super) fn arrived(&mut self, number: u32) -> bool {
+        self.passed(number);
         self.missing.remove(&number);
-        for lost in self.next..number {
-            self.missing.insert(lost, Missing::default());
-        }
         self.next = self.next.max(number + 1);
         let hopeless = self.missing.len() > MOST_MISSING;
         if hopeless {
             self.missing.clear();
         }
         hopeless
+    }
+
+    /// All packets before this one were sent: those that did not arrive are missing.
+    pub(super) fn passed(&mut self, number: u32) {
+        for lost in self.next..number {
+            self.missing.insert(lost, Missing::default());
+        }
+        self.next = self.next.max(number);
+    }
+
+    /// How many were sent as far as is known.
+    pub(super) fn next(&self) -> u32 {
+        self.next
+    }
+
+    /// Whether a packet was sent and did not arrive.
+    pub(super) fn misses(&self, number: u32) -> bool {
+        self.missing.contains_key(&number)
     }
 
     /// Packets before this one are not needed any more.

@@ -5,10 +5,11 @@
 //! seconds, or 200 ms while a key frame is waited for, a key frame is asked for.
 //! Differences: the receiver knows from its first packet how many packets a frame has.
 
+use super::fec::{Group, Parity};
 use super::freezes::FreezeDetector;
 use super::jitter::JitterEstimator;
 use super::nack::NackList;
-use super::packet::Frame;
+use super::packet::{Frame, Reception};
 use super::timing::{RENDER, Timing};
 use sojourn_net::{Span, Time};
 use std::collections::BTreeMap;
@@ -40,6 +41,11 @@ pub(super) struct Shown {
 pub(super) struct Receiver {
     /// Missing packets.
     pub(super) nacks: NackList,
+    /// FEC that may still recover something.
+    parity: Parity,
+    /// FEC packets that were sent as far as is known, and the packets that came, without repairs.
+    fec_expected: u32,
+    received: u32,
     arriving: BTreeMap<u32, Arriving>,
     /// The last frame that was decoded.
     decoded: Option<u32>,
@@ -57,10 +63,29 @@ pub(super) struct Receiver {
 }
 
 impl Receiver {
-    /// A packet of a frame arrived. True if a key frame is needed.
+    /// A packet of FEC arrived.
+    pub(super) fn parity(&mut self, group: Group, part: u32) {
+        self.nacks.passed(group.first + group.packets);
+        self.fec_expected = self.fec_expected.max(group.before + part + 1);
+        self.received += 1;
+        self.parity.hold(group, part);
+    }
+
+    /// What was sent as far as is known, and what of it came.
+    pub(super) fn reception(&self) -> Reception {
+        Reception { expected: self.nacks.next() + self.fec_expected, received: self.received }
+    }
+
+    /// A packet that FEC gives back by now.
+    pub(super) fn recovered(&mut self) -> Option<u32> {
+        self.parity.recovered(&self.nacks)
+    }
+
+    /// A packet of a frame arrived, maybe after it was asked for. True if a key frame is needed.
     pub(super) fn arrived(&mut self, number: u32, of: (u32, &Frame), again: bool, now: Time) -> bool {
         self.patience.get_or_insert(now + WAIT_FOR_KEY);
         let hopeless = self.nacks.arrived(number);
+        self.received += u32::from(!again);
         let (id, frame) = of;
         if self.decoded.is_none_or(|decoded| id > decoded) {
             let arriving = self.arriving.entry(id).or_default();

@@ -1,15 +1,17 @@
 //! The sender of a call: camera, encoder, packets, pacer, and the controller that gives them their rate.
 //!
 //! Source: libwebrtc's defaults for one stream of video and one of audio. The target is what all packets may take,
-//! their headers included; audio takes its own, repairs what they took of video in the last second (at most half;
-//! `fec_controller_default.cc`), pictures the rest. What is on its way beyond the congestion window makes it drop
+//! their headers included; audio takes its own, repairs and FEC what they took of video in the last second (at most
+//! half; `fec_controller_default.cc`), pictures the rest. What is on its way beyond the congestion window makes it drop
 //! frames, at most each second one (`video_stream_encoder.cc`).
 
-use super::encoder::{Encoder, LEAST_RATE};
+use super::encoder::{Encoder, LEAST_RATE, Picture};
+use super::fec::Fec;
 use super::gcc::{GoogCc, Limits, PacketResult, Probe};
 use super::history::History;
 use super::pacer::{LONGEST_QUEUE, Pacer};
-use super::packet::{AUDIO_INTERVAL, Frame, MOST_PAYLOAD, Payload, RTP_HEADERS, Rtp, Sent};
+use super::packet::{AUDIO_INTERVAL, Frame, MOST_PAYLOAD, Payload, RTP_HEADERS, Reception, Rtp, Sent};
+use super::protection::{Protected, Protection};
 use rand_pcg::Pcg64Mcg;
 use sojourn_net::{Span, Time};
 
@@ -44,7 +46,9 @@ pub(super) struct Sender {
     /// Frames by their numbers, RTP packets by their transport-wide numbers.
     pub(super) frames: Vec<Frame>,
     pub(super) sent: Vec<Sent>,
-    history: History,
+    pub(super) history: History,
+    pub(super) fec: Fec,
+    protection: Protection,
     in_flight: u64,
     /// Bytes of video that left in the last second, and those of them that were repairs.
     video_bytes: u64,
@@ -72,6 +76,8 @@ impl Sender {
             frames: Vec::new(),
             sent: Vec::new(),
             history: History::default(),
+            fec: Fec::default(),
+            protection: Protection::default(),
             in_flight: 0,
             video_bytes: 0,
             repair_bytes: 0,
@@ -94,6 +100,9 @@ impl Sender {
         let video = self.controller.target() - audio_rate(&self.media);
         let repairs = self.repairs(now);
         self.encoder.set_target(video * (1.0 - repairs));
+        let rtt = self.controller.rtt().unwrap_or(Span::ZERO);
+        let protected = Protected { rate: video, fps: self.media.fps, pixels: self.encoder.pixels(), rtt };
+        self.fec.factors = self.protection.factors(&protected, now);
         self.pacer.set_rate(self.controller.pacing());
         for probe in self.controller.take_probes() {
             self.pacer.add_probe(probe, now);
@@ -135,11 +144,12 @@ impl Sender {
         self.follow(now);
     }
 
-    /// Packets are asked for again.
-    pub(super) fn on_nack(&mut self, numbers: &[u32], now: Time) {
+    /// Packets are asked for again, with a report of what came.
+    pub(super) fn on_nack(&mut self, numbers: &[u32], told: Reception, now: Time) {
+        self.protection.reported(told, now);
         let rtt = self.controller.rtt().unwrap_or(Span::ZERO);
         for number in numbers {
-            if let Some(rtp) = self.history.ask(*number, rtt, self.controller.target(), now) {
+            if let Some(rtp) = self.history.ask(*number, rtt, now) {
                 self.pacer.push(rtp, now);
             }
         }
@@ -157,7 +167,7 @@ impl Sender {
         if dropped || self.pacer.expected(now) > LONGEST_QUEUE {
             return;
         }
-        let (bytes, height, key) = self.encoder.encode(now, rng);
+        let Some(Picture { bytes, height, key }) = self.encoder.encode(now, rng) else { return };
         let packets = bytes.div_ceil(MOST_PAYLOAD);
         let first = self.history.next();
         let number = self.frames.len() as u32;
@@ -180,10 +190,24 @@ impl Sender {
         self.pacer.push(Rtp { payload: Payload::Audio, bytes: audio_bytes(&self.media), again: false }, now);
     }
 
+    /// A packet of video leaves: with it maybe the FEC of its group.
+    fn protect(&mut self, frame: u32, number: u32, bytes: u32, now: Time) {
+        let of = &self.frames[frame as usize];
+        let Some(group) = self.fec.left(number, bytes, number + 1 == of.first + of.packets, of.key) else { return };
+        let told = self.fec.groups[group as usize];
+        for part in 0..told.parts {
+            let payload = Payload::Fec { group, part };
+            self.pacer.push(Rtp { payload, bytes: told.bytes, again: false }, now);
+        }
+    }
+
     /// A packet leaves; its transport-wide number.
     pub(super) fn leaves(&mut self, rtp: Rtp, probe: Option<Probe>, now: Time) -> u64 {
-        if let Payload::Video { number, .. } = rtp.payload {
+        if let Payload::Video { frame, number } = rtp.payload {
             self.history.left(number, now);
+            if !rtp.again {
+                self.protect(frame, number, rtp.bytes, now);
+            }
         }
         self.in_flight += u64::from(rtp.bytes);
         let (video, repair) = video_bytes(&rtp);
@@ -196,10 +220,11 @@ impl Sender {
     }
 }
 
-/// Bytes of video of a packet, and those of a repair.
+/// Bytes of video of a packet, and those of a repair or of FEC.
 fn video_bytes(rtp: &Rtp) -> (u64, u64) {
     let bytes = u64::from(rtp.bytes);
     match rtp.payload {
+        Payload::Fec { .. } => (bytes, bytes),
         Payload::Audio | Payload::Padding => (0, 0),
         Payload::Video { .. } => (bytes, if rtp.again { bytes } else { 0 }),
     }

@@ -1,0 +1,120 @@
+"""Bytes of VP8's pictures by lines and quantiser: ``python -m benches.vp8 [LINES…]``.
+
+Prints the table that simulated video calls have (`crates/sojourn-sim/data/vp8.toml`), coded anew by
+the libvpx of PyAV with libwebrtc's settings, the quantiser held. The pictures are those of the camera on the
+testbed.
+`--rate KBPS` codes at a constant rate instead, as a call does, and says what of the pictures was left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import pairwise
+
+import av
+import numpy as np
+from numpy.typing import NDArray
+from sojourn.qoe.media.video.clips import pictures
+from sojourn.sweep.testbed import webrtc
+
+LINES = (180, 270, 360, 540, 720, 1080)
+QUANTISERS = {2: 2, 6: 7, 12: 15, 20: 25, 28: 35, 36: 51, 44: 70, 50: 88, 56: 106}
+"""Of libvpx's 64 levels, and the index of each."""
+FPS = 30
+PERIOD = 58
+"""Pictures to and fro."""
+FRESH = 16
+"""Pictures after a key frame, itself among them, in which the coder still refreshes the background."""
+_SMALL = 352 * 288
+
+
+def camera(lines: int) -> list[NDArray[np.uint8]]:
+    """Return the pictures that a camera of so many lines sees, to and fro."""
+    seen = [p.to_ndarray() for p in pictures(webrtc.CLIP, webrtc.width_of(lines), lines, FPS)]
+    return [*seen, *seen[-2:0:-1]]
+
+
+def coded(
+    seen: Sequence[NDArray[np.uint8]], lines: int, count: int, options: dict[str, str]
+) -> list[tuple[int, int]]:
+    """Return each coded picture's number and bytes; the first one is a key frame."""
+    width = webrtc.width_of(lines)
+    coder = av.CodecContext.create("libvpx", "w")
+    coder.width, coder.height, coder.pix_fmt = width, lines, "yuv420p"
+    coder.time_base, coder.framerate = Fraction(1, FPS), Fraction(FPS)
+    coder.gop_size = 10**6
+    coder.options = {
+        "deadline": "realtime",
+        "cpu-used": "-4" if width * lines < _SMALL else "-6",
+        "lag-in-frames": "0",
+        "auto-alt-ref": "0",
+        "noise-sensitivity": "4",
+        "static-thresh": "1",
+        "threads": "1",
+        **options,
+    }
+    packets = []
+    for i in range(count):
+        frame = av.VideoFrame.from_ndarray(seen[i % len(seen)], format="yuv420p")
+        frame.pts = i
+        packets += coder.encode(frame)
+    packets += coder.encode(None)
+    return [(packet.pts, packet.size) for packet in packets]
+
+
+def at_one_rate(kbps: int) -> dict[str, str]:
+    """Return what holds a coder at a rate; of FFmpeg's buffer five sixths are wanted."""
+    rate = f"{kbps}k"
+    held = {"b": rate, "minrate": rate, "maxrate": rate, "bufsize": f"{kbps * 720}"}
+    return held | {"rc_init_occupancy": f"{kbps * 500}"}
+
+
+def table(lines: int) -> str:
+    """Return one entry of the table."""
+    seen = camera(lines)
+    key, fresh, inter = [], [], []
+    for quantiser in QUANTISERS:
+        held = at_one_rate(500) | {"qmin": str(quantiser), "qmax": str(quantiser)}
+        sizes = [size for _, size in coded(seen, lines, 4 * PERIOD + 1, held)]
+        key.append(f"{sizes[0]}")
+        fresh.append(np.mean(sizes[1:FRESH]))
+        inter.append(np.mean(sizes[PERIOD + 1 :]))
+    # A coarser quantiser never makes them larger, but for chance.
+    falling = {kind: np.minimum.accumulate(of) for kind, of in (("fresh", fresh), ("inter", inter))}
+    rows = {"key  ": key} | {kind: [f"{size:.1f}" for size in of] for kind, of in falling.items()}
+    return "\n".join(
+        ["[[sizes]]", f"lines = {lines}", *(f"{k} = [{', '.join(v)}]" for k, v in rows.items()), ""]
+    )
+
+
+def at_rate(lines: int, kbps: int, seconds: int = 30) -> str:
+    """Code at a constant rate; return what came of it."""
+    held = at_one_rate(kbps) | {"qmin": "2", "qmax": "56", "drop-threshold": "30", "undershoot-pct": "100"}
+    held |= {"overshoot-pct": "15", "max-intra-rate": "900"}
+    came = coded(camera(lines), lines, FPS * seconds, held)
+    longest = max(b - a for (a, _), (b, _) in pairwise(came))
+    bytes_ = sum(size for _, size in came)
+    return (
+        f"{lines} lines at {kbps} kbit/s: {bytes_ * 8 / 1e3 / seconds:.1f} kbit/s, "
+        f"key frame of {came[0][1]} bytes, "
+        f"then {came[1][0] - came[0][0] - 1} left out; of all {1 - len(came) / (FPS * seconds):.1%}, "
+        f"at most {longest - 1} in a row"
+    )
+
+
+def main() -> None:
+    """Print what was asked for."""
+    parser = argparse.ArgumentParser(prog="python -m benches.vp8", description=__doc__)
+    parser.add_argument("lines", nargs="*", type=int, default=list(LINES))
+    parser.add_argument("--rate", type=int, help="code at this rate instead, kbit/s")
+    told = parser.parse_args()
+    if told.rate is None:
+        print(f"quantisers = {list(QUANTISERS.values())}\n")
+    for lines in told.lines:
+        print(table(lines) if told.rate is None else at_rate(lines, told.rate), flush=True)
+
+
+if __name__ == "__main__":
+    main()
