@@ -113,24 +113,42 @@ def test_a_servers_first_flight_has_the_studys_length(asked: int, tmp_path: Path
         ("certificate = '300B'", "users.0.certificate: 300 bytes are less than a first flight has"),
         ("response-header = '60B'", "users.0.response-header: 60 bytes are less than a browser needs"),
         ("transport = 'newreno'", "users.0.transport: 'newreno' has no real counterpart"),
-        ("http = '3'\ninitial-window = 3", "users.0.initial-window: aioquic begins with 10 packets, not 3"),
-        ("http = '3'\nhystart = 'none'", "users.0.hystart: 'none' cannot be asked of aioquic"),
+        ("http = '3'\nhystart = 'linux'", "users.0.hystart: 'linux' cannot be asked of quinn"),
     ],
 )
-def test_what_cannot_be_done_is_refused(keys: str, sentence: str) -> None:
+def test_what_cannot_be_done_is_refused(keys: str, sentence: str, monkeypatch: pytest.MonkeyPatch) -> None:
     had()
+    monkeypatch.setattr(page.http3, "missing", lambda: None)
     why = refused(point(PAGE + keys + "\n"))
     assert why is not None and why.startswith(sentence), why
     assert refused(point(PAGE + "http = '3'\ntransport = 'newreno'\n")) is None
 
 
-@pytest.mark.parametrize("missing", ["Hypercorn", "aioquic", "cryptography"])
+@pytest.mark.parametrize("missing", ["Hypercorn", "cryptography"])
 def test_what_is_not_installed_is_said(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page.chromium, "missing", lambda: None)
     monkeypatch.setattr(page, "find_spec", lambda name: None if name == missing.lower() else name)
     assert refused(point()) == (
         f"users.0.kind: {missing}, which serves pages, is not installed (pip install 'sojourn[testbed]')"
     )
+
+
+def test_http3_without_its_server_is_refused_and_the_others_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    had()
+    monkeypatch.setattr(page.http3, "found", lambda: None)
+    assert refused(point(PAGE + "http = '3'\n")) == (
+        "users.0.http: sojourn-http3, which serves HTTP/3, is not installed (build it with `make http3`, or "
+        "`cargo install --path crates/sojourn-http3`, in the repository)"
+    )
+    assert [refused(point(PAGE + f"http = '{http}'\n")) for http in ("1.1", "2")] == [None, None]
+
+
+def test_the_server_of_http3_is_told_what_the_study_says() -> None:
+    keys = "http = '3'\ninitial-window = 32\ntransport = 'reno'\nresponse-header = '500B'\n"
+    place = Place(point(PAGE + keys), "users", 0)
+    (program,) = USERS["page"].programs(place)
+    told = {name: program.server[name] for name in ("controller", "initial_window", "header")}
+    assert told == {"controller": "reno", "initial_window": 32 * 1452, "header": 500}
 
 
 def test_loads_are_gathered_from_the_browsers_times(tmp_path: Path) -> None:
@@ -185,10 +203,14 @@ def test_loads_of_the_warm_up_are_left_out_unless_they_never_ended(tmp_path: Pat
 def test_pages_come_over_the_emulator() -> None:
     had()
     two = PAGE + "scale = 0.05\nhosts = 2\npause = '200ms'\n"
-    found = point(two + two.replace("[[users]]", "[[users]]\nhttp = '3'"))
+    versions = {"2": "h2", "1.1": "http/1.1", "3": "h3"}
+    if page.http3.missing() is not None:
+        del versions["3"]
+    found = point("".join(two.replace("[[users]]", f"[[users]]\nhttp = '{http}'") for http in versions))
     real = between_real_programs(found)
     programs = real["engine"]["programs"]
-    assert programs["users.0"]["protocols"] == ["h2"] and programs["users.1"]["protocols"] == ["h3"]
+    spoken = [programs[f"users.{k}"]["protocols"] for k in range(len(versions))]
+    assert spoken == [[name] for name in versions.values()]
     assert real["page"]["loads"] >= 2 and real["page"]["requests"] == 55
     assert real["page"]["largest_paint_s"]["median"] > 0.06, "three round trips at least"
     simulated = score(found.document, _core.run(found.text), {})["page"]

@@ -20,13 +20,13 @@ from sojourn.sweep.testbed.certificate import LEAST, certificate
 from sojourn.sweep.testbed.kind import Gathered, Place
 from sojourn.sweep.testbed.kinds.browser import unset
 from sojourn.sweep.testbed.program import Left, Program, Settings
-from sojourn.sweep.testbed.programs import chromium
+from sojourn.sweep.testbed.programs import chromium, http3
 
-_NEEDS = {"hypercorn": "Hypercorn", "aioquic": "aioquic", "cryptography": "cryptography"}
+_NEEDS = {"hypercorn": "Hypercorn", "cryptography": "cryptography"}
 _CONTROLLERS = {"cubic": "cubic", "cubic-rfc9438": "cubic", "reno": "reno", "newreno": "reno"}
-"""Of aioquic, by the study's transport: its CUBIC follows RFC 9438, its Reno RFC 9002."""
-_WINDOW = 10
-"""Packets that aioquic begins with."""
+"""Of quinn, by the study's transport: its CUBIC follows RFC 8312, its NewReno RFC 9002."""
+_PACKET = 1452
+"""Bytes of a full packet, in which the window that a connection begins with is counted."""
 _LEAST_HEADER = 200
 _FATES = {"complete": COMPLETE, "abandoned": ABANDONED, None: UNDER_WAY}
 _MS = 1e6
@@ -63,7 +63,9 @@ class Page:
         }
         server = {"header": bytes_of(entry["response-header"])}
         if entry["http"] == "3":
+            server["program"] = http3.found()
             server["controller"] = _CONTROLLERS[entry["transport"]]
+            server["initial_window"] = _PACKET * entry["initial-window"]
             settings = Settings(delay_ns=place.delay_ns)
         else:
             settings = tcp.settings(entry, place.delay_ns)
@@ -95,13 +97,15 @@ class Page:
             "connections": np.array([row.get("connections", 0) for row in rows], dtype=np.uint32),
             "bytes": np.where(complete, sum(sizes), 0).astype(np.uint64),
         }
-        server = "aioquic" if place.entry["http"] == "3" else "Hypercorn"
+        server = "sojourn-http3 (quinn)" if place.entry["http"] == "3" else "Hypercorn"
         spoken = Counter(word for row in rows for word in row.get("protocols", ()) if word)
         facts = {
             "browser": f"Chromium {found.client['browser']} without a window",
             "server": server,
             "protocols": sorted(spoken),
         }
+        if "computed_s" in found.server:
+            facts["server_computed_s"] = found.server["computed_s"]
         return Gathered(tables={"page": table}, notes=_notes(place.entry, rows, len(sizes)), facts=facts)
 
 
@@ -111,14 +115,14 @@ def objects(entry: Mapping[str, Any]) -> list[Sequence[Any]]:
 
 
 def _not_by_quic(entry: Mapping[str, Any]) -> str | None:
-    """Return why a page cannot be loaded over aioquic's QUIC as an entry asks."""
+    """Return why a page cannot be loaded over quinn's QUIC as an entry asks."""
+    if (reason := http3.missing()) is not None:
+        return f"http: {reason}"
     if entry["transport"] not in _CONTROLLERS:
         had = f"no {entry['transport']!r}; it has {', '.join(_CONTROLLERS)}"
-        return f"transport: HTTP/3 is aioquic's on the testbed, which has {had}"
-    if entry["initial-window"] != _WINDOW:
-        return f"initial-window: aioquic begins with {_WINDOW} packets, not {entry['initial-window']}"
-    if entry.get("hystart") not in (None, "linux"):
-        return f"hystart: {entry['hystart']!r} cannot be asked of aioquic, which has a rule of its own"
+        return f"transport: HTTP/3 is quinn's on the testbed, which has {had}"
+    if entry.get("hystart") not in (None, "none"):
+        return f"hystart: {entry['hystart']!r} cannot be asked of quinn, which has no HyStart"
     return None
 
 

@@ -1,14 +1,18 @@
 """A server of HTTP/1.1, HTTP/2 or HTTP/3 for a page of several hosts, each at a port of its own.
 
-HTTP/1.1 and HTTP/2 are Hypercorn's, which sends streams by the priorities that browsers give them, HTTP/3 is
-aioquic's own, since Hypercorn's takes no congestion controller. Browsers share no connection between
-ports. What TCP has not sent yet is kept short, as servers that follow priorities do (`TCP_NOTSENT_LOWAT`).
+HTTP/1.1 and HTTP/2 are Hypercorn's, which sends streams by the priorities that browsers give them. HTTP/3 is
+`sojourn-http3`'s (`crates/sojourn-http3`: quinn), which is told by files what to serve. Browsers share no
+connection between ports. What TCP has not sent yet is kept short, as servers that follow priorities do
+(`TCP_NOTSENT_LOWAT`).
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
+import resource
 import socket
+import subprocess
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["serve"]
 
-Answer = Callable[[str], tuple[str, bytes] | None]
-"""What a path has: content type, and content."""
+Answers = Mapping[str, tuple[str, bytes]]
+"""What each path has: content type, and content."""
 
 _UNSENT = 128 * 1024
 _GRACE_S = 0.2
@@ -45,31 +49,30 @@ def _fields(path: str, kind: str, length: int, header: int) -> list[tuple[bytes,
     return [*found, (b"x-fill", path.encode().ljust(fill, b"X"))]
 
 
-def serve(host: Host, hosts: int, answer: Answer) -> None:
+def serve(host: Host, hosts: int, answers: Answers) -> None:
     """Answer at so many ports, from `host.port` on, until the end.
 
-    Of `host.arguments`: ``http`` ("1.1", "2" or "3"), ``header`` (bytes of an answer's), ``controller`` (of
-    QUIC); the certificate lies in the program's folder.
+    Of `host.arguments`: ``http`` ("1.1", "2" or "3"), ``header`` (bytes of an answer's), of QUIC ``program``,
+    ``controller`` and ``initial_window`` (bytes); the certificate lies in the program's folder.
     """
+    if host.arguments["http"] == "3":
+        _over_quic(host, hosts, answers)
+        return
 
     async def main() -> None:
         told = over()
-        if host.arguments["http"] == "3":
-            await _over_quic(host, hosts, answer)
-            serving = None
-        else:
-            serving = asyncio.ensure_future(_over_tcp(host, hosts, answer))
+        serving = asyncio.ensure_future(_over_tcp(host, hosts, answers))
         await asyncio.to_thread(host.begin)
         ending = asyncio.ensure_future(until(host, told))
-        await asyncio.wait([ending, *([serving] if serving else [])], return_when=asyncio.FIRST_COMPLETED)
-        if serving is not None and serving.done():
+        await asyncio.wait([ending, serving], return_when=asyncio.FIRST_COMPLETED)
+        if serving.done():
             serving.result()  # raises why it has ended
 
     # Not asyncio.run: nobody waits for connections to end that the end cuts off.
     asyncio.new_event_loop().run_until_complete(main())
 
 
-async def _over_tcp(host: Host, hosts: int, answer: Answer) -> None:
+async def _over_tcp(host: Host, hosts: int, answers: Answers) -> None:
     from hypercorn.asyncio import serve as hypercorn
     from hypercorn.config import Config
 
@@ -81,7 +84,8 @@ async def _over_tcp(host: Host, hosts: int, answer: Answer) -> None:
                 await send({"type": "lifespan.startup.complete"})
             await send({"type": "lifespan.shutdown.complete"})
             return
-        status, kind, body = _found(answer(scope["path"]))
+        found = answers.get(scope["path"])
+        status, (kind, body) = (404, ("text/plain", b"")) if found is None else (200, found)
         fields = _fields(scope["path"], kind, len(body), header)
         await send({"type": "http.response.start", "status": status, "headers": fields})
         await send({"type": "http.response.body", "body": body})
@@ -105,42 +109,30 @@ def _listening(host: Host, port: int) -> socket.socket:
     return made
 
 
-async def _over_quic(host: Host, hosts: int, answer: Answer) -> None:
-    from aioquic.asyncio import QuicConnectionProtocol
-    from aioquic.asyncio import serve as aioquic
-    from aioquic.h3.connection import H3_ALPN, H3Connection
-    from aioquic.h3.events import HeadersReceived
-    from aioquic.quic.configuration import QuicConfiguration
-    from aioquic.quic.events import ProtocolNegotiated, QuicEvent
-
-    header = host.arguments["header"]
-
-    class Serving(QuicConnectionProtocol):
-        """A connection."""
-
-        http: H3Connection | None = None
-
-        def quic_event_received(self, event: QuicEvent) -> None:
-            if isinstance(event, ProtocolNegotiated):
-                self.http = H3Connection(self._quic)
-            if self.http is None:
-                return
-            for each in self.http.handle_event(event):
-                if isinstance(each, HeadersReceived):
-                    path = dict(each.headers)[b":path"].decode()
-                    status, kind, body = _found(answer(path))
-                    fields = [(b":status", b"%d" % status), *_fields(path, kind, len(body), header)]
-                    self.http.send_headers(each.stream_id, fields)
-                    self.http.send_data(each.stream_id, body, end_stream=True)
-            self.transmit()
-
-    settings = QuicConfiguration(
-        is_client=False, alpn_protocols=H3_ALPN, congestion_control_algorithm=host.arguments["controller"]
-    )
-    settings.load_cert_chain(host.folder / "certificate.pem", host.folder / "key.pem")
-    for k in range(hosts):
-        await aioquic(host.own, host.port + k, configuration=settings, create_protocol=Serving)
-
-
-def _found(content: tuple[str, bytes] | None) -> tuple[int, str, bytes]:
-    return (404, "text/plain", b"") if content is None else (200, *content)
+def _over_quic(host: Host, hosts: int, answers: Answers) -> None:
+    """Run the server of HTTP/3 until the end; leave behind the time that it computed."""
+    told = {
+        "address": host.own,
+        "ports": [host.port + k for k in range(hosts)],
+        "controller": host.arguments["controller"],
+        "initial_window": host.arguments["initial_window"],
+        "answers": {},
+    }
+    for number, (path, (kind, body)) in enumerate(answers.items()):
+        (host.folder / str(number)).write_bytes(body)
+        fields = _fields(path, kind, len(body), host.arguments["header"])
+        told["answers"][path] = ([(name.decode(), value.decode()) for name, value in fields], str(number))
+    (host.folder / "served.json").write_text(json.dumps(told))
+    command = [host.arguments["program"], str(host.folder)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
+        try:
+            if server.stdout.readline() != "ready\n":
+                raise RuntimeError(f"sojourn-http3: {server.communicate()[1].strip()}")
+            host.begin()
+            server.wait()
+            raise RuntimeError(f"sojourn-http3 ended early: {server.stderr.read().strip()}")
+        finally:
+            server.kill()
+            server.wait()
+            used = resource.getrusage(resource.RUSAGE_CHILDREN)
+            host.leave(computed_s=round(used.ru_utime + used.ru_stime, 3))

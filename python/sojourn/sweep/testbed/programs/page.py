@@ -54,7 +54,7 @@ def server(host: Host) -> None:
     urls = [f"https://{host.own}:{host.port + each.host}/{k}" for k, each in enumerate(objects)]
     made = [(TYPES[each.kind], content(objects, urls, k)) for k, each in enumerate(objects)]
     paths = {f"/{k}": each for k, each in enumerate(made)}
-    https.serve(host, 1 + max(each.host for each in objects), paths.get)
+    https.serve(host, 1 + max(each.host for each in objects), paths)
 
 
 def client(host: Host) -> None:
