@@ -85,8 +85,9 @@ test-rust:
 	nice cargo test --workspace --exclude sojourn-py --profile quick --quiet
 
 # One worker waits for programs in real time (tests/conftest.py); the others wait for processes that they start, so that
-# there are two more than cores.
+# there are two more than cores. AWAIT: a command that ends when what the tests need besides is there.
 test-python:
+	@$(AWAIT)
 	$(BIN)/python -m pytest -n $$(( $$(nproc) + 2 )) --dist worksteal --durations=20
 
 bench: setup
