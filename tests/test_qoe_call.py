@@ -53,6 +53,8 @@ def test_a_call_without_trouble() -> None:
     assert (found["frozen"], found["freezes_per_min"], found["not_shown"], found["calls"]) == (0, 0, 0, 1)
     assert found["fps"] == 10
     assert found["rate_kbps"]["median"] == 200
+    # Twenty pictures of 4000 bytes in two seconds, however many bytes arrive.
+    assert found["picture_kbps"] == 320
     assert found["delay_ms"]["median"] == 50
     assert found["height"]["p5"] == 720
     # Ten pictures of 4000 bytes a second: as many bits each as 960 kbit/s have at 30 a second.
@@ -65,6 +67,7 @@ def test_a_freeze_counts_its_gap_and_the_end_counts_what_is_left() -> None:
     assert found["frozen"] == pytest.approx(0.6)
     assert found["freezes_per_min"] == 60
     assert found["not_shown"] == 0.5
+    assert found["picture_kbps"] == 160, "of those that are shown"
     # Nothing after 1250 ms: the picture is frozen to the end.
     found = score(frames([1050, 1150, 1250, *[-1] * 7]), 2.0)
     assert found["frozen"] == pytest.approx(0.75)

@@ -49,10 +49,11 @@ def score_call(call: Table, rates: Table, warmup_s: float, end_s: float) -> dict
     -------
     dict
         "sends" and "receives" as far as calls go that way, each with `rate_kbps` (of seconds, all bytes at
-        IP), `delay_ms` (of pictures), `ssim` and `height` (of pictures that are shown) as {"median",
-        "mean", "p5", …}; `frozen` (share of the time, mean over calls), `freezes_per_min`, `fps` (means
-        over calls), `not_shown` (share of frames), `calls`. What no picture gives is None. Empty without
-        calls.
+        IP, forward error correction and repeats too), `delay_ms` (of pictures), `ssim` and `height` (of
+        pictures that are shown) as {"median", "mean", "p5", …}; `picture_kbps` (coded bytes of the pictures
+        that are shown, over the measured time, mean over calls); `frozen` (share of the time, mean over
+        calls), `freezes_per_min`, `fps` (means over calls), `not_shown` (share of frames), `calls`. What no
+        picture gives is None. Empty without calls.
 
     Raises
     ------
@@ -78,7 +79,7 @@ def _direction(
 ) -> dict[str, Any]:
     users = np.unique(np.asarray(rates["user"])[chosen])
     mine = np.asarray(call["direction"]) == direction
-    seconds, smooth, quality = [], [], []
+    seconds, smooth, quality, pictures = [], [], [], []
     for user in users:
         bins = chosen & (np.asarray(rates["user"]) == user)
         received = np.asarray(rates["received_bytes"])[bins].astype(np.float64)
@@ -88,12 +89,15 @@ def _direction(
         table = {name: np.asarray(call[name])[frames] for name in _CALL}
         smooth.append(_smoothness(table, measured))
         quality.append(_quality(table))
+        shown = table["bytes"][table["delay_ns"] >= 0]
+        pictures.append(shown.sum(dtype=np.float64) * 8 / 1e3 / (measured[1] - measured[0]))
     of_frames = {name: np.asarray(call[name])[mine] for name in ("delay_ns", "height")}
     shown = of_frames["delay_ns"] >= 0
     frozen, freezes, fps = (float(np.mean(values)) for values in zip(*smooth, strict=True))
     nothing = np.empty(0)
     return {
         "rate_kbps": statistics(np.concatenate([*seconds, nothing]), 1),
+        "picture_kbps": round(float(np.mean(pictures)), 1),
         "delay_ms": statistics(of_frames["delay_ns"][shown] / 1e6, 2),
         "frozen": round(frozen, 6),
         "freezes_per_min": round(freezes, 4),

@@ -23,8 +23,8 @@ def _each(names: Iterable[str], ends: Iterable[str] = _STATISTICS) -> tuple[str,
 
 
 _VIDEO_CALL = (
-    *_each(("rate_kbps", "delay_ms", "ssim", "height")), "frozen", "freezes_per_min", "fps", "not_shown",
-    "calls",
+    *_each(("rate_kbps", "delay_ms", "ssim", "height")), "picture_kbps", "frozen", "freezes_per_min", "fps",
+    "not_shown", "calls",
 )  # fmt: skip
 _CALL = (*_each(("mos", "z1", "z2", "lqo")), "loss", "late", "delay_ms", "ta_ms", "calls", "unscored")
 _USERS = {

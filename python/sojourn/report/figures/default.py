@@ -45,9 +45,7 @@ SCORES = (
     Shown("Video: median SSIM", "", ("video.ssim.median",)),
     Shown("Page of today: largest paint, 75th percentile", "", ("page.largest_paint_s.p75",)),
     Shown("Page of today: median load time", "", ("page.load_s.median",)),
-    Shown(
-        "Video call: rate", "each direction", ("call.sends.rate_kbps.mean", "call.receives.rate_kbps.mean")
-    ),
+    Shown("Video call: rate", "each direction", ("call.sends.picture_kbps", "call.receives.picture_kbps")),
     Shown("Video call: time frozen", "each direction", ("call.sends.frozen", "call.receives.frozen")),
     Shown(
         "Video call: delay of pictures, 95th percentile",

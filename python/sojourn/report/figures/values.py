@@ -79,6 +79,7 @@ _KINDS = {
     "poor": ("loads with a poor largest paint", "%", "share", "low"),
     "rate_kbps.mean": ("mean rate", "kb/s", "plain", "high"),
     "rate_kbps.median": ("median rate", "kb/s", "plain", "high"),
+    "picture_kbps": ("rate of pictures", "kb/s", "plain", "high"),
     "delay_ms.median": ("median delay of pictures", "ms", "delay", "low"),
     "delay_ms.p95": ("delay of pictures, 95th percentile", "ms", "delay", "low"),
     "frozen": ("time frozen", "%", "share", "low"),
