@@ -2,77 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
+from answering import KIND, LIMIT, RATE, browsers, compare, one, viewers, voice, words
 from sojourn.report.answer import Answer, answer, queue_axes
 from sojourn.report.answer.goals import _USUAL, Goal
 from sojourn.report.figures import KINDS, Spec
 from sojourn.results.interval import Sample, garwood, wilson
-
-DELAY = {"fifo": 100.0, "codel": 5.0}
-KIND, LIMIT, RATE = "path.down.queue.kind", "path.down.queue.limit", "path.down.rate"
-
-
-def link(delay: float = 5.0, used: float = 0.9, packets: int = 64) -> dict[str, Any]:
-    return {
-        "loss": 0.0,
-        "utilisation": used,
-        "queue_delay_ms": {"mean": delay, "p50": delay, "p95": 2 * delay, "max": 3 * delay},
-        "limit": {"packets": packets, "bytes": 1500 * packets, "ms": 0.75 * packets},
-    }
-
-
-def one(
-    point: Mapping[str, Any], replication: int = 0, delay: float = 5.0, used: float = 0.9, **heads: Any
-) -> dict[str, Any]:
-    """Return a result with two links and what `heads` say of users."""
-    links = {"down": link(delay, used), "up": link(0.0, 0.1)}
-    flows = {"goodput_bps": 0.0}
-    return {
-        "study": "t",
-        "point": dict(point),
-        "replication": replication,
-        "links": links,
-        "flows": flows,
-        **heads,
-    }
-
-
-def voice(mos: float) -> dict[str, Any]:
-    return {
-        "voice": {way: {"mos": {"median": mos, "p5": max(mos - 0.3, 1.0)}} for way in ("talks", "listens")}
-    }
-
-
-def viewers(stalled_pct: float, count: int = 12, rate: float = 3000.0) -> dict[str, Any]:
-    clients = {"per_client_rate_kbps": [rate] * count}
-    return {
-        "adaptive": {"clients_stalled_pct": stalled_pct, "stalls": 0, "average_rate_kbps": rate, **clients}
-    }
-
-
-def browsers(seconds: float, abandoned: float = 0.0) -> dict[str, Any]:
-    return {
-        "browser": {"plt_s": {"median": seconds, "p95": 2 * seconds}, "abandoned": abandoned, "loads": 200}
-    }
-
-
-def compare(
-    choices: Mapping[str, Sequence[Mapping[str, Any]]], axis: str = KIND, document: Any = None
-) -> Answer:
-    """Return the answer of a study of one axis: for each of its labels the heads of every replication."""
-    results = [
-        one({axis: label}, replication, **heads)
-        for label, each in choices.items()
-        for replication, heads in enumerate(each)
-    ]
-    return answer(results, {axis: list(choices)}, document)
-
-
-def words(found: Answer) -> list[str]:
-    return [verdict.word for verdict in found.verdicts.values()]
 
 
 @pytest.mark.parametrize(
@@ -372,87 +309,3 @@ def test_buffers_are_translated() -> None:
     )
     size = found.as_json()["sizes"]["1BDP"][0]
     assert size == {"link": "down", "packets": (64, 64), "bytes": (96000, 96000), "ms": (48.0, 48.0)}
-
-
-def test_losses_that_are_alike_in_size_are_not_called_indistinguishable() -> None:
-    def results(replications: int, scores: dict[str, tuple[float, float]]) -> list[dict[str, Any]]:
-        return [
-            one({"workload": load, KIND: kind}, at, delay, **voice(score))
-            for at in range(replications)
-            for kind, delay in (("fifo", 100.0), ("codel", 5.0))
-            for load, score in zip(("a", "b"), scores[kind], strict=True)
-        ]
-
-    axes = {"workload": ["a", "b"], KIND: ["fifo", "codel"]}
-    each_its_own = answer(results(3, {"fifo": (4.0, 2.0), "codel": (2.0, 4.0)}), axes)
-    said = " ".join(each_its_own.sentences)
-    assert each_its_own.ranking.decided == "delay"
-    assert "Users cannot tell" not in said and "Its worst loss is like that with fifo (0.95);" in said
-    same = answer(results(3, {"fifo": (4.0, 4.0), "codel": (4.0, 4.0)}), axes)
-    assert "Users cannot tell it from fifo;" in " ".join(same.sentences)
-
-
-def test_what_delay_sets_apart_from_several_is_said() -> None:
-    points = (("fifo", 100.0), ("codel", 5.0), ("pie", 5.2))
-    results = [one({KIND: kind}, at, delay, **voice(4.0)) for at in range(3) for kind, delay in points]
-    found = answer(results, {KIND: ["fifo", "codel", "pie"]})
-    said = " ".join(found.sentences)
-    assert found.ranking.chosen == ["codel", "pie"]
-    assert "loses 0.00" not in said
-    assert "Users cannot tell them from fifo, but queueing delay is longer with fifo: 100 ms" in said
-
-
-def test_one_run_of_each_cell_is_said_in_one_run() -> None:
-    axes = {"workload": ["none", "b"], LIMIT: ["8pkt", "64pkt"]}
-    results = [
-        one({"workload": w, LIMIT: n}, **voice(4.2 if n == "8pkt" else 2.0))
-        for w in axes["workload"]
-        for n in axes[LIMIT]
-    ]
-    found = answer(results, axes)
-    said = " ".join([*found.sentences, *found.items])
-    assert (
-        "in the one run of each cell all goals were on the good side of their limits under all 2 conditions"
-        in said
-    )
-    assert "for certain" not in said and "under none" not in said
-    assert "“none” and b:" in said
-
-
-def test_where_doubtful_means_are_good_is_said_by_name_or_number() -> None:
-    def said(scores: dict[str, float]) -> str:
-        # Replications far apart: nothing is certain. The good limit of voice's median is between 3 and 4.
-        results = [
-            one({"workload": load, KIND: kind}, at, DELAY[kind], **voice(score + 0.8 * (at - 1)))
-            for load, score in scores.items()
-            for at in range(3)
-            for kind in ("fifo", "codel")
-        ]
-        return " ".join(answer(results, {"workload": list(scores), KIND: ["fifo", "codel"]}).sentences)
-
-    assert "under “none”, not under the other)" in said({"none": 4.0, "a": 3.1})
-    assert "under “none” and a, not under the others)" in said({"none": 4.0, "a": 4.0, "b": 3.1, "c": 3.1})
-    assert "under 3 of them, not under the other)" in said({"none": 4.0, "a": 4.0, "b": 4.0, "c": 3.1})
-    assert "(all means are on the good side)" in said({"none": 4.0, "a": 4.0})
-    assert "(some mean is on the bad side)" in said({"none": 3.1, "a": 3.1})
-
-
-def test_a_study_without_users_speaks_of_goals() -> None:
-    results = [
-        one({KIND: kind}, at, delay) for at in range(3) for kind, delay in (("fifo", 300.0), ("codel", 5.0))
-    ]
-    found = answer(results, {KIND: ["fifo", "codel"]})
-    assert not found.of_users
-    assert "no goal falls as much as 0.01 short of the best choice;" in " ".join(found.sentences)
-
-
-def test_long_times_have_no_exponent() -> None:
-    from sojourn.results.sizes import ms_text
-
-    assert [ms_text(ms) for ms in (0.5, 20.4, 999.96, 12288.0, 122880.0)] == [
-        "0.5",
-        "20.4",
-        "1000",
-        "12 288",
-        "122 880",
-    ]
