@@ -26,7 +26,7 @@ from sojourn.capture.export import export
 from sojourn.capture.workload import read as read_workload
 from sojourn.losses import captures
 from sojourn.qoe.score import score
-from sojourn.study import Study
+from sojourn.study import Point, Study
 
 DATA = Path(__file__).parent / "data"
 FILE = DATA / "fingerprints_whole.json"
@@ -189,12 +189,16 @@ def of_scene(text: str) -> str:
     record = "[record]\npackets = true\nflows = true\nseries = true\n"
     document = _core.parse(text + record, "x.toml", [], [])
     (point,) = Study(document, "x.toml", (), Path()).points
+    return digest(*scored(point))
+
+
+def scored(point: Point) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """Run a point; return its summary, its tables with the packet log, and its scores."""
     ran = _core.run(point.text, log=True)
     summary = json.loads(ran.pop("summary"))
     summary.pop("engine")
     tables = {name: dict(table) if isinstance(table, Mapping) else table for name, table in ran.items()}
-    scores = score(point.document, ran, summary["links"])
-    return digest(summary, tables, scores)
+    return summary, tables, score(point.document, ran, summary["links"])
 
 
 def of_export(text: str, at: str) -> str:

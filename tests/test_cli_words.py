@@ -1,0 +1,352 @@
+"""What verbs print of numbers that are known, what they refuse, and with which code they end."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import polars as pl
+import pytest
+from markupsafe import Markup
+from sojourn.cli import compare, emulate, losses, measure, run, suite, wild
+from sojourn.cli.exit import Exit
+from sojourn.errors import SojournError
+from sojourn.report import html, sections, several
+from sojourn.report.files import Files
+from sojourn.results import atomic
+
+
+def flow(name: str, lost: int, packets: int) -> dict[str, Any]:
+    ends = {"source": "a", "source_port": 1, "destination": name, "destination_port": 2}
+    return {**ends, "protocol": "tcp", "lost": lost, "packets": packets}
+
+
+def test_losses_are_told_by_protocol_burst_and_flow_the_worst_first() -> None:
+    bursts = {"count": 3, "mean_pkts": 1.333, "max_pkts": 2, "stitched_count": 2}
+    bursts |= {"stitched_mean_pkts": 2.0, "stitched_max_pkts": 3}
+    found = {
+        "bursts": bursts, "lost_pkts": 4, "ingress_pkts": 400, "egress_pkts": 396, "loss": 0.01,
+        "by_protocol": {"tcp": {"lost": 3, "packets": 100, "loss": 0.03}},
+        "flows": [flow("b", 1, 50), flow("c", 2, 90), flow("d", 1, 40), flow("e", 0, 1)],
+    }  # fmt: skip
+    assert losses.table(found).splitlines() == [
+        "4 of 400 packets lost (1.00%), 396 seen behind the queue",
+        "     tcp: 3 of 100 (3.00%)",
+        "  bursts: 3, mean 1.33 packets, longest 2; stitched: 2, mean 2.00, longest 3",
+        "   flows: 3 of 4 lost packets",
+        "          tcp a:1 → c:2: 2 of 90",
+        # Of as many, the one of the fewest packets: it lost the larger share.
+        "          tcp a:1 → d:2: 1 of 40",
+        "          tcp a:1 → b:2: 1 of 50",
+    ]
+    many = [flow(str(n), 1, n) for n in range(1, 8)]
+    none = {**found, "bursts": {"count": 0}, "by_protocol": {}, "flows": many}
+    assert len(losses.table(none).splitlines()) == 2 + 5
+
+
+def way(mean: float, **more: Any) -> dict[str, Any]:
+    numbers = dict(zip(("mean_ms", "p50_ms", "p95_ms", "p99_ms", "max_ms"), (mean, 2, 3, 4, 5), strict=True))
+    return {"samples": 7, **numbers, "lower_bound": False, "missing_at_most_ms": None, **more}
+
+
+def host(**more: Any) -> dict[str, Any]:
+    usual = {"remote": "r", "local": "l", "protocol": "tcp", "estimator": "observer", "to_remote": "not seen"}
+    return {**way(1.25), **usual, "rtt_ms": None, **more}
+
+
+def test_each_direction_is_a_row_named_by_who_sends_to_whom() -> None:
+    both = host(to_remote=way(9.0, lower_bound=True), estimator="remote_clock")
+    rows = measure._rows([both])
+    assert [row[0] for row in rows] == ["r → l", "l → r"]
+    assert rows[0][1:] == ("tcp", "7", "1.2", "2.0", "3.0", "4.0", "5.0", "yes", "remote clock")
+    assert rows[1][3] == "9.0" and rows[1][-2:] == ("at least", "")
+    assert measure._known(way(1, lower_bound=True, missing_at_most_ms=2.25)) == "at least, up to 2.2 more"
+    assert measure._rows([host(samples=0)]) == []
+    quic = host(protocol="quic", samples=0, rtt_ms={"samples": 9, "p50": 20.0, "p95": 30.0})
+    assert measure._rows([quic]) == [
+        ("r, round trip", "quic", "9", "–", "20.0", "30.0", "–", "–", "", "spin bit"),
+    ]  # fmt: skip
+    assert measure._rows([host(rtt_ms={"samples": 9, "p50": 1, "p95": 2})])[0][0] == "r → l"
+    assert [measure._measured(each) for each in (host(), host(samples=0), quic, {**both, "samples": 0})] == [
+        True, False, True, True,
+    ]  # fmt: skip
+
+
+def test_what_a_measurement_left_out_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    nothing = {"damage": [], "skipped": {}, "left_out_by_request": 0, "packets_between_local_hosts": 0}
+    nothing |= {"hosts_below_min_samples": 0, "hosts": [host()], "packets": 100}
+
+    def said(**more: Any) -> list[str]:
+        measure._complain({**nothing, **more}, 50)
+        return capsys.readouterr().err.splitlines()
+
+    assert said() == []
+    assert said(skipped={"not_ip": 3}) == ["sojourn: note: 3 of 100 frames skipped: not ip"]
+    assert said(left_out_by_request=2)[0].startswith("sojourn: note: 2 frames left out by --filter")
+    assert said(hosts_below_min_samples=4) == ["sojourn: note: 4 hosts with fewer than 50 samples left out"]
+    cut, broken = ({"sentence": "x", "cut_short": each} for each in (True, False))
+    assert said(damage=[cut, broken]) == ["sojourn: note: x", "sojourn: x"]
+    blind = host(samples=0, packets=8, discarded={"no_echo": 5, "old": 1}, from_remote="few")
+    assert said(hosts=[blind]) == [
+        "sojourn: note: r (tcp): no delay of its 8 packets can be had (5 no echo, 1 old)"
+    ]
+    assert said(hosts=[{**blind, "discarded": {}}])[0].endswith("can be had (few)")
+    assert said(hosts=[{**blind, "protocol": "quic"}]) == []
+
+
+def test_a_table_of_delays_has_a_column_for_each_head(capsys: pytest.CaptureFixture[str]) -> None:
+    measure._table([], 50)
+    assert capsys.readouterr().out == "no remote host gave 50 samples\n"
+    measure._table(measure._flow_rows([{"flow": "a>b", "protocol": "utp", **way(1.25)}]), 50)
+    head, row = capsys.readouterr().out.splitlines()
+    assert row.startswith("a → b      utp") and head.index("mean ms") + 7 == row.index("1.2") + 3
+    assert head.endswith("empty queue seen  clock") and row.endswith("5.0")
+
+
+@pytest.mark.parametrize(
+    ("summary", "code"),
+    [
+        ({"packets": 9, "damage": [], "hosts": [host()]}, Exit.DONE),
+        (
+            {"packets": 9, "damage": [], "hosts": [host(samples=0, packets=1, discarded={}, from_remote="")]},
+            Exit.FAILED,
+        ),
+        ({"packets": 0, "damage": [], "hosts": []}, Exit.DONE),
+        ({"packets": 9, "damage": [{"sentence": "x", "cut_short": True}], "hosts": [host()]}, Exit.DONE),
+        ({"packets": 9, "damage": [{"sentence": "x", "cut_short": False}], "hosts": [host()]}, Exit.FAILED),
+    ],
+)
+def test_a_measurement_without_a_result_or_of_damage_fails(
+    summary: dict[str, Any], code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rest = {
+        "skipped": {},
+        "left_out_by_request": 0,
+        "packets_between_local_hosts": 0,
+        "hosts_below_min_samples": 0,
+    }
+    monkeypatch.setattr("sojourn.capture.measure", lambda *_, **__: {**summary, **rest})
+    assert measure.measure(Path("x")) == code
+
+
+def test_numbers_of_measure_are_checked_at_their_edges() -> None:
+    for words in ({"min_samples": 0}, {"min_samples": 2**32}, {"jobs": -1}, {"jobs": 2**16}):
+        with pytest.raises(SojournError, match=r"^--(min-samples|jobs) is "):
+            measure.measure(**words)  # type: ignore[arg-type]
+    for fine in ({"min_samples": 1}, {"min_samples": 2**32 - 1}, {"jobs": 2**16 - 1}):
+        with pytest.raises(SojournError, match="no capture was named"):
+            measure.measure(**fine)  # type: ignore[arg-type]
+    for beside in (
+        {"samples": Path("x")},
+        {"report": Path("x")},
+        {"flows": True},
+        {"jobs": 1},
+        {"from_": 1.0},
+        {"to": 1.0},
+    ):
+        with pytest.raises(SojournError, match="--live follows an interface"):
+            measure.measure(live="lo", **beside)  # type: ignore[arg-type]
+    with pytest.raises(SojournError, match="--prometheus and --duration go with --live"):
+        measure.measure(Path("x"), duration=1.0)
+    with pytest.raises(SojournError, match=r"a file that ends in \.html"):
+        measure.measure(Path("x"), report=Path("y.pdf"))
+
+
+def test_the_end_of_an_emulation_is_the_command_s_unless_strict(capsys: pytest.CaptureFixture[str]) -> None:
+    point = SimpleNamespace(study="s", labels={"a": "b"}, replication=0)
+
+    def ended(held: bool = True, code: int = 0, words: dict[str, Any] | None = None, **options: bool) -> int:
+        command = {
+            "exit": code,
+            "refused": None,
+            "server_silent": False,
+            "server_exit": None,
+            **(words or {}),
+        }
+        engine = {
+            "without": [],
+            "processors": {"steal_pct": 0},
+            "late_wakes": 0,
+            "clamped_pkts": 0,
+            "replay": {},
+        }
+        came = {
+            "command": command,
+            "verdict": {"held": held, "reasons": ["r"]},
+            "links": {},
+            "lateness_us": {},
+        }
+        chosen = {"json": False, "quiet": False, "strict": False, **options}
+        return emulate._end({**came, "engine": engine}, point, **chosen)
+
+    assert ended() == 0 and ended(code=7) == 7 and ended(held=False) == 0
+    assert ended(held=False, strict=True) == Exit.FAILED and ended(held=False, code=7, strict=True) == 7
+    assert ended(strict=True) == 0
+    capsys.readouterr()
+    ended(quiet=True)
+    assert capsys.readouterr().err == ""
+    ended(held=False, quiet=True)
+    assert "not held: r" in capsys.readouterr().err
+    ended(words={"refused": "no such program"})
+    assert "sojourn: no such program" in capsys.readouterr().err
+    ended(words={"server_silent": True}, quiet=True)
+    assert "had not begun to listen after 3 s" in capsys.readouterr().err
+    ended(words={"server_silent": True, "server_exit": 3}, quiet=True)
+    assert "ended before it listened (exit code 3)" in capsys.readouterr().err
+    ended(json=True, quiet=True)
+    told = json.loads(capsys.readouterr().out)
+    assert (told["study"], told["point"], told["replication"], told["verdict"]["held"]) == (
+        "s",
+        {"a": "b"},
+        0,
+        True,
+    )
+    assert told["engine"]["build"]
+
+
+def test_a_command_or_a_shell_is_emulated_and_not_both(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHELL", "/bin/x")
+    assert emulate._command("ping -c 'a b'", False) == ("ping", "-c", "a b")
+    assert emulate._command(None, True) == ("/bin/x", "-i")
+    monkeypatch.delenv("SHELL")
+    assert emulate._command("", True)[0] == "/bin/sh"
+    for words, shell, why in (("ping", True, "expected one of them"), (None, False, "no command is given")):
+        with pytest.raises(SojournError, match=why):
+            emulate._command(words, shell)
+    with pytest.raises(SojournError, match="--host and --server both"):
+        emulate.emulate(host=True, server="x", command="true")
+    with pytest.raises(SojournError, match=r"--log is 'x\.csv'; expected a file that ends in \.parquet"):
+        emulate.emulate(log=Path("x.csv"), command="true")
+
+
+def test_what_was_cut_is_what_was_watched(tmp_path: Path) -> None:
+    frames = io.BytesIO(b"abc")
+    frames.seek(2)
+    emulate._keep(frames, tmp_path / "x")
+    assert (tmp_path / "x").read_bytes() == b"abc"
+
+
+def test_a_dry_run_counts_what_is_done_and_how_long_the_rest_takes(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    class Named:
+        def __init__(self, name: str) -> None:
+            self.hash, self.names = name, {"point": name}
+
+        def __str__(self) -> str:
+            return self.hash
+
+    points = [Named(name) for name in "abcd"]
+
+    def listed(done: str, times: dict[str, float], as_json: bool = False) -> list[str]:
+        campaign = SimpleNamespace(
+            points=points, done=set(done), todo=[None] * (4 - len(done)), study=SimpleNamespace(name="s"),
+            store=SimpleNamespace(times=lambda: times),
+        )  # fmt: skip
+        assert run._list([campaign], as_json) == 0  # type: ignore[list-item]
+        return capsys.readouterr().out.splitlines()
+
+    assert listed("ac", {"a": 2.0, "c": 4.0, "x": 99.0}) == [
+        "done   a", "to do  b", "done   c", "to do  d",
+        "s: 4 points, 2 done, 2 to do, about 6.0 s of one core",
+    ]  # fmt: skip
+    assert listed("", {})[-1] == "s: 4 points, 0 done, 4 to do"
+    assert json.loads(listed("b", {}, True)[1]) == {"point": "b", "hash": "b", "done": True}
+
+
+def test_the_command_of_a_suite_has_all_that_was_asked() -> None:
+    asked = suite._command(
+        "tcp", ["fifo", "{ a }"], ["1Mbit/1ms", "2Mbit/2ms"], 3, ["8"], True, "p", ["a=1"], Path("o")
+    )
+    assert asked == (
+        "sojourn suite tcp --aqm fifo --aqm '{ a }' --case 8 --set a=1 --link 1Mbit/1ms 2Mbit/2ms --seeds 3 "
+        "--knobs --preset p --out o"
+    )
+    assert (
+        suite._command("tcp", None, None, 1, None, False, None, None, None) == "sojourn suite tcp --seeds 1"
+    )
+    own = SimpleNamespace(name="own", link="", packet_bytes=1500)
+    with pytest.raises(SojournError, match="every case of own has a link of its own"):
+        suite._links(own, ["1Mbit/1ms"])  # type: ignore[arg-type]
+    shared = SimpleNamespace(name="s", link="3Mbit/4ms", packet_bytes=1500)
+    assert [link.name for link in suite._links(shared, [])] == ["3Mbit/4ms"]  # type: ignore[arg-type]
+    assert len(suite._links(shared, ["1Mbit/1ms", "2Mbit/2ms"])) == 2  # type: ignore[arg-type]
+    with pytest.raises(SojournError, match="--link names a link twice"):
+        suite._links(shared, ["1Mbit/1ms", "1Mbit/1ms"])  # type: ignore[arg-type]
+
+
+def test_small_words_of_verbs_are_read_and_made() -> None:
+    assert wild._assignment("a=b=c") == ("a", "b=c")
+    for wrong in ("a", "=b", "a="):
+        with pytest.raises(SojournError, match="expected OURS=THEIRS"):
+            wild._assignment(wrong)
+    row = {"axis": "8pkt", "value": "loss", "low": None, "high": None, "p": 0.5}
+    assert compare._nested(dict(row), {"axis": "8pkt"}) == {
+        "point": {"axis": "8pkt"}, "value": "loss", "p": 0.5, "interval": None,
+    }  # fmt: skip
+    assert compare._nested({**row, "low": 0.0, "high": 1.0}, {})["interval"] == [0.0, 1.0]
+
+
+def test_headings_leave_out_no_level_and_have_ids_of_their_own() -> None:
+    body = (
+        "<h1>A</h1><h2>All points</h2><h4>Deep</h4><h2 id='x'>All points</h2><h3>1 st</h3><table><tr></table>"
+    )
+    made = html.outlined(body + "<table class=a><caption>c</caption></table><h2>!</h2>")
+    assert [(each.id, [one.id for one in each.below]) for each in made.contents] == [
+        ("all-points", ["deep"]), ("x", ["at-1-st"]), ("part", []),
+    ]  # fmt: skip
+    assert '<h3 id="deep">Deep</h3>' in made.body and "<h2 id='x'>All points</h2>" in made.body
+    assert '<table><caption class="sr">1 st</caption>' in made.body and made.body.count("<caption") == 2
+    twice = html.outlined("<h2>Same</h2><h2>Same</h2><h2>Same</h2>")
+    assert [each.id for each in twice.contents] == ["same", "same-2", "same-3"]
+    assert html._embedded({"a": "</script>"}) == Markup('{"a":"\\u003c/script>"}')
+
+
+def test_studies_of_one_page_have_names_of_their_own() -> None:
+    def named(*paths: str) -> list[str]:
+        return several._names([SimpleNamespace(store=SimpleNamespace(path=Path(path))) for path in paths])  # type: ignore[arg-type]
+
+    assert named("/a/x", "/b/y") == ["x", "y"] and named("/a/x", "/b/x", "/c/x") == ["x", "x-2", "x-3"]
+    assert named("/a/figures") == ["figures-2"]
+
+
+def test_the_viewer_that_is_shown_is_said_to_be_the_one_that_stalled_longest() -> None:
+    def says(count: int, stalls: list[list[float]]) -> str:
+        return sections._which_viewer({"adaptive": {"clients": [{}] * count}}, {"stalls": stalls})
+
+    assert says(1, []) == "The one viewer of this run; it never stalled."
+    assert says(2, []) == "No viewer of this run stalled; this one had the lowest rate."
+    assert says(1, [[1.0, 3.5]]) == "The one viewer of this run: 1 stall, 2.5 s in all."
+    assert says(3, [[1, 2], [4, 6]]).endswith("the one that stalled longest: 2 stalls, 3 s in all.")
+    assert sections._slug("Voice.Talks MOS!") == "voice-talks-mos"
+
+
+def test_tables_are_in_the_page_up_to_what_mail_takes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = Files(tmp_path / "figures")
+    frame = pl.DataFrame({"a": [1, 2]})
+    link = len(html.data_link(frame.write_csv().encode(), "text/csv"))
+    monkeypatch.setattr("sojourn.report.files.MOST_BYTES", 2 * link)
+    for slug in ("a", "b", "c"):
+        files.csv(frame, slug)
+    assert list(files.data) == ["a", "b"] and (tmp_path / "figures" / "c.csv").is_file()
+    assert files.beside("c") == [("CSV", "figures/c.csv")] and files.beside("d") == []
+
+
+def test_a_file_is_whole_or_as_it_was(tmp_path: Path) -> None:
+    place = tmp_path / "x"
+    place.write_text("old")
+
+    def fails(file: Any) -> None:
+        file.write(b"half")
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        atomic.write(place, fails)
+    assert place.read_text() == "old" and [file.name for file in tmp_path.iterdir()] == ["x"]
+    atomic.write(place, lambda file: file.write(b"new"))
+    assert place.read_text() == "new" and [file.name for file in tmp_path.iterdir()] == ["x"]
