@@ -11,6 +11,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from sojourn import _core
+from sojourn.errors import SojournError
 from sojourn.losses.findings import BUFFER, Cells, departure, judge, look_for
 from sojourn.report import write_report
 from sojourn.report.figures import Spec, draw, gather, labels_of
@@ -180,7 +181,7 @@ def test_figures(results: Results, kind: str, path: str) -> None:
     figure = draw(plot)
     panels = {"curves": 3, "flow-boxes": 6, "surface": 6}[kind]
     assert sum(axes.get_visible() for axes in figure.axes) == panels
-    with pytest.raises(Exception, match=r"needs an object of lists|no result has"):
+    with pytest.raises(SojournError, match=r"needs an object of lists|no result has"):
         gather(Spec.read({"kind": kind, "value": "losses.down.bursts"}), found, axes)
 
 
