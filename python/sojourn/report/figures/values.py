@@ -306,7 +306,7 @@ def number_of(label: str) -> float | None:
         return None
     unit = whole[2].lower() if whole.re is _LABEL else ""
     scale = {"k": 1e3, "m": 1e6, "g": 1e9}.get(unit[:1], 1.0) if unit.endswith(("bit", "bit/s", "b")) else 1.0
-    scale *= {"us": 1e-3, "s": 1e3, "min": 6e4}.get(unit, 1.0)
+    scale *= {"ns": 1e-6, "us": 1e-3, "s": 1e3, "min": 6e4, "h": 3.6e6}.get(unit, 1.0)
     return float(match[0]) * scale
 
 
