@@ -141,7 +141,8 @@ def test_axes_are_named_with_the_unit_of_all_their_labels() -> None:
 def test_labels_are_numbers_where_they_stand_on_one_scale() -> None:
     for label, number in (
         ("8pkt", 8), ("2.5Mbit", 2.5e6), ("3kbit", 3e3), ("1Gbit", 1e9), ("5us", 5e-3), ("5ms", 5),
-        ("2s", 2000), ("2min", 120_000), ("1h", 3.6e6), ("500ns", 5e-4), ("30kB", 30e3), ("7", 7), ("x7", None), ("7 x y", None), ("", None),
+        ("2s", 2000), ("2min", 120_000), ("1h", 3.6e6), ("500ns", 5e-4),
+        ("30kB", 30e3), ("7", 7), ("x7", None), ("7 x y", None), ("", None),
     ):  # fmt: skip
         assert number_of(label) == (None if number is None else pytest.approx(number)), label
     assert numbers_of(["8pkt", "64pkt"]) == [8, 64] and numbers_of(["8pkt", "5ms"]) is None
