@@ -1,7 +1,10 @@
 """Every key of a study counts: another value of it, and nothing else changed, gives another result.
 
 A scene and a value stand here for each key of the schema; a new key without them fails. What is compared is
-all that a run gives: summary, tables, packet log and scores.
+all that a run gives: summary, tables, packet log and scores. The digests of these runs are kept, too; where
+results are meant to change they are written anew by
+
+    python tests/test_keys_count.py
 """
 
 from __future__ import annotations
@@ -15,8 +18,9 @@ from typing import Any
 import pytest
 from sojourn import _core
 from sojourn.study import Study
-from test_fingerprints_whole import digest, scored
+from test_fingerprints_whole import DATA, digest, scored
 
+FILE = DATA / "fingerprints_keys.json"
 PATH = """
 name = "x"
 seed = 3
@@ -269,7 +273,7 @@ def cases() -> Iterator[Any]:
             value, *first = other if isinstance(other, tuple) else (other,)
             sets = tuple((name.format(place), text) for name, text in first)
             changed = (f"{place}.{key}".strip("."), value if isinstance(value, str) else json.dumps(value))
-            yield pytest.param(scene, sets, changed, id=f"{scene} {changed[0]}")
+            yield pytest.param(scene, sets, changed, id=f"{scene} {' '.join(changed)}")
 
 
 @cache
@@ -284,6 +288,14 @@ def test_another_value_of_a_key_changes_what_a_run_comes_to(
     scene: str, sets: tuple[tuple[str, str], ...], changed: tuple[str, str]
 ) -> None:
     assert came(SCENES[scene], *sets, changed) != came(SCENES[scene], *sets)
+
+
+@pytest.mark.parametrize(("scene", "sets", "changed"), list(cases()))
+def test_what_each_value_comes_to_is_the_same_bytes(
+    scene: str, sets: tuple[tuple[str, str], ...], changed: tuple[str, str]
+) -> None:
+    known = json.loads(FILE.read_text(encoding="utf-8"))
+    assert came(SCENES[scene], *sets, changed) == known[f"{scene} {' '.join(changed)}"]
 
 
 @pytest.mark.parametrize("of", ["size", "time"])
@@ -353,3 +365,8 @@ def test_every_key_of_the_schema_is_here() -> None:
             if left := keys - here.get(of, set()) - shared - OTHERS.get(of, set()):
                 missing[of] = left
     assert not missing and len(here) > 40
+
+
+if __name__ == "__main__":
+    found = {case.id: came(SCENES[case.values[0]], *case.values[1], case.values[2]) for case in cases()}
+    FILE.write_text(json.dumps(found, indent=1) + "\n")
