@@ -144,6 +144,17 @@ def test_a_figure_that_cannot_be_made_costs_only_itself() -> None:
     assert left_out[0].startswith("“Web pages: median MOS” is not drawn: ")
 
 
+def test_access_links_stand_beside_those_of_the_path() -> None:
+    results = results_of({LIMIT: LIMITS})
+    for one in results:
+        one["links"]["long.access"] = one["links"]["down"]
+    plots, left_out = default_figures(results, labels_of(one["point"] for one in results))
+    assert not left_out
+    [delay] = [plot for plot in plots if plot.title == "Queueing delay, 95th percentile"]
+    assert delay.panels == ["Downlink", "Uplink", "Long access links"]
+    assert delay.value.path == "links.*.queue_delay_ms.p95", "names of access links have a dot more"
+
+
 def test_more_panels_than_a_page_takes_become_figures_of_their_own() -> None:
     axes = {**AXES, "flows.0.count": tuple("12345"), "seed": tuple("1234567")}
     results = results_of(axes, 1)

@@ -53,6 +53,7 @@ over      = ["core"]
 
 [record]
 flows  = true
+series = true
 losses = ["home.up"]
 
 [sweep]
@@ -85,6 +86,9 @@ def test_keys_and_results_go_by_names(two: Command) -> None:
     two("report", "out")
     page = (two.cwd / "out" / "report.html").read_text()
     assert "Home uplink" in page and "Core downlink" in page
+    assert "queue home.up" in page, "the sawtooth names the queue that waits"
+    samples = pl.read_parquet(sorted((two.cwd / "out" / "series").glob("*.queues.parquet"))[0])
+    assert samples["link"].cast(pl.String).unique().sort().to_list() == sorted(NAMES)
     log = pl.concat(
         [pl.read_parquet(file) for file in sorted((two.cwd / "out" / "packets").glob("*.parquet"))[:1]]
     )

@@ -44,8 +44,10 @@ def test_series_have_names_and_nulls_where_nothing_was() -> None:
     assert table["group"].to_list() == ["second", "first", "second"]
     assert table["flow"].to_list() == [None, 5, 1] and table["srtt_ns"].to_list() == [None, None, 7]
     assert table["cwnd_pkts"].to_list() == [None, 10, 0] and table["pacing_bps"].to_list() == [1, None, 2]
-    links = queue_series({"link": np.array([0, 1, 0], dtype=np.uint8), "backlog_pkts": [3, 2, 1]})
-    assert links["link"].to_list() == ["down", "up", "down"] and links["backlog_pkts"].to_list() == [3, 2, 1]
+    waiting = {"link": np.array([0, 3, 0], dtype=np.uint8), "backlog_pkts": [3, 2, 1]}
+    links = queue_series(waiting, ["wifi.down", "wifi.up", "line.down", "line.up"])
+    assert links["link"].to_list() == ["wifi.down", "line.up", "wifi.down"]
+    assert links["backlog_pkts"].to_list() == [3, 2, 1]
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,8 @@ Of flows, the first eight connections of each group (or the first eight sources 
 ``pacing_bps``    the rate at which the sender paces itself; null if it does not
 ================  ====================================================================================
 
-Of queues, ``time_ns``, ``link``, ``backlog_pkts`` and ``backlog_bytes``: what waits at that instant.
+Of queues, ``time_ns``, ``link``, ``backlog_pkts`` and ``backlog_bytes``: what waits at that instant. Links
+are named as in the packet log.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def flow_series(columns: Mapping[str, Any], groups: Sequence[str]) -> pl.DataFra
     )
 
 
-def queue_series(columns: Mapping[str, Any]) -> pl.DataFrame:
-    """Return the engine's samples of queues as a data frame, with the names of links."""
-    names = pl.Series("link", ["down", "up"], dtype=pl.Enum(["down", "up"]))
+def queue_series(columns: Mapping[str, Any], links: Sequence[str]) -> pl.DataFrame:
+    """Return the engine's samples of queues as a data frame; `links` are their names in its order."""
+    names = pl.Series("link", list(links), dtype=pl.Enum(links))
     return pl.DataFrame(dict(columns)).with_columns(names.gather(pl.Series(columns["link"])))

@@ -117,7 +117,7 @@ def simulate(
         from sojourn.results.series import flow_series, queue_series
 
         tables["series"] = flow_series(ran.pop("series"), list(summary.get("groups", {})))
-        tables["queues"] = queue_series(ran.pop("queues"))
+        tables["queues"] = queue_series(ran.pop("queues"), _core.links(point.text))
     counts = {key: value for key, value in summary.pop("engine").items() if key != "wall_s"}
     scores = {}
     if point.document.get("users"):

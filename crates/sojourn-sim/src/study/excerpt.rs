@@ -64,7 +64,7 @@ pub(super) fn suggest(message: &str) -> String {
     };
     let names: Vec<&str> = names.collect();
     let near = names.iter().map(|name| (distance(found, name), name)).min();
-    let listed = message.split_once("expected one of").filter(|_| names.len() > LISTED);
+    let listed = message.split_once("expected one of").filter(|_| names.len() > LISTED + 1);
     let message = listed.map_or(message.to_owned(), |(said, _)| {
         let first = names[..LISTED].join("`, `");
         format!("{said}expected one of `{first}` and {} more", names.len() - LISTED)

@@ -134,7 +134,7 @@ fn errors_show_the_place() {
       |                  ^^^^^^
     "#);
     insta::assert_snapshot!(error_with("kind = \"fifo\"", "kind = \"fofi\""), @r#"
-    study.toml:9:45: unknown variant `fofi`, expected one of `fifo`, `netem`, `codel`, `fq-codel`, `cobalt`, `cake`, `sfq-codel`, `pie`, `fq-pie`, `dualpi2`, `red`, `policer` and 1 more; did you mean `fifo`?
+    study.toml:9:45: unknown variant `fofi`, expected one of `fifo`, `netem`, `codel`, `fq-codel`, `cobalt`, `cake`, `sfq-codel`, `pie`, `fq-pie`, `dualpi2`, `red`, `policer`, `sfq`; did you mean `fifo`?
       |
     9 | down = { rate = "16Mbit", queue = { kind = "fofi", limit = "64pkt" } }
       |                                             ^^^^

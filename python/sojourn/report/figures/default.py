@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Any
 
 import polars as pl
@@ -138,8 +139,7 @@ def default_figures(
 def together(plots: Sequence[Plot], shown: Shown) -> Plot:
     """Put figures of one unit into one, with a panel for each: small multiples that share their axes."""
     first = plots[0]
-    ends = [plot.value.path.split(".") for plot in plots]
-    common = ".".join(parts[0] if len(set(parts)) == 1 else "*" for parts in zip(*ends, strict=True))
+    common = _common([plot.value.path.split(".") for plot in plots])
     called = [plot.value.name.partition(":")[0] for plot in plots]
     frames = [
         plot.frame.with_columns(panel=pl.lit(f"{who}, ") + pl.col("panel")).with_columns(
@@ -167,6 +167,18 @@ def together(plots: Sequence[Plot], shown: Shown) -> Plot:
         points={},
         panels_are=shown.each + (" and each of the other settings" if others else ""),
     )
+
+
+def _common(paths: Sequence[Sequence[str]]) -> str:
+    """Return what paths have in common, with a star for what they have not."""
+    if len(set(map(len, paths))) == 1:
+        return ".".join(parts[0] if len(set(parts)) == 1 else "*" for parts in zip(*paths, strict=True))
+    # Names of access links have a dot more than those of the path.
+    before, after = (
+        [parts[0] for parts in takewhile(lambda parts: len(set(parts)) == 1, zip(*ways, strict=False))]
+        for ways in (paths, [path[::-1] for path in paths])
+    )
+    return ".".join([*before, "*", *after[::-1]])
 
 
 def _add(

@@ -14,6 +14,7 @@ from sojourn.errors import SojournError
 from sojourn.report.figures.kinds.kind import Kind
 from sojourn.report.figures.plot import Plot, Spec
 from sojourn.report.figures.style import COLOURS, DASHES, INK, entitle, settle, styled
+from sojourn.study.links import WAYS
 
 SERIES = "series"
 """Where a result has its two tables over time, as `flows` and `queues`, while a report is made."""
@@ -55,7 +56,7 @@ class Sawtooth(Kind):
         if not flows.height:
             raise SojournError("a sawtooth needs flows, and no flow was open long enough for one sample")
         yield from flows.iter_rows(named=True)
-        busy = queues.filter(pl.col("backlog_pkts") > 0)["link"].unique().to_list() or ["down"]
+        busy = queues.filter(pl.col("backlog_pkts") > 0)["link"].unique().to_list() or WAYS[:1]
         yield from queues.filter(pl.col("link").is_in(busy)).iter_rows(named=True)
 
     def draw(self, plot: Plot) -> Figure:
@@ -119,8 +120,8 @@ def _column(
     drawn: dict[str, Any] = {}
     for name, axes, scale in zip((row[0] for row in _ROWS), column, (row[2] for row in _ROWS), strict=True):
         if name == "backlog_pkts":
-            for (link,), rows in _parts(frame, "link"):
-                dash = "-" if link == "down" else DASHES[1]
+            for place, ((link,), rows) in enumerate(_parts(frame, "link")):
+                dash = DASHES[(WAYS.index(link) if link in WAYS else place) % len(DASHES)]
                 (line,) = axes.plot(
                     rows["time_s"],
                     rows[name],
