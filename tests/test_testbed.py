@@ -135,7 +135,7 @@ def test_a_point_whose_bed_did_not_hold_is_run_once_more(
     beds_held: list[int], attempts: int, earlier: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = point(tmp_path, flows(BULK))
-    came = [({**one.names, **real(bool(held))}, 1.0) for held in beds_held]
+    came = [({**one.names, **real(bool(held))}, {}, 1.0) for held in beds_held]
     monkeypatch.setattr(on_bed, "measure", lambda *_: came.pop(0))
     done = on_bed.run_point(one, str(tmp_path / "out"), False, engine())
     assert isinstance(done, Done) and not came
@@ -159,7 +159,11 @@ def test_a_bed_that_did_not_hold_is_in_the_exit_code(held: bool, sojourn: Comman
 
 def test_what_packets_do_not_tell_is_not_kept(tmp_path: Path) -> None:
     bulk = flows(BULK + 'stack = "linux"\n')
-    assert not testbed.notes(point(tmp_path, bulk, '[record]\nlosses = ["down"]\npackets = true\n'))
+    kept = (
+        '[record]\nlosses = ["down"]\npackets = true\n'
+        'series = true\nseries-step = "20ms"\ntraffic = { links = ["up"] }\n'
+    )
+    assert not testbed.notes(point(tmp_path, bulk, kept))
     (note,) = testbed.notes(point(tmp_path, bulk, '[record]\nlosses = ["down"]\nflows = true\n'))
     assert note == "the testbed does not keep what only the engine sees (flows)"
 
@@ -288,8 +292,9 @@ def test_a_summary_has_the_keys_and_the_meaning_of_a_simulation_s(tmp_path: Path
         "ended_ns": 5 * 10**9,
         "looks": [[5 * 10**9, 3, 1, 0.25]],
         "rtt_ns": [50_000_000],
+        "series": [],
     }
-    never = {"began_ns": 4 * 10**9, "ended_ns": None, "looks": [], "rtt_ns": []}
+    never = {"began_ns": 4 * 10**9, "ended_ns": None, "looks": [], "rtt_ns": [], "series": []}
     left = [
         Left(
             client={"before": [0, 0], "received": [3_000_000, 1_500_000]},

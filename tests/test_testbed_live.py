@@ -51,6 +51,8 @@ score = "emodel"
 start-within = "100ms"
 [record]
 losses = ["down"]
+series = true
+traffic = { links = ["down"] }
 """
 
 
@@ -128,10 +130,26 @@ def test_a_study_between_real_programs_has_the_results_of_a_simulation(sojourn: 
     (packets,) = (sojourn.cwd / "results/live-testbed/packets").glob("*.parquet")
     arrivals = pl.scan_parquet(packets).filter(link="down").filter(pl.col("arrive_ns") >= 500_000_000)
     assert arrivals.select(pl.len()).collect().item() == real["losses"]["down"]["packets"]
+    folder = sojourn.cwd / "results/live-testbed/series"
+    flows, queues = (pl.read_parquet(next(folder.glob(f"*.{what}.parquet"))) for what in ("flows", "queues"))
+    theirs = [pl.read_parquet(next(Path(f"{sojourn.cwd}/results/live/series").glob(f"*.{what}.parquet")))
+              for what in ("flows", "queues")]  # fmt: skip
+    assert [flows.schema, queues.schema] == [each.schema for each in theirs]
+    windows = flows["cwnd_pkts"].to_list()
+    assert windows[0] == 10 and max(windows) > 20, "the kernel's own window, from its initial one"
+    shown_bps = flows.filter(pl.col("time_ns") > 500_000_000)["rate_bps"].mean()
+    assert shown_bps == pytest.approx(bulk["goodput_bps"], rel=0.2)
+    assert queues["time_ns"].max() == 3_000_000_000 and queues["backlog_pkts"].max() > 10
+    inside = real["traffic"]["down"]
+    first = inside["groups"][next(iter(real["groups"]))]
+    assert first["goodput_bps"] == pytest.approx(bulk["goodput_bps"], rel=0.2)
+    assert inside["all"]["by_kind"]["voice"]["arrived_pkts"] > 50
+    assert inside["groups"]["users-0"]["loss"] == 0
     assert "real programs on the testbed" in shown and '"duration": "3s"' in scenario
     assert "live-testbed: Run between real programs on the testbed" in compared
     assert "not compared" not in compared
     page = (sojourn.cwd / "results/live-testbed/report.html").read_text()
+    assert "Windows, rates and queue over time" in page
     assert "between real programs, on the testbed" in page and "simulated time" not in page
 
 

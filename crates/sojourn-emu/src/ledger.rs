@@ -83,6 +83,7 @@ pub struct Ledger {
     links: Vec<LinkLedger>,
     pace: [Pace; 2],
     flows: BTreeMap<u32, u32>,
+    pair_of_flow: Vec<u16>,
     pairs: BTreeMap<u16, PairCounts>,
     measured: (Time, Time),
     log: Option<BufWriter<Output>>,
@@ -108,8 +109,8 @@ pub struct Recorded {
     pub links: Vec<(String, LinkSummary, Agreement)>,
     /// Of both directions (down, up), the rate got; `None` if the queue was never busy for long enough.
     pub paced: [Option<Paced>; 2],
-    /// How many flows there were.
-    pub flows: usize,
+    /// The pair of hosts of each flow, by the flow's number in the packet log.
+    pub pair_of_flow: Vec<u16>,
     /// What pairs of hosts sent and lost in the measured period, by the number of their addresses.
     pub pairs: BTreeMap<u16, PairCounts>,
 }
@@ -155,6 +156,7 @@ impl Ledger {
             links,
             pace: Default::default(),
             flows: BTreeMap::new(),
+            pair_of_flow: Vec::new(),
             pairs: BTreeMap::new(),
             measured: (Time::ZERO, Time::NEVER),
             log: outputs.log.map(BufWriter::new),
@@ -267,8 +269,10 @@ impl Ledger {
         let port = &mut self.links[usize::from(link)];
         port.replay.arrive(row, Arrival { at, size, flow, ecn });
         port.record.set_journey(journey);
-        let next = self.flows.len() as u32;
-        let number = *self.flows.entry(flow).or_insert(next);
+        let number = *self.flows.entry(flow).or_insert_with(|| {
+            self.pair_of_flow.push(pair);
+            self.pair_of_flow.len() as u32 - 1
+        });
         let packet = Packet::observed(kind, u64::from(seq), number, size.min(65_535) as u16, port.next_row);
         port.next_row += u32::from(at <= self.measured.1);
         Waiting { packet, journey, size, marked: false, pair }
@@ -389,7 +393,7 @@ impl Ledger {
         if let Some((capture, _)) = self.capture {
             capture.finish()?;
         }
-        Ok(Recorded { links, paced, flows: self.flows.len(), pairs: self.pairs })
+        Ok(Recorded { links, paced, pair_of_flow: self.pair_of_flow, pairs: self.pairs })
     }
 }
 

@@ -87,6 +87,9 @@ pub struct Engine {
     /// What pairs of hosts sent and lost, by the number of their addresses; absent if there are none beside the first.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub pairs: BTreeMap<u16, PairCounts>,
+    /// The number of the addresses of each flow, by its number in the packet log; absent as `pairs` is.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pair_of_flow: Vec<u16>,
 }
 
 /// The idle round trip.
@@ -186,8 +189,9 @@ impl Report {
             thread_pct: driven.thread_pct,
             late_wakes: driven.late_wakes.0,
             latest_wake_us: driven.late_wakes.1.0 as f64 * 1e-3,
-            flows: recorded.flows,
+            flows: recorded.pair_of_flow.len(),
             pairs: if setup.pairs.is_empty() { BTreeMap::new() } else { recorded.pairs },
+            pair_of_flow: if setup.pairs.is_empty() { Vec::new() } else { recorded.pair_of_flow },
         };
         let rtt = path.rtt();
         let mut links = BTreeMap::new();

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, BinaryIO
 
 import numpy as np
 
+from sojourn import _core
 from sojourn.results.packet_log import ROWS_TOGETHER, write_while
 
 _ROW = np.dtype(
@@ -29,7 +30,7 @@ _ROW = np.dtype(
 """As ``crates/sojourn-emu/src/rows.rs`` writes them."""
 
 
-def write(rows: BinaryIO, file: BinaryIO, links: tuple[str, ...]) -> int:
+def write(rows: BinaryIO, file: BinaryIO, links: tuple[str, ...], carries: Sequence[str | None] = ()) -> int:
     """Write rows as Parquet, in bounded memory; return how many there are.
 
     Parameters
@@ -40,14 +41,23 @@ def write(rows: BinaryIO, file: BinaryIO, links: tuple[str, ...]) -> int:
         Where the table goes.
     links
         Names of the links, in the order of their codes.
+    carries
+        For each flow the kind of packet that its datagrams are, where that is known.
     """
     rows.seek(0)
+    names = _core.packet_kinds()
+    datagram = names.index("datagram")
+    kinds = np.array([names.index(kind or "datagram") for kind in carries], dtype=np.uint8)
 
     def work(take: Callable[[Mapping[str, Any]], None]) -> int:
         count = 0
         while len(text := rows.read(_ROW.itemsize * ROWS_TOGETHER)):
             batch = np.frombuffer(text, _ROW)
-            take({name: np.ascontiguousarray(batch[name]) for name in _ROW.names or ()})
+            columns = {name: np.ascontiguousarray(batch[name]) for name in _ROW.names or ()}
+            if len(kinds):
+                is_datagram = columns["kind"] == datagram
+                columns["kind"] = np.where(is_datagram, kinds[columns["flow"]], columns["kind"])
+            take(columns)
             count += len(batch)
         return count
 

@@ -43,10 +43,13 @@ class Ran:
         The emulator's.
     left : list of list of Left
         What the programs of each entry left. Their folders exist as long as the run is held.
+    entry_of_flow : list of int
+        The place in the plan of the entry whose programs sent each flow of the packet log, -1 for none.
     """
 
     report: dict[str, Any]
     left: list[list[Left]]
+    entry_of_flow: list[int]
 
 
 @contextmanager
@@ -134,7 +137,10 @@ def running(point: Point, entries: list[Entry], log: BinaryIO | None = None) -> 
             [_left(folder / program.key, report, number) for number, (_, program) in enumerate(programs)]
         )
         by_entry = [[next(left) for _ in entry.programs] for entry in entries]
-        yield Ran(report, by_entry)
+        places = [place for place, entry in enumerate(entries) for _ in entry.programs]
+        of_pair = dict(enumerate(places, FIRST_PAIR))
+        pairs = report["engine"].get("pair_of_flow", [])
+        yield Ran(report, by_entry, [of_pair.get(pair, -1) for pair in pairs])
 
 
 def _tidy_up() -> None:

@@ -111,6 +111,8 @@ class Gathered:
         Of flows over TCP.
     rtt_ns : list of int
         Of flows over TCP: round-trip times that senders measured in the measured period.
+    series : list of list
+        Of flows over TCP, in the order of their opening: what :func:`.series.flows` takes of each.
     notes : list of str
         What should be known of it, sentences.
     facts : dict
@@ -121,6 +123,7 @@ class Gathered:
     delivered: list[int] = field(default_factory=list)
     connections: list[Connection] = field(default_factory=list)
     rtt_ns: list[int] = field(default_factory=list)
+    series: list[Sequence[Sequence[int]]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     facts: dict[str, Any] = field(default_factory=dict)
 

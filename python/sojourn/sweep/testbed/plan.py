@@ -19,8 +19,8 @@ _ALWAYS = {
 """What is set whatever a study asks for: the kernel's defaults, with room for any window; ECN by routes."""
 
 
-KEPT = frozenset({"packets", "losses"})
-"""Of what a study can record: what the packets themselves tell."""
+KEPT = frozenset({"packets", "losses", "traffic", "series", "series-step"})
+"""Of what a study can record: what the packets themselves tell, and the kernel of its connections."""
 
 
 @dataclass(frozen=True)

@@ -7,19 +7,24 @@ from contextlib import ExitStack
 from tempfile import TemporaryFile
 from typing import Any, BinaryIO
 
+import numpy as np
+import polars as pl
+
 from sojourn import _core, losses
 from sojourn.errors import StoreError
+from sojourn.losses import traffic
 from sojourn.qoe.score import score
 from sojourn.results.store import Store
 from sojourn.study import Point
 from sojourn.study.identity import engine
 from sojourn.study.links import links
-from sojourn.study.units import seconds
+from sojourn.study.units import nanoseconds, seconds
 from sojourn.sweep.emulation import BedError
 from sojourn.sweep.emulation import log as packet_log
 from sojourn.sweep.simulation import Done, Failed, reason
-from sojourn.sweep.testbed import result
+from sojourn.sweep.testbed import result, series
 from sojourn.sweep.testbed.bed import running
+from sojourn.sweep.testbed.kind import Place
 from sojourn.sweep.testbed.naming import identity
 from sojourn.sweep.testbed.plan import plan
 
@@ -38,10 +43,10 @@ def run_point(point: Point, out: str, log: bool, build: str) -> Done | Failed:
         for attempt in range(ATTEMPTS):
             with ExitStack() as stack:
                 file = None
-                if log or point.recorded.get("losses"):
+                if log or any(point.recorded.get(key) for key in ("losses", "traffic", "series")):
                     store.packets.mkdir(exist_ok=True)
                     file = stack.enter_context(store.packets_written(point.hash, keep=log))
-                came, wall_s = measure(point, file)
+                came, tables, wall_s = measure(point, file)
             engine_of = came["engine"]
             engine_of["attempts"] = attempt + 1
             if tried:
@@ -49,6 +54,8 @@ def run_point(point: Point, out: str, log: bool, build: str) -> Done | Failed:
             if engine_of["verdict"]["held"]:
                 break
             tried = [*tried, "; ".join(engine_of["verdict"]["reasons"])]
+        for what, table in tables.items():
+            store.write_series(point.hash, what, table)
         store.record_time(point.hash, wall_s)
         store.write_point(point.hash, came)
         return Done(came, wall_s)
@@ -60,15 +67,34 @@ def run_point(point: Point, out: str, log: bool, build: str) -> Done | Failed:
         return Failed(reason(error))
 
 
-def measure(point: Point, packets: BinaryIO | None = None) -> tuple[dict[str, Any], float]:
-    """Run one point on the testbed and score it; return the result, and the time that it took."""
+def measure(
+    point: Point, packets: BinaryIO | None = None
+) -> tuple[dict[str, Any], dict[str, pl.DataFrame], float]:
+    """Run one point on the testbed and score it.
+
+    Parameters
+    ----------
+    point
+        The point.
+    packets
+        A file that takes the packet log, if one is kept or analysed.
+
+    Returns
+    -------
+    result, tables, wall_s
+        The result; the series of flows and queues, if they are asked for; the time that it took.
+    """
     started = time.perf_counter()
     entries = plan(point)
+    tables: dict[str, pl.DataFrame] = {}
     with ExitStack() as stack:
         rows = stack.enter_context(TemporaryFile()) if packets is not None else None
         ran = stack.enter_context(running(point, entries, rows))
+        names = tuple(name for name, _ in links(point.document))
         if rows is not None and packets is not None:
-            packet_log.write(rows, packets, tuple(name for name, _ in links(point.document)))
+            carries = [_carries(entries[of].place) if of >= 0 else None for of in ran.entry_of_flow]
+            packet_log.write(rows, packets, names, carries)
+            packets.flush()
         gathered = [
             (entry.place, left, entry.kind.gather(entry.place, left))
             for entry, left in zip(entries, ran.left, strict=True)
@@ -77,10 +103,20 @@ def measure(point: Point, packets: BinaryIO | None = None) -> tuple[dict[str, An
         numbers = result.summary(point, gathered)
         scores = score(point.document, result.tables(gathered), report["links"])
         if packets is not None and (asked := point.recorded.get("losses")):
-            packets.flush()
             rates = {link: report["links"][link]["rate_bps"] for link in asked}
             # Its flows are those of the log, since the kernel's connections have no table of windows.
             scores["losses"] = losses.of_point(packets.name, None, point.document, rates)
+        if packets is not None and point.recorded.get("traffic"):
+            origins = np.array(
+                [_origin(gathered[entry][0]) if entry >= 0 else -1 for entry in ran.entry_of_flow]
+            )
+            summary = {**numbers, "links": report["links"]}
+            scores["traffic"] = traffic.of_point(packets.name, origins, None, point.document, summary)
+        if packets is not None and (step := series.step_ns(point.document)):
+            found = [(place, each) for place, _, each in gathered]
+            tables["flows"] = series.flows(step, list(numbers.get("groups", {})), found)
+            length = nanoseconds(point.document["duration"])
+            tables["queues"] = series.queues(step, length, packets.name, names)
     wall_s = round(time.perf_counter() - started, 6)
     notes = [f"{place.key}: {note}" for place, _, found in gathered for note in found.notes]
     facts = {place.key: found.facts for place, _, found in gathered if found.facts}
@@ -100,4 +136,16 @@ def measure(point: Point, packets: BinaryIO | None = None) -> tuple[dict[str, An
         **({"notes": notes} if notes else {}),
         **({"programs": facts} if facts else {}),
     }
-    return {**point.names, "links": report["links"], **numbers, **scores, "engine": told}, wall_s
+    return {**point.names, "links": report["links"], **numbers, **scores, "engine": told}, tables, wall_s
+
+
+def _carries(place: Place) -> str | None:
+    """Return what the datagrams of an entry are, as the packet log calls it, if not just datagrams."""
+    kind = (place.entry["source"] if place.part == "flows" else place.entry)["kind"]
+    return kind if kind in ("voice", "video") else None
+
+
+def _origin(place: Place) -> int:
+    """Return what the engine numbers an entry's flows' origin by: groups first, then users."""
+    groups = len(place.point.document.get("flows") or ())
+    return place.number if place.part == "flows" else groups + place.first_user

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sojourn.study.units import bytes_of, nanoseconds
-from sojourn.sweep.testbed import tcp
+from sojourn.sweep.testbed import series, tcp
 from sojourn.sweep.testbed.kind import Connection, Gathered, Place
 from sojourn.sweep.testbed.kinds import utp
 from sojourn.sweep.testbed.program import Left, Program
@@ -33,8 +33,13 @@ class Bulk:
             "stop_ns": None if stop is None else nanoseconds(stop),
         }
         flows = [{"start_ns": place.start_ns(k), **flow} for k in range(entry["count"])]
+        step = series.step_ns(place.point.document)
         ends = {
-            end: {"sends": (end == "server") == (entry["direction"] == "down"), "flows": flows}
+            end: {
+                "sends": (end == "server") == (entry["direction"] == "down"),
+                "flows": flows,
+                "step_ns": step,
+            }
             for end in ("client", "server")
         }
         return [Program("bulk", place.key, **ends, settings=tcp.settings(entry, place.delay_ns))]
@@ -53,6 +58,7 @@ class Bulk:
             ],
             connections=[measured(flow, place.warmup_ns) for flow in began],
             rtt_ns=[rtt for flow in began for rtt in flow["rtt_ns"]],
+            series=[flow["series"] for flow in sorted(began, key=lambda flow: flow["began_ns"])],
         )
 
 

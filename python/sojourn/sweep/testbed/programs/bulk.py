@@ -1,7 +1,8 @@
 """Bulk transfers over the kernel's TCP: the sending end connects, and writes as much as TCP takes.
 
 Arguments: ``sends`` (this end does), ``flows`` (a list of ``{"start_ns", "size", "stop_ns"}``; size and stop
-may be null). A flow that has a stop is reset then, as the simulator cuts it off at both ends at once.
+may be null), ``step_ns`` (between two samples of the series, null without). A flow that has a stop is reset
+then, as the simulator cuts it off at both ends at once.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 _CHUNK = bytes(65_536)
 _LOOK_NS = 100_000_000
 _FIRST_PORT = 10_000
+_FOLLOWED = 8
+"""Flows of a group whose windows are sampled, as the simulator has it."""
 _RESET = struct.pack("ii", 1, 0)
 
 
@@ -40,6 +43,8 @@ def _send(host: Host) -> None:
     due += [(at, -1, "look") for at in (host.warmup_ns, host.duration_ns)]
     heapq.heapify(due)
     heapq.heappush(due, (_LOOK_NS, -1, "sample"))
+    if step_ns := host.arguments["step_ns"]:
+        heapq.heappush(due, (step_ns, -1, "follow"))
     selector = selectors.DefaultSelector()
     host.begin()
     try:
@@ -53,6 +58,10 @@ def _send(host: Host) -> None:
                 elif what == "look":
                     for sender in senders:
                         sender.look(at)
+                elif what == "follow":
+                    for sender in sorted(senders, key=lambda each: each.start_ns)[:_FOLLOWED]:
+                        sender.follow(at)
+                    heapq.heappush(due, (at + step_ns, -1, "follow"))
                 else:
                     for sender in senders:
                         sender.sample(at)
@@ -74,7 +83,13 @@ class _Sender:
         self.host, self.port = host, _FIRST_PORT + number
         self.start_ns, self.stop_ns, self.to_send = flow["start_ns"], flow["stop_ns"], flow["size"]
         self.socket: socket.socket | None = None
-        self.left: dict[str, Any] = {"began_ns": None, "ended_ns": None, "looks": [], "rtt_ns": []}
+        self.left: dict[str, Any] = {
+            "began_ns": None,
+            "ended_ns": None,
+            "looks": [],
+            "rtt_ns": [],
+            "series": [],
+        }
 
     def start(self, selector: selectors.BaseSelector) -> None:
         self.socket = self.host.tcp()
@@ -135,6 +150,12 @@ class _Sender:
             and (rtt := TcpInfo.of(self.socket).rtt_ns)
         ):
             self.left["rtt_ns"].append(rtt)
+
+    def follow(self, at_ns: int) -> None:
+        if self.socket is not None and at_ns <= self.host.duration_ns:
+            info = TcpInfo.of(self.socket)
+            row = [at_ns, info.cwnd_pkts, info.rtt_ns, info.acked_bytes, info.pacing_bps]
+            self.left["series"].append(row)
 
     def look(self, at_ns: int) -> None:
         if self.socket is not None:

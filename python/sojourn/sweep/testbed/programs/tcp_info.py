@@ -23,12 +23,21 @@ class TcpInfo(NamedTuple):
         Time that was waited for them.
     rtt_ns : int
         Smoothed round-trip time, 0 without one.
+    cwnd_pkts : int
+        Congestion window in segments.
+    pacing_bps : int
+        The rate at which it would pace itself, whether or not it does.
+    acked_bytes : int
+        Payload that was acknowledged.
     """
 
     retransmits: int
     timeouts: int | None
     timeout_wait_s: float
     rtt_ns: int
+    cwnd_pkts: int
+    pacing_bps: int
+    acked_bytes: int
 
     @classmethod
     def of(cls, connection: socket.socket) -> TcpInfo:
@@ -40,4 +49,6 @@ class TcpInfo(NamedTuple):
         if len(found) >= _LENGTH:
             timeouts = struct.unpack_from("H", found, _OF_TIMEOUTS)[0]
             wait_s = struct.unpack_from("I", found, _OF_TIMEOUTS + 4)[0] * 1e-3
-        return cls(retransmits, timeouts, wait_s, rtt_us * 1000)
+        (cwnd,) = struct.unpack_from("I", found, 80)
+        pacing, _, acked = struct.unpack_from("QQQ", found, 104)
+        return cls(retransmits, timeouts, wait_s, rtt_us * 1000, cwnd, pacing * 8, acked)
