@@ -61,7 +61,7 @@ def place(number: int, **entry: Any) -> Any:
     return SimpleNamespace(part="flows", number=number, entry=entry)
 
 
-def test_rates_are_what_was_acknowledged_since_and_paces_those_of_senders_that_pace() -> None:
+def test_rates_are_what_was_delivered_since_and_paces_those_of_senders_that_pace() -> None:
     samples = [[50 * MS, 10, 0, 14_480, 7], [100 * MS, 20, 30 * MS, 43_440, 8]]
     found = [
         (place(0, transport="cubic"), Gathered(series=[samples, samples[1:]])),

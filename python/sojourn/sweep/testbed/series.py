@@ -1,6 +1,6 @@
 """Windows, rates and queues over time on the testbed: the tables of :mod:`sojourn.results.series`.
 
-Windows, round trips and what was acknowledged are the kernel's own (`struct tcp_info`), of bulk flows. Queues
+Windows, round trips and what was delivered are the kernel's own (`struct tcp_info`), of bulk flows. Queues
 are read off the packet log: what the last packet found when it arrived, with that packet, less what has left
 since. Packets that a discipline dropped from the queue since then still count, until the next one arrives.
 """
@@ -44,7 +44,7 @@ def flows(step: int, groups: Sequence[str], gathered: Sequence[tuple[Place, Gath
         Names of the groups of flows, in the study's order.
     gathered
         What entries left; of each flow's samples: time (ns), window (segments), smoothed round trip (ns, 0:
-        none), payload acknowledged so far (bytes), pacing rate (bit/s).
+        none), payload delivered so far (bytes), pacing rate (bit/s).
     """
     rows = []
     for place, found in gathered:
@@ -53,11 +53,11 @@ def flows(step: int, groups: Sequence[str], gathered: Sequence[tuple[Place, Gath
         paces = place.entry["transport"] in _PACES or bool(place.entry.get("pacing"))
         for number, samples in enumerate(found.series):
             before = 0
-            for at, cwnd, srtt, acked, pacing in samples:
-                rate = (acked - before) * 8e9 / step
+            for at, cwnd, srtt, arrived, pacing in samples:
+                rate = (arrived - before) * 8e9 / step
                 pace = float(pacing) if paces else None
                 rows.append((at, groups[place.number], number, float(cwnd), srtt or None, rate, pace))
-                before = acked
+                before = arrived
     schema = {
         "time_ns": pl.UInt64(), "group": pl.Enum(groups), "number": pl.UInt32(), "cwnd_pkts": pl.Float64(),
         "srtt_ns": pl.UInt64(), "rate_bps": pl.Float64(), "pacing_bps": pl.Float64(),

@@ -154,7 +154,7 @@ class _Sender:
     def follow(self, at_ns: int) -> None:
         if self.socket is not None and at_ns <= self.host.duration_ns:
             info = TcpInfo.of(self.socket)
-            row = [at_ns, info.cwnd_pkts, info.rtt_ns, info.acked_bytes, info.pacing_bps]
+            row = [at_ns, info.cwnd_pkts, info.rtt_ns, info.delivered_bytes, info.pacing_bps]
             self.left["series"].append(row)
 
     def look(self, at_ns: int) -> None:

@@ -27,8 +27,8 @@ class TcpInfo(NamedTuple):
         Congestion window in segments.
     pacing_bps : int
         The rate at which it would pace itself, whether or not it does.
-    acked_bytes : int
-        Payload that was acknowledged.
+    delivered_bytes : int
+        Payload that arrived, as acknowledgements and SACK tell, in whole segments.
     """
 
     retransmits: int
@@ -37,7 +37,7 @@ class TcpInfo(NamedTuple):
     rtt_ns: int
     cwnd_pkts: int
     pacing_bps: int
-    acked_bytes: int
+    delivered_bytes: int
 
     @classmethod
     def of(cls, connection: socket.socket) -> TcpInfo:
@@ -50,5 +50,8 @@ class TcpInfo(NamedTuple):
             timeouts = struct.unpack_from("H", found, _OF_TIMEOUTS)[0]
             wait_s = struct.unpack_from("I", found, _OF_TIMEOUTS + 4)[0] * 1e-3
         (cwnd,) = struct.unpack_from("I", found, 80)
-        pacing, _, acked = struct.unpack_from("QQQ", found, 104)
-        return cls(retransmits, timeouts, wait_s, rtt_us * 1000, cwnd, pacing * 8, acked)
+        (pacing,) = struct.unpack_from("Q", found, 104)
+        (mss,), (delivered,) = struct.unpack_from("I", found, 16), struct.unpack_from("I", found, 192)
+        # The SYN counts as one.
+        arrived = max(0, delivered - 1) * mss
+        return cls(retransmits, timeouts, wait_s, rtt_us * 1000, cwnd, pacing * 8, arrived)
