@@ -20,7 +20,7 @@ from sojourn.sweep.advice.line import Line, Times, read_users
 from sojourn.sweep.advice.loads import flows_down_up, read_loads
 from sojourn.sweep.advice.question import Question
 from sojourn.sweep.advice.search import Findings, Rounds, confidence, load_of, looks
-from sojourn.sweep.advice.verdict import Verdict, _beats
+from sojourn.sweep.advice.verdict import Verdict, _beats, _queues
 
 ASKED = Question.read("16Mbit", "1Mbit", "40ms", "web=2", load=["idle,both"], candidates="fifo,codel,pie")
 
@@ -185,6 +185,11 @@ def test_the_interval_of_a_choice_reaches_to_the_best_of_those_it_was_among() ->
     assert elimination.interval([3.0, 3.0], 1.0, 5.0, 0.95) == (3.0, 3.0)
     assert _beats((2, 1), (1, 1)) and _beats((2, 2), (1, 1)) and not _beats((1, 1), (1, 1))
     assert not _beats((2, 0), (1, 1))
+
+
+def test_each_way_has_its_own_queue() -> None:
+    down, up = {"kind": "fifo", "limit": "90pkt"}, {"kind": "fifo", "limit": "9pkt"}
+    assert _queues(fifo([90, 9])) == {"down": down, "up": up}
 
 
 def test_goals_are_judged_load_by_load() -> None:

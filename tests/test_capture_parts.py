@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from sojourn.capture import flent, page, samples, workload_study
+from sojourn.capture import flent, page, samples, tcpdump, workload_study
 from sojourn.capture.flows import Flows
 from sojourn.capture.tcp_stats import ndt, open_table, survey
 from sojourn.capture.workload import Workload, _notes
@@ -315,3 +315,41 @@ def test_a_survey_counts_by_class_and_leaves_out_those_far_away(tmp_path: Path) 
     assert counts.sum() == 4 and counts.shape == (len(edges) - 1,) * 2
     low, high = (int(np.searchsorted(edges, np.log10(each), "right")) - 1 for each in (5.0, 105.0))
     assert counts[low, high] == 1 and counts[low, low] == 1 and counts[high, low] == 0
+
+
+def test_raw_ip_is_compiled_by_libpcap_s_own_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A library that knows one filter, of one instruction, and keeps what it was asked."""
+    asked: list[Any] = []
+
+    class Library:
+        def __init__(self, refuses: bool = False) -> None:
+            def compiled(handle: int, program: Any, text: bytes, optimise: int, mask: int) -> int:
+                asked.append((text, optimise, mask))
+                room = (tcpdump._Instruction * 1)(tcpdump._Instruction(6, 1, 2, 9))
+                program._obj.length, program._obj.instructions = 1, room
+                return int(refuses)
+
+            self.pcap_compile = function(compiled)
+            self.pcap_open_dead = function(lambda link, snap: asked.append((link, snap)) or 5)
+            self.pcap_geterr = function(lambda _: b"syntax error")
+            self.pcap_close, self.pcap_freecode = function(asked.append), function(lambda _: None)
+
+    def function(does: Any) -> Any:
+        class Function:
+            restype = argtypes = None
+
+            def __call__(self, *told: Any) -> Any:
+                return does(*told)
+
+        return Function()
+
+    monkeypatch.setattr(tcpdump.ctypes, "CDLL", lambda _: Library())
+    compiled = tcpdump.compiler("tcp")
+    assert asked == [(1, 262_144), (b"tcp", 1, 0xFFFFFFFF), 5], "nearly every capture is of Ethernet"
+    assert compiled(101) == compiled(113) == [(6, 1, 2, 9)]
+    assert [told[0] for told in asked if isinstance(told, tuple) and told[1] == 262_144] == [1, 12, 113]
+    monkeypatch.setattr(tcpdump.ctypes, "CDLL", lambda _: Library(refuses=True))
+    with pytest.raises(SojournError, match="--filter 'tcp' is not understood: syntax error"):
+        tcpdump.compiler("tcp")
+    with pytest.raises(SojournError, match="has a NUL character"):
+        tcpdump.compiler("a\0b")

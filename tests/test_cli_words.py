@@ -11,7 +11,8 @@ from typing import Any
 import polars as pl
 import pytest
 from markupsafe import Markup
-from sojourn.cli import compare, emulate, losses, measure, run, suite, wild
+from sojourn.cli import VERBS, compare, emulate, losses, measure, overview, run, suite, wild
+from sojourn.cli import explore as explore_verb
 from sojourn.cli.exit import Exit
 from sojourn.errors import SojournError
 from sojourn.report import html, sections, several
@@ -288,6 +289,40 @@ def test_small_words_of_verbs_are_read_and_made() -> None:
         "point": {"axis": "8pkt"}, "value": "loss", "p": 0.5, "interval": None,
     }  # fmt: skip
     assert compare._nested({**row, "low": 0.0, "high": 1.0}, {})["interval"] == [0.0, 1.0]
+
+
+def test_the_overview_has_each_verb_apart_from_what_it_does() -> None:
+    lines = overview().splitlines()
+    at = lines.index("How big should this buffer be, under which queue discipline, for these users?") + 2
+    verbs = [line.split(maxsplit=1) for line in lines[at : at + len(VERBS)]]
+    assert dict(verbs) == VERBS
+    places = {line.index(does) for line, does in zip(lines[at:], VERBS.values(), strict=False)}
+    assert places == {max(map(len, VERBS)) + 4} and lines[-1].startswith(
+        "Example: sojourn run quickstart && "
+    )
+
+
+def test_an_explorer_is_made_again_by_the_command_that_made_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said: list[str] = []
+    page = tmp_path / "e.html"
+
+    def write(opened: Any, command: str, out: Path) -> Any:
+        said.append(command)
+        out.write_text("page")
+        return SimpleNamespace(page=out, studies=["s"], without="no engine")
+
+    monkeypatch.setattr("sojourn.report.explore.write_explorer", write)
+    one = SimpleNamespace(missing=2, store=SimpleNamespace(path="results/a b"))
+    monkeypatch.setattr(explore_verb, "open_results", lambda _: one)
+    assert explore_verb.explore(Path("results/a b"), out=page, json=True) == 0
+    assert said == [f"sojourn explore 'results/a b' --out {page}"]
+    out, err = capsys.readouterr()
+    assert json.loads(out) == {"page": str(page), "bytes": 4, "studies": ["s"], "live": False}
+    assert "note: 2 of the points of results/a b are not there yet" in err and "note: no engine" in err
+    with pytest.raises(SojournError, match="is a directory; --out takes the page to write"):
+        explore_verb.explore(out=tmp_path)
 
 
 def test_headings_leave_out_no_level_and_have_ids_of_their_own() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from sojourn import _core
-from sojourn.report.configure import configured, links_of, routers, tc
+from sojourn.report.configure import configured, links_of, rate_text, routers, tc
 
 EVERY: dict[str, dict[str, Any]] = {
     "fifo": {"limit": "64pkt"},
@@ -54,6 +54,25 @@ EVERY: dict[str, dict[str, Any]] = {
             {"kind": "red", "limit": "60kB", "min": 10, "max": 30, "mean-packet": "1000B"},
             "red limit 60000 min 10000 max 30000 avpkt 1000 burst 16 bandwidth 10mbit probability 0.1",
         ),
+        (
+            {"kind": "dualpi2", "target": "20ms", "update": "17ms", "step": "2ms", "classic-share": 0.2},
+            "dualpi2 limit 10000 target 20ms tupdate 17ms alpha 0.16 beta 3.2 coupling_factor 2 "
+            "step_thresh 2ms min_qlen_step 1 classic_protection 20%",
+        ),
+        (
+            {"kind": "fq-codel", "memory": "4MB", "ce-threshold": "1ms", "ecn": False, "drop-batch": 9},
+            "fq_codel limit 10240 flows 1024 quantum 1514 target 5ms interval 100ms drop_batch 9 "
+            "memory_limit 4000000 noecn ce_threshold 1ms",
+        ),
+        (
+            {"kind": "fq-pie", "flows": 64, "ecn": True, "by-size": True, "delay": "rate", "alpha": 0.25},
+            "fq_pie limit 10240 flows 64 quantum 1514 target 15ms tupdate 15ms alpha 4 beta 20 ecn bytemode "
+            "dq_rate_estimator",
+        ),
+        (
+            {"kind": "sfq-codel", "limit": "200pkt", "bins": 64, "target": "6ms"},
+            "fq_codel limit 200 flows 64 target 6ms interval 100ms noecn",
+        ),
         # tc refuses a burst that is not above min / avpkt.
         (
             {"kind": "red", "limit": "60kB", "min": 10, "max": 11, "mean-packet": "1000B"},
@@ -80,6 +99,29 @@ def test_cake_keeps_the_rate_itself() -> None:
         " cake bandwidth 10mbit rtt 100ms besteffort flowblind raw memlimit 30000"
         in tc({"kind": "cobalt", "limit": "20pkt"}, "10mbit", "20ms")[0]
     )
+
+
+def test_what_linux_has_otherwise_is_noted() -> None:
+    def notes(**queue: Any) -> list[str]:
+        way = {"rate": "10Mbit", "queue": {"limit": "100pkt", **queue}}
+        return links_of({"rtt": "20ms", "down": way, "up": way})[1]["down"]
+
+    assert notes(kind="codel") == notes(kind="codel", variant="linux") == notes(kind="fifo") == []
+    assert notes(kind="codel", variant="ns3") == ["the study ran the variant ns3; Linux has its own"]
+    assert notes(kind="pie", alpha=0.13) == ["Linux rounds PIE's gains to 2/16 and 20/16"]
+    assert notes(kind="fifo", limit="96kB", drop="head")[0].startswith("Linux drops the arriving packet")
+    assert notes(kind="fifo", drop="head") == []
+    assert notes(kind="codel", limit="96kB") == [
+        "this discipline counts packets: 96kB are 64 full ones of 1500 bytes"
+    ]
+    assert notes(kind="red", limit="20pkt")[0].startswith("this discipline counts bytes: 20pkt are 30000 of")
+    assert notes(kind="cake", limit="10240pkt", target="9ms") == [
+        "CAKE's target is a twentieth of its rtt, not 9ms"
+    ]
+    assert notes(kind="cake", limit="20pkt")[-1].endswith("20pkt are 30000 bytes")
+    assert [rate_text(rate) for rate in (10**9, 15 * 10**8, 64_000, 64_001)] == [
+        "1gbit", "1500mbit", "64kbit", "64001bit",
+    ]  # fmt: skip
 
 
 def test_what_is_no_queue_is_refused_with_a_sentence() -> None:

@@ -69,6 +69,14 @@ def test_numbers_of_flows_are_those_of_the_rfc_rounded_half_up(size: int, counts
     assert half_up(Decimal("40.5")) == 41
 
 
+def test_a_link_s_bdp_is_that_of_the_round_trip_asked_for() -> None:
+    # 10 Mbit/s for 40 ms are 50 000 bytes: 33 1/3 packets of 1500.
+    link = Link.read("10Mbit/40ms")
+    assert [float(link.bdp_pkts(rtt)) for rtt in (None, 40_000_000, 120_000_000)] == [
+        pytest.approx(100 / 3), pytest.approx(100 / 3), pytest.approx(100),
+    ]  # fmt: skip
+
+
 def test_formulas_follow_the_link() -> None:
     link = Link.read("10Mbit/40ms")
     assert (link.name, link.buffer()) == ("10Mbit/40ms", 34)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -89,6 +90,18 @@ def test_without_libtorrent_it_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
         "flows.0.transport: utp is that of libtorrent on the testbed, which is not installed "
         "(pip install libtorrent)"
     )
+
+
+def test_nothing_but_utp_between_the_two_is_left_on() -> None:
+    host = SimpleNamespace(own="1.2.3.4", port=7, arguments={"target_ms": 25})
+    found = torrent._settings(None, host)
+    off = {name for name, value in found.items() if value is False}
+    assert off == {
+        "enable_dht", "enable_lsd", "enable_upnp", "enable_natpmp", "enable_incoming_tcp",
+        "enable_outgoing_tcp",
+    }  # fmt: skip
+    assert (found["listen_interfaces"], found["utp_target_delay"]) == ("1.2.3.4:7", 25)
+    assert found["in_enc_policy"] == found["out_enc_policy"] == 2 and found["disable_hash_checks"] is True
 
 
 def test_a_torrent_has_a_digest_for_each_piece_the_last_one_included() -> None:
