@@ -52,6 +52,10 @@ def test_losses_of_both_ways_count_and_nothing_is_judged_of_who_sends_one_way_on
     assert out["loss"] == 0.1
     assert out["rtt_ms"]["p95"] == 20.0
     assert scored([-1, 10] * 50, [10, -1] * 50)["loss"] == 0.75
+    # Of four up one is lost, of two down none.
+    uneven = network.echoes(table([-1, 10, 10, 10], [10, 10]), 10 * MS)
+    assert uneven is not None and (uneven.lost, uneven.sent) == ((1, 0), (4, 2))
+    assert scored([-1, 10, 10, 10], [10, 10])["loss"] == 0.25
     dead = scored([-1] * 9, [10] * 9)
     assert (dead["loss"], dead["echoes"], dead["qoo"]["web"]) == (1.0, 0, 0.0)
     assert "rtt_ms" not in dead
