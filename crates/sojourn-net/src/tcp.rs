@@ -20,7 +20,7 @@
 
 mod ack_policy;
 mod config;
-mod cwnd_limited;
+pub(crate) mod cwnd_limited;
 mod ecn;
 mod endpoint;
 mod jiffies;

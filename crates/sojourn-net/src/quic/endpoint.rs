@@ -1,18 +1,24 @@
 //! One end of a QUIC connection.
 //!
 //! Source: RFC 9000 §8.1 (a server sends at most three times what it received before it has seen the address work),
-//! §13; RFC 9002 §6, §7, with any controller that goes by windows.
+//! §13; RFC 9002 §6, §7, with any controller that goes by windows, paced. When a window counts as used (§7.8) the RFC
+//! leaves open: here by the rule of this engine's TCP, which is Linux's and that of Chromium's QUIC (quiche,
+//! `IsCwndLimited`) as well: in slow start more than half is enough.
 
+use super::pacing::Pacer;
 use super::packet::{DATAGRAM, Frame, INITIAL, Packet};
 use super::received::Received;
 use super::recovery::{News, Recovery};
 use super::streams::{CRYPTO, Receive, Send, StreamId};
-use crate::congestion::{Ack, Congestion, CongestionControl};
+use crate::congestion::{Ack, Congestion, CongestionControl, Window};
+use crate::tcp::cwnd_limited::CwndLimited;
 use crate::{Span, Time};
 use std::collections::BTreeMap;
 
 /// Packets that a probe timeout sends (RFC 9002 §6.2.4).
 const PROBES: u32 = 2;
+/// No controller's window is less (RFC 9002 §7.2).
+const LEAST_WINDOW: u64 = 2 * DATAGRAM;
 const AMPLIFICATION: u64 = 3;
 /// Room for any acknowledgement, or for a little data.
 const LEAST: u64 = 200;
@@ -31,15 +37,21 @@ pub struct Endpoint {
     role: Role,
     control: Box<dyn CongestionControl>,
     recovery: Recovery,
+    pacer: Pacer,
+    cwnd_limited: CwndLimited,
     received: Received,
     send: Send,
     receive: BTreeMap<StreamId, Receive>,
     next_number: u64,
-    /// Packets sent before this do not grow the window any more.
-    recovering_since: Option<Time>,
-    window_limited: bool,
-    to_probe: u32,
-    /// The handshake is over as far as this end knows: the address works, or the server said so.
+    /// When the window was reduced last: packets sent until then neither grow it nor reduce it again.
+    reduced_at: Option<Time>,
+    /// None of those sent after it was acknowledged yet.
+    recovering: bool,
+    /// Packets that may leave whatever window and pacer say: probes, and one when a recovery begins.
+    beyond: u32,
+    /// The client's address works, as far as a server knows.
+    validated: bool,
+    /// The handshake is over, as far as this end knows.
     confirmed: bool,
     bytes_received: u64,
     bytes_sent: u64,
@@ -55,13 +67,16 @@ impl Endpoint {
             role,
             control,
             recovery: Recovery::default(),
+            pacer: Pacer::default(),
+            cwnd_limited: CwndLimited::default(),
             received: Received::default(),
             send: Send::default(),
             receive: BTreeMap::new(),
             next_number: 0,
-            recovering_since: None,
-            window_limited: false,
-            to_probe: 0,
+            reduced_at: None,
+            recovering: false,
+            beyond: 0,
+            validated: false,
             confirmed: false,
             bytes_received: 0,
             bytes_sent: 0,
@@ -78,7 +93,8 @@ impl Endpoint {
 
     /// The handshake is over: a server may send as much as its window lets it, a client needs no timer without data.
     pub fn confirm(&mut self) {
-        self.confirmed = true;
+        (self.validated, self.confirmed) = (true, true);
+        self.recovery.confirm();
     }
 
     /// Packets found to be lost so far.
@@ -113,12 +129,18 @@ impl Endpoint {
         let before = self.recovery.bytes();
         let news = self.recovery.on_ack(now, ranges, delay);
         let Some(newest) = news.acknowledged.last().map(|packet| (packet.number, packet.at)) else { return };
+        // Only who has read the server's first message can answer in the handshake's keys (RFC 9000 §8.1).
+        let is_hello = |frame: &Frame| matches!(frame, Frame::Stream { id: CRYPTO, offset: 0, .. });
+        if self.role == Role::Server && news.acknowledged.iter().flat_map(|packet| &packet.frames).any(is_hello) {
+            self.validated = true;
+        }
+        self.repair(now, &news);
         // What was sent before the last reduction says nothing about a larger window (RFC 9002 §7.3.2).
-        let old = |at: Time| self.recovering_since.is_some_and(|since| at <= since);
+        let old = |at: Time| self.reduced_at.is_some_and(|since| at <= since);
         let counted: u64 = news.acknowledged.iter().filter(|packet| !old(packet.at)).map(|packet| packet.bytes).sum();
         self.delivered += news.acknowledged.iter().map(|packet| packet.bytes).sum::<u64>();
-        if self.recovering_since.is_some() && !old(newest.1) {
-            self.recovering_since = None;
+        if self.recovering && !old(newest.1) {
+            self.recovering = false;
             self.control.on_recovered(now);
         }
         let (srtt, min_rtt) = self.recovery.rtt();
@@ -134,7 +156,7 @@ impl Endpoint {
                     one_way: None,
                     srtt,
                     min_rtt,
-                    app_limited: !self.window_limited,
+                    app_limited: !self.cwnd_limited.is_limited(self.window(), true),
                     recovering: false,
                     left_in_flight: self.recovery.bytes(),
                     next_send: now,
@@ -145,23 +167,26 @@ impl Endpoint {
                 },
             );
         }
-        self.repair(now, news);
     }
 
     /// What was lost is sent again, and tells the controller once for each window.
-    fn repair(&mut self, now: Time, news: News) {
+    fn repair(&mut self, now: Time, news: &News) {
         let Some(newest) = news.lost.last().map(|packet| packet.at) else { return };
         for packet in &news.lost {
             self.lost += packet.bytes;
             self.retransmits += 1;
             self.again(&packet.frames);
         }
-        if self.recovering_since.is_none_or(|since| newest > since) {
-            self.recovering_since = Some(now);
+        if self.reduced_at.is_none_or(|since| newest > since) {
+            (self.reduced_at, self.recovering) = (Some(now), true);
             self.control.on_congestion(now, Congestion::Loss, self.recovery.bytes());
+            // The window is reduced at once: one packet may leave before that (RFC 9002 §7.3.2).
+            if self.send.has_data() {
+                self.beyond = self.beyond.max(1);
+            }
         }
         if news.persistent {
-            self.recovering_since = None;
+            (self.reduced_at, self.recovering) = (None, false);
             self.control.on_congestion(now, Congestion::Timeout, self.recovery.bytes());
         }
     }
@@ -181,7 +206,23 @@ impl Endpoint {
         let blocked = self.allowance() < LEAST;
         let loss = self.recovery.timer(waits).filter(|_| !blocked);
         let acknowledgement = self.received.due().filter(|_| self.allowance() >= LEAST);
-        loss.into_iter().chain(acknowledgement).min().unwrap_or(Time::NEVER)
+        loss.into_iter().chain(acknowledgement).chain(self.paced().filter(|_| !blocked)).min().unwrap_or(Time::NEVER)
+    }
+
+    pub(super) fn window(&self) -> Window {
+        let window = self.control.window();
+        Window { cwnd: window.cwnd.max(LEAST_WINDOW), ..window }
+    }
+
+    /// The window has room for a full packet.
+    fn fits(&self) -> bool {
+        self.recovery.bytes() + DATAGRAM <= self.window().cwnd
+    }
+
+    /// When a packet may leave that the window has room for.
+    fn paced(&self) -> Option<Time> {
+        let waits = self.send.has_data() && self.fits();
+        waits.then(|| self.pacer.next(self.window().cwnd, self.recovery.rtt().0))
     }
 
     /// Time has come: afterwards poll.
@@ -191,9 +232,9 @@ impl Endpoint {
             return;
         }
         match self.recovery.on_timeout(now) {
-            Some(news) => self.repair(now, news),
+            Some(news) => self.repair(now, &news),
             None => {
-                self.to_probe = PROBES;
+                self.beyond = PROBES;
                 if !self.send.has_data() {
                     let oldest = self.recovery.oldest().to_vec();
                     self.again(&oldest);
@@ -205,21 +246,24 @@ impl Endpoint {
     /// Bytes that may still be sent: of a server, three times what came, until the address works.
     fn allowance(&self) -> u64 {
         match self.role {
-            Role::Server if !self.confirmed => (AMPLIFICATION * self.bytes_received).saturating_sub(self.bytes_sent),
+            Role::Server if !self.validated => (AMPLIFICATION * self.bytes_received).saturating_sub(self.bytes_sent),
             _ => u64::MAX,
         }
     }
 
     /// The next packet to send now, if any.
     pub fn poll(&mut self, now: Time) -> Option<Packet> {
-        let window = self.control.window().cwnd;
-        let fits = self.recovery.bytes() + DATAGRAM <= window;
         let has_data = self.send.has_data();
-        self.window_limited |= has_data && !fits;
+        let leaves = self.fits() && self.pacer.lets(now, self.window().cwnd, self.recovery.rtt().0);
+        if !(has_data && leaves) {
+            // Who waits for the pacer would have filled the window without it (RFC 9002 §7.8).
+            let una = self.recovery.una(self.next_number);
+            self.cwnd_limited.observe(has_data, self.recovery.bytes(), una, self.next_number);
+        }
         let most = self.allowance().min(DATAGRAM);
         let may = most >= LEAST;
-        let sends_data = has_data && may && (fits || self.to_probe > 0);
-        let pings = !has_data && may && self.to_probe > 0;
+        let sends_data = has_data && may && (leaves || self.beyond > 0);
+        let pings = !has_data && may && self.beyond > 0;
         let due = self.received.due().is_some_and(|at| at <= now);
         if !(sends_data || pings || (due && may)) {
             return None;
@@ -243,11 +287,9 @@ impl Endpoint {
         self.next_number += 1;
         self.bytes_sent += packet.bytes;
         if eliciting {
-            self.to_probe = self.to_probe.saturating_sub(1);
-            if !self.send.has_data() && self.recovery.bytes() + packet.bytes < window {
-                self.window_limited = false;
-            }
+            self.beyond = self.beyond.saturating_sub(1);
             self.recovery.sent(&packet, now);
+            self.pacer.sent(packet.bytes);
         }
         Some(packet)
     }

@@ -4,7 +4,7 @@ use super::streams::StreamId;
 use crate::Span;
 
 /// Payload of a full UDP datagram, as path MTU discovery finds it on Ethernet.
-pub(super) const DATAGRAM: u64 = 1452;
+pub const DATAGRAM: u64 = 1452;
 /// Least payload of a datagram of the handshake (RFC 9000 §14.1).
 pub(super) const INITIAL: u64 = 1200;
 /// Short header with a connection ID of 8 bytes and a packet number of two, and the tag of the encryption.

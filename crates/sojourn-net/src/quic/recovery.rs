@@ -1,7 +1,8 @@
 //! What is in flight, how long a round trip takes, and what is lost.
 //!
 //! Source: RFC 9002: first round trip 333 ms, packet threshold 3, time threshold 9/8, granularity 1 ms, probes after
-//! `srtt + 4 rttvar + max_ack_delay`, doubled each time; persistent congestion after three of them.
+//! `srtt + 4 rttvar + max_ack_delay`, doubled each time (without that delay until the handshake is over); persistent
+//! congestion after three of them.
 
 use super::packet::{Frame, Packet};
 use super::received::MOST_ACK_DELAY;
@@ -48,6 +49,8 @@ pub(super) struct Recovery {
     loss_time: Option<Time>,
     last_eliciting: Time,
     probes: u32,
+    /// For how long the peer may put an acknowledgement off: not at all while the handshake lasts (§6.2.1).
+    max_ack_delay: Span,
 }
 
 impl Default for Recovery {
@@ -64,6 +67,7 @@ impl Default for Recovery {
             loss_time: None,
             last_eliciting: Time::ZERO,
             probes: 0,
+            max_ack_delay: Span::ZERO,
         }
     }
 }
@@ -77,6 +81,16 @@ impl Recovery {
     /// Smoothed round-trip time, and the least.
     pub(super) fn rtt(&self) -> (Span, Span) {
         (self.srtt.unwrap_or(FIRST_RTT), self.least)
+    }
+
+    /// The handshake is over: the peer may put acknowledgements off.
+    pub(super) fn confirm(&mut self) {
+        self.max_ack_delay = MOST_ACK_DELAY;
+    }
+
+    /// The number of the oldest packet in flight, or `next` if there is none.
+    pub(super) fn una(&self, next: u64) -> u64 {
+        self.in_flight.front().map_or(next, |packet| packet.number)
     }
 
     /// An eliciting packet was sent.
@@ -160,15 +174,15 @@ impl Recovery {
         let mut lost = news.lost.iter().filter(since);
         if let (Some(first), Some(last)) = (lost.next(), lost.next_back()) {
             let in_a_row = last.number - first.number + 1 == news.lost.iter().filter(since).count() as u64;
-            let long = last.at.since(first.at) > self.probe_timeout() * PERSISTENT;
+            let long = last.at.since(first.at) > self.probe_timeout(MOST_ACK_DELAY) * PERSISTENT;
             news.persistent = in_a_row && long;
         }
     }
 
     /// Time after which a probe is sent.
-    pub(super) fn probe_timeout(&self) -> Span {
+    fn probe_timeout(&self, max_ack_delay: Span) -> Span {
         let (srtt, _) = self.rtt();
-        srtt + (self.rttvar * 4).max(GRANULARITY) + MOST_ACK_DELAY
+        srtt + (self.rttvar * 4).max(GRANULARITY) + max_ack_delay
     }
 
     /// The next timer; `always` keeps the probe timer running with nothing in flight.
@@ -177,7 +191,7 @@ impl Recovery {
             return self.loss_time;
         }
         let armed = always || !self.in_flight.is_empty();
-        let wait = self.probe_timeout() * (1 << self.probes.min(MOST_DOUBLINGS));
+        let wait = self.probe_timeout(self.max_ack_delay) * (1 << self.probes.min(MOST_DOUBLINGS));
         armed.then(|| self.last_eliciting + wait)
     }
 
@@ -215,7 +229,9 @@ mod tests {
     #[test]
     fn probes_wait_twice_as_long_each_time_until_something_is_acknowledged() {
         let mut recovery = sent(&[0, 10]);
-        let first = recovery.probe_timeout();
+        assert_eq!(recovery.timer(false), Some(ms(10) + Span::from_millis(999)), "the handshake's is not put off");
+        recovery.confirm();
+        let first = recovery.probe_timeout(MOST_ACK_DELAY);
         assert_eq!(first, Span(333_000_000 + 4 * 166_500_000) + MOST_ACK_DELAY);
         assert_eq!(recovery.timer(false), Some(ms(10) + first));
         assert!(recovery.on_timeout(ms(1100)).is_none());
@@ -224,10 +240,10 @@ mod tests {
         assert_eq!(recovery.timer(false), Some(ms(3400) + first * 4));
         let news = recovery.on_ack(ms(3500), &[(0, 0)], Span::ZERO);
         assert_eq!((news.acknowledged.len(), recovery.bytes()), (1, 1000));
-        assert_eq!(recovery.timer(false), Some(ms(3400) + recovery.probe_timeout()));
+        assert_eq!(recovery.timer(false), Some(ms(3400) + recovery.probe_timeout(MOST_ACK_DELAY)));
         recovery.on_ack(ms(3500), &[(0, 1)], Span::ZERO);
         assert_eq!((recovery.timer(false), recovery.bytes()), (None, 0));
-        assert_eq!(recovery.timer(true), Some(ms(3400) + recovery.probe_timeout()));
+        assert_eq!(recovery.timer(true), Some(ms(3400) + recovery.probe_timeout(MOST_ACK_DELAY)));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::congestion::Window;
 
 /// One sender's observation.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct CwndLimited {
+pub(crate) struct CwndLimited {
     /// Sending stopped at the window.
     limited: bool,
     /// Most bytes in flight.
@@ -18,19 +18,19 @@ pub(super) struct CwndLimited {
 
 impl CwndLimited {
     /// Sending stopped for want of data when all below `next` had been acknowledged.
-    pub(super) fn none(next: u64) -> Self {
+    pub(crate) fn none(next: u64) -> Self {
         Self { limited: false, most: 0, until: next }
     }
 
     /// Sending stops with `in_flight` bytes in flight, all below `next`: at the window or for want of data.
-    pub(super) fn observe(&mut self, limited: bool, in_flight: u64, una: u64, next: u64) {
+    pub(crate) fn observe(&mut self, limited: bool, in_flight: u64, una: u64, next: u64) {
         if limited || una >= self.until || (!self.limited && in_flight > self.most) {
             *self = Self { limited, most: in_flight, until: next };
         }
     }
 
     /// True if the window was used up; in slow start, if `half` is enough, more than half of it.
-    pub(super) fn is_limited(&self, window: Window, half: bool) -> bool {
+    pub(crate) fn is_limited(&self, window: Window, half: bool) -> bool {
         let Window { cwnd, ssthresh, .. } = window;
         self.limited || (half && cwnd < ssthresh && cwnd < 2 * self.most)
     }

@@ -9,12 +9,13 @@ use crate::app::{
 };
 use crate::engine::{Direction, Way};
 use crate::player::{Algorithm, Clip, Draws, Session, Settings};
-use crate::scenario::{self, CallDirection, CloudGaming, Gaming, HttpOfPage, Median, Scenario, Tcp, Users};
+use crate::scenario::{self, CallDirection, CloudGaming, Gaming, HttpOfPage, Median, Page, Scenario, Tcp, Users};
 use crate::stream::stream;
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use sojourn_net::congestion::{CongestionControl, Counting, Reno};
-use sojourn_net::{Span, Time, tcp};
+use sojourn_net::quic::DATAGRAM;
+use sojourn_net::{Bytes, Span, Time, tcp};
 use std::rc::Rc;
 
 /// What viewers of adaptive video share, whichever group they belong to.
@@ -134,7 +135,11 @@ impl Engine {
                 })
             }
             Users::Page(page) => {
-                let tcp = page.tcp();
+                let tcp = match page.http {
+                    // Its controllers count full datagrams.
+                    HttpOfPage::Http3 => Page { mss: Bytes(DATAGRAM), ..page.clone() }.tcp(),
+                    _ => page.tcp(),
+                };
                 let group = self.with_tcp(&tcp, way, origin, &rng);
                 let Group::Objects(objects) = shared else { return };
                 Box::new(PageReader {
