@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from answering import DELAY, KIND, LIMIT, one, voice
+import pytest
+from answering import DELAY, KIND, LIMIT, compare, one, voice
 from sojourn.report.answer import answer
 
 
@@ -90,3 +91,36 @@ def test_long_times_have_no_exponent() -> None:
         "12 288",
         "122 880",
     ]
+
+
+def test_users_that_no_goal_is_about_are_named_with_the_limit_that_they_would_miss() -> None:
+    delay = [{"value": "links.down.queue_delay_ms.mean", "at-most": 150}]
+    game = {"cloud-gaming": {"mos": {"median": 1.65}}}
+    alone = answer([one({}, **game)], {}, {"goals": delay})
+    assert alone.sentences[-1] == (
+        "No goal is about the users of kind cloud-gaming, so nothing above says how they fare. By the usual "
+        "limits not all are well: streamed game, median MOS, 1.65; at least 3 is asked."
+    )
+    both = compare({"fifo": [voice(2.0)], "codel": [voice(4.2) | game]}, document={"goals": delay})
+    said = both.sentences[-1]
+    assert "users of kind voice and cloud-gaming" in said
+    assert "streamed game, median MOS, 1.65 (codel); at least 3 is asked" in said
+    well = compare({"fifo": [voice(4.2)], "codel": [voice(4.2)]}, document={"goals": delay})
+    assert well.sentences[-1].endswith("they are well on average in every cell that was run.")
+
+
+@pytest.mark.parametrize(
+    ("goals", "heads"),
+    [
+        ([{"value": "voice.talks.mos.median", "at-least": 3}], voice(1.5)),
+        ([{"value": "links.down.loss", "at-most": 0.1}], {}),
+        (
+            [{"threshold": "qoo-gaming"}],
+            {"gaming": {"late": {"mean": 0.5}}, "network": {"rtt_ms": {"p95": 20.0}, "loss": 0.0}},
+        ),
+        (None, voice(1.5)),
+    ],
+)
+def test_nothing_is_said_of_users_that_are_judged_or_not_there(goals: Any, heads: Any) -> None:
+    found = answer([one({}, **heads)], {}, {"goals": goals} if goals else {})
+    assert not any("nothing above says" in said for said in found.sentences)

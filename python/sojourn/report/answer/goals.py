@@ -158,6 +158,19 @@ def scored_users(goals: Sequence[Goal]) -> bool:
     return any(goal.path.split(".")[0] in _USERS for goal in goals)
 
 
+def unjudged(goals: Sequence[Goal], results: Sequence[Mapping[str, Any]]) -> list[Goal]:
+    """Return the usual limits of users that were scored and that no goal is about."""
+    about = {goal.path.split(".")[0] for goal in goals}
+    if "network" in about:
+        about.add("gaming")  # what `network` is measured with
+    others = set(_USERS) - about - {"responsiveness"}
+    return [
+        goal
+        for goal in _USUAL
+        if goal.path.split(".")[0] in others and not goal.of_best and _measured(goal, results)
+    ]
+
+
 def _measured(goal: Goal, results: Sequence[Mapping[str, Any]]) -> bool:
     found = [number for result in results if (number := number_at(result, goal.path)) is not None]
     return any(found) if goal.of_best else bool(found)

@@ -312,6 +312,30 @@ def _names(found: Sequence[str], total: int) -> str:
     return listed([_quoted(one) for one in found])
 
 
+def unjudged(cells: Cells, others: Sequence[Goal]) -> list[str]:
+    """Say which users no goal is about, and whether they are well by the usual limits, which are `others`."""
+    users = list(dict.fromkeys(goal.path.split(".")[0] for goal in others))
+    means = [
+        (goal.score(sample.mean), goal, sample.mean, cells.where(*cell) if len(cells.cells) > 1 else "")
+        for goal in others
+        for cell, results in cells.cells.items()
+        if (sample := goal.sample(results, None)) is not None
+    ]
+    if not means:
+        return []
+    score, goal, mean, where = min(means, key=lambda found: found[0])
+    said = f"No goal is about the users of kind {listed(users)}, so nothing above says how they fare."
+    if score >= 1:
+        return [
+            f"{said} By the usual limits, shares of the best choice left out, they are well on average in "
+            "every cell that was run."
+        ]
+    under = f" ({where})" if where else ""
+    asked = goal.stated.removeprefix(f"{goal.name} ")
+    seen = f"{goal.name}, {goal.text(mean)}{under}"
+    return [f"{said} By the usual limits not all are well: {seen}; {asked} is asked."]
+
+
 def without_values(cells: Cells, goals: Sequence[Goal], verdicts: Verdicts) -> list[str]:
     """Say which goals some cells have no number for."""
     said = []
