@@ -124,3 +124,29 @@ def test_users_that_no_goal_is_about_are_named_with_the_limit_that_they_would_mi
 def test_nothing_is_said_of_users_that_are_judged_or_not_there(goals: Any, heads: Any) -> None:
     found = answer([one({}, **heads)], {}, {"goals": goals} if goals else {})
     assert not any("nothing above says" in said for said in found.sentences)
+
+
+def test_users_without_scores_are_named_beside_those_that_have_some() -> None:
+    users = [{"kind": "voice"}, {"kind": "page"}, {"kind": "household", "gaming": 0}]
+    found = answer([one({}, **voice(4.2))], {}, {"users": users})
+    assert found.sentences[-1] == (
+        "The users of kind page, call and adaptive have no scores in these results, so nothing here says how "
+        "they fare; a longer run may have some."
+    )
+    scored = answer([one({}, **voice(4.2))], {}, {"users": users[:1]})
+    assert not any("have no scores" in said for said in scored.sentences)
+    stated = {"users": users[:1], "goals": [{"value": "links.down.loss", "at-most": 0.1}]}
+    assert "users of kind voice have no scores" in answer([one({})], {}, stated).sentences[-1]
+
+
+def test_a_viewer_who_never_saw_a_picture_keeps_no_goal() -> None:
+    def watched(*began: float | None) -> dict[str, Any]:
+        viewers = [{"play_s": at} for at in began]
+        return {"adaptive": {"clients_stalled_pct": 0.0, "clients": viewers}}
+
+    document = {"users": [{"kind": "adaptive"}, {"kind": "voice"}]}
+    found = answer([one({}, **watched(None, None), **voice(4.2))], {}, document)
+    assert all(goal.path != "adaptive.clients_stalled_pct" for goal in found.goals)
+    assert "users of kind adaptive have no scores" in found.sentences[-1]
+    found = answer([one({}, **watched(None, 2.0), **voice(4.2))], {}, document)
+    assert any(goal.path == "adaptive.clients_stalled_pct" for goal in found.goals)

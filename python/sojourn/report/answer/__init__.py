@@ -16,7 +16,7 @@ from typing import Any
 
 from sojourn.report.answer import wording
 from sojourn.report.answer.cells import Cell, Cells, queue_axes, sort
-from sojourn.report.answer.goals import Goal, goals_of, scored_users, unjudged
+from sojourn.report.answer.goals import Goal, goals_of, scored_users, unjudged, unscored
 from sojourn.report.answer.regrets import Ranking, rank
 from sojourn.report.answer.verdicts import CLOSE, Finding, Verdict, judge, known
 from sojourn.results.sizes import Size, sizes
@@ -187,6 +187,8 @@ def answer(
     else:
         sentences += [wording.compares_nothing(axes), *wording.by_cell(cells, verdicts)]
         items = []
+    if document.get("goals") or scored_users(goals):
+        sentences += wording.unscored(unscored(document, results))
     sentences += wording.unjudged(cells, unjudged(goals, results)) if document.get("goals") else []
     sentences += wording.without_values(cells, goals, verdicts)
     return Answer(

@@ -135,6 +135,10 @@ class Goal:
 def number_at(result: Mapping[str, Any], path: str) -> float | None:
     """Return the number of a result at a path, None where there is none."""
     found = look_up(result, path)
+    if path == "adaptive.clients_stalled_pct":
+        viewers = look_up(result, "adaptive.clients") or ()
+        if viewers and all(viewer.get("play_s") is None for viewer in viewers):
+            return None  # nobody saw a picture, which is no stall and nothing good
     if isinstance(found, bool) or not isinstance(found, int | float) or not isfinite(found):
         return None
     return float(found)
@@ -169,6 +173,23 @@ def unjudged(goals: Sequence[Goal], results: Sequence[Mapping[str, Any]]) -> lis
         for goal in _USUAL
         if goal.path.split(".")[0] in others and not goal.of_best and _measured(goal, results)
     ]
+
+
+_HOUSEHOLD = {"voice": 1, "call": 1, "web": 1, "gaming": 1, "cloud-gaming": 0, "adaptive": 2}
+"""Who is in a household that does not say otherwise (`sim/src/scenario/users/household.rs`)."""
+
+
+def unscored(document: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the kinds of a study's users of which no result has any of the usual numbers."""
+    kinds: dict[str, None] = {}
+    for user in document.get("users") or ():
+        if user.get("kind") == "household":
+            there = [kind for kind, usual in _HOUSEHOLD.items() if user.get(kind, usual)]
+            kinds |= dict.fromkeys("page" if kind == "web" else kind for kind in there)
+        elif user.get("kind") in _USERS:
+            kinds[user["kind"]] = None
+    scored = {goal.path.split(".")[0] for goal in _USUAL if not goal.of_best and _measured(goal, results)}
+    return [kind for kind in kinds if kind not in scored]
 
 
 def _measured(goal: Goal, results: Sequence[Mapping[str, Any]]) -> bool:

@@ -312,6 +312,16 @@ def _names(found: Sequence[str], total: int) -> str:
     return listed([_quoted(one) for one in found])
 
 
+def unscored(kinds: Sequence[str]) -> list[str]:
+    """Say which users of the study have no scores."""
+    if not kinds:
+        return []
+    return [
+        f"The users of kind {listed(kinds)} have no scores in these results, so nothing here says how they "
+        "fare; a longer run may have some."
+    ]
+
+
 def unjudged(cells: Cells, others: Sequence[Goal]) -> list[str]:
     """Say which users no goal is about, and whether they are well by the usual limits, which are `others`."""
     users = list(dict.fromkeys(goal.path.split(".")[0] for goal in others))
