@@ -33,7 +33,10 @@ MOST_SOUND = 900_000
 """Characters of sound in one page."""
 
 _GROUPS = {
-    "Users": ("voice", "video", "web", "browser", "adaptive"),
+    "Users": (
+        *("voice", "video", "call", "web", "browser", "page", "adaptive", "gaming", "cloud-gaming"),
+        *("responsiveness", "network"),
+    ),
     "Links": ("links", "losses"),
     "Flows": ("flows", "groups", "fairness"),
 }
