@@ -59,6 +59,21 @@ def test_congestion_halves_and_a_timeout_leaves_one_segment():
     assert list(windows.window) == [20_000, 10_000, 1000]
 
 
+@pytest.mark.parametrize(
+    ("kind", "samples"),
+    [
+        # Linux looks from a window of 16 segments on, which the sixth acknowledgement reaches.
+        ("linux", [0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6]),
+        # The first round is the ten segments of the first window.
+        ("rfc9406", [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 1, 2]),
+    ],
+)
+def test_hystart_counts_the_samples_of_a_round_from_one(kind, samples):
+    acks = [ack(100 + k, 1) for k in range(12)]
+    windows = sojourn.controller("cubic", acks, cwnd=10, hystart=kind)
+    assert windows.state["round_samples"].tolist() == samples
+
+
 # BIC, in the form of Linux.
 
 
