@@ -382,3 +382,9 @@ def test_groups_have_round_trips_loss_and_repairs_of_their_own() -> None:
     assert down["rtt_ms"] == {"mean": 2.0, "p50": 2.0, "p95": 2.9} and "rtt_ms" not in up
     assert come["fairness"] == {"down": {"flows": 1, "jain": 1.0}, "up": {"flows": 2, "jain": 0.8}}
     assert come["flows"]["goodput_bps"] == 12e6 and come["flows"]["mean_concurrent"] == 0.125
+
+
+def test_callers_whose_calls_outlast_the_run_leave_no_table() -> None:
+    callers = place('[[users]]\nkind = "voice"\ncodec = "g711a"\ncall = "60s"\nscore = "emodel"\n', "users")
+    found = USERS["voice"].gather(callers, [Left({"late_p99_us": 5.0}, {"late_p99_us": 3e3}, Path())])
+    assert found.tables == {} and found.notes == ["one in a hundred datagrams was sent 3.0 ms late or more"]

@@ -37,6 +37,8 @@ class Voice:
         """
         (found,) = left
         rehearsal = place.rehearse()
+        if "voice" not in rehearsal.tables:  # no call was over when the run ended
+            return Gathered(notes=datagrams.notes(left))
         table = {name: np.array(column) for name, column in rehearsal.tables["voice"].items()}
         packets = rehearsal.packets
         sent, delay = fates(packets["up"], found)
