@@ -152,12 +152,18 @@ def test_bulk_flows_are_counted_where_they_arrive(direction: str, sender: str) -
     at = place(flows(direction=direction, more='count = 2\nstart = "1s"\nstop = "3s"\nstart-within = "0s"'))
     (program,) = SOURCES["bulk"].programs(at)
     flow = {"start_ns": S, "size": None, "stop_ns": 3 * S}
-    assert getattr(program, sender) == {"sends": True, "flows": [flow, flow]}
+    assert getattr(program, sender) == {"sends": True, "flows": [flow, flow], "step_ns": None}
     receiver = "client" if sender == "server" else "server"
     assert getattr(program, receiver)["sends"] is False
     sent = [
-        {"began_ns": 1, "ended_ns": 9, "looks": [[2 * S, 4, 2, 0.5], [5 * S, 7, 3, 0.75]], "rtt_ns": [5, 7]},
-        {"began_ns": None, "ended_ns": None, "looks": [], "rtt_ns": []},
+        {
+            "began_ns": 1,
+            "ended_ns": 9,
+            "looks": [[2 * S, 4, 2, 0.5], [5 * S, 7, 3, 0.75]],
+            "rtt_ns": [5, 7],
+            "series": [],
+        },
+        {"began_ns": None, "ended_ns": None, "looks": [], "rtt_ns": [], "series": []},
     ]
     left = {sender: {"flows": sent}, receiver: {"before": [10, 0], "received": [100, 0]}}
     found = SOURCES["bulk"].gather(at, [Left(**left, folder=Path())])

@@ -13,7 +13,7 @@ import copy
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -232,6 +232,10 @@ def rate_bps(rate: Any, where: str) -> int:
     """Read a constant rate, as a point's document or an option has it: bit/s, or text with a unit."""
     if isinstance(rate, int | float):
         return round(rate)
+    if isinstance(rate, Mapping):
+        raise SojournError(
+            f"{where}: expected a constant rate above zero, as 8Mbit; this one changes over time"
+        )
     units = {"bit": 1, "kbit": 10**3, "Mbit": 10**6, "Gbit": 10**9}
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kMG]?bit)(?:/s)?\s*", str(rate))
     if not found or not float(found[1]):
