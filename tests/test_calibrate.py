@@ -121,5 +121,5 @@ def test_rates_are_read() -> None:
     for bad in ("0Mbit", "8 Mbps", {"trace": "x"}):
         with pytest.raises(SojournError, match="x: expected a constant rate"):
             calibrate.rate_bps(bad, "x")
-    with pytest.raises(SojournError, match="^path.down.rate: .* this one changes over time$"):
+    with pytest.raises(SojournError, match="this one changes over time"):
         calibrate.rate_bps({"steps": [["0s", "2Mbit"]]}, "path.down.rate")

@@ -167,7 +167,9 @@ def test_bulk_flows_are_counted_where_they_arrive(direction: str, sender: str) -
     ]
     left = {sender: {"flows": sent}, receiver: {"before": [10, 0], "received": [100, 0]}}
     found = SOURCES["bulk"].gather(at, [Left(**left, folder=Path())])
-    assert found == Gathered(delivered=[90, 0], connections=[Connection(1, 9, 3, 1, 0.25)], rtt_ns=[5, 7])
+    assert found == Gathered(
+        delivered=[90, 0], connections=[Connection(1, 9, 3, 1, 0.25)], rtt_ns=[5, 7], series=[[]]
+    )
 
 
 def test_what_arrived_of_datagrams_is_shared_by_their_sources_and_lateness_is_said() -> None:
