@@ -143,6 +143,9 @@ def test_show_lists_points_and_reproduces_one(grid: Command) -> None:
     again = grid.cwd / "reproduced" / "points" / f"{wanted['hash']}.json"
     assert again.read_bytes() == (grid.cwd / "out" / "points" / again.name).read_bytes()
     assert "lists them" in sentence(grid("show", "out", "zz", code=2).stderr)
+    for stored in (grid.cwd / "out" / "points").iterdir():
+        stored.unlink()
+    assert grid("show", "out").stdout == "grid: 0 points, 12 not there yet\n"
 
 
 def test_packet_log_has_names_and_nulls(grid: Command) -> None:

@@ -53,6 +53,11 @@ def print_table(results: Results) -> None:
     from rich.table import Table
 
     rows = [(digest, result, flatten(result)) for digest, result in results.items()]
+    tail = f"{results.name}: {len(results)} points"
+    tail += f", {results.missing} not there yet" if results.missing else ""
+    if not rows:
+        print("; ".join([tail, *results.left_out()]))
+        return
     axes = list(dict.fromkeys(axis for _, result, _ in rows for axis in result["point"]))
     links, quiet = _busy_links([flat for *_, flat in rows], [result for _, result, _ in rows])
     of_links = [
@@ -75,8 +80,6 @@ def print_table(results: Results) -> None:
     width = None if sys.stdout.isatty() else 40 + 14 * (len(axes) + len(shown))
     Console(width=width, highlight=False, markup=False).print(table)
     print_groups([result for _, result, _ in rows])
-    tail = f"{results.name}: {len(results)} points"
-    tail += f", {results.missing} not there yet" if results.missing else ""
     print("; ".join([tail, *results.left_out()]))
     if quiet:
         print(f"not shown, since at most {_BUSY:.0%} used and without loss: {', '.join(quiet)}")
