@@ -47,7 +47,7 @@ EDGES: dict[tuple[str, str], dict[str, tuple[list[Any], list[Any]]]] = {
         "packet": (["41B", "65535B"], ["40B", "65536B"])},
     # Three bursts 200 ms apart.
     ("chirp", "flows.0.source"): {"bursts": ([1, 15], [0, 25]), "every": (["600ms"], ["599ms"])},
-    ("heartbeat", "flows.0.source"): {"every": (["1us"], ["999ns"])},
+    ("heartbeat", "flows.0.source"): {"every": (["1us"], ["999ns"]), "size": (["1B"], [])},
     ("steps", "path.down.rate"): {
         "repeat": (["3001ms"], ["3s"]),
         "steps": (['[["0s", "1Mbit"]]'], ['[["1s", "1Mbit"]]', '[["0s", "1Mbit"], ["0s", "2Mbit"]]', "[]"])},
@@ -152,6 +152,7 @@ def test_what_is_beyond_is_refused_by_the_key_s_name(scene: str, key: str, value
     ("scene", "sets", "said"),
     [
         ("path", [("flows.0.recovery", "rack-tlp"), ("flows.0.sack", "false")], "rack-tlp needs sack = true"),
+        ("heartbeat", [("flows.0.source.size", "0B")], "a heartbeat has at least one byte"),
         *(
             ("path", [("flows.0.transport", name), ("flows.0.timestamps", "false")], "delay by timestamps")
             for name in ("ledbat", "ledbat-ns2", "utp")
