@@ -24,3 +24,15 @@ def test_a_rate_is_what_was_delivered_by_the_time_it_took_to_the_bit(kind: str) 
     assert heard(kind, delivered="2896B") == [3_309_714.0] * 3
     # A sample that is given counts in whole bytes of the round trip: 1080 in 7 ms.
     assert heard(kind, rate=1_234_567) == [1_234_285.0] * 3
+
+
+def test_of_trouble_whose_amount_is_not_given_all_of_the_window_was_in_flight() -> None:
+    acks = [{"event": "ack", "at": 100 * MS, "delivered": 1, "rtt": 100 * MS}]
+
+    def windows(**more: Any) -> list[float]:
+        return sojourn.controller(
+            "bbr", [*acks, {"event": "loss", "at": 200 * MS, **more}], cwnd=40
+        ).cwnd.tolist()
+
+    # BBR keeps what is in flight when a loss is found.
+    assert windows() == windows(in_flight=41) == [41, 41] and windows(in_flight=10) == [41, 10]

@@ -192,3 +192,18 @@ def test_keys_that_do_go_together_are_taken() -> None:
     parse("path", ("path.down.rate", "unlimited"), ("path.queue.limit", "9pkt"))
     parse("fq-codel", ("path.queue.flows", "9"), ("path.queue.ways", "3"))
     parse("path", LOSS)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "line"), [("", 'mss = "9B"\n', 12), ('[defaults.flows]\nmss = "9B"\n', "", 9)]
+)
+def test_what_is_pointed_at_is_the_value_where_it_stands(before: str, after: str, line: int) -> None:
+    path = 'name = "x"\nduration = "9s"\n[path]\nrtt = "40ms"\ndown = { rate = "4Mbit" }\n'
+    queue = 'up = { rate = "1Mbit" }\n'
+    queue += 'queue = { kind = "fifo", limit = "9pkt" }\n'
+    flows = '[[flows]]\nsource = { kind = "bulk" }\ntransport = "cubic"\ndirection = "down"\n'
+    with pytest.raises(_core.StudyError) as error:
+        _core.parse(path + queue + before + flows + after, "x.toml", [], [])
+    said = str(error.value).splitlines()
+    assert said[0].startswith(f"x.toml:{line}:7: flows.0.mss: 9B is not a segment size")
+    assert said[-2].endswith('mss = "9B"') and said[-1].endswith("|       ^^^^")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -158,3 +159,16 @@ def test_a_call_is_run_scored_and_judged(sojourn: Command) -> None:
 def test_bad_keys_are_refused_in_one_sentence(key: str, said: str) -> None:
     with pytest.raises(_core.StudyError, match=said):
         _core.points(_core.parse(STUDY.replace('kind = "call"', f'kind = "call"\n{key}'), "bad.toml", []))
+
+
+def test_the_target_of_a_call_leaves_room_for_its_sound_and_the_least_picture() -> None:
+    link = {"rate": "60kbit", "queue": {"kind": "fifo", "limit": "30pkt"}}
+    study = {
+        "name": "x",
+        "duration": "20s",
+        "path": {"rtt": "40ms", "down": link, "up": link},
+        "users": [{"kind": "call", "height": 180, "direction": "up"}],
+    }
+    (point,) = _core.points(json.dumps(study))
+    # Sound of 32 kbit/s, with headers, and 30 kbit/s of video: the link carries less.
+    assert _core.run(point)["call_rates"]["target_bps"].min() > 62_000
