@@ -100,6 +100,9 @@ SCENES = {
     "browser": users('kind = "browser"\npage-median = "200kB"'),
     "adaptive": users('kind = "adaptive"\nlength = "24s"'),
     "live": users('kind = "adaptive"\nlength = "24s"\nlive = {}'),
+    "live, dash.js": users(
+        'kind = "adaptive"\nlength = "40s"\nalgorithm = "dash.js"\nlive = {}',
+        PATH.replace('"12s"', '"40s"')),
     "gaming": users('kind = "gaming"'),
     "cloud-gaming": users('kind = "cloud-gaming"\nrate = "2Mbit"'),
     "call": users('kind = "call"\nheight = 360'),
@@ -224,6 +227,7 @@ COUNTS: dict[tuple[str, str, str], dict[str, Any]] = {
         "transport": "reno"},
     ("live", "LowLatency", "users.0.live"): {
         "latency": "5s", "chunk": "1s", "catch-up": "shaka", "rates": "[0.9, 1.01]", "seek": "100ms"},
+    ("live, dash.js", "LowLatency", "users.0.live"): {"latency": "6s"},
     ("gpac", "PlayerAlgorithm gpac", "users.0.algorithm"): {
         "sample": "first-byte", "gradual": True, "probes": 3},
     ("festive", "PlayerAlgorithm festive", "users.0.algorithm"): {

@@ -155,6 +155,28 @@ fn live(scenario: &Scenario, packets: &[Sent], seed: u64, look_us: u64) -> (Vec<
     (events, got, end)
 }
 
+/// A clock that is moved only as the loop asks: what is due and not said would stay for ever.
+#[test]
+fn the_loop_asks_to_be_woken_when_a_packet_is_due() {
+    let stamps = Given::default();
+    let (mut forwarder, [client_host, server_host], _events) = bed(&scenario("fifo", "20pkt", ""), 1, &stamps);
+    let mut clock = FakeClock::default();
+    stamps.0.lock().unwrap().push_back(Time::ZERO);
+    server_host.send(&packet(1, 0, 1000)).unwrap();
+    let mut buffer = [0; 2000];
+    for _ in 0..1000 {
+        let next = forwarder.turn(&clock).unwrap();
+        if client_host.recv(&mut buffer).is_ok() {
+            // 1000 bytes at 4 Mbit/s take 2 ms, and the way 20 ms.
+            assert!((22_000_000..23_000_000).contains(&clock.now().0), "{}", clock.now().0);
+            return;
+        }
+        assert!(next < Time::NEVER, "nobody would give the packet to its host");
+        clock.wait(next, &[]);
+    }
+    panic!("the packet did not come");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(6))]
 

@@ -196,16 +196,28 @@ mod tests {
 
     /// Delay (ms) to a host by an echo `over` ms later than the quickest, of a sender that had been silent for `pause`.
     fn echoed(over: i64, pause: i64) -> Result<Estimate, Discard> {
+        of_course(0.0, |course| {
+            let mut before = Before { sent_at: [100, 100 - pause], ..Before::default() };
+            let entry = Entry::new(1, 100_000_000, 100, DATA | TOWARD | ECHOED, Some((40_000 + over * 1000) as u32));
+            course.toward(&mut before, &entry, 0.0, over as f64 * 1e6)
+        })
+    }
+
+    /// What is asked of the course of a connection whose round trips leave so many ns to neither way.
+    fn of_course<R>(unassigned: f64, ask: impl FnOnce(&Course) -> R) -> R {
         let (key, side) = Key::of((Address(1), 1), (Address(2), 2), 6);
         let (protocol, estimator) = (Protocol::Tcp, Estimator::Observer);
         let mut track = Track::new(&TrackRef { key: &key, side, protocol, estimator, hosts: [0, 1] }, 0);
-        (track.tick_ns, track.round_trip_base) = (Some(1e6), 40e6);
+        (track.tick_ns, track.round_trip_base, track.unassigned) = (Some(1e6), 40e6, unassigned);
         let hosts = &mut Hosts::new(Vec::new());
         key.address.into_iter().for_each(|address| _ = hosts.of(address));
-        let course = Course::of(&track, hosts).unwrap();
-        let mut before = Before { sent_at: [100, 100 - pause], ..Before::default() };
-        let entry = Entry::new(1, 100_000_000, 100, DATA | TOWARD | ECHOED, Some((40_000 + over * 1000) as u32));
-        course.toward(&mut before, &entry, 0.0, over as f64 * 1e6)
+        ask(&Course::of(&track, hosts).unwrap())
+    }
+
+    #[test]
+    fn what_a_delay_may_lack_has_no_bound_unless_round_trips_leave_one() {
+        assert_eq!(of_course(3e6, Course::missing), 3e6);
+        assert_eq!(of_course(0.0, Course::missing), f64::INFINITY);
     }
 
     #[test]

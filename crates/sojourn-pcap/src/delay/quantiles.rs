@@ -161,4 +161,14 @@ mod tests {
         (1..=10).for_each(|ns| few.add(f64::from(ns)));
         assert_eq!([0.0, 0.1, 0.11, 0.5, 0.95, 1.0].map(|q| few.quantile(q)), [1.0, 1.0, 2.0, 5.0, 10.0, 10.0]);
     }
+
+    #[test]
+    fn of_one_all_are_the_same_and_of_none_the_least_is_nothing() {
+        let mut one = Quantiles::default();
+        assert_eq!((one.count(), one.min(), one.max()), (0, 0.0, 0.0));
+        one.add(7e6);
+        assert_eq!((one.min(), one.max(), one.mean(), one.quantile(0.5)), (7e6, 7e6, 7e6, 7e6));
+        one.add_times(3e6, 3);
+        assert_eq!((one.count(), one.min(), one.max(), one.mean()), (4, 3e6, 7e6, 4e6));
+    }
 }

@@ -142,4 +142,22 @@ mod tests {
         unstamped.data((1448, 2896), None, false, RTT_NS);
         assert_eq!(unstamped.segments(None), None);
     }
+
+    #[test]
+    fn the_window_of_a_host_is_what_most_of_its_connections_show() {
+        let host = crate::decode::Address(1);
+        let mut windows = InitialWindows::default();
+        assert_eq!(windows.of(host), None);
+        for segments in [Some(4), Some(10), Some(4), None] {
+            windows.add(host, segments, Some(SHORTEST_NS));
+        }
+        assert_eq!(windows.of(host), Some(4), "the most common, not the largest");
+        windows.add(host, Some(10), Some(SHORTEST_NS));
+        assert_eq!(windows.of(host), Some(10), "the larger of two that are as common");
+        for rtt in [None, Some(SHORTEST_NS - 1)] {
+            windows.add(host, Some(4), rtt);
+        }
+        assert_eq!(windows.of(host), Some(10), "round trips so short tell nothing");
+        assert_eq!(windows.of(crate::decode::Address(2)), None);
+    }
 }
