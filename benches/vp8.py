@@ -96,11 +96,12 @@ def at_rate(lines: int, kbps: int, seconds: int = 30) -> str:
     came = coded(camera(lines), lines, FPS * seconds, held)
     longest = max(b - a for (a, _), (b, _) in pairwise(came))
     bytes_ = sum(size for _, size in came)
+    settled = np.array([size for _, size in came[len(came) // 4 :]])
     return (
         f"{lines} lines at {kbps} kbit/s: {bytes_ * 8 / 1e3 / seconds:.1f} kbit/s, "
         f"key frame of {came[0][1]} bytes, "
         f"then {came[1][0] - came[0][0] - 1} left out; of all {1 - len(came) / (FPS * seconds):.1%}, "
-        f"at most {longest - 1} in a row"
+        f"at most {longest - 1} in a row; sizes deviate by {np.abs(settled / settled.mean() - 1).mean():.2f}"
     )
 
 

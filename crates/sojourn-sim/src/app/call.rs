@@ -3,9 +3,10 @@
 //! Source: libwebrtc of January 2026 with its defaults, one stream of video and one of audio (see the files). A call
 //! lasts from its start to the end of the run. Each direction has a sender at one end and a receiver at the other; RTCP
 //! shares the flow of the packets that go its way. Receivers know the round-trip time by extended reports (RFC 3611),
-//! which Chromium 156 offers (`rcvr-rtt=all`), whether they send anything or not.
-//! Differences: no simulcast, no change of route; ICE and DTLS take no time; a receiver's round-trip time is the
-//! sender's, and extended reports take no bytes.
+//! which Chromium 156 offers (`rcvr-rtt=all`), whether they send anything or not. Media begins when ICE and DTLS have
+//! taken their round trips (`setup.rs`).
+//! Differences: no simulcast, no change of route; a receiver's round-trip time is the sender's, and extended reports
+//! take no bytes.
 
 mod encoder;
 mod fec;
@@ -20,6 +21,7 @@ mod packet;
 mod protection;
 mod receiver;
 mod sender;
+mod setup;
 mod timing;
 
 pub(crate) use encoder::most_rate;
@@ -29,11 +31,12 @@ use super::source::Source;
 use super::tables::{CallRateRow, CallRateTable, CallRow, LOST, Tables};
 use crate::engine::{Datagram, Direction, Event, Kind, Network};
 use feedback::FeedbackGenerator;
-use packet::{AUDIO_INTERVAL, Payload, Rtcp, results};
+use packet::{AUDIO_INTERVAL, Payload, Rtcp, SRTP_TAG, results};
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use receiver::{Receiver, Shown};
 use sender::{PROCESS, Sender};
+use setup::Setup;
 use sojourn_net::{Span, Time};
 
 /// Time between two rows of the table of rates: RFC 8868 §3 counts goodput in so long.
@@ -41,9 +44,14 @@ const BIN: Span = Span::from_millis(200);
 /// Frames captured so late in a run that they could not be shown any more.
 const TAIL: Span = Span::from_secs(1);
 
-/// Bit of a packet's number: it is RTCP; and of which direction's video it tells.
+/// Bit of a packet's number: it is RTCP; of which half of the call it tells; and it is one of those that begin it.
 const RTCP: u64 = 1 << 63;
 const HALF: u32 = 62;
+const SETUP: u64 = 1 << 61;
+
+/// What a wake-up is for that is no half's: the call begins, or the packets that begin it are sent again.
+const BEGIN: u64 = u64::MAX;
+const AGAIN: u64 = u64::MAX - 1;
 
 /// What a wake-up is for, beside the direction.
 const PICTURE: u64 = 0;
@@ -80,6 +88,7 @@ pub struct Call {
 /// Where a call stands.
 #[derive(Default)]
 pub struct CallState {
+    setup: Option<Setup>,
     halves: Vec<Half>,
     flows: [u32; 2],
 }
@@ -104,33 +113,68 @@ struct Half {
 }
 
 impl Call {
-    fn begin(&mut self, network: &mut Network) {
-        let now = network.now();
-        for direction in self.directions.clone() {
-            let half = self.state.halves.len() as u64;
-            let seed = self.rng.random::<u64>();
-            self.state.halves.push(Half {
+    /// Sends the packets that begin the call, as far as it has come.
+    fn set_up(&self, network: &mut Network) {
+        let Some(setup) = &self.state.setup else { return };
+        let Some((direction, packets)) = setup.packets() else { return };
+        for (number, bytes) in packets {
+            network.datagram(&Datagram {
+                group: self.group,
                 direction,
-                rng: Pcg64Mcg::new(u128::from(seed) << 64 | u128::from(half) << 1 | 1),
-                sender: Sender::new(self.media, now),
-                receiver: Receiver::default(),
-                feedback: FeedbackGenerator::default(),
-                rtcp: Vec::new(),
-                skew: 0,
-                shown: Vec::new(),
-                pace_at: Time::NEVER,
-                decode_at: Time::NEVER,
-                rates: CallRateTable::default(),
-                bin: (0, 0, 0),
+                kind: Kind::Rtcp,
+                flow: self.state.flows[direction as usize],
+                owner: self.number,
+                seq: number | SETUP,
+                size: bytes as u16,
             });
-            let mut timers = vec![(PICTURE, Span::ZERO), (CONTROL, PROCESS), (REPAIR, nack::INTERVAL)];
-            timers.push((REPORT, feedback::interval(None)));
-            if self.media.audio > 0.0 {
-                timers.push((SOUND, Span::ZERO));
-            }
-            for (timer, after) in timers {
-                network.wake_at(now + after, self.number, half * TIMERS + timer);
-            }
+        }
+        network.wake_at(setup.again(), self.number, AGAIN);
+    }
+
+    /// And again, if they are late.
+    fn set_up_again(&mut self, network: &mut Network) {
+        if self.state.setup.as_mut().is_some_and(|setup| setup.late(network.now())) {
+            self.set_up(network);
+        }
+    }
+
+    /// One of them arrived.
+    fn set_up_further(&mut self, number: u64, network: &mut Network) {
+        let Some(may) = self.state.setup.as_mut().and_then(|setup| setup.arrived(number, network.now())) else {
+            return;
+        };
+        self.set_up(network);
+        if let Some(direction) = may.filter(|direction| self.directions.contains(direction)) {
+            self.begin(direction, network);
+        }
+    }
+
+    /// Media is sent in a direction from now on.
+    fn begin(&mut self, direction: Direction, network: &mut Network) {
+        let now = network.now();
+        let half = self.state.halves.len() as u64;
+        let seed = self.rng.random::<u64>();
+        self.state.halves.push(Half {
+            direction,
+            rng: Pcg64Mcg::new(u128::from(seed) << 64 | u128::from(half) << 1 | 1),
+            sender: Sender::new(self.media, now),
+            receiver: Receiver::default(),
+            feedback: FeedbackGenerator::default(),
+            rtcp: Vec::new(),
+            skew: 0,
+            shown: Vec::new(),
+            pace_at: Time::NEVER,
+            decode_at: Time::NEVER,
+            rates: CallRateTable::default(),
+            bin: (0, 0, 0),
+        });
+        let mut timers = vec![(PICTURE, Span::ZERO), (CONTROL, PROCESS), (REPAIR, nack::INTERVAL)];
+        timers.push((REPORT, feedback::interval(None)));
+        if self.media.audio > 0.0 {
+            timers.push((SOUND, Span::ZERO));
+        }
+        for (timer, after) in timers {
+            network.wake_at(now + after, self.number, half * TIMERS + timer);
         }
     }
 
@@ -171,8 +215,9 @@ impl Call {
         for (rtp, probe) in out {
             let this = &mut self.state.halves[half];
             let index = this.sender.leaves(rtp, probe, now);
-            this.bin.0 += u64::from(rtp.bytes);
-            self.send(half, false, index, rtp.bytes, network);
+            let bytes = rtp.bytes + SRTP_TAG;
+            this.bin.0 += u64::from(bytes);
+            self.send(half, false, index, bytes, network);
         }
         let this = &mut self.state.halves[half];
         let next = this.sender.pacer.next(now).unwrap_or(Time::NEVER);
@@ -275,7 +320,7 @@ impl Call {
         let sent = this.sender.sent[seq as usize];
         this.skew = delay.0 as i64 - now.since(sent.at).0 as i64;
         this.feedback.arrived(seq, now);
-        this.bin.1 += u64::from(sent.rtp.bytes);
+        this.bin.1 += u64::from(sent.rtp.bytes + SRTP_TAG);
         match sent.rtp.payload {
             Payload::Video { number, .. } => self.take(half, number, sent.rtp.again, network),
             Payload::Fec { group, part } => {
@@ -365,10 +410,17 @@ impl Source for Call {
             Event::Start => {
                 self.state.flows = [network.new_flow(self.group), network.new_flow(self.group)];
                 let wait = self.rng.random::<f64>() * self.start_within.0 as f64;
-                network.wake_at(Time(wait as u64), self.number, u64::MAX);
+                network.wake_at(Time(wait as u64), self.number, BEGIN);
             }
-            Event::Wake(u64::MAX) => self.begin(network),
+            Event::Wake(BEGIN) => {
+                self.state.setup = Some(Setup::new(network.now()));
+                self.set_up(network);
+            }
+            Event::Wake(AGAIN) => self.set_up_again(network),
             Event::Wake(token) => self.woken(token, network),
+            Event::Datagram { packet, .. } if packet.seq & SETUP != 0 => {
+                self.set_up_further(packet.seq & !SETUP, network);
+            }
             Event::Datagram { packet, delay } => {
                 let (half, index) = ((packet.seq >> HALF & 1) as usize, packet.seq & ((1 << HALF) - 1));
                 if packet.seq & RTCP != 0 {

@@ -5,15 +5,18 @@
 //! 500); then the quality scaler does, and gives them back (`quality_scaler.rs`). Steps are 3/4, 1/2, 3/8, 1/4, … of
 //! the camera's lines (`video_stream_adapter.cc`: three fifths of the pixels at most), down to 320×180. A change begins
 //! a new coder with a key frame. At most 300, 500, 800, 1500, 2500 and 5000 kbit/s up to 180, 270, 360, 540, 720 and
-//! 1080 lines, as libwebrtc limits a single stream of several (`encoder_info_settings.cc`).
-//! Differences: pictures are 16:9; encoding takes no time; the first steps take no picture each; the encoder's target
-//! is not taken back for what it overshoots (`encoder_bitrate_adjuster.cc`).
+//! 1080 lines, as libwebrtc limits a single stream of several (`encoder_info_settings.cc`). A coder is asked for less
+//! than that by what it takes more (`adjuster.rs`), judged at each change of the rate and after a second without one.
+//! Differences: pictures are 16:9; encoding takes no time; the first steps take no picture each.
 
+mod adjuster;
 mod quality_scaler;
+mod quantiser;
 mod sizes;
 mod vp8;
 
-use super::packet::{MOST_PAYLOAD, RTP_HEADERS};
+use super::packet::{MOST_PAYLOAD, VIDEO_HEADERS};
+use adjuster::{Adjuster, Asked};
 use quality_scaler::{QualityScaler, Step};
 use rand_pcg::Pcg64Mcg;
 use sojourn_net::{Span, Time};
@@ -32,6 +35,8 @@ const LESS_PIXELS: f64 = 0.6;
 pub(super) const LEAST_RATE: f64 = 30e3;
 /// A smaller share of the rate is not worth a frame.
 const LEAST_DROPPED: f64 = 0.01;
+/// Without another rate, what is asked for is judged anew after so long.
+const UNCHANGED: Span = Span::from_secs(1);
 
 /// The most that pictures of these lines are given, in bit/s.
 pub(crate) fn most_rate(height: u16) -> f64 {
@@ -56,10 +61,14 @@ pub(super) struct Encoder {
     /// Steps down from the camera's lines.
     steps: u32,
     coder: Vp8,
+    adjuster: Adjuster,
+    /// When the coder was last asked for a rate.
+    asked: Time,
     scaler: QualityScaler,
-    /// What is left of what video may take when its headers are off, in bit/s, and what is coded.
+    /// What is left of what video may take when its headers are off, in bit/s, and what pictures may take of it.
     allocated: f64,
     target: f64,
+    repairs: f64,
     wants_key: bool,
 }
 
@@ -72,15 +81,18 @@ impl Encoder {
             fps,
             steps: 0,
             coder: Vp8::new(camera, fps, target),
+            adjuster: Adjuster::new(fps),
+            asked: now,
             scaler: QualityScaler::new(now),
             allocated: target,
-            target,
+            target: target.clamp(LEAST_RATE, most),
+            repairs: 0.0,
             wants_key: true,
         };
         let first = FIRST_PIXELS.iter().find(|(rate, _)| target < *rate).map_or(f64::INFINITY, |(_, most)| *most);
         for _ in 0..MOST_FIRST_STEPS {
             if encoder.pixels() > first {
-                encoder.step(Step::Fewer);
+                encoder.step(Step::Fewer, now);
             }
         }
         encoder
@@ -91,15 +103,26 @@ impl Encoder {
         Span::from_secs_f64(1.0 / self.fps)
     }
 
-    /// Video and its headers are to take this rate together, in bit/s.
-    pub(super) fn set_target(&mut self, rate: f64) {
+    /// Pictures and their headers are to take this rate together, beside what repairs take, in bit/s.
+    pub(super) fn set_target(&mut self, rate: f64, repairs: f64, now: Time) {
         // Headers of the packets that a frame of this rate fills.
         let frame = rate / 8.0 / self.fps;
-        let packets = (frame / f64::from(MOST_PAYLOAD + RTP_HEADERS)).ceil().max(1.0);
-        let headers = packets * f64::from(RTP_HEADERS) * 8.0 * self.fps;
-        self.allocated = rate - headers;
-        self.target = self.allocated.clamp(LEAST_RATE, self.most);
-        self.coder.set_rate(self.target);
+        let packets = (frame / f64::from(MOST_PAYLOAD + VIDEO_HEADERS)).ceil().max(1.0);
+        let headers = packets * f64::from(VIDEO_HEADERS) * 8.0 * self.fps;
+        let before = std::mem::replace(&mut self.allocated, rate - headers);
+        if before != self.allocated || now.since(self.asked) >= UNCHANGED {
+            self.target = self.allocated.clamp(LEAST_RATE, self.most);
+            self.repairs = repairs;
+            self.ask(now);
+        }
+    }
+
+    /// Asks the coder for what its pictures may take.
+    fn ask(&mut self, now: Time) {
+        self.asked = now;
+        // What repairs take is off the target already, and is taken off the link's share once more.
+        let asked = Asked { target: self.target, link: self.allocated - self.repairs, least: LEAST_RATE };
+        self.coder.set_rate(self.adjuster.adjust(&asked, now));
     }
 
     /// One frame of how many is to be dropped, so that a share of the rate is saved: none if that leaves less than the
@@ -128,23 +151,28 @@ impl Encoder {
     }
 
     /// Takes a step, if there is one, and begins a new coder.
-    fn step(&mut self, step: Step) {
+    fn step(&mut self, step: Step, now: Time) {
         let steps = match step {
             Step::Fewer if self.pixels() * LESS_PIXELS >= LEAST_PIXELS => self.steps + 1,
             Step::More if self.steps > 0 => self.steps - 1,
             _ => return,
         };
         self.steps = steps;
+        self.adjuster = Adjuster::new(self.fps);
         self.coder = Vp8::new(self.lines(steps), self.fps, self.target);
+        self.ask(now);
         self.wants_key = true;
     }
 
     /// Encodes a picture; `None` if it is left out.
     pub(super) fn encode(&mut self, now: Time, rng: &mut Pcg64Mcg) -> Option<Picture> {
         if let Some(step) = self.scaler.step(now) {
-            self.step(step);
+            self.step(step, now);
         }
         let coded = self.coder.encode(self.wants_key, now, rng);
+        if let Some(coded) = coded {
+            self.adjuster.picture(f64::from(coded.bytes) * 8.0, now);
+        }
         self.scaler.picture(coded.map(|coded| coded.quantiser), now);
         let key = coded.is_some() && std::mem::take(&mut self.wants_key);
         coded.map(|coded| Picture { bytes: coded.bytes, height: self.lines(self.steps), key })
@@ -159,7 +187,7 @@ mod tests {
     /// Encodes some seconds from `from` on at a rate of video and its headers.
     fn run(encoder: &mut Encoder, rate: f64, from: u64, seconds: u64) -> Vec<Option<Picture>> {
         let mut rng = stream(1, from as u32, "encoder");
-        encoder.set_target(rate);
+        encoder.set_target(rate, 0.0, Time(from * 1_000_000_000));
         (30 * from..30 * (from + seconds)).map(|i| encoder.encode(Time(i * 33_333_334), &mut rng)).collect()
     }
 
@@ -174,16 +202,17 @@ mod tests {
         let mut encoder = Encoder::new(720, 30.0, 2.5e6, 300e3, Time::ZERO);
         let start = run(&mut encoder, 270e3, 0, 1);
         assert_eq!(heights(&start), [360]);
-        let up = run(&mut encoder, 1e6, 1, 20);
-        // Of 1 Mbit/s, a frame of 4167 bytes has four packets with 62 bytes of headers each.
-        assert!((encoder.target - (1e6 - 4.0 * 62.0 * 8.0 * 30.0)).abs() < 1.0);
+        let up = run(&mut encoder, 1e6, 1, 40);
+        // Of 1 Mbit/s, a frame of 4167 bytes has four packets with 61 bytes of headers each.
+        assert!((encoder.target - (1e6 - 4.0 * 61.0 * 8.0 * 30.0)).abs() < 1.0);
         assert_eq!(heights(&up), [360, 540, 720]);
-        let long = run(&mut encoder, 1e6, 21, 100);
+        let long = run(&mut encoder, 1e6, 41, 100);
         let bytes: u64 = long.iter().flatten().map(|picture| u64::from(picture.bytes)).sum();
         let rate = bytes as f64 * 8.0 / 100.0;
-        assert!((rate / encoder.target - 1.0).abs() < 0.02, "{rate}");
+        // Less than that, as pictures of unequal size overshoot their pace: libvpx's own by 1.09 to 1.1.
+        assert!((0.87..0.95).contains(&(rate / encoder.target)), "{rate}");
         // At 30 kbit/s without headers the quantiser is at its end down to 360 lines, and between its bounds at 270.
-        let down = run(&mut encoder, 45e3, 121, 60);
+        let down = run(&mut encoder, 45e3, 141, 60);
         assert_eq!(heights(&down), [720, 540, 360, 270]);
         // Lines change with key frames alone.
         let all: Vec<Picture> = [start, up, long, down].concat().into_iter().flatten().collect();
@@ -204,7 +233,7 @@ mod tests {
         // Steps end at 320×180, or where the camera is smaller.
         let least = |camera: u16| {
             let mut encoder = Encoder::new(camera, 30.0, 5e6, 5e6, Time::ZERO);
-            (0..9).for_each(|_| encoder.step(Step::Fewer));
+            (0..9).for_each(|_| encoder.step(Step::Fewer, Time::ZERO));
             encoder.lines(encoder.steps)
         };
         assert_eq!([90, 180, 240, 360, 720, 1080, 2160].map(least), [90, 180, 180, 180, 180, 203, 203]);
@@ -221,12 +250,12 @@ mod tests {
     #[test]
     fn at_most_every_second_frame_is_dropped_and_none_at_the_least_rate() {
         let mut encoder = Encoder::new(720, 30.0, 2.5e6, 300e3, Time::ZERO);
-        encoder.set_target(1e6);
+        encoder.set_target(1e6, 0.0, Time::ZERO);
         assert_eq!(
             [0.0, 0.01, 0.05, 0.3, 0.9].map(|share| encoder.drops(share)),
             [None, None, Some(20), Some(3), Some(2)]
         );
-        encoder.set_target(40e3);
+        encoder.set_target(40e3, 0.0, Time::ZERO);
         assert_eq!(encoder.target, LEAST_RATE);
         assert_eq!(encoder.drops(0.9), None);
     }

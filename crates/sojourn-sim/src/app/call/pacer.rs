@@ -8,7 +8,7 @@
 //! Differences: no keep-alive; probes need no media packet before them but the first.
 
 use super::gcc::Probe;
-use super::packet::{MOST_PAYLOAD, Payload, RTP_HEADER, RTP_HEADERS, Rtp};
+use super::packet::{MOST_PAYLOAD, Payload, RTP_HEADER, Rtp, VIDEO_HEADERS};
 use sojourn_net::{Span, Time};
 use std::collections::VecDeque;
 
@@ -20,8 +20,10 @@ const MOST_DEBT: Span = Span::from_millis(500);
 const PROBE_TIMEOUT: Span = Span::from_secs(5);
 /// A probe that is later than this is given up.
 const LATEST_PROBE: Span = Span::from_millis(10);
+/// Padding of the packet in front of a probe (`rtp_sender.cc`).
+const MARK: u32 = 224;
 /// Padding of a probe comes in packets of this size.
-const PADDING: u32 = MOST_PAYLOAD + RTP_HEADERS;
+const PADDING: u32 = MOST_PAYLOAD + VIDEO_HEADERS;
 
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
@@ -165,7 +167,7 @@ impl Pacer {
         let mut bytes = 0.0;
         // A small packet in front marks where the probe begins.
         if cluster.started.is_none() {
-            let rtp = Rtp { payload: Payload::Padding, bytes: RTP_HEADERS + 1, again: false };
+            let rtp = Rtp { payload: Payload::Padding, bytes: VIDEO_HEADERS + MARK, again: false };
             bytes += f64::from(rtp.bytes);
             self.owe(&rtp, now);
             out.push((rtp, Some(probe)));
@@ -213,7 +215,7 @@ impl Pacer {
     }
 }
 
-/// What a packet counts for in the length of the queue: payload, and what IP, UDP and SRTP put around it.
+/// What a packet counts for in the length of the queue: payload, and what IP and UDP put around it.
 fn queued(rtp: &Rtp) -> u64 {
     u64::from(rtp.bytes - RTP_HEADER)
 }

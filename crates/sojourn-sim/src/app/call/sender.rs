@@ -10,7 +10,7 @@ use super::fec::Fec;
 use super::gcc::{GoogCc, Limits, PacketResult, Probe};
 use super::history::History;
 use super::pacer::{LONGEST_QUEUE, Pacer};
-use super::packet::{AUDIO_INTERVAL, Frame, MOST_PAYLOAD, Payload, RTP_HEADERS, Reception, Rtp, Sent};
+use super::packet::{AUDIO_HEADERS, AUDIO_INTERVAL, Frame, MOST_PAYLOAD, Payload, Reception, Rtp, Sent, VIDEO_HEADERS};
 use super::protection::{Protected, Protection};
 use rand_pcg::Pcg64Mcg;
 use sojourn_net::{Span, Time};
@@ -99,7 +99,7 @@ impl Sender {
     fn follow(&mut self, now: Time) {
         let video = self.controller.target() - audio_rate(&self.media);
         let repairs = self.repairs(now);
-        self.encoder.set_target(video * (1.0 - repairs));
+        self.encoder.set_target(video * (1.0 - repairs), video * repairs, now);
         let rtt = self.controller.rtt().unwrap_or(Span::ZERO);
         let protected = Protected { rate: video, fps: self.media.fps, pixels: self.encoder.pixels(), rtt };
         self.fec.factors = self.protection.factors(&protected, now);
@@ -177,7 +177,7 @@ impl Sender {
             let payload = bytes / packets + u32::from(i < bytes % packets);
             let rtp = Rtp {
                 payload: Payload::Video { frame: number, number: first + i },
-                bytes: payload + RTP_HEADERS,
+                bytes: payload + VIDEO_HEADERS,
                 again: false,
             };
             self.history.keep(number, rtp.bytes);
@@ -231,7 +231,7 @@ fn video_bytes(rtp: &Rtp) -> (u64, u64) {
 }
 
 fn audio_bytes(media: &Media) -> u32 {
-    (media.audio / 8.0 * AUDIO_INTERVAL.as_secs()) as u32 + RTP_HEADERS
+    (media.audio / 8.0 * AUDIO_INTERVAL.as_secs()) as u32 + AUDIO_HEADERS
 }
 
 /// What audio takes with its headers, in bit/s.

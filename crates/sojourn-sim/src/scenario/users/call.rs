@@ -11,7 +11,9 @@ use crate::scenario::flows::{check_count, one, start_within};
 
 use super::CallDirection;
 
-/// Video calls whose rate follows Google's congestion control, from their start to the end of the run.
+/// Video calls whose rate follows Google's congestion control, from their start to the end of the run. Media begins
+/// when ICE and DTLS have taken their round trips: two and a half until the called side sends, three until the caller
+/// does.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Call {

@@ -3,7 +3,7 @@
 Descriptions of sessions go from end to end by files, not over the path, and are there before time zero. The
 client's has no candidates, and the client takes the server's when the call begins: so nothing is sent before.
 Candidates are those of the program's own addresses; there is no STUN server. ICE and DTLS take their round
-trips then, which the simulation does not have.
+trips then, as in the simulation.
 """
 
 from __future__ import annotations

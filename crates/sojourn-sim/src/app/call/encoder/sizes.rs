@@ -16,9 +16,11 @@ pub(super) const LEAST: usize = 2;
 pub(super) const MOST: usize = 106;
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Measured {
     quantisers: Vec<usize>,
+    dc_steps: Vec<f64>,
+    ac_steps: Vec<f64>,
     sizes: Vec<Row>,
 }
 
@@ -32,6 +34,15 @@ struct Row {
 }
 
 static MEASURED: LazyLock<Measured> = LazyLock::new(|| document::shipped(include_str!("../../../../data/vp8.toml")));
+
+/// A quantiser's steps of DC and of AC by its index.
+pub(super) fn dc_steps() -> &'static [f64] {
+    &MEASURED.dc_steps
+}
+
+pub(super) fn ac_steps() -> &'static [f64] {
+    &MEASURED.ac_steps
+}
 
 /// Logarithm of the mean bits of a kind of picture at each quantiser.
 #[derive(Clone, Debug)]
@@ -71,22 +82,15 @@ impl Sizes {
         }))
     }
 
-    /// A share of these, the rest of others.
-    pub(super) fn mixed(&self, share: f64, others: &Self) -> Self {
-        Self(std::array::from_fn(|i| others.0[i] + share * (self.0[i] - others.0[i])))
-    }
-
-    fn bits(&self, quantiser: usize) -> f64 {
+    /// Bits of a picture at a quantiser.
+    pub(super) fn bits(&self, quantiser: usize) -> f64 {
         libm::exp(self.0[quantiser])
     }
 
-    /// The quantiser at which a picture is nearest to so many bits, and its bits.
-    pub(super) fn quantise(&self, bits: f64) -> (usize, f64) {
-        let log = libm::log(bits.max(1.0));
-        let below = LEAST + self.0[LEAST..MOST].partition_point(|size| *size > log);
-        let above = below.max(LEAST + 1) - 1;
-        let quantiser = if self.bits(above) - bits < bits - self.bits(below) { above } else { below };
-        (quantiser, self.bits(quantiser))
+    /// Bits of a picture that is by a share one of these, for the rest one of others.
+    pub(super) fn mixed(&self, share: f64, others: &Self, quantiser: usize) -> f64 {
+        let rest = others.0[quantiser];
+        libm::exp(rest + share * (self.0[quantiser] - rest))
     }
 }
 
@@ -105,20 +109,11 @@ mod tests {
                 assert!(each.all(|(quantiser, bytes)| near(sizes.bits(*quantiser), *bytes)));
                 assert!(sizes.0[LEAST..].is_sorted_by(|a, b| *a >= b - 1e-9));
             }
-            let mixed = kinds[1].mixed(0.25, &kinds[2]).bits(70);
+            let mixed = kinds[1].mixed(0.25, &kinds[2], 70);
             assert!((mixed / kinds[2].bits(70) - libm::pow(kinds[1].bits(70) / kinds[2].bits(70), 0.25)).abs() < 1e-9);
         }
         // Between lines, and beyond the measured ones.
         let at = |lines| Sizes::inter(lines).bits(MOST);
         assert!(at(90) < at(180) && at(180) < at(202) && at(202) < at(270) && at(1080) < at(2160));
-    }
-
-    #[test]
-    fn a_picture_has_a_least_and_a_largest_size() {
-        let inter = Sizes::inter(180);
-        assert_eq!(inter.quantise(0.0), (MOST, inter.bits(MOST)));
-        assert_eq!(inter.quantise(1e9), (LEAST, inter.bits(LEAST)));
-        let between = |share: f64| inter.bits(50) + share * (inter.bits(49) - inter.bits(50));
-        assert_eq!([0.4, 0.6].map(|share| inter.quantise(between(share)).0), [50, 49]);
     }
 }

@@ -6,12 +6,14 @@
 //! most half of it as the buffer is below what is wanted, or more by at most 7.5 %. A key frame is to have half of the
 //! first buffer, later up to 7 shares, at most 300 ms. Below three tenths of what is wanted each second picture is left
 //! out, then two of three and three of four; below zero all are. No key frame is left out, nor a picture after two
-//! seconds without one.
+//! seconds without one. The quantiser is the one at which libvpx expects the target (`quantiser.rs`); of a picture that
+//! is 10 to 12 eighths of it at the largest quantiser allowed nothing is learned.
 //! Differences: a picture has its measured size at a quantiser (`sizes.rs`), with a deviation as RFC 8593 §5 describes
-//! it (Laplacian with a scale of 0.15), where libvpx learns of its pictures by a factor of correction. There are no
-//! golden frames, no limits of the quantiser by its recent mean, and no debt for key frames but the buffer's.
+//! it (Laplacian) and a scale of 0.25, as the clip's pictures have at a held quantiser (0.23 to 0.32), and at a held
+//! rate (0.24), where RFC 8593 has 0.15. There are no golden frames, and no debt for key frames but the buffer's.
 
-use super::sizes::Sizes;
+use super::quantiser::{Expected, Recent};
+use super::sizes::{LEAST, MOST, Sizes};
 use crate::app::source::uniform;
 use rand_pcg::Pcg64Mcg;
 use sojourn_net::{Span, Time};
@@ -31,7 +33,7 @@ const MOST_KEY: f64 = 0.5;
 const LEAST_MOST_KEY: f64 = 3.0;
 /// After so long without a picture none is left out.
 const LONGEST_WITHOUT: Span = Span::from_secs(2);
-const SCALE: f64 = 0.15;
+const SCALE: f64 = 0.25;
 
 /// A picture as it was coded.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -47,6 +49,9 @@ pub(super) struct Vp8 {
     key: Sizes,
     fresh: Sizes,
     inter: Sizes,
+    key_expected: Expected,
+    expected: Expected,
+    recent: Recent,
     fps: f64,
     /// In bit/s.
     rate: f64,
@@ -70,6 +75,9 @@ impl Vp8 {
             key: Sizes::key(lines),
             fresh: Sizes::fresh(lines),
             inter: Sizes::inter(lines),
+            key_expected: Expected::key(lines),
+            expected: Expected::inter(lines),
+            recent: Recent::default(),
             fps,
             rate,
             level: FIRST * rate,
@@ -104,14 +112,25 @@ impl Vp8 {
             }
         }
         self.coded_since_key = if key { 0 } else { self.coded_since_key + 1 };
-        let (quantiser, mean) = match refresh(self.coded_since_key) {
-            _ if key => self.key.quantise(self.key_target(share)),
-            0.0 => self.inter.quantise(self.target(share)),
-            fresh => self.fresh.mixed(fresh, &self.inter).quantise(self.target(share)),
+        let target = if key { self.key_target(share) } else { self.target(share) };
+        let may = if key { LEAST..=MOST } else { self.recent.range(self.level / (WANTED * self.rate), self.above()) };
+        let too_large = target * self.tolerated() + 200.0;
+        let expected = if key { &mut self.key_expected } else { &mut self.expected };
+        let quantiser = expected.choose(target, &may);
+        let mean = match refresh(self.coded_since_key) {
+            _ if key => self.key.bits(quantiser),
+            fresh => self.fresh.mixed(fresh, &self.inter, quantiser),
         };
         let noise = SCALE * (libm::log(uniform(rng)) - libm::log(uniform(rng)));
         let bytes = (mean / 8.0 * (1.0 + noise).clamp(0.2, 2.0)).ceil() as u32;
-        self.fill(f64::from(bytes) * 8.0);
+        let bits = f64::from(bytes) * 8.0;
+        if quantiser < *may.end() || *may.end() == MOST || bits <= too_large {
+            expected.learn(quantiser, bits);
+        }
+        if !key {
+            self.recent.picture(quantiser);
+        }
+        self.fill(bits);
         self.since_key = if key { Some(0) } else { self.since_key.map(|pictures| pictures + 1) };
         self.mean_quantiser = (3.0 * self.mean_quantiser + quantiser as f64) / 4.0;
         self.coded = Some(now);
@@ -142,6 +161,20 @@ impl Vp8 {
         let leave = !key && self.to_leave > 0;
         self.to_leave = if leave { self.to_leave - 1 } else { self.decimation };
         leave || (!key && self.level < 0.0)
+    }
+
+    /// How far the level is above what is wanted, of what is left to its end.
+    fn above(&self) -> f64 {
+        (self.level / self.rate - WANTED) / (FULL - WANTED)
+    }
+
+    /// How large a picture may be, over its target.
+    fn tolerated(&self) -> f64 {
+        match self.level / self.rate {
+            ..=0.3 => 10.0 / 8.0,
+            0.8.. => 12.0 / 8.0,
+            _ => 11.0 / 8.0,
+        }
     }
 
     /// The bits that a picture is to have of its share.
@@ -223,10 +256,11 @@ mod tests {
     fn key_frames_are_larger_and_never_left_out() {
         let mut coder = Vp8::new(720, 30.0, 1e6);
         let (bytes, _) = run(&mut coder, 20, &[300, 301]);
-        // Up to seven shares and more, of which this quantiser takes what it can; close behind it two.
+        // Two shares and more, since the first one took so much less than it was expected to that the second is too
+        // small still; close behind it two.
         let share = 1e6 / 8.0 / 30.0;
         let of = |place: usize| f64::from(bytes[place]) / share;
-        assert!((3.0..10.0).contains(&of(300)) && (1.0..5.0).contains(&of(301)), "{} {}", of(300), of(301));
+        assert!((2.0..10.0).contains(&of(300)) && (1.0..5.0).contains(&of(301)), "{} {}", of(300), of(301));
         let mut coder = Vp8::new(720, 30.0, 30e3);
         let (bytes, _) = run(&mut coder, 2, &[1, 2, 3]);
         assert!(bytes[..4].iter().all(|bytes| *bytes > 0) && bytes[4..30].iter().all(|bytes| *bytes == 0));

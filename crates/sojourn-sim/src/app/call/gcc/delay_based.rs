@@ -40,6 +40,16 @@ impl DelayBased {
         }
     }
 
+    /// The present rate in bit/s.
+    pub(super) fn rate(&self) -> f64 {
+        self.aimd.rate()
+    }
+
+    /// How the path is used.
+    pub(super) fn usage(&self) -> Usage {
+        self.trendline.usage()
+    }
+
     /// The round-trip time.
     pub(super) fn set_rtt(&mut self, rtt: Span) {
         self.aimd.set_rtt(rtt);

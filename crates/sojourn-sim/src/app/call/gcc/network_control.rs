@@ -3,7 +3,8 @@
 //! Source: libwebrtc `goog_cc_network_control.cc`, `send_side_bandwidth_estimation.cc`. The target is the lower of the
 //! delay-based and the loss-based estimate; before the latter is ready, that of delays. Round trips of more than three
 //! seconds lower it by a fifth each second. It never falls below what the streams are given at least, all of the audio
-//! and 30 kbit/s of video (`bitrate_allocator.cc`). Packets are paced at 2.5 times the target before the first report
+//! and 30 kbit/s of video (`bitrate_allocator.cc`). A probe lowers it no further than to 0.85 of what arrives.
+//! Packets are paced at 2.5 times the target before the first report
 //! and at 1.1 times after it.
 //! Differences: the rule of 2 % and 10 % of loss, which acts until the loss-based estimate has three periods (750 ms),
 //! is left out; the round-trip time is that of the reports, not of RTCP receiver reports.
@@ -16,10 +17,13 @@ use super::loss_based::{LossBased, State};
 use super::probe_controller::{LimitedBy, ProbeController};
 use super::probe_estimator::ProbeEstimator;
 use super::throughput::Throughput;
+use super::trendline::Usage;
 use sojourn_net::{Span, Time};
 
 const PACING: f64 = 1.1;
 const PACING_AT_FIRST: f64 = 2.5;
+/// Share of what arrives below which no probe's result counts.
+const LEAST_PROBED: f64 = 0.85;
 const RTT_LIMIT: Span = Span::from_secs(3);
 const RTT_BACKOFF: f64 = 0.8;
 const RTT_BACKOFF_INTERVAL: Span = Span::from_secs(1);
@@ -149,7 +153,8 @@ impl GoogCc {
         if let Some(rate) = arriving {
             self.loss_based.set_arriving(rate);
         }
-        let probed = self.probe_estimator.estimate(&arrived);
+        let least_probed = arriving.map_or(0.0, |rate| self.delay_based.rate().min(LEAST_PROBED * rate));
+        let probed = self.probe_estimator.estimate(&arrived).map(|rate| rate.max(least_probed));
         let update = self.delay_based.report(&arrived, arriving, probed, now);
         if let Some(rate) = update.rate {
             self.delay_limit = Some(rate.min(CEILING));
@@ -169,8 +174,9 @@ impl GoogCc {
         self.target = rate.min(delay_limit).max(self.least);
         self.alr.set_target(self.target);
         let limited_by = match state {
+            _ if self.delay_based.usage() != Usage::Normal => LimitedBy::Held,
+            State::Decreasing => LimitedBy::Held,
             State::DelayBased => LimitedBy::Delay,
-            State::Decreasing => LimitedBy::LossDecreasing,
             State::Increasing => LimitedBy::LossIncreasing,
         };
         self.probes.set_estimate(self.target, limited_by, now);
@@ -186,6 +192,7 @@ impl GoogCc {
             self.backed_off = now;
             self.target = (self.target * RTT_BACKOFF).max(self.least);
             self.alr.set_target(self.target);
+            self.probes.set_estimate(self.target, LimitedBy::Held, now);
         }
         true
     }
@@ -241,5 +248,54 @@ mod tests {
         }
         assert_eq!((controller.target(), controller.pacing()), (85e3, 1.1 * 85e3));
         assert_eq!(controller.pushback(1_000_000), 0.0, "nothing to drop frames for");
+    }
+    #[test]
+    fn a_probe_never_takes_it_below_what_arrives() {
+        let mut controller = GoogCc::new(LIMITS, Time::ZERO);
+        let at = |ms: u64| Time(ms * 1_000_000);
+        let probe = controller.take_probes()[0];
+        // 500 kbit/s arrive, and then a probe, of 1 kB in 2 ms each, at 160 kbit/s.
+        let media = (0..12).map(|i| (20 * i, 50 + 20 * i, None));
+        let probes = (0..12).map(|i| (240 + 2 * i, 290 + 50 * i, Some(probe)));
+        let results: Vec<PacketResult> = (0..)
+            .zip(media.chain(probes))
+            .map(|(seq, (sent, arrived, probe))| PacketResult {
+                seq,
+                bytes: 1000,
+                sent: at(sent),
+                arrived: Some(at(arrived)),
+                probe,
+            })
+            .collect();
+        assert!(ProbeEstimator::default().estimate(&results).is_some_and(|rate| rate < 160e3));
+        controller.on_report(at(900), &results);
+        let arriving = controller.throughput.rate().unwrap();
+        assert!((150e3..300e3).contains(&arriving), "{arriving}");
+        assert!((controller.target() - 0.85 * arriving).abs() < 1.0, "{} of {arriving}", controller.target());
+    }
+
+    #[test]
+    fn nothing_is_probed_while_a_queue_grows() {
+        // 100 kbit/s of 400 are sent, which is to be probed every five seconds, and each packet comes later by so many
+        // ms than the one before it.
+        let probes = |later: u64| {
+            let mut controller = GoogCc::new(Limits { least: 400e3, ..LIMITS }, Time::ZERO);
+            controller.take_probes();
+            let at = |ms: u64| Time(ms * 1_000_000);
+            for report in 0..60_u64 {
+                let results: Vec<PacketResult> = (10 * report..10 * report + 10)
+                    .map(|i| {
+                        controller.on_sent(at(20 * i), 250);
+                        let arrived = Some(at((20 + later) * i + 50));
+                        PacketResult { seq: i, bytes: 250, sent: at(20 * i), arrived, probe: None }
+                    })
+                    .collect();
+                controller.on_report(at((20 + later) * (10 * report + 9) + 100), &results);
+                controller.process(at((20 + later) * (10 * report + 9) + 100));
+            }
+            controller.take_probes().len()
+        };
+        assert!(probes(0) >= 1);
+        assert_eq!(probes(10), 0);
     }
 }

@@ -3,8 +3,9 @@
 //! Source: libwebrtc `probe_controller.cc`. At the start three and six times the first rate, then twice the result
 //! while it is more than 0.7 of the last probe. Every five seconds of an application-limited region twice the estimate.
 //! After a drop to less than 0.66 in or just after such a region, 0.85 of what was before, within five seconds. Limited
-//! by loss: 1.5 times the estimate at most, and nothing while it falls. Never more than 5 Mbit/s if the call has no
-//! limit, nor more than twice the highest rate of its streams.
+//! by loss: 1.5 times the estimate at most. Nothing while it falls by loss, while the queue grows or drains, or while
+//! round trips are too long. Never more than 5 Mbit/s if the call has no limit, nor more than twice the highest rate of
+//! its streams.
 
 use super::feedback::Probe;
 use sojourn_net::{Span, Time};
@@ -21,7 +22,11 @@ const DROP: f64 = 0.66;
 const AFTER_DROP: f64 = 0.85;
 const DROP_WITHIN: Span = Span::from_secs(5);
 const UNCERTAINTY: f64 = 0.05;
+/// A probe takes at least so long, in at least so many sendings of at least so much time's bytes. Longer ones at the
+/// start are for pages that let libwebrtc probe before there is media.
+const DURATION: Span = Span::from_millis(15);
 const SENDINGS: u32 = 5;
+const SPACING: Span = Span::from_millis(2);
 
 /// What limits the estimate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,8 +34,8 @@ pub(super) enum LimitedBy {
     /// Delays, or nothing.
     #[default]
     Delay,
-    /// Losses, and it falls.
-    LossDecreasing,
+    /// A queue that grows or drains, round trips that are too long, or losses, and it falls.
+    Held,
     /// Losses, and it grows.
     LossIncreasing,
 }
@@ -69,7 +74,7 @@ impl ProbeController {
             probes: Vec::new(),
             clusters: 0,
         };
-        controller.probe(&FIRST.map(|factor| factor * start), true, now, true);
+        controller.probe(&FIRST.map(|factor| factor * start), true, now);
         controller
     }
 
@@ -91,7 +96,7 @@ impl ProbeController {
         }
         self.estimate = rate;
         if self.waiting && rate > self.further_above {
-            self.probe(&[FURTHER * rate], true, now, false);
+            self.probe(&[FURTHER * rate], true, now);
         }
     }
 
@@ -101,7 +106,7 @@ impl ProbeController {
             self.waiting = false;
         }
         if !self.waiting && alr.is_some_and(|since| now >= since.max(self.last_probe) + ALR_INTERVAL) {
-            self.probe(&[IN_ALR * self.estimate], true, now, false);
+            self.probe(&[IN_ALR * self.estimate], true, now);
         }
     }
 
@@ -113,17 +118,16 @@ impl ProbeController {
         let lately = self.drop_probe.is_some_and(|last| now.since(last) <= ALR_INTERVAL);
         if (1.0 - UNCERTAINTY) * rate > self.estimate && now.since(at) < DROP_WITHIN && !lately {
             self.drop_probe = Some(now);
-            self.probe(&[rate], false, now, false);
+            self.probe(&[rate], false, now);
         }
     }
 
-    fn probe(&mut self, rates: &[f64], further: bool, now: Time, initial: bool) {
+    fn probe(&mut self, rates: &[f64], further: bool, now: Time) {
         let most = match self.limited_by {
             LimitedBy::Delay => self.most,
             LimitedBy::LossIncreasing => self.most.min(self.estimate * LOSS_LIMITED),
-            LimitedBy::LossDecreasing => return,
+            LimitedBy::Held => return,
         };
-        let (duration, spacing) = if initial { (100, 20) } else { (15, 2) };
         let mut further = further;
         let mut last = 0.0;
         for rate in rates {
@@ -135,9 +139,9 @@ impl ProbeController {
             self.probes.push(Probe {
                 id: self.clusters,
                 rate: last,
-                bytes: last / 8.0 * Span::from_millis(duration).as_secs(),
+                bytes: last / 8.0 * DURATION.as_secs(),
                 sendings: SENDINGS,
-                spacing: Span::from_millis(spacing),
+                spacing: SPACING,
                 asked: now,
             });
         }
@@ -164,7 +168,7 @@ mod tests {
         let mut controller = ProbeController::new(300e3, 5e6, 5e6, at(0));
         let first = controller.take();
         assert_eq!(first.iter().map(|probe| probe.rate).collect::<Vec<_>>(), [900e3, 1800e3]);
-        assert_eq!((first[0].bytes, first[0].spacing), (11_250.0, Span::from_millis(20)));
+        assert!((first[0].bytes - 1687.5).abs() < 1e-6 && first[0].spacing == Span::from_millis(2));
         controller.set_estimate(1250e3, LimitedBy::Delay, at(200));
         assert!(rates(&mut controller).is_empty());
         controller.set_estimate(1700e3, LimitedBy::Delay, at(300));
@@ -191,10 +195,10 @@ mod tests {
     }
 
     #[test]
-    fn a_falling_loss_limited_estimate_is_not_probed_and_a_growing_one_by_half_again() {
+    fn a_held_estimate_is_not_probed_and_one_that_grows_after_losses_by_half_again() {
         let mut controller = ProbeController::new(300e3, 5e6, 5e6, at(0));
         controller.take();
-        controller.set_estimate(300e3, LimitedBy::LossDecreasing, at(1));
+        controller.set_estimate(300e3, LimitedBy::Held, at(1));
         controller.process(Some(at(0)), at(6000));
         assert!(rates(&mut controller).is_empty());
         controller.set_estimate(300e3, LimitedBy::LossIncreasing, at(6100));
