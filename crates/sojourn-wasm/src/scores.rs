@@ -99,3 +99,26 @@ fn of_table(tables: &Tables, mine: impl Fn(u32) -> bool) -> Vec<web::Load> {
     };
     (0..table.user.len()).filter(|i| mine(table.user[*i])).map(row).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_are_judged_by_the_times_and_round_trips_of_their_readers() {
+        let scenario = r#"{"duration": "9s", "path": {"rtt": "40ms",
+            "down": {"rate": "4Mbit", "queue": {"kind": "fifo", "limit": "9pkt"}},
+            "up": {"rate": "1Mbit", "queue": {"kind": "fifo", "limit": "9pkt"}}},
+            "users": [{"kind": "web", "count": 3},
+                      {"kind": "web", "count": 2, "plt-min": "100ms", "plt-max": "9s", "round-trips": 5}]}"#;
+        let found = methods(&serde_json::from_str(scenario).unwrap()).unwrap();
+        let told: Vec<_> = found
+            .iter()
+            .map(|Entry { users, by }| match by {
+                By::Web(scale) => (*users, scale.best_s, scale.worst_s, scale.round_trips),
+                By::Voice(_) => panic!("nobody calls"),
+            })
+            .collect();
+        assert_eq!(told, [((0, 3), 0.56, 6.0, 14.0), ((3, 5), 0.1, 9.0, 5.0)]);
+    }
+}
