@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn the_window_of_a_host_is_what_most_of_its_connections_show() {
-        let host = crate::decode::Address(1);
+        let host = Address(1);
         let mut windows = InitialWindows::default();
         assert_eq!(windows.of(host), None);
         for segments in [Some(4), Some(10), Some(4), None] {
@@ -158,6 +158,6 @@ mod tests {
             windows.add(host, Some(4), rtt);
         }
         assert_eq!(windows.of(host), Some(10), "round trips so short tell nothing");
-        assert_eq!(windows.of(crate::decode::Address(2)), None);
+        assert_eq!(windows.of(Address(2)), None);
     }
 }
