@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from sojourn import _core
 from sojourn.errors import SojournError
+from sojourn.parts.clips import open_clip
 from sojourn.results.interval import half_width
 from sojourn.sweep.advice import Found, Search, elimination, name_of, scores, study_file
 from sojourn.sweep.advice.candidates import Rule, discipline, fifo, read_candidates
@@ -72,6 +73,15 @@ def test_scores_of_users_are_those_of_their_kind() -> None:
     assert scores.opinions(result, users)["browser"] == pytest.approx(3)
     for rate, rates, mos in ((100, [250, 500], 1), (9000, [250, 500], 5), (100, [250], 5)):
         assert scores._viewing(rate, 0, {"rates-kbps": rates}) == mos
+    # Without rates of its own a viewer has those of its clips: shipped ones by name, generated, settled.
+    shipped = open_clip("bbb-x264-4s").rates_kbps
+    for clips, lowest, highest in (
+        (["bbb-x264-4s"], min(shipped), max(shipped)),
+        ([{"spread": 0.25, "segment-s": 4.0, "rates-kbps": [145, 16_800]}], 145, 16_800),
+        ([{"name": "own.csv", "rates-kbps": [300, 900]}, {"rates-kbps": [100, 200]}], 100, 900),
+    ):
+        middle = sqrt(lowest * highest)
+        assert scores._viewing(middle, 0, {"clips": clips}) == pytest.approx(3)
     links = {
         "a": {"utilisation": 0.3, "queue_delay_ms": {"mean": 2.0}},
         "b": {"queue_delay_ms": {"mean": 5.0}},

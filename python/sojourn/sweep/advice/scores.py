@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from math import log
 from typing import Any
 
+from sojourn.parts.clips import open_clip
 from sojourn.qoe.web import mos_of_plt
 from sojourn.report.answer.goals import Goal, number_at
 
@@ -50,12 +51,21 @@ def opinions(result: Mapping[str, Any], users: Sequence[Mapping[str, Any]]) -> d
 
 
 def _viewing(rate_kbps: float, stalled_pct: float, user: Mapping[str, Any]) -> float:
-    ladder = sorted(user["rates-kbps"])
+    ladder = _ladder(user)
     if ladder[0] >= ladder[-1]:
         share = 1.0
     else:
         share = log(max(rate_kbps, ladder[0]) / ladder[0]) / log(ladder[-1] / ladder[0])
     return 1 + 4 * min(share, 1.0) * (1 - stalled_pct / 100)
+
+
+def _ladder(user: Mapping[str, Any]) -> list[float]:
+    """Return the bit rates that a viewer chooses from, of all clips together, the lowest first."""
+    if rates := user.get("rates-kbps"):
+        return sorted(rates)
+    clips = user["clips"]
+    found = [open_clip(clip).rates_kbps if isinstance(clip, str) else clip["rates-kbps"] for clip in clips]
+    return sorted(rate for rates in found for rate in rates)
 
 
 def on_scale(result: Mapping[str, Any], goals: Sequence[Goal]) -> dict[str, float]:
