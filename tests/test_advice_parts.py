@@ -73,6 +73,19 @@ def test_scores_of_users_are_those_of_their_kind() -> None:
     assert scores.opinions(result, users)["browser"] == pytest.approx(3)
     for rate, rates, mos in ((100, [250, 500], 1), (9000, [250, 500], 5), (100, [250], 5)):
         assert scores._viewing(rate, 0, {"rates-kbps": rates}) == mos
+    # Who has no opinion score is where the number lies that is furthest from its limit: 3 is just there.
+    other: dict[str, Any] = {
+        "call": {"sends": {"frozen": 0.0, "delay_ms": {"p95": 400.0}}, "receives": {"frozen": 0.01}},
+        "page": {"largest_paint_s": {"p75": 7.5}},
+        "gaming": {"late": {"mean": 0.0}},
+        "responsiveness": {"rpm": {"median": 300.0}},
+        "cloud-gaming": {"mos": {"mean": 2.5, "median": 2.0}},
+    }
+    kinds = [{"kind": kind} for kind in other]
+    assert scores.opinions(other, kinds) == pytest.approx(
+        {"call": 3, "page": 2, "gaming": 5, "responsiveness": 2, "cloud-gaming": 2.5}
+    )
+    assert scores.opinions({}, kinds) == {}
     # Without rates of its own a viewer has those of its clips: shipped ones by name, generated, settled.
     shipped = open_clip("bbb-x264-4s").rates_kbps
     for clips, lowest, highest in (
@@ -91,6 +104,13 @@ def test_scores_of_users_are_those_of_their_kind() -> None:
     goals = read_goal("web.mos.median>=3", ["web"]) + read_goal("links.up.loss<=0.1", ["web"])
     assert list(scores.on_scale({"links": {"up": {"loss": 0.1}}}, goals)) == ["links.up.loss"]
     assert scores.on_scale({"links": {"up": {"loss": 0.1}}}, goals)["links.up.loss"] == pytest.approx(1)
+
+
+def test_where_nobody_has_a_score_nothing_tells_the_queues_apart() -> None:
+    found = Findings(ASKED)
+    found.take([run("both", "fifo", 0, 4.0)[0]], [{"links": {}}], {("fifo",): "fifo"})
+    with pytest.raises(SojournError, match="no run has a score of any of the users, so that nothing tells"):
+        found.scores()
 
 
 def test_findings_count_each_point_once_and_give_the_worst_to_who_has_no_score() -> None:

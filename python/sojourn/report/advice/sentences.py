@@ -17,7 +17,14 @@ _WHO = {
     "browser": "the browsing user",
     "adaptive": "the viewer",
     "video": "the viewer of live video",
+    "page": "the reader of pages of today",
+    "call": "the video caller",
+    "gaming": "the player of an online game",
+    "cloud-gaming": "the player of a streamed game",
+    "responsiveness": "the test of responsiveness",
 }
+_OWN_SCALE = ("adaptive", "browser", "call", "gaming", "page", "responsiveness")
+"""Users whose scores are on a scale that nobody publishes (`sojourn.sweep.advice.scores`)."""
 _DECIDED = {
     "best": "the best mean under the worst load",
     "mean": "the mean over all loads of what the worst-off user gets",
@@ -79,14 +86,20 @@ def answer(about: About) -> list[str]:
     scores = about["scores"]
     return [
         f"Choose {_article(named(about['recommended']))}{_both(about)}.",
-        f"Its worst-off user, {who(scores['user'])}, then gets a MOS of {number(scores['worst'])}"
-        f"{between(scores['interval'])}{_under(scores['load'])}: {_word(scores['worst'])}."
-        + _poor(scores["worst"]),
+        f"Its worst-off user, {who(scores['user'])}, then gets {_score(scores['user'])} "
+        f"{number(scores['worst'])}{between(scores['interval'])}{_under(scores['load'])}: "
+        f"{_word(scores['worst'])}.{_poor(scores['worst'])}",
         _sure(about),
         fifo_only(about),
         *by_load(about),
         *goals(about),
     ]
+
+
+def _score(user: str) -> str:
+    """Call a score what it is."""
+    own = user.split(".")[0] in _OWN_SCALE
+    return "on sojourn's own scale from 1 to 5" if own else "a MOS of"
 
 
 def _article(name: str) -> str:

@@ -162,6 +162,11 @@ def scored_users(goals: Sequence[Goal]) -> bool:
     return any(goal.path.split(".")[0] in _USERS for goal in goals)
 
 
+def usual(kind: str) -> list[Goal]:
+    """Return the usual limits of a kind of users, without shares of the best choice."""
+    return [goal for goal in _USUAL if goal.path.split(".")[0] == kind and not goal.of_best]
+
+
 def unjudged(goals: Sequence[Goal], results: Sequence[Mapping[str, Any]]) -> list[Goal]:
     """Return the usual limits of users that were scored and that no goal is about."""
     about = {goal.path.split(".")[0] for goal in goals}

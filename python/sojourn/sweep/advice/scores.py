@@ -6,9 +6,12 @@
 ``browser``    G.1030's score of the median page load time, whose 5 is 0.56 s and whose 1 is 10 s
 ``adaptive``   1 + 4 u (1 - s): u is where the mean bit rate lies between the lowest and the highest of the
                ladder, on a logarithmic scale; s is the share of viewers who stall
+``call``,      1 + 2 g: g is the least place of their numbers on the scales of the usual limits
+``page``,      (:mod:`sojourn.report.answer.goals`), 0 the worst, 1 the limit, 2 the most that is counted; so
+``gaming``, …  that 3, fair, is just at the limit
 =============  ==========================================================================================
 
-The last two are choices: no published scale fits them that may be used freely. They put users of all kinds
+The last three are choices: no published scale fits them that may be used freely. They put users of all kinds
 side by side, and say which queue serves them better, not how many would be content.
 """
 
@@ -20,7 +23,7 @@ from typing import Any
 
 from sojourn.parts.clips import open_clip
 from sojourn.qoe.web import mos_of_plt
-from sojourn.report.answer.goals import Goal, number_at
+from sojourn.report.answer.goals import Goal, number_at, usual
 
 _PAGE_S = (0.56, 10.0)
 
@@ -47,6 +50,10 @@ def opinions(result: Mapping[str, Any], users: Sequence[Mapping[str, Any]]) -> d
         rate = number_at(result, "adaptive.average_rate_kbps")
         if kind == "adaptive" and kind not in found and rate is not None:
             found[kind] = _viewing(rate, number_at(result, "adaptive.clients_stalled_pct") or 0.0, user)
+        if not any(path.split(".")[0] == kind for path in found) and (
+            places := on_scale(result, usual(kind))
+        ):
+            found[kind] = 1 + 2 * min(places.values())
     return found
 
 

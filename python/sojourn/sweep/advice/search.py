@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import Any, NamedTuple
 
+from sojourn.errors import SojournError
 from sojourn.study import Point, Study
 from sojourn.sweep.advice import elimination, scores
 from sojourn.sweep.advice.elimination import Cell, Standing
@@ -64,6 +65,9 @@ class Findings:
             for name, runs in self.runs.items()
         }
         everyone = list(dict.fromkeys(who for rows in read.values() for _, found in rows for who in found))
+        if read and not everyone:
+            what = "a value for any of the goals" if goals else "a score of any of the users"
+            raise SojournError(f"no run has {what}, so that nothing tells the queues apart")
         made: dict[str, dict[Cell, dict[int, float]]] = {}
         for name, rows in read.items():
             cells: dict[Cell, dict[int, float]] = {}
