@@ -50,7 +50,12 @@ plan = json.load(open(plan))
 bell = host._Bell()
 children = host._start(plan, end, bell)
 print("ready" if bell.await_all(len(children)) else "one has ended", flush=True)
-epoch = int(sys.stdin.readline())
+told = sys.stdin.readline()
+if not told:  # the test has failed
+    for child in children:
+        os.kill(child, 9)
+    sys.exit(1)
+epoch = int(told)
 bell.ring(epoch)
 host._reap(children, (epoch + plan["duration_ns"]) * 1e-9)
 time.sleep(max(0.0, (epoch + plan["duration_ns"]) * 1e-9 - time.monotonic()))
@@ -65,13 +70,14 @@ def between_two_addresses(
 ) -> dict[str, dict[str, Any]]:
     """Run programs by what each end is told and their files; return what each left, by its name and end."""
     told = []
+    first = 256 * (1 + os.getpid() % 250)  # of another run of the tests beside this one there are others
     for pair, (name, (client, server, files)) in enumerate(programs.items()):
         room = folder / name
         room.mkdir()
         for file, content in files.items():
             (room / file).write_bytes(content)
         both = {"client": client, "server": server, "congestion": None, "options": []}
-        told.append({"name": name, "key": name, "pair": 256 + pair, "folder": str(room), **both})
+        told.append({"name": name, "key": name, "pair": first + pair, "folder": str(room), **both})
     (folder / "plan.json").write_text(json.dumps({**plan, "programs": told}))
     words = [sys.executable, "-I", "-c", END, str(ROOM), str(folder / "plan.json")]
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
@@ -115,10 +121,10 @@ def test_programs_send_what_they_are_told_and_count_it_by_the_measured_period(tm
     schedule = np.array([[0, 200], [10 * MS, 200], [350 * MS, 39], [360 * MS, 300]], dtype=np.int64)
     clip = [np.array(each, dtype).tobytes() for each, dtype in (([0, 5 * MS], "u8"), ([228, 416], "u2"))]
     showing = dict(zip(("0.due", "0.size", "1.due", "1.size"), clip * 2, strict=True))
-    none = {"sends": False, "flows": bulk}
+    none = {"sends": False, "flows": bulk, "step_ns": None}
     web = {"starts_ns": [0, 9000 * MS], "pause_ns": 10 * MS, "request": 200, "objects": [1000, 20]}
     programs = {
-        "bulk": ({"sends": True, "flows": bulk}, none, {}),
+        "bulk": ({"sends": True, "flows": bulk, "step_ns": 50_000_000}, none, {}),
         "turns": ({"opens": True}, {"opens": False}, {"loops.json": json.dumps(loops).encode()}),
         "datagrams": ({"receives": 0, "payload": 8}, {"receives": 4, "payload": 8}, {}),
         "video": (
@@ -139,7 +145,10 @@ def test_programs_send_what_they_are_told_and_count_it_by_the_measured_period(tm
     assert [each["began_ns"] is None for each in flows] == [False] * 3 + [True]
     assert flows[0]["ended_ns"] > flows[0]["began_ns"] >= 0 and flows[2]["began_ns"] >= 350 * MS
     assert flows[1]["ended_ns"] >= 400 * MS and len(flows[1]["rtt_ns"]) <= 3
-    assert flows[3] == {"began_ns": None, "ended_ns": None, "looks": [], "rtt_ns": []}
+    assert flows[3] == {"began_ns": None, "ended_ns": None, "looks": [], "rtt_ns": [], "series": []}
+    times = [sample[0] for sample in flows[1]["series"]]
+    assert times and all(at % (50 * MS) == 0 for at in times) and max(times) <= 900 * MS
+    assert flows[1]["series"][-1][3] > 0, "what was delivered"
 
     for end, mine in (("client", (11, 7, 0)), ("server", (105_000, 8, 50_000))):
         seen = sorted(left[f"turns {end}"]["connections"], key=lambda each: each["number"])
@@ -326,17 +335,19 @@ def test_what_the_kernel_tells_of_a_connection_is_read_at_its_places() -> None:
     from programs.tcp_info import TcpInfo
 
     info = bytearray(256)
-    struct.pack_into("=I", info, 68, 1500)
-    struct.pack_into("=I", info, 100, 3)
-    for place, value in ((120, 700), (200, 1000), (208, 90)):
+    for place, value in ((16, 1448), (68, 1500), (80, 17), (100, 3), (192, 11)):
+        struct.pack_into("=I", info, place, value)
+    for place, value in ((104, 1000), (120, 700), (200, 1000), (208, 90)):
         struct.pack_into("=Q", info, place, value)
     struct.pack_into("=HHI", info, 240, 2, 9, 250)
 
     def told(length: int) -> Any:
         return SimpleNamespace(getsockopt=lambda *_: bytes(info[:length]))
 
-    assert TcpInfo.of(told(248)) == (3, 2, 0.25, 1_500_000)
-    assert TcpInfo.of(told(232)) == (3, None, 0.0, 1_500_000)
+    # Pacing is in bytes a second there; of what was delivered the SYN is one.
+    same = (1_500_000, 17, 8000, 10 * 1448)
+    assert TcpInfo.of(told(248)) == (3, 2, 0.25, *same)
+    assert TcpInfo.of(told(232)) == (3, None, 0.0, *same)
     found = look(told(216))
     assert (found.rtt_ns, found.retransmits, found.acked, found.sent) == (1_500_000, 3, 700, 910)
     with pytest.raises(OSError, match="tells 215 bytes of a connection; expected 216"):
