@@ -13,6 +13,7 @@ import pytest
 from sojourn import _core
 from sojourn.errors import SojournError
 from sojourn.parts.clips import open_clip
+from sojourn.report.advice import sentences
 from sojourn.results.interval import half_width
 from sojourn.sweep.advice import Found, Search, elimination, name_of, scores, study_file
 from sojourn.sweep.advice.candidates import Rule, discipline, fifo, read_candidates
@@ -346,3 +347,9 @@ def test_what_is_asked_is_read_as_people_write_it() -> None:
     limits = [discipline(kind, ASKED.line).down.get("limit") for kind in ("red", "sfq", "pie")]
     assert limits == ["1000pkt", "127pkt", None]
     assert json.loads(study_file._toml(["a", 1, True])) == ["a", 1, True]
+
+
+def test_a_score_of_sojourns_own_scale_is_not_called_a_mos() -> None:
+    gets = {"worst": 4.62, "interval": [3.96, 5.0], "load": "upload"}
+    assert sentences._score({**gets, "user": "adaptive"}) == "4.62 (3.96 to 5.00) of 5 on sojourn's own scale"
+    assert sentences._score({**gets, "user": "voice.talks"}) == "a MOS of 4.62 (3.96 to 5.00)"

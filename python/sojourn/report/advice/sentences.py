@@ -86,8 +86,7 @@ def answer(about: About) -> list[str]:
     scores = about["scores"]
     return [
         f"Choose {_article(named(about['recommended']))}{_both(about)}.",
-        f"Its worst-off user, {who(scores['user'])}, then gets {_score(scores['user'])} "
-        f"{number(scores['worst'])}{between(scores['interval'])}{_under(scores['load'])}: "
+        f"Its worst-off user, {who(scores['user'])}, then gets {_score(scores)}{_under(scores['load'])}: "
         f"{_word(scores['worst'])}.{_poor(scores['worst'])}",
         _sure(about),
         fifo_only(about),
@@ -96,10 +95,11 @@ def answer(about: About) -> list[str]:
     ]
 
 
-def _score(user: str) -> str:
-    """Call a score what it is."""
-    own = user.split(".")[0] in _OWN_SCALE
-    return "on sojourn's own scale from 1 to 5" if own else "a MOS of"
+def _score(scores: About) -> str:
+    """Write a score as what it is."""
+    mean = f"{number(scores['worst'])}{between(scores['interval'])}"
+    own = scores["user"].split(".")[0] in _OWN_SCALE
+    return f"{mean} of 5 on sojourn's own scale" if own else f"a MOS of {mean}"
 
 
 def _article(name: str) -> str:
