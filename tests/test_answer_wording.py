@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 from answering import DELAY, KIND, LIMIT, compare, one, voice
+from sojourn import _core
 from sojourn.report.answer import answer
+from sojourn.report.answer.goals import HOUSEHOLD
 
 
 def test_losses_that_are_alike_in_size_are_not_called_indistinguishable() -> None:
@@ -150,3 +153,10 @@ def test_a_viewer_who_never_saw_a_picture_keeps_no_goal() -> None:
     assert "users of kind adaptive have no scores" in found.sentences[-1]
     found = answer([one({}, **watched(None, 2.0), **voice(4.2))], {}, document)
     assert any(goal.path == "adaptive.clients_stalled_pct" for goal in found.goals)
+
+
+def test_a_household_is_here_who_the_engine_puts_in_it() -> None:
+    kinds = [found["properties"] for found in json.loads(_core.schema())["$defs"]["Users"]["oneOf"]]
+    (keys,) = [found for found in kinds if found["kind"].get("const") == "household"]
+    people = keys.keys() - {"kind", "name", "over", "count"}
+    assert {kind: keys[kind]["default"] for kind in people} == HOUSEHOLD

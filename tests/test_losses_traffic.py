@@ -189,3 +189,6 @@ def test_a_point_has_its_links_groups_and_phases(tmp_path: Path) -> None:
     document["record"]["traffic"] = {"links": ["down"], "sample": "250ms"}
     again = of_point(str(file), np.array([0, 1]), None, document, summary)["down"]
     assert again["sample_s"] == 0.25 and "phases" not in again
+    # Packets of no entry of the study, as probes of a testbed are, belong to no group.
+    alone = of_point(str(file), np.array([0, -1]), None, document, summary)["down"]
+    assert alone["all"]["arrived_pkts"] == 11 and alone["groups"]["users-0"]["arrived_pkts"] == 0

@@ -56,7 +56,7 @@ def of_point(
     file
         Packet log (Parquet).
     origins
-        For each flow number the place of its group: first the groups of flows, then every user.
+        For each flow number the place of its group: first the groups of flows, then every user; -1 for none.
     flows
         Table of connections, if it was kept; without it there are no completion times.
     document
@@ -75,7 +75,7 @@ def of_point(
     rtt_ns = base_rtt_ns(document)
     sample_ns = nanoseconds(asked["sample"]) if asked.get("sample") else _SAMPLE_RTTS * max(rtt_ns, 1)
     names, place, header = _groups(document, list(summary.get("groups") or ()))
-    group_of = np.array([place[o] if o < len(place) else -1 for o in origins.tolist()], dtype=np.int32)
+    group_of = np.array([place[o] if 0 <= o < len(place) else -1 for o in origins.tolist()], dtype=np.int32)
     log = pl.scan_parquet(file)
     found = {}
     for link in asked["links"]:

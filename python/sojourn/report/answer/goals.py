@@ -180,7 +180,7 @@ def unjudged(goals: Sequence[Goal], results: Sequence[Mapping[str, Any]]) -> lis
     ]
 
 
-_HOUSEHOLD = {"voice": 1, "call": 1, "web": 1, "gaming": 1, "cloud-gaming": 0, "adaptive": 2}
+HOUSEHOLD = {"voice": 1, "call": 1, "web": 1, "gaming": 1, "cloud-gaming": 0, "adaptive": 2}
 """Who is in a household that does not say otherwise (`sim/src/scenario/users/household.rs`)."""
 
 
@@ -189,7 +189,7 @@ def unscored(document: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) 
     kinds: dict[str, None] = {}
     for user in document.get("users") or ():
         if user.get("kind") == "household":
-            there = [kind for kind, usual in _HOUSEHOLD.items() if user.get(kind, usual)]
+            there = [kind for kind, usual in HOUSEHOLD.items() if user.get(kind, usual)]
             kinds |= dict.fromkeys("page" if kind == "web" else kind for kind in there)
         elif user.get("kind") in _USERS:
             kinds[user["kind"]] = None

@@ -43,6 +43,7 @@ def _send(host: Host) -> None:
     due += [(at, -1, "look") for at in (host.warmup_ns, host.duration_ns)]
     heapq.heapify(due)
     heapq.heappush(due, (_LOOK_NS, -1, "sample"))
+    followed = sorted(senders, key=lambda each: each.start_ns)[:_FOLLOWED]
     if step_ns := host.arguments["step_ns"]:
         heapq.heappush(due, (step_ns, -1, "follow"))
     selector = selectors.DefaultSelector()
@@ -59,7 +60,7 @@ def _send(host: Host) -> None:
                     for sender in senders:
                         sender.look(at)
                 elif what == "follow":
-                    for sender in sorted(senders, key=lambda each: each.start_ns)[:_FOLLOWED]:
+                    for sender in followed:
                         sender.follow(at)
                     heapq.heappush(due, (at + step_ns, -1, "follow"))
                 else:
