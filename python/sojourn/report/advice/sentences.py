@@ -7,6 +7,7 @@ from typing import Any
 
 from sojourn.report.answer.cells import listed
 from sojourn.report.configure import NAMES
+from sojourn.sweep.advice.scores import OWN_SCALE
 
 About = Mapping[str, Any]
 
@@ -23,8 +24,6 @@ _WHO = {
     "cloud-gaming": "the player of a streamed game",
     "responsiveness": "the test of responsiveness",
 }
-_OWN_SCALE = ("adaptive", "browser", "call", "gaming", "page", "responsiveness")
-"""Users whose scores are on a scale that nobody publishes (`sojourn.sweep.advice.scores`)."""
 _DECIDED = {
     "best": "the best mean under the worst load",
     "mean": "the mean over all loads of what the worst-off user gets",
@@ -98,7 +97,7 @@ def answer(about: About) -> list[str]:
 def _score(scores: About) -> str:
     """Write a score as what it is."""
     mean = f"{number(scores['worst'])}{between(scores['interval'])}"
-    own = scores["user"].split(".")[0] in _OWN_SCALE
+    own = scores["user"].split(".")[0] in OWN_SCALE
     return f"{mean} of 5 on sojourn's own scale" if own else f"a MOS of {mean}"
 
 

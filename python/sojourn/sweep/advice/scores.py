@@ -25,6 +25,9 @@ from sojourn.parts.clips import open_clip
 from sojourn.qoe.web import mos_of_plt
 from sojourn.report.answer.goals import Goal, number_at, usual
 
+OWN_SCALE = ("adaptive", "browser", "call", "gaming", "page", "responsiveness")
+"""Users whose scores are on a scale that nobody publishes."""
+
 _PAGE_S = (0.56, 10.0)
 
 
