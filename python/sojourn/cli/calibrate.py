@@ -78,5 +78,6 @@ def calibrate(
     if json:
         print(_json.dumps(asdict(found)))
     else:
-        print(f"{found.count} sessions offer {found.load:.1%} of {link} (wanted: {target:.1%})")
+        offer = "session offers" if found.count == 1 else "sessions offer"
+        print(f"{found.count} {offer} {found.load:.1%} of {link} (wanted: {target:.1%})")
     return Exit.DONE
