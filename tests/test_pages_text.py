@@ -1,7 +1,7 @@
-"""What pages say, word for word, of results whose numbers are known: the text of a page without its figures.
+"""What pages say, word for word, of results whose numbers are known, and what their figures and tables show.
 
 The files in `data/pages` are to be read when they change: each line is a sentence or a cell that somebody
-acts on. They are written anew by
+acts on, or (in `.figures`) an axis or a mark of a figure or a row of the table beside it. They are written by
 
     python tests/test_pages_text.py
 """
@@ -11,12 +11,15 @@ from __future__ import annotations
 import json
 import re
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
+from drawings import described
+from matplotlib.figure import Figure
 from sojourn import _core
 from sojourn.capture import page as measured
 from sojourn.capture.tcp_stats import open_table, survey
@@ -52,10 +55,34 @@ def text_of(page: Path) -> str:
     return words
 
 
-@pytest.fixture(autouse=True)
-def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Figures are made and not written."""
-    monkeypatch.setattr(files, "save", lambda figure, place: "<svg></svg>")
+@contextmanager
+def undrawn() -> Iterator[list[str]]:
+    """Figures are made and not written; return a list that takes them in words."""
+    shown: list[str] = []
+
+    def tell(figure: Figure, place: Path) -> str:
+        shown.extend([f"== {place.name}", *described(figure)])
+        return "<svg></svg>"
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(files, "save", tell)
+        yield shown
+
+
+def tables_of(page: Path) -> list[str]:
+    """Return the rows of the tables that are written beside a page, of long ones the first."""
+    lines: list[str] = []
+    for file in sorted(page.parent.rglob("*.csv")):
+        rows = file.read_text(encoding="utf-8").splitlines()
+        lines += [f"== {file.name}, {len(rows)} rows", *rows[:12]]
+    return lines
+
+
+def page_of(name: str, out: Path) -> dict[str, str]:
+    """Return what is kept of a page, by the end of the file's name."""
+    with undrawn() as shown:
+        page = MADE[name](out)
+    return {"txt": text_of(page), "figures": "\n".join([*shown, *tables_of(page)]) + "\n"}
 
 
 def answers(out: Path) -> Path:
@@ -166,9 +193,9 @@ MADE: dict[str, Callable[[Path], Path]] = {
 
 
 @pytest.mark.parametrize("name", MADE)
-def test_a_page_says_what_it_said(name: str, tmp_path: Path) -> None:
-    found = text_of(MADE[name](tmp_path))
-    assert found.splitlines() == (PAGES / f"{name}.txt").read_text(encoding="utf-8").splitlines()
+def test_a_page_says_and_shows_what_it_did(name: str, tmp_path: Path) -> None:
+    for kind, found in page_of(name, tmp_path).items():
+        assert found.splitlines() == (PAGES / f"{name}.{kind}").read_text(encoding="utf-8").splitlines()
 
 
 def test_every_page_that_is_kept_is_made() -> None:
@@ -176,7 +203,7 @@ def test_every_page_that_is_kept_is_made() -> None:
 
 
 if __name__ == "__main__":
-    files.save = lambda figure, place: "<svg></svg>"
-    for name, made in MADE.items():
+    for name in MADE:
         with tempfile.TemporaryDirectory() as folder:
-            (PAGES / f"{name}.txt").write_text(text_of(made(Path(folder))), encoding="utf-8")
+            for kind, found in page_of(name, Path(folder)).items():
+                (PAGES / f"{name}.{kind}").write_text(found, encoding="utf-8")
