@@ -27,6 +27,7 @@ from sojourn.capture.workload import read as read_workload
 from sojourn.losses import captures
 from sojourn.qoe.score import score
 from sojourn.study import Point, Study
+from sojourn.sweep.simulation import simulate
 
 DATA = Path(__file__).parent / "data"
 FILE = DATA / "fingerprints_whole.json"
@@ -229,6 +230,18 @@ def of_losses() -> str:
         return digest(found, pl.read_parquet(packets.name).write_json())
 
 
+def of_analyses(text: str) -> str:
+    """Digest what is made of a run's packet log: losses, traffic, tables of connections and samples."""
+    record = (
+        '[record]\nlosses = ["down", "up"]\nflows = true\nseries = true\ntraffic = { links = ["down"] }\n'
+    )
+    (point,) = Study(_core.parse(text + record, "x.toml", [], []), "x.toml", (), Path()).points
+    with tempfile.NamedTemporaryFile(suffix=".parquet") as packets:
+        result, tables, _ = simulate(point, packets)
+        result.pop("engine")
+        return digest(result, {name: table.to_dict(as_series=False) for name, table in tables.items()})
+
+
 CAPTURES = sorted(
     file.relative_to(DATA).as_posix()
     for place in ("passive", "directions")
@@ -242,12 +255,21 @@ EXPORTS = {
     "linux": (OTHERS["stacks"], "clients"), "web": (users('kind = "web"'), "servers"),
 }  # fmt: skip
 
+ANALYSES = {
+    "fifo": BASE + flows({"count": 3}, {"direction": "up"}),
+    "codel": queue('kind = "codel", ecn = true'),
+    "sessions": source('kind = "sessions", preset = "imc14"', count=9),
+    "datagrams": source('kind = "poisson", rate = "3Mbit", size = "300B"', transport="udp", count=2),
+    "calls": users('kind = "voice"\ncodec = "g711a"\ncall = "3s"\nscore = "emodel"'),
+}
+
 
 def every() -> dict[str, Callable[[], str]]:
     """Return what is digested, by its name."""
     made: dict[str, Callable[[], str]] = {name: partial(of_scene, text) for name, text in scenes().items()}
     made |= {f"capture: {name}": partial(of_measure, DATA / name) for name in CAPTURES}
     made |= {f"export: {name}": partial(of_export, *about) for name, about in EXPORTS.items()}
+    made |= {f"analyses: {name}": partial(of_analyses, text) for name, text in ANALYSES.items()}
     return {**made, "two captures": of_losses}
 
 
