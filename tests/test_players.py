@@ -163,7 +163,7 @@ def answering(name, answer):
         (answering("Three", (1, 0, 0)), "bbb-3s", 1000, 60, {}, "(1, 0, 0): expected"),
         (answering("Pair", (1.5, 0)), "bbb-3s", 1000, 60, {}, "(1.5, 0): expected"),
         (answering("Few", 0), "bbb-3s", 1000, 60, {}, "answered level 0: expected 1 to 10"),
-        ({"kind": "fixed", "level": 1.5}, "bbb-3s", 1000, 60, {}, "floating point `1.5`"),
+        ({"kind": "fixed", "level": 1.5}, "bbb-3s", 1000, 60, {}, "number `1.5`"),
         ({"kind": "fixed", "level": 0}, "bbb-3s", 1000, 60, {}, "level: 0: expected 1 to"),
         (type("Late", (Steps,), {"choose": lambda *_: (1, -1.0)}), "bbb-3s", 1000, 60, {}, "0 or more"),
     ],

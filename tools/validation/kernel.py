@@ -56,8 +56,8 @@ flows both ways with a queue on each side. A full frame is 1514 bytes (`overhead
 `htb` has a bucket of 1600 bytes (`-burst100`: of 100): on an idle link two full packets, or 25
 acknowledgements, pass with no wait, and a packet is at its receiver's when its transmission starts. The
 studies' links keep their rate by the same rule (`rule = "htb"`), and their endpoints have Linux's habits
-(`stack = "linux"`): RACK-TLP, HyStart, whole-segment counting in CUBIC and Reno, data in pairs of segments of
-which the second has PSH and is acknowledged as soon as it is read, quick ACKs after duplicates and pauses,
+(`stack = "linux"`): RACK-TLP, HyStart, whole-segment counting in CUBIC and Reno, data in super-segments of
+which the last one has PSH and is acknowledged as soon as it is read, quick ACKs after duplicates and pauses,
 compressed SACKs, needless timeouts undone (F-RTO, timestamps, DSACK), and timers that end at ticks of 4 ms.
 
 Rules: {RULES}. The kernel's is the mean of the measured runs.

@@ -32,5 +32,5 @@ pub(crate) fn study_error(error: study::StudyError) -> PyErr {
 /// The error of a JSON text without its place in a text that the user has not seen.
 pub(crate) fn plain(error: &serde_json::Error) -> String {
     let text = error.to_string();
-    text.rsplit_once(" at line ").map_or(text.clone(), |(message, _)| message.to_owned())
+    sojourn_sim::document::plain(text.rsplit_once(" at line ").map_or(&text, |(message, _)| message))
 }

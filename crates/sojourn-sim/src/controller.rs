@@ -198,6 +198,7 @@ impl Connection {
             } else if !known {
                 let mut names = Vec::new();
                 control.state(&mut |name, _| names.push(name));
+                names.retain(|name| control.set(name, 1.0));
                 let names = names.join(", ");
                 return Err(format!("{} has no variable {name} that can be set; it has {names}", setup.kind));
             }

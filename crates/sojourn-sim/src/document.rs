@@ -25,12 +25,30 @@ pub fn read<T: DeserializeOwned>(document: &Value) -> Result<T, Invalid> {
     })
 }
 
-/// The message without the name of a type of ours.
-fn plain(message: &str) -> String {
-    match message.split_once(", expected struct ") {
-        Some((found, _)) => format!("{found}, expected a table"),
-        None => message.to_owned(),
-    }
+/// A reader's message in the words of who writes a file: no type of ours or of Rust's.
+pub fn plain(message: &str) -> String {
+    let Some((found, expected)) = message.split_once(", expected ") else { return message.to_owned() };
+    let found = found.replace("type: sequence", "type: list").replace("type: map", "type: table");
+    let found = found.replace("type: floating point", "type: number");
+    let whole = |most: u64| format!("a whole number from 0 to {most}");
+    let expected = match expected {
+        "u8" => whole(u8::MAX.into()),
+        "u16" => whole(u16::MAX.into()),
+        "u32" => whole(u32::MAX.into()),
+        "u64" | "usize" => "a whole number from 0".to_owned(),
+        "i64" => "a whole number".to_owned(),
+        "f64" => "a number".to_owned(),
+        "a boolean" => "true or false".to_owned(),
+        "a sequence" => "a list".to_owned(),
+        "a map" => "a table".to_owned(),
+        "fewer elements in array" => "a shorter list".to_owned(),
+        other if other.starts_with("struct ") => "a table".to_owned(),
+        other => match other.strip_prefix("a tuple of size ") {
+            Some(size) => format!("a list of {size} values"),
+            None => other.to_owned(),
+        },
+    };
+    format!("{found}, expected {expected}")
 }
 
 /// Reads JSON into a type; the error is a sentence without a key.
@@ -73,12 +91,39 @@ mod tests {
     #[test]
     fn an_error_has_its_key() {
         let (key, message) = wrong(json!({ "rows": [{ "length": 1 }, { "length": "x" }] }));
-        assert_eq!((key.as_str(), message.as_str()), ("rows.1.length", "invalid type: string \"x\", expected u8"));
+        assert_eq!(
+            (key.as_str(), message.as_str()),
+            ("rows.1.length", "invalid type: string \"x\", expected a whole number from 0 to 255")
+        );
         assert_eq!(wrong(json!({ "rows": [{}] })).0, "rows.0");
         assert_eq!(wrong(json!({ "rows": [{ "width": 1 }] })).0, "rows.0.width");
         assert_eq!(wrong(json!({ "columns": 1 })).0, "columns");
         assert_eq!(wrong(json!(3)), (String::new(), "invalid type: integer `3`, expected a table".to_owned()));
         assert_eq!(wrong(json!({ "rows": ["x"] })).1, "invalid type: string \"x\", expected a table");
+    }
+
+    #[test]
+    fn a_message_has_no_type_of_the_language() {
+        let told = |document: Value, expected: &str| {
+            let message = match expected {
+                "pair" => read::<Vec<(u8, u8)>>(&document).unwrap_err().message,
+                "number" => read::<f64>(&document).unwrap_err().message,
+                "flag" => read::<bool>(&document).unwrap_err().message,
+                _ => read::<u64>(&document).unwrap_err().message,
+            };
+            message
+        };
+        assert_eq!(told(json!([[1]]), "pair"), "invalid length 1, expected a list of 2 values");
+        assert_eq!(told(json!([[1, 2, 3]]), "pair"), "invalid length 3, expected a shorter list");
+        assert_eq!(told(json!([{ "at": 1 }]), "pair"), "invalid type: table, expected a list of 2 values");
+        assert_eq!(told(json!(1), "pair"), "invalid type: integer `1`, expected a list");
+        assert_eq!(
+            told(json!([[1, 300]]), "pair"),
+            "invalid value: integer `300`, expected a whole number from 0 to 255"
+        );
+        assert_eq!(told(json!([1]), "number"), "invalid type: list, expected a number");
+        assert_eq!(told(json!(0), "flag"), "invalid type: integer `0`, expected true or false");
+        assert_eq!(told(json!(1.5), "count"), "invalid type: number `1.5`, expected a whole number from 0");
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub enum Stack {
     #[default]
     Plain,
     /// Linux's: RACK-TLP, HyStart in CUBIC, whole-segment counting in CUBIC and Reno, its acknowledgements (quick,
-    /// pushed, delayed by the gaps of arrivals, compressed), data in pairs of segments, needless timeouts undone,
+    /// pushed, delayed by the gaps of arrivals, compressed), data in super-segments, needless timeouts undone,
     /// timers that end at ticks of 4 ms.
     Linux,
 }

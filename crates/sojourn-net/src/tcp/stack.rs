@@ -3,6 +3,7 @@
 //! Each method is a rule that the sender asks about; the standards' answer stands here, Linux's in [`linux`].
 
 mod linux;
+mod tso;
 
 use super::config::Stack;
 use super::loss::frto::{LossAck, Verdict};
@@ -11,7 +12,7 @@ use super::loss::state::{State, TimeoutResponse};
 use crate::Time;
 use crate::congestion::Window;
 use linux::Linux;
-pub(super) use linux::Room;
+pub(super) use tso::Room;
 
 /// The habits of one sender, and what they remember.
 #[derive(Clone, Copy, Debug)]
@@ -122,16 +123,16 @@ impl Policy {
         }
     }
 
-    /// New data leaves two segments at a time if it can.
+    /// New data leaves several segments at a time if it can.
     #[inline]
-    pub(super) fn sends_pairs(&self) -> bool {
+    pub(super) fn sends_bursts(&self) -> bool {
         matches!(self, Self::Linux(_))
     }
 
-    /// The segment that leaves now is the second of a pair.
+    /// The segment that leaves now is the last of several.
     #[inline]
-    pub(super) fn is_second(&self, now: Time) -> bool {
-        matches!(self, Self::Linux(linux) if linux.is_second(now))
+    pub(super) fn is_last_of_burst(&self, now: Time) -> bool {
+        matches!(self, Self::Linux(linux) if linux.tso.is_last(now))
     }
 
     /// New data that fits the window waits all the same, so that more can leave at once.
@@ -139,13 +140,13 @@ impl Policy {
     pub(super) fn defers(&mut self, now: Time, room: impl FnOnce() -> Room) -> bool {
         match self {
             Self::Standard => false,
-            Self::Linux(linux) => linux.tso_should_defer(now, room),
+            Self::Linux(linux) => linux.tso.should_defer(now, room),
         }
     }
 
-    /// New data carries PSH: it is the second of a pair, or the last that was written.
+    /// New data carries PSH: it ends a burst, or is the last that was written.
     #[inline]
-    pub(super) fn pushes(&self, second: bool, last: bool) -> bool {
-        matches!(self, Self::Linux(_)) && (second || last)
+    pub(super) fn pushes(&self, ends_burst: bool, last: bool) -> bool {
+        matches!(self, Self::Linux(_)) && (ends_burst || last)
     }
 }

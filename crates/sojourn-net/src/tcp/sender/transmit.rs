@@ -99,17 +99,17 @@ impl Sender {
             self.observe_limit(!fits);
             return None;
         }
-        let second = self.stack.is_second(now);
+        let ends_burst = self.stack.is_last_of_burst(now);
         if self.is_held(now) {
             self.observe_limit(false);
             return None;
         }
-        if self.stack.sends_pairs() && self.defers(now, counted) {
-            // What waits for a second segment's room waits for the window, unless the receiver's is the nearer.
+        if self.stack.sends_bursts() && self.defers(now, counted) {
+            // What waits for more room waits for the window, unless the receiver's is the nearer.
             self.observe_limit(self.allowed - counted < self.una + self.receive_window - self.nxt);
             return None;
         }
-        Some(self.send_new(now, len, second))
+        Some(self.send_new(now, len, ends_burst))
     }
 
     /// What fits waits all the same, so that more can leave at once.
@@ -118,17 +118,21 @@ impl Sender {
         self.stack.defers(now, || Room {
             bytes: self.allowed.saturating_sub(counted),
             left: self.end - self.nxt,
+            ends: self.fin,
             cwnd: self.window.cwnd,
+            ssthresh: self.window.ssthresh,
             mss: u64::from(self.mss),
             srtt: self.rto.smoothed(),
+            min_rtt: self.rto.min(),
             first_sent: self.board.first_sent().unwrap_or(now),
             last_sent: self.last_sent,
             repairing: !self.state.has_no_loss(),
+            paced: self.pace.is_some(),
         })
     }
 
     #[inline(always)] // Or what it returns goes through memory.
-    fn send_new(&mut self, now: Time, len: u32, second: bool) -> Out {
+    fn send_new(&mut self, now: Time, len: u32, ends_burst: bool) -> Out {
         let seq = self.nxt;
         self.nxt += u64::from(len);
         self.board.push(len, now);
@@ -136,7 +140,7 @@ impl Sender {
         if self.rack {
             self.arm_probe(now);
         }
-        let push = self.stack.pushes(second, self.nxt == self.end);
+        let push = self.stack.pushes(ends_burst, self.nxt == self.end);
         if push {
             self.board.pushed();
         }

@@ -123,8 +123,9 @@ impl Responsiveness {
         }
         check_count("probes", self.probes)?;
         for (key, share) in [("tolerance", self.tolerance), ("trim", self.trim), ("probe-share", self.probe_share)] {
+            let least = if key == "probe-share" { "more than 0" } else { "0 or more" };
             if !(0.0..1.0).contains(&share) || (key == "probe-share" && share == 0.0) {
-                return Err(Invalid::new(key, format!("{share} is not a share; write more than 0 and less than 1")));
+                return Err(Invalid::new(key, format!("{share} is not a share; write {least} and less than 1")));
             }
         }
         if self.interval < Span::from_millis(10) {
