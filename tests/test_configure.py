@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from typing import Any
@@ -24,7 +25,18 @@ EVERY: dict[str, dict[str, Any]] = {
     "sfq-codel": {"limit": "200pkt"},
     "red": {"limit": "400pkt", "ecn": True, "adaptive": True},
     "netem": {"delay": "10ms"},
+    "policer": {"limit": "64pkt", "rate": "8Mbit"},
 }
+
+
+def test_every_queue_of_a_study_can_be_written_for_tc() -> None:
+    with pytest.raises(_core.StudyError) as refused:
+        tc({"kind": "?"}, "10Mbit", "20ms")
+    kinds = set(re.findall(r"`([a-z0-9_-]+)`", str(refused.value).split("expected", 1)[1]))
+    assert {"fifo", "policer", "dualpi2"} <= kinds
+    assert kinds >= {kind.replace("_", "-") for kind in EVERY} - {"bfifo", "pfifo"}
+    for kind in kinds:
+        assert tc({"kind": kind, **EVERY.get(kind, EVERY.get(kind.replace("-", "_"), {}))}, "10Mbit", "20ms")
 
 
 @pytest.mark.parametrize(
@@ -89,6 +101,23 @@ def test_a_queue_has_its_limit_in_the_unit_that_linux_counts(queue: dict[str, An
             tc(queue, None, "20ms")
     elif queue["kind"] != "red":
         assert tc(queue, None, "20ms", "eth0") == [f"tc qdisc replace dev eth0 root {last}"]
+
+
+def test_a_policer_drops_before_the_queue_behind_it() -> None:
+    queue = {"kind": "policer", "rate": "30Mbit", "burst": "30kB", "limit": "1000pkt"}
+    filtered = [
+        "tc qdisc replace dev eth0 clsact",
+        "tc filter replace dev eth0 egress pref 1 handle 1 matchall action police rate 30mbit burst 30000b "
+        "conform-exceed drop",
+    ]
+    behind = "tc qdisc replace dev eth0 root pfifo limit 1000"
+    assert tc(queue, None, "20ms", "eth0") == [*filtered, behind]
+    shaped = tc(queue, "40Mbit", "20ms", "eth0")
+    assert shaped[:2] == filtered and shaped[-1].endswith("handle 10: pfifo limit 1000")
+    assert "rate 40mbit" in shaped[-2]
+    del queue["rate"]
+    assert " police rate 40mbit " in tc(queue, "40Mbit", "20ms")[1]
+    assert tc(queue, None, "20ms", "eth0") == [behind]
 
 
 def test_cake_keeps_the_rate_itself() -> None:
@@ -210,6 +239,8 @@ def test_tc_understands_every_line(linux: None, kind: str) -> None:
     shaper, _, queue = told.stderr.partition("shaped\n")
     if before and UNKNOWN in shaper:
         pytest.skip("this kernel has no htb")
+    if "TC classifier not found" in shaper:
+        pytest.skip(f"tc reads it: {before[1]}; this kernel has no matchall")
     assert not shaper, shaper
     if UNKNOWN in queue:
         pytest.skip(f"tc reads it: {last}; this kernel has no such discipline")

@@ -33,6 +33,7 @@ NAMES = {
     "dualpi2": "DualPI2",
     "red": "RED",
     "sfq": "SFQ",
+    "policer": "policer with a FIFO behind it",
 }
 _DEVICES = {"up": "WAN", "down": "LAN"}
 _RATES = (("Gbit/s", 10**9), ("Mbit/s", 10**6), ("kbit/s", 10**3), ("bit/s", 1))

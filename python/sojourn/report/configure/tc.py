@@ -1,7 +1,7 @@
 """A queue of a study as the lines of Linux's `tc` that make a router have it.
 
-Source: tc(8) and tc-htb, tc-fq_codel, tc-codel, tc-pie, tc-fq_pie, tc-cake, tc-red, tc-sfq, tc-netem and
-tc-dualpi2 of iproute2 6.1 (DualPI2 of 6.18); the kernel's `net/sched`.
+Source: tc(8) and tc-htb, tc-fq_codel, tc-codel, tc-pie, tc-fq_pie, tc-cake, tc-red, tc-sfq, tc-netem,
+tc-police, tc-matchall and tc-dualpi2 of iproute2 6.1 (DualPI2 of 6.18); the kernel's `net/sched`.
 
 Differences: a link's rate is kept by `htb` (by CAKE's own shaper where there is one), which measures bytes
 and lets short bursts pass; a limit in bytes becomes full packets where a discipline counts packets only;
@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sojourn.study.units import nanoseconds
+from sojourn.study.units import bits_per_second, nanoseconds
 
 FULL_PACKET = 1500
 _BURST_BYTES = 1600
@@ -52,6 +52,8 @@ class Discipline:
     notes: list[str]
     shapes: bool = False
     """It keeps the rate itself."""
+    before: tuple[str, ...] = ()
+    """What the device is told first, behind `tc`, in which DEVICE stands for it."""
 
 
 def lines(link: Link, device: str = "IFACE") -> tuple[list[str], list[str]]:
@@ -60,13 +62,15 @@ def lines(link: Link, device: str = "IFACE") -> tuple[list[str], list[str]]:
     Run them as root, in order. The first may fail where the device has no queue of its own yet.
     """
     made = _MAKERS[link.queue["kind"]](link)
+    first = [f"tc {words}".replace("DEVICE", device) for words in made.before]
     qdisc = f"tc qdisc replace dev {device}"
     if link.rate_bps is None or made.shapes:
-        return [" ".join([f"{qdisc} root", *made.words])], made.notes
+        return [*first, " ".join([f"{qdisc} root", *made.words])], made.notes
     rate = rate_text(link.rate_bps)
     overhead = f" overhead {link.overhead}" if link.overhead else ""
     shaper = f"htb rate {rate} ceil {rate} burst {_BURST_BYTES} cburst {_BURST_BYTES} quantum 1514{overhead}"
     return [
+        *first,
         f"tc qdisc del dev {device} root 2>/dev/null",
         f"tc qdisc add dev {device} root handle 1: htb default 10",
         f"tc class add dev {device} parent 1: classid 1:10 {shaper}",
@@ -225,6 +229,20 @@ def _sfq(link: Link) -> Discipline:
     )
 
 
+def _policer(link: Link) -> Discipline:
+    queue, behind = link.queue, _fifo(Link({**link.queue, "drop": "tail"}, link.limit, link.rate_bps))
+    rate_bps = bits_per_second(queue["rate"]) if queue.get("rate") else link.rate_bps
+    if rate_bps is None:
+        return Discipline(behind.words, [*behind.notes, "a policer without a rate lets all pass"])
+    police = f"police rate {rate_text(rate_bps)} burst {size_bytes(queue['burst'])}b conform-exceed drop"
+    before = (
+        "qdisc replace dev DEVICE clsact",
+        f"filter replace dev DEVICE egress pref 1 handle 1 matchall action {police}",
+    )
+    note = "Linux's policer counts the link's header too, the study's packets at IP"
+    return Discipline(behind.words, [*behind.notes, note], before=before)
+
+
 def _netem(link: Link) -> Discipline:
     limit, notes = _packets(link)
     return Discipline(["netem", *limit, "delay", _time(link.queue["delay"])], notes)
@@ -270,6 +288,7 @@ def _red(link: Link) -> Discipline:
 _MAKERS: dict[str, Callable[[Link], Discipline]] = {
     "fifo": _fifo,
     "netem": _netem,
+    "policer": _policer,
     "codel": _codel,
     "fq-codel": _fq_codel,
     "cobalt": _cobalt,
