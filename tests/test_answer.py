@@ -199,7 +199,23 @@ def test_axes_that_are_no_queues_are_not_invented_into_some() -> None:
     assert found.sentences == [
         "This study compares no queue: its axes are workload and playback buffer (users.0.buffer).",
         "All goals are kept, for certain, under few, playback buffer 60s; and few, playback buffer 240s.",
-        "Not all are kept under many, playback buffer 60s; and many, playback buffer 240s.",
+        "Some goals are missed under many, playback buffer 60s; and many, playback buffer 240s.",
+    ]
+
+    def once(**loads: float) -> str:
+        """What is said of one run of each load."""
+        runs = [one({"workload": load}, 0, **voice(mos)) for load, mos in loads.items()]
+        return answer(runs, {"workload": list(loads)}).sentences[-1]
+
+    none = "Under none of the conditions that were run is it certain whether all goals are kept"
+    assert once(few=4.2, many=4.1) == f"{none} (all look good)."
+    assert once(few=2.2, many=2.1) == f"{none} (all look bad)."
+    assert once(few=4.2, some=4.1, many=2.0) == f"{none} (2 of 3 look good)."
+    mixed = [one({"workload": "few"}, r, **voice(4.2)) for r in range(2)]
+    mixed.append(one({"workload": "many"}, 0, **voice(4.0)))
+    assert answer(mixed, {"workload": ["few", "many"]}).sentences[-2:] == [
+        "All goals are kept, for certain, under few.",
+        "It is not certain that all goals are kept under many (it looks good).",
     ]
     assert not found.ranking.losses and not any("buffer to choose" in s for s in found.sentences)
     alone = answer([one({KIND: "fifo"}, r, **voice(4.2)) for r in range(2)], {KIND: ["fifo"]})

@@ -130,7 +130,12 @@ def test_axes_are_named_with_the_unit_of_all_their_labels() -> None:
         ("path.hop.home.up.queue.limit", ["8pkt"], "Home uplink: buffer (packets)"),
         ("path.rtt", ["5ms", "50ms"], "Base RTT (ms)"),
         ("flows.0.transport", ["a"], "Transport"),
-        ("flows.0.start-within", ["1s"], "Flows 0 start within (s)"),
+        ("flows.0.start-within", ["1s"], "Flows: start within (s)"),
+        ("flows.2.start-within", ["1s"], "Flows (entry 3): start within (s)"),
+        ("users.0.http", ["2"], "Users: HTTP"),
+        ("path.down.loss", ["0.0"], "Downlink: loss"),
+        ("path.hop.home.up.loss", ["0.0"], "Home uplink: loss"),
+        ("path.ack-loss", ["0.0"], "Path ack loss"),
         ("workload", ["none"], "Workload"),
     ):
         assert axis_name(axis, labels) == name

@@ -260,13 +260,13 @@ def by_cell(cells: Cells, verdicts: Verdicts) -> list[str]:
     said = []
     for word, words in (
         (YES, "All goals are kept, for certain,"),
-        (CLOSE, "It is not certain"),
-        (NO, "Not all are kept"),
+        (CLOSE, "It is not certain that all goals are kept"),
+        (NO, "Some goals are missed"),
     ):
         found = [c for (c, _), verdict in verdicts.items() if verdict.word == word]
         if not found:
             continue
-        where = "" if not any(found) else f" under {_names(found, len(verdicts))}"
+        good = sum(verdict.good for verdict in verdicts.values() if verdict.word == word)
         if not any(found):
             verdict = next(iter(verdicts.values()))
             tail = {
@@ -275,11 +275,24 @@ def by_cell(cells: Cells, verdicts: Verdicts) -> list[str]:
                 NO: f"Not all goals are kept: {verdict.weakest.text}.",
             }[word]
             said.append(tail)
-        elif len(found) == len(verdicts):
-            said.append(f"{words} under every condition that was run.")
         else:
-            said.append(f"{words}{where}.")
+            lean = f" ({_lean(good, len(found))})" if word == CLOSE else ""
+            if len(found) < len(verdicts):
+                said.append(f"{words} under {_names(found, len(verdicts))}{lean}.")
+            elif word == CLOSE:
+                none = "Under none of the conditions that were run is it certain whether all goals are kept"
+                said.append(f"{none}{lean}.")
+            else:
+                said.append(f"{words} under every condition that was run.")
     return said
+
+
+def _lean(good: int, of: int) -> str:
+    """Say how many of several doubtful verdicts look good: all their means are on the good side."""
+    if good in (0, of):
+        look = "looks" if of == 1 else "look"
+        return f"{'it' if of == 1 else 'all'} {look} {'good' if good else 'bad'}"
+    return f"{good} of {of} look{'s' * (good == 1)} good"
 
 
 def size_sentence(choice: str, found: Sequence[Size], cells: Cells) -> str:

@@ -270,6 +270,31 @@ _UNITS = {"pkt": "packets", "bdp": "× BDP"}
 _LABEL = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z%][A-Za-z/%]*)")
 
 
+_WORDS = {
+    "http": "HTTP",
+    "ecn": "ECN",
+    "rtt": "RTT",
+    "tls": "TLS",
+    "sack": "SACK",
+    "dtx": "DTX",
+    "fec": "FEC",
+}
+"""Words of keys that are abbreviations."""
+
+
+def _place(parts: list[str]) -> tuple[str, list[str]]:
+    """Say whose key an axis is, as far as that has a name, and return what is left of it."""
+    match parts:
+        case ["users" | "flows" as whose, number, *key] if number.isdigit() and key:
+            entry = f" (entry {int(number) + 1})" if int(number) else ""
+            return f"{whose.capitalize()}{entry}", key
+        case ["path", "hop", hop, "up" | "down" as way, *key] if key:
+            return f"{hop.capitalize()} {way}link", key
+        case ["path", "up" | "down" as way, *key] if key:
+            return f"{way.capitalize()}link", key
+    return "", parts
+
+
 def axis_name(axis: str, labels: list[str] | None = None) -> str:
     """Name an axis of a sweep, with the unit that all its labels share."""
     parts = axis.split(".")
@@ -280,8 +305,9 @@ def axis_name(axis: str, labels: list[str] | None = None) -> str:
         name = f"{called('.'.join(parts[2:4]))}: {lower(name)}"
         name = name[:1].upper() + name[1:]
     if name is None:
-        name = axis.replace("-", " ").replace(".", " ")
-        name = name[:1].upper() + name[1:]
+        place, key = _place(parts)
+        words = " ".join(_WORDS.get(word, word) for part in key for word in part.split("-"))
+        name = f"{place}: {words}" if place else words[:1].upper() + words[1:]
     unit = shared_unit(labels or [])
     return f"{name} ({_UNITS.get(unit.lower(), unit)})" if unit else name
 
