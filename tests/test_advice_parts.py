@@ -87,6 +87,10 @@ def test_scores_of_users_are_those_of_their_kind() -> None:
         {"call": 3, "page": 2, "gaming": 5, "responsiveness": 2, "cloud-gaming": 2.5}
     )
     assert scores.opinions({}, kinds) == {}
+    # A call whose pictures are perfect is no fair one: beyond its limit of .88 SSIM has 0.12 to go.
+    for ssim, score in ((1.0, 5.0), (0.94, 4.0), (0.88, 3.0), (0.44, 2.0)):
+        calling = {"call": {"sends": {"frozen": 0.0, "ssim": {"median": ssim}}}}
+        assert scores.opinions(calling, [{"kind": "call"}]) == {"call": pytest.approx(score)}
     # Without rates of its own a viewer has those of its clips: shipped ones by name, generated, settled.
     shipped = open_clip("bbb-x264-4s").rates_kbps
     for clips, lowest, highest in (

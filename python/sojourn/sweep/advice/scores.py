@@ -7,8 +7,8 @@
 ``adaptive``   1 + 4 u (1 - s): u is where the mean bit rate lies between the lowest and the highest of the
                ladder, on a logarithmic scale; s is the share of viewers who stall
 ``call``,      1 + 2 g: g is the least place of their numbers on the scales of the usual limits
-``page``,      (:mod:`sojourn.report.answer.goals`), 0 the worst, 1 the limit, 2 the most that is counted; so
-``gaming``, …  that 3, fair, is just at the limit
+``page``,      (:mod:`sojourn.report.answer.goals`), 0 the worst, 1 the limit, 2 the best; so that 3, fair,
+``gaming``, …  is just at the limit. Above it a number that cannot exceed a best is placed by how near it is
 =============  ==========================================================================================
 
 The last three are choices: no published scale fits them that may be used freely. They put users of all kinds
@@ -18,12 +18,13 @@ side by side, and say which queue serves them better, not how many would be cont
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import log
+from math import inf, log
 from typing import Any
 
 from sojourn.parts.clips import open_clip
 from sojourn.qoe.web import mos_of_plt
 from sojourn.report.answer.goals import Goal, number_at, usual
+from sojourn.results.bounds import bounds
 
 OWN_SCALE = ("adaptive", "browser", "call", "gaming", "page", "responsiveness")
 """Users whose scores are on a scale that nobody publishes."""
@@ -53,11 +54,22 @@ def opinions(result: Mapping[str, Any], users: Sequence[Mapping[str, Any]]) -> d
         rate = number_at(result, "adaptive.average_rate_kbps")
         if kind == "adaptive" and kind not in found and rate is not None:
             found[kind] = _viewing(rate, number_at(result, "adaptive.clients_stalled_pct") or 0.0, user)
-        if not any(path.split(".")[0] == kind for path in found) and (
-            places := on_scale(result, usual(kind))
-        ):
-            found[kind] = 1 + 2 * min(places.values())
+        if any(path.split(".")[0] == kind for path in found):
+            continue
+        if places := [
+            _place(goal, number)
+            for goal in usual(kind)
+            if (number := number_at(result, goal.path)) is not None
+        ]:
+            found[kind] = 1 + 2 * min(places)
     return found
+
+
+def _place(goal: Goal, number: float) -> float:
+    best = bounds(goal.path)[1]
+    if goal.above and goal.limit < number and goal.limit < best < inf:
+        return 1 + (number - goal.limit) / (best - goal.limit)
+    return goal.score(number)
 
 
 def _viewing(rate_kbps: float, stalled_pct: float, user: Mapping[str, Any]) -> float:
