@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sojourn.qoe.web import Survival, kaplan_meier
+from sojourn.qoe.web import kaplan_meier
 
 __all__ = ["GOOD_S", "MADE_OF", "POOR_S", "score_page"]
 
@@ -26,7 +26,6 @@ GOOD_S, POOR_S = 2.5, 4.0
 MADE_OF = "HTTP Archive, July 2025: medians by type"
 UNDER_WAY, COMPLETE, ABANDONED = 0, 1, 2
 _COLUMNS = ("load_ns", "fate", "first_paint_ns", "largest_paint_ns", "requests", "connections", "bytes")
-_QUANTILES = {"median": 0.5, "p5": 0.05, "p25": 0.25, "p75": 0.75, "p95": 0.95}
 
 
 def score_page(columns: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
@@ -68,7 +67,8 @@ def score_page(columns: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
     for name, seconds in times.items():
         came = seconds >= 0
         curve = kaplan_meier(np.where(came, seconds, load), came)
-        out[name], lower = _quantiles(curve)
+        found, lower = curve.statistics()
+        out[name] = {of: round(value, 6) for of, value in found.items()}
         bounded += [f"{name}.{of}" for of in lower]
     paint = times["largest_paint_s"]
     # A paint that has not come is poor once it has taken that long; before, nobody knows.
@@ -94,15 +94,3 @@ def score_page(columns: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
 
 def _share(of: NDArray[np.bool_]) -> float | None:
     return round(float(of.mean()), 6) if of.size else None
-
-
-def _quantiles(curve: Survival) -> tuple[dict[str, float], list[str]]:
-    """Return the statistics of a distribution, and the names of those that are lower bounds."""
-    found = {name: curve.quantile(q) for name, q in _QUANTILES.items()}
-    lower = [name for name, value in found.items() if value is None]
-    values = {name: curve.longest if value is None else value for name, value in found.items()}
-    values["mean"] = float(curve.times @ curve.mass) + curve.rest * curve.longest
-    if curve.rest > 1e-9:
-        lower.append("mean")
-    order = ("median", "mean", "p5", "p25", "p75", "p95")
-    return {name: round(float(values[name]), 6) for name in order}, lower

@@ -84,6 +84,20 @@ class Survival:
             return float(self.times[at] + upper) / 2.0
         return float(self.times[at])
 
+    def mean_of(self, values: NDArray[np.float64], of_rest: float) -> float:
+        """Mean of what the times are worth, and of what lasts longer."""
+        return float(values @ self.mass) + self.rest * of_rest
+
+    def statistics(self) -> tuple[dict[str, float], list[str]]:
+        """Return "median", "mean", "p5" … "p95", and the names of those that are lower bounds only."""
+        found = {name: self.quantile(q) for name, q in _QUANTILES.items()}
+        bounded = [name for name, time in found.items() if time is None]
+        times = {name: self.longest if time is None else time for name, time in found.items()}
+        times["mean"] = self.mean_of(self.times, self.longest)
+        if self.rest > _EDGE:
+            bounded.append("mean")
+        return {name: times[name] for name in _ORDER}, bounded
+
 
 def kaplan_meier(times: ArrayLike, ended: ArrayLike) -> Survival:
     """Distribution of times of which some are only known to be longer.
@@ -193,26 +207,20 @@ def summary(scored: Sequence[Loads]) -> dict[str, Any]:
     curve = kaplan_meier(plt, complete)
     best, worst = scored[0].best_s, scored[0].worst_s
 
-    found = {name: curve.quantile(q) for name, q in _QUANTILES.items()}
-    times: dict[str, float] = {name: curve.longest if t is None else t for name, t in found.items()}
-    times["mean"] = float(curve.times @ curve.mass) + curve.rest * curve.longest
+    times, bounded = curve.statistics()
     slow = {"p5": "p95", "p25": "p75", "p75": "p25", "p95": "p5", "median": "median"}
     mos = {
-        name: 1.0 if found[of] is None else float(mos_of_plt(times[of], best, worst))
-        for name, of in slow.items()
+        name: 1.0 if of in bounded else float(mos_of_plt(times[of], best, worst)) for name, of in slow.items()
     }
-    mos["mean"] = float(mos_of_plt(curve.times, best, worst) @ curve.mass) + curve.rest
+    mos["mean"] = curve.mean_of(mos_of_plt(curve.times, best, worst), 1.0)
     counted = complete if complete.any() else np.ones_like(complete)
     out: dict[str, Any] = {
-        "plt_s": {name: round(times[name], 6) for name in _ORDER},
+        "plt_s": {name: round(time, 6) for name, time in times.items()},
         "mos": {name: round(mos[name], 4) for name in _ORDER},
     }
     for name in ("rtt_dominated", "loss_dominated"):
         out[name] = round(float(np.concatenate([getattr(s, name) for s in scored])[counted].mean()), 6)
     out |= {"loads": int(plt.size), "unfinished": int((~complete).sum())}
-    bounded = [name for name in _QUANTILES if found[name] is None]
-    if curve.rest > _EDGE:
-        bounded.append("mean")
     if bounded:
         out["bounded"] = bounded
     return out
