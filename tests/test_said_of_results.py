@@ -1,0 +1,132 @@
+"""What is said of results, of captures and of goals: a sentence for each case, and none where nothing is."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import polars as pl
+import pytest
+from sojourn.errors import SojournError, printable, quoted, shown
+from sojourn.losses.captures import sentences
+from sojourn.report.advice.sentences import goals
+from sojourn.report.sawtooth import with_sawtooth
+from sojourn.report.suite.checks import _equal_rtt
+from sojourn.results import beds
+
+
+def test_words_of_a_message_are_cut_in_their_middle_and_messages_at_their_end() -> None:
+    assert printable("a" * 160) == "a" * 160
+    assert printable("x " + "a" * 80 + "b" + "c" * 80) == "x " + "a" * 80 + "…" + "c" * 80
+    assert printable("word " * 76) == "word " * 76, "380 characters"
+    long = printable("word " * 77)
+    assert len(long) == 381 and long.endswith("…")
+    assert printable("a\tb\x1b[0m\nc") == r"a\tb\x1b[0m\nc"
+    assert str(SojournError("a\nb")) == r"a\nb"
+
+
+def test_what_is_quoted_is_cut_after_60_characters() -> None:
+    assert quoted("a" * 60) == f"'{'a' * 60}'" and quoted("a" * 61) == f"'{'a' * 60}…'"
+    assert quoted("it's") == '"it\'s"' and quoted(5) == "'5'"
+    assert shown(SimpleNamespace(a=1)) == "namespace(a=1)" and " at 0x" not in shown(object())
+
+
+def real(held: bool = True, **engine: Any) -> dict[str, Any]:
+    verdict = {"held": held, "reasons": [] if held else ["late", "busy"]}
+    about = {"clock": "wall", "kernel": "Linux 6", "verdict": verdict, **engine}
+    return {"point": {"a": "x", "n": 3}, "replication": 1, "engine": about}
+
+
+def test_beds_that_did_not_hold_are_named_the_first_three() -> None:
+    assert beds.said([]) == [] == beds.said([{"engine": {}}])
+    begin = "Run between real programs on the testbed, in real time (Linux 6)."
+    assert beds.said([real()]) == [begin, "The bed held in the one run."]
+    assert beds.said([real(), real(), {"engine": {}}])[1] == "The bed held in all 2 runs."
+    alone = beds.said([real(held=False)])
+    assert alone[1].startswith("In the one run the bed did not hold, nor in a second attempt: ")
+    assert alone[2:] == ["Not held: x, 3, replication 1: late; busy."]
+    four = beds.said([real(held=False) for _ in range(4)] + [real()])
+    assert four[1].startswith("In 4 of 5 runs") and len(four) == 6 and four[5] == "And 1 more."
+    three = beds.said([real(held=False) for _ in range(3)])
+    assert len(three) == 5 and "more" not in three[-1]
+    noted = beds.said([real(notes=["a", "b"]), real(notes=["b", "c", "d"], kernel="Linux 5")])
+    assert noted[0].endswith("(Linux 5, Linux 6).")
+    assert noted[2:] == ["Of the programs: a.", "Of the programs: b.", "Of the programs: c."]
+    assert not beds.held(real(held=False)) and beds.held(real()) and beds.held({})
+    unknown = {**real(held=False), "engine": {"clock": "wall", "verdict": {"held": False}}}
+    assert beds.said([unknown])[2] == "Not held: x, 3, replication 1: no reason given."
+
+
+def test_what_captures_missed_is_said_where_they_did() -> None:
+    none = {"damage": [], "missed_in_front_pkts": 0, "missed_behind_pkts": 0, "outside_pkts": 0}
+    assert sentences(none) == []
+    said = sentences(
+        {"damage": ["cut"], "missed_in_front_pkts": 2, "missed_behind_pkts": 3, "outside_pkts": 4}
+    )
+    assert said[0] == "cut" and len(said) == 4
+    assert said[1].startswith(
+        "2 packets were captured behind the queue but not in front of it: the capture in "
+    )
+    assert said[2].startswith("3 packets were acknowledged though they were not captured behind the queue: ")
+    assert said[3] == "4 packets came while the capture behind the queue did not run; they are left out"
+    assert sentences({**none, "outside_pkts": 4}) == said[3:]
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "said"),
+    [
+        ({}, "has no numbers, so it is not judged."),
+        ({"a": "yes", "b": "yes"}, "is kept under every load, for certain."),
+        ({"a": "yes", "b": "no"}, "is missed under b."),
+        ({"a": "not certain", "b": "yes"}, "is in doubt under a."),
+        ({"a": "no", "b": "not certain", "c": "no"}, "is missed under a and c and in doubt under b."),
+    ],
+)
+def test_goals_of_the_user_are_kept_missed_or_in_doubt(verdicts: dict[str, str], said: str) -> None:
+    by_load = {load: {"verdict": word} for load, word in verdicts.items()}
+    assert goals({"goals": [{"goal": "g", "by_load": by_load}]}) == [f"The goal “g” {said}"]
+    assert goals({"goals": []}) == []
+
+
+def test_a_sawtooth_is_of_one_axis_at_the_middle_of_the_others() -> None:
+    held = [{"series": {}}]
+    axes = {"load": ["a", "b", "c"], "path.queue": ["p", "q"], "one": ["x"]}
+    (own,) = with_sawtooth([], held, axes)
+    assert own["only"] == {"load": ["b"]} and own["title"] == "Windows, rates and queue over time"
+    # Without queues the first axis that has several labels, of five the first four.
+    (own,) = with_sawtooth([], held, {"one": ["x"], "n": ["1", "2", "3", "4", "5"], "m": ["u", "v"]})
+    assert own["only"] == {"n": ["1", "2", "3", "4"], "m": ["v"]}
+    (own,) = with_sawtooth([], held, {"n": ["1", "2", "3", "4"]})
+    assert own["only"] == {}
+    assert with_sawtooth([], [{}], axes) == []
+    lines = {"kind": "lines"}
+    assert with_sawtooth([lines], held, {})[0] == lines and len(with_sawtooth([lines], held, {})) == 2
+    asked = with_sawtooth([{"kind": "sawtooth", "title": "T"}], held, axes)
+    assert [(each["title"], each["value"]) for each in asked] == [("T", "series")]
+
+
+def test_round_trips_are_equal_at_100_ms_and_the_ratio_is_the_second_class_s() -> None:
+    def found(first: list[float], second: list[float], setting: str = "rtt=100ms") -> list[Any]:
+        rows = [
+            {
+                "setting": setting,
+                "class": name,
+                "scheme": "fifo",
+                "phase": "",
+                "replication": run,
+                "goodput_bps": bps,
+            }
+            for name, values in (("I", first), ("II", second))
+            for run, bps in enumerate(values)
+        ]
+        case = SimpleNamespace(name="6", classes=["I", "II"])
+        expanded = SimpleNamespace(case=case, link=SimpleNamespace(name="l"))
+        return list(_equal_rtt(expanded, pl.DataFrame(rows)))  # type: ignore[arg-type]
+
+    (even,) = found([1.0, 1.1, 1.0], [1.0, 1.0, 1.1])
+    assert even.holds is True and (even.case, even.link, even.scheme) == ("6", "l", "fifo")
+    (twice,) = found([1.0, 1.0, 1.0], [2.0, 2.0001, 1.9999])
+    assert twice.holds is False and twice.found.startswith("2 (")
+    (none,) = found([0.0], [1.0])
+    assert none.holds is None and none.found == "no goodput"
+    assert found([1.0], [1.0], "rtt=5ms") == []
