@@ -260,6 +260,21 @@ def advice(**changed: Any) -> dict[str, Any]:
             ["With nothing but"],
         ),
         (
+            {
+                "recommended": advice()["fifo_only"],
+                "by_load": {
+                    "idle": {
+                        "same": False,
+                        "recommended": {"down": {"kind": "codel"}, "up": {"kind": "codel"}},
+                        "worst": 5.0,
+                        "with_advice": 3.04,
+                    }
+                },
+            },
+            ["Under the load that decides no discipline", "than this FIFO; under other loads one is"],
+            ["A FIFO is enough"],
+        ),
+        (
             {"fifo_only": advice()["fifo_only"] | {"loss_mos": -0.05}},
             ["0.05 more than with the advice, which is within chance (±0.10)"],
             ["less"],

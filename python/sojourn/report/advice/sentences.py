@@ -148,7 +148,13 @@ def fifo_only(about: About) -> str:
     best = about["fifo_only"]
     if about["recommended"]["down"]["kind"] == "fifo":
         disciplines = [one for one in about["tried"] if one["down"]["kind"] != "fifo"]
-        return "A FIFO is enough: no discipline that was tried is better for certain." if disciplines else ""
+        if not disciplines:
+            return ""
+        no_better = "no discipline that was tried is better for certain"
+        other = [one for one in about["by_load"].values() if not one["same"]]
+        if any(one["recommended"]["down"]["kind"] != "fifo" for one in other):
+            return f"Under the load that decides {no_better} than this FIFO; under other loads one is."
+        return f"A FIFO is enough: {no_better}."
     gets = f"With nothing but a FIFO, the best is {named(best).removeprefix('FIFO of ')}"
     return (
         f"{gets}: the worst-off user gets {number(best['worst'])}{between(best['interval'])}, {lost(best)}."
