@@ -1,0 +1,148 @@
+"""Small rules of single parts, each with a case on both sides of its edge."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import MappingProxyType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+import sojourn
+from matplotlib.figure import Figure
+from sojourn.cli import call
+from sojourn.parts.arguments import ArgumentError, mapping, number
+from sojourn.qoe.media import recordings
+from sojourn.report import _first_given, several
+from sojourn.report.figures import series
+from sojourn.report.points import _limit, _limit_title
+from sojourn.results.limits import cell_of
+from sojourn.results.progress import Progress
+from sojourn.study.quantities import _wrong
+from sojourn.sweep.testbed.kinds.page import _notes
+from test_figures import LIMIT, result, write_results
+
+
+def test_the_package_lists_all_that_it_has() -> None:
+    assert dir(sojourn) == sorted(sojourn.__all__) and "__version__" in dir(sojourn)
+    for name in sojourn.__all__:
+        assert getattr(sojourn, name) is not None
+    with pytest.raises(AttributeError, match="module 'sojourn' has no attribute 'nothing'"):
+        _ = sojourn.nothing
+
+
+def test_any_mapping_is_a_mapping_and_numbers_are_no_truth_values() -> None:
+    frozen = MappingProxyType({"a": 1})
+    assert mapping(frozen, "x", "{}") is frozen and mapping({}, "x", "{}") == {}
+    with pytest.raises(ArgumentError, match=r"^queue is \[1\]; expected a mapping such as \{'kind': 'x'\}$"):
+        mapping([1], "queue", "{'kind': 'x'}")
+    assert number(2, "n") == 2.0 and number(0.5, "n") == 0.5 and number(float("nan"), "n") != 0
+    for wrong in (True, float("inf"), "1", None):
+        with pytest.raises(ArgumentError, match="expected a number of s"):
+            number(wrong, "n", "s")
+
+
+def test_limits_have_four_digits_up_to_a_hundred_and_none_behind_the_point_beyond() -> None:
+    words = [_limit(value).text for value in (None, 0.12345, 99.994, 99.996, 100.4, 999.6, 12345.6)]
+    assert words == ["–", "0.1235", "99.99", "100", "100", "1 000", "12 346"]
+    assert _limit(1500.0).number == 1500.0 and _limit(None).number is None
+    assert _limit_title("path.down.queue.limit_ms") == "Downlink buffer (ms)"
+
+
+def test_labels_of_a_cell_are_written_as_in_a_study_file() -> None:
+    point = {"path.queue": {"kind": "codel", "limit": "9pkt"}, "n": 3, "flows.0.ecn": True, "x": "a"}
+    assert cell_of(point) == (
+        ("path.queue", '{"kind": "codel", "limit": "9pkt"}'), ("n", "3"), ("flows.0.ecn", "true"), ("x", "a"),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("style", "told"), [("screen", ""), ("paper", " --style paper")])
+def test_a_page_of_several_studies_says_the_command_with_its_style(
+    style: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("one", "other"):
+        write_results(tmp_path / name, [result({LIMIT: "8pkt"})], [])
+    asked: list[str] = []
+    monkeypatch.setattr(several, "write_several", lambda opened, command, out: asked.append(command) or [out])
+    monkeypatch.chdir(tmp_path)
+    assert call(["report", "one", "other", "--out", "all", "--style", style]) == 0
+    assert asked == [f"sojourn report one other --out all{told}"]
+
+
+def test_lines_about_progress_leave_standard_output_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    Progress(3).note("a point failed")
+    said = capsys.readouterr()
+    assert said.out == "" and said.err == "a point failed\n"
+
+
+def test_loads_that_were_not_as_simulated_are_counted() -> None:
+    entry = {"http": "3"}
+
+    def load(fate: str = "complete", parts: int = 5, *, hero: bool = True, **more: str) -> dict[str, Any]:
+        return {"fate": fate, "parts": parts, "hero": hero, **more}
+
+    assert _notes(entry, [load(), load("abandoned", 1, hero=False)], 5) == []
+    assert _notes(entry, [load(parts=4), load(), load("under way", 1)], 5) == [
+        "1 of 2 complete loads had fewer than 5 objects by the browser's own count"
+    ]
+    assert _notes(entry, [load(hero=False), load()], 5) == [
+        "in 1 of 2 complete loads the largest picture was not seen to be painted"
+    ]
+    failed = [load("abandoned", failed="no route"), load("abandoned", failed="late")]
+    assert _notes(entry, failed, 5) == ["2 loads failed, which count as given up; at first: no route"]
+
+
+@pytest.mark.parametrize(
+    ("delays", "lines"),
+    [
+        ([90.0], []),
+        ([90.1], ["150 ms"]),
+        ([240.0], ["150 ms"]),
+        ([240.1], ["150 ms", "400 ms"]),
+        ([None], []),
+    ],
+)
+def test_limits_of_delay_are_drawn_where_they_are_near(delays: list[float | None], lines: list[str]) -> None:
+    frame = pl.DataFrame(
+        {"time_s": [0.0], "queue_delay_ms": delays, "utilisation": [0.5], "dropped_pkts": [0.0]},
+        schema_overrides={"queue_delay_ms": pl.Float64},
+    )
+    figure: Figure = series(frame, "T")
+    assert [text.get_text() for text in figure.axes[0].texts] == lines
+
+
+def test_a_configuration_speaks_of_the_first_of_the_path_s_conditions() -> None:
+    axes = {"path.down.rate": ["8Mbit", "9Mbit"], "path.rtt": ["20ms"], "workload": ["a"]}
+    about = SimpleNamespace(cells=SimpleNamespace(given=["path.down.rate", "workload", "path.rtt"]))
+    said = _first_given(about, axes)  # type: ignore[arg-type]
+    assert [each.partition(", ")[2] for each in said] == ["the first of 2", "the first of 1"]
+    assert "8Mbit" in said[0] and "20ms" in said[1]
+
+
+def test_numbers_that_no_result_has_are_told_from_those_that_it_has_inside() -> None:
+    known = {"links.up.loss", "links.up.queue_delay_ms.p95", "voice.talks.mos.mean"}
+
+    def wrong(path: str, whole: bool = True) -> str | None:
+        return _wrong(path, known, ["voice"], [{}], whole=whole)
+
+    assert wrong("links.up.loss") is None and wrong("links.up", whole=False) is None
+    assert wrong("links.u", whole=False) is not None, "a name is whole"
+    assert wrong("links.up.queue_delay_ms") == (
+        "that is not one number; expected one of links.up.queue_delay_ms.p95"
+    )
+    assert wrong("links.up.los") == "results have no such number; did you mean links.up.loss?"
+    assert wrong("web.mos.mean") == "the study has no users of kind web; its users are voice"
+    assert (wrong("losses.up.loss") or "").startswith("the study keeps no losses: set record.losses to ")
+    assert (wrong("network.rtt_ms.mean") or "").startswith("nobody sends small packets all the time: ")
+
+
+def test_a_recording_is_set_to_its_level_in_decibels_of_amplitude() -> None:
+    # A sine of half the full scale for a second: its level is 20 log10(0.5 / √2) = -9.03 dBov.
+    at = np.arange(8000)
+    sine = np.rint(16384 * np.sin(2 * np.pi * 440 * at / 8000)).astype(np.int16)
+    for wanted in (-26.0, -20.0):
+        made = recordings.level(sine, wanted, 8000).astype(np.float64) / 32768
+        assert 20 * np.log10(np.sqrt((made**2).mean())) == pytest.approx(wanted, abs=0.05)
+    silent = np.zeros(8000, dtype=np.int16)
+    assert recordings.level(silent, -26.0, 8000) is silent
