@@ -234,7 +234,9 @@ def test_several_axes_of_queues_are_one_choice() -> None:
         for replication in range(2)
     ]
     found = answer(results, {LIMIT: ["8pkt", "64pkt"], up: ["8pkt", "64pkt"]})
-    assert found.ranking.chosen == ["down buffer 8pkt, up buffer 8pkt"] and len(found.cells.choices) == 4
+    assert (
+        found.ranking.chosen == ["downlink buffer 8pkt, uplink buffer 8pkt"] and len(found.cells.choices) == 4
+    )
     assert found.title == "Which pair of buffers?"
 
 

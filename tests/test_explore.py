@@ -149,7 +149,7 @@ def test_the_page_answers(page: Path, browser: Any) -> None:
         assert tab.locator(".map .absent").count() == 1
         cell.click()
         box = tab.locator('[data-part="cell"]')
-        assert box.locator("h3").inner_text() == "Workload long-many-upload, Buffer 64pkt"
+        assert box.locator("h3").inner_text() == "Workload long-many-upload, Downlink buffer 64pkt"
         row = box.locator("tr", has_text=delay["title"])
         assert row.locator("td").all_inner_texts() == delay["cells"][at][3:]
         assert "--only workload=long-many-upload" in box.locator("[data-command]").inner_text()

@@ -257,7 +257,7 @@ def test_intervals_agree_with_scipy() -> None:
 def test_axes_beyond_x_and_y_become_panels() -> None:
     results = sweep({**AXES, "path.down.queue.kind": ("fifo", "codel")}, repeat=1)
     plot = plot_of({"kind": "heatmap", **ENTRIES["heatmap"]}, results)
-    assert plot.panels == ["Queue discipline fifo", "Queue discipline codel"]
+    assert plot.panels == ["Downlink queue discipline fifo", "Downlink queue discipline codel"]
     one = plot_of(
         {"kind": "heatmap", **ENTRIES["heatmap"], "only": {"path.down.queue.kind": ["codel"]}}, results
     )
@@ -323,7 +323,7 @@ def test_names_and_units() -> None:
     assert value("links.up.loss").with_unit(0.0412) == "4.1 %"
     assert value("links.up.loss").difference(-0.0412) == "−4.1"
     assert value("web.plt_s.median").difference(0.04) == "0.0"
-    assert axis_name(LIMIT, list(LIMITS)) == "Buffer (packets)"
+    assert axis_name(LIMIT, list(LIMITS)) == "Downlink buffer (packets)"
     assert number_of("2Mbit") == 2e6
     assert number_of("1s") == number_of("1000ms")
     assert number_of("short-few") is None

@@ -233,14 +233,17 @@ def test_numbers_in_the_unit_shown() -> None:
     [
         (
             "heatmap",
-            "Across runs the buffer, down the workload; each number is the loss (uplink) in %, "
+            "Across runs the downlink buffer, down the workload; each number is the loss (uplink) in %, "
             "and the letter below it is its class.",
         ),
         (
             "lines",
-            "The loss (uplink) in % over the buffer, one line for each workload.",
+            "The loss (uplink) in % over the downlink buffer, one line for each workload.",
         ),
-        ("table", "Rows are the workload, columns the buffer; each number is the loss (uplink) in %."),
+        (
+            "table",
+            "Rows are the workload, columns the downlink buffer; each number is the loss (uplink) in %.",
+        ),
         (
             "cdf",
             "A curve is the share of observations whose loss (uplink) is at most that below it, "

@@ -200,7 +200,7 @@ def test_names_have_dots() -> None:
     assert found == ["home.up", "down", None, "a.access"]
     assert value("links.home.up.queue_delay_ms.mean").title == "Home uplink: mean queueing delay (ms)"
     assert value("links.up.queue_delay_ms.mean").title == "Uplink: mean queueing delay (ms)"
-    assert axis_name("path.hop.home.up.queue.limit", ["5pkt"]) == "Home uplink: buffer (packets)"
+    assert axis_name("path.hop.home.up.queue.limit", ["5pkt"]) == "Home uplink buffer (packets)"
 
 
 def test_what_python_knows_of_a_path() -> None:

@@ -254,7 +254,7 @@ def test_what_is_configured_names_the_condition_and_the_tie(tmp_path: Path) -> N
     assert "Queue: codel , the first of those that cannot be told apart, as Linux" in text.replace(
         "codel,", "codel ,"
     )
-    assert "The lines are for rate 8Mbit, the first of 2." in text
+    assert "The lines are for downlink rate 8Mbit, the first of 2." in text
     assert "Inside one of the cells" in text or "Inside the" not in text
 
 

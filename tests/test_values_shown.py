@@ -124,18 +124,20 @@ def test_numbers_are_named_by_what_they_are_of() -> None:
 
 def test_axes_are_named_with_the_unit_of_all_their_labels() -> None:
     for axis, labels, name in (
-        ("path.down.queue.limit", ["8pkt", "64pkt"], "Buffer (packets)"),
-        ("path.down.queue.limit", ["1BDP", "2BDP"], "Buffer (× BDP)"),
-        ("path.down.queue.limit", ["8pkt", "1BDP"], "Buffer"),
-        ("path.hop.home.up.queue.limit", ["8pkt"], "Home uplink: buffer (packets)"),
+        ("path.down.queue.limit", ["8pkt", "64pkt"], "Downlink buffer (packets)"),
+        ("path.down.queue.limit", ["1BDP", "2BDP"], "Downlink buffer (× BDP)"),
+        ("path.down.queue.limit", ["8pkt", "1BDP"], "Downlink buffer"),
+        ("path.hop.home.up.queue.limit", ["8pkt"], "Home uplink buffer (packets)"),
         ("path.rtt", ["5ms", "50ms"], "Base RTT (ms)"),
         ("flows.0.transport", ["a"], "Transport"),
         ("flows.0.start-within", ["1s"], "Flows: start within (s)"),
         ("flows.2.start-within", ["1s"], "Flows (entry 3): start within (s)"),
         ("users.0.http", ["2"], "Users: HTTP"),
-        ("path.down.loss", ["0.0"], "Downlink: loss"),
-        ("path.hop.home.up.loss", ["0.0"], "Home uplink: loss"),
+        ("path.down.loss", ["0.0"], "Downlink loss"),
+        ("path.hop.home.up.loss", ["0.0"], "Home uplink loss"),
         ("path.ack-loss", ["0.0"], "Path ack loss"),
+        ("path.hop.core.delay", ["1ms"], "Core delay (ms)"),
+        ("flows.1.transport", ["a"], "Flows (entry 2): transport"),
         ("workload", ["none"], "Workload"),
     ):
         assert axis_name(axis, labels) == name

@@ -165,10 +165,10 @@ def _counts_alone(axes: Sequence[str]) -> list[str]:
 
 
 def _named(axes: Sequence[str]) -> list[str]:
-    """Name axes so that no two have one name: those that would, by the link that they are of."""
+    """Name axes so that no two have one name."""
     names = [axis if axis.endswith(".count") else axis_name(axis) for axis in axes]
     return [
-        name if names.count(name) == 1 else f"{'.'.join(axis.split('.')[1:-2]) or axis} {lower(name)}"
+        name if names.count(name) == 1 else f"{name} ({axis})"
         for axis, name in zip(axes, names, strict=True)
     ]
 

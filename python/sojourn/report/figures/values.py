@@ -283,31 +283,35 @@ _WORDS = {
 
 
 def _place(parts: list[str]) -> tuple[str, list[str]]:
-    """Say whose key an axis is, as far as that has a name, and return what is left of it."""
+    """Say whose key an axis is, as far as it is a part's alone, and return what is left of it."""
     match parts:
         case ["users" | "flows" as whose, number, *key] if number.isdigit() and key:
             entry = f" (entry {int(number) + 1})" if int(number) else ""
-            return f"{whose.capitalize()}{entry}", key
+            return f"{whose.capitalize()}{entry}:", key
         case ["path", "hop", hop, "up" | "down" as way, *key] if key:
-            return f"{hop.capitalize()} {way}link", key
+            return called(f"{hop}.{way}"), key
         case ["path", "up" | "down" as way, *key] if key:
-            return f"{way.capitalize()}link", key
+            return called(way), key
+        case ["path", "hop", hop, *key] if key:
+            return hop, key
     return "", parts
 
 
 def axis_name(axis: str, labels: list[str] | None = None) -> str:
-    """Name an axis of a sweep, with the unit that all its labels share."""
+    """Name an axis of a sweep, with the unit that all its labels share.
+
+    The direction is always said of what one link has, so that no two axes have one name.
+    """
     parts = axis.split(".")
     name = next(
         (_AXES[end] for start in range(len(parts)) if (end := ".".join(parts[start:])) in _AXES), None
     )
-    if name is not None and parts[:2] == ["path", "hop"] and len(parts) > 3:
-        name = f"{called('.'.join(parts[2:4]))}: {lower(name)}"
-        name = name[:1].upper() + name[1:]
-    if name is None:
-        place, key = _place(parts)
+    place, key = _place(parts)
+    # What only the first entry has goes without saying whose it is, where it has a name.
+    if name is None or (place and not (parts[0] in ("users", "flows") and parts[1] == "0")):
         words = " ".join(_WORDS.get(word, word) for part in key for word in part.split("-"))
-        name = f"{place}: {words}" if place else words[:1].upper() + words[1:]
+        name = f"{place} {lower(name) if name else words}".strip()
+        name = name[:1].upper() + name[1:]
     unit = shared_unit(labels or [])
     return f"{name} ({_UNITS.get(unit.lower(), unit)})" if unit else name
 
