@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from conftest import Command, sentence
 from sojourn.report.explore.gathered import Budget, gathered
+from sojourn.report.explore.scale import described
 from sojourn.report.figures.values import value
 from sojourn.results import open_results
 from sojourn.results.interval import half_width
@@ -72,6 +73,11 @@ def test_one_run_has_no_interval_and_the_page_says_so(sojourn: Command) -> None:
     study = gathered(done, list(done), Budget())
     assert {tuple(number["cells"][0][1:3]) for number in study["numbers"]} == {(None, None)}
     assert "Every cell was run once and has no interval." in study["notes"]
+
+
+def test_a_scale_made_for_speech_says_so_where_it_colours_other_scores() -> None:
+    assert described(value("web.mos.median"))["source"] == "ITU-T G.107 Annex B, a scale made for voice"
+    assert described(value("voice.talks.mos.median"))["source"] == "ITU-T G.107 Annex B"
 
 
 def test_series_beyond_the_budget_are_left_out_and_counted(sojourn: Command) -> None:

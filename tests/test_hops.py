@@ -198,6 +198,9 @@ def test_names_have_dots() -> None:
         for path in ("links.home.up.loss", "losses.down.loss", "flows.goodput_bps", "links.a.access.loss")
     ]
     assert found == ["home.up", "down", None, "a.access"]
+    # A hop may have the name of access links, as in `l4s-hops`.
+    assert link_of("links.access.down.loss") == "access.down" and link_of("links.access.loss") == "access"
+    assert value("links.access.down.loss").title == "Access downlink: loss (%)"
     assert value("links.home.up.queue_delay_ms.mean").title == "Home uplink: mean queueing delay (ms)"
     assert value("links.up.queue_delay_ms.mean").title == "Uplink: mean queueing delay (ms)"
     assert axis_name("path.hop.home.up.queue.limit", ["5pkt"]) == "Home uplink buffer (packets)"

@@ -32,7 +32,9 @@ def link_of(path: str) -> str | None:
     parts = rest.split(".")
     if root not in ("links", "losses") or not rest:
         return None
-    ends = [place for place, part in enumerate(parts[:2]) if part in ("down", "up", "access")]
+    # A hop may be called `access`; its links are then `access.down` and `access.up`.
+    hop = parts[0] not in ("down", "up") and parts[1:2] in (["down"], ["up"])
+    ends = [1] if hop else [place for place, part in enumerate(parts[:2]) if part in ("down", "up", "access")]
     return ".".join(parts[: ends[0] + 1]) if ends else None
 
 

@@ -168,8 +168,7 @@ def _named(axes: Sequence[str]) -> list[str]:
     """Name axes so that no two have one name."""
     names = [axis if axis.endswith(".count") else axis_name(axis) for axis in axes]
     return [
-        name if names.count(name) == 1 else f"{name} ({axis})"
-        for axis, name in zip(axes, names, strict=True)
+        name if names.count(name) == 1 else f"{name} ({axis})" for axis, name in zip(axes, names, strict=True)
     ]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from matplotlib import colormaps
 from matplotlib.colors import to_hex
 
-from sojourn.report.figures.scales import scale_for
+from sojourn.report.figures.scales import scale_for, source_of
 from sojourn.report.figures.values import Value
 
 _STOPS = 9
@@ -23,6 +23,6 @@ def described(shown: Value) -> dict[str, Any]:
         "colours": list(colours),
         "letters": list(scale.letters),
         "meanings": list(scale.meanings),
-        "source": scale.source,
+        "source": source_of(scale, shown),
         "bounds": [None if bound is None else bound * shown.factor for bound in scale.bounds],
     }

@@ -116,6 +116,12 @@ SCALES = {
 }
 
 
+def source_of(scale: Scale, value: Value) -> str:
+    """Return who made a scale; of one for speech that stands beside another score, that it is one."""
+    borrowed = scale.name == "mos" and not value.path.startswith("voice.")
+    return f"{scale.source}, a scale made for voice" if borrowed else scale.source
+
+
 def scale_for(value: Value, name: str | None = None) -> Scale:
     """Return the scale that a figure asks for, or the one that suits its value."""
     if name is None:

@@ -13,7 +13,7 @@ from matplotlib.patches import Patch, Rectangle
 
 from sojourn.report.figures.kinds.kind import Kind
 from sojourn.report.figures.plot import Plot
-from sojourn.report.figures.scales import SCALES, Scale, ink
+from sojourn.report.figures.scales import SCALES, Scale, ink, source_of
 from sojourn.report.figures.style import GRID, INK, MUTED, styled
 from sojourn.report.figures.values import axis_name, shared_unit, tick
 
@@ -35,10 +35,8 @@ class Heatmap(Kind):
         """Say what numbers and letters are."""
         letter = ""
         if plot.scale.letters:
-            source = f" of {plot.scale.source}" if plot.scale.source else ""
-            if plot.scale.name == "mos" and not plot.value.path.startswith("voice."):
-                source += ", a scale made for voice"
-            letter = f", and the letter below it is its class{source}"
+            source = source_of(plot.scale, plot.value)
+            letter = f", and the letter below it is its class{f' of {source}' if source else ''}"
         return f"Across runs the {plot.across}, down the {plot.down}; each number is the {plot.what}{letter}"
 
     def beside(self, plot: Plot, published: pl.DataFrame, title: str) -> dict[str, tuple[str, Figure]]:
