@@ -17,7 +17,7 @@ from matplotlib.patches import Patch
 from matplotlib.spines import Spine
 from matplotlib.text import Text
 
-_MOST = 24
+_MOST = 12
 """Points of a mark that are written out; of more, the first ones, how many, and their means."""
 
 

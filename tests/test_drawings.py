@@ -31,7 +31,7 @@ from sojourn.report.suite import drawn
 from sojourn.sweep.emulation.page import drawn as emulated
 from test_advice_parts import SCORES, found_of
 from test_drawn_parts import CLIENT
-from test_figures import ENTRIES, LIMIT, plot_of
+from test_figures import ENTRIES, LIMIT, LIMITS, OVER_TIME, RPM, WORKLOADS, plot_of, sweep
 from test_figures_drawn import BOXES, FOUR, hosts, plot
 
 DRAWINGS = Path(__file__).parent / "data" / "drawings"
@@ -55,6 +55,15 @@ class Survey:
 
 def kind(name: str, **more: Any) -> Callable[[], Figure]:
     return lambda: draw(plot_of({"kind": name, **ENTRIES[name], **more}))
+
+
+def few(name: str, *, gap: bool) -> Callable[[], Figure]:
+    """Return what draws one run of each cell, or two of each but one, which was not run."""
+    held = [{**one, "series": OVER_TIME, "responsiveness": RPM} for one in sweep(repeat=2 if gap else 1)]
+    missing = {"workload": WORKLOADS[1], LIMIT: LIMITS[1]}
+    return lambda: draw(
+        plot_of({"kind": name, **ENTRIES[name]}, [one for one in held if not gap or one["point"] != missing])
+    )
 
 
 def published(which: str) -> Callable[[], Figure]:
@@ -84,6 +93,8 @@ OVER = pl.DataFrame({"time_s": [0.0, 0.5], "utilisation": [0.5, 1.0], "queue_del
                      "dropped_pkts": [0, 4]})  # fmt: skip
 MADE: dict[str, Callable[[], Figure]] = {
     **{name: kind(name) for name in KINDS},
+    **{f"{name} of one run each": few(name, gap=False) for name in KINDS},
+    **{f"{name} with a gap": few(name, gap=True) for name in KINDS},
     "heatmap of shares": lambda: draw(plot("heatmap", "links.up.loss", FOUR, x=LIMIT, y="workload")),
     "table of one axis": lambda: draw(plot("table", "links.up.loss", FOUR, x=LIMIT)),
     "lines in panels": kind("lines", y="", label="L", title="Mine"),
