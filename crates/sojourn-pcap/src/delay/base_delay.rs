@@ -11,13 +11,15 @@
 //! other flows,
 //! and [`super::evidence`] the delays themselves.
 
+use crate::delay::bounds::Bounds;
 use crate::delay::estimate::utp_observer::PATH_JITTER;
 use crate::delay::evidence::{IDLE_SPREAD, SPREAD};
+use crate::delay::first_look::Looked;
 use crate::delay::host::{Host, Hosts};
-use crate::delay::log::{DATA, ECHOED, Entry, IDLE, Log, TOWARD};
+use crate::delay::log::{DATA, ECHOED, IDLE, Log, TOWARD};
 use crate::delay::share::each;
 use crate::delay::tcp_flow::SILENCE;
-use crate::delay::track::{Bound, Estimator, Protocol, Track};
+use crate::delay::track::{Estimator, Protocol, Track};
 
 /// What the shortest round trip of a host is expected to be off by, ns.
 const ROUND_TRIP_JITTER: f64 = 150_000.0;
@@ -28,75 +30,19 @@ const LEAST: usize = 8;
 /// Bounds that lie further apart than a tick and this, ns, do not both hold.
 const SLACK: f64 = 1e6;
 
-/// What a packet's delay is worked out by.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Scale {
-    estimator: Estimator,
-    protocol: Protocol,
-    start: i64,
-    tick: f64,
-    peer_tick: f64,
-    /// Of the sender's clock and of the receiver's: one less the skew. `drift`: how much faster the receiver's is.
-    rate: f64,
-    peer_rate: f64,
-    drift: f64,
-}
-
-impl Scale {
-    /// One-way delay of a packet up to the track's constant, ns. `line` is where the receiver's stamp stands.
-    #[inline]
-    pub(crate) fn delay(&self, time: i64, stamp: i64, line: i64) -> f64 {
-        match (self.estimator, self.protocol) {
-            (Estimator::Observer, _) => self.observed(time, stamp),
-            (Estimator::Reported, Protocol::Tcp) => {
-                line as f64 * self.peer_tick * self.peer_rate - stamp as f64 * self.tick * self.rate
-            }
-            (Estimator::Reported, _) => stamp as f64 * 1000.0 - self.drift * (time - self.start) as f64,
-        }
-    }
-
-    /// The same by the observer's clock.
-    #[inline]
-    pub(crate) fn observed(&self, time: i64, stamp: i64) -> f64 {
-        (time - self.start) as f64 - stamp as f64 * self.tick * self.rate
-    }
-}
-
-impl Track {
-    /// By what delays are worked out now.
-    #[inline]
-    pub(crate) fn scale(&self) -> Scale {
-        Scale {
-            estimator: self.estimator,
-            protocol: self.protocol,
-            start: self.start,
-            tick: self.tick_ns.unwrap_or(0.0),
-            peer_tick: self.peer_tick_ns.unwrap_or(0.0),
-            rate: 1.0 - self.skew,
-            peer_rate: 1.0 - self.peer_skew,
-            drift: self.peer_skew - self.skew,
-        }
-    }
-
-    /// [`Scale::delay`] of one packet.
-    #[inline]
-    pub(crate) fn delay(&self, time: i64, stamp: i64, line: i64) -> f64 {
-        self.scale().delay(time, stamp, line)
-    }
-
-    /// Whether its delays can be worked out.
-    pub(crate) fn timed(&self) -> bool {
-        self.tick_ns.is_some() && (self.estimator == Estimator::Observer || self.peer_tick_ns.is_some())
-    }
-}
-
 /// Find the base of every track from its log and from what earlier logs left.
-pub(crate) fn finalize(log: &Log, tracks: &mut [Track], hosts: &Hosts, threads: usize) {
-    each(threads, tracks, |i, track| of_track(log, i, track, &hosts.all[track.host[0] as usize]));
+pub(crate) fn finalize(log: &Log, tracks: &mut [Track], looks: &[Looked], hosts: &Hosts, threads: usize) {
+    each(threads, tracks, |i, track| {
+        let host = &hosts.all[track.host[0] as usize];
+        let seen = looks[i].as_ref().and_then(|look| look.bounds(&track.scale(), host.echo_min));
+        let seen = seen.unwrap_or_else(|| bounds(log, i, track, host.echo_min));
+        of_track(log, i, track, host, seen);
+    });
 }
 
-fn of_track(log: &Log, i: usize, track: &mut Track, host: &Host) {
-    let [least, floor] = bounds(log, i, track, host.echo_min);
+fn of_track(log: &Log, i: usize, track: &mut Track, host: &Host, bounds: Bounds) {
+    bounds.leave(track);
+    let Bounds { least, floor, .. } = bounds;
     let (lift, near_least) = second_look(log, i, track, [least, floor], host);
     let lift = lift.max(track.lift);
     let tick = track.tick_ns.unwrap_or(0.0);
@@ -125,40 +71,20 @@ fn of_track(log: &Log, i: usize, track: &mut Track, host: &Host) {
     track.round_trip_base = if floor.is_finite() { echo_min.min(echo_min + track.base - low) } else { echo_min };
 }
 
-/// Least delay and highest lower bound. `echo_min` is the host's shortest round trip.
-fn bounds(log: &Log, i: usize, track: &mut Track, echo_min: i64) -> [f64; 2] {
+/// The bounds of all packets of a track.
+pub(super) fn bounds(log: &Log, i: usize, track: &Track, echo_min: i64) -> Bounds {
     let (scale, mut line) = (track.scale(), track.extra_line);
-    let over = |extra: i64| (extra * 1000 - echo_min) as f64;
-    let delay_at = |bound: &Bound| scale.delay(bound.time, bound.stamp, bound.extra);
-    let mut least = track.least.as_ref().map_or(f64::INFINITY, delay_at);
-    let mut floor = track.floor.as_ref().map_or(f64::NEG_INFINITY, |bound| delay_at(bound) - over(bound.extra));
-    let bound = |entry: &Entry, extra| Some(Bound { time: entry.time, stamp: entry.stamp, extra });
-    let tcp = scale.protocol == Protocol::Tcp;
-    for chunk in log.chunks(i) {
-        if scale.estimator == Estimator::Reported {
-            for entry in chunk {
-                let extra = entry.extra().map_or(0, |extra| line.follow(extra));
-                let delay = scale.delay(entry.time, entry.stamp, extra);
-                if delay < least {
-                    (least, track.least) = (delay, bound(entry, extra));
-                }
-            }
-            continue;
-        }
-        for entry in chunk {
-            let delay = scale.observed(entry.time, entry.stamp);
-            if delay < least {
-                (least, track.least) = (delay, bound(entry, 0));
-            }
-            if let (true, Some(extra)) = (tcp, entry.extra()) {
-                let low = delay - over(i64::from(extra));
-                if low > floor {
-                    (floor, track.floor) = (low, bound(entry, i64::from(extra)));
-                }
-            }
+    let mut bounds = Bounds::of(track, &scale, echo_min);
+    let observed = track.estimator == Estimator::Observer;
+    for entry in log.of(i) {
+        if observed && track.protocol == Protocol::Tcp {
+            bounds.add(entry, scale.observed(entry.time, entry.stamp));
+        } else {
+            let extra = if observed { 0 } else { entry.extra().map_or(0, |extra| line.follow(extra)) };
+            bounds.above(entry, scale.delay(entry.time, entry.stamp, extra), extra);
         }
     }
-    [least, floor]
+    bounds
 }
 
 /// What a second look at the log tells of the least delays of a track: how far the mean of the least lies above the
@@ -172,45 +98,67 @@ fn second_look(log: &Log, i: usize, track: &mut Track, [least, floor]: [f64; 2],
     let below = if reported && !fine { f64::NEG_INFINITY } else { least };
     let spread = scale.tick + SPREAD;
     let shows = !reported || track.protocol == Protocol::Utp;
-    let (mut count, mut lowest) = (0, [0.0; LEAST]);
+    let (tcp, echo_min) = (scale.protocol == Protocol::Tcp, host.echo_min);
+    let mut near = NearLeast { fine, count: 0, lowest: [0.0; LEAST] };
     let [mut from, mut to] = track.evidence;
-    for entry in log.of(i) {
-        let delay = scale.delay(entry.time, entry.stamp, 0);
-        let above = delay - below;
-        let toward = entry.is(TOWARD);
-        if shows {
-            // When a flow of the host that was under way appeared after it, the silence was none.
-            let silence = || !(entry.time..entry.time.saturating_add(SILENCE)).contains(&host.midstream);
-            let idle = entry.is(IDLE) && silence();
+    for chunk in log.chunks(i) {
+        for entry in chunk {
+            let delay = scale.delay(entry.time, entry.stamp, 0);
+            let above = delay - below;
+            let toward = entry.is(TOWARD);
+            if above < reach && !toward {
+                near.add(above);
+            }
+            if !shows {
+                continue;
+            }
             if !toward {
                 from.add(above, spread);
                 from.data |= entry.is(DATA);
-                from.idle |= idle && above < spread + IDLE_SPREAD;
             }
-            if let (Protocol::Tcp, Some(extra)) = (scale.protocol, entry.extra()) {
-                let over = (i64::from(extra) * 1000 - host.echo_min) as f64;
-                let above = floor - (delay - over);
-                to.add(above, spread);
+            let mut above_to = f64::INFINITY;
+            if let (true, Some(extra)) = (tcp, entry.extra()) {
+                above_to = floor - (delay - (i64::from(extra) * 1000 - echo_min) as f64);
+                to.add(above_to, spread);
                 to.data |= toward && !entry.is(ECHOED);
-                to.idle |= idle && above < spread + IDLE_SPREAD;
             }
-        }
-        if above >= reach || toward {
-            continue;
-        }
-        if !fine {
-            count += 1;
-        } else if count < LEAST || above < lowest[LEAST - 1] {
-            let end = count.min(LEAST - 1);
-            lowest[end] = above;
-            count = end + 1;
-            lowest[..=end].sort_unstable_by(f64::total_cmp);
+            // When a flow of the host that was under way appeared after it, the silence was none.
+            if entry.is(IDLE) && !(entry.time..entry.time.saturating_add(SILENCE)).contains(&host.midstream) {
+                from.idle |= !toward && above < spread + IDLE_SPREAD;
+                to.idle |= above_to < spread + IDLE_SPREAD;
+            }
         }
     }
     track.evidence = [from, to];
-    match fine {
-        true => (lowest[..count].iter().sum::<f64>() / count.max(1) as f64, 0),
-        false => (0.0, count.min(PHASES) as u32),
+    near.told()
+}
+
+/// The least delays of a track: their mean where stamps are fine, their number where they are coarse.
+struct NearLeast {
+    fine: bool,
+    count: usize,
+    lowest: [f64; LEAST],
+}
+
+impl NearLeast {
+    /// Count a delay so far above the least.
+    #[inline(never)]
+    fn add(&mut self, above: f64) {
+        if !self.fine {
+            self.count += 1;
+        } else if self.count < LEAST || above < self.lowest[LEAST - 1] {
+            let end = self.count.min(LEAST - 1);
+            self.lowest[end] = above;
+            self.count = end + 1;
+            self.lowest[..=end].sort_unstable_by(f64::total_cmp);
+        }
+    }
+
+    fn told(&self) -> (f64, u32) {
+        match self.fine {
+            true => (self.lowest[..self.count].iter().sum::<f64>() / self.count.max(1) as f64, 0),
+            false => (0.0, self.count.min(PHASES) as u32),
+        }
     }
 }
 

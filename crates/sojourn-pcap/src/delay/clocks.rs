@@ -1,52 +1,62 @@
 //! First part of a finalization: the tick and the skew of every sender's clock.
 
+use crate::delay::first_look::{FirstLook, Looked};
+use crate::delay::fits::Fits;
 use crate::delay::host::Hosts;
-use crate::delay::log::{Log, TOWARD};
+use crate::delay::log::{ECHOED, Log, TOWARD};
 use crate::delay::share::each;
 use crate::delay::tick::{Fit, RATES, decide, unusual};
 use crate::delay::track::{Estimator, Protocol, Track};
 
 /// A flow's own tick is believed from this time on; shorter flows take their host's.
 const OWN_TICK_S: f64 = 20.0;
-/// Of tracks with more packets than this every eighth is fitted: more do not make a slope any better.
-const FITTED: u64 = 512;
 const UTP_TICK_NS: f64 = 1000.0;
 
-/// Find ticks, then skews; `start` of the tracks' `extra_line` is left where the log begins.
-pub(crate) fn finalize(log: &Log, tracks: &mut [Track], hosts: &mut Hosts, threads: usize) {
-    each(threads, tracks, |i, track| fit(log, i, track));
+/// Find ticks, then skews; `start` of the tracks' `extra_line` is left where the log begins. Returns what was found of
+/// each track at first sight.
+pub(crate) fn finalize(log: &Log, tracks: &mut [Track], hosts: &mut Hosts, threads: usize) -> Vec<Looked> {
+    let mut looks: Vec<Looked> = tracks.iter().map(|_| None).collect();
+    let mut both: Vec<_> = tracks.iter_mut().zip(&mut looks).collect();
+    let all = &hosts.all;
+    each(threads, &mut both, |i, (track, look)| {
+        **look = FirstLook::at(log, i, track, all[track.host[0] as usize].echo_min);
+        if look.is_none() {
+            fit(log, i, track);
+        }
+    });
     ticks(tracks, hosts);
-    each(threads, tracks, |i, track| minima(log, i, track));
+    let mut both: Vec<_> = tracks.iter_mut().zip(&mut looks).collect();
+    each(threads, &mut both, |i, (track, look)| match look.as_mut().and_then(|look| look.minima(track.tick_ns)) {
+        Some(seen) => track.minima = seen,
+        None => minima(log, i, track),
+    });
     skews(tracks, hosts);
+    looks
 }
 
-fn fit(log: &Log, i: usize, track: &mut Track) {
-    let mut line = track.extra_line;
-    let (mut entries, tcp) = (track.entries, track.protocol == Protocol::Tcp);
-    for chunk in log.chunks(i) {
-        for entry in chunk {
-            if entry.is(TOWARD) {
-                continue;
-            }
-            entries += 1;
-            if !tcp || (entries > FITTED && !entries.is_multiple_of(8)) {
-                continue;
-            }
-            let seconds = (entry.time - track.start) as f64 / 1e9;
-            let stamp = entry.stamp as f64;
-            track.fit.add(seconds, stamp);
-            if let Some(extra) = entry.extra() {
-                match track.estimator {
-                    Estimator::Observer => track.echo_fit.add(seconds - f64::from(extra) / 1e6, stamp),
-                    Estimator::Reported => track.peer_fit.add(seconds, line.follow(extra) as f64),
-                }
-            }
+pub(super) fn fit(log: &Log, i: usize, track: &mut Track) {
+    let (mut fits, mut line) = (Fits::of(track), track.extra_line);
+    let (start, estimator, tcp) = (track.start, track.estimator, track.protocol == Protocol::Tcp);
+    track.toward = false;
+    for entry in log.of(i) {
+        if entry.is(TOWARD) {
+            track.toward |= !entry.is(ECHOED);
+            continue;
         }
-        if let Some(last) = chunk.iter().rfind(|entry| !entry.is(TOWARD)) {
-            track.last_time = last.time;
+        track.last_time = entry.time;
+        if !tcp {
+            fits.entries += 1;
+        } else if estimator == Estimator::Observer {
+            fits.add(entry, start);
+        } else if fits.wants() {
+            let seconds = (entry.time - start) as f64 / 1e9;
+            fits.fit.add(seconds, entry.stamp as f64);
+            if let Some(extra) = entry.extra() {
+                track.peer_fit.add(seconds, line.follow(extra) as f64);
+            }
         }
     }
-    track.entries = entries;
+    fits.leave(track);
 }
 
 fn ticks(tracks: &mut [Track], hosts: &mut Hosts) {
@@ -87,7 +97,7 @@ fn tick(capture: &Fit, echo: &Fit, hosts: &mut Hosts, host: u32) -> Option<f64> 
 }
 
 /// Minima of the sender's clock against the capture's, over the path that has no queue.
-fn minima(log: &Log, i: usize, track: &mut Track) {
+pub(super) fn minima(log: &Log, i: usize, track: &mut Track) {
     let (Some(tick), Estimator::Observer) = (track.tick_ns, track.estimator) else { return };
     let (start, tcp, mut line) = (track.start, track.protocol == Protocol::Tcp, track.extra_line);
     for chunk in log.chunks(i) {
@@ -148,7 +158,7 @@ mod tests {
         for i in 0..seconds * 100 {
             let (sent, wait) = (i * SECOND / 100, i * SECOND / 5000);
             let answers_after = (40_000_000 + wait) / 1000;
-            log.push(Entry::new(i as u64, sent + wait, sent / 1_000_000, 0, Some(answers_after as u32)));
+            log.push(0, Entry::new(i as u64, sent + wait, sent / 1_000_000, 0, Some(answers_after as u32)));
         }
         log
     }

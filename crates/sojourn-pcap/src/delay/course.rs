@@ -1,10 +1,10 @@
 //! Last part of a finalization: the queueing delay of each packet of a track.
 
-use crate::delay::base_delay::Scale;
 use crate::delay::estimate::tcp_observer::Estimate;
 use crate::delay::estimate::{tcp_observer, utp_observer};
 use crate::delay::host::{Discard, Hosts, Stats, Transmission};
 use crate::delay::log::{ECHOED, Entry, LONE, TOWARD};
+use crate::delay::scale::Scale;
 use crate::delay::stamps::Unwrapped;
 use crate::delay::track::{Before, Estimator, Protocol, Track};
 
@@ -73,28 +73,42 @@ impl Course {
         })
     }
 
-    /// The sample of the next entry, counted in `stats` but for its flow; `line` is where the receiver's stamps stand.
+    /// Whether it is the commonest: stamps of TCP against the observer's clock, whose tick is known.
+    #[inline]
+    pub(crate) fn plain(&self) -> bool {
+        let observed = self.estimator == Estimator::Observer && self.protocol == Protocol::Tcp;
+        observed && self.timed && self.from && !self.lines
+    }
+
+    /// The sample of the next entry, whose delay `stats` take in, of a course that is [plain](Self::plain) or may not
+    /// be; `line` is where the receiver's stamps stand.
     #[inline(always)]
-    pub(crate) fn sample(
+    pub(crate) fn sample<const PLAIN: bool>(
         &self,
         entry: &Entry,
         line: &mut Unwrapped,
         before: &mut Before,
         stats: &mut Stats,
     ) -> Option<Sampled> {
-        let line = if self.lines { follow(line, entry) } else { 0 };
-        if !self.timed {
+        let line = if !PLAIN && self.lines { follow(line, entry) } else { 0 };
+        if !PLAIN && !self.timed {
             before.left_out[UNKNOWN] += 1;
             return None;
         }
-        let excess = self.scale.delay(entry.time, entry.stamp, line) - self.base + self.cross_flow_base;
+        let delay = if PLAIN {
+            self.scale.observed(entry.time, entry.stamp)
+        } else {
+            self.scale.delay(entry.time, entry.stamp, line)
+        };
+        let excess = delay - self.base + self.cross_flow_base;
         let own = self.transmission[usize::from(entry.is(TOWARD))].of(entry.length());
         if entry.is(TOWARD) {
             let round_trip = entry.extra().map_or(0.0, |micros| f64::from(micros) * 1000.0);
             let over = round_trip - self.round_trip_base - own;
             return match self.toward(before, entry, excess, over) {
                 Ok(estimate) => {
-                    stats.to.add(estimate, entry.packets(), self.empty[1], self.missing());
+                    before.given[1] += 1;
+                    stats.to.add(estimate, entry.packets());
                     Some(((entry.time - round_trip as i64, estimate), true))
                 }
                 Err(why) => {
@@ -104,7 +118,7 @@ impl Course {
             };
         }
         before.sent_at = [entry.stamp, before.sent_at[0]];
-        let observed = self.estimator == Estimator::Observer && self.protocol == Protocol::Tcp;
+        let observed = PLAIN || (self.estimator == Estimator::Observer && self.protocol == Protocol::Tcp);
         let estimate = if observed {
             let round_trip = entry.extra().map(|micros| i64::from(micros) * 1000);
             let over = round_trip.map(|ns| ns as f64 - self.round_trip_base);
@@ -127,14 +141,23 @@ impl Course {
             before.left_out[IMPLAUSIBLE] += 1;
             return None;
         }
-        if !self.from {
-            stats.to.add(estimate, 1, self.empty[1], self.missing());
+        if !PLAIN && !self.from {
+            before.given[1] += 1;
+            stats.to.add(estimate, 1);
             return Some(((entry.time, estimate), true));
         }
-        stats.from.add(estimate, 1, self.empty[0], self.missing());
-        stats.by_estimator[usize::from(self.estimator == Estimator::Reported)] += 1;
+        before.given[0] += 1;
+        stats.from.add(estimate, 1);
         stats.series.add(entry.time, estimate.delay);
         Some(((entry.time, estimate), false))
+    }
+
+    /// Count the samples that were given.
+    pub(crate) fn count(&self, given: [u64; 2], stats: &mut Stats) {
+        let ([from, to], missing) = (given, self.missing());
+        stats.from.count(from, self.empty[0], missing);
+        stats.to.count(to, self.empty[1], missing);
+        stats.by_estimator[usize::from(self.estimator == Estimator::Reported)] += from;
     }
 
     /// The delay of a packet to the remote host: the round trip `over` the shortest, less what of it the packet that

@@ -45,7 +45,7 @@ struct Comparison {
 
 /// Set of every track `cross_flow_base` (what its base is too high by), `unassigned` and `empty`. What an earlier log
 /// told stays where this one tells nothing.
-pub(crate) fn finalize(log: &Log, tracks: &mut [Track], hosts: &Hosts) {
+pub(crate) fn finalize(log: &mut Log, tracks: &mut [Track], hosts: &Hosts) {
     let mut of_host: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     for (i, _) in tracks.iter().enumerate().filter(|(_, track)| usable(track)) {
         of_host.entry(tracks[i].host[0]).or_default().push(i);
@@ -94,7 +94,7 @@ pub(crate) fn finalize(log: &Log, tracks: &mut [Track], hosts: &Hosts) {
 /// these are too high: one flow's packets between those of all others bound it loosely, all others' packets between its
 /// own bound it well.
 fn shift_to_lowest(
-    log: &Log,
+    log: &mut Log,
     tracks: &mut [Track],
     of_host: &BTreeMap<u32, Vec<usize>>,
     (known, relative): (&[bool], &[bool]),
@@ -206,7 +206,7 @@ fn joined(tracks: &[Track], members: &[usize]) -> [Evidence; 2] {
 
 /// For each of the `open` tracks, what its delays would have to be raised by to fit between the packets of the known
 /// tracks of its host.
-fn compare(log: &Log, tracks: &[Track], [known, open]: [&[bool]; 2], raise: &[f64]) -> Vec<Vec<[f64; 2]>> {
+fn compare(log: &mut Log, tracks: &[Track], [known, open]: [&[bool]; 2], raise: &[f64]) -> Vec<Vec<[f64; 2]>> {
     let hosts = tracks.iter().map(|track| track.host[0] as usize + 1).max().unwrap_or(0);
     let mut comparing: Vec<Option<Comparison>> = Vec::new();
     comparing.resize_with(hosts, || None);
@@ -216,15 +216,16 @@ fn compare(log: &Log, tracks: &[Track], [known, open]: [&[bool]; 2], raise: &[f6
     let mut bounds: Vec<Vec<[f64; 2]>> = vec![Vec::new(); tracks.len()];
     let takes_part = |i: usize| (known[i] || open[i]) && comparing[tracks[i].host[0] as usize].is_some();
     let wanted: Vec<bool> = (0..tracks.len()).map(takes_part).collect();
-    for entry in log.in_order(|track| wanted[track]).filter(|entry| !entry.is(TOWARD)) {
-        let (at, track) = (entry.track as usize, &tracks[entry.track as usize]);
+    log.put_in_order();
+    for (at, entry) in log.in_order(|track| wanted[track]).filter(|(_, entry)| !entry.is(TOWARD)) {
+        let track = &tracks[at];
         let Some(Some(host)) = comparing.get_mut(track.host[0] as usize) else { continue };
         // A stamp lies anywhere in its tick: half of it on average.
         let half = track.tick_ns.unwrap_or(0.0) / 2.0;
         let delay = track.delay(entry.time, entry.stamp, 0) - track.base - half + raise[at];
         if open[at] {
             if host.pending.len() < MOST && bounds[at].len() < MOST {
-                host.pending.push((entry.track, entry.time, delay));
+                host.pending.push((at as u32, entry.time, delay));
             }
             continue;
         }

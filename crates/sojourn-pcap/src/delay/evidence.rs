@@ -32,14 +32,12 @@ impl Evidence {
     /// Count a packet whose delay lies `above` the least; `spread` is what a tick and the path spread delays by.
     #[inline]
     pub(crate) fn add(&mut self, above: f64, spread: f64) {
+        // Without branches, as no delay tells the next.
+        let (at_least, within) = (u32::from(above < spread), u32::from(above < 2.0 * spread));
         self.all += 1;
-        if above < spread {
-            self.at_least += 1;
-        } else if above < 2.0 * spread {
-            self.above += 1;
-        } else if above > 4.0 * spread {
-            self.far += 1;
-        }
+        self.at_least += at_least;
+        self.above += within - at_least;
+        self.far += u32::from(above > 4.0 * spread);
     }
 
     /// Put together what several flows show of one queue.

@@ -50,11 +50,11 @@ impl Meter {
     pub fn finalize(&mut self) -> Finalized<'_> {
         let MeterState { hosts, tracks, log, options, .. } = &mut self.state;
         let threads = options.threads;
-        clocks::finalize(log, tracks, hosts, threads);
+        let looks = clocks::finalize(log, tracks, hosts, threads);
         choose_estimator(tracks, hosts, options.estimator);
-        base_delay::finalize(log, tracks, hosts, threads);
+        base_delay::finalize(log, tracks, &looks, hosts, threads);
         cross_flow_base::finalize(log, tracks, hosts);
-        transmission::finalize(log, tracks, hosts, threads);
+        transmission::finalize(log, tracks, &looks, hosts, threads);
         for track in tracks.iter().filter(|track| track.cross_flow_base > 0.0) {
             hosts.all[track.host[0] as usize].stats(track.protocol).bases_taken_over += 1;
         }
@@ -75,6 +75,14 @@ impl Meter {
         let MeterState { hosts, tracks, log, .. } = &mut self.state;
         log.clear();
         for track in tracks.iter_mut() {
+            let given = std::mem::take(&mut track.before.given);
+            if given != [0; 2]
+                && let Some(course) = Course::of(track, hosts)
+            {
+                let stats = hosts.all[course.owner as usize].stats(course.protocol);
+                course.count(given, stats);
+                stats.flows += u64::from(given[0] > 0 && !std::mem::replace(&mut track.counted, true));
+            }
             let left_out = std::mem::take(&mut track.before.left_out);
             for (why, count) in [Discard::TickUnknown, Discard::Implausible].into_iter().zip(left_out) {
                 if count > 0 {
@@ -119,26 +127,57 @@ impl Iterator for Finalized<'_> {
 
     #[inline]
     fn next(&mut self) -> Option<Sample> {
+        let mut next = None;
+        self.hand_on(|sample| {
+            next = Some(sample);
+            false
+        });
+        next
+    }
+}
+
+impl Finalized<'_> {
+    /// Put the next samples, at most so many, in the place of those that are there; false if there are none.
+    pub fn fill(&mut self, samples: &mut Vec<Sample>, most: usize) -> bool {
+        samples.clear();
+        samples.reserve(most);
+        self.hand_on(|sample| {
+            samples.push(sample);
+            samples.len() < most
+        });
+        !samples.is_empty()
+    }
+
+    /// Hand on samples as long as `take` wants more.
+    #[inline]
+    fn hand_on(&mut self, mut take: impl FnMut(Sample) -> bool) {
         let Self { meter, at, courses } = self;
         let Meter { state: MeterState { hosts, tracks, log, .. }, start_ns, .. } = &mut **meter;
         if *at == 0 {
+            log.put_in_order();
             *courses = tracks.iter().map(|track| Course::of(track, hosts)).collect();
         }
-        while let Some(entry) = log.get(*at) {
+        let (log, start_ns) = (&*log, start_ns.unwrap_or(0));
+        while let Some((flow, entry)) = log.get(*at) {
             *at += 1;
-            let track = &mut tracks[entry.track as usize];
-            let Some(course) = &courses[entry.track as usize] else {
+            let track = &mut tracks[flow as usize];
+            let Some(course) = &courses[flow as usize] else {
                 leave_out(track, [entry]);
                 continue;
             };
             let stats = hosts.all[course.owner as usize].stats(course.protocol);
-            if let Some(sampled) = course.sample(entry, &mut track.extra_line, &mut track.before, stats) {
-                let (_, toward) = sampled;
-                stats.flows += u64::from(!toward && !std::mem::replace(&mut track.counted, true));
-                return Some(told(entry, course, start_ns.unwrap_or(0), sampled));
+            let (line, before) = (&mut track.extra_line, &mut track.before);
+            let sampled = if course.plain() {
+                course.sample::<true>(entry, line, before, stats)
+            } else {
+                course.sample::<false>(entry, line, before, stats)
+            };
+            if let Some(sampled) = sampled
+                && !take(told((flow, entry), course, start_ns, sampled))
+            {
+                return;
             }
         }
-        None
     }
 }
 
@@ -175,14 +214,16 @@ fn count(state: &mut MeterState) {
     each(options.threads, &mut shares, |_, share| {
         for (i, track, course) in &mut share.tracks {
             let stats = share.stats[track.protocol as usize].get_or_insert_default();
-            let (mut line, mut before, mut any) = (track.extra_line, track.before, false);
+            let (mut line, mut before) = (track.extra_line, track.before);
             for chunk in log.chunks(*i) {
-                for entry in chunk {
-                    any |= matches!(course.sample(entry, &mut line, &mut before, stats), Some((_, false)));
+                let (line, before) = (&mut line, &mut before);
+                if course.plain() {
+                    chunk.iter().for_each(|entry| _ = course.sample::<true>(entry, line, before, stats));
+                } else {
+                    chunk.iter().for_each(|entry| _ = course.sample::<false>(entry, line, before, stats));
                 }
             }
             (track.extra_line, track.before) = (line, before);
-            stats.flows += u64::from(any && !std::mem::replace(&mut track.counted, true));
         }
     });
     for share in shares {
@@ -201,9 +242,9 @@ impl Finalized<'_> {
     }
 }
 
-fn told(entry: &Entry, course: &Course, start_ns: i64, ((time, estimate), toward): Sampled) -> Sample {
+fn told((flow, entry): (u32, &Entry), course: &Course, start_ns: i64, ((time, estimate), toward): Sampled) -> Sample {
     let (time_ns, delay_ns, error_ns) = (start_ns.wrapping_add(time), estimate.delay, estimate.error);
-    Sample { frame: entry.frame(), time_ns, flow: entry.track, protocol: course.protocol, toward, delay_ns, error_ns }
+    Sample { frame: entry.frame(), time_ns, flow, protocol: course.protocol, toward, delay_ns, error_ns }
 }
 
 /// One estimator for each direction: the receiver's reports where they were asked for, or where the receiver is far
@@ -223,5 +264,60 @@ fn choose_estimator(tracks: &mut [Track], hosts: &Hosts, choice: Choice) {
             Choice::Reported => true,
         };
         track.silent = by_reports != (track.estimator == Estimator::Reported);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::delay::first_look::{FirstLook, guess};
+    use crate::delay::flow::Key;
+    use crate::delay::log::{ECHOED, Log, TOWARD};
+    use crate::delay::track::TrackRef;
+    use proptest::prelude::*;
+
+    fn track() -> Track {
+        let (key, side) = Key::of((Address(1), 1), (Address(2), 2), 6);
+        let (protocol, estimator) = (Protocol::Tcp, Estimator::Observer);
+        Track::new(&TrackRef { key: &key, side, protocol, estimator, hosts: [0, 1] }, 0)
+    }
+
+    proptest! {
+        /// Two logs of a clock of milliseconds, whose packets wait, and tell or not of round trips and of others.
+        #[test]
+        fn what_is_found_at_first_sight_is_what_each_step_finds(
+            packets in prop::collection::vec((0i64..300, 0i64..9, 0u32..90_000, 60u16..1600, 0u8..8), 2..700),
+            (echo_min, skew) in (1i64..5_000_000, prop_oneof![Just(0.0), -1e-4..1e-4]),
+        ) {
+            let [mut one, mut other] = [track(), track()];
+            let mut sent = 0;
+            for part in packets.chunks(packets.len().div_ceil(2)) {
+                let mut log = Log::default();
+                for (i, &(pause, wait, round_trip, length, kind)) in part.iter().enumerate() {
+                    sent += pause;
+                    let flag = [TOWARD, TOWARD | ECHOED].get(usize::from(kind)).copied().unwrap_or(0);
+                    let extra = (kind < 5).then_some(round_trip);
+                    let time = (sent + wait) * 1_000_000 + i64::from(length);
+                    log.push(0, Entry::new(i as u64, time, sent, flag, extra).long(length));
+                }
+                (one.skew, other.skew) = (skew, skew);
+                (one.tick_ns, other.tick_ns) = (one.tick_ns.or(guess(&log, 0)), one.tick_ns.or(guess(&log, 0)));
+                let Some(mut look) = FirstLook::at(&log, 0, &mut one, echo_min) else { return Ok(()) };
+                clocks::fit(&log, 0, &mut other);
+                let fits = |track: &Track| format!("{:?}", (track.fit, track.echo_fit, track.entries, track.last_time));
+                prop_assert_eq!((fits(&one), one.toward), (fits(&other), other.toward));
+                clocks::minima(&log, 0, &mut other);
+                prop_assert!(look.minima(Some(1.0)).is_none());
+                one.minima = look.minima(other.tick_ns).unwrap();
+                prop_assert_eq!(format!("{:?}", one.minima), format!("{:?}", other.minima));
+                let bounds = base_delay::bounds(&log, 0, &other, echo_min);
+                prop_assert!(look.bounds(&other.scale(), echo_min + 1).is_none());
+                prop_assert_eq!(look.bounds(&other.scale(), echo_min), Some(bounds));
+                bounds.leave(&mut one);
+                bounds.leave(&mut other);
+                other.skew += 1e-6;
+                prop_assert!(look.leasts(&other.scale()).is_none() && look.bounds(&other.scale(), echo_min).is_none());
+            }
+        }
     }
 }

@@ -105,15 +105,19 @@ pub struct Way {
 }
 
 impl Way {
-    /// Count a sample that stands for so many `packets`; `missing` is what it may lack if the queue was not `empty`
-    /// when its base was met, ns.
+    /// Take in a delay that so many `packets` met.
     #[inline]
-    pub(crate) fn add(&mut self, estimate: Estimate, packets: u32, empty: bool, missing: f64) {
-        self.samples += 1;
+    pub(crate) fn add(&mut self, estimate: Estimate, packets: u32) {
         self.delay.add_times(estimate.delay, packets);
         self.uncertainty.add(estimate.error);
-        self.certain += u64::from(empty);
-        if !empty {
+    }
+
+    /// Count samples of one base; `missing` is what they may lack if the queue was not `empty` when it was met, ns.
+    pub(crate) fn count(&mut self, samples: u64, empty: bool, missing: f64) {
+        self.samples += samples;
+        if empty {
+            self.certain += samples;
+        } else if samples > 0 {
             self.missing = self.missing.max(missing);
         }
     }
@@ -363,7 +367,7 @@ mod tests {
     #[test]
     fn what_was_left_out_for_having_waited_makes_a_lower_bound() {
         let mut way = Way::default();
-        (0..500).for_each(|_| way.add(Estimate { delay: 1e6, error: 0.0 }, 1, true, 0.0));
+        way.count(500, true, 0.0);
         for (paused, bound) in [(100, false), (101, true)] {
             way.discarded[Discard::Paused as usize] = paused;
             assert_eq!(way.lower_bound(), bound, "{paused}");

@@ -4,7 +4,8 @@
 //! and the log is finalized when it is full or the capture ends (see [`crate::delay::finalize`]).
 //!
 //! Entries of one track lie together, in chunks that double: most of finalizing looks at one track at a time, with its
-//! state at hand, and tracks do not wait for each other. The order of all is kept beside.
+//! state at hand, and tracks do not wait for each other. Each entry has its place in the order of all; the order
+//! itself is made where somebody asks for it.
 
 use crate::delay::pages::Pages;
 use bytemuck::{Pod, Zeroable};
@@ -36,19 +37,19 @@ pub(crate) struct Entry {
     pub(crate) stamp: i64,
     /// Frame number (36 bits), packets that it stands for (4), length on the wire (16) and flags.
     pub(crate) frame_flags: u64,
-    /// Track that it belongs to.
-    pub(crate) track: u32,
+    /// Its place in the order of all.
+    pub(crate) place: u32,
     /// TCP observed: time since the packet that it echoes passed, µs. TCP reported: the receiver's stamp. uTP
     /// observed: how the sender's clock stands against the capture's by its own reports, µs modulo 2^32.
     pub(crate) extra: u32,
 }
 
 impl Entry {
-    /// An entry that is not of a track yet; without `extra`, that field holds nothing.
+    /// An entry that has no place yet; without `extra`, that field holds nothing.
     #[inline]
     pub(crate) fn new(frame: u64, time: i64, stamp: i64, flags: u64, extra: Option<u32>) -> Self {
         let flags = flags | if extra.is_some() { EXTRA } else { 0 };
-        Self { time, stamp, frame_flags: (frame & FRAME) | flags, track: 0, extra: extra.unwrap_or(0) }
+        Self { time, stamp, frame_flags: (frame & FRAME) | flags, place: 0, extra: extra.unwrap_or(0) }
     }
     #[inline]
     pub(crate) fn frame(&self) -> u64 {
@@ -102,6 +103,7 @@ const LARGEST: usize = 1000;
 /// So many entries of one track in a row.
 #[derive(Debug, Clone, Copy)]
 struct Chunk {
+    track: u32,
     start: u32,
     room: u32,
     /// The track's next.
@@ -124,23 +126,25 @@ pub(crate) struct Log {
     chunks: Vec<Chunk>,
     /// By track.
     ends: Vec<End>,
-    /// Track and place of each entry.
+    len: usize,
+    /// Track of each entry, and where it is, of so many.
     order: Pages<[u32; 2]>,
+    in_order: usize,
 }
 
 impl Log {
-    /// Add an entry to its track.
-    #[inline]
-    pub(crate) fn push(&mut self, entry: Entry) {
-        let at = match self.ends.get_mut(entry.track as usize) {
+    /// Add an entry to a track.
+    #[inline(always)]
+    pub(crate) fn push(&mut self, track: u32, entry: Entry) {
+        let at = match self.ends.get_mut(track as usize) {
             Some(end) if end.at != end.stop => {
                 end.at += 1;
                 end.at - 1
             }
-            _ => self.extend(entry.track as usize),
+            _ => self.extend(track as usize),
         };
-        self.entries.set(at as usize, entry);
-        self.order.push([entry.track, at]);
+        self.entries.set(at as usize, Entry { place: self.len as u32, ..entry });
+        self.len += 1;
     }
 
     /// Give a track a new chunk, and the first place of it away.
@@ -161,14 +165,31 @@ impl Log {
         };
         let start = self.entries.extend(room) as u32;
         *end = End { at: start + 1, stop: start + room as u32, first, last: new };
-        self.chunks.push(Chunk { start, room: room as u32, next: NONE });
+        self.chunks.push(Chunk { track: track as u32, start, room: room as u32, next: NONE });
         start
     }
 
     /// Number of entries.
     #[inline]
     pub(crate) fn len(&self) -> usize {
-        self.order.len()
+        self.len
+    }
+
+    /// Make the order of all. Chunks in the order in which they were begun touch little of it at a time.
+    pub(crate) fn put_in_order(&mut self) {
+        let Self { entries, chunks, ends, len, order, in_order } = self;
+        if *in_order == *len {
+            return;
+        }
+        *in_order = *len;
+        order.reach(*len);
+        for (number, chunk) in chunks.iter().enumerate() {
+            let end = &ends[chunk.track as usize];
+            let room = if end.last as usize == number { end.at - chunk.start } else { chunk.room };
+            for (entry, at) in entries.slice(chunk.start as usize, room as usize).iter().zip(chunk.start..) {
+                order.set(entry.place as usize, [chunk.track, at]);
+            }
+        }
     }
 
     /// The entries of a track, in order, as many in a row as lie together.
@@ -190,31 +211,32 @@ impl Log {
         self.chunks(track).flatten()
     }
 
-    /// The entry at a place in the order of all.
+    /// The entry at a place in the order of all, and its track; none unless they were
+    /// [put in order](Self::put_in_order).
     #[inline]
-    pub(crate) fn get(&self, place: usize) -> Option<&Entry> {
-        (place < self.len()).then(|| self.at(place))
-    }
-
-    /// Entries of the tracks that are `wanted`, in the order of all.
-    #[inline]
-    pub(crate) fn in_order<'a>(&'a self, wanted: impl Fn(usize) -> bool + 'a) -> impl Iterator<Item = &'a Entry> {
-        (0..self.len()).filter_map(move |place| {
-            let [track, at] = self.order.slice(place, 1)[0];
-            wanted(track as usize).then(|| &self.entries.slice(at as usize, 1)[0])
+    pub(crate) fn get(&self, place: usize) -> Option<(u32, &Entry)> {
+        (place < self.in_order).then(|| {
+            let &[track, at] = self.order.one(place);
+            (track, self.entries.one(at as usize))
         })
     }
 
+    /// Entries of the tracks that are `wanted`, in the order of all, with their tracks; as of [`Self::get`].
     #[inline]
-    fn at(&self, place: usize) -> &Entry {
-        let [_, at] = self.order.slice(place, 1)[0];
-        &self.entries.slice(at as usize, 1)[0]
+    pub(crate) fn in_order<'a>(
+        &'a self,
+        wanted: impl Fn(usize) -> bool + 'a,
+    ) -> impl Iterator<Item = (usize, &'a Entry)> {
+        (0..self.in_order).filter_map(move |place| {
+            let &[track, at] = self.order.one(place);
+            wanted(track as usize).then(|| (track as usize, self.entries.one(at as usize)))
+        })
     }
 
     /// Forget all entries; the memory is kept.
     pub(crate) fn clear(&mut self) {
         self.entries.clear();
-        self.order.clear();
+        (self.len, self.in_order) = (0, 0);
         self.chunks.clear();
         self.ends.clear();
     }
@@ -230,17 +252,21 @@ mod tests {
         for round in 0..2 {
             let tracks: Vec<u32> = (0..30_000u32).map(|i| i * i % 7 * (i % 5)).collect();
             for (i, &track) in tracks.iter().enumerate() {
-                log.push(Entry { track, ..Entry::new(i as u64, round, 0, 0, None) });
+                log.push(track, Entry::new(i as u64, round, 0, 0, None));
             }
             assert_eq!(log.len(), 30_000);
-            assert!((0..30_000).all(|i| log.get(i).is_some_and(|entry| entry.frame() == i as u64)));
+            log.put_in_order();
+            assert!(
+                (0..30_000)
+                    .all(|i| log.get(i).is_some_and(|(_, entry)| [entry.frame(), entry.place.into()] == [i as u64; 2]))
+            );
             assert!(log.get(30_000).is_none());
             for track in 0..30 {
                 let frames: Vec<u64> = log.of(track).map(Entry::frame).collect();
                 let expected = (0..30_000).filter(|&i| tracks[i] as usize == track).map(|i| i as u64);
                 assert!(frames.iter().copied().eq(expected), "track {track}");
             }
-            assert!(log.in_order(|track| track == 4 || track == 6).map(|entry| entry.frame()).is_sorted());
+            assert!(log.in_order(|track| track == 4 || track == 6).map(|(_, entry)| entry.frame()).is_sorted());
             log.clear();
             assert!(log.of(4).next().is_none());
         }

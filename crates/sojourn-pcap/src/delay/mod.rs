@@ -8,12 +8,15 @@
 //! time (`flow`: the bounded table, `connection`), `meter` at what flows have in common, their hosts ([`ahead`]).
 //!
 //! - `meter`: from sightings to the log. `tcp_flow`, `utp_flow`, `spin`: what one packet does to its flow; `state`,
-//!   `log`, `tracks`: what they write to. `course`: the delays of a track, packet by packet.
-//! - [`estimate`]: the four estimators. `clocks`, [`tick`], [`skew`], [`stamps`]: clocks.
-//! - `base_delay`, `cross_flow_base`, `evidence`, [`transmission`], [`route`]: what the delay would be without a queue.
+//!   `log`, `tracks`: what they write to. `first_look`: what one pass over the log finds for all that follows.
+//!   `course`: the delays of a track, packet by packet.
+//! - [`estimate`]: the four estimators. `clocks`, `fits`, [`tick`], [`skew`], [`stamps`]: clocks.
+//! - `base_delay`, `bounds`, `scale`, `cross_flow_base`, `evidence`, [`transmission`], `leasts`, [`route`]: what the
+//!   delay would be without a queue.
 
 pub mod ahead;
 mod base_delay;
+mod bounds;
 mod clocks;
 mod connection;
 mod course;
@@ -21,13 +24,17 @@ mod cross_flow_base;
 pub mod estimate;
 mod evidence;
 pub mod finalize;
+mod first_look;
+mod fits;
 pub mod flow;
 pub mod host;
+mod leasts;
 pub(crate) mod log;
 pub(crate) mod meter;
 mod pages;
 pub mod quantiles;
 pub mod route;
+mod scale;
 pub mod series;
 mod share;
 mod sighting;

@@ -27,12 +27,6 @@ impl<T> Default for Pages<T> {
 impl<T: Pod> Pages<T> {
     const EACH: usize = BLOCK / size_of::<T>();
 
-    /// Places in use, and those that were passed over at the ends of blocks.
-    #[inline]
-    pub(crate) fn len(&self) -> usize {
-        self.len
-    }
-
     /// The first of `count` new places in a row, at most a block's.
     #[inline]
     pub(crate) fn extend(&mut self, count: usize) -> usize {
@@ -47,6 +41,14 @@ impl<T: Pod> Pages<T> {
         at
     }
 
+    /// Ask for all places up to `len`.
+    pub(crate) fn reach(&mut self, len: usize) {
+        self.len = len;
+        while self.len > self.blocks.len() * Self::EACH {
+            self.blocks.push(block());
+        }
+    }
+
     /// Write a record to a place.
     #[inline]
     pub(crate) fn set(&mut self, at: usize, value: T) {
@@ -58,15 +60,10 @@ impl<T: Pod> Pages<T> {
         }
     }
 
-    /// Add a record behind all others.
+    /// The record at a place.
     #[inline]
-    pub(crate) fn push(&mut self, value: T) {
-        let at = self.len;
-        if at == self.blocks.len() * Self::EACH {
-            self.blocks.push(block());
-        }
-        self.len += 1;
-        self.set(at, value);
+    pub(crate) fn one(&self, at: usize) -> &T {
+        &bytemuck::cast_slice(&self.blocks[at / Self::EACH])[at % Self::EACH]
     }
 
     /// The records of `count` places in a row that were asked for together.

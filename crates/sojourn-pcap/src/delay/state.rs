@@ -61,7 +61,7 @@ impl MeterState {
             self.tracks.push(Track::new(of, entry.time));
             self.tracks.len() as u32 - 1
         });
-        self.log.push(Entry { track, ..entry });
+        self.log.push(track, entry);
     }
 
     /// Count a discarded packet under the host that sent it, or under none if the flow has no hosts yet.

@@ -309,7 +309,7 @@ impl TcpFlow {
         let entry = Entry::new(frame, seen.time, stamp, flags | TOWARD, Some(micros)).long(length).covering(packets);
         // Its sender's track is there: this packet was logged in it.
         if let Some(track) = me.tracks.observed {
-            state.log.push(Entry { track, ..entry });
+            state.log.push(track, entry);
         }
     }
 

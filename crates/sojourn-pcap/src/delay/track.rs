@@ -41,7 +41,7 @@ pub enum Estimator {
 }
 
 /// The smallest delay seen, so that it can be worked out anew when the tick or the skew is known better.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Bound {
     pub(crate) time: i64,
     pub(crate) stamp: i64,
@@ -71,11 +71,13 @@ pub(crate) struct Before {
     pub(crate) phase: Option<(i64, f64)>,
     /// Entries without a sample: its tick is unknown; the delay is one that no queue has.
     pub(crate) left_out: [u64; 2],
+    /// Samples from its sender and to it.
+    pub(crate) given: [u64; 2],
 }
 
 impl Default for Before {
     fn default() -> Self {
-        Self { toward: (0.0, 0), sent_at: [i64::MIN; 2], phase: None, left_out: [0; 2] }
+        Self { toward: (0.0, 0), sent_at: [i64::MIN; 2], phase: None, left_out: [0; 2], given: [0; 2] }
     }
 }
 
@@ -133,6 +135,8 @@ pub(crate) struct Track {
     pub(crate) silent: bool,
     /// It gave a sample.
     pub(crate) counted: bool,
+    /// The log has delays of packets to its sender, by what their arrival caused.
+    pub(crate) toward: bool,
 }
 
 impl Track {
@@ -172,6 +176,7 @@ impl Track {
             by_round_trip: false,
             silent: false,
             counted: false,
+            toward: false,
         }
     }
 

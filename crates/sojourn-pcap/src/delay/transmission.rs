@@ -6,16 +6,15 @@
 //! by it when they leave (in the direction that is seen by acknowledgements only, by it or by twice as much). A shaper
 //! that passes packets on at once, and only then makes others wait, spaces them but shows no difference.
 
-use crate::delay::base_delay::Scale;
 use crate::delay::estimate::tcp_observer;
+use crate::delay::first_look::{FirstLook, Looked};
 use crate::delay::host::{Hosts, Transmission};
+use crate::delay::leasts::{LONG, Leasts};
 use crate::delay::log::{ECHOED, Entry, Log, TOWARD};
+use crate::delay::scale::Scale;
 use crate::delay::share::each;
 use crate::delay::track::{Estimator, Protocol, Track};
 
-/// Frames of handshakes and acknowledgements, and frames full of data, bytes.
-const SHORT: u16 = 200;
-const LONG: u16 = 1000;
 /// Differences that are not told from jitter, ns.
 const LEAST: f64 = 500_000.0;
 /// Spacings of which a low one is taken.
@@ -24,39 +23,73 @@ const FEWEST_SPACINGS: usize = 20;
 /// How far the two may differ.
 const AGREE: f64 = 0.15;
 
-#[derive(Clone, Default)]
+/// Times of the first long packets, by their places.
+#[derive(Debug)]
+struct Times {
+    of: Vec<(u32, i64)>,
+    /// Places from this one on come after those that are kept.
+    until: u32,
+}
+
+impl Default for Times {
+    fn default() -> Self {
+        Self { of: Vec::new(), until: u32::MAX }
+    }
+}
+
+impl Times {
+    #[inline]
+    fn add(&mut self, place: u32, time: i64) {
+        if place < self.until {
+            self.of.push((place, time));
+            if self.of.len() >= 4 * MOST_SPACINGS {
+                self.cut();
+            }
+        }
+    }
+
+    /// Keep the first.
+    fn cut(&mut self) {
+        self.of.sort();
+        if let Some(&(after, _)) = self.of.get(MOST_SPACINGS + 1) {
+            self.until = after;
+            self.of.truncate(MOST_SPACINGS + 1);
+        }
+    }
+
+    fn spacings(mut self) -> Vec<i64> {
+        self.cut();
+        self.of.windows(2).map(|pair| pair[1].1 - pair[0].1).collect()
+    }
+}
+
+#[derive(Debug, Default)]
 struct Seen {
-    short: Option<(f64, u16)>,
-    long: Option<(f64, u16)>,
-    last: Option<i64>,
-    spacings: Vec<i64>,
+    leasts: Leasts,
+    times: Times,
 }
 
 impl Seen {
-    fn add(&mut self, delay: f64, length: u16, time: i64) {
-        let least = match length {
-            ..=SHORT => &mut self.short,
-            LONG.. => {
-                if let (Some(last), true) = (self.last.replace(time), self.spacings.len() < MOST_SPACINGS) {
-                    self.spacings.push(time - last);
-                }
-                &mut self.long
-            }
-            _ => return,
-        };
-        if least.is_none_or(|(known, _)| delay < known) {
-            *least = Some((delay, length));
+    /// Count a packet of a track that may lie beside others in the log.
+    #[inline]
+    fn add(&mut self, value: f64, entry: &Entry, time: i64) {
+        let mut one = Leasts::default();
+        one.add(value, entry);
+        self.leasts.join(&one, |value| value);
+        if entry.length() >= LONG {
+            self.times.add(entry.place, time);
         }
     }
 
     /// `each`: how many packets one of the spacings may stand for.
-    fn transmission(mut self, each: u32) -> Option<Transmission> {
-        let ((low, short), (high, long)) = self.short.zip(self.long)?;
-        if self.spacings.len() < FEWEST_SPACINGS {
+    fn transmission(self, each: u32) -> Option<Transmission> {
+        let ((low, _, short), (high, _, long)) = self.leasts.short.zip(self.leasts.long)?;
+        let mut spacings = self.times.spacings();
+        if spacings.len() < FEWEST_SPACINGS {
             return None;
         }
-        let tenth = self.spacings.len() / 10;
-        let spacing = *self.spacings.select_nth_unstable(tenth).1 as f64;
+        let tenth = spacings.len() / 10;
+        let spacing = *spacings.select_nth_unstable(tenth).1 as f64;
         let longer = high.max(0.0) - low.max(0.0);
         let share = f64::from(long - short) / f64::from(long);
         let agrees = |packets: u32| {
@@ -74,58 +107,72 @@ struct Look {
     host: u32,
     tracks: Vec<usize>,
     seen: [Seen; 2],
+    told: [Option<Transmission>; 2],
 }
 
 impl Look {
-    #[inline]
-    fn add(&mut self, entry: &Entry, track: &Track, scale: &Scale) {
-        let excess = scale.observed(entry.time, entry.stamp) - track.base + track.cross_flow_base;
+    /// Look at one of its tracks. The packets of several are spaced by the link that they share: the first of all
+    /// count.
+    fn at(&mut self, log: &Log, i: usize, track: &Track, look: Option<&FirstLook>) {
+        let scale = track.scale();
         let [from, to] = &mut self.seen;
-        if !entry.is(TOWARD) {
-            from.add(excess, entry.length(), entry.time);
-        } else if let (Some(extra), false) = (entry.extra(), entry.is(ECHOED)) {
-            let back = tcp_observer::estimate(excess, track.tick_ns.unwrap_or(0.0), None, None).delay;
-            let over = f64::from(extra) * 1000.0 - track.round_trip_base - track.unassigned;
-            // Spaced as they arrived there, whatever the acknowledgements met on the way back.
-            to.add(over - back, entry.length(), entry.time - back as i64);
-            // What a handshake's short packets took is in the base.
-            to.short = Some((0.0, 66));
+        let leasts = look.and_then(|look| look.leasts(&scale));
+        let leasts = leasts.unwrap_or_else(|| {
+            let mut leasts = Leasts::default();
+            let own = log.of(i).filter(|entry| !entry.is(TOWARD));
+            own.for_each(|entry| leasts.add(scale.observed(entry.time, entry.stamp), entry));
+            leasts
+        });
+        from.leasts.join(&leasts, |delay| delay - track.base + track.cross_flow_base);
+        if leasts.long.is_some() {
+            let long = log.of(i).filter(|entry| !entry.is(TOWARD) && entry.length() >= LONG);
+            long.take(MOST_SPACINGS + 1).for_each(|entry| from.times.add(entry.place, entry.time));
+        }
+        if track.toward {
+            for chunk in log.chunks(i) {
+                chunk.iter().filter(|entry| entry.is(TOWARD)).for_each(|entry| to.toward(entry, track, &scale));
+            }
         }
     }
 }
 
+impl Seen {
+    /// Count a packet to the sender of a track.
+    #[inline]
+    fn toward(&mut self, entry: &Entry, track: &Track, scale: &Scale) {
+        let (Some(extra), false) = (entry.extra(), entry.is(ECHOED)) else { return };
+        let excess = scale.observed(entry.time, entry.stamp) - track.base + track.cross_flow_base;
+        let back = tcp_observer::estimate(excess, track.tick_ns.unwrap_or(0.0), None, None).delay;
+        let over = f64::from(extra) * 1000.0 - track.round_trip_base - track.unassigned;
+        // Spaced as they arrived there, whatever the acknowledgements met on the way back.
+        self.add(over - back, entry, entry.time - back as i64);
+        // What a handshake's short packets took is in the base.
+        self.leasts.short = Some((0.0, 0, 66));
+    }
+}
+
 /// Find the time on the slowest link for each remote host, from it and to it, where the log shows it.
-pub(crate) fn finalize(log: &Log, tracks: &[Track], hosts: &mut Hosts, threads: usize) {
+pub(crate) fn finalize(log: &Log, tracks: &[Track], first: &[Looked], hosts: &mut Hosts, threads: usize) {
     let mut place = vec![usize::MAX; hosts.all.len()];
     let mut looks: Vec<Look> = Vec::new();
     for (i, track) in tracks.iter().enumerate().filter(|(_, track)| tells(track)) {
         let place = &mut place[track.host[0] as usize];
         if *place == usize::MAX {
             *place = looks.len();
-            looks.push(Look { host: track.host[0], tracks: Vec::new(), seen: Default::default() });
+            looks.push(Look { host: track.host[0], tracks: Vec::new(), seen: Default::default(), told: [None; 2] });
         }
         looks[*place].tracks.push(i);
     }
     each(threads, &mut looks, |_, look| {
-        if let [only] = *look.tracks {
-            let (track, scale) = (&tracks[only], tracks[only].scale());
-            log.chunks(only).for_each(|chunk| chunk.iter().for_each(|entry| look.add(entry, track, &scale)));
+        for i in std::mem::take(&mut look.tracks) {
+            look.at(log, i, &tracks[i], first[i].as_deref());
         }
+        let [from, to] = std::mem::take(&mut look.seen);
+        look.told = [from.transmission(1), to.transmission(2)];
     });
-    // The packets of several flows are spaced by the link that they share.
-    if looks.iter().any(|look| look.tracks.len() > 1) {
-        let several =
-            |track: &Track| looks.get(place[track.host[0] as usize]).is_some_and(|look| look.tracks.len() > 1);
-        let wanted: Vec<bool> = tracks.iter().map(|track| tells(track) && several(track)).collect();
-        for entry in log.in_order(|track| wanted[track]) {
-            let track = &tracks[entry.track as usize];
-            looks[place[track.host[0] as usize]].add(entry, track, &track.scale());
-        }
-    }
-    for Look { host, seen, .. } in looks {
-        for (way, seen) in seen.into_iter().enumerate() {
-            let known = &mut hosts.all[host as usize].transmission[way];
-            *known = seen.transmission(1 + way as u32).unwrap_or(*known);
+    for Look { host, told, .. } in looks {
+        for (known, told) in hosts.all[host as usize].transmission.iter_mut().zip(told) {
+            *known = told.unwrap_or(*known);
         }
     }
 }
@@ -148,7 +195,7 @@ mod tests {
         let (protocol, estimator) = (Protocol::Tcp, Estimator::Observer);
         let mut track = Track::new(&TrackRef { key: &key, side, protocol, estimator, hosts: [0, 1] }, 0);
         (track.tick_ns, track.round_trip_base) = (Some(1e3), 40e6);
-        let mut look = Look { host: 0, tracks: vec![0], seen: Default::default() };
+        let mut to = Seen::default();
         for i in 0..200i64 {
             // Every 3 ms one arrives, after a wait that comes and goes. Acknowledgements come back four at a time.
             let (arrived, waits) = (i * 3_000_000, (i % 20) * 1_000_000);
@@ -158,17 +205,17 @@ mod tests {
             // Sent back as it arrived, by a clock of microseconds that the way takes 20 ms from.
             let entry = Entry::new(1, time, arrived / 1000, DATA | TOWARD, Some((round_trip / 1000) as u32)).long(1514);
             track.base = 20e6;
-            look.add(&entry, &track, &track.scale());
+            to.toward(&Entry { place: i as u32, ..entry }, &track, &track.scale());
         }
-        let [_, to] = look.seen;
         let found = to.transmission(2).unwrap();
         assert!((found.of(1514) - 3e6).abs() < 0.1e6, "{found:?}");
     }
 
     fn seen(long: f64, spacing: i64) -> Seen {
         let mut seen = Seen::default();
-        seen.add(0.0, 66, 0);
-        (0..100).for_each(|i| seen.add(long + (i % 7) as f64 * 1e7, 1514, i * spacing));
+        let entry = |place: u32, length| Entry { place, ..Entry::new(1, 0, 0, 0, None).long(length) };
+        seen.add(0.0, &entry(0, 66), 0);
+        (0..100).for_each(|i| seen.add(long + f64::from(i % 7) * 1e7, &entry(1 + i, 1514), i64::from(i) * spacing));
         seen
     }
 

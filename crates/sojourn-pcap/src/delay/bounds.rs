@@ -1,0 +1,66 @@
+//! Between which delays the base of a track lies: the least delay seen, and what round trips leave
+//! ([`super::base_delay`]).
+
+use crate::delay::log::Entry;
+use crate::delay::scale::Scale;
+use crate::delay::track::{Bound, Track};
+
+/// Least delay and highest lower bound of a track.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Bounds {
+    pub(crate) least: f64,
+    pub(crate) floor: f64,
+    least_of: Option<Bound>,
+    floor_of: Option<Bound>,
+    echo_min: i64,
+}
+
+impl Bounds {
+    /// As earlier logs left them. `echo_min` is the host's shortest round trip.
+    #[inline]
+    pub(crate) fn of(track: &Track, scale: &Scale, echo_min: i64) -> Self {
+        let delay_at = |bound: &Bound| scale.delay(bound.time, bound.stamp, bound.extra);
+        let mut bounds = Self {
+            least: f64::INFINITY,
+            floor: f64::NEG_INFINITY,
+            least_of: track.least,
+            floor_of: track.floor,
+            echo_min,
+        };
+        bounds.least = track.least.as_ref().map_or(bounds.least, delay_at);
+        bounds.floor = track.floor.as_ref().map_or(bounds.floor, |bound| delay_at(bound) - bounds.over(bound.extra));
+        bounds
+    }
+
+    /// What later logs have of them.
+    pub(crate) fn leave(&self, track: &mut Track) {
+        (track.least, track.floor) = (self.least_of, self.floor_of);
+    }
+
+    /// What a round trip of so many µs is longer than the shortest, ns.
+    #[inline]
+    fn over(&self, extra: i64) -> f64 {
+        (extra * 1000 - self.echo_min) as f64
+    }
+
+    /// Count a TCP packet of such a delay by the observer's clock.
+    #[inline]
+    pub(crate) fn add(&mut self, entry: &Entry, delay: f64) {
+        self.above(entry, delay, 0);
+        if let Some(extra) = entry.extra() {
+            let low = delay - self.over(i64::from(extra));
+            if low > self.floor {
+                let extra = i64::from(extra);
+                (self.floor, self.floor_of) = (low, Some(Bound { time: entry.time, stamp: entry.stamp, extra }));
+            }
+        }
+    }
+
+    /// Count a packet that tells no lower bound.
+    #[inline]
+    pub(crate) fn above(&mut self, entry: &Entry, delay: f64, extra: i64) {
+        if delay < self.least {
+            (self.least, self.least_of) = (delay, Some(Bound { time: entry.time, stamp: entry.stamp, extra }));
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! The least delays of short packets and of long ones ([`super::transmission`]).
+
+use crate::delay::log::Entry;
+
+/// Frames of handshakes and acknowledgements, and frames full of data, bytes.
+const SHORT: u16 = 200;
+pub(crate) const LONG: u16 = 1000;
+
+/// A least value, the place of its packet in the order of the log, and that packet's length.
+pub(crate) type Least = Option<(f64, u32, u16)>;
+
+/// Of equal values, that of the earlier packet.
+fn lower(least: &mut Least, other: Least) {
+    if let Some((value, place, _)) = other
+        && least.is_none_or(|(known, before, _)| value < known || (value == known && place < before))
+    {
+        *least = other;
+    }
+}
+
+/// Least values of short packets and of long ones.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Leasts {
+    pub(crate) short: Least,
+    pub(crate) long: Least,
+}
+
+impl Leasts {
+    /// Count a packet, later than those before.
+    #[inline]
+    pub(crate) fn add(&mut self, value: f64, entry: &Entry) {
+        let length = entry.length();
+        let least = match length {
+            ..=SHORT => &mut self.short,
+            LONG.. => &mut self.long,
+            _ => return,
+        };
+        if least.is_none_or(|(known, ..)| value < known) {
+            *least = Some((value, entry.place, length));
+        }
+    }
+
+    /// What packets tell that come from elsewhere, by a function that keeps their order.
+    pub(crate) fn join(&mut self, other: &Self, by: impl Fn(f64) -> f64) {
+        for (least, other) in [(&mut self.short, other.short), (&mut self.long, other.long)] {
+            lower(least, other.map(|(value, place, length)| (by(value), place, length)));
+        }
+    }
+}
