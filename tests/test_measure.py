@@ -6,6 +6,7 @@ import gzip
 import json
 import struct
 import subprocess
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -127,6 +128,36 @@ def test_what_is_printed_and_written_is_the_contract(sojourn: Command) -> None:
     assert parquet.columns == [*columns, "uncertainty_ms"]
     for name in ("frame", "remote", "local", "protocol", "flow", "direction"):
         assert parquet[name].cast(pl.String).to_list() == rows[name].cast(pl.String).to_list(), name
+
+
+def test_a_parquet_file_has_what_polars_would_write(sojourn: Command) -> None:
+    """Of no row and of more rows than a row group has: same types, same numbers as in text."""
+    plain = gzip.decompress(capture("tcp_loss").read_bytes())
+    (sojourn.cwd / "empty.pcap").write_bytes(plain[:24])
+    names = {"protocol": pl.Enum(["tcp", "utp", "quic"]), "direction": pl.Enum(["from-remote", "to-remote"])}
+    names |= dict.fromkeys(("remote", "local", "flow"), pl.Categorical)
+    columns = ["frame", "time_s", "remote", "local", "protocol", "flow", "queue_delay_ms", "direction"]
+    for more in ([], ["--uncertainty"]):
+        expected = {name: names.get(name, pl.Float64) for name in columns} | {"frame": pl.UInt64}
+        expected |= {"uncertainty_ms": pl.Float64} if more else {}
+        sojourn("measure", "empty.pcap", "--samples", "s.parquet", *more)
+        none = pl.read_parquet(sojourn.cwd / "s.parquet")
+        assert (none.height, dict(none.schema)) == (0, expected)
+        again = BytesIO()
+        none.write_parquet(again)
+        files = (sojourn.cwd / "s.parquet", BytesIO(again.getvalue()))
+        kept = [pl.read_parquet_metadata(file)["ARROW:schema"] for file in files]
+        assert kept[0] == kept[1], "Polars writes another schema: samples_arrow.json has to be written anew"
+    captures = [capture("tcp_loss")] * 20
+    sojourn("measure", *captures, "--samples", "s.parquet")
+    sojourn("measure", *captures, "--samples", "s.csv", "--jobs", "1")
+    many, text = (pl.read_parquet(sojourn.cwd / "s.parquet"), pl.read_csv(sojourn.cwd / "s.csv"))
+    assert many.height > 1 << 17
+    assert many["frame"].to_list() == text["frame"].to_list()
+    assert many["queue_delay_ms"].to_list() == text["queue_delay_ms"].to_list()
+    assert (many["time_s"] - text["time_s"]).abs().max() < 1e-6
+    for name in names:
+        assert many[name].cast(pl.String).to_list() == text[name].to_list(), name
 
 
 def test_ways_of_reading_agree(sojourn: Command) -> None:

@@ -19,11 +19,14 @@ def measure(
     on_samples: Callable[[dict[str, Any]], object] | None = None,
     progress: Callable[[float | None], object] | None = None,
     filter: Callable[[int], list[tuple[int, int, int, int]]] | None = None,
+    on_rows: Callable[[bytes], object] | None = None,
 ) -> str:
     """Measure captures as one stream; return the summary (JSON). Releases the GIL.
 
     `options` (JSON): `estimator` (auto, observer, reported), `local` (prefixes), `min_samples`, `most_flows`,
-    `log_packets`, `from_s`, `to_s`, `jobs` (threads; 0: one a core).
+    `log_packets`, `from_s`, `to_s`, `jobs` (threads; 0: one a core), `uncertainty` (a column of rows),
+    `arrow` (the schema of rows that are Parquet). `on_rows` is given bytes of a file: Parquet, or CSV without
+    its head.
     `on_samples` is given dicts of columns `frame`, `time_ns`, `flow` (place in `flows`:
     remote, local, name), `protocol` (place in `protocols`), `queue_delay_ns`, `uncertainty_ns`.
     """

@@ -10,12 +10,14 @@
 //! - [`matching`]: two captures of one queue, compared packet by packet.
 //! - [`workload`]: connections as their applications see them, to be replayed.
 //! - [`write`]: packets with real headers, as pcapng or pcap.
+//! - [`parquet`]: tables of samples.
 //!
 //! Memory is bounded by [`Options`]: so many flows, so many packets of log; hosts are told apart up to 65,536.
 
 pub mod decode;
 pub mod delay;
 pub mod matching;
+pub mod parquet;
 pub mod read;
 pub mod workload;
 pub mod write;

@@ -13,6 +13,7 @@ mod picture;
 mod play;
 mod replay;
 mod run;
+mod sample_table;
 mod samples;
 mod stream;
 mod study;

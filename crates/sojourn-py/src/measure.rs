@@ -1,7 +1,7 @@
 //! Passive measurement: captures in, samples in batches of NumPy columns, a summary out.
 
 use crate::error::CaptureError;
-use crate::samples::{Takers, hand_out};
+use crate::samples::{Rows, Takers, hand_out};
 use pyo3::prelude::*;
 use sojourn_pcap::delay::ahead::News;
 use sojourn_pcap::delay::summary::summary;
@@ -32,8 +32,10 @@ struct Asked {
     to_s: Option<f64>,
     /// Threads; 0: as many as there are cores.
     jobs: usize,
-    /// Rows of text have a column of uncertainties.
+    /// Rows of a file have a column of uncertainties.
     uncertainty: bool,
+    /// The Arrow schema of a file that is Parquet and not CSV.
+    arrow: Option<String>,
 }
 
 impl Default for Asked {
@@ -49,6 +51,7 @@ impl Default for Asked {
             to_s: None,
             jobs: 0,
             uncertainty: false,
+            arrow: None,
         }
     }
 }
@@ -84,7 +87,8 @@ fn prefix(text: &str) -> PyResult<(sojourn_pcap::decode::Address, u32)> {
 }
 
 /// Measure captures, read as one stream. `on_samples` is given batches of samples as columns, `on_rows` as bytes of CSV
-/// (without a header; the column of uncertainties if `uncertainty` says so), `progress` the share that has been read.
+/// (without a header) or, if there is an `arrow` schema of it, of a Parquet file; the column of uncertainties is there
+/// if `uncertainty` says so. `progress` is given the share that has been read.
 /// `filter` is given a link type and returns the program (rows of code, jumps, operand) that its frames must
 /// pass.
 ///
@@ -100,8 +104,9 @@ pub(crate) fn measure(
     filter: Option<Py<PyAny>>,
     on_rows: Option<Py<PyAny>>,
 ) -> PyResult<String> {
-    let (options, asked) = self::options(options)?;
-    let takers = Takers { columns: on_samples, rows: on_rows.map(|write| (write, asked.uncertainty)) };
+    let (options, mut asked) = self::options(options)?;
+    let rows = Rows::new(asked.arrow.take(), asked.uncertainty);
+    let mut takers = Takers { columns: on_samples, file: on_rows.map(|write| (write, rows)) };
     let threads = options.threads;
     let interrupt = Arc::new(Mutex::new(None));
     let refused = interrupt.clone();
@@ -124,7 +129,7 @@ pub(crate) fn measure(
         let mut meter = Meter::new(options);
         let range = [asked.from_s, asked.to_s];
         let mut wanted = Wanted::new(range, filter);
-        let hand_out = |meter: &mut Meter| hand_out(meter.finalize(), &takers, threads).map_err(Stop::Python);
+        let mut hand_out = |meter: &mut Meter| hand_out(meter.finalize(), &mut takers, threads).map_err(Stop::Python);
         let look = |share: Option<f64>| look(progress.as_ref(), share).map_err(Stop::Python);
         let mut looks = 0;
         let told = |meter: &mut Meter, news: News| match news {
@@ -138,7 +143,9 @@ pub(crate) fn measure(
         };
         let wants = |frame: &Frame<'_>| wanted.wants(frame).map_err(Stop::Python);
         let done = meter.read(&mut capture, wants, told, || stopped.store(true, Ordering::Relaxed));
-        done.and_then(|()| hand_out(&mut meter)).and_then(|()| look(Some(1.0))).map_err(|stop| match stop {
+        let done = done.and_then(|()| hand_out(&mut meter));
+        let done = done.and_then(|()| takers.finish().map_err(Stop::Python));
+        done.and_then(|()| look(Some(1.0))).map_err(|stop| match stop {
             Stop::Read(error) => read_error(error),
             Stop::Python(error) => error,
         })?;

@@ -1,5 +1,6 @@
-//! Samples of a measurement, handed to Python in batches: as NumPy columns, or as the text of a CSV file.
+//! Samples of a measurement, handed to Python in batches: as NumPy columns, or as the bytes of a file, CSV or Parquet.
 
+use crate::sample_table::{Batch, Named, Table};
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
@@ -11,6 +12,8 @@ use std::sync::mpsc::sync_channel;
 const COLUMNS: usize = 1 << 18;
 /// Rows of text that are made at a time: they and their text stay in the cache.
 const ROWS: usize = 1 << 11;
+/// Bytes that are written at a time: memory for more would be asked of the system anew each time.
+const GIVEN: usize = 1 << 16;
 /// Batches that wait for their text to be made.
 const AHEAD: usize = 4;
 
@@ -18,31 +21,84 @@ const AHEAD: usize = 4;
 pub(crate) struct Takers {
     /// Is called with batches of columns.
     pub(crate) columns: Option<Py<PyAny>>,
-    /// Is called with the bytes of rows of text, and whether they have a column of uncertainties.
-    pub(crate) rows: Option<(Py<PyAny>, bool)>,
+    /// Is called with the bytes of a file.
+    pub(crate) file: Option<(Py<PyAny>, Rows)>,
 }
 
-/// Samples whose rows are to be made, and names that they are the first to use.
-#[derive(Default)]
-struct Batch {
-    samples: Vec<Sample>,
-    names: Vec<(u32, bool, String)>,
+/// Samples as a file has them.
+pub(crate) enum Rows {
+    Text(Text),
+    Table(Box<Table>),
 }
 
-/// Hand out all samples of a finalized log; with two threads one makes the text.
-pub(crate) fn hand_out(mut finalized: Finalized<'_>, takers: &Takers, threads: usize) -> PyResult<()> {
-    let Some((write, uncertainty)) = &takers.rows else {
-        let Some(call) = &takers.columns else { return Ok(()) };
+impl Rows {
+    /// CSV without a head, or Parquet if there is an Arrow schema of it; with or without a column of uncertainties.
+    pub(crate) fn new(arrow: Option<String>, uncertainty: bool) -> Self {
+        match arrow {
+            None => Self::Text(Text { uncertainty, ..Text::default() }),
+            Some(arrow) => Self::Table(Box::new(Table::new(arrow, uncertainty))),
+        }
+    }
+
+    /// Flows are numbered anew.
+    fn renumber(&mut self) {
+        match self {
+            Self::Text(text) => text.middles.clear(),
+            Self::Table(table) => table.renumber(),
+        }
+    }
+
+    fn write(&mut self, batch: &Batch, write: &Py<PyAny>) -> PyResult<()> {
+        let bytes = match self {
+            Self::Text(text) => {
+                text.add(batch);
+                &mut text.bytes
+            }
+            Self::Table(table) => {
+                table.add(batch);
+                &mut table.bytes
+            }
+        };
+        give(write, bytes)
+    }
+}
+
+fn give(write: &Py<PyAny>, bytes: &mut Vec<u8>) -> PyResult<()> {
+    if !bytes.is_empty() {
+        Python::attach(|py| {
+            bytes.chunks(GIVEN).try_for_each(|part| write.call1(py, (PyBytes::new(py, part),)).map(drop))
+        })?;
+    }
+    bytes.clear();
+    Ok(())
+}
+
+impl Takers {
+    /// There are no more samples.
+    pub(crate) fn finish(self) -> PyResult<()> {
+        match self.file {
+            Some((write, Rows::Table(table))) => give(&write, &mut table.finish()),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Hand out all samples of a finalized log; with two threads one makes the rows.
+pub(crate) fn hand_out(mut finalized: Finalized<'_>, takers: &mut Takers, threads: usize) -> PyResult<()> {
+    let Takers { columns, file } = takers;
+    let Some((write, rows)) = file else {
+        let Some(call) = &columns else { return Ok(()) };
         let mut places = Places::default();
         while let Some(columns) = Columns::of(finalized.by_ref().take(COLUMNS), &mut places) {
             Python::attach(|py| call.call1(py, (columns.table(py, &finalized)?,)).map(drop))?;
         }
         return Ok(());
     };
+    rows.renumber();
     let mut named: Vec<[bool; 2]> = Vec::new();
     let mut next = |batch: &mut Batch, all: &mut Vec<Sample>| {
         batch.names.clear();
-        if !fill(&mut finalized, &mut batch.samples, ROWS) {
+        if !finalized.fill(&mut batch.samples, ROWS) {
             return false;
         }
         for sample in &batch.samples {
@@ -51,20 +107,21 @@ pub(crate) fn hand_out(mut finalized: Finalized<'_>, takers: &Takers, threads: u
                 named.resize(flow + 1, [false; 2]);
             }
             if !std::mem::replace(&mut named[flow][usize::from(sample.toward)], true) {
-                batch.names.push((sample.flow, sample.toward, middle(&finalized, sample)));
+                let (remote, local, flow) = finalized.flow(sample.flow, sample.toward);
+                let (remote, local, protocol) = (remote.to_string(), local.to_string(), sample.protocol.name());
+                batch.names.push((sample.flow, sample.toward, Named { remote, local, protocol, flow }));
             }
         }
-        if takers.columns.is_some() {
+        if columns.is_some() {
             all.extend_from_slice(&batch.samples);
         }
         true
     };
-    let mut text = Text { uncertainty: *uncertainty, ..Text::default() };
     let mut all = Vec::new();
     if threads < 2 {
         let mut batch = Batch::default();
         while next(&mut batch, &mut all) {
-            text.write(&batch, write)?;
+            rows.write(&batch, write)?;
         }
     } else {
         std::thread::scope(|scope| {
@@ -72,7 +129,7 @@ pub(crate) fn hand_out(mut finalized: Finalized<'_>, takers: &Takers, threads: u
             let (spent, empty) = sync_channel::<Batch>(AHEAD + 2);
             let writer = scope.spawn(move || {
                 filled.iter().try_for_each(|batch| {
-                    text.write(&batch, write)?;
+                    rows.write(&batch, write)?;
                     // At the end nobody wants it back.
                     spent.send(batch).ok();
                     PyResult::Ok(())
@@ -86,7 +143,7 @@ pub(crate) fn hand_out(mut finalized: Finalized<'_>, takers: &Takers, threads: u
             writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         })?;
     }
-    if let Some(call) = &takers.columns {
+    if let Some(call) = &columns {
         let (mut samples, mut places) = (all.into_iter(), Places::default());
         while let Some(columns) = Columns::of(samples.by_ref().take(COLUMNS), &mut places) {
             Python::attach(|py| call.call1(py, (columns.table(py, &finalized)?,)).map(drop))?;
@@ -95,22 +152,11 @@ pub(crate) fn hand_out(mut finalized: Finalized<'_>, takers: &Takers, threads: u
     Ok(())
 }
 
-fn fill(finalized: &mut Finalized<'_>, batch: &mut Vec<Sample>, most: usize) -> bool {
-    batch.clear();
-    batch.extend(finalized.by_ref().take(most));
-    !batch.is_empty()
-}
-
-/// What stands between time and delay in the rows of a flow: remote, local, protocol, flow.
-fn middle(finalized: &Finalized<'_>, sample: &Sample) -> String {
-    let (remote, local, name) = finalized.flow(sample.flow, sample.toward);
-    format!(",{remote},{local},{},{name},", sample.protocol.name())
-}
-
 /// Rows of text, as Polars writes them.
 #[derive(Default)]
-struct Text {
+pub(crate) struct Text {
     uncertainty: bool,
+    /// What stands between time and delay in the rows of a flow: remote, local, protocol, flow.
     middles: Vec<[String; 2]>,
     /// The last second and its text with the point behind it: most rows have the same again.
     second: (i64, Vec<u8>),
@@ -118,19 +164,17 @@ struct Text {
 }
 
 impl Text {
-    fn write(&mut self, batch: &Batch, write: &Py<PyAny>) -> PyResult<()> {
-        for (flow, toward, name) in &batch.names {
+    fn add(&mut self, batch: &Batch) {
+        for (flow, toward, Named { remote, local, protocol, flow: name }) in &batch.names {
             let flow = *flow as usize;
             if self.middles.len() <= flow {
                 self.middles.resize_with(flow + 1, Default::default);
             }
-            self.middles[flow][usize::from(*toward)].clone_from(name);
+            self.middles[flow][usize::from(*toward)] = format!(",{remote},{local},{protocol},{name},");
         }
-        self.bytes.clear();
         for sample in &batch.samples {
             self.row(sample);
         }
-        Python::attach(|py| write.call1(py, (PyBytes::new(py, &self.bytes),)).map(drop))
     }
 
     fn row(&mut self, sample: &Sample) {

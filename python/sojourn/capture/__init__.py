@@ -91,7 +91,7 @@ def measure(
             f"the time range is empty: from {from_s:g} to {to_s:g}; expected an end after its start"
         )
     asked = {"estimator": estimator, "local": list(local), "min_samples": min_samples}
-    options = json.dumps({**asked, "from_s": from_s, "to_s": to_s, "jobs": jobs, "uncertainty": uncertainty})
+    asked |= {"from_s": from_s, "to_s": to_s, "jobs": jobs, "uncertainty": uncertainty}
     program = None
     if filter is not None:
         from sojourn.capture.tcpdump import compiler
@@ -101,14 +101,12 @@ def measure(
     try:
         with ExitStack() as stack:
             table = Flows() if flows else None
-            takers = [] if table is None else [table.add]
             rows = None
             if samples is not None:
-                taker, text = stack.enter_context(sample_file(Path(samples), uncertainty=uncertainty))
-                rows = taker if text else None
-                takers += [] if text else [taker]
-            take = (lambda batch: [taker(batch) for taker in takers]) if takers else None
-            summary = json.loads(_core.measure(paths, options, take, progress, program, rows))
+                opened = sample_file(Path(samples), uncertainty=uncertainty)
+                rows, asked["arrow"] = stack.enter_context(opened)
+            take = None if table is None else table.add
+            summary = json.loads(_core.measure(paths, json.dumps(asked), take, progress, program, rows))
         return summary if table is None else {**summary, "flows": table.rows(min_samples)}
     except _core.CaptureError as error:
         raise CaptureError(str(error)) from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,8 +24,6 @@ def output(path: Path) -> Iterator[BinaryIO]:
     StoreError
         It cannot be written.
     """
-    import polars as pl
-
     try:
         with atomic.writing(path):
             if path.is_dir():
@@ -32,8 +31,11 @@ def output(path: Path) -> Iterator[BinaryIO]:
             in_place = path.exists() and not path.is_file()
             with path.open("wb") if in_place else atomic.opened(path) as file:
                 yield file
-    except pl.exceptions.ComputeError as error:
-        # What Polars says when its own writer failed.
+    except Exception as error:
+        # What Polars says when its own writer failed; loading it takes as long as many a capture.
+        polars = sys.modules.get("polars")
+        if polars is None or not isinstance(error, polars.exceptions.ComputeError):
+            raise
         raise StoreError(f"{path} cannot be written: {str(error).splitlines()[0]}") from None
 
 
