@@ -1,4 +1,4 @@
-"""How connections of the testbed's programs end, and what is asked for over them."""
+"""How connections of the testbed's programs end, and what the page that is loaded over them is made of."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from sojourn.sweep import testbed
 # As the agent has it.
 sys.path.append(str(Path(testbed.__file__).parent))
 from programs.http11.client import open_connection
+from programs.site import Object, content
 
 
 @pytest.mark.parametrize("aborted", [True, False])
@@ -35,3 +36,21 @@ def test_a_connection_is_closed_by_a_fin_and_aborted_by_a_reset(aborted: bool) -
             return await asyncio.wait_for(ended, 5)
 
     assert asyncio.run(seen()) == ("RST" if aborted else "FIN")
+
+
+def test_a_document_names_each_object_as_its_kind_is_named_and_waits_for_scripts_that_block() -> None:
+    def of(kind: str, *, blocks: bool = False, after: int | None = 0) -> Object:
+        return Object(kind, 0, 4000, 3, after, blocks)
+
+    objects = [of("document", after=None), of("style"), of("script", blocks=True), of("script"), of("hero")]
+    objects += [of("picture"), of("font", after=1), of("script", after=3)]
+    urls = [f"/{k}" for k in range(len(objects))]
+    made = content(objects, urls, 0).decode()
+    head, _, body = made.partition("</head><body>")
+    assert "<link rel=stylesheet href=/1><script src=/2></script><script async src=/3></script>" in head
+    above, _, below = body.partition("<div style='height:3000px'></div>")
+    assert "<p style='font-family:f0'>text</p><img id=hero width=800 height=600 src=/4>" in above
+    assert below == "<img width=64 height=64 src=/5>"
+    assert content(objects, urls, 1).decode().strip() == "@font-face{font-family:f0;src:url(/6)}"
+    assert content(objects, urls, 3).decode().endswith("createElement('script'),{src:'/7'}));")
+    assert content(objects, urls, 6) == bytes(4000) and not content(objects, urls, 7).strip()
