@@ -74,7 +74,8 @@ mod tests {
             slab.bytes(*slot).fill(byte as u8);
         }
         for (byte, slot) in slots.iter().enumerate().take(200) {
-            assert!(slab.bytes(*slot).len() >= 100 && slab.bytes(*slot).iter().all(|b| *b == byte as u8));
+            let bytes = slab.bytes(*slot);
+            assert!(bytes.len() == 128 && bytes.iter().all(|b| *b == byte as u8), "a multiple of 64 bytes");
         }
         assert_eq!(slab.in_use(), slots.len());
         slab.give_back(slots[7]);
