@@ -36,16 +36,14 @@ def camera(lines: int) -> list[NDArray[np.uint8]]:
     return [*seen, *seen[-2:0:-1]]
 
 
-def coded(
-    seen: Sequence[NDArray[np.uint8]], lines: int, count: int, options: dict[str, str]
-) -> list[tuple[int, int]]:
-    """Return each coded picture's number and bytes; the first one is a key frame."""
+def coder(lines: int, options: dict[str, str]) -> av.VideoCodecContext:
+    """Return libvpx as libwebrtc sets it."""
     width = webrtc.width_of(lines)
-    coder = av.CodecContext.create("libvpx", "w")
-    coder.width, coder.height, coder.pix_fmt = width, lines, "yuv420p"
-    coder.time_base, coder.framerate = Fraction(1, FPS), Fraction(FPS)
-    coder.gop_size = 10**6
-    coder.options = {
+    made = av.CodecContext.create("libvpx", "w")
+    made.width, made.height, made.pix_fmt = width, lines, "yuv420p"
+    made.time_base, made.framerate = Fraction(1, FPS), Fraction(FPS)
+    made.gop_size = 10**6
+    made.options = {
         "deadline": "realtime",
         "cpu-used": "-4" if width * lines < _SMALL else "-6",
         "lag-in-frames": "0",
@@ -55,12 +53,20 @@ def coded(
         "threads": "1",
         **options,
     }
+    return made
+
+
+def coded(
+    seen: Sequence[NDArray[np.uint8]], lines: int, count: int, options: dict[str, str]
+) -> list[tuple[int, int]]:
+    """Return each coded picture's number and bytes; the first one is a key frame."""
+    codes = coder(lines, options)
     packets = []
     for i in range(count):
         frame = av.VideoFrame.from_ndarray(seen[i % len(seen)], format="yuv420p")
         frame.pts = i
-        packets += coder.encode(frame)
-    packets += coder.encode(None)
+        packets += codes.encode(frame)
+    packets += codes.encode(None)
     return [(packet.pts, packet.size) for packet in packets]
 
 

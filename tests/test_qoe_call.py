@@ -91,6 +91,25 @@ def test_a_call_of_which_nothing_is_seen_is_frozen_and_not_perfect() -> None:
     assert found["ssim"]["median"] is None
 
 
+def test_a_call_that_begins_late_is_measured_from_its_beginning() -> None:
+    # Its rates begin at 1 s, long after the warm-up; half of its two seconds are frozen.
+    shown = [1050 + 100 * i for i in range(10)]
+    found = score_call(frames(shown), rates(10), 0.2, 3.0)["receives"]
+    assert (found["fps"], found["picture_kbps"]) == (5, 160)
+    assert found["frozen"] == pytest.approx(1.05 / 2)
+
+
+def test_of_two_calls_one_that_never_connects_counts_as_frozen() -> None:
+    table, two = frames([1050 + 100 * i for i in range(20)]), rates(10)
+    silent = rates(10) | {"user": np.ones(10, np.uint32), "received_bytes": np.zeros(10)}
+    both = {name: np.concatenate((two[name], silent[name])) for name in two}
+    found = score_call(table, both, 1.0, 3.0)["receives"]
+    assert (found["calls"], found["frozen"], found["fps"], found["picture_kbps"]) == (2, 0.5, 5, 160)
+    alone = score_call({name: column[:0] for name, column in table.items()}, silent, 1.0, 3.0)["receives"]
+    assert (alone["calls"], alone["frozen"], alone["rate_kbps"]["mean"]) == (1, 1, 0)
+    assert alone["not_shown"] is None
+
+
 def test_directions_and_columns() -> None:
     assert score_call({n: c[:0] for n, c in frames([1050]).items()}, rates(0), 1.0, 2.0) == {}
     with pytest.raises(ValueError, match="the call tables lack frozen"):

@@ -25,8 +25,8 @@ from sojourn.sweep import Campaign
 from tools.validation.testbed import Bound, run
 
 STUDY = Path(__file__).with_name("calls.toml")
-SEEDS = 8
-"""Simulations of a scene."""
+SEEDS = 64
+"""Simulations of a scene: the mean of eight scatters by 0.01 in the share of time frozen."""
 
 _QUEUES = {
     "FIFO": '{ kind = "fifo", limit = "300ms" }',

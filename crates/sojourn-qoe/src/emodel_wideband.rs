@@ -1,8 +1,8 @@
 //! The wide-band E-model: what loss does to wide-band speech, on the scale of 129.
 //!
-//! Implements of ITU-T G.107.1 (06/2019) R = Ro − Ie,eff with Ro = 129, and Rx = R / 1.29 on the scale of G.107.
-//! Equipment impairments of G.113 Appendix IV; of Opus those that Al-Ahmadi, Počta and Melvin fitted to instrumental
-//! scores.
+//! Implements R = Ro − Ie,eff of ITU-T G.107.1 (06/2019), with Ro = 129, and Rx = R / 1.29 on the scale of G.107. The
+//! equipment impairments are those of G.113 Appendix IV, and those of Opus the ones that Al-Ahmadi, Počta and Melvin
+//! fitted to instrumental scores.
 //!
 //! Source: not the Recommendation's own text but transcriptions of it, as far as they agree with each other.
 //! [`REMEMBERED`] says what stands here from memory or from one witness only; a score that goes by this model says so

@@ -2,9 +2,11 @@
 
 Freezes are those that libwebrtc counts (the engine marks them). The share of time frozen is that of the
 gaps that are freezes, and of the time from the last picture to the end of the run if that is longer than
-any freeze need be; before a call's first picture there is nothing to freeze. SSIM is that of pictures that
-are shown, by their lines and the rate of the last second, as it was measured once with real pictures (see
-`media.video.talking_head`): it says how well pictures are coded, not whether they come.
+any freeze need be; before a call's first picture there is nothing to freeze. Of a call that begins after the
+warm-up the time from its beginning counts. One that never comes as far as media counts as frozen throughout.
+SSIM is that of pictures that are shown, by their lines and the rate of the last second, as it was measured
+once with real pictures (see `media.video.talking_head`): it says how well pictures are coded, not whether
+they come.
 """
 
 from __future__ import annotations
@@ -81,16 +83,19 @@ def _direction(
     mine = np.asarray(call["direction"]) == direction
     seconds, smooth, quality, pictures = [], [], [], []
     for user in users:
-        bins = chosen & (np.asarray(rates["user"]) == user)
+        own = (np.asarray(rates["user"]) == user) & (np.asarray(rates["direction"]) == direction)
+        bins = chosen & own
         received = np.asarray(rates["received_bytes"])[bins].astype(np.float64)
         whole = received[: received.size // 5 * 5].reshape(-1, 5).sum(axis=1)
         seconds.append(whole * 8 / 1e3 / (5 * _BIN_S))
         frames = mine & (np.asarray(call["user"]) == user)
         table = {name: np.asarray(call[name])[frames] for name in _CALL}
-        smooth.append(_smoothness(table, measured))
+        began = float(np.asarray(rates["time_ns"])[own].min()) / 1e9 - _BIN_S
+        during = (max(measured[0], began), measured[1])
+        smooth.append(_smoothness(table, during))
         quality.append(_quality(table))
         shown = table["bytes"][table["delay_ns"] >= 0]
-        pictures.append(shown.sum(dtype=np.float64) * 8 / 1e3 / (measured[1] - measured[0]))
+        pictures.append(shown.sum(dtype=np.float64) * 8 / 1e3 / (during[1] - during[0]))
     of_frames = {name: np.asarray(call[name])[mine] for name in ("delay_ns", "height")}
     shown = of_frames["delay_ns"] >= 0
     frozen, freezes, fps = (float(np.mean(values)) for values in zip(*smooth, strict=True))

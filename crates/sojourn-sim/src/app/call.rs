@@ -19,6 +19,7 @@ mod nack;
 mod pacer;
 mod packet;
 mod protection;
+mod rates;
 mod receiver;
 mod sender;
 mod setup;
@@ -28,19 +29,18 @@ pub(crate) use encoder::most_rate;
 pub use sender::Media;
 
 use super::source::Source;
-use super::tables::{CallRateRow, CallRateTable, CallRow, LOST, Tables};
+use super::tables::{CallRow, LOST, Tables};
 use crate::engine::{Datagram, Direction, Event, Kind, Network};
 use feedback::FeedbackGenerator;
 use packet::{AUDIO_INTERVAL, Payload, Rtcp, SRTP_TAG, results};
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
+use rates::Rates;
 use receiver::{Receiver, Shown};
 use sender::{PROCESS, Sender};
 use setup::Setup;
 use sojourn_net::{Span, Time};
 
-/// Time between two rows of the table of rates: RFC 8868 §3 counts goodput in so long.
-const BIN: Span = Span::from_millis(200);
 /// Frames captured so late in a run that they could not be shown any more.
 const TAIL: Span = Span::from_secs(1);
 
@@ -88,6 +88,7 @@ pub struct Call {
 /// Where a call stands.
 #[derive(Default)]
 pub struct CallState {
+    began: Time,
     setup: Option<Setup>,
     halves: Vec<Half>,
     flows: [u32; 2],
@@ -108,8 +109,7 @@ struct Half {
     /// The next time of pacing, and of decoding, if there is one.
     pace_at: Time,
     decode_at: Time,
-    rates: CallRateTable,
-    bin: (u64, u64, u32),
+    rates: Rates,
 }
 
 impl Call {
@@ -165,8 +165,7 @@ impl Call {
             shown: Vec::new(),
             pace_at: Time::NEVER,
             decode_at: Time::NEVER,
-            rates: CallRateTable::default(),
-            bin: (0, 0, 0),
+            rates: Rates::new(self.user, direction),
         });
         let mut timers = vec![(PICTURE, Span::ZERO), (CONTROL, PROCESS), (REPAIR, nack::INTERVAL)];
         timers.push((REPORT, feedback::interval(None)));
@@ -216,7 +215,7 @@ impl Call {
             let this = &mut self.state.halves[half];
             let index = this.sender.leaves(rtp, probe, now);
             let bytes = rtp.bytes + SRTP_TAG;
-            this.bin.0 += u64::from(bytes);
+            this.rates.sent(bytes);
             self.send(half, false, index, bytes, network);
         }
         let this = &mut self.state.halves[half];
@@ -274,10 +273,7 @@ impl Call {
             }
             CONTROL => {
                 this.sender.process(now);
-                this.bin.2 += 1;
-                if u64::from(this.bin.2) * PROCESS.0 == BIN.0 {
-                    this.end_bin(self.user, now);
-                }
+                this.rates.look(this.sender.controller.target(), now);
                 self.pace(half, network);
                 PROCESS
             }
@@ -320,7 +316,7 @@ impl Call {
         let sent = this.sender.sent[seq as usize];
         this.skew = delay.0 as i64 - now.since(sent.at).0 as i64;
         this.feedback.arrived(seq, now);
-        this.bin.1 += u64::from(sent.rtp.bytes + SRTP_TAG);
+        this.rates.received(sent.rtp.bytes + SRTP_TAG);
         match sent.rtp.payload {
             Payload::Video { number, .. } => self.take(half, number, sent.rtp.again, network),
             Payload::Fec { group, part } => {
@@ -366,18 +362,6 @@ impl Call {
 }
 
 impl Half {
-    fn end_bin(&mut self, user: u32, now: Time) {
-        let (sent_bytes, received_bytes, _) = std::mem::take(&mut self.bin);
-        self.rates.push(CallRateRow {
-            user,
-            direction: u8::from(self.direction == Direction::Down),
-            time_ns: now.0,
-            target_bps: self.sender.controller.target(),
-            sent_bytes,
-            received_bytes,
-        });
-    }
-
     /// The rows of frames captured since the end of the warm-up.
     fn rows(&self, user: u32, warmup: Time, end: Time, tables: &mut Tables) {
         let mut shown = self.shown.iter().peekable();
@@ -413,6 +397,7 @@ impl Source for Call {
                 network.wake_at(Time(wait as u64), self.number, BEGIN);
             }
             Event::Wake(BEGIN) => {
+                self.state.began = network.now();
                 self.state.setup = Some(Setup::new(network.now()));
                 self.set_up(network);
             }
@@ -436,7 +421,13 @@ impl Source for Call {
     fn finish(&mut self, network: &Network, tables: &mut Tables) {
         for half in &mut self.state.halves {
             half.rows(self.user, self.warmup, network.now(), tables);
-            tables.call_rates.append(&mut half.rates);
+            tables.call_rates.append(&mut half.rates.take());
+        }
+        let halves = &self.state.halves;
+        let silent = |direction: &&Direction| halves.iter().all(|half| half.direction != **direction);
+        for direction in self.directions.iter().filter(silent).filter(|_| self.state.setup.is_some()) {
+            let mut nothing = Rates::nothing(self.user, *direction, self.state.began, network.now());
+            tables.call_rates.append(&mut nothing);
         }
     }
 }

@@ -3,20 +3,34 @@
 use super::gcc::{PacketResult, Probe};
 use sojourn_net::{Span, Time};
 
-/// RTP's header, and the extensions that a browser's packets have: time of sending, transport-wide number and, with
-/// sound, its level, padded to 12, behind 4 of their own (RFC 8285).
-pub(super) const RTP_HEADER: u32 = 12 + 4 + 12;
 /// IP and UDP.
 const TRANSPORT: u32 = 28;
+/// RTP's header with the extensions that a browser's packets have, behind 4 bytes of their own (RFC 8285): time of
+/// sending and transport-wide number in 7 bytes, and with sound its level besides, padded to words.
+pub(super) const AUDIO_RTP: u32 = 12 + 4 + 12;
+pub(super) const VIDEO_RTP: u32 = 12 + 4 + 8;
 /// Headers of a packet of sound as libwebrtc counts them: Chromium 156 never asks for less than 84.4 kbit/s, of which
 /// these and 80 bytes of sound take 54.4.
-pub(super) const AUDIO_HEADERS: u32 = TRANSPORT + RTP_HEADER;
-/// And of video: VP8's descriptor (RFC 7741) and RED's header besides.
-pub(super) const VIDEO_HEADERS: u32 = AUDIO_HEADERS + 4 + 1;
+pub(super) const AUDIO_HEADERS: u32 = TRANSPORT + AUDIO_RTP;
+/// What the payload of video begins with: VP8's descriptor (RFC 7741) and RED's header.
+pub(super) const DESCRIPTORS: u32 = 4 + 1;
+/// Headers of a packet of video. Chromium's packets behind a queue have as many, and `TIMING` more.
+pub(super) const VIDEO_HEADERS: u32 = TRANSPORT + VIDEO_RTP + DESCRIPTORS;
+/// The extension with a picture's times on its way through the sender, in the last packet of a picture
+/// (`rtp_sender_video.cc`), once in so long (`video_codec.h`).
+pub(super) const TIMING: u32 = 16;
+pub(super) const TIMING_INTERVAL: Span = Span::from_millis(200);
+/// What libwebrtc counts as a packet's headers when it sets the coder's rate (`rtp_video_sender.cc`), with the number
+/// that a repeated packet has besides; and the largest packet, without and with IP and UDP.
+pub(super) const COUNTED_RTP: u32 = VIDEO_RTP + 2;
+pub(super) const COUNTED_HEADERS: u32 = TRANSPORT + COUNTED_RTP;
+const MOST_RTP: u32 = 1200;
+pub(super) const MOST_PACKET: u32 = MOST_RTP + TRANSPORT;
 /// SRTP's tag of 80 bits (`crypto_options.cc`: the first choice), which is sent, and which no rate counts.
 pub(super) const SRTP_TAG: u32 = 10;
-/// Most of a picture in a packet: 1200 bytes of RTP (`media_constants.cc`).
-pub(super) const MOST_PAYLOAD: u32 = 1200 + TRANSPORT - VIDEO_HEADERS;
+/// Most of a picture in a packet: 1200 bytes of RTP (`media_constants.cc`), and room for FEC's headers (18), for all
+/// extensions that its packets may have (48), and for the number of a repeated packet (`rtp_sender_video.cc`).
+pub(super) const MOST_PAYLOAD: u32 = MOST_RTP - 18 - 48 - 2 - VIDEO_RTP - DESCRIPTORS;
 /// IP, UDP, and SRTCP's index and tag around an RTCP packet.
 const RTCP_HEADERS: u32 = TRANSPORT + 4 + SRTP_TAG;
 
