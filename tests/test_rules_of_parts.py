@@ -13,6 +13,7 @@ import sojourn
 from matplotlib.figure import Figure
 from sojourn.cli import call
 from sojourn.parts.arguments import ArgumentError, mapping, number
+from sojourn.parts.clips import Clip
 from sojourn.qoe.media import recordings
 from sojourn.report import _first_given, several
 from sojourn.report.figures import series
@@ -146,3 +147,15 @@ def test_a_recording_is_set_to_its_level_in_decibels_of_amplitude() -> None:
         assert 20 * np.log10(np.sqrt((made**2).mean())) == pytest.approx(wanted, abs=0.05)
     silent = np.zeros(8000, dtype=np.int16)
     assert recordings.level(silent, -26.0, 8000) is silent
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "levels_s"), [("throughput", [2.5, 3.96, 5.42]), ("fixed", [2.5, 5.0, 7.5])]
+)
+def test_segments_have_parts_of_seconds(algorithm: str, levels_s: list[float]) -> None:
+    # A request takes 40 ms and, at 100 kb/s, a second for 12 500 bytes; the first player starts at once.
+    clip = Clip(2.5, (100.0, 200.0), np.array([[12_500, 25_000]] * 3, dtype=np.uint64))
+    player = {"kind": "fixed", "level": 1} if algorithm == "fixed" else algorithm
+    played = sojourn.play(player, clip, 100.0, 30)
+    assert [segment.arrive_s for segment in played] == pytest.approx([1.04, 2.08, 3.12])
+    assert [segment.buffer_after_s for segment in played] == pytest.approx(levels_s)
