@@ -1,5 +1,5 @@
 //! Tables as Parquet (parquet-format 2.x): columns of numbers as they are, columns of names by a dictionary in each row
-//! group, no value missing. Nothing is compressed: LZ4 halves such tables, and takes more time than all else of them.
+//! group, no value missing. Nothing is compressed: LZ4 would halve tables of samples.
 //!
 //! Own because a row of samples has to take a fraction of what its estimate takes: names are known by the number of
 //! their flow, so that no text is looked at for a row. Writers of libraries look at each value.
