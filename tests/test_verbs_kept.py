@@ -89,7 +89,6 @@ compare results/small third --json
 compare results/small third --value links.down.loss --out apart
 explore results/small --json
 explore results/small -o page.html
-schema --json
 export other.toml c.pcapng --only path.down.queue.limit=9pkt --only replication=0
 export third.toml s.pcapng --at servers --json --tick 1us
 export small.toml s.pcapng
