@@ -159,3 +159,12 @@ def test_segments_have_parts_of_seconds(algorithm: str, levels_s: list[float]) -
     played = sojourn.play(player, clip, 100.0, 30)
     assert [segment.arrive_s for segment in played] == pytest.approx([1.04, 2.08, 3.12])
     assert [segment.buffer_after_s for segment in played] == pytest.approx(levels_s)
+
+
+def test_draws_are_from_0_to_below_1() -> None:
+    pie, packets = {"kind": "pie", "limit": "9pkt"}, {"time": [0, 1]}
+    for fits in (0.0, 0.999999, [0.5, 0.0]):
+        assert sojourn.replay(pie, packets, [9], draws=fits).fate.size == 2
+    for beyond in (1.0, -0.1, [0.5, 1.0]):
+        with pytest.raises(ValueError, match="is not a random number; give 0 to below 1"):
+            sojourn.replay(pie, packets, [9], draws=beyond)
