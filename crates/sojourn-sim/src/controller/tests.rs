@@ -51,7 +51,11 @@ fn wrong_input_is_told_in_a_sentence() {
         (json!({ "kind": "reno", "state": { "cwnd": -1.0 } }), &ok, "cwnd = -1: a variable must be 0 to 1e12"),
         (json!({ "kind": "reno" }), &json!([{ "event": "ack" }]), "event 0: missing field `at`"),
         (json!({ "kind": "reno" }), &json!([{ "event": "nack", "at": 0 }]), "event 0: unknown variant `nack`"),
-        (json!({ "kind": "reno" }), &json!([{ "event": "loss", "at": 0.5 }]), "event 0: invalid type: number `0.5`"),
+        (
+            json!({ "kind": "reno" }),
+            &json!([{ "event": "loss", "at": 0.5 }]),
+            "event 0: invalid type: floating point `0.5`",
+        ),
         (
             json!({ "kind": "reno" }),
             &json!([{ "event": "loss", "at": "5 parsecs" }]),

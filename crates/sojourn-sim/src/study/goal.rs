@@ -180,7 +180,7 @@ mod tests {
             ("repeat = 0\n", "own.toml:1:10: must be at least 1"),
             ("repeat = -1\n", "own.toml:1:10: must be at least 1"),
             ("repeat = 'often'\n", "own.toml:1:10: often is not a number of replications, nor \"auto\""),
-            ("repeat = 1.5\n", "own.toml:1:10: invalid type: floating point `1.5`, expected a number of replications"),
+            ("repeat = 1.5\n", "own.toml:1:10: invalid type: number `1.5`, expected a number of replications"),
             ("repeat = 'auto'\nrepeat-at-most = 1\n", "own.toml:2:18: repeat-at-most: must be at least 2"),
             ("repeat = 'auto'\nrepeat-at-most = 2000000\n", "make more than 1000000 points"),
         ] {
