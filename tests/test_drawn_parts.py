@@ -104,7 +104,7 @@ def test_a_table_has_the_study_s_title_where_it_gives_one() -> None:
         [axes] = draw(found).axes
         assert axes.texts[0].get_text() == title
     explained = KINDS["table"].explain(found)
-    assert explained.startswith("Rows are the workload, columns the buffer")
+    assert explained.startswith("Rows are the workload, columns the downlink buffer")
 
 
 def test_the_axis_of_a_figure_is_the_first_that_has_several_labels() -> None:

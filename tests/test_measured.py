@@ -80,7 +80,9 @@ def test_flent_data_reads_as_the_run_it_is_of(sojourn, tmp_path):
     sojourn("report", "lab", "--beside", "run.flent.gz", DATA / "tcp.json")
     flent, iperf = part(tmp_path / "lab" / "report.html")
     assert "run.flent.gz: Flent, test tcp_ndown" in flent and "tcp.json: iperf 3.12, TCP, 2 streams" in iperf
-    assert "It stands beside Buffer 50pkt: of 2 cells the nearest" in flent and "50pkt (drawn)" in flent
+    assert (
+        "It stands beside Downlink buffer 50pkt: of 2 cells the nearest" in flent and "50pkt (drawn)" in flent
+    )
     assert "another path or load" not in flent and "differ by up to a factor of" in iperf
     for number in (found.mean("down"), of["flows"]["goodput_bps"] / 1e6, found.rtt_ms.mean):
         assert f" {number:.4g} " in flent

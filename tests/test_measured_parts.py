@@ -45,7 +45,7 @@ def test_a_cell_has_means_over_replications_and_the_series_of_the_first() -> Non
     assert trip.values.tolist() == [51.0, 42.0, 73.0] and trip.time_s.tolist() == [0.5, 1.5, 2.5]
     assert cell.round_trip_ms(1) is None
     assert cell.round_trip() == {"mean": pytest.approx(166 / 3), "p50": 51.0, "p95": 73.0}
-    assert cell.where == "Buffer 8pkt" and Cell({}, []).where == "the one point"
+    assert cell.where == "Downlink buffer 8pkt" and Cell({}, []).where == "the one point"
     hops = run(links={"access": link([1], [1])})
     assert Cell({}, [("h", hops)]).round_trip_ms() is None
     assert Cell({}, [("h", run(groups={}))]).throughput_mbps("down") is None

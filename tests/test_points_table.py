@@ -23,7 +23,7 @@ def test_replications_are_one_row_with_mean_and_interval() -> None:
     found = table(results)
     assert len(found.rows) == 9 and found.replicated
     heads = [column.title for column in found.columns]
-    assert heads[:3] == ["Workload", "Buffer", "Runs"]
+    assert heads[:3] == ["Workload", "Downlink buffer", "Runs"]
     place = heads.index("Voice, user talks: median MOS")
     for row, first in zip(found.rows, range(0, 27, 3), strict=True):
         numbers = [one["voice"]["talks"]["mos"]["median"] for one in results[first : first + 3]]
@@ -45,7 +45,11 @@ def test_columns_sort_by_what_they_show() -> None:
     results[1]["links"]["up"]["loss"] = 0.0
     found = table(results)
     sorts = {column.title: column.sorts for column in found.columns}
-    assert (sorts["Workload"], sorts["Buffer"], sorts["Uplink: loss (%)"]) == ("text", "number", "number")
+    assert (sorts["Workload"], sorts["Downlink buffer"], sorts["Uplink: loss (%)"]) == (
+        "text",
+        "number",
+        "number",
+    )
     heads = list(sorts)
     assert [row[1].sort for row in found.rows[:3]] == ["8", "64", "256"]
     assert [row[0].sort for row in found.rows[:3]] == ["none"] * 3

@@ -78,7 +78,7 @@ run small.toml --on testbed --jobs 2
 show results/small
 show results/small --json
 show other
-show other 0
+show other zz
 show nowhere
 report results/small
 report results/small --json
