@@ -53,10 +53,11 @@ impl Room {
             return LEAST;
         }
         let percent = if self.cwnd < self.ssthresh / 2 { 200 } else { 120 };
-        let rate = u128::from(self.cwnd) * percent * 10_000_000 / u128::from(self.srtt.0);
+        // Windows beyond 9 GB, for which this is too little, fill the largest super-segment all the same.
+        let rate = self.cwnd.saturating_mul(percent * 10_000_000) / self.srtt.0;
         let halvings = (self.min_rtt.0 / 1000) >> RTT_LOG;
         let near = if self.min_rtt > Span::ZERO && halvings < 32 { GSO_MOST >> halvings } else { 0 };
-        let bytes = u64::try_from(rate >> PACING_SHIFT).unwrap_or(GSO_MOST).saturating_add(near);
+        let bytes = (rate >> PACING_SHIFT) + near;
         (bytes.min(GSO_MOST - HEADERS) / self.mss).max(LEAST)
     }
 }
@@ -97,7 +98,7 @@ impl Tso {
             return true;
         }
         // Never more than half a window at once.
-        let segments = full.min(bytes / mss).min(cwnd / mss / 2).min(left / mss);
+        let segments = (full * mss).min(bytes).min(cwnd / 2).min(left) / mss;
         *self = Self { at: now, left: segments.saturating_sub(1) as u32 };
         false
     }
