@@ -40,6 +40,10 @@ def become(request: dict[str, Any]) -> None:
     """Turn this process into the command."""
     os.environ.clear()
     os.environ.update(request["env"])
+    if "SOJOURN_CALLS" in os.environ and os.getpid() % 6 == 0:
+        import calls_recorder
+
+        calls_recorder.start()
     os.chdir(request["cwd"])
     for number, name in enumerate([os.devnull, request["out"], request["err"]]):
         file = os.open(name, os.O_RDWR)

@@ -166,7 +166,7 @@ def test_packet_log_has_names_and_nulls(grid: Command) -> None:
 
 def test_nothing_but_json_on_stdout_and_no_colour_anywhere(grid: Command) -> None:
     done = grid("run", "grid.toml", "--json", "--only", "a=1")
-    assert all(json.loads(line) for line in done.stdout.splitlines())
+    assert [json.loads(line)["point"]["a"] for line in done.stdout.splitlines()] == [1] * 4
     grid.env |= {"NO_COLOR": "1", "FORCE_COLOR": ""}
     assert "\x1b" not in grid("show", "results/grid").stdout + grid("--help").stdout
 

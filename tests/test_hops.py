@@ -238,3 +238,33 @@ def test_ns2_is_met_where_it_is_quick() -> None:
         assert ours["queue_delay_ms"]["mean"] == pytest.approx(theirs[hop]["delay"], rel=0.15), hop
         assert ours["utilisation"] == pytest.approx(theirs[hop]["utilisation"], abs=0.02), hop
         assert ours["loss"] == pytest.approx(theirs[hop]["loss"], rel=0.35), hop
+
+
+@pytest.mark.parametrize("kind", ["adaptive", "browser", "call", "page", "responsiveness", "bulk"])
+@pytest.mark.parametrize(
+    ("over", "least_ms"), [((), 22), (("a",), 6), (("b", "c"), 16), (("a", "b", "c"), 22)]
+)
+def test_a_distance_of_one_s_own_holds_the_delays_of_all_links_that_are_crossed(
+    kind: str, over: tuple[str, ...], least_ms: int
+) -> None:
+    link = '{ rate = "1Mbit", queue = { kind = "fifo", limit = "20pkt" } }'
+    hops = "".join(
+        f'[[path.hop]]\nname = "{name}"\ndelay = "{delay}ms"\nup = {link}\ndown = {link}\n'
+        for name, delay in (("a", 3), ("b", 5), ("c", 3))
+    )
+    who = (
+        '[[flows]]\nsource = { kind = "bulk" }\ntransport = "cubic"\ndirection = "down"\n'
+        if kind == "bulk"
+        else f'[[users]]\nkind = "{kind}"\n'
+    )
+    path = '[path]\nclient-delay = "1ms"\nserver-delay = "2ms"\n'
+    crossed = f"over = {json.dumps(over)}\n" if over else ""
+
+    def parsed(rtt_ms: int) -> str:
+        return _core.parse(
+            f'name = "x"\nduration = "9s"\n{path}{hops}{who}rtt = "{rtt_ms}ms"\n{crossed}', "x.toml", [], []
+        )
+
+    assert parsed(least_ms)
+    with pytest.raises(ValueError, match=f"{least_ms}ms there and back"):
+        parsed(least_ms - 1)

@@ -89,6 +89,12 @@ class Steps:
         return Choice(self.level, 0.25) if state.segment == 2 else self.level
 
 
+@pytest.mark.parametrize(("level", "played"), [(1, 1), (3, 3), (10, 10), (11, 10), (99, 10)])
+def test_a_player_that_does_not_adapt_plays_its_level_or_the_highest_there_is(level, played):
+    segments = play({"kind": "fixed", "level": level}, "bbb-3s", [(100, 9000.0)], 60)
+    assert len(segments) > 100 and {segment.level for segment in segments} == {played}
+
+
 def test_a_player_of_one_s_own_plays():
     for algorithm, options in ((Steps, {}), (Steps(), {}), (Steps, {"share": 0.5})):
         segments = play(algorithm, "bbb-3s", 3000, 60, options)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ipaddress
 import json
+import struct
 import tomllib
 from collections import Counter
 from pathlib import Path
@@ -142,6 +144,44 @@ def test_the_initial_window_is_in_the_capture(sojourn, tmp_path, at):
     assert found["a_initial_window"].null_count() == found.height
     [flows] = tomllib.loads((tmp_path / "office.toml").read_text())["flows"]
     assert flows["initial-window"] == 4
+
+
+def datagram(source: str, destination: str) -> bytes:
+    """Return a datagram of 4 bytes at IP, of either version."""
+    ends = [ipaddress.ip_address(end) for end in (source, destination)]
+    both = b"".join(end.packed for end in ends)
+    head = (
+        struct.pack(">BBHHHBBH", 0x45, 0, 32, 7, 0, 64, 17, 0)
+        if ends[0].version == 4
+        else struct.pack(">IHBB", 6 << 28, 12, 17, 64)
+    )
+    return head + both + struct.pack(">HHHH4s", 5000, 6000, 12, 0, b"....")
+
+
+@pytest.mark.parametrize(
+    ("clients", "server", "lengths"),
+    [
+        ("10.129.64.37", "192.0.2.9", (0, 1, 8, 15, 24, 25, 31, 32)),
+        ("2001:db8:8000::25", "2001:db8:1::9", (0, 1, 33, 34, 64, 127, 128)),
+    ],
+)
+def test_clients_are_whom_the_prefix_holds_bit_by_bit(tmp_path, clients, server, lengths):
+    own = ipaddress.ip_address(clients)
+    # One bit of the address differs, each in turn; and none.
+    openers = [own, *(type(own)(int(own) ^ 1 << bit) for bit in range(own.max_prefixlen))]
+    packets = [datagram(str(opener), server) for opener in openers]
+    frames = [
+        struct.pack("<IIII", 1_700_000_000, 1000 * k, len(bytes_), len(bytes_)) + bytes_
+        for k, bytes_ in enumerate(packets)
+    ]
+    capture = tmp_path / "raw.pcap"
+    capture.write_bytes(struct.pack("<IHHIIII", 0xA1B2C3D4, 2, 4, 0, 0, 262144, 101) + b"".join(frames))
+    for length in lengths:
+        network = ipaddress.ip_network(f"{own}/{length}", strict=False)
+        found = read([capture], [str(network)]).connections
+        opens = dict(zip(found["opener"], found["client_opens"], strict=True))
+        assert len(opens) == len(openers)
+        assert opens == {str(opener): opener in network for opener in openers}, network
 
 
 def test_scale_is_exact_and_only_adds(sojourn, tmp_path):

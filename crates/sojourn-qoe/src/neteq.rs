@@ -224,4 +224,13 @@ mod tests {
         assert_eq!((erased, count(&found.late)), (vec![0, 100, 101], 0));
         assert!(heard([-1; 500].into_iter()).erased.iter().all(|erased| *erased));
     }
+
+    #[test]
+    fn a_delay_beyond_the_last_bucket_is_not_counted() {
+        let (mut within, mut beyond) = (Target::new(), Target::new());
+        within.add((BUCKETS as i64 * BUCKET_NS) - 1);
+        beyond.add(BUCKETS as i64 * BUCKET_NS);
+        assert_eq!((within.added, within.ns / MS), (1, 2000));
+        assert_eq!(beyond.added, 0);
+    }
 }

@@ -106,6 +106,7 @@ impl Receive {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn the_lowest_urgency_goes_first_and_equals_take_turns() {
@@ -139,5 +140,39 @@ mod tests {
         assert_eq!(receive.arrived(0, 500), Some(1500));
         assert_eq!(receive.arrived(0, 1500), None);
         assert_eq!(receive.arrived(1000, 700), Some(1700));
+    }
+
+    proptest! {
+        /// The bytes in order are those before the first that never came, whatever came twice or overlaps.
+        #[test]
+        fn what_is_in_order_is_what_has_no_hole_before_it(pieces in proptest::collection::vec((0u64..60, 1u64..25), 1..40)) {
+            let (mut receive, mut come, mut before) = (Receive::default(), [false; 90], 0);
+            for (offset, len) in pieces {
+                come[offset as usize..(offset + len) as usize].fill(true);
+                let in_order = come.iter().take_while(|here| **here).count() as u64;
+                prop_assert_eq!(receive.arrived(offset, len), (in_order > before).then_some(in_order));
+                before = in_order;
+            }
+        }
+
+        /// What is sent and not lost again is each byte once.
+        #[test]
+        fn each_byte_is_sent_once_and_again_for_each_time_that_it_is_lost(
+            (bytes, size) in (1u64..400, 1u64..90), lost in proptest::collection::vec(any::<bool>(), 60),
+        ) {
+            let mut send = Send::default();
+            send.write(4, bytes, 3);
+            let mut times = vec![0u32; bytes as usize];
+            let mut losses = lost.into_iter();
+            while let Some((_, offset, len)) = send.next(size) {
+                prop_assert!((1..=size).contains(&len));
+                times[offset as usize..(offset + len) as usize].iter_mut().for_each(|count| *count += 1);
+                if losses.next() == Some(true) {
+                    send.lost(4, offset, len);
+                    times[offset as usize..(offset + len) as usize].iter_mut().for_each(|count| *count -= 1);
+                }
+            }
+            prop_assert_eq!(times, vec![1; bytes as usize]);
+        }
     }
 }

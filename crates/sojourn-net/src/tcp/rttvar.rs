@@ -95,4 +95,14 @@ mod tests {
         other.sample(1800 * MS, 1000 * MS, 0, 0);
         assert_eq!((variance.deviation, other.deviation), (100 * MS, 800 * MS));
     }
+
+    #[test]
+    fn the_deviation_comes_to_four_times_an_error_that_stays() {
+        for (first, error) in [(2000, 30), (2, 30), (400, 1)] {
+            let mut variance = LinuxRttvar::new(0);
+            variance.begin(first * MS, 0);
+            (0..200).for_each(|_| variance.sample((100 + error) * MS, 100 * MS, 0, 0));
+            assert!(variance.deviation.abs_diff(4 * error * MS) <= 4, "{} {error}", variance.deviation);
+        }
+    }
 }

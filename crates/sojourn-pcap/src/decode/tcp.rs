@@ -106,3 +106,43 @@ pub(super) fn sack(options: &[u8]) -> Option<(u32, u32)> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A segment with these flags and options, and 7 bytes of payload.
+    fn of(flags: u8, options: &[u8]) -> Segment {
+        let mut data = vec![0, 1, 0, 2, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 3, (5 + options.len() as u8 / 4) << 4, flags];
+        data.extend([0; 6]);
+        data.extend(options);
+        segment(&data, data.len() as u32 + 7).unwrap()
+    }
+
+    #[test]
+    fn syn_and_fin_take_up_sequence_space_like_a_byte() {
+        for (flags, end) in [(0x10, 6), (SYN, 7), (FIN | 0x10, 7), (SYN | FIN, 8), (0x3c, 6)] {
+            assert_eq!(of(flags, &[]).end(), end, "{flags:#x}");
+            let bare = Segment { payload: 0, ..of(flags, &[]) };
+            assert_eq!((bare.end(), bare.occupies()), (end.wrapping_sub(7), end > 6), "{flags:#x}");
+            assert!(of(flags, &[]).occupies());
+        }
+    }
+
+    #[test]
+    fn timestamps_are_found_wherever_the_option_stands() {
+        let stamps = [8, 10, 0, 0, 1, 0, 0, 0, 0, 9];
+        let before: [&[u8]; 4] = [&[1, 1], &[], &[2, 4, 5, 0xb4], &[3, 3, 7, 1, 4, 2]];
+        for before in before {
+            let mut options = [before, &stamps].concat();
+            options.resize(options.len().next_multiple_of(4), 0);
+            let found = of(0x10, &options);
+            assert_eq!((found.stamps, found.options_cut), (Some((256, 9)), false), "{before:?}");
+        }
+        // Behind the end of the list, or with a length that leads beyond it, is none.
+        for before in [[0, 0], [2, 99], [2, 1]] {
+            let options = [&before[..], &stamps].concat();
+            assert_eq!(of(0x10, &options).stamps, None, "{before:?}");
+        }
+    }
+}

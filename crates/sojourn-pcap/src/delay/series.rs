@@ -74,3 +74,37 @@ impl Series {
         self.width as f64 / 1e9
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bins_have_the_mean_and_the_maximum_of_what_fell_into_them_however_often_they_were_widened() {
+        // 3 values a bin of 100 ms; 512 bins are 51.2 s.
+        for (seconds, width_s) in [(3, 0.1), (51, 0.1), (52, 0.2), (200, 0.4), (3000, 6.4)] {
+            let mut series = Series::default();
+            let values = (0..seconds * 30).map(|k: i64| (k * 100_000_000 / 3, (k * 7919 % 1000) as f64 * 1e6));
+            values.clone().for_each(|(at, value)| series.add(at, value));
+            assert_eq!(series.width_s(), width_s);
+            let rows = series.rows();
+            assert_eq!(rows.len(), (seconds as f64 / width_s).ceil() as usize);
+            for (place, row) in rows.iter().enumerate() {
+                let start = place as f64 * width_s;
+                let within = |at: i64| (at / (width_s * 1e9) as i64) as usize == place;
+                let of: Vec<f64> = values.clone().filter(|(at, _)| within(*at)).map(|(_, ms)| ms / 1e6).collect();
+                let mean = of.iter().sum::<f64>() / of.len() as f64;
+                let most = of.iter().copied().fold(0.0, f64::max);
+                assert!((row[0] - start).abs() < 1e-6 && (row[1] - mean).abs() < 1e-3, "{row:?} {mean}");
+                assert_eq!(row[2], most);
+            }
+        }
+    }
+
+    #[test]
+    fn bins_without_values_have_no_row() {
+        let mut series = Series::default();
+        [(0, 1e6), (950_000_000, 3e6), (10, 5e6)].into_iter().for_each(|(at, value)| series.add(at, value));
+        assert_eq!(series.rows(), [[0.0, 3.0, 5.0], [0.9, 3.0, 3.0]]);
+    }
+}

@@ -24,3 +24,44 @@ impl Tracks {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decode::Address;
+    use crate::delay::flow::Key;
+    use crate::delay::host::Hosts;
+    use crate::delay::log::{Entry, Log};
+    use crate::delay::state::Options;
+    use crate::delay::track::{Estimator, Protocol, TrackRef};
+
+    #[test]
+    fn what_follows_a_change_of_clock_is_logged_in_new_tracks_of_both_estimators() {
+        let (key, side) = Key::of((Address(1), 1), (Address(2), 2), 6);
+        let of = |estimator| TrackRef { key: &key, side, protocol: Protocol::Tcp, estimator, hosts: [0, 1] };
+        let mut state = MeterState {
+            options: Options::default(),
+            hosts: Hosts::new(Vec::new()),
+            tracks: Vec::new(),
+            log: Log::default(),
+            discarded: Default::default(),
+            between_local: 0,
+            remembered: 0,
+        };
+        let mut tracks = Tracks::default();
+        for _ in 0..2 {
+            state.log(&mut tracks.observed, &of(Estimator::Observer), Entry::new(1, 0, 0, 0, None));
+            state.log(&mut tracks.reported, &of(Estimator::Reported), Entry::new(1, 0, 0, 0, None));
+            let open: Vec<bool> = state.tracks.iter().map(|track| !track.closed).collect();
+            assert_eq!(open[open.len() - 2..], [true; 2]);
+            tracks.close(&mut state);
+            assert_eq!((tracks.observed, tracks.reported), (None, None));
+            assert!(state.tracks.iter().all(|track| track.closed));
+        }
+        assert_eq!(state.tracks.len(), 4);
+        // Of four tracks the first two are gone.
+        (tracks.observed, tracks.reported) = (Some(1), Some(3));
+        tracks.renumber(&[NONE, NONE, 0, 1]);
+        assert_eq!((tracks.observed, tracks.reported), (None, Some(1)));
+    }
+}

@@ -31,7 +31,7 @@ pub(super) struct Survey {
     /// Capture time of the first and last frame behind the queue.
     pub(super) egress_span: (i64, i64),
     /// True for hosts in front of the queue, false for those behind it.
-    in_front: BTreeMap<Address, bool>,
+    pub(super) in_front: BTreeMap<Address, bool>,
 }
 
 impl Survey {

@@ -141,3 +141,48 @@ fn spread<'a>(pairs: impl Iterator<Item = &'a (Sample, Sample)>) -> i64 {
     let (least, most) = apart.fold((i64::MAX, i64::MIN), |(least, most), at| (least.min(at), most.max(at)));
     most.saturating_sub(least).max(0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::parse_frame::{Seen, Tuple};
+    use super::*;
+    use crate::decode::Address;
+    use sojourn_net::log::Kind;
+
+    const FRONT: Address = Address(1);
+    const BEHIND: Address = Address(2);
+
+    /// A packet through the queue, seen at a time and told by its number.
+    fn sample(number: u64, time_ns: i64) -> Sample {
+        let tuple = Tuple { source: FRONT, destination: BEHIND, ports: (1, 2), protocol: 17 };
+        let (kind, ack, cut_at) = (Kind::Datagram, None, None);
+        let seen = Seen { time_ns, tuple, size: 100, ttl: 64, kind, seq: 0, length: 0, ack, identity: number, cut_at };
+        Sample { seen, alone: true }
+    }
+
+    fn sketch(packets: &[(u64, i64)]) -> Sketch {
+        let span = (packets[0].1, packets[packets.len() - 1].1);
+        let kept = packets.iter().map(|(number, at)| (*number, sample(*number, *at))).collect();
+        Sketch { kept, most: u64::MAX, span }
+    }
+
+    /// What both captures have forward between the first and the last packet that they share.
+    fn shared(first: &[(u64, i64)], second: &[(u64, i64)]) -> Share {
+        let in_front = [(FRONT, true), (BEHIND, false)].into();
+        let found = Survey { prefix: 0, offset_ns: 0, longest_ns: 0, egress_span: (0, 0), in_front };
+        let (first, second) = (sketch(first), sketch(second));
+        let pairs: Vec<(Sample, Sample)> =
+            first.kept.iter().filter_map(|(number, a)| Some((*a, *second.kept.get(number)?))).collect();
+        between_pairs(&found, [&first, &second], &pairs, true)
+    }
+
+    #[test]
+    fn the_first_and_the_last_packet_that_both_have_count_and_nothing_beyond_them() {
+        // Each by its own clock; the second is 500 behind.
+        let first = [(1, 100), (2, 200), (3, 300), (4, 400), (5, 500)];
+        let second = [(9, 650), (2, 700), (8, 750), (4, 900), (7, 901)];
+        assert_eq!(shared(&first, &second), Share { both: 2, first: 1, second: 1 });
+        assert_eq!(shared(&first, &first), Share { both: 5, first: 0, second: 0 });
+        assert_eq!(shared(&[(1, 5)], &[(1, 6)]), Share { both: 1, first: 0, second: 0 });
+    }
+}

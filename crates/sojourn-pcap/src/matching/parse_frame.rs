@@ -202,6 +202,23 @@ mod tests {
         );
     }
 
+    #[test]
+    fn the_transport_is_found_behind_extension_headers_of_any_length() {
+        for (first, second) in [(0u8, 0u8), (1, 0), (0, 2), (3, 1)] {
+            let mut data = vec![0x60, 0, 0, 0, 0, 0, 0, 64];
+            data.extend([1; 16].into_iter().chain([2; 16]));
+            // Hop-by-hop options, then destination options, then UDP.
+            for (next, length) in [(60, first), (17, second)] {
+                let at = data.len();
+                data.extend([next, length]);
+                data.resize(at + 8 + usize::from(length) * 8, 0);
+            }
+            data.extend([0x13, 0x88, 0x17, 0x70, 0, 12, 0, 0, 9, 9, 9, 9]);
+            let seen = parse_frame(&frame(&data, data.len() as u32), 400).expect("a packet");
+            assert_eq!((seen.tuple.protocol, seen.tuple.ports), (17, (5000, 6000)), "{first} {second}");
+        }
+    }
+
     proptest! {
         #[test]
         fn nothing_makes_it_panic(data in proptest::collection::vec(any::<u8>(), 0..120), wire in 0u32..2000, first: bool) {

@@ -37,3 +37,17 @@ impl Packet for Replayed {
         self.arrival.ecn = Ecn::Ce;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_marked_packet_says_congestion_experienced_whatever_it_said_before() {
+        for ecn in [Ecn::Ect0, Ecn::Ect1, Ecn::Ce] {
+            let mut packet = Replayed { number: 3, arrival: Arrival { at: Time(7), size: 100, flow: 5, ecn } };
+            packet.mark();
+            assert_eq!((packet.ecn(), packet.size(), packet.flow()), (Ecn::Ce, 100, 5));
+        }
+    }
+}

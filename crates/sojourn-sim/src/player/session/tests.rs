@@ -118,3 +118,18 @@ fn beyond_the_limit_playback_jumps_as_far_as_the_buffer_goes() {
     assert!((second.latency_s - 9.6).abs() < 1e-6 && (second.jumped_s - 3.85).abs() < 1e-6, "{second:?}");
     assert!(session.looks().last().unwrap().latency_s - 3.0 < 0.025);
 }
+
+#[test]
+fn a_chunk_longer_than_the_segments_is_a_whole_segment() {
+    // Shaka's rule counts the latency from a chunk behind the encoder.
+    let looks = |chunk_s| {
+        let catch_up = CatchUp::Shaka;
+        let mut session = session(Live { chunk_s, catch_up, rates: catch_up.rates(), ..LIVE });
+        watch(&mut session, 60.0, |ready_s| if (19.9..22.9).contains(&ready_s) { 23.0 } else { ready_s + 0.1 });
+        session.looks().to_vec()
+    };
+    let segment = looks(2.0);
+    assert!(segment.iter().any(|look| look.rate > 1.0) && segment.iter().any(|look| look.rate == 1.0));
+    assert_eq!(looks(5.0), segment);
+    assert_ne!(looks(0.5), segment);
+}

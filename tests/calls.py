@@ -1,0 +1,245 @@
+"""Calls of the package's functions as text: their arguments, arguments near them, and what comes of a call.
+
+Everything that JSON has stands for itself, but for dicts; all else is a dict of one entry, named by its kind.
+"""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import enum
+import functools
+import hashlib
+import importlib
+import inspect
+import io
+import json
+import math
+import random
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path, PurePath
+from types import FunctionType, MappingProxyType
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+LONGEST = 8000
+"""Characters of the arguments of a call that is kept."""
+WORDS = (
+    *("path.down.queue.limit", "path.up.queue.kind", "path.rtt", "flows.0.transport", "users.voice.count"),
+    *("links.down.loss", "links.up.queue_delay_ms.mean", "voice.mos.median", "workload", "repeat", "down"),
+    *("64pkt", "1.5Mbit", "30ms", "2s", "20kB", "1 bdp", "fifo", "codel", "cubic", "5", "0.25", "<&>", "ü"),
+)
+"""What a text may be instead."""
+
+
+class NotText(Exception):
+    """There is no text for a value."""
+
+
+def written(value: Any) -> Any:
+    """Return a value as JSON has it."""
+    match value:
+        case None | bool():
+            return value
+        case enum.Enum():
+            return {"enum": [_name(type(value)), value.name]}
+        case np.generic():
+            return {"numpy": [value.dtype.str, written(value.item())]}
+        case float() if not math.isfinite(value):
+            return {"float": repr(value)}
+        case int() | float() | str() if type(value) in (int, float, str):
+            return value
+        case bytes():
+            return {"bytes": base64.b64encode(value).decode()}
+        case tuple() if not hasattr(value, "_fields"):
+            return {"tuple": [written(each) for each in value]}
+        case list():
+            return [written(each) for each in value]
+        case set() | frozenset():
+            return {type(value).__name__: sorted(map(written, value), key=json.dumps)}
+        case dict() | MappingProxyType():
+            return {"dict": [[written(key), written(each)] for key, each in value.items()]}
+        case PurePath():
+            return {"path": str(value)}
+        case np.ndarray() if value.dtype.kind in "biufU" and value.size <= 400:
+            return {"array": [value.dtype.str, list(value.shape), written(value.ravel().tolist())]}
+        case pl.DataFrame() | pl.Series() if len(value) <= 60:
+            frame, out = value if isinstance(value, pl.DataFrame) else value.to_frame(), io.BytesIO()
+            frame.write_ipc(out)
+            kind = "frame" if frame is value else "series"
+            return {kind: [base64.b64encode(out.getvalue()).decode(), 60]}
+        case type():
+            return {"class": _name(value)}
+        case FunctionType() if "<" not in value.__qualname__ and value.__module__.startswith("sojourn."):
+            return {"function": _name(value)}
+        case functools.partial():
+            raise NotText
+    if not type(value).__module__.startswith("sojourn.") or isinstance(value, BaseException):
+        raise NotText
+    if isinstance(value, tuple):
+        return {"object": [_name(type(value)), [[None, written(list(value))]]]}
+    names = (
+        [field.name for field in dataclasses.fields(value)]
+        if dataclasses.is_dataclass(value)
+        else list(vars(value))
+    )
+    return {"object": [_name(type(value)), [[name, written(getattr(value, name))] for name in names]]}
+
+
+def _name(of: Any) -> str:
+    if "<" in of.__qualname__:
+        raise NotText
+    return f"{of.__module__}:{of.__qualname__}"
+
+
+def named(name: str) -> Any:
+    """Return the class or function of a name."""
+    module, _, names = name.partition(":")
+    return functools.reduce(inspect.getattr_static, names.split("."), importlib.import_module(module))
+
+
+def read(text: Any) -> Any:
+    """Return the value of what was written."""
+    if isinstance(text, list):
+        return [read(each) for each in text]
+    if not isinstance(text, dict):
+        return text
+    [(kind, of)] = text.items()
+    match kind:
+        case "enum":
+            return named(of[0])[of[1]]
+        case "numpy":
+            return np.dtype(of[0]).type(read(of[1]))
+        case "float":
+            return float(of)
+        case "bytes":
+            return base64.b64decode(of)
+        case "tuple":
+            return tuple(map(read, of))
+        case "set":
+            return set(map(read, of))
+        case "frozenset":
+            return frozenset(map(read, of))
+        case "dict":
+            return {read(key): read(each) for key, each in of}
+        case "path":
+            return Path(of)
+        case "array":
+            return np.array(read(of[2]), np.dtype(of[0])).reshape(of[1])
+        case "frame" | "series":
+            frame = pl.read_ipc(io.BytesIO(base64.b64decode(of[0]))).head(of[1])
+            return frame if kind == "frame" else frame.to_series()
+        case "class" | "function":
+            return named(of)
+    made = named(of[0])
+    if issubclass(made, tuple):
+        return made(*read(of[1][0][1]))
+    value = object.__new__(made)
+    for name, each in of[1]:
+        object.__setattr__(value, name, read(each))
+    return value
+
+
+def _places(text: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield where something could be otherwise."""
+    if isinstance(text, list):
+        yield path
+        for k, each in enumerate(text):
+            yield from _places(each, (*path, k))
+    elif isinstance(text, dict):
+        [(kind, of)] = text.items()
+        if kind in ("tuple", "set", "frozenset"):
+            for k, each in enumerate(of):
+                yield from _places(each, (*path, kind, k))
+        elif kind in ("dict", "object"):
+            yield from [(*path, kind)] if kind == "dict" and of else []
+            at = (*path, kind) if kind == "dict" else (*path, kind, 1)
+            for k, (_, each) in enumerate(of if kind == "dict" else of[1]):
+                yield from _places(each, (*at, k, 1))
+        elif kind == "array":
+            for k in range(min(len(of[2]), 20)):
+                yield (*path, kind, 2, k)
+        elif kind in ("frame", "series"):
+            yield (*path, kind, 1)
+    elif text is not None:
+        yield path
+
+
+def near(arguments: Mapping[str, Any], seed: str) -> dict[str, Any]:
+    """Return other arguments: one or two values in them are others, or something is missing."""
+    draw = random.Random(seed)
+    changed = json.loads(json.dumps(arguments))
+    for _ in range(draw.choice([1, 1, 2]) if changed else 0):
+        name = draw.choice(sorted(changed))
+        places = list(_places(changed[name], (name,)))
+        if places:
+            path = draw.choice(places)
+            *way, last = path
+            holder = functools.reduce(lambda found, key: found[key], way, changed)
+            holder[last] = _other(holder[last], draw, path)
+    return changed
+
+
+def _other(value: Any, draw: random.Random, path: tuple[Any, ...]) -> Any:
+    if isinstance(value, bool):
+        return not value
+    if path[-2:-1] in (("frame",), ("series",)):
+        return draw.choice([0, 1, 2])
+    if isinstance(value, int):
+        return draw.choice([0, 1, -value, value + 1, value - 1, 2 * value, 100 * value])
+    if isinstance(value, float):
+        return draw.choice([0.0, -value, value + 1, 2 * value, value / 3, 100 * value])
+    if isinstance(value, str):
+        near_it = ["", value + "x", value.swapcase(), value[:-1], f"{value}.{value}", f"2{value}"]
+        return draw.choice([*near_it, *draw.sample(WORDS, 6)])
+    if isinstance(value, list):
+        return draw.choice([[], value[:1], value[1:], value[:-1], value[::-1], [*value, *value[:1]]])
+    return value
+
+
+def target(name: str) -> Callable[..., Any]:
+    """Return what a name calls: a function, or a method with its object or class as the first argument."""
+    found = named(name)
+    if isinstance(found, (staticmethod, classmethod)):
+        found = found.__func__
+    if isinstance(found, property):
+        found = found.fget
+    if isinstance(found, functools.cached_property):
+        found = found.func
+    return getattr(found, "__wrapped__", found)
+
+
+def outcome(call: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
+    """Return what comes of a call, as text: its result, or that it refuses."""
+    try:
+        found = call(**{name: read(text) for name, text in arguments.items()})
+        if inspect.isgenerator(found):
+            found = list(found)
+        return _rounded(written(found))
+    except NotText:
+        raise
+    except Exception as error:
+        mine = type(error).__module__.startswith("sojourn")
+        return {"raises": [type(error).__name__, str(error) if mine else ""]}
+
+
+def _rounded(text: Any) -> Any:
+    """Numbers count to nine digits; what a frame holds, and not how it is stored."""
+    if isinstance(text, float):
+        return float(f"{text:.9g}")
+    if isinstance(text, list):
+        return [_rounded(each) for each in text]
+    if isinstance(text, Mapping):
+        [(kind, of)] = text.items()
+        if kind in ("frame", "series"):
+            frame = read(text)
+            frame = frame if kind == "frame" else frame.to_frame()
+            return {kind: [str(frame.schema), _rounded(written(frame.rows()))]}
+        return {kind: _rounded(of)}
+    return text
+
+
+def digest(found: Any) -> str:
+    return hashlib.sha256(json.dumps(found, sort_keys=True).encode()).hexdigest()[:8]

@@ -1,0 +1,216 @@
+"""Writes down how functions are called while tests run, and keeps calls that tell their outcomes apart.
+
+    python tests/calls_recorder.py       (all tests that are not in real time, some minutes; then a choice)
+
+A call is kept if it touches nothing (no file that is written, no process, no socket), gives the same each
+time, and gives what no call kept before gives.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import gzip
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections import defaultdict
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import calls
+import pytest
+from sojourn import _core
+
+WHERE = "SOJOURN_CALLS"
+EACH, LOOKS = 8, 60
+BASES, NEAR, KEPT = 16, 24, 10
+LONG_S = 0.02
+_seen: dict[str, set[str]] = defaultdict(set)
+_looked: dict[int, int] = defaultdict(int)
+
+
+def start() -> None:
+    """Write down what this process calls from now on."""
+    out = os.open(os.environ[WHERE], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+
+    def profile(frame: FrameType, event: str, _: Any) -> None:
+        if event != "call" or _looked[id(frame.f_code)] > LOOKS:
+            return
+        code = frame.f_code
+        _looked[id(code)] += 1
+        module = frame.f_globals.get("__name__", "")
+        if not module.startswith("sojourn.") or "<" in code.co_qualname or code.co_flags & 0x0C:
+            _looked[id(code)] = LOOKS + 1
+            return
+        name = f"{module}:{code.co_qualname}"
+        given = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        try:
+            text = json.dumps({each: calls.written(frame.f_locals[each]) for each in given})
+        except Exception:
+            return
+        if len(text) <= calls.LONGEST and text not in _seen[name] and len(_seen[name]) < EACH:
+            _seen[name].add(text)
+            os.write(out, f"{name}\t{text}\n".encode())
+
+    sys.setprofile(profile)
+    atexit.register(sys.setprofile, None)
+
+
+class _Touched(BaseException):
+    pass
+
+
+def _sandbox() -> None:
+    """From here on this process cannot touch anything, nor take long over a call."""
+    bad = ("subprocess.", "os.", "socket.", "shutil.", "signal.", "ctypes.", "fcntl.", "tempfile.")
+
+    def hook(event: str, arguments: tuple[Any, ...]) -> None:
+        if event.startswith(bad) and event not in ("os.listdir", "os.scandir"):
+            raise _Touched(event)
+        if event == "open" and (arguments[2] or 0) & (os.O_WRONLY | os.O_RDWR | os.O_CREAT):
+            raise _Touched(event)
+
+    def late(*_: Any) -> None:
+        raise _Touched("late")
+
+    signal.signal(signal.SIGALRM, late)
+    sys.addaudithook(hook)
+
+
+def _tried(name: str, bases: list[dict[str, Any]]) -> list[list[Any]]:
+    """Return cases whose outcomes differ: number of the arguments, seed ("" for themselves), digest."""
+    call = calls.target(name)
+    cases, found, spent = [], set(), 0.0
+    for k, base in enumerate(bases):
+        for seed in ["", *map(str, range(NEAR))]:
+            if len(cases) >= KEPT * (1 + k // 4) or spent > 2:
+                break
+            arguments = calls.near(base, seed) if seed else base
+            began = time.perf_counter()
+            signal.setitimer(signal.ITIMER_REAL, 0.25)
+            try:
+                both = [calls.digest(calls.outcome(call, arguments)) for _ in range(2)]
+            except calls.NotText:
+                continue
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            took = time.perf_counter() - began
+            spent += took
+            if both[0] == both[1] and both[0] not in found and took < 2 * LONG_S:
+                found.add(both[0])
+                cases.append([k, seed, both[0]])
+    return cases
+
+
+def choose(seen: Path, file: Path) -> None:
+    """Keep the calls that tell a function's outcomes apart."""
+    by: dict[str, set[str]] = defaultdict(set)
+    for line in seen.read_text(encoding="utf-8", errors="replace").splitlines():
+        name, _, text = line.partition("\t")
+        if len(by[name]) < 400:
+            by[name].add(text)
+    kept: dict[str, Any] = {}
+    for name in sorted(by):
+        try:
+            calls.target(name)
+        except (AttributeError, ModuleNotFoundError):
+            continue
+        texts = sorted(by[name], key=lambda text: (len(text), text))
+        short, long = texts[:4], [text for text in texts[4:] if len(text) < calls.LONGEST // 2]
+        long += [text for text in texts[4:] if len(text) >= calls.LONGEST // 2][:2]
+        some = short + random.Random(name).sample(long, min(BASES - 4, len(long)))
+        bases = [json.loads(text) for text in some]
+        once, again = (_in_a_child(name, bases) for _ in range(2))
+        cases = [case for case in once if case in again]
+        used = sorted({case[0] for case in cases})
+        if cases:
+            kept[name] = {
+                "arguments": [bases[k] for k in used],
+                "cases": [[used.index(k), seed, found] for k, seed, found in cases],
+            }
+    write(kept, file)
+    for seed in "123":
+        here = [sys.executable, __file__, "steady", str(file)]
+        other = {"PYTHONHASHSEED": seed, "TZ": f"UTC+{seed}", "HOME": f"/{seed}", "COLUMNS": f"9{seed}"}
+        subprocess.run(here, env={**os.environ, **other}, check=True)
+
+
+def elsewhere() -> None:
+    """Make this another machine, another day and another engine."""
+    os.cpu_count = lambda: 7
+    os.geteuid = os.getuid = lambda: 1000
+    os.sched_getaffinity = lambda _: {1, 2, 3}
+    socket.gethostname = lambda: "elsewhere"
+    now = time.time
+    time.time = lambda: now() + 1e7
+    _core.version = lambda: "99.9"
+    _core.engine = lambda: "0" * 16
+
+
+def steady(file: Path) -> None:
+    """Leave out what another process does not give, and what takes long."""
+    import test_calls_kept
+
+    elsewhere()
+    for functions in test_calls_kept.kept(file).values():
+        for name, each in functions.items():
+            same = []
+            for case in each["cases"]:
+                began = time.perf_counter()
+                found = calls.digest(test_calls_kept.found(name, test_calls_kept.given(each, case)))
+                if found == case[2] and time.perf_counter() - began < LONG_S:
+                    same.append(case)
+            each["cases"] = same
+    write({n: e for fs in test_calls_kept.kept(file).values() for n, e in fs.items() if e["cases"]}, file)
+
+
+def write(kept: dict[str, Any], file: Path) -> None:
+    lines = [json.dumps({"name": name, **kept[name]}, separators=(",", ":")) for name in sorted(kept)]
+    file.write_bytes(gzip.compress(("\n".join(lines) + "\n").encode(), mtime=0))
+
+
+def _in_a_child(name: str, bases: list[dict[str, Any]]) -> list[list[Any]]:
+    ours, theirs = os.pipe()
+    process = os.fork()
+    if process == 0:
+        found: list[Any] = []
+        with contextlib.suppress(BaseException), Path(os.devnull).open("w") as null:
+            os.dup2(null.fileno(), 1)
+            os.dup2(null.fileno(), 2)
+            warnings.simplefilter("error")
+            os.chdir("/")
+            _sandbox()
+            found = _tried(name, bases)
+        os.write(theirs, json.dumps(found).encode())
+        os._exit(0)
+    os.close(theirs)
+    with os.fdopen(ours) as file:
+        said = file.read()
+    os.waitpid(process, 0)
+    return json.loads(said or "[]")
+
+
+class _Recorder:
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_finish(self) -> None:
+        start()
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["steady"]:
+        steady(Path(sys.argv[2]))
+        sys.exit()
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ[WHERE] = str(Path(folder, "calls.txt"))
+        pytest.main(["-m", "not real_time", "-p", "no:cacheprovider"], plugins=[_Recorder()])
+        sys.setprofile(None)
+        choose(Path(os.environ[WHERE]), Path(__file__).parent / "data" / "calls.jsonl.gz")

@@ -1,0 +1,83 @@
+"""What functions give, whatever their callers then show of it: calls that were seen, and others near them.
+
+Digests are the net beneath the tests that state rules: a call that gives something else is a change that was
+meant, or a fault. Calls were written down while tests ran (`calls_recorder`). After a change that is meant:
+
+    python tests/test_calls_kept.py
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import warnings
+from collections import defaultdict
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import calls
+import pytest
+
+FILE = Path(__file__).parent / "data" / "calls.jsonl.gz"
+
+
+@cache
+def kept(file: Path = FILE) -> dict[str, dict[str, dict[str, Any]]]:
+    """Return arguments and cases of each function, by module."""
+    found: dict[str, dict[str, dict[str, Any]]] = defaultdict(dict)
+    for line in gzip.decompress(file.read_bytes()).decode().splitlines():
+        each = json.loads(line)
+        found[each["name"].partition(":")[0]][each["name"]] = each
+    return found
+
+
+def given(each: dict[str, Any], case: list[Any]) -> dict[str, Any]:
+    arguments = each["arguments"][case[0]]
+    return calls.near(arguments, case[1]) if case[1] else arguments
+
+
+def found(name: str, arguments: dict[str, Any]) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return calls.outcome(calls.target(name), arguments)
+
+
+@pytest.mark.parametrize("module", sorted(kept()))
+def test_functions_give_what_they_gave(module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    wrong = []
+    for name, each in kept()[module].items():
+        for case in each["cases"]:
+            arguments = given(each, case)
+            try:
+                now = found(name, arguments)
+            except (AttributeError, ModuleNotFoundError):
+                wrong.append(f"{name} is no more")
+                break
+            if calls.digest(now) != case[2]:
+                shown = json.dumps(arguments)[:600]
+                wrong.append(f"{name} of {shown} gives {json.dumps(now)[:400]}, and gave something else")
+    said = "\n".join(wrong[:4])
+    assert not wrong, f"{len(wrong)} calls give something else; is it meant? {Path(__file__).name}\n{said}"
+
+
+def write_anew() -> None:
+    """Take what functions give now; those that are no more are left out."""
+    import calls_recorder
+
+    anew = {}
+    for functions in kept().values():
+        for name, each in functions.items():
+            try:
+                calls.target(name)
+            except (AttributeError, ModuleNotFoundError):
+                print(f"no more: {name}")
+                continue
+            cases = [[*case[:2], calls.digest(found(name, given(each, case)))] for case in each["cases"]]
+            anew[name] = {"arguments": each["arguments"], "cases": cases}
+    calls_recorder.write(anew, FILE)
+
+
+if __name__ == "__main__":
+    write_anew()
