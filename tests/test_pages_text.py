@@ -166,8 +166,9 @@ def from_captures(out: Path) -> Path:
     hosts = [{**HOST, **more}, both, {**HOST, **more, "protocol": "utp", "mean_ms": 50.0}]
     about = {"packets": 12_345, "hosts_below_min_samples": 2, "damage": [{"sentence": "It is cut short."}]}
     about |= {"skipped": {"not_ip": 3}, "discarded": {"no_payload": 4}, "hosts": hosts}
-    measured.write_page(about, ["a.pcap"], out / "m" / "page.html", 10)
-    return out / "m" / "page.html"
+    page = out / "m" / "page.html"
+    measured.write_page(about, ["a.pcap"], page, 10, f"sojourn measure a.pcap --report {page}")
+    return page
 
 
 def surveyed(out: Path) -> Path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +18,9 @@ _MOST_ROWS = 600
 _MOST_PANELS = 4
 
 
-def write_page(summary: Mapping[str, Any], captures: Sequence[str], page: Path, min_samples: int) -> None:
+def write_page(
+    summary: Mapping[str, Any], captures: Sequence[str], page: Path, min_samples: int, command: str
+) -> None:
     """Write the page and, in ``figures/`` beside it, its figures.
 
     Parameters
@@ -32,6 +33,8 @@ def write_page(summary: Mapping[str, Any], captures: Sequence[str], page: Path, 
         File to write.
     min_samples
         The least number of samples of a host.
+    command
+        What makes the page again.
 
     Raises
     ------
@@ -39,7 +42,6 @@ def write_page(summary: Mapping[str, Any], captures: Sequence[str], page: Path, 
         The page cannot be written.
     """
     from sojourn import _core
-    from sojourn.capture.output import printable
     from sojourn.report import html
     from sojourn.report.files import Files
 
@@ -66,7 +68,7 @@ def write_page(summary: Mapping[str, Any], captures: Sequence[str], page: Path, 
             ],
             most=_MOST_ROWS,
             unseen=_unseen(summary),
-            command=shlex.join(["sojourn", "measure", *captures, "--report", printable(page)]),
+            command=command,
             version=_core.version(),
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as _json
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,12 +15,14 @@ from sojourn.cli.exit import Exit, complain
 from sojourn.cli.flag import Flag
 from sojourn.errors import SojournError
 
+_MIN_SAMPLES = 50
+
 
 def measure(
     *captures: Path,
     samples: Path | None = None,
     json: Flag = False,
-    min_samples: int = 50,
+    min_samples: int = _MIN_SAMPLES,
     report: Path | None = None,
     estimator: Literal["auto", "observer", "reported"] = "auto",
     local: Annotated[list[str] | None, Parameter(negative=())] = None,
@@ -123,7 +126,18 @@ def measure(
         from sojourn.capture.output import printable
         from sojourn.capture.page import write_page
 
-        write_page(summary, [printable(capture) for capture in captures], report, min_samples)
+        names = [printable(capture) for capture in captures]
+        asked = (
+            ("--min-samples", min_samples if min_samples != _MIN_SAMPLES else None),
+            ("--estimator", estimator if estimator != "auto" else None),
+            *(("--local", each) for each in local or ()),
+            ("--filter", filter),
+            ("--from", from_),
+            ("--to", to),
+        )
+        words = [word for option, value in asked if value is not None for word in (option, str(value))]
+        command = shlex.join(["sojourn", "measure", *names, *words, "--report", printable(report)])
+        write_page(summary, names, report, min_samples, command)
     if json:
         for row in summary["flows"] if flows else summary["hosts"]:
             print(_json.dumps(row))
