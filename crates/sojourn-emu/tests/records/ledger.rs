@@ -59,3 +59,94 @@ fn a_packet_is_in_the_capture_at_every_link_that_decided_about_it() {
     }
     assert_eq!(times, [0, 2, 20, 22]);
 }
+
+const MS: u64 = 1_000_000;
+
+/// A link each way; what arrives, is dropped and leaves at the one down (0), by its row.
+struct ByHand(Ledger, u32);
+
+impl ByHand {
+    fn new() -> Self {
+        let link = r#"{"rate": "4Mbit", "queue": {"kind": "fifo", "limit": "9pkt"}}"#;
+        let path = format!(r#"{{"duration": "9s", "path": {{"rtt": "10ms", "down": {link}, "up": {link}}}}}"#);
+        let scenario = serde_json::from_str(&path).unwrap();
+        Self(Ledger::new(&scenario, (1, 0), Outputs::default(), None).unwrap(), 0)
+    }
+
+    fn arrives(&mut self, ms: u64, flow: u32, pair: u16, refused: Option<DropCause>) -> u32 {
+        let (link, row, journey, size, at) = (0, self.1, self.1, 500, Time(ms * MS));
+        let ecn = Ecn::NotEct;
+        let headers = Headers { flow, kind: Kind::Datagram, ecn, seq: 0, length: 28, link_local: false, pair };
+        self.1 += 1;
+        self.take(match refused {
+            Some(cause) => Event::Refused { link, row, at, size, journey, headers, cause },
+            None => Event::Enqueued { link, row, at, size, journey, headers },
+        });
+        row
+    }
+
+    fn leaves(&mut self, row: u32, ms: u64, waited_ms: u64) {
+        let (at, waited) = (Time(ms * MS), Span::from_millis(waited_ms));
+        self.take(Event::Dequeued { link: 0, row, at, waited });
+        self.take(Event::Transmitted { link: 0, start: at, end: at + Span::from_millis(1), bytes: 500 });
+    }
+
+    fn take(&mut self, event: Event) {
+        self.0.take(event).unwrap();
+    }
+}
+
+#[test]
+fn flows_are_numbered_as_they_come_and_pairs_counted_in_the_measured_period() {
+    let mut by_hand = ByHand::new();
+    by_hand.0.measure(Time(1000 * MS), Time(3000 * MS));
+    let waiting = [(900, 70, 4), (1000, 90, 5), (1500, 70, 4), (2500, 80, 5), (3000, 90, 5), (3001, 60, 6)]
+        .map(|(ms, flow, pair)| by_hand.arrives(ms, flow, pair, None));
+    by_hand.arrives(2000, 70, 4, Some(DropCause::Full));
+    by_hand.arrives(3100, 70, 4, Some(DropCause::Full));
+    for (row, ms) in [(waiting[1], 2000), (waiting[3], 3000), (waiting[4], 3001)] {
+        let (at, waited, cause) = (Time(ms * MS), Span::from_millis(1), DropCause::Early);
+        by_hand.take(Event::Dropped { link: 0, row, at, waited, cause });
+    }
+    let found = by_hand.0.finish(Time(9000 * MS)).unwrap();
+    assert_eq!(found.pair_of_flow, [4, 5, 5, 6]);
+    let of = |pair| found.pairs.get(&pair).map(|counts| (counts.sent, counts.dropped));
+    assert_eq!((of(4), of(5), of(6)), (Some(([2, 0], [1, 0])), Some(([3, 0], [2, 0])), None));
+}
+
+#[test]
+fn a_look_tells_what_happened_since_the_one_before_and_what_has_been_counted_in_all() {
+    let mut by_hand = ByHand::new();
+    let rows = [10, 20, 30].map(|ms| by_hand.arrives(ms, 1, 0, None));
+    by_hand.arrives(31, 1, 0, Some(DropCause::Full));
+    by_hand.leaves(rows[0], 12, 2);
+    by_hand.leaves(rows[1], 26, 6);
+    by_hand.take(Event::Marked { link: 0, row: rows[2], at: Time(40 * MS) });
+    for (way, late_us) in [(0, 3), (0, 5), (1, 40)] {
+        let (due, late) = (Time(50 * MS), Span(late_us * 1000));
+        by_hand.take(Event::Written { way, due, late, size: 500 });
+    }
+    let seen = by_hand.0.look(Time(2000 * MS));
+    let down = &seen["links"]["down"];
+    let number = |key: &str| down[key].as_f64().unwrap();
+    assert_eq!(seen["time_s"], 2.0);
+    // 1000 bytes in two seconds; waits of 2 and 6 ms.
+    assert_eq!((number("rate_bps"), number("set_bps")), (4000.0, 4e6));
+    assert_eq!((number("sojourn_ms"), number("longest_ms"), number("backlog_pkts")), (4.0, 6.0, 1.0));
+    assert_eq!((number("arrived_pkts"), number("departed_pkts"), number("departed_bytes")), (4.0, 2.0, 1000.0));
+    assert_eq!(number("marked_pkts"), 1.0);
+    assert!((number("sojourn_sum_s") - 0.008).abs() < 1e-9);
+    assert_eq!(down["drops"], serde_json::json!({ "full": 1 }));
+    assert_eq!(down["drops_by_cause"], down["drops"]);
+    assert!(seen["lateness_us"]["down"]["max"].as_f64().unwrap() < 6.0, "{seen}");
+    assert!(seen["lateness_us"]["up"]["max"].as_f64().unwrap() > 39.0, "{seen}");
+    by_hand.leaves(rows[2], 2500, 70);
+    let next = by_hand.0.look(Time(3000 * MS));
+    let down = &next["links"]["down"];
+    assert_eq!((&down["rate_bps"], &down["sojourn_ms"]), (&serde_json::json!(4000.0), &serde_json::json!(70.0)));
+    assert_eq!((&down["drops"], &down["drops_by_cause"]["full"]), (&serde_json::json!({}), &serde_json::json!(1)));
+    assert_eq!((&down["arrived_pkts"], &down["departed_pkts"]), (&serde_json::json!(4), &serde_json::json!(3)));
+    let quiet = &by_hand.0.look(Time(4000 * MS))["links"]["down"];
+    assert_eq!((&quiet["sojourn_ms"], &quiet["rate_bps"]), (&serde_json::Value::Null, &serde_json::json!(0.0)));
+    assert_eq!(by_hand.0.look(Time(5000 * MS))["links"]["up"]["arrived_pkts"], 0);
+}
