@@ -28,7 +28,6 @@ from typing import Any
 
 import calls
 import pytest
-from sojourn import _core
 
 WHERE = "SOJOURN_CALLS"
 EACH, LOOKS = 8, 60
@@ -146,6 +145,8 @@ def choose(seen: Path, file: Path) -> None:
 
 def elsewhere() -> None:
     """Make this another machine, another day and another engine."""
+    from sojourn import _core
+
     os.cpu_count = lambda: 7
     os.geteuid = os.getuid = lambda: 1000
     os.sched_getaffinity = lambda _: {1, 2, 3}

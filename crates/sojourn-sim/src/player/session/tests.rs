@@ -125,7 +125,7 @@ fn a_chunk_longer_than_the_segments_is_a_whole_segment() {
     let looks = |chunk_s| {
         let catch_up = CatchUp::Shaka;
         let mut session = session(Live { chunk_s, catch_up, rates: catch_up.rates(), ..LIVE });
-        watch(&mut session, 60.0, |ready_s| if (19.9..22.9).contains(&ready_s) { 23.0 } else { ready_s + 0.1 });
+        watch(&mut session, 60.0, |ready_s| if (19.9..26.9).contains(&ready_s) { 27.0 } else { ready_s + 0.1 });
         session.looks().to_vec()
     };
     let segment = looks(2.0);
