@@ -3,9 +3,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-RUST := pyproject.toml Cargo.toml Cargo.lock $(shell find crates -path crates/sojourn-http3 -prune -o -name '*.rs' -print -o -name Cargo.toml -print)
+RUST := pyproject.toml Cargo.toml Cargo.lock $(shell find crates -path crates/sojourn-http -prune -o -name '*.rs' -print -o -name Cargo.toml -print)
 
-.PHONY: setup http3 demo test build test-rust test-python bench validation suite-table lint clean
+.PHONY: setup http demo test build test-rust test-python bench validation suite-table lint clean
 
 setup: $(VENV)/.built $(VENV)/.page $(VENV)/.dev $(VENV)/.pesq $(VENV)/.speech $(VENV)/.video
 
@@ -66,9 +66,9 @@ $(VENV)/.video: | $(VENV)/.built
 		&& { mv $@.log $@; echo "clips of video: in the cache"; } \
 		|| { echo "clips of video: none yet, so that synthetic pictures are shown:"; tail -n 1 $@.log; rm -f $@.log; }
 
-# The testbed's server of HTTP/3: quinn and what it needs are a minute and a half of compiling, and nothing else wants them.
-http3: $(VENV)/.tools
-	nice cargo install --quiet --locked --path crates/sojourn-http3 --root $(VENV) --target-dir target/http3
+# The testbed's server of pages: hyper, quinn and what they need are two minutes of compiling, and nothing else wants them.
+http: $(VENV)/.tools
+	nice cargo install --quiet --locked --path crates/sojourn-http --root $(VENV) --target-dir target/http
 
 demo: setup
 	$(BIN)/sojourn run studies/quickstart.toml

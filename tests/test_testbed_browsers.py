@@ -17,7 +17,6 @@ from sojourn.sweep.testbed.kinds import USERS, browser, call
 from sojourn.sweep.testbed.kinds.adaptive import tables
 from sojourn.sweep.testbed.kinds.page import _not_by_quic, _notes
 from sojourn.sweep.testbed.program import Left
-from sojourn.sweep.testbed.programs import http3
 from test_testbed_kinds import S, point
 
 # As the agent has it.
@@ -214,16 +213,13 @@ def test_loads_that_were_not_as_they_should_be_are_counted() -> None:
     assert _notes({"http": "3", "receive-window": "9kB"}, [whole], 5) == []
 
 
-def test_quinn_has_two_controllers_and_no_hystart(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http3, "missing", lambda: None)
+def test_quinn_has_two_controllers_and_no_hystart() -> None:
     for transport, hystart, key in (
         ("cubic", None, None), ("newreno", "none", None), ("bbr", None, "transport"),
         ("cubic", "linux", "hystart"),
     ):  # fmt: skip
         why = _not_by_quic({"transport": transport, "hystart": hystart})
         assert (why or "None").partition(":")[0] == str(key)
-    monkeypatch.setattr(http3, "missing", lambda: "gone")
-    assert _not_by_quic({"transport": "cubic"}) == "http: gone"
 
 
 def test_a_library_is_there_or_can_be_fetched(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -118,32 +118,28 @@ def test_a_servers_first_flight_has_the_studys_length(asked: int, tmp_path: Path
 )
 def test_what_cannot_be_done_is_refused(keys: str, sentence: str, monkeypatch: pytest.MonkeyPatch) -> None:
     had()
-    monkeypatch.setattr(page.http3, "missing", lambda: None)
     why = refused(point(PAGE + keys + "\n"))
     assert why is not None and why.startswith(sentence), why
     assert refused(point(PAGE + "http = '3'\ntransport = 'newreno'\n")) is None
 
 
-@pytest.mark.parametrize("missing", ["Hypercorn", "cryptography"])
-def test_what_is_not_installed_is_said(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_installed_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page.chromium, "missing", lambda: None)
-    monkeypatch.setattr(page, "find_spec", lambda name: None if name == missing.lower() else name)
+    monkeypatch.setattr(page, "find_spec", lambda name: None if name == "cryptography" else name)
+    monkeypatch.setattr(page.https, "found", lambda: "/server")
     assert refused(point()) == (
-        f"users.0.kind: {missing}, which serves pages, is not installed (pip install 'sojourn[testbed]')"
+        "users.0.kind: cryptography, which makes the server's certificate, is not installed "
+        "(pip install 'sojourn[testbed]')"
     )
+    monkeypatch.setattr(page.https, "found", lambda: None)
+    for http in ("1.1", "2", "3"):
+        assert refused(point(PAGE + f"http = '{http}'\n")) == (
+            "users.0.kind: sojourn-http, which serves pages, is not installed (build it with `make http`, or "
+            "`cargo install --path crates/sojourn-http`, in the repository)"
+        )
 
 
-def test_http3_without_its_server_is_refused_and_the_others_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    had()
-    monkeypatch.setattr(page.http3, "found", lambda: None)
-    assert refused(point(PAGE + "http = '3'\n")) == (
-        "users.0.http: sojourn-http3, which serves HTTP/3, is not installed (build it with `make http3`, or "
-        "`cargo install --path crates/sojourn-http3`, in the repository)"
-    )
-    assert [refused(point(PAGE + f"http = '{http}'\n")) for http in ("1.1", "2")] == [None, None]
-
-
-def test_the_server_of_http3_is_told_what_the_study_says() -> None:
+def test_the_server_is_told_what_the_study_says() -> None:
     keys = "http = '3'\ninitial-window = 32\ntransport = 'reno'\nresponse-header = '500B'\n"
     place = Place(point(PAGE + keys), "users", 0)
     (program,) = USERS["page"].programs(place)
@@ -204,13 +200,12 @@ def test_pages_come_over_the_emulator() -> None:
     had()
     two = PAGE + "scale = 0.05\nhosts = 2\npause = '200ms'\n"
     versions = {"2": "h2", "1.1": "http/1.1", "3": "h3"}
-    if page.http3.missing() is not None:
-        del versions["3"]
     found = point("".join(two.replace("[[users]]", f"[[users]]\nhttp = '{http}'") for http in versions))
     real = between_real_programs(found)
     programs = real["engine"]["programs"]
     spoken = [programs[f"users.{k}"]["protocols"] for k in range(len(versions))]
     assert spoken == [[name] for name in versions.values()]
+    assert all(programs[f"users.{k}"]["server_computed_s"] > 0 for k in range(len(versions)))
     assert real["page"]["loads"] >= 2 and real["page"]["requests"] == 55
     assert real["page"]["largest_paint_s"]["median"] > 0.06, "three round trips at least"
     simulated = score(found.document, _core.run(found.text), {})["page"]

@@ -20,9 +20,8 @@ from sojourn.sweep.testbed.certificate import LEAST, certificate
 from sojourn.sweep.testbed.kind import Gathered, Place
 from sojourn.sweep.testbed.kinds.browser import unset
 from sojourn.sweep.testbed.program import Left, Program, Settings
-from sojourn.sweep.testbed.programs import chromium, http3
+from sojourn.sweep.testbed.programs import chromium, https
 
-_NEEDS = {"hypercorn": "Hypercorn", "cryptography": "cryptography"}
 _CONTROLLERS = {"cubic": "cubic", "cubic-rfc9438": "cubic", "reno": "reno", "newreno": "reno"}
 """Of quinn, by the study's transport: its CUBIC follows RFC 8312, its NewReno RFC 9002."""
 _PACKET = 1452
@@ -39,9 +38,11 @@ class Page:
         """Return why an entry cannot be run."""
         if (reason := chromium.missing()) is not None:
             return f"kind: pages are loaded by a browser on the testbed, and {reason}"
-        for module, name in _NEEDS.items():
-            if find_spec(module) is None:
-                return f"kind: {name}, which serves pages, is not installed (pip install 'sojourn[testbed]')"
+        if (reason := https.missing()) is not None:
+            return f"kind: {reason}"
+        if find_spec("cryptography") is None:
+            how = "pip install 'sojourn[testbed]'"
+            return f"kind: cryptography, which makes the server's certificate, is not installed ({how})"
         if (size := bytes_of(entry["certificate"])) < LEAST:
             return f"certificate: {size} bytes are less than a first flight has; expected {LEAST}B or more"
         if (size := bytes_of(entry["response-header"])) < _LEAST_HEADER:
@@ -61,9 +62,8 @@ class Page:
             "patience_ns": nanoseconds(entry["patience"]),
             "spki": signed.spki,
         }
-        server = {"header": bytes_of(entry["response-header"])}
+        server = {"program": https.found(), "header": bytes_of(entry["response-header"])}
         if entry["http"] == "3":
-            server["program"] = http3.found()
             server["controller"] = _CONTROLLERS[entry["transport"]]
             server["initial_window"] = _PACKET * entry["initial-window"]
             settings = Settings(delay_ns=place.delay_ns)
@@ -97,11 +97,10 @@ class Page:
             "connections": np.array([row.get("connections", 0) for row in rows], dtype=np.uint32),
             "bytes": np.where(complete, sum(sizes), 0).astype(np.uint64),
         }
-        server = "sojourn-http3 (quinn)" if place.entry["http"] == "3" else "Hypercorn"
         spoken = Counter(word for row in rows for word in row.get("protocols", ()) if word)
         facts = {
             "browser": f"Chromium {found.client['browser']} without a window",
-            "server": server,
+            "server": f"{https.NAME} ({'quinn' if place.entry['http'] == '3' else 'hyper'})",
             "protocols": sorted(spoken),
         }
         if "computed_s" in found.server:
@@ -116,8 +115,6 @@ def objects(entry: Mapping[str, Any]) -> list[Sequence[Any]]:
 
 def _not_by_quic(entry: Mapping[str, Any]) -> str | None:
     """Return why a page cannot be loaded over quinn's QUIC as an entry asks."""
-    if (reason := http3.missing()) is not None:
-        return f"http: {reason}"
     if entry["transport"] not in _CONTROLLERS:
         had = f"no {entry['transport']!r}; it has {', '.join(_CONTROLLERS)}"
         return f"transport: HTTP/3 is quinn's on the testbed, which has {had}"
