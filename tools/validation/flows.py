@@ -40,7 +40,8 @@ In the first two hosts send at any rate: no access link spreads a window's burst
 bursts follows the initial window. With 32 packets at low load losses cluster within a few milliseconds, and
 the diagram is nearly flat from octave 4 (16 ms) up to the round-trip time: flat, as published, but not from
 the first octave on. *Unexplained:* the published probes lost more than TCP at low load with large buffers,
-and the bursts were longer there; neither initial window shows it.
+and the bursts were longer there; neither initial window shows it. Nor do the kernel's own flows between real
+programs (docs/testbed.md): their bursts are longer than simulated ones, but the probes lose less than TCP.
 """
 
 
