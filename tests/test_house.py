@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import struct
 import subprocess
 import tomllib
 from collections.abc import Mapping
@@ -142,3 +143,11 @@ def test_the_version_and_the_overview_import_neither_parser_nor_numpy(sojourn: C
         loaded = sojourn.script(code).split()
         assert "sojourn.cli" in loaded
         assert not {"cyclopts", "numpy", "polars", "matplotlib", "rich", "sojourn.study"} & set(loaded)
+
+
+def test_measuring_waits_for_no_module_that_only_help_or_stored_results_need(sojourn: Command) -> None:
+    (sojourn.cwd / "empty.pcap").write_bytes(struct.pack("<IHHIIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1))
+    code = "import sys; from sojourn.cli import call; call(['measure', 'empty.pcap']); print(*sys.modules)"
+    loaded = sojourn.script(code).split()
+    assert "sojourn.cli.measure" in loaded
+    assert not {"numpy", "polars", "matplotlib", "rich.console", "sojourn.results.store"} & set(loaded)

@@ -68,7 +68,7 @@ def call(arguments: Sequence[str] | None = None) -> int:
 
     try:
         quiet = {"exit_on_error": False, "print_error": False, "result_action": "return_value"}
-        code = application()(tokens, **quiet, **_plain_when_piped())
+        code = application()(tokens, **quiet, **_plain_when_piped(tokens))
         sys.stdout.flush()
         return int(code) if isinstance(code, int) else Exit.DONE
     except CycloptsError as error:
@@ -144,11 +144,14 @@ def _stop(*_: Any) -> NoReturn:
     raise KeyboardInterrupt
 
 
-def _plain_when_piped() -> dict[str, Any]:
+def _plain_when_piped(tokens: Sequence[str]) -> dict[str, Any]:
     """Return a console without borders to break where the width of a terminal is not known."""
+    # It prints help only, and takes as long to load as a quarter of a million packets to be measured.
+    if sys.stdout.isatty() or not {"--help", "-h"} & set(tokens):
+        return {}
     from rich.console import Console
 
-    return {} if sys.stdout.isatty() else {"console": Console(width=100)}
+    return {"console": Console(width=100)}
 
 
 def _sentence(error: CycloptsError) -> str:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from sojourn.errors import SojournError, StoreError
 from sojourn.results.path import flatten
-from sojourn.results.store import Store
 
 if TYPE_CHECKING:
     import polars as pl
@@ -41,6 +40,9 @@ class Results:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
+        # Here, so that what only needs a module beside this one does not wait for it.
+        from sojourn.results.store import Store
+
         self.store = Store(path)
         if not self.store.path.is_dir():
             raise StoreError(f"{path}: there is no such results directory")
