@@ -8,11 +8,13 @@ use super::tcp::{self, Segment};
 /// Bytes of the three headers, with no more options than timestamps.
 const HEADERS: usize = 14 + 20 + 32;
 
-/// Such a packet. Its ports are in the segment.
+/// Such a packet.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Glance {
     /// Addresses of sender and receiver.
     pub(crate) addresses: [u32; 2],
+    /// Their ports.
+    pub(crate) ports: [u16; 2],
     pub(crate) ttl: u8,
     pub(crate) id: u16,
     pub(crate) segment: Segment,
@@ -39,8 +41,6 @@ pub(crate) fn glance(link: u16, data: &[u8], wire_len: u32) -> Option<Glance> {
         total => u32::from(total),
     };
     let segment = Segment {
-        source: be16(head, 34),
-        destination: be16(head, 36),
         seq: be32(head, 38),
         ack: be32(head, 42),
         flags: head[47],
@@ -49,7 +49,8 @@ pub(crate) fn glance(link: u16, data: &[u8], wire_len: u32) -> Option<Glance> {
         sack: if header > 32 { tcp::sack(data.get(54..34 + header).unwrap_or(&data[54..])) } else { None },
         options_cut: false,
     };
-    Some(Glance { addresses: [be32(head, 26), be32(head, 30)], ttl: head[22], id: be16(head, 18), segment })
+    let (addresses, ports) = ([be32(head, 26), be32(head, 30)], [be16(head, 34), be16(head, 36)]);
+    Some(Glance { addresses, ports, ttl: head[22], id: be16(head, 18), segment })
 }
 
 #[cfg(test)]
@@ -87,7 +88,7 @@ mod tests {
                 prop_assert_eq!(format!("{segment:?}"), format!("{:?}", seen.segment));
                 let address = |n: usize| Address(0xffff_0000_0000 | u128::from(seen.addresses[n]));
                 prop_assert_eq!((packet.source, packet.destination), (address(0), address(1)));
-                prop_assert_eq!((packet.ttl, packet.id), (seen.ttl, seen.id));
+                prop_assert_eq!((packet.ports, packet.ttl, packet.id), (seen.ports, seen.ttl, seen.id));
             }
         }
     }

@@ -27,9 +27,9 @@ pub(super) fn v4(data: &[u8], wire_len: u32) -> Result<Packet<'_>, Skip> {
         total => u32::from(total),
     };
     let length = total.checked_sub(header as u32).ok_or(Skip::Malformed)?;
-    let transport = transport(data[9], &data[header..], length)?;
+    let (ports, transport) = transport(data[9], &data[header..], length)?;
     let (source, destination) = (Address::v4(&data[12..16]), Address::v4(&data[16..20]));
-    Ok(Packet { source, destination, ttl: data[8], id: be16(data, 4), transport })
+    Ok(Packet { source, destination, ttl: data[8], id: be16(data, 4), ports, transport })
 }
 
 #[inline]
@@ -59,9 +59,9 @@ pub(super) fn v6(data: &[u8], wire_len: u32) -> Result<Packet<'_>, Skip> {
             }
             _ => {
                 let rest = data.get(at..).ok_or(Skip::CutShort)?;
-                let transport = transport(kind, rest, length)?;
+                let (ports, transport) = transport(kind, rest, length)?;
                 let (source, destination) = (Address::v6(&data[8..24]), Address::v6(&data[24..40]));
-                return Ok(Packet { source, destination, ttl: data[7], id: 0, transport });
+                return Ok(Packet { source, destination, ttl: data[7], id: 0, ports, transport });
             }
         };
         let (next, size) = extension.ok_or(Skip::CutShort)?;
@@ -72,18 +72,18 @@ pub(super) fn v6(data: &[u8], wire_len: u32) -> Result<Packet<'_>, Skip> {
 }
 
 #[inline(always)]
-fn transport(kind: u8, data: &[u8], length: u32) -> Result<Transport<'_>, Skip> {
-    match kind {
-        6 => tcp::segment(data, length).map(Transport::Tcp),
+fn transport(kind: u8, data: &[u8], length: u32) -> Result<([u16; 2], Transport<'_>), Skip> {
+    let transport = match kind {
+        6 => Transport::Tcp(tcp::segment(data, length)?),
         17 => {
             if data.len() < 8 {
                 return Err(Skip::CutShort);
             }
             let length = length.checked_sub(8).ok_or(Skip::Malformed)?;
             let kept = (data.len() - 8).min(length as usize);
-            let (source, destination) = (be16(data, 0), be16(data, 2));
-            Ok(Transport::Udp { source, destination, payload: &data[8..8 + kept], length })
+            Transport::Udp { payload: &data[8..8 + kept], length }
         }
-        _ => Err(Skip::OtherTransport),
-    }
+        _ => return Err(Skip::OtherTransport),
+    };
+    Ok(([be16(data, 0), be16(data, 2)], transport))
 }

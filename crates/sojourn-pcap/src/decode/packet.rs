@@ -14,6 +14,8 @@ pub struct Packet<'a> {
     pub ttl: u8,
     /// IPv4 identification, or 0.
     pub id: u16,
+    /// Ports of sender and receiver.
+    pub ports: [u16; 2],
     /// What is inside.
     pub transport: Transport<'a>,
 }
@@ -25,10 +27,6 @@ pub enum Transport<'a> {
     Tcp(tcp::Segment),
     /// UDP: what it carries, as far as it was captured.
     Udp {
-        /// Source port.
-        source: u16,
-        /// Destination port.
-        destination: u16,
         /// Bytes of the payload that were captured.
         payload: &'a [u8],
         /// Length of the payload on the wire.

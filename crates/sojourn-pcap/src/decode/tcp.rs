@@ -1,6 +1,6 @@
 //! TCP headers (RFC 9293) and the timestamps option (RFC 7323).
 
-use super::bytes::{be16, be32};
+use super::bytes::be32;
 use super::skip::Skip;
 
 /// FIN flag.
@@ -15,10 +15,6 @@ pub const ACK: u8 = 16;
 /// What is used of a TCP header.
 #[derive(Debug, Clone, Copy)]
 pub struct Segment {
-    /// Source port.
-    pub source: u16,
-    /// Destination port.
-    pub destination: u16,
     /// Sequence number of the first byte.
     pub seq: u32,
     /// Cumulative acknowledgement.
@@ -62,17 +58,7 @@ pub(super) fn segment(data: &[u8], length: u32) -> Result<Segment, Skip> {
     let options = &data[20..header.min(data.len())];
     let (stamps, options_cut) = timestamps(options, header > data.len());
     let sack = sack(options);
-    Ok(Segment {
-        source: be16(data, 0),
-        destination: be16(data, 2),
-        seq: be32(data, 4),
-        ack: be32(data, 8),
-        flags: data[13],
-        payload,
-        stamps,
-        sack,
-        options_cut,
-    })
+    Ok(Segment { seq: be32(data, 4), ack: be32(data, 8), flags: data[13], payload, stamps, sack, options_cut })
 }
 
 #[inline(always)]

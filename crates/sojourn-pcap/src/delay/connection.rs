@@ -1,10 +1,10 @@
 //! What a TCP segment is within its own connection: a new one or a duplicate, which round trip it ends, where its stamp
-//! stands. None of it depends on other connections, so that it can be found on another thread than what does
-//! ([`super::tcp_flow`]).
+//! stands. None of it depends on other connections; [`super::tcp_flow`] has what does.
 
 use crate::decode::tcp::{ACK, RST, SYN, Segment};
 use crate::delay::estimate::tcp_report::before;
 use crate::delay::route::Route;
+use crate::delay::sighting::Seen;
 use crate::delay::stamps::Unwrapped;
 
 /// After so many packets in a row with older stamps the clock was set, and not the packets overtaken.
@@ -52,23 +52,21 @@ struct Side {
 #[derive(Debug, Default)]
 pub(crate) struct Connection {
     sides: [Side; 2],
-    packets: u32,
     /// Sequence number of the last SYN, by which a new connection between the same ports is known.
     opened: Option<u32>,
 }
 
 impl Connection {
-    /// Take in a segment; `id` and `ttl` are of its IP header.
+    /// Take in a segment; `known`: it is not the first of its flow.
     #[inline]
-    pub(crate) fn segment(&mut self, side: usize, segment: &Segment, (id, ttl): (u16, u8), time: i64) -> Heard {
-        self.packets = self.packets.saturating_add(1);
+    pub(crate) fn segment(&mut self, seen: &Seen<'_>, segment: &Segment, known: bool) -> Heard {
+        let Seen { side, id, ttl, time, .. } = *seen;
         let mut heard = Heard::default();
         if segment.flags & (SYN | ACK) == SYN && self.opened.replace(segment.seq).is_some_and(|seq| seq != segment.seq)
         {
             self.sides = Default::default();
             heard.marks |= REOPENED;
         }
-        let known = self.packets > 1;
         let [a, b] = &mut self.sides;
         let (me, peer) = if side == 0 { (a, b) } else { (b, a) };
         let identity = (segment.seq, segment.ack, segment.payload, segment.stamps.map_or(0, |s| s.0), id);

@@ -128,9 +128,9 @@ impl Meter {
         let (key, flow) = &mut flows[sighting.found.place as usize];
         let seen = sighting.of(key);
         match &sighting.what {
-            What::Segment(segment, heard) => {
+            What::Segment(segment) => {
                 if let Flow::Tcp(flow) = flow {
-                    flow.segment(state, &seen, segment, heard);
+                    flow.segment(state, &seen, segment);
                 }
             }
             What::Datagram(kept, length) => {

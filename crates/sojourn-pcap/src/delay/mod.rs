@@ -4,12 +4,12 @@
 //! the capture ends it is finalized ([`finalize`]): tick and skew of the senders' clocks, base delays, and then the
 //! queueing delay of every packet. [`summary`] has what was found of each host.
 //!
-//! Work is halved where two threads can share it, and each half takes about as long: `sighting` looks at one flow at a
-//! time (`flow`: the bounded table, `connection`), `meter` at what flows have in common, their hosts ([`ahead`]).
+//! Work is halved where two threads can share it, and each half takes about as long: `sighting` looks at bytes and
+//! finds the flow ([`flow`]: the bounded table), `meter` asks what packets say of connections and hosts ([`ahead`]).
 //!
-//! - `meter`: from sightings to the log. `tcp_flow`, `utp_flow`, `spin`: what one packet does to its flow; `state`,
-//!   `log`, `tracks`: what they write to. `first_look`: what one pass over the log finds for all that follows.
-//!   `course`: the delays of a track, packet by packet.
+//! - `meter`: from sightings to the log. `tcp_flow`, `connection`, `utp_flow`, `spin`: what one packet does to its
+//!   flow; `state`, `log`, `tracks`: what they write to. `first_look`: what one pass over the log finds for all that
+//!   follows. `course`: the delays of a track, packet by packet.
 //! - [`estimate`]: the four estimators. `clocks`, `fits`, [`tick`], [`skew`], [`stamps`]: clocks.
 //! - `base_delay`, `bounds`, `scale`, `cross_flow_base`, `evidence`, [`transmission`], `leasts`, [`route`]: what the
 //!   delay would be without a queue.

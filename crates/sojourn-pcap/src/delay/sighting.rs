@@ -1,10 +1,9 @@
-//! From frames to sightings: of which flow a packet is, and what it is within it. This is the half of measuring that
-//! looks at one flow at a time; [`super::meter`] is the other, which asks what packets say of hosts and queues.
+//! From frames to sightings: what a packet's headers say, and of which flow it is. This is the half of measuring that
+//! looks at bytes; [`super::meter`] is the other, which asks what packets say of connections, hosts and queues.
 
 use crate::decode::glance::{Glance, glance};
 use crate::decode::tcp::Segment;
 use crate::decode::{Packet, Skip, Transport, decode};
-use crate::delay::connection::{Connection, Heard};
 use crate::delay::flow::{End4, Found, Key, Table};
 use crate::read::Frame;
 
@@ -18,19 +17,21 @@ pub(crate) struct Sighting {
     pub(crate) time: i64,
     /// Frame number.
     pub(crate) frame: u64,
+    pub(crate) what: What,
     /// Where its flow is, and which end of the key sent it.
     pub(crate) found: Found,
     /// Length on the wire, as far as 16 bits tell it.
     pub(crate) length: u16,
+    /// IPv4 identification, or 0.
+    pub(crate) id: u16,
     /// Its hop limit.
     pub(crate) ttl: u8,
-    pub(crate) what: What,
 }
 
 /// What is inside.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum What {
-    Segment(Segment, Heard),
+    Segment(Segment),
     /// So many of the payloads' next bytes, of a payload of this length.
     Datagram(u32, u32),
 }
@@ -60,11 +61,9 @@ impl Batch {
     }
 }
 
-/// Tells flows apart and follows each by itself.
+/// Tells flows apart.
 pub(crate) struct Lookout {
     table: Table,
-    /// By place.
-    connections: Vec<Connection>,
     /// Capture time of the first packet, ns since 1970.
     pub(crate) start_ns: Option<i64>,
 }
@@ -72,19 +71,18 @@ pub(crate) struct Lookout {
 impl Lookout {
     /// One that tells at most so many flows apart at a time.
     pub(crate) fn new(most_flows: usize) -> Self {
-        Self { table: Table::new(most_flows), connections: Vec::new(), start_ns: None }
+        Self { table: Table::new(most_flows), start_ns: None }
     }
 
     /// Add what is seen of a frame to a batch.
     #[inline]
     pub(crate) fn look(&mut self, frame: &Frame<'_>, batch: &mut Batch) {
         batch.frames += 1;
-        if let Some(Glance { addresses, ttl, id, segment }) = glance(frame.link, frame.data, frame.wire_len) {
+        if let Some(Glance { addresses, ports, ttl, id, segment }) = glance(frame.link, frame.data, frame.wire_len) {
             let Some(time) = self.time(frame, batch) else { return };
-            let source = End4::new(addresses[0], segment.source);
-            let destination = End4::new(addresses[1], segment.destination);
+            let [source, destination] = [0, 1].map(|end| End4::new(addresses[end], ports[end]));
             let found = self.table.find_v4(source, destination, 6, time);
-            return self.segment(frame, (time, found), (id, ttl), &segment, batch);
+            return self.add(frame, (time, found), (id, ttl), What::Segment(segment), batch);
         }
         match decode(frame.link, frame.data, frame.wire_len) {
             Ok(packet) => self.packet(frame, &packet, batch),
@@ -95,41 +93,25 @@ impl Lookout {
     /// A packet that is not of the commonest kind.
     fn packet(&mut self, frame: &Frame<'_>, packet: &Packet<'_>, batch: &mut Batch) {
         let Some(time) = self.time(frame, batch) else { return };
-        match &packet.transport {
-            Transport::Tcp(segment) => {
-                let (source, destination) =
-                    ((packet.source, segment.source), (packet.destination, segment.destination));
-                let found = self.table.find(source, destination, 6, time);
-                self.segment(frame, (time, found), (packet.id, packet.ttl), segment, batch);
-            }
-            Transport::Udp { source, destination, payload, length } => {
-                let (source, destination) = ((packet.source, *source), (packet.destination, *destination));
-                let found = self.table.find(source, destination, 17, time);
-                if found.fresh {
-                    self.renew(found, batch);
-                }
+        let (source, destination) = ((packet.source, packet.ports[0]), (packet.destination, packet.ports[1]));
+        let (protocol, what) = match packet.transport {
+            Transport::Tcp(segment) => (6, What::Segment(segment)),
+            Transport::Udp { payload, length } => {
                 batch.payloads.extend_from_slice(payload);
-                let what = What::Datagram(payload.len() as u32, *length);
-                batch.sightings.push(sighting(frame, (time, found), packet.ttl, what));
+                (17, What::Datagram(payload.len() as u32, length))
             }
-        }
+        };
+        let found = self.table.find(source, destination, protocol, time);
+        self.add(frame, (time, found), (packet.id, packet.ttl), what, batch);
     }
 
-    #[inline]
-    fn segment(
-        &mut self,
-        frame: &Frame<'_>,
-        (time, found): (i64, Found),
-        (id, ttl): (u16, u8),
-        segment: &Segment,
-        batch: &mut Batch,
-    ) {
+    #[inline(always)]
+    fn add(&self, frame: &Frame<'_>, (time, found): (i64, Found), (id, ttl): (u16, u8), what: What, batch: &mut Batch) {
         if found.fresh {
-            self.renew(found, batch);
+            batch.keys.push(*self.table.key(found.place));
         }
-        let connection = &mut self.connections[found.place as usize];
-        let heard = connection.segment(usize::from(found.side), segment, (id, ttl), time);
-        batch.sightings.push(sighting(frame, (time, found), ttl, What::Segment(*segment, heard)));
+        let length = frame.wire_len.min(65_535) as u16;
+        batch.sightings.push(Sighting { time, frame: frame.number, what, found, length, id, ttl });
     }
 
     /// Time since the first packet, if it can be.
@@ -140,23 +122,6 @@ impl Lookout {
         batch.out_of_range += u64::from(!within);
         within.then_some(time)
     }
-
-    /// A new flow has taken this place.
-    #[cold]
-    fn renew(&mut self, found: Found, batch: &mut Batch) {
-        let place = found.place as usize;
-        if place == self.connections.len() {
-            self.connections.push(Connection::default());
-        } else {
-            self.connections[place] = Connection::default();
-        }
-        batch.keys.push(*self.table.key(found.place));
-    }
-}
-
-#[inline]
-fn sighting(frame: &Frame<'_>, (time, found): (i64, Found), ttl: u8, what: What) -> Sighting {
-    Sighting { time, frame: frame.number, found, length: frame.wire_len.min(65_535) as u16, ttl, what }
 }
 
 /// A sighting as its flow takes it in.
@@ -164,6 +129,7 @@ fn sighting(frame: &Frame<'_>, (time, found): (i64, Found), ttl: u8, what: What)
 pub(crate) struct Seen<'a> {
     pub(crate) key: &'a Key,
     pub(crate) side: usize,
+    pub(crate) id: u16,
     pub(crate) ttl: u8,
     pub(crate) frame: u64,
     pub(crate) time: i64,
@@ -174,7 +140,7 @@ impl Sighting {
     /// With the key of its flow.
     #[inline]
     pub(crate) fn of<'a>(&self, key: &'a Key) -> Seen<'a> {
-        let Self { time, frame, found, length, ttl, .. } = *self;
-        Seen { key, side: usize::from(found.side), ttl, frame, time, length }
+        let Self { time, frame, found, length, id, ttl, .. } = *self;
+        Seen { key, side: usize::from(found.side), id, ttl, frame, time, length }
     }
 }

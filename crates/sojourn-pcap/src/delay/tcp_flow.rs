@@ -1,8 +1,8 @@
 //! One TCP connection between two hosts as an observer sees it: echoes, acknowledgements, which end is near; each
-//! packet with a stamp is logged. What a segment is within its connection is known by then ([`super::connection`]).
+//! packet with a stamp is logged. What a segment is within its connection, [`super::connection`] says.
 
 use crate::decode::tcp::{ACK, RST, SYN, Segment};
-use crate::delay::connection::{CLOCK_STEP, DUPLICATE, FRESH, Heard, REOPENED, REORDERED, REROUTED};
+use crate::delay::connection::{CLOCK_STEP, Connection, DUPLICATE, FRESH, Heard, REOPENED, REORDERED, REROUTED};
 use crate::delay::estimate::tcp_arrival::InFlight;
 use crate::delay::estimate::tcp_report::{Reports, before};
 use crate::delay::flow::Key;
@@ -45,6 +45,7 @@ struct Side {
 /// Both sides of a connection.
 #[derive(Debug)]
 pub(crate) struct TcpFlow {
+    connection: Connection,
     sides: [Side; 2],
     hosts: [u32; 2],
     packets: u32,
@@ -62,6 +63,7 @@ pub(crate) struct TcpFlow {
 impl Default for TcpFlow {
     fn default() -> Self {
         Self {
+            connection: Connection::default(),
             sides: Default::default(),
             hosts: [NONE; 2],
             packets: 0,
@@ -101,9 +103,10 @@ impl TcpFlow {
 
     /// Take in a segment.
     #[inline]
-    pub(crate) fn segment(&mut self, state: &mut MeterState, seen: &Seen<'_>, segment: &Segment, heard: &Heard) {
+    pub(crate) fn segment(&mut self, state: &mut MeterState, seen: &Seen<'_>, segment: &Segment) {
         let Seen { key, side, time, .. } = *seen;
         self.packets = self.packets.saturating_add(1);
+        let heard = self.connection.segment(seen, segment, self.packets > 1);
         match self.packets {
             1 => (self.began, self.opened) = (time, segment.flags & (SYN | ACK) == SYN),
             2 => self.open(state, key),
@@ -130,7 +133,7 @@ impl TcpFlow {
             let why = if segment.options_cut { Discard::OptionsCut } else { Discard::NoTimestamps };
             return state.discard(host, Protocol::Tcp, why, 1);
         };
-        self.stamped(state, seen, segment, heard, stamps);
+        self.stamped(state, seen, segment, &heard, stamps);
     }
 
     /// Both hosts are known: had they been silent before this connection?

@@ -82,7 +82,7 @@ impl Candidate {
             let mut flow = Box::new(UtpFlow::new(state, hosts, opened, began));
             if let Some(first) = self.first.take() {
                 let First { side, ttl, header, length, frame, time } = *first;
-                let seen = Seen { key, side, ttl, frame, time, length: seen.length };
+                let seen = Seen { key, side, ttl, frame, time, ..*seen };
                 flow.packet(state, &seen, &header, length);
             }
             flow.packet(state, seen, &header, length);

@@ -207,10 +207,9 @@ mod tests {
     #[test]
     fn the_scale_is_not_that_of_the_window_in_the_syn_itself() {
         let mut connection = Connection::new(0);
-        let (source, destination, payload, stamps, sack) = (1, 2, 0, None, None);
+        let (payload, stamps, sack) = (0, None, None);
         let mut segment = |flags, seq, window, scale| {
-            let segment =
-                Segment { source, destination, seq, ack: 0, flags, payload, stamps, sack, options_cut: false };
+            let segment = Segment { seq, ack: 0, flags, payload, stamps, sack, options_cut: false };
             connection.segment(0, &segment, Some(Extra { window, mss: None, scale }), 0, true);
             connection.ways[0].window
         };

@@ -97,11 +97,8 @@ impl Extractor {
             self.workload.other_frames += 1;
             return;
         };
-        let (tcp, ports) = match packet.transport {
-            Transport::Tcp(segment) => (true, (segment.source, segment.destination)),
-            Transport::Udp { source, destination, .. } => (false, (source, destination)),
-        };
-        let (source, destination) = ((packet.source, ports.0), (packet.destination, ports.1));
+        let (tcp, ports) = (matches!(packet.transport, Transport::Tcp(_)), packet.ports);
+        let (source, destination) = ((packet.source, ports[0]), (packet.destination, ports[1]));
         if is_group(packet.destination) {
             self.workload.other_frames += 1;
             return;

@@ -141,17 +141,7 @@ mod tests {
     use super::*;
 
     fn segment(seq: u32, ack: u32, payload: u32) -> Segment {
-        Segment {
-            source: 1,
-            destination: 2,
-            seq,
-            ack,
-            flags: 16,
-            payload,
-            stamps: None,
-            sack: None,
-            options_cut: false,
-        }
+        Segment { seq, ack, flags: 16, payload, stamps: None, sack: None, options_cut: false }
     }
 
     fn five() -> InFlight {
