@@ -3,7 +3,7 @@
 use crate::delay::estimate::tcp_observer::Estimate;
 use crate::delay::estimate::{tcp_observer, utp_observer};
 use crate::delay::host::{Discard, Hosts, Stats, Transmission};
-use crate::delay::log::{ECHOED, Entry, LONE, TOWARD};
+use crate::delay::log::{ECHOED, Entry, LONE, Sampled, TOWARD};
 use crate::delay::scale::Scale;
 use crate::delay::stamps::Unwrapped;
 use crate::delay::track::{Before, Estimator, Protocol, Track};
@@ -20,9 +20,6 @@ const LONGEST_DELAY: f64 = 300e9;
 /// Places in [`Before::left_out`].
 const UNKNOWN: usize = 0;
 const IMPLAUSIBLE: usize = 1;
-
-/// Time since the first packet, ns, and delay of a packet, and whether it went to the remote host.
-pub(crate) type Sampled = ((i64, Estimate), bool);
 
 /// Which way a track's packets go, whose delays they are, and all that the delays are worked out by.
 #[derive(Debug, Clone, Copy)]

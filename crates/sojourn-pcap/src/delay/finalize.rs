@@ -5,9 +5,9 @@
 //! carried over.
 
 use crate::decode::Address;
-use crate::delay::course::{Course, Sampled, follow};
+use crate::delay::course::{Course, follow};
 use crate::delay::host::{Discard, Hosts, Stats};
-use crate::delay::log::Entry;
+use crate::delay::log::{Entry, Sampled};
 use crate::delay::meter::{Flow, Meter};
 use crate::delay::share::each;
 use crate::delay::state::{Choice, MeterState, NONE};
@@ -40,9 +40,8 @@ pub struct Sample {
 /// A finalized log: an iterator over samples. Dropping it clears the log.
 pub struct Finalized<'a> {
     meter: &'a mut Meter,
-    at: usize,
-    /// By track, once somebody asks for samples.
-    courses: Vec<Option<Course>>,
+    /// Place of the next sample, once somebody asked for samples.
+    at: Option<usize>,
 }
 
 impl Meter {
@@ -67,7 +66,7 @@ impl Meter {
                 hosts.all[peer as usize].stats(track.protocol).with(address[track.side]);
             }
         }
-        Finalized { meter: self, at: 0, courses: Vec::new() }
+        Finalized { meter: self, at: None }
     }
 
     /// Forget the log, and the tracks of flows that are over.
@@ -114,10 +113,9 @@ impl Meter {
 impl Drop for Finalized<'_> {
     fn drop(&mut self) {
         // Where nobody asked for the samples, they still count for the hosts.
-        if self.at == 0 {
-            count(&mut self.meter.state);
+        if self.at.is_none() {
+            count(&mut self.meter.state, |_, _| ());
         }
-        while self.at > 0 && self.next().is_some() {}
         self.meter.clear();
     }
 }
@@ -151,29 +149,18 @@ impl Finalized<'_> {
     /// Hand on samples as long as `take` wants more.
     #[inline]
     fn hand_on(&mut self, mut take: impl FnMut(Sample) -> bool) {
-        let Self { meter, at, courses } = self;
-        let Meter { state: MeterState { hosts, tracks, log, .. }, start_ns, .. } = &mut **meter;
-        if *at == 0 {
-            log.put_in_order();
-            *courses = tracks.iter().map(|track| Course::of(track, hosts)).collect();
-        }
-        let (log, start_ns) = (&*log, start_ns.unwrap_or(0));
+        let Self { meter, at } = self;
+        let Meter { state, start_ns, .. } = &mut **meter;
+        let at = at.get_or_insert_with(|| {
+            state.log.put_in_order();
+            count(state, Entry::settle);
+            0
+        });
+        let (MeterState { tracks, log, .. }, start_ns) = (&*state, start_ns.unwrap_or(0));
         while let Some((flow, entry)) = log.get(*at) {
             *at += 1;
-            let track = &mut tracks[flow as usize];
-            let Some(course) = &courses[flow as usize] else {
-                leave_out(track, [entry]);
-                continue;
-            };
-            let stats = hosts.all[course.owner as usize].stats(course.protocol);
-            let (line, before) = (&mut track.extra_line, &mut track.before);
-            let sampled = if course.plain() {
-                course.sample::<true>(entry, line, before, stats)
-            } else {
-                course.sample::<false>(entry, line, before, stats)
-            };
-            if let Some(sampled) = sampled
-                && !take(told((flow, entry), course, start_ns, sampled))
+            if let Some(sampled) = entry.sampled()
+                && !take(told((flow, entry), tracks[flow as usize].protocol, start_ns, sampled))
             {
                 return;
             }
@@ -181,46 +168,57 @@ impl Finalized<'_> {
     }
 }
 
-/// Entries that give no samples still tell where the receiver's stamps stand.
-fn leave_out<'a>(track: &mut Track, entries: impl IntoIterator<Item = &'a Entry>) {
-    if track.lines() {
-        entries.into_iter().for_each(|entry| _ = follow(&mut track.extra_line, entry));
-    }
-}
-
-/// Count all samples, those of one host after another's: sums do not depend on the order.
-fn count(state: &mut MeterState) {
+/// Count all samples, those of one host after another's: sums do not depend on the order. `keep` is given each entry
+/// and its sample.
+fn count(state: &mut MeterState, keep: impl Fn(&mut Entry, Option<Sampled>) + Sync) {
     struct Share<'a> {
         owner: u32,
-        tracks: Vec<(usize, &'a mut Track, Course)>,
+        tracks: Vec<(&'a mut Track, Vec<&'a mut [Entry]>)>,
         stats: [Option<Box<Stats>>; 3],
     }
     let MeterState { hosts, tracks, log, options, .. } = state;
+    let mut entries: Vec<Vec<&mut [Entry]>> = Vec::new();
+    entries.resize_with(tracks.len(), Vec::new);
+    log.all_mut().for_each(|(track, row)| entries[track as usize].push(row));
     let mut place = vec![usize::MAX; hosts.all.len()];
     let mut shares: Vec<Share<'_>> = Vec::new();
-    for (i, track) in tracks.iter_mut().enumerate() {
+    for (track, entries) in tracks.iter_mut().zip(entries) {
         let Some(course) = Course::of(track, hosts) else {
-            leave_out(track, log.of(i));
+            // Entries that give no samples still tell where the receiver's stamps stand.
+            for entry in entries.into_iter().flatten() {
+                if track.lines() {
+                    follow(&mut track.extra_line, entry);
+                }
+                keep(entry, None);
+            }
             continue;
         };
-        let place = &mut place[course.owner as usize];
+        let (owner, place) = (course.owner, &mut place[course.owner as usize]);
         if *place == usize::MAX {
             *place = shares.len();
-            let stats = std::mem::take(&mut hosts.all[course.owner as usize].stats);
-            shares.push(Share { owner: course.owner, tracks: Vec::new(), stats });
+            let stats = std::mem::take(&mut hosts.all[owner as usize].stats);
+            shares.push(Share { owner, tracks: Vec::new(), stats });
         }
-        shares[*place].tracks.push((i, track, course));
+        shares[*place].tracks.push((track, entries));
     }
     each(options.threads, &mut shares, |_, share| {
-        for (i, track, course) in &mut share.tracks {
+        for (track, entries) in &mut share.tracks {
+            // Made anew: kept for all tracks at once, they would take more memory than these.
+            let Some(course) = Course::of(track, hosts) else { continue };
             let stats = share.stats[track.protocol as usize].get_or_insert_default();
             let (mut line, mut before) = (track.extra_line, track.before);
-            for chunk in log.chunks(*i) {
+            for row in entries {
                 let (line, before) = (&mut line, &mut before);
                 if course.plain() {
-                    chunk.iter().for_each(|entry| _ = course.sample::<true>(entry, line, before, stats));
+                    for entry in row.iter_mut() {
+                        let sampled = course.sample::<true>(entry, line, before, stats);
+                        keep(entry, sampled);
+                    }
                 } else {
-                    chunk.iter().for_each(|entry| _ = course.sample::<false>(entry, line, before, stats));
+                    for entry in row.iter_mut() {
+                        let sampled = course.sample::<false>(entry, line, before, stats);
+                        keep(entry, sampled);
+                    }
                 }
             }
             (track.extra_line, track.before) = (line, before);
@@ -242,9 +240,14 @@ impl Finalized<'_> {
     }
 }
 
-fn told((flow, entry): (u32, &Entry), course: &Course, start_ns: i64, ((time, estimate), toward): Sampled) -> Sample {
+fn told(
+    (flow, entry): (u32, &Entry),
+    protocol: Protocol,
+    start_ns: i64,
+    ((time, estimate), toward): Sampled,
+) -> Sample {
     let (time_ns, delay_ns, error_ns) = (start_ns.wrapping_add(time), estimate.delay, estimate.error);
-    Sample { frame: entry.frame(), time_ns, flow, protocol: course.protocol, toward, delay_ns, error_ns }
+    Sample { frame: entry.frame(), time_ns, flow, protocol, toward, delay_ns, error_ns }
 }
 
 /// One estimator for each direction: the receiver's reports where they were asked for, or where the receiver is far

@@ -7,6 +7,7 @@
 //! state at hand, and tracks do not wait for each other. Each entry has its place in the order of all; the order
 //! itself is made where somebody asks for it.
 
+use crate::delay::estimate::tcp_observer::Estimate;
 use crate::delay::pages::Pages;
 use bytemuck::{Pod, Zeroable};
 
@@ -22,6 +23,8 @@ pub(crate) const TOWARD: u64 = 1 << 59;
 pub(crate) const LONE: u64 = 1 << 60;
 /// Of those: known by the echo of its stamp only, and by nothing that its arrival caused.
 pub(crate) const ECHOED: u64 = 1 << 61;
+/// In the place of the entry is its sample.
+const SAMPLED: u64 = 1 << 62;
 const FRAME: u64 = (1 << 36) - 1;
 const COVERED_AT: u32 = 36;
 const MOST_COVERED: u32 = 15;
@@ -90,6 +93,32 @@ impl Entry {
     #[inline]
     pub(crate) fn extra(&self) -> Option<u32> {
         self.is(EXTRA).then_some(self.extra)
+    }
+}
+
+/// Time since the first packet, ns, and delay of a packet, and whether it went to the remote host.
+pub(crate) type Sampled = ((i64, Estimate), bool);
+
+impl Entry {
+    /// Put the sample of the entry in its place, or nothing if it gave none: it takes as much room.
+    #[inline]
+    pub(crate) fn settle(&mut self, sampled: Option<Sampled>) {
+        self.frame_flags &= FRAME;
+        if let Some(((time, Estimate { delay, error }), toward)) = sampled {
+            (self.time, self.stamp) = (time, delay.to_bits() as i64);
+            (self.place, self.extra) = ((error.to_bits() >> 32) as u32, error.to_bits() as u32);
+            self.frame_flags |= if toward { SAMPLED | TOWARD } else { SAMPLED };
+        }
+    }
+
+    /// What was put in its place.
+    #[inline]
+    pub(crate) fn sampled(&self) -> Option<Sampled> {
+        self.is(SAMPLED).then(|| {
+            let (delay, error) = (self.stamp as u64, u64::from(self.place) << 32 | u64::from(self.extra));
+            let estimate = Estimate { delay: f64::from_bits(delay), error: f64::from_bits(error) };
+            ((self.time, estimate), self.is(TOWARD))
+        })
     }
 }
 
@@ -183,13 +212,18 @@ impl Log {
         }
         *in_order = *len;
         order.reach(*len);
-        for (number, chunk) in chunks.iter().enumerate() {
-            let end = &ends[chunk.track as usize];
-            let room = if end.last as usize == number { end.at - chunk.start } else { chunk.room };
-            for (entry, at) in entries.slice(chunk.start as usize, room as usize).iter().zip(chunk.start..) {
-                order.set(entry.place as usize, [chunk.track, at]);
+        for (track, start, count) in filled(chunks, ends) {
+            for (at, entry) in (start..).zip(entries.slice(start, count)) {
+                order.set(entry.place as usize, [track, at as u32]);
             }
         }
+    }
+
+    /// All entries, as many of a track in a row as lie together, with their track; those of a track in order.
+    pub(crate) fn all_mut(&mut self) -> impl Iterator<Item = (u32, &mut [Entry])> {
+        let Self { entries, chunks, ends, .. } = self;
+        let tracks = chunks.iter().map(|chunk| chunk.track);
+        tracks.zip(entries.rows_mut(filled(chunks, ends).map(|(_, start, count)| (start, count))))
     }
 
     /// The entries of a track, in order, as many in a row as lie together.
@@ -242,6 +276,15 @@ impl Log {
     }
 }
 
+/// Track of each chunk, where it starts and how many entries are in it.
+fn filled(chunks: &[Chunk], ends: &[End]) -> impl Iterator<Item = (u32, usize, usize)> {
+    chunks.iter().enumerate().map(|(number, chunk)| {
+        let end = &ends[chunk.track as usize];
+        let room = if end.last as usize == number { end.at - chunk.start } else { chunk.room };
+        (chunk.track, chunk.start as usize, room as usize)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -267,6 +310,18 @@ mod tests {
                 assert!(frames.iter().copied().eq(expected), "track {track}");
             }
             assert!(log.in_order(|track| track == 4 || track == 6).map(|(_, entry)| entry.frame()).is_sorted());
+            for (track, entries) in log.all_mut() {
+                for entry in entries {
+                    let estimate = Estimate { delay: 1.5e9 / f64::from(track), error: f64::from(entry.place) };
+                    entry.settle((track != 4).then_some(((-7, estimate), track == 6)));
+                }
+            }
+            for (i, &track) in tracks.iter().enumerate() {
+                let entry = log.get(i).unwrap().1;
+                let estimate = Estimate { delay: 1.5e9 / f64::from(track), error: i as f64 };
+                assert_eq!(entry.sampled(), (track != 4).then_some(((-7, estimate), track == 6)));
+                assert_eq!(entry.frame(), i as u64);
+            }
             log.clear();
             assert!(log.of(4).next().is_none());
         }

@@ -73,6 +73,22 @@ impl<T: Pod> Pages<T> {
         &block[at % Self::EACH..][..count]
     }
 
+    /// Several such rows, each behind the one before.
+    pub(crate) fn rows_mut(&mut self, rows: impl Iterator<Item = (usize, usize)>) -> impl Iterator<Item = &mut [T]> {
+        let mut blocks = self.blocks.iter_mut().enumerate();
+        let (mut rest, mut start): (&mut [T], usize) = Default::default();
+        rows.map(move |(at, count)| {
+            while at >= start + rest.len()
+                && let Some((i, block)) = blocks.next()
+            {
+                (rest, start) = (bytemuck::cast_slice_mut(block), i * Self::EACH);
+            }
+            let (row, behind) = std::mem::take(&mut rest)[at - start..].split_at_mut(count);
+            (rest, start) = (behind, at + count);
+            row
+        })
+    }
+
     /// Forget all records; the memory is kept for others.
     pub(crate) fn clear(&mut self) {
         self.len = 0;
@@ -103,6 +119,10 @@ mod tests {
         (0..5).for_each(|i| pages.set(second + i, i as u64));
         pages.extend(each);
         assert_eq!(pages.slice(second, 5), [0, 1, 2, 3, 4]);
+        let rows = [(1, 2), (each - 3, 3), (second, 2), (second + 3, 1)];
+        let changed: Vec<usize> = pages.rows_mut(rows.into_iter()).map(|row| (row.fill(9), row.len()).1).collect();
+        assert_eq!((changed, pages.slice(second, 5)), (vec![2, 3, 2, 1], [9, 9, 2, 9, 4].as_slice()));
+        assert_eq!((pages.slice(0, 4), pages.slice(each - 4, 4)), ([0, 9, 9, 0].as_slice(), [0, 9, 9, 9].as_slice()));
         pages.clear();
         assert_eq!((pages.extend(1), pages.blocks.len()), (0, 3));
     }

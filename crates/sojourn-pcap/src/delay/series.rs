@@ -1,32 +1,43 @@
-//! Mean and maximum of a quantity over time, in at most 512 bins whose width doubles as the capture grows.
+//! Mean and maximum of a quantity over time, in at most 512 bins whose width doubles as the capture grows. Only those
+//! that have values are kept: most hosts of a large capture are there for a moment.
 
 use crate::delay::total::Total;
 
 const MOST: usize = 512;
 const FIRST_NS: i64 = 100_000_000;
-const NOTHING: Bin = (0, Total::NOTHING, 0.0);
 
-type Bin = (u32, Total, f64);
+/// What fell into a bin.
+#[derive(Debug, Clone, Copy)]
+struct Bin {
+    /// Its place among all that there may be.
+    at: u32,
+    count: u32,
+    sum: Total,
+    max: f64,
+}
 
-#[inline]
-fn count(bin: &mut Bin, value: f64) {
-    bin.0 += 1;
-    bin.1.add(value);
-    bin.2 = if value > bin.2 { value } else { bin.2 };
+impl Bin {
+    #[inline]
+    fn add(&mut self, value: f64) {
+        self.count += 1;
+        self.sum.add(value);
+        self.max = if value > self.max { value } else { self.max };
+    }
 }
 
 /// Bins of equal width since the first packet of the capture.
 #[derive(Debug, Clone)]
 pub struct Series {
     width: i64,
+    /// In the order of their places.
     bins: Vec<Bin>,
-    /// Start and place of the bin of the last value: most values fall into it again.
+    /// Start of the bin of the last value, and where it is kept: most values fall into it again.
     current: (i64, usize),
 }
 
 impl Default for Series {
     fn default() -> Self {
-        Self { width: FIRST_NS, bins: Vec::new(), current: (0, 0) }
+        Self { width: FIRST_NS, bins: Vec::new(), current: (0, usize::MAX) }
     }
 }
 
@@ -38,7 +49,7 @@ impl Series {
         if (0..self.width).contains(&within)
             && let Some(bin) = self.bins.get_mut(self.current.1)
         {
-            return count(bin, value);
+            return bin.add(value);
         }
         self.elsewhere(time, value);
     }
@@ -47,26 +58,43 @@ impl Series {
     fn elsewhere(&mut self, time: i64, value: f64) {
         let mut at = (time.max(0) / self.width) as usize;
         while at >= MOST {
-            self.width *= 2;
             at /= 2;
-            let halved = self
-                .bins
-                .chunks(2)
-                .map(|pair| pair.iter().fold(NOTHING, |a, b| (a.0 + b.0, a.1.with(b.1), libm::fmax(a.2, b.2))));
-            self.bins = halved.collect();
+            self.widen();
         }
-        if self.bins.len() <= at {
-            self.bins.resize(at + 1, NOTHING);
-        }
-        self.current = (at as i64 * self.width, at);
-        count(&mut self.bins[at], value);
+        let at = at as u32;
+        let kept = self.bins.binary_search_by_key(&at, |bin| bin.at).unwrap_or_else(|kept| {
+            self.bins.insert(kept, Bin { at, count: 0, sum: Total::NOTHING, max: 0.0 });
+            kept
+        });
+        self.current = (i64::from(at) * self.width, kept);
+        self.bins[kept].add(value);
+    }
+
+    /// Put every two bins together.
+    fn widen(&mut self) {
+        self.width *= 2;
+        self.bins.iter_mut().for_each(|bin| bin.at /= 2);
+        self.bins.dedup_by(|next, kept| {
+            let same = next.at == kept.at;
+            if same {
+                *kept = Bin {
+                    at: kept.at,
+                    count: kept.count + next.count,
+                    sum: kept.sum.with(next.sum),
+                    max: libm::fmax(kept.max, next.max),
+                };
+            }
+            same
+        });
     }
 
     /// Start (s), mean (ms) and maximum (ms) of the bins that have values.
     pub fn rows(&self) -> Vec<[f64; 3]> {
-        let rows = self.bins.iter().enumerate().filter(|(_, bin)| bin.0 > 0);
-        rows.map(|(i, bin)| [(i as i64 * self.width) as f64 / 1e9, bin.1.ns() / f64::from(bin.0) / 1e6, bin.2 / 1e6])
-            .collect()
+        let row = |bin: &Bin| {
+            let start = (i64::from(bin.at) * self.width) as f64 / 1e9;
+            [start, bin.sum.ns() / f64::from(bin.count) / 1e6, bin.max / 1e6]
+        };
+        self.bins.iter().map(row).collect()
     }
 
     /// Width of a bin, s.
@@ -106,5 +134,19 @@ mod tests {
         let mut series = Series::default();
         [(0, 1e6), (950_000_000, 3e6), (10, 5e6)].into_iter().for_each(|(at, value)| series.add(at, value));
         assert_eq!(series.rows(), [[0.0, 3.0, 5.0], [0.9, 3.0, 3.0]]);
+    }
+
+    #[test]
+    fn bins_are_the_same_whichever_order_they_are_filled_in_and_empty_ones_are_not_kept() {
+        // Every seventh second of 200, backwards and in turns.
+        let values: Vec<(i64, f64)> = (0..203).map(|i| (i * 7 % 203 / 7 * 7_000_000_000, i as f64 * 1e6)).collect();
+        let of = |values: &mut dyn Iterator<Item = &(i64, f64)>| {
+            let mut series = Series::default();
+            values.for_each(|&(time, value)| series.add(time, value));
+            series
+        };
+        let (forward, back) = (of(&mut values.iter()), of(&mut values.iter().rev()));
+        assert_eq!((forward.rows(), forward.width_s()), (back.rows(), back.width_s()));
+        assert_eq!((forward.bins.len(), forward.width_s()), (29, 0.4));
     }
 }

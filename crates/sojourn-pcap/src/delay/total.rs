@@ -2,30 +2,35 @@
 
 /// A sum of durations that are not negative.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Total(u128);
+pub struct Total {
+    low: u64,
+    high: u64,
+}
 
 const PARTS: f64 = 1_048_576.0;
 
 impl Total {
     /// Nothing was added yet.
-    pub const NOTHING: Self = Self(0);
+    pub const NOTHING: Self = Self { low: 0, high: 0 };
 
     /// Add a duration, ns; up to two hours.
     #[inline]
     pub fn add(&mut self, ns: f64) {
         // Through signed numbers, which processors convert at once.
-        self.0 += ((ns * PARTS + 0.5) as i64).max(0) as u128;
+        let (low, carry) = self.low.overflowing_add(((ns * PARTS + 0.5) as i64).max(0) as u64);
+        (self.low, self.high) = (low, self.high + u64::from(carry));
     }
 
     /// Both sums together.
     #[inline]
     pub fn with(self, other: Self) -> Self {
-        Self(self.0 + other.0)
+        let (low, carry) = self.low.overflowing_add(other.low);
+        Self { low, high: self.high + other.high + u64::from(carry) }
     }
 
     /// The sum, ns.
     pub fn ns(self) -> f64 {
-        self.0 as f64 / PARTS
+        (u128::from(self.high) << 64 | u128::from(self.low)) as f64 / PARTS
     }
 }
 
@@ -44,5 +49,8 @@ mod tests {
         let forward = sum(&mut values.into_iter());
         assert_eq!(forward, sum(&mut values.into_iter().rev()));
         assert!((forward.ns() - values.iter().sum::<f64>()).abs() < 1e-4);
+        // More than 64 bits hold.
+        let many = (0..200).fold(forward, |all, _| all.with(sum(&mut [5e12; 40].into_iter())));
+        assert!((many.ns() - forward.ns() - 4e16).abs() < 10.0, "{many:?}");
     }
 }
