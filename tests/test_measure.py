@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 import pytest
 from conftest import Command, sentence
+from sojourn.capture import measure
 
 DATA = Path(__file__).parent / "data" / "passive"
 
@@ -251,6 +252,14 @@ print(json.dumps(got["hosts"]))
     assert small["samples"] == whole["samples"]
     assert small["p50_ms"] == pytest.approx(whole["p50_ms"], abs=1.0)
     assert small["p95_ms"] == pytest.approx(whole["p95_ms"], abs=1.0)
+
+
+def test_what_is_printed_of_hosts_is_json_of_what_is_measured(sojourn: Command) -> None:
+    for name, more in (("tcp_loss", []), ("utp_loss", []), ("utp_loss", ["--report", "r.html"])):
+        hosts = measure([capture(name)])["hosts"]
+        assert any(len(host["series"]["rows"]) > 1 for host in hosts)
+        printed = sojourn("measure", capture(name), "--json", *more).stdout.splitlines()
+        assert printed == [json.dumps(host) for host in hosts]
 
 
 def test_the_local_side_can_be_named(sojourn: Command) -> None:

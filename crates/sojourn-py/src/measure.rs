@@ -170,6 +170,8 @@ impl From<ReadError> for Stop {
 
 /// Which frames were asked for.
 struct Wanted {
+    /// Nothing was asked for.
+    all: bool,
     range: [Option<f64>; 2],
     first: Option<i64>,
     compile: Option<Py<PyAny>>,
@@ -182,12 +184,13 @@ const EPOCH: f64 = 1e8;
 
 impl Wanted {
     fn new(range: [Option<f64>; 2], compile: Option<Py<PyAny>>) -> Self {
-        Self { range, first: None, compile, programs: Vec::new(), left_out: 0 }
+        let all = range == [None, None] && compile.is_none();
+        Self { all, range, first: None, compile, programs: Vec::new(), left_out: 0 }
     }
 
     #[inline]
     fn wants(&mut self, frame: &Frame<'_>) -> PyResult<bool> {
-        if self.range == [None, None] && self.compile.is_none() { Ok(true) } else { self.looked_into(frame) }
+        if self.all { Ok(true) } else { self.looked_into(frame) }
     }
 
     fn looked_into(&mut self, frame: &Frame<'_>) -> PyResult<bool> {

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from sojourn.capture.samples import sample_file
 from sojourn.errors import SojournError
 
-__all__ = ["CaptureError", "measure"]
+__all__ = ["CaptureError", "line", "measure"]
 
 
 class CaptureError(SojournError):
@@ -36,6 +35,7 @@ def measure(
     to_s: float | None = None,
     flows: bool = False,
     jobs: int = 0,
+    rows_as_text: bool = False,
     progress: Callable[[float | None], object] | None = None,
 ) -> dict[str, Any]:
     """Measure captures, read as one stream in the order given.
@@ -67,6 +67,9 @@ def measure(
     jobs
         Threads: with two or more, one reads and decodes ahead of the other. 0: as many as there are cores.
         The result is the same.
+    rows_as_text
+        Leave the rows of each host's ``series`` the JSON text that they are, for :func:`line`: they are most
+        of what there is to read.
     progress
         Is called now and then with the share that has been read, or None where the size is not known.
 
@@ -84,7 +87,6 @@ def measure(
         The samples cannot be written.
     """
     from sojourn import _core
-    from sojourn.capture.flows import Flows
 
     if from_s is not None and to_s is not None and (from_s < 1e8) == (to_s < 1e8) and from_s >= to_s:
         raise CaptureError(
@@ -100,13 +102,28 @@ def measure(
     paths = [os.fspath(capture) for capture in captures]
     try:
         with ExitStack() as stack:
-            table = Flows() if flows else None
-            rows = None
+            table = rows = None
+            if flows:
+                from sojourn.capture.flows import Flows
+
+                table = Flows()
             if samples is not None:
+                from sojourn.capture.samples import sample_file
+
                 opened = sample_file(Path(samples), uncertainty=uncertainty)
                 rows, asked["arrow"] = stack.enter_context(opened)
             take = None if table is None else table.add
             summary = json.loads(_core.measure(paths, json.dumps(asked), take, progress, program, rows))
+        if not rows_as_text:
+            for host in summary["hosts"]:
+                host["series"]["rows"] = json.loads(host["series"]["rows"])
         return summary if table is None else {**summary, "flows": table.rows(min_samples)}
     except _core.CaptureError as error:
         raise CaptureError(str(error)) from None
+
+
+def line(host: Mapping[str, Any]) -> str:
+    """Return the object of a host, whose series has its rows as text, as JSON."""
+    rest = json.dumps({**host, "series": {**host["series"], "rows": []}})
+    assert rest.endswith("[]}}"), "the rows stand last"
+    return f"{rest[:-4]}{host['series']['rows']}}}}}"

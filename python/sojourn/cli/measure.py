@@ -113,11 +113,13 @@ def measure(
         raise SojournError("--prometheus and --duration go with --live")
     if report is not None and (report.suffix != ".html" or report.is_dir()):
         raise SojournError(f"--report is {str(report)!r}; expected a file that ends in .html")
+    from sojourn.capture import line
     from sojourn.capture import measure as run
     from sojourn.results.progress import share
 
     with share("captures read") as progress:
         chosen = {"filter": filter, "from_s": from_, "to_s": to, "flows": flows, "jobs": jobs}
+        chosen["rows_as_text"] = report is None
         summary = run(
             captures, samples=samples, uncertainty=uncertainty, progress=progress, **chosen, **options
         )
@@ -139,8 +141,11 @@ def measure(
         command = shlex.join(["sojourn", "measure", *names, *words, "--report", printable(report)])
         write_page(summary, names, report, min_samples, command)
     if json:
-        for row in summary["flows"] if flows else summary["hosts"]:
-            print(_json.dumps(row))
+        if flows:
+            lines = map(_json.dumps, summary["flows"])
+        else:
+            lines = map(line if report is None else _json.dumps, summary["hosts"])
+        sys.stdout.writelines(f"{text}\n" for text in lines)
     else:
         _table(_flow_rows(summary["flows"]) if flows else _rows(summary["hosts"]), min_samples)
         if report is not None:

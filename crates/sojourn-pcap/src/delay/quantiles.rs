@@ -96,7 +96,13 @@ impl Quantiles {
         }
         let mut seen = 0;
         for (octave, bins) in self.octaves.iter().enumerate() {
-            for (bin, &count) in bins.iter().flat_map(|bins| bins.iter().enumerate()) {
+            let Some(bins) = bins else { continue };
+            let within: u64 = bins.iter().map(|&count| u64::from(count)).sum();
+            if seen + within < rank {
+                seen += within;
+                continue;
+            }
+            for (bin, &count) in bins.iter().enumerate() {
                 seen += u64::from(count);
                 if seen >= rank {
                     return middle(octave, bin).min(self.max as f64).max(self.min as f64);

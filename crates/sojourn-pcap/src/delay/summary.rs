@@ -4,13 +4,16 @@ use crate::decode::Skip;
 use crate::delay::host::{Discard, Host, Stats, Way};
 use crate::delay::meter::Meter;
 use crate::delay::quantiles::Quantiles;
+use crate::delay::series::Series;
+use crate::delay::share::each;
 use crate::delay::track::Protocol;
 use serde_json::{Map, Value, json};
+use std::fmt::Write;
 
 /// Totals of a capture and one object for each remote host and protocol with at least `min_samples` samples, or with
-/// as many packets of which none could give one.
+/// as many packets of which none could give one. The rows of their series are text, for they are nearly all of it.
 pub fn summary(meter: &Meter, min_samples: u64) -> Value {
-    let mut hosts = Vec::new();
+    let mut shown = Vec::new();
     let mut below = 0;
     for host in meter
         .hosts()
@@ -23,12 +26,16 @@ pub fn summary(meter: &Meter, min_samples: u64) -> Value {
             let samples = stats.from.samples.max(stats.to.samples);
             let unseen = samples == 0 && host.packets[protocol as usize] >= min_samples.max(1);
             if samples >= min_samples.max(1) || unseen {
-                hosts.push(object(host, protocol, stats, min_samples));
+                shown.push((host, protocol, stats, Value::Null));
             } else if samples > 0 {
                 below += 1;
             }
         }
     }
+    each(meter.state.options.threads, &mut shown, |_, (host, protocol, stats, value)| {
+        *value = object(host, *protocol, stats, min_samples);
+    });
+    let hosts: Vec<Value> = shown.into_iter().map(|(.., value)| value).collect();
     let skipped = counts(Skip::ALL.iter().map(|skip| (skip.name(), meter.skipped[*skip as usize])));
     let discarded = counts(Discard::ALL.iter().map(|why| (why.name(), meter.state.discarded[*why as usize])));
     json!({
@@ -82,12 +89,29 @@ fn object(host: &Host, protocol: Protocol, stats: &Stats, min_samples: u64) -> V
     set("to_remote", toward(protocol, stats, format!("{local} → {}", host.address), min_samples));
     set("from_remote", from(protocol, stats).into());
     set("rtt_ms", if stats.rtt.count() > 0 { rtt(&stats.rtt) } else { Value::Null });
-    let mut series: Vec<Value> = Vec::new();
-    for [at, mean, max] in stats.series.rows() {
-        series.push(json!([at, round6(mean), round6(max)]));
-    }
-    set("series", json!({ "bin_s": stats.series.width_s(), "rows": series }));
+    set("series", json!({ "bin_s": stats.series.width_s(), "rows": rows(&stats.series) }));
     Value::Object(object)
+}
+
+/// Start (s), mean and maximum (ms) of each bin, as Python's `json.dumps` writes them.
+fn rows(series: &Series) -> String {
+    let mut text = String::from("[");
+    for [at, mean, max] in series.rows() {
+        text.push_str(if text.len() > 1 { ", [" } else { "[" });
+        for (i, value) in [at, round6(mean), round6(max)].into_iter().enumerate() {
+            text.push_str(if i > 0 { ", " } else { "" });
+            let start = text.len();
+            // Writing to a text does not fail. Both use exponents for the same numbers, Python of two digits.
+            write!(text, "{value:?}").ok();
+            if value < 1e-4
+                && let Some(exponent) = text[start..].find("e-")
+            {
+                text.insert(start + exponent + 2, '0');
+            }
+        }
+        text.push(']');
+    }
+    text + "]"
 }
 
 /// The keys of one direction. A few packets, such as those of handshakes, do not stand for all: what they tell is a
@@ -172,4 +196,20 @@ fn rounded(value: f64) -> Value {
 
 fn round6(value: f64) -> f64 {
     libm::round(value * 1e6) / 1e6
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_written_as_python_writes_them() {
+        let mut series = Series::default();
+        assert_eq!(rows(&series), "[]");
+        for (time, ns) in [(0, 0.0), (100_000_000, 20.0), (200_000_000, 1.5e6), (300_000_000, 99.0)] {
+            series.add(time, ns);
+        }
+        let expected = "[[0.0, 0.0, 0.0], [0.1, 2e-05, 2e-05], [0.2, 1.5, 1.5], [0.3, 9.9e-05, 9.9e-05]]";
+        assert_eq!(rows(&series), expected);
+    }
 }
