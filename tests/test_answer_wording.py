@@ -160,3 +160,22 @@ def test_a_household_is_here_who_the_engine_puts_in_it() -> None:
     (keys,) = [found for found in kinds if found["kind"].get("const") == "household"]
     people = keys.keys() - {"kind", "name", "over", "count"}
     assert {kind: keys[kind]["default"] for kind in people} == HOUSEHOLD
+
+
+def test_delay_does_not_decide_what_users_may_lose_much_by() -> None:
+    def said(lost: float) -> tuple[list[str], str]:
+        # In one replication of three nothing is lost, so that an interval of three does not tell.
+        scores = {"fq_codel": (3.5, 3.5, 3.5), "cake": (3.5, 3.5 - lost, 3.5 - lost)}
+        results = [
+            one({KIND: kind}, at, delay, **voice(scores[kind][at]))
+            for at in range(3)
+            for kind, delay in (("fq_codel", 6.0), ("cake", 3.0))
+        ]
+        found = answer(results, {KIND: ["fq_codel", "cake"]})
+        return found.ranking.chosen, " ".join(found.sentences)
+
+    chosen, text = said(0.3)
+    assert chosen == ["cake"] and "Replications do not tell its worst loss" in text and "decides" in text
+    chosen, text = said(0.9)
+    assert chosen == ["fq_codel"] and "the other, cake, loses" in text and "decides" not in text
+    assert "for certain: more of them may turn the choice." in text

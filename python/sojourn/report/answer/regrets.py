@@ -3,10 +3,11 @@
 For each condition and choice, every goal's mean is put on its scale (see :mod:`.goals`); a user's loss is
 what the best choice in that condition would give more. The regret of a cell is the largest loss of any user
 in it, and that of a choice the largest over conditions (Savage's minimax regret). The choice with the least
-is taken; what differs by less than :data:`ALIKE`, or by no more than replications differ, is left to the
-mean queueing delay, and then to utilisation.
+is taken; what differs by less than :data:`ALIKE`, or by no more than replications differ and
+:data:`AT_STAKE`, is left to the mean queueing delay, and then to utilisation.
 
-Source: L. J. Savage 1951 (JASA 46). Difference: choices that cannot be told apart are not ranked.
+Source: L. J. Savage 1951 (JASA 46). Difference: choices that cannot be told apart are not ranked, unless
+users would lose much by a wrong guess.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ from sojourn.results.interval import half_width
 
 ALIKE = 0.05
 """Losses that differ by less are alike: a twentieth of the way from a limit to the worst (a choice)."""
+AT_STAKE = 0.2
+"""Losses that differ by more are ranked also where replications do not tell them apart: three replications
+tell little, and then delay would decide what users lose much by (a choice)."""
 _DELAY_ALIKE = (1.0, 0.05)
 """Delays that differ by less than this many ms, or this share, are alike."""
 _UTILISATION_ALIKE = 0.01
@@ -56,6 +60,8 @@ class Ranking:
         "regret", "delay", "utilisation", "nothing" (the chosen are alike in all), or "none" (no comparison).
     alike : list of str
         Choices that users cannot tell apart.
+    doubted : list of str
+        Choices that lose more than those by over :data:`AT_STAKE`, though replications do not tell it.
     delay_ms, utilisation : dict
         By choice, means over the conditions that are compared, where links have them.
     """
@@ -66,6 +72,7 @@ class Ranking:
     chosen: list[str] = field(default_factory=list)
     decided: str = "none"
     alike: list[str] = field(default_factory=list)
+    doubted: list[str] = field(default_factory=list)
     delay_ms: dict[str, float] = field(default_factory=dict)
     utilisation: dict[str, float] = field(default_factory=dict)
 
@@ -95,7 +102,10 @@ def rank(cells: Cells, goals: Sequence[Goal]) -> Ranking:
         for choice in choices
     }
     regrets = {choice: size for choice, (size, _) in worst.items()}
-    alike = _alike(choices, regrets, by_replication, lambda best: ALIKE)
+    untold = _alike(choices, regrets, by_replication, lambda best: ALIKE)
+    least = min(regrets.values())
+    alike = [choice for choice in untold if regrets[choice] - least <= AT_STAKE]
+    doubted = [choice for choice in untold if choice not in alike]
     chosen, decided = alike, "regret"
     measures: dict[str, dict[str, float]] = {}
     for name, measure, tolerance in (
@@ -119,6 +129,7 @@ def rank(cells: Cells, goals: Sequence[Goal]) -> Ranking:
         chosen,
         decided if len(chosen) == 1 else "nothing",
         alike,
+        doubted,
         measures.get("delay", {}),
         {choice: 1 - idle for choice, idle in measures.get("utilisation", {}).items()},
     )

@@ -81,6 +81,13 @@ def headline(cells: Cells, ranking: Ranking, goals: Sequence[Goal], once: bool) 
             f"The {cells.noun} to choose is {cells.text(chosen)}: {lost}.",
             f"{_alike(cells, ranking, others, 'it')}; {_decided(ranking, others)}",
         ]
+    if ranking.doubted:
+        whose = "its" if len(chosen) == 1 else "their"
+        sizes = listed([f"{ranking.worst[choice][0]:.2f}" for choice in ranking.doubted])
+        said.append(
+            f"Replications do not tell {whose} worst loss from that with {cells.text(ranking.doubted)} "
+            f"({sizes}) for certain: more of them may turn the choice."
+        )
     if once:
         said.append(
             "Each cell was run once, so chance cannot be told from effect and no verdict is certain; "
