@@ -6,6 +6,7 @@ Everything that JSON has stands for itself, but for dicts; all else is a dict of
 from __future__ import annotations
 
 import base64
+import contextlib
 import dataclasses
 import enum
 import functools
@@ -212,12 +213,13 @@ def target(name: str) -> Callable[..., Any]:
 
 
 def outcome(call: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
-    """Return what comes of a call, as text: its result, or that it refuses."""
+    """Return what comes of a call, as text: its result and what it prints, or that it refuses."""
+    said = io.StringIO()
     try:
-        found = call(**{name: read(text) for name, text in arguments.items()})
-        if inspect.isgenerator(found):
-            found = list(found)
-        return _rounded(written(found))
+        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+            found = call(**{name: read(text) for name, text in arguments.items()})
+            found = _rounded(written(list(found) if inspect.isgenerator(found) else found))
+        return {"printed": [said.getvalue(), found]} if said.getvalue() else found
     except NotText:
         raise
     except Exception as error:

@@ -224,4 +224,16 @@ pub(crate) mod tests {
         assert_eq!(first.flow, last.flow, "only the first has the ports, so none is told apart by them");
         assert_ne!(first.flow, whole.flow);
     }
+
+    #[test]
+    fn a_queue_sees_of_a_frame_what_its_headers_say() {
+        for flow in [0, 0xffff, 0x1_0000, u32::MAX] {
+            let headers = Headers { flow, ..Headers::read(&ipv4(17, 1, &[0; 8])).unwrap() };
+            let (slot, row, journey, size) = (9, 8, 7, 1234);
+            let mut frame = Frame { slot, row, journey, size, headers, ecn_before: Ecn::Ect1, marked: false };
+            assert_eq!((frame.flow(), frame.size(), frame.ecn()), (flow, 1234, Ecn::Ect1));
+            frame.mark();
+            assert_eq!((frame.flow(), frame.ecn(), frame.ecn_before, frame.marked), (flow, Ecn::Ce, Ecn::Ect1, true));
+        }
+    }
 }

@@ -106,4 +106,28 @@ mod tests {
         assert_eq!(after.since(before), Shares { busy_pct: 60.0, steal_pct: 10.0 });
         assert_eq!(Ticks::read("").since(Ticks::read("")), Shares { busy_pct: 100.0, steal_pct: 0.0 });
     }
+
+    #[test]
+    fn the_threads_of_one_interface_are_told_from_those_of_another_whose_name_begins_alike() {
+        // Programs that call themselves as the kernel's threads do, until their input ends.
+        let mut programs: Vec<_> = ["napi/qz7-1", "napi/qz71-2", "xnapi/qz7-3"]
+            .map(|name| {
+                let told = format!("printf %s {name} > /proc/$$/comm; echo; read line");
+                let mut command = std::process::Command::new("sh");
+                command.args(["-c", &told]).stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+                let mut program = command.spawn().unwrap();
+                let mut named = [0];
+                std::io::Read::read_exact(program.stdout.as_mut().unwrap(), &mut named).unwrap();
+                program
+            })
+            .into();
+        let found = napi_threads("qz7");
+        let [first, other, _] = [0, 1, 2].map(|k| programs[k].id() as i32);
+        let of_longer = napi_threads("qz71");
+        programs.iter_mut().for_each(|program| {
+            drop(program.stdin.take());
+            program.wait().unwrap();
+        });
+        assert_eq!((found, of_longer), (vec![first], vec![other]));
+    }
 }

@@ -51,7 +51,9 @@ fn a_packet_is_in_the_capture_at_every_link_that_decided_about_it() {
             })
             .unwrap();
     }
-    ledger.finish(Time(1_000_000_000)).unwrap();
+    let pairs = ledger.finish(Time(1_000_000_000)).unwrap().pairs;
+    // Both packets were sent once, though each crossed two links.
+    assert_eq!((pairs[&pair].sent, pairs[&pair].dropped), ([2, 0], [1, 0]));
     let mut capture = Capture::from_stream(io::Cursor::new(file.0.lock().unwrap().clone()), "memory").unwrap();
     let mut times = Vec::new();
     while let Some(frame) = capture.next_frame().unwrap() {

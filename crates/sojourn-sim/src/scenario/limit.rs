@@ -48,6 +48,9 @@ mod tests {
         assert_eq!(of(Limit::Time(Span::from_millis(60))), (50, 75_000, 60.0));
         assert_eq!(of(Limit::Bytes(4_000)), (2, 4_000, 3.2));
         assert_eq!(QueueLimit::new(Limit::Unlimited.resolve(rate, Span::ZERO), Some(rate)), None);
+        // 1000 bytes at 3 Mbit/s are 2.6667 ms, 500 are 1.3333.
+        let ms = |bytes| QueueLimit::new((u32::MAX, bytes), Some(Rate(3_000_000))).unwrap().ms;
+        assert_eq!([1000, 500].map(ms), [Some(2.667), Some(1.333)]);
         // Of two limits the one that is reached first, in packets and in bytes.
         let both = |limit| QueueLimit::new(limit, None).map(|found| (found.packets, found.bytes));
         assert_eq!([(10, 9_000), (3, 9_000)].map(both), [Some((6, 9_000)), Some((3, 4_500))]);

@@ -187,4 +187,18 @@ mod tests {
         assert!(aimd.may_reduce(at(1200), 800e3));
         assert!(aimd.may_reduce(at(1001), 400e3));
     }
+
+    #[test]
+    fn the_capacity_is_what_arrived_at_overuse_and_forgotten_when_far_from_it() {
+        let mut aimd = Aimd::new(2e6, 5e3);
+        aimd.update(Usage::Over, Some(1e6), at(1000));
+        assert_eq!(aimd.capacity.estimate(), Some(1e6));
+        // Near it, the average of both; far below, the new one alone; far above, none.
+        aimd.update(Usage::Over, Some(990e3), at(2000));
+        assert!(aimd.capacity.estimate().is_some_and(|rate| 990e3 < rate && rate < 1e6));
+        aimd.update(Usage::Over, Some(500e3), at(3000));
+        assert_eq!(aimd.capacity.estimate(), Some(500e3));
+        aimd.update(Usage::Normal, Some(2e6), at(4000));
+        assert_eq!(aimd.capacity.estimate(), None);
+    }
 }
