@@ -250,4 +250,13 @@ mod tests {
         assert_eq!(bounds.with_headroom(1000, 4000), 85_000);
         assert_eq!(Bounds::default().with_headroom(1000, 4000), NONE);
     }
+
+    #[test]
+    fn of_a_loss_and_a_mark_in_one_round_the_lower_bound_holds() {
+        for (ecn_alpha, lowered) in [(1.0, 66_666), (0.1, 70_000)] {
+            let mut bounds = Bounds { ecn_alpha, ..Bounds::default() };
+            round(&mut bounds, 1, 10_000, false);
+            assert_eq!((bounds.bw_lo, bounds.inflight_lo), (14_000_000, lowered), "{ecn_alpha}");
+        }
+    }
 }
