@@ -25,6 +25,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+ROOT = str(Path(__file__).resolve().parent.parent)
+"""Where the sources are, which is written as `<root>`."""
 LONGEST = 8000
 """Characters of the arguments of a call that is kept."""
 WORDS = (
@@ -50,7 +52,9 @@ def written(value: Any) -> Any:
             return {"numpy": [value.dtype.str, written(value.item())]}
         case float() if not math.isfinite(value):
             return {"float": repr(value)}
-        case int() | float() | str() if type(value) in (int, float, str):
+        case str() if type(value) is str:
+            return value.replace(ROOT, "<root>")
+        case int() | float() if type(value) in (int, float):
             return value
         case bytes():
             return {"bytes": base64.b64encode(value).decode()}
@@ -63,7 +67,7 @@ def written(value: Any) -> Any:
         case dict() | MappingProxyType():
             return {"dict": [[written(key), written(each)] for key, each in value.items()]}
         case PurePath():
-            return {"path": str(value)}
+            return {"path": written(str(value))}
         case np.ndarray() if value.dtype.kind in "biufU" and value.size <= 400:
             return {"array": [value.dtype.str, list(value.shape), written(value.ravel().tolist())]}
         case pl.DataFrame() | pl.Series() if len(value) <= 60:
@@ -105,6 +109,8 @@ def read(text: Any) -> Any:
     """Return the value of what was written."""
     if isinstance(text, list):
         return [read(each) for each in text]
+    if isinstance(text, str):
+        return text.replace("<root>", ROOT)
     if not isinstance(text, dict):
         return text
     [(kind, of)] = text.items()
@@ -126,7 +132,7 @@ def read(text: Any) -> Any:
         case "dict":
             return {read(key): read(each) for key, each in of}
         case "path":
-            return Path(of)
+            return Path(read(of))
         case "array":
             return np.array(read(of[2]), np.dtype(of[0])).reshape(of[1])
         case "frame" | "series":
@@ -219,12 +225,12 @@ def outcome(call: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
         with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
             found = call(**{name: read(text) for name, text in arguments.items()})
             found = _rounded(written(list(found) if inspect.isgenerator(found) else found))
-        return {"printed": [said.getvalue(), found]} if said.getvalue() else found
+        return {"printed": [written(said.getvalue()), found]} if said.getvalue() else found
     except NotText:
         raise
     except Exception as error:
         mine = type(error).__module__.startswith("sojourn")
-        return {"raises": [type(error).__name__, str(error) if mine else ""]}
+        return {"raises": [type(error).__name__, written(str(error)) if mine else ""]}
 
 
 def _rounded(text: Any) -> Any:

@@ -13,6 +13,7 @@ from sojourn.sweep import testbed
 # As the agent has it.
 sys.path.append(str(Path(testbed.__file__).parent))
 from programs.http11.client import open_connection
+from programs.http11.server import Server
 from programs.site import Object, content
 
 
@@ -36,6 +37,32 @@ def test_a_connection_is_closed_by_a_fin_and_aborted_by_a_reset(aborted: bool) -
             return await asyncio.wait_for(ended, 5)
 
     assert asyncio.run(seen()) == ("RST" if aborted else "FIN")
+
+
+def test_each_connection_of_a_server_is_written_down_once_whether_it_ends_before_the_run_or_not() -> None:
+    async def main() -> tuple[list[int], list[int]]:
+        listening = socket.create_server(("127.0.0.1", 0))
+        answering = Server(100)
+        served = await answering.begin(listening)
+        ports = []
+        for ends_before in (True, False):
+            reader, writer = await asyncio.open_connection(*listening.getsockname())
+            ports.append(writer.get_extra_info("sockname")[1])
+            writer.write(b"GET /3 HTTP/1.1\r\n\r\n")
+            await reader.readuntil(b"\r\n\r\n   ")
+            if not ends_before:
+                answering.end()
+            writer.close()
+            # The server hears of it.
+            while ends_before and not answering.connections:
+                await asyncio.sleep(0.001)
+        for _ in range(20):
+            await asyncio.sleep(0.001)
+        served.close()
+        return ports, [each["port"] for each in answering.connections]
+
+    ports, written = asyncio.run(main())
+    assert written == ports
 
 
 def test_a_document_names_each_object_as_its_kind_is_named_and_waits_for_scripts_that_block() -> None:
