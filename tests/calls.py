@@ -143,9 +143,15 @@ def read(text: Any) -> Any:
     made = named(of[0])
     if issubclass(made, tuple):
         return made(*read(of[1][0][1]))
-    value = object.__new__(made)
-    for name, each in of[1]:
-        object.__setattr__(value, name, read(each))
+    value, given = object.__new__(made), {name: read(each) for name, each in of[1]}
+    # A field that came later has its default.
+    for field in dataclasses.fields(made) if dataclasses.is_dataclass(made) else ():
+        if field.default is not dataclasses.MISSING:
+            given.setdefault(field.name, field.default)
+        elif field.default_factory is not dataclasses.MISSING:
+            given.setdefault(field.name, field.default_factory())
+    for name, each in given.items():
+        object.__setattr__(value, name, each)
     return value
 
 

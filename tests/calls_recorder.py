@@ -11,9 +11,11 @@ from __future__ import annotations
 import atexit
 import contextlib
 import gzip
+import importlib.util
 import json
 import os
 import random
+import shutil
 import signal
 import socket
 import subprocess
@@ -22,12 +24,15 @@ import tempfile
 import time
 import warnings
 from collections import defaultdict
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import calls
 import pytest
+import sojourn
 
 WHERE = "SOJOURN_CALLS"
 EACH, LOOKS = 8, 60
@@ -47,7 +52,7 @@ def start() -> None:
         code = frame.f_code
         _looked[id(code)] += 1
         module = frame.f_globals.get("__name__", "")
-        if not module.startswith("sojourn.") or "<" in code.co_qualname or code.co_flags & 0x0C:
+        if not module.startswith("sojourn.") or "<" in code.co_qualname or code.co_flags & 0x0F != 0x03:
             _looked[id(code)] = LOOKS + 1
             return
         name = f"{module}:{code.co_qualname}"
@@ -72,13 +77,16 @@ class _Touched(BaseException):
 
 def _sandbox() -> None:
     """From here on this process cannot touch anything, nor take long over a call."""
+    ours = (calls.ROOT, sys.prefix, sys.base_prefix, str(Path(sojourn.__file__).parent))
     bad = ("subprocess.", "os.", "socket.", "shutil.", "signal.", "ctypes.", "fcntl.", "tempfile.")
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
         if event.startswith(bad) and event not in ("os.listdir", "os.scandir"):
             raise _Touched(event)
-        if event == "open" and (arguments[2] or 0) & (os.O_WRONLY | os.O_RDWR | os.O_CREAT):
-            raise _Touched(event)
+        if event == "open":
+            place = str(arguments[0])
+            if (arguments[2] or 0) & (os.O_WRONLY | os.O_RDWR | os.O_CREAT) or not place.startswith(ours):
+                raise _Touched(event)
 
     def late(*_: Any) -> None:
         raise _Touched("late")
@@ -130,7 +138,7 @@ def choose(seen: Path, file: Path) -> None:
         long += [text for text in texts[4:] if len(text) >= calls.LONGEST // 2][:2]
         some = short + random.Random(name).sample(long, min(BASES - 4, len(long)))
         bases = [json.loads(text) for text in some]
-        once, again = (_in_a_child(name, bases) for _ in range(2))
+        once, again = (_in_a_child(partial(_tried, name, bases)) for _ in range(2))
         cases = [case for case in once if case in again]
         used = sorted({case[0] for case in cases})
         if cases:
@@ -153,6 +161,8 @@ def elsewhere() -> None:
     os.geteuid = os.getuid = lambda: 1000
     os.sched_getaffinity = lambda _: {1, 2, 3}
     socket.gethostname = lambda: "elsewhere"
+    shutil.which = lambda *_, **__: None
+    importlib.util.find_spec = lambda *_, **__: None
     now = time.time
     time.time = lambda: now() + 1e7
     _core.version = lambda: "99.9"
@@ -160,20 +170,27 @@ def elsewhere() -> None:
 
 
 def steady(file: Path) -> None:
-    """Leave out what another process does not give, and what takes long."""
+    """Leave out what another process, elsewhere, does not give, and what takes long."""
     import test_calls_kept
 
     elsewhere()
-    for functions in test_calls_kept.kept(file).values():
-        for name, each in functions.items():
-            same = []
-            for case in each["cases"]:
-                began = time.perf_counter()
-                found = calls.digest(test_calls_kept.found(name, test_calls_kept.given(each, case)))
-                if found == case[2] and time.perf_counter() - began < LONG_S:
-                    same.append(case)
-            each["cases"] = same
-    write({n: e for fs in test_calls_kept.kept(file).values() for n, e in fs.items() if e["cases"]}, file)
+    kept = {
+        name: each for functions in test_calls_kept.kept(file).values() for name, each in functions.items()
+    }
+
+    def same(name: str) -> list[list[Any]]:
+        found = []
+        for case in kept[name]["cases"]:
+            began = time.perf_counter()
+            with contextlib.suppress(_Touched):
+                now = calls.digest(test_calls_kept.found(name, test_calls_kept.given(kept[name], case)))
+                found += [case] if now == case[2] and time.perf_counter() - began < LONG_S else []
+        return found
+
+    for name in kept:
+        calls.target(name)
+    cases = dict(_in_a_child(lambda: [[name, same(name)] for name in kept]))
+    write({name: {**each, "cases": cases[name]} for name, each in kept.items() if cases[name]}, file)
 
 
 def write(kept: dict[str, Any], file: Path) -> None:
@@ -181,19 +198,20 @@ def write(kept: dict[str, Any], file: Path) -> None:
     file.write_bytes(gzip.compress(("\n".join(lines) + "\n").encode(), mtime=0))
 
 
-def _in_a_child(name: str, bases: list[dict[str, Any]]) -> list[list[Any]]:
+def _in_a_child(work: Callable[[], list[Any]]) -> list[Any]:
+    """Return what comes of work in a process that can touch nothing."""
     ours, theirs = os.pipe()
     process = os.fork()
     if process == 0:
         found: list[Any] = []
-        with contextlib.suppress(BaseException), Path(os.devnull).open("w") as null:
-            os.dup2(null.fileno(), 1)
-            os.dup2(null.fileno(), 2)
+        with contextlib.suppress(BaseException):
             warnings.simplefilter("error")
             os.chdir("/")
             _sandbox()
-            found = _tried(name, bases)
-        os.write(theirs, json.dumps(found).encode())
+            found = work()
+        text = json.dumps(found).encode()
+        while text:
+            text = text[os.write(theirs, text) :]
         os._exit(0)
     os.close(theirs)
     with os.fdopen(ours) as file:

@@ -9,6 +9,7 @@ meant, or a fault. Calls were written down while tests ran (`calls_recorder`). A
 from __future__ import annotations
 
 import gzip
+import inspect
 import json
 import warnings
 from collections import defaultdict
@@ -73,6 +74,10 @@ def write_anew() -> None:
                 calls.target(name)
             except (AttributeError, ModuleNotFoundError):
                 print(f"no more: {name}")
+                continue
+            call = calls.target(name)
+            if isinstance(call, type) or set(inspect.signature(call).parameters) != set(each["arguments"][0]):
+                print(f"takes something else: {name}")
                 continue
             cases = [[*case[:2], calls.digest(found(name, given(each, case)))] for case in each["cases"]]
             anew[name] = {"arguments": each["arguments"], "cases": cases}
