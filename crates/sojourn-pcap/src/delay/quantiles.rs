@@ -117,8 +117,8 @@ impl Quantiles {
 fn place(ns: u64) -> (usize, usize) {
     // Values under 1024 ns are their own bins in the first two places.
     let shift = (64 - (ns | 1 << 9).leading_zeros() as usize) - 10;
-    let octave = shift + usize::from(ns >= 1 << 9);
-    (octave, (ns >> shift) as usize % BINS)
+    let place = (shift * BINS) + (ns >> shift) as usize;
+    (place / BINS, place % BINS)
 }
 
 fn middle(octave: usize, bin: usize) -> f64 {
