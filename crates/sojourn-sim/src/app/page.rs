@@ -29,10 +29,13 @@ use rand_pcg::Pcg64Mcg;
 use sojourn_net::{Span, Time};
 use std::rc::Rc;
 
-/// Objects of low priority that are under way while the page cannot be painted (Chromium's tight mode) …
-const LOW_WHILE_BLOCKED: usize = 1;
-/// … and in all over HTTP/1.1, whose servers know no priorities.
+/// While the page cannot be painted, what is of low priority is asked for if fewer requests are under way (Chromium's
+/// tight mode: web.dev, Fetch Priority, 2023).
+const TIGHT: usize = 2;
+/// Requests of low priority under way over HTTP/1.1, whose servers know no priorities: in all, and to a host (rules of
+/// Chromium's resource scheduler).
 const LOW_OVER_HTTP1: usize = 10;
+const LOW_TO_A_HOST: usize = 6;
 /// From this urgency on an object is of low priority.
 const LOW: u8 = 3;
 
@@ -134,26 +137,36 @@ impl Page {
         objects.iter().zip(&load.states).any(|(object, state)| object.blocks && *state != State::Here)
     }
 
+    /// Whether an object that is known may be asked for now.
+    fn in_time(object: &Object, load: &Load, objects: &[Object], version: Version) -> bool {
+        let blocked = Self::blocked(load, objects);
+        // Text is laid out, which finds fonts, when all is here that painting waits for (web.dev, Optimize WebFont
+        // loading and rendering).
+        if object.kind == ObjectKind::Font {
+            return !blocked;
+        }
+        if object.urgency < LOW {
+            return true;
+        }
+        let under_way = || objects.iter().zip(&load.states).filter(|(_, state)| **state == State::Asked);
+        if blocked {
+            return under_way().count() < TIGHT;
+        }
+        let low = || under_way().filter(|(other, _)| other.urgency >= LOW);
+        let to_its_host = low().filter(|(other, _)| other.host == object.host).count();
+        version != Version::Http1 || (low().count() < LOW_OVER_HTTP1 && to_its_host < LOW_TO_A_HOST)
+    }
+
     /// Asks for what may be asked for, the most urgent first.
     fn dispatch(&mut self, network: &mut Network) {
         let objects = Rc::clone(&self.objects);
         let Some(load) = &mut self.loads.present else { return };
-        let low = |(object, state): (&Object, &State)| object.urgency >= LOW && *state == State::Asked;
-        let mut low_asked = objects.iter().zip(&load.states).filter(|pair| low(*pair)).count();
-        let most = match (Self::blocked(load, &objects), self.version) {
-            (true, _) => LOW_WHILE_BLOCKED,
-            (false, Version::Http1) => LOW_OVER_HTTP1,
-            (false, _) => usize::MAX,
-        };
         let mut known: Vec<usize> = (0..objects.len()).filter(|i| load.states[*i] == State::Known).collect();
         known.sort_by_key(|i| objects[*i].urgency);
         for i in known {
             let object = &objects[i];
-            if object.urgency >= LOW {
-                if low_asked >= most {
-                    continue;
-                }
-                low_asked += 1;
+            if !Self::in_time(object, load, &objects, self.version) {
+                continue;
             }
             load.states[i] = State::Asked;
             let mut io = Io {
@@ -299,5 +312,68 @@ impl Source for Page {
             });
         }
         tables.page.append(&mut self.loads.rows);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A document and two style sheets that block, a font, and pictures of low priority on two hosts.
+    fn page() -> Vec<Object> {
+        let object = |kind, host, urgency, blocks| Object { kind, host, bytes: 1, urgency, after: None, blocks };
+        let mut objects = vec![
+            object(ObjectKind::Document, 0, 0, true),
+            object(ObjectKind::Style, 0, 0, true),
+            object(ObjectKind::Style, 0, 0, true),
+            object(ObjectKind::Font, 1, 0, false),
+            object(ObjectKind::Hero, 0, 2, false),
+        ];
+        objects.extend((0..16).map(|i| object(ObjectKind::Picture, i % 2, 3, false)));
+        objects
+    }
+
+    /// Which objects are asked for when all are known but those in the given states.
+    fn asked(states: &[State], version: Version) -> Vec<usize> {
+        let objects = page();
+        let mut all = states.to_vec();
+        all.resize(objects.len(), State::Known);
+        let (hosts, left) = (Vec::new(), 0);
+        let mut load = Load { start: Time::ZERO, hosts, states: all, left, first_paint: None, largest_paint: None };
+        let known: Vec<usize> = (0..objects.len()).filter(|i| load.states[*i] == State::Known).collect();
+        let ask = |i: &usize| {
+            let now = Page::in_time(&objects[*i], &load, &objects, version);
+            if now {
+                load.states[*i] = State::Asked;
+            }
+            now
+        };
+        known.into_iter().filter(ask).collect()
+    }
+
+    #[test]
+    fn what_is_of_low_priority_waits_until_little_is_under_way_while_the_page_cannot_be_painted() {
+        use State::{Asked, Here};
+        for version in [Version::Http1, Version::Http2, Version::Http3] {
+            assert_eq!(asked(&[Here, Asked, Asked], version), [4], "the largest picture only");
+            assert_eq!(asked(&[Here, Here, Asked, State::Unknown, Here], version), [5], "two under way then");
+            assert!(asked(&[Here, Here, Asked, State::Unknown, Asked], version).is_empty());
+        }
+    }
+
+    #[test]
+    fn fonts_are_asked_for_when_nothing_blocks_painting() {
+        use State::{Asked, Here};
+        assert!(!asked(&[Here, Here, Asked], Version::Http2).contains(&3));
+        assert_eq!(asked(&[Here, Here, Here], Version::Http2), Vec::from_iter(3..21), "and all the rest");
+    }
+
+    #[test]
+    fn http1_has_ten_of_low_priority_under_way_and_six_to_a_host() {
+        use State::Here;
+        assert_eq!(asked(&[Here, Here, Here], Version::Http1), Vec::from_iter(3..15));
+        let mut one_host = vec![Here; 5];
+        one_host.extend((0..16).map(|i| if i % 2 == 0 { State::Known } else { Here }));
+        assert_eq!(asked(&one_host, Version::Http1), [5, 7, 9, 11, 13, 15]);
     }
 }
