@@ -192,6 +192,10 @@ def test_traces_of_others_are_read(tmp_path):
     sabre = json.dumps([{"duration_ms": 1000, "bandwidth_kbps": 500, "latency_ms": 80}])
     assert read("a.json", sabre) == Trace(((1.0, 500.0, 0.08),))
     assert read("a.csv", "duration_ms,bandwidth_kbps\n2000,500\n") == Trace(((2.0, 500.0, 0.04),))
+    # A latency of none is one; what is left out is the usual one.
+    assert read("z.json", sabre.replace("80", "0")) == Trace(((1.0, 500.0, 0.0),))
+    mixed = read("z.csv", "duration_ms,bandwidth_kbps,latency_ms\n2000,500,0\n1000,300,\n1000,300,7\n")
+    assert [latency for _, _, latency in mixed.periods] == [0.0, 0.04, 0.007]
     steps = read("b.csv", "from_s,rate_kbps\n0,500\n30,700\n").periods
     assert steps == ((30.0, 500.0, 0.04), (float("inf"), 700.0, 0.04))
     assert read("p", "0.0 9\n0.5 1.5\n2.0 3\n") == Trace(((0.5, 1500.0, 0.04), (1.5, 3000.0, 0.04)))
