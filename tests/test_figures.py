@@ -335,6 +335,12 @@ def test_the_series_of_a_cell() -> None:
     assert "Queueing" in svg(series(frame, "inside"))
     with pytest.raises(SojournError, match="no time series"):
         series_table({"links": {"up": {}}}, "up")
+    # Bins of parts of a second, of which one quantity has fewer.
+    found = {"bin_s": 0.125, "queue_delay_ms": [1, 2, 3, 4], "utilisation": [0.5], "dropped_pkts": []}
+    rows = series_table({"links": {"up": {"series": found}}}, "up").rows()
+    assert rows == [
+        (0.0, 1.0, 0.5, None), (0.125, 2.0, None, None), (0.25, 3.0, None, None), (0.375, 4.0, None, None),
+    ]  # fmt: skip
 
 
 def test_points_over_names_are_not_joined() -> None:
