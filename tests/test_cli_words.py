@@ -10,7 +10,9 @@ from typing import Any
 
 import polars as pl
 import pytest
+from cyclopts import CycloptsError
 from markupsafe import Markup
+from sojourn import cli
 from sojourn.cli import VERBS, compare, emulate, losses, measure, overview, run, suite, wild
 from sojourn.cli import explore as explore_verb
 from sojourn.cli.exit import Exit
@@ -277,6 +279,17 @@ def test_the_command_of_a_suite_has_all_that_was_asked() -> None:
     assert len(suite._links(shared, ["1Mbit/1ms", "2Mbit/2ms"])) == 2  # type: ignore[arg-type]
     with pytest.raises(SojournError, match="--link names a link twice"):
         suite._links(shared, ["1Mbit/1ms", "1Mbit/1ms"])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("said", "sentence"),
+    [
+        ("no such\n  option", "no such option."), ("Did you mean this?", "Did you mean this?"),
+        ("Stop!", "Stop!"), ("It ends.", "It ends."), ("", "."),
+    ],
+)  # fmt: skip
+def test_what_a_parser_refuses_is_one_sentence(said: str, sentence: str) -> None:
+    assert cli._sentence(CycloptsError(said)) == sentence
 
 
 def test_small_words_of_verbs_are_read_and_made() -> None:

@@ -51,4 +51,18 @@ mod tests {
         assert!(!route.changed(60));
         assert_eq!((0..20).filter(|_| route.changed(58)).count(), 1);
     }
+
+    #[test]
+    fn the_eighth_packet_in_a_row_makes_a_new_route() {
+        let mut route = Route::default();
+        assert!(!route.changed(64));
+        assert_eq!((0..9).map(|_| route.changed(60)).position(|changed| changed), Some(7));
+        // Another one between, or a packet of the present route, and the count begins anew.
+        for between in [61, 60] {
+            let seen: Vec<bool> = [[64; 7], [between; 7]].concat()[..8].iter().map(|ttl| route.changed(*ttl)).collect();
+            assert_eq!(seen, [false; 8], "{between}");
+            assert_eq!((0..9).map(|_| route.changed(64)).position(|changed| changed), Some(7));
+            assert_eq!((0..9).map(|_| route.changed(60)).position(|changed| changed), Some(7));
+        }
+    }
 }
