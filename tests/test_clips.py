@@ -7,6 +7,7 @@ import pytest
 import sojourn
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sojourn.parts import clip_files
 from sojourn.parts.clips import ENDINGS, open_clip, read_clip
 
 MPD = """<?xml version="1.0"?>
@@ -50,6 +51,16 @@ def test_every_form_reads_the_same(tmp_path, name, text):
     clip = read(tmp_path, name, text)
     assert (clip.segment_s, clip.rates_kbps) == (4.0, (200.0, 500.0))
     np.testing.assert_array_equal(clip.sizes, [[200, 500], [300, 600]])
+
+
+@pytest.mark.parametrize(("name", "text"), FORMS)
+def test_a_clip_has_as_many_segments_as_it_may_and_not_one_more(tmp_path, monkeypatch, name, text):
+    # Each form has two.
+    monkeypatch.setattr(clip_files, "_MOST_SEGMENTS", 2)
+    assert len(read(tmp_path, name, text).sizes) == 2
+    monkeypatch.setattr(clip_files, "_MOST_SEGMENTS", 1)
+    with pytest.raises(sojourn.SojournError, match=r"(more than|at most|expected 1 to) 1( segments)?$"):
+        read(tmp_path, name, text)
 
 
 def test_forms_without_rates_take_the_mean(tmp_path):

@@ -198,6 +198,16 @@ def test_without_an_engine_a_page_says_why(monkeypatch: pytest.MonkeyPatch) -> N
     assert "other sources" in live_part().without and not live_part().module
 
 
+def test_an_engine_of_other_sources_does_not_run_in_a_page(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    module = tmp_path / "engine.wasm"
+    monkeypatch.setattr(part, "MODULE", str(module))
+    for named, runs in ((_core.engine(), True), (_core.engine()[::-1], False)):
+        module.write_bytes(b"...sojourn-engine" + named.encode() + b"...")
+        assert (bool(live_part().module), "other sources" in live_part().without) == (runs, not runs)
+
+
 def test_neither_results_nor_engine_is_bad_input(sojourn: Command) -> None:
     code = (
         "import sys; from sojourn.report.explore import live; live.MODULE = 'nothing.wasm'\n"

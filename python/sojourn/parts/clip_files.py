@@ -78,7 +78,7 @@ def _csv(text: str) -> Found:
         raise Wrong(str(error)) from None
     if len(rows) < 2:
         raise Wrong("expected a line of column names and a row for each segment")
-    _allowed(len(rows))
+    _allowed(len(rows) - 1)
     names = [name.strip().lower() for name in rows[0]]
     skip = 1 if names[0] in ("segment", "seg", "index", "number") else 0
     if len(names) == skip:
