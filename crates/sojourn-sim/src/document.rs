@@ -104,14 +104,11 @@ mod tests {
 
     #[test]
     fn a_message_has_no_type_of_the_language() {
-        let told = |document: Value, expected: &str| {
-            let message = match expected {
-                "pair" => read::<Vec<(u8, u8)>>(&document).unwrap_err().message,
-                "number" => read::<f64>(&document).unwrap_err().message,
-                "flag" => read::<bool>(&document).unwrap_err().message,
-                _ => read::<u64>(&document).unwrap_err().message,
-            };
-            message
+        let told = |document: Value, expected: &str| match expected {
+            "pair" => read::<Vec<(u8, u8)>>(&document).unwrap_err().message,
+            "number" => read::<f64>(&document).unwrap_err().message,
+            "flag" => read::<bool>(&document).unwrap_err().message,
+            _ => read::<u64>(&document).unwrap_err().message,
         };
         assert_eq!(told(json!([[1]]), "pair"), "invalid length 1, expected a list of 2 values");
         assert_eq!(told(json!([[1, 2, 3]]), "pair"), "invalid length 3, expected a shorter list");
