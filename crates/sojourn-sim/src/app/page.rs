@@ -36,6 +36,9 @@ const TIGHT: usize = 2;
 /// Chromium's resource scheduler).
 const LOW_OVER_HTTP1: usize = 10;
 const LOW_TO_A_HOST: usize = 6;
+/// Time that a browser takes to open a connection, before it asks for anything else: the median between two that
+/// Chromium 156 opens on an idle line (docs/testbed.md, 444 gaps).
+const OPENING: Span = Span(1_100_000);
 /// From this urgency on an object is of low priority.
 const LOW: u8 = 3;
 
@@ -90,6 +93,8 @@ enum State {
 
 struct Load {
     start: Time,
+    /// The next connection may be opened from then on.
+    free: Time,
     hosts: Vec<Host>,
     states: Vec<State>,
     left: usize,
@@ -111,6 +116,7 @@ pub enum PageFate {
 
 const BEGIN: u64 = 0;
 const PATIENCE: u64 = 1;
+const FREE: u64 = 2;
 /// Bits of a token: what for, the number of the load above them.
 const LOAD: u32 = 2;
 
@@ -122,6 +128,7 @@ impl Page {
         states[0] = State::Known;
         self.loads.present = Some(Load {
             start: network.now(),
+            free: network.now(),
             hosts: (0..hosts).map(|_| Host::new(self.version)).collect(),
             states,
             left: self.objects.len(),
@@ -168,6 +175,10 @@ impl Page {
             if !Self::in_time(object, load, &objects, self.version) {
                 continue;
             }
+            let now = network.now();
+            if now < load.free {
+                break;
+            }
             load.states[i] = State::Asked;
             let mut io = Io {
                 network,
@@ -179,7 +190,13 @@ impl Page {
                 control: &self.control,
                 objects: &objects,
             };
-            load.hosts[usize::from(object.host)].ask(i, &mut io);
+            let host = &mut load.hosts[usize::from(object.host)];
+            let before = host.connections();
+            host.ask(i, &mut io);
+            if host.connections() > before {
+                load.free = now + OPENING;
+                network.wake_at(load.free, self.number, u64::from(self.loads.number) << LOAD | FREE);
+            }
         }
     }
 
@@ -259,8 +276,12 @@ impl Page {
         } else if token == BEGIN {
             self.begin(network);
         } else if token >> LOAD == u64::from(self.loads.number) && self.loads.present.is_some() {
-            self.end(PageFate::Abandoned, network);
-            self.begin(network);
+            if token & FREE != 0 {
+                self.dispatch(network);
+            } else {
+                self.end(PageFate::Abandoned, network);
+                self.begin(network);
+            }
         }
     }
 }
@@ -339,7 +360,8 @@ mod tests {
         let mut all = states.to_vec();
         all.resize(objects.len(), State::Known);
         let (hosts, left) = (Vec::new(), 0);
-        let mut load = Load { start: Time::ZERO, hosts, states: all, left, first_paint: None, largest_paint: None };
+        let start = Time::ZERO;
+        let mut load = Load { start, free: start, hosts, states: all, left, first_paint: None, largest_paint: None };
         let known: Vec<usize> = (0..objects.len()).filter(|i| load.states[*i] == State::Known).collect();
         let ask = |i: &usize| {
             let now = Page::in_time(&objects[*i], &load, &objects, version);

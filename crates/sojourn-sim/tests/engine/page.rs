@@ -4,9 +4,15 @@ use serde_json::{Value, json};
 use sojourn_sim::app::PageTable;
 use sojourn_sim::run;
 use sojourn_sim::scenario::Scenario;
+use std::collections::BTreeMap;
 
-/// Loads of a page over a link of 20 Mbit/s, with what the user's entry says besides.
+/// Loads of a page over a link of 20 Mbit/s, with what the user's entry says besides, in 200 s.
 fn loads(http: &str, rtt_ms: u64, loss: f64, more: Value) -> PageTable {
+    loads_in(200, http, rtt_ms, loss, more)
+}
+
+/// The same in other times (s).
+fn loads_in(duration: u64, http: &str, rtt_ms: u64, loss: f64, more: Value) -> PageTable {
     let mut user = json!({ "kind": "page", "http": http, "pause": "1s", "start-within": "0s" });
     for (key, value) in more.as_object().unwrap() {
         user[key] = value.clone();
@@ -15,7 +21,7 @@ fn loads(http: &str, rtt_ms: u64, loss: f64, more: Value) -> PageTable {
     let down = json!({ "rate": "20Mbit", "queue": { "kind": "fifo", "limit": "1000pkt" }, "loss": loss });
     let up = json!({ "rate": "5Mbit", "queue": { "kind": "fifo", "limit": "1000pkt" }, "loss": loss });
     let path = json!({ "client-delay": delay, "server-delay": delay, "down": down, "up": up });
-    let document = json!({ "duration": "200s", "path": path, "users": [user] });
+    let document = json!({ "duration": format!("{duration}s"), "path": path, "users": [user] });
     let scenario: Scenario = serde_json::from_value(document).expect("the test's own scenario");
     scenario.check().expect("the test's own scenario");
     run(&scenario, 1, 0, &mut |_| true).expect("nobody stops it").tables.page
@@ -44,6 +50,32 @@ fn connections_requests_and_bytes_are_as_stated() {
 }
 
 #[test]
+fn a_browser_opens_its_connections_one_after_the_other() {
+    for http in ["1.1", "2"] {
+        let link = json!({ "rate": "20Mbit", "queue": { "kind": "fifo", "limit": "1000pkt" } });
+        let document = json!({
+            "duration": "1s",
+            "path": { "rtt": "50ms", "down": link, "up": link },
+            "users": [{ "kind": "page", "http": http, "start-within": "0s" }],
+            "record": { "packets": true },
+        });
+        let scenario: Scenario = serde_json::from_value(document).expect("the test's own scenario");
+        let outcome = run(&scenario, 1, 0, &mut |_| true).expect("nobody stops it");
+        let up = &outcome.logs.expect("asked for")[1];
+        // The first packet of each connection is its SYN.
+        let mut opened = BTreeMap::new();
+        for i in 0..up.rows() as usize {
+            opened.entry(up.flow[i]).or_insert(up.arrive_ns[i]);
+        }
+        let mut at: Vec<u64> = opened.into_values().collect();
+        at.sort_unstable();
+        let gaps: Vec<u64> = at.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        assert!(gaps.len() >= 16 && gaps.iter().all(|gap| *gap >= 1_100_000), "HTTP/{http}: {gaps:?}");
+        assert!(gaps.iter().filter(|gap| **gap < 1_200_000).count() >= 8, "HTTP/{http}: {gaps:?}");
+    }
+}
+
+#[test]
 fn a_small_page_takes_its_round_trips() {
     // A document of 220 bytes that names next to nothing, from one host; times without transmission.
     let small = json!({ "hosts": 1, "scale": 0.01 });
@@ -57,9 +89,11 @@ fn a_small_page_takes_its_round_trips() {
 #[test]
 fn http3_is_never_slower_than_by_its_handshake_and_faster_under_loss() {
     let (mut sum_of_two, mut sum_of_three) = (0.0, 0.0);
-    for rtt in [20, 50, 100, 200] {
+    // Losses scatter: in these times there are 150 to 380 loads, whose mean has an error of 3 to 5 %.
+    for (rtt, seconds) in [(20, 500), (50, 1000), (100, 1500), (200, 3000)] {
         for loss in [0.0, 0.01, 0.02] {
-            let [two, three] = ["2", "3"].map(|http| mean(&loads(http, rtt, loss, json!({}))));
+            let duration = if loss > 0.0 { seconds } else { 200 };
+            let [two, three] = ["2", "3"].map(|http| mean(&loads_in(duration, http, rtt, loss, json!({}))));
             // A round trip of the handshake, and what its headers and acknowledgements cost.
             assert!(three <= two + rtt as f64 * 1e-3 + 0.03 * two, "{rtt} ms, {loss}: {three} against {two}");
             if loss == 0.0 {
@@ -70,7 +104,7 @@ fn http3_is_never_slower_than_by_its_handshake_and_faster_under_loss() {
             }
         }
     }
-    // At one point the loads of 200 s leave an error of 5 %; over all of them HTTP/3 is the faster one.
+    // Of 3000 loads a point HTTP/3 takes 0.90 to 0.99 of HTTP/2's time, 0.967 of all times together.
     assert!(sum_of_three < 0.98 * sum_of_two, "{sum_of_three} against {sum_of_two}");
 }
 
