@@ -82,11 +82,11 @@ def headline(cells: Cells, ranking: Ranking, goals: Sequence[Goal], once: bool) 
             f"{_alike(cells, ranking, others, 'it')}; {_decided(ranking, others)}",
         ]
     if ranking.doubted:
-        whose = "its" if len(chosen) == 1 else "their"
         sizes = listed([f"{ranking.worst[choice][0]:.2f}" for choice in ranking.doubted])
+        lose = "loses" if len(ranking.doubted) == 1 else "lose"
         said.append(
-            f"Replications do not tell {whose} worst loss from that with {cells.text(ranking.doubted)} "
-            f"({sizes}) for certain: more of them may turn the choice."
+            f"Replications do not tell for certain that {cells.text(ranking.doubted)} {lose} more ({sizes}): "
+            "more of them may turn the choice."
         )
     if once:
         said.append(
