@@ -8,9 +8,11 @@ meant, or a fault. Calls were written down while tests ran (`calls_recorder`). A
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import inspect
 import json
+import tempfile
 import warnings
 from collections import defaultdict
 from functools import cache
@@ -85,4 +87,6 @@ def write_anew() -> None:
 
 
 if __name__ == "__main__":
-    write_anew()
+    # In an empty folder, as the test is: a folder of results beside it would be named in what is refused.
+    with tempfile.TemporaryDirectory() as empty, contextlib.chdir(empty):
+        write_anew()
