@@ -200,6 +200,8 @@ def write(kept: dict[str, Any], file: Path) -> None:
 
 def _in_a_child(work: Callable[[], list[Any]]) -> list[Any]:
     """Return what comes of work in a process that can touch nothing."""
+    import test_calls_kept
+
     ours, theirs = os.pipe()
     process = os.fork()
     if process == 0:
@@ -207,6 +209,8 @@ def _in_a_child(work: Callable[[], list[Any]]) -> list[Any]:
         with contextlib.suppress(BaseException):
             warnings.simplefilter("error")
             os.chdir("/")
+            os.environ.clear()
+            os.environ.update(test_calls_kept.ENVIRONMENT)
             _sandbox()
             found = work()
         text = json.dumps(found).encode()

@@ -12,17 +12,21 @@ import contextlib
 import gzip
 import inspect
 import json
+import os
 import tempfile
 import warnings
 from collections import defaultdict
 from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import calls
 import pytest
 
 FILE = Path(__file__).parent / "data" / "calls.jsonl.gz"
+# Nothing of who runs the tests: a shell of their own would be what `emulate` starts.
+ENVIRONMENT = {"HOME": "/", "LANG": "C.UTF-8", "PATH": os.defpath}
 
 
 @cache
@@ -49,6 +53,10 @@ def found(name: str, arguments: dict[str, Any]) -> Any:
 @pytest.mark.parametrize("module", sorted(kept()))
 def test_functions_give_what_they_gave(module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    for name in set(os.environ) - {"PYTEST_CURRENT_TEST"}:
+        monkeypatch.delenv(name)
+    for name, value in ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
     wrong = []
     for name, each in kept()[module].items():
         for case in each["cases"]:
@@ -88,5 +96,9 @@ def write_anew() -> None:
 
 if __name__ == "__main__":
     # In an empty folder, as the test is: a folder of results beside it would be named in what is refused.
-    with tempfile.TemporaryDirectory() as empty, contextlib.chdir(empty):
+    with (
+        tempfile.TemporaryDirectory() as empty,
+        contextlib.chdir(empty),
+        mock.patch.dict(os.environ, ENVIRONMENT, clear=True),
+    ):
         write_anew()
