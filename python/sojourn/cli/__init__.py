@@ -64,17 +64,10 @@ def call(arguments: Sequence[str] | None = None) -> int:
         # What follows is another program's, whatever it looks like.
         at = tokens.index("--")
         tokens[at:] = [f"--command={shlex.join(tokens[at + 1 :])}"]
-    from cyclopts import CycloptsError
-
     try:
-        quiet = {"exit_on_error": False, "print_error": False, "result_action": "return_value"}
-        code = application()(tokens, **quiet, **_plain_when_piped(tokens))
+        code = _run(tokens)
         sys.stdout.flush()
         return int(code) if isinstance(code, int) else Exit.DONE
-    except CycloptsError as error:
-        verb = next((f" {token}" for token in tokens[:1] if token in VERBS), "")
-        complain(f"{_sentence(error)} See `sojourn{verb} --help`.")
-        return Exit.INPUT
     except SojournError as error:
         complain(str(error))
         return Exit.INPUT
@@ -98,14 +91,47 @@ def call(arguments: Sequence[str] | None = None) -> int:
         return Exit.INPUT
 
 
+def _run(tokens: Sequence[str]) -> object:
+    """Run a verb and return what it returned."""
+    if tokens[:1] == ["measure"]:
+        # Short captures are measured in less time than the parser takes to load.
+        from sojourn.cli.measure import measure
+        from sojourn.cli.plain import plain
+
+        if read := plain(measure, tokens[1:]):
+            files, options = read
+            return measure(*files, **options)
+    from cyclopts import CycloptsError
+
+    try:
+        quiet = {"exit_on_error": False, "print_error": False, "result_action": "return_value"}
+        return application()(tokens, **quiet, **_plain_when_piped(tokens))
+    except CycloptsError as error:
+        verb = next((f" {token}" for token in tokens[:1] if token in VERBS), "")
+        complain(f"{_sentence(error)} See `sojourn{verb} --help`.")
+        return Exit.INPUT
+
+
 def application() -> App:
     """Return the parser of the command line."""
-    from cyclopts import App
+    from cyclopts import App, Parameter
 
-    app = App(name="sojourn", version=_version, help_format="markdown", suppress_keyboard_interrupt=False)
+    every = Parameter(negative=(), show_default=_shown)
+    app = App(
+        name="sojourn",
+        version=_version,
+        help_format="markdown",
+        suppress_keyboard_interrupt=False,
+        default_parameter=every,
+    )
     for verb in VERBS:
         app.command(f"sojourn.cli.{verb}:{verb}", name=verb, help_epilogue="")
     return app
+
+
+def _shown(default: object) -> str | None:
+    """Return a default as help shows it: nothing of what is off unless it is named."""
+    return None if default is None or default is False else str(default)
 
 
 def overview() -> str:

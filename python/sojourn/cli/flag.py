@@ -2,9 +2,5 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from cyclopts import Parameter
-
-Flag = Annotated[bool, Parameter(negative=(), show_default=False)]
-"""An option without a value and without a `--no-` form."""
+Flag = bool
+"""An option without a value and without a `--no-` form: see `application`, which says so of all."""

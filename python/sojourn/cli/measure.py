@@ -7,9 +7,7 @@ import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
-
-from cyclopts import Parameter
+from typing import Any, Literal
 
 from sojourn.cli.exit import Exit, complain
 from sojourn.cli.flag import Flag
@@ -25,10 +23,10 @@ def measure(
     min_samples: int = _MIN_SAMPLES,
     report: Path | None = None,
     estimator: Literal["auto", "observer", "reported"] = "auto",
-    local: Annotated[list[str] | None, Parameter(negative=())] = None,
+    local: list[str] | None = None,
     uncertainty: Flag = False,
     filter: str | None = None,
-    from_: Annotated[float | None, Parameter(name="--from")] = None,
+    from_: float | None = None,
     to: float | None = None,
     flows: Flag = False,
     jobs: int = 0,
