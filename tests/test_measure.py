@@ -244,8 +244,8 @@ def test_the_small_log_is_settled_again_and_again(sojourn: Command) -> None:
 import json
 from sojourn import _core
 options = {{"log_packets": 1000}}
-got = json.loads(_core.measure([{str(capture("tcp_backlogged"))!r}], json.dumps(options)))
-print(json.dumps(got["hosts"]))
+_, hosts = _core.measure([{str(capture("tcp_backlogged"))!r}], json.dumps(options))
+print(json.dumps([json.loads(host) for host in hosts]))
 """
     [small] = json.loads(sojourn.script(script))
     [whole] = sojourn.json("measure", capture("tcp_backlogged"))

@@ -20,13 +20,13 @@ def measure(
     progress: Callable[[float | None], object] | None = None,
     filter: Callable[[int], list[tuple[int, int, int, int]]] | None = None,
     on_rows: Callable[[bytes], object] | None = None,
-) -> str:
-    """Measure captures as one stream; return the summary (JSON). Releases the GIL.
+) -> tuple[str, list[str]]:
+    """Measure captures as one stream; return the summary (JSON) and its hosts' lines. Releases the GIL.
 
     `options` (JSON): `estimator` (auto, observer, reported), `local` (prefixes), `min_samples`, `most_flows`,
     `log_packets`, `from_s`, `to_s`, `jobs` (threads; 0: one a core), `uncertainty` (a column of rows),
     `arrow` (the schema of rows that are Parquet). `on_rows` is given bytes of a file: Parquet, or CSV without
-    its head.
+    its head. The summary's `not_measured` are the places of hosts of which nothing was told.
     `on_samples` is given dicts of columns `frame`, `time_ns`, `flow` (place in `flows`:
     remote, local, name), `protocol` (place in `protocols`), `queue_delay_ns`, `uncertainty_ns`.
     """
@@ -43,10 +43,11 @@ class Follower:
     def feed(self, frames: list[tuple[int, int, bytes]]) -> None:
         """Take in frames: time (ns since 1970), length on the wire, bytes."""
 
-    def settle(self) -> str:
+    def settle(self) -> tuple[str, list[str]]:
         """Return the summary (JSON) with rows of remote, protocol, samples, mean, maximum (ms) of late.
 
-        `recent` has those of the way from the hosts, `recent_to_remote` of the way to them.
+        `recent` has those of the way from the hosts, `recent_to_remote` of the way to them. And the hosts'
+        lines.
         """
 
 def workload(paths: list[str | os.PathLike[str]], clients: list[tuple[Any, int]]) -> dict[str, Any]:

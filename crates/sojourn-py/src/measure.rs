@@ -3,6 +3,7 @@
 use crate::error::CaptureError;
 use crate::samples::{Rows, Takers, hand_out};
 use pyo3::prelude::*;
+use serde_json::Value;
 use sojourn_pcap::delay::ahead::News;
 use sojourn_pcap::delay::summary::summary;
 use sojourn_pcap::read::filter::{Filter, Instruction};
@@ -92,7 +93,7 @@ fn prefix(text: &str) -> PyResult<(sojourn_pcap::decode::Address, u32)> {
 /// `filter` is given a link type and returns the program (rows of code, jumps, operand) that its frames must
 /// pass.
 ///
-/// Returns the summary (JSON), with `damage`: what could not be read.
+/// Returns the summary (JSON), with `damage`: what could not be read; and the lines of its hosts.
 #[pyfunction]
 #[pyo3(signature = (paths, options = "{}", on_samples = None, progress = None, filter = None, on_rows = None))]
 pub(crate) fn measure(
@@ -103,7 +104,7 @@ pub(crate) fn measure(
     progress: Option<Py<PyAny>>,
     filter: Option<Py<PyAny>>,
     on_rows: Option<Py<PyAny>>,
-) -> PyResult<String> {
+) -> PyResult<Summary> {
     let (options, mut asked) = self::options(options)?;
     let rows = Rows::new(asked.arrow.take(), asked.uncertainty);
     let mut takers = Takers { columns: on_samples, file: on_rows.map(|write| (write, rows)) };
@@ -152,8 +153,17 @@ pub(crate) fn measure(
         let mut summary = summary(&meter, asked.min_samples);
         summary["left_out_by_request"] = wanted.left_out.into();
         summary["damage"] = serde_json::to_value(capture.damage()).unwrap_or_default();
-        Ok(summary.to_string())
+        Ok(texts(summary))
     })
+}
+
+/// A summary without hosts (JSON), and the line of each.
+type Summary = (String, Vec<String>);
+
+fn texts(mut summary: Value) -> Summary {
+    let Value::Array(hosts) = summary["hosts"].take() else { return (summary.to_string(), Vec::new()) };
+    let line = |host| if let Value::String(line) = host { Some(line) } else { None };
+    (summary.to_string(), hosts.into_iter().filter_map(line).collect())
 }
 
 /// Why measuring ended early.
@@ -265,8 +275,9 @@ impl Follower {
     }
 
     /// Finalize what came since the last time: the summary (JSON) with `recent`, rows of remote, protocol, samples,
-    /// mean and maximum (ms) of the way from the host; `recent_to_remote` has those of the way to it.
-    fn settle(&mut self) -> String {
+    /// mean and maximum (ms) of the way from the host; `recent_to_remote` has those of the way to it. And the lines of
+    /// its hosts.
+    fn settle(&mut self) -> Summary {
         let mut recent: [Recent; 2] = Default::default();
         let mut finalized = self.meter.finalize();
         while let Some(sample) = finalized.next() {
@@ -283,6 +294,6 @@ impl Follower {
                 |((remote, protocol), (n, sum, max))| serde_json::json!([remote, protocol, n, sum / n as f64, max]);
             summary[name] = recent.into_iter().map(row).collect::<Vec<_>>().into();
         }
-        summary.to_string()
+        texts(summary)
     }
 }

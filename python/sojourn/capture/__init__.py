@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from sojourn.errors import SojournError
 
-__all__ = ["CaptureError", "line", "measure"]
+__all__ = ["CaptureError", "measure"]
 
 
 class CaptureError(SojournError):
@@ -35,7 +35,7 @@ def measure(
     to_s: float | None = None,
     flows: bool = False,
     jobs: int = 0,
-    rows_as_text: bool = False,
+    as_lines: bool = False,
     progress: Callable[[float | None], object] | None = None,
 ) -> dict[str, Any]:
     """Measure captures, read as one stream in the order given.
@@ -67,9 +67,9 @@ def measure(
     jobs
         Threads: with two or more, one reads and decodes ahead of the other. 0: as many as there are cores.
         The result is the same.
-    rows_as_text
-        Leave the rows of each host's ``series`` the JSON text that they are, for :func:`line`: they are most
-        of what there is to read.
+    as_lines
+        Leave ``hosts`` the lines of JSON that the engine writes. ``not_measured`` then has the objects of
+        those of which nothing was told.
     progress
         Is called now and then with the share that has been read, or None where the size is not known.
 
@@ -113,17 +113,13 @@ def measure(
                 opened = sample_file(Path(samples), uncertainty=uncertainty)
                 rows, asked["arrow"] = stack.enter_context(opened)
             take = None if table is None else table.add
-            summary = json.loads(_core.measure(paths, json.dumps(asked), take, progress, program, rows))
-        if not rows_as_text:
-            for host in summary["hosts"]:
-                host["series"]["rows"] = json.loads(host["series"]["rows"])
+            text, lines = _core.measure(paths, json.dumps(asked), take, progress, program, rows)
+        summary = json.loads(text)
+        not_measured = summary.pop("not_measured")
+        if as_lines:
+            summary |= {"hosts": lines, "not_measured": [json.loads(lines[place]) for place in not_measured]}
+        else:
+            summary["hosts"] = [json.loads(line) for line in lines]
         return summary if table is None else {**summary, "flows": table.rows(min_samples)}
     except _core.CaptureError as error:
         raise CaptureError(str(error)) from None
-
-
-def line(host: Mapping[str, Any]) -> str:
-    """Return the object of a host, whose series has its rows as text, as JSON."""
-    rest = json.dumps({**host, "series": {**host["series"], "rows": []}})
-    assert rest.endswith("[]}}"), "the rows stand last"
-    return f"{rest[:-4]}{host['series']['rows']}}}}}"

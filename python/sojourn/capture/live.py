@@ -152,7 +152,8 @@ def follow(
             for batch in frames(packets, end if duration_s is None else min(end, begun + duration_s)):
                 follower.feed(batch)
             look = max(look, int((time.monotonic() - begun) / every_s)) + 1
-            summary = _json.loads(follower.settle())
+            text, lines = follower.settle()
+            summary = {**_json.loads(text), "hosts": [_json.loads(line) for line in lines]}
             if server is not None:
                 server.publish(summary)
             _show(summary, json)

@@ -111,16 +111,17 @@ def measure(
         raise SojournError("--prometheus and --duration go with --live")
     if report is not None and (report.suffix != ".html" or report.is_dir()):
         raise SojournError(f"--report is {str(report)!r}; expected a file that ends in .html")
-    from sojourn.capture import line
     from sojourn.capture import measure as run
     from sojourn.results.progress import share
 
     with share("captures read") as progress:
         chosen = {"filter": filter, "from_s": from_, "to_s": to, "flows": flows, "jobs": jobs}
-        chosen["rows_as_text"] = report is None
+        # Where nothing else is asked of hosts, their lines pass as they are.
+        chosen["as_lines"] = as_lines = json and report is None and not flows
         summary = run(
             captures, samples=samples, uncertainty=uncertainty, progress=progress, **chosen, **options
         )
+    hosts = summary["hosts"]
     _complain(summary, min_samples)
     if report is not None:
         from sojourn.capture.output import printable
@@ -139,16 +140,13 @@ def measure(
         command = shlex.join(["sojourn", "measure", *names, *words, "--report", printable(report)])
         write_page(summary, names, report, min_samples, command)
     if json:
-        if flows:
-            lines = map(_json.dumps, summary["flows"])
-        else:
-            lines = map(line if report is None else _json.dumps, summary["hosts"])
-        sys.stdout.writelines(f"{text}\n" for text in lines)
+        lines = hosts if as_lines else map(_json.dumps, summary["flows"] if flows else hosts)
+        sys.stdout.writelines(f"{line}\n" for line in lines)
     else:
-        _table(_flow_rows(summary["flows"]) if flows else _rows(summary["hosts"]), min_samples)
+        _table(_flow_rows(summary["flows"]) if flows else _rows(hosts), min_samples)
         if report is not None:
             print(report)
-    nothing = summary["packets"] > 0 and not any(_measured(host) for host in summary["hosts"])
+    nothing = summary["packets"] > 0 and len(_not_measured(summary)) == len(hosts)
     damaged = any(not damage["cut_short"] for damage in summary["damage"])
     return Exit.FAILED if damaged or nothing else Exit.DONE
 
@@ -165,8 +163,8 @@ def _complain(summary: Mapping[str, Any], min_samples: int) -> None:
     few = summary["hosts_below_min_samples"]
     if few:
         complain(f"note: {few} hosts with fewer than {min_samples} samples left out")
-    for host in summary["hosts"]:
-        if not _measured(host) and host["protocol"] != "quic":
+    for host in _not_measured(summary):
+        if host["protocol"] != "quic":
             counts = host["discarded"].items()
             why = (
                 ", ".join(f"{count} {reason.replace('_', ' ')}" for reason, count in counts)
@@ -174,6 +172,13 @@ def _complain(summary: Mapping[str, Any], min_samples: int) -> None:
             )
             who = f"{host['remote']} ({host['protocol']})"
             complain(f"note: {who}: no delay of its {host['packets']} packets can be had ({why})")
+
+
+def _not_measured(summary: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the hosts of which nothing was told; of lines, the engine says which."""
+    if "not_measured" in summary:
+        return summary["not_measured"]
+    return [host for host in summary["hosts"] if not _measured(host)]
 
 
 def _measured(host: Mapping[str, Any]) -> bool:

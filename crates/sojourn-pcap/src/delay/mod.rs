@@ -29,6 +29,7 @@ mod fits;
 pub mod flow;
 pub mod host;
 mod leasts;
+mod line;
 pub(crate) mod log;
 pub(crate) mod meter;
 mod pages;

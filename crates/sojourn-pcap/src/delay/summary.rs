@@ -2,6 +2,7 @@
 
 use crate::decode::Skip;
 use crate::delay::host::{Discard, Host, Stats, Way};
+use crate::delay::line::{Float, line};
 use crate::delay::meter::Meter;
 use crate::delay::quantiles::Quantiles;
 use crate::delay::series::Series;
@@ -10,8 +11,9 @@ use crate::delay::track::Protocol;
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
 
-/// Totals of a capture and one object for each remote host and protocol with at least `min_samples` samples, or with
-/// as many packets of which none could give one. The rows of their series are text, for they are nearly all of it.
+/// Totals of a capture and the object of each remote host and protocol with at least `min_samples` samples, or with as
+/// many packets of which none could give one. Those are lines of JSON, for they are nearly all of it; `not_measured`
+/// has the places of hosts of which nothing was told.
 pub fn summary(meter: &Meter, min_samples: u64) -> Value {
     let mut shown = Vec::new();
     let mut below = 0;
@@ -26,22 +28,24 @@ pub fn summary(meter: &Meter, min_samples: u64) -> Value {
             let samples = stats.from.samples.max(stats.to.samples);
             let unseen = samples == 0 && host.packets[protocol as usize] >= min_samples.max(1);
             if samples >= min_samples.max(1) || unseen {
-                shown.push((host, protocol, stats, Value::Null));
+                shown.push((host, protocol, stats, String::new()));
             } else if samples > 0 {
                 below += 1;
             }
         }
     }
-    each(meter.state.options.threads, &mut shown, |_, (host, protocol, stats, value)| {
-        *value = object(host, *protocol, stats, min_samples);
+    each(meter.state.options.threads, &mut shown, |_, (host, protocol, stats, text)| {
+        *text = with_rows(&object(host, *protocol, stats, min_samples), &stats.series);
     });
-    let hosts: Vec<Value> = shown.into_iter().map(|(.., value)| value).collect();
+    let told = |stats: &Stats| stats.from.samples + stats.to.samples + stats.rtt.count() > 0;
+    let not_measured: Vec<usize> = (0..shown.len()).filter(|&at| !told(shown[at].2)).collect();
+    let hosts: Vec<Value> = shown.into_iter().map(|(.., text)| text.into()).collect();
     let skipped = counts(Skip::ALL.iter().map(|skip| (skip.name(), meter.skipped[*skip as usize])));
     let discarded = counts(Discard::ALL.iter().map(|why| (why.name(), meter.state.discarded[*why as usize])));
     json!({
         "packets": meter.frames, "skipped": skipped, "discarded": discarded, "hosts_below_min_samples": below,
         "packets_between_local_hosts": meter.state.between_local,
-        "start_s": meter.start_ns.map(|ns| ns as f64 / 1e9), "hosts": hosts,
+        "start_s": meter.start_ns.map(|ns| ns as f64 / 1e9), "hosts": hosts, "not_measured": not_measured,
     })
 }
 
@@ -89,29 +93,21 @@ fn object(host: &Host, protocol: Protocol, stats: &Stats, min_samples: u64) -> V
     set("to_remote", toward(protocol, stats, format!("{local} → {}", host.address), min_samples));
     set("from_remote", from(protocol, stats).into());
     set("rtt_ms", if stats.rtt.count() > 0 { rtt(&stats.rtt) } else { Value::Null });
-    set("series", json!({ "bin_s": stats.series.width_s(), "rows": rows(&stats.series) }));
+    set("series", json!({ "bin_s": stats.series.width_s(), "rows": [] }));
     Value::Object(object)
 }
 
-/// Start (s), mean and maximum (ms) of each bin, as Python's `json.dumps` writes them.
-fn rows(series: &Series) -> String {
-    let mut text = String::from("[");
-    for [at, mean, max] in series.rows() {
-        text.push_str(if text.len() > 1 { ", [" } else { "[" });
-        for (i, value) in [at, round6(mean), round6(max)].into_iter().enumerate() {
-            text.push_str(if i > 0 { ", " } else { "" });
-            let start = text.len();
-            // Writing to a text does not fail. Both use exponents for the same numbers, Python of two digits.
-            write!(text, "{value:?}").ok();
-            if value < 1e-4
-                && let Some(exponent) = text[start..].find("e-")
-            {
-                text.insert(start + exponent + 2, '0');
-            }
-        }
-        text.push(']');
+/// The line of a host's object, which ends with the rows of its series: start (s), mean and maximum (ms) of each bin.
+/// They are most of it, and are not made values first.
+fn with_rows(object: &Value, series: &Series) -> String {
+    let mut text = line(object);
+    text.truncate(text.len() - "]}}".len());
+    for (i, [at, mean, max]) in series.rows().into_iter().enumerate() {
+        let (before, mean, max) = (if i > 0 { ", " } else { "" }, Float(round6(mean)), Float(round6(max)));
+        // Writing to a text does not fail.
+        write!(text, "{before}[{}, {mean}, {max}]", Float(at)).ok();
     }
-    text + "]"
+    text + "]}}"
 }
 
 /// The keys of one direction. A few packets, such as those of handshakes, do not stand for all: what they tell is a
@@ -203,13 +199,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_are_written_as_python_writes_them() {
+    fn rows_of_a_series_stand_last_in_a_line() {
+        let object = json!({ "remote": "r", "series": { "bin_s": 0.1, "rows": [] } });
         let mut series = Series::default();
-        assert_eq!(rows(&series), "[]");
+        assert_eq!(with_rows(&object, &series), r#"{"remote": "r", "series": {"bin_s": 0.1, "rows": []}}"#);
         for (time, ns) in [(0, 0.0), (100_000_000, 20.0), (200_000_000, 1.5e6), (300_000_000, 99.0)] {
             series.add(time, ns);
         }
-        let expected = "[[0.0, 0.0, 0.0], [0.1, 2e-05, 2e-05], [0.2, 1.5, 1.5], [0.3, 9.9e-05, 9.9e-05]]";
-        assert_eq!(rows(&series), expected);
+        let rows = "[[0.0, 0.0, 0.0], [0.1, 2e-05, 2e-05], [0.2, 1.5, 1.5], [0.3, 9.9e-05, 9.9e-05]]";
+        let expected = format!(r#"{{"remote": "r", "series": {{"bin_s": 0.1, "rows": {rows}}}}}"#);
+        assert_eq!(with_rows(&object, &series), expected);
     }
 }
