@@ -376,7 +376,12 @@ def test_the_command(tmp_path: Path) -> None:
     page = (tmp_path / "gateway" / "report.html").read_text()
     assert "Loss bursts" in page and "sojourn losses" in page
     assert (tmp_path / "gateway" / "packets" / "captured.parquet").is_file()
-    plain = sojourn(a, b)
+    assert "not the rate" not in done.stderr
+    plain = sojourn(a, b, "--rate", "1Mbit")
+    said = (
+        "came out of the queue, more than the 1 Mbit/s that were given as its rate: that is not the rate of"
+    )
+    assert said in plain.stderr
     assert plain.returncode == 0 and plain.stdout.startswith("1695 of 23690 packets lost (7.15%)")
 
 

@@ -23,7 +23,9 @@ from sojourn.results.series import flow_series, queue_series
         ("adaptive.clients_stalled_pct", 0.0, 100.0),
         ("voice.talks.z1.mean", -inf, inf),
         ("video.psnr_db.median", -inf, inf),
-        ("links.down.utilisation", 0.0, inf),
+        ("links.down.utilisation", 0.0, 1.0),
+        ("gaming.late.mean", 0.0, 1.0),
+        ("groups.loss.goodput_bps", 0.0, inf),
         ("web.plt_s.median", 0.0, inf),
     ],
 )

@@ -91,7 +91,8 @@ def test_the_command_says_what_came_of_it(faked: Command) -> None:
 def test_the_schema_and_the_package_agree(sojourn: Command) -> None:
     link = '{ rate = "1Mbit", queue = { kind = "fifo", limit = "9pkt" } }'
     text = 'name = "x"\nrepeat = "auto"\nduration = "2s"\n[path]\nrtt = "10ms"\n'
-    (sojourn.cwd / "x.toml").write_text(f"{text}up = {link}\ndown = {link}\n")
+    flow = 'source = { kind = "cbr", rate = "80kbit", size = "200B" }\ntransport = "udp"\ndirection = "up"\n'
+    (sojourn.cwd / "x.toml").write_text(f"{text}up = {link}\ndown = {link}\n[[flows]]\n{flow}")
     schema = json.loads(_core.schema())["properties"]
     assert schema["repeat-at-most"]["default"] == most({"repeat": "auto"})
     done = sojourn("run", "x.toml", "--jobs", "1").stdout

@@ -259,3 +259,42 @@ def test_a_study_whose_file_is_no_workload_gets_a_sentence(sojourn, tmp_path):
     assert "is no workload" in sojourn("run", "replay.toml", "--out", "out", code=2).stderr
     (tmp_path / "lab.parquet").unlink()
     assert "there is no such workload" in sojourn("run", "replay.toml", "--out", "out", code=2).stderr
+
+
+UPLOAD = """name = "up"
+duration = "5s"
+[path]
+rtt  = "40ms"
+down = { rate = "10Mbit", queue = { kind = "fifo", limit = "50pkt" } }
+up   = { rate = "2Mbit", queue = { kind = "fifo", limit = "50pkt" } }
+[[flows]]
+source = { kind = "bulk" }
+transport = "cubic"
+direction = "up"
+"""
+
+
+def test_an_upload_beside_its_sender_gives_a_study_of_the_uplink_that_runs(sojourn, tmp_path):
+    (tmp_path / "lab.toml").write_text(UPLOAD)
+    sojourn("export", "lab.toml", "lab.pcapng", "--at", "clients")
+    done = sojourn("workload", "lab.pcapng", "-o", "w.parquet", "--study", "w.toml")
+    assert "the link up was never seen filled: its rate is taken to be" in done.stderr
+    assert "no waiting could be seen on the link up" not in done.stderr
+    found = tomllib.loads((tmp_path / "w.toml").read_text())
+    (limits,) = found["sweep"].values()
+    assert list(found["sweep"]) == ["path.up.queue.limit"] and len(set(limits)) == 3
+    waited = dict(row.split(",")[:2] for row in (tmp_path / "w-measured.csv").read_text().splitlines())
+    assert float(waited["links.up.queue_delay_ms.max"]) == pytest.approx(300, rel=0.05)
+    assert float(waited["links.down.queue_delay_ms.max"]) < 1
+
+
+def test_a_link_that_nothing_was_seen_on_gets_no_densest_second(sojourn, tmp_path):
+    frames = [datagram("10.0.0.1", "10.9.0.1")] * 300
+    header = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 101)
+    rows = (struct.pack("<IIII", 1, 1000 * at, len(one), len(one)) + one for at, one in enumerate(frames))
+    (tmp_path / "one.pcap").write_bytes(header + b"".join(rows))
+    done = sojourn("workload", "one.pcap", "-o", "w.parquet", "--study", "w.toml")
+    assert "nothing was seen on the link" in done.stderr and "the 0.3 s that were captured" in done.stderr
+    assert "no round trip was seen: the path's is 50 ms, a choice" in done.stderr
+    sojourn("run", "w.toml", "--dry-run")  # sizes that are alike are one
+    assert len(tomllib.loads((tmp_path / "w.toml").read_text())["sweep"].popitem()[1]) == 2

@@ -21,7 +21,7 @@ _LEAST_PKTS = 100
 
 
 def measured(
-    found: Workload, near: str, rate_bps: float, waits: Mapping[str, Any] | None
+    found: Workload, near: str, rate_bps: float, waits: Mapping[str, Mapping[str, Any]]
 ) -> Iterator[tuple[str, float, str]]:
     """Yield path, number and how it was measured.
 
@@ -34,7 +34,7 @@ def measured(
     rate_bps
         Rate of its link.
     waits
-        Waits that `sojourn measure` infers, if it can.
+        By link, the waits that `sojourn measure` infers.
     """
     seconds = found.length_ns / 1e9
     tcp = found.connections.filter("tcp")
@@ -48,10 +48,10 @@ def measured(
         carried = float(np.sum(found.busy[near])) * 8 / seconds
         how = "Utilisation: bytes of frames towards the capture, of the rate as seen."
         yield f"links.{near}.utilisation", carried / rate_bps, how
-    for ours, theirs in _WAITS.items():
-        if waits and (number := waits.get(theirs)) is not None:
+    for link, way in waits.items():
+        for ours, theirs in _WAITS.items():
             how = "Queueing delay: as sojourn measure infers it from the captures."
-            yield f"links.{near}.queue_delay_ms.{ours}", number, how
+            yield f"links.{link}.queue_delay_ms.{ours}", way[theirs], how
     for link in ("down", "up"):
         seen, again = _segments(tcp, link)
         if seen >= _LEAST_PKTS:

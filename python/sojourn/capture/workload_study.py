@@ -1,9 +1,10 @@
 """A study around a workload: the link as captures show it, the traffic on it, and what was measured beside.
 
 The rate of a direction is that of its densest second. A link that was filled shows it: its densest seconds
-are alike (five of them within 3 %). One that was not carries at least that much, and the study says so. The
-buffer is the longest wait that :func:`sojourn.capture.measure` infers of packets towards the place of the
-capture, times the rate; where no delay can be inferred it is one bandwidth-delay product, which is said too.
+are alike (five of them within 3 %). One towards the capture that was not carries at least that much; one away
+from it may have carried less than came to it. The study says so. The buffer is the longest wait that
+:func:`sojourn.capture.measure` infers, times the rate; where no delay can be inferred it is one
+bandwidth-delay product, which is said too. Compared are buffers of the link whose packets waited longer.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from sojourn.errors import SojournError
 _BINS_PER_S = 10
 _ALIKE = 0.03
 _LEAST_BPS = 10_000
+_RTT_S = 0.05
 _WIDER = (0.25, 1, 4)
 """Buffers that the study compares, in buffers as seen."""
 
@@ -53,34 +55,41 @@ def study_of(found: Workload, captures: Sequence[Path], output: Path, study: Pat
             "captures beside a host, or leave out --study"
         )
     written = Written()
-    rates = {link: _rate(found.busy[link], found.busy["bin"], link, written.notes) for link in ("down", "up")}
     near = "down" if found.near_are_clients else "up"
     far = "up" if near == "down" else "down"
-    if any(f"link {far} was never" in note for note in written.notes) and rates[far] < rates[near]:
-        # What never filled must not become the bottleneck.
-        rates[far] = rates[near]
-        written.notes.append(f"the link {far} gets the rate of the link {near}")
-    rtt_s = float(found.connections["rtt_ns"].median() or 0) / 1e9 or 0.05
-    waits = _waits(captures)
+    rates, filled = _rates(found, near, far, written.notes)
+    for link, other in ((far, near), (near, far)):
+        if not filled[link] and rates[link] < rates[other] and (link == far or not found.busy[link].any()):
+            # What never filled must not become the bottleneck.
+            rates[link] = rates[other]
+            written.notes.append(f"the link {link} gets the rate of the link {other}")
+    rtt_s = float(found.connections["rtt_ns"].median() or 0) / 1e9
+    if not rtt_s:
+        rtt_s = _RTT_S
+        written.notes.append(f"no round trip was seen: the path's is {1000 * rtt_s:g} ms, a choice")
+    waits = _waits(captures, _hosts(found), near, far)
+    swept = max((near, far), key=lambda link: waits.get(link, {}).get("max_ms", 0.0))
     buffers = {}
     for link, rate in rates.items():
         bdp = max(2 * 1500, round(rate * rtt_s / 8))
-        if link == near and waits and waits["max_ms"] > 0.5:
-            buffers[link] = max(2 * 1500, round(waits["max_ms"] / 1e3 * rate / 8))
+        longest_ms = waits.get(link, {}).get("max_ms", 0.0)
+        if longest_ms > 0.5:
+            buffers[link] = max(2 * 1500, round(longest_ms / 1e3 * rate / 8))
         else:
             buffers[link] = bdp
             written.notes.append(
                 f"no waiting could be seen on the link {link}: its buffer is one bandwidth-delay product"
             )
-    limits = [f"{max(3000, round(buffers[near] * share))}B" for share in _WIDER]
+    # Shares of a small buffer may be one size.
+    limits = list(dict.fromkeys(f"{max(3000, round(buffers[swept] * share))}B" for share in _WIDER))
     seconds = found.length_ns / 1e9
-    label = limits[_WIDER.index(1)]
+    label = f"{buffers[swept]}B"
     table = study.with_name(f"{study.stem}-measured.csv")
     rows = measured(found, near, rates[near], waits)
     file = io.StringIO()
     lines = csv.writer(file, lineterminator="\n")
     lines.writerow(("value", "measured", "how"))
-    lines.writerow((f"path.{near}.queue.limit", label, ""))
+    lines.writerow((f"path.{swept}.queue.limit", label, ""))
     lines.writerows((path, f"{number:.9g}", how) for path, number, how in rows)
     written.files[table] = file.getvalue()
     beside = output.parent.absolute() == study.parent.absolute()
@@ -92,7 +101,7 @@ def study_of(found: Workload, captures: Sequence[Path], output: Path, study: Pat
             "rtt": f"{max(1, round(rtt_s * 1e6))}us",
             "rates": rates,
             "buffers": buffers,
-            "near": near,
+            "swept": swept,
             "limits": limits,
             "file": output.name if beside else str(output.absolute()),
             # The option counts what timestamps take of each segment.
@@ -119,38 +128,70 @@ def initial_window(connections: pl.DataFrame) -> int | None:
     return int(shares["window"][-1]) if shares.height else None
 
 
-def _rate(size: np.ndarray, bins: np.ndarray, link: str, notes: list[str]) -> int:
-    """Return the rate of a direction's densest second, and say if the link was never filled."""
+def _rates(found: Workload, near: str, far: str, notes: list[str]) -> tuple[dict[str, int], dict[str, bool]]:
+    """Return the rates of both directions' densest seconds, and whether those links were filled."""
+    rates, filled = {}, {}
+    for link in ("down", "up"):
+        rates[link], filled[link], seconds = _rate(found.busy[link], found.busy["bin"])
+        seen = f"{rates[link] / 1e6:.3g} Mbit/s"
+        densest = "the densest second" if seconds == 1 else f"the {seconds:g} s that were captured"
+        if not found.busy[link].any():
+            notes.append(f"nothing was seen on the link {link}: its rate is {seen}, a choice")
+        elif not filled[link] and link == near:
+            notes.append(
+                f"the link {link} was never seen filled: its rate is at least {seen}, that of {densest}"
+            )
+        elif not filled[link]:
+            notes.append(
+                f"the link {link} was never seen filled: its rate is taken to be {seen}, what came to it in "
+                f"{densest}; what it carried may be less"
+            )
+    return rates, filled
+
+
+def _rate(size: np.ndarray, bins: np.ndarray) -> tuple[int, bool, float]:
+    """Return the rate of a direction's densest second, whether the link was filled, and how long that is."""
     series = np.zeros(int(bins[-1]) + 1 if len(bins) and bins[-1] < 10_000_000 else 0)
     if not len(series):
-        return _LEAST_BPS
+        return _LEAST_BPS, False, 1.0
     series[bins] = size
     whole = series[: len(series) // _BINS_PER_S * _BINS_PER_S].reshape(-1, _BINS_PER_S).sum(axis=1)
     sliding = np.convolve(series, np.ones(min(_BINS_PER_S, len(series))), "valid")
     densest = float(sliding.max())
-    rate = max(_LEAST_BPS, round(densest * 8 / min(1.0, len(series) / _BINS_PER_S)))
-    if np.sum(whole >= densest * (1 - _ALIKE)) < 5:
-        notes.append(
-            f"the link {link} was never seen filled: its rate is at least {rate / 1e6:.3g} Mbit/s, that of "
-            "the densest second"
-        )
-    return rate
+    seconds = min(1.0, len(series) / _BINS_PER_S)
+    filled = bool(np.sum(whole >= densest * (1 - _ALIKE)) >= 5)
+    return max(_LEAST_BPS, round(densest * 8 / seconds)), filled, seconds
 
 
-def _waits(captures: Sequence[Path]) -> Mapping[str, Any] | None:
-    """Return the waits of the remote host with most samples, if any could be inferred."""
+def _hosts(found: Workload) -> set[str]:
+    """Return the addresses on the far side of the link."""
+    opens = pl.col("client_opens") != found.near_are_clients
+    far = pl.when(opens).then(pl.col("opener")).otherwise(pl.col("acceptor"))
+    return set(found.connections.select(far.cast(pl.String)).to_series())
+
+
+def _waits(
+    captures: Sequence[Path], far_hosts: set[str], near: str, far: str
+) -> dict[str, Mapping[str, Any]]:
+    """Return the waits on each link of the far host with most samples, as far as they could be inferred."""
     try:
         hosts = measure([str(capture) for capture in captures])["hosts"]
     except CaptureError:
-        return None
-    return max(hosts, key=lambda host: host["samples"], default=None)
+        return {}
+    ways: dict[str, list[Mapping[str, Any]]] = {near: [], far: []}
+    for host in hosts:
+        if host["remote"] not in far_hosts:
+            continue
+        ways[near] += [host] if host["samples"] else []
+        ways[far] += [host["to_remote"]] if isinstance(host["to_remote"], Mapping) else []
+    return {link: max(one, key=lambda way: way["samples"]) for link, one in ways.items() if one}
 
 
 def _text(known: Mapping[str, Any]) -> str:
-    near, far = known["near"], "up" if known["near"] == "down" else "down"
+    swept = known["swept"]
     links = "\n".join(
-        f'{link} = {{ rate = "{known["rates"][link]}bit", queue = {{ kind = "fifo", limit = "{limit}" }} }}'
-        for link, limit in ((near, known["limits"][1]), (far, f"{known['buffers'][far]}B"))
+        f'{link} = {{ rate = "{known["rates"][link]}bit", queue = {{ kind = "fifo", limit = "{limit}B" }} }}'
+        for link, limit in sorted(known["buffers"].items(), key=lambda item: item[0] != swept)
     )
     said = "".join(f"# {note}.\n" for note in known["notes"])
     window = f"initial-window = {known['window']}\n" if known["window"] else ""
@@ -170,7 +211,7 @@ direction = "down"
 mss       = "{known["mss"]}B"
 {window}
 [sweep]
-"path.{near}.queue.limit" = {json.dumps(known["limits"])}
+"path.{swept}.queue.limit" = {json.dumps(known["limits"])}
 
 [record]
 flows = true

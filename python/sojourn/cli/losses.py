@@ -54,7 +54,7 @@ def losses(
         Print everything as one JSON object.
     """
     from sojourn.capture.output import printable
-    from sojourn.losses.captures import MisfitError, compare, sentences, store
+    from sojourn.losses.captures import MisfitError, compare, faster, sentences, store
     from sojourn.results.store import plain_json
     from sojourn.study.units import nanoseconds
     from sojourn.sweep.calibrate import rate_bps
@@ -71,7 +71,7 @@ def losses(
         except MisfitError as error:
             complain(str(error))
             return Exit.FAILED
-        for sentence in sentences(found["capture"]):
+        for sentence in [*sentences(found["capture"]), *faster(found, bps)]:
             complain(f"note: {sentence}")
         if out is not None:
             from sojourn.report import write_report

@@ -22,6 +22,8 @@ LINK = "down"
 """Name of the one link between two captures."""
 
 MOST_BINS = 512
+_SURELY = 1.05
+"""Times a rate that is more than bursts and the ends of captures make of it (a choice)."""
 
 
 class MisfitError(SojournError):
@@ -94,6 +96,17 @@ def sentences(capture: Mapping[str, Any]) -> list[str]:
     if count := capture["outside_pkts"]:
         said.append(f"{count} packets came while the capture behind the queue did not run; they are left out")
     return said
+
+
+def faster(found: Mapping[str, Any], rate_bps: float | None) -> list[str]:
+    """Say that more came out of the queue than a link of the rate that was given carries."""
+    carried = found["utilisation"]["throughput_bps"]
+    if rate_bps is None or carried is None or carried <= rate_bps * _SURELY:
+        return []
+    return [
+        f"{carried / 1e6:.4g} Mbit/s came out of the queue, more than the {rate_bps / 1e6:.4g} Mbit/s that "
+        "were given as its rate: that is not the rate of this link, and its utilisation means nothing"
+    ]
 
 
 def store(found: Mapping[str, Any], packets: Path, out: Path, command: str, rate_bps: float | None) -> Path:

@@ -17,8 +17,8 @@ from sojourn.report.captured import Captured, captured
 from sojourn.report.configure import configured
 from sojourn.report.facts import facts, limits, reproduce, study_folders
 from sojourn.report.figures import Plot, labels_of
-from sojourn.report.figures.default import default_figures
-from sojourn.report.figures.values import axis_name, lower
+from sojourn.report.figures.default import default_figures, score_paths
+from sojourn.report.figures.values import axis_name, lower, value
 from sojourn.report.files import Files
 from sojourn.report.film_strip import film_sections
 from sojourn.report.groups import group_table
@@ -27,7 +27,7 @@ from sojourn.report.measured import Measurement, beside
 from sojourn.report.points import points_table
 from sojourn.report.sawtooth import with_sawtooth, with_series
 from sojourn.report.sections import Section, gather_all, inside, scalar_paths, section, viewing
-from sojourn.results import Results, beds, open_results
+from sojourn.results import Results, beds, bounded, open_results
 from sojourn.results.atomic import writing
 from sojourn.results.limits import columns, held, places
 from sojourn.results.path import link_of, look_up
@@ -78,6 +78,7 @@ def write_report(
     worst, link, looked_at = _worst(results, axes, about)
     where = ", ".join(label_text(label) for label in worst["point"].values()) or "the one point"
     where = "the captures" if found.captured else where
+    shown = dict.fromkeys([*score_paths(results), *scalar_paths(drawn)])
     findings, not_judged = judge(found.document, results)
     chosen = about.chosen_labels() if isinstance(about, Answer) else {}
     with writing(target):
@@ -122,6 +123,7 @@ def write_report(
             limits=[
                 *left_out,
                 *beds.said(results),
+                *bounded.said(results, {path: lower(value(path).name) for path in shown}),
                 *limits(found, results, sections),
                 *(f"{clause}." for clause in starved(cells.values())),
                 *([heard.note] if heard.note and not heard.sounds else []),
@@ -202,7 +204,8 @@ def _worst(
     link = link_of(finding.goal.path)
     link = link if link in worst["links"] else _slower(worst)
     if len(about.verdicts) == 1:
-        return worst, link, "Inside the one cell"
+        judged = "" if len(about.cells.cells) == 1 else " that could be judged"
+        return worst, link, f"Inside the one cell{judged}"
     if about.all_alike:
         return worst, link, "Inside one of the cells"
     return worst, link, "Inside the worst cell" if verdict.word == NO else "Inside the least good cell"

@@ -6,8 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from sojourn.losses.captures import faster
 from sojourn.report.answer.goals import number_at
 from sojourn.results import Results
+from sojourn.results.path import look_up
+from sojourn.results.sizes import ms_brief
 
 
 @dataclass(frozen=True)
@@ -24,7 +27,7 @@ class Captured:
 
 def captured(result: Mapping[str, Any], found: Results) -> Captured:
     """Say what was measured of the queue between two captures."""
-    link = next(iter(result["links"].values()))
+    name, link = next(iter(result["links"].items()))
     arrived, lost = link["arrived_pkts"], link["dropped_pkts"]
     sentences = []
     if not arrived:
@@ -41,16 +44,17 @@ def captured(result: Mapping[str, Any], found: Results) -> Captured:
         )
     wait = {name: number_at(link, f"queue_delay_ms.{name}") for name in ("mean", "p50", "p95", "max")}
     if None not in wait.values():
+        mean, median, most, longest = (ms_brief(number) for number in wait.values() if number is not None)
         sentences.append(
-            f"Packets that came through had waited {wait['mean']:.3g} ms on average above the shortest wait: "
-            f"median {wait['p50']:.3g} ms, 95th percentile {wait['p95']:.3g} ms, longest "
-            f"{wait['max']:.3g} ms."
+            f"Packets that came through had waited {mean} ms on average above the shortest wait: median "
+            f"{median} ms, 95th percentile {most} ms, longest {longest} ms."
         )
     used = number_at(link, "utilisation")
     if used is not None and link.get("rate_bps"):
-        sentences.append(
+        wrong = [f"{said}." for said in faster(look_up(result, f"losses.{name}"), link["rate_bps"])]
+        sentences += wrong or [
             f"Of the {link['rate_bps'] / 1e6:.4g} Mbit/s that were given as its rate, {used:.1%} were used."
-        )
+        ]
     return Captured("What was measured", sentences)
 
 

@@ -19,6 +19,7 @@ import jinja2
 from markupsafe import Markup, escape
 
 from sojourn.results import atomic
+from sojourn.results.sizes import ms_brief
 
 __all__ = ["Heading", "Outline", "data_link", "outlined", "write"]
 
@@ -70,6 +71,7 @@ def write(page: Path, template: str, **values: Any) -> Path:
         lstrip_blocks=True,
     )
     environment.filters |= {"outlined": outlined, "asset": _asset, "embedded": _embedded}
+    environment.filters["milliseconds"] = ms_brief
     html = environment.get_template(template).render(**values)
     atomic.write(page, lambda file: file.write(html.encode()))
     return page

@@ -18,6 +18,7 @@ from sojourn.report.figures.values import axis_name, value
 from sojourn.report.files import Files, Picture
 from sojourn.report.published import Comparison, beside
 from sojourn.report.sentences import how_to_read, what_is_good
+from sojourn.results.path import look_up
 from sojourn.study.links import called
 
 
@@ -119,15 +120,15 @@ def inside(
     except SojournError:
         return None
     slug = f"inside-{_slug(link)}"
-    bins = f"{frame['time_s'][1] - frame['time_s'][0]:g} s" if frame.height > 1 else "one bin"
+    bins = look_up(result, f"links.{link}.series.bin_s")
     drawn = series(frame, f"{name[:1].upper()}{name[1:]}, {where}")
     picture = files.picture(drawn, slug, f"{name} over time")
     files.csv(frame, slug)
     return Section(
         f"A look inside: {where}",
         picture,
-        f"Queueing delay, utilisation and drops of the {name} over time, in bins of {bins}; time counts from "
-        f"{since}.",
+        f"Queueing delay, utilisation and drops of the {name} over time, in bins of {bins:g} s; time counts "
+        f"from {since}.",
         "Good is a delay that keeps returning to zero; one that never does is a standing queue, which adds "
         "waiting and no throughput.",
     )

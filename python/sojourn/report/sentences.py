@@ -24,6 +24,9 @@ _GOOD = {
     "seconds": "Good is short: after a few seconds users lose patience.",
 }
 _VIEWERS = "Good is high: what viewers leave unused, better pictures could have been made of."
+_TICKS = (
+    "Good is low: a tick that is lost or too late is a jump on the screen; the usual limit, a choice, is 5 %."
+)
 _WEB = "Good is 3 and above: fair, in the words of ITU-T G.1030."
 _ROWS = {
     "delay": " A row that gets worse towards one side is one where the {x} decides how long packets wait.",
@@ -51,6 +54,8 @@ def what_is_good(plot: Plot) -> str:
     sentence = _WEB if shown.path.startswith("web.") and shown.kind == "mos" else _GOOD.get(shown.kind)
     if shown.path.startswith("adaptive.") and shown.kind == "utilisation":
         sentence = _VIEWERS
+    if shown.path.startswith("gaming.late."):
+        sentence = _TICKS
     if sentence is None:
         way = {"low": "low", "high": "high"}.get(shown.better)
         sentence = (

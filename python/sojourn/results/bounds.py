@@ -6,7 +6,9 @@ from math import inf
 
 _SHARES = (
     "loss",
+    "utilisation",
     "late",
+    "late_up",
     "abandoned",
     "rtt_dominated",
     "loss_dominated",
@@ -17,6 +19,7 @@ _SHARES = (
     "good",
     "poor",
 )
+_STATISTICS = ("mean", "median", "p5", "p25", "p50", "p75", "p95", "p99", "max")
 
 
 def bounds(path: str) -> tuple[float, float]:
@@ -24,7 +27,8 @@ def bounds(path: str) -> tuple[float, float]:
     parts = path.split(".")
     if "mos" in parts:
         return 1.0, 5.0
-    if "ssim" in parts or parts[-1] in _SHARES:
+    named = parts[-2] if parts[-1] in _STATISTICS and parts[1:] else parts[-1]
+    if "ssim" in parts or named in _SHARES:
         return 0.0, 1.0
     if parts[-1].endswith("_pct"):
         return 0.0, 100.0

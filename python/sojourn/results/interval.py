@@ -110,7 +110,8 @@ class Sample:
             found = found.hull(Interval(low * self.high, high * self.high))
         elif self.count:
             found = found.hull(garwood(mean, number, confidence))
-        return Interval(max(found.low, self.low), min(found.high, self.high))
+        # A utilisation may be a hair above 1: an interval holds its mean.
+        return Interval(max(found.low, self.low), min(found.high, max(self.high, mean)))
 
     def settled_by(self, limit: float, confidence: float = 0.95) -> int | None:
         """Return how many replications, of this mean and spread, tell the mean from a limit.

@@ -11,7 +11,7 @@ from typing import Any
 
 from sojourn import _core
 from sojourn.errors import SojournError
-from sojourn.results import Results, beds, engine_name, engines
+from sojourn.results import Results, beds, bounded, engine_name, engines
 from sojourn.results.beds import is_real
 from sojourn.results.groups import COLUMNS, group_rows
 from sojourn.results.path import flatten
@@ -85,7 +85,9 @@ def print_table(results: Results) -> None:
         print(f"not shown, since at most {_BUSY:.0%} used and without loss: {', '.join(quiet)}")
     for label, size in _sizes([result for _, result, _ in rows], axes):
         print(f"{label}: {size}")
-    for sentence in beds.said(result for _, result, _ in rows):
+    said = beds.said(result for _, result, _ in rows)
+    said += bounded.said([result for _, result, _ in rows], {path: title for title, path, _ in shown})
+    for sentence in said:
         print(sentence)
     made = engines(result for _, result, _ in rows)
     print(f"made by {len(made)} engines: " if len(made) > 1 else "engine: ", "; ".join(made), sep="")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 
@@ -19,7 +20,8 @@ class Size:
     @property
     def text(self) -> str:
         """The size in words."""
-        words = f"{_range(self.packets, _count)} packets, {_range(self.bytes, _count)} bytes"
+        packets = "packet" if self.packets == (1, 1) else "packets"
+        words = f"{_range(self.packets, _count)} {packets}, {_range(self.bytes, _count)} bytes"
         return words if self.ms is None else f"{words}, {_range(self.ms, _ms_form)} ms"
 
     def row(self) -> list[str]:
@@ -57,12 +59,25 @@ def ms_text(ms: float) -> str:
     return _ms_form(ms).replace(",", " ")
 
 
+def ms_brief(ms: float) -> str:
+    """Write milliseconds with three digits, or to the millisecond; never with an exponent.
+
+    >>> ms_brief(10**6 / 7), ms_brief(2.2371), ms_brief(3e-5)
+    ('142 857', '2.24', '0.00003')
+    """
+    return f"{ms:,.0f}".replace(",", " ") if ms >= 1000 else _without_exponent(f"{ms:.3g}")
+
+
 def _count(number: float) -> str:
     return f"{number:,}"
 
 
 def _ms_form(ms: float) -> str:
-    return f"{ms:,.0f}" if ms >= 1000 else f"{ms:.4g}"
+    return f"{ms:,.0f}" if ms >= 1000 else _without_exponent(f"{ms:.4g}")
+
+
+def _without_exponent(number: str) -> str:
+    return f"{Decimal(number):f}" if "e" in number else number
 
 
 def _range(ends: tuple[float, float], form: Callable[[float], str]) -> str:

@@ -42,7 +42,7 @@ def next_round(study: Study, points: Sequence[Point], results: Sequence[Mapping[
     wanted: dict[Key, range] = {}
     for place, cell in sorted_cells.cells.items():
         have, verdict = len(cell), judged.get(place)
-        doubt = verdict is not None and verdict.word == verdicts.CLOSE
+        doubt = verdict is not None and verdict.word == verdicts.CLOSE and not verdict.of_length
         if asked is not None:
             doubt = not verdicts.known(cell, asked) or (doubt and not verdict.of_scores)
         if doubt and have < most(document):

@@ -158,6 +158,8 @@ def answer(
     """
     document = document or {}
     cells, goals = sort(results, axes), goals_of(document, results)
+    if len(cells.choices) < 2:  # there is no best choice to be a share of
+        goals = [goal for goal in goals if not goal.of_best]
     verdicts = judge(cells, goals, looks(document))
     if not verdicts:
         nothing = (
@@ -221,6 +223,9 @@ def _rounds(
     if many >= most(document):
         ran += " replications, the most that the study allows"
         return f'With repeat = "auto" {left} not certain after {ran}.'
+    if all(verdict.of_length for verdict in open_ones):
+        why = "too few loads had ended when the runs did, which longer runs tell, and not more of them"
+        return f'With repeat = "auto" {left} not certain after {ran} replications: {why}.'
     asked = precision(document)
     left_so = asked is not None and all(known(cell, asked) for cell in callers)
     if left_so and all(verdict.of_scores for verdict in open_ones):
@@ -261,4 +266,4 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "verdict": "not certain" if finding.word == CLOSE else finding.word,
         "replications": finding.replications,
         "settled_by": finding.settled_by,
-    }
+    } | ({"at_least": True} if finding.at_least else {})

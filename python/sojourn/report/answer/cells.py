@@ -77,6 +77,8 @@ class Cells:
     @property
     def head(self) -> str:
         """The heading over the choices."""
+        if len(self.axes) == 1:
+            return axis_name(self.axes[0], self.choices)
         return " × ".join(_named(self.axes)) if self.axes else "Cell"
 
     @property
@@ -95,7 +97,8 @@ class Cells:
         together = places == list(range(places[0], places[0] + len(places)))
         numbers = bool(self.unit) and all(number_of(label) is not None for label in chosen)
         words = f"{ticks[0]} to {ticks[-1]}" if len(chosen) > 2 and together and numbers else listed(ticks)
-        return f"{words} {_UNIT_WORDS.get(self.unit, self.unit)}".rstrip()
+        unit = _UNIT_WORDS.get(self.unit, self.unit)
+        return f"{words} {'packet' if ticks == ['1'] and self.unit == 'pkt' else unit}".rstrip()
 
 
 def queue_axes(axes: Mapping[str, Sequence[str]]) -> list[str]:

@@ -21,7 +21,7 @@ from typing import Any
 from sojourn.report.figures.values import lower, value
 from sojourn.results.bounds import bounds
 from sojourn.results.interval import Sample
-from sojourn.results.path import look_up
+from sojourn.results.path import link_of, look_up
 from sojourn.study.links import called, way_of
 from sojourn.study.thresholds import Limit, Threshold, thresholds
 
@@ -139,6 +139,8 @@ def number_at(result: Mapping[str, Any], path: str) -> float | None:
         viewers = look_up(result, "adaptive.clients") or ()
         if viewers and all(viewer.get("play_s") is None for viewer in viewers):
             return None  # nobody saw a picture, which is no stall and nothing good
+    if ".queue_delay_ms." in path and look_up(result, f"links.{link_of(path)}.departed_pkts") == 0:
+        return None  # what nothing waited in is not short
     if isinstance(found, bool) or not isinstance(found, int | float) or not isfinite(found):
         return None
     return float(found)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from sojourn.report.answer.cells import Cell, Cells
 from sojourn.report.answer.goals import Goal
+from sojourn.results.bounded import lower_bounds
 from sojourn.results.interval import MOST_REPLICATIONS, Interval, Sample, half_width
 
 YES, NO, CLOSE = "yes", "no", "close"
@@ -28,6 +29,8 @@ class Finding:
     replications : int
     settled_by : int or None
         Replications that would settle it; None where that is more than 1000, or not known.
+    at_least : bool
+        The mean is a lower bound: loads had not ended when the run did.
     """
 
     goal: Goal
@@ -36,6 +39,7 @@ class Finding:
     word: str
     replications: int
     settled_by: int | None
+    at_least: bool = False
 
     @property
     def score(self) -> float:
@@ -44,13 +48,13 @@ class Finding:
 
     @property
     def good(self) -> bool:
-        """Whether the mean is on the good side."""
-        return self.goal.good(self.mean)
+        """Whether the mean is on the good side; a lower bound says that of no time."""
+        return self.goal.good(self.mean) and not self.at_least
 
     @property
     def text(self) -> str:
         """Whom it is about, the mean and the interval."""
-        words = f"{self.goal.name} {self.goal.text(self.mean)}"
+        words = f"{self.goal.name} {'at least ' * self.at_least}{self.goal.text(self.mean)}"
         if self.interval is None:
             return words
         low, high = (self.goal.text(end) for end in self.interval)
@@ -61,6 +65,8 @@ class Finding:
         """What would settle it, in words; nothing where it is settled."""
         if self.word != CLOSE:
             return ""
+        if self.at_least:
+            return "too few loads had ended when the run did, so a longer run would tell"
         if self.replications < 2:
             return "one replication shows no spread"
         if self.settled_by is None:
@@ -99,6 +105,11 @@ class Verdict:
         return all(path[0] == "voice" and "mos" in path for path in paths)
 
     @property
+    def of_length(self) -> bool:
+        """Whether it hangs on nothing but loads that had not ended when the run did."""
+        return all(found.at_least for found in self.findings if found.word == self.word)
+
+    @property
     def good(self) -> bool:
         """Whether all means are on the good side."""
         return all(finding.good for finding in self.findings)
@@ -111,8 +122,8 @@ class Verdict:
         return max((need for need in needs if need is not None), default=None) if None not in needs else None
 
 
-def find(goal: Goal, sample: Sample, confidence: float) -> Finding:
-    """Judge one goal by a sample."""
+def find(goal: Goal, sample: Sample, confidence: float, at_least: bool = False) -> Finding:
+    """Judge one goal by a sample, whose mean may be a lower bound."""
     interval = sample.interval(confidence)
     if interval is None:
         word = CLOSE
@@ -120,8 +131,10 @@ def find(goal: Goal, sample: Sample, confidence: float) -> Finding:
         word = YES
     else:
         word = CLOSE if goal.good(interval.low) or goal.good(interval.high) else NO
-    settled = sample.settled_by(goal.limit, confidence) if word == CLOSE else None
-    return Finding(goal, sample.mean, interval, word, len(sample.values), settled)
+    if at_least and word == YES:
+        word = CLOSE
+    settled = sample.settled_by(goal.limit, confidence) if word == CLOSE and not at_least else None
+    return Finding(goal, sample.mean, interval, word, len(sample.values), settled, at_least)
 
 
 def judge(cells: Cells, goals: Sequence[Goal], looks: int = 1) -> dict[tuple[str, str], Verdict]:
@@ -140,8 +153,9 @@ def judge(cells: Cells, goals: Sequence[Goal], looks: int = 1) -> dict[tuple[str
         for choice in cells.choices:
             cell = cells.at(condition, choice)
             samples = [(goal, goal.sample(cell, best[goal])) for goal in goals]
+            bounded = set().union(*map(lower_bounds, cell))
             findings = tuple(
-                find(goal, sample, 1 - (1 - goal.confidence) / looks)
+                find(goal, sample, 1 - (1 - goal.confidence) / looks, goal.path in bounded)
                 for goal, sample in samples
                 if sample is not None
             )

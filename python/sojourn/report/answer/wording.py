@@ -9,7 +9,7 @@ from sojourn.report.answer.goals import Goal, scored_users
 from sojourn.report.answer.regrets import ALIKE, Ranking
 from sojourn.report.answer.verdicts import CLOSE, NO, YES, Verdict
 from sojourn.report.figures.values import axis_name, lower
-from sojourn.results.sizes import Size
+from sojourn.results.sizes import Size, ms_brief
 
 Verdicts = Mapping[tuple[str, str], Verdict]
 
@@ -131,10 +131,10 @@ def _set_apart(cells: Cells, ranking: Ranking, others: Sequence[str]) -> str:
     which = _alike(cells, ranking, others, "them")
     most = max(ranking.delay_ms[choice] for choice in ranking.chosen)
     if all(ranking.delay_ms[choice] > most for choice in others):
-        rest = listed([f"{ranking.delay_ms[choice]:.3g} ms" for choice in others])
+        rest = listed([f"{ms_brief(ranking.delay_ms[choice])} ms" for choice in others])
         return (
             f"{which}, but queueing delay is longer with {cells.text(others)}: {rest} on average, "
-            f"all links together, against at most {most:.3g} ms."
+            f"all links together, against at most {ms_brief(most)} ms."
         )
     return f"{which}; delay or utilisation decides (the last rows of the table of regrets)."
 
@@ -142,10 +142,10 @@ def _set_apart(cells: Cells, ranking: Ranking, others: Sequence[str]) -> str:
 def _decided(ranking: Ranking, others: Sequence[str]) -> str:
     best = ranking.chosen[0]
     if ranking.decided == "delay":
-        rest = listed([f"{ranking.delay_ms[other]:.3g} ms" for other in others])
+        rest = listed([f"{ms_brief(ranking.delay_ms[other])} ms" for other in others])
         return (
-            f"its queueing delay decides: {ranking.delay_ms[best]:.3g} ms on average, all links together, "
-            f"against {rest}."
+            f"its queueing delay decides: {ms_brief(ranking.delay_ms[best])} ms on average, all links "
+            f"together, against {rest}."
         )
     rest = listed([f"{ranking.utilisation[other]:.1%}" for other in others])
     return (

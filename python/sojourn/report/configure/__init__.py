@@ -158,7 +158,7 @@ def _held(written: str, held: Mapping[str, Any]) -> str:
 
 
 def _size_words(size: int) -> str:
-    for unit, scale in (("MB", 10**6), ("kB", 10**3)):
+    for unit, scale in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
         if size >= scale:
             return f"{size / scale:.4g} {unit}"
     return f"{size} bytes"

@@ -126,7 +126,9 @@ def default_figures(
             specs = [_spec(path, several, places) for path in there]
         _add(plots, left_out, shown, specs, results, axes, places)
     cdfs = [f"links.{link}.queue_delay_cdf" for link in links_of(results)]
-    curves = [Spec("curves", path, y=x or y or None) for path in cdfs if _there(results, path)]
+    # A link that carried nothing has no curve.
+    carried = [path for path in cdfs if any(look_up(result, f"{path}.ms") for result in results)]
+    curves = [Spec("curves", path, y=x or y or None) for path in carried]
     _add(
         plots, left_out, Shown("Distribution of the queueing delay", each, ()), curves, results, axes, places
     )

@@ -16,7 +16,7 @@ from sojourn.report.figures.kinds import KINDS
 from sojourn.report.figures.plot import Plot, Spec
 from sojourn.report.figures.scales import scale_for
 from sojourn.report.figures.values import axis_name, value
-from sojourn.results.path import paths
+from sojourn.results.path import look_up, paths
 from sojourn.study import label_text
 
 MOST_PANELS = 24
@@ -111,6 +111,8 @@ def _nothing(wanted: Sequence[str], results: Sequence[Mapping[str, Any]]) -> str
     for result in results:
         there.update(dict.fromkeys(paths({k: v for k, v in result.items() if k not in ("point", "engine")})))
     absent = next((path for path in wanted if path not in there), wanted[0])
+    if any(look_up(result, absent) is not None for result in results):
+        return f"nothing was seen of {absent!r} in any result"
     near = get_close_matches(absent, there, n=3, cutoff=0.4)
     hint = f"; near it are {', '.join(near)}" if near else ""
     return f"no result has the number {absent!r}{hint}"

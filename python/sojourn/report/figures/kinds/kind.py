@@ -60,7 +60,9 @@ class Kind(ABC):
             half = half_width(numbers)
             mean = fmean(numbers)
             least, most = bounds(spec.value)
-            low, high = (None, None) if half is None else (max(mean - half, least), min(mean + half, most))
+            low, high = (
+                (None, None) if half is None else (max(mean - half, least), min(mean + half, max(most, mean)))
+            )
             yield {"value": centre(numbers), "low": low, "high": high, "n": len(numbers)}
         elif any(number is not None for number in found):
             raise SojournError(

@@ -1,0 +1,170 @@
+"""Sentences of the answer where they could mislead: nothing there, not yet there, far too big, one."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from answering import KIND, LIMIT, compare, one, voice
+from sojourn.report.answer import answer
+from sojourn.report.captured import captured
+from sojourn.report.configure import configured
+from sojourn.report.figures.gather import gather
+from sojourn.report.figures.plot import Spec
+from sojourn.report.sentences import how_to_read, what_is_good
+from sojourn.results import bounded
+from sojourn.results.interval import Sample
+from sojourn.sweep.rounds import next_round
+from test_report_answer import page, study, with_series
+
+
+def silent(result: dict[str, Any]) -> dict[str, Any]:
+    """Return the same result with links that let nothing through."""
+    result = deepcopy(result)
+    for link in result["links"].values():
+        link |= {"departed_pkts": 0, "queue_delay_ms": dict.fromkeys(("mean", "p50", "p95", "max"), 0.0)}
+        link |= {"utilisation": 0.0, "queue_delay_cdf": {"ms": [], "share": []}}
+    return result
+
+
+def test_a_queue_that_let_nothing_through_is_not_the_one_with_the_least_delay() -> None:
+    results = [silent(one({KIND: "fifo"})), one({KIND: "codel"}, delay=20.0)]
+    found = answer(results, {KIND: ["fifo", "codel"]})
+    assert found.ranking.chosen == [] and ("", "fifo") not in found.verdicts
+    assert found.sentences[1] == (
+        "No condition has numbers for every choice, so the choices cannot be compared."
+    )
+    nothing = answer([silent(one({}))], {})
+    assert nothing.sentences[0].startswith("The results hold nothing that could be judged")
+
+
+def test_the_page_of_silence_names_the_judged_cell_and_no_lacking_number(tmp_path: Path) -> None:
+    text = page(tmp_path, with_series([silent(one({KIND: "fifo"})), one({KIND: "codel"}, delay=20.0)]))
+    assert "Inside the one cell that could be judged A look inside: codel" in text
+    assert "is not drawn" not in text and "near it are" not in text
+
+
+def test_the_width_of_a_bin_is_said_where_there_is_one(tmp_path: Path) -> None:
+    result = with_series([one({}, **voice(4.2))])[0]
+    for link in result["links"].values():
+        link["series"] = {"bin_s": 0.5} | {
+            name: each[:1] for name, each in link["series"].items() if name != "bin_s"
+        }
+    assert "in bins of 0.5 s; time counts from the end" in page(tmp_path, [result])
+
+
+def slow(seconds: float, *of: str) -> dict[str, Any]:
+    """Return the scores of pages; the numbers `of` the largest paint are lower bounds."""
+    times = {"p75": seconds, "median": seconds}
+    return {
+        "page": {"largest_paint_s": times, "load_s": times, "bounded": [f"largest_paint_s.{of}" for of in of]}
+    }
+
+
+def test_a_page_that_has_not_come_keeps_no_limit() -> None:
+    early = compare({"fifo": [slow(1.5, "p75")] * 3, "codel": [slow(1.5)] * 3})
+    fifo, codel = (early.verdicts["", kind] for kind in ("fifo", "codel"))
+    assert (fifo.word, codel.word) == ("close", "yes") and not fifo.good
+    assert fifo.weakest.text == "page of today, largest paint, 75th percentile at least 1.5 s"
+    assert fifo.weakest.more == "too few loads had ended when the run did, so a longer run would tell"
+    assert early.as_json()["verdicts"][0]["goals"][0]["at_least"] is True
+    late = compare({"fifo": [slow(9.0, "p75")] * 3, "codel": [slow(1.5)] * 3})
+    assert late.verdicts["", "fifo"].word == "no"
+
+
+def test_more_runs_do_not_bring_a_page_that_has_not_come() -> None:
+    document = {"repeat": "auto", "repeat-at-most": 12}
+    found = compare({"fifo": [slow(1.5, "p75")] * 3, "codel": [slow(1.5)] * 3}, document=document)
+    assert found.rounds == (
+        'With repeat = "auto" one verdict is not certain after 3 replications: too few loads had ended when '
+        "the runs did, which longer runs tell, and not more of them."
+    )
+
+    auto: Any = SimpleNamespace(document=document, replicated=lambda *asked: "more")
+    point: Any = SimpleNamespace(labels={KIND: "fifo"})
+    runs = [one({KIND: "fifo"}, at, **slow(1.5, "p75")) for at in range(3)]
+    assert next_round(auto, [point], runs) == []
+    spread = [one({KIND: "fifo"}, at, **slow(1.5 + at)) for at in range(3)]
+    assert next_round(auto, [point], spread) == "more"
+
+
+def test_lower_bounds_are_named_by_page_and_table(tmp_path: Path) -> None:
+    runs = [one({}, **slow(1.5, "p75")), one({}, 1, **slow(1.5))]
+    assert bounded.said(runs, {"page.largest_paint_s.p75": "largest paint"}) == [
+        "In 1 of 2 runs too few loads had ended when the run did, so that largest paint is a lower bound: a "
+        "longer run would tell."
+    ]
+    assert bounded.said(runs, {"page.load_s.median": "load"}) == []
+    text = page(tmp_path, runs)
+    assert "so that page of today: largest paint, 75th percentile is a lower bound" in text
+
+
+def test_one_packet_is_one_and_long_delays_have_no_exponent(tmp_path: Path) -> None:
+    results = [
+        one({LIMIT: limit}, delay=delay, **voice(4.2))
+        for limit, delay in (("1pkt", 2240.0), ("2pkt", 3150.0))
+    ]
+    for result in results:
+        result["links"]["down"]["limit"] = {"packets": 1, "bytes": 1500, "ms": 12.0}
+    found = answer(results, {LIMIT: ["1pkt", "2pkt"]})
+    said = " ".join(found.sentences)
+    assert "The buffer to choose is 1 packet:" in said and "downlink 1 packet, 1 500 bytes" in said
+    assert "2 240 ms on average, all links together, against 3 150 ms" in said
+    text = page(tmp_path, results)
+    assert "Downlink buffer (packets) 1 2 all" in text and "e+0" not in text
+
+
+def test_a_share_of_the_best_choice_is_no_goal_without_a_choice() -> None:
+    best = {"adaptive": {"average_rate_kbps": 900.0, "clients_stalled_pct": 0.0, "stalls": 0}}
+    alone = answer([one({}, **best)], {})
+    assert [goal.path for goal in alone.goals] == ["adaptive.clients_stalled_pct"]
+    assert any(goal.of_best for goal in compare({"fifo": [best], "codel": [best]}).goals)
+
+
+def test_ticks_that_come_late_are_no_packet_loss() -> None:
+    results = [one({KIND: kind}, gaming={"late": {"mean": 0.3}}) for kind in ("fifo", "codel")]
+    plot = gather(Spec("lines", "gaming.late.mean", x=KIND), results, {KIND: ["fifo", "codel"]})
+    assert how_to_read(plot).startswith("The share lost or too late (online game) in % over")
+    assert "congestion control" not in what_is_good(plot) and "5 %" in what_is_good(plot)
+
+
+def test_a_mean_lies_in_its_interval_also_beyond_the_range() -> None:
+    low, high = Sample((1.001, 1.002, 1.003), 0.0, 1.0).interval() or (0, 0)
+    assert low < 1.002 == high
+
+
+@pytest.mark.parametrize(("size", "words"), [("10GB", "10 GB"), ("20MB", "20 MB"), ("15kB", "15 kB")])
+def test_large_buffers_have_no_exponent(size: str, words: str) -> None:
+    link = {"rate": "100Gbit", "queue": {"kind": "fifo", "limit": size}}
+    document = {"name": "x", "duration": "1s", "path": {"rtt": "1s", "down": link, "up": link}}
+    assert f"bytes, {words}," in configured({"document": document, "study": "x"}, {})[0].words
+
+
+def test_a_figure_of_nothing_says_so() -> None:
+    text = "nothing was seen of 'links.down.queue_delay_cdf' in any result"
+    with pytest.raises(Exception, match=text):
+        gather(Spec("curves", "links.down.queue_delay_cdf"), [silent(one({}))], {})
+
+
+@pytest.mark.parametrize(
+    ("last", "head"), [("64pkt", "Downlink buffer (packets)"), ("64kB", "Downlink buffer")]
+)
+def test_the_heading_names_the_unit_that_the_choices_share(last: str, head: str) -> None:
+    found = study(LIMIT, {"8pkt": voice(4.2), last: voice(3.0)}, 1)
+    assert answer(found, {LIMIT: ["8pkt", last]}).cells.head == head
+
+
+def test_a_rate_below_what_came_through_is_not_called_used() -> None:
+    link = {"arrived_pkts": 9, "dropped_pkts": 0, "loss": 0.0, "utilisation": 9.0, "rate_bps": 1e6}
+    result = {"links": {"down": link}, "losses": {"down": {"utilisation": {"throughput_bps": 9e6}}}}
+    assert captured(result, None).sentences[1:] == [  # type: ignore[arg-type]
+        "9 Mbit/s came out of the queue, more than the 1 Mbit/s that were given as its rate: that is not the "
+        "rate of this link, and its utilisation means nothing."
+    ]
+    link |= {"utilisation": 0.9, "rate_bps": 1e7}
+    assert captured(result, None).sentences[1:] == [  # type: ignore[arg-type]
+        "Of the 10 Mbit/s that were given as its rate, 90.0% were used."
+    ]
