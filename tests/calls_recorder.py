@@ -2,6 +2,7 @@
 
     python tests/calls_recorder.py       (all tests that are not in real time, some minutes; then a choice)
 
+Functions with kept calls keep those: take a line out of the file to have its function anew.
 A call is kept if it touches nothing (no file that is written, no process, no socket), gives the same each
 time, and gives what no call kept before gives.
 """
@@ -12,6 +13,7 @@ import atexit
 import contextlib
 import gzip
 import importlib.util
+import inspect
 import json
 import os
 import random
@@ -52,15 +54,16 @@ def start() -> None:
         code = frame.f_code
         _looked[id(code)] += 1
         module = frame.f_globals.get("__name__", "")
-        if not module.startswith("sojourn.") or "<" in code.co_qualname or code.co_flags & 0x0F != 0x03:
+        if not module.startswith("sojourn.") or "<" in code.co_qualname or code.co_flags & 0x83 != 0x03:
             _looked[id(code)] = LOOKS + 1
             return
-        name = f"{module}:{code.co_qualname}"
-        given = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        name, began = f"{module}:{code.co_qualname}", time.perf_counter()
         try:
-            text = json.dumps({each: calls.written(frame.f_locals[each]) for each in given})
+            text = json.dumps({each: calls.written(of, given=True) for each, of in _given(frame).items()})
         except Exception:
             return
+        finally:
+            _looked[id(code)] += int((time.perf_counter() - began) * 1000)
         if tempfile.gettempdir() in text:
             return
         if len(text) <= calls.LONGEST and text not in _seen[name] and len(_seen[name]) < EACH:
@@ -71,22 +74,41 @@ def start() -> None:
     atexit.register(sys.setprofile, None)
 
 
+def _given(frame: FrameType) -> dict[str, Any]:
+    """Return the arguments of a call that begins."""
+    code = frame.f_code
+    plain, named = code.co_argcount, code.co_argcount + code.co_kwonlyargcount
+    stars = dict(zip(calls.STARS, (inspect.CO_VARARGS, inspect.CO_VARKEYWORDS), strict=True))
+    more = iter(code.co_varnames[named:])
+    rest = {star: frame.f_locals[next(more)] for star, flag in stars.items() if code.co_flags & flag}
+    given = {each: frame.f_locals[each] for each in code.co_varnames[:plain]}
+    given |= {"*": rest["*"]} if "*" in rest else {}
+    given |= {each: frame.f_locals[each] for each in code.co_varnames[plain:named]}
+    return given | ({"**": rest["**"]} if "**" in rest else {})
+
+
 class _Touched(BaseException):
     pass
 
 
 def _sandbox() -> None:
-    """From here on this process cannot touch anything, nor take long over a call."""
-    ours = (calls.ROOT, sys.prefix, sys.base_prefix, str(Path(sojourn.__file__).parent))
+    """From here on this process touches only files that are given to a call, nor takes long over it."""
+    here, files = str(Path.cwd()), str(Path(calls.FILES).absolute())
+    ours = (calls.ROOT, sys.prefix, sys.base_prefix, str(Path(sojourn.__file__).parent), here)
     bad = ("subprocess.", "os.", "socket.", "shutil.", "signal.", "ctypes.", "fcntl.", "tempfile.")
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
+        first = arguments[0] if arguments else ""
+        place = str(Path(os.fsdecode(first)).absolute()) if isinstance(first, str | bytes | Path) else ""
+        # Beneath a folder that was opened, as `rmtree` has it.
+        beneath = event in ("os.remove", "os.rmdir") and isinstance(arguments[-1], int) and arguments[-1] >= 0
+        if beneath or (place.startswith(files) and not event.startswith("subprocess.")):
+            return
         if event.startswith(bad) and event not in ("os.listdir", "os.scandir"):
             raise _Touched(event)
-        if event == "open":
-            place = str(arguments[0])
-            if (arguments[2] or 0) & (os.O_WRONLY | os.O_RDWR | os.O_CREAT) or not place.startswith(ours):
-                raise _Touched(event)
+        writes = event == "open" and (arguments[2] or 0) & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
+        if writes or (event == "open" and not place.startswith(ours)):
+            raise _Touched(event)
 
     def late(*_: Any) -> None:
         raise _Touched("late")
@@ -121,14 +143,17 @@ def _tried(name: str, bases: list[dict[str, Any]]) -> list[list[Any]]:
 
 
 def choose(seen: Path, file: Path) -> None:
-    """Keep the calls that tell a function's outcomes apart."""
+    """Keep the calls that tell the outcomes apart of functions that have no kept call yet."""
+    import test_calls_kept
+
     by: dict[str, set[str]] = defaultdict(set)
     for line in seen.read_text(encoding="utf-8", errors="replace").splitlines():
         name, _, text = line.partition("\t")
         if len(by[name]) < 400:
             by[name].add(text)
-    kept: dict[str, Any] = {}
-    for name in sorted(by):
+    known = test_calls_kept.kept(file) if file.is_file() else {}
+    kept: dict[str, Any] = {name: each for functions in known.values() for name, each in functions.items()}
+    for name in sorted(set(by) - set(kept)):
         try:
             calls.target(name)
         except (AttributeError, ModuleNotFoundError):
@@ -208,7 +233,7 @@ def _in_a_child(work: Callable[[], list[Any]]) -> list[Any]:
         found: list[Any] = []
         with contextlib.suppress(BaseException):
             warnings.simplefilter("error")
-            os.chdir("/")
+            os.chdir(tempfile.mkdtemp())
             os.environ.clear()
             os.environ.update(test_calls_kept.ENVIRONMENT)
             _sandbox()

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import gzip
-import inspect
 import json
 import os
 import tempfile
@@ -40,8 +39,10 @@ def kept(file: Path = FILE) -> dict[str, dict[str, dict[str, Any]]]:
 
 
 def given(each: dict[str, Any], case: list[Any]) -> dict[str, Any]:
-    arguments = each["arguments"][case[0]]
-    return calls.near(arguments, case[1]) if case[1] else arguments
+    arguments, other = each["arguments"][case[0]], case[1]
+    if isinstance(other, list):
+        return calls.changed(arguments, other)
+    return calls.near(arguments, other) if other else arguments
 
 
 def found(name: str, arguments: dict[str, Any]) -> Any:
@@ -85,8 +86,7 @@ def write_anew() -> None:
             except (AttributeError, ModuleNotFoundError):
                 print(f"no more: {name}")
                 continue
-            call = calls.target(name)
-            if isinstance(call, type) or set(inspect.signature(call).parameters) != set(each["arguments"][0]):
+            if calls.names(calls.target(name)) != set(each["arguments"][0]):
                 print(f"takes something else: {name}")
                 continue
             cases = [[*case[:2], calls.digest(found(name, given(each, case)))] for case in each["cases"]]
