@@ -209,7 +209,7 @@ def steady(file: Path) -> None:
             began = time.perf_counter()
             with contextlib.suppress(_Touched):
                 now = calls.digest(test_calls_kept.found(name, test_calls_kept.given(kept[name], case)))
-                found += [case] if now == case[2] and time.perf_counter() - began < LONG_S else []
+                found += [case] if now == case[2] and time.perf_counter() - began < 3 * LONG_S else []
         return found
 
     for name in kept:
