@@ -316,6 +316,8 @@ def test_times_follow_line_and_recording() -> None:
         (lambda text: read_goal(text, ["web"]), "voice.mos.p5>=3", "names nothing that is measured"),
         (lambda text: read_goal(text, ["web"]), "web.mos.p5=3", "is no goal; expected VALUE>=NUMBER"),
         (lambda text: read_goal(text, ["web"]), "web.mos.p5>=1e999", "is no number"),
+        (lambda text: read_goal(text, ["web"]), "web.mos.p5>=9", "for that lies between 1 and 5"),
+        (lambda text: read_goal(text, ["web"]), "links.up.loss<=5", "a share, of which 0.05 is 5 %"),
         (lambda text: Line.read("1Mbit", "1Mbit", text), "0ms", "a round trip takes time"),
         (
             lambda text: Line.read(text, "1Mbit", "1ms"),
@@ -338,6 +340,8 @@ def test_what_is_asked_is_read_as_people_write_it() -> None:
     [talks, listens] = read_goal("voice.mos.p5 >= 3.6", ["voice"])
     assert (talks.path, listens.path, talks.above) == ("voice.talks.mos.p5", "voice.listens.mos.p5", True)
     [one] = read_goal("voice.talks.mos.p5<=2", ["voice"])
+    [game] = read_goal("cloud-gaming.mos.median>=3", ["cloud-gaming"])
+    assert game.path == "cloud-gaming.mos.median"
     assert (one.limit, one.above) == (2.0, False)
     assert ASKED.precision == 0.1 and ASKED.longest_s == inf
     for precision in (0.0099, 1.01, inf):

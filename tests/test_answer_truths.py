@@ -15,9 +15,11 @@ from sojourn.report.configure import configured
 from sojourn.report.figures.gather import gather
 from sojourn.report.figures.plot import Spec
 from sojourn.report.sentences import how_to_read, what_is_good
-from sojourn.results import bounded
+from sojourn.results import bounded, open_results
 from sojourn.results.interval import Sample
+from sojourn.results.show import print_table
 from sojourn.sweep.rounds import next_round
+from test_figures import write_results
 from test_report_answer import page, study, with_series
 
 
@@ -168,3 +170,19 @@ def test_a_rate_below_what_came_through_is_not_called_used() -> None:
     assert captured(result, None).sentences[1:] == [  # type: ignore[arg-type]
         "Of the 10 Mbit/s that were given as its rate, 90.0% were used."
     ]
+
+
+def test_without_users_none_is_said_to_tell_choices_apart() -> None:
+    results = [
+        one({KIND: kind}, at, delay) for at in range(3) for kind, delay in (("fifo", 5.0), ("codel", 3.0))
+    ]
+    said = " ".join(answer(results, {KIND: ["fifo", "codel"]}).sentences)
+    assert ". It cannot be told from fifo by the goals; its queueing delay decides: 3 ms" in said
+
+
+def test_show_has_a_column_for_players(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    heads = {"gaming": {"late": {"mean": 0.3}}, "responsiveness": {"rpm": {"median": 700.0}}}
+    results = [one({KIND: "fifo"}, **heads, engine={"version": "0", "build": "0"})]
+    print_table(open_results(write_results(tmp_path / "r", results, [])))
+    said = capsys.readouterr().out
+    assert "game late" in said and "30.0%" in said and "RPM" in said and "700" in said

@@ -175,3 +175,35 @@ def test_the_command_and_its_exit_codes(sojourn: Command) -> None:
         assert says in sentence(done.stderr) and not done.stdout
     assert not (sojourn.cwd / "nothing").exists()
     assert first.is_dir()
+
+
+def test_every_user_s_score_and_every_hop_s_link_is_compared(tmp_path: Path) -> None:
+    def hops(folder: Path, late: float, delay: float) -> Path:
+        results = [result({LIMIT: "8pkt"}, at) for at in range(3)]
+        for at, one in enumerate(results):
+            waits = {"mean": delay + at, "p95": 2 * delay + at}
+            one["links"] = {"home.down": {"loss": 0.0, "utilisation": 0.5, "queue_delay_ms": waits}}
+            one["gaming"] = {"late": {"mean": late + at / 100}}
+            one["cloud-gaming"] = {"mos": {"median": 4 - late + at / 100}}
+        return write_results(folder, results, [])
+
+    found = compared(hops(tmp_path / "a", 0.01, 5.0), hops(tmp_path / "b", 0.6, 90.0), ())
+    wanted = {"gaming.late.mean", "cloud-gaming.mos.median", "links.home.down.queue_delay_ms.mean"}
+    assert wanted <= {one.value.path for one in found.larger}
+
+
+def test_lower_bounds_and_cells_of_one_side_are_said(tmp_path: Path) -> None:
+    def pages(folder: Path, *cells: str) -> Path:
+        results = [result({LIMIT: limit}, at) for limit in ("8pkt", "64pkt") for at in range(2)]
+        for one in results:
+            if one["point"][LIMIT] in cells:
+                one["page"] = {"load_s": {"median": 1.0}, "bounded": ["load_s.median"] * ("8pkt" in cells)}
+        return write_results(folder, results, [])
+
+    found = compared(pages(tmp_path / "a", "8pkt", "64pkt"), pages(tmp_path / "b", "64pkt"), ())
+    assert "Page of today: median load time is in 1 of 2 cells on one side only." in found.not_compared
+    assert found.bounds == [
+        "a: In all 4 runs too few loads had ended when the run did, so that page of today: median load time "
+        "is a lower bound: a longer run would tell."
+    ]
+    assert found.bounds[0] in summary(found)

@@ -214,7 +214,12 @@ def test_damaged_files_give_a_sentence(sojourn: Command) -> None:
     assert "is no capture" in sentence(done.stderr)
     assert not (sojourn.cwd / "s.csv").exists()
     (sojourn.cwd / "head.pcap").write_bytes(plain[:24])
-    assert "no remote host" in sojourn("measure", "head.pcap").stdout
+    done = sojourn("measure", "head.pcap")
+    assert "no remote host" in done.stdout and done.stderr == ""
+    first = 24 + 16 + struct.unpack_from("<I", plain, 32)[0]
+    (sojourn.cwd / "one.pcap").write_bytes(plain[:first])
+    done = sojourn("measure", "one.pcap", code=1)
+    assert "note: none of the packets tells a delay (1 read); those of TCP with timestamps" in done.stderr
     (sojourn.cwd / "tail.pcap").write_bytes(plain[:300_001])
     assert "into its data" in sojourn("measure", "tail.pcap").stderr
     at = 24

@@ -246,7 +246,12 @@ def advice(**changed: Any) -> dict[str, Any]:
         ),
         (
             {"certain": False, "decided_by": "delay", "alike": [advice()["fifo_only"]]},
-            ["cannot be told from FIFO of 8 packets", "queueing delay decided"],
+            ["cannot be told from FIFO of 8 packets", "among these the mean queueing delay decided."],
+            ["better than every other"],
+        ),
+        (
+            {"certain": False, "decided_by": "order", "alike": [advice()["fifo_only"]]},
+            ["among these simplicity decided, as neither the mean over loads nor"],
             ["better than every other"],
         ),
         (

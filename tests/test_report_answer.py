@@ -222,6 +222,10 @@ def test_a_real_study_from_file_to_answer(sojourn: Command) -> None:
             "no users of kind browser; its users are web",
         ),
         ('[[goals]]\nvalue = "losses.down.x"\nat-most = 1\n', "set record.losses"),
+        (
+            '[[goals]]\nvalue = "links.down.loss"\nat-most = 5\n',
+            "goal 1 asks for links.down.loss of at most 5, but that lies between 0 and 1: a share, of which",
+        ),
     ],
 )
 def test_what_no_result_can_have_is_refused(sojourn: Command, more: str, says: str) -> None:

@@ -77,6 +77,7 @@ def compare(
             "cannot_be_said": len(found.differences) - len(found.judged),
             "not_compared": found.not_compared,
             "beds": found.beds,
+            "lower_bounds": found.bounds,
             "settings": [dict(zip(("key", "first", "second"), row, strict=True)) for row in settings(found)],
             "differences": [_nested(as_row(one), dict(one.cell)) for one in found.differences],
         }

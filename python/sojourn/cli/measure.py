@@ -160,7 +160,12 @@ def _complain(summary: Mapping[str, Any], min_samples: int) -> None:
         complain(f"note: {left_out} frames left out by --filter, --from or --to")
     if local := summary["packets_between_local_hosts"]:
         complain(f"note: {local} packets between two hosts that --local names left out: expected one of them")
-    few = summary["hosts_below_min_samples"]
+    few, packets = summary["hosts_below_min_samples"], summary["packets"]
+    if packets and not (few or local or summary["hosts"]):
+        complain(
+            f"note: none of the packets tells a delay ({packets} read); those of TCP with timestamps and of "
+            "uTP do, in the order in which they came"
+        )
     if few:
         complain(f"note: {few} hosts with fewer than {min_samples} samples left out")
     for host in _not_measured(summary):

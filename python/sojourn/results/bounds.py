@@ -33,3 +33,17 @@ def bounds(path: str) -> tuple[float, float]:
     if parts[-1].endswith("_pct"):
         return 0.0, 100.0
     return (-inf, inf) if {"z1", "psnr_db"} & set(parts) else (0.0, inf)
+
+
+def beyond(path: str, limit: float) -> str | None:
+    """Say that a limit on the number at a path is kept always or never, nothing if it may be either.
+
+    >>> beyond("links.down.loss", 5)
+    'that lies between 0 and 1: a share, of which 0.05 is 5 %'
+    >>> beyond("voice.talks.mos.median", 3.6)
+    """
+    least, most = bounds(path)
+    if least <= limit <= most:
+        return None
+    share = ": a share, of which 0.05 is 5 %" if most == 1 and "ssim" not in path.split(".") else ""
+    return "that is 0 or more" if most == inf else f"that lies between {least:g} and {most:g}{share}"

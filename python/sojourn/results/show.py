@@ -42,6 +42,9 @@ _COLUMNS = (
     ("instability", "adaptive.instability", "score"),
     ("stalls", "adaptive.stalls", "number"),
     ("live latency s", "adaptive.live.latency_s.mean", "score"),
+    ("game late", "gaming.late.mean", "percent"),
+    ("streamed game MOS", "cloud-gaming.mos.median", "score"),
+    ("RPM", "responsiveness.rpm.median", "number"),
 )
 _FORMATS = {"percent": "{:.1%}", "number": "{:.4g}", "score": "{:.2f}"}
 

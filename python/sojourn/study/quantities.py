@@ -12,6 +12,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from sojourn.errors import quoted
+from sojourn.results.bounds import beyond
 from sojourn.study.thresholds import thresholds
 
 _STATISTICS = ("median", "mean", "p5", "p25", "p75", "p95")
@@ -131,6 +132,10 @@ def unknown(document: Mapping[str, Any], scenarios: Sequence[Mapping[str, Any]])
         wrong = _wrong(goal["value"], known, kinds, scenarios, whole=True)
         if wrong:
             said.append(f"goal {number} is about {quoted(goal['value'])}, but {wrong}")
+        for way in ("at-least", "at-most"):
+            if way in goal and (wrong := beyond(goal["value"], goal[way])):
+                asked = f"{way.replace('-', ' ')} {goal[way]:g}"
+                said.append(f"goal {number} asks for {goal['value']} of {asked}, but {wrong}")
     return said
 
 

@@ -25,10 +25,10 @@ _WHO = {
     "responsiveness": "the test of responsiveness",
 }
 _DECIDED = {
-    "best": "the best mean under the worst load",
-    "mean": "the mean over all loads of what the worst-off user gets",
-    "delay": "the mean queueing delay",
-    "order": "simplicity, as neither the mean over loads nor the queueing delay tells them apart",
+    "best": "the best mean under the worst load decided",
+    "mean": "the mean over all loads of what the worst-off user gets decided",
+    "delay": "the mean queueing delay decided",
+    "order": "simplicity decided, as neither the mean over loads nor the queueing delay tells them apart",
 }
 _SCALE = ((4.5, "excellent"), (3.5, "good"), (2.5, "fair"), (1.5, "poor"), (0.0, "bad"))
 """What scores are called (ITU-T P.800), the nearest word."""
@@ -138,9 +138,8 @@ def _sure(about: About) -> str:
 def _not_told(about: About) -> str:
     names = list(dict.fromkeys(named(queues) for queues in about["alike"]))
     many = f"{listed(names[:6])}" + (f" and {len(names) - 6} more" if len(names) > 6 else "")
-    return (
-        f"It cannot be told from {many}: among these {_DECIDED.get(about['decided_by'], 'nothing')} decided."
-    )
+    by = _DECIDED.get(about["decided_by"], "nothing decided")
+    return f"It cannot be told from {many}: among these {by}."
 
 
 def fifo_only(about: About) -> str:

@@ -116,7 +116,9 @@ def _alike(cells: Cells, ranking: Ranking, others: Sequence[str], than: str) -> 
     """Say that losses are alike; that users cannot tell choices apart only where none loses much."""
     names = cells.text(others)
     if max(ranking.worst[choice][0] for choice in (*others, *ranking.chosen)) < ALIKE:
-        return f"Users cannot tell {than} from {names}"
+        if scored_users([loss.goal for loss in ranking.losses.values()]):
+            return f"Users cannot tell {than} from {names}"
+        return f"{'It' if than == 'it' else 'They'} cannot be told from {names} by the goals"
     sizes = [ranking.worst[choice][0] for choice in others]
     least = min(ranking.worst[choice][0] for choice in ranking.chosen)
     whose = "its" if than == "it" else "their"

@@ -11,33 +11,20 @@ from sojourn.errors import SojournError
 from sojourn.report.comparing.settings import changed
 from sojourn.report.comparing.welch import CONFIDENCE, holm, welch
 from sojourn.report.figures import KINDS, labels_of
-from sojourn.report.figures.values import Value, value
-from sojourn.results import Results, beds, engines
-from sojourn.results.path import look_up, paths
+from sojourn.report.figures.default import SCORES as DRAWN
+from sojourn.report.figures.values import Value, lower, value
+from sojourn.results import Results, beds, bounded, engines
+from sojourn.results.path import link_of, look_up, paths
 from sojourn.study import label_text
 
 SCORES = (
-    "voice.talks.mos.median",
-    "voice.listens.mos.median",
-    "video.ssim.median",
+    *(path for shown in DRAWN for path in shown.paths),
     "video.mos.median",
     "web.plt_s.median",
-    "web.mos.median",
-    "page.largest_paint_s.p75",
-    "page.load_s.median",
     "call.sends.rate_kbps.mean",
     "call.receives.rate_kbps.mean",
-    "call.sends.frozen",
-    "call.receives.frozen",
-    "call.sends.delay_ms.p95",
-    "call.receives.delay_ms.p95",
-    "browser.plt_s.median",
-    "browser.abandoned",
-    "adaptive.average_rate_kbps",
-    "adaptive.clients_stalled_pct",
     "adaptive.stall_s",
     "adaptive.switches",
-    "adaptive.instability",
     "adaptive.unfairness",
     "flows.goodput_bps",
 )
@@ -122,6 +109,8 @@ class Comparison:
     engines: tuple[list[str], list[str]] = ([], [])
     beds: list[str] = field(default_factory=list)
     """Of results that real programs made: sentences."""
+    bounds: list[str] = field(default_factory=list)
+    """Of numbers that are lower bounds: sentences."""
 
     @property
     def judged(self) -> list[Difference]:
@@ -178,12 +167,12 @@ def compare(first: Results, second: Results, values: Sequence[str] = ()) -> Comp
             notes.append(f"{of.missing} points of {name} are not there yet.")
     chosen, missing = _paths(values, first, second, both)
     notes += missing
-    found = [
-        _difference(cell, value(path), *sides)
-        for path in chosen
-        for cell in common
-        if all(sides := [_numbers(here[cell], path) for here in cells])
-    ]
+    found = []
+    for path in chosen:
+        sides = {cell: [_numbers(here[cell], path) for here in cells] for cell in common}
+        found += [_difference(cell, value(path), *each) for cell, each in sides.items() if all(each)]
+        if alone := sum(any(each) and not all(each) for each in sides.values()):
+            notes.append(f"{value(path).name} is in {alone} of {len(common)} cells on one side only.")
     stays = iter(holm([one.p for one in found if one.p is not None]))
     found = [one if one.p is None else replace(one, holm=next(stays)) for one in found]
     same = sum(_bare(cells[0][cell]) == _bare(cells[1][cell]) for cell in common)
@@ -197,7 +186,20 @@ def compare(first: Results, second: Results, values: Sequence[str] = ()) -> Comp
         changed(first.document, second.document),
         (engines(both[0]), engines(both[1])),
         [f"{name}: {said}" for name, results in zip(names, both, strict=True) for said in beds.said(results)],
+        _bounded(both, names, chosen),
     )
+
+
+def _bounded(
+    both: Sequence[Sequence[Mapping[str, Any]]], names: Sequence[str], chosen: Sequence[str]
+) -> list[str]:
+    """Say which numbers that are compared are lower bounds."""
+    called = {path: lower(value(path).name) for path in chosen}
+    return [
+        f"{name}: {said}"
+        for name, results in zip(names, both, strict=True)
+        for said in bounded.said(results, called)
+    ]
 
 
 def _names(first: Results, second: Results) -> tuple[str, str]:
@@ -259,7 +261,9 @@ def _paths(
         for figure in of.document.get("figures") or []
         if figure.get("value") and KINDS[figure["kind"]].compared
     ]
-    links = sorted({path.split(".")[1] for side in there for path in side if path.startswith("links.")})
+    links = sorted(
+        {link for side in there for path in side if path.startswith("links.") and (link := link_of(path))}
+    )
     usual = [*drawn, *SCORES, *(f"links.{link}.{name}" for link in links for name in _OF_LINKS)]
     wanted = list(dict.fromkeys(asked or usual))
     notes = [

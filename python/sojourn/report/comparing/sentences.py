@@ -11,7 +11,7 @@ _MOST_SETTINGS = 24
 
 def summary(found: Comparison) -> list[str]:
     """Return the answer in a few sentences, the first of them the shortest."""
-    return [*_answer(found), *found.beds]
+    return [*_answer(found), *found.beds, *found.bounds]
 
 
 def _answer(found: Comparison) -> list[str]:

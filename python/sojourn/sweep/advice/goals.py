@@ -10,9 +10,10 @@ from sojourn.errors import SojournError, quoted
 from sojourn.qoe.network import PLAYERS
 from sojourn.report.answer.goals import Goal, named
 from sojourn.report.figures.values import lower, value
+from sojourn.results.bounds import beyond
 from sojourn.study.thresholds import Threshold, thresholds
 
-_GOAL = re.compile(r"\s*([a-z][a-z0-9_.]*)\s*(>=|<=)\s*([0-9.eE+-]+)\s*")
+_GOAL = re.compile(r"\s*([a-z][a-z0-9_.-]*)\s*(>=|<=)\s*([0-9.eE+-]+)\s*")
 _WAYS = ("talks", "listens")
 
 
@@ -41,6 +42,8 @@ def read_goal(text: str, users: Iterable[str]) -> list[Goal]:
         limit = float("nan")
     if not isfinite(limit):
         raise SojournError(f"--goal {quoted(text)}: {quoted(written)} is no number; {expected}")
+    if wrong := beyond(path, limit):
+        raise SojournError(f"--goal {quoted(text)}: {path} keeps this always or never, for {wrong}")
     root, _, rest = path.partition(".")
     known = [*users, "links", "flows", *(["network"] if set(users) & set(PLAYERS) else [])]
     if root not in known or not rest:
