@@ -133,18 +133,11 @@ impl Capture {
     /// [`Capture::damage`].
     #[inline]
     pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>, ReadError> {
-        let place = match self.at_hand() {
-            Some(place) => place,
-            None => match self.step()? {
-                Some(place) => place,
-                None => return Ok(None),
-            },
-        };
-        let Place { at, len, time_ns, link, wire_len } = place;
+        let Some(place) = self.place()? else { return Ok(None) };
         self.number += 1;
         let Some(open) = &mut self.open else { return Ok(None) };
         open.records += 1;
-        Ok(Some(Frame { number: self.number, time_ns, link, wire_len, data: open.window.slice(at, len) }))
+        Ok(Some(place.frame(self.number, &open.window)))
     }
 
     /// Hand the next frames to `take`, as many as are at hand and at most `most`; false after the last.
@@ -157,19 +150,28 @@ impl Capture {
         most: usize,
         mut take: impl FnMut(&Frame<'_>) -> Result<(), E>,
     ) -> Result<bool, E> {
-        let Some(first) = self.next_frame()? else { return Ok(false) };
-        take(&first)?;
-        let Self { open, number, .. } = self;
-        if let Some(Open { format: Format::Pcap(format), window, records, .. }) = open {
-            let before = *number;
-            format.all_at_hand(window, most.saturating_sub(1), |mut frame| {
-                *number += 1;
-                frame.number = *number;
-                take(&frame)
-            })?;
-            *records += *number - before;
+        let Some(place) = self.place()? else { return Ok(false) };
+        let Self { open: Some(Open { format, window, records, .. }), number, .. } = self else { return Ok(false) };
+        let before = *number;
+        let first = place.frame(0, window);
+        let mut others = if let Format::Pcap(format) = format { format.records(window) } else { pcap::Records::none() };
+        // One loop over all: what `take` does is then part of it, and not called for each.
+        for frame in std::iter::once(first).chain(&mut others).take(most.max(1)) {
+            *number += 1;
+            take(&Frame { number: *number, ..frame })?;
+        }
+        *records += *number - before;
+        if let Format::Pcap(format) = format {
+            let end = others.end();
+            format.pass(window, end);
         }
         Ok(true)
+    }
+
+    /// Where the next frame is, or `None` after the last.
+    #[inline]
+    fn place(&mut self) -> Result<Option<Place>, ReadError> {
+        self.at_hand().map_or_else(|| self.step(), |place| Ok(Some(place)))
     }
 
     /// The next frame where nothing has to be read or told for it.
@@ -218,6 +220,14 @@ impl Capture {
     pub fn progress(&self) -> Option<f64> {
         let read = self.bytes_before + self.open.as_ref().map_or(0, |open| open.window.consumed_input());
         self.total_bytes.map(|total| if total == 0 { 1.0 } else { (read as f64 / total as f64).min(1.0) })
+    }
+}
+
+impl Place {
+    #[inline]
+    fn frame<'a>(&self, number: u64, window: &'a Window<Input>) -> Frame<'a> {
+        let Self { at, len, time_ns, link, wire_len } = *self;
+        Frame { number, time_ns, link, wire_len, data: window.slice(at, len) }
     }
 }
 

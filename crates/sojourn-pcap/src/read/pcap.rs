@@ -10,6 +10,7 @@ pub(super) const HEADER: usize = 24;
 const RECORD: usize = 16;
 
 /// Framing of one pcap file.
+#[derive(Clone, Copy)]
 pub(super) struct Pcap {
     big_endian: bool,
     ns_per_fraction: i64,
@@ -18,6 +19,47 @@ pub(super) struct Pcap {
     link: u16,
     /// Bytes of the last record, passed when the next is asked for, so that its slice stays valid.
     last: usize,
+}
+
+/// Records that are at hand, as frames without numbers.
+pub(super) struct Records<'a> {
+    format: Pcap,
+    rest: &'a [u8],
+    /// Bytes before the record that was handed on last.
+    passed: usize,
+}
+
+impl Records<'_> {
+    /// No records.
+    pub(super) fn none() -> Self {
+        let format = Pcap { big_endian: false, ns_per_fraction: 1, record_header: RECORD, link: 0, last: 0 };
+        Self { format, rest: &[], passed: 0 }
+    }
+
+    /// How far it has come.
+    pub(super) fn end(self) -> (usize, usize) {
+        (self.passed, self.format.last)
+    }
+}
+
+impl<'a> Iterator for Records<'a> {
+    type Item = Frame<'a>;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Frame<'a>> {
+        let Self { format, rest, passed } = self;
+        let begin = *passed + format.last;
+        let head: &[u8; RECORD] = rest.get(begin..)?.first_chunk()?;
+        let [seconds, fraction, kept, wire_len] = format.words(head);
+        let (at, len) = (begin + format.record_header, kept as usize);
+        if len > LONGEST_FRAME {
+            return None;
+        }
+        let data = rest.get(at..at + len)?;
+        (*passed, format.last) = (begin, format.record_header + len);
+        let time_ns = format.time(seconds, fraction);
+        Some(Frame { number: 0, time_ns, link: format.link, wire_len: wire_len.max(kept), data })
+    }
 }
 
 impl Pcap {
@@ -63,31 +105,16 @@ impl Pcap {
         Some(Place { at, len, time_ns: self.time(seconds, fraction), link: self.link, wire_len: wire_len.max(kept) })
     }
 
-    /// Hand on the next records, at most `most`, as long as all of each is at hand. The frames are not numbered.
+    /// The next records, as long as all of each is at hand; none is passed until [`Self::pass`] is told.
     #[inline]
-    pub(super) fn all_at_hand<R: Read, E>(
-        &mut self,
-        window: &mut Window<R>,
-        most: usize,
-        mut take: impl FnMut(Frame<'_>) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let rest = window.rest();
-        let (mut passed, mut last) = (0, self.last);
-        for _ in 0..most {
-            let Some(head) = rest.get(passed + last..).and_then(|rest| rest.first_chunk::<RECORD>()) else { break };
-            let [seconds, fraction, kept, wire_len] = self.words(head);
-            let (at, len) = (passed + last + self.record_header, kept as usize);
-            if len > LONGEST_FRAME {
-                break;
-            }
-            let Some(data) = rest.get(at..at + len) else { break };
-            (passed, last) = (passed + last, self.record_header + len);
-            let time_ns = self.time(seconds, fraction);
-            take(Frame { number: 0, time_ns, link: self.link, wire_len: wire_len.max(kept), data })?;
-        }
+    pub(super) fn records<'a, R: Read>(&self, window: &'a Window<R>) -> Records<'a> {
+        Records { format: *self, rest: window.rest(), passed: 0 }
+    }
+
+    /// Pass records that were handed on.
+    pub(super) fn pass<R: Read>(&mut self, window: &mut Window<R>, (passed, last): (usize, usize)) {
         window.advance(passed);
         self.last = last;
-        Ok(())
     }
 
     #[inline]
