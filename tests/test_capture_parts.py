@@ -172,7 +172,7 @@ def test_what_captures_show_of_a_path_has_the_names_of_results() -> None:
         {"tcp": False, "a_bytes": 10**9, "duration_ns": 9 * 10**9},
     )
     waits = {"mean_ms": 5.0, "p50_ms": 4.0, "p95_ms": 9.0, "p99_ms": None, "max_ms": 12.0}
-    found = {path: number for path, number, _ in measured(work(table), "down", 1e6, waits)}
+    found = {path: number for path, number, _ in measured(work(table), "down", 1e6, {"down": waits})}
     assert found["flows.goodput_bps"] == 800_000 and found["links.down.utilisation"] == pytest.approx(0.8)
     # Towards the capture 100 were seen and 20 of them again; away from it 200, and 10 again.
     assert found["links.down.loss"] == pytest.approx(20 / 120) and found["links.up.loss"] == 0.05
@@ -180,12 +180,12 @@ def test_what_captures_show_of_a_path_has_the_names_of_results() -> None:
     assert "links.down.queue_delay_ms.p99" not in found
     assert (found["connections.duration_s.p50"], found["connections.duration_s.p95"]) == (1, 2)
     few = connections({"b_data_pkts": 99, "b_again_pkts": 1})
-    assert "links.down.loss" not in {path for path, *_ in measured(work(few), "down", 1e6, None)}
+    assert "links.down.loss" not in {path for path, *_ in measured(work(few), "down", 1e6, {})}
 
 
 def test_a_study_of_a_capture_has_its_rate_buffers_and_window(monkeypatch: pytest.MonkeyPatch) -> None:
     waits = {"max_ms": 80.0, "samples": 9}
-    monkeypatch.setattr(workload_study, "_waits", lambda captures: waits)
+    monkeypatch.setattr(workload_study, "_waits", lambda *of: {"down": waits})
     table = connections(
         {"a_bytes": 100, "b_bytes": 900, "a_initial_window": 3, "b_initial_window": 10},
         {"a_bytes": 500, "b_bytes": 0, "a_initial_window": 4, "rtt_ns": 60_000_000},
@@ -214,21 +214,25 @@ def test_a_study_of_a_capture_has_its_rate_buffers_and_window(monkeypatch: pytes
 
 
 def test_a_link_that_was_never_full_has_at_least_the_densest_second() -> None:
-    notes: list[str] = []
     bins = np.arange(100)
-    assert workload_study._rate(np.full(100, 12_500), bins, "down", notes) == 1_000_000 and not notes
+    assert workload_study._rate(np.full(100, 12_500), bins) == (1_000_000, True, 1)
     # Seconds within 3 % of the densest are full ones, and five of them are enough.
     size = np.full(100, 1000)
     size[:50] = 12_500
     size[10:50] = 12_200
-    assert workload_study._rate(size, bins, "down", notes) == 1_000_000 and not notes
+    assert workload_study._rate(size, bins) == (1_000_000, True, 1)
     size[40:50] = 12_000
-    assert workload_study._rate(size, bins, "up", notes) == 1_000_000
+    assert workload_study._rate(size, bins) == (1_000_000, False, 1)
+    assert workload_study._rate(np.array([]), np.array([], dtype=int)) == (10_000, False, 1)
+    assert workload_study._rate(np.array([5000, 5000]), np.array([0, 1])) == (400_000, False, 0.2)
+    notes: list[str] = []
+    found = Workload(connections({}), 10**9, [], True, True, {"bin": bins, "down": size, "up": size})
+    assert workload_study._rates(found, "down", "up", notes)[0] == {"down": 1_000_000, "up": 1_000_000}
     assert notes == [
-        "the link up was never seen filled: its rate is at least 1 Mbit/s, that of the densest second"
+        "the link down was never seen filled: its rate is at least 1 Mbit/s, that of the densest second",
+        "the link up was never seen filled: its rate is taken to be 1 Mbit/s, what came to it in the densest "
+        "second; what it carried may be less",
     ]
-    assert workload_study._rate(np.array([]), np.array([], dtype=int), "up", notes) == 10_000
-    assert workload_study._rate(np.array([5000, 5000]), np.array([0, 1]), "up", notes) == 400_000
 
 
 def test_notes_count_what_a_workload_lacks() -> None:

@@ -20,6 +20,7 @@ from sojourn.errors import SojournError
 from sojourn.report import html, sections, several
 from sojourn.report.files import Files
 from sojourn.results import atomic
+from sojourn.sweep.suites.catalogue import names
 
 
 def flow(name: str, lost: int, packets: int) -> dict[str, Any]:
@@ -302,6 +303,11 @@ def test_small_words_of_verbs_are_read_and_made() -> None:
         "point": {"axis": "8pkt"}, "value": "loss", "p": 0.5, "interval": None,
     }  # fmt: skip
     assert compare._nested({**row, "low": 0.0, "high": 1.0}, {})["interval"] == [0.0, 1.0]
+
+
+def test_every_suite_that_ships_is_named_where_suites_are_explained() -> None:
+    about, _, first = (suite.suite.__doc__ or "").partition("Parameters")
+    assert names() and all(f"`{name}`:" in about and name in first.split("aqm")[0] for name in names())
 
 
 def test_the_overview_has_each_verb_apart_from_what_it_does() -> None:

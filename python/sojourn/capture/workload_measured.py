@@ -51,7 +51,8 @@ def measured(
     for link, way in waits.items():
         for ours, theirs in _WAITS.items():
             how = "Queueing delay: as sojourn measure infers it from the captures."
-            yield f"links.{link}.queue_delay_ms.{ours}", way[theirs], how
+            if (number := way.get(theirs)) is not None:
+                yield f"links.{link}.queue_delay_ms.{ours}", number, how
     for link in ("down", "up"):
         seen, again = _segments(tcp, link)
         if seen >= _LEAST_PKTS:

@@ -67,7 +67,7 @@ def study_of(found: Workload, captures: Sequence[Path], output: Path, study: Pat
     if not rtt_s:
         rtt_s = _RTT_S
         written.notes.append(f"no round trip was seen: the path's is {1000 * rtt_s:g} ms, a choice")
-    waits = _waits(captures, _hosts(found), near, far)
+    waits = _waits(captures, found, near, far)
     swept = max((near, far), key=lambda link: waits.get(link, {}).get("max_ms", 0.0))
     buffers = {}
     for link, rate in rates.items():
@@ -170,14 +170,13 @@ def _hosts(found: Workload) -> set[str]:
     return set(found.connections.select(far.cast(pl.String)).to_series())
 
 
-def _waits(
-    captures: Sequence[Path], far_hosts: set[str], near: str, far: str
-) -> dict[str, Mapping[str, Any]]:
+def _waits(captures: Sequence[Path], found: Workload, near: str, far: str) -> dict[str, Mapping[str, Any]]:
     """Return the waits on each link of the far host with most samples, as far as they could be inferred."""
     try:
         hosts = measure([str(capture) for capture in captures])["hosts"]
     except CaptureError:
         return {}
+    far_hosts = _hosts(found)
     ways: dict[str, list[Mapping[str, Any]]] = {near: [], far: []}
     for host in hosts:
         if host["remote"] not in far_hosts:

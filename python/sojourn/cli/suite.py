@@ -56,9 +56,10 @@ def suite(
 ) -> int:
     """Run every case of an evaluation for some queues on some links, and write its pages and tables.
 
-    `rfc7928`: the guidelines for characterising an AQM, every case that has traffic. `tcp`: the
-    dumbbells of the common TCP evaluation suite. The cases are study files; copy their folder, change
-    it, and name it in place of the suite. Interrupt it at any time: the same command goes on.
+    `rfc7928`: the guidelines for characterising an AQM, every case that has traffic. `rfc5166`:
+    convergence, smoothness and harm. `tcp`: the dumbbells of the common TCP evaluation suite. The cases
+    are study files; copy their folder, change it, and name it in place of the suite. Interrupt it at any
+    time: the same command goes on.
 
     Ends with 1 if a run failed, or one of the printed checks does not hold.
 
@@ -73,7 +74,7 @@ def suite(
     Parameters
     ----------
     name
-        A suite that ships (rfc7928, tcp), or a folder with a suite.toml.
+        A suite that ships (rfc7928, rfc5166, tcp), or a folder with a suite.toml.
     aqm
         Queues to compare: names and queues as in a study file (inline TOML), with commas between. Repeatable.
         Drop-tail with the common buffer is always in.

@@ -51,7 +51,8 @@ def captured(result: Mapping[str, Any], found: Results) -> Captured:
         )
     used = number_at(link, "utilisation")
     if used is not None and link.get("rate_bps"):
-        wrong = [f"{said}." for said in faster(look_up(result, f"losses.{name}"), link["rate_bps"])]
+        shares = look_up(result, f"losses.{name}")
+        wrong = [f"{said}." for said in (faster(shares, link["rate_bps"]) if shares else [])]
         sentences += wrong or [
             f"Of the {link['rate_bps'] / 1e6:.4g} Mbit/s that were given as its rate, {used:.1%} were used."
         ]
