@@ -1,8 +1,8 @@
 """All that a run gives, to the last byte, for studies that were drawn.
 
-Scenes of `test_fingerprints_troubled` change one thing at a time. These were drawn from the same parts, all
-at once, and kept for telling apart engines that the others did not: an operator, a number or a condition of the
-engine's was another. Written anew, after a change of results that is meant:
+Scenes of `test_fingerprints_troubled` change one thing at a time. These were drawn from the same parts,
+all at once, and kept for telling engines apart that the others did not: one operator, number or condition
+was another. Written anew, after a change of results that is meant:
 
     python tests/test_fingerprints_drawn.py
 """
