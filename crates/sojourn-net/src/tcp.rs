@@ -23,7 +23,7 @@ mod config;
 pub(crate) mod cwnd_limited;
 mod ecn;
 mod endpoint;
-mod jiffies;
+pub(crate) mod jiffies;
 mod loss;
 mod pacing;
 mod rate_sample;

@@ -2,7 +2,7 @@
 
 mod events;
 
-use crate::scenario::Transport;
+use crate::scenario::{Stack, Transport};
 use events::{Amount, Event, Idle, Moment, News, Trouble};
 use serde::{Deserialize, Serialize};
 use sojourn_net::congestion::{
@@ -27,16 +27,19 @@ pub(crate) struct Choice {
     pub(crate) hystart: HyStart,
     /// CUBIC never grows slower than Reno would.
     pub(crate) reno_friendly: bool,
-    /// Reno's window is one of whole segments, as in Linux.
-    pub(crate) whole: bool,
+    /// In Linux's, Reno counts whole segments, and CUBIC jiffies.
+    pub(crate) stack: Stack,
 }
 
 impl Choice {
     /// Makes one; those that draw do so from `seed`.
     pub(crate) fn make(self, seed: u64) -> Box<dyn CongestionControl> {
-        let Self { transport, mss, initial, target, gain, hystart, reno_friendly, whole } = self;
+        let Self { transport, mss, initial, target, gain, hystart, reno_friendly, stack } = self;
         match transport {
-            Transport::Cubic => Box::new(Cubic::new(mss, initial, hystart, reno_friendly)),
+            Transport::Cubic => {
+                let cubic = Cubic::new(mss, initial, hystart, reno_friendly);
+                Box::new(if stack == Stack::Linux { cubic.in_jiffies() } else { cubic })
+            }
             Transport::CubicRfc9438 => Box::new(CubicRfc9438::new(mss, initial, hystart, reno_friendly)),
             Transport::CubicNs2 => Box::new(CubicNs2::new(mss, initial)),
             Transport::Bic => Box::new(Bic::new(mss, initial)),
@@ -51,7 +54,7 @@ impl Choice {
             Transport::Dctcp => Box::new(Dctcp::new(mss, initial)),
             Transport::Prague => Box::new(Prague::new(mss, initial)),
             Transport::NewReno => Box::new(Reno::new(mss, initial, Counting::Acks)),
-            Transport::Reno if whole => Box::new(Reno::new(mss, initial, Counting::Segments)),
+            Transport::Reno if stack == Stack::Linux => Box::new(Reno::new(mss, initial, Counting::Segments)),
             Transport::Reno | Transport::Udp => Box::new(Reno::new(mss, initial, Counting::Bytes)),
         }
     }
@@ -181,7 +184,7 @@ impl Connection {
             gain: 1.0,
             hystart: setup.hystart,
             reno_friendly: true,
-            whole: false,
+            stack: Stack::Plain,
         }
         .make(setup.seed);
         if let Amount::Segments(segments) = setup.cwnd {

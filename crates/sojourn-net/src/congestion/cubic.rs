@@ -25,15 +25,16 @@
 //!   of the window at least.
 //!
 //! Slow start may end by [`HyStart`]. Differences:
-//! - the clock is that of `HZ` = 1000;
-//! - K is the cube root rounded down (Linux: a table and one step of Newton's method, within about 0.2 %);
-//! - until a timeout the smallest round trip is the connection's (Linux: but for samples of the first second after a
-//!   loss).
+//! - the clock is that of `HZ` = 1000, and until a timeout the smallest round trip is the connection's, that of its
+//!   handshake included; with [`Cubic::in_jiffies`] `HZ` is 250, as most distributions have it, and the smallest round
+//!   trip is that of data, but for samples of the first second after a loss;
+//! - K is the cube root rounded down (Linux: a table and one step of Newton's method, within about 0.2 %).
 
 use super::bic::fast_convergence;
 use super::control::{Ack, Congestion, CongestionControl, Window, segments};
 use super::hystart::{HyStart, Watch};
 use super::reno::slow_start;
+use crate::tcp::jiffies::TICK;
 use crate::{Span, Time};
 
 /// β, and C in segments per second cubed, in 1024ths.
@@ -42,13 +43,9 @@ const C: u64 = 410;
 const SCALE: u64 = 1024;
 /// Eighths of a window that must be delivered for one more segment of W_est: 8 (1 + β) / 3 (1 − β).
 const FRIENDLY_EIGHTHS: u64 = 15;
-/// `cnt` holds for this long, if the window does not change.
-const PRICE_MS: u64 = 1000 / 32;
 const LEAST_CNT: u64 = 2;
 /// Highest `cnt` while no maximum is known.
 const MOST_BEFORE_LOSS: u64 = 20;
-/// For so long after a loss round-trip times are not looked at.
-const BLIND_MS: u64 = 1000;
 
 /// CUBIC congestion control, as Linux has it.
 pub struct Cubic {
@@ -61,12 +58,12 @@ pub struct Cubic {
     cwnd_cnt: u64,
     /// Segments that must be delivered for one more in the window.
     cnt: u64,
-    /// Window and millisecond for which `cnt` was computed.
+    /// Window and tick for which `cnt` was computed.
     cnt_at: (u64, u64),
     epoch: Option<Epoch>,
-    /// Smallest round trip, zero if unknown; and whether a timeout made it forget those before.
+    /// Smallest round trip, zero if unknown; of those that were looked at here, or the connection's.
     min_rtt: Span,
-    forgot: bool,
+    looked_at: bool,
     /// When the last ACK came, when what it acknowledged was sent, and whether that was all.
     heard: Time,
     sent: Time,
@@ -76,9 +73,11 @@ pub struct Cubic {
     part: u64,
     /// Never grow slower than Reno would.
     reno_friendly: bool,
+    /// Ticks of the clock in a second.
+    hz: u64,
 }
 
-/// A congestion-avoidance stage. Times in milliseconds, K in 1024ths of a second.
+/// A congestion-avoidance stage. It starts at a tick; K is in 1024ths of a second.
 #[derive(Clone, Copy)]
 struct Epoch {
     start: u64,
@@ -97,9 +96,9 @@ impl Epoch {
         Self { start: now, k, origin, w_cubic: cwnd, w_est: cwnd, ack_cnt: 0 }
     }
 
-    /// W_cubic after `ms`.
-    fn window(&self, ms: u64) -> u64 {
-        let t = ms * SCALE / 1000;
+    /// W_cubic after so many ticks.
+    fn window(&self, ticks: u64, hz: u64) -> u64 {
+        let t = ticks * SCALE / hz;
         let distance = (u128::from(t.abs_diff(self.k)).pow(3) * u128::from(C)) >> 40;
         let distance = u64::try_from(distance).unwrap_or(u64::MAX);
         if t < self.k { self.origin.saturating_sub(distance) } else { self.origin.saturating_add(distance) }
@@ -122,13 +121,9 @@ fn cube_root_time(segments: u64) -> u64 {
     libm::cbrt(segments as f64 * (1u64 << 40) as f64 / C as f64) as u64
 }
 
-fn milliseconds(time: Time) -> u64 {
-    time.0 / 1_000_000
-}
-
 impl Cubic {
-    /// Starts with `initial` bytes of window and segments of `mss` bytes; `hystart` may end slow start early, and
-    /// without `reno_friendly` the window may grow more slowly than Reno's, as in ns-3 3.37.
+    /// Starts with `initial` bytes of window and segments of `mss` bytes, and a clock of milliseconds; `hystart` may
+    /// end slow start early, and without `reno_friendly` the window may grow more slowly than Reno's, as in ns-3 3.37.
     pub fn new(mss: u64, initial: u64, hystart: HyStart, reno_friendly: bool) -> Self {
         Self {
             mss,
@@ -140,21 +135,31 @@ impl Cubic {
             cnt_at: (0, 0),
             epoch: None,
             min_rtt: Span::ZERO,
-            forgot: false,
+            looked_at: false,
             heard: Time::ZERO,
             sent: Time::ZERO,
             empty: false,
             hystart: Watch::of(hystart),
             part: 0,
             reno_friendly,
+            hz: 1000,
         }
+    }
+
+    /// The same with Linux's clock, and with a smallest round trip that it has looked at itself.
+    pub fn in_jiffies(self) -> Self {
+        Self { hz: 1_000_000_000 / TICK, looked_at: true, ..self }
+    }
+
+    fn ticks(&self, time: Time) -> u64 {
+        time.0 / (1_000_000_000 / self.hz)
     }
 
     /// Sending began again at `at`, with nothing in flight: the epoch begins so much later.
     fn rest(&mut self, at: Time) {
+        let (at, sent) = (self.ticks(at), self.ticks(self.sent));
         if let Some(epoch) = &mut self.epoch {
-            let idle = milliseconds(at).saturating_sub(milliseconds(self.sent));
-            epoch.start = (epoch.start + idle).min(milliseconds(at));
+            epoch.start = (epoch.start + at.saturating_sub(sent)).min(at);
         }
     }
 
@@ -166,10 +171,10 @@ impl Cubic {
             self.rest(sent);
         }
         (self.heard, self.sent, self.empty) = (now, sent, ack.left_in_flight == 0);
-        if self.epoch.is_some_and(|epoch| milliseconds(now) < epoch.start + BLIND_MS) {
+        if self.epoch.is_some_and(|epoch| self.ticks(now) < epoch.start + self.hz) {
             return false;
         }
-        let least = if self.forgot { rtt } else { ack.min_rtt };
+        let least = if self.looked_at { rtt } else { ack.min_rtt };
         if self.min_rtt == Span::ZERO || least < self.min_rtt {
             self.min_rtt = least;
         }
@@ -190,13 +195,13 @@ impl Cubic {
         whole
     }
 
-    /// Computes what a segment costs, if that is due.
+    /// Computes what a segment costs at a tick, if that is due.
     fn update_cnt(&mut self, now: u64, acked: u64) {
         if let Some(epoch) = &mut self.epoch {
             epoch.ack_cnt += acked;
         }
         let (cwnd, at) = self.cnt_at;
-        if cwnd == self.cwnd && now - at <= PRICE_MS {
+        if cwnd == self.cwnd && now - at <= self.hz / 32 {
             return;
         }
         let cwnd = self.cwnd;
@@ -205,7 +210,8 @@ impl Cubic {
         let per = |gain: u64| cwnd.checked_div(gain).unwrap_or(100 * cwnd);
         if is_new {
             self.cnt_at = (cwnd, now);
-            epoch.w_cubic = epoch.window(now.saturating_sub(epoch.start) + self.min_rtt.0.div_ceil(1_000_000));
+            let ahead = self.min_rtt.0.div_ceil(1_000_000_000 / self.hz);
+            epoch.w_cubic = epoch.window(now.saturating_sub(epoch.start) + ahead, self.hz);
             self.cnt = per(epoch.w_cubic.saturating_sub(cwnd));
             if self.w_max == 0 {
                 self.cnt = self.cnt.min(MOST_BEFORE_LOSS);
@@ -242,7 +248,7 @@ impl CongestionControl for Cubic {
         }
         let left = slow_start(&mut self.cwnd, self.ssthresh, delivered);
         if left > 0 {
-            self.update_cnt(milliseconds(now), left);
+            self.update_cnt(self.ticks(now), left);
             self.grow(left);
         }
     }
@@ -255,7 +261,7 @@ impl CongestionControl for Cubic {
         (self.cwnd_cnt, self.epoch) = (0, None);
         if what == Congestion::Timeout {
             (self.cwnd, self.w_max, self.cnt, self.cnt_at) = (1, 0, 0, (0, 0));
-            (self.min_rtt, self.forgot) = (Span::ZERO, true);
+            (self.min_rtt, self.looked_at) = (Span::ZERO, true);
         }
         if let Some(watch) = &mut self.hystart {
             watch.on_congestion(what == Congestion::Timeout);
@@ -310,118 +316,4 @@ impl CongestionControl for Cubic {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const MSS: u64 = 1000;
-
-    fn ms(ms: u64) -> Time {
-        Time::ZERO + Span::from_millis(ms)
-    }
-
-    fn ack(segments: u64, rtt_ms: u64) -> Ack {
-        Ack::of(segments * MSS, Span::from_millis(rtt_ms))
-    }
-
-    fn after_loss(w_max: u64, cwnd: u64) -> Cubic {
-        Cubic { ssthresh: cwnd, w_max, ..Cubic::new(MSS, cwnd * MSS, HyStart::None, true) }
-    }
-
-    #[test]
-    fn a_bulk_transfer_in_packetdrill() {
-        // google/packetdrill, cubic-bulk-166k.pkt: two segments acknowledged each 100 ms. HyStart ends
-        // slow start at 48; from 120 acknowledged on each ACK adds one.
-        let mut cubic = Cubic { ssthresh: 48, ..Cubic::new(MSS, 48 * MSS, HyStart::None, true) };
-        let mut windows = vec![];
-        for number in 20..=200 {
-            let ack = Ack { min_rtt: Span::from_millis(100), ..ack(2, 1900) };
-            cubic.on_ack(ms(100 * number), &ack);
-            windows.push((2 * number, cubic.cwnd));
-        }
-        let at = |acked: u64| windows[(acked as usize - 40) / 2].1;
-        assert_eq!([40, 60, 80, 100, 120].map(at), [48, 49, 50, 52, 58]);
-        assert!((122..=400).step_by(2).all(|acked| at(acked) == 58 + (acked - 120) / 2), "{windows:?}");
-    }
-
-    #[test]
-    fn a_timeout_in_packetdrill() {
-        // cubic-rto-ss-ca-cwnd-bump.pkt: each segment acknowledged; milliseconds after the timeout.
-        let gaps = [100, 100, 2, 98, 2, 2, 2, 98, 2, 2, 2, 2, 2, 2, 98, 3, 2, 2, 2, 2, 2, 98];
-        let mut cubic = Cubic::new(MSS, 10 * MSS, HyStart::None, true);
-        cubic.on_congestion(ms(600), Congestion::Timeout, 0);
-        assert_eq!((cubic.cwnd, cubic.ssthresh), (1, 7));
-        let mut now = 600;
-        let windows = gaps.map(|gap| {
-            now += gap;
-            cubic.on_ack(ms(now), &ack(1, 100));
-            cubic.cwnd
-        });
-        assert_eq!(windows[..6], [2, 3, 4, 5, 6, 7]);
-        assert!(windows[6..21].iter().all(|cwnd| *cwnd == 7), "{windows:?}");
-        assert_eq!(windows[21], 8);
-    }
-
-    #[test]
-    fn k_and_the_cubic_function_are_whole_numbers() {
-        let epoch = Epoch::begin(0, 70, 100);
-        assert_eq!((epoch.k, epoch.origin), (4316, 100), "4.2158 s");
-        assert_eq!([0, 1000, 2000, 5000, 10_000].map(|ms| epoch.window(ms)), [71, 87, 96, 100, 177]);
-    }
-
-    #[test]
-    fn the_price_stands_for_a_thirty_second_part_of_a_second() {
-        let mut cubic = after_loss(100, 70);
-        let prices = [0, 31, 32, 1000, 1031, 1032, 2000].map(|at| {
-            cubic.update_cnt(at, 0);
-            cubic.cnt
-        });
-        assert_eq!(prices, [70, 70, 70, 4, 4, 3, 2]);
-    }
-
-    #[test]
-    fn a_friendly_segment_for_every_fifteen_eighths_of_a_window() {
-        let mut cubic = after_loss(0, 7);
-        cubic.update_cnt(0, 1);
-        assert_eq!(cubic.cnt, 20);
-        cubic.update_cnt(100, 12);
-        assert_eq!(cubic.cnt, 20);
-        cubic.update_cnt(200, 1);
-        assert_eq!((cubic.cnt, cubic.epoch.expect("begun").w_est), (7, 8));
-    }
-
-    #[test]
-    fn a_loss_sets_maximum_and_threshold() {
-        for (cwnd, w_max, maximum, threshold) in
-            [(10, 0, 10, 7), (80, 100, 68, 56), (3, 0, 3, 2), (10_000, 0, 10_000, 7001)]
-        {
-            let mut cubic = after_loss(w_max, cwnd);
-            cubic.on_congestion(Time::ZERO, Congestion::Loss, 0);
-            assert_eq!((cubic.w_max, cubic.ssthresh, cubic.cwnd), (maximum, threshold, threshold));
-        }
-    }
-
-    #[test]
-    fn time_stands_still_while_nothing_is_in_flight() {
-        // A second of ACKs, the last of which leaves nothing in flight; 4 s of silence; the next was sent then.
-        let heard = |rests: bool| {
-            let mut cubic = after_loss(100, 70);
-            for number in 0..=10u64 {
-                let left_in_flight = if rests && number == 10 { 0 } else { MSS };
-                cubic.on_ack(ms(100 * number), &Ack { left_in_flight, app_limited: number == 10, ..ack(1, 100) });
-            }
-            cubic.on_ack(ms(5100), &ack(1, 100));
-            cubic.epoch.expect("begun").start
-        };
-        assert_eq!((heard(false), heard(true)), (0, 4100), "sent at 0.9 s, then at 5 s");
-    }
-
-    #[test]
-    fn a_restart_after_idleness_keeps_three_quarters_as_threshold() {
-        let mut cubic = after_loss(100, 70);
-        cubic.on_idle(ms(9000), 10 * MSS);
-        assert_eq!((cubic.cwnd, cubic.ssthresh), (10, 70));
-        let mut cubic = Cubic { ssthresh: 20, ..after_loss(100, 70) };
-        cubic.on_idle(ms(9000), 10 * MSS);
-        assert_eq!((cubic.cwnd, cubic.ssthresh), (10, 52));
-    }
-}
+mod tests;

@@ -27,7 +27,7 @@ pub enum Stack {
     Plain,
     /// Linux's: RACK-TLP, HyStart in CUBIC, whole-segment counting in CUBIC and Reno, its acknowledgements (quick,
     /// pushed, delayed by the gaps of arrivals, compressed), data in super-segments, needless timeouts undone,
-    /// timers that end at ticks of 4 ms.
+    /// ticks of 4 ms for timers and CUBIC.
     Linux,
 }
 

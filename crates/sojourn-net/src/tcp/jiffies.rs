@@ -7,7 +7,7 @@
 
 use crate::{Span, Time};
 
-pub(super) const TICK: u64 = 4_000_000;
+pub(crate) const TICK: u64 = 4_000_000;
 
 /// Ticks that a wait lasts, rounded up.
 pub(super) fn ticks(wait: Span) -> u64 {

@@ -3,7 +3,7 @@
 use crate::controller::Choice;
 use crate::engine::network::Control;
 use crate::engine::{AccessAt, Way};
-use crate::scenario::{Path, Stack, Tcp};
+use crate::scenario::{Path, Tcp};
 use sojourn_net::Span;
 use std::cell::Cell;
 use std::ops::Range;
@@ -43,7 +43,7 @@ pub(super) fn control(tcp: &Tcp, seed: u64) -> Control {
         gain: tcp.ledbat_gain,
         hystart: tcp.hystart,
         reno_friendly: tcp.reno_friendly,
-        whole: tcp.endpoint.stack == Stack::Linux,
+        stack: tcp.endpoint.stack,
     };
     let seeds = Cell::new(seed);
     Box::new(move || choice.make(seeds.replace(seeds.get().wrapping_add(1))))
