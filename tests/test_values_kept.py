@@ -39,7 +39,8 @@ def declared(module: ModuleType) -> Iterator[tuple[str, Any]]:
     for line in ast.parse(Path(inspect.getfile(module)).read_text(encoding="utf-8")).body:
         targets = line.targets if isinstance(line, ast.Assign) else [getattr(line, "target", None)]
         for target in targets:
-            if isinstance(target, ast.Name) and hasattr(module, target.id):
+            # What is no constant changes while others run: a store of scores, by the tests before.
+            if isinstance(target, ast.Name) and target.id.isupper() and hasattr(module, target.id):
                 yield target.id, getattr(module, target.id)
     for name, value in sorted(vars(module).items()):
         if getattr(value, "__module__", "") != module.__name__:
