@@ -383,6 +383,12 @@ def test_agreement_is_judged_by_the_bounds_alone() -> None:
     assert verdicts({**one(0.02, 90, 10.0), "engine": real(False)["engine"]}) == [None, None, None]
 
 
+def test_of_an_amount_and_a_share_the_larger_is_allowed() -> None:
+    freezes = agreement.Bound("call.receives.freezes_per_min", "freezes/min", amount=3.0, share=0.25)
+    assert [freezes.keeps(6.0, real) for real in (9.0, 9.01, 3.0, 2.99)] == [True, False, True, False]
+    assert [freezes.keeps(20.0, real) for real in (25.0, 25.01, 15.0, 14.99)] == [True, False, True, False]
+
+
 def test_kinds_are_those_of_studies() -> None:
     schema = json.loads(_core.schema())
     text = json.dumps(schema)

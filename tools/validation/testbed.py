@@ -33,7 +33,7 @@ FEWEST_DROPS = 30
 
 @dataclass(frozen=True)
 class Bound:
-    """How far a number may be from the simulations' mean: by an amount, or by a share of it."""
+    """How far a number may be from the simulations' mean: by an amount or a share of it, the larger."""
 
     path: str
     name: str
@@ -42,7 +42,7 @@ class Bound:
 
     def keeps(self, simulated: float, real: float) -> bool:
         """Say whether two numbers are near enough."""
-        return abs(real - simulated) <= (self.amount + self.share * abs(simulated)) * (1 + 1e-9)
+        return abs(real - simulated) <= max(self.amount, self.share * abs(simulated)) * (1 + 1e-9)
 
 
 BOUNDS = (
