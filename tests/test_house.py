@@ -100,6 +100,15 @@ def test_files_can_be_read_in_one_sitting() -> None:
             assert not wide, f"{file}: comments in lines {wide} are wider than 120 columns"
 
 
+def test_no_test_in_rust_lies_where_none_is_run() -> None:
+    (asked,) = re.findall(r"cargo test (.*)", (ROOT / "Makefile").read_text("utf-8"))
+    left_out = re.findall(r"--exclude (\S+)", asked)
+    assert left_out and "--workspace" in asked
+    for crate in left_out:
+        sources = list((ROOT / "crates" / crate).rglob("*.rs"))
+        assert sources and not [file for file in sources if "#[test]" in file.read_text("utf-8")]
+
+
 def test_studies_and_licences_are_shipped() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     shipped = {

@@ -14,6 +14,7 @@
 //!
 //! Memory is bounded by [`Options`]: so many flows, so many packets of log; hosts are told apart up to 65,536.
 
+pub mod decimal;
 pub mod decode;
 pub mod delay;
 pub mod matching;
