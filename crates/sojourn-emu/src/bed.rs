@@ -36,8 +36,8 @@ pub struct End {
 pub struct Rights {
     /// It needed a user namespace of its own.
     pub rootless: bool,
-    /// Work of the receiving hosts is done by threads of the kernel.
-    pub threaded_napi: bool,
+    /// Work of the receiving hosts, the client and the server, is done by threads of the kernel.
+    pub threaded_napi: [bool; 2],
     /// Why there are no stamps of the kernel.
     pub no_stamps: Option<String>,
 }
@@ -100,7 +100,7 @@ impl Bed {
         let name = if setup.host { "sojourn%d" } else { "t0" };
         let [client_address, server_address] = addresses;
         let (server, other) = end(setup, second, name, [server_address, client_address], epoch, sees_sys, &mut rights)?;
-        rights.threaded_napi = threaded && other;
+        rights.threaded_napi = [threaded, other];
         Ok(Self { ends: [client, server], prober, rights })
     }
 
@@ -160,8 +160,9 @@ fn end(
     }
     because(routing.up(index, Some((setup.mtu, RING))), &format!("an MTU of {} cannot be set", setup.mtu))?;
     let metrics = RouteMetrics { congestion: setup.congestion.clone(), ..RouteMetrics::default() };
-    let has_v6 = setup.mtu >= 1280 && std::path::Path::new("/proc/sys/net/ipv6").exists();
-    for (own, other) in own.both().into_iter().zip(other.both()).filter(|(own, _)| own.is_ipv4() || has_v6) {
+    let has_v6 = std::path::Path::new("/proc/sys/net/ipv6").exists();
+    let addresses = own.within(setup.mtu).zip(other.within(setup.mtu));
+    for (own, other) in addresses.filter(|(own, _)| own.is_ipv4() || has_v6) {
         because(routing.address(index, own), &format!("the address {own} cannot be set"))?;
         let refused = |error: io::Error| match &metrics.congestion {
             Some(name) if error.kind() != io::ErrorKind::PermissionDenied => {

@@ -93,3 +93,45 @@ impl Driver {
         self.thread.join().map_err(|_| "the forwarding thread failed".to_owned())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::Device;
+    use crate::event::EventSink;
+    use crate::forward::Hosts;
+    use crate::way::Way;
+    use sojourn_net::Rate;
+    use sojourn_sim::Direction;
+    use std::io::Read;
+    use std::os::unix::net::UnixDatagram;
+    use std::time::Duration;
+
+    fn forwarder() -> Forwarder {
+        let link = r#"{"rate": "4Mbit", "queue": {"kind": "fifo", "limit": "9pkt"}}"#;
+        let path = format!(r#"{{"duration": "9s", "path": {{"rtt": "10ms", "down": {link}, "up": {link}}}}}"#);
+        let scenario = serde_json::from_str(&path).unwrap();
+        let ways = [Direction::Down, Direction::Up].map(|way| Way::new(&scenario, 1, 0, way, &[]));
+        let device = || Device::new(UnixDatagram::unbound().unwrap().into(), false, None);
+        let hosts = Hosts { mtu: 1500, access: Rate(1_000_000_000) };
+        Forwarder::new(device(), device(), ways, hosts, EventSink::new(rtrb::RingBuffer::new(1).0, None))
+    }
+
+    #[test]
+    fn a_loop_that_waits_is_rung_and_finds_that_it_is_to_stop() {
+        let stop = Arc::new(AtomicBool::new(false));
+        let (bell, mut rung) = UnixStream::pair().unwrap();
+        // Only so that a bell that is never rung is an error, and not a test without end.
+        rung.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        let stopped = Arc::clone(&stop);
+        let thread = thread::spawn(move || {
+            let error = rung.read_exact(&mut [0]).err();
+            let fifo = stopped.load(Ordering::Relaxed);
+            let (end, late_wakes) = (Time::ZERO, (0, Span::ZERO));
+            Driven { forwarder: forwarder(), end, fifo, thread_pct: 0.0, late_wakes, error }
+        });
+        let driven = Driver { thread, stop, bell }.stop().unwrap();
+        assert!(driven.error.is_none(), "{:?}", driven.error);
+        assert!(driven.fifo, "rung before it was told to stop");
+    }
+}

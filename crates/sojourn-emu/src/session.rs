@@ -1,6 +1,6 @@
 //! One run from beginning to end: the bed, the command, the thread that forwards, and the thread that records.
 
-use crate::bed::{Bed, Trouble};
+use crate::bed::{Bed, Rights, Trouble};
 use crate::command::{Child, blocked_signals};
 use crate::drive::Driver;
 use crate::event::EventSink;
@@ -125,25 +125,25 @@ pub fn run(setup: &Setup) -> Result<Report, Trouble> {
     }
     let ring = bed.dropped();
     let recorded = recorder.finish(driven.end)?;
-    let mut without = Vec::new();
-    if let Some(error) = &bed.rights.no_stamps {
-        without.push(format!("stamps of the kernel ({error}): packets count as sent when they were read"));
-    }
-    if !driven.fifo {
-        without.push("priority over other programs (SCHED_FIFO)".to_owned());
-    }
-    if awake.is_none() {
-        without.push("processors kept awake (/dev/cpu_dma_latency)".to_owned());
-    }
-    if !bed.rights.threaded_napi {
-        without.push("threaded NAPI: work of the receiving hosts may delay the emulator".to_owned());
-    }
-    if !locked {
-        without.push("memory that is never paged out".to_owned());
-    }
+    let without = refused(&bed.rights, driven.fifo, awake.is_some(), locked);
     let rootless = bed.rights.rootless;
     let facts = Facts { recorded, driven, ended, base_rtt, ring, processors, congestion, without, rootless };
     Ok(Report::new(setup, facts))
+}
+
+/// What the emulator ran without, as the system refused it.
+fn refused(rights: &Rights, has_fifo: bool, is_awake: bool, is_locked: bool) -> Vec<String> {
+    let stamps = rights.no_stamps.as_ref();
+    let stamps =
+        stamps.map(|error| format!("stamps of the kernel ({error}): packets count as sent when they were read"));
+    let others = [
+        (has_fifo, "priority over other programs (SCHED_FIFO)"),
+        (is_awake, "processors kept awake (/dev/cpu_dma_latency)"),
+        (rights.threaded_napi == [true; 2], "threaded NAPI: work of the receiving hosts may delay the emulator"),
+        (is_locked, "memory that is never paged out"),
+    ];
+    let others = others.into_iter().filter(|(has, _)| !has).map(|(_, what)| what.to_owned());
+    stamps.into_iter().chain(others).collect()
 }
 
 /// Idle round trips, less the time that a probe is on links of constant rate.
@@ -189,5 +189,24 @@ mod tests {
         assert_eq!(on_links(&path(r#", "rate": "1Mbit", "overhead": "16B""#)), Span(84_000 + 800_000));
         assert_eq!(on_links(&path(r#", "rate": "1Mbit", "rule": "htb""#)), Span(84_000));
         assert_eq!(on_links(&path(r#", "rate": "unlimited""#)), Span(84_000), "no rate, no time");
+    }
+
+    #[test]
+    fn what_the_system_refused_is_said_and_threads_at_one_end_only_are_not_enough() {
+        let rights = |threaded_napi| Rights { threaded_napi, ..Rights::default() };
+        assert_eq!(refused(&rights([true; 2]), true, true, true), [""; 0]);
+        for one_end in [[true, false], [false, true]] {
+            let said = refused(&rights(one_end), true, true, true);
+            assert!(said.len() == 1 && said[0].starts_with("threaded NAPI"), "{said:?}");
+        }
+        let no_stamps = Rights { no_stamps: Some("EPERM".to_owned()), ..rights([false; 2]) };
+        let said = refused(&no_stamps, false, false, false);
+        let about = ["stamps of the kernel (EPERM)", "priority", "processors", "threaded NAPI", "memory"];
+        assert!(said.len() == 5 && said.iter().zip(about).all(|(said, what)| said.starts_with(what)), "{said:?}");
+        for (place, what) in about[1..].iter().enumerate().filter(|(_, what)| **what != "threaded NAPI") {
+            let has = |of| of != place;
+            let said = refused(&rights([true; 2]), has(0), has(1), has(3));
+            assert!(said.len() == 1 && said[0].starts_with(what), "{what}: {said:?}");
+        }
     }
 }

@@ -53,6 +53,8 @@ pub struct Setup {
     pub descriptors: Descriptors,
 }
 
+/// The least MTU of IPv6 (RFC 8200 §5).
+const IPV6_MTU: u32 = 1280;
 /// Network cards are at least this fast …
 const CARD: Rate = Rate(1_000_000_000);
 /// … and so many times faster than the path, or it would be no bottleneck.
@@ -123,8 +125,19 @@ impl Addresses {
         }
     }
 
-    /// Both.
-    pub fn both(self) -> [IpAddr; 2] {
-        [self.v4.into(), self.v6.into()]
+    /// Those that an interface with this MTU has: IPv6 where it is what that needs.
+    pub fn within(self, mtu: u32) -> impl Iterator<Item = IpAddr> {
+        [IpAddr::from(self.v4)].into_iter().chain((mtu >= IPV6_MTU).then(|| self.v6.into()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_has_an_address_of_ipv6_from_its_least_mtu_on() {
+        let of = |mtu| Addresses::of(0, 1).within(mtu).map(|address| address.is_ipv6()).collect::<Vec<_>>();
+        assert_eq!([1279, 1280, 1281].map(of), [vec![false], vec![false, true], vec![false, true]]);
     }
 }

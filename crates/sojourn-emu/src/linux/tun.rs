@@ -57,3 +57,23 @@ pub fn set_offload(tun: &OwnedFd, on: bool) -> io::Result<()> {
     }
     last
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linux::namespace;
+
+    const TUNGETIFF: libc::Ioctl = 0x8004_54d2_u32 as libc::Ioctl;
+
+    #[test]
+    fn an_interface_has_plain_packets_their_headers_and_its_work_done_by_napi() {
+        // Of this thread only; without the right to it, or without TUN, there is nothing to look at.
+        let (Ok(_), Ok((fd, name))) = (namespace::new_network(), open_tun("t%d")) else { return };
+        assert_eq!(name, "t0");
+        let mut found = InterfaceRequest { name: [0; 16], flags: 0, rest: [0; 22] };
+        // SAFETY: the request writes into this structure.
+        assert_eq!(unsafe { libc::ioctl(fd.as_raw_fd(), TUNGETIFF, &mut found) }, 0);
+        assert_eq!(found.flags, IFF_TUN | IFF_NAPI | IFF_NO_PI | IFF_VNET_HDR);
+        assert!(open_tun("of-far-too-many-letters").is_ok_and(|(_, name)| name == "of-far-too-many"));
+    }
+}

@@ -3,6 +3,7 @@
 use sojourn_emu::event::{Event, SNAPSHOT};
 use sojourn_emu::frame::Headers;
 use sojourn_emu::ledger::{Ledger, Outputs};
+use sojourn_emu::rows::ROW;
 use sojourn_net::log::Kind;
 use sojourn_net::probe::DropCause;
 use sojourn_net::{Ecn, Span, Time};
@@ -68,11 +69,11 @@ const MS: u64 = 1_000_000;
 struct ByHand(Ledger, u32);
 
 impl ByHand {
-    fn new() -> Self {
+    fn new(outputs: Outputs) -> Self {
         let link = r#"{"rate": "4Mbit", "queue": {"kind": "fifo", "limit": "9pkt"}}"#;
         let path = format!(r#"{{"duration": "9s", "path": {{"rtt": "10ms", "down": {link}, "up": {link}}}}}"#);
         let scenario = serde_json::from_str(&path).unwrap();
-        Self(Ledger::new(&scenario, (1, 0), Outputs::default(), None).unwrap(), 0)
+        Self(Ledger::new(&scenario, (1, 0), outputs, None).unwrap(), 0)
     }
 
     fn arrives(&mut self, ms: u64, flow: u32, pair: u16, refused: Option<DropCause>) -> u32 {
@@ -100,7 +101,7 @@ impl ByHand {
 
 #[test]
 fn flows_are_numbered_as_they_come_and_pairs_counted_in_the_measured_period() {
-    let mut by_hand = ByHand::new();
+    let mut by_hand = ByHand::new(Outputs::default());
     by_hand.0.measure(Time(1000 * MS), Time(3000 * MS));
     let waiting = [(900, 70, 4), (1000, 90, 5), (1500, 70, 4), (2500, 80, 5), (3000, 90, 5), (3001, 60, 6)]
         .map(|(ms, flow, pair)| by_hand.arrives(ms, flow, pair, None));
@@ -117,8 +118,33 @@ fn flows_are_numbered_as_they_come_and_pairs_counted_in_the_measured_period() {
 }
 
 #[test]
+fn a_row_of_the_log_has_the_number_of_its_flow_and_what_was_waiting_before_it() {
+    let file = Memory::default();
+    let mut by_hand = ByHand::new(Outputs { log: Some(Box::new(file.clone())), ..Outputs::default() });
+    let flows = [70, 90, 70, u32::MAX, 90];
+    let rows = [0, 1, 2, 3].map(|i| by_hand.arrives(10 + i, flows[i as usize], 0, None));
+    by_hand.arrives(15, flows[4], 0, Some(DropCause::Full));
+    for row in rows {
+        by_hand.leaves(row, 20 + u64::from(row), 10);
+    }
+    by_hand.0.finish(Time(9000 * MS)).unwrap();
+    let bytes = file.0.lock().unwrap().clone();
+    let number = |row: &[u8], at: usize| u32::from_ne_bytes(row[at..at + 4].try_into().unwrap());
+    let found = |at| bytes.chunks(ROW).map(|row| number(row, at)).collect::<Vec<_>>();
+    // Packet, flow, size, packets and bytes waiting.
+    assert_eq!(found(24), [0, 1, 2, 3, 4]);
+    assert_eq!(found(28), [0, 1, 0, 2, 1], "as the flows came");
+    assert_eq!(found(32), [500; 5]);
+    assert_eq!(found(36), [0, 1, 2, 3, 4]);
+    assert_eq!(found(40), [0, 500, 1000, 1500, 2000]);
+    let departures: Vec<_> =
+        bytes.chunks(ROW).map(|row| i64::from_ne_bytes(row[8..16].try_into().unwrap()) / MS as i64).collect();
+    assert_eq!(departures, [20, 21, 22, 23, 0]);
+}
+
+#[test]
 fn a_look_tells_what_happened_since_the_one_before_and_what_has_been_counted_in_all() {
-    let mut by_hand = ByHand::new();
+    let mut by_hand = ByHand::new(Outputs::default());
     let rows = [10, 20, 30].map(|ms| by_hand.arrives(ms, 1, 0, None));
     by_hand.arrives(31, 1, 0, Some(DropCause::Full));
     by_hand.leaves(rows[0], 12, 2);
