@@ -9,7 +9,7 @@ import pytest
 from answering import DELAY, KIND, LIMIT, compare, one, voice
 from sojourn import _core
 from sojourn.report.answer import answer
-from sojourn.report.answer.goals import HOUSEHOLD
+from sojourn.report.answer.goals import HOUSEHOLD, Goal, value
 
 
 def test_losses_that_are_alike_in_size_are_not_called_indistinguishable() -> None:
@@ -188,3 +188,32 @@ def test_delay_does_not_decide_what_users_may_lose_much_by() -> None:
     once = [one({KIND: kind}, **voice(score)) for kind, score in (("fq_codel", 3.5), ("cake", 2.6))]
     found = answer(once, {KIND: ["fq_codel", "cake"]})
     assert found.ranking.chosen == ["fq_codel"] and not found.ranking.doubted
+
+
+def test_every_choice_is_said_only_where_every_one_was_measured() -> None:
+    kinds = ["fifo", "codel", "pie"]
+    measured = {"all": kinds, "some": kinds[:2], "doubt": kinds[:2], "all-doubt": kinds}
+    results = [
+        # Replications far apart: nothing is certain.
+        one({"workload": load, KIND: kind}, at, **voice(3.6 + 0.8 * (at - 1) if "doubt" in load else 4.2))
+        for load, there in measured.items()
+        for kind in there
+        for at in range(3)
+    ]
+    said = answer(results, {"workload": list(measured), KIND: kinds}).items
+    for load, verdict in (
+        ("all", "every"), ("some", "fifo and codel"), ("doubt", "not certain for fifo and codel"),
+        ("all-doubt", "not certain for any"),
+    ):  # fmt: skip
+        assert sum(each.startswith(f"{load}: {verdict}") for each in said) == 1, (load, said)
+
+
+@pytest.mark.parametrize("limit", [1234.5678, 0.0125, 20.0, 1e7, 149.99999, 3.6])
+@pytest.mark.parametrize(
+    "path", ["links.down.queue_delay_ms.mean", "links.down.loss", "flows.goodput_bps", "voice.talks.mos.p5"]
+)
+def test_a_limit_that_is_stated_is_the_limit_that_was_given(path: str, limit: float) -> None:
+    stated = Goal(path, limit, above=False, name="it", source="").stated
+    number, *unit = stated.removeprefix("it at most ").split(" ")
+    scale = value(path).factor
+    assert float(number) == pytest.approx(limit * scale, rel=1e-9) and " ".join(unit) == value(path).unit

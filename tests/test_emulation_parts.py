@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 from sojourn.errors import SojournError
-from sojourn.sweep.emulation import log
+from sojourn.sweep.emulation import log, session
 from sojourn.sweep.emulation.options import Options, point_of
 from sojourn.sweep.emulation.words import said
 
@@ -90,3 +90,20 @@ def test_what_disturbed_an_emulation_is_said_and_no_more() -> None:
     assert lines[6] == "held, but no packet crossed the path"
     broken = {**came, "verdict": {"held": False, "reasons": ["a", "b"]}}
     assert said(broken)[-1] == "not held: a; b"
+
+
+@pytest.mark.parametrize(
+    ("ends", "said"),
+    [
+        ("os.kill(os.getpid(), 9)", r"ended before the command did \(signal SIGKILL\)"),
+        ("os._exit(1)", r"ended before the command did \(exit code 1\)"),
+        ('os.write(int(sys.argv[3]), b\'{"trouble": "no TUN"}\')', "^no TUN$"),
+    ],
+)
+def test_an_emulator_that_ends_early_has_a_signal_a_code_or_a_reason(
+    ends: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "_HELPER", f"import os, sys; {ends}")
+    point = point_of(None, {"down": "10Mbit", "up": "1Mbit", "rtt": "40ms"}, [], {})
+    with pytest.raises(session.BedError, match=said):
+        session.run(point, Options(("true",)))

@@ -17,6 +17,7 @@ import polars as pl
 import pytest
 from sojourn.errors import SojournError
 from sojourn.losses.captures import MisfitError, compare, sentences, store
+from sojourn.results import Results
 
 DATA = Path(__file__).parent / "data" / "loss_small_pfifo"
 DROPPED = [int(line) for line in (DATA / "dropped.txt").read_text().split()]
@@ -403,6 +404,12 @@ def test_the_series_count_what_left_the_queue(tmp_path: Path) -> None:
         found = compare(DATA / "ingress.pcap.gz", DATA / "egress.pcap.gz", file, rate_bps=8e6)
     path = store(found, log, tmp_path / "gateway", "sojourn losses", 8e6)
     [point] = [json.loads(file.read_text()) for file in (path / "points").glob("*.json")]
+    arrived_s = pl.read_parquet(log)["arrive_ns"].max() / 1e9
+    assert point["engine"]["simulated_s"] == round(arrived_s, 6)
+    told = Results(path).record["document"]
+    assert told["duration"] == f"{arrived_s:.6g}s" and told["description"].endswith(
+        "matched packet by packet."
+    )
     link = point["links"]["down"]
     series = link["series"]
     whole = len(series["utilisation"]) * series["bin_s"]

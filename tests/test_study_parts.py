@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,13 +12,15 @@ import numpy as np
 import polars as pl
 import pytest
 from sojourn.errors import SojournError
+from sojourn.losses.response import long_groups
+from sojourn.losses.traffic import _groups
 from sojourn.qoe import spoken
 from sojourn.qoe.media import cache
 from sojourn.results import limits, show
 from sojourn.results.path import flatten, link_of, look_up, paths
 from sojourn.results.sizes import sizes
-from sojourn.study import links
-from sojourn.study.inputs import recorded, trace, voice
+from sojourn.study import links, replications
+from sojourn.study.inputs import recorded, trace, video, voice
 from sojourn.study.units import bits_per_second, bytes_of, nanoseconds, seconds
 from sojourn.sweep.suites.catalogue import Case, Suite
 from sojourn.sweep.suites.link import Link
@@ -370,3 +373,57 @@ def test_cases_are_chosen_by_name_or_by_the_section_they_are_in() -> None:
     assert chosen.choose(None) == cases == chosen.choose([])
     with pytest.raises(SojournError, match=r"has no such case; it has 8\.2, 8\.2\.1"):
         chosen.choose(["7"])
+
+
+def test_what_a_point_shows_is_named_by_each_clip_in_each_coding(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sojourn.qoe.media.video.coding.key", lambda name, how: f"{name} {how}")
+    video._key.cache_clear()
+    users = [
+        {"kind": "video", "clips": ["a", "b"], "resolution": resolution, "profile": profile}
+        for resolution in ("sd", "hd")
+        for profile in ("aligned", "paper")
+    ]
+    together = video.identity({"users": users})["clips"]
+    assert len(set(together)) == 8
+    assert together == [key for user in users for key in video.identity({"users": [user]})["clips"]]
+    assert video.identity({"users": [{"kind": "voice"}]}) == {}
+    video._key.cache_clear()
+
+
+def test_places_are_among_all_entries_whatever_stands_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "sojourn.qoe.media.video.coding.encoded", lambda *_: SimpleNamespace(schedule=id, sizes=0)
+    )
+    talks = {"kind": "voice", "codec": "opus", "count": 1, "opus": {"dtx": True}}
+    plain = {**talks, "opus": {"dtx": False}}
+    shown = {
+        "kind": "video",
+        "count": 1,
+        "clips": [],
+        "smoothing": "1s",
+        "resolution": "sd",
+        "profile": "paper",
+    }
+    bulk = {"source": {"kind": "bulk"}, "transport": "cubic", "direction": "down"}
+    reads, udp = {"kind": "web", "count": 3}, {**bulk, "transport": "udp"}
+
+    def keyed(part: str) -> Callable[[Any], list[int]]:
+        return lambda keys: [int(key.split(".")[1]) for key, _ in keys if key.startswith(part)]
+
+    told = Preset(set={"flows.*.mss": 700})
+    case = Case("c", Path(), "", "")
+    for entry, other, places in (
+        (talks, reads, lambda users: [place for place, _ in voice._without_pauses({"users": users})]),
+        (talks, plain, lambda users: [place for place, _ in voice._without_pauses({"users": users})]),
+        (shown, reads, lambda users: list(video.packets({"users": users}))),
+        (talks, reads, lambda users: keyed("users")(replications.to_precision({"users": users}, 0.1))),
+        (bulk, udp, lambda flows: list(long_groups(flows, "down", 1))),
+        (bulk, {**bulk, "direction": "up"}, lambda flows: list(long_groups(flows, "down", 1))),
+        (bulk, udp, lambda flows: keyed("flows")(told.keys(case, {"flows": flows}))),
+    ):
+        assert places([entry]) == [0]
+        assert places([other, entry, other, other, entry]) == [1, 4]
+        assert places([]) == places([other]) == []
+    # Users are numbered one by one, through all entries.
+    names, group_of, _ = _groups({"users": [reads, talks, reads]}, ["flows"])
+    assert (names, group_of) == (["flows", "users-0", "users-1", "users-2"], [0, 1, 1, 1, 2, 3, 3, 3])

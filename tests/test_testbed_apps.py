@@ -309,6 +309,10 @@ def test_viewers_have_the_columns_of_the_simulation() -> None:
     assert made["adaptive"]["arrive_ns"].tolist() == [1_500_000_000, 2_500_000_000, -1]
     assert made["viewers"]["play_ns"].tolist() == made["viewers"]["end_ns"].tolist() == [-1]
     assert made["stalls"]["to_ns"].tolist() == [3_500_000_000]
+    # Of a player that fetches each once, the k-th is number k.
+    assert made["adaptive"]["segment"].tolist() == [1, 1, 2]
+    both = tables([{**viewer, "stalls": [], "rows": rows}] * 2)["adaptive"]["segment"].tolist()
+    assert both == [1, 2, 3] * 2 and simulated["adaptive"]["segment"].min() == 1
     whole = tables([{**viewer, "played_s": 0.5, "stalls": [], "rows": {**rows, "segment": [1, 2, 1]}}])
     assert whole["viewers"]["end_ns"].tolist() == [2_500_000_000]
     assert score(point(VIEWERS).document, made)["adaptive"]["given_up"] == 1

@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 from sojourn import _core
 from sojourn.capture.workload import read
+from sojourn.cli.workload import workload
 from sojourn.errors import SojournError
 from sojourn.study import Study
 
@@ -120,8 +121,13 @@ def test_a_run_comes_back_from_its_own_capture(sojourn, tmp_path, load):
     assert again == pytest.approx(lost, rel=0.1, abs=0.002)
 
 
-def test_real_captures_of_a_gateway():
-    found = read([DATA / "ingress.pcap.gz"]).connections
+def test_real_captures_of_a_gateway(tmp_path, capsys):
+    assert workload(DATA / "ingress.pcap.gz", output=tmp_path / "w.parquet", json=True) == 0
+    told = json.loads(capsys.readouterr().out)
+    found = pl.read_parquet(tmp_path / "w.parquet")
+    # Also the one flow of datagrams.
+    assert told["bytes"] == found["a_bytes"].sum() + found["b_bytes"].sum()
+    assert told["connections"] == 225 and told["udp_flows"] == 1
     assert found.filter("tcp").height == 225 and found.filter(~pl.col("tcp")).height == 1
     [udp] = found.filter(~pl.col("tcp"))["turns"].to_list()
     assert len(udp) == 1500 and {turn["bytes"] for turn in udp} == {172}

@@ -190,3 +190,41 @@ fn page(bytes: &mut Vec<u8>, kind: i32, count: usize, encoding: i32, body: &[u8]
     });
     bytes.extend_from_slice(body);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Fields of a page's head that are numbers, and where its body begins.
+    fn head(bytes: &[u8]) -> (Vec<u8>, usize) {
+        // Heads of so few values have no number of more than one byte, and structures no more than one inside.
+        let (mut found, mut at, mut depth) = (Vec::new(), 0, 1);
+        while depth > 0 {
+            match bytes[at] & 15 {
+                0 => depth -= 1,
+                5 => (found, at) = ([found, vec![bytes[at + 1] / 2]].concat(), at + 1),
+                12 => depth += 1,
+                other => panic!("a field of type {other}"),
+            }
+            at += 1;
+        }
+        (found, at)
+    }
+
+    #[test]
+    fn a_page_says_its_kind_the_bytes_of_its_body_and_how_many_values_are_there_in_which_encoding() {
+        let bytes_of = |kind, encoding| {
+            let mut bytes = Vec::new();
+            page(&mut bytes, kind, 3, encoding, b"of ten byt");
+            bytes
+        };
+        // Both sizes are of the body, as nothing is compressed; a page of data has encodings of levels besides.
+        for (kind, encoding, more) in [(DATA_PAGE, RLE_DICTIONARY, &[RLE as u8; 2][..]), (DICTIONARY_PAGE, PLAIN, &[])]
+        {
+            let bytes = bytes_of(kind, encoding);
+            let (found, body) = head(&bytes);
+            assert_eq!(found, [&[kind as u8, 10, 10, 3, encoding as u8], more].concat());
+            assert_eq!(&bytes[body..], b"of ten byt");
+        }
+    }
+}

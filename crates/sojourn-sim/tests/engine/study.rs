@@ -58,6 +58,15 @@ fn error_with(from: &str, to: &str) -> String {
     error(&STUDY.replacen(from, to, 1))
 }
 
+#[test]
+fn an_error_is_said_of_the_value_tied_to_a_workload_and_of_an_axis_where_it_is_wrong() {
+    let tie = "[[tie]]\nwith = \"workload\"\nset  = { \"path.up.rate\" = [\"1Mbit\", \"fast\"] }\n\n[[figures]]";
+    let said = error_with("[[figures]]", tie);
+    assert!(said.contains("tie.1.set.path.up.rate.1: \"fast\""), "{said}");
+    let said = error_with("\"8pkt\", \"64pkt\", \"256pkt\"]\n\n", "\"pkt\", \"64pkt\", \"256pkt\"]\n\n");
+    assert!(said.contains("sweep.path.down.queue.limit.0: \"pkt\""), "{said}");
+}
+
 fn set(pairs: &[(&str, &str)]) -> Result<Value, String> {
     let sets: Vec<_> = pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
     parse(STUDY, "study.toml", &sets)
