@@ -7,7 +7,7 @@ from math import inf
 
 import numpy as np
 import pytest
-from sojourn.results import progress
+from sojourn.cli import progress
 from sojourn.results.bounds import bounds
 from sojourn.results.series import flow_series, queue_series
 

@@ -12,6 +12,7 @@ import pytest
 import sojourn
 from matplotlib.figure import Figure
 from sojourn.cli import call
+from sojourn.cli.progress import Progress
 from sojourn.parts.arguments import ArgumentError, mapping, number
 from sojourn.parts.clips import Clip
 from sojourn.qoe.media import recordings
@@ -19,7 +20,6 @@ from sojourn.report import _first_given, several
 from sojourn.report.figures import series
 from sojourn.report.points import _limit, _limit_title
 from sojourn.results.limits import cell_of
-from sojourn.results.progress import Progress
 from sojourn.study.quantities import _wrong
 from sojourn.sweep.testbed.kinds.page import _notes
 from test_figures import LIMIT, result, write_results

@@ -112,7 +112,7 @@ def measure(
     if report is not None and (report.suffix != ".html" or report.is_dir()):
         raise SojournError(f"--report is {str(report)!r}; expected a file that ends in .html")
     from sojourn.capture import measure as run
-    from sojourn.results.progress import share
+    from sojourn.cli.progress import share
 
     with share("captures read") as progress:
         chosen = {"filter": filter, "from_s": from_, "to_s": to, "flows": flows, "jobs": jobs}

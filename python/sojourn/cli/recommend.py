@@ -73,8 +73,8 @@ def recommend(
     json
         Print the advice as one JSON object.
     """
+    from sojourn.cli.progress import Progress
     from sojourn.report.advice import sentences, write_advice
-    from sojourn.results.progress import Progress
     from sojourn.sweep.advice import Question, Search
     from sojourn.sweep.advice.verdict import Verdict
     from sojourn.sweep.workers import cores, open_workers

@@ -13,8 +13,8 @@ from cyclopts import Parameter, validators
 
 from sojourn.cli.exit import Exit, complain
 from sojourn.cli.flag import Flag
+from sojourn.cli.progress import Progress, duration
 from sojourn.errors import SojournError
-from sojourn.results.progress import Progress, duration
 from sojourn.study import assignments
 from sojourn.sweep import Campaign
 from sojourn.sweep.suites import (

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from sojourn import _core
+from sojourn.cli.progress import duration
 from sojourn.errors import SojournError
 from sojourn.results import Results, beds, bounded, engine_name, engines
 from sojourn.results.beds import is_real
 from sojourn.results.groups import COLUMNS, group_rows
 from sojourn.results.path import flatten
-from sojourn.results.progress import duration
 from sojourn.results.sizes import sizes
 from sojourn.study import Point, expand, label_text
 from sojourn.study.identity import engine

@@ -1,33 +1,27 @@
 //! JSON as Python's `json.dumps` writes it, letter by letter: a host's line is the same, whoever writes it.
 
 use serde_json::Value;
-use serde_json::ser::{Formatter, Serializer};
-use std::fmt;
+use serde_json::ser::{CompactFormatter, Formatter, Serializer};
 use std::io::{self, Write};
 
-/// A value in one line.
-pub(crate) fn line(value: &Value) -> String {
+/// A value in one line, all of it ASCII.
+pub(crate) fn line(value: &Value) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(1 << 11);
-    // Values are JSON, writing to memory does not fail, and all that is written is ASCII.
+    // Values are JSON, and writing to memory does not fail.
     serde::Serialize::serialize(value, &mut Serializer::with_formatter(&mut bytes, AsPython)).ok();
-    String::from_utf8(bytes).unwrap_or_default()
+    bytes
 }
 
-/// A finite number with a point or an exponent: both languages use exponents for the same numbers, and have the fewest
-/// digits that tell the number from others. Python writes exponents with a sign and of two digits.
-pub(crate) struct Float(pub(crate) f64);
-
-impl fmt::Display for Float {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let size = self.0.abs();
-        if size == 0.0 || (1e-4..1e16).contains(&size) {
-            return write!(f, "{:?}", self.0);
-        }
-        let text = format!("{:e}", self.0);
-        let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-        let (sign, exponent) = exponent.strip_prefix('-').map_or(('+', exponent), |below| ('-', below));
-        write!(f, "{digits}e{sign}{exponent:0>2}")
+/// Write a finite number with a point or an exponent: both languages have the fewest digits that tell the number from
+/// others. Python has exponents beyond these bounds, with a sign and of two digits.
+pub(crate) fn float<W: ?Sized + Write>(writer: &mut W, value: f64) -> io::Result<()> {
+    if value == 0.0 || (1e-4..1e16).contains(&value.abs()) {
+        return CompactFormatter.write_f64(writer, value);
     }
+    let text = format!("{value:e}");
+    let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let (sign, exponent) = exponent.strip_prefix('-').map_or(('+', exponent), |below| ('-', below));
+    write!(writer, "{digits}e{sign}{exponent:0>2}")
 }
 
 /// Spaces behind commas and colons, floats as Python has them, and nothing but ASCII.
@@ -35,7 +29,7 @@ struct AsPython;
 
 impl Formatter for AsPython {
     fn write_f64<W: ?Sized + Write>(&mut self, writer: &mut W, value: f64) -> io::Result<()> {
-        write!(writer, "{}", Float(value))
+        float(writer, value)
     }
 
     fn begin_array_value<W: ?Sized + Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
@@ -78,6 +72,6 @@ mod tests {
             r#""floats": [0.0, -0.0, 2e-05, 1.5e-10, 0.0001, 0.1, -2.5, 1000000000000000.0, 1e+16, 1.25e+22, -1e+300, "#,
             r#"5e-324]}"#,
         );
-        assert_eq!(line(&value), expected);
+        assert_eq!(String::from_utf8(line(&value)).unwrap(), expected);
     }
 }

@@ -2,14 +2,13 @@
 
 use crate::decode::Skip;
 use crate::delay::host::{Discard, Host, Stats, Way};
-use crate::delay::line::{Float, line};
+use crate::delay::line::{float, line};
 use crate::delay::meter::Meter;
 use crate::delay::quantiles::Quantiles;
 use crate::delay::series::Series;
 use crate::delay::share::each;
 use crate::delay::track::Protocol;
 use serde_json::{Map, Value, json};
-use std::fmt::Write;
 
 /// Totals of a capture and the object of each remote host and protocol with at least `min_samples` samples, or with as
 /// many packets of which none could give one. Those are lines of JSON, for they are nearly all of it; `not_measured`
@@ -103,11 +102,16 @@ fn with_rows(object: &Value, series: &Series) -> String {
     let mut text = line(object);
     text.truncate(text.len() - "]}}".len());
     for (i, [at, mean, max]) in series.rows().into_iter().enumerate() {
-        let (before, mean, max) = (if i > 0 { ", " } else { "" }, Float(round6(mean)), Float(round6(max)));
-        // Writing to a text does not fail.
-        write!(text, "{before}[{}, {mean}, {max}]", Float(at)).ok();
+        let mut before = if i > 0 { ", [" } else { "[" };
+        for value in [at, round6(mean), round6(max)] {
+            text.extend_from_slice(std::mem::replace(&mut before, ", ").as_bytes());
+            // Writing to memory does not fail.
+            float(&mut text, value).ok();
+        }
+        text.push(b']');
     }
-    text + "]}}"
+    text.extend_from_slice(b"]}}");
+    String::from_utf8(text).unwrap_or_default()
 }
 
 /// The keys of one direction. A few packets, such as those of handshakes, do not stand for all: what they tell is a

@@ -81,16 +81,22 @@ impl Seen {
         }
     }
 
+    /// How far the least delay of long packets exceeds that of short ones.
+    fn longer(&self) -> Option<f64> {
+        let ((low, ..), (high, ..)) = self.leasts.short.zip(self.leasts.long)?;
+        Some(high.max(0.0) - low.max(0.0))
+    }
+
     /// `each`: how many packets one of the spacings may stand for.
     fn transmission(self, each: u32) -> Option<Transmission> {
-        let ((low, _, short), (high, _, long)) = self.leasts.short.zip(self.leasts.long)?;
+        let longer = self.longer()?;
+        let ((_, _, short), (_, _, long)) = self.leasts.short.zip(self.leasts.long)?;
         let mut spacings = self.times.spacings();
         if spacings.len() < FEWEST_SPACINGS {
             return None;
         }
         let tenth = spacings.len() / 10;
         let spacing = *spacings.select_nth_unstable(tenth).1 as f64;
-        let longer = high.max(0.0) - low.max(0.0);
         let share = f64::from(long - short) / f64::from(long);
         let agrees = |packets: u32| {
             let expected = spacing / f64::from(packets) * share;
@@ -111,9 +117,8 @@ struct Look {
 }
 
 impl Look {
-    /// Look at one of its tracks. The packets of several are spaced by the link that they share: the first of all
-    /// count.
-    fn at(&mut self, log: &Log, i: usize, track: &Track, look: Option<&FirstLook>) {
+    /// Look at the delays of one of its tracks; true if it has long packets.
+    fn at(&mut self, log: &Log, i: usize, track: &Track, look: Option<&FirstLook>) -> bool {
         let scale = track.scale();
         let [from, to] = &mut self.seen;
         let leasts = look.and_then(|look| look.leasts(&scale));
@@ -124,14 +129,23 @@ impl Look {
             leasts
         });
         from.leasts.join(&leasts, |delay| delay - track.base + track.cross_flow_base);
-        if leasts.long.is_some() {
-            let long = log.of(i).filter(|entry| !entry.is(TOWARD) && entry.length() >= LONG);
-            long.take(MOST_SPACINGS + 1).for_each(|entry| from.times.add(entry.place, entry.time));
-        }
         if track.toward {
             for chunk in log.chunks(i) {
                 chunk.iter().filter(|entry| entry.is(TOWARD)).for_each(|entry| to.toward(entry, track, &scale));
             }
+        }
+        leasts.long.is_some()
+    }
+
+    /// Look at the times of long packets of those tracks. They are spaced by the link that they share: the first of all
+    /// count, or a few that say no more than that they were seen, where their delays are as short ones'.
+    fn times(&mut self, log: &Log, tracks: &[usize]) {
+        let from = &mut self.seen[0];
+        let Some(longer) = from.longer() else { return };
+        let most = if longer > LEAST { MOST_SPACINGS } else { FEWEST_SPACINGS };
+        for &i in tracks {
+            let long = log.of(i).filter(|entry| !entry.is(TOWARD) && entry.length() >= LONG);
+            long.take(most + 1).for_each(|entry| from.times.add(entry.place, entry.time));
         }
     }
 }
@@ -164,9 +178,9 @@ pub(crate) fn finalize(log: &Log, tracks: &[Track], first: &[Looked], hosts: &mu
         looks[*place].tracks.push(i);
     }
     each(threads, &mut looks, |_, look| {
-        for i in std::mem::take(&mut look.tracks) {
-            look.at(log, i, &tracks[i], first[i].as_deref());
-        }
+        let mut with_long = std::mem::take(&mut look.tracks);
+        with_long.retain(|&i| look.at(log, i, &tracks[i], first[i].as_deref()));
+        look.times(log, &with_long);
         let [from, to] = std::mem::take(&mut look.seen);
         look.told = [from.transmission(1), to.transmission(2)];
     });
@@ -217,6 +231,24 @@ mod tests {
         seen.add(0.0, &entry(0, 66), 0);
         (0..100).for_each(|i| seen.add(long + f64::from(i % 7) * 1e7, &entry(1 + i, 1514), i64::from(i) * spacing));
         seen
+    }
+
+    #[test]
+    fn times_are_looked_at_as_far_as_they_can_matter() {
+        // So many long packets, whose least delay is so much longer: so many times, and whether anything is told.
+        for (packets, longer, times, told) in [
+            (100, 0.4e6, FEWEST_SPACINGS + 1, true),
+            (100, 11.6e6, 100, true),
+            (FEWEST_SPACINGS, 0.4e6, FEWEST_SPACINGS, false),
+        ] {
+            let mut log = Log::default();
+            (0..packets).for_each(|i| log.push(0, Entry::new(i as u64, i as i64, 0, 0, None).long(1514)));
+            let mut look = Look { host: 0, tracks: Vec::new(), seen: Default::default(), told: [None; 2] };
+            look.seen[0].leasts = Leasts { short: Some((0.0, 0, 66)), long: Some((longer, 1, 1514)) };
+            look.times(&log, &[0]);
+            let [from, _] = look.seen;
+            assert_eq!((from.times.of.len(), from.transmission(1).is_some()), (times, told), "{packets} {longer}");
+        }
     }
 
     #[test]
