@@ -374,13 +374,16 @@ def test_agreement_is_judged_by_the_bounds_alone() -> None:
         link = {"loss": loss, "dropped_pkts": drops, "utilisation": 0.9, "queue_delay_ms": {"mean": delay}}
         return {**real(True), "links": {"down": link}}
 
-    def verdicts(theirs: dict[str, Any]) -> list[bool | None]:
-        return [row.keeps for row in agreement.rows([one(0.02, 90, 10.0)], [theirs])]
+    def verdicts(*theirs: dict[str, Any]) -> list[bool | None]:
+        return [row.keeps for row in agreement.rows([one(0.02, 90, 10.0)], list(theirs))]
 
     assert verdicts(one(0.026, 90, 11.0)) == [True, True, True]
     assert verdicts(one(0.0261, 90, 11.01)) == [True, False, False]
     assert verdicts(one(0.04, 29, 9.0)) == [True, True, None], "too few drops"
-    assert verdicts({**one(0.02, 90, 10.0), "engine": real(False)["engine"]}) == [None, None, None]
+    fell = {"engine": real(False)["engine"]}
+    assert verdicts({**one(0.02, 90, 10.0), **fell}) == [None, None, None]
+    assert verdicts(one(0.015, 15, 11.5), one(0.038, 15, 10.4)) == [True, True, False], "their mean"
+    assert verdicts(one(0.02, 90, 10.0), {**one(0.2, 900, 99.0), **fell}) == [True, True, True], "left out"
 
 
 def test_of_an_amount_and_a_share_the_larger_is_allowed() -> None:
