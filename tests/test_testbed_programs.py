@@ -14,6 +14,7 @@ import socket
 import struct
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -352,3 +353,23 @@ def test_what_the_kernel_tells_of_a_connection_is_read_at_its_places() -> None:
     assert (found.rtt_ns, found.retransmits, found.acked, found.sent) == (1_500_000, 3, 700, 910)
     with pytest.raises(OSError, match="tells 215 bytes of a connection; expected 216"):
         look(told(215))
+
+
+def test_who_is_held_up_between_two_clocks_dates_no_datagram_before_it_was_sent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looked = time.time_ns
+    monkeypatch.setattr(datagrams.time, "time_ns", lambda: time.sleep(0.02) or looked())
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as ours:
+        ours.setsockopt(socket.SOL_SOCKET, datagrams._TIMESTAMPS_NS, 1)
+        ours.bind(("127.0.0.1", 0))
+        ours.connect(ours.getsockname())
+        epoch = time.monotonic_ns()
+        host = SimpleNamespace(now=lambda: time.monotonic_ns() - epoch, warmup_ns=0)
+        ours.send(datagrams._RTP.pack(datagrams._VERSION, 0, 0, 0, 1))
+        arrived = np.full(1, -1, dtype=np.int64)
+        told = (host, ours, arrived, {"arrived": 0, "bytes": 0})
+        threading.Thread(target=datagrams._receive, args=told, daemon=True).start()
+        while arrived[0] == -1:
+            time.sleep(0.001)
+    assert arrived[0] >= 0

@@ -90,11 +90,13 @@ def _receive(host: Host, found: socket.socket, arrived: NDArray[np.int64], count
             packet, told, _, _ = found.recvmsg(2048, 128)
         except ConnectionRefusedError:
             continue
-        now = host.now()
+        age = 0
         for level, kind, stamp in told:
             if (level, kind) == (socket.SOL_SOCKET, _TIMESTAMPS_NS):
                 seconds, ns = struct.unpack("qq", stamp[:16])
-                now -= max(0, time.time_ns() - (seconds * 1_000_000_000 + ns))
+                age = max(0, time.time_ns() - (seconds * 1_000_000_000 + ns))
+        # After the age: who is held up between two clocks dates a packet late, not before it was sent.
+        now = host.now() - age
         counts["arrived"] += now >= host.warmup_ns
         counts["bytes"] += len(packet) if now >= host.warmup_ns else 0
         if len(packet) >= _RTP.size and packet[0] == _VERSION:
