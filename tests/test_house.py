@@ -82,6 +82,12 @@ def circle(graph: Mapping[Any, set[Any]]) -> list[Any]:
     return []
 
 
+def test_only_commands_import_what_belongs_to_commands() -> None:
+    for file in tracked(PACKAGE):
+        if file.suffix == ".py" and file.relative_to(PACKAGE).parts[0] not in ("cli", "__main__.py"):
+            assert "sojourn.cli" not in file.read_text("utf-8"), file
+
+
 def test_the_root_of_the_package_is_seen_at_a_glance() -> None:
     entries = {file.relative_to(PACKAGE).parts[0] for file in tracked(PACKAGE)}
     assert len(entries) <= 14, sorted(entries)

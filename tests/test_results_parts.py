@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from sojourn.cli import progress
 from sojourn.results.bounds import bounds
+from sojourn.results.duration import duration
 from sojourn.results.series import flow_series, queue_series
 
 
@@ -60,7 +61,7 @@ def test_series_have_names_and_nulls_where_nothing_was() -> None:
     ],
 )  # fmt: skip
 def test_a_time_is_said_as_a_person_says_it(seconds: float, said: str) -> None:
-    assert progress.duration(seconds) == said
+    assert duration(seconds) == said
 
 
 def test_a_line_now_and_then_says_what_is_left(

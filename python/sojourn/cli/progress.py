@@ -53,6 +53,9 @@ class Progress:
         if self._bar is not None:
             self._bar.update(self._task, completed=self.done)
         elif now - self._spoke > _LINE_EVERY_S and self.done < self.total:
+            # Here, so that what only shows how far it is does not load results.
+            from sojourn.results.duration import duration
+
             self._spoke = now
             left = (now - self._started) / (self.done - self._before) * (self.total - self.done)
             self.note(f"{self.done} of {self.total} {self.what} done, about {duration(left)} left")
@@ -96,13 +99,3 @@ def _bar(what: str, column: Any) -> Any:
 
     columns = (TextColumn(what), BarColumn(), column, TimeRemainingColumn())
     return Progress(*columns, console=Console(stderr=True), transient=True)
-
-
-def duration(seconds: float) -> str:
-    """Return a time as a person would say it."""
-    if seconds < 60:
-        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    if minutes < 60:
-        return f"{minutes} min {rest} s"
-    return f"{minutes // 60} h {minutes % 60} min"

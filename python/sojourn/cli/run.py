@@ -13,9 +13,10 @@ from cyclopts import Parameter, validators
 
 from sojourn.cli.exit import Exit, complain
 from sojourn.cli.flag import Flag
-from sojourn.cli.progress import Progress, duration
+from sojourn.cli.progress import Progress
 from sojourn.errors import SojournError
 from sojourn.results import Results
+from sojourn.results.duration import duration
 from sojourn.study import Study, assignments
 from sojourn.study.replications import AUTO, to_precision
 from sojourn.sweep import Campaign, rounds

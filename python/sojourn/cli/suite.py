@@ -13,8 +13,9 @@ from cyclopts import Parameter, validators
 
 from sojourn.cli.exit import Exit, complain
 from sojourn.cli.flag import Flag
-from sojourn.cli.progress import Progress, duration
+from sojourn.cli.progress import Progress
 from sojourn.errors import SojournError
+from sojourn.results.duration import duration
 from sojourn.study import assignments
 from sojourn.sweep import Campaign
 from sojourn.sweep.suites import (

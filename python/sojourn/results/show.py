@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from sojourn import _core
-from sojourn.cli.progress import duration
 from sojourn.errors import SojournError
 from sojourn.results import Results, beds, bounded, engine_name, engines
 from sojourn.results.beds import is_real
+from sojourn.results.duration import duration
 from sojourn.results.groups import COLUMNS, group_rows
 from sojourn.results.path import flatten
 from sojourn.results.sizes import sizes
