@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from sojourn.sweep.testbed.kinds.bulk import measured
 from sojourn.sweep.testbed.plan import plan, variables
 from sojourn.sweep.testbed.program import Left
 
+from tools.validation import calls
 from tools.validation import testbed as agreement
 
 STUDY = """
@@ -384,6 +386,13 @@ def test_agreement_is_judged_by_the_bounds_alone() -> None:
     assert verdicts({**one(0.02, 90, 10.0), **fell}) == [None, None, None]
     assert verdicts(one(0.015, 15, 11.5), one(0.038, 15, 10.4)) == [True, True, False], "their mean"
     assert verdicts(one(0.02, 90, 10.0), {**one(0.2, 900, 99.0), **fell}) == [True, True, True], "left out"
+
+
+@pytest.mark.parametrize(("tool", "option"), [(agreement, "--runs"), (calls, "--calls")])
+def test_no_real_run_at_all_is_refused(tool: Any, option: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["it", option, "0"])
+    with pytest.raises(SojournError, match=f"{option} 0: expected 1 or more"):
+        tool.main()
 
 
 def test_of_an_amount_and_a_share_the_larger_is_allowed() -> None:

@@ -107,6 +107,8 @@ def main() -> int:
     parser.add_argument("--only", action="append", default=[], help="a scene, as 'alone' or '4 CUBIC, CoDel'")
     parser.add_argument("--calls", type=int, default=1, help="calls of Chromium in each scene")
     told = parser.parse_args()
+    if told.calls < 1:
+        raise SojournError(f"--calls {told.calls}: expected 1 or more")
     if unknown := [scene for scene in told.only if scene not in SCENES]:
         raise SojournError(f"--only {unknown[0]!r}: expected one of {', '.join(SCENES)}")
     found: list[Row] = []

@@ -133,6 +133,8 @@ def main() -> int:
     parser.add_argument("--only", action="append", default=[], help="AXIS=VALUE, as of sojourn run")
     parser.add_argument("--runs", type=int, default=1, help="real runs of each cell")
     arguments = parser.parse_args()
+    if arguments.runs < 1:
+        raise SojournError(f"--runs {arguments.runs}: expected 1 or more")
     only: dict[str, list[str]] = {}
     for word in arguments.only:
         axis, _, label = word.partition("=")
