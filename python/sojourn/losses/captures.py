@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -81,8 +82,17 @@ def compare(
 
 
 def sentences(capture: Mapping[str, Any]) -> list[str]:
-    """Say what the captures themselves have missed."""
+    """Say what the captures themselves have missed, and whose clock was set while it ran."""
     said = list(capture["damage"])
+    for key, which in (("clock_steps_in_front", "in front of"), ("clock_steps_behind", "behind")):
+        for step in capture.get(key, ()):
+            way = "forward" if step["by_ns"] > 0 else "back"
+            at = datetime.fromtimestamp(step["at_ns"] / 1e9, UTC)
+            said.append(
+                f"the clock of the capture {which} the queue was put {way} by about "
+                f"{abs(step['by_ns']) / 1e9:.3g} s while it ran, at {at:%Y-%m-%d %H:%M:%S} UTC by its own "
+                "time; times after that were put right by as much"
+            )
     if count := capture["missed_in_front_pkts"]:
         said.append(
             f"{count} packets were captured behind the queue but not in front of it: the capture in "

@@ -7,6 +7,7 @@
 //! longer. The offset of the clocks is the least difference between the two times of a packet that goes forward: the
 //! queue is taken to have been empty once.
 
+use super::clock_step::{Clock, Passage, Step, steps};
 use super::parse_frame::{Seen, parse_frame};
 use crate::decode::Address;
 use crate::read::{Capture, ReadError};
@@ -32,6 +33,8 @@ pub(super) struct Survey {
     pub(super) egress_span: (i64, i64),
     /// True for hosts in front of the queue, false for those behind it.
     pub(super) in_front: BTreeMap<Address, bool>,
+    /// Steps of the clock in front, and of the one behind.
+    pub(super) steps: [Vec<Step>; 2],
 }
 
 impl Survey {
@@ -59,6 +62,8 @@ pub(super) struct Sample {
     pub(super) seen: Seen,
     /// No other packet of the capture looks the same.
     pub(super) alone: bool,
+    /// Its frame's number in the capture.
+    pub(super) place: u64,
 }
 
 /// The packets that were kept of one capture, by identity.
@@ -78,16 +83,30 @@ pub(super) fn survey<M>(
     judge: impl FnOnce(&Survey, [&Sketch; 2], &[(Sample, Sample)]) -> Option<M>,
     nothing: M,
 ) -> Result<Result<Survey, M>, ReadError> {
-    let (before, behind) = (shortest(ingress)?, shortest(egress)?);
-    let prefix = before.0.min(behind.0);
-    let (first, second) = (sketch(ingress, prefix, before.1)?, sketch(egress, prefix, behind.1)?);
-    let pairs: Vec<(Sample, Sample)> =
-        first.kept.iter().filter_map(|(identity, sample)| Some((*sample, *second.kept.get(identity)?))).collect();
-    let in_front = sides(&pairs);
+    let prefix = shortest(ingress)?.min(shortest(egress)?);
+    let look = |steps: &[Vec<Step>; 2]| -> Result<_, ReadError> {
+        let sketches = [sketch(ingress, prefix, &steps[0])?, sketch(egress, prefix, &steps[1])?];
+        let pairs = shared(&sketches);
+        Ok((sketches, pairs))
+    };
+    let (mut sketches, mut pairs) = look(&Default::default())?;
+    let mut found = Survey {
+        prefix,
+        offset_ns: 0,
+        longest_ns: 0,
+        egress_span: (0, 0),
+        in_front: sides(&pairs),
+        steps: Default::default(),
+    };
+    found.steps = steps(&passages(&found, &pairs));
+    if found.steps.iter().any(|steps| !steps.is_empty()) {
+        (sketches, pairs) = look(&found.steps)?;
+        found.in_front = sides(&pairs);
+    }
+    found.egress_span = sketches[1].span;
     // The times of packets that look the same need not be those of one packet.
     let alone = |(sample, other): &&(Sample, Sample)| sample.alone && other.alone;
-    let mut found = Survey { prefix, offset_ns: 0, longest_ns: 0, egress_span: behind.1, in_front };
-    if let Some(misfit) = judge(&found, [&first, &second], &pairs) {
+    if let Some(misfit) = judge(&found, sketches.each_ref(), &pairs) {
         return Ok(Err(misfit));
     }
     let mut apart: Vec<i64> = pairs
@@ -103,28 +122,47 @@ pub(super) fn survey<M>(
     Ok(Ok(found))
 }
 
-/// The least number of bytes that was kept of a packet that was cut, and the times of the first and the last frame.
-fn shortest(path: &Path) -> Result<(usize, (i64, i64)), ReadError> {
+/// The packets that both captures have kept.
+fn shared([first, second]: &[Sketch; 2]) -> Vec<(Sample, Sample)> {
+    first.kept.iter().filter_map(|(identity, sample)| Some((*sample, *second.kept.get(identity)?))).collect()
+}
+
+/// Those of them that are one packet for sure and have a direction.
+fn passages(found: &Survey, pairs: &[(Sample, Sample)]) -> Vec<Passage> {
+    let passage = |(one, other): &(Sample, Sample)| {
+        let forward = found.direction(&one.seen)?;
+        let (places, times_ns) = ([one.place, other.place], [one.seen.time_ns, other.seen.time_ns]);
+        (one.alone && other.alone).then_some(Passage { forward, places, times_ns })
+    };
+    pairs.iter().filter_map(passage).collect()
+}
+
+/// The least number of bytes that was kept of a packet that was cut.
+fn shortest(path: &Path) -> Result<usize, ReadError> {
     let mut capture = Capture::open(&[path.to_owned()])?;
-    let (mut least, mut span) = (usize::MAX, (i64::MAX, i64::MIN));
+    let mut least = usize::MAX;
     while let Some(frame) = capture.next_frame()? {
-        span = (span.0.min(frame.time_ns), span.1.max(frame.time_ns));
         if frame.data.len() < frame.wire_len as usize
             && let Some(cut_at) = parse_frame(&frame, 0).and_then(|seen| seen.cut_at)
         {
             least = least.min(cut_at);
         }
     }
-    Ok((least, span))
+    Ok(least)
 }
 
-fn sketch(path: &Path, prefix: usize, span: (i64, i64)) -> Result<Sketch, ReadError> {
+fn sketch(path: &Path, prefix: usize, steps: &[Step]) -> Result<Sketch, ReadError> {
     let mut capture = Capture::open(&[path.to_owned()])?;
+    let mut clock = Clock::new(steps);
     let mut kept: BTreeMap<u64, Sample> = BTreeMap::new();
     let mut most = u64::MAX;
+    let mut span = (i64::MAX, i64::MIN);
     while let Some(frame) = capture.next_frame()? {
+        let (place, time_ns) = clock.right(frame.time_ns);
+        span = (span.0.min(time_ns), span.1.max(time_ns));
         let Some(seen) = parse_frame(&frame, prefix).filter(|seen| seen.identity <= most) else { continue };
-        kept.entry(seen.identity).and_modify(|sample| sample.alone = false).or_insert(Sample { seen, alone: true });
+        let sample = Sample { seen: Seen { time_ns, ..seen }, alone: true, place };
+        kept.entry(seen.identity).and_modify(|sample| sample.alone = false).or_insert(sample);
         if kept.len() > KEPT {
             kept.pop_last();
             most = kept.last_key_value().map_or(u64::MAX, |(identity, _)| *identity);

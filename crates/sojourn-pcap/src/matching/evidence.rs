@@ -98,7 +98,9 @@ pub(super) fn misfit(found: &Survey, sketches: [&Sketch; 2], pairs: &Pairs) -> O
     }
     let same_place = spread(pairs.iter()) <= 1000 && pairs.iter().all(|(a, b)| a.seen.ttl == b.seen.ttl);
     let lost = forward.first + back.second + forward.second + back.first;
-    (same_place && lost == 0 && pairs.len() as u64 > FEW).then_some(Misfit::SamePlace)
+    // The times of one packet say nothing if clocks may differ, unless they are the very same.
+    let same_file = pairs.iter().all(|(a, b)| a.seen.time_ns == b.seen.time_ns);
+    (same_place && lost == 0 && (same_file || pairs.len() as u64 > FEW)).then_some(Misfit::SamePlace)
 }
 
 /// Counts packets of one direction by who saw them, those at times that `counts` (with the capture's own clock, and
@@ -157,7 +159,7 @@ mod tests {
         let tuple = Tuple { source: FRONT, destination: BEHIND, ports: (1, 2), protocol: 17 };
         let (kind, ack, cut_at) = (Kind::Datagram, None, None);
         let seen = Seen { time_ns, tuple, size: 100, ttl: 64, kind, seq: 0, length: 0, ack, identity: number, cut_at };
-        Sample { seen, alone: true }
+        Sample { seen, alone: true, place: 0 }
     }
 
     fn sketch(packets: &[(u64, i64)]) -> Sketch {
@@ -169,7 +171,8 @@ mod tests {
     /// What both captures have forward between the first and the last packet that they share.
     fn shared(first: &[(u64, i64)], second: &[(u64, i64)]) -> Share {
         let in_front = [(FRONT, true), (BEHIND, false)].into();
-        let found = Survey { prefix: 0, offset_ns: 0, longest_ns: 0, egress_span: (0, 0), in_front };
+        let found =
+            Survey { prefix: 0, offset_ns: 0, longest_ns: 0, egress_span: (0, 0), in_front, steps: Default::default() };
         let (first, second) = (sketch(first), sketch(second));
         let pairs: Vec<(Sample, Sample)> =
             first.kept.iter().filter_map(|(number, a)| Some((*a, *second.kept.get(number)?))).collect();

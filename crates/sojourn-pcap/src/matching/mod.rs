@@ -4,9 +4,10 @@
 //! The captures are read three times, as streams: for how much of each packet both have, for a sample of packets that
 //! both have ([`clock_offset`]), and side by side for what became of every packet ([`matcher`]). The result is a packet
 //! log in the engine's columns. A time behind the queue is put on the clock in front of it by an offset that makes the
-//! shortest wait zero.
+//! shortest wait zero; a clock that was set while the capture ran is put right ([`clock_step`]).
 
 mod clock_offset;
+mod clock_step;
 mod evidence;
 mod flow;
 mod matcher;
@@ -14,6 +15,7 @@ mod parse_frame;
 
 use crate::read::{Capture, ReadError, file_size, io_error, name_of};
 use clock_offset::{Survey, survey};
+use clock_step::{Clock, Step};
 use evidence::{Misfit, misfit};
 use matcher::Matcher;
 pub use matcher::Rows;
@@ -85,6 +87,12 @@ pub struct FlowShare {
 pub struct CaptureNotes {
     /// Clock behind the queue minus clock in front of it, with the shortest wait taken for zero.
     pub clock_offset_ns: i64,
+    /// Where the clock in front of the queue was set while the capture ran. The times in the log are without its steps.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub clock_steps_in_front: Vec<Step>,
+    /// The same of the clock behind the queue.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub clock_steps_behind: Vec<Step>,
     /// Capture time of the first packet in front, from which the log counts.
     pub start_ns: i64,
     /// Bytes of each IP packet that were compared; null if all.
@@ -107,15 +115,16 @@ pub struct CaptureNotes {
 /// A capture with one packet held back.
 struct Reader {
     capture: Capture,
+    clock: Clock,
     next: Option<Seen>,
     prefix: usize,
     others: u64,
 }
 
 impl Reader {
-    fn open(path: &Path, survey: &Survey) -> Result<Self, ReadError> {
-        let mut reader =
-            Self { capture: Capture::open(&[path.to_owned()])?, next: None, prefix: survey.prefix, others: 0 };
+    fn open(path: &Path, prefix: usize, steps: &[Step]) -> Result<Self, ReadError> {
+        let (capture, clock) = (Capture::open(&[path.to_owned()])?, Clock::new(steps));
+        let mut reader = Self { capture, clock, next: None, prefix, others: 0 };
         reader.advance()?;
         Ok(reader)
     }
@@ -126,8 +135,9 @@ impl Reader {
                 self.next = None;
                 return Ok(());
             };
+            let (_, time_ns) = self.clock.right(frame.time_ns);
             if let Some(seen) = parse_frame(&frame, self.prefix) {
-                self.next = Some(seen);
+                self.next = Some(Seen { time_ns, ..seen });
                 return Ok(());
             }
             self.others += 1;
@@ -152,8 +162,8 @@ pub fn match_captures(
     }
     let found = survey(ingress, egress, misfit, Misfit::NothingShared)?
         .map_err(|misfit| MatchError::Misfit(told(misfit, &name_of(ingress), &name_of(egress))))?;
-    let mut front = Reader::open(ingress, &found)?;
-    let mut behind = Reader::open(egress, &found)?;
+    let mut front = Reader::open(ingress, found.prefix, &found.steps[0])?;
+    let mut behind = Reader::open(egress, found.prefix, &found.steps[1])?;
     let mut matcher = Matcher::new(&found);
     loop {
         match (front.next, behind.next) {
@@ -248,6 +258,8 @@ fn summary(matcher: &Matcher, found: &Survey, other_frames: u64, damage: Vec<Str
         flows: flows.collect(),
         capture: CaptureNotes {
             clock_offset_ns: found.offset_ns,
+            clock_steps_in_front: found.steps[0].clone(),
+            clock_steps_behind: found.steps[1].clone(),
             start_ns: matcher.start.unwrap_or(0),
             compared_bytes: (found.prefix < usize::MAX).then_some(found.prefix),
             longest_wait_ns: counts.longest_wait,
