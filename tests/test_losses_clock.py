@@ -36,6 +36,41 @@ def test_a_clock_that_is_set_while_the_capture_runs(
     assert abs(found["capture"]["longest_wait_ns"] - plain["capture"]["longest_wait_ns"]) < 20_000_000
 
 
+@pytest.mark.parametrize(("which", "place"), [(0, 1), (0, 3), (0, -1), (1, 2), (1, -2)])
+def test_a_clock_that_is_put_back_at_the_very_beginning_or_end(
+    tmp_path: Path, both: tuple[list[Frame], list[Frame]], which: int, place: int
+) -> None:
+    captures = list(both)
+    at = place % len(both[which])
+    captures[which] = [
+        (time - 100 * 10**9 * (number >= at), *rest) for number, (time, *rest) in enumerate(both[which])
+    ]
+    a, b = (write(tmp_path / f"{name}.pcap", found) for name, found in zip("ab", captures, strict=True))
+    found, lost = lost_in(tmp_path, a, b)
+    assert lost == DROPPED and found["capture"]["longest_wait_ns"] < 100_000_000
+    [step] = found["capture"][f"clock_steps_{('in_front', 'behind')[which]}"]
+    assert abs(step["by_ns"] + 100 * 10**9) < 10**9  # known to the time between two frames
+    assert f"{('in front of', 'behind')[which]} the queue was put back" in sentences(found["capture"])[0]
+
+
+def test_the_page_says_that_a_clock_was_set(tmp_path: Path, both: tuple[list[Frame], list[Frame]]) -> None:
+    from sojourn.losses.captures import compare, store
+    from sojourn.report.captured import captured
+    from sojourn.results import Results
+
+    log = tmp_path / "packets.parquet"
+    later = [(time + 10**11 * (number > 9000), *rest) for number, (time, *rest) in enumerate(both[1])]
+    for capture, told in ((both[1], []), (later, ["clock"])):
+        with log.open("wb") as file:
+            found = compare(write(tmp_path / "a.pcap", both[0]), write(tmp_path / "b.pcap", capture), file)
+        results = Results(
+            store(found, log, tmp_path / f"page{len(told)}", "sojourn losses a.pcap b.pcap", None)
+        )
+        sentences_of_page = captured(next(iter(results)), results).sentences
+        notes = [said for said in sentences_of_page if said.startswith("Note: ")]
+        assert len(notes) == len(told) and all(word in note for word, note in zip(told, notes, strict=True))
+
+
 def test_the_same_file_twice_is_refused_however_short(
     tmp_path: Path, both: tuple[list[Frame], list[Frame]]
 ) -> None:

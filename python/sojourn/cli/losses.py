@@ -27,10 +27,10 @@ def losses(
 ) -> int:
     """Match captures in front of a queue and behind it packet by packet: what was lost, when, of which flow.
 
-    Clocks may differ by any constant; the shortest wait is taken for zero. Addresses must be the same on
-    both sides. What the captures themselves have dropped is said, and not counted as lost where
-    acknowledgements prove it. Captures that do not belong together, or are swapped, are refused (exit
-    code 1).
+    Clocks may differ by any constant, and be set by half a second or more while they run; the shortest wait
+    is taken for zero. Addresses must be the same on both sides. What the captures themselves have dropped
+    is said, and not counted as lost where acknowledgements prove it. Captures that do not belong together,
+    or are swapped, are refused (exit code 1).
 
     **Example**
 

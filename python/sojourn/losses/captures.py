@@ -95,17 +95,25 @@ def sentences(capture: Mapping[str, Any]) -> list[str]:
             )
     if count := capture["missed_in_front_pkts"]:
         said.append(
-            f"{count} packets were captured behind the queue but not in front of it: the capture in "
+            f"{_were(count)} captured behind the queue but not in front of it: the capture in "
             "front has dropped them, and perhaps others that the queue dropped too"
         )
     if count := capture["missed_behind_pkts"]:
+        them, dropped = ("they were", "them; they are") if count > 1 else ("it was", "it; it is")
         said.append(
-            f"{count} packets were acknowledged though they were not captured behind the queue: that "
-            "capture has dropped them; they are not counted as lost, but packets of UDP that it dropped are"
+            f"{_were(count)} acknowledged though {them} not captured behind the queue: that capture has "
+            f"dropped {dropped} not counted as lost, but packets of UDP that it dropped are"
         )
     if count := capture["outside_pkts"]:
-        said.append(f"{count} packets came while the capture behind the queue did not run; they are left out")
+        said.append(
+            f"{count} packet{'s' if count > 1 else ''} came while the capture behind the queue did not run; "
+            f"{'they are' if count > 1 else 'it is'} left out"
+        )
     return said
+
+
+def _were(count: int) -> str:
+    return "1 packet was" if count == 1 else f"{count} packets were"
 
 
 def faster(found: Mapping[str, Any], rate_bps: float | None) -> list[str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sojourn.losses.captures import faster
+from sojourn.losses.captures import sentences as of_captures
 from sojourn.report.answer.goals import number_at
 from sojourn.results import Results
 from sojourn.results.path import look_up
@@ -27,7 +28,7 @@ class Captured:
 
 def captured(result: Mapping[str, Any], found: Results) -> Captured:
     """Say what was measured of the queue between two captures."""
-    name, link = next(iter(result["links"].items()))
+    name_of_link, link = next(iter(result["links"].items()))
     arrived, lost = link["arrived_pkts"], link["dropped_pkts"]
     sentences = []
     if not arrived:
@@ -49,13 +50,15 @@ def captured(result: Mapping[str, Any], found: Results) -> Captured:
             f"Packets that came through had waited {mean} ms on average above the shortest wait: median "
             f"{median} ms, 95th percentile {most} ms, longest {longest} ms."
         )
+    shares = look_up(result, f"losses.{name_of_link}")
     used = number_at(link, "utilisation")
     if used is not None and link.get("rate_bps"):
-        shares = look_up(result, f"losses.{name}")
         wrong = [f"{said}." for said in (faster(shares, link["rate_bps"]) if shares else [])]
         sentences += wrong or [
             f"Of the {link['rate_bps'] / 1e6:.4g} Mbit/s that were given as its rate, {used:.1%} were used."
         ]
+    if shares:
+        sentences += [f"Note: {said}." for said in of_captures(shares["capture"])]
     return Captured("What was measured", sentences)
 
 

@@ -7,7 +7,7 @@
 //! longer. The offset of the clocks is the least difference between the two times of a packet that goes forward: the
 //! queue is taken to have been empty once.
 
-use super::clock_step::{Clock, Passage, Step, steps};
+use super::clock_step::{Backward, Clock, Passage, Step, steps};
 use super::parse_frame::{Seen, parse_frame};
 use crate::decode::Address;
 use crate::read::{Capture, ReadError};
@@ -74,6 +74,7 @@ pub(super) struct Sketch {
     pub(super) most: u64,
     /// Capture time of the first and the last frame.
     pub(super) span: (i64, i64),
+    pub(super) backward: Backward,
 }
 
 /// Looks at both captures; `judge` says what speaks against them, `nothing` that they share no packet.
@@ -98,7 +99,7 @@ pub(super) fn survey<M>(
         in_front: sides(&pairs),
         steps: Default::default(),
     };
-    found.steps = steps(&passages(&found, &pairs));
+    found.steps = steps(&passages(&found, &pairs), sketches.each_ref().map(|sketch| &sketch.backward));
     if found.steps.iter().any(|steps| !steps.is_empty()) {
         (sketches, pairs) = look(&found.steps)?;
         found.in_front = sides(&pairs);
@@ -157,9 +158,11 @@ fn sketch(path: &Path, prefix: usize, steps: &[Step]) -> Result<Sketch, ReadErro
     let mut kept: BTreeMap<u64, Sample> = BTreeMap::new();
     let mut most = u64::MAX;
     let mut span = (i64::MAX, i64::MIN);
+    let mut backward = Backward::default();
     while let Some(frame) = capture.next_frame()? {
         let (place, time_ns) = clock.right(frame.time_ns);
         span = (span.0.min(time_ns), span.1.max(time_ns));
+        backward.frame(time_ns);
         let Some(seen) = parse_frame(&frame, prefix).filter(|seen| seen.identity <= most) else { continue };
         let sample = Sample { seen: Seen { time_ns, ..seen }, alone: true, place };
         kept.entry(seen.identity).and_modify(|sample| sample.alone = false).or_insert(sample);
@@ -168,7 +171,7 @@ fn sketch(path: &Path, prefix: usize, steps: &[Step]) -> Result<Sketch, ReadErro
             most = kept.last_key_value().map_or(u64::MAX, |(identity, _)| *identity);
         }
     }
-    Ok(Sketch { kept, most, span })
+    Ok(Sketch { kept, most, span, backward })
 }
 
 /// Says of each host that was seen in both captures whether it stands in front of the queue.

@@ -5,7 +5,10 @@
 //! step moves it at once, by the same amount in both directions, and it stays there. So the packets that both captures
 //! have are cut where that time changes by half a second or more from one to the next. A cut is a step where a
 //! capture's own times go back at it; elsewhere only where all before it are on one side of all after it, and packets
-//! that come back moved as far. Of fewer than three packets on one side of a step nothing is said.
+//! that come back moved as far. Where none come back, both levels have to last longer than the step is far: a link
+//! that stood still has recovered by then. What cannot be told apart is a link that stood still and is overloaded ever
+//! after, with nothing that comes back. With fewer than three packets on one side a step is known only where the times
+//! of the file go back, and how far only to the time between two frames.
 
 use serde::Serialize;
 
@@ -49,24 +52,63 @@ pub struct Step {
     pub by_ns: i64,
 }
 
+/// Where the times of a file go back, frame by frame.
+#[derive(Debug, Default)]
+pub(super) struct Backward {
+    frame: u64,
+    last: Option<i64>,
+    /// No more than would be followed.
+    found: Vec<Step>,
+}
+
+impl Backward {
+    #[inline]
+    pub(super) fn frame(&mut self, time_ns: i64) {
+        let frame = self.frame;
+        self.frame += 1;
+        let last = self.last.replace(time_ns).unwrap_or(time_ns);
+        let by_ns = time_ns.saturating_sub(last);
+        if by_ns <= -LEAST_NS && self.found.len() <= MOST_STEPS {
+            self.found.push(Step { after: frame - 1, until: frame, at_ns: last, by_ns });
+        }
+    }
+}
+
 /// The steps of the clock in front of the queue and of the one behind it, each in order.
-pub(super) fn steps(passages: &[Passage]) -> [Vec<Step>; 2] {
+pub(super) fn steps(passages: &[Passage], backward: [&Backward; 2]) -> [Vec<Step>; 2] {
+    let mut found = between_levels(passages);
+    for (side, (found, backward)) in found.iter_mut().zip(backward).enumerate() {
+        let forward = || passages.iter().filter(|passage| passage.forward);
+        let few = |step: &&Step| {
+            let before = forward().filter(|passage| passage.places[side] < step.until).count();
+            before.min(forward().count() - before) < FEW
+        };
+        if backward.found.len() <= MOST_STEPS {
+            found.extend(backward.found.iter().filter(few).copied());
+            found.sort_by_key(|step| step.until);
+        }
+    }
+    found
+}
+
+/// Those with enough packets on either side.
+fn between_levels(passages: &[Passage]) -> [Vec<Step>; 2] {
     // Of several queues side by side packets overtake each other: the order of the capture whose clock was set is the
     // one with the fewest cuts.
     let cut = [1, 0].map(|side| levels(passages, side));
-    let levels = if cut[0].len() <= cut[1].len() { &cut[0] } else { &cut[1] };
+    let mut levels = cut.into_iter().min_by_key(Vec::len).unwrap_or_default();
     let mut found = [Vec::new(), Vec::new()];
     if levels.len() > MOST_LEVELS {
         return found;
     }
     let back: Vec<&Passage> = passages.iter().filter(|passage| !passage.forward).collect();
-    let levels = joined(levels.clone(), &back);
+    join(&mut levels, &back);
     if levels.len() > MOST_STEPS + 1 {
         return found;
     }
     for pair in levels.windows(2) {
         let (last, next) = (pair[0].last, pair[1].first);
-        let by = next.apart() - last.apart();
+        let by = moved(&last, &next);
         let gaps = gaps(&last, &next);
         let in_front = match went_back(&last, &next) {
             [true, _] => true,
@@ -79,7 +121,7 @@ pub(super) fn steps(passages: &[Passage]) -> [Vec<Step>; 2] {
             after: last.places[side],
             until: next.places[side],
             at_ns: last.times_ns[side],
-            by_ns: if in_front { -by } else { by },
+            by_ns: if in_front { by.saturating_neg() } else { by },
         });
     }
     found
@@ -106,14 +148,24 @@ impl Level {
         if went_back(&self.last, &next.first).contains(&true) {
             return true;
         }
-        let between = (next.least - self.most).max(self.least - next.most);
-        between >= LEAST_NS / 2 && moved_too(back, &self.last, &next.first)
+        let between = next.least.saturating_sub(self.most).max(self.least.saturating_sub(next.most));
+        between >= LEAST_NS / 2
+            && moved_too(back, &self.last, &next.first).unwrap_or_else(|| {
+                let far = moved(&self.last, &next.first).saturating_abs();
+                self.lasts().min(next.lasts()) > far
+            })
+    }
+
+    /// By the capture whose clock saw less of it.
+    fn lasts(&self) -> i64 {
+        let [in_front, behind] = gaps(&self.first, &self.last);
+        in_front.min(behind)
     }
 }
 
 /// Levels of the packets through the queue, in the order of one capture.
 fn levels(passages: &[Passage], side: usize) -> Vec<Level> {
-    let near = |a: &Passage, b: &Passage| (b.apart() - a.apart()).saturating_abs() < LEAST_NS;
+    let near = |a: &Passage, b: &Passage| moved(a, b).saturating_abs() < LEAST_NS;
     let mut ordered: Vec<Passage> = passages.iter().copied().filter(|passage| passage.forward).collect();
     ordered.sort_unstable_by_key(|passage| passage.places[side]);
     let lasting: Vec<Passage> = ordered.chunk_by(near).filter(|level| level.len() >= FEW).flatten().copied().collect();
@@ -121,7 +173,7 @@ fn levels(passages: &[Passage], side: usize) -> Vec<Level> {
 }
 
 /// Joins levels until there is a step between all that are left.
-fn joined(mut levels: Vec<Level>, back: &[&Passage]) -> Vec<Level> {
+fn join(levels: &mut Vec<Level>, back: &[&Passage]) {
     while let Some(at) = (1..levels.len()).find(|&at| !levels[at - 1].ends_with_a_step(&levels[at], back)) {
         let next = levels.remove(at);
         let level = &mut levels[at - 1];
@@ -129,7 +181,11 @@ fn joined(mut levels: Vec<Level>, back: &[&Passage]) -> Vec<Level> {
         level.least = level.least.min(next.least);
         level.most = level.most.max(next.most);
     }
-    levels
+}
+
+/// How far the time between the captures moved from one packet to the other.
+fn moved(one: &Passage, other: &Passage) -> i64 {
+    other.apart().saturating_sub(one.apart())
 }
 
 /// Time from one packet to the other by each clock.
@@ -143,16 +199,13 @@ fn went_back(one: &Passage, other: &Passage) -> [bool; 2] {
     [0, 1].map(|side| other.places[side] > one.places[side] && gaps[side] <= -LEAST_NS / 2)
 }
 
-/// Whether packets that come back moved as those from `last` to `next` did, if there are any before and after.
-fn moved_too(back: &[&Passage], last: &Passage, next: &Passage) -> bool {
-    let by = next.apart() - last.apart();
-    let all = |test: &dyn Fn(usize) -> bool| test(0) && test(1);
-    let before = back.iter().filter(|b| all(&|side| b.places[side] <= last.places[side]));
-    let after = back.iter().filter(|b| all(&|side| b.places[side] >= next.places[side]));
-    match (before.max_by_key(|b| b.places[1]), after.min_by_key(|b| b.places[1])) {
-        (Some(one), Some(other)) => (other.apart() - one.apart() - by).saturating_abs() <= by.saturating_abs() / 2,
-        _ => true,
-    }
+/// Whether packets that come back moved as those from `last` to `next` did; none if there are none on both sides.
+fn moved_too(back: &[&Passage], last: &Passage, next: &Passage) -> Option<bool> {
+    let by = moved(last, next);
+    let no_later = |one: &Passage, other: &Passage| (0..2).all(|side| one.places[side] <= other.places[side]);
+    let before = back.iter().filter(|b| no_later(b, last)).max_by_key(|b| b.places[1])?;
+    let after = back.iter().filter(|b| no_later(next, b)).min_by_key(|b| b.places[1])?;
+    Some(moved(before, after).saturating_sub(by).saturating_abs() <= by.saturating_abs() / 2)
 }
 
 /// A capture's clock with its steps taken out, for frames in their order.
@@ -216,7 +269,14 @@ mod tests {
     }
 
     fn found(passages: &[Passage]) -> [Vec<i64>; 2] {
-        steps(passages).map(|steps| steps.iter().map(|step| step.by_ns).collect())
+        let backward = [0, 1].map(|side| {
+            let mut backward = Backward::default();
+            let mut ordered: Vec<_> = passages.iter().map(|p| (p.places[side], p.times_ns[side])).collect();
+            ordered.sort_unstable();
+            ordered.iter().for_each(|(_, at)| backward.frame(*at));
+            backward
+        });
+        steps(passages, backward.each_ref()).map(|steps| steps.iter().map(|step| step.by_ns).collect())
     }
 
     #[test]
@@ -228,6 +288,17 @@ mod tests {
                     assert_eq!(seen[side], [by], "{by} {side} {from}");
                     assert!(seen[1 - side].is_empty(), "{by} {side} {from}");
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_whose_times_go_back_has_a_step_however_few_packets_are_beside_it() {
+        for side in [0, 1] {
+            for from in [1, 2, 197, 199] {
+                let seen = found(&stepped(passages(200, |_| 5 * MS), side, from, -100 * S));
+                assert!(seen[side].len() == 1 && (seen[side][0] + 100 * S).abs() <= 20 * MS, "{side} {from} {seen:?}");
+                assert!(seen[1 - side].is_empty(), "{side} {from}");
             }
         }
     }
@@ -258,12 +329,35 @@ mod tests {
         // An overload that begins with a standstill and never ends: only what comes back tells.
         let overload = |k: u64| if k < 100 { MS } else { 3 * S };
         assert_eq!(found(&passages(400, overload)), NONE);
+        // Nothing comes back, and a link stands still for 3 s just before the capture ends.
+        let one_way = |passages: Vec<Passage>| passages.into_iter().filter(|p| p.forward).collect::<Vec<_>>();
+        let ends = |k: u64| if k < 400 { MS } else { 3 * S - (k as i64 - 400) * 10 * MS };
+        assert_eq!(found(&one_way(passages(420, ends))), NONE);
         // Two flows in queues of their own, one of which waits.
         let two = |k: u64| if k % 8 < 4 { 2 * S } else { MS };
         assert_eq!(found(&passages(400, two)), NONE);
         // Clocks that drift by a thousandth.
         assert_eq!(found(&passages(4000, |k| k as i64 * MS / 100)), NONE);
         assert_eq!(found(&[]), NONE);
+    }
+
+    #[test]
+    fn where_nothing_comes_back_a_step_is_one_if_it_lasts() {
+        for (by, side) in [(2 * S, 0), (2 * S, 1), (-2 * S, 0), (-2 * S, 1)] {
+            let mut seen = stepped(passages(1000, |_| 5 * MS), side, 500, by);
+            seen.retain(|passage| passage.forward);
+            assert_eq!(found(&seen)[side], [by]);
+        }
+    }
+
+    #[test]
+    fn times_at_the_ends_of_what_can_be_written_are_no_overflow() {
+        let mut seen = passages(40, |_| MS);
+        for passage in &mut seen {
+            let late = passage.places[0] >= 20;
+            passage.times_ns = if late { [i64::MIN, i64::MAX] } else { [i64::MAX, i64::MIN] };
+        }
+        found(&seen);
     }
 
     #[test]

@@ -165,7 +165,7 @@ mod tests {
     fn sketch(packets: &[(u64, i64)]) -> Sketch {
         let span = (packets[0].1, packets[packets.len() - 1].1);
         let kept = packets.iter().map(|(number, at)| (*number, sample(*number, *at))).collect();
-        Sketch { kept, most: u64::MAX, span }
+        Sketch { kept, most: u64::MAX, span, backward: Default::default() }
     }
 
     /// What both captures have forward between the first and the last packet that they share.

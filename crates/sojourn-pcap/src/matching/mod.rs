@@ -2,9 +2,10 @@
 //! lost, when, of which flow, at which backlog.
 //!
 //! The captures are read three times, as streams: for how much of each packet both have, for a sample of packets that
-//! both have ([`clock_offset`]), and side by side for what became of every packet ([`matcher`]). The result is a packet
-//! log in the engine's columns. A time behind the queue is put on the clock in front of it by an offset that makes the
-//! shortest wait zero; a clock that was set while the capture ran is put right ([`clock_step`]).
+//! both have ([`clock_offset`]; once more if a clock was set), and side by side for what became of every packet
+//! ([`matcher`]). The result is a packet log in the engine's columns. A time behind the queue is put on the clock in
+//! front of it by an offset that makes the shortest wait zero; a clock that was set while the capture ran is put right
+//! ([`clock_step`]).
 
 mod clock_offset;
 mod clock_step;
