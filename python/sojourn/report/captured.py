@@ -50,15 +50,15 @@ def captured(result: Mapping[str, Any], found: Results) -> Captured:
             f"Packets that came through had waited {mean} ms on average above the shortest wait: median "
             f"{median} ms, 95th percentile {most} ms, longest {longest} ms."
         )
-    shares = look_up(result, f"losses.{name_of_link}")
     used = number_at(link, "utilisation")
     if used is not None and link.get("rate_bps"):
+        shares = look_up(result, f"losses.{name_of_link}")
         wrong = [f"{said}." for said in (faster(shares, link["rate_bps"]) if shares else [])]
         sentences += wrong or [
             f"Of the {link['rate_bps'] / 1e6:.4g} Mbit/s that were given as its rate, {used:.1%} were used."
         ]
-    if shares:
-        sentences += [f"Note: {said}." for said in of_captures(shares["capture"])]
+    if missed := look_up(result, f"losses.{name_of_link}.capture"):
+        sentences += [f"Note: {said}." for said in of_captures(missed)]
     return Captured("What was measured", sentences)
 
 
