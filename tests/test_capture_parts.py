@@ -20,6 +20,7 @@ from sojourn.capture.workload_measured import measured
 from sojourn.errors import SojournError
 
 FLOWS = [("far", "near", "far:1-near:2"), ("away", "near", "away:1-near:2")]
+MISSING = [0.0] * len(FLOWS)
 
 
 def batch(*rows: tuple[int, int, int, float]) -> dict[str, Any]:
@@ -34,6 +35,7 @@ def batch(*rows: tuple[int, int, int, float]) -> dict[str, Any]:
         "queue_delay_ns": [ms * 1e6 for ms in delay],
         "uncertainty_ns": [500_000] * len(rows),
         "flows": FLOWS,
+        "missing_ns": MISSING,
         "protocols": ["tcp", "utp", "quic"],
     }
 
@@ -55,6 +57,32 @@ def test_samples_of_a_flow_are_counted_over_all_batches() -> None:
     assert (rows[0]["p50_ms"], rows[0]["max_ms"]) == (0.0, 0.0) and rows[1]["p99_ms"] <= 2.0
     assert [row["samples"] for row in found.rows(2)] == [100] == [row["samples"] for row in found.rows(100)]
     assert found.rows(101) == []
+
+
+def test_delays_of_a_flow_may_lack_something() -> None:
+    found = Flows()
+    found.add({**batch(*((0, 0, n, 1.0) for n in range(95)), (1, 1, 3, 0.0)), "missing_ns": [0.0, 2e6, 0.0]})
+    assert {row["lower_bound"] for row in found.rows(50)} == {False}
+    found.add({**batch(*((0, 0, n, 1.0) for n in range(6))), "missing_ns": [3e6, 0.0, 0.0]})
+    by_way = {row["direction"]: row for row in found.rows(2)}
+    one = by_way["from-remote"]
+    assert (one["samples"], one["lower_bound"], one["missing_at_most_ms"]) == (101, True, 3.0)
+    [other] = [row for row in found.rows(1) if row["samples"] == 1]
+    assert (other["lower_bound"], other["missing_at_most_ms"]) == (True, 2.0)
+    # A third batch is added as the second was.
+    found.add({**batch((0, 0, 200, 1.0)), "missing_ns": [float("inf"), 0.0, 0.0]})
+    one = next(row for row in found.rows(50) if row["direction"] == "from-remote")
+    assert (one["lower_bound"], one["missing_at_most_ms"]) == (True, None)
+
+
+def test_what_was_left_out_after_pauses_makes_every_flow_to_that_host_a_bound() -> None:
+    found = Flows()
+    found.add(batch(*((1, 1, n, 1.0) for n in range(50))))
+    for left_out, bound in ((10, False), (11, True)):
+        way = {"samples": 50, "discarded": {"echoed_after_a_pause": left_out}}
+        host = {"remote": "away", "protocol": "utp", "to_remote": way}
+        assert [row["lower_bound"] for row in found.rows(50, [host])] == [bound]
+        assert [row["lower_bound"] for row in found.rows(50, [{**host, "to_remote": "not seen"}])] == [False]
 
 
 def test_files_of_samples_begin_and_end(tmp_path: Path) -> None:
@@ -88,12 +116,22 @@ HOST = {
 
 def test_the_page_of_a_measurement_says_who_waits_longest() -> None:
     assert page._sentences([], 10) == ["No remote host gave 10 samples of queueing delay."]
-    one, waits = page._sentences([HOST], 10)
+    known = HOST | {"lower_bound": False}
+    one, waits = page._sentences([known], 10)
     assert one == "Packets from h waited 100.0 ms on average."
     assert waits == "Waits: median 9.0 ms, 95th percentile 11.0 ms, maximum 12.0 ms."
+    one, waits, bound = page._sentences([HOST], 10)
+    assert one == "Packets from h waited at least 100.0 ms on average."
+    assert waits.endswith("maximum 12.0 ms, at least these.")
+    assert bound == "It is a lower bound: no packet is known to have met the queue empty."
+    bounds = [page._sentences([*hosts, known], 10)[-1] for hosts in ([HOST], [HOST, HOST])]
+    assert bounds == [
+        f"Of the {many} mean delays, {how} a lower bound: no packet is known to have met the queue empty."
+        for many, how in ((2, "1 is"), (3, "2 each are"))
+    ]
     # A mean of 100 ms is not above 100 ms; the longest queue is by the 95th percentile.
     other = HOST | {"remote": "i", "mean_ms": 100.1, "p95_ms": 10.0, "max_ms": 99.0}
-    first, longest = page._sentences([HOST, other], 10)
+    first, longest, _ = page._sentences([HOST, other], 10)
     assert first.startswith("1 of 2 mean delays")
     assert longest.startswith("The longest queue is that of h (tcp): median 9.0 ms")
     summary = {"packets": 1234567, "hosts_below_min_samples": 4}

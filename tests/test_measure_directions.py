@@ -67,6 +67,21 @@ def test_a_queue_that_never_empties_is_said_to_be_a_lower_bound(sojourn: Command
     assert host["lower_bound"] is True
     assert host["certainty"] == "lower bound"
     assert "at least" in sojourn("measure", "middle.pcap").stdout
+    flows = sojourn.json("measure", "middle.pcap", "--flows", "--min-samples", "5")
+    assert flows and all(flow["lower_bound"] for flow in flows if flow["direction"] == "from-remote")
+    assert "at least" in sojourn("measure", "middle.pcap", "--flows").stdout
+    sojourn("measure", "middle.pcap", "--report", "page.html")
+    page = (sojourn.cwd / "page.html").read_text()
+    assert "waited at least" in page and "at least these" in page
+
+
+def test_one_of_a_kind_is_named_as_one(sojourn: Command) -> None:
+    plain = gzip.decompress(capture("up4_at_B").read_bytes())
+    (sojourn.cwd / "all.pcap").write_bytes(plain)
+    said = sojourn("measure", "all.pcap", "--min-samples", "1000000", code=1).stderr
+    assert "1 host with fewer than 1000000 samples left out" in said
+    (sojourn.cwd / "one.pcap").write_bytes(plain[:24] + b"".join(records(plain)[:1]))
+    assert "(1 read)" in sojourn("measure", "one.pcap", code=1).stderr
 
 
 def test_a_few_packets_do_not_stand_for_a_direction(sojourn: Command) -> None:

@@ -266,14 +266,16 @@ impl Columns {
         self.error_ns.push(sample.error_ns);
     }
 
-    /// Columns `frame`, `time_ns`, `flow` (place in `flows`: remote, local, name), `protocol` (place in `protocols`),
-    /// `toward` (to the remote host), `queue_delay_ns`, `uncertainty_ns`.
+    /// Columns `frame`, `time_ns`, `flow` (place in `flows`: remote, local, name; in `missing_ns`: what its delays may
+    /// lack), `protocol` (place in `protocols`), `toward` (to the remote host), `queue_delay_ns`, `uncertainty_ns`.
     fn table<'py>(self, py: Python<'py>, finalized: &Finalized<'_>) -> PyResult<Bound<'py, PyDict>> {
         let names = self.flows.iter().map(|&(flow, toward)| {
             let (remote, local, name) = finalized.flow(flow, toward);
             (remote.to_string(), local.to_string(), name)
         });
         let table = PyDict::new(py);
+        let missing = self.flows.iter().map(|&(flow, toward)| finalized.missing(flow, toward));
+        table.set_item("missing_ns", missing.collect::<Vec<_>>())?;
         table.set_item("flows", PyList::new(py, names.collect::<Vec<_>>())?)?;
         table.set_item("frame", self.frame.into_pyarray(py))?;
         table.set_item("time_ns", self.time_ns.into_pyarray(py))?;

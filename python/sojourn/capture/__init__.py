@@ -120,6 +120,6 @@ def measure(
             summary |= {"hosts": lines, "not_measured": [json.loads(lines[place]) for place in not_measured]}
         else:
             summary["hosts"] = [json.loads(line) for line in lines]
-        return summary if table is None else {**summary, "flows": table.rows(min_samples)}
+        return summary if table is None else {**summary, "flows": table.rows(min_samples, summary["hosts"])}
     except _core.CaptureError as error:
         raise CaptureError(str(error)) from None

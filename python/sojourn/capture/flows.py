@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 _BINS = 0.005
 """Width of a bin of delays: quantiles are within half a percent."""
 _FLOOR_MS = 0.001
+_FEW = 20
+"""Of so many samples one may lack something; from more on a flow's delays are lower bounds, as a host's."""
+_PAUSED = 6
+"""Echoes after a pause are left out: above one in so many, what remains is a lower bound, as of a host."""
 
 
 class Flows:
@@ -31,6 +36,7 @@ class Flows:
                     pl.Series(batch["protocol"], dtype=pl.UInt32)
                 ),
                 "toward": batch["toward"],
+                "missing": pl.Series(batch["missing_ns"], dtype=pl.Float64).gather(flow) / 1e6,
                 "time_ns": batch["time_ns"],
                 "ms": pl.Series(batch["queue_delay_ns"], dtype=pl.Float64) / 1e6,
             }
@@ -43,18 +49,24 @@ class Flows:
             max=pl.max("ms"),
             first=pl.min("time_ns"),
             last=pl.max("time_ns"),
+            lacking=(pl.col("missing") > 0).sum(),
+            missing=pl.max("missing"),
         )
         if self._bins is not None:
             bins = pl.concat([self._bins, bins]).group_by(*key, "bin").agg(samples=pl.sum("samples"))
             flows = (
                 pl.concat([self._flows, flows])
                 .group_by(key)
-                .agg(pl.sum("samples", "sum"), pl.max("max", "last"), pl.min("first"))
+                .agg(pl.sum("samples", "sum", "lacking"), pl.max("max", "last", "missing"), pl.min("first"))
+                .select(flows.columns)
             )
         self._bins, self._flows = bins, flows
 
-    def rows(self, min_samples: int) -> list[dict[str, Any]]:
-        """Return an object for each flow and direction with so many samples, in the order of their starts."""
+    def rows(self, min_samples: int, hosts: Sequence[Mapping[str, Any]] = ()) -> list[dict[str, Any]]:
+        """Return an object for each flow and direction with so many samples, in the order of their starts.
+
+        What was left out of the way to one of the `hosts` is not told by flow: it makes all of them bounds.
+        """
         import polars as pl
 
         if self._flows is None:
@@ -69,10 +81,13 @@ class Flows:
             for name, share in shares.items()
         )
         table = self._flows.join(quantiles, on=key).filter(pl.col("samples") >= min_samples)
+        paused = {(host["remote"], host["protocol"]) for host in hosts if _paused(host["to_remote"])}
         found = []
         for row in table.sort("first", "flow", "toward").iter_rows(named=True):
             most = row["max"]
             delay = {name: _delay(row[name], most) for name in shares}
+            lacks = row["lacking"] * _FEW > row["samples"]
+            bound = lacks or (row["toward"] and (row["remote"], row["protocol"]) in paused)
             found.append(
                 {
                     "remote": row["remote"],
@@ -83,6 +98,10 @@ class Flows:
                     "mean_ms": round(row["sum"] / row["samples"], 6),
                     **delay,
                     "max_ms": round(most, 6),
+                    "lower_bound": bound,
+                    "missing_at_most_ms": (
+                        round(row["missing"], 6) if bound and 0 < row["missing"] < math.inf else None
+                    ),
                     "start_s": row["first"] / 1e9,
                     "end_s": row["last"] / 1e9,
                 }
@@ -90,8 +109,13 @@ class Flows:
         return found
 
 
-def _delay(place: int, most: float) -> float:
-    import math
+def _paused(way: Mapping[str, Any] | str) -> bool:
+    if isinstance(way, str):
+        return False
+    left_out = way["discarded"].get("echoed_after_a_pause", 0)
+    return left_out * _PAUSED > way["samples"] + left_out
 
+
+def _delay(place: int, most: float) -> float:
     value = math.exp(place * _BINS)
     return 0.0 if value <= _FLOOR_MS * 1.01 else round(min(value, most), 6)

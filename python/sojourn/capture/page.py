@@ -127,10 +127,11 @@ def _sentences(hosts: Sequence[Mapping[str, Any]], min_samples: int) -> list[str
         return [f"No remote host gave {min_samples} samples of queueing delay."]
     worst = max(hosts, key=lambda host: host["p95_ms"])
     over = [host for host in hosts if host["mean_ms"] > 100]
+    least = "at least " if worst["lower_bound"] else ""
     first = (
         f"{len(over)} of {len(hosts)} mean delays, one for each host and protocol, are above 100 ms."
         if len(hosts) > 1
-        else f"Packets from {worst['remote']} waited {worst['mean_ms']:.1f} ms on average."
+        else f"Packets from {worst['remote']} waited {least}{worst['mean_ms']:.1f} ms on average."
     )
     return [
         first,
@@ -140,8 +141,23 @@ def _sentences(hosts: Sequence[Mapping[str, Any]], min_samples: int) -> list[str
             else "Waits: "
         )
         + f"median {worst['p50_ms']:.1f} ms, 95th percentile {worst['p95_ms']:.1f} ms, "
-        f"maximum {worst['max_ms']:.1f} ms.",
+        f"maximum {worst['max_ms']:.1f} ms" + (", at least these." if least else "."),
+        *_bounds(hosts),
     ]
+
+
+def _bounds(hosts: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Say what a mean that is a lower bound means."""
+    if not (bounds := sum(bool(host["lower_bound"]) for host in hosts)):
+        return []
+    which = "It is" if len(hosts) == 1 else f"Of the {len(hosts)} mean delays, {bounds} {_are(bounds)}"
+    return [
+        f"{which} a lower bound: no packet is known to have met the queue empty, so that more may have stood."
+    ]
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "each are"
 
 
 def _facts(

@@ -157,9 +157,12 @@ def _complain(summary: Mapping[str, Any], min_samples: int) -> None:
     for reason, count in summary["skipped"].items():
         complain(f"note: {count} of {summary['packets']} frames skipped: {reason.replace('_', ' ')}")
     if left_out := summary["left_out_by_request"]:
-        complain(f"note: {left_out} frames left out by --filter, --from or --to")
+        complain(f"note: {left_out} {_of(left_out, 'frame')} left out by --filter, --from or --to")
     if local := summary["packets_between_local_hosts"]:
-        complain(f"note: {local} packets between two hosts that --local names left out: expected one of them")
+        complain(
+            f"note: {local} {_of(local, 'packet')} between two hosts that --local names left out: "
+            "expected one of them"
+        )
     few, packets = summary["hosts_below_min_samples"], summary["packets"]
     if packets and not (few or local or summary["hosts"]):
         complain(
@@ -167,7 +170,10 @@ def _complain(summary: Mapping[str, Any], min_samples: int) -> None:
             "uTP do, in the order in which they came"
         )
     if few:
-        complain(f"note: {few} hosts with fewer than {min_samples} samples left out")
+        complain(
+            f"note: {few} {_of(few, 'host')} with fewer than {min_samples} {_of(min_samples, 'sample')} "
+            "left out"
+        )
     for host in _not_measured(summary):
         if host["protocol"] != "quic":
             counts = host["discarded"].items()
@@ -176,7 +182,12 @@ def _complain(summary: Mapping[str, Any], min_samples: int) -> None:
                 or host["from_remote"]
             )
             who = f"{host['remote']} ({host['protocol']})"
-            complain(f"note: {who}: no delay of its {host['packets']} packets can be had ({why})")
+            packets = f"{host['packets']} {_of(host['packets'], 'packet')}"
+            complain(f"note: {who}: no delay of its {packets} can be had ({why})")
+
+
+def _of(count: int, noun: str) -> str:
+    return noun if count == 1 else f"{noun}s"
 
 
 def _not_measured(summary: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -209,7 +220,10 @@ def _rows(hosts: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
 
 
 def _flow_rows(flows: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
-    return [(flow["flow"].replace(">", " → "), flow["protocol"], *_numbers(flow), "", "") for flow in flows]
+    return [
+        (flow["flow"].replace(">", " → "), flow["protocol"], *_numbers(flow), _known(flow), "")
+        for flow in flows
+    ]
 
 
 def _numbers(way: Mapping[str, Any]) -> tuple[str, ...]:
@@ -226,7 +240,7 @@ def _known(way: Mapping[str, Any]) -> str:
 
 def _table(rows: Sequence[tuple[str, ...]], min_samples: int) -> None:
     if not rows:
-        print(f"no remote host gave {min_samples} samples")
+        print(f"no remote host gave {min_samples} {_of(min_samples, 'sample')}")
         return
     delays = ("mean ms", "p50 ms", "p95 ms", "p99 ms", "max ms")
     heads = ("direction", "protocol", "samples", *delays, "empty queue seen", "clock")

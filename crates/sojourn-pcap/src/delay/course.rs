@@ -190,6 +190,11 @@ impl Course {
         Ok(Estimate { delay, error: error + self.base_error })
     }
 
+    /// What a delay may lack, ns, in one direction.
+    pub(crate) fn lacks(&self, toward: bool) -> f64 {
+        if self.empty[usize::from(toward)] { 0.0 } else { self.missing() }
+    }
+
     /// What a delay may lack where the base is not known to be that of an empty queue.
     #[inline]
     fn missing(&self) -> f64 {

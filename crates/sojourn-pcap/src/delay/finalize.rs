@@ -238,6 +238,13 @@ impl Finalized<'_> {
         let (remote, local) = if sender_is_far { (track.side, 1 - track.side) } else { (1 - track.side, track.side) };
         (track.key.address[remote], track.key.address[local], track.key.name(if toward { local } else { remote }))
     }
+
+    /// What the delays of a sample's flow and direction may lack, ns: 0 where its base is that of an empty queue,
+    /// infinite where nothing bounds it.
+    pub fn missing(&self, flow: u32, toward: bool) -> f64 {
+        let MeterState { hosts, tracks, .. } = &self.meter.state;
+        Course::of(&tracks[flow as usize], hosts).map_or(f64::INFINITY, |course| course.lacks(toward))
+    }
 }
 
 fn told(
