@@ -107,7 +107,10 @@ def test_a_table_of_delays_has_a_column_for_each_head(capsys: pytest.CaptureFixt
     measure._table(measure._flow_rows([{"flow": "a>b", "protocol": "utp", **way(1.25)}]), 50)
     head, row = capsys.readouterr().out.splitlines()
     assert row.startswith("a → b      utp") and head.index("mean ms") + 7 == row.index("1.2") + 3
-    assert head.endswith("empty queue seen  clock") and row.endswith("5.0")
+    assert head.endswith("empty queue seen  clock") and row.endswith("5.0  yes")
+    bound = way(1.25) | {"lower_bound": True, "missing_at_most_ms": 2.0}
+    measure._table(measure._flow_rows([{"flow": "a>b", "protocol": "utp", **bound}]), 50)
+    assert capsys.readouterr().out.splitlines()[1].endswith("at least, up to 2.0 more")
 
 
 @pytest.mark.parametrize(

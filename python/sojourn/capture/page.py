@@ -150,14 +150,12 @@ def _bounds(hosts: Sequence[Mapping[str, Any]]) -> list[str]:
     """Say what a mean that is a lower bound means."""
     if not (bounds := sum(bool(host["lower_bound"]) for host in hosts)):
         return []
-    which = "It is" if len(hosts) == 1 else f"Of the {len(hosts)} mean delays, {bounds} {_are(bounds)}"
-    return [
-        f"{which} a lower bound: no packet is known to have met the queue empty, so that more may have stood."
-    ]
-
-
-def _are(count: int) -> str:
-    return "is" if count == 1 else "each are"
+    if len(hosts) == 1:
+        which = "It is a lower bound"
+    else:
+        kind = "is a lower bound" if bounds == 1 else "are lower bounds"
+        which = f"Of the {len(hosts)} mean delays, {bounds} {kind}"
+    return [f"{which}: the wait may have been longer."]
 
 
 def _facts(
