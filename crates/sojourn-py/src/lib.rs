@@ -39,7 +39,7 @@ mod _core {
     #[pymodule_export]
     use crate::losses::match_captures;
     #[pymodule_export]
-    use crate::measure::{Follower, measure};
+    use crate::measure::{Follower, lower_bound, measure};
     #[pymodule_export]
     use crate::page::page_objects;
     #[pymodule_export]

@@ -5,6 +5,7 @@ use crate::samples::{Rows, Takers, hand_out};
 use pyo3::prelude::*;
 use serde_json::Value;
 use sojourn_pcap::delay::ahead::News;
+use sojourn_pcap::delay::host;
 use sojourn_pcap::delay::summary::summary;
 use sojourn_pcap::read::filter::{Filter, Instruction};
 use sojourn_pcap::read::{Capture, Frame, ReadError};
@@ -15,6 +16,13 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::available_parallelism;
+
+/// Whether delays are only lower bounds, by how many of the samples may lack something and how many echoes after a
+/// pause were left out.
+#[pyfunction]
+pub(crate) fn lower_bound(samples: u64, lacking: u64, paused: u64) -> bool {
+    host::lower_bound(samples, lacking, paused)
+}
 
 /// Frames between two looks at Python.
 const LOOK: u64 = 1 << 20;

@@ -6,13 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sojourn import _core
+
 _BINS = 0.005
 """Width of a bin of delays: quantiles are within half a percent."""
 _FLOOR_MS = 0.001
-_FEW = 20
-"""Of so many samples one may lack something; from more on a flow's delays are lower bounds, as a host's."""
-_PAUSED = 6
-"""Echoes after a pause are left out: above one in so many, what remains is a lower bound, as of a host."""
 
 
 class Flows:
@@ -86,8 +84,9 @@ class Flows:
         for row in table.sort("first", "flow", "toward").iter_rows(named=True):
             most = row["max"]
             delay = {name: _delay(row[name], most) for name in shares}
-            lacks = row["lacking"] * _FEW > row["samples"]
-            bound = lacks or (row["toward"] and (row["remote"], row["protocol"]) in paused)
+            bound = _core.lower_bound(row["samples"], row["lacking"], 0) or (
+                row["toward"] and (row["remote"], row["protocol"]) in paused
+            )
             found.append(
                 {
                     "remote": row["remote"],
@@ -112,8 +111,7 @@ class Flows:
 def _paused(way: Mapping[str, Any] | str) -> bool:
     if isinstance(way, str):
         return False
-    left_out = way["discarded"].get("echoed_after_a_pause", 0)
-    return left_out * _PAUSED > way["samples"] + left_out
+    return _core.lower_bound(way["samples"], 0, way["discarded"].get("echoed_after_a_pause", 0))
 
 
 def _delay(place: int, most: float) -> float:

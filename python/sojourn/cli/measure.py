@@ -157,10 +157,10 @@ def _complain(summary: Mapping[str, Any], min_samples: int) -> None:
     for reason, count in summary["skipped"].items():
         complain(f"note: {count} of {summary['packets']} frames skipped: {reason.replace('_', ' ')}")
     if left_out := summary["left_out_by_request"]:
-        complain(f"note: {left_out} {_of(left_out, 'frame')} left out by --filter, --from or --to")
+        complain(f"note: {_counted(left_out, 'frame')} left out by --filter, --from or --to")
     if local := summary["packets_between_local_hosts"]:
         complain(
-            f"note: {local} {_of(local, 'packet')} between two hosts that --local names left out: "
+            f"note: {_counted(local, 'packet')} between two hosts that --local names left out: "
             "expected one of them"
         )
     few, packets = summary["hosts_below_min_samples"], summary["packets"]
@@ -170,10 +170,7 @@ def _complain(summary: Mapping[str, Any], min_samples: int) -> None:
             "uTP do, in the order in which they came"
         )
     if few:
-        complain(
-            f"note: {few} {_of(few, 'host')} with fewer than {min_samples} {_of(min_samples, 'sample')} "
-            "left out"
-        )
+        complain(f"note: {_counted(few, 'host')} with fewer than {_counted(min_samples, 'sample')} left out")
     for host in _not_measured(summary):
         if host["protocol"] != "quic":
             counts = host["discarded"].items()
@@ -182,12 +179,12 @@ def _complain(summary: Mapping[str, Any], min_samples: int) -> None:
                 or host["from_remote"]
             )
             who = f"{host['remote']} ({host['protocol']})"
-            packets = f"{host['packets']} {_of(host['packets'], 'packet')}"
+            packets = _counted(host["packets"], "packet")
             complain(f"note: {who}: no delay of its {packets} can be had ({why})")
 
 
-def _of(count: int, noun: str) -> str:
-    return noun if count == 1 else f"{noun}s"
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _not_measured(summary: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -240,7 +237,7 @@ def _known(way: Mapping[str, Any]) -> str:
 
 def _table(rows: Sequence[tuple[str, ...]], min_samples: int) -> None:
     if not rows:
-        print(f"no remote host gave {min_samples} {_of(min_samples, 'sample')}")
+        print(f"no remote host gave {_counted(min_samples, 'sample')}")
         return
     delays = ("mean ms", "p50 ms", "p95 ms", "p99 ms", "max ms")
     heads = ("direction", "protocol", "samples", *delays, "empty queue seen", "clock")

@@ -122,12 +122,16 @@ impl Way {
         }
     }
 
-    /// Whether more than a few samples are only lower bounds, or many were left out that seemed to have waited: echoed
-    /// after a pause, they may have been answered late.
+    /// Whether its delays are only lower bounds.
     pub fn lower_bound(&self) -> bool {
-        let paused = self.discarded[Discard::Paused as usize];
-        (self.samples - self.certain) * 20 > self.samples || paused * 6 > self.samples + paused
+        lower_bound(self.samples, self.samples - self.certain, self.discarded[Discard::Paused as usize])
     }
+}
+
+/// Whether more than a few of the `samples` may lack something, or many were left out that seemed to have waited:
+/// echoed after a pause, they may have been answered late.
+pub fn lower_bound(samples: u64, lacking: u64, paused: u64) -> bool {
+    lacking * 20 > samples || paused * 6 > samples + paused
 }
 
 /// What was found of a host under one protocol.
@@ -363,6 +367,15 @@ impl Hosts {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn more_than_a_few_that_lack_something_make_a_lower_bound() {
+        for (samples, lacking, paused, bound) in
+            [(100, 5, 0, false), (100, 6, 0, true), (50, 0, 10, false), (50, 0, 11, true), (0, 0, 0, false)]
+        {
+            assert_eq!(lower_bound(samples, lacking, paused), bound, "{samples} {lacking} {paused}");
+        }
+    }
 
     #[test]
     fn what_was_left_out_for_having_waited_makes_a_lower_bound() {
