@@ -118,7 +118,7 @@ def test_a_study_between_real_programs_has_the_results_of_a_simulation(sojourn: 
     )
     simulated = json.loads(simulated_text)
     for result in (simulated, real):
-        # A run of a few losses has no scaling to fit, whichever engine it is of; what is fitted has the keys of a fit.
+        # A run of a few losses has no scaling to fit, whichever engine it is of; a fit has the keys of one.
         scaling = result["losses"]["down"]["scaling"]
         fits = [fit for name in ("fit", "below_rtt") if (fit := scaling.pop(name)) is not None]
         assert all({"alpha", "alpha_low", "alpha_high", "hurst"} <= fit.keys() for fit in fits)
