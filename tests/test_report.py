@@ -9,8 +9,11 @@ from pathlib import Path
 
 import pytest
 from sojourn.errors import SojournError
+from sojourn.report import files as files_of_pages
 from sojourn.report import write_report as write
-from test_figures import ENTRIES, LIMIT, RPM, result, sweep, write_results
+from sojourn.report.figures.kinds import KINDS
+from sojourn.report.sections import section
+from test_figures import ENTRIES, LIMIT, RPM, plot_of, result, sweep, write_results
 
 TALKS = {
     "kind": "heatmap",
@@ -175,3 +178,20 @@ def test_the_sentence_beside_a_published_table_counts_higher_and_lower(tmp_path:
     assert "3 of 4 cells have a published number: too few or too alike to rank, " in text
     assert "median absolute difference 0.10; ours is higher in 1 and lower in 1." in text
     assert "27 published cells have no counterpart in this study." in text
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_only_a_figure_with_a_number_for_each_cell_is_set_beside_a_published_table(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files_of_pages, "save", lambda *_: "<svg></svg>")
+    for published, note in (
+        (None, ""),
+        ("published/none.csv", f"A {kind} figure has no single number per cell to compare."),
+    ):
+        entry = {"kind": kind, **ENTRIES[kind], **({"published": published} if published else {})}
+        made = section(plot_of(entry), 1, files_of_pages.Files(tmp_path), [])
+        if published and kind in ("heatmap", "lines", "table"):
+            note = "What was published could not be set beside this figure: the published table "
+            note += f"{published} is not there; expected it beside the study file."
+        assert made.note == note

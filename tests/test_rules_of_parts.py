@@ -149,6 +149,20 @@ def test_a_recording_is_set_to_its_level_in_decibels_of_amplitude() -> None:
     assert recordings.level(silent, -26.0, 8000) is silent
 
 
+def test_what_is_far_below_the_loudest_counts_neither_for_the_level_nor_as_an_end() -> None:
+    loud = 20_000
+    below = {db: round(loud * 10 ** (-db / 20)) for db in (34, 36, 39, 41)}
+    frames = [below[41], below[39], loud, below[34], below[36], 0, below[41]]
+    signal = np.repeat(np.array(frames, dtype=np.int16), 320)
+    # Within 35 dB are two frames, and their mean power is the level.
+    rms = np.sqrt((loud**2 + below[34] ** 2) / 2)
+    made = recordings.level(signal, -26.0, 16_000)
+    assert made[2 * 320] == round(loud * 32768 * 10 ** (-26 / 20) / rms)
+    # Within 40 dB are those of 39 and more.
+    assert recordings.trim(signal, 16_000)[::320].tolist() == frames[1:5]
+    assert recordings.active(signal, rate_hz=16_000).tolist() == [frame >= below[34] for frame in frames]
+
+
 @pytest.mark.parametrize(
     ("algorithm", "levels_s"), [("throughput", [2.5, 3.96, 5.42]), ("fixed", [2.5, 5.0, 7.5])]
 )
