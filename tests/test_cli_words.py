@@ -357,6 +357,11 @@ def test_headings_leave_out_no_level_and_have_ids_of_their_own() -> None:
     ]  # fmt: skip
     assert '<h3 id="deep">Deep</h3>' in made.body and "<h2 id='x'>All points</h2>" in made.body
     assert '<table><caption class="sr">1 st</caption>' in made.body and made.body.count("<caption") == 2
+    first = html.outlined("<table class=a></table><h1>One &amp; all</h1><table></table>").body
+    assert first == (
+        '<table class=a><caption class="sr">Table</caption></table><h1 id="one-all">One &amp; all</h1>'
+        '<table><caption class="sr">One &amp; all</caption></table>'
+    )
     twice = html.outlined("<h2>Same</h2><h2>Same</h2><h2>Same</h2>")
     assert [each.id for each in twice.contents] == ["same", "same-2", "same-3"]
     assert html._embedded({"a": "</script>"}) == Markup('{"a":"\\u003c/script>"}')

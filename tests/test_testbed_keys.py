@@ -16,20 +16,47 @@ from pathlib import Path
 import pytest
 from sojourn import _core
 from sojourn.study import Study
-from sojourn.sweep.testbed import tcp
+from sojourn.sweep.testbed import dash, tcp, webrtc
+from sojourn.sweep.testbed.certificate import Certificate
+from sojourn.sweep.testbed.dash import library, media
+from sojourn.sweep.testbed.kinds import page
 from sojourn.sweep.testbed.plan import plan, refused, variables
+from sojourn.sweep.testbed.programs import chromium, https
 from test_keys_count import COUNTS, FIFO, SCENES
 
 FILE = Path(__file__).parent / "data" / "words" / "testbed.txt"
 SHOWN = ("path", "hops", "access", "sessions", "cbr", "poisson", "packmime", "video", "chirp", "heartbeat",
-         "on-off", "voice", "opus", "talk", "playout", "web")  # fmt: skip
+         "on-off", "voice", "opus", "talk", "playout", "web", "browser", "adaptive", "call",
+         "page")  # fmt: skip
 SHORT = (("duration", "4s"), ("warmup", "1s"))
 ALONE = {"web": (("users.0.object-restart", "false"),)}
+MORE = {
+    "browser": (("connections", "7"), ("response-header", "60B"), ("hystart", "linux")),
+    "call": (("start-rate", "200kbit"), ("height", "1080"), ("height", "3000"), ("direction", "down")),
+    "page": (("certificate", "900B"), ("response-header", "199B"), ("response-header", "200B"),
+             ("http", '"3"'), ("transport", "bbr")),
+}  # fmt: skip
+"""Values on the other side of what is refused, and that only the testbed tells apart."""
+
+
+def with_all(patch: pytest.MonkeyPatch) -> None:
+    """Make this a machine that has all that programs need; what is drawn or coded is the same each time."""
+    patch.setattr(tcp, "available", lambda: ("reno", "cubic", "bbr", "dctcp"))
+    patch.setattr(chromium, "missing", lambda: None)
+    patch.setattr(https, "missing", lambda: None)
+    patch.setattr(https, "found", lambda: "server")
+    patch.setattr(page, "find_spec", lambda _: True)
+    patch.setattr(page, "certificate", lambda size: Certificate(bytes(size), b"key", "spki"))
+    patch.setattr(webrtc, "camera", lambda height, fps: f"{height} {fps}".encode())
+    patch.setattr(dash, "missing", lambda: None)
+    patch.setattr(library.Library, "missing", lambda _: None)
+    patch.setattr(library.Library, "script", lambda _: webrtc.PAGE)
+    patch.setattr(media, "coded", lambda length_s: (b"beginning", b"fragment", length_s * 1000))
 
 
 @pytest.fixture(autouse=True)
-def kernel(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tcp, "available", lambda: ("reno", "cubic", "bbr", "dctcp"))
+def machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    with_all(monkeypatch)
 
 
 def cases() -> Iterator[tuple[str, str, tuple[tuple[str, str], ...]]]:
@@ -43,6 +70,8 @@ def cases() -> Iterator[tuple[str, str, tuple[tuple[str, str], ...]]]:
                 text = value if isinstance(value, str) else json.dumps(value)
                 sets = (*((name.format(place), given) for name, given in first), (f"{place}.{key}", text))
                 yield scene, f"{key} {text}".replace(FIFO, "FIFO"), (*ALONE.get(scene, ()), *sets)
+        for key, text in MORE.get(scene, ()):
+            yield scene, f"{key} {text}", (*ALONE.get(scene, ()), (f"users.0.{key}", text))
 
 
 def told(scene: str, sets: tuple[tuple[str, str], ...]) -> list[str]:
@@ -59,7 +88,8 @@ def told(scene: str, sets: tuple[tuple[str, str], ...]) -> list[str]:
             for end in ("client", "server"):
                 text = json.dumps(getattr(program, end), sort_keys=True)
                 lines.append(f"  {end} {text if len(text) < 300 else digest(text.encode())}")
-            lines += [f"  {name} {len(held)} {digest(held)}" for name, held in sorted(program.files.items())]
+            files = sorted((name, held) for name, held in program.files.items() if name != "point.json")
+            lines += [f"  {name} {len(held)} {digest(held)}" for name, held in files]
     return [*lines, f"  {json.dumps(variables(entries))}"]
 
 
@@ -87,5 +117,7 @@ def test_every_key_is_told_to_the_programs_or_refused(scene: str) -> None:
 
 
 if __name__ == "__main__":
-    tcp.available = lambda: ("reno", "cubic", "bbr", "dctcp")
-    FILE.write_text("\n".join(line for scene in SHOWN for line in of_scene(scene)) + "\n", encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        with_all(patch)
+        lines = [line for scene in SHOWN for line in of_scene(scene)]
+    FILE.write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -135,6 +135,28 @@ fn one_lost_segment_is_sent_again_after_three_duplicates_and_halves_the_window()
 }
 
 #[test]
+fn data_that_acknowledges_nothing_new_is_no_duplicate() {
+    // Ten segments each way at once: none of those that come tells of any of those that left (RFC 5681 §2).
+    for sack in [true, false] {
+        let mut pair = Pair::new(&Config { sack, ..config() }, &[]);
+        for end in &mut pair.ends {
+            end.write(1000);
+        }
+        pair.run(Time(1_000_000_000));
+        pair.now = Time(1_000_000_000);
+        for end in &mut pair.ends {
+            end.write(10_000);
+        }
+        pair.run(Time(600_000_000_000));
+        for (end, other) in [(0, 1), (1, 0)] {
+            let statistics = pair.ends[end].sender().statistics();
+            assert_eq!((statistics.retransmits, statistics.recoveries), (0, 0), "sack {sack}");
+            assert_eq!(pair.ends[other].receiver().delivered(), 11_000);
+        }
+    }
+}
+
+#[test]
 fn limited_transmit_releases_one_new_segment_for_each_of_the_first_two_duplicates() {
     // Ten out, the first lost, and nine duplicates: two new segments before recovery, then the retransmission.
     for (limited_transmit, before) in [(true, 2), (false, 0)] {

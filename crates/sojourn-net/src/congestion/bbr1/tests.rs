@@ -2,6 +2,7 @@
 
 use super::super::path::{MSS, of_fifty_packets as path};
 use super::*;
+use crate::congestion::RateSample;
 
 fn bbr(seed: u64) -> Bbr1 {
     Bbr1::new(MSS, 10 * MSS, seed)
@@ -138,4 +139,31 @@ fn a_timeout_leaves_one_segment() {
     assert_eq!(bbr.window().cwnd, MSS);
     bbr.on_recovered(path.now);
     assert_eq!(bbr.window().cwnd, before);
+}
+
+#[test]
+fn rounds_that_were_held_back_to_look_for_the_round_trip_time_tell_nothing_of_a_policer() {
+    // Rounds of 100 ms that lose a quarter; the round from which a policer's rate is used.
+    let used_from = |held_back| {
+        let mut bbr = Bbr1 { held_back, ..bbr(1) };
+        (1..30u64).find(|round| {
+            let (delivered, lost, took) = (100_000, 25_000, Span::from_millis(100));
+            let prior_delivered = delivered * (round - 1);
+            let sample = RateSample {
+                delivered,
+                interval: took,
+                prior_delivered,
+                lost,
+                tx_in_flight: 100_000,
+                app_limited: false,
+            };
+            let (total_delivered, total_lost) = (delivered * round, lost * round);
+            let ack = Ack { sample: Some(sample), total_delivered, total_lost, ..Ack::of(delivered, took) };
+            bbr.update_bandwidth(Time::ZERO + took * *round, &ack, lost);
+            bbr.policer.rate().is_some()
+        })
+    };
+    assert_eq!(used_from(0..0), Some(9));
+    // Of the fourth round nothing is believed, and the fifth begins anew.
+    assert_eq!(used_from(250_000..350_000), Some(13));
 }
