@@ -9,6 +9,7 @@ import socket
 import struct
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from sojourn.sweep.testbed.program import Left
 # As the agent has it.
 sys.path.append(str(Path(testbed.__file__).parent))
 from programs.http11.client import Connection, HttpError, open_connection
-from programs.http11.kernel import Told, Watched
+from programs.http11.kernel import Told, Watched, look
 from programs.http11.server import Server, header
 from programs.segments import Fragment, manifest, media_playlist, playlist
 
@@ -134,6 +135,23 @@ def test_waits_for_repairs_are_from_sending_to_sending_again_and_count_once() ->
     assert watched.retransmits == 2
     assert watched.repair_ns == (70 + 20) * ms
     assert watched.rtt_ns == 54 * ms
+
+
+def test_syns_that_were_sent_again_count_once_with_their_waits() -> None:
+    info = bytearray(216)
+    connection: Any = SimpleNamespace(getsockopt=lambda *_: bytes(info))
+    # The first is waited for a second, each further one twice as long; 63 s are the most.
+    for again, waited_s in ((0, 0), (1, 1), (2, 3), (6, 63), (7, 63)):
+        struct.pack_into("=I", info, 100, again)
+        watched = Watched()
+        watched.opened(connection)
+        assert (watched.retransmits, watched.repair_ns) == (again, waited_s * 10**9)
+        watched.note(10**9, look(connection))
+        assert (watched.retransmits, watched.repair_ns) == (again, waited_s * 10**9)
+    info = info[:100]
+    watched = Watched()
+    watched.opened(connection)
+    assert (watched.retransmits, watched.repair_ns) == (0, 0), "a connection that is gone tells nothing"
 
 
 def test_segments_have_their_sizes_numbers_and_times() -> None:
