@@ -302,3 +302,21 @@ def test_sources_of_packages_are_followed(tmp_path: Path) -> None:
 def test_bad_names_of_players(tmp_path: Path) -> None:
     with pytest.raises(SojournError, match="expected module:Class"):
         adaptive.identity({"users": [{"algorithm": {"kind": "python", "class": "no colon"}}]})
+
+
+def test_every_player_that_is_named_is_imported_before_anything_runs() -> None:
+    def with_players(*names: str) -> dict[str, Any]:
+        viewers = [{"algorithm": {"kind": "python", "class": name}} for name in names]
+        return {"users": [{"kind": "voice"}, {"algorithm": {"kind": "gpac"}}, *viewers]}
+
+    good, none, nowhere = "sojourn.parts.player:Player", "sojourn.parts.player:Zz", "tests_nowhere:A"
+    adaptive.import_players([{}, with_players(), with_players(good, good)])
+    for documents in (
+        [with_players(good, none)],
+        [with_players(none, good)],
+        [with_players(good), with_players(none)],
+    ):
+        with pytest.raises(SojournError, match=r"the player sojourn\.parts\.player:Zz: .* has no class"):
+            adaptive.import_players(documents)
+    with pytest.raises(SojournError, match=r"the player tests_nowhere:A: No module named"):
+        adaptive.import_players([with_players(good, nowhere)])
