@@ -22,23 +22,25 @@ from typing import Any
 import calls
 import pytest
 import sojourn
+from sojourn.sweep import testbed
 
 FILE = Path(__file__).parent / "data" / "values.json"
 LONG = 160
-# Programs that run by themselves on the testbed: their folder is not a package of this one.
+PROGRAMS = "sojourn.sweep.testbed.programs."
 MODULES = sorted(
-    each.name
+    # Programs of the testbed run by themselves, and are no part of the package then.
+    each.name.replace(PROGRAMS, "programs.")
     for each in pkgutil.walk_packages(sojourn.__path__, "sojourn.")
-    if not each.name.startswith("sojourn.sweep.testbed.programs.")
-    and not each.name.endswith(("__main__", "_core"))
+    if not each.name.endswith(("__main__", "_core"))
 )
+sys.path.append(str(Path(testbed.__file__).parent))
 
 
 def declared(module: ModuleType) -> Iterator[tuple[str, Any]]:
-    """Yield the constants of a module's source, and the defaults of its functions and methods."""
+    """Yield the constants of a module's source and classes, and the defaults of its functions and methods."""
     for line in ast.parse(Path(inspect.getfile(module)).read_text(encoding="utf-8")).body:
         targets = line.targets if isinstance(line, ast.Assign) else [getattr(line, "target", None)]
-        for target in targets:
+        for target in (part for each in targets for part in getattr(each, "elts", [each])):
             # What is no constant changes while others run: a store of scores, by the tests before.
             if isinstance(target, ast.Name) and target.id.isupper() and hasattr(module, target.id):
                 yield target.id, getattr(module, target.id)
@@ -48,8 +50,13 @@ def declared(module: ModuleType) -> Iterator[tuple[str, Any]]:
         of = (
             {"": value} if isinstance(value, FunctionType) else vars(value) if isinstance(value, type) else {}
         )
+        # Their defaults are arguments', too.
+        fields = getattr(value, "__dataclass_fields__", ())
         for method, call in of.items():
             call = getattr(call, "__func__", call)
+            if method and method not in fields and method[0] != "_" and not callable(call):
+                # Of an enumeration's member, its value.
+                yield f"{name}.{method}", getattr(call, "value", call)
             if isinstance(call, FunctionType):
                 for each in inspect.signature(call).parameters.values():
                     if each.default is not each.empty:
