@@ -66,6 +66,13 @@ def few(name: str, *, gap: bool) -> Callable[[], Figure]:
     )
 
 
+def panels(name: str) -> Callable[[], Figure]:
+    """Return what draws a panel for each of five queues, so that there are several rows of them."""
+    axes = {"workload": WORKLOADS[:2], LIMIT: LIMITS[:2], "path.down.queue.kind": tuple("abcde")}
+    held = [{**one, "series": OVER_TIME, "responsiveness": RPM} for one in sweep(axes, repeat=1)]
+    return lambda: draw(plot_of({"kind": name, **ENTRIES[name]}, held))
+
+
 def published(which: str) -> Callable[[], Figure]:
     found = plot("heatmap", "links.up.loss", FOUR, x=LIMIT, y="workload")
     both = found.frame.with_columns(published=pl.lit(0.05), difference=pl.col("value") - 0.05)
@@ -95,6 +102,8 @@ MADE: dict[str, Callable[[], Figure]] = {
     **{name: kind(name) for name in KINDS},
     **{f"{name} of one run each": few(name, gap=False) for name in KINDS},
     **{f"{name} with a gap": few(name, gap=True) for name in KINDS},
+    **{f"{name} of five panels": panels(name) for name in (
+        "heatmap", "matrix", "table", "lines", "box", "responsiveness")},
     "heatmap of shares": lambda: draw(plot("heatmap", "links.up.loss", FOUR, x=LIMIT, y="workload")),
     "table of one axis": lambda: draw(plot("table", "links.up.loss", FOUR, x=LIMIT)),
     "lines in panels": kind("lines", y="", label="L", title="Mine"),
@@ -131,7 +140,13 @@ MADE: dict[str, Callable[[], Figure]] = {
 
 
 def shown(name: str) -> str:
-    lines = described(MADE[name]())
+    figure = MADE[name]()
+    lines = described(figure)
+    if figure.get_layout_engine() is None:
+        # Where panels are put by hand, their boxes (inches).
+        size = np.tile(figure.get_size_inches(), 2)
+        boxes = (axes.get_position().bounds * size for axes in figure.axes if axes.get_visible())
+        lines += [f"box {' '.join(f'{side:.2f}' for side in box)}" for box in boxes]
     if name in KINDS:
         lines.append(how_to_read(plot_of({"kind": name, **ENTRIES[name]})))
     return "\n".join(lines) + "\n"

@@ -16,10 +16,12 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from sojourn.capture import measure
 from sojourn.capture.workload import read as read_workload
 from sojourn.errors import SojournError
+from sojourn.losses import captures
 from test_fingerprints_whole import DATA, digest
 
 FILE = DATA / "fingerprints_captures.json"
@@ -29,7 +31,7 @@ Frames = list[tuple[int, int, int, bytes]]
 
 
 @cache
-def taken(name: str) -> tuple[bytes, Frames]:
+def whole(name: str) -> tuple[bytes, Frames]:
     """Return the header of a capture, and its frames."""
     text = gzip.decompress((DATA / f"{name}.pcap.gz").read_bytes())
     frames, at = [], 24
@@ -37,7 +39,13 @@ def taken(name: str) -> tuple[bytes, Frames]:
         seconds, part, here, length = struct.unpack_from("<IIII", text, at)
         frames.append((seconds, part, length, text[at + 16 : at + 16 + here]))
         at += 16 + here
-    return text[:24], frames[:1500]
+    return text[:24], frames
+
+
+def taken(name: str) -> tuple[bytes, Frames]:
+    """Return the header of a capture, and its first frames."""
+    head, frames = whole(name)
+    return head, frames[:1500]
 
 
 def made(head: bytes, frames: Frames) -> bytes:
@@ -109,7 +117,56 @@ def of(name: str, change: Callable[[Frames], Frames], **options: Any) -> str:
         return digest(found)
 
 
+@cache
+def of_queue(end: str) -> tuple[bytes, Frames]:
+    """Return the header of the capture at one end of a queue, and its frames up to a packet of both."""
+    head, frames = whole(f"loss_small_pfifo/{end}")
+    return head, frames[: {"ingress": 2500, "egress": 2400}[end]]
+
+
+def shifted(frames: Frames, by_ns: int, per_million: int = 0) -> Frames:
+    """Return the frames by a clock that is ahead, and runs fast."""
+    begin = frames[0][0] * 1_000_000_000
+    moved = []
+    for s, part, n, b in frames:
+        at = s * 1_000_000_000 + part
+        moved.append((*divmod(at + by_ns + (at - begin) * per_million // 1_000_000, 1_000_000_000), n, b))
+    return moved
+
+
+def of_pair(ingress: Callable[[Frames], Frames] = list, egress: Callable[[Frames], Frames] = list) -> str:
+    """Digest what two captures of one queue tell of losses, packet by packet; a refusal is a sentence."""
+    with tempfile.TemporaryDirectory() as folder:
+        files = [Path(folder) / f"{end}.pcap" for end in ("ingress", "egress")]
+        for file, change in zip(files, (ingress, egress), strict=True):
+            head, frames = of_queue(file.stem)
+            file.write_bytes(made(head, change(frames)))
+        with (Path(folder) / "packets").open("wb") as packets:
+            try:
+                found = captures.compare(*files, packets, rate_bps=10e6, rtt_ns=40_000_000)
+            except SojournError as error:
+                return digest(str(error).replace(folder, "FOLDER"))
+        rows = pl.read_parquet(packets.name).write_csv()
+        return digest(found, captures.sentences(found["capture"]), rows)
+
+
+CHANGED: dict[str, Callable[[Frames], Frames]] = {
+    **DAMAGED,
+    "a clock an hour ahead": partial(shifted, by_ns=3_600_000_000_000),
+    "a clock 3 ms behind that runs fast": partial(shifted, by_ns=-3_000_000, per_million=50),
+    "ends before the other": lambda frames: frames[: len(frames) // 2],
+    "other packets, too": lambda frames: sorted(frames + shifted(taken(TAKEN[0])[1][:300], 10**9)),
+    "other packets only": lambda _: taken(TAKEN[0])[1],
+}
+PAIRS: dict[str, Callable[[], str]] = {
+    "both captures": of_pair,
+    **{f"ingress, {what}": partial(of_pair, change) for what, change in CHANGED.items()},
+    **{f"egress, {what}": partial(of_pair, egress=change) for what, change in CHANGED.items()},
+    "the same capture twice": partial(of_pair, egress=lambda _: of_queue("ingress")[1]),
+    "exchanged captures": partial(of_pair, lambda _: of_queue("egress")[1], lambda _: of_queue("ingress")[1]),
+}
 EVERY: dict[str, Callable[[], str]] = {
+    **PAIRS,
     **{
         f"{name}, {what}": partial(of, name, list, **given)
         for name in TAKEN
