@@ -42,11 +42,14 @@ PAGES = Path(__file__).parent / "data" / "pages"
 
 
 def text_of(page: Path) -> str:
-    """Return a page's words, a line for each element that breaks one, without styles, scripts and figures."""
+    """Return a page's words, a line for each element that breaks one, without styles, scripts and figures.
+
+    Cells of a table end with |, those that head a row or a column with ‖.
+    """
     text = page.read_text(encoding="utf-8")
     text = re.sub(r"<(style|script|svg|head)\b.*?</\1>", "", text, flags=re.DOTALL)
     text = re.sub(r"</(p|h\d|li|tr|dt|dd|div|section|article|figcaption|pre|summary)>|<br>", "\n", text)
-    text = re.sub(r"</t[dh]>", " |", text)
+    text = text.replace("</td>", " |").replace("</th>", " ‖")
     lines = (re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", line)).strip() for line in text.splitlines())
     words = "\n".join(line for line in lines if line) + "\n"
     names = {"VERSION": _core.version(), "ENGINE": engine(), "FOLDER": str(page.parent.parent)}

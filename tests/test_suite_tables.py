@@ -112,6 +112,29 @@ def test_responses_harm_phases_and_completion_are_tables_where_there_are_any() -
     ]
 
 
+def with_solo(each: Expanded) -> Expanded:
+    """Return a case in which a class is alone in one of its settings."""
+    return replace(each, case=replace(each.case, solo="competitor=none"))
+
+
+def test_rows_are_headed_by_all_that_names_them() -> None:
+    one = {"goodput_bps": 1e6, "goodput_cov": 0.5, "completion_s": 2.0, "harm_goodput": 0.1, "completed": 3}
+    few = view("5.4", rows(one, {"phase": "x"}))
+    many = view("5.4", rows(one, one | {"at": "up"}, one | {"setting": "rtt=5ms"}, {"phase": "x"}))
+    few, many = (replace(each, expanded=with_solo(each.expanded)) for each in (few, many))
+    for table, more in (
+        (tables.numbers, []), (tables.response, []), (tables.harm, []), (tables.completion, ["What"]),
+    ):  # fmt: skip
+        for each, heads in ((few, ["Class", "Scheme"]), (many, ["Setting", "At", "Class", "Scheme"])):
+            found = table(each)
+            assert found is not None and list(found.heads[: found.words]) == [*heads, *more]
+    phases = tables.phases(many)
+    assert phases is not None and phases.words == 2 == tables.parameters(few).words
+    assert pages.scheme_table([expanded("5.4")]).words == 4 and pages.open_table(SUITE, []).words == 3
+    checks = pages.check_table([Check("5.1", "l", "w", "fifo", "1", "2", True)])
+    assert checks is not None and checks.words == len(checks.heads)
+
+
 def test_harm_is_what_the_first_class_loses_beside_others() -> None:
     alone = {"class": "newreno", "setting": "competitor=none", "goodput_bps": 8e6, "queue_delay_ms": 10.0}
     beside = alone | {"setting": "competitor=utp", "goodput_bps": 6e6, "queue_delay_ms": 40.0}
