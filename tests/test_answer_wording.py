@@ -110,6 +110,10 @@ def test_users_that_no_goal_is_about_are_named_with_the_limit_that_they_would_mi
     assert "streamed game, median MOS, 1.65 (codel); at least 3 is asked" in said
     well = compare({"fifo": [voice(4.2)], "codel": [voice(4.2)]}, document={"goals": delay})
     assert well.sentences[-1].endswith("they are well on average in every cell that was run.")
+    # Shares of the best choice are no usual limits: viewers who have no other number are not named.
+    seen = {"adaptive": {"average_rate_kbps": 900.0}}
+    some = compare({"fifo": [voice(4.2) | seen], "codel": [voice(4.2) | seen]}, document={"goals": delay})
+    assert "users of kind voice, so nothing above" in some.sentences[-1]
 
 
 @pytest.mark.parametrize(

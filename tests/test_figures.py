@@ -254,6 +254,11 @@ def test_intervals_agree_with_scipy() -> None:
         assert interval(numbers) == pytest.approx((high - low) / 2, rel=2e-3)
 
 
+def test_labels_are_as_in_a_study_file_in_the_order_of_points() -> None:
+    points = [{"a": label, "b": 1} for label in (True, "x", 0.5, False, True, 10, "x")]
+    assert labels_of(points) == {"a": ["true", "x", "0.5", "false", "10"], "b": ["1"]}
+
+
 def test_axes_beyond_x_and_y_become_panels() -> None:
     results = sweep({**AXES, "path.down.queue.kind": ("fifo", "codel")}, repeat=1)
     plot = plot_of({"kind": "heatmap", **ENTRIES["heatmap"]}, results)

@@ -152,6 +152,8 @@ def scenes() -> dict[str, str]:
     """Return the study of every scene, by a word."""
     made = {f"queue: {about}": queue(about) for about in QUEUES}
     made |= {f"source: {about}": source(about, **more) for about, more in SOURCES}
+    upwards = ((about, more) for about, more in SOURCES if "direction" not in more)
+    made |= {f"source, up: {about}": source(about, direction="up", **more) for about, more in upwards}
     made |= {f"transport: {name}": transport(name) for name in TRANSPORTS}
     made |= {f"users: {about}": users(about) for about in USERS}
     for name in PLAYERS:

@@ -177,3 +177,50 @@ impl Drop for KernelStamps {
         unsafe { libc::munmap(self.places.as_ptr().cast(), BYTES) };
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Stamps of packets of these lengths from the place `first` on, in memory of this process: the k-th at k ms.
+    fn stamps(first: u64, lengths: &[u64]) -> KernelStamps {
+        let (kind, access) = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, libc::PROT_READ | libc::PROT_WRITE);
+        // SAFETY: a new mapping of its own.
+        let at = unsafe { libc::mmap(std::ptr::null_mut(), BYTES, access, kind, -1, 0) };
+        let places = NonNull::new(at.cast::<u64>()).filter(|_| at != libc::MAP_FAILED).unwrap();
+        for (k, length) in (0u64..).zip(lengths) {
+            let place = ((first + k) % u64::from(PLACES)) as usize * 2;
+            // SAFETY: inside the mapping.
+            unsafe {
+                places.add(place).write(1_000_000 * k + 500);
+                places.add(place + 1).write(*length);
+            }
+        }
+        let table = std::fs::File::open("/dev/null").unwrap().into();
+        KernelStamps { places, read: first, missed: 0, epoch: Arc::new(AtomicU64::new(500)), _table: table }
+    }
+
+    #[test]
+    fn packets_that_were_dropped_behind_their_stamps_are_skipped_and_counted() {
+        for first in [0, u64::from(PLACES) - 3] {
+            let mut stamps = stamps(first, &[100, 200, 300, 100, 400, 500]);
+            let mut next = |length| (stamps.next(length).map(|at| at.0), stamps.missed());
+            assert_eq!(next(100), (Some(0), 0));
+            assert_eq!(next(300), (Some(2_000_000), 1));
+            assert_eq!(next(400), (Some(4_000_000), 2), "one more, that of 100");
+            // A packet without a stamp takes the next place with it.
+            assert_eq!((next(999), next(500)), ((None, 3), (None, 4)));
+        }
+    }
+
+    #[test]
+    fn a_stamp_is_looked_for_so_far_and_no_further() {
+        let mut lengths = vec![1; FAR as usize + 1];
+        lengths[FAR as usize - 1] = 7;
+        lengths[FAR as usize] = 8;
+        assert_eq!(stamps(0, &lengths).next(8), None);
+        let mut near = stamps(0, &lengths);
+        assert_eq!(near.next(7), Some(Time(1_000_000 * (FAR - 1))));
+        assert_eq!((near.missed(), near.next(8)), (FAR - 1, Some(Time(1_000_000 * FAR))));
+    }
+}

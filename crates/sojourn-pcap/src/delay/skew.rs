@@ -148,6 +148,19 @@ mod tests {
     }
 
     #[test]
+    fn windows_of_a_long_capture_are_merged_in_pairs_and_twice_as_long() {
+        const SECOND: i64 = 1_000_000_000;
+        let mut minima = Minima::default();
+        // A packet a second, of a clock that is 100 ppm fast: of 256 windows of 5 s become 128 of 10 s, then of 20 s.
+        (0..4000).for_each(|second| minima.add(second * SECOND, second as f64 * 100e3));
+        let kept: Vec<_> = minima.windows.iter().map(|w| (w.t, w.low, w.count)).collect();
+        let expected = (0..200).map(|k| (f64::from(k) * 20e9, f64::from(k) * 2e6, 20));
+        assert_eq!(kept, expected.collect::<Vec<_>>());
+        let skew = minima.skew(1000.0).unwrap();
+        assert!((skew.ppm - 100.0).abs() < 1e-6 && (skew.span_s - 3980.0).abs() < 1e-6, "{skew:?}");
+    }
+
+    #[test]
     fn a_skew_is_corrected_where_it_can_be_told_and_makes_a_difference() {
         let corrected =
             |ppm: f64, error_ppm: f64, span_s: f64, grain: f64| Skew { ppm, error_ppm, span_s }.significant(grain);
