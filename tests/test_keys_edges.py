@@ -207,3 +207,39 @@ def test_what_is_pointed_at_is_the_value_where_it_stands(before: str, after: str
     said = str(error.value).splitlines()
     assert said[0].startswith(f"x.toml:{line}:7: flows.0.mss: 9B is not a segment size")
     assert said[-2].endswith('mss = "9B"') and said[-1].endswith("|       ^^^^")
+
+
+PATH = 'name = "x"\nduration = "9s"\n[path]\nrtt = "50ms"\nqueue = { kind = "codel", limit = "9pkt" }\n'
+RATES = 'down.rate = "2Mbit"\nup.rate = "1Mbit"\n'
+
+
+@pytest.mark.parametrize(
+    ("more", "place", "where"),
+    [
+        (RATES + '[sweep]\n"path.down.loss" = [0.1, nan]\n', "9:26", "sweep.path.down.loss.1"),
+        (RATES + '[sweep]\n"path.down.loss" = [inf]\n', "9:21", "path.down.loss"),
+        (RATES + '[[users]]\nkind = "web"\n[[users]]\nkind = "web"\ncount = nan\n', "12:9", "users.1.count"),
+        (RATES + "down.loss = nan\n", "8:13", "path.down.loss"),
+    ],
+)
+def test_a_number_that_is_none_is_shown_in_its_place(more: str, place: str, where: str) -> None:
+    with pytest.raises(_core.StudyError) as refused:
+        _core.parse(PATH + more, "x.toml", [], [])
+    said, *shown = str(refused.value).splitlines()
+    assert said == f"x.toml:{place}: {where}: is not a finite number"
+    line, column = map(int, place.split(":"))
+    assert shown[1].startswith(f"{line}") and shown[2].index("^") - shown[1].index("|") - 1 == column
+
+
+@pytest.mark.parametrize(("way", "other"), [("down", "up"), ("up", "down")])
+def test_a_link_takes_what_its_queue_does_not_say_from_the_path_s(way: str, other: str) -> None:
+    def path_of(text: str) -> Any:
+        (point,) = _core.points(_core.parse(text, "x.toml", [], []))
+        return json.loads(point)["document"]["path"]
+
+    own = f'{way} = {{ rate = "1Mbit", queue.target = "7ms" }}\n{other}.rate = "2Mbit"\n'
+    hop = f'[[path.hop]]\nname = "a"\n{RATES}[[path.hop]]\nname = "b"\n{own}'
+    for path in (path_of(PATH + own), path_of(PATH + hop)["hop"][1]):
+        found = {name: path[name]["queue"] for name in (way, other)}
+        assert [found[way][key] for key in ("kind", "limit", "target")] == ["codel", "9pkt", "7ms"]
+        assert [found[other][key] for key in ("kind", "limit", "target")] == ["codel", "9pkt", "5ms"]
