@@ -272,6 +272,7 @@ impl Sender {
             self.rack_detect_loss(now, self.in_flight());
             if self.state.is_recovery() && !repairing && !self.no_prr {
                 self.allowed = self.in_flight() + u64::from(self.mss);
+                self.prr.credit(self.stack.delivered_by_timer(self.mss));
             }
         }
         if self.tlp.at <= now && self.tlp.expire(self.board.outstanding() > 0) {

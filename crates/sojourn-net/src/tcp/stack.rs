@@ -53,6 +53,15 @@ impl Policy {
         }
     }
 
+    /// What counts as delivered when the timer for reordering begins a recovery: nothing, as no ACK has come. Linux
+    /// counts a segment (`tcp_rack_reo_timeout` reduces the window as for one that was delivered).
+    pub(super) fn delivered_by_timer(&self, mss: u32) -> u64 {
+        match self {
+            Self::Standard => 0,
+            Self::Linux(_) => u64::from(mss),
+        }
+    }
+
     /// Fast recovery begins in this window, with so many retransmitted segments in flight.
     pub(super) fn on_recovery(&mut self, window: Window, in_doubt: u64) {
         if let Self::Linux(linux) = self {

@@ -36,6 +36,26 @@ fn two_duplicates_are_enough_after_the_time_for_reordering() {
 }
 
 #[test]
+fn linux_counts_a_segment_as_delivered_when_the_timer_for_reordering_begins_the_repair() {
+    for (stack, timer, expected) in [(Stack::Plain, 226, 270), (Stack::Linux, 232, 250)] {
+        let mut pair = Pair::new(&Config { stack, ..by_time() }, &[0]);
+        pair.ends[0].write(3000);
+        // Seven more in a window of ten, ten milliseconds apart, so that their acknowledgements follow the timer.
+        for ms in (140..=200).step_by(10) {
+            pair.run(Time(ms * 1_000_000));
+            pair.now = Time(ms * 1_000_000);
+            pair.ends[0].write(1000);
+        }
+        pair.run(Time(239_000_000));
+        assert_eq!(retransmissions(&pair), [(timer, 1)], "{stack:?}");
+        pair.ends[0].write(10_000);
+        pair.run(Time(300_000_000));
+        let new = pair.log.iter().find(|sent| sent.1 > 10_000).map(|sent| sent.0.0 / 1_000_000);
+        assert_eq!(new, Some(expected), "{stack:?}");
+    }
+}
+
+#[test]
 fn a_lost_retransmission_needs_no_timer() {
     let pair = transfer(&by_time(), 40_000, &[0, 12]);
     let again = retransmissions(&pair);
