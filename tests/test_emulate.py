@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import shlex
 import shutil
 import signal
 import socket
@@ -189,12 +190,32 @@ def test_what_cannot_be_is_said_in_a_sentence(sojourn: Command) -> None:
     assert "points" in says("quickstart", "--server", "true", "--", "true")
     assert "--mtu is 9" in says(*PATH, "--mtu", "9", "--server", "true", "--", "true")
     assert "under net." in says(*PATH, "--sysctl", "kernel.x=1", "--server", "true", "--", "true")
+    assert "path.jitter" in says(*PATH, "--set", "path.jitter=1ms", "--server", "true", "--", "true")
     assert "no-such" in says(*PATH, "--congestion", "no-such", "--server", "sleep 9", "--", "true", code=125)
     assert "net.no.such" in says(
         *PATH, "--sysctl", "net.no.such=1", "--server", "sleep 9", "--", "true", code=125
     )
     assert ".parquet" in says(*PATH, "--log", "x.csv", "--server", "true", "--", "true")
     assert list(sojourn.cwd.iterdir()) == []
+
+
+GRO = """
+import array, fcntl, socket, struct
+asked = array.array("I", [0x2B, 0])
+request = struct.pack("16sP16x", b"t0", asked.buffer_info()[0])
+fcntl.ioctl(socket.socket(socket.AF_INET, socket.SOCK_DGRAM), 0x8946, request)
+print("joined:", asked[1], flush=True)
+"""
+
+
+@pytest.mark.parametrize(("words", "joined"), [((), 1), (("--no-offload",), 0)])
+def test_without_offload_no_end_joins_what_it_receives(
+    words: tuple[str, ...], joined: int, sojourn: Command
+) -> None:
+    server = shlex.join([sys.executable, "-c", GRO + "import time; time.sleep(99)"])
+    done = sojourn("emulate", *PATH, *words, "--server", server, "--", sys.executable, "-c", GRO)
+    # Both ends say it: the server's words are not the command's.
+    assert (done.stdout + done.stderr).count(f"joined: {joined}") == 2
 
 
 def below(marker: str) -> list[int]:

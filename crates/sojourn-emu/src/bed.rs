@@ -8,7 +8,7 @@ use crate::linux::bpf::KernelStamps;
 use crate::linux::namespace;
 use crate::linux::netlink::{RouteMetrics, Routing};
 use crate::linux::processor;
-use crate::linux::tun::{open_tun, set_offload};
+use crate::linux::tun::{open_tun, set_offload, set_receive_offload};
 use crate::probe::open_prober;
 use crate::setup::{Addresses, Setup};
 use std::io;
@@ -143,6 +143,7 @@ fn end(
         )
     })?;
     because(set_offload(&tun, setup.offload), "super-packets cannot be set")?;
+    because(set_receive_offload(&interface, setup.offload), "joining of received packets cannot be set")?;
     // Before the interface is up, so that its first packet has the first stamp.
     let stamps = match KernelStamps::attach(tun.as_fd(), Arc::clone(epoch)) {
         Ok(stamps) => Some(Box::new(stamps) as Box<dyn Stamps>),

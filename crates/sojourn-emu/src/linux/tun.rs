@@ -3,10 +3,13 @@
 use nix::fcntl::{OFlag, open};
 use nix::sys::stat::Mode;
 use std::io;
+use std::net::UdpSocket;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 const TUNSETIFF: libc::Ioctl = 0x4004_54ca;
 const TUNSETOFFLOAD: libc::Ioctl = 0x4004_54d0;
+const SIOCETHTOOL: libc::Ioctl = 0x8946;
+const ETHTOOL_SGRO: u32 = 0x2c;
 const IFF_TUN: u16 = 0x1;
 const IFF_NAPI: u16 = 0x10;
 const IFF_NO_PI: u16 = 0x1000;
@@ -21,6 +24,14 @@ struct InterfaceRequest {
     name: [u8; 16],
     flags: u16,
     rest: [u8; 22],
+}
+
+/// What `SIOCETHTOOL` takes: an interface's name, and where the question is.
+#[repr(C)]
+struct EthtoolRequest {
+    name: [u8; 16],
+    question: *mut [u32; 2],
+    rest: [u8; 16],
 }
 
 /// Makes an interface in the network namespace of this thread, which lives as long as its descriptor. `%d` in the name
@@ -58,6 +69,23 @@ pub fn set_offload(tun: &OwnedFd, on: bool) -> io::Result<()> {
     last
 }
 
+/// Lets the host join packets that came together before its TCP sees them (GRO), or not.
+///
+/// # Errors
+/// The kernel cannot, or there is no such interface in this thread's network.
+pub fn set_receive_offload(interface: &str, on: bool) -> io::Result<()> {
+    let socket = UdpSocket::bind("0.0.0.0:0")?;
+    let mut question = [ETHTOOL_SGRO, u32::from(on)];
+    let mut request = EthtoolRequest { name: [0; 16], question: &raw mut question, rest: [0; 16] };
+    let length = interface.len().min(15);
+    request.name[..length].copy_from_slice(&interface.as_bytes()[..length]);
+    // SAFETY: the request takes a pointer to this structure, and reads the question that it points to.
+    match unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL, &mut request) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -74,6 +102,7 @@ mod tests {
         // SAFETY: the request writes into this structure.
         assert_eq!(unsafe { libc::ioctl(fd.as_raw_fd(), TUNGETIFF, &mut found) }, 0);
         assert_eq!(found.flags, IFF_TUN | IFF_NAPI | IFF_NO_PI | IFF_VNET_HDR);
+        assert!(set_receive_offload(&name, false).is_ok() && set_receive_offload("nowhere", false).is_err());
         assert!(open_tun("of-far-too-many-letters").is_ok_and(|(_, name)| name == "of-far-too-many"));
     }
 }
