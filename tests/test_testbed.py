@@ -106,6 +106,12 @@ def test_what_has_no_real_counterpart_is_refused_before_anything_runs(
     assert not (sojourn.cwd / "results").exists()
 
 
+def test_how_simulated_hosts_answer_is_not_asked_of_real_ones(sojourn: Command) -> None:
+    file = study(sojourn.cwd, flows(BULK))
+    done = sojourn("run", file, "--on", "testbed", "--set", "path.jitter=1ms", code=2)
+    assert "path.jitter: how simulated hosts answer" in done.stderr and len(done.stderr.splitlines()) == 1
+
+
 def test_a_delay_of_acknowledgements_counts_only_where_they_are_delayed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

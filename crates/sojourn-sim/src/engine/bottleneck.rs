@@ -16,6 +16,7 @@
 use crate::engine::access::AccessLinks;
 use crate::engine::direction::Direction;
 use crate::engine::event_queue::{EventQueue, Stream};
+use crate::engine::jitter::Jitter;
 use crate::engine::packet::{NO_SACK, Packet};
 use crate::engine::route::{self, Way};
 use crate::stats::hop_tap::HopTap;
@@ -37,6 +38,7 @@ pub(crate) struct LinkPort {
     loss_rng: Pcg64Mcg,
     /// The queue's random stream.
     queue_rng: Pcg64Mcg,
+    jitter: Option<Box<Jitter>>,
     stream: usize,
     /// For each route that crosses the link, the delay line behind it.
     lines: Vec<u16>,
@@ -102,10 +104,16 @@ impl LinkPort {
             loss,
             loss_rng,
             queue_rng,
+            jitter: None,
             stream: 0,
             lines: Vec::new(),
             last: (Time::ZERO, Time::ZERO, 0),
         }
+    }
+
+    /// Hosts behind the link answer in different times.
+    pub(crate) fn with_jitter(self, jitter: Jitter) -> Self {
+        Self { jitter: Some(Box::new(jitter)), ..self }
     }
 
     /// A packet arrives; what departs at once is returned.
@@ -301,7 +309,10 @@ impl Bottleneck {
                 self.follow(link, behind, end, &packet);
             }
             let line = &mut self.delay_lines[usize::from(behind)];
-            let arrival = end + line.delay;
+            let mut arrival = end + line.delay;
+            if let (Target::Hosts(_), Some(jitter)) = (line.target, &mut self.ports[usize::from(link)].jitter) {
+                arrival = jitter.delay(arrival, line.packets.back().map_or(Time::ZERO, |last| last.0));
+            }
             if line.packets.is_empty() {
                 event_queue.set(line.stream, arrival);
             }

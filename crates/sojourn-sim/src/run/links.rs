@@ -1,7 +1,7 @@
 //! Sets up the links of a scenario: those of the path, and the access links of its senders.
 
 use super::hosts::way;
-use crate::engine::{AccessAt, AccessLink, Bottleneck, EventQueue, LinkPort, Network};
+use crate::engine::{AccessAt, AccessLink, Bottleneck, EventQueue, Jitter, LinkPort, Network};
 use crate::scenario::{LinkOf, LinkRule, LinkSpec, Scenario};
 use crate::stats::LinkRecord;
 use crate::stream::stream;
@@ -46,7 +46,11 @@ impl Replication<'_> {
         let ports = path.links().map(|link| {
             let (key, spec) = (link.key(), link.spec);
             let rngs = [key.clone(), format!("{key}.loss")].map(|name| self.stream(&name));
-            LinkPort::new(self.link(&key, spec), self.record(), spec.overhead.0 as u32, spec.loss, rngs)
+            let port = LinkPort::new(self.link(&key, spec), self.record(), spec.overhead.0 as u32, spec.loss, rngs);
+            match path.jitter {
+                Span::ZERO => port,
+                most => port.with_jitter(Jitter::new(most, self.stream(&format!("{key}.jitter")))),
+            }
         });
         let follow = self.scenario.record.packets && !self.scenario.has_one_queue();
         let delays = path.hops.iter().map(|hop| hop.delay).collect();

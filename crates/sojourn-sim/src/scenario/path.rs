@@ -24,6 +24,8 @@ pub struct Path {
     pub client_delay: Span,
     /// One-way delay between the last hop and servers.
     pub server_delay: Span,
+    /// The most that a packet's way from its last link to its host takes longer, uniformly from nothing.
+    pub jitter: Span,
     /// From the clients to the servers; never empty.
     pub hops: Vec<Hop>,
 }
@@ -39,6 +41,11 @@ struct PathFile {
     server_delay: Option<Span>,
     /// Base round-trip time, instead of the two delays: what the hops do not take of it is split evenly.
     rtt: Option<Span>,
+    /// The most that a packet's way from its last link to its host takes longer, uniformly from nothing and in order:
+    /// hosts answer in different times. It breaks ties between packets that no network of real hosts has.
+    #[serde(default)]
+    #[schemars(extend("default" = "0ns"))]
+    jitter: Span,
     /// The queue of all links, each with its own packets; a link's own `queue` goes before it.
     queue: Option<QueueSpec>,
     /// Towards the clients, if there is one queue each way.
@@ -82,7 +89,7 @@ impl TryFrom<PathFile> for Path {
             (None, Some(server), Some(rtt)) => (half(rtt) - of_hops - server, server),
             _ => return Err("give client-delay and server-delay, or rtt".to_owned()),
         };
-        Ok(Self { client_delay, server_delay, hops })
+        Ok(Self { client_delay, server_delay, jitter: file.jitter, hops })
     }
 }
 
@@ -116,6 +123,9 @@ impl Serialize for Path {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("client-delay", &self.client_delay)?;
         map.serialize_entry("server-delay", &self.server_delay)?;
+        if self.jitter > Span::ZERO {
+            map.serialize_entry("jitter", &self.jitter)?;
+        }
         if self.is_plain() {
             map.serialize_entry("down", &self.hops[0].down)?;
             map.serialize_entry("up", &self.hops[0].up)?;

@@ -163,6 +163,37 @@ fn an_idle_path_delays_a_call_by_its_length_and_one_transmission() {
 }
 
 #[test]
+fn jitter_delays_what_reaches_a_host_by_its_most_at_most_in_order_and_whatever_the_queue() {
+    let delays = |jitter: &str, kind: &str| {
+        let queue = json!({ "kind": kind, "limit": "64pkt" });
+        let [down, up] = ["16Mbit", "1Mbit"].map(|rate| json!({ "rate": rate, "queue": queue }));
+        let scenario = scenario(json!({
+            "duration": "30s",
+            "path": { "client-delay": "5ms", "server-delay": "20ms", "jitter": jitter, "down": down, "up": up },
+            "users": [{ "kind": "voice", "codec": "g711a" }],
+        }));
+        let voice = outcome(&scenario, 1).tables.voice;
+        let rows = voice.direction.iter().zip(&voice.sent_ns).zip(&voice.delay_ns);
+        rows.map(|((direction, sent), delay)| (*direction, *sent as i64 + delay, *delay)).collect::<Vec<_>>()
+    };
+    // 200 bytes: 1.6 ms at 1 Mbit/s, 0.1 ms at 16 Mbit/s, as without jitter.
+    let least = |direction| if direction == 0 { 26_600_000 } else { 25_100_000 };
+    let late: Vec<_> = delays("2ms", "fifo").iter().map(|row| row.2 - least(row.0)).collect();
+    assert!(late.iter().all(|late| (0..=2_000_000).contains(late)));
+    let mean = late.iter().sum::<i64>() as f64 / late.len() as f64;
+    assert!((mean - 1e6).abs() < 5e4, "{mean}");
+    assert_eq!(delays("2ms", "fifo"), delays("2ms", "codel"));
+    // Packets come 20 ms apart: with more jitter than that some would pass others.
+    let crowded = delays("60ms", "fifo");
+    assert!(crowded.iter().any(|row| row.2 - least(row.0) > 40_000_000));
+    for direction in 0..2 {
+        let arrivals: Vec<_> = crowded.iter().filter(|row| row.0 == direction).map(|row| row.1).collect();
+        assert!(arrivals.is_sorted(), "direction {direction}");
+    }
+    assert!(delays("0ms", "fifo").iter().all(|row| row.2 == least(row.0)));
+}
+
+#[test]
 fn a_page_takes_the_round_trips_that_its_windows_need() {
     // A handshake, then 10.8, 4.3, 21.4 and 21.4 segments of 1448 bytes. Where bytes are counted (Linux today), from 3:
     // 3 + 6 + 2, 5, 12 + 10, 22; from 10: 10 + 1, 5, 20 + 2, 22; from 3 for every object: 3 + 6 + 2, 3 + 2, 3 + 6 + 12

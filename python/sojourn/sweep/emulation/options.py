@@ -122,6 +122,8 @@ def point_of(
             f"{found.file} has {len(points)} points, and one path is emulated; "
             f"choose with --only AXIS=VALUE, the axes being {listed(axes)}"
         )
+    if "jitter" in points[0].document["path"]:
+        raise SojournError("path.jitter is how simulated hosts answer; real ones have their own: leave it out")
     return points[0]
 
 

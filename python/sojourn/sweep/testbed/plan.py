@@ -66,6 +66,8 @@ def _refusals(point: Point) -> Iterator[str]:
     document = point.document
     hops = document["path"].get("hop") or ()
     asked: dict[str, tuple[str, str]] = {}
+    if "jitter" in document["path"]:
+        yield "path.jitter: how simulated hosts answer; real ones have their own"
     for place, kind in _entries(point):
         entry, key = place.entry, place.key
         if kind is None:
