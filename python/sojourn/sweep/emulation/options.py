@@ -123,7 +123,7 @@ def point_of(
             f"choose with --only AXIS=VALUE, the axes being {listed(axes)}"
         )
     if "jitter" in points[0].document["path"]:
-        raise SojournError("path.jitter is how simulated hosts answer; real ones have their own: leave it out")
+        raise SojournError("path.jitter is how simulated hosts answer: real ones need none, leave it out")
     return points[0]
 
 
