@@ -25,7 +25,7 @@ from sojourn.sweep import Campaign
 from sojourn.sweep.workers import open_workers
 
 STUDY = Path(__file__).with_name("testbed.toml")
-SEEDS = 8
+SEEDS = 64
 """Simulations of a cell."""
 FEWEST_DROPS = 30
 """Of a share of so few drops nothing is said: their number alone is uncertain by a fifth and more."""
