@@ -7,8 +7,6 @@ addresses, forty
 at a time interleaved. tcpdump, tcptrace and tstat take part if they are installed.
 """
 
-from __future__ import annotations
-
 import argparse
 import gzip
 import json

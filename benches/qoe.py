@@ -4,8 +4,6 @@ Prints times per call and their ratios to one PESQ of the same sound, which is t
 Ratios compare machines; times do not.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import Any

@@ -9,8 +9,6 @@ reason.
     python -m benches.speed [--turns 3] [--scenario NAME]… [--peer NAME]… [--json FILE]
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

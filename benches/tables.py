@@ -1,7 +1,5 @@
 """Tables of measurements, written as CSV."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Iterable, Sequence
 from pathlib import Path

@@ -7,8 +7,6 @@
 Pictures per second are of processor time of the machine at hand; ratios, taken in one run, compare machines.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import os

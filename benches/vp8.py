@@ -6,8 +6,6 @@ testbed.
 `--rate KBPS` codes at a constant rate instead, as a call does, and says what of the pictures was left out.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Sequence
 from fractions import Fraction

@@ -7,8 +7,6 @@ the power of the step's mean over the step, and the pictures of that mean, that 
 (`SETTLING` there; the power is 1).
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product

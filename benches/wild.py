@@ -4,8 +4,6 @@ Run as ``python -m benches.wild [ROWS]``; ROWS is 20 million unless given. The t
 seeded, in a temporary folder.
 """
 
-from __future__ import annotations
-
 import argparse
 import subprocess
 import sys

@@ -4,8 +4,6 @@ Its rules, written before a run was seen, are those of the validation page: util
 queueing delay within 7 %, loss within 25 %. What an emulated figure is too far from is in bold.
 """
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Mapping, Sequence
 

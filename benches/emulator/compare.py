@@ -14,8 +14,6 @@ Each run is put into a table when it ends (`compare.csv` beside this file, or `-
 is not made again. `--table` prints what docs/emulate.md has of it.
 """
 
-from __future__ import annotations
-
 import argparse
 import csv
 import json

@@ -11,8 +11,6 @@ change this machine's network meanwhile, run it in one of its own: `unshare -n -
 /run/netns; python -m benches.emulator.endings'`.
 """
 
-from __future__ import annotations
-
 import argparse
 import fcntl
 import os

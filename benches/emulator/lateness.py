@@ -8,8 +8,6 @@ goodput is iperf3's without its first two seconds, which are slow start; latenes
 iperf3, and root to be of use.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import shutil

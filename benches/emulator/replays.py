@@ -7,8 +7,6 @@ and once as an ordinary user (uid 65534), without. Prints how many decisions the
 makes alike, as Markdown. Exit 1 if one with stamps differs. Needs root, to be both.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -4,8 +4,6 @@ Packets are matched by ports, IP identification, sequence and acknowledgement nu
 arrival to departure, thus to the start of the transmission.
 """
 
-from __future__ import annotations
-
 import struct
 from collections import defaultdict, deque
 from itertools import pairwise

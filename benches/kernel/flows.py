@@ -9,8 +9,6 @@ measured window. At its end it prints the kernel's TCP counters of its namespace
 they grew in the window and in the whole run. A flow that fails ends the process.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

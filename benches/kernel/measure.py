@@ -7,8 +7,6 @@ Needs root, ip, tc, ethtool, tcpdump and cc. Scenarios go by names such as reno-
 disturbed is not kept but made again.
 """
 
-from __future__ import annotations
-
 import argparse
 import csv
 import json

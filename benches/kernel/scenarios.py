@@ -4,8 +4,6 @@
 flows both ways, 1 Mb/s up and 16 Mb/s down, with a queue of 64 packets on each side.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import asdict, dataclass
 

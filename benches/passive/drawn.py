@@ -1,7 +1,5 @@
 """Distributions of the error as a figure, as the passive study has them: one curve for each case."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 

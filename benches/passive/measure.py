@@ -10,8 +10,6 @@ With a folder the errors of each case are kept there, so that cases may be run o
 the distributions of all that the folder has.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import subprocess

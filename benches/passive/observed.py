@@ -5,8 +5,6 @@ the exact times. The observer sees what left towards A, when it left, and what A
 sees nothing of the port of hidden traffic.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass

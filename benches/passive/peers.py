@@ -6,8 +6,6 @@ What the study's hosts did: µTP (libtorrent, whose congestion control is LEDBAT
 each 0.2 s).
 """
 
-from __future__ import annotations
-
 import os
 import socket
 import sys

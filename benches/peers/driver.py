@@ -8,8 +8,6 @@ scenarios::
     python -m benches.peers.driver speed-newreno-fifo access-long-many-both-64
 """
 
-from __future__ import annotations
-
 import argparse
 import functools
 import json

@@ -9,8 +9,6 @@ The package of ns-2 has no PIE. Its authors' code of 2013 (without DOCSIS), buil
 is loaded if its path is given with ``--ns2-pie``; without one, those rows are left out.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import math

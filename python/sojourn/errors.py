@@ -1,7 +1,5 @@
 """Errors that are one sentence: what was found, what was expected, what to do."""
 
-from __future__ import annotations
-
 import re
 import reprlib
 

@@ -5,8 +5,6 @@ of the algorithm's file; parameters and defaults from the schema of study files,
 tests from the tests; the picture from a run.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass

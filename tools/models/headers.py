@@ -1,7 +1,5 @@
 """What the files of the algorithms say about themselves: heads, constants, names of tests."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tables of parameters from the schema of study files."""
 
-from __future__ import annotations
-
 import functools
 import json
 import re

@@ -1,7 +1,5 @@
 """The picture of a model: queueing delay and drops on the standard step load."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -10,8 +10,6 @@ playback rate of live streams: cases drawn by lot, and the rate that each librar
 these only.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import subprocess

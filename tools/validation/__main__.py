@@ -1,7 +1,5 @@
 """Run what is missing of the validation and write its page: ``python -m tools.validation``."""
 
-from __future__ import annotations
-
 import argparse
 import shutil
 import sys

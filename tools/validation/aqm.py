@@ -6,8 +6,6 @@ three disciplines at targets of 10, 10 and 35 ms, and DropTail's 680 ms behind 4
 leaves open is varied, one thing at a time, to see how much of a difference it makes.
 """
 
-from __future__ import annotations
-
 import copy
 import statistics
 from collections.abc import Callable, Iterator, Mapping

@@ -4,8 +4,6 @@
 web is here what theirs is: connections that each bring a response of exponential size.
 """
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """The scene of the AQM study as a study document, and what is read from its results."""
 
-from __future__ import annotations
-
 import statistics
 from dataclasses import dataclass
 from typing import Any

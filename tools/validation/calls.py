@@ -6,8 +6,6 @@ the command goes on where it was interrupted. It prints a table; the exit code i
 and 0 with a sentence if this machine cannot have a testbed.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Iterator, Mapping

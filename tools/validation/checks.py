@@ -1,7 +1,5 @@
 """One figure of ours held against others by a rule, and one statement of a paper held against our results."""
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Study documents of the validation: dumbbells as plain dictionaries, and their TOML."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Why rows are outside: hand-written sentences, each for named rows at the values that it was written for."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

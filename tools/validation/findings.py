@@ -5,8 +5,6 @@ Buffers", IMC 2014. A statement says no more than what is tested; what the study
 that is more. The bounds are this file's reading, set when first results had been seen.
 """
 
-from __future__ import annotations
-
 import shutil
 import statistics
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """What was chosen by looking at the figures that it is now held against: readings, parameters, and bounds."""
 
-from __future__ import annotations
-
 from tools.validation import recorded
 
 HEAD = """## Fitted

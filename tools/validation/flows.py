@@ -5,8 +5,6 @@ initial window of three segments in the place of ten, and with an access link be
 of the difference the host's own bursts make.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

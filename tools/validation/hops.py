@@ -4,8 +4,6 @@
 packets, so ours have one packet less.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from statistics import fmean
 from typing import Any

@@ -12,8 +12,6 @@ developed with, measured by `benches/kernel/measure.py`. What the studies take o
 - the direction without a queue has no rate.
 """
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ shows how far two carefully written models of the same TCP can differ. ``benches
 dumbbells on them again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import product

@@ -1,7 +1,5 @@
 """The figures of the validation page."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What the findings of the [has] study depend on: its readings changed one at a time, and all together."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

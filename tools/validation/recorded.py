@@ -1,7 +1,5 @@
 """What is written down beside the code: figures of other programs, explanations, and what is fitted."""
 
-from __future__ import annotations
-
 import csv
 import tomllib
 from importlib.resources import files

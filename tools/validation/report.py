@@ -1,7 +1,5 @@
 """The validation page: what is held against what, and how it comes out; all from stored results."""
 
-from __future__ import annotations
-
 import sys
 from concurrent.futures import Executor
 from dataclasses import dataclass, field

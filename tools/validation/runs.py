@@ -1,7 +1,5 @@
 """The runs that a section of the page is made from: stored or simulated, and by which engine."""
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping

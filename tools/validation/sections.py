@@ -1,7 +1,5 @@
 """The sections of the validation page, each made from its own runs."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

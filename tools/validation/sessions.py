@@ -5,8 +5,6 @@ reading here was chosen by the table (`Fitted`): the others are what the words a
 buffers and the framing of `studies/imc14-table1.toml`.
 """
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """When viewers of the [has] study stall: table II's regions with one thing changed at a time."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ Its tables II, IV (a) and V are printed beside ours. The findings are the study'
 reading of them. Runs are whole: viewers of 16-minute clips, five replications, as in `studies/has-*.toml`.
 """
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

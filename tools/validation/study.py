@@ -3,8 +3,6 @@
 What a table's columns mean, and which cell of ours a row is, is :mod:`sojourn.report.published`'s.
 """
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Tables of the validation page: checks, findings and plain cells as Markdown."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

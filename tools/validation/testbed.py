@@ -7,8 +7,6 @@ goes on where it was interrupted. It prints a table and how much of it agrees; t
 is not kept, and 0 with a sentence if this machine cannot have a testbed.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Iterator, Mapping

@@ -5,8 +5,6 @@ Mb/s, so that the mean service time is s = 1 ms. Waiting is arrival to the start
 formulas.
 """
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Iterator

@@ -5,8 +5,6 @@ is simulated here, since to decode them all takes longer than most of the page. 
 study's; the bounds are this file's reading of them.
 """
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

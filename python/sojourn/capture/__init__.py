@@ -4,8 +4,6 @@
 >>> summary = measure(["observer.pcap"], samples="delay.csv")  # doctest: +SKIP
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable, Sequence

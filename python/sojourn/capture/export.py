@@ -1,7 +1,5 @@
 """A simulated run as a capture, with the true queueing delay of every packet in it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import polars as pl

@@ -8,8 +8,6 @@ each step, of the packets in both queues: what a ping would have met. A queue wi
 nothing to it.
 """
 
-from __future__ import annotations
-
 import datetime
 import gzip
 import json

@@ -1,7 +1,5 @@
 """What the samples of each flow and direction come to, in memory that follows the flows only."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any

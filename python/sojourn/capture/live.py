@@ -1,7 +1,5 @@
 """Follow an interface: packets from AF_PACKET, the delay of each host, metrics for Prometheus on request."""
 
-from __future__ import annotations
-
 import json as _json
 import os
 import socket

@@ -1,7 +1,5 @@
 """Files that a command is told to write."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Iterator

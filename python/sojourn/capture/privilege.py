@@ -6,8 +6,6 @@ process that is not root but holds capabilities cannot take them from threads th
 starts its own program again under ``PR_SET_NO_NEW_PRIVS``, which grants none, and hands the open socket over.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import pwd

@@ -1,7 +1,5 @@
 """Metrics in Prometheus' text format (version 0.0.4), on localhost: of a followed interface by default."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer

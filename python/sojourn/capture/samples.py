@@ -1,7 +1,5 @@
 """The file of samples: one row for each packet whose queueing delay is known, as CSV or Parquet."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

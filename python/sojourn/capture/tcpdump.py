@@ -1,7 +1,5 @@
 """Filters in tcpdump's language, compiled by libpcap where it is installed."""
 
-from __future__ import annotations
-
 import ctypes
 import ctypes.util
 from collections.abc import Callable

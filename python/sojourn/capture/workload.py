@@ -28,8 +28,6 @@ One row a connection, or a flow of datagrams, in order of their starts:
 ==================  ==================================================================================
 """
 
-from __future__ import annotations
-
 import ipaddress
 import os
 from collections.abc import Sequence

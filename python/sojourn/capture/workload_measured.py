@@ -5,8 +5,6 @@ Towards the capture what was lost is not in it, so the loss is again / (seen + a
 lost later is in it, so it is again / seen. What was sent again in vain counts as lost.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

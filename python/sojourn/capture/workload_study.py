@@ -7,8 +7,6 @@ from it may have carried less than came to it. The study says so. The buffer is 
 bandwidth-delay product, which is said too. Compared are buffers of the link whose packets waited longer.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json

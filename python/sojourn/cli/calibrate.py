@@ -1,7 +1,5 @@
 """`sojourn calibrate`: how many sessions make a load."""
 
-from __future__ import annotations
-
 import json as _json
 from dataclasses import asdict
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`sojourn compare`: two folders of results side by side."""
 
-from __future__ import annotations
-
 import json as _json
 import shlex
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`sojourn emulate`: a command behind a bottleneck that does not exist."""
 
-from __future__ import annotations
-
 import json as _json
 import os
 import shlex

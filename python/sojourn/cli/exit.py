@@ -1,7 +1,5 @@
 """How a command ends: its exit code, and its sentence on standard error."""
 
-from __future__ import annotations
-
 import sys
 from enum import IntEnum
 

@@ -1,7 +1,5 @@
 """`sojourn explore`: stored results, and the engine itself, as one page that answers."""
 
-from __future__ import annotations
-
 import json as _json
 import shlex
 from pathlib import Path

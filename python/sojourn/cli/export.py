@@ -1,7 +1,5 @@
 """`sojourn export`: a simulated run as a capture."""
 
-from __future__ import annotations
-
 import json as _json
 from contextlib import nullcontext
 from pathlib import Path

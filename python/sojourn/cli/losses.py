@@ -1,7 +1,5 @@
 """`sojourn losses`: who lost what between two captures of one queue."""
 
-from __future__ import annotations
-
 import json as _json
 import shlex
 import tempfile

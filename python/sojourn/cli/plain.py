@@ -6,8 +6,6 @@ signature says how to read them. Everything else is the parser's: help, lists, c
 mistakes. The parser reads plain words the same: tests/test_cli_plain.py holds one against the other.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any

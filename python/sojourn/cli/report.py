@@ -1,7 +1,5 @@
 """`sojourn report`: the results of a study, or of several, as one page."""
 
-from __future__ import annotations
-
 import json as _json
 import shlex
 from pathlib import Path

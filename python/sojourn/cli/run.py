@@ -1,7 +1,5 @@
 """`sojourn run`: simulate what is not on disk yet."""
 
-from __future__ import annotations
-
 import json
 import signal
 import sys

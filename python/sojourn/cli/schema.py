@@ -1,7 +1,5 @@
 """`sojourn schema`: what a study file may hold."""
 
-from __future__ import annotations
-
 from sojourn.cli.exit import Exit
 from sojourn.cli.flag import Flag
 

@@ -1,7 +1,5 @@
 """`sojourn show`: what is in a results directory."""
 
-from __future__ import annotations
-
 import json as _json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`sojourn suite`: the cases of an evaluation, for any queues, on any links."""
 
-from __future__ import annotations
-
 import json as _json
 import shlex
 import time

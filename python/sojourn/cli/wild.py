@@ -1,7 +1,5 @@
 """`sojourn wild`: queueing delay from a table of TCP connections."""
 
-from __future__ import annotations
-
 import json as _json
 import shlex
 import sys

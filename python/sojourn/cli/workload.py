@@ -1,7 +1,5 @@
 """`sojourn workload`: the traffic of captures, to be replayed over another queue."""
 
-from __future__ import annotations
-
 import json as _json
 from pathlib import Path
 from typing import Annotated

@@ -6,8 +6,6 @@ Everything is read from the packet log, whether the engine wrote it or two captu
 >>> analyse(log, Period(10**10, 10**11), link="down", rate_bps=242e6, rtt_ns=150_000_000)  # doctest: +SKIP
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

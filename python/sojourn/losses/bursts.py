@@ -6,8 +6,6 @@ compares the burst in which a dropped packet finds itself: the median over dropp
 length, over the same of the plain length. (The median over bursts is nearly always 1.)
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

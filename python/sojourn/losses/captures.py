@@ -1,7 +1,5 @@
 """The loss process of a real bottleneck: captures in front of its queue and behind it, matched."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Mapping

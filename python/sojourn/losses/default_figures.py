@@ -1,7 +1,5 @@
 """What the report of two captures draws: the figures of a study of losses, as far as captures have them."""
 
-from __future__ import annotations
-
 CAPTURED = [
     {"kind": "curves", "title": "Loss bursts", "value": "losses.down.bursts.ccdf"},
     {"kind": "curves", "title": "Loss bursts, stitched", "value": "losses.down.bursts.stitched_ccdf"},

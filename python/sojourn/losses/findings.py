@@ -5,8 +5,6 @@ low, high and very high. What a statement means in numbers is this file's readin
 statement. Nothing is judged in results of another path or of other loads.
 """
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

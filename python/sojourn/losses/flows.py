@@ -1,7 +1,5 @@
 """The flows of a link, one row each: from the engine's table of connections, or from the packet log alone."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from sojourn.losses.period import LOST, UDP, Period

@@ -7,8 +7,6 @@ of half an hour is so long that the smallest dependence is significant, so the t
 strong the dependence is.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Occupancy of the buffer as arriving packets find it: the density of the packets that wait already."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

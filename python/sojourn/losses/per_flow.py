@@ -3,8 +3,6 @@
 A *happy* flow lost nothing. Box plots are of the unhappy ones; happy and unhappy together give the mean.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import polars as pl

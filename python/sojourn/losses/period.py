@@ -1,7 +1,5 @@
 """The part of a run, or of a capture, that analyses look at."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import polars as pl

@@ -21,8 +21,6 @@ says nothing about a rate and is left out. δ-fair convergence starts from share
 here the second flow begins as flows do, with its initial window.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The losses of a link as a series in time: log-scale diagram, also over time, and test of independence."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Sizes of flows: the share of them that are larger than so many bytes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

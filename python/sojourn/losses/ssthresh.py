@@ -1,7 +1,5 @@
 """The initial slow-start threshold: what a flow's first loss leaves it with."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -4,8 +4,6 @@ Probes arrive at times of their own; TCP's packets arrive in bursts that fill th
 the two differ, the losses that TCP suffers are of its own making.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import polars as pl

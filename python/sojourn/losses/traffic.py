@@ -19,8 +19,6 @@ Differences: a discipline that drops at the head drops later than the packet arr
 the drop, so intervals are of arrivals.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ A transmission counts in the bin in which it starts, so a bin differs by at most
 recorder of the engine says, which divides a transmission between seconds.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -9,8 +9,6 @@ octaves biases wavelets of more than one vanishing moment (use j1 ≥ 3 for 3); 
 truncated to integers; and the choice of j1 is a simple one of our own (:func:`choose_j1`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Congestion windows: the mean over a flow's life, by octave of flow size."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import polars as pl

@@ -4,8 +4,6 @@ Only what the engine cannot see is checked here: the kinds of Python objects. Ra
 engine's to check.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import operator

@@ -10,8 +10,6 @@
 These are files of strangers: whatever is wrong in one is said in a sentence (:class:`Wrong`).
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json

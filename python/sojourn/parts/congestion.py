@@ -1,7 +1,5 @@
 """One congestion controller by itself: events in, windows and variables out."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterable, Mapping

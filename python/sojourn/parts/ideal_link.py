@@ -1,7 +1,5 @@
 """The rate of an ideal link over time: given, or read from what other tools write."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

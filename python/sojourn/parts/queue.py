@@ -1,7 +1,5 @@
 """A queue by itself: packets at given times in, what became of each and the discipline's variables out."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

@@ -14,8 +14,6 @@ as "utilisation_fetching". Headers of HTTP, TCP and IP are not among the bytes. 
 the end of the run; its latency and playback rate are :mod:`.live`'s.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -4,8 +4,6 @@ Source: the [has] study's web clients: the page load time is reported over compl
 of abandoned ones. A load under way at the end of the run counts for neither.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

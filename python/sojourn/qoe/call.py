@@ -9,8 +9,6 @@ once with real pictures (see `media.video.talking_head`): it says how well pictu
 they come.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -5,8 +5,6 @@ negative; it is summed up by a high quantile (§4.2). IPDV is the difference of 
 packets in a row.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import ceil
 from typing import Any

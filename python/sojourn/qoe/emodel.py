@@ -14,8 +14,6 @@ Codecs, Idd, Ie-eff, the burst ratio and the curve are those of the crate `sojou
 with, too.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import exp, log10, sqrt
 

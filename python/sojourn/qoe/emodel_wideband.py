@@ -13,8 +13,6 @@ The impairments are those of the crate `sojourn-qoe`, which pages score with, to
 Differences: the listener's echo (Idle) is left out: it is nothing at G.107's WEPL of 110 dB.
 """
 
-from __future__ import annotations
-
 from math import exp, log10, sqrt
 
 import numpy as np

@@ -20,8 +20,6 @@ Differences: the intervals are those of calls drawn one by one, and so wider tha
 need; they are looked at after every few calls, so that they hold a little less often than they say.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from math import ceil, floor, inf, sqrt

@@ -14,8 +14,6 @@ Differences: G.1072 has no input for jitter, so that late packets stand in; wind
 left out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 

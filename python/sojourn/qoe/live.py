@@ -5,8 +5,6 @@ from when a picture is taken to when it is shown. It is read every 250 ms from w
 included.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -15,8 +15,6 @@ the mean of all packets says nothing about anybody else. Differences: QoO's thro
 LibreQoS leaves it out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any, NamedTuple

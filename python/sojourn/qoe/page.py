@@ -10,8 +10,6 @@ Loads that had not ended when the run did are right-censored, as in `web`; those
 the user's patience. What a page is made of, and when that was measured, is in `made_of`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -8,8 +8,6 @@ there is and scores 1.0; such cases are counted by the caller. The package's C s
 rights holders' notice (evaluation use), so that it is an optional dependency and never part of this one.
 """
 
-from __future__ import annotations
-
 from math import log
 from typing import Any
 

@@ -13,8 +13,6 @@ Differences: none known. There are no official profiles; the one here is the dra
 short or sparse measurements flatter the score.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple

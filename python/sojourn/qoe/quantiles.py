@@ -1,7 +1,5 @@
 """What results say of many scores: median, mean and percentiles."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -26,8 +26,6 @@ intervals, as behind a queue of many seconds, all probes of the test are scored,
 for a kind that never came back. Confidence is then low, and the path is rather worse than its score.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from math import ceil
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Which packets are missing, written short: runs of numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

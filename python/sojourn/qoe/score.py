@@ -6,8 +6,6 @@ summarised together, and so are all of any other kind; voice and web users are s
 their own entry.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

@@ -10,8 +10,6 @@ time. It is only ever a help: where it cannot be opened, read or written, scores
 damaged one is thrown away.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os

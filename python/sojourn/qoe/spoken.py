@@ -6,8 +6,6 @@ ms while a pause lasts, and the first mark of each pause, by which the decoder g
 What is sent is decided before the call, by an encoder that is told of no loss.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Protocol

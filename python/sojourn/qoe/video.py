@@ -21,8 +21,6 @@ VMAF is measured of the same pictures where it is asked for (`media.video.vmaf`)
 MOS by SSIM is the table of Zinner et al. (2010), by PSNR that of Ohm as used by EvalVid (Klaue et al., 2003).
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -26,8 +26,6 @@ one sample repeat it and are scored in pieces of about 8 s, as PESQ is made for;
 averaged.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple

@@ -15,8 +15,6 @@ except for the median of an even number, which is the mean of the middle two (of
 longest time seen, if the others never ended).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -4,8 +4,6 @@ The result names clip, picture size and profile; with the same libraries the sam
 what is left of it can be kept as a file that any player shows, or decoded for pictures.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -4,8 +4,6 @@ The result names the sample, the missing packets, the codec and how losses were 
 recordings the same sound is made. What cannot be made again is said in one sentence, never guessed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from struct import pack
 from typing import Any

@@ -1,7 +1,5 @@
 """The report of a study: one page that stands by itself, and its figures as files."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from functools import partial

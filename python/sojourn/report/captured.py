@@ -1,7 +1,5 @@
 """What two captures of one queue show: nothing was simulated, and no choice is compared."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """What a report says beside its figures: what was run or read, its limits, how to make it again."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from collections import Counter

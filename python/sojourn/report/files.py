@@ -1,7 +1,5 @@
 """Figures and tables of a page: as files beside it, and inside it, so that it can be mailed."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The part of a report that shows video: quality over the worst showing, and pictures at its worst moment."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any

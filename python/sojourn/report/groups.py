@@ -1,7 +1,5 @@
 """The table of groups of flows in a report."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

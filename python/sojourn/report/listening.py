@@ -1,7 +1,5 @@
 """The part of a report that is heard: the call of each cell that sounded worst, beside the original."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

@@ -3,8 +3,6 @@
 Its cells carry the number itself beside what is printed, so that a page can sort by it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean

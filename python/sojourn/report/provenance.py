@@ -3,8 +3,6 @@
 What nobody publishes, or is told from memory, is said on the page, so that no verdict rests on it silently.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass

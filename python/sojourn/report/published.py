@@ -16,8 +16,6 @@ the same name, ``buffer_packets`` is a buffer in packets, and the last column of
 unit that its name ends in.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Sawtooth figures of a report: the tables that they are drawn from, and the one that nobody need ask for."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

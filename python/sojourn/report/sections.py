@@ -1,7 +1,5 @@
 """The parts of a report that hold a figure: drawn, written to files, set beside what was published."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """What is said beside a figure: how to read it, and what good looks like."""
 
-from __future__ import annotations
-
 from sojourn.report.figures import KINDS, Plot
 from sojourn.report.figures.values import Value, axis_name, lower
 

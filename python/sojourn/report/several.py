@@ -1,7 +1,5 @@
 """One page for several studies: their answers, where they differ, and shared figures side by side."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -4,8 +4,6 @@ A writer holds a lock on its temporary file, so that another process can tell a 
 from one that a killed process left behind.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import os

@@ -1,7 +1,5 @@
 """What is said of results that were not simulated: that real programs made them, and whether the bed held."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

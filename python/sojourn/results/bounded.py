@@ -1,7 +1,5 @@
 """Quantiles of loads that are lower bounds: too few had ended when the run did."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

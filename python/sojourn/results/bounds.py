@@ -1,7 +1,5 @@
 """What a number of a result can be: the range that its intervals are cut to."""
 
-from __future__ import annotations
-
 from math import inf
 
 _SHARES = (

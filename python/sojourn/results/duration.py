@@ -1,7 +1,5 @@
 """A time as a person would say it."""
 
-from __future__ import annotations
-
 
 def duration(seconds: float) -> str:
     """Return a time as a person would say it."""

@@ -1,7 +1,5 @@
 """Groups of flows of several results: one row for each group in each cell, replications together."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import inf

@@ -3,8 +3,6 @@
 A study may write ``8pkt``, ``1BDP`` and ``200ms`` on one axis. Each point's scenario says how much they are.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -20,8 +20,6 @@
 Rows of a link are in order of arrival; those of several links may alternate in batches.
 """
 
-from __future__ import annotations
-
 import contextlib
 import threading
 from collections.abc import Callable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """Numbers of a result by their dotted path, as ``links.down.queue_delay_ms.mean``."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -18,8 +18,6 @@ Of queues, ``time_ns``, ``link``, ``backlog_pkts`` and ``backlog_bytes``: what w
 are named as in the packet log.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Results as text: a table of the points, or all there is to know about one."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import sys

@@ -1,7 +1,5 @@
 """What a choice of buffer comes to: packets, bytes and milliseconds, whatever unit it was written in."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal

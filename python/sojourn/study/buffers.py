@@ -1,7 +1,5 @@
 """What the queues of a scenario hold, in packets, bytes and milliseconds, whatever unit the study writes."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping

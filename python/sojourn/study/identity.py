@@ -15,8 +15,6 @@ The hash covers, as one canonical JSON text:
 Labels, the study's name and the places of files do not enter: the same scenario has the same result.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The studies that ship, found by their names: `sojourn run quickstart` works in an empty folder."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

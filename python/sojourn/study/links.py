@@ -4,8 +4,6 @@ A path with one queue each way has the links ``down`` and ``up``; one with hops 
 ``home.up`` and so on. All access links of a group of flows count as one, ``NAME.access``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -5,8 +5,6 @@ the study has no such user, link or number, is refused with what could be meant.
 names depend on the run (groups, losses) are not checked further than their beginning.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any

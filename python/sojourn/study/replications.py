@@ -7,8 +7,6 @@ which side of a limit they are matters to nobody. The verdicts are looked at aft
 that a study allows itself is shared among the rounds that there can be (Bonferroni).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -3,8 +3,6 @@
 They ship with the engine (`data/thresholds.toml`), each with its source, and with what of it is from memory.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass

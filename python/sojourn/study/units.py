@@ -1,7 +1,5 @@
 """Times and rates as study files, their documents and options write them: a number and its unit."""
 
-from __future__ import annotations
-
 import re
 from decimal import Decimal
 

@@ -1,7 +1,5 @@
 """Run a study: the points that are not on disk, spread over workers, each stored by the one that ran it."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -7,8 +7,6 @@ proportion to the number of sessions, so a few rounds of the secant rule, each w
 replications, come to it.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 import math

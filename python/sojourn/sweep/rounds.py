@@ -5,8 +5,6 @@ in what order. So a study that was interrupted goes on where it was, and any num
 same points.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

@@ -6,8 +6,6 @@ numbers, so that its counts of random drops are not ours; what it demands of the
 tested.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 

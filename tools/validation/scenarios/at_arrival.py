@@ -1,7 +1,5 @@
 """ns-3's tests of disciplines that judge packets as they arrive: RED, Adaptive RED and PIE."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """ns-3's tests of disciplines that judge packets as they leave: FIFO, CoDel, FQ-CoDel and its kin, COBALT."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

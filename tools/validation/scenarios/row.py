@@ -1,7 +1,5 @@
 """One demand of ns-3's tests, and how its scenarios are run."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Classes of access: how a client is connected, from a column, a list of prefixes, or its name."""
 
-from __future__ import annotations
-
 import ipaddress
 import socket
 from bisect import bisect_left, bisect_right

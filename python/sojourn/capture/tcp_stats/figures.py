@@ -1,7 +1,5 @@
 """The study's figures: densities of round-trip times, smallest against largest, and the queueing estimate."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

@@ -6,8 +6,6 @@ Read are the ``TCPInfo`` snapshots (times in µs) of the server's measurements: 
 smoothed times of the snapshots are summed up as in the study: smallest, mean, largest, number.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The page of a survey, its figures and tables as files."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

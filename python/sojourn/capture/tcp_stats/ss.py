@@ -6,8 +6,6 @@ mean and largest of the smoothed round-trip times that the snapshots show, and t
 left out.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import Path

@@ -6,8 +6,6 @@ server are those whose smallest time is at most 100 ms. Differences: quantiles a
 decade wide (2.3 %); shares above a limit are counted exactly.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -3,8 +3,6 @@
 Nothing is read before the survey runs, and nothing is ever held whole.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path

@@ -4,8 +4,6 @@ Each thing is built in a temporary directory and renamed into place, by one proc
 platform can lock files; two at once would be waste, not damage.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import tempfile

@@ -11,8 +11,6 @@ repeated period instead), a full search of the pitch rather than a decimated one
 exact.
 """
 
-from __future__ import annotations
-
 from typing import Literal, get_args
 
 import numpy as np

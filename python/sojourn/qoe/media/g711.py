@@ -7,8 +7,6 @@ code does (ones' complement of negative values); nearest-level tables such as li
 the 65,536 inputs, all of them thresholds, the other way.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

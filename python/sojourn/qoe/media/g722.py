@@ -5,8 +5,6 @@ concealment of Appendices III and IV is not built. The decoder goes on from the 
 frame left it.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -7,8 +7,6 @@ Differences: none known; the library is bit-exact with the recommendation's test
 which is not checked here. Comfort noise (Annex B) is not used.
 """
 
-from __future__ import annotations
-
 import ctypes
 import ctypes.util
 from functools import lru_cache

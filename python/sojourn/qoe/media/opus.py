@@ -11,8 +11,6 @@ the frame before only (RFC 7587 section 3.3.3), and only where the encoder found
 and where it is told of no loss, there is none.
 """
 
-from __future__ import annotations
-
 import ctypes
 import ctypes.util
 from functools import lru_cache

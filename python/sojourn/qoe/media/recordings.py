@@ -9,8 +9,6 @@ Differences: a frame threshold stands in for ITU-T P.56's envelope method; on cl
 background noise both find the same speech.
 """
 
-from __future__ import annotations
-
 import wave
 from math import gcd
 from pathlib import Path

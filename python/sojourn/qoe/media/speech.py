@@ -15,8 +15,6 @@ Differences from the published study: its samples (Dutch, unpublished) are not a
 recordings: Allison Smith, June Wallack, Paola Dal Zot, Carlo Flora; CC-BY-SA 3.0 and CC-BY 3.0.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """The page of an advice: what to set, what it gives, and what every other choice costs."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What the worst-off user gets against how full the line is: all candidates, and the best of them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The advice in sentences. Each says what was found, and how sure it is."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

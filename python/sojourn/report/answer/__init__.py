@@ -8,8 +8,6 @@ Goals (:mod:`.goals`) are judged cell by cell (:mod:`.verdicts`), choices are co
 (:mod:`.regrets`), and what was found is put into words (:mod:`.wording`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """The cells of a study, sorted by what a designer chooses (queues) and by what is given (conditions)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -11,8 +11,6 @@ So the same loss on the scale is the same share of the way from the limit to the
 That it weighs users alike is a choice.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite

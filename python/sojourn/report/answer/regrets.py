@@ -10,8 +10,6 @@ Source: L. J. Savage 1951 (JASA 46). Difference: choices that cannot be told apa
 users would lose much by a wrong guess.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean

@@ -1,7 +1,5 @@
 """Whether a cell keeps its goals: yes, no, or not certain, and what would settle it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

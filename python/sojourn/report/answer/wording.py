@@ -1,7 +1,5 @@
 """The answer in sentences. Each says what was measured, and no more."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from sojourn.report.answer.cells import Cells, listed

@@ -5,8 +5,6 @@
 >>> [d for d in found.differences if d.larger]                         # doctest: +SKIP
 """
 
-from __future__ import annotations
-
 from sojourn.report.comparing.cells import Comparison, Difference, compare
 from sojourn.report.comparing.page import write_comparison
 

@@ -1,7 +1,5 @@
 """Cells of two studies matched by their labels, and every value of them compared."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import mean

@@ -1,7 +1,5 @@
 """A comparison as a page that stands by itself, its figures and tables as files beside it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What a comparison says in words, on the terminal and on the page."""
 
-from __future__ import annotations
-
 from sojourn.report.comparing.cells import Comparison, Difference
 from sojourn.report.figures.values import axis_name, lower
 from sojourn.report.sections import Table

@@ -1,7 +1,5 @@
 """What two study documents ask for differently."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -7,8 +7,6 @@ Scandinavian Journal of Statistics 6 (1979).
 Differences: none.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt

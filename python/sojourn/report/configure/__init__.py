@@ -4,8 +4,6 @@
 >>> print(*tc({"kind": "fq_codel"}, "10mbit", "20ms"), sep="\\n")                      # doctest: +SKIP
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field

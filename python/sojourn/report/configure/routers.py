@@ -8,8 +8,6 @@ Differences: SQM takes whole kilobits, and shapes what comes in on a device of i
 packets count small ones like full ones, as a study's limit in packets does.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import Any
 

@@ -9,8 +9,6 @@ times are rounded to microseconds, and PIE's gains to sixteenths, as Linux has t
 where it happens.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any

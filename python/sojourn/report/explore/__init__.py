@@ -1,7 +1,5 @@
 """An explorer: one page, to be opened without a network, in which stored sweeps answer questions."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

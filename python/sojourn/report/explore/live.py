@@ -5,8 +5,6 @@ page of a package without it, or whose engine is of other sources than the packa
 says why.
 """
 
-from __future__ import annotations
-
 import base64
 import gzip
 import json

@@ -1,7 +1,5 @@
 """A colour scale as the scripts of a page read it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from matplotlib import colormaps

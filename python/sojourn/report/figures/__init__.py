@@ -5,8 +5,6 @@
 >>> draw(plot).savefig("loss.png")                                          # doctest: +SKIP
 """
 
-from __future__ import annotations
-
 from matplotlib.figure import Figure
 
 from sojourn.report.figures.gather import gather

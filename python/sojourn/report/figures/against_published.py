@@ -1,7 +1,5 @@
 """Ours against what was published: one mark for each cell; on the diagonal both are the same."""
 
-from __future__ import annotations
-
 import polars as pl
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullLocator

@@ -7,8 +7,6 @@ multiples: the two directions of a call, both links. Without any axis there are 
 table of the points.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile

@@ -1,7 +1,5 @@
 """Video at its worst: a strip of pictures as they were shown beside the originals, and quality over time."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any

@@ -1,7 +1,5 @@
 """Differences with their intervals, one line for each cell."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from matplotlib.figure import Figure

@@ -5,8 +5,6 @@ marks with it, so that the letters of its axes have the size stated. A figure th
 heatmap of many cells, is made smaller still to fit; its letters then are smaller too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar

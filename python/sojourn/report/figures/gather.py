@@ -1,7 +1,5 @@
 """From results to the table that a figure is drawn from: one row per cell, replications together."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches

@@ -8,8 +8,6 @@ harm, 1 is all that could be done; below 0 the flow fares better in company.
 Difference: a run is set against the solo run of the same replication: both have the same random streams.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """One panel beside the other, with a title above and one legend below, for all that is drawn with axes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from math import ceil

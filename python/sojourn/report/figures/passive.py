@@ -1,7 +1,5 @@
 """Figures of passive measurement: mean delay of hosts, delay over time, the same host under TCP and uTP."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ Every scale gets darker towards one end, so that it reads in greyscale and to ey
 green; classes carry a letter besides.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """A look inside one cell: delay, utilisation and drops over time."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

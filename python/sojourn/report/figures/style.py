@@ -1,7 +1,5 @@
 """The look of all figures, and writing them so that the same figure is the same bytes."""
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Iterator

@@ -1,8 +1,6 @@
 """One viewing of adaptive video over time: rates and throughput, the playback buffer, and stalls; of what is
 live, the latency beside the buffer."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What the numbers of a result are called, in what unit they are shown, and which way is better."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from math import isfinite

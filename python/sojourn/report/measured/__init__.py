@@ -1,7 +1,5 @@
 """Measured and simulated, side by side: the table that a study names, and files of tools that measure."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

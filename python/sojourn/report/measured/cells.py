@@ -1,7 +1,5 @@
 """What a study's cells have to stand beside a measurement: numbers, and the series of one cell."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import log

@@ -7,8 +7,6 @@ the kernel beside a stream (``…::tcp_rtt``) are no throughput. The round trip 
 ``Ping (ms) avg``, else the mean of all series of ping.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

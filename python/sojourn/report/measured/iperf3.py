@@ -7,8 +7,6 @@ none. Intervals that the tool itself leaves out (``-O``) are left out. The mean 
 what the receiver counted, else the sender.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

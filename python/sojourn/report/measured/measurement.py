@@ -1,7 +1,5 @@
 """What a tool measured of a real path, whichever tool it was."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any

@@ -1,7 +1,5 @@
 """Measured and simulated over the same time: throughput above, round trips below."""
 
-from __future__ import annotations
-
 import polars as pl
 from matplotlib.figure import Figure
 

@@ -1,7 +1,5 @@
 """Files of measurements, told apart by what they hold."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import zlib

@@ -10,8 +10,6 @@ A row for each quantity, as CSV or Parquet, beside the study file or the results
 =============  =====================================================================================
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

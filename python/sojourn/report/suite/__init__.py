@@ -1,7 +1,5 @@
 """The pages and tables of a suite: an overview, a page for every case, JSON and Parquet."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

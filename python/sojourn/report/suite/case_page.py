@@ -1,7 +1,5 @@
 """The figures of a suite's case: ellipses, distributions, numbers over an axis, shares after a start."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import Any

@@ -15,8 +15,6 @@
 ==============  =========================================================================================
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import exp, log

@@ -1,7 +1,5 @@
 """The overview's matrix as Markdown: what a release's notes, or a paper's appendix, takes over."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from sojourn.report.sections import Table

@@ -1,7 +1,5 @@
 """The results of a suite as one table, which every page reads: a row for every run and class of traffic."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 

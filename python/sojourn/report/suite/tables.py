@@ -1,7 +1,5 @@
 """The tables of a suite's case: what was run, numbers, response of senders, harm, completion, phases."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from math import floor, log10
 from statistics import fmean

@@ -1,7 +1,5 @@
 """What one page of a suite shows: a case on a link, or one setting of a case that is a case of its own."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property

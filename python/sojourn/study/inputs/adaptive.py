@@ -5,8 +5,6 @@ its module and of the modules beside it that this imports. They are read and not
 stranger's study runs none of its code; :func:`import_players` imports them when the study is run.
 """
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import sys

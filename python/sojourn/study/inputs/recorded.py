@@ -6,8 +6,6 @@ result. When the point is run, the connections are put beside that as text, a li
 still have the digest.
 """
 
-from __future__ import annotations
-
 import copy
 import hashlib
 from collections.abc import Iterator, Mapping

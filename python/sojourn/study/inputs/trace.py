@@ -5,8 +5,6 @@ the path is made absolute and the file's SHA-256 put beside it; the digest, and 
 names the result. When the point is run, the text is put beside that, and it must still have the digest.
 """
 
-from __future__ import annotations
-
 import copy
 import hashlib
 from collections.abc import Iterator, Mapping

@@ -5,8 +5,6 @@ pictures elsewhere. What decides the packets of a clip (its content, the coding,
 hash of the point; the packets themselves are made when they are needed, once for all processes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any

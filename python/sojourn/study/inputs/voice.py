@@ -8,8 +8,6 @@ Calls by Opus with DTX send what libopus says of the speech: the speech and the 
 however the calls are scored, and what they send is part of what a point is.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator, Mapping
 from functools import lru_cache

@@ -5,8 +5,6 @@ that are worse for certain drop out (:mod:`.elimination`). Their results lie in 
 question is answered from disk, and an interrupted one goes on.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

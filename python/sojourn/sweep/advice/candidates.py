@@ -5,8 +5,6 @@ packets. Disciplines have their own defaults, except that a target delay is neve
 half full packets (RFC 8290, 5.2.1; what SQM does on slow links): below it a single packet counts as a queue.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, sqrt

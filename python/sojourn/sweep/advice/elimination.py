@@ -17,8 +17,6 @@ Source: E. Even-Dar, S. Mannor, Y. Mansour 2006 (JMLR 7), successive elimination
 paired differences for Hoeffding's bounds, and rounds that double.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev

@@ -1,7 +1,5 @@
 """Goals of the user's own: ``voice.mos.p5>=3.6``, or a threshold that operators quote: ``bufferbloat-a``."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from math import isfinite

@@ -1,7 +1,5 @@
 """What else is on the line: background loads from none to the worst that a household makes."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

@@ -15,8 +15,6 @@ The last three are choices: no published scale fits them that may be used freely
 side by side, and say which queue serves them better, not how many would be content.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from math import inf, log
 from typing import Any

@@ -1,7 +1,5 @@
 """The search: a study run in rounds, in which candidates drop out."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import Any, NamedTuple

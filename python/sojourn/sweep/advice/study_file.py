@@ -1,7 +1,5 @@
 """The studies of an advice as study files that a person can read, change and run."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any

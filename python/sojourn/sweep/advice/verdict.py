@@ -1,7 +1,5 @@
 """The advice as plain JSON: the contract of ``sojourn recommend --json``."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cached_property
 from statistics import fmean

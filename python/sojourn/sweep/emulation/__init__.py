@@ -1,7 +1,5 @@
 """A path between real programs: the queues of a study under the wall clock."""
 
-from __future__ import annotations
-
 from sojourn.sweep.emulation.options import Options, point_of
 from sojourn.sweep.emulation.session import BedError, run
 

@@ -1,7 +1,5 @@
 """What this machine can hold: a transfer through the emulator at each of a few rates."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """The packet log of a run of the emulator: rows of fixed size, read as one array and written as a table."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, BinaryIO
 

@@ -1,7 +1,5 @@
 """What is emulated: a study's path, or one that is written on the command line."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

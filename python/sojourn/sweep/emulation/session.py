@@ -1,7 +1,5 @@
 """One run of the emulator, in a process of its own that must have one thread when it begins."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """What is said of a run of the emulator, in words."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -7,8 +7,6 @@ study with results of its own, so that it is interrupted and resumed, shown and 
 >>> expand(suite.cases[0], Link.read("10Mbit/40ms"), read_schemes(["codel"]), 5, Preset()) # doctest: +SKIP
 """
 
-from __future__ import annotations
-
 from sojourn.sweep.suites.catalogue import Case, Suite, Under, names
 from sojourn.sweep.suites.expand import Expanded, expand, folder_of, sized
 from sojourn.sweep.suites.link import Link

@@ -1,7 +1,5 @@
 """From a case, a link and the schemes to a study: the case's own file, with keys set as by ``--set``."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

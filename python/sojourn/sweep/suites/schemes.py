@@ -1,7 +1,5 @@
 """The schemes that a suite compares: queues as in a study file, by name or with their parameters."""
 
-from __future__ import annotations
-
 import json
 import tomllib
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """One run of a plan over the emulator."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

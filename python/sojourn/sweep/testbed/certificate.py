@@ -1,7 +1,5 @@
 """A server's certificate of the length that a study asks for, signed by nobody but itself."""
 
-from __future__ import annotations
-
 import base64
 import datetime
 import hashlib

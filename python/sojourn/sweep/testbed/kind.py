@@ -1,7 +1,5 @@
 """What a kind of source or user is on the testbed: its programs, and what they left, as a run says it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol

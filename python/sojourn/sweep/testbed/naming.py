@@ -1,7 +1,5 @@
 """What names a testbed: results of another one are other results."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from functools import cache

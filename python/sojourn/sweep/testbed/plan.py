@@ -1,7 +1,5 @@
 """The plan of a point: the programs of its flows and users, and what is refused before anything runs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """One point run on the testbed, scored and stored: what the worker does."""
 
-from __future__ import annotations
-
 import time
 from contextlib import ExitStack
 from tempfile import TemporaryFile

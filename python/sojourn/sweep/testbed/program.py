@@ -1,7 +1,5 @@
 """What runs on the testbed for one entry of a study: declared here, run by the agents of `host.py`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -5,8 +5,6 @@ limit, are what a real sender has to send, drawn from the study's own named stre
 same times as in any simulation of the point.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ ms; payload counts when the receiving program has read it; a datagram that arriv
 saw it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 

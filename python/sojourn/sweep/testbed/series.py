@@ -5,8 +5,6 @@ are read off the packet log: what the last packet found when it arrived, with th
 since. Packets that a discipline dropped from the queue since then still count, until the next one arrives.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from math import ceil
 from typing import Any

@@ -6,8 +6,6 @@ ECN, quick acknowledgements, the least RTO. Sockets say the segment size, the re
 nothing says is refused.
 """
 
-from __future__ import annotations
-
 import os
 import socket
 from collections.abc import Mapping

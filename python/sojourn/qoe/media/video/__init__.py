@@ -4,8 +4,6 @@
 stream into packets and removes the lost ones, `decoding` plays what is left. All of it needs PyAV.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 __all__ = ["MissingVideo", "library"]

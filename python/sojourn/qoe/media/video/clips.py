@@ -9,8 +9,6 @@ Differences from the IMC 2014 study: its clips (interview, soccer, movie) are no
 fixed shot of walkers. All have been compressed before.
 """
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

@@ -10,8 +10,6 @@ What is kept is named by what decides it: the clip's content, the coding, the ve
 the same in every process, and shared between them.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

@@ -8,8 +8,6 @@ With concealment, lost slices are guessed from motion in the pictures before; wi
 what its recycled picture buffer held, which is repeatable (buffers start as zeros) but an artefact.
 """
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterator
 from typing import Any

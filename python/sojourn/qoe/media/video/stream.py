@@ -4,8 +4,6 @@ Seven transport packets of 188 bytes go into one RTP packet (RFC 2250), which wi
 IP (20) makes 1356 bytes; the last one may be shorter.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

@@ -10,8 +10,6 @@ Between two rates SSIM is interpolated over the rate's logarithm; outside it is 
 Other pictures are coded better or worse than these at the same rate: what compares is one call with another.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 

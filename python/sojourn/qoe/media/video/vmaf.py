@@ -9,8 +9,6 @@ The same numbers came out with one thread and with several; one is used. Between
 0.6 and 0.8 they differ by 0.001.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re

@@ -5,8 +5,6 @@ gathers, draws and explains), its name in the list below, and the same name in `
 ``crates/sojourn-sim/src/study/figure.rs``, which checks study files.
 """
 
-from __future__ import annotations
-
 from sojourn.report.figures.kinds.box import Box
 from sojourn.report.figures.kinds.cdf import Cdf
 from sojourn.report.figures.kinds.curves import Curves

@@ -1,7 +1,5 @@
 """Box plots of utilisation: 5, 25, 50, 75 and 95 % of its time bins."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import Any

@@ -1,7 +1,5 @@
 """Distribution functions: the share of observations that are at most so large."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

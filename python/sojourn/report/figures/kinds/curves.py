@@ -1,7 +1,5 @@
 """Curves that results hold whole: distributions, densities, and log-scale diagrams with their intervals."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Loss of flows by their size: box plots of those that lost packets, and the share of those that did not."""
 
-from __future__ import annotations
-
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure

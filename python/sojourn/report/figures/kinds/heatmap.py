@@ -1,7 +1,5 @@
 """Heatmaps: the number printed in every cell, its class as colour and letter, missing cells hatched."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import ceil
 from typing import Any

@@ -1,7 +1,5 @@
 """What all kinds of figures have in common: what they gather, draw and explain."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite

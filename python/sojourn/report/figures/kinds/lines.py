@@ -3,8 +3,6 @@
 Where the axis is one of names and not of numbers, the points are not joined: there is nothing between them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Matrices: who suffers from whom."""
 
-from __future__ import annotations
-
 from matplotlib.figure import Figure
 
 from sojourn.report.figures.kinds.heatmap import Heatmap, heatmap

@@ -4,8 +4,6 @@ A queue with a line for each flow hides self-inflicted delay from new connection
 the score. The axis is logarithmic: what counts is how many times as long a round trip takes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import Any

@@ -1,7 +1,5 @@
 """Sawtooths: congestion windows, rates and the queue over the same time."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from math import ceil
 from typing import Any

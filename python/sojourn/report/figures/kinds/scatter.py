@@ -1,7 +1,5 @@
 """Scatter plots: one number of the results against another."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import Any

@@ -1,7 +1,5 @@
 """A log-scale diagram over time: octave across, time into the depth, energy up."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A table as a figure: for papers and slides; in the report the same numbers are text."""
 
-from __future__ import annotations
-
 from matplotlib.figure import Figure
 
 from sojourn.report.figures.kinds.kind import Kind

@@ -1,7 +1,5 @@
 """Real adaptive video: dash.js in a Chromium without a window, on segments of the study's sizes."""
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 
 

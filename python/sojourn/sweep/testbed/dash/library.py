@@ -1,7 +1,5 @@
 """Players of the web, of one version each, fetched once by npm and kept; they are not part of sojourn."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import tarfile

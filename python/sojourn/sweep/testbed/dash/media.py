@@ -1,7 +1,5 @@
 """The small segment that all of a clip's segments are made from: grey pictures in fragmented MP4."""
 
-from __future__ import annotations
-
 import io
 import struct
 from collections.abc import Iterator

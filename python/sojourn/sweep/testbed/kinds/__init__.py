@@ -1,7 +1,5 @@
 """The kinds of sources and users that the testbed has, one file each."""
 
-from __future__ import annotations
-
 from sojourn.sweep.testbed.kind import Kind
 from sojourn.sweep.testbed.kinds.adaptive import Adaptive
 from sojourn.sweep.testbed.kinds.browser import Browser

@@ -4,8 +4,6 @@
 and `shaka`. Every other algorithm is the simulated one, behind a real client and a real server.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ Which page comes when and how long it is read is the simulated users' lot (their
 path); the set of pages is theirs too.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Bulk transfers over this kernel's TCP, or over µTP."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -6,8 +6,6 @@ of them 200 ms apart; the last picture drawn before it does is said to end them.
 SRTP by `getStats`, and 28 of IP and UDP for each packet.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Sources that pace themselves, over UDP: what they send when is the simulator's, see :mod:`.rehearsal`."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -3,8 +3,6 @@
 The page is that of the simulated readers, object by object.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec

@@ -6,8 +6,6 @@ transfers. With ``closed-loop`` and ``parallel`` above 1 the simulator's loops o
 that depend on when transfers end; here each takes the next draws in a fixed order.
 """
 
-from __future__ import annotations
-
 import heapq
 import json
 from collections.abc import Mapping, Sequence

@@ -5,8 +5,6 @@ Their turns are read off a rehearsal: on a path without delay a pause is the sou
 of each connection tell who writes how much, and how long it waits before.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any

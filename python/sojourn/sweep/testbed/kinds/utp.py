@@ -5,8 +5,6 @@ follows; keys of TCP do not matter. LEDBAT is in no TCP, and µTP's is what of i
 run over it, with their target. Payload counts when a block of 16 KiB is there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any

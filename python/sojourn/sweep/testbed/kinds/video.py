@@ -1,7 +1,5 @@
 """Video streams: clips sent as RTP over UDP, and scored by what arrived of them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path

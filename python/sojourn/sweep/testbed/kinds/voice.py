@@ -1,7 +1,5 @@
 """Telephone calls over RTP: real packets on time, their fates given to the study's playout and score."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Readers of web pages: a real server, and clients that fetch a page's objects one after another."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A Chromium without a window, driven by Playwright."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -5,8 +5,6 @@ A segment is one small fragment of fragmented MP4 (ISO/IEC 14496-12), with its o
 is sent has the bytes of the study.
 """
 
-from __future__ import annotations
-
 import math
 import struct
 from collections.abc import Sequence

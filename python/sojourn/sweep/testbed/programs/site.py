@@ -7,8 +7,6 @@ out text that has them. Scripts and style sheets are filled up with blanks, pict
 looked at. Fonts are blanks, which no browser takes for a font: the text is shown in another one.
 """
 
-from __future__ import annotations
-
 import struct
 import zlib
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """A page that holds a video call by the browser's own WebRTC, and what its camera sees."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from sojourn.errors import SojournError

@@ -1,7 +1,5 @@
 """A client of HTTP/1.1 that asks by requests of an exact length, and tells when bytes came."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 import struct

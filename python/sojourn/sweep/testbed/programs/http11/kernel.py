@@ -9,8 +9,6 @@ segments that are repaired between two looks stands for all. The mean round trip
 smoothed one over the looks at which it had changed.
 """
 
-from __future__ import annotations
-
 import asyncio
 import socket
 import struct

@@ -4,8 +4,6 @@ Persistent connections, one request at a time on each (RFC 9112 without pipelini
 what the users of a study ask for. A header is filled up with a field of its own.
 """
 
-from __future__ import annotations
-
 import asyncio
 import socket
 from collections.abc import Callable
