@@ -10,13 +10,14 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from sojourn import _core
 from sojourn.errors import SojournError, printable, quoted
 from sojourn.study import library
 from sojourn.study.point import Point, axes_of, label_text
 
+Key = TypeVar("Key")
 __all__ = ["Point", "Study", "assignments", "axes_of", "expand", "label_text", "listed"]
 
 
@@ -84,13 +85,14 @@ class Study:
         """Every point and replication, in study order."""
         return [Point.settle(each, folder=self.folder) for each in expand(self.document, self.file)]
 
-    def replicated(self, times: int, wanted: Callable[[Mapping[str, Any], int], bool]) -> list[Point]:
-        """Return the points of the study, repeated so often, whose labels and replication are wanted."""
-        entries = expand({**self.document, "repeat": times}, self.file)
+    def replicated(self, wanted: Mapping[Key, range], key: Callable[[Mapping[str, Any]], Key]) -> list[Point]:
+        """Return the points of the replications that are wanted of a cell; `key` names it by its labels."""
+        times = max((replications.stop for replications in wanted.values()), default=0)
+        entries = expand({**self.document, "repeat": times}, self.file) if wanted else []
         return [
             Point.settle(each, folder=self.folder)
             for each in entries
-            if wanted(each["point"], each["replication"])
+            if each["replication"] in wanted.get(key(each["point"]), ())
         ]
 
     @property

@@ -45,12 +45,7 @@ def next_round(study: Study, points: Sequence[Point], results: Sequence[Mapping[
             doubt = not verdicts.known(cell, asked) or (doubt and not verdict.of_scores)
         if doubt and have < most(document):
             wanted[_key(cell[0]["point"])] = range(have, after(have, document))
-    if not wanted:
-        return []
-    return study.replicated(
-        max(replications.stop for replications in wanted.values()),
-        lambda labels, replication: replication in wanted.get(_key(labels), ()),
-    )
+    return study.replicated(wanted, _key)
 
 
 def in_order(entries: Sequence[dict[str, Any]], first: Sequence[Point]) -> list[dict[str, Any]]:

@@ -124,29 +124,28 @@ def simulate(
         from sojourn.qoe.score import score
 
         scores = score(point.document, ran, summary.get("links"))
-    links = point.recorded.get("losses")
-    if packets is not None and links:
+    if packets is not None:
+        scores |= analyses(point, packets, tables.get("flows"), summary, origins)
+    made = {"version": _core.version(), "build": engine(), **counts}
+    return {**point.names, **summary, **scores, "engine": made}, tables, wall_s
+
+
+def analyses(
+    point: Point, packets: BinaryIO, flows: pl.DataFrame | None, summary: Mapping[str, Any], origins: Any
+) -> dict[str, Any]:
+    """Return what a packet log tells of losses and of groups of traffic, as far as the point asks for it."""
+    found = {}
+    packets.flush()
+    if links := point.recorded.get("losses"):
         from sojourn.losses import of_point
 
-        packets.flush()
         rates = {link: summary["links"][link]["rate_bps"] for link in links}
-        scores["losses"] = of_point(packets.name, tables.get("flows"), point.document, rates)
-    if packets is not None and point.recorded.get("traffic"):
+        found["losses"] = of_point(packets.name, flows, point.document, rates)
+    if point.recorded.get("traffic"):
         from sojourn.losses import traffic
 
-        packets.flush()
-        scores["traffic"] = traffic.of_point(
-            packets.name, origins, tables.get("flows"), point.document, summary
-        )
-    result = {
-        "study": point.study,
-        "point": point.labels,
-        "replication": point.replication,
-        **summary,
-        **scores,
-        "engine": {"version": _core.version(), "build": engine(), **counts},
-    }
-    return result, tables, wall_s
+        found["traffic"] = traffic.of_point(packets.name, origins, flows, point.document, summary)
+    return found
 
 
 def flow_table(columns: Mapping[str, Any]) -> pl.DataFrame:

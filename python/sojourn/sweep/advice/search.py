@@ -144,7 +144,7 @@ class Rounds:
 
     def first(self, point: Point) -> bool:
         """Say whether a point is of the first round."""
-        return self._names[pair_of(point)] in self.had
+        return self._name(point.labels) in self.had
 
     def further(
         self, study: Study, points: Sequence[Point], results: Sequence[Mapping[str, Any]]
@@ -154,22 +154,17 @@ class Rounds:
         around = self._more(self.findings) if self._more is not None else ()
         if joining := [name for name in around if name not in self.had]:
             self.had |= dict.fromkeys(joining, FIRST)
-            return self._points(study, dict.fromkeys(joining, range(FIRST)))
+            return study.replicated(dict.fromkeys(joining, range(FIRST)), self._name)
         standing = self.findings.standing(self.had)
         wanted = {}
         for name in (standing.best, *standing.open) if standing.open else ():
             if self.had[name] < self._most:
                 wanted[name] = range(self.had[name], 2 * self.had[name])
                 self.had[name] *= 2
-        return self._points(study, wanted)
+        return study.replicated(wanted, self._name)
 
-    def _points(self, study: Study, wanted: Mapping[str, range]) -> list[Point]:
-        if not wanted:
-            return []
-        return study.replicated(
-            max(times.stop for times in wanted.values()),
-            lambda labels, replication: replication in wanted.get(self._names[_pair(labels)], ()),
-        )
+    def _name(self, labels: Mapping[str, Any]) -> str:
+        return self._names[_pair(labels)]
 
 
 def looks() -> int:

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -104,7 +104,17 @@ def run(
             looks, descriptors["live"] = os.pipe()
             closing.add(descriptors["live"])
         document = trace.fill(point.document)
-        setup_file.write(json.dumps(_setup(point, document, options, every_s, descriptors)).encode())
+        setup = {
+            "document": document,
+            "seed": point.seed,
+            "replication": point.replication,
+            **vars(options),
+            "user": _user(),
+            "caller": [os.getuid(), os.getgid()],
+            "every_s": every_s,
+            "descriptors": descriptors,
+        }
+        setup_file.write(json.dumps(setup).encode())
         setup_file.seek(0)
         passed = [setup_file.fileno(), result, *(fd for fd in descriptors.values() if fd is not None)]
         passed += inherited
@@ -136,36 +146,6 @@ def run(
     if trouble := came.get("trouble"):
         raise BedError(trouble)
     return came
-
-
-def _setup(
-    point: Point,
-    document: Mapping[str, Any],
-    options: Options,
-    every_s: float,
-    descriptors: Mapping[str, int | None],
-) -> dict[str, Any]:
-    return {
-        "document": document,
-        "seed": point.seed,
-        "replication": point.replication,
-        "command": options.command,
-        "server": options.server,
-        "host": options.host,
-        "mtu": options.mtu,
-        "offload": options.offload,
-        "access": options.access,
-        "congestion": options.congestion,
-        "variables": options.variables,
-        "duration_s": options.duration_s,
-        "user": _user(),
-        "caller": [os.getuid(), os.getgid()],
-        "probes": options.probes,
-        "pairs": options.pairs,
-        "measured_s": options.measured_s,
-        "every_s": every_s,
-        "descriptors": descriptors,
-    }
 
 
 def _user() -> dict[str, Any] | None:

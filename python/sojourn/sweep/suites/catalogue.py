@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -171,28 +171,18 @@ def names() -> list[str]:
 
 
 def _case(table: Mapping[str, Any], folder: Path, shared: Mapping[str, str]) -> Case:
-    known = {"name", "study", "title", "weight", "classes", "scale", "queues", "each", "buffer", "capacity"}
-    known |= {"ecn", "checks", "loss", "open", "solo", "link", "packets"}
+    known = {each.name for each in fields(Case)}
     if unknown := table.keys() - known:
         raise ValueError(f"a case has no key {', '.join(sorted(unknown))}; it has {', '.join(sorted(known))}")
-    queues = tuple(Under(**each) for each in table.get("queues", ({"key": "path.down.queue"},)))
-    scale = {key: formula for key, formula in {**shared, **table.get("scale", {})}.items() if formula}
-    return Case(
-        table.get("name", table["study"]),
-        folder / f"{table['study']}.toml",
-        table["title"],
-        table["weight"],
-        tuple(table.get("classes", ())),
-        scale,
-        queues,
-        table.get("each", ""),
-        table.get("buffer", ""),
-        table.get("capacity", ""),
-        table.get("ecn", False),
-        tuple(table.get("checks", ())),
-        table.get("loss"),
-        tuple(map(tuple, table.get("open", ()))),
-        table.get("solo", ""),
-        table.get("link", ""),
-        table.get("packets"),
-    )
+    queues = table.get("queues", ({"key": "path.down.queue"},))
+    made = {
+        "name": table.get("name", table["study"]),
+        "study": folder / f"{table['study']}.toml",
+        "title": table["title"],
+        "weight": table["weight"],
+        "scale": {key: formula for key, formula in {**shared, **table.get("scale", {})}.items() if formula},
+        "queues": tuple(Under(**each) for each in queues),
+        "open": tuple(map(tuple, table.get("open", ()))),
+    }
+    made |= {key: tuple(table[key]) for key in ("classes", "checks") if key in table}
+    return Case(**{**table, **made})

@@ -170,22 +170,20 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 def _check(folder: Path, programs: list[Any], report: dict[str, Any], words: BinaryIO) -> None:
-    for _, program in programs:
-        for end in ("client", "server"):
-            found = _read(folder / program.key / f"{end}.json")
-            if failed := found.get("failed"):
-                raise ProgramFailed(
-                    f"the program {program.name} of {program.key} failed at the {end}: {failed}"
-                )
-    if report["command"]["exit"] == 0:
-        for _, program in programs:
-            for end in ("client", "server"):
-                if not (folder / program.key / f"{end}.json").is_file():
-                    raise ProgramFailed(
-                        f"the program {program.name} of {program.key} did not end at the {end}"
-                    )
+    files = [
+        (folder / program.key / f"{end}.json", program, end)
+        for _, program in programs
+        for end in ("client", "server")
+    ]
+    for file, program, end in files:
+        if failed := _read(file).get("failed"):
+            raise ProgramFailed(f"the program {program.name} of {program.key} failed at the {end}: {failed}")
+    if (code := report["command"]["exit"]) == 0:
+        for file, program, end in files:
+            if not file.is_file():
+                raise ProgramFailed(f"the program {program.name} of {program.key} did not end at the {end}")
         return
-    if (code := report["command"]["exit"]) in (143, 129, 130):
+    if code in (143, 129, 130):
         raise ProgramFailed("the testbed was told to end")
     words.seek(0, os.SEEK_END)
     words.seek(max(0, words.tell() - 2000))

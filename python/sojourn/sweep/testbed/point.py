@@ -8,9 +8,8 @@ from typing import Any, BinaryIO
 import numpy as np
 import polars as pl
 
-from sojourn import _core, losses
+from sojourn import _core
 from sojourn.errors import StoreError
-from sojourn.losses import traffic
 from sojourn.qoe.score import score
 from sojourn.results.store import Store
 from sojourn.study import Point
@@ -19,7 +18,7 @@ from sojourn.study.links import links
 from sojourn.study.units import nanoseconds, seconds
 from sojourn.sweep.emulation import BedError
 from sojourn.sweep.emulation import log as packet_log
-from sojourn.sweep.simulation import Done, Failed, reason
+from sojourn.sweep.simulation import Done, Failed, analyses, reason
 from sojourn.sweep.testbed import result, series
 from sojourn.sweep.testbed.bed import running
 from sojourn.sweep.testbed.kind import Place
@@ -100,16 +99,11 @@ def measure(
         report = ran.report
         numbers = result.summary(point, gathered)
         scores = score(point.document, result.tables(gathered), report["links"])
-        if packets is not None and (asked := point.recorded.get("losses")):
-            rates = {link: report["links"][link]["rate_bps"] for link in asked}
-            # Its flows are those of the log, since the kernel's connections have no table of windows.
-            scores["losses"] = losses.of_point(packets.name, None, point.document, rates)
-        if packets is not None and point.recorded.get("traffic"):
-            origins = np.array(
-                [_origin(gathered[entry][0]) if entry >= 0 else -1 for entry in ran.entry_of_flow]
-            )
+        if packets is not None:
+            origins = [_origin(gathered[entry][0]) if entry >= 0 else -1 for entry in ran.entry_of_flow]
             summary = {**numbers, "links": report["links"]}
-            scores["traffic"] = traffic.of_point(packets.name, origins, None, point.document, summary)
+            # Its flows are those of the log, since the kernel's connections have no table of windows.
+            scores |= analyses(point, packets, None, summary, np.array(origins))
         if packets is not None and (step := series.step_ns(point.document)):
             found = [(place, each) for place, _, each in gathered]
             tables["flows"] = series.flows(step, list(numbers.get("groups", {})), found)

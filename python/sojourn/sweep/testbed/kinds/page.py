@@ -51,11 +51,11 @@ class Page:
     def programs(self, place: Place) -> list[Program]:
         """Return one program for all readers of the entry."""
         entry = place.entry
-        within_ns = nanoseconds(entry["start-within"])
+
         signed = certificate(bytes_of(entry["certificate"]))
         both = {"objects": objects(entry), "http": entry["http"]}
         client = {
-            "starts_ns": [int(place.stream(k).uniform() * within_ns) for k in range(entry["count"])],
+            "starts_ns": [place.start_ns(k) for k in range(entry["count"])],
             "pause_ns": nanoseconds(entry["pause"]),
             "patience_ns": nanoseconds(entry["patience"]),
             "spki": signed.spki,

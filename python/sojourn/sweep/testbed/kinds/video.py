@@ -38,10 +38,10 @@ class Video:
             files[f"{number}.due"] = np.ascontiguousarray(due_ns, dtype=np.uint64).tobytes()
             files[f"{number}.size"] = np.ascontiguousarray(size, dtype=np.uint16).tobytes()
             files[f"{number}.ts"] = encoded(name, how).ts
-        within_ns = nanoseconds(entry["start-within"])
+
         server = {
             "clips": len(entry["clips"]),
-            "starts_ns": [int(place.stream(k).uniform() * within_ns) for k in range(entry["count"])],
+            "starts_ns": [place.start_ns(k) for k in range(entry["count"])],
             "gap_ns": nanoseconds(entry["gap"]),
         }
         settings = Settings(delay_ns=place.delay_ns)

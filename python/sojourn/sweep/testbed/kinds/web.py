@@ -37,9 +37,9 @@ class Web:
     def programs(self, place: Place) -> list[Program]:
         """Return one program for all readers of the entry."""
         entry = place.entry
-        within_ns = nanoseconds(entry["start-within"])
+
         client = {
-            "starts_ns": [int(place.stream(k).uniform() * within_ns) for k in range(entry["count"])],
+            "starts_ns": [place.start_ns(k) for k in range(entry["count"])],
             "objects": [bytes_of(size) for size in entry["objects"]],
             "request": bytes_of(entry["request"]),
             "pause_ns": nanoseconds(entry["pause"]),
