@@ -1,68 +1,19 @@
 """Workloads that a study replays: files that `sojourn workload` took from captures.
 
-A source of the kind ``recorded`` names a file, relative to the study's. When a point is made, the path is
-made absolute and the file's SHA-256 put beside it; the digest, and not the path, is part of what names the
-result. When the point is run, the connections are put beside that as text, a line for each, and the file must
-still have the digest.
+They are named by sources of the kind ``recorded``; see :mod:`sojourn.study.inputs.named`. The engine reads
+the connections as text, a line for each.
 """
 
-import copy
-import hashlib
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from sojourn import _core
 from sojourn.errors import SojournError
+from sojourn.study.inputs.named import Files
 
-_MOST_BYTES = 1_000_000_000
 _WINDOWS = ("a_bytes", "b_bytes", "a_initial_window", "b_initial_window")
 """Workloads of before have no initial windows."""
 _COLUMNS = ("tcp", "client_opens", "concurrent", "start_ns", "rtt_ns", "length_ns", "turns")
-
-
-def settle(document: dict[str, Any], folder: Path) -> None:
-    """Find the workloads of a scenario, check them, and write down where they are and what they hold.
-
-    Raises
-    ------
-    SojournError
-        One sentence: the file, what was found, what was expected.
-    """
-    for source in _sources(document):
-        file = (folder / source["file"]).absolute()
-        source["sha256"] = _checked(str(file), _changed(file))
-        source["file"] = str(file)
-
-
-def identity(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the scenario with the digests of its workloads, but not their places; nothing if it has none."""
-    if not any(_sources(document)):
-        return {}
-    document = copy.deepcopy(dict(document))
-    for source in _sources(document):
-        del source["file"]
-    return {"document": document}
-
-
-def fill(document: dict[str, Any]) -> dict[str, Any]:
-    """Return a settled scenario with its workloads as text, for the engine to run.
-
-    Raises
-    ------
-    SojournError
-        A workload has changed since the scenario was settled.
-    """
-    if not any(_sources(document)):
-        return document
-    document = copy.deepcopy(document)
-    for source in _sources(document):
-        file = Path(source["file"])
-        if _digest(_bytes(file)) != source.get("sha256"):
-            raise SojournError(f"{file} has changed since the study was read; run the study again")
-        source["content"] = text_of(file)
-    return document
 
 
 def text_of(file: Path) -> str:
@@ -120,7 +71,7 @@ def length_s(file: Path) -> float:
     """
     import polars as pl  # slow to import
 
-    _checked(str(file.absolute()), _changed(file))
+    _FILES.digest(file.absolute(), "recorded")
     return (pl.read_parquet(file, columns=["length_ns"])["length_ns"].max() or 0) / 1e9
 
 
@@ -131,36 +82,12 @@ def _sources(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             yield source
 
 
-@lru_cache(maxsize=64)
-def _checked(file: str, changed: int) -> str:
-    """Check a file and return its digest; `changed` is here so that a file that changes is read again."""
-    content = _bytes(Path(file))
-    try:
-        _core.check_trace("recorded", text_of(Path(file)))
-    except _core.StudyError as error:
-        raise SojournError(f"{file} is damaged: {error}") from None
-    return _digest(content)
-
-
-def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
-
-
-def _changed(file: Path) -> int:
-    try:
-        return file.stat().st_mtime_ns
-    except OSError:
-        return 0
-
-
-def _bytes(file: Path) -> bytes:
-    try:
-        if file.stat().st_size > _MOST_BYTES:
-            raise SojournError(f"{file} is larger than {_MOST_BYTES // 1_000_000} MB; expected a workload")
-        return file.read_bytes()
-    except FileNotFoundError:
-        raise SojournError(
-            f"{file}: there is no such workload; it is looked for beside the study file"
-        ) from None
-    except OSError as error:
-        raise SojournError(f"{file} cannot be read: {error.strerror}") from None
+_FILES = Files(
+    "file",
+    "workload",
+    1_000_000_000,
+    lambda document: (("recorded", source) for source in _sources(document)),
+    lambda file, _: text_of(file),
+    " is damaged",
+)
+settle, identity, fill = _FILES.settle, _FILES.identity, _FILES.fill
