@@ -12,6 +12,7 @@ from sojourn.report.comparing import page
 from sojourn.report.comparing.cells import Difference
 from sojourn.report.figures import panels, scales
 from sojourn.report.figures.values import value
+from sojourn.results.limits import by_cell
 
 # The package has a function of this name.
 gathered = import_module("sojourn.report.explore.gathered")
@@ -87,7 +88,7 @@ def test_an_explorer_says_what_its_cells_lack() -> None:
     def notes(*runs: str, missing: int = 0, left_out: int = 0, captured: bool = False) -> list[str]:
         results = [{"point": {"a": label}, "engine": {"version": "1", "build": "b"}} for label in runs]
         found = SimpleNamespace(missing=missing, captured=captured)
-        return list(gathered._notes(found, results, "", left_out, len(set(runs))))  # type: ignore[arg-type]
+        return list(gathered._notes(found, by_cell(results), "", left_out))  # type: ignore[arg-type]
 
     made = "Made by sojourn 1, build b."
     assert notes("x", "x", "y", "y") == [made]

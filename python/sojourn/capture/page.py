@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sojourn.results.atomic import writing
+from sojourn.results.sizes import spaced
 
 if TYPE_CHECKING:
     import polars as pl
@@ -164,8 +165,8 @@ def _facts(
     samples = sum(host["samples"] for host in hosts)
     left_out = summary["hosts_below_min_samples"]
     return [
-        ("Packets", f"{summary['packets']:,}".replace(",", " ")),
-        ("Samples", f"{samples:,}".replace(",", " ")),
+        ("Packets", spaced(summary["packets"])),
+        ("Samples", spaced(samples)),
         (
             "Remote hosts",
             f"{len({host['remote'] for host in hosts})}, each with {min_samples} samples or more",

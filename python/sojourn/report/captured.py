@@ -9,7 +9,7 @@ from sojourn.losses.captures import sentences as of_captures
 from sojourn.report.answer.goals import number_at
 from sojourn.results import Results
 from sojourn.results.path import look_up
-from sojourn.results.sizes import ms_brief
+from sojourn.results.sizes import ms_brief, spaced
 
 
 @dataclass(frozen=True)
@@ -33,12 +33,12 @@ def captured(result: Mapping[str, Any], found: Results) -> Captured:
         sentences.append("No packet was seen in front of the queue.")
     elif not lost:
         sentences.append(
-            f"No packet was lost: all {_count(arrived)} that came to the queue were seen behind it, or "
+            f"No packet was lost: all {spaced(arrived)} that came to the queue were seen behind it, or "
             "cannot be judged."
         )
     else:
         sentences.append(
-            f"{_count(lost)} of {_count(arrived)} packets were lost between the captures "
+            f"{spaced(lost)} of {spaced(arrived)} packets were lost between the captures "
             f"({link['loss']:.2%})."
         )
     wait = {name: number_at(link, f"queue_delay_ms.{name}") for name in ("mean", "p50", "p95", "max")}
@@ -58,7 +58,3 @@ def captured(result: Mapping[str, Any], found: Results) -> Captured:
     if missed := look_up(result, f"losses.{name_of_link}.capture"):
         sentences += [f"Note: {said}." for said in of_captures(missed)]
     return Captured("What was measured", sentences)
-
-
-def _count(number: int) -> str:
-    return f"{number:,}".replace(",", " ")

@@ -2,7 +2,6 @@
 
 import json
 import shlex
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,8 +11,9 @@ from sojourn.report.provenance import shipped
 from sojourn.report.published import cited
 from sojourn.results import Results, engines
 from sojourn.results.beds import is_real
+from sojourn.results.limits import by_cell
 from sojourn.results.path import look_up
-from sojourn.study import label_text
+from sojourn.results.sizes import spaced
 from sojourn.study.links import way_of
 from sojourn.study.replications import AUTO, most
 
@@ -48,7 +48,7 @@ def facts(
             version,
             command,
         ]
-    counts = _replications(results)
+    counts = [len(runs) for runs in by_cell(results).values()]
     runs = f"{_number(len(results), 'simulation')}: {_number(len(counts), 'cell')}"
     repeat = sorted(set(counts))
     runs += f" × {repeat[0]}" if len(repeat) == 1 else f" × {repeat[0]} to {repeat[-1]}"
@@ -121,7 +121,7 @@ def reproduce(found: Results, results: Sequence[Mapping[str, Any]]) -> tuple[str
 
 
 def _of_simulations(results: Sequence[Mapping[str, Any]]) -> list[str]:
-    counts = _replications(results)
+    counts = [len(runs) for runs in by_cell(results).values()]
     once = sum(count == 1 for count in counts)
     said = [
         f"These are simulations of {_what_was_simulated(results)}, radio links whose rate changes, and hosts "
@@ -169,15 +169,10 @@ def _of_captures(found: Results, result: Mapping[str, Any]) -> list[str]:
 
 def _ran(results: Sequence[Mapping[str, Any]], packets: int, seconds: float) -> tuple[str, str]:
     """Say how much was run, in which time."""
-    much = f"{packets:,} packets in {seconds:,.0f} s".replace(",", " ")
+    much = f"{spaced(packets)} packets in {spaced(seconds)} s"
     if any(map(is_real, results)):
         return "Run", f"{much} between real programs, on the testbed"
     return "Simulated", f"{much} of simulated time"
-
-
-def _replications(results: Sequence[Mapping[str, Any]]) -> list[int]:
-    """Return the number of replications of every cell."""
-    return list(Counter(tuple(map(label_text, result["point"].values())) for result in results).values())
 
 
 def _seed(found: Results) -> str:

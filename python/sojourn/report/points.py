@@ -12,8 +12,9 @@ from sojourn.report.figures.default import links_of, score_paths
 from sojourn.report.figures.kinds.kind import is_number
 from sojourn.report.figures.values import axis_name, number_of, numbers_of, value
 from sojourn.results.interval import half_width
-from sojourn.results.limits import Cell, cell_of
+from sojourn.results.limits import Cell, by_cell
 from sojourn.results.path import look_up
+from sojourn.results.sizes import spaced
 
 _LIMITS = {"limit_pkts": "packets", "limit_bytes": "bytes", "limit_ms": "ms"}
 
@@ -83,9 +84,7 @@ def points_table(
     ]
     paths = dict.fromkeys([*score_paths(results), *more, *usual, "flows.goodput_bps"])
     shown = [value(path) for path in paths if any(is_number(look_up(one, path)) for one in results)]
-    cells: dict[Cell, list[Mapping[str, Any]]] = {}
-    for result in results:
-        cells.setdefault(cell_of(result["point"]), []).append(result)
+    cells = by_cell(results)
     named = {axis: _sorted_by(labels, places(axis)) for axis, labels in axes.items()}
     held = list(dict.fromkeys(name for cell in cells for name in limits.get(cell, {})))
     columns = [
@@ -124,7 +123,7 @@ def _sorted_by(labels: list[str], stand: tuple[dict[str, float], str] | None) ->
 def _limit(number: float | None) -> Entry:
     if number is None:
         return Entry("–")
-    return Entry(f"{number:,.4g}" if number < 100 else f"{number:,.0f}".replace(",", " "), number)
+    return Entry(f"{number:,.4g}" if number < 100 else spaced(number), number)
 
 
 def _limit_title(name: str) -> str:

@@ -3,7 +3,7 @@
 A study may write ``8pkt``, ``1BDP`` and ``200ms`` on one axis. Each point's scenario says how much they are.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,14 @@ _NAMES = {"pkts": "packets of 1500 B", "ms": "ms at the link's rate", "bytes": "
 def cell_of(point: Mapping[str, Any]) -> Cell:
     """Return the labels of a point as a key."""
     return tuple((axis, label_text(label)) for axis, label in point.items())
+
+
+def by_cell(results: Iterable[Mapping[str, Any]]) -> dict[Cell, list[Mapping[str, Any]]]:
+    """Return the replications of every cell, in the order of the results."""
+    cells: dict[Cell, list[Mapping[str, Any]]] = {}
+    for result in results:
+        cells.setdefault(cell_of(result["point"]), []).append(result)
+    return cells
 
 
 def held(record: Mapping[str, Any]) -> dict[Cell, dict[str, dict[str, Any]]]:

@@ -19,13 +19,13 @@ class Size:
     def text(self) -> str:
         """The size in words."""
         packets = "packet" if self.packets == (1, 1) else "packets"
-        words = f"{_range(self.packets, _count)} {packets}, {_range(self.bytes, _count)} bytes"
-        return words if self.ms is None else f"{words}, {_range(self.ms, _ms_form)} ms"
+        words = f"{_range(self.packets, spaced)} {packets}, {_range(self.bytes, spaced)} bytes"
+        return words if self.ms is None else f"{words}, {_range(self.ms, ms_text)} ms"
 
     def row(self) -> list[str]:
         """Return the cells of a table: link, packets, bytes, ms."""
-        ms = "–" if self.ms is None else _range(self.ms, _ms_form)
-        return [self.link, _range(self.packets, _count), _range(self.bytes, _count), ms]
+        ms = "–" if self.ms is None else _range(self.ms, ms_text)
+        return [self.link, _range(self.packets, spaced), _range(self.bytes, spaced), ms]
 
 
 def sizes(results: Iterable[Mapping[str, Any]]) -> list[Size]:
@@ -54,7 +54,7 @@ def _ends(numbers: Sequence[Any]) -> tuple[Any, Any]:
 
 def ms_text(ms: float) -> str:
     """Write milliseconds with four digits, or to the millisecond; never with an exponent."""
-    return _ms_form(ms).replace(",", " ")
+    return spaced(ms) if ms >= 1000 else _without_exponent(f"{ms:.4g}")
 
 
 def ms_brief(ms: float) -> str:
@@ -63,15 +63,12 @@ def ms_brief(ms: float) -> str:
     >>> ms_brief(10**6 / 7), ms_brief(2.2371), ms_brief(3e-5)
     ('142 857', '2.24', '0.00003')
     """
-    return f"{ms:,.0f}".replace(",", " ") if ms >= 1000 else _without_exponent(f"{ms:.3g}")
+    return spaced(ms) if ms >= 1000 else _without_exponent(f"{ms:.3g}")
 
 
-def _count(number: float) -> str:
-    return f"{number:,}"
-
-
-def _ms_form(ms: float) -> str:
-    return f"{ms:,.0f}" if ms >= 1000 else _without_exponent(f"{ms:.4g}")
+def spaced(number: float) -> str:
+    """Write a whole number with a space between thousands."""
+    return f"{number:,.0f}".replace(",", " ")
 
 
 def _without_exponent(number: str) -> str:
@@ -79,5 +76,5 @@ def _without_exponent(number: str) -> str:
 
 
 def _range(ends: tuple[float, float], form: Callable[[float], str]) -> str:
-    low, high = (form(end).replace(",", " ") for end in ends)
+    low, high = map(form, ends)
     return low if low == high else f"{low} to {high}"

@@ -12,6 +12,7 @@ from sojourn.report import html
 from sojourn.report.files import Files
 from sojourn.report.sections import Section, Table
 from sojourn.results.atomic import writing
+from sojourn.results.sizes import spaced
 
 _PUBLISHED = (
     ("all hosts, at most 100 ms", False, "above_100ms", True, 0.80),
@@ -38,12 +39,12 @@ def write_page(survey: Survey, source: Sequence[str], command: str, out: Path) -
     """Write ``report.html``, ``figures/`` and the tables as CSV into a directory; return the page."""
     found = survey.shares()
     answer = [
-        f"Of {_count(found['connections'])} connections {1 - found['above_100ms']:.1%} waited at most 100 ms "
+        f"Of {spaced(found['connections'])} connections {1 - found['above_100ms']:.1%} waited at most 100 ms "
         "in queues, "
         f"{found['above_500ms']:.2%} more than 500 ms and {found['above_1000ms']:.2%} more than a second; "
         f"the median is {found['p50_ms']:.3g} ms."
     ]
-    left_out = ", ".join(f"{_count(count)} with {reason}" for reason, count in survey.discarded.items())
+    left_out = ", ".join(f"{spaced(count)} with {reason}" for reason, count in survey.discarded.items())
     with writing(out):
         files = Files(out / "figures")
         table = shares_table(survey)
@@ -63,7 +64,7 @@ def write_page(survey: Survey, source: Sequence[str], command: str, out: Path) -
             answer=answer,
             facts=[
                 ("Files", ", ".join(source)),
-                ("Connections", f"{_count(survey.rows)} read; left out: {left_out}"),
+                ("Connections", f"{spaced(survey.rows)} read; left out: {left_out}"),
                 ("Near", f"hosts whose smallest round-trip time is at most {survey.near_ms:g} ms"),
                 ("Command", command),
             ],
@@ -109,7 +110,7 @@ def _as_text(table: pl.DataFrame) -> Table:
     heads += [f"> {limit} ms" for limit in LIMITS_MS]
     rows = []
     for row in table.iter_rows(named=True):
-        cells = [row["access"], row["hosts"], _count(row["connections"])]
+        cells = [row["access"], row["hosts"], spaced(row["connections"])]
         for name in _SHARES:
             number = row.get(name)
             cells.append(
@@ -117,7 +118,3 @@ def _as_text(table: pl.DataFrame) -> Table:
             )
         rows.append(cells)
     return Table(heads, rows, words=2)
-
-
-def _count(number: int) -> str:
-    return f"{number:,}".replace(",", " ")

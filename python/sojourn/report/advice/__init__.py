@@ -11,10 +11,11 @@ from sojourn.report import html
 from sojourn.report.advice import sentences
 from sojourn.report.advice.front import front
 from sojourn.report.configure import NAMES
+from sojourn.report.figures.values import upper
 from sojourn.report.files import Files
 from sojourn.report.sections import Table
 from sojourn.results.atomic import write, writing
-from sojourn.results.sizes import ms_text
+from sojourn.results.sizes import ms_text, spaced
 
 __all__ = ["write_advice"]
 
@@ -78,14 +79,8 @@ def _sizes(about: Mapping[str, Any]) -> Table:
     for way, name in (("up", "Uplink"), ("down", "Downlink")):
         queue, size = about["recommended"][way], about["size"][way]
         keys = [f"{key} {value}" for key, value in queue.items() if key not in ("kind", "limit")]
-        amounts = [
-            "–"
-            if size[unit] is None
-            else ms_text(size[unit])
-            if unit == "ms"
-            else f"{size[unit]:,}".replace(",", " ")
-            for unit in ("packets", "bytes", "ms")
-        ]
+        forms = {"packets": spaced, "bytes": spaced, "ms": ms_text}
+        amounts = ["–" if size[unit] is None else form(size[unit]) for unit, form in forms.items()]
         rows.append([name, ", ".join([NAMES.get(queue["kind"], queue["kind"]), *keys]), *amounts])
     return Table(["Link", "Queue", "Packets", "Bytes", "ms at the rate"], rows, 2)
 
@@ -95,7 +90,7 @@ def _by_user(about: Mapping[str, Any]) -> Table:
     loads = about["by_load"]
     users = list(dict.fromkeys(user for one in loads.values() for user in one["users"]))
     rows = [
-        [_first(sentences.who(user)), *(_score(one["users"].get(user)) for one in loads.values())]
+        [upper(sentences.who(user)), *(_score(one["users"].get(user)) for one in loads.values())]
         for user in users
     ]
     return Table(["User", *loads], rows)
@@ -133,10 +128,6 @@ def _score(number: float | None) -> str:
     return "–" if number is None else sentences.number(number)
 
 
-def _first(words: str) -> str:
-    return words[:1].upper() + words[1:]
-
-
 def _flat(one: Mapping[str, Any]) -> dict[str, Any]:
     low, high = one["interval"] or (None, None)
     return {
@@ -146,10 +137,6 @@ def _flat(one: Mapping[str, Any]) -> dict[str, Any]:
         "worst": one["worst"],
         "low": low,
         "high": high,
-        "loss_mos": one["loss_mos"],
-        "loss_within": one["loss_within"],
-        "user": one["user"],
-        "load": one["load"],
-        "utilisation": one["utilisation"],
+        **{key: one[key] for key in ("loss_mos", "loss_within", "user", "load", "utilisation")},
         "replications": one["replications"],
     }

@@ -13,7 +13,7 @@ from typing import Any
 from sojourn import _core
 from sojourn.errors import SojournError
 from sojourn.report.configure.tc import Link, lines, rate_text, size_bytes
-from sojourn.results.sizes import ms_text
+from sojourn.results.sizes import ms_text, spaced
 from sojourn.study import expand, label_text
 from sojourn.study.buffers import buffers
 from sojourn.study.inputs import trace
@@ -149,7 +149,7 @@ def _held(written: str, held: Mapping[str, Any]) -> str:
     packets, size, ms = (held.get(f"limit_{unit}") for unit in ("pkts", "bytes", "ms"))
     if packets is None or size is None:
         return "without a limit" if written == "unlimited" else written
-    count = f"{packets:,} packet".replace(",", " ") + ("" if packets == 1 else "s")
+    count = f"{spaced(packets)} packet" + ("" if packets == 1 else "s")
     amount = f"{count} of 1500 bytes, {_size_words(size)}"
     amount += f", {ms_text(ms)} ms at the link's rate" if ms is not None else ""
     return amount if written.endswith("pkt") else f"{written}: {amount}"

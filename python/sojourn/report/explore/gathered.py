@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from statistics import fmean
 from typing import Any
 
@@ -21,7 +22,7 @@ from sojourn.report.listening import listen
 from sojourn.results import Results, engines
 from sojourn.results.bounds import bounds
 from sojourn.results.interval import Sample
-from sojourn.results.limits import Cell, cell_of
+from sojourn.results.limits import Cell, by_cell
 from sojourn.results.path import flatten, look_up
 from sojourn.study.links import called
 
@@ -63,9 +64,7 @@ def gathered(found: Results, results: Sequence[Mapping[str, Any]], budget: Budge
         axis, runs, command, series and sounds; ``notes``: sentences.
     """
     axes = labels_of(entry["point"] for entry in found.record["points"])
-    cells: dict[Cell, list[Mapping[str, Any]]] = {}
-    for result in results:
-        cells.setdefault(cell_of(result["point"]), []).append(result)
+    cells = by_cell(results)
     command = reproduce(found, results)[1][0]
     listening = listen(results, budget.sound)
     sounds: dict[str, list[dict[str, str]]] = {}
@@ -94,7 +93,7 @@ def gathered(found: Results, results: Sequence[Mapping[str, Any]], budget: Budge
         "axes": [{"path": axis, "name": axis_name(axis), "labels": labels} for axis, labels in axes.items()],
         "numbers": [_number(path, list(cells.values())) for path in _paths(results)],
         "cells": listed,
-        "notes": list(_notes(found, results, listening.note, left_out, len(cells))),
+        "notes": list(_notes(found, cells, listening.note, left_out)),
     }
 
 
@@ -194,11 +193,12 @@ def _command(command: str, cell: Cell) -> str:
 
 
 def _notes(
-    found: Results, results: Sequence[Mapping[str, Any]], heard: str, left_out: int, cells: int
+    found: Results, by_cell: Mapping[Cell, Sequence[Mapping[str, Any]]], heard: str, left_out: int
 ) -> Iterable[str]:
+    cells = len(by_cell)
     if found.missing:
         yield f"{found.missing} of the study's points are not there yet; their cells are empty."
-    once = sum(cell == 1 for cell in _runs(results))
+    once = sum(len(runs) == 1 for runs in by_cell.values())
     if once and not found.captured:
         which = "Every cell was" if once == cells else f"{once} of {cells} cells were"
         yield f"{which} run once and {'has' if once == cells else 'have'} no interval."
@@ -209,15 +209,7 @@ def _notes(
         )
     if heard:
         yield heard
-    yield f"Made by {'; '.join(engines(results))}."
-
-
-def _runs(results: Sequence[Mapping[str, Any]]) -> list[int]:
-    counts: dict[Cell, int] = {}
-    for result in results:
-        cell = cell_of(result["point"])
-        counts[cell] = counts.get(cell, 0) + 1
-    return list(counts.values())
+    yield f"Made by {'; '.join(engines(chain(*by_cell.values())))}."
 
 
 def _is_number(found: Any) -> bool:

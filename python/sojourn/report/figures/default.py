@@ -19,7 +19,7 @@ from sojourn.losses.default_figures import CAPTURED
 from sojourn.report.figures.gather import MOST_PANELS, gather
 from sojourn.report.figures.kinds import responsiveness
 from sojourn.report.figures.plot import Plot, Spec
-from sojourn.report.figures.values import numbers_of
+from sojourn.report.figures.values import numbers_of, upper
 from sojourn.results.path import look_up
 
 Places = Callable[[str], tuple[dict[str, float], str] | None]
@@ -156,7 +156,7 @@ def together(plots: Sequence[Plot], shown: Shown) -> Plot:
         if panel in plot.panels
     ]
     name = first.value.name.partition(": ")[2]
-    shared = replace(first.value, path=common, name=name[:1].upper() + name[1:], phrase=name)
+    shared = replace(first.value, path=common, name=upper(name), phrase=name)
     others = any(panel for plot in plots for panel in plot.panels)
     return replace(
         first,

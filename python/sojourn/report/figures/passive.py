@@ -36,10 +36,12 @@ def delay_cdf(hosts: Hosts) -> Figure:
             )
             if values.size <= 30:
                 axes.plot(values, share, linestyle="none", marker=style["marker"], color=style["color"])
-        axes.set_xlim(0, highest * 1.05)
-        axes.set_ylim(0, 102)
-        axes.set_xlabel("Mean queueing delay of a host (ms)")
-        axes.set_ylabel("Share of hosts (%)")
+        axes.set(
+            xlim=(0, highest * 1.05),
+            ylim=(0, 102),
+            xlabel="Mean queueing delay of a host (ms)",
+            ylabel="Share of hosts (%)",
+        )
         settle(axes, grid="both")
         axes.legend(loc="best")
     return figure
@@ -56,8 +58,7 @@ def delay_over_time(hosts: Hosts) -> Figure:
             axes.fill_between(at, mean, most, step="post", color=COLOURS[place], alpha=0.25, linewidth=0)
             axes.step(at, mean, where="post", color=COLOURS[place], linewidth=1.2)
             axes.set_title(f"{host['remote']}, {NAMES[host['protocol']]}", loc="left")
-            axes.set_ylabel("Delay (ms)")
-            axes.set_ylim(bottom=0)
+            axes.set(ylabel="Delay (ms)", ylim=(0, None))
             axes.margins(x=0.005)
             settle(axes)
         panels[-1, 0].set_xlabel("Time since the first packet (s)")
@@ -101,15 +102,16 @@ def tcp_against_utp(hosts: Hosts) -> Figure:
             alpha=0.85,
             label=f"host (n = {len(both)})",
         )
-        axes.set_xscale("log")
-        axes.set_yscale("log")
+        axes.set(xscale="log", yscale="log")
         for axis in (axes.xaxis, axes.yaxis):
             axis.set_major_formatter(FuncFormatter(lambda number, _: f"{number:g}"))
-        axes.set_xlim(low, high)
-        axes.set_ylim(low, high)
-        axes.set_aspect("equal")
-        axes.set_xlabel("Mean queueing delay under TCP (ms)")
-        axes.set_ylabel("Mean queueing delay under uTP (ms)")
+        axes.set(
+            xlim=(low, high),
+            ylim=(low, high),
+            aspect="equal",
+            xlabel="Mean queueing delay under TCP (ms)",
+            ylabel="Mean queueing delay under uTP (ms)",
+        )
         settle(axes, grid="both")
         axes.legend(loc="upper left", fontsize=8.5)
     return figure

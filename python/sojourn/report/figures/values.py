@@ -219,8 +219,7 @@ def value(path: str, unit_if_unknown: str | None = None) -> Value:
         who = prefix.removeprefix("groups.").replace(".reverse", ", against its data")
     full = f"{who}: {name}" if who else name
     phrase = f"{name} ({who})" if who else name
-    title = full if named else full[:1].upper() + full[1:]
-    return Value(path, title, unit, kind, better, phrase)
+    return Value(path, full if named else upper(full), unit, kind, better, phrase)
 
 
 def has_name(path: str) -> bool:
@@ -308,8 +307,7 @@ def axis_name(axis: str, labels: list[str] | None = None) -> str:
     # What only the first entry has goes without saying whose it is, where it has a name.
     if name is None or (place and not (parts[0] in ("users", "flows") and parts[1] == "0")):
         words = " ".join(_WORDS.get(word, word) for part in key for word in part.split("-"))
-        name = f"{place} {lower(name) if name else words}".strip()
-        name = name[:1].upper() + name[1:]
+        name = upper(f"{place} {lower(name) if name else words}".strip())
     unit = shared_unit(labels or [])
     return f"{name} ({_UNITS.get(unit.lower(), unit)})" if unit else name
 
@@ -357,3 +355,8 @@ def _dimension(unit: str) -> str:
 def lower(words: str) -> str:
     """Begin a name with a small letter, for the middle of a sentence; an abbreviation stays as it is."""
     return words if words[:2].isupper() else words[:1].lower() + words[1:]
+
+
+def upper(words: str) -> str:
+    """Begin a sentence or a title with a capital letter."""
+    return words[:1].upper() + words[1:]

@@ -12,6 +12,7 @@ from sojourn.report.figures.kinds.kind import Whole, first_axis, one_for_each
 from sojourn.report.figures.panels import layout
 from sojourn.report.figures.plot import Plot, Spec
 from sojourn.report.figures.style import look, settle
+from sojourn.report.figures.values import upper
 
 # Column → title and scale of its axis.
 AXES = {
@@ -86,9 +87,8 @@ class Curves(Whole):
                 f", one for each {plot.down} and replication" if plot.down else ", one for each replication"
             )
             return f"A curve is the share of packets that wait at most so long{each}"
-        what = plot.value.phrase[:1].upper() + plot.value.phrase[1:]
         curve = one_for_each(plot.down, "curve")
-        return f"{what}{curve}; shaded bands and dotted lines are intervals"
+        return f"{upper(plot.value.phrase)}{curve}; shaded bands and dotted lines are intervals"
 
 
 def set_scale(axes: Axes, which: str, scale: str) -> None:
