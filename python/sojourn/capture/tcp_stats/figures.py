@@ -41,8 +41,7 @@ def smallest_against_largest(survey: Survey) -> Figure:
         _time_axis(axes, "Smallest (ms)")
         places = [np.log10(tick) for tick in _TICKS_MS]
         axes.set_yticks(places, [f"{tick:g}" for tick in _TICKS_MS])
-        axes.set_xlim(across[0], across[-1])
-        axes.set_ylim(up[0], up[-1])
+        axes.set(xlim=(across[0], across[-1]), ylim=(up[0], up[-1]))
         figure.colorbar(mesh, ax=axes, label="Connections", format=_PLAIN)
     return figure
 
@@ -100,5 +99,4 @@ def _limits(axes: Axes) -> None:
 def _time_axis(axes: Axes, title: str) -> None:
     low, high = axes.get_xlim()
     axes.set_xticks([np.log10(tick) for tick in _TICKS_MS], [f"{tick:g}" for tick in _TICKS_MS])
-    axes.set_xlim(max(low, -1.2), high)
-    axes.set_xlabel(title)
+    axes.set(xlim=(max(low, -1.2), high), xlabel=title)

@@ -39,8 +39,10 @@ def front(about: Mapping[str, Any]) -> Figure:
                 fontsize=8.5,
                 color=INK,
             )
-        axes.set_xlabel("utilisation of the busiest link under load (%)")
-        axes.set_ylabel("score of the worst-off user (1 to 5)")
+        axes.set(
+            xlabel="utilisation of the busiest link under load (%)",
+            ylabel="score of the worst-off user (1 to 5)",
+        )
         low, high = axes.get_xlim()
         axes.set_xlim(low - 0.3 * (high - low), high)  # room for the names
         axes.set_ylim(0.9, 5.0)

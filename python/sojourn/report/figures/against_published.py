@@ -19,8 +19,7 @@ def against_published(frame: pl.DataFrame, shown: Value) -> Figure:
     wide = 0 <= low < high / 10 and high > 200 and not logarithmic
     with canvas(4.7, 4.5) as (figure, axes):
         if logarithmic:
-            axes.set_xscale("log")
-            axes.set_yscale("log")
+            axes.set(xscale="log", yscale="log")
             span = (low / 1.5, high * 1.5)
         elif wide:
             axes.set_xscale("symlog", linthresh=10, linscale=0.5)
@@ -44,16 +43,14 @@ def against_published(frame: pl.DataFrame, shown: Value) -> Figure:
                 alpha=0.85,
                 label=y or None,
             )
-        axes.set_xlim(span)
-        axes.set_ylim(span)
+        axes.set(xlim=span, ylim=span)
         if logarithmic or wide:
             for axis in (axes.xaxis, axes.yaxis):
                 axis.set_major_formatter(FuncFormatter(lambda number, _: f"{number:g}"))
                 axis.set_minor_locator(NullLocator())
         axes.set_aspect("equal")
         unit = f" ({shown.unit})" if shown.unit else ""
-        axes.set_xlabel(f"Published{unit}")
-        axes.set_ylabel(f"Ours{unit}")
+        axes.set(xlabel=f"Published{unit}", ylabel=f"Ours{unit}")
         settle(axes, grid="both")
         figure.suptitle("Ours against published", x=0.02, ha="left", weight="bold", size=11.5)
         figure.legend(loc="outside lower left", ncols=2, fontsize=8.5, handlelength=1.6)

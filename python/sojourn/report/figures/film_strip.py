@@ -32,11 +32,9 @@ def quality(frame: pl.DataFrame, title: str) -> Figure:
                 beside, middle = ssim.get_yaxis_transform(), (bottom + top) / 2
                 ssim.text(1.005, middle, scale.letter(middle), transform=beside, va="center", size=8)
         ssim.plot(frame["time_s"], frame["ssim"], color="#16181d", linewidth=1.4)
-        ssim.set_ylim(edges[0], edges[-1])
-        ssim.set_ylabel("SSIM")
+        ssim.set(ylim=(edges[0], edges[-1]), ylabel="SSIM")
         psnr.plot(frame["time_s"], frame["psnr_db"], color=COLOURS[0], linewidth=1.4)
-        psnr.set_ylabel("PSNR (dB)")
-        psnr.set_xlabel("Time in the clip (s)")
+        psnr.set(ylabel="PSNR (dB)", xlabel="Time in the clip (s)")
         for axes in (ssim, psnr):
             settle(axes)
             axes.margins(x=0)

@@ -28,7 +28,6 @@ def forest(rows: Sequence[Row], title: str, across: str) -> Figure:
                 markerfacecolor=colour if beyond else "#ffffff",
             )
         axes.set_yticks(range(len(rows)), [name for name, _, _ in rows])
-        axes.set_ylim(len(rows) - 0.4, -0.6)
-        axes.set_xlabel(across)
+        axes.set(ylim=(len(rows) - 0.4, -0.6), xlabel=across)
         settle(axes, grid="x")
     return figure

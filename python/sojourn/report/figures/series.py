@@ -51,13 +51,11 @@ def series(frame: pl.DataFrame, title: str) -> Figure:
                 )
         delay.set_ylabel("Queueing\ndelay (ms)")
         busy.plot(time, frame["utilisation"] * 100, color=COLOURS[2], drawstyle="steps-post", linewidth=1.2)
-        busy.set_ylabel("Utilisation\n(%)")
-        busy.set_ylim(0, 104)
+        busy.set(ylabel="Utilisation\n(%)", ylim=(0, 104))
         drops.fill_between(
             time, frame["dropped_pkts"].fill_null(0), step="post", color=COLOURS[1], linewidth=0
         )
-        drops.set_ylabel("Dropped\n(packets a bin)")
-        drops.set_xlabel("Time (s)")
+        drops.set(ylabel="Dropped\n(packets a bin)", xlabel="Time (s)")
         for axes in panels:
             settle(axes)
             axes.margins(x=0)

@@ -80,17 +80,18 @@ def timeline(client: Mapping[str, Any], title: str) -> Figure:
                 label="rate playing",
             )
         top = 1.15 * max(frame["rate_kbps"].max() or 1.0, frame["throughput_kbps"].quantile(0.75) or 1.0)
-        rates.set_ylim(0, top)
-        rates.set_ylabel("kb/s")
+        rates.set(ylim=(0, top), ylabel="kb/s")
         at, level = _buffer(client, frame) if course is None else (course["time_s"], course["buffer_s"])
         buffer.plot(at, level, color=COLOURS[2], linewidth=1.2)
         if course is not None:
             buffer.plot(
                 course["time_s"], course["latency_s"], color=COLOURS[1], linewidth=1.1, label="latency"
             )
-        buffer.set_ylim(bottom=0)
-        buffer.set_ylabel("Playback\nbuffer (s)" if course is None else "Buffer and\nlatency (s)")
-        buffer.set_xlabel("Time (s)")
+        buffer.set(
+            ylim=(0, None),
+            ylabel="Playback\nbuffer (s)" if course is None else "Buffer and\nlatency (s)",
+            xlabel="Time (s)",
+        )
         for axes in (rates, buffer):
             for number, (start, stop) in enumerate(client["stalls"]):
                 label = "stall" if number == 0 and axes is rates else None

@@ -56,8 +56,10 @@ def picture(drawn: dict[str, list[tuple[str, str, Series]]], title: str) -> Figu
                     linewidth=1.4,
                     label=f"{whose}, {WAYS[link]}" if link else whose,
                 )
-            axes.set_ylabel("Throughput\n(Mbit/s)" if quantity == "throughput_mbps" else "Round trip\n(ms)")
-            axes.set_ylim(bottom=0)
+            axes.set(
+                ylabel="Throughput\n(Mbit/s)" if quantity == "throughput_mbps" else "Round trip\n(ms)",
+                ylim=(0, None),
+            )
             axes.margins(x=0)
             axes.legend(loc="best", ncols=2)
             settle(axes)

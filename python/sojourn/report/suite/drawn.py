@@ -71,8 +71,7 @@ def ellipses(panels: Mapping[str, Mapping[str, Points]], title: str) -> Figure:
                         textcoords="offset points", fontsize=6, color=colour,
                     )  # fmt: skip
             _entitled(axes, name, len(shown))
-            axes.set_xlabel("Mean queueing delay (ms)")
-            axes.set_ylabel("Goodput (Mbit/s)")
+            axes.set(xlabel="Mean queueing delay (ms)", ylabel="Goodput (Mbit/s)")
             axes.margins(0.12)
         _legend(figure, grid)
     return figure
@@ -112,9 +111,7 @@ def distributions(panels: Mapping[tuple[str, str], Mapping[str, Sequence[float]]
                 axes.set_xscale("symlog", linthresh=1)
                 axes.set_xlim(left=0)
                 axes.xaxis.set_major_formatter(_PLAIN)
-            axes.set_ylim(0, 1)
-            axes.set_xlabel(label)
-            axes.set_ylabel("Share at or below")
+            axes.set(ylim=(0, 1), xlabel=label, ylabel="Share at or below")
             _entitled(axes, name, len(panels))
         _legend(figure, grid)
     return figure
@@ -131,10 +128,12 @@ def shares(lines: Mapping[str, Sequence[float]], step_s: float, title: str, delt
                 np.arange(1, len(values) + 1) * step_s, values, color=looks[scheme].style["color"],
                 linestyle=looks[scheme].style["linestyle"], linewidth=1.4, label=looks[scheme].name,
             )  # fmt: skip
-        axes.set_ylim(0, 1)
-        axes.set_xlim(left=0)
-        axes.set_xlabel("Time since the second flow began (s)")
-        axes.set_ylabel("Share of the second flow")
+        axes.set(
+            ylim=(0, 1),
+            xlim=(0, None),
+            xlabel="Time since the second flow began (s)",
+            ylabel="Share of the second flow",
+        )
         _entitled(axes, "", 1)
         _legend(figure, grid)
     return figure
@@ -168,8 +167,7 @@ def over_axis(
                 axes.yaxis.set_major_formatter(_PLAIN)
                 axes.yaxis.set_minor_formatter(NullFormatter())
             axes.set_xticks(range(len(labels)), labels, rotation=60 if len(labels) > 6 else 0)
-            axes.set_xlabel(across)
-            axes.set_ylabel(unit)
+            axes.set(xlabel=across, ylabel=unit)
             _entitled(axes, name, len(panels))
         _legend(figure, grid)
     return figure

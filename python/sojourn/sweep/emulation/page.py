@@ -180,8 +180,7 @@ def drawn(links: Mapping[str, Any], end_s: float) -> Figure:
                 edges = np.array([*got, *got[-1:]], dtype=float)
                 axes.step([*at, max(end_s, *at)] if at else at, edges, where="post", label=name, **style)
         delays.set_ylabel("Queueing delay (ms)")
-        used.set_ylabel("Utilisation (%)")
-        used.set_xlabel("Time since the command started (s)")
+        used.set(ylabel="Utilisation (%)", xlabel="Time since the command started (s)")
         for axes in (delays, used):
             axes.set_ylim(bottom=0)
             settle(axes)

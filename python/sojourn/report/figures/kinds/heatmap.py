@@ -149,8 +149,7 @@ def _panel(
             )
             if letter:
                 axes.text(j, i + 0.29, letter, ha="center", va="center", size=7.5, color=ink(colour))
-    axes.set_xlim(-0.5, len(plot.x_labels) - 0.5)
-    axes.set_ylim(len(plot.y_labels) - 0.5, -0.5)
+    axes.set(xlim=(-0.5, len(plot.x_labels) - 0.5), ylim=(len(plot.y_labels) - 0.5, -0.5))
     axes.tick_params(length=0)
     for spine in axes.spines.values():
         spine.set_visible(False)

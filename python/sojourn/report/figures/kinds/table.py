@@ -27,8 +27,7 @@ class Table(Kind):
             figure = Figure(figsize=(wide, tall))
             axes = figure.add_axes((0, 0, 1, 1))
             axes.set_axis_off()
-            axes.set_xlim(0, wide)
-            axes.set_ylim(0, tall)
+            axes.set(xlim=(0, wide), ylim=(0, tall))
             axes.text(
                 0.12,
                 tall - 0.22,
