@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sojourn.cli import call
 from sojourn.errors import SojournError, quoted
 from sojourn.parts.clips import read_clip
-from sojourn.parts.player import read_trace
+from sojourn.parts.ideal_link import read_trace
 
 STUDY = """name = "small"
 seed = 1

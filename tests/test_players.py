@@ -11,7 +11,8 @@ import sojourn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sojourn.parts.clips import open_clip
-from sojourn.parts.player import Choice, Trace, play, read_trace
+from sojourn.parts.ideal_link import read_trace
+from sojourn.parts.player import Choice, Trace, play
 
 DATA = Path(__file__).parent / "data" / "players"
 LADDER = [235, 380, 568, 760, 1065, 1777, 2387, 3046, 3906, 4361]

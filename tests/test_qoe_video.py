@@ -15,6 +15,7 @@ from sojourn import StudyError, _core
 from sojourn.qoe import video
 from sojourn.qoe.media.video import MissingVideo, clips, coding, library
 from sojourn.qoe.media.video.coding import Coding, Encoded
+from sojourn.qoe.runs import unpacked
 from sojourn.qoe.score import score
 from sojourn.qoe.worst import again
 
@@ -168,7 +169,7 @@ def test_summary_of_showings() -> None:
     assert got["note"].startswith("synthetic")
     assert got["ssim"]["median"] == got["ssim"]["p5"] or got["ssim"]["p5"] < got["ssim"]["p95"]
     worst = got["worst"]
-    assert video.unpacked(worst["missing"], packets).sum() == gaps
+    assert unpacked(worst["missing"], packets).sum() == gaps
     assert len(worst["series"]["ssim"]) == 5 and worst["series"]["time_s"] == [0, 0.2, 0.4, 0.6, 0.8]
     assert worst["ssim"] == pytest.approx(np.mean(worst["series"]["ssim"]), abs=1e-6)
     showing = again(worst)

@@ -19,6 +19,7 @@ from sojourn import _core
 from sojourn.qoe import video
 from sojourn.qoe.media.video import MissingVideo, clips, coding, library, stream
 from sojourn.qoe.media.video.coding import Coding, Encoded
+from sojourn.qoe.runs import unpacked
 
 SHORT = Coding(720, 576, 25, 50, 4000, 32, 25)
 
@@ -88,7 +89,7 @@ def test_lost_packets_are_what_is_removed(packets: int, data: st.DataObject) -> 
     assert len(left) == int((sizes[~lost].astype(int) - 40).sum())
     expected = [ts[i * 1316 : (i + 1) * 1316] for i in np.flatnonzero(~lost)]
     assert left == b"".join(expected)
-    assert np.array_equal(video.unpacked(video.runs(lost), len(lost)), lost)
+    assert np.array_equal(unpacked(video.runs(lost), len(lost)), lost)
 
 
 def test_what_builds_on_a_loss_is_left_out(film: Encoded) -> None:

@@ -9,8 +9,6 @@ from collections.abc import Mapping, Sequence
 
 from tools.validation.kernel import QUANTITIES
 
-__all__ = ["COMPARED", "PATHS", "QUANTITY", "outside", "text"]
-
 PATHS = ("emulated", "kernel", "simulated")
 COMPARED = ("utilisation", "delay", "loss")
 QUANTITY = {"delay_mean_ms": "delay"}

@@ -28,9 +28,7 @@ from sojourn import _core
 from sojourn.errors import SojournError, quoted
 from sojourn.parts.arguments import ArgumentError, as_json, mapping, number, shown, whole
 from sojourn.parts.clips import Clip, open_clip
-from sojourn.parts.ideal_link import Trace, open_trace, read_trace
-
-__all__ = ["Choice", "Player", "Segment", "State", "Trace", "play", "read_trace"]
+from sojourn.parts.ideal_link import Trace, open_trace
 
 _VIEWING = ("initial", "resume", "latency", "draws", "seed", "rates_kbps")
 
@@ -148,7 +146,7 @@ def play(
         Name of a clip that ships, a file of segment sizes (:mod:`sojourn.parts.clip_files`), or a clip.
     trace
         Kb/s; a list of (seconds, kb/s), each the duration of a rate, which starts over at its end; a file
-        (:func:`read_trace`); or a trace.
+        (:func:`sojourn.parts.ideal_link.read_trace`); or a trace.
     buffer
         Seconds of video that the player holds.
     options

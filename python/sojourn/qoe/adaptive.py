@@ -23,8 +23,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from sojourn.qoe import live
 
-__all__ = ["Viewing", "instability", "playing", "score_adaptive", "summary", "unfairness", "viewings"]
-
 WINDOW_S = 20
 """Seconds that instability looks back."""
 

@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["score_browser"]
-
 UNDER_WAY, COMPLETE, ABANDONED = 0, 1, 2
 _COLUMNS = ("plt_ns", "fate", "bytes")
 _QUANTILES = {"median": 50, "p5": 5, "p25": 25, "p75": 75, "p95": 95}

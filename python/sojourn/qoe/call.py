@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 from sojourn.qoe.media.video.talking_head import MOST_LINES, ssim
 from sojourn.qoe.quantiles import statistics
 
-__all__ = ["DIRECTIONS", "score_call"]
-
 Table = Mapping[str, NDArray[Any]]
 
 DIRECTIONS = {"sends": 0, "receives": 1}

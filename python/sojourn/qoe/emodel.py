@@ -22,26 +22,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from sojourn import _core
 
-__all__ = [
-    "CODECS",
-    "DELAY_CLASSES_MS",
-    "R_DEFAULT",
-    "SATISFACTION",
-    "Codec",
-    "Connection",
-    "Rating",
-    "burst_ratio",
-    "cole_rosenbluth",
-    "delay_class",
-    "idd",
-    "ie_eff",
-    "mos_to_r",
-    "r_to_mos",
-    "rating",
-    "satisfaction",
-    "sun_mos_to_r",
-]
-
 
 @dataclass(frozen=True)
 class Codec:

@@ -22,20 +22,6 @@ from sojourn import _core
 from sojourn.qoe import emodel
 from sojourn.qoe.emodel import Codec
 
-__all__ = [
-    "CODECS",
-    "REMEMBERED",
-    "RO",
-    "SCALE",
-    "idd",
-    "idte",
-    "ie_eff",
-    "mos_to_r",
-    "opus",
-    "r_to_mos",
-    "rating",
-]
-
 _RO, _SCALE, _CODECS, _REMEMBERED = _core.wideband()
 
 #: Basic signal-to-noise ratio: the best rating that there is.

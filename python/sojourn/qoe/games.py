@@ -24,8 +24,6 @@ from sojourn.qoe import gaming
 from sojourn.qoe.quantiles import statistics
 from sojourn.study.units import bits_per_second, nanoseconds
 
-__all__ = ["KINDS", "Window", "summary", "windows"]
-
 KINDS = ("gaming", "cloud-gaming")
 _WINDOW_NS = 10_000_000_000
 _COLUMNS = ("user", "direction", "sent_ns", "delay_ns")

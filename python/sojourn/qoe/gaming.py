@@ -21,8 +21,6 @@ from dataclasses import dataclass
 from math import exp, log
 from typing import Literal
 
-__all__ = ["REMEMBERED", "Class", "Stream", "mos", "rating"]
-
 Class = Literal["low", "medium", "high"]
 
 #: What has no source that was read.

@@ -25,8 +25,6 @@ from numpy.typing import NDArray
 from sojourn.study.links import way_of
 from sojourn.study.thresholds import Limit, thresholds
 
-__all__ = ["PLAYERS", "SENDERS", "Echoes", "echoes", "score_network"]
-
 SENDERS = ("voice", "gaming")
 """Kinds of users who send small packets all the time."""
 PLAYERS = ("gaming",)

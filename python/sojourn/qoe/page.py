@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 
 from sojourn.qoe.web import kaplan_meier
 
-__all__ = ["GOOD_S", "MADE_OF", "POOR_S", "score_page"]
-
 GOOD_S, POOR_S = 2.5, 4.0
 MADE_OF = "HTTP Archive, July 2025: medians by type"
 UNDER_WAY, COMPLETE, ABANDONED = 0, 1, 2

@@ -19,17 +19,6 @@ try:
 except ImportError:
     _pesq = None
 
-__all__ = [
-    "RATE_HZ",
-    "WIDE_HZ",
-    "WORST",
-    "available",
-    "lqo_to_raw",
-    "mos_lqo",
-    "raw_to_lqo",
-    "wide_lqo_to_raw",
-    "wide_raw_to_lqo",
-]
 
 #: Sampling rate of narrow-band signals, in hertz.
 RATE_HZ = 8000

@@ -5,8 +5,6 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["runs", "unpacked"]
-
 
 def runs(lost: NDArray[np.bool_]) -> list[list[int]]:
     """Lost packets as pairs of first number and count."""

@@ -16,8 +16,6 @@ from sojourn.qoe import adaptive, browser, call, games, network, page, qoo, resp
 from sojourn.study.links import base_rtt_ns, crosses, way_of
 from sojourn.study.units import nanoseconds, seconds
 
-__all__ = ["score"]
-
 Table = Mapping[str, NDArray[Any]]
 
 

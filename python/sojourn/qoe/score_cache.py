@@ -21,8 +21,6 @@ from pathlib import Path
 
 from sojourn.qoe.media.cache import cache_directory
 
-__all__ = ["MOST", "DiskCache", "Key", "Score", "code"]
-
 Key = tuple[str | int | bytes, ...]
 """All that decides a score: digest of samples, which of them, first frame, frames, codec, erased frames."""
 Score = tuple[float, bool]

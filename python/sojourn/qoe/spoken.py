@@ -20,8 +20,6 @@ from sojourn.qoe.media.speech import Speech
 from sojourn.qoe.score_cache import Key, Score
 from sojourn.study.units import bits_per_second, nanoseconds
 
-__all__ = ["FRAME_NS", "ScoreCache", "frames", "listen", "method", "pauses", "schedules", "whole"]
-
 FRAME_NS = 20_000_000
 _HEADERS = 40
 """Of RTP, UDP and IP."""

@@ -35,23 +35,8 @@ from sojourn.qoe.media.video import stream
 from sojourn.qoe.media.video.coding import Coding, Encoded, encoded
 from sojourn.qoe.media.video.vmaf import MODEL, measure, program
 from sojourn.qoe.quantiles import statistics
-from sojourn.qoe.runs import runs, unpacked
+from sojourn.qoe.runs import runs
 from sojourn.study.units import nanoseconds
-
-__all__ = [
-    "PROFILES",
-    "Profile",
-    "Seen",
-    "Showings",
-    "coding",
-    "mos_of_psnr",
-    "mos_of_ssim",
-    "runs",
-    "showings",
-    "summary",
-    "unpacked",
-    "watch",
-]
 
 MOST_DB = 100.0
 _BLACK = 16

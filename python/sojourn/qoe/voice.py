@@ -42,8 +42,6 @@ from sojourn.qoe.runs import runs
 from sojourn.qoe.score_cache import DiskCache
 from sojourn.qoe.spoken import ScoreCache
 
-__all__ = ["DIRECTIONS", "Call", "MissingSpeech", "ScoreCache", "calls", "score_voice", "summary"]
-
 #: Names of the `direction` column's values.
 DIRECTIONS = ("talks", "listens")
 

@@ -25,8 +25,6 @@ from numpy.typing import ArrayLike, NDArray
 from sojourn import _core
 from sojourn.study.units import seconds
 
-__all__ = ["Loads", "Survival", "kaplan_meier", "loads", "mos_of_plt", "score_web", "summary"]
-
 _COLUMNS = ("plt_ns", "complete", "rtt_ns", "repair_ns")
 _QUANTILES = {"median": 0.5, "p5": 0.05, "p25": 0.25, "p75": 0.75, "p95": 0.95}
 _ORDER = ("median", "mean", "p5", "p25", "p75", "p95")

@@ -16,8 +16,6 @@ from sojourn.qoe.media.video.coding import Encoded, encoded
 from sojourn.qoe.runs import unpacked
 from sojourn.qoe.video import PROFILES, coding
 
-__all__ = ["Worst", "again"]
-
 
 @dataclass(frozen=True)
 class Worst:

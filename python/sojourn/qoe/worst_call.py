@@ -16,8 +16,6 @@ from sojourn.qoe.media.speech import MissingSpeech
 from sojourn.qoe.runs import unpacked
 from sojourn.study.units import bits_per_second
 
-__all__ = ["MissingSpeech", "again", "rate_hz", "wav", "worst_part"]
-
 PACKETS_A_SECOND = 50
 _LIBRARIES = {"g729a": g729, "g722": g722, "opus": opus}
 _WIDE = ("opus", "g722")

@@ -10,8 +10,6 @@ from matplotlib.figure import Figure
 from sojourn.report.figures.style import FORMATS, for_page, save
 from sojourn.report.html import data_link
 
-__all__ = ["MOST_BYTES", "Files", "Picture"]
-
 MOST_BYTES = 6_000_000
 """Bytes of tables inside one page; what goes beyond is only beside it. Mail takes 10 MB nearly everywhere."""
 

@@ -21,8 +21,6 @@ from markupsafe import Markup, escape
 from sojourn.results import atomic
 from sojourn.results.sizes import ms_brief
 
-__all__ = ["Heading", "Outline", "data_link", "outlined", "write"]
-
 
 @dataclass
 class Heading:

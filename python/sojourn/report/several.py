@@ -17,8 +17,6 @@ from sojourn.report.sentences import how_to_read
 from sojourn.results import Results, engines
 from sojourn.results.atomic import writing
 
-__all__ = ["write_several"]
-
 
 @dataclass(frozen=True)
 class Study:

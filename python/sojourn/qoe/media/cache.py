@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["alone", "cache_directory", "kept", "sha256"]
-
 
 def cache_directory() -> Path:
     """Where media are kept: `$SOJOURN_CACHE`, `$XDG_CACHE_HOME/sojourn`, or `~/.cache/sojourn`."""

@@ -17,8 +17,6 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-__all__ = ["METHODS", "Method", "conceal", "pitch"]
-
 Method = Literal["plc", "repeat", "zero"]
 METHODS: tuple[str, ...] = get_args(Method)
 

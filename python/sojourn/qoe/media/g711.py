@@ -10,8 +10,6 @@ the 65,536 inputs, all of them thresholds, the other way.
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FRAME", "RATE_HZ", "code", "decode", "encode"]
-
 #: Sampling rate in hertz, and samples of one 20 ms packet.
 RATE_HZ = 8000
 FRAME = 160

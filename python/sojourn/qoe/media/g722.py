@@ -8,8 +8,6 @@ frame left it.
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BYTES", "FRAME", "MISSING", "available", "decode", "encode"]
-
 #: Samples of a frame of 20 ms at 16 kHz, and bytes that it is coded in.
 FRAME = 320
 BYTES = 160

@@ -14,8 +14,6 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BYTES", "FRAME", "MISSING", "available", "decode", "encode"]
-
 #: Samples of a frame at 8 kHz, and bytes that it is coded in.
 FRAME = 80
 BYTES = 10

@@ -19,8 +19,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FRAME", "MISSING", "RATE_HZ", "available", "decode", "encode", "has_fec", "sent"]
-
 RATE_HZ = 16000
 #: Samples of a frame of 20 ms.
 FRAME = 320

@@ -16,19 +16,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "LEVEL_DBOV",
-    "RATE_HZ",
-    "SUFFIXES",
-    "WIDE_HZ",
-    "MissingSpeech",
-    "active",
-    "level",
-    "read",
-    "talkspurts",
-    "trim",
-]
-
 RATE_HZ = 8000
 WIDE_HZ = 16000
 LEVEL_DBOV = -26.0

@@ -32,8 +32,6 @@ from sojourn.qoe.media import g711, recordings
 from sojourn.qoe.media.cache import alone, cache_directory, sha256
 from sojourn.qoe.media.recordings import MissingSpeech
 
-__all__ = ["SAMPLES", "MissingSpeech", "Speech", "cache_directory", "samples"]
-
 #: Samples of one recording: 8 s at 8 kHz.
 SAMPLES = 64_000
 

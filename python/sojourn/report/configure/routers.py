@@ -97,6 +97,3 @@ def _kbit(link: Link) -> str:
 
 def _ecn(link: Link) -> str:
     return "ECN" if link.queue.get("ecn") else "NOECN"
-
-
-__all__ = ["linux", "openwrt", "plain", "size"]

@@ -17,8 +17,6 @@ from matplotlib.offsetbox import PackerBase
 from matplotlib.patches import Patch
 from matplotlib.text import Text
 
-__all__ = ["FORMS", "Form", "drawn_for", "fit", "form", "room"]
-
 _DRAWN_PT = 10.0
 """Size of the letters that figures are drawn with."""
 

@@ -202,6 +202,3 @@ def _queues(candidate: Candidate) -> dict[str, Any]:
 
 def _beats(one: tuple[float, float], other: tuple[float, float]) -> bool:
     return one[0] >= other[0] and one[1] >= other[1] and one != other
-
-
-__all__ = ["Verdict"]

@@ -6,8 +6,6 @@ import hashlib
 from dataclasses import dataclass
 from functools import cache
 
-__all__ = ["LEAST", "Certificate", "certificate"]
-
 LEAST = 1000
 """Bytes of a first flight that can be had: some 350 are of its other messages, and some 450 of the shortest
 certificate."""

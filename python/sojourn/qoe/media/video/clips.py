@@ -26,8 +26,6 @@ import numpy as np
 from sojourn.qoe.media.cache import cache_directory, kept, sha256
 from sojourn.qoe.media.video import MissingVideo, library
 
-__all__ = ["CLIPS", "DEFAULT", "SYNTHETIC", "Clip", "check", "digest", "file", "pictures", "shows"]
-
 
 @dataclass(frozen=True)
 class Clip:

@@ -26,8 +26,6 @@ from numpy.typing import NDArray
 from sojourn.qoe.media.cache import cache_directory, kept
 from sojourn.qoe.media.video import MissingVideo, clips, decoding, library, stream
 
-__all__ = ["Coding", "Encoded", "encoded", "key"]
-
 _RECIPE = "video-2"  # to be changed with anything here that changes the streams
 
 

@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 
 from sojourn.qoe.media.video import library
 
-__all__ = ["decode", "frames", "luma"]
-
 
 def decode(ts: bytes, width: int, height: int, conceal: bool) -> Iterator[tuple[int, NDArray[np.uint8]]]:
     """Iterate over the pictures in the order in which they come out.

@@ -9,8 +9,6 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["HEADERS", "PER_PACKET", "TS", "cut", "intact", "pictures_of", "schedule", "slices", "without"]
-
 TS = 188
 PER_PACKET = 7
 HEADERS = 12 + 8 + 20

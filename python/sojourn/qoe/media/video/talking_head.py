@@ -13,8 +13,6 @@ Other pictures are coded better or worse than these at the same rate: what compa
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["MEASURED", "MOST_LINES", "ssim"]
-
 MEASURED = {
     180: (
         (24.9, 0.8834),

@@ -23,8 +23,6 @@ from numpy.typing import NDArray
 
 from sojourn.qoe.media.video import MissingVideo
 
-__all__ = ["MODEL", "measure", "program"]
-
 MODEL = "vmaf_v0.6.1"
 _GREY = 128
 

@@ -10,8 +10,6 @@ from pathlib import Path
 from sojourn.errors import SojournError
 from sojourn.qoe.media.cache import alone, cache_directory, sha256
 
-__all__ = ["DASH_JS", "HLS_JS", "SHAKA", "Library"]
-
 _LIMIT_S = 300
 
 

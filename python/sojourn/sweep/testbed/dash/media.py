@@ -7,8 +7,6 @@ from fractions import Fraction
 
 from sojourn.sweep.testbed.programs.segments import FPS, HEIGHT, WIDTH
 
-__all__ = ["coded"]
-
 _BOX = 8
 
 

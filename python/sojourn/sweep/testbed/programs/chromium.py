@@ -6,8 +6,6 @@ from contextlib import asynccontextmanager
 from importlib.util import find_spec
 from typing import Any
 
-__all__ = ["found", "launched", "missing"]
-
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "chromium-headless-shell")
 _FLAGS = (
     # The programs of a testbed run as root in namespaces of their own, where Chromium's sandbox cannot begin.

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sojourn.sweep.testbed.host import Host
 
-__all__ = ["NAME", "found", "missing", "serve"]
 
 NAME = "sojourn-http"
 

@@ -12,8 +12,6 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["TYPES", "Object", "content"]
-
 TYPES = {
     "document": "text/html",
     "style": "text/css",

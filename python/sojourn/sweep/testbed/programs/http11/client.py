@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from programs.http11.kernel import Watched, look
 from programs.http11.server import header
 
-__all__ = ["Connection", "HttpError", "open_connection"]
-
 _MOST = 1 << 18
 _RESET = struct.pack("=ii", 1, 0)
 

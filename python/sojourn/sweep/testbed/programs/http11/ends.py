@@ -14,8 +14,6 @@ from programs.http11.server import Content, Server, by_size
 if TYPE_CHECKING:
     from sojourn.sweep.testbed.host import Host
 
-__all__ = ["attended", "over", "run", "serve", "sleep_until", "socket_of", "until"]
-
 
 def socket_of(host: Host, port: int = 0) -> socket.socket:
     """Return a TCP socket as the study asks for it, at this end's own address."""

@@ -13,8 +13,6 @@ from typing import Any
 
 from programs.http11.kernel import Watched, watch
 
-__all__ = ["LEAST_HEADER", "Content", "Server", "by_size", "header"]
-
 LEAST_HEADER = 80
 """Bytes that a header has at least, of a request or of a response."""
 
