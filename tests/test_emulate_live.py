@@ -102,10 +102,10 @@ def test_words_say_what_was_and_nothing_of_what_was_not():
         "3 of 100 packets dropped (3 full), 2 marked"
     )
     assert up == "up: no packet"
-    assert late == "late: down p50 10, p99 120, p99.9 300, most 1500 µs; up no packet"
+    assert late == "late: down p50 10, p99 120, p99.9 300, most 1500 µs; up no packet left"
     assert verdict.startswith("held: ") and "all 93 packets" in verdict
     none = changed(replay={"up": {key: 0 for key in AGREED}})
-    assert said(none)[-1] == "held, but no packet crossed the path"
+    assert said(none)[-1] == "nothing can be said of the path: no packet crossed it"
     bad = changed()
     bad["verdict"] = {"held": False, "reasons": ["a", "b"], "rows": []}
     assert said(bad)[-1] == "not held: a; b"
@@ -123,6 +123,7 @@ def test_strict_fails_where_something_was_not_held_but_not_for_the_command(capsy
     bad["verdict"] = {"held": False, "reasons": ["it was late"], "rows": []}
     assert [ends(CAME, strict=True), ends(bad), ends(bad, strict=True)] == [0, 0, 1]
     assert ends(bad, code=7, strict=True) == 7, "the command's own code"
+    assert ends(changed(replay={"up": {key: 0 for key in AGREED}}), strict=True) == 1, "no packet crossed"
     said = capsys.readouterr().err
     assert said.count("not held: it was late") == 3 and "held: all" not in said, "quiet where all was held"
 
@@ -166,6 +167,12 @@ def test_the_page_stands_by_itself(tmp_path):
     assert "lateness, p99" in text and "16 Mbit/s" in text and "sojourn emulate … -- true" in text
     assert "<svg" in text and 'src="http' not in text and 'href="http' not in text
     assert (page.parent / "figures" / "queues-over-time.csv").is_file()
+    alone = changed(replay={"up": {**{key: 0 for key in AGREED}, "decisions": 1}})
+    assert said(alone)[-1].endswith("the simulator decides alike about the one packet")
+    none = changed(replay={"up": {key: 0 for key in AGREED}})
+    write_page(none, "x", page)
+    text = page.read_text(encoding="utf-8")
+    assert ">No packet crossed the path</h2>" in text and "path was held to" not in text
     silent = changed()
     silent["links"] = {"down": SILENT, "up": SILENT}
     silent["verdict"] = {"held": False, "reasons": ["it was late"], "rows": []}

@@ -73,7 +73,7 @@ def test_what_disturbed_an_emulation_is_said_and_no_more() -> None:
         "down: 50.0 % of 8 Mbit/s used, waited 1.2 ms on average, 3.5 at p95, 1 of 10 packets dropped "
         "(1 full), 2 marked",
         "up: no packet",
-        "late: down p50 5, p99 20, p99.9 30.5, most 100 µs; up no packet",
+        "late: down p50 5, p99 20, p99.9 30.5, most 100 µs; up no packet left",
         "held: all that was measured is within its limit, and the simulator decides alike about all 9 "
         "packets",
     ]
@@ -87,7 +87,7 @@ def test_what_disturbed_an_emulation_is_said_and_no_more() -> None:
     assert lines[2] == "note: without stamps" and lines[3].startswith("note: the hypervisor took 1 % of")
     assert lines[4] == "note: the emulator was held up for more than 5 ms 2 times, at most 7.5 ms"
     assert lines[5].endswith("they count as up to 40 µs later")
-    assert lines[6] == "held, but no packet crossed the path"
+    assert lines[6] == "nothing can be said of the path: no packet crossed it"
     broken = {**came, "verdict": {"held": False, "reasons": ["a", "b"]}}
     assert said(broken)[-1] == "not held: a; b"
 

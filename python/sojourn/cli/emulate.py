@@ -120,7 +120,7 @@ def emulate(
     check
         Run no command: tell in about three seconds what this machine can hold.
     strict
-        Exit with 1 if the command did not fail but something was not held.
+        Exit with 1 if the command did not fail but something was not held, or no packet crossed the path.
     quiet
         Say nothing at the end if all was held.
     json
@@ -265,7 +265,7 @@ def _keep(frames: Any, pcap: Path) -> None:
 def _end(came: dict[str, Any], point: Any, *, json: bool, quiet: bool, strict: bool) -> int:
     from sojourn import _core
     from sojourn.study.identity import engine
-    from sojourn.sweep.emulation.words import said
+    from sojourn.sweep.emulation.words import holds, said
 
     ended = came["command"]
     if ended["refused"]:
@@ -277,13 +277,13 @@ def _end(came: dict[str, Any], point: Any, *, json: bool, quiet: bool, strict: b
             if code is None
             else f"the server ended before it listened (exit code {code})"
         )
-    if not (quiet and came["verdict"]["held"]):
+    if not (quiet and holds(came)):
         for line in said(came):
             complain(line)
     if json:
         came["engine"] = {"version": _core.version(), "build": engine(), **came["engine"]}
         result = {"study": point.study, "point": point.labels, "replication": point.replication, **came}
         print(_json.dumps(result, ensure_ascii=False), flush=True)
-    if strict and ended["exit"] == 0 and not came["verdict"]["held"]:
+    if strict and ended["exit"] == 0 and not holds(came):
         return Exit.FAILED
     return int(ended["exit"])

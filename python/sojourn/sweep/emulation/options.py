@@ -8,10 +8,15 @@ from typing import Any
 
 from sojourn import _core
 from sojourn.errors import SojournError
+from sojourn.results.duration import duration
 from sojourn.study import Point, Study, axes_of, listed
+from sojourn.study.links import links
+from sojourn.study.units import bits_per_second
 
 _HOURS = "24h"
 """Time over which rates that are drawn at random are drawn: the command may take so long."""
+_FULL_BYTES, _LONGEST_S = 1500, 12
+"""A packet that takes longer would hold up whoever waits for the path, without a word."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +127,21 @@ def point_of(
         )
     if "jitter" in points[0].document["path"]:
         raise SojournError("path.jitter is how simulated hosts answer: real ones need none, leave it out")
+    for link, spec in links(points[0].document):
+        _check_rate(link, spec["rate"])
     return points[0]
+
+
+def _check_rate(link: str, rate: Any) -> None:
+    """Raise SojournError if a full packet takes too long to wait for; steps and traces may stand still."""
+    if not isinstance(rate, str) or rate == "unlimited":
+        return
+    takes_s = 8 * _FULL_BYTES / bits_per_second(rate)
+    if takes_s > _LONGEST_S:
+        raise SojournError(
+            f"{link}: at {rate} a packet of {_FULL_BYTES} bytes takes {duration(takes_s)}; expected at most "
+            f"{_LONGEST_S:g} s, from {8 * _FULL_BYTES / _LONGEST_S / 1e3:g}kbit on"
+        )
 
 
 def _written(written: Mapping[str, str]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sojourn.results.atomic import writing
-from sojourn.sweep.emulation.words import notes, verdict
+from sojourn.sweep.emulation.words import heading, notes, verdict
 
 if TYPE_CHECKING:
     import polars as pl
@@ -55,7 +55,7 @@ def write_page(came: Mapping[str, Any], command: str, page: Path) -> None:
             page,
             "sweep/emulation/page.html.jinja",
             verdict=verdict(came),
-            held=came["verdict"]["held"],
+            heading=heading(came),
             command=command,
             exit=came["command"]["exit"],
             wall_s=came["command"]["wall_s"],

@@ -14,16 +14,31 @@ def said(came: Mapping[str, Any]) -> list[str]:
     return lines
 
 
+def holds(came: Mapping[str, Any]) -> bool:
+    """Return whether the path was held to, as far as packets tell: with none, nothing does."""
+    return came["verdict"]["held"] and _decided(came) > 0
+
+
+def heading(came: Mapping[str, Any]) -> str:
+    """Return the verdict as the heading of a page."""
+    if came["verdict"]["held"] and not _decided(came):
+        return "No packet crossed the path"
+    return "The path was held to" if holds(came) else "The path was not held to"
+
+
 def verdict(came: Mapping[str, Any]) -> str:
     """Return the verdict as a sentence."""
     found = came["verdict"]
     if not found["held"]:
         return "not held: " + "; ".join(found["reasons"])
-    decided = sum(each["decisions"] for each in came["engine"]["replay"].values())
-    if not decided:
-        return "held, but no packet crossed the path"
-    alike = f"the simulator decides alike about all {decided} packets"
-    return f"held: all that was measured is within its limit, and {alike}"
+    if not (decided := _decided(came)):
+        return "nothing can be said of the path: no packet crossed it"
+    alike = f"about all {decided} packets" if decided > 1 else "about the one packet"
+    return f"held: all that was measured is within its limit, and the simulator decides alike {alike}"
+
+
+def _decided(came: Mapping[str, Any]) -> int:
+    return sum(each["decisions"] for each in came["engine"]["replay"].values())
 
 
 def _link(name: str, link: Mapping[str, Any]) -> str:
@@ -45,7 +60,7 @@ def _link(name: str, link: Mapping[str, Any]) -> str:
 
 def _late(way: str, late: Mapping[str, Any] | None) -> str:
     if late is None:
-        return f"{way} no packet"
+        return f"{way} no packet left"
     return f"{way} p50 {late['p50']:g}, p99 {late['p99']:g}, p99.9 {late['p999']:g}, most {late['max']:g} µs"
 
 
