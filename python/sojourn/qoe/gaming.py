@@ -17,7 +17,7 @@ beyond is taken at the bound, and `Stream.within` says so.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp, log
 from typing import Literal
 
@@ -80,6 +80,14 @@ _INTERACTION: dict[Class, _Interaction] = {
     "medium": _FAST,
     "high": _FAST,
 }
+_RANGES: dict[str, tuple[float, float]] = {
+    "rate_mbps": (0.0003, 50.0),
+    "frame_rate": (10.0, 60.0),
+    "pixels": (640 * 480, 1920 * 1080),
+    "delay_ms": (0.0, 400.0),
+    "frozen_pct": (0.0, 5.0),
+    "sliced_pct": (0.0, 2.0),
+}
 
 
 @dataclass(frozen=True)
@@ -116,26 +124,13 @@ class Stream:
     @property
     def within(self) -> bool:
         """Whether the model is made for this."""
-        return (
-            0.0003 <= self.rate_mbps <= 50
-            and 10 <= self.frame_rate <= 60
-            and 640 * 480 <= self.pixels <= 1920 * 1080
-            and 0 <= self.delay_ms <= 400
-            and 0 <= self.frozen_pct <= 5
-            and 0 <= self.sliced_pct <= 2
-        )
+        return all(least <= getattr(self, name) <= most for name, (least, most) in _RANGES.items())
 
     def bounded(self) -> Stream:
         """The stream with what is beyond the model's range at its bound."""
-        return Stream(
-            min(max(self.rate_mbps, 0.0003), 50.0),
-            min(max(self.frame_rate, 10.0), 60.0),
-            min(max(self.pixels, 640 * 480), 1920 * 1080),
-            min(max(self.delay_ms, 0.0), 400.0),
-            min(max(self.frozen_pct, 0.0), 5.0),
-            min(max(self.sliced_pct, 0.0), 2.0),
-            self.complexity,
-            self.interaction,
+        ranges = _RANGES.items()
+        return replace(
+            self, **{name: min(max(getattr(self, name), least), most) for name, (least, most) in ranges}
         )
 
 

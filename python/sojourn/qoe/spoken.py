@@ -21,6 +21,8 @@ from sojourn.qoe.score_cache import Key, Score
 from sojourn.study.units import bits_per_second, nanoseconds
 
 FRAME_NS = 20_000_000
+LIBRARIES = {"g729a": g729, "opus": opus, "g722": g722}
+WIDE = ("opus", "g722")
 _HEADERS = 40
 """Of RTP, UDP and IP."""
 
@@ -125,22 +127,26 @@ def listen(
     key = (sound.digest, sample, int(carried[0]), carried.size, " ".join(how), pattern)
     if (known := cache.get(key)) is not None:
         return known
-    reference = sound.signals[sample].reshape(-1, sound.rate_hz // 50)[carried].reshape(-1)
-    if how[0] == "g729a":
-        halves = reference.size // g729.FRAME // erased.size
-        received = g729.decode(g729.encode(reference), np.repeat(erased, halves))
-    elif how[0] == "g722":
-        received = g722.decode(g722.encode(reference), erased)
-    elif how[0] == "opus":
-        _, rate, told, fec, conceal, *dtx = how
-        packets = opus.encode(
-            reference, bits_per_second(rate), loss_pct=int(told), fec=bool(fec), dtx=bool(dtx)
-        )
-        repaired = ahead if fec else None
-        received = opus.decode(packets, erased, ahead=repaired, conceal=conceal != "zero", silent=silent)
-        reference = reference[: received.size]
-    else:
-        received = concealment.conceal(sound.coded[sample][carried], erased, how[0])
-    score = pesq.mos_lqo(reference, received, sound.rate_hz)
+    score = pesq.mos_lqo(*heard(sound, sample, piece, how), sound.rate_hz)
     cache[key] = score
     return score
+
+
+def heard(
+    sound: Speech, sample: int, piece: Mapping[str, Any], how: Sequence[str]
+) -> tuple[NDArray[np.int16], NDArray[np.int16]]:
+    """Return a piece of a call as it was said and as it is heard; for the parameters see :func:`listen`."""
+    carried, erased = piece["carried"], piece["erased"]
+    said = sound.signals[sample].reshape(-1, sound.rate_hz // 50)[carried].reshape(-1)
+    if how[0] == "g729a":
+        halves = said.size // g729.FRAME // erased.size
+        return said, g729.decode(g729.encode(said), np.repeat(erased, halves))
+    if how[0] == "g722":
+        return said, g722.decode(g722.encode(said), erased)
+    if how[0] != "opus":
+        return said, concealment.conceal(sound.coded[sample][carried], erased, how[0])
+    _, rate, told, fec, conceal, *dtx = how
+    packets = opus.encode(said, bits_per_second(rate), loss_pct=int(told), fec=bool(fec), dtx=bool(dtx))
+    ahead = piece["ahead"] if fec else None
+    received = opus.decode(packets, erased, ahead=ahead, conceal=conceal != "zero", silent=piece["silent"])
+    return said[: received.size], received

@@ -36,11 +36,11 @@ from numpy.typing import NDArray
 from sojourn import _core
 from sojourn.qoe import emodel, pesq, spoken
 from sojourn.qoe.enough import enough, lot
-from sojourn.qoe.media import g722, g729, opus, recordings, speech
+from sojourn.qoe.media import recordings, speech
 from sojourn.qoe.media.speech import MissingSpeech, Speech
 from sojourn.qoe.runs import runs
 from sojourn.qoe.score_cache import DiskCache
-from sojourn.qoe.spoken import ScoreCache
+from sojourn.qoe.spoken import LIBRARIES, WIDE, ScoreCache
 
 #: Names of the `direction` column's values.
 DIRECTIONS = ("talks", "listens")
@@ -54,8 +54,7 @@ _COLUMNS = {
     "sent_ns": np.uint64,
     "delay_ns": np.int64,
 }
-_LIBRARIES = {"g729a": g729, "opus": opus, "g722": g722}
-_WIDE = ("opus", "g722")
+
 
 _scores: ScoreCache = DiskCache()
 _no_speech: dict[tuple[str, str | None], str] = {}
@@ -190,7 +189,7 @@ def _expected(
 
 
 def _on_r_scale(lqo: float, codec: str) -> float:
-    return float(emodel.mos_to_r(lqo) if codec in _WIDE else emodel.sun_mos_to_r(lqo))
+    return float(emodel.mos_to_r(lqo) if codec in WIDE else emodel.sun_mos_to_r(lqo))
 
 
 def summary(scored: Sequence[Call]) -> dict[str, Any]:
@@ -224,13 +223,13 @@ def _speech(user: Mapping[str, Any]) -> tuple[Speech | None, str]:
     if score == "emodel":
         return None, ""
     try:
-        if (library := _LIBRARIES.get(codec)) is not None and not library.available():
+        if (library := LIBRARIES.get(codec)) is not None and not library.available():
             raise MissingSpeech(library.MISSING)
         if not pesq.available():
             raise MissingSpeech(pesq.MISSING)
         if score == "auto" and (codec, own) in _no_speech:
             raise MissingSpeech(_no_speech[codec, own])
-        wide = recordings.WIDE_HZ if codec in _WIDE else recordings.RATE_HZ
+        wide = recordings.WIDE_HZ if codec in WIDE else recordings.RATE_HZ
         return speech.samples(own, wide), ""
     except MissingSpeech as missing:
         if score == "pesq" or own is not None:

@@ -11,19 +11,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sojourn.qoe.media import concealment, g711, g722, g729, opus, recordings, speech
+from sojourn.qoe.media import g711, recordings, speech
 from sojourn.qoe.media.speech import MissingSpeech
 from sojourn.qoe.runs import unpacked
-from sojourn.study.units import bits_per_second
+from sojourn.qoe.spoken import LIBRARIES, WIDE, heard, method
 
 PACKETS_A_SECOND = 50
-_LIBRARIES = {"g729a": g729, "g722": g722, "opus": opus}
-_WIDE = ("opus", "g722")
 
 
 def rate_hz(about: Mapping[str, Any]) -> int:
     """Return the samples a second of an entry of `voice.worst`: 8000, or 16 000 of a wide-band codec."""
-    return recordings.WIDE_HZ if about.get("codec") in _WIDE else recordings.RATE_HZ
+    return recordings.WIDE_HZ if about.get("codec") in WIDE else recordings.RATE_HZ
 
 
 def again(about: Mapping[str, Any]) -> tuple[NDArray[np.int16], NDArray[np.int16]]:
@@ -42,28 +40,14 @@ def again(about: Mapping[str, Any]) -> tuple[NDArray[np.int16], NDArray[np.int16
     sound = speech.samples(about.get("recordings"), rate_hz(about))
     if sound.digest != about["digest"]:
         raise MissingSpeech("the recordings here are not those that the calls were scored with")
-    if (library := _LIBRARIES.get(about["codec"])) is not None and not library.available():
+    if (library := LIBRARIES.get(about["codec"])) is not None and not library.available():
         raise MissingSpeech(library.MISSING)
-    packets = about["packets"]
-    erased = unpacked(about["missing"], packets)
-    frames = sound.signals[about["sample"]].reshape(-1, rate_hz(about) // PACKETS_A_SECOND)
-    content = (about["from"] + np.arange(packets)) % len(frames)
-    said = frames[content].reshape(-1)
-    if about["codec"] == "g729a":
-        heard = g729.decode(g729.encode(said), np.repeat(erased, g711.FRAME // g729.FRAME))
-    elif about["codec"] == "g722":
-        heard = g722.decode(g722.encode(said), erased)
-    elif about["codec"] == "opus":
-        settings = about["opus"]
-        rate, fec = bits_per_second(settings["bitrate"]), settings["fec"]
-        dtx = "silent" in about
-        coded = opus.encode(said, rate, loss_pct=settings["told"], fec=fec, dtx=dtx)
-        ahead = unpacked(about["repairable"], packets) if fec else None
-        silent = unpacked(about["silent"], packets) if dtx else None
-        heard = opus.decode(coded, erased, ahead=ahead, conceal=about["concealment"] != "zero", silent=silent)
-    else:
-        heard = concealment.conceal(sound.coded[about["sample"]][content], erased, about["concealment"])
-    return said, heard
+    packets, settings = about["packets"], about.get("opus", {"told": 0})
+    told = {"erased": "missing", "ahead": "repairable", "silent": "silent"}
+    piece = {name: unpacked(about.get(key, ()), packets) for name, key in told.items()}
+    piece["carried"] = (about["from"] + np.arange(packets)) % sound.talk[about["sample"]].size
+    coded = {**about, "opus": {**settings, "dtx": "silent" in about}}
+    return heard(sound, about["sample"], piece, method(coded, settings["told"] / 100))
 
 
 def worst_part(about: Mapping[str, Any], seconds: float) -> slice:

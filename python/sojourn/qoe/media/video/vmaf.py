@@ -92,20 +92,9 @@ def measure(
         f"[shown][reference]libvmaf=model=version={MODEL}:n_threads=1:n_subsample={every}"
         ":log_fmt=json:log_path=scores.json"
     )
-    source = [
-        "-f",
-        "rawvideo",
-        "-pix_fmt",
-        "yuv420p",
-        "-s",
-        f"{width}x{2 * height}",
-        "-r",
-        str(fps),
-        "-i",
-        "-",
-    ]
-    quiet = [path, "-hide_banner", "-loglevel", "error", "-threads", "1", "-filter_complex_threads", "1"]
-    command = [*quiet, *source, "-filter_complex", filters, "-f", "null", "-"]
+    quiet = "-hide_banner -loglevel error -threads 1 -filter_complex_threads 1"
+    source = f"-f rawvideo -pix_fmt yuv420p -s {width}x{2 * height} -r {fps} -i -"
+    command = [path, *quiet.split(), *source.split(), "-filter_complex", filters, "-f", "null", "-"]
     grey = bytes([_GREY]) * (width * height)
     count = 0
     with tempfile.TemporaryDirectory(prefix="sojourn-vmaf-") as scratch, tempfile.TemporaryFile() as said:
