@@ -1,7 +1,6 @@
 """One page for several studies: their answers, where they differ, and shared figures side by side."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,41 +11,10 @@ from sojourn.report.captured import captured
 from sojourn.report.comparing import compare
 from sojourn.report.comparing.sentences import clearest, summary
 from sojourn.report.figures import KINDS, Spec, draw, gather, labels_of
-from sojourn.report.files import Files, Picture
+from sojourn.report.files import Files
 from sojourn.report.sentences import how_to_read
 from sojourn.results import Results, engines
 from sojourn.results.atomic import writing
-
-
-@dataclass(frozen=True)
-class Study:
-    """A study of the page: its name here, what it answers, and its own page."""
-
-    name: str
-    description: str
-    sentences: list[str]
-    cells: int
-    results: int
-    engines: str
-    page: str
-
-
-@dataclass(frozen=True)
-class Shared:
-    """A figure that several studies have: what it shows, and one picture for each of them."""
-
-    title: str
-    read: str
-    pictures: list[tuple[str, Picture]]
-
-
-@dataclass(frozen=True)
-class Against:
-    """Where a study differs from the first, or why that cannot be said."""
-
-    title: str
-    sentences: list[str]
-    clearest: list[str]
 
 
 def write_several(found: Sequence[Results], command: str, out: Path) -> list[Path]:
@@ -98,24 +66,25 @@ def _names(found: Sequence[Results]) -> list[str]:
     return names
 
 
-def _study(name: str, one: Results) -> Study:
+def _study(name: str, one: Results) -> dict[str, Any]:
+    """Return what the page says of a study: its name here, what it answers, and its own page."""
     results = list(one)
     axes = labels_of(entry["point"] for entry in one.record["points"])
     cells = {tuple(map(str, result["point"].values())) for result in results}
     about = captured(results[0], one) if one.captured else answer(results, axes, one.document)
-    return Study(
-        name,
-        one.document.get("description", ""),
-        about.sentences,
-        len(cells),
-        len(results),
-        "; ".join(engines(results)),
-        f"{name}/report.html",
-    )
+    return {
+        "name": name,
+        "description": one.document.get("description", ""),
+        "sentences": about.sentences,
+        "cells": len(cells),
+        "results": len(results),
+        "engines": "; ".join(engines(results)),
+        "page": f"{name}/report.html",
+    }
 
 
-def _shared(names: Sequence[str], found: Sequence[Results], files: Files) -> list[Shared]:
-    """Draw the figures that two studies or more have: of the same kind, value and axes."""
+def _shared(names: Sequence[str], found: Sequence[Results], files: Files) -> list[dict[str, Any]]:
+    """Draw for each study the figures that two or more have: of the same kind, value and axes."""
     having: dict[tuple[Any, ...], list[tuple[str, Results, Spec]]] = {}
     for name, one in zip(names, found, strict=True):
         for entry in one.document.get("figures") or []:
@@ -139,14 +108,16 @@ def _shared(names: Sequence[str], found: Sequence[Results], files: Files) -> lis
             files.csv(KINDS[spec.kind].csv(plot), slug)
             title, read = plot.title, how_to_read(plot)
         if len(pictures) > 1:
-            shared.append(Shared(title, read, pictures))
+            shared.append({"title": title, "read": read, "pictures": pictures})
     return shared
 
 
-def _against(first: Results, other: Results, names: tuple[str, str]) -> Against:
+def _against(first: Results, other: Results, names: tuple[str, str]) -> dict[str, Any]:
+    """Say where a study differs from the first, or why that cannot be said."""
     title = f"{names[1]} against {names[0]}"
     try:
         compared = compare(first, other)
     except SojournError as error:
-        return Against(title, [f"They cannot be compared: {error}."], [])
-    return Against(title, [*summary(compared), *compared.not_compared], clearest(compared))
+        return {"title": title, "sentences": [f"They cannot be compared: {error}."], "clearest": []}
+    sentences = [*summary(compared), *compared.not_compared]
+    return {"title": title, "sentences": sentences, "clearest": clearest(compared)}

@@ -40,7 +40,9 @@ _USERS = (
     "page",
     "responsiveness",
 )
-_G107, _G1030, _ZINNER = "ITU-T G.107 and G.109", "ITU-T G.1030", "Zinner et al. 2010"
+_G107, _G114, _G1030 = "ITU-T G.107 and G.109", "ITU-T G.114", "ITU-T G.1030"
+_ZINNER = "Zinner et al. 2010"
+_ENOUGH = f"that this is enough is {CHOICE}"
 
 
 @dataclass(frozen=True)
@@ -248,13 +250,9 @@ def _trials(result: Mapping[str, Any], path: str) -> float | None:
 def _delays(link: str) -> tuple[Goal, ...]:
     of = f"of the {called(link)}"
     return (
-        Goal(f"links.{link}.queue_delay_ms.mean", 150.0, False, f"mean queueing delay {of}", "ITU-T G.114"),
+        Goal(f"links.{link}.queue_delay_ms.mean", 150.0, False, f"mean queueing delay {of}", _G114),
         Goal(
-            f"links.{link}.queue_delay_ms.p95",
-            400.0,
-            False,
-            f"95th percentile of queueing delay {of}",
-            "ITU-T G.114",
+            f"links.{link}.queue_delay_ms.p95", 400.0, False, f"95th percentile of queueing delay {of}", _G114
         ),
     )
 
@@ -262,7 +260,7 @@ def _delays(link: str) -> tuple[Goal, ...]:
 _USUAL = (
     *(
         goal
-        for way, who in (("talks", "voice, the user talks,"), ("listens", "voice, the user listens,"))
+        for way, who in ((way, f"voice, the user {way},") for way in ("talks", "listens"))
         for goal in (
             Goal(
                 f"voice.{way}.mos.median", 3.6, True, f"{who} median MOS", f"{_G107}: some are dissatisfied"
@@ -271,35 +269,16 @@ _USUAL = (
         )
     ),
     Goal("web.mos.median", 3.0, True, "web pages, median MOS", f"{_G1030}: fair"),
-    Goal(
-        "web.mos.p5",
-        2.0,
-        True,
-        "web pages, MOS of the worst 5 %",
-        f"{_G1030}: poor; that this is enough is {CHOICE}",
-    ),
+    Goal("web.mos.p5", 2.0, True, "web pages, MOS of the worst 5 %", f"{_G1030}: poor; {_ENOUGH}"),
     Goal("video.ssim.median", 0.88, True, "video, median SSIM", f"{_ZINNER}: fair"),
-    Goal(
-        "video.ssim.p5",
-        0.5,
-        True,
-        "video, SSIM of the worst 5 %",
-        f"{_ZINNER}: poor; that this is enough is {CHOICE}",
-    ),
+    Goal("video.ssim.p5", 0.5, True, "video, SSIM of the worst 5 %", f"{_ZINNER}: poor; {_ENOUGH}"),
     *(
         goal
-        for way, who in (
-            ("sends", "video call, the user sends,"),
-            ("receives", "video call, the user receives,"),
-        )
+        for way, who in ((way, f"video call, the user {way},") for way in ("sends", "receives"))
         for goal in (
             Goal(f"call.{way}.frozen", 0.01, False, f"{who} time frozen", CHOICE),
             Goal(
-                f"call.{way}.delay_ms.p95",
-                400.0,
-                False,
-                f"{who} delay of the slowest 5 % of pictures",
-                "ITU-T G.114",
+                f"call.{way}.delay_ms.p95", 400.0, False, f"{who} delay of the slowest 5 % of pictures", _G114
             ),
             Goal(f"call.{way}.ssim.median", 0.88, True, f"{who} median SSIM", f"{_ZINNER}: fair"),
             # Not all that is sent: what losses are answered with by error correction is no gain.
@@ -318,13 +297,7 @@ _USUAL = (
     Goal("browser.plt_s.p95", 10.0, False, "browsing, page load time of the slowest 5 %", CHOICE),
     Goal("browser.abandoned", 0.05, False, "browsing, pages abandoned", CHOICE),
     Goal("gaming.late.mean", 0.05, False, "online game, ticks that come too late", CHOICE),
-    Goal(
-        "cloud-gaming.mos.median",
-        3.0,
-        True,
-        "streamed game, median MOS",
-        f"ITU-T G.1072: fair; that this is enough is {CHOICE}",
-    ),
+    Goal("cloud-gaming.mos.median", 3.0, True, "streamed game, median MOS", f"ITU-T G.1072: fair; {_ENOUGH}"),
     Goal("adaptive.clients_stalled_pct", 5.0, False, "viewers who stall", CHOICE),
     Goal("adaptive.average_rate_kbps", 0.9, True, "mean bit rate of viewers", CHOICE, of_best=True),
     Goal(

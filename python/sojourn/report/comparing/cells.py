@@ -1,6 +1,6 @@
 """Cells of two studies matched by their labels, and every value of them compared."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import mean
 from typing import Any
@@ -174,6 +174,12 @@ def compare(first: Results, second: Results, values: Sequence[str] = ()) -> Comp
     stays = iter(holm([one.p for one in found if one.p is not None]))
     found = [one if one.p is None else replace(one, holm=next(stays)) for one in found]
     same = sum(_bare(cells[0][cell]) == _bare(cells[1][cell]) for cell in common)
+    called = {path: lower(value(path).name) for path in chosen}
+
+    def said(of: Callable[[Sequence[Mapping[str, Any]]], list[str]]) -> list[str]:
+        named = zip(names, both, strict=True)
+        return [f"{name}: {sentence}" for name, results in named for sentence in of(results)]
+
     return Comparison(
         names,
         {axis: [label for label in labels[0][axis] if label in labels[1][axis]] for axis in shared},
@@ -183,21 +189,9 @@ def compare(first: Results, second: Results, values: Sequence[str] = ()) -> Comp
         notes,
         changed(first.document, second.document),
         (engines(both[0]), engines(both[1])),
-        [f"{name}: {said}" for name, results in zip(names, both, strict=True) for said in beds.said(results)],
-        _bounded(both, names, chosen),
+        said(beds.said),
+        said(lambda results: bounded.said(results, called)),
     )
-
-
-def _bounded(
-    both: Sequence[Sequence[Mapping[str, Any]]], names: Sequence[str], chosen: Sequence[str]
-) -> list[str]:
-    """Say which numbers that are compared are lower bounds."""
-    called = {path: lower(value(path).name) for path in chosen}
-    return [
-        f"{name}: {said}"
-        for name, results in zip(names, both, strict=True)
-        for said in bounded.said(results, called)
-    ]
 
 
 def _names(first: Results, second: Results) -> tuple[str, str]:
