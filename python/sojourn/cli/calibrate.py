@@ -22,7 +22,7 @@ def calibrate(
     direction: str = "down",
     replications: Annotated[int, Parameter(validator=validators.Number(gte=1))] = 5,
     duration: str | None = None,
-    set: Annotated[list[str] | None, Parameter(negative=())] = None,
+    set: list[str] | None = None,
     jobs: Annotated[int | None, Parameter(validator=validators.Number(gte=1))] = None,
     json: Flag = False,
 ) -> int:

@@ -3,9 +3,7 @@
 import json as _json
 import shlex
 from pathlib import Path
-from typing import Annotated, Any
-
-from cyclopts import Parameter
+from typing import Any
 
 from sojourn.cli.exit import Exit
 from sojourn.cli.flag import Flag
@@ -17,7 +15,7 @@ def compare(
     second: Path,
     /,
     *,
-    value: Annotated[list[str] | None, Parameter(negative=())] = None,
+    value: list[str] | None = None,
     out: Path | None = None,
     json: Flag = False,
 ) -> int:

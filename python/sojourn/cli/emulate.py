@@ -28,15 +28,15 @@ def emulate(
     rtt: str | None = None,
     queue: str | None = None,
     limit: str | None = None,
-    set: Annotated[list[str] | None, Parameter(negative=())] = None,
-    only: Annotated[list[str] | None, Parameter(negative=())] = None,
+    set: list[str] | None = None,
+    only: list[str] | None = None,
     duration: str | None = None,
     server: str | None = None,
     host: Flag = False,
     shell: Flag = False,
     congestion: str | None = None,
     ecn: Flag = False,
-    sysctl: Annotated[list[str] | None, Parameter(negative=())] = None,
+    sysctl: list[str] | None = None,
     mtu: int = 1500,
     no_offload: Flag = False,
     access_rate: str | None = None,
@@ -126,7 +126,7 @@ def emulate(
     json
         Print an object at the end; the command's output goes to standard error.
     """
-    from sojourn.study import assignments
+    from sojourn.study import assignments, selection
     from sojourn.study.units import seconds
     from sojourn.sweep.emulation import BedError, Options, point_of, run
 
@@ -145,9 +145,7 @@ def emulate(
                 f"{name} is {str(file)!r}; expected a file that ends in {suffix}, in a folder that exists"
             )
     named = {"down": down, "up": up, "rtt": rtt, "queue": queue, "limit": limit}
-    labels: dict[str, list[str]] = {}
-    for axis, label in assignments(only or [], "--only"):
-        labels.setdefault(axis, []).append(label)
+    labels = selection(only or [])
     written = {name: value for name, value in named.items() if value is not None}
     point = point_of(study, written, assignments(set or [], "--set"), labels)
     variables = assignments(sysctl or [], "--sysctl")

@@ -14,7 +14,7 @@ from sojourn.results import open_results
 
 
 def explore(
-    *results: Annotated[Path, Parameter(negative=())],
+    *results: Path,
     out: Annotated[Path, Parameter(name=["--out", "-o"])] = Path("explore.html"),
     json: Flag = False,
 ) -> int:

@@ -3,14 +3,12 @@
 import json as _json
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated, Literal
-
-from cyclopts import Parameter
+from typing import Literal
 
 from sojourn.cli.exit import Exit
 from sojourn.cli.flag import Flag
 from sojourn.errors import SojournError
-from sojourn.study import Study, assignments
+from sojourn.study import Study, assignments, selection
 from sojourn.sweep import Campaign
 
 
@@ -22,8 +20,8 @@ def export(
     at: str = "clients",
     tick: Literal["1ms", "1us"] = "1ms",
     truth: Path | None = None,
-    set: Annotated[list[str] | None, Parameter(negative=())] = None,
-    only: Annotated[list[str] | None, Parameter(negative=())] = None,
+    set: list[str] | None = None,
+    only: list[str] | None = None,
     json: Flag = False,
 ) -> int:
     """Simulate one point of a study and write what one side or one hop sees: pcapng, or a Flent data file.
@@ -68,9 +66,7 @@ def export(
 
     if truth is not None and truth.absolute() == capture.absolute():
         raise SojournError(f"--truth is {str(truth)!r}, the capture itself; expected another file")
-    wanted: dict[str, list[str]] = {}
-    for axis, label in assignments(only or [], "--only"):
-        wanted.setdefault(axis, []).append(label)
+    wanted = selection(only or [])
     points = Campaign(Study.load(study, assignments(set or [], "--set")), None, only=wanted).points
     replications = {point.replication for point in points}
     if "replication" not in wanted:

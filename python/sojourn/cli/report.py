@@ -16,9 +16,9 @@ Style = Literal["screen", "paper", "ieee-column", "ieee-page"]
 
 
 def report(
-    *results: Annotated[Path, Parameter(negative=())],
+    *results: Path,
     out: Path | None = None,
-    beside: Annotated[list[Path] | None, Parameter(consume_multiple=True, negative=())] = None,
+    beside: Annotated[list[Path] | None, Parameter(consume_multiple=True)] = None,
     style: Style = "screen",
     json: Flag = False,
 ) -> int:

@@ -15,7 +15,7 @@ from sojourn.cli.progress import Progress
 from sojourn.errors import SojournError
 from sojourn.results import Results
 from sojourn.results.duration import duration
-from sojourn.study import Study, assignments
+from sojourn.study import Study, assignments, selection
 from sojourn.study.replications import AUTO, to_precision
 from sojourn.sweep import Campaign, rounds
 from sojourn.sweep.workers import Workers, cores, open_workers
@@ -29,8 +29,8 @@ def run(
     jobs: Annotated[int | None, Parameter(validator=validators.Number(gte=1))] = None,
     scheduler: str | None = None,
     on: Literal["simulator", "testbed"] = "simulator",
-    set: Annotated[list[str] | None, Parameter(negative=())] = None,
-    only: Annotated[list[str] | None, Parameter(negative=())] = None,
+    set: list[str] | None = None,
+    only: list[str] | None = None,
     precision: float | None = None,
     log: Flag = False,
     keep_media: Flag = False,
@@ -80,9 +80,7 @@ def run(
     json
         Print one JSON object per point and replication, in study order.
     """
-    wanted: dict[str, list[str]] = {}
-    for axis, label in assignments(only or [], "--only"):
-        wanted.setdefault(axis, []).append(label)
+    wanted = selection(only or [])
     sets = assignments(set or [], "--set")
     studies = [Study.load(file, sets) for file in study]
     if precision is not None:

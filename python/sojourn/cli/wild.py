@@ -15,12 +15,12 @@ from sojourn.study.units import nanoseconds
 
 
 def wild(
-    tables: Annotated[list[Path], Parameter(negative=(), consume_multiple=True)],
+    tables: Annotated[list[Path], Parameter(consume_multiple=True)],
     /,
     *,
     out: Path | None = None,
     access: Path | None = None,
-    column: Annotated[list[str] | None, Parameter(negative=())] = None,
+    column: list[str] | None = None,
     min_samples: Annotated[int, Parameter(validator=validators.Number(gte=1))] = 10,
     near: str = "100ms",
     save: Path | None = None,

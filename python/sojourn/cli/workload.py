@@ -14,7 +14,7 @@ from sojourn.errors import SojournError
 def workload(
     *captures: Path,
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
-    clients: Annotated[list[str] | None, Parameter(negative=())] = None,
+    clients: list[str] | None = None,
     study: Path | None = None,
     json: Flag = False,
 ) -> int:

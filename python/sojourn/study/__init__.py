@@ -18,7 +18,7 @@ from sojourn.study import library
 from sojourn.study.point import Point, axes_of, label_text
 
 Key = TypeVar("Key")
-__all__ = ["Point", "Study", "assignments", "axes_of", "expand", "label_text", "listed"]
+__all__ = ["Point", "Study", "assignments", "axes_of", "expand", "label_text", "listed", "selection"]
 
 
 @dataclass(frozen=True)
@@ -199,3 +199,11 @@ def assignments(words: Iterable[str], option: str) -> list[tuple[str, str]]:
             )
         pairs.append((key.strip(), value))
     return pairs
+
+
+def selection(words: Iterable[str]) -> dict[str, list[str]]:
+    """Gather the labels of each axis that `AXIS=VALUE` words of ``--only`` name."""
+    found: dict[str, list[str]] = {}
+    for axis, label in assignments(words, "--only"):
+        found.setdefault(axis, []).append(label)
+    return found
