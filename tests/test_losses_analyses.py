@@ -13,15 +13,12 @@ from sojourn.losses import Period, analyse, of_point
 from sojourn.losses.bursts import bursts, of_places, runs
 from sojourn.losses.flows import flows_of
 from sojourn.losses.occupancy import occupancy
-from sojourn.losses.per_flow import per_flow
+from sojourn.losses.of_flows import per_flow, sizes, ssthresh, windows
 from sojourn.losses.period import UDP
 from sojourn.losses.scaling import loss_counts, scaling
-from sojourn.losses.sizes import sizes
-from sojourn.losses.ssthresh import ssthresh
 from sojourn.losses.tcp_udp import tcp_udp
 from sojourn.losses.utilisation import utilisation
 from sojourn.losses.wavelet import diagram, fit
-from sojourn.losses.windows import windows
 from sojourn.results.packet_log import schema, table
 from sojourn.study.units import nanoseconds
 

@@ -14,14 +14,11 @@ import polars as pl
 from sojourn.losses.bursts import bursts
 from sojourn.losses.flows import flows_of, of_link
 from sojourn.losses.occupancy import occupancy
-from sojourn.losses.per_flow import per_flow
+from sojourn.losses.of_flows import per_flow, sizes, ssthresh, windows
 from sojourn.losses.period import Period
 from sojourn.losses.scaling import loss_counts, scaling
-from sojourn.losses.sizes import sizes
-from sojourn.losses.ssthresh import ssthresh
 from sojourn.losses.tcp_udp import tcp_udp
 from sojourn.losses.utilisation import utilisation
-from sojourn.losses.windows import windows
 from sojourn.study.links import base_rtt_ns, way_of
 from sojourn.study.units import nanoseconds
 

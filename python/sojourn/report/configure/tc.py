@@ -265,18 +265,7 @@ def _red(link: Link) -> Discipline:
     low_bytes, high_bytes = round(low * mean), round((queue.get("max") or 3 * low) * mean)
     # tc-red(8): (min + min + max) / (3 × avpkt) packets may pass at once.
     burst = max((2 * low_bytes + high_bytes) // (3 * mean), low_bytes // mean + 1)
-    words = [
-        "red",
-        *limit,
-        "min",
-        str(low_bytes),
-        "max",
-        str(high_bytes),
-        "avpkt",
-        str(mean),
-        "burst",
-        str(burst),
-    ]
+    words = ["red", *limit, *f"min {low_bytes} max {high_bytes} avpkt {mean} burst {burst}".split()]
     words += ["bandwidth", rate_text(rate), "probability", f"{queue['max-p']:g}"]
     words += (["adaptive"] if queue["adaptive"] else []) + (["ecn"] if queue["ecn"] else [])
     note = "Linux's RED averages bytes with a weight that follows from `burst`, and is never gentle"
