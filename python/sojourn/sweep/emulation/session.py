@@ -32,9 +32,6 @@ with os.fdopen(os.dup(int(sys.argv[3])), "w") as result:
         result.write(json.dumps({"trouble": str(error)}))
 """
 
-_LAST_WORDS_S = 10.0
-"""How long the emulator may take to sum up once it was told to end."""
-
 
 class BedError(SojournError):
     """There can be no bed for the command on this machine: one sentence."""
