@@ -15,7 +15,7 @@ import pytest
 from sojourn.capture import flent, page, samples, tcpdump, workload_study
 from sojourn.capture.flows import Flows
 from sojourn.capture.tcp_stats import ndt, open_table, survey
-from sojourn.capture.workload import Workload, _notes
+from sojourn.capture.workload import Workload, _notes, read
 from sojourn.capture.workload_measured import measured
 from sojourn.errors import SojournError
 
@@ -191,6 +191,7 @@ def connections(*rows: dict[str, Any]) -> pl.DataFrame:
 def work(table: pl.DataFrame, bits: float = 8e5, seconds: int = 10) -> Workload:
     bins = np.arange(seconds * 10)
     busy = {"bin": bins, "down": np.full(len(bins), bits / 80), "up": np.full(len(bins), bits / 160)}
+    busy["acknowledged"] = busy["up"] * (1448 / 1514)
     return Workload(table, seconds * 10**9, [], True, True, busy)
 
 
@@ -264,13 +265,54 @@ def test_a_link_that_was_never_full_has_at_least_the_densest_second() -> None:
     assert workload_study._rate(np.array([]), np.array([], dtype=int)) == (10_000, False, 1)
     assert workload_study._rate(np.array([5000, 5000]), np.array([0, 1])) == (400_000, False, 0.2)
     notes: list[str] = []
-    found = Workload(connections({}), 10**9, [], True, True, {"bin": bins, "down": size, "up": size})
-    assert workload_study._rates(found, "down", "up", notes)[0] == {"down": 1_000_000, "up": 1_000_000}
+    found = Workload(connections({}), 10**9, [], True, True, {"bin": bins, "down": size, "up": 2 * size})
+    found.busy["acknowledged"] = 0 * size
+    assert workload_study._rates(found, "down", "up", set(), notes) == {"down": 2_000_000, "up": 2_000_000}
     assert notes == [
-        "the link down was never seen filled: its rate is at least 1 Mbit/s, that of the densest second",
-        "the link up was never seen filled: its rate is taken to be 1 Mbit/s, what came to it in the densest "
-        "second; what it carried may be less",
+        "the link down: it was never seen filled and carries at least 1 Mbit/s, as in the densest second; "
+        "the study has 2 Mbit/s, as the link up",
+        "the link up: it was never seen filled; 2 Mbit/s came to it in the densest second, and it may have "
+        "carried less; the study has 2 Mbit/s",
     ]
+
+
+def test_a_link_on_which_a_queue_stood_is_no_faster_than_what_was_seen_of_it() -> None:
+    bins, size = np.arange(20), np.array([12_500] * 10 + [0] * 10)
+    busy = {"bin": bins, "down": 2 * size, "up": size, "acknowledged": 0 * size}
+    found, notes = Workload(connections({}), 10**9, [], True, True, busy), list[str]()
+    assert workload_study._rates(found, "down", "up", {"up"}, notes) == {"down": 2_000_000, "up": 1_000_000}
+    assert notes[1].endswith("and it may have carried less; the study has 1 Mbit/s")
+    assert workload_study._rates(found, "up", "down", set(), notes) == {"down": 2_000_000, "up": 2_000_000}
+
+
+def test_a_link_away_from_the_capture_carried_what_was_acknowledged() -> None:
+    bins = np.arange(120)
+    sent = np.full(120, 20_000)
+    # Of 1448 bytes in frames of 1514: 1 Mbit/s; a loss holds acknowledgements back, which then come at once.
+    told = np.full(120, 12_500 * 1448 / 1514)
+    told[44], told[45] = 0, 2 * told[45]
+    table = connections({"a_mss": 1460})
+
+    def carried(told: np.ndarray, sent: np.ndarray = sent) -> int | None:
+        busy = {"bin": bins, "down": 0 * sent, "up": sent, "acknowledged": told}
+        return workload_study._carried_bps(Workload(table, 10**9, [], True, True, busy), "up")
+
+    assert carried(told) is None, "less than seven tenths: other traffic shared the link"
+    assert carried(told, sent * 0.8) == pytest.approx(1_000_000)
+    # Four in five of the busier half have to be alike, and the half has to have five.
+    assert carried(np.linspace(0.2, 2, 120) * told, sent * 0.8) is None
+    assert carried(told * (bins < 90), sent * 0.5) == pytest.approx(1_000_000)
+    bins, sent, told = bins[:99], sent[:99], told[:99]
+    assert carried(told, sent * 0.8) is None
+
+
+def test_beside_the_sender_the_link_and_its_buffer_are_found(tmp_path: Path) -> None:
+    # Linux's own four flows up: 1 Mbit/s, 60 kB; captured beside their sender.
+    file = Path(__file__).parent / "data" / "directions" / "up4_at_B.pcap.gz"
+    written = workload_study.study_of(read([file]), [file], tmp_path / "w.parquet", tmp_path / "w.toml")
+    link = tomllib.loads(written.files[tmp_path / "w.toml"])["path"]["up"]
+    assert float(link["rate"].removesuffix("bit")) == pytest.approx(1e6, rel=0.05)
+    assert float(link["queue"]["limit"].removesuffix("B")) == pytest.approx(6e4, rel=0.08)
 
 
 def test_notes_count_what_a_workload_lacks() -> None:

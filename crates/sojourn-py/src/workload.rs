@@ -60,8 +60,9 @@ pub(crate) fn workload<'py>(
     result.set_item("near_are_clients", workload.near_are_clients)?;
     let busy = PyDict::new(py);
     busy.set_item("bin", workload.busy.iter().map(|(bin, _)| *bin).collect::<Vec<_>>().into_pyarray(py))?;
-    busy.set_item("down", workload.busy.iter().map(|(_, bytes)| bytes[0]).collect::<Vec<_>>().into_pyarray(py))?;
-    busy.set_item("up", workload.busy.iter().map(|(_, bytes)| bytes[1]).collect::<Vec<_>>().into_pyarray(py))?;
+    for (place, name) in ["down", "up", "acknowledged"].into_iter().enumerate() {
+        busy.set_item(name, workload.busy.iter().map(|(_, bytes)| bytes[place]).collect::<Vec<_>>().into_pyarray(py))?;
+    }
     result.set_item("busy", busy)?;
     result.set_item("damage", damage)?;
     Ok(result)

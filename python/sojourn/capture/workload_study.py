@@ -1,8 +1,10 @@
 """A study around a workload: the link as captures show it, the traffic on it, and what was measured beside.
 
 The rate of a direction is that of its densest second. A link that was filled shows it: its densest seconds
-are alike (five of them within 3 %). One towards the capture that was not carries at least that much; one away
-from it may have carried less than came to it. The study says so. The buffer is the longest wait that
+are alike (five of them within 3 %). Of the link towards the capture that is what came; of the one away from
+it what was acknowledged, if most of what went there was, since more may have come to that link than it
+carried. One that was not filled carries at least what came, or perhaps less than came to it, and is given the
+rate of the other if that is higher. The study says so. The buffer is the longest wait that
 :func:`sojourn.capture.measure` infers, times the rate; where no delay can be inferred it is one
 bandwidth-delay product, which is said too. Compared are buffers of the link whose packets waited longer.
 """
@@ -10,7 +12,7 @@ bandwidth-delay product, which is said too. Compared are buffers of the link who
 import csv
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,14 @@ from sojourn.errors import SojournError
 
 _BINS_PER_S = 10
 _ALIKE = 0.03
+_STOOD_MS = 10
+"""A link on which packets waited longer was filled at some time: it is no faster than what was seen of it."""
+_FEWEST = 5
+"""Seconds that must be alike where a link was filled."""
+_NEARLY, _NEARLY_ALL = 0.05, 0.8
+"""How far seconds of acknowledgements are from their middle where a link was filled, and how many of them."""
+_MOST = 0.7
+"""Of the bytes sent away from the capture: if fewer were acknowledged, other traffic shared the link."""
 _LEAST_BPS = 10_000
 _RTT_S = 0.05
 _WIDER = (0.25, 1, 4)
@@ -55,17 +65,13 @@ def study_of(found: Workload, captures: Sequence[Path], output: Path, study: Pat
     written = Written()
     near = "down" if found.near_are_clients else "up"
     far = "up" if near == "down" else "down"
-    rates, filled = _rates(found, near, far, written.notes)
-    for link, other in ((far, near), (near, far)):
-        if not filled[link] and rates[link] < rates[other] and (link == far or not found.busy[link].any()):
-            # What never filled must not become the bottleneck.
-            rates[link] = rates[other]
-            written.notes.append(f"the link {link} gets the rate of the link {other}")
+    waits = _waits(captures, found, near, far)
+    stood = {link for link, wait in waits.items() if wait["max_ms"] > _STOOD_MS}
+    rates = _rates(found, near, far, stood, written.notes)
     rtt_s = float(found.connections["rtt_ns"].median() or 0) / 1e9
     if not rtt_s:
         rtt_s = _RTT_S
         written.notes.append(f"no round trip was seen: the path's is {1000 * rtt_s:g} ms, a choice")
-    waits = _waits(captures, found, near, far)
     swept = max((near, far), key=lambda link: waits.get(link, {}).get("max_ms", 0.0))
     buffers = {}
     for link, rate in rates.items():
@@ -126,38 +132,72 @@ def initial_window(connections: pl.DataFrame) -> int | None:
     return int(shares["window"][-1]) if shares.height else None
 
 
-def _rates(found: Workload, near: str, far: str, notes: list[str]) -> tuple[dict[str, int], dict[str, bool]]:
-    """Return the rates of both directions' densest seconds, and whether those links were filled."""
-    rates, filled = {}, {}
-    for link in ("down", "up"):
-        rates[link], filled[link], seconds = _rate(found.busy[link], found.busy["bin"])
-        seen = f"{rates[link] / 1e6:.3g} Mbit/s"
+def _rates(found: Workload, near: str, far: str, stood: Set[str], notes: list[str]) -> dict[str, int]:
+    """Return the rates of both links; one that was not filled, and had no queue, has the other's at least."""
+    seen = {link: _rate(found.busy[link], found.busy["bin"]) for link in (near, far)}
+    if carried := _carried_bps(found, far):
+        seen[far] = carried, True, 1.0
+    rates = {}
+    for link, other in (("down", "up"), ("up", "down")):
+        rates[link], filled, seconds = seen[link]
+        if filled:
+            continue
+        came = f"{rates[link] / 1e6:.3g} Mbit/s"
         densest = "the densest second" if seconds == 1 else f"the {seconds:g} s that were captured"
         if not found.busy[link].any():
-            notes.append(f"nothing was seen on the link {link}: its rate is {seen}, a choice")
-        elif not filled[link] and link == near:
-            notes.append(
-                f"the link {link} was never seen filled: its rate is at least {seen}, that of {densest}"
-            )
-        elif not filled[link]:
-            notes.append(
-                f"the link {link} was never seen filled: its rate is taken to be {seen}, what came to it in "
-                f"{densest}; what it carried may be less"
-            )
-    return rates, filled
+            said = "nothing was seen on it"
+        elif link == near:
+            said = f"it was never seen filled and carries at least {came}, as in {densest}"
+        else:
+            said = f"it was never seen filled; {came} came to it in {densest}, and it may have carried less"
+        # What never filled must not become the bottleneck.
+        rates[link] = max(rates[link], seen[other][0]) if link not in stood else rates[link]
+        why = f", as the link {other}" if rates[link] > seen[link][0] else ""
+        notes.append(f"the link {link}: {said}; the study has {rates[link] / 1e6:.3g} Mbit/s{why}")
+    return rates
+
+
+def _carried_bps(found: Workload, far: str) -> int | None:
+    """Return the rate of a link that was filled away from the capture, by what was acknowledged, if it shows.
+
+    A loss holds back acknowledgements, which then come at once: the capture is cut into ten pieces of a
+    second or more each, and the middle of the busier half is taken, if nearly all of that half are alike.
+    """
+    mss = found.connections["a_mss"].mode().drop_nulls()
+    full = int(mss[0]) if len(mss) else 1460
+    # Ethernet, IP and TCP, and the timestamps that the option leaves out.
+    carried = found.busy["acknowledged"] * ((full + 54) / (full - 12))
+    seconds = _series(carried, found.busy["bin"], whole=True)
+    if (long := len(seconds) // (2 * _FEWEST)) < 1 or carried.sum() < _MOST * found.busy[far].sum():
+        return None
+    pieces = seconds[: len(seconds) // long * long].reshape(-1, long).mean(axis=1)
+    busier = np.sort(pieces)[len(pieces) // 2 :]
+    middle = float(np.median(busier))
+    alike = np.mean(np.abs(busier - middle) <= _NEARLY * middle)
+    return round(middle * 8) if alike >= _NEARLY_ALL and middle * 8 > _LEAST_BPS else None
+
+
+def _series(size: np.ndarray, bins: np.ndarray, *, whole: bool) -> np.ndarray:
+    """Return bytes in each bin, or in each whole second; nothing where a capture lasts for weeks."""
+    series = np.zeros(int(bins[-1]) + 1 if len(bins) and bins[-1] < 10_000_000 else 0)
+    if len(series):
+        series[bins] = size
+    return (
+        series[: len(series) // _BINS_PER_S * _BINS_PER_S].reshape(-1, _BINS_PER_S).sum(axis=1)
+        if whole
+        else series
+    )
 
 
 def _rate(size: np.ndarray, bins: np.ndarray) -> tuple[int, bool, float]:
     """Return the rate of a direction's densest second, whether the link was filled, and how long that is."""
-    series = np.zeros(int(bins[-1]) + 1 if len(bins) and bins[-1] < 10_000_000 else 0)
+    series, whole = (_series(size, bins, whole=whole) for whole in (False, True))
     if not len(series):
         return _LEAST_BPS, False, 1.0
-    series[bins] = size
-    whole = series[: len(series) // _BINS_PER_S * _BINS_PER_S].reshape(-1, _BINS_PER_S).sum(axis=1)
     sliding = np.convolve(series, np.ones(min(_BINS_PER_S, len(series))), "valid")
     densest = float(sliding.max())
     seconds = min(1.0, len(series) / _BINS_PER_S)
-    filled = bool(np.sum(whole >= densest * (1 - _ALIKE)) >= 5)
+    filled = bool(np.sum(whole >= densest * (1 - _ALIKE)) >= _FEWEST)
     return max(_LEAST_BPS, round(densest * 8 / seconds)), filled, seconds
 
 

@@ -66,8 +66,9 @@ pub struct Extractor {
     hosts: BTreeMap<Address, Stand>,
     turns: usize,
     span: Option<(i64, i64)>,
-    /// IP bytes that hosts near the capture sent in each [`BIN_NS`], and hosts far from it.
-    busy: BTreeMap<i64, [u64; 2]>,
+    /// In each [`BIN_NS`]: bytes of frames that hosts near the capture sent, and hosts far from it; bytes of the near
+    /// hosts' that the far ones acknowledged.
+    busy: BTreeMap<i64, [u64; 3]>,
     workload: Workload,
 }
 
@@ -109,18 +110,22 @@ impl Extractor {
         };
         self.stand(&packet);
         let near = matches!(packet.ttl, 64 | 128 | 255);
-        if self.busy.len() < MOST_BINS || self.busy.contains_key(&now.div_euclid(BIN_NS)) {
-            // What link layers add is a part of it: at most a few bytes a packet.
-            self.busy.entry(now.div_euclid(BIN_NS)).or_default()[usize::from(!near)] += u64::from(frame.wire_len);
-        }
+        let bin = now.div_euclid(BIN_NS);
+        let room = self.busy.len() < MOST_BINS || self.busy.contains_key(&bin);
+        let mut busy = [0; 3];
+        // What link layers add is a part of it: at most a few bytes a packet.
+        busy[usize::from(!near)] = u64::from(frame.wire_len);
         let more = self.turns < self.options.most_turns;
         let entry = &mut self.entries[place as usize];
         let by = usize::from(entry.opener != source);
         match (&mut entry.kept, packet.transport) {
             (Kept::Tcp(connection), Transport::Tcp(segment)) => {
-                let before = connection.turns.len();
+                let (before, acked) = (connection.turns.len(), connection.ways[1 - by].acked);
                 connection.segment(by, &segment, extra(frame), now, more);
                 self.turns += connection.turns.len() - before;
+                if !near {
+                    busy[2] = (connection.ways[1 - by].acked - acked).max(0) as u64;
+                }
             }
             (Kept::Udp { last_ns, datagrams, .. }, Transport::Udp { length, .. }) if more => {
                 let wait_ns = now.saturating_sub(*last_ns).max(0) as u64;
@@ -129,6 +134,9 @@ impl Extractor {
                 self.turns += 1;
             }
             _ => self.workload.beyond_bound += 1,
+        }
+        if room {
+            self.busy.entry(bin).or_default().iter_mut().zip(busy).for_each(|(sum, more)| *sum += more);
         }
     }
 
@@ -252,10 +260,10 @@ impl Extractor {
         let length_ns = last.saturating_sub(first).max(0) as u64;
         // Towards the clients, and from them.
         let of_clients = usize::from(!near_are_clients);
-        let busy = self
-            .busy
-            .iter()
-            .map(|(bin, bytes)| (bin - first.div_euclid(BIN_NS), [bytes[1 - of_clients], bytes[of_clients]]));
+        let busy = self.busy.iter().map(|(bin, [near, far, acknowledged])| {
+            let [down, up] = if of_clients == 0 { [far, near] } else { [near, far] };
+            (bin - first.div_euclid(BIN_NS), [*down, *up, *acknowledged])
+        });
         let busy = busy.map(|(bin, bytes)| (bin.max(0) as u64, bytes)).collect();
         Workload { connections, length_ns, sides_by_ttl: by_ttl, near_are_clients, busy, ..self.workload }
     }

@@ -72,6 +72,7 @@ pub struct Workload {
     pub sides_by_ttl: bool,
     /// The capture was taken beside the clients; of use only if hop limits tell the sides apart.
     pub near_are_clients: bool,
-    /// Bytes of frames towards the clients, and from them, in bins of 100 ms that are not empty.
-    pub busy: Vec<(u64, [u64; 2])>,
+    /// Bytes of frames towards the clients, and from them, and bytes of payload sent away from the capture whose
+    /// acknowledgement came, in bins of 100 ms that are not empty.
+    pub busy: Vec<(u64, [u64; 3])>,
 }
