@@ -73,8 +73,31 @@ pub struct Cubic {
     part: u64,
     /// Never grow slower than Reno would.
     reno_friendly: bool,
-    /// Ticks of the clock in a second.
-    hz: u64,
+    clock: Clock,
+}
+
+/// What time is counted in. The compiler knows the length of either tick, and so divides by neither at each ACK.
+#[derive(Clone, Copy)]
+enum Clock {
+    Milliseconds,
+    Jiffies,
+}
+
+impl Clock {
+    /// Ticks in a second.
+    const fn hz(self) -> u64 {
+        match self {
+            Self::Milliseconds => 1000,
+            Self::Jiffies => 1_000_000_000 / TICK,
+        }
+    }
+
+    fn ticks(self, time: Time) -> u64 {
+        match self {
+            Self::Milliseconds => time.0 / 1_000_000,
+            Self::Jiffies => time.0 / TICK,
+        }
+    }
 }
 
 /// A congestion-avoidance stage. It starts at a tick; K is in 1024ths of a second.
@@ -142,36 +165,33 @@ impl Cubic {
             hystart: Watch::of(hystart),
             part: 0,
             reno_friendly,
-            hz: 1000,
+            clock: Clock::Milliseconds,
         }
     }
 
     /// The same with Linux's clock, and with a smallest round trip that it has looked at itself.
     pub fn in_jiffies(self) -> Self {
-        Self { hz: 1_000_000_000 / TICK, looked_at: true, ..self }
-    }
-
-    fn ticks(&self, time: Time) -> u64 {
-        time.0 / (1_000_000_000 / self.hz)
+        Self { clock: Clock::Jiffies, looked_at: true, ..self }
     }
 
     /// Sending began again at `at`, with nothing in flight: the epoch begins so much later.
     fn rest(&mut self, at: Time) {
-        let (at, sent) = (self.ticks(at), self.ticks(self.sent));
+        let (at, sent) = (self.clock.ticks(at), self.clock.ticks(self.sent));
         if let Some(epoch) = &mut self.epoch {
             epoch.start = (epoch.start + at.saturating_sub(sent)).min(at);
         }
     }
 
-    /// Takes the times that an ACK tells. False if it came too soon after a loss for its round trip to be looked at.
-    fn hear(&mut self, now: Time, ack: &Ack) -> bool {
+    /// Takes the times that an ACK tells at a tick. False if it came too soon after a loss for its round trip to be
+    /// looked at.
+    fn hear(&mut self, now: Time, tick: u64, ack: &Ack) -> bool {
         let Some(rtt) = ack.rtt else { return true };
         let sent = now - rtt;
         if self.empty && sent > self.heard {
             self.rest(sent);
         }
         (self.heard, self.sent, self.empty) = (now, sent, ack.left_in_flight == 0);
-        if self.epoch.is_some_and(|epoch| self.ticks(now) < epoch.start + self.hz) {
+        if self.epoch.is_some_and(|epoch| tick < epoch.start + self.clock.hz()) {
             return false;
         }
         let least = if self.looked_at { rtt } else { ack.min_rtt };
@@ -201,17 +221,19 @@ impl Cubic {
             epoch.ack_cnt += acked;
         }
         let (cwnd, at) = self.cnt_at;
-        if cwnd == self.cwnd && now - at <= self.hz / 32 {
+        if cwnd == self.cwnd && now - at <= self.clock.hz() / 32 {
             return;
         }
         let cwnd = self.cwnd;
         let is_new = self.epoch.is_none() || now != at;
-        let mut epoch = self.epoch.unwrap_or_else(|| Epoch { ack_cnt: acked, ..Epoch::begin(now, cwnd, self.w_max) });
+        let begin = || Epoch { ack_cnt: acked, ..Epoch::begin(now, cwnd, self.w_max) };
+        let epoch = self.epoch.get_or_insert_with(begin);
         let per = |gain: u64| cwnd.checked_div(gain).unwrap_or(100 * cwnd);
         if is_new {
             self.cnt_at = (cwnd, now);
-            let ahead = self.min_rtt.0.div_ceil(1_000_000_000 / self.hz);
-            epoch.w_cubic = epoch.window(now.saturating_sub(epoch.start) + ahead, self.hz);
+            let hz = self.clock.hz();
+            let ahead = self.min_rtt.0.div_ceil(1_000_000_000 / hz);
+            epoch.w_cubic = epoch.window(now.saturating_sub(epoch.start) + ahead, hz);
             self.cnt = per(epoch.w_cubic.saturating_sub(cwnd));
             if self.w_max == 0 {
                 self.cnt = self.cnt.min(MOST_BEFORE_LOSS);
@@ -221,7 +243,6 @@ impl Cubic {
             self.cnt = self.cnt.min(per(epoch.friendly(cwnd).saturating_sub(cwnd)));
         }
         self.cnt = self.cnt.max(LEAST_CNT);
-        self.epoch = Some(epoch);
     }
 
     /// Pays for segments with those delivered.
@@ -239,7 +260,8 @@ impl Cubic {
 impl CongestionControl for Cubic {
     fn on_ack(&mut self, now: Time, ack: &Ack) {
         let mut delivered = ack.delivered.div_ceil(self.mss);
-        let looks = self.hear(now, ack);
+        let tick = self.clock.ticks(now);
+        let looks = self.hear(now, tick, ack);
         if looks && self.cwnd < self.ssthresh && !ack.recovering {
             delivered = self.slow_start_growth(now, ack, delivered);
         }
@@ -248,7 +270,7 @@ impl CongestionControl for Cubic {
         }
         let left = slow_start(&mut self.cwnd, self.ssthresh, delivered);
         if left > 0 {
-            self.update_cnt(self.ticks(now), left);
+            self.update_cnt(tick, left);
             self.grow(left);
         }
     }

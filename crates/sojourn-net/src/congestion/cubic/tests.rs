@@ -78,7 +78,7 @@ fn in_jiffies_time_goes_by_four_milliseconds() {
     cubic.epoch = Some(Epoch::begin(0, 5, 8));
     let seen = [191_999, 192_000].map(|at: u64| {
         cubic.cnt_at = (0, 0);
-        cubic.update_cnt(cubic.ticks(Time(at * 1000)), 0);
+        cubic.update_cnt(cubic.clock.ticks(Time(at * 1000)), 0);
         cubic.cnt
     });
     assert_eq!(seen, [600, 6]);
