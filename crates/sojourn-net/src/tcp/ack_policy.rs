@@ -32,7 +32,8 @@ pub(super) struct AckPolicy {
     hole: u64,
     at_once: u32,
     held: u32,
-    last: Time,
+    /// The tick in which data arrived last.
+    last: u64,
     /// How long an acknowledgement may be delayed, in ticks: from `least` on, by how far apart data arrives.
     least: u64,
     delay: u64,
@@ -52,7 +53,7 @@ impl AckPolicy {
             hole: u64::MAX,
             at_once: 0,
             held: 0,
-            last: Time::ZERO,
+            last: 0,
             least,
             delay: least,
             round_trip: Span::ZERO,
@@ -66,7 +67,8 @@ impl AckPolicy {
     #[inline(never)]
     pub(super) fn on_data(&mut self, now: Time, (srtt, rto): (Span, Span)) {
         (self.round_trip, self.rto) = (srtt, rto);
-        let gap = now.0 / TICK - std::mem::replace(&mut self.last, now).0 / TICK;
+        let tick = now.0 / TICK;
+        let gap = tick - std::mem::replace(&mut self.last, tick);
         if gap <= self.least / 2 {
             self.delay = self.delay / 2 + self.least / 2;
         } else if gap < self.delay {

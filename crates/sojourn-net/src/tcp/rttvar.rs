@@ -36,9 +36,11 @@ impl LinuxRttvar {
     /// Another one was, with `srtt` expected; everything below `una` is acknowledged, and `next` is sent next.
     pub(super) fn sample(&mut self, rtt: u64, srtt: u64, una: u64, next: u64) {
         let (error, known) = (rtt.abs_diff(srtt), self.deviation / 4);
-        let gain = if rtt < srtt && error > known { 8 } else { 1 };
-        self.deviation =
-            if error > known { self.deviation + (error - known) / gain } else { self.deviation - (known - error) };
+        self.deviation = match error.checked_sub(known) {
+            Some(more) if rtt < srtt => self.deviation + more / 8,
+            Some(more) => self.deviation + more,
+            None => self.deviation - (known - error),
+        };
         self.largest = self.largest.max(self.deviation);
         self.term = self.term.max(self.largest);
         if una > self.round_end {
