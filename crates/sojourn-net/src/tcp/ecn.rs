@@ -46,6 +46,11 @@ impl Echo {
         Self { mode, ..Self::default() }
     }
 
+    #[inline]
+    pub(super) fn is_off(&self) -> bool {
+        self.mode == EcnMode::Off
+    }
+
     /// True if an acknowledgement held back must leave before this segment of data is told of.
     pub(super) fn turns(&self, segment: &Segment) -> bool {
         self.mode == EcnMode::Dctcp && (segment.ecn == Ecn::Ce) != self.echoing

@@ -115,7 +115,7 @@ impl Receiver {
         if segment.fin {
             self.fin = Some(end - 1);
         }
-        if self.extras.is_some() {
+        if self.extras.as_ref().is_some_and(|extras| !extras.echo.is_off()) {
             self.look_at(&{ *segment }); // A copy, so that the segments of other connections can stay in registers.
         }
         // RFC 7323 §4.3 (2): the stamp of the earliest segment not yet acknowledged, or of a duplicate; but Linux
