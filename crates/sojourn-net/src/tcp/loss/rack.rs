@@ -34,7 +34,7 @@ pub(in crate::tcp) struct Rack {
 impl Rack {
     /// A segment is sent, for the first time or again. Returns when: transmissions at one instant are told apart by a
     /// nanosecond each.
-    #[inline(never)]
+    #[inline]
     pub(in crate::tcp) fn on_send(&mut self, now: Time, end: u64) -> Time {
         let at = self.sent.back().map_or(now, |last| now.max(last.0 + Span(1)));
         self.sent.push_back((at, end));
@@ -48,7 +48,7 @@ impl Rack {
     }
 
     /// It delivers a segment.
-    #[inline(never)]
+    #[inline]
     pub(in crate::tcp) fn arrived(&mut self, sent: Time, end: u64, resent: bool) {
         self.highest = self.highest.max(end);
         if !resent {

@@ -28,17 +28,20 @@ impl Scoreboard {
         let window = rack.window(repairing || self.sacked >= 3 * u64::from(mss), min_rtt, srtt);
         let mut last = Time::NEVER;
         while let Some(&(at, end)) = rack.sent.front() {
-            if let Some(i) = self.transmission(at, end) {
+            if end > self.una {
+                // Mostly this is all: what was not overtaken has none behind it that was.
                 if !rack.is_overtaken((at, end)) {
                     break;
                 }
-                if rack.deadline(at, window) > now {
-                    let overtaken = rack.sent.iter().take_while(|t| rack.is_overtaken(**t));
-                    let last_out = overtaken.filter(|t| self.transmission(t.0, t.1).is_some()).last();
-                    last = last_out.map_or(Time::NEVER, |t| rack.deadline(t.0, window));
-                    break;
+                if let Some(i) = self.transmission(at, end) {
+                    if rack.deadline(at, window) > now {
+                        let overtaken = rack.sent.iter().take_while(|t| rack.is_overtaken(**t));
+                        let last_out = overtaken.filter(|t| self.transmission(t.0, t.1).is_some()).last();
+                        last = last_out.map_or(Time::NEVER, |t| rack.deadline(t.0, window));
+                        break;
+                    }
+                    self.mark_copy(i);
                 }
-                self.mark_copy(i);
             }
             rack.sent.pop_front();
         }
