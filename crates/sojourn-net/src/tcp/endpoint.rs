@@ -151,6 +151,7 @@ impl Endpoint {
         // A passive end may not speak before it has heard the SYN.
         let out = if self.receiver.owes_early() { None } else { self.sender.next_out(now) };
         if out.is_none() && !self.receiver.wants_ack() {
+            self.sender.has_sent(now);
             return None;
         }
         let feedback = self.receiver.feedback();

@@ -285,9 +285,17 @@ impl Sender {
         }
     }
 
-    /// News came, or new data left: the tail loss probe is put off.
+    /// All that may be sent now has left. If anything did, or news came, the tail loss probe is put off.
+    #[inline]
+    pub(super) fn has_sent(&mut self, now: Time) {
+        if self.tlp.put_off {
+            self.arm_probe(now);
+        }
+    }
+
     #[inline(never)]
     fn arm_probe(&mut self, now: Time) {
+        self.tlp.put_off = false;
         let outstanding = self.board.outstanding();
         self.tlp.at = if outstanding == 0 || self.una == 0 || !self.state.has_no_loss() || self.board.has_sacked() {
             Time::NEVER

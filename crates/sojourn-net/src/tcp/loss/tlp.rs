@@ -21,13 +21,15 @@ pub(in crate::tcp) struct Tlp {
     pub(in crate::tcp) at: Time,
     /// The next segment leaves as a probe.
     pub(in crate::tcp) due: bool,
+    /// It is to be put off when all that may be sent now has left.
+    pub(in crate::tcp) put_off: bool,
     /// What had been sent when the probe left (RFC 8985 `TLP.end_seq`), and whether that was a retransmission.
     out: Option<(u64, bool)>,
 }
 
 impl Default for Tlp {
     fn default() -> Self {
-        Self { at: Time::NEVER, due: false, out: None }
+        Self { at: Time::NEVER, due: false, put_off: false, out: None }
     }
 }
 
@@ -48,7 +50,7 @@ impl Tlp {
 
     /// A probe leaves, after which everything below `next` has been sent.
     pub(in crate::tcp) fn on_probe(&mut self, next: u64, retransmission: bool) {
-        *self = Self { at: Time::NEVER, due: false, out: Some((next, retransmission)) };
+        *self = Self { out: Some((next, retransmission)), ..Self::default() };
     }
 
     /// Everything below `una` is acknowledged. `duplicate`: the acknowledgement reports that something arrived twice,

@@ -116,9 +116,7 @@ impl Sender {
         }
         if advanced {
             self.rto_at = if self.board.outstanding() == 0 { Time::NEVER } else { self.rto.deadline(now) };
-            if self.rack {
-                self.arm_probe(now);
-            }
+            self.tlp.put_off = self.rack;
         }
     }
 

@@ -21,6 +21,7 @@ fn timed_out() -> (Sender, Time) {
     sender.next_out(ms(0));
     hear(&mut sender, 100, 1, 0, None);
     while sender.next_out(ms(100)).is_some() {}
+    sender.has_sent(ms(100));
     assert_eq!(sender.nxt, 10 * MSS + 1);
     // The probe, and then the timer.
     let mut sent = Vec::new();

@@ -137,9 +137,7 @@ impl Sender {
         self.nxt += u64::from(len);
         self.board.push(len, now);
         self.sent(now, len);
-        if self.rack {
-            self.arm_probe(now);
-        }
+        self.tlp.put_off = self.rack;
         let push = self.stack.pushes(ends_burst, self.nxt == self.end);
         if push {
             self.board.pushed();
