@@ -132,21 +132,24 @@ impl Policy {
         }
     }
 
-    /// New data leaves several segments at a time if it can.
-    #[inline]
-    pub(super) fn sends_bursts(&self) -> bool {
-        matches!(self, Self::Linux(_))
-    }
-
     /// The segment that leaves now is the last of several.
     #[inline]
     pub(super) fn is_last_of_burst(&self, now: Time) -> bool {
         matches!(self, Self::Linux(linux) if linux.tso.is_last(now))
     }
 
-    /// New data that fits the window waits all the same, so that more can leave at once.
+    /// New data that fits the window leaves at once: alone, or as one of a burst that has begun.
     #[inline]
-    pub(super) fn defers(&mut self, now: Time, room: impl FnOnce() -> Room) -> bool {
+    pub(super) fn goes_on(&mut self, now: Time) -> bool {
+        match self {
+            Self::Standard => true,
+            Self::Linux(linux) => linux.tso.goes_on(now),
+        }
+    }
+
+    /// Other data that fits the window waits all the same, so that more can leave at once.
+    #[inline]
+    pub(super) fn defers(&mut self, now: Time, room: &Room) -> bool {
         match self {
             Self::Standard => false,
             Self::Linux(linux) => linux.tso.should_defer(now, room),

@@ -104,7 +104,7 @@ impl Sender {
             self.observe_limit(false);
             return None;
         }
-        if self.stack.sends_bursts() && self.defers(now, counted) {
+        if !self.stack.goes_on(now) && self.defers(now, counted) {
             // What waits for more room waits for the window, unless the receiver's is the nearer.
             self.observe_limit(self.allowed - counted < self.una + self.receive_window - self.nxt);
             return None;
@@ -115,7 +115,7 @@ impl Sender {
     /// What fits waits all the same, so that more can leave at once.
     #[inline(never)]
     fn defers(&mut self, now: Time, counted: u64) -> bool {
-        self.stack.defers(now, || Room {
+        let room = Room {
             bytes: self.allowed.saturating_sub(counted),
             left: self.end - self.nxt,
             ends: self.fin,
@@ -128,7 +128,8 @@ impl Sender {
             last_sent: self.last_sent,
             repairing: !self.state.has_no_loss(),
             paced: self.pace.is_some(),
-        })
+        };
+        self.stack.defers(now, &room)
     }
 
     #[inline(always)] // Or what it returns goes through memory.

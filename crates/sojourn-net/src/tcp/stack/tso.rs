@@ -53,12 +53,22 @@ impl Room {
             return LEAST;
         }
         let percent = if self.cwnd < self.ssthresh / 2 { 200 } else { 120 };
-        // Windows beyond 9 GB, for which this is too little, fill the largest super-segment all the same.
-        let rate = self.cwnd.saturating_mul(percent * 10_000_000) / self.srtt.0;
         let halvings = (self.min_rtt.0 / 1000) >> RTT_LOG;
         let near = if self.min_rtt > Span::ZERO && halvings < 32 { GSO_MOST >> halvings } else { 0 };
-        let bytes = (rate >> PACING_SHIFT) + near;
-        (bytes.min(GSO_MOST - HEADERS) / self.mss).max(LEAST)
+        // (rate >> shift) + near, in segments: rounding down once is rounding down thrice. Windows beyond 9 GB, for
+        // which 64 bits are too few, fill the largest super-segment all the same.
+        let scale = self.srtt.0 << PACING_SHIFT;
+        let bytes = self.cwnd.saturating_mul(percent * 10_000_000).saturating_add(near.saturating_mul(scale));
+        let segment = scale.saturating_mul(self.mss);
+        if bytes < segment.saturating_mul(LEAST + 1) {
+            return LEAST; // As most flows have it, without a division.
+        }
+        let segments = bytes / segment;
+        if segments.saturating_mul(self.mss) <= GSO_MOST - HEADERS {
+            segments
+        } else {
+            ((GSO_MOST - HEADERS) / self.mss).max(LEAST)
+        }
     }
 }
 
@@ -82,15 +92,19 @@ impl Tso {
         self.left == 1 && self.at == now
     }
 
-    /// New data that fits the window waits, so that more leaves at once; if not, a super-segment begins or goes on.
-    #[inline(never)]
-    pub(super) fn should_defer(&mut self, now: Time, room: impl FnOnce() -> Room) -> bool {
-        if self.left > 0 && self.at == now {
-            self.left -= 1;
-            return false;
-        }
-        let room = room();
-        let Room { bytes, left, ends, cwnd, mss, srtt, first_sent, last_sent, repairing, .. } = room;
+    /// What leaves now is one of its segments.
+    #[inline]
+    pub(super) fn goes_on(&mut self, now: Time) -> bool {
+        let goes_on = self.left > 0 && self.at == now;
+        self.left -= u32::from(goes_on);
+        goes_on
+    }
+
+    /// New data that fits the window and [goes on](Self::goes_on) nothing waits, so that more leaves at once; if not, a
+    /// super-segment begins.
+    #[inline]
+    pub(super) fn should_defer(&mut self, now: Time, room: &Room) -> bool {
+        let Room { bytes, left, ends, cwnd, mss, srtt, first_sent, last_sent, repairing, .. } = *room;
         let full = room.goal();
         let whole = bytes >= full * mss || bytes >= cwnd / 3 || left < 2 * mss || (ends && bytes >= left);
         let near = DEFERRED_FOR.min(Span(srtt.0 / 2));
@@ -98,7 +112,8 @@ impl Tso {
             return true;
         }
         // Never more than half a window at once.
-        let segments = (full * mss).min(bytes).min(cwnd / 2).min(left) / mss;
+        let most = bytes.min(cwnd / 2).min(left);
+        let segments = if most >= full * mss { full } else { most / mss };
         *self = Self { at: now, left: segments.saturating_sub(1) as u32 };
         false
     }
@@ -129,7 +144,7 @@ mod tests {
     #[test]
     fn one_segment_waits_a_millisecond_for_room_for_two() {
         let now = Time(99_900_000);
-        let defers = |now, room: Room| Tso::new().should_defer(now, || room);
+        let defers = |now, room: Room| Tso::new().should_defer(now, &room);
         assert!(defers(now, room()));
         assert!(!defers(now, Room { bytes: 2000, ..room() }), "room for two");
         assert!(!defers(now, Room { left: 1999, ..room() }), "no second to send");
@@ -145,10 +160,11 @@ mod tests {
         let now = Time(99_900_000);
         for (cwnd, pairs) in [(4000, true), (3999, false)] {
             let mut tso = Tso::new();
-            assert!(!tso.should_defer(now, || Room { bytes: 2000, cwnd, ..room() }));
+            assert!(!tso.should_defer(now, &Room { bytes: 2000, cwnd, ..room() }));
             assert_eq!(tso.is_last(now), pairs);
             // With room for one left, the second of a pair leaves, any other waits.
-            assert_eq!(tso.should_defer(now, room), !pairs);
+            assert_eq!(tso.goes_on(now), pairs);
+            assert!(tso.should_defer(now, &room()));
             assert!(!tso.is_last(now));
         }
     }
@@ -175,24 +191,35 @@ mod tests {
     }
 
     #[test]
+    fn one_division_is_as_linuxs_three() {
+        for (cwnd, us, near_us) in (2..400).flat_map(|n| [(n, 1777, 300), (n, 33_333, 8191), (n * n, 20_011, 20_000)]) {
+            let (cwnd, srtt, min_rtt) = (cwnd * 1448 + 7, Span(us * 1000), Span(near_us * 1000));
+            let near = if near_us < 20_000 { GSO_MOST >> (near_us >> RTT_LOG) } else { 0 };
+            let bytes = ((cwnd * 1_200_000_000 / srtt.0) >> PACING_SHIFT) + near;
+            let goal = Room { cwnd, ssthresh: 0, srtt, min_rtt, ..fast() }.goal();
+            assert_eq!(goal, (bytes.min(GSO_MOST - HEADERS) / 1448).max(LEAST), "{cwnd} {us} {near_us}");
+        }
+    }
+
+    #[test]
     fn room_for_nine_waits_for_a_tenth_and_ten_leave_together() {
         let now = Time(33_000_000);
         let fast = || Room { first_sent: Time(0), last_sent: Time(32_500_000), ..fast() };
         let mut tso = Tso::new();
-        assert!(tso.should_defer(now, fast));
-        assert!(!tso.should_defer(now, || Room { repairing: true, ..fast() }), "repairs do not wait");
+        assert!(tso.should_defer(now, &fast()));
+        assert!(!tso.should_defer(now, &Room { repairing: true, ..fast() }), "repairs do not wait");
         let mut tso = Tso::new();
         let ten = || Room { bytes: 14_480, ..fast() };
-        assert!(!tso.should_defer(now, ten));
+        assert!(!tso.should_defer(now, &ten()));
         for _ in 0..8 {
             assert!(!tso.is_last(now));
-            assert!(!tso.should_defer(now, || unreachable!("it is under way")));
+            assert!(tso.goes_on(now));
         }
         assert!(tso.is_last(now));
-        assert!(!tso.should_defer(now, || unreachable!("it is under way")));
-        assert!(tso.should_defer(now, fast), "the next one waits");
+        assert!(tso.goes_on(now));
+        assert!(!tso.goes_on(now) && tso.should_defer(now, &fast()), "the next one waits");
         // All that is left, and nothing behind it, has no reason to wait.
-        assert!(!Tso::new().should_defer(now, || Room { left: 5000, ends: true, ..fast() }));
-        assert!(Tso::new().should_defer(now, || Room { left: 5000, ..fast() }));
+        assert!(!Tso::new().should_defer(now, &Room { left: 5000, ends: true, ..fast() }));
+        assert!(Tso::new().should_defer(now, &Room { left: 5000, ..fast() }));
     }
 }
