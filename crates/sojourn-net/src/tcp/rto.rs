@@ -42,12 +42,14 @@ pub(super) struct Rto {
     samples: u64,
     /// Linux's 4·RTTVAR; its timer ends at ticks besides.
     linux: Option<LinuxRttvar>,
+    /// The present timeout, its back-off included.
+    timeout: Span,
 }
 
 impl Rto {
     pub(super) fn new(config: &Config) -> Self {
         let min_rttvar = config.min_rttvar.0;
-        Self {
+        let mut rto = Self {
             srtt: 0,
             rttvar: 0,
             min_rtt: u64::MAX,
@@ -62,7 +64,10 @@ impl Rto {
             sum: 0,
             samples: 0,
             linux: (config.stack == Stack::Linux).then(|| LinuxRttvar::new(min_rttvar)),
-        }
+            timeout: Span::ZERO,
+        };
+        rto.set_timeout();
+        rto
     }
 
     /// A round trip was measured by an acknowledgement of everything below `una`, with `next` to be sent next: updates
@@ -87,6 +92,7 @@ impl Rto {
         }
         self.sum += r;
         self.samples += 1;
+        self.set_timeout();
     }
 
     /// The timer expired for the data at `una`, with `next` to be sent next: the next timeout is twice as long. True
@@ -95,14 +101,20 @@ impl Rto {
     pub(super) fn back_off(&mut self, una: u64, next: u64) -> bool {
         self.backoff += 1;
         self.backed_off_at = next;
+        self.set_timeout();
         self.expired_at.replace(una) == Some(una)
     }
 
-    /// The present timeout, its back-off included (RFC 6298 §2.3, §5.5).
-    pub(super) fn timeout(&self) -> Span {
+    /// The estimate or the back-off has changed (RFC 6298 §2.3, §5.5).
+    fn set_timeout(&mut self) {
         let term = self.linux.map_or((4 * self.rttvar).max(self.min_rttvar), |variance| variance.term);
         let base = if self.srtt == 0 { self.initial } else { self.srtt.saturating_add(term).max(self.min_rto) };
-        Span(base.saturating_mul(1 << self.backoff.min(10)).min(MAX.0.max(self.min_rto)))
+        self.timeout = Span(base.saturating_mul(1 << self.backoff.min(10)).min(MAX.0.max(self.min_rto)));
+    }
+
+    /// The present timeout, its back-off included.
+    pub(super) fn timeout(&self) -> Span {
+        self.timeout
     }
 
     /// When the timer expires that is started at `now`.
