@@ -14,20 +14,20 @@ use crate::congestion::Window;
 use linux::Linux;
 pub(super) use tso::Room;
 
-/// The habits of one sender, and what they remember.
-#[derive(Clone, Copy, Debug)]
+/// The habits of one sender, and what they remember, which lies elsewhere: most senders have none.
+#[derive(Debug)]
 pub(super) enum Policy {
     /// What the standards say.
     Standard,
     /// What Linux does.
-    Linux(Linux),
+    Linux(Box<Linux>),
 }
 
 impl Policy {
     pub(super) fn new(stack: Stack) -> Self {
         match stack {
             Stack::Plain => Self::Standard,
-            Stack::Linux => Self::Linux(Linux::new()),
+            Stack::Linux => Self::Linux(Box::new(Linux::new())),
         }
     }
 
