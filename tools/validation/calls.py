@@ -24,7 +24,7 @@ from tools.validation.testbed import Bound, run
 
 STUDY = Path(__file__).with_name("calls.toml")
 SEEDS = 512
-"""Simulations of a scene: means of 64 scatter by 0.004 in the share of time frozen, where 0.02 are allowed."""
+"""Simulations of a scene: means of 64 scatter by 0.004 in the share of time frozen; 0.02 are allowed."""
 
 _QUEUES = {
     "FIFO": '{ kind = "fifo", limit = "300ms" }',
