@@ -109,7 +109,8 @@ mod tests {
         list.arrived(1);
         let asked = (0..300).filter(|i| !list.due(at(100 * i), None).is_empty()).count();
         assert_eq!(asked, 100);
-        assert!(list.arrived(1100));
+        // Of 999 and of a thousand each is asked for; one more is too many.
+        assert_eq!([1001, 1003, 1005].map(|number| list.arrived(number)), [false, false, true]);
         assert!(list.is_empty());
     }
 }
