@@ -88,7 +88,7 @@ def test_more_runs_do_not_bring_a_page_that_has_not_come() -> None:
         "the runs did, which longer runs tell, and not more of them."
     )
 
-    auto: Any = SimpleNamespace(document=document, replicated=lambda *asked: "more")
+    auto: Any = SimpleNamespace(document=document, replicated=lambda wanted, _: "more" if wanted else [])
     point: Any = SimpleNamespace(labels={KIND: "fifo"})
     runs = [one({KIND: "fifo"}, at, **slow(1.5, "p75")) for at in range(3)]
     assert next_round(auto, [point], runs) == []

@@ -72,6 +72,9 @@ mod tests {
         for (found, exact) in [(found.p50, 500.0), (found.p99, 990.0), (found.p999, 999.0), (found.max, 1000.0)] {
             assert!((found - exact).abs() <= exact * 1e-3, "{found} for {exact}");
         }
+        (0..1001).for_each(|_| late.add(Span::ZERO));
+        let found = late.summary().unwrap();
+        assert_eq!((found.packets, found.p50), (2001, 0.0), "who is on time counts");
         late.add(Span(u64::MAX));
         assert!(late.summary().unwrap().max >= 59e6, "far too late counts as a minute");
     }

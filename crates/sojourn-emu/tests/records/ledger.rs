@@ -118,6 +118,37 @@ fn flows_are_numbered_as_they_come_and_pairs_counted_in_the_measured_period() {
 }
 
 #[test]
+fn a_summary_is_of_what_happened_in_the_measured_period_its_ends_among_it() {
+    let mut by_hand = ByHand::new(Outputs::default());
+    by_hand.0.measure(Time(1000 * MS), Time(3000 * MS));
+    let mark = |by_hand: &mut ByHand, row, ms| by_hand.take(Event::Marked { link: 0, row, at: Time(ms * MS) });
+    let early = by_hand.arrives(900, 1, 0, None);
+    by_hand.arrives(950, 1, 0, Some(DropCause::Full));
+    mark(&mut by_hand, early, 960);
+    let first = by_hand.arrives(1000, 1, 0, None);
+    mark(&mut by_hand, first, 1000);
+    by_hand.leaves(early, 1100, 200);
+    by_hand.leaves(first, 1200, 200);
+    by_hand.arrives(1500, 1, 0, Some(DropCause::Full));
+    let second = by_hand.arrives(2000, 1, 0, None);
+    mark(&mut by_hand, second, 2999);
+    let last = by_hand.arrives(3000, 1, 0, None);
+    mark(&mut by_hand, last, 3000);
+    by_hand.leaves(last, 3000, 0);
+    let late = by_hand.arrives(3001, 1, 0, None);
+    mark(&mut by_hand, late, 3001);
+    let (waited, cause) = (Span::from_millis(1050), DropCause::Early);
+    by_hand.take(Event::Dropped { link: 0, row: second, at: Time(3050 * MS), waited, cause });
+    by_hand.arrives(3100, 1, 0, Some(DropCause::Full));
+    by_hand.leaves(late, 3200, 199);
+    let found = by_hand.0.finish(Time(9000 * MS)).unwrap();
+    let summary = serde_json::to_value(&found.links[0].1).unwrap();
+    let number = |key: &str| summary[key].as_u64();
+    assert_eq!((number("arrived_pkts"), number("departed_pkts"), number("marked_pkts")), (Some(4), Some(3), Some(3)));
+    assert_eq!(summary["drops_by_cause"], serde_json::json!({ "full": 1 }));
+}
+
+#[test]
 fn a_row_of_the_log_has_the_number_of_its_flow_and_what_was_waiting_before_it() {
     let file = Memory::default();
     let mut by_hand = ByHand::new(Outputs { log: Some(Box::new(file.clone())), ..Outputs::default() });

@@ -219,6 +219,24 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_packet_that_was_cut_in_its_extension_headers_is_one_still() {
+        let mut data = vec![0x60, 0, 0, 0, 0, 60, 0, 64];
+        data.extend([1; 16].into_iter().chain([2; 16]));
+        // Hop-by-hop options, a fragment's header, UDP.
+        data.extend([44, 0, 0, 0, 0, 0, 0, 0]);
+        data.extend([17, 0, 0, 1, 0, 0, 0, 7]);
+        data.extend([0x13, 0x88, 0x17, 0x70, 0, 44, 0, 0]);
+        for (kept, protocol) in [(40, 0), (41, 0), (42, 44), (51, 44), (52, 17), (56, 17)] {
+            let seen = parse_frame(&frame(&data[..kept], 100), 400).expect("a packet");
+            assert_eq!((seen.tuple.protocol, seen.size, seen.cut_at), (protocol, 100, Some(kept)), "{kept}");
+        }
+        // Of a later fragment the transport is not known.
+        data[51] = 8;
+        let seen = parse_frame(&frame(&data, 100), 400).expect("a packet");
+        assert_eq!((seen.tuple.protocol, seen.tuple.ports), (0, (0, 0)));
+    }
+
     proptest! {
         #[test]
         fn nothing_makes_it_panic(data in proptest::collection::vec(any::<u8>(), 0..120), wire in 0u32..2000, first: bool) {
