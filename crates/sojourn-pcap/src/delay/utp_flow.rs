@@ -267,3 +267,41 @@ impl Side {
         self.reports = Reports::default();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decode::Address;
+    use crate::delay::flow::Key;
+    use crate::{Meter, Options};
+    use std::net::IpAddr;
+
+    /// The frames that are believed to have met no queue, of those that the two hosts send in turns.
+    fn idle(opened: bool) -> Vec<u64> {
+        let mut meter = Meter::new(Options::default());
+        let state = &mut meter.state;
+        let address = [1, 2].map(|n| Address::from(IpAddr::from([10, 0, 0, n])));
+        let key = Key { address, port: [5000, 6000], protocol: 17 };
+        let hosts = key.address.map(|address| state.hosts.of(address));
+        let mut flow = UtpFlow::new(state, hosts, opened, 10_000_000_000);
+        for n in 0..10u16 {
+            let time = 10_000_000_000 + i64::from(n) * 10_000_000;
+            let (side, frame) = (usize::from(n % 2), u64::from(n) + 1);
+            let seen = Seen { key: &key, side, id: n, ttl: 64, frame, time, length: 1000 };
+            let stamp = (time / 1000) as u32;
+            let header = Header { kind: utp::DATA, connection: 7, stamp, difference: 0, seq: n, ack: n };
+            flow.packet(state, &seen, &header, 1000);
+        }
+        let tracks = 0..meter.state.tracks.len();
+        let mut found: Vec<_> =
+            tracks.flat_map(|i| meter.state.log.of(i)).filter(|entry| entry.is(IDLE)).map(Entry::frame).collect();
+        found.sort_unstable();
+        found
+    }
+
+    #[test]
+    fn the_first_four_packets_of_hosts_that_were_silent_met_no_queue() {
+        assert_eq!(idle(true), [1, 2, 3, 4]);
+        assert_eq!(idle(false), [0; 0], "of a flow that began before the capture nothing is known");
+    }
+}
