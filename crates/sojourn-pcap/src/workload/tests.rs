@@ -27,7 +27,11 @@ fn frames(lines: &[Line]) -> Vec<(i64, Vec<u8>, u32)> {
 }
 
 fn taken(frames: &[(i64, Vec<u8>, u32)]) -> Workload {
-    let mut extractor = Extractor::new(Options::default());
+    taken_with(frames, Options::default())
+}
+
+fn taken_with(frames: &[(i64, Vec<u8>, u32)], options: Options) -> Workload {
+    let mut extractor = Extractor::new(options);
     for (number, (time_ns, data, wire_len)) in frames.iter().enumerate() {
         let (number, wire_len) = (number as u64 + 1, *wire_len);
         extractor.frame(&Frame { number, time_ns: *time_ns, link: 1, wire_len, data });
@@ -199,6 +203,26 @@ fn memory_is_bounded() {
     assert_eq!(found.connections.len(), 3);
     assert_eq!(found.connections.iter().map(|flow| flow.turns.len()).sum::<usize>(), 10);
     assert_eq!(found.beyond_bound, 990);
+}
+
+#[test]
+fn beyond_the_bound_bytes_belong_to_the_last_turn_of_their_end() {
+    // A second answer, of 300 bytes, that is in the capture, or that only its acknowledgement tells.
+    for captured in [true, false] {
+        let mut lines = PAGE[..10].to_vec();
+        lines.extend(captured.then_some((680, false, ACK, 3000, 160, 300)));
+        lines.push((680, true, ACK, 160, 3300, 0));
+        for (most_turns, expected) in [
+            (4, vec![(false, 100), (true, 2000), (false, 50), (true, 300)]),
+            (3, vec![(false, 100), (true, 2300), (false, 50)]),
+            (2, vec![(false, 150), (true, 2300)]),
+        ] {
+            let found = taken_with(&frames(&lines), Options { most_turns, ..Options::default() });
+            let [page] = &found.connections[..] else { panic!("one connection") };
+            let sizes: Vec<_> = turns(page).iter().map(|turn| (turn.0, turn.1)).collect();
+            assert_eq!(sizes, expected, "{captured} {most_turns}");
+        }
+    }
 }
 
 proptest! {
