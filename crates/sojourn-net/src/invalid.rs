@@ -29,3 +29,13 @@ impl Invalid {
         Self { key: format!("{outer}.{}", self.key), ..self }
     }
 }
+
+/// Ends a check with [`Invalid`] at a key if this holds; the message is written as in [`format!`].
+#[macro_export]
+macro_rules! refuse_if {
+    ($condition:expr, $key:expr, $($message:tt)+) => {
+        if $condition {
+            return Err($crate::Invalid::new($key, format!($($message)+)));
+        }
+    };
+}

@@ -4,6 +4,7 @@
 //! describes the whole simulation and its hash can name the result. Keys and units are those of study files.
 
 mod buffer;
+pub(crate) mod defaults;
 mod flows;
 mod hops;
 mod limit;
@@ -16,8 +17,8 @@ mod users;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sojourn_net::Span;
 use sojourn_net::quote::quoted;
+use sojourn_net::{Span, refuse_if};
 
 pub use sojourn_net::Invalid;
 pub use sojourn_net::queue::QueueSpec;
@@ -141,13 +142,8 @@ impl Scenario {
     /// Checks what types cannot: ranges, and keys that must agree with one another.
     pub fn check(&self) -> Result<(), Invalid> {
         let Self { duration, warmup, path, flows, users, record } = self;
-        if *duration == Span::ZERO {
-            return Err(Invalid::new("duration", "a run must last longer than zero"));
-        }
-        if warmup >= duration {
-            let message = format!("a warm-up of {warmup} leaves nothing of a duration of {duration}");
-            return Err(Invalid::new("warmup", message));
-        }
+        refuse_if!(*duration == Span::ZERO, "duration", "a run must last longer than zero");
+        refuse_if!(warmup >= duration, "warmup", "a warm-up of {warmup} leaves nothing of a duration of {duration}");
         path.check(*duration)?;
         record.check(*duration).map_err(|invalid| invalid.under("record"))?;
         for (i, group) in flows.iter().enumerate() {
@@ -166,9 +162,7 @@ impl Scenario {
             return Err(Invalid::new("flows", message));
         }
         let names = self.link_names();
-        if names.len() > MOST_LINKS {
-            return Err(Invalid::new("path", format!("{} links are more than {MOST_LINKS}", names.len())));
-        }
+        refuse_if!(names.len() > MOST_LINKS, "path", "{} links are more than {MOST_LINKS}", names.len());
         let followed = record.traffic.iter().flat_map(|traffic| &traffic.links).enumerate();
         let named = record.losses.iter().enumerate().map(|(i, name)| (format!("record.losses.{i}"), name));
         for (key, name) in named.chain(followed.map(|(i, name)| (format!("record.traffic.links.{i}"), name))) {

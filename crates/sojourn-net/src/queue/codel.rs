@@ -32,7 +32,7 @@ use super::head::Head;
 use super::inspect::Inspector;
 use super::packet_queue::PacketQueue;
 use crate::probe::DropCause;
-use crate::{Ecn, Invalid, Limit, Packet, Rate, Span, Time};
+use crate::{Ecn, Invalid, Limit, Packet, Rate, Span, Time, refuse_if};
 
 pub use parameters::{Config, Variant};
 use variants::{Rules, SmallBacklog};
@@ -297,9 +297,7 @@ impl config::Config for Config {
     fn check(&self) -> Result<(), Invalid> {
         check_packet("mtu", self.mtu)?;
         check_interval(self.interval)?;
-        if self.ecn && !self.variant.has_ecn() {
-            return Err(Invalid::new("ecn", "this variant cannot mark; take rfc8289, linux or ns3"));
-        }
+        refuse_if!(self.ecn && !self.variant.has_ecn(), "ecn", "this variant cannot mark; take rfc8289, linux or ns3");
         if self.ce_threshold.is_some() && !self.variant.has_ce_threshold() {
             return Err(Invalid::new("ce-threshold", "this variant has no such threshold; take linux or ns3"));
         }

@@ -1,7 +1,7 @@
 //! The settings of a discipline are the keys of a study file: what each `Config` can do, and checks of single keys.
 
 use super::discipline::QueueDiscipline;
-use crate::{Bytes, Invalid, Limit, Packet, Rate, Span};
+use crate::{Bytes, Invalid, Limit, Packet, Rate, Span, refuse_if};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -47,72 +47,57 @@ pub(super) fn count(bytes: Bytes) -> u32 {
 }
 
 pub(super) fn check_interval(interval: Span) -> Result<(), Invalid> {
-    if interval < Span(2048) {
-        return Err(Invalid::new("interval", format!("{interval} is too short an interval; write at least \"3us\"")));
-    }
+    refuse_if!(interval < Span(2048), "interval", "{interval} is too short an interval; write at least \"3us\"");
     Ok(())
 }
 
 /// Rejects packets of no size.
 pub(super) fn check_packet(key: &str, size: Bytes) -> Result<(), Invalid> {
-    if (1..=65_535).contains(&size.0) {
-        return Ok(());
-    }
-    Err(Invalid::new(key, format!("a packet of {size}; write \"1B\" to \"65535B\"")))
+    refuse_if!(!(1..=65_535).contains(&size.0), key, "a packet of {size}; write \"1B\" to \"65535B\"");
+    Ok(())
 }
 
 /// Rejects what is no probability.
 pub(super) fn check_probability(key: &str, p: f64) -> Result<(), Invalid> {
-    if (0.0..=1.0).contains(&p) {
-        return Ok(());
-    }
-    Err(Invalid::new(key, format!("{p} is not a probability; write 0 to 1")))
+    refuse_if!(!(0.0..=1.0).contains(&p), key, "{p} is not a probability; write 0 to 1");
+    Ok(())
 }
 
 /// Rejects negative and non-finite values.
 pub(super) fn check_gain(key: &str, gain: f64) -> Result<(), Invalid> {
-    if gain.is_finite() && gain >= 0.0 {
-        return Ok(());
-    }
-    Err(Invalid::new(key, format!("{gain} is not a gain; write 0 or more")))
+    refuse_if!(!(gain.is_finite() && gain >= 0.0), key, "{gain} is not a gain; write 0 or more");
+    Ok(())
 }
 
 /// Rejects times of no length.
 pub(super) fn check_span(key: &str, span: Span) -> Result<(), Invalid> {
-    if span > Span::ZERO {
-        return Ok(());
-    }
-    Err(Invalid::new(key, "must be longer than zero"))
+    refuse_if!(span == Span::ZERO, key, "must be longer than zero");
+    Ok(())
 }
 
 /// Rejects timers that would do nothing but fire.
 pub(super) fn check_update(update: Span) -> Result<(), Invalid> {
-    if update >= Span(1000) {
-        return Ok(());
-    }
-    Err(Invalid::new("update", format!("{update} is too short a time between updates; write at least \"1us\"")))
+    refuse_if!(update < Span(1000), "update", "{update} is too short a time between updates; write at least \"1us\"");
+    Ok(())
 }
 
 /// Rejects numbers of queues that are none, or too many.
 pub(super) fn check_queues(key: &str, queues: u32) -> Result<(), Invalid> {
-    if (1..=65536).contains(&queues) {
-        return Ok(());
-    }
-    Err(Invalid::new(key, format!("{queues} lines; write 1 to 65536")))
+    refuse_if!(!(1..=65536).contains(&queues), key, "{queues} lines; write 1 to 65536");
+    Ok(())
 }
 
 /// Rejects sets that do not fill the queues.
 pub(super) fn check_ways(ways: u32, flows: u32) -> Result<(), Invalid> {
-    if ways > 0 && flows.is_multiple_of(ways) {
-        return Ok(());
-    }
-    let message = format!("sets of {ways} lines do not fill {flows} lines; write a divisor of flows");
-    Err(Invalid::new("ways", message))
+    refuse_if!(
+        ways == 0 || !flows.is_multiple_of(ways),
+        "ways",
+        "sets of {ways} lines do not fill {flows} lines; write a divisor of flows"
+    );
+    Ok(())
 }
 
 pub(super) fn check_quantum(quantum: Bytes) -> Result<(), Invalid> {
-    if quantum >= Bytes(64) {
-        return Ok(());
-    }
-    Err(Invalid::new("quantum", format!("a quantum of {quantum} is too small; write at least \"64B\"")))
+    refuse_if!(quantum < Bytes(64), "quantum", "a quantum of {quantum} is too small; write at least \"64B\"");
+    Ok(())
 }

@@ -28,7 +28,7 @@ use super::fair::flow_queues::CodelBacklog;
 use super::fair::flows::Flows;
 use super::inspect::Inspector;
 use crate::probe::DropCause;
-use crate::{Bytes, Invalid, Limit, Packet, Rate, Span};
+use crate::{Bytes, Invalid, Limit, Packet, Rate, Span, refuse_if};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -71,9 +71,7 @@ impl config::Config for Config {
         check_queues("flows", self.flows)?;
         check_ways(self.ways, self.flows)?;
         check_quantum(self.quantum)?;
-        if self.drop_batch == 0 {
-            return Err(Invalid::new("drop-batch", "an overflow must drop something; write 1 or more"));
-        }
+        refuse_if!(self.drop_batch == 0, "drop-batch", "an overflow must drop something; write 1 or more");
         config::Config::check(&self.codel)
     }
 

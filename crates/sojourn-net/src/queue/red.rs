@@ -32,7 +32,7 @@ use super::discipline::{Backlog, Cx, QueueDiscipline};
 use super::inspect::Inspector;
 use super::packet_queue::PacketQueue;
 use crate::probe::DropCause;
-use crate::{Ecn, Invalid, Packet, Rate, Span, Time};
+use crate::{Ecn, Invalid, Packet, Rate, Span, Time, refuse_if};
 use rand::RngExt;
 
 pub use parameters::{Averaging, Config, Variant};
@@ -272,9 +272,7 @@ impl config::Config for Config {
     }
 
     fn check(&self) -> Result<(), Invalid> {
-        if !(self.max_p > 0.0 && self.max_p <= 1.0) {
-            return Err(Invalid::new("max-p", format!("{} is not a probability above 0", self.max_p)));
-        }
+        refuse_if!(!(self.max_p > 0.0 && self.max_p <= 1.0), "max-p", "{} is not a probability above 0", self.max_p);
         let least = self.min.unwrap_or(f64::MIN_POSITIVE);
         if !(least.is_finite() && least > 0.0 && self.max.is_none_or(|max| max.is_finite() && max > least)) {
             return Err(Invalid::new("min", "thresholds are packets: min above 0, max above min"));
@@ -285,9 +283,7 @@ impl config::Config for Config {
         if self.weight.is_some() && self.averaging.is_some() {
             return Err(Invalid::new("averaging", "the weight is given: give one or the other"));
         }
-        if self.adaptive && self.feng {
-            return Err(Invalid::new("feng", "adaptive moves max-p already: give one or the other"));
-        }
+        refuse_if!(self.adaptive && self.feng, "feng", "adaptive moves max-p already: give one or the other");
         if self.mark_p.is_some() && self.forced {
             return Err(Invalid::new("mark-p", "has no effect where drops are forced: write forced = false"));
         }

@@ -16,14 +16,15 @@ pub use video::Video;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sojourn_net::Span;
+use sojourn_net::{Span, refuse_if};
 
 use super::{Access, Invalid, Path};
+use crate::scenario::defaults::{count, secs};
 
 pub use crate::engine::direction::Direction;
 
 with_tcp_keys! {
-    initial_window = 10;
+    initial_window = "count::<10>";
     /// A group of background flows.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -39,13 +40,13 @@ with_tcp_keys! {
         /// Which way the data goes.
         pub direction: Direction,
         /// Number of flows, or of sessions.
-        #[serde(default = "one")]
+        #[serde(default = "count::<1>")]
         pub count: u32,
         /// This group's own base round-trip time; by default the path's.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub rtt: Option<Span>,
         /// Starts are spread uniformly over this time.
-        #[serde(default = "start_within")]
+        #[serde(default = "secs::<1>")]
         pub start_within: Span,
         /// None of them starts earlier: `start-within` begins here. Not for sessions and recorded traffic.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -61,14 +62,6 @@ with_tcp_keys! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub access: Option<Access>,
     }
-}
-
-pub(super) fn one() -> u32 {
-    1
-}
-
-pub(super) fn start_within() -> Span {
-    Span::from_secs(1)
 }
 
 /// Refuses a base round trip of a group's own that the delays between its hosts do not fit in.
@@ -134,10 +127,7 @@ impl Flows {
             return Err(Invalid::new("stop", message));
         }
         let last = self.start.unwrap_or_default() + self.start_within;
-        if stop <= last {
-            let message = format!("{stop} is not after the last start, at {last}: start + start-within");
-            return Err(Invalid::new("stop", message));
-        }
+        refuse_if!(stop <= last, "stop", "{stop} is not after the last start, at {last}: start + start-within");
         Ok(())
     }
 

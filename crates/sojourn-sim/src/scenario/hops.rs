@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sojourn_net::queue::QueueSpec;
 use sojourn_net::quote::quoted;
-use sojourn_net::{Bytes, Span};
+use sojourn_net::{Bytes, Span, refuse_if};
 
 use super::link::{LinkFile, LinkSpec};
 use super::{Direction, Invalid, RateSpec};
@@ -64,9 +64,7 @@ const MOST_HOPS: usize = 100;
 
 /// Checks the names of the hops of a path.
 pub(super) fn check_names(hops: &[Hop]) -> Result<(), Invalid> {
-    if hops.len() > MOST_HOPS {
-        return Err(Invalid::new("path.hop", format!("{} hops are more than {MOST_HOPS}", hops.len())));
-    }
+    refuse_if!(hops.len() > MOST_HOPS, "path.hop", "{} hops are more than {MOST_HOPS}", hops.len());
     for (i, hop) in hops.iter().enumerate() {
         let name = &hop.name;
         let fits = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);

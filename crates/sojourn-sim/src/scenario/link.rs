@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sojourn_net::queue::QueueSpec;
-use sojourn_net::{Bytes, Limit, Rate, Span};
+use sojourn_net::{Bytes, Limit, Rate, Span, refuse_if};
 
 use super::{Invalid, QueueLimit, RateSpec};
 
@@ -91,9 +91,7 @@ impl LinkSpec {
             return Err(Invalid::new("loss", message));
         }
         self.rate.check(duration).map_err(|invalid| invalid.under("rate"))?;
-        if self.rule == LinkRule::Strict && self.burst.is_some() {
-            return Err(Invalid::new("burst", "a burst needs rule = \"htb\""));
-        }
+        refuse_if!(self.rule == LinkRule::Strict && self.burst.is_some(), "burst", "a burst needs rule = \"htb\"");
         self.queue.check().map_err(|invalid| invalid.under("queue"))?;
         let limit = self.queue.limit();
         let needs_rate = matches!(limit, Limit::Time(_) | Limit::Bdp(_));

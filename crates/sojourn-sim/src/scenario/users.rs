@@ -25,7 +25,7 @@ pub use web::Web;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use sojourn_net::{Bytes, Span};
+use sojourn_net::Span;
 
 use super::flows::check_rtt;
 use super::{Invalid, Path, Transport};
@@ -57,11 +57,6 @@ pub enum Users {
     Call(Call),
     /// A web page of today.
     Page(Page),
-}
-
-/// A request, and the header of a reply.
-fn header() -> Bytes {
-    Bytes(300)
 }
 
 fn cubic() -> Transport {

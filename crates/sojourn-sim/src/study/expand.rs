@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 use sojourn_net::quote::{quoted, short};
+use sojourn_net::refuse_if;
 
 use super::loads::{self, Workloads};
 use super::schema::StudyFile;
@@ -114,9 +115,7 @@ impl<'s> Expansion<'s> {
                     );
                     return Err(Invalid::new(key, message));
                 }
-                if study.sweep.contains_key(name) {
-                    return Err(Invalid::new(key, "is an axis itself, so it cannot be tied to another"));
-                }
+                refuse_if!(study.sweep.contains_key(name), key, "is an axis itself, so it cannot be tied to another");
                 axis.ties.push((key, name, values));
             }
         }

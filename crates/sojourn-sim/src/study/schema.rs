@@ -10,6 +10,7 @@ use sojourn_net::Span;
 use super::figure::{Figure, Publication};
 use super::goal::{Goal, Repeat};
 use super::loads::Workloads;
+use crate::scenario::defaults::count;
 use crate::scenario::{Flows, Path, Record, Users};
 
 /// A study file.
@@ -46,7 +47,7 @@ pub(super) struct StudyFile {
     #[schemars(default = "one")]
     pub(super) repeat: Repeat,
     /// With `repeat = "auto"`, the most replications that a point gets.
-    #[serde(default = "thirty")]
+    #[serde(default = "count::<30>")]
     pub(super) repeat_at_most: u32,
     /// With `repeat = "auto"`, replications go on also until the mean opinion score of callers is known to this in each
     /// direction (half the 95 % interval, in MOS).
@@ -106,10 +107,6 @@ fn one() -> u64 {
 
 fn once() -> Repeat {
     Repeat::Times(1)
-}
-
-fn thirty() -> u32 {
-    30
 }
 
 /// Keys that change together with an axis.

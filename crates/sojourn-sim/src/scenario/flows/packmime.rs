@@ -6,7 +6,7 @@
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
-use sojourn_net::Bytes;
+use sojourn_net::{Bytes, refuse_if};
 
 use crate::scenario::Invalid;
 
@@ -89,9 +89,7 @@ impl Packmime {
             let message = format!("{} connections a second; write 0.01 to 100000", self.rate);
             return Err(Invalid::new("source.rate", message));
         }
-        if self.response_mean == Some(Bytes(0)) {
-            return Err(Invalid::new("source.response-mean", "a response has at least one byte"));
-        }
+        refuse_if!(self.response_mean == Some(Bytes(0)), "source.response-mean", "a response has at least one byte");
         Ok(())
     }
 }

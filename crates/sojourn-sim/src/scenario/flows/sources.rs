@@ -6,14 +6,15 @@
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
-use sojourn_net::{Bytes, Span};
+use sojourn_net::{Bytes, Span, refuse_if};
 
+use super::check_count;
 use super::packmime::Packmime;
 use super::recorded::Recorded;
 use super::video::Video;
-use super::{check_count, one};
 use crate::distribution::Distribution;
 use crate::scenario::Invalid;
+use crate::scenario::defaults::{bytes, count, millis, secs};
 
 /// What sends.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -51,22 +52,22 @@ pub enum SourceSpec {
     /// TCP bursts of 1, 2, 4, … segments, again and again on one connection.
     Chirp {
         /// Bursts of a chirp, the first of one segment.
-        #[serde(default = "bursts")]
+        #[serde(default = "count::<10>")]
         bursts: u32,
         /// Time between bursts.
-        #[serde(default = "second")]
+        #[serde(default = "secs::<1>")]
         gap: Span,
         /// Time between the beginnings of chirps.
-        #[serde(default = "half_minute")]
+        #[serde(default = "secs::<30>")]
         every: Span,
     },
     /// A small TCP message again and again on one connection.
     Heartbeat {
         /// Bytes of a message.
-        #[serde(default = "message")]
+        #[serde(default = "bytes::<64>")]
         size: Bytes,
         /// Time between messages.
-        #[serde(default = "beat")]
+        #[serde(default = "millis::<200>")]
         every: Span,
     },
     /// UDP packets at a constant rate for a random time, then none for another.
@@ -80,26 +81,6 @@ pub enum SourceSpec {
         /// How long it is off.
         off: Distribution<Span>,
     },
-}
-
-fn bursts() -> u32 {
-    10
-}
-
-fn second() -> Span {
-    Span::from_secs(1)
-}
-
-fn half_minute() -> Span {
-    Span::from_secs(30)
-}
-
-fn message() -> Bytes {
-    Bytes(64)
-}
-
-fn beat() -> Span {
-    Span::from_millis(200)
 }
 
 /// Sessions in Harpoon's sense: a source and a destination between which connections start, each for one file.
@@ -132,7 +113,7 @@ struct SessionsFile {
     #[serde(default)]
     closed_loop: bool,
     /// Connections that one session starts at a time.
-    #[serde(default = "one")]
+    #[serde(default = "count::<1>")]
     parallel: u32,
 }
 
@@ -196,9 +177,7 @@ impl SourceSpec {
     pub(super) fn check(&self) -> Result<(&'static str, bool), Invalid> {
         Ok(match self {
             Self::Bulk { size } => {
-                if *size == Some(Bytes(0)) {
-                    return Err(Invalid::new("source.size", "a transfer must have at least one byte"));
-                }
+                refuse_if!(*size == Some(Bytes(0)), "source.size", "a transfer must have at least one byte");
                 ("bulk", false)
             }
             Self::Sessions(sessions) => {
@@ -228,9 +207,7 @@ impl SourceSpec {
                 ("recorded", false)
             }
             Self::Chirp { bursts, gap, every } => {
-                if !(1..=24).contains(bursts) {
-                    return Err(Invalid::new("source.bursts", format!("{bursts} bursts; write 1 to 24")));
-                }
+                refuse_if!(!(1..=24).contains(bursts), "source.bursts", "{bursts} bursts; write 1 to 24");
                 if *every == Span::ZERO || *every < *gap * u64::from(*bursts) {
                     let message = format!("{bursts} bursts {gap} apart do not fit in every = \"{every}\"");
                     return Err(Invalid::new("source.every", message));

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sojourn_net::tcp::{Config, EcnMode};
-use sojourn_net::{Bytes, Span};
+use sojourn_net::{Bytes, Span, refuse_if};
 
 use crate::scenario::Invalid;
 
@@ -93,38 +93,38 @@ pub struct Tcp {
 }
 
 /// Declares a struct of a study file with the keys of [`Tcp`] beside its own, which serde's `flatten` cannot do without
-/// giving up the refusal of unknown keys.
+/// giving up the refusal of unknown keys. Defaults are Linux's, but for the initial window.
 macro_rules! with_tcp_keys {
     (
-        initial_window = $initial_window:expr;
+        initial_window = $initial_window:literal;
         $(#[$meta:meta])* pub struct $Name:ident { $($(#[$field_meta:meta])* pub $field:ident: $Type:ty,)* }
     ) => {
         $(#[$meta])*
         pub struct $Name {
             $($(#[$field_meta])* pub $field: $Type,)*
             /// Payload of a full segment, timestamps not included.
-            #[serde(default = "tcp_defaults::mss")]
+            #[serde(default = "crate::scenario::defaults::bytes::<1448>")]
             pub mss: sojourn_net::Bytes,
             /// Initial window in segments.
-            #[serde(default = "tcp_defaults::initial_window")]
+            #[serde(default = $initial_window)]
             pub initial_window: u32,
             /// Acknowledge every second segment, or after `ack-delay`.
-            #[serde(default = "tcp_defaults::yes")]
+            #[serde(default = "crate::scenario::defaults::yes")]
             pub delayed_ack: bool,
             /// Longest time that an acknowledgement is delayed.
-            #[serde(default = "tcp_defaults::ack_delay")]
+            #[serde(default = "crate::scenario::defaults::millis::<40>")]
             pub ack_delay: sojourn_net::Span,
             /// Selective acknowledgements (RFC 2018, RFC 6675).
-            #[serde(default = "tcp_defaults::yes")]
+            #[serde(default = "crate::scenario::defaults::yes")]
             pub sack: bool,
             /// Timestamps (RFC 7323): 12 bytes in every header.
-            #[serde(default = "tcp_defaults::yes")]
+            #[serde(default = "crate::scenario::defaults::yes")]
             pub timestamps: bool,
             /// Receive window.
-            #[serde(default = "tcp_defaults::receive_window")]
+            #[serde(default = "crate::scenario::defaults::bytes::<16_000_000>")]
             pub receive_window: sojourn_net::Bytes,
             /// Least retransmission timeout.
-            #[serde(default = "tcp_defaults::min_rto")]
+            #[serde(default = "crate::scenario::defaults::millis::<200>")]
             pub min_rto: sojourn_net::Span,
             /// Least 4·RTTVAR, which the retransmission timeout adds to the smoothed round trip. If absent, 200 ms, or
             /// `min-rto` where that is less: so Linux has it, whatever the `stack`; "0ms" is RFC 6298 to the letter.
@@ -135,10 +135,10 @@ macro_rules! with_tcp_keys {
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub initial_rto: Option<sojourn_net::Span>,
             /// Return to the initial window after an idle time of one retransmission timeout (RFC 5681 §4.1).
-            #[serde(default = "tcp_defaults::yes")]
+            #[serde(default = "crate::scenario::defaults::yes")]
             pub idle_restart: bool,
             /// Send new data on the first two duplicate acknowledgements (RFC 3042).
-            #[serde(default = "tcp_defaults::yes")]
+            #[serde(default = "crate::scenario::defaults::yes")]
             pub limited_transmit: bool,
             /// Fast recovery reduces the window in proportion to what arrives (RFC 6937, with SACK), `true` if absent;
             /// `false`: at once, as in RFC 6675 alone and in ns-2.
@@ -178,17 +178,6 @@ macro_rules! with_tcp_keys {
             /// Whose habits the endpoints have, `plain` if absent.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub stack: Option<$crate::scenario::Stack>,
-        }
-
-        /// Defaults: Linux's, but for the initial window.
-        mod tcp_defaults {
-            use sojourn_net::{Bytes, Span};
-            pub(super) fn mss() -> Bytes { Bytes(1448) }
-            pub(super) fn initial_window() -> u32 { $initial_window }
-            pub(super) fn yes() -> bool { true }
-            pub(super) fn ack_delay() -> Span { Span::from_millis(40) }
-            pub(super) fn receive_window() -> Bytes { Bytes(16_000_000) }
-            pub(super) fn min_rto() -> Span { Span::from_millis(200) }
         }
 
         impl $Name {
@@ -262,20 +251,14 @@ impl Tcp {
             return Err(Invalid::new("receive-window", message));
         }
         for (key, timeout) in [("min-rto", endpoint.min_rto), ("initial-rto", endpoint.initial_rto)] {
-            if timeout == Span::ZERO {
-                return Err(Invalid::new(key, "a retransmission timeout must be longer than zero"));
-            }
+            refuse_if!(timeout == Span::ZERO, key, "a retransmission timeout must be longer than zero");
         }
-        if self.ledbat_target == Span::ZERO {
-            return Err(Invalid::new("ledbat-target", "a target must be longer than zero"));
-        }
+        refuse_if!(self.ledbat_target == Span::ZERO, "ledbat-target", "a target must be longer than zero");
         if !(self.ledbat_gain > 0.0 && self.ledbat_gain <= 1000.0) {
             let message = format!("{} is not a gain; write more than 0, up to 1000", self.ledbat_gain);
             return Err(Invalid::new("ledbat-gain", message));
         }
-        if endpoint.recovery == Recovery::RackTlp && !endpoint.sack {
-            return Err(Invalid::new("recovery", "rack-tlp needs sack = true"));
-        }
+        refuse_if!(endpoint.recovery == Recovery::RackTlp && !endpoint.sack, "recovery", "rack-tlp needs sack = true");
         let by_timestamps = [Transport::Ledbat, Transport::LedbatNs2, Transport::Utp].contains(&self.transport);
         if by_timestamps && !endpoint.timestamps {
             return Err(Invalid::new("timestamps", "this transport measures delay by timestamps; leave them on"));

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use rand_pcg::Pcg64Mcg;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sojourn_net::{Bytes, Rate};
+use sojourn_net::{Bytes, Rate, refuse_if};
 
 use crate::app::{Clip, FRAME_HEADERS};
 use crate::scenario::Invalid;
+use crate::scenario::defaults::{bits, count};
 
 /// A clip of video, sent again and again over RTP and UDP. Defaults are CIF at 450 kbit/s.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -16,13 +17,14 @@ use crate::scenario::Invalid;
 #[schemars(rename = "VideoTraffic")]
 pub struct Video {
     /// Mean rate of the frames, headers not counted; not with a trace.
-    #[serde(default = "rate")]
+    // The fastest load of the access testbed of the IMC 2014 study.
+    #[serde(default = "bits::<450_000>")]
     pub rate: Rate,
     /// Frames a second; not with a trace.
     #[serde(default = "fps")]
     pub fps: f64,
     /// Frames of the clip; not with a trace.
-    #[serde(default = "frames")]
+    #[serde(default = "count::<1065>")]
     pub frames: u32,
     /// Largest IP packet, of which 40 bytes are headers.
     #[serde(default = "packet")]
@@ -53,16 +55,8 @@ impl TryFrom<String> for Content {
     }
 }
 
-fn rate() -> Rate {
-    Rate(450_000)
-}
-
 fn fps() -> f64 {
     24.0
-}
-
-fn frames() -> u32 {
-    1065
 }
 
 fn packet() -> Bytes {
@@ -84,9 +78,7 @@ impl Video {
     }
 
     pub(super) fn check(&self) -> Result<(), Invalid> {
-        if !(1.0..=1000.0).contains(&self.fps) {
-            return Err(Invalid::new("source.fps", format!("{} frames a second; write 1 to 1000", self.fps)));
-        }
+        refuse_if!(!(1.0..=1000.0).contains(&self.fps), "source.fps", "{} frames a second; write 1 to 1000", self.fps);
         if !(1..=1_000_000).contains(&self.frames) {
             return Err(Invalid::new("source.frames", format!("{} frames; write 1 to 1000000", self.frames)));
         }

@@ -4,16 +4,17 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sojourn_net::{Bytes, Span};
+use sojourn_net::{Bytes, Span, refuse_if};
 
 use crate::player::{self, Algorithm, CatchUp, Clip, Live, NoOptions, SHIPPED};
-use crate::scenario::flows::{check_count, one, with_tcp_keys};
+use crate::scenario::defaults::{bytes, count, millis, secs, yes};
+use crate::scenario::flows::{check_count, with_tcp_keys};
 use crate::scenario::{Invalid, Transport};
 
-use super::{cubic, header};
+use super::cubic;
 
 with_tcp_keys! {
-    initial_window = 10;
+    initial_window = "count::<10>";
     /// Viewers who each watch one clip: a player that fetches segments by GETs over one persistent connection.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -28,7 +29,7 @@ with_tcp_keys! {
         #[serde(default = "algorithm")]
         pub algorithm: Algorithm,
         /// Number of viewers; 0 has none.
-        #[serde(default = "one")]
+        #[serde(default = "count::<1>")]
         pub count: u32,
         /// Clips, of which each viewer watches one at random.
         #[serde(default = "clips")]
@@ -43,7 +44,7 @@ with_tcp_keys! {
         #[serde(default = "yes")]
         pub start_anywhere: bool,
         /// Seconds of video that the playback buffer holds.
-        #[serde(default = "buffer")]
+        #[serde(default = "secs::<60>")]
         pub buffer: Span,
         /// Seconds of video before playing starts.
         #[serde(default = "initial")]
@@ -59,10 +60,10 @@ with_tcp_keys! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub live: Option<LowLatency>,
         /// Size of a request.
-        #[serde(default = "header")]
+        #[serde(default = "bytes::<300>")]
         pub request: Bytes,
         /// Bytes of header in front of each segment.
-        #[serde(default = "header")]
+        #[serde(default = "bytes::<300>")]
         pub response_header: Bytes,
         /// Congestion controller.
         #[serde(default = "cubic")]
@@ -71,7 +72,7 @@ with_tcp_keys! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub rtt: Option<Span>,
         /// Each viewer starts at most so long after the one before, uniformly.
-        #[serde(default = "start_within")]
+        #[serde(default = "secs::<4>")]
         pub start_within: Span,
     }
 }
@@ -81,10 +82,10 @@ with_tcp_keys! {
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct LowLatency {
     /// The latency aimed at, from when a picture is taken to when it is shown.
-    #[serde(default = "latency")]
+    #[serde(default = "secs::<3>")]
     pub latency: Span,
     /// Length of a chunk, which is sent when its last picture is coded.
-    #[serde(default = "chunk")]
+    #[serde(default = "millis::<500>")]
     pub chunk: Span,
     /// Whose rule keeps the latency.
     #[serde(default)]
@@ -161,32 +162,12 @@ fn length() -> Span {
     Span::from_secs(16 * 60)
 }
 
-fn buffer() -> Span {
-    Span::from_secs(60)
-}
-
 fn initial() -> Span {
     Span::from_secs(12)
 }
 
 fn resume() -> Span {
     Span::from_secs(4)
-}
-
-fn start_within() -> Span {
-    Span::from_secs(4)
-}
-
-fn latency() -> Span {
-    Span::from_secs(3)
-}
-
-fn chunk() -> Span {
-    Span::from_millis(500)
-}
-
-fn yes() -> bool {
-    true
 }
 
 impl LowLatency {
@@ -209,9 +190,7 @@ impl LowLatency {
     }
 
     fn check(&self) -> Result<(), Invalid> {
-        if self.chunk < Span::from_millis(10) {
-            return Err(Invalid::new("live.chunk", format!("{} is too short; write 10ms or more", self.chunk)));
-        }
+        refuse_if!(self.chunk < Span::from_millis(10), "live.chunk", "{} is too short; write 10ms or more", self.chunk);
         if self.latency < self.chunk {
             let message = format!("{} is less than a chunk of {}, which is not sent before", self.latency, self.chunk);
             return Err(Invalid::new("live.latency", message));
@@ -269,23 +248,17 @@ impl Adaptive {
             return Err(Invalid::new("transport", "segments are fetched over TCP; write reno, newreno or cubic"));
         }
         self.algorithm.check().map_err(|(key, message)| Invalid::new(format!("algorithm.{key}"), message))?;
-        if self.request.0 == 0 {
-            return Err(Invalid::new("request", "a request must have at least one byte"));
-        }
+        refuse_if!(self.request.0 == 0, "request", "a request must have at least one byte");
         if let Some(live) = &self.live {
             live.check()?;
-            if self.give_up {
-                return Err(Invalid::new("give-up", "segments of a live stream are not given up; leave it out"));
-            }
+            refuse_if!(self.give_up, "give-up", "segments of a live stream are not given up; leave it out");
             let waits = [("initial", self.initial, initial()), ("resume", self.resume, resume())];
             if let Some((key, ..)) = waits.iter().find(|(_, given, default)| given.0 > 0 && given != default) {
                 let message = "a live viewer starts, and goes on after a stall, with the first chunk; leave it out";
                 return Err(Invalid::new(*key, message));
             }
         }
-        if self.clips.is_empty() {
-            return Err(Invalid::new("clips", "there must be at least one clip"));
-        }
+        refuse_if!(self.clips.is_empty(), "clips", "there must be at least one clip");
         for (i, spec) in self.clips.iter().enumerate().filter(|(_, spec)| !spec.is_file()) {
             let clip = spec.clip(self.rates_kbps.as_deref(), self.length);
             let clip = clip.map_err(|message| Invalid::new(format!("clips.{i}"), message))?;
@@ -297,10 +270,7 @@ impl Adaptive {
                 let message = format!("{} is longer than a segment of {segment}", live.chunk);
                 return Err(Invalid::new("live.chunk", message));
             }
-            if self.buffer < segment * 2 {
-                let message = format!("{} does not hold two segments of {segment}", self.buffer);
-                return Err(Invalid::new("buffer", message));
-            }
+            refuse_if!(self.buffer < segment * 2, "buffer", "{} does not hold two segments of {segment}", self.buffer);
             if self.length < segment || self.length > segment * 100_000 {
                 let message = format!("{} is not 1 to 100000 segments of {segment}", self.length);
                 return Err(Invalid::new("length", message));

@@ -3,15 +3,16 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sojourn_net::{Bytes, Span};
+use sojourn_net::{Bytes, Span, refuse_if};
 
-use crate::scenario::flows::{check_count, one, start_within, with_tcp_keys};
+use crate::scenario::defaults::{bytes, count, secs};
+use crate::scenario::flows::{check_count, with_tcp_keys};
 use crate::scenario::{Invalid, Transport};
 
-use super::{cubic, header};
+use super::cubic;
 
 with_tcp_keys! {
-    initial_window = 10;
+    initial_window = "count::<10>";
     /// Users who load a page at random over parallel connections, read it, and go on to the next.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -23,26 +24,26 @@ with_tcp_keys! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub over: Option<Vec<String>>,
         /// Number of users; 0 has none.
-        #[serde(default = "one")]
+        #[serde(default = "count::<1>")]
         pub count: u32,
         /// Sizes of the objects of the one page that is loaded again and again, the HTML first; if absent, pages are
         /// drawn.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub objects: Option<Vec<Bytes>>,
         /// Number of pages in the set, which is the same for all users and runs.
-        #[serde(default = "pages")]
+        #[serde(default = "count::<250>")]
         pub pages: u32,
         /// Median size of a page.
-        #[serde(default = "page_median")]
+        #[serde(default = "bytes::<4_058_000>")]
         pub page_median: Bytes,
         /// S.d. of the logarithm of sizes below the median, and above.
         #[serde(default = "page_sigma")]
         pub page_sigma: (f64, f64),
         /// Most parallel connections for a page.
-        #[serde(default = "connections")]
+        #[serde(default = "count::<6>")]
         pub connections: u32,
         /// A load that takes longer is given up.
-        #[serde(default = "patience")]
+        #[serde(default = "secs::<15>")]
         pub patience: Span,
         /// Shape of the Weibull distribution of reading times.
         #[serde(default = "dwell_shape")]
@@ -54,10 +55,10 @@ with_tcp_keys! {
         #[serde(default = "dwell_bounds")]
         pub dwell_bounds: (Span, Span),
         /// Size of a request.
-        #[serde(default = "header")]
+        #[serde(default = "bytes::<300>")]
         pub request: Bytes,
         /// Bytes of header in front of each object.
-        #[serde(default = "header")]
+        #[serde(default = "bytes::<300>")]
         pub response_header: Bytes,
         /// Congestion controller.
         #[serde(default = "cubic")]
@@ -66,30 +67,14 @@ with_tcp_keys! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub rtt: Option<Span>,
         /// First loads are spread uniformly over this time.
-        #[serde(default = "start_within")]
+        #[serde(default = "secs::<1>")]
         pub start_within: Span,
     }
-}
-
-fn pages() -> u32 {
-    250
-}
-
-fn page_median() -> Bytes {
-    Bytes(4_058_000)
 }
 
 /// Quartiles of 939.5, 4058 and 13007 kB.
 fn page_sigma() -> (f64, f64) {
     (2.169, 1.727)
-}
-
-fn connections() -> u32 {
-    6
-}
-
-fn patience() -> Span {
-    Span::from_secs(15)
 }
 
 /// Placeholder: the values by category were published as plots only; 80 % of times lie between the bounds.
@@ -115,30 +100,20 @@ impl Browser {
         if self.transport == Transport::Udp {
             return Err(Invalid::new("transport", "pages are loaded over TCP; write reno, newreno or cubic"));
         }
-        if !(1..=100).contains(&self.connections) {
-            return Err(Invalid::new("connections", format!("{}: expected 1 to 100", self.connections)));
-        }
-        if self.request.0 == 0 {
-            return Err(Invalid::new("request", "a request must have at least one byte"));
-        }
+        refuse_if!(!(1..=100).contains(&self.connections), "connections", "{}: expected 1 to 100", self.connections);
+        refuse_if!(self.request.0 == 0, "request", "a request must have at least one byte");
         if let Some(objects) = &self.objects {
-            if objects.is_empty() || objects.len() > 10_000 {
-                return Err(Invalid::new("objects", "a page has 1 to 10000 objects"));
-            }
+            refuse_if!(objects.is_empty() || objects.len() > 10_000, "objects", "a page has 1 to 10000 objects");
             if let Some(i) = objects.iter().position(|size| size.0 == 0) {
                 return Err(Invalid::new(format!("objects.{i}"), "an object must have at least one byte"));
             }
         }
-        if self.patience == Span::ZERO {
-            return Err(Invalid::new("patience", "must be longer than zero"));
-        }
+        refuse_if!(self.patience == Span::ZERO, "patience", "must be longer than zero");
         let above_zero = |value: f64| value > 0.0 && value < 100.0;
         if !above_zero(self.page_sigma.0) || !above_zero(self.page_sigma.1) {
             return Err(Invalid::new("page-sigma", "must be two numbers above 0 and below 100"));
         }
-        if !above_zero(self.dwell_shape) {
-            return Err(Invalid::new("dwell-shape", format!("{}: expected above 0, below 100", self.dwell_shape)));
-        }
+        refuse_if!(!above_zero(self.dwell_shape), "dwell-shape", "{}: expected above 0, below 100", self.dwell_shape);
         if self.dwell_scales.is_empty() || self.dwell_scales.contains(&Span::ZERO) {
             return Err(Invalid::new("dwell-scales", "must be one time above zero for each category"));
         }

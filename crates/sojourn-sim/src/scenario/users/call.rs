@@ -3,11 +3,12 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sojourn_net::{Rate, Span};
+use sojourn_net::{Rate, Span, refuse_if};
 
 use crate::app::most_call_rate;
 use crate::scenario::Invalid;
-use crate::scenario::flows::{check_count, one, start_within};
+use crate::scenario::defaults::{bits, count, secs};
+use crate::scenario::flows::check_count;
 
 use super::CallDirection;
 
@@ -27,7 +28,7 @@ pub struct Call {
     #[serde(default)]
     pub direction: CallDirection,
     /// Number of callers.
-    #[serde(default = "one")]
+    #[serde(default = "count::<1>")]
     pub count: u32,
     /// Lines of the camera's pictures; fewer are sent while the rate is low.
     #[serde(default = "height")]
@@ -40,16 +41,16 @@ pub struct Call {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_rate: Option<Rate>,
     /// What the sound's codec gives, in packets of 20 ms; `"0bit"` for none.
-    #[serde(default = "audio")]
+    #[serde(default = "bits::<32_000>")]
     pub audio: Rate,
     /// The first target.
-    #[serde(default = "start_rate")]
+    #[serde(default = "bits::<300_000>")]
     pub start_rate: Rate,
     /// This group's own base round-trip time; by default the path's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rtt: Option<Span>,
     /// Calls start uniformly within this time.
-    #[serde(default = "start_within")]
+    #[serde(default = "secs::<1>")]
     pub start_within: Span,
 }
 
@@ -61,14 +62,6 @@ fn fps() -> f64 {
     30.0
 }
 
-fn audio() -> Rate {
-    Rate(32_000)
-}
-
-fn start_rate() -> Rate {
-    Rate(300_000)
-}
-
 impl Call {
     /// The most that video takes.
     pub(crate) fn most_rate(&self) -> Rate {
@@ -77,18 +70,12 @@ impl Call {
 
     pub(super) fn check(&self) -> Result<(), Invalid> {
         check_count("count", self.count)?;
-        if !(90..=4320).contains(&self.height) {
-            return Err(Invalid::new("height", format!("{}: expected 90 to 4320 lines", self.height)));
-        }
-        if !(1.0..=60.0).contains(&self.fps) {
-            return Err(Invalid::new("fps", format!("{}: expected 1 to 60 pictures a second", self.fps)));
-        }
+        refuse_if!(!(90..=4320).contains(&self.height), "height", "{}: expected 90 to 4320 lines", self.height);
+        refuse_if!(!(1.0..=60.0).contains(&self.fps), "fps", "{}: expected 1 to 60 pictures a second", self.fps);
         if let Some(rate) = self.max_rate.filter(|rate| !(30_000..=100_000_000).contains(&rate.0)) {
             return Err(Invalid::new("max-rate", format!("{rate}: expected 30kbit to 100Mbit")));
         }
-        if self.audio.0 > 512_000 {
-            return Err(Invalid::new("audio", format!("{}: expected at most 512kbit", self.audio)));
-        }
+        refuse_if!(self.audio.0 > 512_000, "audio", "{}: expected at most 512kbit", self.audio);
         if !(5_000..=100_000_000).contains(&self.start_rate.0) {
             return Err(Invalid::new("start-rate", format!("{}: expected 5kbit to 100Mbit", self.start_rate)));
         }

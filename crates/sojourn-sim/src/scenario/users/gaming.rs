@@ -5,11 +5,12 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sojourn_net::{Bytes, Rate, Span};
+use sojourn_net::{Bytes, Rate, Span, refuse_if};
 
 use crate::app::Pace;
 use crate::scenario::Invalid;
-use crate::scenario::flows::{check_count, one, start_within};
+use crate::scenario::defaults::{bits, bytes, count, millis, secs};
+use crate::scenario::flows::check_count;
 
 /// Players of an online game that their own machine draws: a datagram a tick in both directions, scored by the share
 /// of ticks that come too late. No opinion score: none has a published source.
@@ -23,22 +24,22 @@ pub struct Gaming {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over: Option<Vec<String>>,
     /// Number of players.
-    #[serde(default = "one")]
+    #[serde(default = "count::<1>")]
     pub count: u32,
     /// Ticks a second, either way.
-    #[serde(default = "tick_rate")]
+    #[serde(default = "count::<64>")]
     pub tick_rate: u32,
     /// Size at IP of a tick to the player. From memory.
-    #[serde(default = "down")]
+    #[serde(default = "bytes::<300>")]
     pub down: Bytes,
     /// Size at IP of a tick from the player. From memory.
-    #[serde(default = "up")]
+    #[serde(default = "bytes::<100>")]
     pub up: Bytes,
     /// Ticks that the game waits for one that is late. From memory.
-    #[serde(default = "interpolation")]
+    #[serde(default = "count::<2>")]
     pub interpolation: u32,
     /// Playing starts within this time.
-    #[serde(default = "start_within")]
+    #[serde(default = "secs::<1>")]
     pub start_within: Span,
 }
 
@@ -53,13 +54,13 @@ pub struct CloudGaming {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over: Option<Vec<String>>,
     /// Number of players.
-    #[serde(default = "one")]
+    #[serde(default = "count::<1>")]
     pub count: u32,
     /// Rate of the video, without headers. It does not adapt, which services do.
-    #[serde(default = "rate")]
+    #[serde(default = "bits::<25_000_000>")]
     pub rate: Rate,
     /// Pictures a second.
-    #[serde(default = "frame_rate")]
+    #[serde(default = "count::<60>")]
     pub frame_rate: u32,
     /// Width and height of a picture.
     #[serde(default = "pixels")]
@@ -71,13 +72,13 @@ pub struct CloudGaming {
     #[serde(default)]
     pub interaction: Class,
     /// Inputs a second, of 100 bytes. From memory.
-    #[serde(default = "input_rate")]
+    #[serde(default = "count::<125>")]
     pub input_rate: u32,
     /// A packet that takes so much longer than the median one of its ten seconds counts as lost. From memory.
-    #[serde(default = "patience")]
+    #[serde(default = "millis::<33>")]
     pub patience: Span,
     /// Playing starts within this time.
-    #[serde(default = "start_within")]
+    #[serde(default = "secs::<1>")]
     pub start_within: Span,
 }
 
@@ -94,40 +95,8 @@ pub enum Class {
     High,
 }
 
-fn tick_rate() -> u32 {
-    64
-}
-
-fn down() -> Bytes {
-    Bytes(300)
-}
-
-fn up() -> Bytes {
-    Bytes(100)
-}
-
-fn interpolation() -> u32 {
-    2
-}
-
-fn rate() -> Rate {
-    Rate(25_000_000)
-}
-
-fn frame_rate() -> u32 {
-    60
-}
-
 fn pixels() -> [u32; 2] {
     [1920, 1080]
-}
-
-fn input_rate() -> u32 {
-    125
-}
-
-fn patience() -> Span {
-    Span::from_millis(33)
 }
 
 /// Payload of a full packet of video, and what headers add: RTP, UDP and IP.
@@ -172,9 +141,7 @@ impl CloudGaming {
         if !(100_000..=1_000_000_000).contains(&self.rate.0) {
             return Err(Invalid::new("rate", format!("{} is not a game's rate; write 100kbit to 1Gbit", self.rate)));
         }
-        if self.pixels.contains(&0) {
-            return Err(Invalid::new("pixels", "a picture has a width and a height, as in [1920, 1080]"));
-        }
+        refuse_if!(self.pixels.contains(&0), "pixels", "a picture has a width and a height, as in [1920, 1080]");
         Ok(())
     }
 

@@ -13,7 +13,8 @@ use serde_json::Value;
 use super::Users;
 use crate::document;
 use crate::scenario::Invalid;
-use crate::scenario::flows::{check_count, one};
+use crate::scenario::defaults::count;
+use crate::scenario::flows::check_count;
 use crate::scenario::provenance::Provenance;
 
 /// A household: how many of its people do what. A composition of today, and a choice.
@@ -27,30 +28,26 @@ pub struct Household {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over: Option<Vec<String>>,
     /// Households of this kind.
-    #[serde(default = "one")]
+    #[serde(default = "count::<1>")]
     pub count: u32,
     /// Callers.
-    #[serde(default = "one")]
+    #[serde(default = "count::<1>")]
     pub voice: u32,
     /// Callers with a camera, both ways.
-    #[serde(default = "one")]
+    #[serde(default = "count::<1>")]
     pub call: u32,
     /// Readers of web pages of today.
-    #[serde(default = "one")]
+    #[serde(default = "count::<1>")]
     pub web: u32,
     /// Players of an online game.
-    #[serde(default = "one")]
+    #[serde(default = "count::<1>")]
     pub gaming: u32,
     /// Players of a game that is streamed.
     #[serde(default)]
     pub cloud_gaming: u32,
     /// Viewers of adaptive video.
-    #[serde(default = "two")]
+    #[serde(default = "count::<2>")]
     pub adaptive: u32,
-}
-
-fn two() -> u32 {
-    2
 }
 
 /// The file of the household.

@@ -2,15 +2,16 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sojourn_net::{Bytes, Span};
+use sojourn_net::{Bytes, Span, refuse_if};
 
-use crate::scenario::flows::{check_count, one, start_within, with_tcp_keys};
+use crate::scenario::defaults::{bytes, count, secs};
+use crate::scenario::flows::{check_count, with_tcp_keys};
 use crate::scenario::{Invalid, Transport};
 
-use super::{cubic, header};
+use super::cubic;
 
 with_tcp_keys! {
-    initial_window = 10;
+    initial_window = "count::<10>";
     /// Users who load a page of today again and again, each time as a first visit: new connections to all of its hosts.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -22,7 +23,7 @@ with_tcp_keys! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub over: Option<Vec<String>>,
         /// Number of users.
-        #[serde(default = "one")]
+        #[serde(default = "count::<1>")]
         pub count: u32,
         /// Version of HTTP. The transport's keys are those of TCP; of them QUIC has the controller, `hystart` and
         /// `initial-window`.
@@ -38,19 +39,19 @@ with_tcp_keys! {
         #[serde(default = "factor")]
         pub scale: f64,
         /// Size of a request.
-        #[serde(default = "header")]
+        #[serde(default = "bytes::<300>")]
         pub request: Bytes,
         /// Bytes of header in front of each object.
-        #[serde(default = "header")]
+        #[serde(default = "bytes::<300>")]
         pub response_header: Bytes,
         /// The server's first flight of the TLS handshake; a choice, as certificates differ.
-        #[serde(default = "certificate")]
+        #[serde(default = "bytes::<3000>")]
         pub certificate: Bytes,
         /// Time between a page's end and the next one's beginning.
-        #[serde(default = "pause")]
+        #[serde(default = "secs::<5>")]
         pub pause: Span,
         /// A load that takes longer is given up.
-        #[serde(default = "patience")]
+        #[serde(default = "secs::<60>")]
         pub patience: Span,
         /// Congestion controller.
         #[serde(default = "cubic")]
@@ -59,7 +60,7 @@ with_tcp_keys! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub rtt: Option<Span>,
         /// First loads are spread uniformly over this time.
-        #[serde(default = "start_within")]
+        #[serde(default = "secs::<1>")]
         pub start_within: Span,
     }
 }
@@ -99,18 +100,6 @@ fn factor() -> f64 {
     1.0
 }
 
-fn certificate() -> Bytes {
-    Bytes(3000)
-}
-
-fn pause() -> Span {
-    Span::from_secs(5)
-}
-
-fn patience() -> Span {
-    Span::from_secs(60)
-}
-
 impl Page {
     pub(super) fn check(&self) -> Result<(), Invalid> {
         check_count("count", self.count)?;
@@ -124,21 +113,11 @@ impl Page {
         if self.transport == Transport::Udp {
             return Err(Invalid::new("transport", "pages are loaded over TCP or QUIC; write cubic, or http = \"3\""));
         }
-        if !(1..=200).contains(&self.hosts) {
-            return Err(Invalid::new("hosts", format!("{}: expected 1 to 200", self.hosts)));
-        }
-        if !(0.01..=100.0).contains(&self.scale) {
-            return Err(Invalid::new("scale", format!("{}: expected 0.01 to 100", self.scale)));
-        }
-        if self.request.0 == 0 || self.request.0 > 100_000 {
-            return Err(Invalid::new("request", "a request must have 1 to 100000 bytes"));
-        }
-        if !(100..=100_000).contains(&self.certificate.0) {
-            return Err(Invalid::new("certificate", "expected 100B to 100kB"));
-        }
-        if self.patience == Span::ZERO {
-            return Err(Invalid::new("patience", "must be longer than zero"));
-        }
+        refuse_if!(!(1..=200).contains(&self.hosts), "hosts", "{}: expected 1 to 200", self.hosts);
+        refuse_if!(!(0.01..=100.0).contains(&self.scale), "scale", "{}: expected 0.01 to 100", self.scale);
+        refuse_if!(self.request.0 == 0 || self.request.0 > 100_000, "request", "a request must have 1 to 100000 bytes");
+        refuse_if!(!(100..=100_000).contains(&self.certificate.0), "certificate", "expected 100B to 100kB");
+        refuse_if!(self.patience == Span::ZERO, "patience", "must be longer than zero");
         Ok(())
     }
 }

@@ -2,15 +2,16 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sojourn_net::Span;
+use sojourn_net::{Span, refuse_if};
 
-use crate::scenario::flows::{check_count, one, start_within, with_tcp_keys};
+use crate::scenario::defaults::{count, secs, yes};
+use crate::scenario::flows::{check_count, with_tcp_keys};
 use crate::scenario::{CallDirection, Invalid, Transport};
 
 use super::cubic;
 
 with_tcp_keys! {
-    initial_window = 10;
+    initial_window = "count::<10>";
     /// Users who load the path with connections of their own and probe how quickly it answers: round trips a minute.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -22,7 +23,7 @@ with_tcp_keys! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub over: Option<Vec<String>>,
         /// Number of users.
-        #[serde(default = "one")]
+        #[serde(default = "count::<1>")]
         pub count: u32,
         /// Which way the load goes; `both` at once has one score.
         #[serde(default = "down")]
@@ -31,10 +32,10 @@ with_tcp_keys! {
         #[serde(default = "connections")]
         pub connections: (u32, u32, u32),
         /// Length of an interval (ID).
-        #[serde(default = "interval")]
+        #[serde(default = "secs::<1>")]
         pub interval: Span,
         /// Number of moving averages that decide whether goodput is stable, and of intervals that are scored (MAD).
-        #[serde(default = "averages")]
+        #[serde(default = "count::<4>")]
         pub averages: u32,
         /// Stable: the standard deviation of the moving averages is within this share of the newest (SDT).
         #[serde(default = "twentieth")]
@@ -43,7 +44,7 @@ with_tcp_keys! {
         #[serde(default = "twentieth")]
         pub trim: f64,
         /// Most probes a second (MPS).
-        #[serde(default = "probes")]
+        #[serde(default = "count::<100>")]
         pub probes: u32,
         /// Most of the goodput that probes may cost (PTC).
         #[serde(default = "twentieth")]
@@ -52,10 +53,10 @@ with_tcp_keys! {
         #[serde(default = "yes")]
         pub tls: bool,
         /// How long a test lasts that is not stable before.
-        #[serde(default = "length")]
+        #[serde(default = "secs::<20>")]
         pub length: Span,
         /// Time from the end of a test to the next.
-        #[serde(default = "pause")]
+        #[serde(default = "secs::<5>")]
         pub pause: Span,
         /// Congestion controller.
         #[serde(default = "cubic")]
@@ -64,7 +65,7 @@ with_tcp_keys! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub rtt: Option<Span>,
         /// First tests are spread uniformly over this time.
-        #[serde(default = "start_within")]
+        #[serde(default = "secs::<1>")]
         pub start_within: Span,
     }
 }
@@ -77,32 +78,8 @@ fn connections() -> (u32, u32, u32) {
     (1, 1, 16)
 }
 
-fn interval() -> Span {
-    Span::from_secs(1)
-}
-
-fn averages() -> u32 {
-    4
-}
-
 fn twentieth() -> f64 {
     0.05
-}
-
-fn probes() -> u32 {
-    100
-}
-
-fn yes() -> bool {
-    true
-}
-
-fn length() -> Span {
-    Span::from_secs(20)
-}
-
-fn pause() -> Span {
-    Span::from_secs(5)
 }
 
 impl Responsiveness {
@@ -118,9 +95,7 @@ impl Responsiveness {
                 format!("[{first}, {more}, {most}] must be first, more and most: at least 1, and at most 1000");
             return Err(Invalid::new("connections", message));
         }
-        if !(1..=100).contains(&self.averages) {
-            return Err(Invalid::new("averages", format!("{}: expected 1 to 100", self.averages)));
-        }
+        refuse_if!(!(1..=100).contains(&self.averages), "averages", "{}: expected 1 to 100", self.averages);
         check_count("probes", self.probes)?;
         for (key, share) in [("tolerance", self.tolerance), ("trim", self.trim), ("probe-share", self.probe_share)] {
             let least = if key == "probe-share" { "more than 0" } else { "0 or more" };

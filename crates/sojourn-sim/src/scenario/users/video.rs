@@ -3,12 +3,13 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sojourn_net::Span;
+use sojourn_net::{Span, refuse_if};
 use std::sync::Arc;
 
 use crate::app::Schedule;
 use crate::scenario::Invalid;
-use crate::scenario::flows::{check_count, one, start_within};
+use crate::scenario::defaults::{count, secs};
+use crate::scenario::flows::check_count;
 
 /// Most clips that a user is shown in turn.
 const MOST_CLIPS: usize = 200;
@@ -34,38 +35,30 @@ pub struct Video {
     #[serde(default)]
     pub profile: Profile,
     /// Packets of each such span are sent evenly over it; `"0s"`: a picture's packets all at once.
-    #[serde(default = "second")]
+    #[serde(default = "secs::<1>")]
     pub smoothing: Span,
     /// A packet that takes longer than the first one by more than this comes too late.
-    #[serde(default = "second")]
+    #[serde(default = "secs::<1>")]
     pub playout: Span,
     /// Every so many pictures, one is compared with the original.
-    #[serde(default = "every")]
+    #[serde(default = "count::<5>")]
     pub every: u32,
     /// Measure VMAF of those pictures as well, which needs `imageio-ffmpeg` (extra `vmaf`) and two to five times as
     /// long.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub vmaf: bool,
     /// Time between a showing's end and the next one's beginning.
-    #[serde(default = "second")]
+    #[serde(default = "secs::<1>")]
     pub gap: Span,
     /// Number of viewers.
-    #[serde(default = "one")]
+    #[serde(default = "count::<1>")]
     pub count: u32,
     /// First showings are spread uniformly over this time.
-    #[serde(default = "start_within")]
+    #[serde(default = "secs::<1>")]
     pub start_within: Span,
     /// The packets of each clip, which are no part of the study: whoever runs it has the media.
     #[serde(skip)]
     pub schedules: Vec<Arc<Schedule>>,
-}
-
-fn second() -> Span {
-    Span::from_secs(1)
-}
-
-fn every() -> u32 {
-    5
 }
 
 /// Picture sizes.
@@ -113,9 +106,7 @@ impl Video {
         if let Some(i) = self.clips.iter().position(String::is_empty) {
             return Err(Invalid::new(format!("clips.{i}"), "a clip must have a name"));
         }
-        if self.gap < Span::from_millis(1) {
-            return Err(Invalid::new("gap", format!("\"{}\" is too short; write 1ms or more", self.gap)));
-        }
+        refuse_if!(self.gap < Span::from_millis(1), "gap", "\"{}\" is too short; write 1ms or more", self.gap);
         if (self.profile == Profile::Evalvid) != (self.resolution == Resolution::Cif) {
             let message = "the profile evalvid goes with resolution = \"cif\", and cif with it";
             return Err(Invalid::new("profile", message));

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sojourn_net::{Rate, Span};
+use sojourn_net::{Rate, Span, refuse_if};
 
 use crate::app::Schedule;
 use crate::scenario::Invalid;
-use crate::scenario::flows::{check_count, one, start_within};
+use crate::scenario::defaults::{count, millis, secs};
+use crate::scenario::flows::check_count;
 
 /// Users who make one telephone call after another.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -30,13 +31,13 @@ pub struct Voice {
     #[serde(default)]
     pub direction: CallDirection,
     /// Number of callers.
-    #[serde(default = "one")]
+    #[serde(default = "count::<1>")]
     pub count: u32,
     /// Length of a call.
-    #[serde(default = "call")]
+    #[serde(default = "secs::<8>")]
     pub call: Span,
     /// Time between a call's end and the next one's beginning.
-    #[serde(default = "gap")]
+    #[serde(default = "secs::<1>")]
     pub gap: Span,
     /// Send only while somebody speaks, each direction by itself (codecs that PESQ does not score: `g729a`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -61,19 +62,11 @@ pub struct Voice {
     #[serde(default)]
     pub concealment: Concealment,
     /// First calls are spread uniformly over this time.
-    #[serde(default = "start_within")]
+    #[serde(default = "secs::<1>")]
     pub start_within: Span,
     /// With DTX, what the codec sends of each sample of speech: no part of the study; whoever runs it has the speech.
     #[serde(skip)]
     pub schedules: Vec<Arc<Schedule>>,
-}
-
-fn call() -> Span {
-    Span::from_secs(8)
-}
-
-fn gap() -> Span {
-    Span::from_secs(1)
 }
 
 /// Speech codecs.
@@ -93,30 +86,20 @@ pub enum Codec {
 /// Settings of Opus. Packets have the mean size of the rate on the wire, that each has another being left out; with DTX
 /// each has its own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Opus {
     /// Rate of the speech, without headers. libwebrtc's for music and speech at 48 kHz.
-    #[serde(default = "opus_rate")]
     pub bitrate: Rate,
     /// In-band forward error correction: a packet carries the frame before it too, where there is loss and room.
-    #[serde(default = "yes")]
     pub fec: bool,
     /// Discontinuous transmission: pauses are not sent, but for a packet every 400 ms. libwebrtc's is off by default.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub dtx: bool,
-}
-
-fn opus_rate() -> Rate {
-    Rate(32_000)
-}
-
-fn yes() -> bool {
-    true
 }
 
 impl Default for Opus {
     fn default() -> Self {
-        Self { bitrate: opus_rate(), fec: yes(), dtx: false }
+        Self { bitrate: Rate(32_000), fec: true, dtx: false }
     }
 }
 
@@ -125,19 +108,11 @@ impl Default for Opus {
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct TalkSpurts {
     /// Mean length of speech.
-    #[serde(default = "talk")]
+    #[serde(default = "millis::<1004>")]
     pub talk: Span,
     /// Mean length of silence.
-    #[serde(default = "silence")]
+    #[serde(default = "millis::<1587>")]
     pub silence: Span,
-}
-
-fn talk() -> Span {
-    Span::from_millis(1004)
-}
-
-fn silence() -> Span {
-    Span::from_millis(1587)
 }
 
 /// Whose speech a call sends.
@@ -268,9 +243,7 @@ impl Voice {
                     "speech is scored by its samples, silence included; write codec = \"g729a\", or leave it out";
                 return Err(Invalid::new("talk-spurts", message));
             }
-            if spurts.talk < packet {
-                return Err(Invalid::new("talk-spurts.talk", "must be at least 20ms, one packet"));
-            }
+            refuse_if!(spurts.talk < packet, "talk-spurts.talk", "must be at least 20ms, one packet");
         }
         Ok(())
     }

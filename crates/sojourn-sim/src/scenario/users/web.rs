@@ -3,15 +3,16 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sojourn_net::{Bytes, Span};
+use sojourn_net::{Bytes, Span, refuse_if};
 
-use crate::scenario::flows::{check_count, one, start_within, with_tcp_keys};
+use crate::scenario::defaults::{bytes, count, millis, secs};
+use crate::scenario::flows::{check_count, with_tcp_keys};
 use crate::scenario::{Invalid, Transport};
 
-use super::{cubic, header};
+use super::cubic;
 
 with_tcp_keys! {
-    initial_window = 3;
+    initial_window = "count::<3>";
     /// Users who load one page after another: the objects in turn over one persistent connection.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -26,25 +27,25 @@ with_tcp_keys! {
         #[serde(default = "page")]
         pub objects: Vec<Bytes>,
         /// Size of a request.
-        #[serde(default = "header")]
+        #[serde(default = "bytes::<300>")]
         pub request: Bytes,
         /// Bytes of header in front of each object.
-        #[serde(default = "header")]
+        #[serde(default = "bytes::<300>")]
         pub response_header: Bytes,
         /// Number of users.
-        #[serde(default = "one")]
+        #[serde(default = "count::<1>")]
         pub count: u32,
         /// Time between a page's end and the next one's beginning.
-        #[serde(default = "pause")]
+        #[serde(default = "secs::<1>")]
         pub pause: Span,
         /// Page load time that is scored 5: the least that the path allows.
-        #[serde(default = "plt_min")]
+        #[serde(default = "millis::<560>")]
         pub plt_min: Span,
         /// Page load time from which on a load is scored 1.
-        #[serde(default = "plt_max")]
+        #[serde(default = "secs::<6>")]
         pub plt_max: Span,
         /// Round trips of one load on an empty path: a load is dominated by them if they make up most of its time.
-        #[serde(default = "round_trips")]
+        #[serde(default = "count::<14>")]
         pub round_trips: u32,
         /// Congestion controller.
         #[serde(default = "cubic")]
@@ -53,7 +54,7 @@ with_tcp_keys! {
         #[serde(default)]
         pub object_restart: bool,
         /// First loads are spread uniformly over this time.
-        #[serde(default = "start_within")]
+        #[serde(default = "secs::<1>")]
         pub start_within: Span,
     }
 }
@@ -63,23 +64,6 @@ fn page() -> Vec<Bytes> {
     [15 * 1024, 5939, 30 * 1024, 30 * 1024].map(Bytes).to_vec()
 }
 
-fn pause() -> Span {
-    Span::from_secs(1)
-}
-
-/// The fastest load of the access testbed of the IMC 2014 study.
-fn plt_min() -> Span {
-    Span::from_millis(560)
-}
-
-fn plt_max() -> Span {
-    Span::from_secs(6)
-}
-
-fn round_trips() -> u32 {
-    14
-}
-
 impl Web {
     pub(super) fn check(&self) -> Result<(), Invalid> {
         check_count("count", self.count)?;
@@ -87,15 +71,11 @@ impl Web {
         if self.transport == Transport::Udp {
             return Err(Invalid::new("transport", "pages are loaded over TCP; write reno, newreno or cubic"));
         }
-        if self.objects.is_empty() || self.objects.len() > 10_000 {
-            return Err(Invalid::new("objects", "a page has 1 to 10000 objects"));
-        }
+        refuse_if!(self.objects.is_empty() || self.objects.len() > 10_000, "objects", "a page has 1 to 10000 objects");
         if let Some(i) = self.objects.iter().position(|size| size.0 == 0) {
             return Err(Invalid::new(format!("objects.{i}"), "an object must have at least one byte"));
         }
-        if self.request.0 == 0 {
-            return Err(Invalid::new("request", "a request must have at least one byte"));
-        }
+        refuse_if!(self.request.0 == 0, "request", "a request must have at least one byte");
         check_count("round-trips", self.round_trips)?;
         if self.plt_min == Span::ZERO || self.plt_min >= self.plt_max {
             let message = format!(

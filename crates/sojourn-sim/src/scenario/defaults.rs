@@ -1,0 +1,27 @@
+//! What keys of study files are when they are left out, for `#[serde(default = "…")]`.
+
+use sojourn_net::{Bytes, Rate, Span};
+
+pub(crate) fn yes() -> bool {
+    true
+}
+
+pub(crate) fn count<const NUMBER: u32>() -> u32 {
+    NUMBER
+}
+
+pub(crate) fn bytes<const BYTES: u64>() -> Bytes {
+    Bytes(BYTES)
+}
+
+pub(crate) fn bits<const PER_SECOND: u64>() -> Rate {
+    Rate(PER_SECOND)
+}
+
+pub(crate) fn secs<const SECONDS: u64>() -> Span {
+    Span::from_secs(SECONDS)
+}
+
+pub(crate) fn millis<const MILLISECONDS: u64>() -> Span {
+    Span::from_millis(MILLISECONDS)
+}
