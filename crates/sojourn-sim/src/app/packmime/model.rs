@@ -5,7 +5,7 @@
 //! that what is sent does not depend on what the network does.
 
 use super::noise::Noise;
-use super::tables::{REQUEST_HIGH, REQUEST_LOW, RESPONSE_CACHED, RESPONSE_DOWNLOAD};
+use super::tables::TABLES;
 use crate::app::source::{normal, uniform};
 use rand_pcg::Pcg64Mcg;
 use sojourn_net::Span;
@@ -149,7 +149,8 @@ impl Model {
     /// make 9 % of the mean.
     pub fn mean_response(&self, whole: bool) -> f64 {
         let share = self.share_of_downloads();
-        self.scale * (share * RESPONSE_DOWNLOAD.mean_of_powers(whole) + (1.0 - share) * RESPONSE_CACHED.mean())
+        self.scale
+            * (share * TABLES.response_download.mean_of_powers(whole) + (1.0 - share) * TABLES.response_cached.mean())
     }
 
     /// Time to the next connection.
@@ -201,9 +202,9 @@ impl Model {
     fn request(&mut self) -> u64 {
         let above = above(self.requests.next(&mut self.rng));
         let size = if above >= 0.5 {
-            REQUEST_LOW.at(2.0 * (1.0 - above))
+            TABLES.request_low.at(2.0 * (1.0 - above))
         } else {
-            libm::exp2(REQUEST_HIGH.at(libm::log2((2.0 * above).max(f64::MIN_POSITIVE))))
+            libm::exp2(TABLES.request_high.at(libm::log2((2.0 * above).max(f64::MIN_POSITIVE))))
         };
         scaled(size, 1.0)
     }
@@ -217,7 +218,11 @@ impl Model {
         }
         self.left -= 1;
         let u = uniform(&mut self.rng);
-        if self.downloads { libm::exp2(RESPONSE_DOWNLOAD.at(libm::log2(u))) } else { RESPONSE_CACHED.at(u) }
+        if self.downloads {
+            libm::exp2(TABLES.response_download.at(libm::log2(u)))
+        } else {
+            TABLES.response_cached.at(u)
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The model's statistics at 8 connections a second, against figures worked out from its definition by another program.
 
 use super::model::{Http, Model};
-use super::tables::{RESPONSE_CACHED, RESPONSE_DOWNLOAD};
+use super::tables::TABLES;
 use crate::stream::stream;
 
 fn model(response_mean: Option<f64>, replication: u32) -> Model {
@@ -32,11 +32,11 @@ fn parameters_at_eight_a_second() {
 
 #[test]
 fn tables_have_their_means_and_tails() {
-    assert!((RESPONSE_CACHED.mean() - 152.5).abs() < 1.0, "{}", RESPONSE_CACHED.mean());
-    assert!((libm::exp2(RESPONSE_DOWNLOAD.at(-1.0)) - 2250.0).abs() < 20.0);
+    assert!((TABLES.response_cached.mean() - 152.5).abs() < 1.0, "{}", TABLES.response_cached.mean());
+    assert!((libm::exp2(TABLES.response_download.at(-1.0)) - 2250.0).abs() < 20.0);
     // Beyond the table's end, 2^25.9, the tail goes on as a Pareto distribution of index 1 / 0.812.
-    assert!((RESPONSE_DOWNLOAD.at(-18.1793) - 25.8765).abs() < 1e-9);
-    assert!((RESPONSE_DOWNLOAD.at(-20.0) - RESPONSE_DOWNLOAD.at(-19.0) - 0.812).abs() < 1e-3);
+    assert!((TABLES.response_download.at(-18.1793) - 25.8765).abs() < 1e-9);
+    assert!((TABLES.response_download.at(-20.0) - TABLES.response_download.at(-19.0) - 0.812).abs() < 1e-3);
 }
 
 #[test]
