@@ -111,7 +111,7 @@ mod tests {
         let link = r#"{"rate": "4Mbit", "queue": {"kind": "fifo", "limit": "9pkt"}}"#;
         let path = format!(r#"{{"duration": "9s", "path": {{"rtt": "10ms", "down": {link}, "up": {link}}}}}"#);
         let scenario = serde_json::from_str(&path).unwrap();
-        let ways = [Direction::Down, Direction::Up].map(|way| Way::new(&scenario, 1, 0, way, &[]));
+        let ways = Direction::BOTH.map(|way| Way::new(&scenario, 1, 0, way, &[]));
         let device = || Device::new(UnixDatagram::unbound().unwrap().into(), false, None);
         let hosts = Hosts { mtu: 1500, access: Rate(1_000_000_000) };
         Forwarder::new(device(), device(), ways, hosts, EventSink::new(rtrb::RingBuffer::new(1).0, None))

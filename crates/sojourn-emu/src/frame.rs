@@ -5,6 +5,7 @@
 
 use sojourn_net::log::Kind;
 use sojourn_net::{Ecn, Packet};
+use sojourn_pcap::write::folded;
 
 /// What the headers of a packet say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,9 +92,7 @@ pub fn mark(packet: &mut [u8]) {
             let before = word(packet, 0);
             packet[1] |= 3;
             let sum = u32::from(!word(packet, 10)) + u32::from(!before) + u32::from(word(packet, 0));
-            let sum = (sum & 0xffff) + (sum >> 16);
-            let sum = (sum & 0xffff) + (sum >> 16);
-            packet[10..12].copy_from_slice(&(!(sum as u16)).to_be_bytes());
+            packet[10..12].copy_from_slice(&(!folded(sum)).to_be_bytes());
         }
         Some(6) => packet[1] |= 0x30,
         _ => {}

@@ -6,6 +6,8 @@
 //! (`NEEDS_CSUM`): the receiving host takes such a packet as whole, as it does between its own namespaces.
 //! Differences: none known for TCP over IPv4 and IPv6 and for UDP; other kinds are not asked for.
 
+use sojourn_pcap::write::{folded, sum};
+
 /// Bytes of the header in front of each packet.
 pub const VNET_HEADER: usize = 10;
 
@@ -122,15 +124,6 @@ impl<'p> Cut<'p> {
         }
         Some(length)
     }
-}
-
-fn sum(bytes: &[u8]) -> u32 {
-    bytes.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0))).sum()
-}
-
-fn folded(sum: u32) -> u16 {
-    let sum = (sum & 0xffff) + (sum >> 16);
-    ((sum & 0xffff) + (sum >> 16)) as u16
 }
 
 #[cfg(test)]

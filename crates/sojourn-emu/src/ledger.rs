@@ -366,7 +366,7 @@ impl Ledger {
             });
             links.insert(link.name.clone(), view);
         }
-        let late = [Direction::Down, Direction::Up].map(|way| (way.name(), self.late[way as usize].summary()));
+        let late = Direction::BOTH.map(|way| (way.name(), self.late[way as usize].summary()));
         serde_json::json!({ "time_s": now.as_secs(), "links": links, "lateness_us": BTreeMap::from(late) })
     }
 

@@ -6,6 +6,7 @@ use nix::sys::socket::{
     setsockopt, socket, sockopt,
 };
 use nix::sys::time::TimeSpec;
+use sojourn_pcap::write::{folded, sum};
 use std::io::{self, IoSliceMut};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -85,9 +86,8 @@ fn request(number: u16) -> [u8; PROBE as usize - 20] {
     bytes[0] = 8;
     bytes[4..6].copy_from_slice(&MARK);
     bytes[6..8].copy_from_slice(&number.to_be_bytes());
-    let sum: u32 = bytes.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1])).sum();
-    let sum = (sum & 0xffff) + (sum >> 16);
-    bytes[2..4].copy_from_slice(&(!(sum as u16)).to_be_bytes());
+    let sum = !folded(sum(&bytes));
+    bytes[2..4].copy_from_slice(&sum.to_be_bytes());
     bytes
 }
 

@@ -123,20 +123,18 @@ pub struct Facts {
     pub rootless: bool,
 }
 
-const WAYS: [Direction; 2] = [Direction::Down, Direction::Up];
-
 impl Report {
     /// Puts a report together, and judges.
     pub fn new(setup: &Setup, facts: Facts) -> Self {
         let Facts { recorded, driven, ended, base_rtt, ring, processors, congestion, without, rootless } = facts;
         let sides = driven.forwarder.sides();
         let of_sides = |of: &dyn Fn(&SideReport) -> Option<LatenessSummary>| -> BTreeMap<_, _> {
-            WAYS.iter().map(|way| (way.name(), of(&sides[*way as usize]))).collect()
+            Direction::BOTH.iter().map(|way| (way.name(), of(&sides[*way as usize]))).collect()
         };
         let lateness_us = of_sides(&|side| side.written.summary());
         let path = &setup.document.path;
         let mut verdict = Verdict::new();
-        for way in WAYS {
+        for way in Direction::BOTH {
             let last = if way == Direction::Down { path.hops.first() } else { path.hops.last() };
             let rate = last.and_then(|hop| hop.link(way).rate.mean());
             if let (Some(rate), Some(paced)) = (rate, recorded.paced[way as usize]) {
@@ -176,9 +174,9 @@ impl Report {
             mtu: setup.mtu,
             congestion,
             base_rtt_ms: base_rtt,
-            rate_got: WAYS.iter().map(|way| (way.name(), recorded.paced[*way as usize])).collect(),
+            rate_got: Direction::BOTH.iter().map(|way| (way.name(), recorded.paced[*way as usize])).collect(),
             read_lateness_us: of_sides(&|side| side.read.as_ref().and_then(crate::lateness::Lateness::summary)),
-            outside: WAYS.iter().map(|way| (way.name(), sides[*way as usize].counts)).collect(),
+            outside: Direction::BOTH.iter().map(|way| (way.name(), sides[*way as usize].counts)).collect(),
             ring_dropped_pkts: ring.iter().sum(),
             unstamped_pkts: sides.iter().map(|side| side.unstamped).sum(),
             clamped_pkts: sides.iter().map(|side| side.clamped.0).sum(),

@@ -51,10 +51,8 @@ pub fn run(setup: &Setup) -> Result<Report, Trouble> {
     let mut bed = Bed::make(setup, &epoch)?;
     let congestion =
         setup.congestion.clone().or_else(|| namespace::variable("net.ipv4.tcp_congestion_control")).unwrap_or_default();
-    let ways = || {
-        [Direction::Down, Direction::Up]
-            .map(|way| Way::new(&setup.document, setup.seed, setup.replication, way, &setup.pairs))
-    };
+    let ways =
+        || Direction::BOTH.map(|way| Way::new(&setup.document, setup.seed, setup.replication, way, &setup.pairs));
     let mut command = Child::start(setup, &bed).map_err(failed("the command's process cannot be made"))?;
     let awake = processor::stay_awake();
     let locked = processor::lock_memory();

@@ -49,70 +49,54 @@ impl Verdict {
     }
 
     /// Adds a row; `reason` is said if it is not within its limit.
-    pub fn add(&mut self, row: Row, reason: impl FnOnce(&Row) -> String) {
-        if !row.held {
+    fn add(
+        &mut self,
+        what: &'static str,
+        link: Option<&str>,
+        [set, got, limit]: [f64; 3],
+        (unit, held): (&'static str, bool),
+        reason: String,
+    ) {
+        if !held {
             self.held = false;
-            self.reasons.push(reason(&row));
+            self.reasons.push(reason);
         }
-        self.rows.push(row);
+        self.rows.push(Row { what, link: link.map(str::to_owned), set, got, unit, limit, held });
     }
 
     /// The rate got while the queue was backlogged.
     pub fn rate(&mut self, link: &str, set_bps: f64, ratio: f64) {
-        let (set, got) = (set_bps * 1e-6, set_bps * ratio * 1e-6);
-        let row = Row {
-            what: "rate while backlogged",
-            link: Some(link.to_owned()),
-            set,
-            got,
-            unit: "Mbit/s",
-            limit: set * RATE,
-            held: (ratio - 1.0).abs() <= RATE,
-        };
-        self.add(row, |_| format!("{link} was served at {got:.3} Mbit/s instead of {set:.3}"));
+        let (set, got, held) = (set_bps * 1e-6, set_bps * ratio * 1e-6, (ratio - 1.0).abs() <= RATE);
+        let reason = format!("{link} was served at {got:.3} Mbit/s instead of {set:.3}");
+        self.add("rate while backlogged", Some(link), [set, got, set * RATE], ("Mbit/s", held), reason);
     }
 
     /// The median of the idle round trips, without the time on the links.
     pub fn base_rtt(&mut self, set_ms: f64, got_ms: f64) {
         let limit = BASE_RTT_US * 1e-3;
         let held = (got_ms - set_ms).abs() <= limit;
-        let row = Row { what: "base round trip, p50", link: None, set: set_ms, got: got_ms, unit: "ms", limit, held };
-        self.add(row, |_| format!("the idle round trip was {got_ms:.3} ms instead of {set_ms:.3}"));
+        let reason = format!("the idle round trip was {got_ms:.3} ms instead of {set_ms:.3}");
+        self.add("base round trip, p50", None, [set_ms, got_ms, limit], ("ms", held), reason);
     }
 
     /// How late 99 % of the packets of a direction were at most.
     pub fn lateness(&mut self, way: &str, p99_us: f64) {
-        let row = Row {
-            what: "lateness, p99",
-            link: Some(way.to_owned()),
-            set: 0.0,
-            got: p99_us,
-            unit: "us",
-            limit: LATENESS_US,
-            held: p99_us <= LATENESS_US,
-        };
-        self.add(row, |_| format!("one in a hundred packets {way} left {:.1} ms late or more", p99_us * 1e-3));
+        let reason = format!("one in a hundred packets {way} left {:.1} ms late or more", p99_us * 1e-3);
+        let held = p99_us <= LATENESS_US;
+        self.add("lateness, p99", Some(way), [0.0, p99_us, LATENESS_US], ("us", held), reason);
     }
 
     /// Something of which there must be none.
     pub fn none(&mut self, what: &'static str, count: u64, said: &str) {
-        let row = Row { what, link: None, set: 0.0, got: count as f64, unit: "packets", limit: 0.0, held: count == 0 };
-        self.add(row, |_| format!("{count} {said}"));
+        self.add(what, None, [0.0, count as f64, 0.0], ("packets", count == 0), format!("{count} {said}"));
     }
 
     /// Decisions of a link's queue that the simulator makes alike.
     pub fn replay(&mut self, link: &str, decisions: u64, equal: u64) {
-        let row = Row {
-            what: "decisions as in the simulator's replay",
-            link: Some(link.to_owned()),
-            set: decisions as f64,
-            got: equal as f64,
-            unit: "packets",
-            limit: 0.0,
-            held: decisions == equal,
-        };
+        let (numbers, held) = ([decisions as f64, equal as f64, 0.0], decisions == equal);
         let missing = decisions - equal.min(decisions);
-        self.add(row, |_| format!("the simulator decides otherwise about {missing} of {decisions} packets of {link}"));
+        let reason = format!("the simulator decides otherwise about {missing} of {decisions} packets of {link}");
+        self.add("decisions as in the simulator's replay", Some(link), numbers, ("packets", held), reason);
     }
 }
 

@@ -7,6 +7,7 @@ pub mod congestion;
 mod invalid;
 pub mod link;
 pub mod log;
+mod named;
 pub mod packet;
 pub mod probe;
 pub mod queue;
@@ -16,6 +17,7 @@ pub mod rate;
 pub mod tcp;
 pub mod time;
 pub mod units;
+mod with_defaults;
 
 pub use invalid::Invalid;
 pub use packet::{Ecn, Packet};

@@ -3,47 +3,32 @@
 //! The simulator, the matcher of captures and the extension module write these codes; the analyses in Python read the
 //! names. All derive them from here. A code is never used again for something else: new ones go to the end.
 
-/// What a packet is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Kind {
-    /// A TCP segment with payload.
-    Data,
-    /// A TCP segment without payload or flags.
-    Ack,
-    /// A TCP segment that opens, closes or resets a connection.
-    Control,
-    /// A UDP datagram that is no voice and no video.
-    Datagram,
-    /// An RTP packet of a voice call.
-    Voice,
-    /// An RTP packet of a video stream, or a datagram of a game.
-    Video,
-    /// An RTCP packet: what a receiver of RTP says.
-    Rtcp,
-    /// A QUIC packet.
-    Quic,
+use crate::named;
+
+named! {
+    /// What a packet is.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Kind {
+        /// A TCP segment with payload.
+        Data = "data",
+        /// A TCP segment without payload or flags.
+        Ack = "ack",
+        /// A TCP segment that opens, closes or resets a connection.
+        Control = "control",
+        /// A UDP datagram that is no voice and no video.
+        Datagram = "datagram",
+        /// An RTP packet of a voice call.
+        Voice = "voice",
+        /// An RTP packet of a video stream, or a datagram of a game.
+        Video = "video",
+        /// An RTCP packet: what a receiver of RTP says.
+        Rtcp = "rtcp",
+        /// A QUIC packet.
+        Quic = "quic",
+    }
 }
 
 impl Kind {
-    /// All kinds, in the order of their codes.
-    pub const ALL: [Self; 8] =
-        [Self::Data, Self::Ack, Self::Control, Self::Datagram, Self::Voice, Self::Video, Self::Rtcp, Self::Quic];
-
-    /// The name used in results.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Data => "data",
-            Self::Ack => "ack",
-            Self::Control => "control",
-            Self::Datagram => "datagram",
-            Self::Voice => "voice",
-            Self::Video => "video",
-            Self::Rtcp => "rtcp",
-            Self::Quic => "quic",
-        }
-    }
-
     /// True for UDP, false for TCP.
     pub const fn is_udp(self) -> bool {
         !matches!(self, Self::Data | Self::Ack | Self::Control)
@@ -55,57 +40,28 @@ impl Kind {
     }
 }
 
-/// Why a packet was dropped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum DropCause {
-    /// The queue was full.
-    Full,
-    /// An early decision on arrival (RED, PIE).
-    Early,
-    /// It had waited too long (CoDel and its kin).
-    Sojourn,
-    /// Lost on the path, before the queue.
-    Path,
-    /// The average queue was so long that nothing was let in (RED).
-    Forced,
-    /// Dropped at random after an overflow (BLUE, in COBALT and CAKE).
-    Blue,
-    /// The congestion signal of an overloaded low-latency pair of queues, whatever the packet's ECN bits (DualPI2).
-    Overload,
-    /// Not known: a drop found by comparing captures, which do not say why.
-    Unknown,
-    /// It came faster than a policer allows.
-    Policed,
-}
-
-impl DropCause {
-    /// All causes, in the order of their codes.
-    pub const ALL: [Self; 9] = [
-        Self::Full,
-        Self::Early,
-        Self::Sojourn,
-        Self::Path,
-        Self::Forced,
-        Self::Blue,
-        Self::Overload,
-        Self::Unknown,
-        Self::Policed,
-    ];
-
-    /// The name used in results.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Full => "full",
-            Self::Early => "early",
-            Self::Sojourn => "sojourn",
-            Self::Path => "path",
-            Self::Forced => "forced",
-            Self::Blue => "blue",
-            Self::Overload => "overload",
-            Self::Unknown => "unknown",
-            Self::Policed => "policed",
-        }
+named! {
+    /// Why a packet was dropped.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum DropCause {
+        /// The queue was full.
+        Full = "full",
+        /// An early decision on arrival (RED, PIE).
+        Early = "early",
+        /// It had waited too long (CoDel and its kin).
+        Sojourn = "sojourn",
+        /// Lost on the path, before the queue.
+        Path = "path",
+        /// The average queue was so long that nothing was let in (RED).
+        Forced = "forced",
+        /// Dropped at random after an overflow (BLUE, in COBALT and CAKE).
+        Blue = "blue",
+        /// The congestion signal of an overloaded low-latency pair of queues, whatever the packet's ECN bits (DualPI2).
+        Overload = "overload",
+        /// Not known: a drop found by comparing captures, which do not say why.
+        Unknown = "unknown",
+        /// It came faster than a policer allows.
+        Policed = "policed",
     }
 }
 

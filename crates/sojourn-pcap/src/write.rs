@@ -81,7 +81,7 @@ impl Datagram {
         frame.extend([0x40, 0, self.ttl, protocol, 0, 0]);
         frame.extend(self.source.address.octets());
         frame.extend(self.destination.address.octets());
-        let sum = checksum(&frame[ETHERNET..]);
+        let sum = !folded(sum(&frame[ETHERNET..]));
         frame[ETHERNET + 10..ETHERNET + 12].copy_from_slice(&sum.to_be_bytes());
         frame.extend(self.source.port.to_be_bytes());
         frame.extend(self.destination.port.to_be_bytes());
@@ -120,12 +120,17 @@ impl Datagram {
     }
 }
 
-fn checksum(header: &[u8]) -> u16 {
-    let mut sum: u32 = header.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    !(sum as u16)
+/// The ones' complement sum of bytes (RFC 1071), whose carries are yet to be added: [`folded`] does.
+#[inline]
+pub fn sum(bytes: &[u8]) -> u32 {
+    bytes.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0))).sum()
+}
+
+/// A sum with its carries added.
+#[inline]
+pub fn folded(sum: u32) -> u16 {
+    let sum = (sum & 0xffff) + (sum >> 16);
+    ((sum & 0xffff) + (sum >> 16)) as u16
 }
 
 /// Writes pcapng with one interface for each name, nanosecond stamps, little-endian.

@@ -46,7 +46,7 @@ fn rise(rtt: Span) -> Span {
 }
 
 /// The watch over one sender's slow start.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Watch {
     kind: HyStart,
     round: Round,
@@ -70,17 +70,7 @@ impl Watch {
     }
 
     fn new(kind: HyStart) -> Self {
-        Self {
-            kind,
-            round: Round::default(),
-            rtt: UNKNOWN,
-            samples: 0,
-            began: Time::ZERO,
-            train: Time::ZERO,
-            last_rtt: UNKNOWN,
-            conservative: None,
-            done: false,
-        }
+        Self { kind, rtt: UNKNOWN, last_rtt: UNKNOWN, ..Self::default() }
     }
 
     pub(super) fn state(&self, tell: &mut dyn FnMut(&'static str, f64)) {

@@ -40,6 +40,7 @@ const TRANSITION: u32 = 4;
 const LEAST_WINDOW: u64 = 2;
 
 /// Prague congestion control.
+#[derive(Default)]
 pub struct Prague {
     mss: u64,
     /// Bytes, and the part of a byte beyond.
@@ -65,23 +66,7 @@ pub struct Prague {
 impl Prague {
     /// Starts with `initial` bytes of window and segments of `mss` bytes.
     pub fn new(mss: u64, initial: u64) -> Self {
-        Self {
-            mss,
-            cwnd: initial,
-            fraction: 0.0,
-            ssthresh: u64::MAX,
-            upscaled_alpha: ONE << SHIFT_G,
-            saw_mark: false,
-            repairing: false,
-            round: Round::default(),
-            rounds: 0,
-            averaged_at: Time::ZERO,
-            reduced_at: Time::ZERO,
-            delivered: 0,
-            marked: 0,
-            srtt: Span::ZERO,
-            pacing: None,
-        }
+        Self { mss, cwnd: initial, ssthresh: u64::MAX, upscaled_alpha: ONE << SHIFT_G, ..Self::default() }
     }
 
     fn alpha(&self) -> u64 {

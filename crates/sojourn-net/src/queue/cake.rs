@@ -61,8 +61,8 @@ impl Default for Config {
 impl config::Config for Config {
     const LIMIT: Option<Limit> = Some(Limit::Packets(10_240));
 
-    fn acts_at(&self, _: Rate) -> Vec<(&'static str, Span)> {
-        vec![("target", self.target)]
+    fn acts_at(&self, _: Rate) -> Vec<(&'static str, Option<Span>)> {
+        vec![("target", Some(self.target))]
     }
 
     fn check(&self) -> Result<(), Invalid> {

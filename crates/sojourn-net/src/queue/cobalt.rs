@@ -25,7 +25,7 @@ use super::discipline::{Backlog, Cx, QueueDiscipline};
 use super::inspect::Inspector;
 use super::packet_queue::PacketQueue;
 use crate::probe::DropCause;
-use crate::{Ecn, Invalid, Packet, Rate, Span, Time};
+use crate::{Ecn, Invalid, Packet, Rate, Span, Time, with_defaults};
 use rand::RngExt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -33,39 +33,28 @@ use serde::{Deserialize, Serialize};
 const RISE: f64 = 1.0 / 256.0;
 const FALL: f64 = 1.0 / 4096.0;
 
-/// COBALT.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub struct Config {
-    /// Waiting time that is acceptable.
-    pub target: Span,
-    /// How long it must be exceeded: about a worst-case round trip.
-    pub interval: Span,
-    /// Mark ECN-capable packets instead of dropping them, except by BLUE.
-    pub ecn: bool,
-    /// Mark ECN-capable packets that waited longer than this, as in ns-3; never if absent.
-    pub ce_threshold: Option<Span>,
-    /// Let BLUE drop more when packets wait longer than this (ns-3: 400ms); never if absent.
-    pub blue_threshold: Option<Span>,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            target: Span::from_millis(5),
-            interval: Span::from_millis(100),
-            ecn: false,
-            ce_threshold: None,
-            blue_threshold: None,
-        }
+with_defaults! {
+    /// COBALT.
+    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    pub struct Config {
+        /// Waiting time that is acceptable.
+        pub target: Span = Span::from_millis(5),
+        /// How long it must be exceeded: about a worst-case round trip.
+        pub interval: Span = Span::from_millis(100),
+        /// Mark ECN-capable packets instead of dropping them, except by BLUE.
+        pub ecn: bool,
+        /// Mark ECN-capable packets that waited longer than this, as in ns-3; never if absent.
+        pub ce_threshold: Option<Span>,
+        /// Let BLUE drop more when packets wait longer than this (ns-3: 400ms); never if absent.
+        pub blue_threshold: Option<Span>,
     }
 }
 
 impl config::Config for Config {
-    fn acts_at(&self, _: Rate) -> Vec<(&'static str, Span)> {
-        let others = [("ce-threshold", self.ce_threshold), ("blue-threshold", self.blue_threshold)];
-        let given = others.into_iter().filter_map(|(key, delay)| Some((key, delay?)));
-        [("target", self.target)].into_iter().chain(given).collect()
+    fn acts_at(&self, _: Rate) -> Vec<(&'static str, Option<Span>)> {
+        let [ce, blue] = [self.ce_threshold, self.blue_threshold];
+        vec![("target", Some(self.target)), ("ce-threshold", ce), ("blue-threshold", blue)]
     }
 
     fn check(&self) -> Result<(), Invalid> {

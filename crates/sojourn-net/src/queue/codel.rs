@@ -32,7 +32,7 @@ use super::head::Head;
 use super::inspect::Inspector;
 use super::packet_queue::PacketQueue;
 use crate::probe::DropCause;
-use crate::{Ecn, Invalid, Limit, Packet, Rate, Span, Time, refuse_if};
+use crate::{Ecn, Invalid, Limit, Packet, Rate, Span, Time, refuse_if, with_defaults};
 
 pub use parameters::{Config, Variant};
 use variants::{Rules, SmallBacklog};
@@ -50,25 +50,21 @@ pub(super) struct Law {
     l4s: bool,
 }
 
-/// What CoDel remembers of one queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct State {
-    /// When the sojourn will have been above the target for an interval; 0 while it is below.
-    first_above_time: u64,
-    /// When the next drop is due, while dropping.
-    drop_next: u64,
-    /// Drops since the dropping state was entered, and those of before with which it resumed.
-    pub(super) count: u32,
-    /// The count when the dropping state was entered last.
-    last_count: u32,
-    /// 65536 / √count, nearly (the fixed-point variants).
-    rec_inv_sqrt: u16,
-    dropping: bool,
-}
-
-impl Default for State {
-    fn default() -> Self {
-        Self { first_above_time: 0, drop_next: 0, count: 0, last_count: 0, rec_inv_sqrt: u16::MAX, dropping: false }
+with_defaults! {
+    /// What CoDel remembers of one queue.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(super) struct State {
+        /// When the sojourn will have been above the target for an interval; 0 while it is below.
+        first_above_time: u64,
+        /// When the next drop is due, while dropping.
+        drop_next: u64,
+        /// Drops since the dropping state was entered, and those of before with which it resumed.
+        pub(super) count: u32,
+        /// The count when the dropping state was entered last.
+        last_count: u32,
+        /// 65536 / √count, nearly (the fixed-point variants).
+        rec_inv_sqrt: u16 = u16::MAX,
+        dropping: bool,
     }
 }
 
@@ -289,21 +285,18 @@ impl Law {
 impl config::Config for Config {
     const LIMIT: Option<Limit> = Some(Limit::Packets(1000));
 
-    fn acts_at(&self, _: Rate) -> Vec<(&'static str, Span)> {
-        let marks = self.ce_threshold.map(|threshold| ("ce-threshold", threshold));
-        [("target", self.target)].into_iter().chain(marks).collect()
+    fn acts_at(&self, _: Rate) -> Vec<(&'static str, Option<Span>)> {
+        vec![("target", Some(self.target)), ("ce-threshold", self.ce_threshold)]
     }
 
     fn check(&self) -> Result<(), Invalid> {
         check_packet("mtu", self.mtu)?;
         check_interval(self.interval)?;
         refuse_if!(self.ecn && !self.variant.has_ecn(), "ecn", "this variant cannot mark; take rfc8289, linux or ns3");
-        if self.ce_threshold.is_some() && !self.variant.has_ce_threshold() {
-            return Err(Invalid::new("ce-threshold", "this variant has no such threshold; take linux or ns3"));
-        }
-        if self.l4s && self.ce_threshold.is_none() {
-            return Err(Invalid::new("l4s", "L4S packets are judged by ce-threshold: give that too"));
-        }
+        let unknown = self.ce_threshold.is_some() && !self.variant.has_ce_threshold();
+        refuse_if!(unknown, "ce-threshold", "this variant has no such threshold; take linux or ns3");
+        let lacking = self.l4s && self.ce_threshold.is_none();
+        refuse_if!(lacking, "l4s", "L4S packets are judged by ce-threshold: give that too");
         Ok(())
     }
 

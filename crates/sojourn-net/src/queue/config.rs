@@ -11,7 +11,7 @@ pub(super) trait Config: Clone + Default + Serialize {
     const LIMIT: Option<Limit> = None;
 
     /// The delays at which it acts, by their keys, on a link of this rate: a queue that never gets so long starves it.
-    fn acts_at(&self, _: Rate) -> Vec<(&'static str, Span)> {
+    fn acts_at(&self, _: Rate) -> Vec<(&'static str, Option<Span>)> {
         Vec::new()
     }
 
@@ -89,11 +89,8 @@ pub(super) fn check_queues(key: &str, queues: u32) -> Result<(), Invalid> {
 
 /// Rejects sets that do not fill the queues.
 pub(super) fn check_ways(ways: u32, flows: u32) -> Result<(), Invalid> {
-    refuse_if!(
-        ways == 0 || !flows.is_multiple_of(ways),
-        "ways",
-        "sets of {ways} lines do not fill {flows} lines; write a divisor of flows"
-    );
+    let fill = ways > 0 && flows.is_multiple_of(ways);
+    refuse_if!(!fill, "ways", "sets of {ways} lines do not fill {flows} lines; write a divisor of flows");
     Ok(())
 }
 

@@ -28,57 +28,43 @@ use super::inspect::Inspector;
 use super::packet_queue::PacketQueue;
 use super::pi::seconds;
 use crate::probe::DropCause;
-use crate::{Bytes, Ecn, Invalid, Limit, Packet, Rate, Span, Time};
+use crate::{Bytes, Ecn, Invalid, Limit, Packet, Rate, Span, Time, with_defaults};
 use rand::RngExt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// DualPI2.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub struct Config {
-    /// Queueing delay aimed at in the classic queue.
-    pub target: Span,
-    /// Time between two updates of the controller.
-    pub update: Span,
-    /// Gain per second of delay above the target.
-    pub alpha: f64,
-    /// Gain per second of growth of the delay.
-    pub beta: f64,
-    /// Coupling factor: L4S packets are marked with so many times the probability whose square classic packets see.
-    pub coupling: f64,
-    /// L4S packets that have waited longer are marked …
-    pub step: Span,
-    /// … if they found so many packets in their queue (Th_len): 1 in RFC 9332, 0 in Linux.
-    pub min_qlen_step: u32,
-    /// Share of the link that the round robin leaves to the classic queue.
-    pub classic_share: f64,
-    /// Largest packet: nothing is dropped or marked by the controller while less than two of them wait.
-    pub mtu: Bytes,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            target: Span::from_millis(15),
-            update: Span::from_millis(16),
-            alpha: 0.16,
-            beta: 3.2,
-            coupling: 2.0,
-            step: Span::from_millis(1),
-            min_qlen_step: 1,
-            classic_share: 0.1,
-            mtu: Bytes(1514),
-        }
+with_defaults! {
+    /// DualPI2.
+    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    pub struct Config {
+        /// Queueing delay aimed at in the classic queue.
+        pub target: Span = Span::from_millis(15),
+        /// Time between two updates of the controller.
+        pub update: Span = Span::from_millis(16),
+        /// Gain per second of delay above the target.
+        pub alpha: f64 = 0.16,
+        /// Gain per second of growth of the delay.
+        pub beta: f64 = 3.2,
+        /// Coupling factor: L4S packets are marked with so many times the probability whose square classic packets see.
+        pub coupling: f64 = 2.0,
+        /// L4S packets that have waited longer are marked …
+        pub step: Span = Span::from_millis(1),
+        /// … if they found so many packets in their queue (Th_len): 1 in RFC 9332, 0 in Linux.
+        pub min_qlen_step: u32 = 1,
+        /// Share of the link that the round robin leaves to the classic queue.
+        pub classic_share: f64 = 0.1,
+        /// Largest packet: nothing is dropped or marked by the controller while less than two of them wait.
+        pub mtu: Bytes = Bytes(1514),
     }
 }
 
 impl config::Config for Config {
     const LIMIT: Option<Limit> = Some(Limit::Packets(10_000));
 
-    fn acts_at(&self, _: Rate) -> Vec<(&'static str, Span)> {
-        vec![("target", self.target), ("step", self.step)]
+    fn acts_at(&self, _: Rate) -> Vec<(&'static str, Option<Span>)> {
+        vec![("target", Some(self.target)), ("step", Some(self.step))]
     }
 
     fn check(&self) -> Result<(), Invalid> {

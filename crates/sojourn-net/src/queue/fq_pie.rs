@@ -59,7 +59,7 @@ impl Default for Config {
 impl config::Config for Config {
     const LIMIT: Option<Limit> = Some(Limit::Packets(10_240));
 
-    fn acts_at(&self, rate: Rate) -> Vec<(&'static str, Span)> {
+    fn acts_at(&self, rate: Rate) -> Vec<(&'static str, Option<Span>)> {
         config::Config::acts_at(&self.pie, rate)
     }
 

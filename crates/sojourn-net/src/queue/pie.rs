@@ -74,9 +74,10 @@ impl RateMeter {
 }
 
 /// Where the authors' code is between two bursts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Burst {
     /// The next packet arms the allowance.
+    #[default]
     None,
     /// It has been armed, and the queue has not been calm since.
     Protecting,
@@ -85,7 +86,7 @@ enum Burst {
 }
 
 /// The state of one PIE controller, without the queue.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Control {
     /// The probability; Linux has it in `fixed`.
     p: f64,
@@ -108,17 +109,9 @@ impl Control {
     pub(super) fn new(config: &Config) -> Self {
         let armed = config.variant != Variant::Ns2Authors;
         Self {
-            p: 0.0,
-            fixed: 0,
-            accumulated: 0.0,
-            fixed_accumulated: 0,
-            delay: Span::ZERO,
-            last_delay: Span::ZERO,
             allowance: if armed { config.burst } else { Span::ZERO },
-            burst: Burst::None,
             asleep: config.active_threshold.is_some(),
-            last_dequeue: None,
-            meter: RateMeter::default(),
+            ..Self::default()
         }
     }
 
@@ -339,10 +332,9 @@ impl Control {
 impl config::Config for Config {
     const LIMIT: Option<Limit> = Some(Limit::Packets(1000));
 
-    fn acts_at(&self, _: Rate) -> Vec<(&'static str, Span)> {
-        let others = [("active-threshold", self.active_threshold), ("l4s-threshold", self.l4s_threshold)];
-        let given = others.into_iter().filter_map(|(key, delay)| Some((key, delay?)));
-        [("target", self.target)].into_iter().chain(given).collect()
+    fn acts_at(&self, _: Rate) -> Vec<(&'static str, Option<Span>)> {
+        let [active, l4s] = [self.active_threshold, self.l4s_threshold];
+        vec![("target", Some(self.target)), ("active-threshold", active), ("l4s-threshold", l4s)]
     }
 
     fn variants() -> Vec<Self> {

@@ -17,31 +17,26 @@ use super::config;
 use super::discipline::{Backlog, Cx, QueueDiscipline};
 use super::packet_queue::PacketQueue;
 use crate::probe::DropCause;
-use crate::{Bytes, Invalid, Packet, Rate, Span, Time};
+use crate::{Bytes, Invalid, Packet, Rate, Span, Time, refuse_if, with_defaults};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A token bucket that drops what exceeds it. The limit is that of the queue behind it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub struct Config {
-    /// Rate at which tokens grow; the link's if absent.
-    pub rate: Option<Rate>,
-    /// Most tokens: what may pass at once after a pause.
-    pub burst: Bytes,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self { rate: None, burst: Bytes(15_000) }
+with_defaults! {
+    /// A token bucket that drops what exceeds it. The limit is that of the queue behind it.
+    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    pub struct Config {
+        /// Rate at which tokens grow; the link's if absent.
+        pub rate: Option<Rate>,
+        /// Most tokens: what may pass at once after a pause.
+        pub burst: Bytes = Bytes(15_000),
     }
 }
 
 impl config::Config for Config {
     fn check(&self) -> Result<(), Invalid> {
-        if self.burst == Bytes(0) {
-            return Err(Invalid::new("burst", "with a burst of 0B nothing passes; write at least a packet's bytes"));
-        }
+        let empty = self.burst == Bytes(0);
+        refuse_if!(empty, "burst", "with a burst of 0B nothing passes; write at least a packet's bytes");
         Ok(())
     }
 

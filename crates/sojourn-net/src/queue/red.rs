@@ -51,6 +51,7 @@ enum Verdict {
 }
 
 /// The state of the decision, without the queue.
+#[derive(Default)]
 struct Core {
     config: Config,
     min: f64,
@@ -95,17 +96,12 @@ impl Core {
             bottom: config.bottom.unwrap_or((80_000.0 / rate.0 as f64).min(0.01)),
             max_p: config.max_p,
             gentle_max_p: config.max_p,
-            average: 0.0,
             count: if config.variant == Variant::Paper { -1 } else { 0 },
-            count_bytes: 0,
-            above: false,
             feng_is_above: true,
-            feng_is_below: false,
             step: if timer { Time::ZERO + config.interval } else { Time::ZERO },
             idle_since: Some(Time::ZERO),
-            p_b: 0.0,
-            p_a: 0.0,
             config: *config,
+            ..Self::default()
         }
     }
 
@@ -261,9 +257,9 @@ impl Config {
 }
 
 impl config::Config for Config {
-    fn acts_at(&self, rate: Rate) -> Vec<(&'static str, Span)> {
+    fn acts_at(&self, rate: Rate) -> Vec<(&'static str, Option<Span>)> {
         let (min, max) = self.thresholds(rate);
-        let waits = |packets: f64| Span::from_secs_f64(packets / self.packets_per_second(rate));
+        let waits = |packets: f64| Some(Span::from_secs_f64(packets / self.packets_per_second(rate)));
         vec![("min", waits(min)), ("max", waits(max))]
     }
 
@@ -274,19 +270,15 @@ impl config::Config for Config {
     fn check(&self) -> Result<(), Invalid> {
         refuse_if!(!(self.max_p > 0.0 && self.max_p <= 1.0), "max-p", "{} is not a probability above 0", self.max_p);
         let least = self.min.unwrap_or(f64::MIN_POSITIVE);
-        if !(least.is_finite() && least > 0.0 && self.max.is_none_or(|max| max.is_finite() && max > least)) {
-            return Err(Invalid::new("min", "thresholds are packets: min above 0, max above min"));
-        }
-        if self.max.is_some() && self.min.is_none() {
-            return Err(Invalid::new("max", "an upper threshold needs a lower one: give min too"));
-        }
-        if self.weight.is_some() && self.averaging.is_some() {
-            return Err(Invalid::new("averaging", "the weight is given: give one or the other"));
-        }
+        let rise = least.is_finite() && least > 0.0 && self.max.is_none_or(|max| max.is_finite() && max > least);
+        refuse_if!(!rise, "min", "thresholds are packets: min above 0, max above min");
+        let alone = self.max.is_some() && self.min.is_none();
+        refuse_if!(alone, "max", "an upper threshold needs a lower one: give min too");
+        let both = self.weight.is_some() && self.averaging.is_some();
+        refuse_if!(both, "averaging", "the weight is given: give one or the other");
         refuse_if!(self.adaptive && self.feng, "feng", "adaptive moves max-p already: give one or the other");
-        if self.mark_p.is_some() && self.forced {
-            return Err(Invalid::new("mark-p", "has no effect where drops are forced: write forced = false"));
-        }
+        let idle = self.mark_p.is_some() && self.forced;
+        refuse_if!(idle, "mark-p", "has no effect where drops are forced: write forced = false");
         check_packet("mean-packet", self.mean_packet)?;
         check_span("target", self.target)?;
         check_span("interval", self.interval)?;

@@ -21,25 +21,21 @@ use super::fair::flow_hash::{FlowHash, Hash};
 use super::fair::flow_queues::FlowQueues;
 use super::inspect::Inspector;
 use crate::probe::DropCause;
-use crate::{Bytes, Invalid, Limit, Packet, Rate};
+use crate::{Bytes, Invalid, Limit, Packet, Rate, with_defaults};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Stochastic fairness queueing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub struct Config {
-    /// Lines that flows are spread over by a hash.
-    pub flows: u32,
-    /// Bytes that a flow may send in a round.
-    pub quantum: Bytes,
-    /// How flows are spread over the lines.
-    pub hash: Hash,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self { flows: 1024, quantum: Bytes(1514), hash: Hash::Salted }
+with_defaults! {
+    /// Stochastic fairness queueing.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    pub struct Config {
+        /// Lines that flows are spread over by a hash.
+        pub flows: u32 = 1024,
+        /// Bytes that a flow may send in a round.
+        pub quantum: Bytes = Bytes(1514),
+        /// How flows are spread over the lines.
+        pub hash: Hash = Hash::Salted,
     }
 }
 

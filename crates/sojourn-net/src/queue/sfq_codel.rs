@@ -24,7 +24,7 @@ use super::fair::flow_hash::{FlowHash, Hash};
 use super::fair::flow_queues::{CodelBacklog, FlowQueues};
 use super::inspect::Inspector;
 use crate::probe::DropCause;
-use crate::{Bytes, Invalid, Packet, Rate, Span};
+use crate::{Bytes, Invalid, Packet, Rate, Span, refuse_if};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -53,16 +53,14 @@ impl Default for Config {
 }
 
 impl config::Config for Config {
-    fn acts_at(&self, _: Rate) -> Vec<(&'static str, Span)> {
-        vec![("target", self.target)]
+    fn acts_at(&self, _: Rate) -> Vec<(&'static str, Option<Span>)> {
+        vec![("target", Some(self.target))]
     }
 
     fn check(&self) -> Result<(), Invalid> {
         check_queues("bins", self.bins)?;
-        if (1..64).contains(&self.quantum.0) {
-            let message = format!("a quantum of {} is too small; write \"0B\" or at least \"64B\"", self.quantum);
-            return Err(Invalid::new("quantum", message));
-        }
+        let small = (1..64).contains(&self.quantum.0);
+        refuse_if!(small, "quantum", "a quantum of {} is too small; write \"0B\" or at least \"64B\"", self.quantum);
         check_interval(self.interval)
     }
 

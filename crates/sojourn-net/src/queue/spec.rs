@@ -103,7 +103,7 @@ impl QueueSpec {
     }
 
     /// The delays at which the discipline acts, by their keys, on a link of this rate.
-    pub(super) fn acts_at(&self, rate: Rate) -> Vec<(&'static str, Span)> {
+    pub(super) fn acts_at(&self, rate: Rate) -> Vec<(&'static str, Option<Span>)> {
         with_any!(self, queue => queue.config.acts_at(rate))
     }
 

@@ -18,8 +18,8 @@ impl QueueSpec {
         }
         let full = u64::from(packets).saturating_mul(FULL_PACKET).min(bytes);
         let drained = rate.transmission(full);
-        let unmet: Vec<String> =
-            self.acts_at(rate).into_iter().filter(|(_, delay)| drained < *delay).map(told).collect();
+        let acts_at = self.acts_at(rate).into_iter().filter_map(|(key, delay)| Some((key, delay?)));
+        let unmet: Vec<String> = acts_at.filter(|(_, delay)| drained < *delay).map(told).collect();
         let room = full / FULL_PACKET;
         if !unmet.is_empty() {
             let drained = drained.as_millis();

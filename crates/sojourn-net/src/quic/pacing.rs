@@ -4,23 +4,19 @@
 //! the initial window of §7.2, which is the longest burst. Packets that only acknowledge and probes do not wait.
 
 use super::packet::DATAGRAM;
-use crate::{Span, Time};
+use crate::{Span, Time, with_defaults};
 
 /// The longest burst.
 const BUCKET: u64 = 10 * DATAGRAM;
 /// The rate, in windows a round trip.
 const RATE: (u128, u128) = (5, 4);
 
-/// The bucket of one sender.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Pacer {
-    bytes: u64,
-    at: Time,
-}
-
-impl Default for Pacer {
-    fn default() -> Self {
-        Self { bytes: BUCKET, at: Time::ZERO }
+with_defaults! {
+    /// The bucket of one sender.
+    #[derive(Clone, Copy, Debug)]
+    pub(super) struct Pacer {
+        bytes: u64 = BUCKET,
+        at: Time,
     }
 }
 

@@ -6,7 +6,7 @@
 
 use super::packet::{Frame, Packet};
 use super::received::MOST_ACK_DELAY;
-use crate::{Span, Time};
+use crate::{Span, Time, with_defaults};
 use std::collections::VecDeque;
 
 const FIRST_RTT: Span = Span::from_millis(333);
@@ -35,40 +35,23 @@ pub(super) struct News {
     pub(super) persistent: bool,
 }
 
-/// The state of one sender.
-#[derive(Debug)]
-pub(super) struct Recovery {
-    in_flight: VecDeque<InFlight>,
-    bytes: u64,
-    largest: Option<u64>,
-    srtt: Option<Span>,
-    rttvar: Span,
-    latest: Span,
-    least: Span,
-    first_sample: Option<Time>,
-    loss_time: Option<Time>,
-    last_eliciting: Time,
-    probes: u32,
-    /// For how long the peer may put an acknowledgement off: not at all while the handshake lasts (§6.2.1).
-    max_ack_delay: Span,
-}
-
-impl Default for Recovery {
-    fn default() -> Self {
-        Self {
-            in_flight: VecDeque::new(),
-            bytes: 0,
-            largest: None,
-            srtt: None,
-            rttvar: Span(FIRST_RTT.0 / 2),
-            latest: FIRST_RTT,
-            least: Span::ZERO,
-            first_sample: None,
-            loss_time: None,
-            last_eliciting: Time::ZERO,
-            probes: 0,
-            max_ack_delay: Span::ZERO,
-        }
+with_defaults! {
+    /// The state of one sender.
+    #[derive(Debug)]
+    pub(super) struct Recovery {
+        in_flight: VecDeque<InFlight>,
+        bytes: u64,
+        largest: Option<u64>,
+        srtt: Option<Span>,
+        rttvar: Span = Span(FIRST_RTT.0 / 2),
+        latest: Span = FIRST_RTT,
+        least: Span,
+        first_sample: Option<Time>,
+        loss_time: Option<Time>,
+        last_eliciting: Time,
+        probes: u32,
+        /// For how long the peer may put an acknowledgement off: not at all while the handshake lasts (§6.2.1).
+        max_ack_delay: Span,
     }
 }
 

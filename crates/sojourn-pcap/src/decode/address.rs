@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// An IPv4 address (mapped) or an IPv6 address.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Address(pub u128);
 
 impl Address {
@@ -33,8 +33,18 @@ impl From<IpAddr> for Address {
     }
 }
 
+impl From<Address> for IpAddr {
+    fn from(address: Address) -> Self {
+        if address.is_v4() {
+            Ipv4Addr::from_bits(address.0 as u32).into()
+        } else {
+            Ipv6Addr::from_bits(address.0).into()
+        }
+    }
+}
+
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.is_v4() { Ipv4Addr::from_bits(self.0 as u32).fmt(f) } else { Ipv6Addr::from_bits(self.0).fmt(f) }
+        IpAddr::from(*self).fmt(f)
     }
 }

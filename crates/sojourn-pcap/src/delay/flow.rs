@@ -11,7 +11,7 @@ use crate::decode::Address;
 use std::hash::{BuildHasher, Hasher};
 
 /// Two endpoints, the smaller first, and the protocol number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key {
     /// Addresses of the two ends.
     pub address: [Address; 2],

@@ -12,77 +12,41 @@ use crate::delay::skew::Skew;
 use crate::delay::tick::RATES;
 use crate::delay::total::Total;
 use crate::delay::track::Protocol;
+use sojourn_net::named;
 use std::collections::BTreeMap;
 
 const NEAR_NS: i64 = 1_000_000;
 
-/// Why a packet gave no sample.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Discard {
-    /// TCP without the timestamps option.
-    NoTimestamps,
-    /// Its options were cut by the snap length.
-    OptionsCut,
-    /// It was overtaken: its stamp is older than one that came before.
-    Reordered,
-    /// The same packet again, as captures on several interfaces have it.
-    Duplicate,
-    /// The tick of the sender's clock could not be found.
-    TickUnknown,
-    /// uTP: it reported nothing yet (difference 0).
-    NoReport,
-    /// Acknowledged while a hole was open, so that its arrival is not known.
-    DuringHole,
-    /// Acknowledged together with a later one.
-    CoveredByLater,
-    /// Its flow had one packet only.
-    Alone,
-    /// Its capture time was years from the first.
-    TimeOutOfRange,
-    /// The estimator gave a delay that no queue has.
-    Implausible,
-    /// To the host: its acknowledgement may have been a delayed one.
-    DelayedAck,
-    /// To the host: it paused before it echoed the packet's stamp.
-    Paused,
-}
-
-impl Discard {
-    /// All reasons, in the order of their numbers.
-    pub const ALL: [Self; 13] = [
-        Self::NoTimestamps,
-        Self::OptionsCut,
-        Self::Reordered,
-        Self::Duplicate,
-        Self::TickUnknown,
-        Self::NoReport,
-        Self::DuringHole,
-        Self::CoveredByLater,
-        Self::Alone,
-        Self::TimeOutOfRange,
-        Self::Implausible,
-        Self::DelayedAck,
-        Self::Paused,
-    ];
-
-    /// The name in results.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::NoTimestamps => "no_timestamps",
-            Self::OptionsCut => "options_cut_by_snap_length",
-            Self::Reordered => "reordered",
-            Self::Duplicate => "duplicate",
-            Self::TickUnknown => "tick_unknown",
-            Self::NoReport => "no_report_yet",
-            Self::DuringHole => "during_hole",
-            Self::CoveredByLater => "acknowledged_with_a_later_one",
-            Self::Alone => "only_packet_of_its_flow",
-            Self::TimeOutOfRange => "time_out_of_range",
-            Self::Implausible => "implausible_delay",
-            Self::DelayedAck => "acknowledgement_perhaps_delayed",
-            Self::Paused => "echoed_after_a_pause",
-        }
+named! {
+    /// Why a packet gave no sample.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Discard {
+        /// TCP without the timestamps option.
+        NoTimestamps = "no_timestamps",
+        /// Its options were cut by the snap length.
+        OptionsCut = "options_cut_by_snap_length",
+        /// It was overtaken: its stamp is older than one that came before.
+        Reordered = "reordered",
+        /// The same packet again, as captures on several interfaces have it.
+        Duplicate = "duplicate",
+        /// The tick of the sender's clock could not be found.
+        TickUnknown = "tick_unknown",
+        /// uTP: it reported nothing yet (difference 0).
+        NoReport = "no_report_yet",
+        /// Acknowledged while a hole was open, so that its arrival is not known.
+        DuringHole = "during_hole",
+        /// Acknowledged together with a later one.
+        CoveredByLater = "acknowledged_with_a_later_one",
+        /// Its flow had one packet only.
+        Alone = "only_packet_of_its_flow",
+        /// Its capture time was years from the first.
+        TimeOutOfRange = "time_out_of_range",
+        /// The estimator gave a delay that no queue has.
+        Implausible = "implausible_delay",
+        /// To the host: its acknowledgement may have been a delayed one.
+        DelayedAck = "acknowledgement_perhaps_delayed",
+        /// To the host: it paused before it echoed the packet's stamp.
+        Paused = "echoed_after_a_pause",
     }
 }
 

@@ -3,7 +3,6 @@
 use crate::decode::{Skip, quic};
 use crate::delay::flow::Key;
 use crate::delay::host::{Discard, Hosts};
-use crate::delay::log::Log;
 use crate::delay::sighting::{Batch, Lookout, Sighting, What};
 use crate::delay::spin::Spin;
 use crate::delay::state::{MeterState, Options};
@@ -28,6 +27,7 @@ pub(crate) enum Flow {
 }
 
 /// Reads frames, and settles what they say when asked.
+#[derive(Default)]
 pub struct Meter {
     pub(crate) state: MeterState,
     /// By place, with their keys.
@@ -50,28 +50,9 @@ impl Meter {
     pub fn new(options: Options) -> Self {
         let hosts = Hosts::new(options.local.clone());
         let lookout = Some(Lookout::new(options.most_flows));
-        let (discarded, most_remembered) = ([0; Discard::ALL.len()], MOST_REMEMBERED * options.most_flows.max(1 << 10));
-        let state = MeterState {
-            options,
-            hosts,
-            tracks: Vec::new(),
-            log: Log::default(),
-            discarded,
-            between_local: 0,
-            remembered: 0,
-        };
-        Self {
-            state,
-            flows: Vec::new(),
-            start_ns: None,
-            frames: 0,
-            skipped: [0; Skip::ALL.len()],
-            last_time: 0,
-            tracks_kept: 0,
-            most_remembered,
-            lookout,
-            single: Batch::default(),
-        }
+        let most_remembered = MOST_REMEMBERED * options.most_flows.max(1 << 10);
+        let state = MeterState { options, hosts, ..MeterState::default() };
+        Self { state, most_remembered, lookout, ..Self::default() }
     }
 
     /// Take in one frame. Returns whether the log is full and wants to be finalized.

@@ -1,23 +1,21 @@
 //! Quantiles of very many durations in little memory: exact while they are few, then counts in bins of 0.2 % width.
 
+use sojourn_net::with_defaults;
+
 const EXACT: usize = 512;
 /// Bins in each doubling.
 const BINS: usize = 512;
 
-/// A distribution of durations in nanoseconds; negative ones count as 0.
-#[derive(Debug, Clone)]
-pub struct Quantiles {
-    few: Vec<u64>,
-    octaves: Vec<Option<Box<[u32; BINS]>>>,
-    count: u64,
-    sum: f64,
-    max: u64,
-    min: u64,
-}
-
-impl Default for Quantiles {
-    fn default() -> Self {
-        Self { few: Vec::new(), octaves: Vec::new(), count: 0, sum: 0.0, max: 0, min: u64::MAX }
+with_defaults! {
+    /// A distribution of durations in nanoseconds; negative ones count as 0.
+    #[derive(Debug, Clone)]
+    pub struct Quantiles {
+        few: Vec<u64>,
+        octaves: Vec<Option<Box<[u32; BINS]>>>,
+        count: u64,
+        sum: f64,
+        max: u64,
+        min: u64 = u64::MAX,
     }
 }
 

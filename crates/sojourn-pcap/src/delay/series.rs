@@ -2,6 +2,7 @@
 //! that have values are kept: most hosts of a large capture are there for a moment.
 
 use crate::delay::total::Total;
+use sojourn_net::with_defaults;
 
 const MOST: usize = 512;
 const FIRST_NS: i64 = 100_000_000;
@@ -25,19 +26,15 @@ impl Bin {
     }
 }
 
-/// Bins of equal width since the first packet of the capture.
-#[derive(Debug, Clone)]
-pub struct Series {
-    width: i64,
-    /// In the order of their places.
-    bins: Vec<Bin>,
-    /// Start of the bin of the last value, and where it is kept: most values fall into it again.
-    current: (i64, usize),
-}
-
-impl Default for Series {
-    fn default() -> Self {
-        Self { width: FIRST_NS, bins: Vec::new(), current: (0, usize::MAX) }
+with_defaults! {
+    /// Bins of equal width since the first packet of the capture.
+    #[derive(Debug, Clone)]
+    pub struct Series {
+        width: i64 = FIRST_NS,
+        /// In the order of their places.
+        bins: Vec<Bin>,
+        /// Start of the bin of the last value, and where it is kept: most values fall into it again.
+        current: (i64, usize) = (0, usize::MAX),
     }
 }
 

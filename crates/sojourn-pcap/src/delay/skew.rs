@@ -9,6 +9,8 @@
 //! A sender that does not answer at once (one packet every 0.2 s) gives minima that wander; such fits are refused, as
 //! is anything beyond [`MOST_PPM`].
 
+use sojourn_net::with_defaults;
+
 const WINDOW_NS: i64 = 5_000_000_000;
 const MOST_WINDOWS: usize = 256;
 /// Packets without which a window's minimum is not believed.
@@ -23,19 +25,15 @@ struct Minimum {
     count: u32,
 }
 
-/// Minima of a quantity over windows of equal length; windows are merged when there are too many.
-#[derive(Debug, Clone)]
-pub struct Minima {
-    window_ns: i64,
-    windows: Vec<Minimum>,
-    index: i64,
-    /// End of the last window.
-    end: i64,
-}
-
-impl Default for Minima {
-    fn default() -> Self {
-        Self { window_ns: WINDOW_NS, windows: Vec::new(), index: i64::MIN, end: i64::MIN }
+with_defaults! {
+    /// Minima of a quantity over windows of equal length; windows are merged when there are too many.
+    #[derive(Debug, Clone)]
+    pub struct Minima {
+        window_ns: i64 = WINDOW_NS,
+        windows: Vec<Minimum>,
+        index: i64 = i64::MIN,
+        /// End of the last window.
+        end: i64 = i64::MIN,
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::delay::host::{Discard, Hosts, Prefixes};
 use crate::delay::log::{Entry, Log};
 use crate::delay::track::{Protocol, Track, TrackRef};
+use sojourn_net::with_defaults;
 
 /// Which estimator is to be used for TCP and uTP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -16,30 +17,27 @@ pub enum Choice {
     Reported,
 }
 
-/// What can be set.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// Which estimator.
-    pub estimator: Choice,
-    /// Addresses that are local; empty: find out.
-    pub local: Prefixes,
-    /// Flows that are told apart at a time.
-    pub most_flows: usize,
-    /// Packets that are kept before they are finalized; some 50 bytes each.
-    pub log_packets: usize,
-    /// Threads that finalize. What is found is the same.
-    pub threads: usize,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self { estimator: Choice::Auto, local: Vec::new(), most_flows: 1 << 16, log_packets: 1 << 22, threads: 1 }
+with_defaults! {
+    /// What can be set.
+    #[derive(Debug, Clone)]
+    pub struct Options {
+        /// Which estimator.
+        pub estimator: Choice,
+        /// Addresses that are local; empty: find out.
+        pub local: Prefixes,
+        /// Flows that are told apart at a time.
+        pub most_flows: usize = 1 << 16,
+        /// Packets that are kept before they are finalized; some 50 bytes each.
+        pub log_packets: usize = 1 << 22,
+        /// Threads that finalize. What is found is the same.
+        pub threads: usize = 1,
     }
 }
 
 /// No index.
 pub(crate) const NONE: u32 = u32::MAX;
 /// What the flows of all protocols write to.
+#[derive(Default)]
 pub(crate) struct MeterState {
     pub(crate) options: Options,
     pub(crate) hosts: Hosts,

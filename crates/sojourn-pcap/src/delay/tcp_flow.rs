@@ -12,6 +12,7 @@ use crate::delay::sighting::Seen;
 use crate::delay::state::{Choice, MeterState, NONE};
 use crate::delay::track::{Estimator, Protocol, TrackRef};
 use crate::delay::tracks::Tracks;
+use sojourn_net::with_defaults;
 use std::collections::VecDeque;
 
 /// Stamps of one side that the other has not echoed yet. 4096 milliseconds' worth at 1 ms; later ones are not timed.
@@ -42,37 +43,23 @@ struct Side {
     places: usize,
 }
 
-/// Both sides of a connection.
-#[derive(Debug)]
-pub(crate) struct TcpFlow {
-    connection: Connection,
-    sides: [Side; 2],
-    hosts: [u32; 2],
-    packets: u32,
-    /// Its first packet was a SYN.
-    opened: bool,
-    /// Which ends are near, as it was last seen.
-    near: Near,
-    /// The first segment, if it has a stamp, and its side.
-    first: Option<(usize, Entry)>,
-    /// Time of the first packet, and which hosts had been silent before it.
-    began: i64,
-    idle: [bool; 2],
-}
-
-impl Default for TcpFlow {
-    fn default() -> Self {
-        Self {
-            connection: Connection::default(),
-            sides: Default::default(),
-            hosts: [NONE; 2],
-            packets: 0,
-            opened: false,
-            near: Near::default(),
-            first: None,
-            began: 0,
-            idle: [false; 2],
-        }
+with_defaults! {
+    /// Both sides of a connection.
+    #[derive(Debug)]
+    pub(crate) struct TcpFlow {
+        connection: Connection,
+        sides: [Side; 2],
+        hosts: [u32; 2] = [NONE; 2],
+        packets: u32,
+        /// Its first packet was a SYN.
+        opened: bool,
+        /// Which ends are near, as it was last seen.
+        near: Near,
+        /// The first segment, if it has a stamp, and its side.
+        first: Option<(usize, Entry)>,
+        /// Time of the first packet, and which hosts had been silent before it.
+        began: i64,
+        idle: [bool; 2],
     }
 }
 

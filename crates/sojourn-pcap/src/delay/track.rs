@@ -4,37 +4,28 @@ use crate::delay::flow::Key;
 use crate::delay::skew::Minima;
 use crate::delay::stamps::Unwrapped;
 use crate::delay::tick::Fit;
+use sojourn_net::named;
+use sojourn_net::with_defaults;
 
-/// Protocols that carry stamps, or a spin bit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum Protocol {
-    /// TCP with or without timestamps.
-    Tcp,
-    /// uTP.
-    Utp,
-    /// QUIC, of which only the spin bit is read.
-    Quic,
-}
-
-impl Protocol {
-    /// All, in the order of their numbers.
-    pub const ALL: [Self; 3] = [Self::Tcp, Self::Utp, Self::Quic];
-
-    /// The name in results.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Tcp => "tcp",
-            Self::Utp => "utp",
-            Self::Quic => "quic",
-        }
+named! {
+    /// Protocols that carry stamps, or a spin bit.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Protocol {
+        /// TCP with or without timestamps.
+        #[default]
+        Tcp = "tcp",
+        /// uTP.
+        Utp = "utp",
+        /// QUIC, of which only the spin bit is read.
+        Quic = "quic",
     }
 }
 
 /// Which clock told the arrival of a packet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Estimator {
     /// The capture's own clock: delay from the sender to the observer.
+    #[default]
     Observer,
     /// The receiver's, as its answers report it: delay from the sender to the receiver.
     Reported,
@@ -60,29 +51,25 @@ pub(crate) struct TrackRef<'a> {
     pub(crate) hosts: [u32; 2],
 }
 
-/// What the packets of a track before one tell of its delay.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Before {
-    /// The last delay to the sender, ns, and how many since were left out as acknowledged late.
-    pub(crate) toward: (f64, u8),
-    /// Stamps of the last packet and of the one before.
-    pub(crate) sent_at: [i64; 2],
-    /// Stamp of the last packet, and how long after it the packet was sent, ns.
-    pub(crate) phase: Option<(i64, f64)>,
-    /// Entries without a sample: its tick is unknown; the delay is one that no queue has.
-    pub(crate) left_out: [u64; 2],
-    /// Samples from its sender and to it.
-    pub(crate) given: [u64; 2],
-}
-
-impl Default for Before {
-    fn default() -> Self {
-        Self { toward: (0.0, 0), sent_at: [i64::MIN; 2], phase: None, left_out: [0; 2], given: [0; 2] }
+with_defaults! {
+    /// What the packets of a track before one tell of its delay.
+    #[derive(Debug, Clone, Copy)]
+    pub(crate) struct Before {
+        /// The last delay to the sender, ns, and how many since were left out as acknowledged late.
+        pub(crate) toward: (f64, u8),
+        /// Stamps of the last packet and of the one before.
+        pub(crate) sent_at: [i64; 2] = [i64::MIN; 2],
+        /// Stamp of the last packet, and how long after it the packet was sent, ns.
+        pub(crate) phase: Option<(i64, f64)>,
+        /// Entries without a sample: its tick is unknown; the delay is one that no queue has.
+        pub(crate) left_out: [u64; 2],
+        /// Samples from its sender and to it.
+        pub(crate) given: [u64; 2],
     }
 }
 
 /// One direction of one flow under one estimator, as long as its clock and its route stay the same.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Track {
     pub(crate) key: Key,
     pub(crate) side: usize,
@@ -148,35 +135,9 @@ impl Track {
             estimator: of.estimator,
             host: [of.hosts[of.side], of.hosts[1 - of.side]],
             start,
-            entries: 0,
-            closed: false,
             last_time: start,
-            fit: Fit::default(),
-            echo_fit: Fit::default(),
-            peer_fit: Fit::default(),
-            tick_ns: None,
-            peer_tick_ns: None,
-            skew: 0.0,
-            peer_skew: 0.0,
-            minima: Minima::default(),
-            extra_line: Unwrapped::default(),
-            least: None,
-            floor: None,
-            lift: 0.0,
-            base: 0.0,
-            round_trip_base: 0.0,
             gap: f64::INFINITY,
-            unassigned: 0.0,
-            base_error: 0.0,
-            evidence: Default::default(),
-            empty: [false; 2],
-            before: Before::default(),
-            cross_flow_base: 0.0,
-            last_base: None,
-            by_round_trip: false,
-            silent: false,
-            counted: false,
-            toward: false,
+            ..Self::default()
         }
     }
 

@@ -14,6 +14,7 @@ use crate::delay::log::{ECHOED, Entry, Log, TOWARD};
 use crate::delay::scale::Scale;
 use crate::delay::share::each;
 use crate::delay::track::{Estimator, Protocol, Track};
+use sojourn_net::with_defaults;
 
 /// Differences that are not told from jitter, ns.
 const LEAST: f64 = 500_000.0;
@@ -23,17 +24,13 @@ const FEWEST_SPACINGS: usize = 20;
 /// How far the two may differ.
 const AGREE: f64 = 0.15;
 
-/// Times of the first long packets, by their places.
-#[derive(Debug)]
-struct Times {
-    of: Vec<(u32, i64)>,
-    /// Places from this one on come after those that are kept.
-    until: u32,
-}
-
-impl Default for Times {
-    fn default() -> Self {
-        Self { of: Vec::new(), until: u32::MAX }
+with_defaults! {
+    /// Times of the first long packets, by their places.
+    #[derive(Debug)]
+    struct Times {
+        of: Vec<(u32, i64)>,
+        /// Places from this one on come after those that are kept.
+        until: u32 = u32::MAX,
     }
 }
 

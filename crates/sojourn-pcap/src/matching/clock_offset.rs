@@ -13,6 +13,7 @@ use crate::decode::Address;
 use crate::read::{Capture, ReadError};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::path::Path;
 
 /// Packets kept of each capture.
@@ -48,11 +49,9 @@ impl Survey {
 
 /// Multicast, broadcast and link-local destinations, which no router forwards.
 fn is_local(address: Address) -> bool {
-    let v4 = std::net::Ipv4Addr::from_bits(address.0 as u32);
-    let v6 = std::net::Ipv6Addr::from_bits(address.0);
-    match address.is_v4() {
-        true => v4.is_multicast() || v4.is_broadcast() || v4.is_link_local(),
-        false => v6.is_multicast() || v6.is_unicast_link_local(),
+    match IpAddr::from(address) {
+        IpAddr::V4(v4) => v4.is_multicast() || v4.is_broadcast() || v4.is_link_local(),
+        IpAddr::V6(v6) => v6.is_multicast() || v6.is_unicast_link_local(),
     }
 }
 

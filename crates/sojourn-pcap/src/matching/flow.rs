@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, VecDeque};
 const MOST_PENDING: usize = 1 << 12;
 
 /// A flow and its counts.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Flow {
     pub(super) tuple: Tuple,
     pub(super) packets: u64,
@@ -30,18 +30,7 @@ pub(super) struct Flow {
 
 impl Flow {
     pub(super) fn new(tuple: Tuple) -> Self {
-        Self {
-            tuple,
-            packets: 0,
-            lost: 0,
-            bytes: 0,
-            lost_bytes: 0,
-            next_row: 0,
-            pending: VecDeque::new(),
-            delivered: BTreeMap::new(),
-            acknowledged: i64::MIN,
-            last: None,
-        }
+        Self { tuple, acknowledged: i64::MIN, ..Self::default() }
     }
 
     /// A sequence number without wrap-around, near the one seen before.

@@ -61,6 +61,7 @@ pub struct Rows {
 }
 
 /// The matcher: tell it of packets in front of the queue and behind it.
+#[derive(Default)]
 pub(super) struct Matcher {
     offset: i64,
     wait: i64,
@@ -108,19 +109,8 @@ impl Matcher {
             wait: survey.longest_ns.saturating_mul(4).saturating_add(2_000_000_000).min(LONGEST_WAIT_NS),
             longest: survey.longest_ns,
             egress_span: (span.0.saturating_sub(survey.offset_ns), span.1.saturating_sub(survey.offset_ns)),
-            start: None,
-            rows: VecDeque::new(),
-            first: 0,
-            by_identity: BTreeMap::new(),
-            numbers: BTreeMap::new(),
-            flows: Vec::new(),
-            last_wait: 0,
-            next_to_leave: 0,
             least_full: usize::MAX,
-            waiting: BinaryHeap::new(),
-            waiting_bytes: 0,
-            counts: Counts::default(),
-            log: Rows::default(),
+            ..Self::default()
         }
     }
 

@@ -14,7 +14,7 @@ const TCP: u8 = 6;
 const UDP: u8 = 17;
 
 /// Who talks to whom.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Tuple {
     pub(super) source: Address,
     pub(super) destination: Address,

@@ -56,7 +56,7 @@ struct Chunk {
 }
 
 /// Writes a table, row group by row group.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Writer {
     columns: Vec<(String, Kind)>,
     groups: Vec<(u64, Vec<Chunk>)>,

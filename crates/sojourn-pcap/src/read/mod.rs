@@ -114,16 +114,7 @@ impl Capture {
     /// It is no capture.
     pub fn from_stream(input: impl Read + Send + 'static, name: &str) -> Result<Self, ReadError> {
         let open = Some(start_stream(Box::new(input), name.to_owned())?);
-        let waiting = std::collections::VecDeque::new();
-        Ok(Self {
-            waiting,
-            open,
-            number: 0,
-            damage: Vec::new(),
-            bytes_before: 0,
-            total_bytes: None,
-            go_on: Arc::new(|| true),
-        })
+        Ok(Self { open, total_bytes: None, ..Self::open(&[])? })
     }
 
     /// The next frame, or `None` after the last.

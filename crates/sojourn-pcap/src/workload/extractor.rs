@@ -6,20 +6,18 @@ use super::header::extra;
 use super::turns::{Recorded, Turn, Workload};
 use crate::decode::{Address, Packet, Transport, decode};
 use crate::read::Frame;
+use sojourn_net::with_defaults;
 use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr};
 
-/// Bounds on memory.
-#[derive(Clone, Copy, Debug)]
-pub struct Options {
-    /// Connections and flows of datagrams.
-    pub most_connections: usize,
-    /// Turns and datagrams of all of them.
-    pub most_turns: usize,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self { most_connections: 1 << 19, most_turns: 1 << 21 }
+with_defaults! {
+    /// Bounds on memory.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Options {
+        /// Connections and flows of datagrams.
+        pub most_connections: usize = 1 << 19,
+        /// Turns and datagrams of all of them.
+        pub most_turns: usize = 1 << 21,
     }
 }
 
@@ -58,7 +56,7 @@ struct Stand {
 }
 
 /// Takes frames, gives a workload.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Extractor {
     options: Options,
     places: BTreeMap<Key, u32>,
@@ -76,16 +74,7 @@ impl Extractor {
     /// Nothing yet.
     #[must_use]
     pub fn new(options: Options) -> Self {
-        Self {
-            options,
-            places: BTreeMap::new(),
-            entries: Vec::new(),
-            hosts: BTreeMap::new(),
-            turns: 0,
-            span: None,
-            busy: BTreeMap::new(),
-            workload: Workload::default(),
-        }
+        Self { options, ..Self::default() }
     }
 
     /// Takes in a frame.
@@ -276,21 +265,9 @@ fn recorded(entry: &Entry, first: i64, parts: [Option<i64>; 2], client_opens: bo
         opener: entry.opener,
         acceptor: entry.acceptor,
         client_opens,
-        start_ns: 0,
-        duration_ns: 0,
-        concurrent: false,
-        began_before: false,
-        cut: false,
         seen: [true; 2],
-        rtt_ns: None,
         parts_ns: parts.map(|part| part.map(|part| part as u64)),
-        mss: [None; 2],
-        initial_window: [None; 2],
-        window: [None; 2],
-        bytes: [0; 2],
-        data_pkts: [0; 2],
-        again_pkts: [0; 2],
-        turns: Vec::new(),
+        ..Recorded::default()
     };
     match &entry.kept {
         Kept::Tcp(connection) => {
@@ -340,10 +317,6 @@ fn recorded(entry: &Entry, first: i64, parts: [Option<i64>; 2], client_opens: bo
 
 /// Multicast and broadcast.
 fn is_group(address: Address) -> bool {
-    if address.is_v4() {
-        let v4 = std::net::Ipv4Addr::from_bits(address.0 as u32);
-        v4.is_multicast() || v4.is_broadcast()
-    } else {
-        std::net::Ipv6Addr::from_bits(address.0).is_multicast()
-    }
+    let address = IpAddr::from(address);
+    address.is_multicast() || address == IpAddr::from(Ipv4Addr::BROADCAST)
 }

@@ -13,7 +13,7 @@ pub struct Turn {
 }
 
 /// One connection, or one flow of datagrams.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Recorded {
     /// TCP, or UDP.
     pub tcp: bool,

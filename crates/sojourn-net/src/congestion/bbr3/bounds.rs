@@ -7,7 +7,7 @@
 //! Difference: ECN counts at all round-trip times (Linux: up to 5 ms).
 
 use super::super::control::{Ack, RateSample, bytes, segments};
-use crate::Rate;
+use crate::{Rate, with_defaults};
 
 /// What a bound falls to at a loss.
 const BETA: (u64, u64) = (7, 10);
@@ -26,46 +26,28 @@ pub(super) fn beta(value: u64) -> u64 {
     (u128::from(value) * u128::from(BETA.0) / u128::from(BETA.1)) as u64
 }
 
-/// The bounds, in bytes and bit/s; [`NONE`] is no bound.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Bounds {
-    /// Long-term: the most that was in flight without too much loss.
-    pub(super) inflight_hi: u64,
-    /// Short-term.
-    pub(super) inflight_lo: u64,
-    pub(super) bw_lo: u64,
-    /// The best of this round.
-    bw_latest: u64,
-    pub(super) inflight_latest: u64,
-    loss_in_round: bool,
-    /// Of this round.
-    delivered: u64,
-    marked: u64,
-    pub(super) ecn_alpha: f64,
-    mark_in_round: bool,
-    /// Bytes acknowledged for one more segment in the long-term bound, those so far, and for how many rounds.
-    up_cost: u64,
-    up_acked: u64,
-    up_rounds: u32,
-}
-
-impl Default for Bounds {
-    fn default() -> Self {
-        Self {
-            inflight_hi: NONE,
-            inflight_lo: NONE,
-            bw_lo: NONE,
-            bw_latest: 0,
-            inflight_latest: 0,
-            loss_in_round: false,
-            delivered: 0,
-            marked: 0,
-            ecn_alpha: 1.0,
-            mark_in_round: false,
-            up_cost: NONE,
-            up_acked: 0,
-            up_rounds: 0,
-        }
+with_defaults! {
+    /// The bounds, in bytes and bit/s; [`NONE`] is no bound.
+    #[derive(Clone, Copy, Debug)]
+    pub(super) struct Bounds {
+        /// Long-term: the most that was in flight without too much loss.
+        pub(super) inflight_hi: u64 = NONE,
+        /// Short-term.
+        pub(super) inflight_lo: u64 = NONE,
+        pub(super) bw_lo: u64 = NONE,
+        /// The best of this round.
+        bw_latest: u64,
+        pub(super) inflight_latest: u64,
+        loss_in_round: bool,
+        /// Of this round.
+        delivered: u64,
+        marked: u64,
+        pub(super) ecn_alpha: f64 = 1.0,
+        mark_in_round: bool,
+        /// Bytes acknowledged for one more segment in the long-term bound, those so far, and for how many rounds.
+        up_cost: u64 = NONE,
+        up_acked: u64,
+        up_rounds: u32,
     }
 }
 
