@@ -81,9 +81,9 @@ pub(crate) fn engine() -> &'static str {
 #[pyfunction]
 pub(crate) fn check_trace(py: Python<'_>, kind: &str, text: &str) -> PyResult<()> {
     py.detach(|| match kind {
-        "link" => Opportunities::read(text).map(drop),
-        "video" => sojourn_sim::app::Clip::read(text).map(drop),
-        "recorded" => sojourn_sim::app::Recording::read(text).map(drop),
+        "link" => text.parse::<Opportunities>().map(drop),
+        "video" => text.parse::<sojourn_sim::app::Clip>().map(drop),
+        "recorded" => text.parse::<sojourn_sim::app::Recording>().map(drop),
         _ => Err(format!("{kind:?} is no kind of trace; expected link, video or recorded")),
     })
     .map_err(StudyError::new_err)
@@ -92,6 +92,6 @@ pub(crate) fn check_trace(py: Python<'_>, kind: &str, text: &str) -> PyResult<()
 /// Read a mahimahi trace as periods of (seconds, kb/s); the error is a sentence that names the line.
 #[pyfunction]
 pub(crate) fn mahimahi(py: Python<'_>, text: &str) -> PyResult<Vec<(f64, f64)>> {
-    let trace = py.detach(|| Opportunities::read(text)).map_err(StudyError::new_err)?;
+    let trace = py.detach(|| text.parse::<Opportunities>()).map_err(StudyError::new_err)?;
     Ok(trace.steps().map(|(length, bytes)| (length.as_secs(), bytes as f64 * 8e-3 / length.as_secs())).collect())
 }

@@ -182,12 +182,9 @@ impl<T: Quantity> Distribution<T> {
 
     /// Says what is wrong with the parameters, if anything.
     pub fn check(&self) -> Result<(), String> {
-        let positive = |name: &str, value: f64| {
-            if value.is_finite() && value > 0.0 && value < 1e3 {
-                Ok(())
-            } else {
-                Err(format!("{name} is {value}; it must be above 0 and below 1000"))
-            }
+        let positive = |name: &str, value: f64| match value > 0.0 && value < 1e3 {
+            true => Ok(()),
+            false => Err(format!("{name} is {value}; it must be above 0 and below 1000")),
         };
         let one_of = |name: &str, given: &Option<T>, mean: &Option<T>| match (given, mean) {
             (Some(_), Some(_)) => Err(format!("give {name} or mean, not both")),
@@ -196,18 +193,14 @@ impl<T: Quantity> Distribution<T> {
         };
         match self {
             Self::Fixed { .. } | Self::Exponential { .. } => {}
-            Self::Pareto { shape, scale, mean } => {
+            Self::Pareto { shape, scale, mean } | Self::Weibull { shape, scale, mean } => {
                 positive("shape", *shape)?;
                 one_of("scale", scale, mean)?;
-                if mean.is_some() && *shape <= 1.0 {
+                if matches!(self, Self::Pareto { .. }) && mean.is_some() && *shape <= 1.0 {
                     return Err(format!(
                         "a Pareto of shape {shape} has no finite mean; give scale, or a shape above 1"
                     ));
                 }
-            }
-            Self::Weibull { shape, scale, mean } => {
-                positive("shape", *shape)?;
-                one_of("scale", scale, mean)?;
             }
             Self::LogNormal { sigma, median, mean } => {
                 positive("sigma", *sigma)?;

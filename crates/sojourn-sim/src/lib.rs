@@ -14,4 +14,4 @@ pub mod stream;
 pub mod study;
 
 pub use engine::direction::Direction;
-pub use run::{LoneLink, Outcome, RunHooks, TapAt, run, run_into};
+pub use run::{LoneLink, MakePlayer, Outcome, RunHooks, TapAt, run, run_into};

@@ -4,6 +4,7 @@
 //! describes the whole simulation and its hash can name the result. Keys and units are those of study files.
 
 mod buffer;
+mod content;
 pub(crate) mod defaults;
 mod flows;
 mod hops;
@@ -24,6 +25,7 @@ pub use sojourn_net::Invalid;
 pub use sojourn_net::queue::QueueSpec;
 
 pub use buffer::Buffer;
+pub(crate) use flows::check_precision;
 pub use flows::{
     Direction, Flows, HttpVersion, HyStart, InitialWindow, Packmime, Recorded, Recovery, Sessions, SourceSpec, Stack,
     Tcp, Transport, Video as VideoTraffic,
@@ -166,10 +168,8 @@ impl Scenario {
         let followed = record.traffic.iter().flat_map(|traffic| &traffic.links).enumerate();
         let named = record.losses.iter().enumerate().map(|(i, name)| (format!("record.losses.{i}"), name));
         for (key, name) in named.chain(followed.map(|(i, name)| (format!("record.traffic.links.{i}"), name))) {
-            if !names.contains(name) {
-                let message = format!("{} is not a link; this path has {}", quoted(name), names.join(", "));
-                return Err(Invalid::new(key, message));
-            }
+            let known = names.contains(name);
+            refuse_if!(!known, key, "{} is not a link; this path has {}", quoted(name), names.join(", "));
         }
         record.traffic.as_ref().map_or(Ok(()), |traffic| traffic.check(*duration))
     }

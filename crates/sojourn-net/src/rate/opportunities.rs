@@ -11,6 +11,7 @@
 
 use crate::quote::quoted;
 use crate::{Rate, Span, Time};
+use std::str::FromStr;
 
 /// Bytes that one line of a trace lets through: an Ethernet frame's 1500 and 4 of a virtual interface.
 const BYTES: u32 = 1504;
@@ -29,9 +30,11 @@ pub struct Opportunities {
     bytes: u64,
 }
 
-impl Opportunities {
+impl FromStr for Opportunities {
+    type Err = String;
+
     /// Reads the text of a trace; the error names the line.
-    pub fn read(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, String> {
         let mut at: Vec<(Span, u32)> = Vec::new();
         let mut bytes = 0u64;
         for (i, line) in text.lines().enumerate() {
@@ -60,7 +63,9 @@ impl Opportunities {
             Some(&(cycle, _)) => Ok(Self { at, cycle, bytes }),
         }
     }
+}
 
+impl Opportunities {
     /// The mean rate over a cycle.
     pub fn mean(&self) -> Rate {
         Rate((u128::from(self.bytes) * 8_000_000_000 / u128::from(self.cycle.0)) as u64)
@@ -142,7 +147,7 @@ mod tests {
     }
 
     fn service(text: &str) -> Service {
-        Service::new(RateProfile::Opportunities(Arc::new(Opportunities::read(text).unwrap())))
+        Service::new(RateProfile::Opportunities(Arc::new(text.parse::<Opportunities>().unwrap())))
     }
 
     #[test]
@@ -166,7 +171,7 @@ mod tests {
 
     #[test]
     fn the_mean_counts_every_line() {
-        let trace = Opportunities::read("2\n5\n5\n10").unwrap();
+        let trace = "2\n5\n5\n10".parse::<Opportunities>().unwrap();
         assert_eq!(trace.mean(), Rate(4 * 1504 * 8 * 100));
         assert_eq!(trace.cycle(), Span::from_millis(10));
     }
@@ -174,7 +179,7 @@ mod tests {
     #[test]
     fn steps_carry_every_line_by_its_time() {
         let steps = |text: &str| {
-            let trace = Opportunities::read(text).unwrap();
+            let trace = text.parse::<Opportunities>().unwrap();
             trace.steps().map(|(length, bytes)| (length.as_millis() as u64, bytes)).collect::<Vec<_>>()
         };
         assert_eq!(steps("2\n5\n5\n9\n"), [(2, 1504), (3, 3008), (4, 1504)]);
@@ -193,7 +198,7 @@ mod tests {
             ("0\n0\n", "ends at 0 ms"),
             ("99999999999999999999\n", "line 1"),
         ] {
-            let error = Opportunities::read(text).unwrap_err();
+            let error = text.parse::<Opportunities>().unwrap_err();
             assert!(error.contains(wanted), "{text:?}: {error}");
         }
     }
@@ -201,7 +206,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_is_read_or_refused(text in "[0-9 \\n.x-]{0,60}") {
-            drop(Opportunities::read(&text));
+            drop(text.parse::<Opportunities>());
         }
 
         /// Held against a link that looks at every line in turn.

@@ -14,8 +14,6 @@ pub(super) use tcp::with_tcp_keys;
 pub use tcp::{HyStart, Recovery, Stack, Tcp, Transport};
 pub use video::Video;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use sojourn_net::{Span, refuse_if};
 
 use super::{Access, Invalid, Path};
@@ -26,8 +24,6 @@ pub use crate::engine::direction::Direction;
 with_tcp_keys! {
     initial_window = "count::<10>";
     /// A group of background flows.
-    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-    #[serde(rename_all = "kebab-case", deny_unknown_fields)]
     pub struct Flows {
         /// Names the group in results and its random stream. By default the stream is `flows-N`, or `workload-N` in a
         /// workload, N from 0, and results name transport, direction and base round-trip time: `bbr-down-40ms`.
@@ -66,14 +62,15 @@ with_tcp_keys! {
 
 /// Refuses a base round trip of a group's own that the delays between its hosts do not fit in.
 pub(super) fn check_rtt(rtt: Option<Span>, between: Span) -> Result<(), Invalid> {
-    match rtt.filter(|rtt| between * 2 > *rtt) {
-        Some(rtt) => {
-            let message =
-                format!("{rtt} is less than the delays of the links that it crosses, {} there and back", between * 2);
-            Err(Invalid::new("rtt", message))
-        }
-        None => Ok(()),
-    }
+    let Some(rtt) = rtt.filter(|rtt| between * 2 > *rtt) else { return Ok(()) };
+    let message = format!("{rtt} is less than the delays of the links that it crosses, {} there and back", between * 2);
+    Err(Invalid::new("rtt", message))
+}
+
+/// Refuses a precision of scores that is none.
+pub(crate) fn check_precision(key: &str, precision: Option<f64>) -> Result<(), Invalid> {
+    let Some(precision) = precision.filter(|precision| !(0.01..=1.0).contains(precision)) else { return Ok(()) };
+    Err(Invalid::new(key, format!("{precision} is no precision in MOS; write 0.01 to 1, or leave it out")))
 }
 
 /// More of anything than this is taken for a slip.
@@ -117,15 +114,11 @@ impl Flows {
 
     /// Checks when they start and stop; `kind` is their source's.
     fn check_times(&self, kind: &str) -> Result<(), Invalid> {
-        if self.start.is_some() && ["sessions", "recorded"].contains(&kind) {
-            let message = format!("a {kind} source has times of its own; leave start out");
-            return Err(Invalid::new("start", message));
-        }
+        let starts_itself = ["sessions", "recorded"].contains(&kind) && self.start.is_some();
+        refuse_if!(starts_itself, "start", "a {kind} source has times of its own; leave start out");
         let Some(stop) = self.stop else { return Ok(()) };
-        if !["bulk", "cbr", "poisson"].contains(&kind) {
-            let message = format!("a {kind} source cannot be stopped; only bulk, cbr and poisson can");
-            return Err(Invalid::new("stop", message));
-        }
+        let stops = ["bulk", "cbr", "poisson"].contains(&kind);
+        refuse_if!(!stops, "stop", "a {kind} source cannot be stopped; only bulk, cbr and poisson can");
         let last = self.start.unwrap_or_default() + self.start_within;
         refuse_if!(stop <= last, "stop", "{stop} is not after the last start, at {last}: start + start-within");
         Ok(())
@@ -138,15 +131,11 @@ impl Flows {
         let udp = self.transport == Transport::Udp;
         let (kind, paces_itself) = self.source.check()?;
         self.check_times(kind)?;
-        match (udp, paces_itself) {
-            (true, false) => Err(Invalid::new(
-                "transport",
-                format!("a {kind} source needs TCP to pace it; write reno, newreno or cubic, not udp"),
-            )),
-            (false, true) => {
-                Err(Invalid::new("transport", format!("a {kind} source paces itself; write transport = \"udp\"")))
-            }
-            _ => Ok(()),
-        }
+        let message = match (udp, paces_itself) {
+            (true, false) => format!("a {kind} source needs TCP to pace it; write reno, newreno or cubic, not udp"),
+            (false, true) => format!("a {kind} source paces itself; write transport = \"udp\""),
+            _ => return Ok(()),
+        };
+        Err(Invalid::new("transport", message))
     }
 }

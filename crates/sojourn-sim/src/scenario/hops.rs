@@ -73,10 +73,8 @@ pub(super) fn check_names(hops: &[Hop]) -> Result<(), Invalid> {
                 format!("{} is not the name of a hop; write a letter, then letters, digits, - or _", quoted(name));
             return Err(Invalid::new(format!("path.hop.{i}.name"), message));
         }
-        if hops[..i].iter().any(|other| other.name == *name) {
-            let message = format!("two hops are named {}; names must differ", quoted(name));
-            return Err(Invalid::new(format!("path.hop.{i}.name"), message));
-        }
+        let twice = hops[..i].iter().any(|other| other.name == *name);
+        refuse_if!(twice, format!("path.hop.{i}.name"), "two hops are named {}; names must differ", quoted(name));
     }
     Ok(())
 }

@@ -86,19 +86,14 @@ impl LinkRule {
 impl LinkSpec {
     /// Checks ranges, and keys that must agree with one another.
     pub(super) fn check(&self, duration: Span) -> Result<(), Invalid> {
-        if !(0.0..1.0).contains(&self.loss) {
-            let message = format!("{} is not a share of packets; write 0 to below 1", self.loss);
-            return Err(Invalid::new("loss", message));
-        }
+        let loss = self.loss;
+        refuse_if!(!(0.0..1.0).contains(&loss), "loss", "{loss} is not a share of packets; write 0 to below 1");
         self.rate.check(duration).map_err(|invalid| invalid.under("rate"))?;
         refuse_if!(self.rule == LinkRule::Strict && self.burst.is_some(), "burst", "a burst needs rule = \"htb\"");
         self.queue.check().map_err(|invalid| invalid.under("queue"))?;
         let limit = self.queue.limit();
-        let needs_rate = matches!(limit, Limit::Time(_) | Limit::Bdp(_));
-        if needs_rate && self.rate == RateSpec::Unlimited {
-            let message = format!("a limit of {limit} needs a rate, but the link's is unlimited");
-            return Err(Invalid::new("queue.limit", message));
-        }
+        let lacks_rate = matches!(limit, Limit::Time(_) | Limit::Bdp(_)) && self.rate == RateSpec::Unlimited;
+        refuse_if!(lacks_rate, "queue.limit", "a limit of {limit} needs a rate, but the link's is unlimited");
         Ok(())
     }
 

@@ -11,9 +11,10 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 use sojourn_net::rate::{Opportunities, RateProfile};
-use sojourn_net::{Rate, Span};
+use sojourn_net::{Rate, Span, refuse_if};
 
 use super::Invalid;
+use super::content::filled_in;
 
 /// The rate of a link: `"16Mbit"`, `"unlimited"`, `{ steps = [["0s", "16Mbit"], ["10s", "8Mbit"]], repeat = "20s" }`,
 /// `{ choose = ["0.5Mbit", "1Mbit"], every = ["10ms", "30ms"] }`, or `{ trace = "file" }`.
@@ -64,22 +65,9 @@ pub struct RateTrace {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     sha256: Option<String>,
     /// The text of the file: filled in when the point is run.
-    #[serde(default, skip_serializing)]
+    #[serde(default, skip_serializing, deserialize_with = "filled_in")]
     #[schemars(skip)]
-    content: Option<Content>,
-}
-
-/// A trace's text, read.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(try_from = "String")]
-struct Content(Arc<Opportunities>);
-
-impl TryFrom<String> for Content {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        Opportunities::read(&text).map(|read| Self(Arc::new(read)))
-    }
+    content: Option<Arc<Opportunities>>,
 }
 
 /// More draws than this in a run are taken for a slip.
@@ -97,7 +85,7 @@ impl RateSpec {
                 let sum: u128 = choose.iter().map(|rate| u128::from(rate.0)).sum();
                 Some(Rate((sum / choose.len().max(1) as u128) as u64))
             }
-            Self::Trace(trace) => trace.content.as_ref().map(|Content(read)| read.mean()),
+            Self::Trace(trace) => trace.content.as_ref().map(|read| read.mean()),
         }
     }
 
@@ -115,7 +103,7 @@ impl RateSpec {
             Self::Steps(steps) => steps.profile(),
             Self::Drawn(drawn) => drawn.profile(duration, rng),
             Self::Trace(trace) => match &trace.content {
-                Some(Content(read)) => RateProfile::Opportunities(Arc::clone(read)),
+                Some(read) => RateProfile::Opportunities(Arc::clone(read)),
                 None => RateProfile::Steps { steps: vec![(Span::ZERO, Rate(0))], repeat: None },
             },
         }
@@ -132,10 +120,8 @@ impl RateSpec {
     /// Checks what types cannot.
     pub(super) fn check(&self, duration: Span) -> Result<(), Invalid> {
         let Self::Drawn(RateDrawn { every: (least, _), .. }) = self else { return Ok(()) };
-        if duration.0 / least.0.max(1) > MOST_DRAWS {
-            let message = format!("every {least} in {duration} makes more than {MOST_DRAWS} draws");
-            return Err(Invalid::new("every", message));
-        }
+        let many = duration.0 / least.0.max(1) > MOST_DRAWS;
+        refuse_if!(many, "every", "every {least} in {duration} makes more than {MOST_DRAWS} draws");
         Ok(())
     }
 }

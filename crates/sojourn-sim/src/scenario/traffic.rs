@@ -2,8 +2,8 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sojourn_net::Span;
 use sojourn_net::quote::quoted;
+use sojourn_net::{Span, refuse_if};
 
 use super::Invalid;
 
@@ -39,25 +39,19 @@ pub struct Phase {
 impl TrafficRecord {
     /// Checks what types cannot; that the links exist is checked with the others.
     pub(super) fn check(&self, duration: Span) -> Result<(), Invalid> {
-        let wrong = |key: &str, message: String| Err(Invalid::new(format!("record.traffic.{key}"), message));
-        if self.links.is_empty() {
-            return wrong("links", "names no link; write at least one, such as [\"down\"]".to_owned());
-        }
-        if self.sample == Some(Span::ZERO) {
-            return wrong("sample", "must be longer than zero".to_owned());
-        }
+        let empty = self.links.is_empty();
+        refuse_if!(empty, "record.traffic.links", "names no link; write at least one, such as [\"down\"]");
+        refuse_if!(self.sample == Some(Span::ZERO), "record.traffic.sample", "must be longer than zero");
         for (i, phase) in self.phases.iter().enumerate() {
             let Phase { name, from, to, every } = phase;
-            if self.phases[..i].iter().any(|other| other.name == *name) {
-                return wrong(&format!("phases.{i}.name"), format!("two phases are named {}", quoted(name)));
-            }
-            if from >= to || *from >= duration {
-                let message = format!("from {from} to {to} is no time of a run of {duration}");
-                return wrong(&format!("phases.{i}"), message);
-            }
+            let key = format!("record.traffic.phases.{i}");
+            let twice = self.phases[..i].iter().any(|other| other.name == *name);
+            refuse_if!(twice, format!("{key}.name"), "two phases are named {}", quoted(name));
+            let never = from >= to || *from >= duration;
+            refuse_if!(never, key, "from {from} to {to} is no time of a run of {duration}");
             if let Some(every) = every.filter(|every| *every < *to - *from) {
                 let message = format!("{every} is shorter than the phase, {}", *to - *from);
-                return wrong(&format!("phases.{i}.every"), message);
+                return Err(Invalid::new(format!("{key}.every"), message));
             }
         }
         Ok(())

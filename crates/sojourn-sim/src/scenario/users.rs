@@ -25,10 +25,31 @@ pub use web::Web;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use sojourn_net::Span;
+use sojourn_net::quic::DATAGRAM;
+use sojourn_net::{Bytes, Span, refuse_if};
 
 use super::flows::check_rtt;
-use super::{Invalid, Path, Transport};
+use super::{Invalid, Path, Tcp, Transport};
+
+/// Declares a kind of users that go over TCP, with the keys of [`Tcp`] and those of all kinds.
+macro_rules! with_keys_of_users {
+    (initial_window = $initial_window:literal; $(#[$meta:meta])* pub struct $Name:ident { $($own:tt)* }) => {
+        crate::scenario::flows::with_tcp_keys! {
+            initial_window = $initial_window;
+            $(#[$meta])*
+            pub struct $Name {
+                /// Names the group's random stream; by default `users-N`, N from 0.
+                #[serde(default, skip_serializing_if = "Option::is_none")]
+                pub name: Option<String>,
+                /// The hops that it crosses, by name, neighbours on the path; all if absent.
+                #[serde(default, skip_serializing_if = "Option::is_none")]
+                pub over: Option<Vec<String>>,
+                $($own)*
+            }
+        }
+    };
+}
+use with_keys_of_users;
 
 /// A group of users of one kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -82,6 +103,13 @@ macro_rules! each {
     };
 }
 
+/// Checks the TCP of users whose transport is not to be UDP; `said` is how they use it.
+fn check_tcp(tcp: &Tcp, said: &str) -> Result<(), Invalid> {
+    tcp.check()?;
+    refuse_if!(tcp.transport == Transport::Udp, "transport", "{said} TCP; write reno, newreno or cubic");
+    Ok(())
+}
+
 impl Users {
     /// The name of the group.
     pub fn name(&self) -> Option<&str> {
@@ -108,6 +136,20 @@ impl Users {
             Self::Responsiveness(tester) => tester.rtt,
             _ => None,
         }
+    }
+
+    /// The settings of its TCP, or of its QUIC, if it has any.
+    pub(crate) fn tcp(&self) -> Option<Tcp> {
+        Some(match self {
+            // Its controllers count full datagrams.
+            Self::Page(page) if page.http == HttpOfPage::Http3 => Page { mss: Bytes(DATAGRAM), ..page.clone() }.tcp(),
+            Self::Page(page) => page.tcp(),
+            Self::Web(web) => web.tcp(),
+            Self::Adaptive(adaptive) => adaptive.tcp(),
+            Self::Browser(browser) => browser.tcp(),
+            Self::Responsiveness(tester) => tester.tcp(),
+            _ => return None,
+        })
     }
 
     /// Checks what depends on the path.

@@ -2,12 +2,13 @@
 
 use serde_json::Value;
 use sojourn_net::quote::quoted;
+use sojourn_net::refuse_if;
 
 use super::figure::{Figure, FigureKind};
 use super::schema::StudyFile;
 use super::{defaults, expand, stand_in};
 use crate::document;
-use crate::scenario::Invalid;
+use crate::scenario::{Invalid, check_precision};
 use expand::Expansion;
 
 /// Reads a document whose place in the file is not known.
@@ -32,22 +33,14 @@ impl StudyFile {
     /// Checks everything that the types do not: every point of the sweep, ties and figures.
     pub(super) fn check(&self, document: &Value) -> Result<(), Invalid> {
         check_name("name", &self.name, |c| c.is_control() || "/\\".contains(c))?;
-        if self.repeat_at_most < 2 {
-            return Err(Invalid::new("repeat-at-most", "must be at least 2: one replication tells nothing of chance"));
-        }
-        if let Some(precision) = self.repeat_precision
-            && !(0.01..=1.0).contains(&precision)
-        {
-            let message = format!("{precision} is no precision in MOS; write 0.01 to 1, or leave it out");
-            return Err(Invalid::new("repeat-precision", message));
-        }
+        let few = self.repeat_at_most < 2;
+        refuse_if!(few, "repeat-at-most", "must be at least 2: one replication tells nothing of chance");
+        check_precision("repeat-precision", self.repeat_precision)?;
         for (name, groups) in self.workload.sets() {
             let key = format!("workload.{name}");
             check_name(&key, name, |c| !(c.is_ascii_alphanumeric() || "-_+".contains(c)))?;
-            if name == expand::NO_WORKLOAD {
-                let message = "the name is taken: in the axis workload, \"none\" is the scenario without any";
-                return Err(Invalid::new(key, message));
-            }
+            let taken = name == expand::NO_WORKLOAD;
+            refuse_if!(taken, key, "the name is taken: in the axis workload, \"none\" is the scenario without any");
             for (i, group) in groups.iter().enumerate() {
                 let checked = group.check().and_then(|()| group.check_on(&self.path, self.duration));
                 checked.map_err(|invalid| invalid.under(&format!("{key}.{i}")))?;
@@ -55,10 +48,8 @@ impl StudyFile {
         }
         let expansion = Expansion::new(self, document)?;
         let repeat = self.repeat.most(self.repeat_at_most);
-        if expansion.len().saturating_mul(repeat as usize) > MOST_POINTS {
-            let message = format!("the axes and {repeat} replications make more than {MOST_POINTS} points");
-            return Err(Invalid::new("sweep", message));
-        }
+        let many = expansion.len().saturating_mul(repeat as usize) > MOST_POINTS;
+        refuse_if!(many, "sweep", "the axes and {repeat} replications make more than {MOST_POINTS} points");
         expansion.check()?;
         self.goals
             .iter()
@@ -90,11 +81,7 @@ fn check_name(key: &str, name: &str, refused: impl Fn(char) -> bool) -> Result<(
 
 /// Checks that a figure's axes and labels exist.
 fn check_figure(figure: &Figure, expansion: &Expansion<'_>) -> Result<(), Invalid> {
-    let no_axis = |name: &str| {
-        let names = expansion.names().join(", ");
-        let has = if names.is_empty() { "has no axes".to_owned() } else { format!("has the axes {names}") };
-        format!("{} is not an axis; the sweep {has}", quoted(name))
-    };
+    let no_axis = |name: &str| expand::no_axis(name, &expansion.names());
     if figure.value.is_empty() && !matches!(figure.kind, FigureKind::Sawtooth | FigureKind::Responsiveness) {
         return Err(Invalid::new("value", "must name a value of the results, as in \"links.up.loss\""));
     }
@@ -127,8 +114,8 @@ fn check_figure(figure: &Figure, expansion: &Expansion<'_>) -> Result<(), Invali
             return Err(Invalid::new(key, message));
         }
     }
-    if figure.published.is_none() && (figure.published_column.is_some() || !figure.published_where.is_empty()) {
-        return Err(Invalid::new("published", "is missing: which table do the other published- keys speak of?"));
-    }
+    let missing =
+        figure.published.is_none() && (figure.published_column.is_some() || !figure.published_where.is_empty());
+    refuse_if!(missing, "published", "is missing: which table do the other published- keys speak of?");
     Ok(())
 }

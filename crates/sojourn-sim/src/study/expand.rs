@@ -68,6 +68,12 @@ fn labels_of(key: &str, values: &[Value]) -> Result<Vec<String>, Invalid> {
     }
 }
 
+/// Says that a name is not among those of the axes.
+pub(super) fn no_axis(name: &str, axes: &[&str]) -> String {
+    let has = if axes.is_empty() { "has no axes".to_owned() } else { format!("has the axes {}", axes.join(", ")) };
+    format!("{} is not an axis; the sweep {has}", quoted(name))
+}
+
 impl<'s> Expansion<'s> {
     /// Reads axes and ties.
     pub(super) fn new(study: &'s StudyFile, document: &Value) -> Result<Self, Invalid> {
@@ -95,26 +101,19 @@ impl<'s> Expansion<'s> {
             axes.push(Axis { name, values, labels, ties: Vec::new() });
         }
         for (i, tie) in study.tie.iter().enumerate() {
-            let names = axes.iter().map(|axis| axis.name).collect::<Vec<_>>().join(", ");
+            let names: Vec<_> = axes.iter().map(|axis| axis.name).collect();
             let Some(axis) = axes.iter_mut().find(|axis| axis.name == tie.with) else {
-                let has = if names.is_empty() { "has no axes".to_owned() } else { format!("has the axes {names}") };
-                return Err(Invalid::new(
-                    format!("tie.{i}.with"),
-                    format!("{} is not an axis; the sweep {has}", quoted(&tie.with)),
-                ));
+                return Err(Invalid::new(format!("tie.{i}.with"), no_axis(&tie.with, &names)));
             };
             for (name, values) in &tie.set {
                 let key = format!("tie.{i}.set.{name}");
                 let values = values_of(key.clone(), values)?;
-                if values.len() != axis.values.len() {
-                    let message = format!(
-                        "{} values are tied to the axis {}, which has {}; give one for each",
-                        values.len(),
-                        axis.name,
-                        axis.values.len()
-                    );
-                    return Err(Invalid::new(key, message));
-                }
+                let (found, name_of_axis, has) = (values.len(), axis.name, axis.values.len());
+                refuse_if!(
+                    found != has,
+                    key,
+                    "{found} values are tied to the axis {name_of_axis}, which has {has}; give one for each"
+                );
                 refuse_if!(study.sweep.contains_key(name), key, "is an axis itself, so it cannot be tied to another");
                 axis.ties.push((key, name, values));
             }
@@ -217,14 +216,10 @@ impl<'s> Expansion<'s> {
 
 /// Refuses a load of all points that does not ship, or stands beside an axis of workloads.
 fn check_load(name: &str, study: &StudyFile) -> Result<(), Invalid> {
-    if name != NO_WORKLOAD && loads::flows(name).is_none() {
-        let message = format!("{} is not a load that ships; those are {}", quoted(name), loads::listed());
-        return Err(Invalid::new("workload", message));
-    }
-    if study.sweep.contains_key("workload") {
-        let message = "is an axis already: put the load among its values, or leave the axis out";
-        return Err(Invalid::new("workload", message));
-    }
+    let known = name == NO_WORKLOAD || loads::flows(name).is_some();
+    refuse_if!(!known, "workload", "{} is not a load that ships; those are {}", quoted(name), loads::listed());
+    let twice = study.sweep.contains_key("workload");
+    refuse_if!(twice, "workload", "is an axis already: put the load among its values, or leave the axis out");
     Ok(())
 }
 

@@ -9,6 +9,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer};
 use sojourn_net::quote::short;
+use sojourn_net::refuse_if;
 
 use crate::scenario::Invalid;
 
@@ -42,38 +43,21 @@ fn confident() -> f64 {
 
 impl Goal {
     pub(super) fn check(&self) -> Result<(), Invalid> {
+        let limits = usize::from(self.at_least.is_some()) + usize::from(self.at_most.is_some());
         if self.threshold.is_some() {
-            if self.value.is_some() || self.at_least.is_some() || self.at_most.is_some() {
-                return Err(Invalid::new("threshold", "has its own value and limit; write two goals"));
-            }
-            return self.check_confidence();
+            let own = self.value.is_some() || limits > 0;
+            refuse_if!(own, "threshold", "has its own value and limit; write two goals");
+        } else {
+            let nothing = self.value.as_deref().is_none_or(str::is_empty);
+            refuse_if!(nothing, "value", "must name a value of the results, as in \"voice.talks.mos.p5\"");
+            let empty = self.name.as_deref().is_some_and(|name| name.trim().is_empty());
+            refuse_if!(empty, "name", "is empty; leave it out, or say what the goal is called");
+            refuse_if!(limits > 1, "at-most", "a goal has at-least or at-most, not both; write two goals");
+            refuse_if!(limits == 0, "at-least", "is missing: a goal has at-least or at-most, as in at-least = 3.6");
         }
-        if self.value.as_deref().is_none_or(str::is_empty) {
-            return Err(Invalid::new("value", "must name a value of the results, as in \"voice.talks.mos.p5\""));
-        }
-        if self.name.as_deref().is_some_and(|name| name.trim().is_empty()) {
-            return Err(Invalid::new("name", "is empty; leave it out, or say what the goal is called"));
-        }
-        match (self.at_least, self.at_most) {
-            (Some(_), Some(_)) => {
-                return Err(Invalid::new("at-most", "a goal has at-least or at-most, not both; write two goals"));
-            }
-            (None, None) => {
-                return Err(Invalid::new(
-                    "at-least",
-                    "is missing: a goal has at-least or at-most, as in at-least = 3.6",
-                ));
-            }
-            _ => {}
-        }
-        self.check_confidence()
-    }
-
-    fn check_confidence(&self) -> Result<(), Invalid> {
-        if !(0.5..=0.9999).contains(&self.confidence) {
-            let message = format!("{} is not a confidence; write a share from 0.5 to 0.9999", self.confidence);
-            return Err(Invalid::new("confidence", message));
-        }
+        let share = self.confidence;
+        let known = (0.5..=0.9999).contains(&share);
+        refuse_if!(!known, "confidence", "{share} is not a confidence; write a share from 0.5 to 0.9999");
         Ok(())
     }
 }

@@ -4,7 +4,7 @@
 //! to 100 kbit/s: the model at 8 connections a second has responses of 8 kB in the mean, and so five times that load.
 //! The preset keeps the 8 connections and brings the mean of the responses to 1.4 kB, which is 90 kbit/s.
 
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sojourn_net::{Bytes, refuse_if};
 
@@ -27,7 +27,7 @@ pub struct Packmime {
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[schemars(rename = "Packmime")]
-struct PackmimeFile {
+pub(super) struct PackmimeFile {
     /// Fills in `rate` and `response-mean`.
     preset: Option<PackmimePreset>,
     /// Connections that start in a second, on average; most parameters of the model depend on it.
@@ -74,21 +74,10 @@ impl TryFrom<PackmimeFile> for Packmime {
     }
 }
 
-impl JsonSchema for Packmime {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        PackmimeFile::schema_name()
-    }
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        PackmimeFile::json_schema(generator)
-    }
-}
-
 impl Packmime {
     pub(super) fn check(&self) -> Result<(), Invalid> {
-        if !(0.01..=100_000.0).contains(&self.rate) {
-            let message = format!("{} connections a second; write 0.01 to 100000", self.rate);
-            return Err(Invalid::new("source.rate", message));
-        }
+        let known = (0.01..=100_000.0).contains(&self.rate);
+        refuse_if!(!known, "source.rate", "{} connections a second; write 0.01 to 100000", self.rate);
         refuse_if!(self.response_mean == Some(Bytes(0)), "source.response-mean", "a response has at least one byte");
         Ok(())
     }

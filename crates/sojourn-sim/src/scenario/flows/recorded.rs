@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use sojourn_net::refuse_if;
 
 use crate::app::Recording;
 use crate::scenario::Invalid;
+use crate::scenario::content::filled_in;
 
 /// The connections of a capture, each with its turns, waits and round-trip time. The group's `direction` is the one
 /// towards the clients of the recording: `up` puts them where the servers are. `start-within` does not apply.
@@ -26,9 +28,9 @@ pub struct Recorded {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     sha256: Option<String>,
     /// The connections as text: filled in when the point is run.
-    #[serde(default, skip_serializing)]
+    #[serde(default, skip_serializing, deserialize_with = "filled_in")]
     #[schemars(skip)]
-    content: Option<Content>,
+    content: Option<Arc<Recording>>,
 }
 
 /// Which initial window the connections of a recording have.
@@ -46,19 +48,6 @@ fn is_default(window: &InitialWindow) -> bool {
     *window == InitialWindow::default()
 }
 
-/// A recording's text, read.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(try_from = "String")]
-struct Content(Arc<Recording>);
-
-impl TryFrom<String> for Content {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        Recording::read(&text).map(|read| Self(Arc::new(read)))
-    }
-}
-
 fn one() -> f64 {
     1.0
 }
@@ -67,7 +56,7 @@ impl Recorded {
     /// The recording; of no connections if its file was not filled in.
     pub(crate) fn recording(&self) -> Arc<Recording> {
         let none = || Arc::new(Recording { length: sojourn_net::Span::ZERO, connections: Vec::new() });
-        self.content.as_ref().map_or_else(none, |Content(recording)| Arc::clone(recording))
+        self.content.as_ref().map_or_else(none, Arc::clone)
     }
 
     /// The file whose content must be filled in before a run, if it is not.
@@ -76,9 +65,9 @@ impl Recorded {
     }
 
     pub(super) fn check(&self) -> Result<(), Invalid> {
-        if (0.001..=1000.0).contains(&self.scale) {
-            return Ok(());
-        }
-        Err(Invalid::new("source.scale", format!("{} times the connections; write 0.001 to 1000", self.scale)))
+        let scale = self.scale;
+        let known = (0.001..=1000.0).contains(&scale);
+        refuse_if!(!known, "source.scale", "{scale} times the connections; write 0.001 to 1000");
+        Ok(())
     }
 }

@@ -4,12 +4,12 @@
 //! file sizes (shape 0.35, scale 10039 B) and exponential inter-connection times. The mean of those is printed there as
 //! 2 s (1 s in the backbone), but its published utilisations need 0.5 s; `imc14-as-printed` keeps 2 s.
 
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sojourn_net::{Bytes, Span, refuse_if};
 
 use super::check_count;
-use super::packmime::Packmime;
+use super::packmime::{Packmime, PackmimeFile};
 use super::recorded::Recorded;
 use super::video::Video;
 use crate::distribution::Distribution;
@@ -28,6 +28,7 @@ pub enum SourceSpec {
         size: Option<Bytes>,
     },
     /// Harpoon sessions: each starts one file transfer after another.
+    #[schemars(with = "SessionsFile")]
     Sessions(Sessions),
     /// UDP packets at a constant rate.
     Cbr {
@@ -44,6 +45,7 @@ pub enum SourceSpec {
         size: Distribution<Bytes>,
     },
     /// Web connections that start whatever becomes of the earlier ones (PackMime-HTTP).
+    #[schemars(with = "PackmimeFile")]
     Packmime(Packmime),
     /// Packets of variable-bit-rate video over UDP.
     Video(Video),
@@ -154,15 +156,6 @@ impl TryFrom<SessionsFile> for Sessions {
     }
 }
 
-impl JsonSchema for Sessions {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        SessionsFile::schema_name()
-    }
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        SessionsFile::json_schema(generator)
-    }
-}
-
 /// Refuses sizes that are not those of an IP packet with a UDP header.
 fn check_datagram(size: Bytes) -> Result<(), Invalid> {
     if (29..=65_535).contains(&size.0) {
@@ -184,47 +177,28 @@ impl SourceSpec {
                 check_count("source.parallel", sessions.parallel)?;
                 ("sessions", false)
             }
-            Self::Cbr { size, .. } => {
-                check_datagram(*size)?;
-                ("cbr", true)
-            }
+            Self::Cbr { size, .. } => check_datagram(*size).map(|()| ("cbr", true))?,
             Self::Poisson { size, .. } => {
                 if let Distribution::Fixed { value } = size {
                     check_datagram(*value)?;
                 }
                 ("poisson", true)
             }
-            Self::Packmime(packmime) => {
-                packmime.check()?;
-                ("packmime", false)
-            }
-            Self::Video(video) => {
-                video.check()?;
-                ("video", true)
-            }
-            Self::Recorded(recorded) => {
-                recorded.check()?;
-                ("recorded", false)
-            }
+            Self::Packmime(packmime) => packmime.check().map(|()| ("packmime", false))?,
+            Self::Video(video) => video.check().map(|()| ("video", true))?,
+            Self::Recorded(recorded) => recorded.check().map(|()| ("recorded", false))?,
             Self::Chirp { bursts, gap, every } => {
                 refuse_if!(!(1..=24).contains(bursts), "source.bursts", "{bursts} bursts; write 1 to 24");
-                if *every == Span::ZERO || *every < *gap * u64::from(*bursts) {
-                    let message = format!("{bursts} bursts {gap} apart do not fit in every = \"{every}\"");
-                    return Err(Invalid::new("source.every", message));
-                }
+                let fit = *every > Span::ZERO && *every >= *gap * u64::from(*bursts);
+                refuse_if!(!fit, "source.every", "{bursts} bursts {gap} apart do not fit in every = \"{every}\"");
                 ("chirp", false)
             }
             Self::Heartbeat { size, every } => {
-                if *size == Bytes(0) || *every < Span(1000) {
-                    let message = "a heartbeat has at least one byte, and at least 1us between two";
-                    return Err(Invalid::new("source.every", message));
-                }
+                let small = *size == Bytes(0) || *every < Span(1000);
+                refuse_if!(small, "source.every", "a heartbeat has at least one byte, and at least 1us between two");
                 ("heartbeat", false)
             }
-            Self::OnOff { size, .. } => {
-                check_datagram(*size)?;
-                ("on-off", true)
-            }
+            Self::OnOff { size, .. } => check_datagram(*size).map(|()| ("on-off", true))?,
         })
     }
 

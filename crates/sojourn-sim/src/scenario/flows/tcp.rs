@@ -100,6 +100,8 @@ macro_rules! with_tcp_keys {
         $(#[$meta:meta])* pub struct $Name:ident { $($(#[$field_meta:meta])* pub $field:ident: $Type:ty,)* }
     ) => {
         $(#[$meta])*
+        #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+        #[serde(rename_all = "kebab-case", deny_unknown_fields)]
         pub struct $Name {
             $($(#[$field_meta])* pub $field: $Type,)*
             /// Payload of a full segment, timestamps not included.
@@ -238,31 +240,22 @@ impl Tcp {
     /// Checks the ranges of the settings.
     pub(in crate::scenario) fn check(&self) -> Result<(), Invalid> {
         let endpoint = &self.endpoint;
-        if !(64..=64_000).contains(&self.mss.0) {
-            let message = format!("{} is not a segment size; write 64B to 64kB", self.mss);
-            return Err(Invalid::new("mss", message));
-        }
-        if !(1..=100).contains(&endpoint.initial_segments) {
-            let message = format!("{} is not an initial window; write 1 to 100 segments", endpoint.initial_segments);
-            return Err(Invalid::new("initial-window", message));
-        }
-        if endpoint.receive_window < self.mss.0 {
-            let message = format!("{} is less than one segment of {}", Bytes(endpoint.receive_window), self.mss);
-            return Err(Invalid::new("receive-window", message));
-        }
+        let (mss, initial, window) = (self.mss, endpoint.initial_segments, Bytes(endpoint.receive_window));
+        refuse_if!(!(64..=64_000).contains(&mss.0), "mss", "{mss} is not a segment size; write 64B to 64kB");
+        let known = (1..=100).contains(&initial);
+        refuse_if!(!known, "initial-window", "{initial} is not an initial window; write 1 to 100 segments");
+        refuse_if!(window < mss, "receive-window", "{window} is less than one segment of {mss}");
         for (key, timeout) in [("min-rto", endpoint.min_rto), ("initial-rto", endpoint.initial_rto)] {
             refuse_if!(timeout == Span::ZERO, key, "a retransmission timeout must be longer than zero");
         }
         refuse_if!(self.ledbat_target == Span::ZERO, "ledbat-target", "a target must be longer than zero");
-        if !(self.ledbat_gain > 0.0 && self.ledbat_gain <= 1000.0) {
-            let message = format!("{} is not a gain; write more than 0, up to 1000", self.ledbat_gain);
-            return Err(Invalid::new("ledbat-gain", message));
-        }
+        let gain = self.ledbat_gain;
+        let known = gain > 0.0 && gain <= 1000.0;
+        refuse_if!(!known, "ledbat-gain", "{gain} is not a gain; write more than 0, up to 1000");
         refuse_if!(endpoint.recovery == Recovery::RackTlp && !endpoint.sack, "recovery", "rack-tlp needs sack = true");
         let by_timestamps = [Transport::Ledbat, Transport::LedbatNs2, Transport::Utp].contains(&self.transport);
-        if by_timestamps && !endpoint.timestamps {
-            return Err(Invalid::new("timestamps", "this transport measures delay by timestamps; leave them on"));
-        }
+        let lacking = by_timestamps && !endpoint.timestamps;
+        refuse_if!(lacking, "timestamps", "this transport measures delay by timestamps; leave them on");
         Ok(())
     }
 }

@@ -9,6 +9,7 @@ use sojourn_net::{Bytes, Rate, refuse_if};
 
 use crate::app::{Clip, FRAME_HEADERS};
 use crate::scenario::Invalid;
+use crate::scenario::content::filled_in;
 use crate::scenario::defaults::{bits, count};
 
 /// A clip of video, sent again and again over RTP and UDP. Defaults are CIF at 450 kbit/s.
@@ -37,22 +38,9 @@ pub struct Video {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     sha256: Option<String>,
     /// The text of the file: filled in when the point is run.
-    #[serde(default, skip_serializing)]
+    #[serde(default, skip_serializing, deserialize_with = "filled_in")]
     #[schemars(skip)]
-    content: Option<Content>,
-}
-
-/// A trace's text, read.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(try_from = "String")]
-struct Content(Arc<Clip>);
-
-impl TryFrom<String> for Content {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        Clip::read(&text).map(|read| Self(Arc::new(read)))
-    }
+    content: Option<Arc<Clip>>,
 }
 
 fn fps() -> f64 {
@@ -67,7 +55,7 @@ impl Video {
     /// The clip: the file's, or one made with draws from `rng`.
     pub(crate) fn clip(&self, rng: &mut Pcg64Mcg) -> Arc<Clip> {
         match &self.content {
-            Some(Content(clip)) => Arc::clone(clip),
+            Some(clip) => Arc::clone(clip),
             None => Arc::new(Clip::model(self.rate, self.fps, self.frames, rng)),
         }
     }
@@ -79,9 +67,8 @@ impl Video {
 
     pub(super) fn check(&self) -> Result<(), Invalid> {
         refuse_if!(!(1.0..=1000.0).contains(&self.fps), "source.fps", "{} frames a second; write 1 to 1000", self.fps);
-        if !(1..=1_000_000).contains(&self.frames) {
-            return Err(Invalid::new("source.frames", format!("{} frames; write 1 to 1000000", self.frames)));
-        }
+        let known = (1..=1_000_000).contains(&self.frames);
+        refuse_if!(!known, "source.frames", "{} frames; write 1 to 1000000", self.frames);
         if !(u64::from(FRAME_HEADERS) + 1..=65_535).contains(&self.packet.0) {
             let message =
                 format!("{} is not the size of a packet; write 41B (40 of them headers) to 65535B", self.packet);

@@ -2,29 +2,26 @@
 //! minutes in segments of 4 s, 12 s of buffer before playing, 4 s after a stall, clients that start at most 4 s after
 //! one another.
 
+use std::rc::Rc;
+
+use rand::RngExt;
+use rand_pcg::Pcg64Mcg;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sojourn_net::{Bytes, Span, refuse_if};
 
-use crate::player::{self, Algorithm, CatchUp, Clip, Live, NoOptions, SHIPPED};
+use crate::MakePlayer;
+use crate::player::{self, Algorithm, CatchUp, Clip, Draws, Live, NoOptions, SHIPPED, Session, Settings};
 use crate::scenario::defaults::{bytes, count, millis, secs, yes};
-use crate::scenario::flows::{check_count, with_tcp_keys};
+use crate::scenario::flows::check_count;
 use crate::scenario::{Invalid, Transport};
 
-use super::cubic;
+use super::{check_tcp, cubic, with_keys_of_users};
 
-with_tcp_keys! {
+with_keys_of_users! {
     initial_window = "count::<10>";
     /// Viewers who each watch one clip: a player that fetches segments by GETs over one persistent connection.
-    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-    #[serde(rename_all = "kebab-case", deny_unknown_fields)]
     pub struct Adaptive {
-        /// Names the group's random stream; by default `users-N`, N from 0.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub name: Option<String>,
-        /// The hops that it crosses, by name, neighbours on the path; all if absent.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub over: Option<Vec<String>>,
         /// What chooses the level of each segment; by default what dash.js does.
         #[serde(default = "algorithm")]
         pub algorithm: Algorithm,
@@ -170,6 +167,11 @@ fn resume() -> Span {
     Span::from_secs(4)
 }
 
+/// Divided, since 60 s × 1e-9 is not 60 and rules compare with round numbers.
+fn seconds(span: Span) -> f64 {
+    span.0 as f64 / 1e9
+}
+
 impl LowLatency {
     /// Writes out what the rule's own settings are by default.
     pub(crate) fn settle(&mut self) {
@@ -178,8 +180,7 @@ impl LowLatency {
     }
 
     /// The same in seconds.
-    pub(crate) fn settings(&self) -> Live {
-        let seconds = |span: Span| span.0 as f64 / 1e9;
+    fn settings(&self) -> Live {
         Live {
             latency_s: seconds(self.latency),
             chunk_s: seconds(self.chunk),
@@ -190,19 +191,15 @@ impl LowLatency {
     }
 
     fn check(&self) -> Result<(), Invalid> {
-        refuse_if!(self.chunk < Span::from_millis(10), "live.chunk", "{} is too short; write 10ms or more", self.chunk);
-        if self.latency < self.chunk {
-            let message = format!("{} is less than a chunk of {}, which is not sent before", self.latency, self.chunk);
-            return Err(Invalid::new("live.latency", message));
-        }
+        let Self { latency, chunk, .. } = *self;
+        refuse_if!(chunk < Span::from_millis(10), "live.chunk", "{chunk} is too short; write 10ms or more");
+        let late = latency < chunk;
+        refuse_if!(late, "live.latency", "{latency} is less than a chunk of {chunk}, which is not sent before");
         let (slowest, fastest) = self.rates.unwrap_or(self.catch_up.rates());
-        if !((0.5..=1.0).contains(&slowest) && (1.0..=2.0).contains(&fastest)) {
-            let message = format!("[{slowest}, {fastest}] must be slowest and fastest: 0.5 to 1, and 1 to 2");
-            return Err(Invalid::new("live.rates", message));
-        }
-        if self.seek.is_some_and(|seek| seek.0 == 0) {
-            return Err(Invalid::new("live.seek", "0 s jumps always; write the distance from which on to jump"));
-        }
+        let known = (0.5..=1.0).contains(&slowest) && (1.0..=2.0).contains(&fastest);
+        refuse_if!(!known, "live.rates", "[{slowest}, {fastest}] must be slowest and fastest: 0.5 to 1, and 1 to 2");
+        let always = self.seek == Some(Span::ZERO);
+        refuse_if!(always, "live.seek", "0 s jumps always; write the distance from which on to jump");
         Ok(())
     }
 }
@@ -233,7 +230,7 @@ impl ClipSpec {
 
 impl Adaptive {
     /// The clips, at the rates asked for.
-    pub(crate) fn read_clips(&self) -> Result<Vec<Clip>, String> {
+    pub fn read_clips(&self) -> Result<Vec<Clip>, String> {
         let with_rates = |clip: Clip| match &self.rates_kbps {
             Some(rates) => clip.with_rates(rates.clone()),
             None => Ok(clip),
@@ -241,12 +238,29 @@ impl Adaptive {
         self.clips.iter().map(|spec| spec.clip(self.rates_kbps.as_deref(), self.length).and_then(with_rates)).collect()
     }
 
+    /// One viewing: a clip by lot, and a player for it; one in Python is made by `make_player`.
+    pub fn session(&self, clips: &[Clip], make_player: MakePlayer<'_>, mut rng: Pcg64Mcg) -> Result<Session, String> {
+        let clip = clips.get(rng.random_range(0..clips.len().max(1))).ok_or("there must be at least one clip")?;
+        let first = rng.random_range(0..clip.len());
+        let segments = (seconds(self.length) / clip.segment_s() + 1e-9) as usize;
+        let clip = clip.looped(if self.start_anywhere { first } else { 0 }, segments.max(1));
+        let buffer_s = seconds(self.buffer);
+        let player = match &self.algorithm {
+            Algorithm::Python(python) => make_player(python, &clip, buffer_s),
+            algorithm => algorithm.player(&clip, buffer_s, Draws::Random(rng)).ok_or("a player in Python")?,
+        };
+        let settings = Settings { buffer_s, initial_s: seconds(self.initial), resume_s: seconds(self.resume) };
+        let session = Session::new(Rc::new(clip), player, settings)?;
+        Ok(match &self.live {
+            Some(live) => session.of_live(live.settings()),
+            None if self.give_up => session.giving_up(),
+            None => session,
+        })
+    }
+
     pub(super) fn check(&self) -> Result<(), Invalid> {
         check_count("count", self.count.max(1))?;
-        self.tcp().check()?;
-        if self.transport == Transport::Udp {
-            return Err(Invalid::new("transport", "segments are fetched over TCP; write reno, newreno or cubic"));
-        }
+        check_tcp(&self.tcp(), "segments are fetched over")?;
         self.algorithm.check().map_err(|(key, message)| Invalid::new(format!("algorithm.{key}"), message))?;
         refuse_if!(self.request.0 == 0, "request", "a request must have at least one byte");
         if let Some(live) = &self.live {
@@ -271,10 +285,8 @@ impl Adaptive {
                 return Err(Invalid::new("live.chunk", message));
             }
             refuse_if!(self.buffer < segment * 2, "buffer", "{} does not hold two segments of {segment}", self.buffer);
-            if self.length < segment || self.length > segment * 100_000 {
-                let message = format!("{} is not 1 to 100000 segments of {segment}", self.length);
-                return Err(Invalid::new("length", message));
-            }
+            let known = (segment..=segment * 100_000).contains(&self.length);
+            refuse_if!(!known, "length", "{} is not 1 to 100000 segments of {segment}", self.length);
         }
         Ok(())
     }

@@ -1,28 +1,18 @@
 //! People who browse. Defaults follow the [has] study: 250 pages of ten categories, read for a Weibull time, given up
 //! after 15 s.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use sojourn_net::{Bytes, Span, refuse_if};
 
 use crate::scenario::defaults::{bytes, count, secs};
-use crate::scenario::flows::{check_count, with_tcp_keys};
+use crate::scenario::flows::check_count;
 use crate::scenario::{Invalid, Transport};
 
-use super::cubic;
+use super::{check_tcp, cubic, with_keys_of_users};
 
-with_tcp_keys! {
+with_keys_of_users! {
     initial_window = "count::<10>";
     /// Users who load a page at random over parallel connections, read it, and go on to the next.
-    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-    #[serde(rename_all = "kebab-case", deny_unknown_fields)]
     pub struct Browser {
-        /// Names the group's random stream; by default `users-N`, N from 0.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub name: Option<String>,
-        /// The hops that it crosses, by name, neighbours on the path; all if absent.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub over: Option<Vec<String>>,
         /// Number of users; 0 has none.
         #[serde(default = "count::<1>")]
         pub count: u32,
@@ -96,10 +86,7 @@ impl Browser {
     pub(super) fn check(&self) -> Result<(), Invalid> {
         check_count("count", self.count.max(1))?;
         check_count("pages", self.pages)?;
-        self.tcp().check()?;
-        if self.transport == Transport::Udp {
-            return Err(Invalid::new("transport", "pages are loaded over TCP; write reno, newreno or cubic"));
-        }
+        check_tcp(&self.tcp(), "pages are loaded over")?;
         refuse_if!(!(1..=100).contains(&self.connections), "connections", "{}: expected 1 to 100", self.connections);
         refuse_if!(self.request.0 == 0, "request", "a request must have at least one byte");
         if let Some(objects) = &self.objects {
@@ -110,17 +97,13 @@ impl Browser {
         }
         refuse_if!(self.patience == Span::ZERO, "patience", "must be longer than zero");
         let above_zero = |value: f64| value > 0.0 && value < 100.0;
-        if !above_zero(self.page_sigma.0) || !above_zero(self.page_sigma.1) {
-            return Err(Invalid::new("page-sigma", "must be two numbers above 0 and below 100"));
-        }
+        let known = above_zero(self.page_sigma.0) && above_zero(self.page_sigma.1);
+        refuse_if!(!known, "page-sigma", "must be two numbers above 0 and below 100");
         refuse_if!(!above_zero(self.dwell_shape), "dwell-shape", "{}: expected above 0, below 100", self.dwell_shape);
-        if self.dwell_scales.is_empty() || self.dwell_scales.contains(&Span::ZERO) {
-            return Err(Invalid::new("dwell-scales", "must be one time above zero for each category"));
-        }
-        if self.dwell_bounds.0 >= self.dwell_bounds.1 {
-            let message = format!("{} is not below {}", self.dwell_bounds.0, self.dwell_bounds.1);
-            return Err(Invalid::new("dwell-bounds", message));
-        }
+        let lacking = self.dwell_scales.is_empty() || self.dwell_scales.contains(&Span::ZERO);
+        refuse_if!(lacking, "dwell-scales", "must be one time above zero for each category");
+        let (low, high) = self.dwell_bounds;
+        refuse_if!(low >= high, "dwell-bounds", "{low} is not below {high}");
         Ok(())
     }
 }

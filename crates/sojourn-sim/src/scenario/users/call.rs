@@ -76,9 +76,8 @@ impl Call {
             return Err(Invalid::new("max-rate", format!("{rate}: expected 30kbit to 100Mbit")));
         }
         refuse_if!(self.audio.0 > 512_000, "audio", "{}: expected at most 512kbit", self.audio);
-        if !(5_000..=100_000_000).contains(&self.start_rate.0) {
-            return Err(Invalid::new("start-rate", format!("{}: expected 5kbit to 100Mbit", self.start_rate)));
-        }
+        let known = (5_000..=100_000_000).contains(&self.start_rate.0);
+        refuse_if!(!known, "start-rate", "{}: expected 5kbit to 100Mbit", self.start_rate);
         Ok(())
     }
 }

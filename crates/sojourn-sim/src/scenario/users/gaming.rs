@@ -108,10 +108,8 @@ const INPUT: u16 = 100;
 const FASTEST: u32 = 1000;
 
 fn check_pace(key: &str, per_second: u32) -> Result<(), Invalid> {
-    if (1..=FASTEST).contains(&per_second) {
-        return Ok(());
-    }
-    Err(Invalid::new(key, format!("{per_second} a second; write 1 to {FASTEST}")))
+    refuse_if!(!(1..=FASTEST).contains(&per_second), key, "{per_second} a second; write 1 to {FASTEST}");
+    Ok(())
 }
 
 impl Gaming {
@@ -119,10 +117,8 @@ impl Gaming {
         check_count("count", self.count)?;
         check_pace("tick-rate", self.tick_rate)?;
         for (key, size) in [("down", self.down), ("up", self.up)] {
-            if !(29..=1500).contains(&size.0) {
-                let message = format!("{size} is not the size of a tick; write 29B (28 of them headers) to 1500B");
-                return Err(Invalid::new(key, message));
-            }
+            let known = (29..=1500).contains(&size.0);
+            refuse_if!(!known, key, "{size} is not the size of a tick; write 29B (28 of them headers) to 1500B");
         }
         Ok(())
     }
@@ -138,9 +134,8 @@ impl CloudGaming {
         check_count("count", self.count)?;
         check_pace("frame-rate", self.frame_rate)?;
         check_pace("input-rate", self.input_rate)?;
-        if !(100_000..=1_000_000_000).contains(&self.rate.0) {
-            return Err(Invalid::new("rate", format!("{} is not a game's rate; write 100kbit to 1Gbit", self.rate)));
-        }
+        let known = (100_000..=1_000_000_000).contains(&self.rate.0);
+        refuse_if!(!known, "rate", "{} is not a game's rate; write 100kbit to 1Gbit", self.rate);
         refuse_if!(self.pixels.contains(&0), "pixels", "a picture has a width and a height, as in [1920, 1080]");
         Ok(())
     }

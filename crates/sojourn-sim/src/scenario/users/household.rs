@@ -9,6 +9,7 @@ use std::sync::LazyLock;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use sojourn_net::refuse_if;
 
 use super::Users;
 use crate::document;
@@ -102,9 +103,8 @@ impl Household {
             check_count(kind, count.max(1))?;
             check_count(kind, count.saturating_mul(self.count).max(1))?;
         }
-        if self.counts().iter().all(|(_, count)| *count == 0) {
-            return Err(Invalid::new("", "a household without people; leave the entry out to have none"));
-        }
+        let empty = self.counts().iter().all(|(_, count)| *count == 0);
+        refuse_if!(empty, "", "a household without people; leave the entry out to have none");
         self.members().iter().try_for_each(Users::check)
     }
 }

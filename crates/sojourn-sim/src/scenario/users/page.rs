@@ -5,23 +5,15 @@ use serde::{Deserialize, Serialize};
 use sojourn_net::{Bytes, Span, refuse_if};
 
 use crate::scenario::defaults::{bytes, count, secs};
-use crate::scenario::flows::{check_count, with_tcp_keys};
+use crate::scenario::flows::check_count;
 use crate::scenario::{Invalid, Transport};
 
-use super::cubic;
+use super::{cubic, with_keys_of_users};
 
-with_tcp_keys! {
+with_keys_of_users! {
     initial_window = "count::<10>";
     /// Users who load a page of today again and again, each time as a first visit: new connections to all of its hosts.
-    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-    #[serde(rename_all = "kebab-case", deny_unknown_fields)]
     pub struct Page {
-        /// Names the group's random stream; by default `users-N`, N from 0.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub name: Option<String>,
-        /// The hops that it crosses, by name, neighbours on the path; all if absent.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub over: Option<Vec<String>>,
         /// Number of users.
         #[serde(default = "count::<1>")]
         pub count: u32,
@@ -106,13 +98,10 @@ impl Page {
         self.tcp().check()?;
         let by_window =
             matches!(self.transport, Transport::Cubic | Transport::CubicRfc9438 | Transport::Reno | Transport::NewReno);
-        if self.http == HttpOfPage::Http3 && !by_window {
-            let message = "HTTP/3 goes by windows here; write cubic, cubic-rfc9438, reno or newreno";
-            return Err(Invalid::new("transport", message));
-        }
-        if self.transport == Transport::Udp {
-            return Err(Invalid::new("transport", "pages are loaded over TCP or QUIC; write cubic, or http = \"3\""));
-        }
+        let other = self.http == HttpOfPage::Http3 && !by_window;
+        refuse_if!(other, "transport", "HTTP/3 goes by windows here; write cubic, cubic-rfc9438, reno or newreno");
+        let udp = self.transport == Transport::Udp;
+        refuse_if!(udp, "transport", "pages are loaded over TCP or QUIC; write cubic, or http = \"3\"");
         refuse_if!(!(1..=200).contains(&self.hosts), "hosts", "{}: expected 1 to 200", self.hosts);
         refuse_if!(!(0.01..=100.0).contains(&self.scale), "scale", "{}: expected 0.01 to 100", self.scale);
         refuse_if!(self.request.0 == 0 || self.request.0 > 100_000, "request", "a request must have 1 to 100000 bytes");

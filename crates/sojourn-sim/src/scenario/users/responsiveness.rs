@@ -1,27 +1,17 @@
 //! Those who test the responsiveness of the path under load. Defaults are those of draft-ietf-ippm-responsiveness-06.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use sojourn_net::{Span, refuse_if};
 
 use crate::scenario::defaults::{count, secs, yes};
-use crate::scenario::flows::{check_count, with_tcp_keys};
+use crate::scenario::flows::check_count;
 use crate::scenario::{CallDirection, Invalid, Transport};
 
-use super::cubic;
+use super::{check_tcp, cubic, with_keys_of_users};
 
-with_tcp_keys! {
+with_keys_of_users! {
     initial_window = "count::<10>";
     /// Users who load the path with connections of their own and probe how quickly it answers: round trips a minute.
-    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-    #[serde(rename_all = "kebab-case", deny_unknown_fields)]
     pub struct Responsiveness {
-        /// Names the group's random stream; by default `users-N`, N from 0.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub name: Option<String>,
-        /// The hops that it crosses, by name, neighbours on the path; all if absent.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub over: Option<Vec<String>>,
         /// Number of users.
         #[serde(default = "count::<1>")]
         pub count: u32,
@@ -85,10 +75,7 @@ fn twentieth() -> f64 {
 impl Responsiveness {
     pub(super) fn check(&self) -> Result<(), Invalid> {
         check_count("count", self.count)?;
-        self.tcp().check()?;
-        if self.transport == Transport::Udp {
-            return Err(Invalid::new("transport", "load and probes are TCP; write reno, newreno or cubic"));
-        }
+        check_tcp(&self.tcp(), "load and probes are")?;
         let (first, more, most) = self.connections;
         if first == 0 || first > most || most > 1000 || more > most {
             let message =
@@ -99,17 +86,13 @@ impl Responsiveness {
         check_count("probes", self.probes)?;
         for (key, share) in [("tolerance", self.tolerance), ("trim", self.trim), ("probe-share", self.probe_share)] {
             let least = if key == "probe-share" { "more than 0" } else { "0 or more" };
-            if !(0.0..1.0).contains(&share) || (key == "probe-share" && share == 0.0) {
-                return Err(Invalid::new(key, format!("{share} is not a share; write {least} and less than 1")));
-            }
+            let known = (0.0..1.0).contains(&share) && (key != "probe-share" || share > 0.0);
+            refuse_if!(!known, key, "{share} is not a share; write {least} and less than 1");
         }
-        if self.interval < Span::from_millis(10) {
-            return Err(Invalid::new("interval", format!("{} is too short; write 10ms or more", self.interval)));
-        }
-        if self.length < self.interval * u64::from(self.averages) {
-            let message = format!("{} does not hold {} intervals of {}", self.length, self.averages, self.interval);
-            return Err(Invalid::new("length", message));
-        }
+        let (averages, interval, length) = (self.averages, self.interval, self.length);
+        refuse_if!(interval < Span::from_millis(10), "interval", "{interval} is too short; write 10ms or more");
+        let short = length < interval * u64::from(averages);
+        refuse_if!(short, "length", "{length} does not hold {averages} intervals of {interval}");
         Ok(())
     }
 }

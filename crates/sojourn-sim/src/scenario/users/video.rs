@@ -97,20 +97,14 @@ impl Video {
     pub(super) fn check(&self) -> Result<(), Invalid> {
         check_count("count", self.count)?;
         check_count("every", self.every)?;
-        if self.clips.len() > MOST_CLIPS {
-            return Err(Invalid::new(
-                "clips",
-                format!("{} clips; at most {MOST_CLIPS} are shown in turn", self.clips.len()),
-            ));
-        }
+        let clips = self.clips.len();
+        refuse_if!(clips > MOST_CLIPS, "clips", "{clips} clips; at most {MOST_CLIPS} are shown in turn");
         if let Some(i) = self.clips.iter().position(String::is_empty) {
             return Err(Invalid::new(format!("clips.{i}"), "a clip must have a name"));
         }
         refuse_if!(self.gap < Span::from_millis(1), "gap", "\"{}\" is too short; write 1ms or more", self.gap);
-        if (self.profile == Profile::Evalvid) != (self.resolution == Resolution::Cif) {
-            let message = "the profile evalvid goes with resolution = \"cif\", and cif with it";
-            return Err(Invalid::new("profile", message));
-        }
+        let differ = (self.profile == Profile::Evalvid) != (self.resolution == Resolution::Cif);
+        refuse_if!(differ, "profile", "the profile evalvid goes with resolution = \"cif\", and cif with it");
         Ok(())
     }
 }

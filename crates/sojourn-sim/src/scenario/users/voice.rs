@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use sojourn_net::{Rate, Span, refuse_if};
 
 use crate::app::Schedule;
-use crate::scenario::Invalid;
 use crate::scenario::defaults::{count, millis, secs};
-use crate::scenario::flows::check_count;
+use crate::scenario::flows::{check_count, check_precision};
+use crate::scenario::{Direction, Invalid};
 
 /// Users who make one telephone call after another.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -128,6 +128,17 @@ pub enum CallDirection {
     Down,
 }
 
+impl CallDirection {
+    /// The ways that it goes.
+    pub(crate) fn ways(self) -> &'static [Direction] {
+        match self {
+            Self::Both => &[Direction::Up, Direction::Down],
+            Self::Up => &[Direction::Up],
+            Self::Down => &[Direction::Down],
+        }
+    }
+}
+
 /// The receiver's playout buffer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
@@ -215,28 +226,17 @@ impl Voice {
     pub(super) fn check(&self) -> Result<(), Invalid> {
         check_count("count", self.count)?;
         let packet = Span::from_millis(20);
-        if self.call < packet || self.call > packet * u64::from(u16::MAX) {
-            let message = format!("{} is not the length of a call; write 20ms (one packet) to 21min", self.call);
-            return Err(Invalid::new("call", message));
-        }
+        let known = (packet..=packet * u64::from(u16::MAX)).contains(&self.call);
+        refuse_if!(!known, "call", "{} is not the length of a call; write 20ms (one packet) to 21min", self.call);
         if let Some(opus) = &self.opus {
-            if self.codec != Codec::Opus {
-                return Err(Invalid::new("opus", "settings of a codec that is not the user's; write codec = \"opus\""));
-            }
-            if !(6_000..=510_000).contains(&opus.bitrate.0) {
-                let message = format!("{} is not a rate of Opus; write 6kbit to 510kbit", opus.bitrate);
-                return Err(Invalid::new("opus.bitrate", message));
-            }
+            let other = self.codec != Codec::Opus;
+            refuse_if!(other, "opus", "settings of a codec that is not the user's; write codec = \"opus\"");
+            let known = (6_000..=510_000).contains(&opus.bitrate.0);
+            refuse_if!(!known, "opus.bitrate", "{} is not a rate of Opus; write 6kbit to 510kbit", opus.bitrate);
         }
-        if self.concealment == Concealment::Repeat && matches!(self.codec, Codec::Opus | Codec::G722) {
-            return Err(Invalid::new("concealment", "repeats packets of g711a; write plc or zero"));
-        }
-        if let Some(precision) = self.precision
-            && !(0.01..=1.0).contains(&precision)
-        {
-            let message = format!("{precision} is no precision in MOS; write 0.01 to 1, or leave it out");
-            return Err(Invalid::new("precision", message));
-        }
+        let repeats = self.concealment == Concealment::Repeat && matches!(self.codec, Codec::Opus | Codec::G722);
+        refuse_if!(repeats, "concealment", "repeats packets of g711a; write plc or zero");
+        check_precision("precision", self.precision)?;
         if let Some(spurts) = &self.talk_spurts {
             if self.codec != Codec::G729a {
                 let message =

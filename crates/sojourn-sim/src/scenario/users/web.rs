@@ -1,28 +1,18 @@
 //! Readers of web pages. Defaults follow the IMC 2014 study of buffer sizing and quality of experience: a page of 15,
 //! 5.8, 30 and 30 KB fetched one object after another over one connection.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use sojourn_net::{Bytes, Span, refuse_if};
 
 use crate::scenario::defaults::{bytes, count, millis, secs};
-use crate::scenario::flows::{check_count, with_tcp_keys};
+use crate::scenario::flows::check_count;
 use crate::scenario::{Invalid, Transport};
 
-use super::cubic;
+use super::{check_tcp, cubic, with_keys_of_users};
 
-with_tcp_keys! {
+with_keys_of_users! {
     initial_window = "count::<3>";
     /// Users who load one page after another: the objects in turn over one persistent connection.
-    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-    #[serde(rename_all = "kebab-case", deny_unknown_fields)]
     pub struct Web {
-        /// Names the group's random stream; by default `users-N`, N from 0.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub name: Option<String>,
-        /// The hops that it crosses, by name, neighbours on the path; all if absent.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub over: Option<Vec<String>>,
         /// Sizes of the page's objects, in order.
         #[serde(default = "page")]
         pub objects: Vec<Bytes>,
@@ -65,12 +55,14 @@ fn page() -> Vec<Bytes> {
 }
 
 impl Web {
+    /// Bytes of the response that carries an object.
+    pub(crate) fn response(&self, object: usize) -> u64 {
+        self.objects[object].0 + self.response_header.0
+    }
+
     pub(super) fn check(&self) -> Result<(), Invalid> {
         check_count("count", self.count)?;
-        self.tcp().check()?;
-        if self.transport == Transport::Udp {
-            return Err(Invalid::new("transport", "pages are loaded over TCP; write reno, newreno or cubic"));
-        }
+        check_tcp(&self.tcp(), "pages are loaded over")?;
         refuse_if!(self.objects.is_empty() || self.objects.len() > 10_000, "objects", "a page has 1 to 10000 objects");
         if let Some(i) = self.objects.iter().position(|size| size.0 == 0) {
             return Err(Invalid::new(format!("objects.{i}"), "an object must have at least one byte"));
