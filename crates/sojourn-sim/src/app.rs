@@ -24,22 +24,19 @@ mod voice;
 mod web;
 
 pub use adaptive::{Adaptive, Fetch};
-pub use browser::{Browser, Fate, Habits, WebPage, pages};
+pub use browser::{Browser, Fate, WebPage, pages};
 pub use bulk::Bulk;
 pub(crate) use call::most_rate as most_call_rate;
 pub use call::{Call, Media};
 pub use chirp::Chirp;
 pub use game::{Game, Pace};
 pub use onoff::OnOff;
-pub use packmime::{Http, Model as PackmimeModel, Packmime};
-pub use page::{
-    Bytes as PageBytes, Object as PageObject, ObjectKind, Page as PageReader, PageFate, Version as HttpOfPage,
-    Weights as PageWeights, site,
-};
+pub use packmime::{Model as PackmimeModel, Packmime};
+pub use page::{Object as PageObject, ObjectKind, Page as PageReader, Weights as PageWeights, site};
 pub use recorded::{Recorded, Recording};
-pub use responsiveness::{Responsiveness, TestRules};
+pub use responsiveness::Responsiveness;
 pub use sessions::Sessions;
-pub use source::Source;
+pub use source::{Datagrams, Source, User};
 pub use tables::{
     AdaptiveTable, BrowserTable, CallRateTable, CallTable, GameTable, IntervalTable, PageTable, ProbeTable, StallTable,
     Tables, VideoTable, ViewerTable, VoiceTable, WebTable,
@@ -48,4 +45,4 @@ pub use udp::Udp;
 pub use vbr_video::{Clip, HEADERS as FRAME_HEADERS, VbrVideo};
 pub use video::{Schedule, Shown, Video};
 pub use voice::{Calls, INTERVAL as VOICE_INTERVAL, Voice};
-pub use web::{Loads, Page, Web};
+pub use web::{Loads, Web};

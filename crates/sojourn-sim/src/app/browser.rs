@@ -9,9 +9,10 @@
 //! are those of the HTTP Archive of 2022 (HTML of 30 kB in the median, the other objects share the rest by log-normal
 //! weights). Given up loads end at both ends at once, as if a reset took no time; what is in the queues is still sent.
 
-use super::source::Source;
+use super::source::{Source, User};
 use super::tables::{BrowserRow, BrowserTable, Tables};
 use crate::engine::{ConnectionId, End, Event, Network};
+use crate::scenario;
 use crate::stream::stream;
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
@@ -59,26 +60,6 @@ impl WebPage {
     }
 }
 
-/// What users do, shared by a group.
-pub struct Habits {
-    /// The pages.
-    pub pages: Vec<WebPage>,
-    /// Size of each request.
-    pub request: u64,
-    /// Bytes of header in front of each object.
-    pub header: u64,
-    /// Most connections for a page.
-    pub connections: usize,
-    /// A load that takes longer is given up.
-    pub patience: Span,
-    /// Shape of reading times.
-    pub dwell_shape: f64,
-    /// Scale of reading times by category.
-    pub dwell_scales: Vec<Span>,
-    /// Bounds of reading times.
-    pub dwell_bounds: (Span, Span),
-}
-
 /// The set of pages: always the same for the same arguments.
 pub fn pages(count: u32, median: u64, sigma: (f64, f64), categories: usize) -> Vec<WebPage> {
     let mut rng = stream(0, 0, "pages");
@@ -108,20 +89,12 @@ fn normal(rng: &mut Pcg64Mcg) -> f64 {
 
 /// One user.
 pub struct Browser {
-    /// Number of this source.
-    pub number: u32,
-    /// Number of the user.
-    pub user: u32,
-    /// Its hosts.
-    pub group: u16,
+    /// Who it is.
+    pub who: User,
     /// What it does.
-    pub habits: Rc<Habits>,
-    /// The first load starts within this time.
-    pub start_within: Span,
-    /// Loads that begin earlier are not reported.
-    pub warmup: Time,
-    /// Its random stream.
-    pub rng: Pcg64Mcg,
+    pub settings: Rc<scenario::Browser>,
+    /// The pages that it reads.
+    pub pages: Rc<Vec<WebPage>>,
     /// Where it stands.
     pub visit: Visit,
 }
@@ -155,31 +128,31 @@ const BEGIN: u64 = 0;
 impl Browser {
     fn begin(&mut self, network: &mut Network) {
         let visit = &mut self.visit;
-        visit.page = self.rng.random_range(0..self.habits.pages.len());
+        visit.page = self.who.rng.random_range(0..self.pages.len());
         visit.start = network.now();
         visit.load += 1;
         (visit.asked, visit.arrived) = (0, 0);
-        network.wake_at(visit.start + self.habits.patience, self.number, visit.load);
+        network.wake_at(visit.start + self.settings.patience, self.who.source, visit.load);
         self.open(network);
     }
 
     /// Opens a connection and asks for the next object on it.
     fn open(&mut self, network: &mut Network) {
-        let connection = network.connect(self.group, End::Client, self.number, true);
+        let connection = network.connect(self.who.group, End::Client, self.who.source, true);
         self.visit.lanes.push(Lane { connection, requests: 0, response: 0, received: 0, busy: false });
         self.ask(self.visit.lanes.len() - 1, network);
     }
 
     fn ask(&mut self, lane: usize, network: &mut Network) {
         let Visit { page, asked, lanes, .. } = &mut self.visit;
-        let Some(size) = self.habits.pages[*page].objects.get(*asked) else { return };
+        let Some(size) = self.pages[*page].objects.get(*asked) else { return };
         let lane = &mut lanes[lane];
         *asked += 1;
         lane.received += lane.response;
-        lane.response = self.habits.header + size;
+        lane.response = self.settings.response_header.0 + size;
         lane.requests += 1;
         lane.busy = true;
-        network.write(lane.connection, End::Client, self.habits.request);
+        network.write(lane.connection, End::Client, self.settings.request.0);
     }
 
     fn received(&mut self, id: ConnectionId, at: End, bytes: u64, network: &mut Network) {
@@ -190,7 +163,7 @@ impl Browser {
         };
         let lane = &mut self.visit.lanes[index];
         if at == End::Server {
-            if bytes > 0 && bytes == lane.requests * self.habits.request {
+            if bytes > 0 && bytes == lane.requests * self.settings.request.0 {
                 network.write(id, End::Server, lane.response);
             }
             return;
@@ -200,30 +173,30 @@ impl Browser {
         }
         lane.busy = false;
         self.visit.arrived += 1;
-        let objects = self.habits.pages[self.visit.page].objects.len();
+        let objects = self.pages[self.visit.page].objects.len();
         if self.visit.arrived == objects {
             self.end(Fate::Complete, network);
             for lane in self.visit.lanes.drain(..) {
                 network.close(lane.connection, End::Client);
             }
             let pause = self.dwell();
-            network.wake_at(network.now() + pause, self.number, BEGIN);
+            network.wake_at(network.now() + pause, self.who.source, BEGIN);
             return;
         }
         self.ask(index, network);
-        while self.visit.asked < objects && self.visit.lanes.len() < self.habits.connections {
+        while self.visit.asked < objects && self.visit.lanes.len() < self.settings.connections as usize {
             self.open(network);
         }
     }
 
     /// A reading time: Weibull, drawn again while it is out of bounds.
     fn dwell(&mut self) -> Span {
-        let (low, high) = self.habits.dwell_bounds;
-        let scale = self.habits.dwell_scales[self.habits.pages[self.visit.page].category].as_secs();
+        let (low, high) = self.settings.dwell_bounds;
+        let scale = self.settings.dwell_scales[self.pages[self.visit.page].category].as_secs();
         let mut drawn = Span::ZERO;
         for _ in 0..MOST_DRAWS {
-            let u = 1.0 - self.rng.random::<f64>();
-            drawn = Span::from_secs_f64(scale * libm::pow(-libm::log(u), 1.0 / self.habits.dwell_shape));
+            let u = 1.0 - self.who.rng.random::<f64>();
+            drawn = Span::from_secs_f64(scale * libm::pow(-libm::log(u), 1.0 / self.settings.dwell_shape));
             if drawn >= low && drawn <= high {
                 return drawn;
             }
@@ -234,13 +207,13 @@ impl Browser {
     /// Writes down the present load.
     fn end(&mut self, fate: Fate, network: &Network) {
         let visit = &mut self.visit;
-        if visit.start < self.warmup {
+        if visit.start < self.who.warmup {
             return;
         }
         visit.rows.push(BrowserRow {
-            user: self.user,
+            user: self.who.number,
             page: visit.page as u32,
-            bytes: self.habits.pages[visit.page].objects.iter().sum(),
+            bytes: self.pages[visit.page].objects.iter().sum(),
             start_ns: visit.start.0,
             plt_ns: network.now().since(visit.start).0,
             fate: fate as u8,
@@ -251,10 +224,7 @@ impl Browser {
 impl Source for Browser {
     fn on(&mut self, event: Event, network: &mut Network) {
         match event {
-            Event::Start => {
-                let wait = self.rng.random::<f64>() * self.start_within.0 as f64;
-                network.wake_at(Time(wait as u64), self.number, BEGIN);
-            }
+            Event::Start => self.who.start_within(self.settings.start_within, BEGIN, network),
             Event::Wake(BEGIN) => self.begin(network),
             Event::Wake(load) if load == self.visit.load && !self.visit.lanes.is_empty() => {
                 self.end(Fate::Abandoned, network);

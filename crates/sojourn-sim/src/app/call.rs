@@ -28,9 +28,9 @@ mod timing;
 pub(crate) use encoder::most_rate;
 pub use sender::Media;
 
-use super::source::Source;
+use super::source::{Source, User};
 use super::tables::{CallRow, LOST, Tables};
-use crate::engine::{Datagram, Direction, Event, Kind, Network};
+use crate::engine::{Direction, Event, Kind, Network};
 use feedback::FeedbackGenerator;
 use packet::{AUDIO_INTERVAL, Payload, Rtcp, SRTP_TAG, results};
 use rand::RngExt;
@@ -65,22 +65,14 @@ const TIMERS: u64 = 8;
 
 /// One caller.
 pub struct Call {
-    /// Number of this source.
-    pub number: u32,
-    /// Number of the user.
-    pub user: u32,
-    /// Its hosts.
-    pub group: u16,
+    /// Who it is.
+    pub who: User,
     /// The directions that pictures and sound go in.
-    pub directions: Vec<Direction>,
+    pub directions: &'static [Direction],
     /// What each side sends.
     pub media: Media,
     /// The call starts within this time.
     pub start_within: Span,
-    /// Frames captured earlier are not reported.
-    pub warmup: Time,
-    /// Its random stream.
-    pub rng: Pcg64Mcg,
     /// Where it stands.
     pub state: CallState,
 }
@@ -118,17 +110,10 @@ impl Call {
         let Some(setup) = &self.state.setup else { return };
         let Some((direction, packets)) = setup.packets() else { return };
         for (number, bytes) in packets {
-            network.datagram(&Datagram {
-                group: self.group,
-                direction,
-                kind: Kind::Rtcp,
-                flow: self.state.flows[direction as usize],
-                owner: self.number,
-                seq: number | SETUP,
-                size: bytes as u16,
-            });
+            let flow = self.state.flows[direction as usize];
+            network.datagram(&self.who.datagram(direction, Kind::Rtcp, flow, number | SETUP, bytes as u16));
         }
-        network.wake_at(setup.again(), self.number, AGAIN);
+        network.wake_at(setup.again(), self.who.source, AGAIN);
     }
 
     /// And again, if they are late.
@@ -153,7 +138,7 @@ impl Call {
     fn begin(&mut self, direction: Direction, network: &mut Network) {
         let now = network.now();
         let half = self.state.halves.len() as u64;
-        let seed = self.rng.random::<u64>();
+        let seed = self.who.rng.random::<u64>();
         self.state.halves.push(Half {
             direction,
             rng: Pcg64Mcg::new(u128::from(seed) << 64 | u128::from(half) << 1 | 1),
@@ -165,7 +150,7 @@ impl Call {
             shown: Vec::new(),
             pace_at: Time::NEVER,
             decode_at: Time::NEVER,
-            rates: Rates::new(self.user, direction),
+            rates: Rates::new(self.who.number, direction),
         });
         let mut timers = vec![(PICTURE, Span::ZERO), (CONTROL, PROCESS), (REPAIR, nack::INTERVAL)];
         timers.push((REPORT, feedback::interval(None)));
@@ -173,22 +158,15 @@ impl Call {
             timers.push((SOUND, Span::ZERO));
         }
         for (timer, after) in timers {
-            network.wake_at(now + after, self.number, half * TIMERS + timer);
+            network.wake_at(now + after, self.who.source, half * TIMERS + timer);
         }
     }
 
     fn send(&self, half: usize, rtcp: bool, index: u64, bytes: u32, network: &mut Network) {
         let direction = self.state.halves[half].direction;
         let (direction, kind) = if rtcp { (direction.reverse(), Kind::Rtcp) } else { (direction, Kind::Video) };
-        network.datagram(&Datagram {
-            group: self.group,
-            direction,
-            kind,
-            flow: self.state.flows[direction as usize],
-            owner: self.number,
-            seq: index | (half as u64) << HALF | if rtcp { RTCP } else { 0 },
-            size: bytes as u16,
-        });
+        let seq = index | (half as u64) << HALF | if rtcp { RTCP } else { 0 };
+        network.datagram(&self.who.datagram(direction, kind, self.state.flows[direction as usize], seq, bytes as u16));
     }
 
     /// The receiver of a direction says something.
@@ -223,7 +201,7 @@ impl Call {
         if next != this.pace_at {
             this.pace_at = next;
             if next != Time::NEVER {
-                network.wake_at(next, self.number, half as u64 * TIMERS + PACE);
+                network.wake_at(next, self.who.source, half as u64 * TIMERS + PACE);
             }
         }
     }
@@ -242,7 +220,7 @@ impl Call {
         if next != this.decode_at {
             this.decode_at = next;
             if next != Time::NEVER {
-                network.wake_at(next, self.number, half as u64 * TIMERS + DECODE);
+                network.wake_at(next, self.who.source, half as u64 * TIMERS + DECODE);
             }
         }
     }
@@ -291,7 +269,7 @@ impl Call {
             }
             _ => return,
         };
-        network.wake_at(now + again, self.number, token);
+        network.wake_at(now + again, self.who.source, token);
     }
 
     /// Asks for what is missing, or for a key frame.
@@ -392,9 +370,8 @@ impl Source for Call {
     fn on(&mut self, event: Event, network: &mut Network) {
         match event {
             Event::Start => {
-                self.state.flows = [network.new_flow(self.group), network.new_flow(self.group)];
-                let wait = self.rng.random::<f64>() * self.start_within.0 as f64;
-                network.wake_at(Time(wait as u64), self.number, BEGIN);
+                self.state.flows = [network.new_flow(self.who.group), network.new_flow(self.who.group)];
+                self.who.start_within(self.start_within, BEGIN, network);
             }
             Event::Wake(BEGIN) => {
                 self.state.began = network.now();
@@ -420,13 +397,13 @@ impl Source for Call {
 
     fn finish(&mut self, network: &Network, tables: &mut Tables) {
         for half in &mut self.state.halves {
-            half.rows(self.user, self.warmup, network.now(), tables);
+            half.rows(self.who.number, self.who.warmup, network.now(), tables);
             tables.call_rates.append(&mut half.rates.take());
         }
         let halves = &self.state.halves;
         let silent = |direction: &&Direction| halves.iter().all(|half| half.direction != **direction);
         for direction in self.directions.iter().filter(silent).filter(|_| self.state.setup.is_some()) {
-            let mut nothing = Rates::nothing(self.user, *direction, self.state.began, network.now());
+            let mut nothing = Rates::nothing(self.who.number, *direction, self.state.began, network.now());
             tables.call_rates.append(&mut nothing);
         }
     }

@@ -4,10 +4,9 @@
 //! once at its frame rate, and takes input at another. The engine carries the packets; whether they were in time is
 //! judged from their fates. In the packet log they are video: both are streams of moments that come too late or not.
 
-use super::source::{Source, uniform};
+use super::source::{Source, User, uniform};
 use super::tables::{GameRow, GameTable, LOST, Tables, UNDER_WAY};
-use crate::engine::{Datagram, Direction, Event, Kind, Network};
-use rand_pcg::Pcg64Mcg;
+use crate::engine::{Direction, Event, Kind, Network};
 use sojourn_net::{Span, Time};
 
 /// What a player sends or is sent: messages at a fixed pace.
@@ -21,20 +20,12 @@ pub struct Pace {
 
 /// One player.
 pub struct Game {
-    /// Number of this source.
-    pub number: u32,
-    /// Number of the user.
-    pub user: u32,
-    /// Its hosts.
-    pub group: u16,
+    /// Who it is.
+    pub who: User,
     /// To the player, and from it.
     pub paces: [(Direction, Pace); 2],
     /// Playing starts within this time.
     pub start_within: Span,
-    /// What is sent earlier is not reported.
-    pub warmup: Time,
-    /// Its random stream.
-    pub rng: Pcg64Mcg,
     /// What was sent so far.
     pub played: Played,
 }
@@ -55,26 +46,18 @@ impl Game {
         for size in &pace.sizes {
             let row = played.rows.user.len() as u64;
             played.rows.push(GameRow {
-                user: self.user,
+                user: self.who.number,
                 direction: u8::from(*direction == Direction::Down),
                 message: played.messages[way],
                 sent_ns: network.now().0,
                 delay_ns: UNDER_WAY,
             });
-            network.datagram(&Datagram {
-                group: self.group,
-                direction: *direction,
-                kind: Kind::Video,
-                flow: played.flows[way],
-                owner: self.number,
-                seq: row,
-                size: *size,
-            });
+            network.datagram(&self.who.datagram(*direction, Kind::Video, played.flows[way], row, *size));
         }
         played.messages[way] += 1;
         // From the beginning, so that the pace is exact.
         let next = u64::from(played.messages[way]) * 1_000_000_000 / u64::from(pace.per_second);
-        network.wake_at(Time(played.start[way] + next), self.number, way as u64);
+        network.wake_at(Time(played.start[way] + next), self.who.source, way as u64);
     }
 }
 
@@ -83,10 +66,10 @@ impl Source for Game {
         match event {
             Event::Start => {
                 for way in 0..2 {
-                    self.played.flows[way] = network.new_flow(self.group);
-                    let start = (uniform(&mut self.rng) * self.start_within.0 as f64) as u64;
+                    self.played.flows[way] = network.new_flow(self.who.group);
+                    let start = (uniform(&mut self.who.rng) * self.start_within.0 as f64) as u64;
                     self.played.start[way] = start;
-                    network.wake_at(Time(start), self.number, way as u64);
+                    network.wake_at(Time(start), self.who.source, way as u64);
                 }
             }
             Event::Wake(way) => self.send(way as usize, network),
@@ -96,12 +79,12 @@ impl Source for Game {
     }
 
     fn finish(&mut self, network: &Network, tables: &mut Tables) {
-        for row in network.lost(self.number) {
+        for row in network.lost(self.who.source) {
             self.played.rows.delay_ns[row as usize] = LOST;
         }
         let rows = &self.played.rows;
         for place in 0..rows.user.len() {
-            if rows.sent_ns[place] >= self.warmup.0 && rows.delay_ns[place] != UNDER_WAY {
+            if rows.sent_ns[place] >= self.who.warmup.0 && rows.delay_ns[place] != UNDER_WAY {
                 tables.game.push(rows.row(place));
             }
         }

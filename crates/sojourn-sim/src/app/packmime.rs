@@ -14,7 +14,7 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
-pub use model::{Http, Model};
+pub use model::Model;
 
 use model::Exchange;
 

@@ -14,18 +14,16 @@ mod io;
 mod site;
 mod tls;
 
-pub use host::Version;
-pub use io::Bytes;
 pub use site::{Object, ObjectKind, Weights, site};
 
-use super::source::Source;
+use super::browser::Fate;
+use super::source::{Source, User};
 use super::tables::{PageRow, PageTable, Tables};
 use crate::engine::network::Control;
 use crate::engine::{End, Event, Network};
+use crate::scenario::{self, HttpOfPage};
 use host::Host;
 use io::{Io, TIMEOUT};
-use rand::RngExt;
-use rand_pcg::Pcg64Mcg;
 use sojourn_net::{Span, Time};
 use std::rc::Rc;
 
@@ -44,30 +42,14 @@ const LOW: u8 = 3;
 
 /// One reader.
 pub struct Page {
-    /// Number of this source.
-    pub number: u32,
-    /// Number of the user.
-    pub user: u32,
-    /// Its hosts.
-    pub group: u16,
+    /// Who it is.
+    pub who: User,
+    /// What it loads, and how.
+    pub settings: scenario::Page,
     /// The page, the same each time.
     pub objects: Rc<Vec<Object>>,
-    /// Protocol.
-    pub version: Version,
-    /// Sizes of what is not the objects'.
-    pub bytes: Bytes,
     /// Makes the controllers of QUIC connections.
     pub control: Control,
-    /// Time between the end of a load and the next.
-    pub pause: Span,
-    /// A load that takes longer is given up.
-    pub patience: Span,
-    /// The first load starts within this time.
-    pub start_within: Span,
-    /// Loads that begin earlier are not reported.
-    pub warmup: Time,
-    /// Its random stream.
-    pub rng: Pcg64Mcg,
     /// Where it stands.
     pub loads: Loads,
 }
@@ -102,18 +84,6 @@ struct Load {
     largest_paint: Option<Time>,
 }
 
-/// How a load ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum PageFate {
-    /// The run ended first.
-    UnderWay,
-    /// All objects arrived.
-    Complete,
-    /// It took too long.
-    Abandoned,
-}
-
 const BEGIN: u64 = 0;
 const PATIENCE: u64 = 1;
 const FREE: u64 = 2;
@@ -129,14 +99,14 @@ impl Page {
         self.loads.present = Some(Load {
             start: network.now(),
             free: network.now(),
-            hosts: (0..hosts).map(|_| Host::new(self.version)).collect(),
+            hosts: (0..hosts).map(|_| Host::new(self.settings.http)).collect(),
             states,
             left: self.objects.len(),
             first_paint: None,
             largest_paint: None,
         });
         let token = u64::from(self.loads.number) << LOAD | PATIENCE;
-        network.wake_at(network.now() + self.patience, self.number, token);
+        network.wake_at(network.now() + self.settings.patience, self.who.source, token);
         self.dispatch(network);
     }
 
@@ -145,7 +115,7 @@ impl Page {
     }
 
     /// Whether an object that is known may be asked for now.
-    fn in_time(object: &Object, load: &Load, objects: &[Object], version: Version) -> bool {
+    fn in_time(object: &Object, load: &Load, objects: &[Object], version: HttpOfPage) -> bool {
         let blocked = Self::blocked(load, objects);
         // Text is laid out, which finds fonts, when all is here that painting waits for (web.dev, Optimize WebFont
         // loading and rendering).
@@ -161,7 +131,7 @@ impl Page {
         }
         let low = || under_way().filter(|(other, _)| other.urgency >= LOW);
         let to_its_host = low().filter(|(other, _)| other.host == object.host).count();
-        version != Version::Http1 || (low().count() < LOW_OVER_HTTP1 && to_its_host < LOW_TO_A_HOST)
+        version != HttpOfPage::Http1 || (low().count() < LOW_OVER_HTTP1 && to_its_host < LOW_TO_A_HOST)
     }
 
     /// Asks for what may be asked for, the most urgent first.
@@ -172,7 +142,7 @@ impl Page {
         known.sort_by_key(|i| objects[*i].urgency);
         for i in known {
             let object = &objects[i];
-            if !Self::in_time(object, load, &objects, self.version) {
+            if !Self::in_time(object, load, &objects, self.settings.http) {
                 continue;
             }
             let now = network.now();
@@ -182,11 +152,10 @@ impl Page {
             load.states[i] = State::Asked;
             let mut io = Io {
                 network,
-                owner: self.number,
-                group: self.group,
+                who: &self.who,
                 host: object.host,
                 load: self.loads.number,
-                bytes: &self.bytes,
+                settings: &self.settings,
                 control: &self.control,
                 objects: &objects,
             };
@@ -195,7 +164,7 @@ impl Page {
             host.ask(i, &mut io);
             if host.connections() > before {
                 load.free = now + OPENING;
-                network.wake_at(load.free, self.number, u64::from(self.loads.number) << LOAD | FREE);
+                network.wake_at(load.free, self.who.source, u64::from(self.loads.number) << LOAD | FREE);
             }
         }
     }
@@ -206,11 +175,10 @@ impl Page {
         let Some(load) = &mut self.loads.present else { return };
         let mut io = Io {
             network,
-            owner: self.number,
-            group: self.group,
+            who: &self.who,
             host,
             load: self.loads.number,
-            bytes: &self.bytes,
+            settings: &self.settings,
             control: &self.control,
             objects: &objects,
         };
@@ -236,34 +204,38 @@ impl Page {
             }
         }
         if load.left == 0 {
-            self.end(PageFate::Complete, network);
-            network.wake_at(network.now() + self.pause, self.number, BEGIN);
+            self.end(Fate::Complete, network);
+            network.wake_at(network.now() + self.settings.pause, self.who.source, BEGIN);
         } else {
             self.dispatch(network);
         }
     }
 
-    /// Writes down the present load, and ends its connections.
-    fn end(&mut self, fate: PageFate, network: &mut Network) {
-        let Some(mut load) = self.loads.present.take() else { return };
+    fn row(&self, load: &Load, fate: Fate, network: &Network) -> PageRow {
         let since = |at: Option<Time>| at.map_or(-1, |at| at.since(load.start).0 as i64);
         let here = load.states.iter().zip(self.objects.iter()).filter(|(state, _)| **state == State::Here);
-        if load.start >= self.warmup {
-            self.loads.rows.push(PageRow {
-                user: self.user,
-                start_ns: load.start.0,
-                load_ns: network.now().since(load.start).0,
-                fate: fate as u8,
-                first_paint_ns: since(load.first_paint),
-                largest_paint_ns: since(load.largest_paint),
-                requests: load.states.iter().filter(|state| matches!(state, State::Asked | State::Here)).count() as u32,
-                connections: load.hosts.iter().map(Host::connections).sum(),
-                bytes: here.map(|(_, object)| object.bytes).sum(),
-                retransmits: load.hosts.iter().map(|host| host.retransmits(network)).sum::<u64>() as u32,
-            });
+        PageRow {
+            user: self.who.number,
+            start_ns: load.start.0,
+            load_ns: network.now().since(load.start).0,
+            fate: fate as u8,
+            first_paint_ns: since(load.first_paint),
+            largest_paint_ns: since(load.largest_paint),
+            requests: load.states.iter().filter(|state| matches!(state, State::Asked | State::Here)).count() as u32,
+            connections: load.hosts.iter().map(Host::connections).sum(),
+            bytes: here.map(|(_, object)| object.bytes).sum(),
+            retransmits: load.hosts.iter().map(|host| host.retransmits(network)).sum::<u64>() as u32,
+        }
+    }
+
+    /// Writes down the present load, and ends its connections.
+    fn end(&mut self, fate: Fate, network: &mut Network) {
+        let Some(mut load) = self.loads.present.take() else { return };
+        if load.start >= self.who.warmup {
+            self.loads.rows.push(self.row(&load, fate, network));
         }
         for host in &mut load.hosts {
-            host.end(fate == PageFate::Complete, network);
+            host.end(fate == Fate::Complete, network);
         }
     }
 
@@ -279,7 +251,7 @@ impl Page {
             if token & FREE != 0 {
                 self.dispatch(network);
             } else {
-                self.end(PageFate::Abandoned, network);
+                self.end(Fate::Abandoned, network);
                 self.begin(network);
             }
         }
@@ -289,10 +261,7 @@ impl Page {
 impl Source for Page {
     fn on(&mut self, event: Event, network: &mut Network) {
         match event {
-            Event::Start => {
-                let wait = self.rng.random::<f64>() * self.start_within.0 as f64;
-                network.wake_at(Time(wait as u64), self.number, BEGIN);
-            }
+            Event::Start => self.who.start_within(self.settings.start_within, BEGIN, network),
             Event::Wake(token) => self.woken(token, network),
             Event::Received { connection, at, bytes } => {
                 let host = self.loads.present.as_ref().and_then(|load| {
@@ -318,19 +287,9 @@ impl Source for Page {
 
     fn finish(&mut self, network: &Network, tables: &mut Tables) {
         // Also one that began in the warm-up: a load that never ends must not be missing.
-        if let Some(load) = self.loads.present.as_ref() {
-            self.loads.rows.push(PageRow {
-                user: self.user,
-                start_ns: load.start.0,
-                load_ns: network.now().since(load.start).0,
-                fate: PageFate::UnderWay as u8,
-                first_paint_ns: load.first_paint.map_or(-1, |at| at.since(load.start).0 as i64),
-                largest_paint_ns: load.largest_paint.map_or(-1, |at| at.since(load.start).0 as i64),
-                requests: 0,
-                connections: load.hosts.iter().map(Host::connections).sum(),
-                bytes: 0,
-                retransmits: 0,
-            });
+        if let Some(load) = &self.loads.present {
+            let row = self.row(load, Fate::UnderWay, network);
+            self.loads.rows.push(PageRow { requests: 0, bytes: 0, retransmits: 0, ..row });
         }
         tables.page.append(&mut self.loads.rows);
     }
@@ -355,7 +314,7 @@ mod tests {
     }
 
     /// Which objects are asked for when all are known but those in the given states.
-    fn asked(states: &[State], version: Version) -> Vec<usize> {
+    fn asked(states: &[State], version: HttpOfPage) -> Vec<usize> {
         let objects = page();
         let mut all = states.to_vec();
         all.resize(objects.len(), State::Known);
@@ -376,7 +335,7 @@ mod tests {
     #[test]
     fn what_is_of_low_priority_waits_until_little_is_under_way_while_the_page_cannot_be_painted() {
         use State::{Asked, Here};
-        for version in [Version::Http1, Version::Http2, Version::Http3] {
+        for version in [HttpOfPage::Http1, HttpOfPage::Http2, HttpOfPage::Http3] {
             assert_eq!(asked(&[Here, Asked, Asked], version), [4], "the largest picture only");
             assert_eq!(asked(&[Here, Here, Asked, State::Unknown, Here], version), [5], "two under way then");
             assert!(asked(&[Here, Here, Asked, State::Unknown, Asked], version).is_empty());
@@ -386,16 +345,16 @@ mod tests {
     #[test]
     fn fonts_are_asked_for_when_nothing_blocks_painting() {
         use State::{Asked, Here};
-        assert!(!asked(&[Here, Here, Asked], Version::Http2).contains(&3));
-        assert_eq!(asked(&[Here, Here, Here], Version::Http2), Vec::from_iter(3..21), "and all the rest");
+        assert!(!asked(&[Here, Here, Asked], HttpOfPage::Http2).contains(&3));
+        assert_eq!(asked(&[Here, Here, Here], HttpOfPage::Http2), Vec::from_iter(3..21), "and all the rest");
     }
 
     #[test]
     fn http1_has_ten_of_low_priority_under_way_and_six_to_a_host() {
         use State::Here;
-        assert_eq!(asked(&[Here, Here, Here], Version::Http1), Vec::from_iter(3..15));
+        assert_eq!(asked(&[Here, Here, Here], HttpOfPage::Http1), Vec::from_iter(3..15));
         let mut one_host = vec![Here; 5];
         one_host.extend((0..16).map(|i| if i % 2 == 0 { State::Known } else { Here }));
-        assert_eq!(asked(&one_host, Version::Http1), [5, 7, 9, 11, 13, 15]);
+        assert_eq!(asked(&one_host, HttpOfPage::Http1), [5, 7, 9, 11, 13, 15]);
     }
 }

@@ -19,11 +19,11 @@
 
 mod score;
 
-use super::source::Source;
+use super::source::{Source, User};
 use super::tables::{IntervalRow, IntervalTable, ProbeRow, ProbeTable, Tables};
 use crate::engine::{ConnectionId, Direction, End, Event, Network};
+use crate::scenario;
 use rand::RngExt;
-use rand_pcg::Pcg64Mcg;
 use score::{Completed, Course};
 use sojourn_net::{Span, Time};
 use std::collections::VecDeque;
@@ -41,49 +41,12 @@ const FIRST_GAP: Span = Span(100_000_000);
 /// A time that is not known.
 const NONE: i64 = -1;
 
-/// How a test is done.
-#[derive(Clone, Debug)]
-pub struct TestRules {
-    /// Which way the load goes.
-    pub load: Vec<Direction>,
-    /// Load connections at the beginning, more with each interval, at most (each way).
-    pub connections: (u32, u32, u32),
-    /// Length of an interval.
-    pub interval: Span,
-    /// Number of moving averages that are compared, and of intervals in each.
-    pub averages: usize,
-    /// Goodput is stable if their standard deviation is within this share of the newest.
-    pub tolerance: f64,
-    /// Most probes a second.
-    pub probes: u32,
-    /// Most of the goodput that probes may cost.
-    pub probe_share: f64,
-    /// Foreign probes have a TLS handshake.
-    pub tls: bool,
-    /// Share of the slowest probes that is left out of the means.
-    pub trim: f64,
-    /// How long a test lasts that is not stable.
-    pub length: Span,
-    /// Time from the end of a test to the next.
-    pub pause: Span,
-}
-
 /// One who tests the responsiveness of the path again and again.
 pub struct Responsiveness {
-    /// Number of this source.
-    pub number: u32,
-    /// Number of the user.
-    pub user: u32,
-    /// Its hosts.
-    pub group: u16,
+    /// Who it is.
+    pub who: User,
     /// How it tests.
-    pub rules: Rc<TestRules>,
-    /// When the first test starts.
-    pub start: Time,
-    /// Tests that begin earlier are not reported.
-    pub warmup: Time,
-    /// Where the load connections of self probes come from.
-    pub rng: Pcg64Mcg,
+    pub rules: Rc<scenario::Responsiveness>,
     /// Where it stands.
     pub test: Test,
 }
@@ -146,7 +109,7 @@ const KINDS: u64 = 4;
 
 impl Responsiveness {
     fn wake(&self, after: Span, kind: u64, network: &mut Network) {
-        network.wake_at(network.now() + after, self.number, u64::from(self.test.number) * KINDS + kind);
+        network.wake_at(network.now() + after, self.who.source, u64::from(self.test.number) * KINDS + kind);
     }
 
     fn begin(&mut self, network: &mut Network) {
@@ -164,10 +127,10 @@ impl Responsiveness {
 
     fn add_load(&mut self, more: u32, network: &mut Network) {
         let most = self.rules.connections.2 as usize;
-        for direction in self.rules.load.clone() {
+        for direction in self.rules.direction.ways().iter().copied() {
             let open = self.test.load.iter().filter(|load| load.direction == direction).count();
             for _ in 0..(more as usize).min(most - open.min(most)) {
-                let connection = network.connect(self.group, End::Client, self.number, true);
+                let connection = network.connect(self.who.group, End::Client, self.who.source, true);
                 self.test.load.push(Load {
                     connection,
                     direction,
@@ -197,21 +160,22 @@ impl Responsiveness {
         let goodput = (delivered - self.test.before) as f64 * 8.0 / self.rules.interval.as_secs();
         let connections = self.test.load.len() as u32;
         let (rules, test) = (&self.rules, &mut self.test);
+        let averages = rules.averages as usize;
         test.before = delivered;
         test.goodputs.push_back(goodput);
-        if test.goodputs.len() > rules.averages {
+        if test.goodputs.len() > averages {
             test.goodputs.pop_front();
         }
         let average = test.goodputs.iter().sum::<f64>() / test.goodputs.len() as f64;
-        test.stable |= test.averages.is_stable(Some(average), rules.averages, rules.tolerance);
+        test.stable |= test.averages.is_stable(Some(average), averages, rules.tolerance);
         let now = network.now().0;
-        let since = now.saturating_sub((rules.interval * rules.averages as u64).0);
+        let since = now.saturating_sub((rules.interval * u64::from(rules.averages)).0);
         let score = test.stable.then(|| score::rpm(&test.completed, since, now, rules.tls, rules.trim)).flatten();
-        let settled = test.scores.is_stable(score, rules.averages, rules.tolerance);
+        let settled = test.scores.is_stable(score, averages, rules.tolerance);
         test.completed.retain(|probe| probe.at > since);
-        if test.began >= self.warmup {
+        if test.began >= self.who.warmup {
             test.intervals.push(IntervalRow {
-                user: self.user,
+                user: self.who.number,
                 test: test.number,
                 end_ns: network.now().0,
                 goodput_bps: goodput,
@@ -265,8 +229,8 @@ impl Responsiveness {
     }
 
     fn write_down(&mut self, foreign: bool, start: Time, [tcp_ns, tls_ns, http_ns]: [i64; 3], flow: u32) {
-        if self.test.began >= self.warmup {
-            let (user, test) = (self.user, self.test.number);
+        if self.test.began >= self.who.warmup {
+            let (user, test) = (self.who.number, self.test.number);
             self.test.probes.push(ProbeRow { user, test, foreign, start_ns: start.0, tcp_ns, tls_ns, http_ns, flow });
         }
     }
@@ -274,11 +238,11 @@ impl Responsiveness {
     /// Sends a pair of probes.
     fn probe(&mut self, network: &mut Network) {
         let now = network.now();
-        let connection = network.connect(self.group, End::Client, self.number, true);
+        let connection = network.connect(self.who.group, End::Client, self.who.source, true);
         self.test.foreign.push(Foreign { connection, start: now, since: now, tcp: NONE, tls: NONE });
         let ready: Vec<usize> = (0..self.test.load.len()).filter(|i| self.test.load[*i].established).collect();
         if !ready.is_empty() {
-            let load = &mut self.test.load[ready[self.rng.random_range(0..ready.len())]];
+            let load = &mut self.test.load[ready[self.who.rng.random_range(0..ready.len())]];
             // Up, the stream is endless, so the request is the next byte of it that is sent.
             let sent = network.endpoint(load.connection, End::Client).map_or(0, |end| end.sender().next());
             load.under_way.push_back(Own { start: now, request_ends: sent + GET, response_ends: None });
@@ -382,7 +346,7 @@ impl Responsiveness {
 impl Source for Responsiveness {
     fn on(&mut self, event: Event, network: &mut Network) {
         match event {
-            Event::Start => network.wake_at(self.start, self.number, BEGIN),
+            Event::Start => self.who.start_within(self.rules.start_within, BEGIN, network),
             Event::Wake(token) if token / KINDS == u64::from(self.test.number) => match token % KINDS {
                 BEGIN => self.begin(network),
                 TICK => self.tick(network),

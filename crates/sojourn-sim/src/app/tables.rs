@@ -271,7 +271,7 @@ table! {
         start_ns: u64,
         /// To the last byte of the last object, or time so far.
         load_ns: u64,
-        /// How it ended: a `PageFate`.
+        /// How it ended: a `Fate`.
         fate: u8,
         /// Until all that blocks painting was here; −1 if it was not.
         first_paint_ns: i64,

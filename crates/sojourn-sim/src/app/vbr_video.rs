@@ -9,10 +9,11 @@
 //! A frame's packets leave at once, as `EvalVid`'s do, each as large as allowed but the last. RTP, UDP and IP add 40
 //! bytes to each.
 
-use super::source::Source;
-use crate::engine::{Datagram, Direction, Event, Kind, Network};
+use super::source::{Datagrams, Source};
+use crate::engine::{Event, Network};
 use rand_pcg::Pcg64Mcg;
 use sojourn_net::{Rate, Span, Time};
+use std::str::FromStr;
 use std::sync::Arc;
 
 /// RTP, UDP and IP.
@@ -30,9 +31,11 @@ pub struct Clip {
     length: Span,
 }
 
-impl Clip {
+impl FromStr for Clip {
+    type Err = String;
+
     /// Reads a sender file; the error names the line.
-    pub fn read(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, String> {
         let mut frames: Vec<(Span, u32)> = Vec::new();
         for (i, line) in text.lines().enumerate() {
             let place = i + 1;
@@ -78,7 +81,9 @@ impl Clip {
         let length = Span(length.0 + length.0 / (frames.len() as u64 - 1));
         Ok(Self { frames, length })
     }
+}
 
+impl Clip {
     /// A clip of the model.
     pub fn model(rate: Rate, per_second: f64, count: u32, rng: &mut Pcg64Mcg) -> Self {
         const SIGMA: f64 = 0.35;
@@ -114,22 +119,14 @@ impl Clip {
 
 /// A clip being sent again and again.
 pub struct VbrVideo {
-    /// Number of this source.
-    pub number: u32,
-    /// Its hosts.
-    pub group: u16,
-    /// Which link it crosses.
-    pub direction: Direction,
+    /// What it sends.
+    pub datagrams: Datagrams,
     /// What is sent.
     pub clip: Arc<Clip>,
     /// Most bytes of a packet at IP.
     pub packet: u16,
     /// When it starts.
     pub start: Time,
-    /// Its flow number, once started.
-    pub flow: u32,
-    /// Packets sent.
-    pub sent: u64,
 }
 
 impl VbrVideo {
@@ -139,16 +136,7 @@ impl VbrVideo {
         while left > 0 {
             let payload = left.min(most);
             left -= payload;
-            network.datagram(&Datagram {
-                group: self.group,
-                direction: self.direction,
-                kind: Kind::Datagram,
-                flow: self.flow,
-                owner: self.number,
-                seq: self.sent,
-                size: (payload + HEADERS) as u16,
-            });
-            self.sent += 1;
+            self.datagrams.send((payload + HEADERS) as u16, network);
         }
     }
 }
@@ -157,8 +145,8 @@ impl Source for VbrVideo {
     fn on(&mut self, event: Event, network: &mut Network) {
         match event {
             Event::Start => {
-                self.flow = network.new_flow(self.group);
-                network.wake_at(self.start, self.number, 0);
+                self.datagrams.begin(network);
+                network.wake_at(self.start, self.datagrams.number, 0);
             }
             Event::Wake(token) => {
                 let frames = self.clip.frames.len() as u64;
@@ -166,7 +154,7 @@ impl Source for VbrVideo {
                 let next = token + 1;
                 let (turn, frame) = (next / frames, (next % frames) as usize);
                 let at = self.start + self.clip.length * turn + self.clip.frames[frame].0;
-                network.wake_at(at, self.number, next);
+                network.wake_at(at, self.datagrams.number, next);
             }
             _ => {}
         }
@@ -196,7 +184,7 @@ mod tests {
 
     #[test]
     fn a_sender_file_is_read() {
-        let clip = Clip::read("1\tH\t29\t1\t0.005\n2 I 3036 3 0.033\n3 P 659 1 0.067\n\n").unwrap();
+        let clip = "1\tH\t29\t1\t0.005\n2 I 3036 3 0.033\n3 P 659 1 0.067\n\n".parse::<Clip>().unwrap();
         assert_eq!(clip.frames, [(Span::ZERO, 29), (Span::from_millis(28), 3036), (Span::from_millis(62), 659)]);
         assert_eq!(clip.length, Span::from_millis(93));
     }
@@ -212,7 +200,7 @@ mod tests {
             ("1 I 10 1 0\n2 P 5 1 nan\n", "line 2: expected whole bytes"),
             ("1 I 10 1 5\n2 P 5 1 4\n", "line 2: a frame at 4 s"),
         ] {
-            let error = Clip::read(text).unwrap_err();
+            let error = text.parse::<Clip>().unwrap_err();
             assert!(error.contains(wanted), "{text:?}: {error}");
         }
     }
@@ -220,7 +208,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_is_read_or_refused(text in "([0-9.IPBH\\-e]{0,5}[ \\t\\n]?){0,30}") {
-            drop(Clip::read(&text));
+            drop(text.parse::<Clip>());
         }
     }
 }

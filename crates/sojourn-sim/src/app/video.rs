@@ -4,13 +4,11 @@
 //! RFC 2250), which are given from outside, since the engine holds no media. It carries the packets; what was seen is
 //! judged from their fates.
 
-use super::source::Source;
+use super::source::{Source, User};
 use super::tables::{LOST, Tables, UNDER_WAY, VideoRow};
-use crate::engine::{Datagram, Direction, Event, Kind, Network};
-use rand::RngExt;
-use rand_pcg::Pcg64Mcg;
+use crate::engine::{Direction, Event, Kind, Network};
+use crate::scenario;
 use sojourn_net::{Span, Time};
-use std::sync::Arc;
 
 /// The packets of one clip: when each is sent, counted from the showing's beginning and never falling, and its bytes at
 /// IP.
@@ -49,22 +47,10 @@ impl Schedule {
 
 /// One viewer, to whom clips are sent in turn.
 pub struct Video {
-    /// Number of this source.
-    pub number: u32,
-    /// Number of the user.
-    pub user: u32,
-    /// Its hosts.
-    pub group: u16,
-    /// The clips, shown in this order and then again from the first.
-    pub schedules: Vec<Arc<Schedule>>,
-    /// Pause between a showing's last packet and the next one's first.
-    pub gap: Span,
-    /// The first showing starts within this time.
-    pub start_within: Span,
-    /// Showings that begin earlier are not reported.
-    pub warmup: Time,
-    /// Its random stream.
-    pub rng: Pcg64Mcg,
+    /// Who it is.
+    pub who: User,
+    /// What it asks for, with the packets of its clips.
+    pub settings: scenario::Video,
     /// Where it stands.
     pub shown: Shown,
 }
@@ -88,47 +74,39 @@ pub struct Shown {
 
 impl Video {
     fn clip(&self, showing: u32) -> usize {
-        showing as usize % self.schedules.len()
+        showing as usize % self.settings.schedules.len()
     }
 
     /// Sends every packet that is due, and asks to be woken for the next one.
     fn send(&mut self, network: &mut Network) {
-        let schedule = &self.schedules[self.clip(self.shown.showing)];
+        let schedule = &self.settings.schedules[self.clip(self.shown.showing)];
         let shown = &mut self.shown;
         while let Some(offset) = schedule.send.get(shown.next) {
             let due = shown.began + *offset;
             if due > network.now() {
-                network.wake_at(due, self.number, GO_ON);
+                network.wake_at(due, self.who.source, GO_ON);
                 return;
             }
             // The row travels as the packet's number, with the source's own number.
             let row = shown.delay_ns.len() as u64;
             shown.sent_ns.push(network.now().0);
             shown.delay_ns.push(UNDER_WAY);
-            network.datagram(&Datagram {
-                group: self.group,
-                direction: Direction::Down,
-                kind: Kind::Video,
-                flow: shown.flow,
-                owner: self.number,
-                seq: row,
-                size: schedule.size[shown.next],
-            });
+            let size = schedule.size[shown.next];
+            network.datagram(&self.who.datagram(Direction::Down, Kind::Video, shown.flow, row, size));
             shown.next += 1;
         }
         shown.next = 0;
         shown.showing += 1;
-        network.wake_at(network.now() + self.gap, self.number, BEGIN);
+        network.wake_at(network.now() + self.settings.gap, self.who.source, BEGIN);
     }
 }
 
 impl Source for Video {
     fn on(&mut self, event: Event, network: &mut Network) {
         match event {
-            Event::Start if !self.schedules.is_empty() => {
-                self.shown.flow = network.new_flow(self.group);
-                let wait = self.rng.random::<f64>() * self.start_within.0 as f64;
-                network.wake_at(Time(wait as u64), self.number, BEGIN);
+            Event::Start if !self.settings.schedules.is_empty() => {
+                self.shown.flow = network.new_flow(self.who.group);
+                self.who.start_within(self.settings.start_within, BEGIN, network);
             }
             Event::Wake(token) => {
                 if token == BEGIN {
@@ -142,20 +120,20 @@ impl Source for Video {
     }
 
     fn finish(&mut self, network: &Network, tables: &mut Tables) {
-        for row in network.lost(self.number) {
+        for row in network.lost(self.who.source) {
             self.shown.delay_ns[row as usize] = LOST;
         }
         let shown = &self.shown;
         let mut first = 0;
         for showing in 0..shown.showing {
             let clip = self.clip(showing);
-            let range = first..first + self.schedules[clip].packets();
+            let range = first..first + self.settings.schedules[clip].packets();
             first = range.end;
             let complete = shown.delay_ns[range.clone()].iter().all(|delay| *delay != UNDER_WAY);
-            if complete && shown.sent_ns[range.start] >= self.warmup.0 {
+            if complete && shown.sent_ns[range.start] >= self.who.warmup.0 {
                 for (seq, place) in range.enumerate() {
                     let (sent_ns, delay_ns) = (shown.sent_ns[place], shown.delay_ns[place]);
-                    let (user, clip, seq) = (self.user, clip as u8, seq as u32);
+                    let (user, clip, seq) = (self.who.number, clip as u8, seq as u32);
                     tables.video.push(VideoRow { user, showing, clip, seq, sent_ns, delay_ns });
                 }
             }

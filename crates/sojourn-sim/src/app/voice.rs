@@ -6,46 +6,27 @@
 //! which P.59's are not. With schedules the packets are those of real speech, coded with discontinuous transmission:
 //! given from outside, as those of clips are, one schedule for each sample; both directions send the same sample.
 
-use super::source::Source;
-use super::source::uniform;
+use super::source::{Source, User, uniform};
 use super::tables::{LOST, Tables, UNDER_WAY, VoiceRow, VoiceTable};
-use super::video::Schedule;
-use crate::engine::{Datagram, Direction, Event, Kind, Network};
-use crate::scenario::TalkSpurts;
-use rand::RngExt;
-use rand_pcg::Pcg64Mcg;
+use crate::engine::{Direction, Event, Kind, Network};
+use crate::scenario;
 use sojourn_net::{Span, Time};
-use std::sync::Arc;
 
 /// Time between packets of a call in one direction.
 pub const INTERVAL: Span = Span::from_millis(20);
 
 /// One caller.
 pub struct Voice {
-    /// Number of this source.
-    pub number: u32,
-    /// Number of the user.
-    pub user: u32,
-    /// Its hosts.
-    pub group: u16,
+    /// Who it is.
+    pub who: User,
+    /// How it calls.
+    pub settings: scenario::Voice,
     /// The directions that speech goes in.
-    pub directions: Vec<Direction>,
+    pub directions: &'static [Direction],
     /// Packets of a call in each direction, those of silence counted.
     pub packets: u16,
     /// Bytes of a packet at IP.
     pub size: u16,
-    /// Send only speech.
-    pub spurts: Option<TalkSpurts>,
-    /// What is sent of each sample of speech, which calls take in turn; none: every packet, and of one size.
-    pub schedules: Vec<Arc<Schedule>>,
-    /// Pause between calls.
-    pub gap: Span,
-    /// The first call starts within this time.
-    pub start_within: Span,
-    /// Calls that begin earlier are not reported.
-    pub warmup: Time,
-    /// Its random stream.
-    pub rng: Pcg64Mcg,
     /// Where it stands.
     pub calls: Calls,
 }
@@ -66,23 +47,23 @@ pub struct Calls {
 impl Voice {
     /// Whether a direction has speech to send now.
     fn speaks(&mut self, direction: Direction, now: Time) -> bool {
-        let Some(spurts) = &self.spurts else { return true };
+        let Some(spurts) = &self.settings.talk_spurts else { return true };
         let (speaks, until) = &mut self.calls.speech[direction as usize];
         while *until <= now {
             *speaks = !*speaks;
             let mean = if *speaks { spurts.talk } else { spurts.silence };
-            *until += Span((-libm::log(uniform(&mut self.rng)) * mean.0 as f64) as u64 + 1);
+            *until += Span((-libm::log(uniform(&mut self.who.rng)) * mean.0 as f64) as u64 + 1);
         }
         *speaks
     }
 
     /// Bytes of the present packet; none where the codec sends nothing.
     fn size(&self) -> Option<u16> {
-        if self.schedules.is_empty() {
+        if self.settings.schedules.is_empty() {
             return Some(self.size);
         }
-        let sample = (u64::from(self.calls.call) + u64::from(self.user)) % self.schedules.len() as u64;
-        self.schedules[sample as usize].at(INTERVAL * u64::from(self.calls.next))
+        let sample = (u64::from(self.calls.call) + u64::from(self.who.number)) % self.settings.schedules.len() as u64;
+        self.settings.schedules[sample as usize].at(INTERVAL * u64::from(self.calls.next))
     }
 
     fn speak(&mut self, network: &mut Network) {
@@ -95,22 +76,15 @@ impl Voice {
             let row = calls.rows.user.len() as u64;
             let to_user = u8::from(direction == Direction::Down);
             calls.rows.push(VoiceRow {
-                user: self.user,
+                user: self.who.number,
                 call: calls.call,
                 direction: to_user,
                 seq: calls.next,
                 sent_ns: network.now().0,
                 delay_ns: UNDER_WAY,
             });
-            network.datagram(&Datagram {
-                group: self.group,
-                direction,
-                kind: Kind::Voice,
-                flow: calls.flows[direction as usize],
-                owner: self.number,
-                seq: row,
-                size,
-            });
+            let flow = calls.flows[direction as usize];
+            network.datagram(&self.who.datagram(direction, Kind::Voice, flow, row, size));
         }
         let calls = &mut self.calls;
         calls.next += 1;
@@ -118,9 +92,9 @@ impl Voice {
         if calls.next == self.packets {
             calls.next = 0;
             calls.call += 1;
-            pause = pause + self.gap;
+            pause = pause + self.settings.gap;
         }
-        network.wake_at(network.now() + pause, self.number, 0);
+        network.wake_at(network.now() + pause, self.who.source, 0);
     }
 }
 
@@ -128,9 +102,8 @@ impl Source for Voice {
     fn on(&mut self, event: Event, network: &mut Network) {
         match event {
             Event::Start => {
-                self.calls.flows = [network.new_flow(self.group), network.new_flow(self.group)];
-                let wait = self.rng.random::<f64>() * self.start_within.0 as f64;
-                network.wake_at(Time(wait as u64), self.number, 0);
+                self.calls.flows = [network.new_flow(self.who.group), network.new_flow(self.who.group)];
+                self.who.start_within(self.settings.start_within, 0, network);
             }
             Event::Wake(_) => self.speak(network),
             Event::Datagram { packet, delay } => self.calls.rows.delay_ns[packet.seq as usize] = delay.0 as i64,
@@ -139,7 +112,7 @@ impl Source for Voice {
     }
 
     fn finish(&mut self, network: &Network, tables: &mut Tables) {
-        for row in network.lost(self.number) {
+        for row in network.lost(self.who.source) {
             self.calls.rows.delay_ns[row as usize] = LOST;
         }
         let rows = &self.calls.rows;
@@ -152,7 +125,7 @@ impl Source for Voice {
                 continue;
             }
             let complete = rows.delay_ns[range.clone()].iter().all(|delay| *delay != UNDER_WAY);
-            if complete && rows.sent_ns[range.start] >= self.warmup.0 {
+            if complete && rows.sent_ns[range.start] >= self.who.warmup.0 {
                 range.for_each(|place| tables.voice.push(rows.row(place)));
             }
         }

@@ -5,42 +5,18 @@
 //! time. The page load time runs from the SYN to the last byte; the FIN exchange that follows is on the wire but not in
 //! it.
 
-use super::source::Source;
+use super::source::{Source, User};
 use super::tables::{Tables, WebRow, WebTable};
 use crate::engine::{ConnectionId, End, Event, Network};
-use rand::RngExt;
-use rand_pcg::Pcg64Mcg;
-use sojourn_net::{Span, Time};
-
-/// What a page is made of.
-#[derive(Clone, Debug)]
-pub struct Page {
-    /// Sizes of the objects in order, response headers included.
-    pub objects: Vec<u64>,
-    /// Size of each request.
-    pub request: u64,
-    /// Every object starts from the initial window.
-    pub restart: bool,
-}
+use crate::scenario;
+use sojourn_net::Time;
 
 /// One reader.
 pub struct Web {
-    /// Number of this source.
-    pub number: u32,
-    /// Number of the user.
-    pub user: u32,
-    /// Its hosts.
-    pub group: u16,
-    /// What is loaded.
-    pub page: Page,
-    /// Time between the end of a load and the next.
-    pub pause: Span,
-    /// The first load starts within this time.
-    pub start_within: Span,
-    /// Loads that begin earlier are not reported.
-    pub warmup: Time,
-    /// Its random stream.
-    pub rng: Pcg64Mcg,
+    /// Who it is.
+    pub who: User,
+    /// What it loads, and how.
+    pub settings: scenario::Web,
     /// Where it stands.
     pub loads: Loads,
 }
@@ -63,10 +39,10 @@ struct Load {
 
 impl Web {
     fn begin(&mut self, network: &mut Network) {
-        let connection = network.connect(self.group, End::Client, self.number, true);
-        network.write(connection, End::Client, self.page.request);
-        self.loads.present =
-            Some(Load { connection, start: network.now(), arrived: 0, expected: self.page.objects[0] });
+        let connection = network.connect(self.who.group, End::Client, self.who.source, true);
+        network.write(connection, End::Client, self.settings.request.0);
+        let expected = self.settings.response(0);
+        self.loads.present = Some(Load { connection, start: network.now(), arrived: 0, expected });
     }
 
     fn received(&mut self, id: ConnectionId, at: End, bytes: u64, network: &mut Network) {
@@ -76,34 +52,35 @@ impl Web {
             return;
         };
         if at == End::Server {
-            if bytes == (load.arrived as u64 + 1) * self.page.request {
-                if self.page.restart {
+            if bytes == (load.arrived as u64 + 1) * self.settings.request.0 {
+                if self.settings.object_restart {
                     network.restart(id, End::Server);
                 }
-                network.write(id, End::Server, self.page.objects[load.arrived]);
+                let response = self.settings.response(load.arrived);
+                network.write(id, End::Server, response);
             }
         } else if bytes >= load.expected {
             load.arrived += 1;
-            if let Some(next) = self.page.objects.get(load.arrived) {
-                load.expected += next;
-                network.write(id, End::Client, self.page.request);
+            if load.arrived < self.settings.objects.len() {
+                load.expected += self.settings.response(load.arrived);
+                network.write(id, End::Client, self.settings.request.0);
             } else {
                 self.end(true, network);
                 self.loads.present = None;
                 network.close(id, End::Client);
-                network.wake_at(network.now() + self.pause, self.number, 0);
+                network.wake_at(network.now() + self.settings.pause, self.who.source, 0);
             }
         }
     }
 
     /// Writes down the present load.
     fn end(&mut self, complete: bool, network: &Network) {
-        let Some(load) = self.loads.present.as_ref().filter(|load| load.start >= self.warmup) else { return };
+        let Some(load) = self.loads.present.as_ref().filter(|load| load.start >= self.who.warmup) else { return };
         let ends = [End::Client, End::Server].map(|end| network.endpoint(load.connection, end).map(|e| e.sender()));
         let repair = ends.iter().flatten().map(|s| s.repair().total.0).sum();
         let retransmits: u64 = ends.iter().flatten().map(|s| s.statistics().retransmits).sum();
         self.loads.rows.push(WebRow {
-            user: self.user,
+            user: self.who.number,
             start_ns: load.start.0,
             plt_ns: network.now().since(load.start).0,
             complete,
@@ -117,10 +94,7 @@ impl Web {
 impl Source for Web {
     fn on(&mut self, event: Event, network: &mut Network) {
         match event {
-            Event::Start => {
-                let wait = self.rng.random::<f64>() * self.start_within.0 as f64;
-                network.wake_at(Time(wait as u64), self.number, 0);
-            }
+            Event::Start => self.who.start_within(self.settings.start_within, 0, network),
             Event::Wake(_) => self.begin(network),
             Event::Received { connection, at, bytes } => self.received(connection, at, bytes, network),
             _ => {}

@@ -7,6 +7,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use sojourn_net::with_defaults;
 
 use super::clip::Clip;
 use super::estimate::Ewma;
@@ -17,17 +18,13 @@ use super::throughput::sustainable;
 /// BOLA-U never plans with fewer segments than this.
 const LEAST_SEGMENTS: f64 = 3.0;
 
-/// Options of BOLA.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-pub struct BolaOptions {
-    /// γp: how much a long buffer is preferred to a high rate.
-    pub gp: f64,
-}
-
-impl Default for BolaOptions {
-    fn default() -> Self {
-        Self { gp: 5.0 }
+with_defaults! {
+    /// Options of BOLA.
+    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+    pub struct BolaOptions {
+        /// γp: how much a long buffer is preferred to a high rate.
+        pub gp: f64 = 5.0,
     }
 }
 

@@ -2,21 +2,18 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use sojourn_net::with_defaults;
 
 use super::range::{Wrong, count};
 use super::rule::{Choice, Player, Segment, State};
 
-/// Options of the fixed level.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-pub struct FixedOptions {
-    /// The level, from 1.
-    pub level: u32,
-}
-
-impl Default for FixedOptions {
-    fn default() -> Self {
-        Self { level: 1 }
+with_defaults! {
+    /// Options of the fixed level.
+    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+    pub struct FixedOptions {
+        /// The level, from 1.
+        pub level: u32 = 1,
     }
 }
 

@@ -13,26 +13,23 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use sojourn_net::with_defaults;
 
 use super::range::{Wrong, count};
 use super::rule::{Choice, Player, Segment, State};
 use super::sample::Sample;
 
-/// Options of GPAC's default.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-pub struct GpacOptions {
-    /// What a sample of throughput is.
-    pub sample: Sample,
-    /// Go up one level at a time.
-    pub gradual: bool,
-    /// Segments that must ask for the next level before a step to it; a jump over a level is made at once.
-    pub probes: u32,
-}
-
-impl Default for GpacOptions {
-    fn default() -> Self {
-        Self { sample: Sample::Request, gradual: false, probes: 1 }
+with_defaults! {
+    /// Options of GPAC's default.
+    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+    pub struct GpacOptions {
+        /// What a sample of throughput is.
+        pub sample: Sample = Sample::Request,
+        /// Go up one level at a time.
+        pub gradual: bool,
+        /// Segments that must ask for the next level before a step to it; a jump over a level is made at once.
+        pub probes: u32 = 1,
     }
 }
 

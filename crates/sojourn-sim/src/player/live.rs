@@ -25,7 +25,7 @@ pub(super) use chunk_rate::ChunkRate;
 pub const TICK_S: f64 = 0.25;
 
 /// How a live stream is coded and watched.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Live {
     /// The latency aimed at, s.
     pub latency_s: f64,
@@ -40,7 +40,7 @@ pub struct Live {
 }
 
 /// The segments and chunks of a stream, whose time is that of the run.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Chunks {
     pub(super) segment_s: f64,
     pub(super) chunk_s: f64,

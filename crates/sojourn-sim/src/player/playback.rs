@@ -13,15 +13,18 @@ pub struct Stall {
     pub to_s: f64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 enum Phase {
+    #[default]
     Starting,
     Playing,
-    Stalled { since: f64 },
+    Stalled {
+        since: f64,
+    },
 }
 
 /// A playback buffer.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Playback {
     level_s: f64,
     at_s: f64,
@@ -40,18 +43,7 @@ pub struct Playback {
 impl Playback {
     /// An empty buffer that starts with `initial_s` and goes on with `resume_s` seconds.
     pub fn new(initial_s: f64, resume_s: f64) -> Self {
-        Self {
-            level_s: 0.0,
-            at_s: 0.0,
-            rate: 1.0,
-            phase: Phase::Starting,
-            initial_s,
-            resume_s,
-            complete: false,
-            started_s: None,
-            stalls: Vec::new(),
-            stalled_s: 0.0,
-        }
+        Self { rate: 1.0, initial_s, resume_s, ..Self::default() }
     }
 
     /// Plays up to `now_s`.

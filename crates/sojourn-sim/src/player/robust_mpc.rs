@@ -10,6 +10,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use sojourn_net::with_defaults;
 
 use super::estimate::Window;
 use super::range::{Wrong, count, within};
@@ -19,25 +20,21 @@ use super::sample::Sample;
 /// Samples of throughput, and of its errors.
 const WINDOW: usize = 5;
 
-/// Options of RobustMPC.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-pub struct MpcOptions {
-    /// Segments to plan for, up to 6.
-    pub horizon: u32,
-    /// Divide the prediction by one plus its largest recent error.
-    pub robust: bool,
-    /// What a second of stalling costs, in Mb/s.
-    pub stall_penalty: f64,
-    /// What a switch costs, per Mb/s of difference.
-    pub switch_penalty: f64,
-    /// What a sample of throughput is.
-    pub sample: Sample,
-}
-
-impl Default for MpcOptions {
-    fn default() -> Self {
-        Self { horizon: 5, robust: true, stall_penalty: 4.3, switch_penalty: 1.0, sample: Sample::Request }
+with_defaults! {
+    /// Options of RobustMPC.
+    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+    pub struct MpcOptions {
+        /// Segments to plan for, up to 6.
+        pub horizon: u32 = 5,
+        /// Divide the prediction by one plus its largest recent error.
+        pub robust: bool = true,
+        /// What a second of stalling costs, in Mb/s.
+        pub stall_penalty: f64 = 4.3,
+        /// What a switch costs, per Mb/s of difference.
+        pub switch_penalty: f64 = 1.0,
+        /// What a sample of throughput is.
+        pub sample: Sample = Sample::Request,
     }
 }
 

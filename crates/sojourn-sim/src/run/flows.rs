@@ -3,11 +3,11 @@
 use super::Engine;
 use super::hosts::{Placed, control, way};
 use crate::app::{
-    Bulk, Chirp, Http, OnOff, Packmime, PackmimeModel, Recorded, Recording, Sessions, Source, Udp, VbrVideo,
+    Bulk, Chirp, Datagrams, OnOff, Packmime, PackmimeModel, Recorded, Recording, Sessions, Source, Udp, VbrVideo,
 };
 use crate::distribution::Distribution;
 use crate::engine::AccessAt;
-use crate::scenario::{self, Flows, HttpVersion, InitialWindow, Scenario, SourceSpec, Tcp};
+use crate::scenario::{self, Flows, InitialWindow, Scenario, SourceSpec, Tcp};
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use sojourn_net::{Bytes, Rate, Span, Time};
@@ -45,9 +45,10 @@ impl Engine {
             let wait = Span((rng.random::<f64>() * flows.start_within.0 as f64) as u64);
             let start = Time::ZERO + flows.start.unwrap_or_default() + wait;
             let stop = flows.stop.map(|stop| Time(stop.0));
+            let datagrams = || Datagrams::new(number, group, direction);
             let paced = |gap, size, rng| {
                 let stop = stop.unwrap_or(Time::NEVER);
-                Box::new(Udp { number, group, direction, gap, size, start, stop, rng, flow: 0, sent: 0, due: 0.0 })
+                Box::new(Udp { datagrams: datagrams(), gap, size, start, stop, rng, due: 0.0 })
             };
             let source: Box<dyn Source> = match &flows.source {
                 SourceSpec::Bulk { size } => {
@@ -75,17 +76,13 @@ impl Engine {
                     paced(gap, size.clone(), rng)
                 }
                 SourceSpec::Packmime(packmime) => {
-                    let http = match packmime.http {
-                        HttpVersion::V1_0 => Http::V1_0,
-                        HttpVersion::V1_1 => Http::V1_1,
-                    };
                     let mean = packmime.response_mean.map(|bytes| bytes.0 as f64);
-                    let model = PackmimeModel::new(packmime.rate, http, mean, rng);
+                    let model = PackmimeModel::new(packmime.rate, packmime.http, mean, rng);
                     Box::new(Packmime { number, group, client: sender.other(), start, model, open: Default::default() })
                 }
                 SourceSpec::Video(video) => {
                     let (clip, packet) = (video.clip(&mut rng), video.packet.0 as u16);
-                    Box::new(VbrVideo { number, group, direction, clip, packet, start, flow: 0, sent: 0 })
+                    Box::new(VbrVideo { datagrams: datagrams(), clip, packet, start })
                 }
                 SourceSpec::Recorded(recorded) => {
                     let recording = recorded.recording();
@@ -116,18 +113,7 @@ impl Engine {
                 SourceSpec::OnOff { rate, size, on, off } => {
                     let (gap, size) = (interval(*rate, size.0 as f64), size.0 as u16);
                     let (on, off) = (on.clone(), off.clone());
-                    Box::new(OnOff {
-                        number,
-                        group,
-                        direction,
-                        gap,
-                        size,
-                        on,
-                        off,
-                        start,
-                        rng,
-                        state: Default::default(),
-                    })
+                    Box::new(OnOff { datagrams: datagrams(), gap, size, on, off, start, rng, until: Time::ZERO })
                 }
             };
             self.sources.push(source);

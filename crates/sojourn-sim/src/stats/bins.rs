@@ -30,7 +30,7 @@ impl Bin {
 }
 
 /// Running sums of one link.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Bins {
     start: Time,
     width: u64,
@@ -58,20 +58,7 @@ fn share(weight: u64, part: Span, whole: Span) -> u64 {
 impl Bins {
     /// Bins of `width`.
     pub fn new(width: Span) -> Self {
-        Self {
-            start: Time::ZERO,
-            width: width.0.max(1),
-            series: Vec::new(),
-            present: Bin::default(),
-            place: 0,
-            place_start: 0,
-            place_width: 0,
-            second: Time(SECOND),
-            in_second: 0,
-            seconds: Histogram::default(),
-            squares: 0.0,
-            total: 0,
-        }
+        Self { width: width.0.max(1), second: Time(SECOND), ..Self::default() }
     }
 
     /// Starts anew at `now`. What a transmission already under way carries from now on is not counted.

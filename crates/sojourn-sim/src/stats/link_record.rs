@@ -10,6 +10,7 @@ use sojourn_net::probe::{DropCause, Probe};
 use sojourn_net::{Packet as _, Span, Time};
 
 /// The record of one link.
+#[derive(Default)]
 pub struct LinkRecord {
     /// Packets that arrived, in the period since the last reset.
     pub arrived: u64,
@@ -46,25 +47,7 @@ pub struct LinkRecord {
 impl LinkRecord {
     /// Nothing yet. `bin` is the width of the time series' bins.
     pub fn new(bin: Span, keep_log: bool) -> Self {
-        Self {
-            arrived: 0,
-            departed: 0,
-            departed_data: 0,
-            departed_bytes: 0,
-            marked: 0,
-            dropped: [0; DropCause::ALL.len()],
-            sojourn: Histogram::default(),
-            bins: Bins::new(bin),
-            waiting_packets: 0,
-            waiting_bytes: 0,
-            occupancy: 0,
-            changed: Time::ZERO,
-            orphans: Vec::new(),
-            lost: Vec::new(),
-            log: keep_log.then(LogRecord::default),
-            drops_by_flow: Vec::new(),
-            by_flow: None,
-        }
+        Self { bins: Bins::new(bin), log: keep_log.then(LogRecord::default), ..Self::default() }
     }
 
     /// Forgets all but what is waiting and the packet log: the measured period starts at `now`.

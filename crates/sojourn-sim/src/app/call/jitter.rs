@@ -6,7 +6,7 @@
 //! twice within a minute add 0.9 of a round trip, at most 200 ms. Below ten frames a second it fades, below five it is
 //! nothing.
 
-use sojourn_net::{Span, Time};
+use sojourn_net::{Span, Time, with_defaults};
 use std::collections::VecDeque;
 
 const STARTUP: u32 = 30;
@@ -27,49 +27,27 @@ const NACK_TIMEOUT: Span = Span::from_secs(60);
 const RTT_SHARE: f64 = 0.9;
 const MOST_RTT_MS: f64 = 200.0;
 
-/// The estimator of one receiver; times in ms, sizes in bytes.
-#[derive(Debug)]
-pub(super) struct JitterEstimator {
-    filter: DelayVariation,
-    mean_size: f64,
-    largest: f64,
-    size_variance: f64,
-    sizes: u32,
-    first_sizes: f64,
-    previous_size: Option<f64>,
-    noise_mean: f64,
-    noise_variance: f64,
-    alpha_count: u32,
-    updated: Option<Time>,
-    intervals: VecDeque<f64>,
-    startup: u32,
-    previous: f64,
-    filtered: f64,
-    nacks: u32,
-    last_nack: Time,
-}
-
-impl Default for JitterEstimator {
-    fn default() -> Self {
-        Self {
-            filter: DelayVariation::default(),
-            mean_size: 500.0,
-            largest: 500.0,
-            size_variance: 100.0,
-            sizes: 0,
-            first_sizes: 0.0,
-            previous_size: None,
-            noise_mean: 0.0,
-            noise_variance: 4.0,
-            alpha_count: 1,
-            updated: None,
-            intervals: VecDeque::with_capacity(STARTUP as usize + 1),
-            startup: 0,
-            previous: LEAST,
-            filtered: 0.0,
-            nacks: 0,
-            last_nack: Time::ZERO,
-        }
+with_defaults! {
+    /// The estimator of one receiver; times in ms, sizes in bytes.
+    #[derive(Debug)]
+    pub(super) struct JitterEstimator {
+        filter: DelayVariation,
+        mean_size: f64 = 500.0,
+        largest: f64 = 500.0,
+        size_variance: f64 = 100.0,
+        sizes: u32,
+        first_sizes: f64,
+        previous_size: Option<f64>,
+        noise_mean: f64,
+        noise_variance: f64 = 4.0,
+        alpha_count: u32 = 1,
+        updated: Option<Time>,
+        intervals: VecDeque<f64> = VecDeque::with_capacity(STARTUP as usize + 1),
+        startup: u32,
+        previous: f64 = LEAST,
+        filtered: f64,
+        nacks: u32,
+        last_nack: Time,
     }
 }
 
@@ -170,17 +148,13 @@ impl JitterEstimator {
     }
 }
 
-/// The Kalman filter of the delay's variation: ms a byte, and ms.
-#[derive(Debug)]
-struct DelayVariation {
-    slope: f64,
-    offset: f64,
-    covariance: [[f64; 2]; 2],
-}
-
-impl Default for DelayVariation {
-    fn default() -> Self {
-        Self { slope: 1.0 / (512e3 / 8.0), offset: 0.0, covariance: [[1e-4, 0.0], [0.0, 1e2]] }
+with_defaults! {
+    /// The Kalman filter of the delay's variation: ms a byte, and ms.
+    #[derive(Debug)]
+    struct DelayVariation {
+        slope: f64 = 1.0 / (512e3 / 8.0),
+        offset: f64,
+        covariance: [[f64; 2]; 2] = [[1e-4, 0.0], [0.0, 1e2]],
     }
 }
 

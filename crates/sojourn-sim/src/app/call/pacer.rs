@@ -43,7 +43,7 @@ struct Cluster {
 }
 
 /// The pacer of one sender.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Pacer {
     /// By priority: audio, what is sent again, video.
     queues: [VecDeque<Waiting>; 3],
@@ -62,17 +62,7 @@ pub(super) struct Pacer {
 impl Pacer {
     /// Paces at a rate in bit/s.
     pub(super) fn new(rate: f64) -> Self {
-        Self {
-            queues: Default::default(),
-            bytes: 0,
-            since: 0.0,
-            debt: 0.0,
-            rate,
-            paid: Time::ZERO,
-            clusters: VecDeque::new(),
-            next_probe: None,
-            begun: false,
-        }
+        Self { rate, ..Self::default() }
     }
 
     /// Paces at another rate.

@@ -7,17 +7,9 @@
 use super::noise::Noise;
 use super::tables::TABLES;
 use crate::app::source::{normal, uniform};
+use crate::scenario::HttpVersion;
 use rand_pcg::Pcg64Mcg;
 use sojourn_net::Span;
-
-/// Which HTTP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Http {
-    /// One request a connection.
-    V1_0,
-    /// Nine connections in a hundred are persistent.
-    V1_1,
-}
 
 /// One request and its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +26,7 @@ pub struct Exchange {
 
 /// A stream of connections.
 pub struct Model {
-    http: Http,
+    http: HttpVersion,
     /// Responses are so many times what the tables say.
     scale: f64,
     shape: f64,
@@ -103,7 +95,7 @@ fn seconds(s: f64) -> Span {
 impl Model {
     /// `rate` connections a second; responses scaled so that they would have a mean of `response_mean` bytes within the
     /// tables, or as they are.
-    pub fn new(rate: f64, http: Http, response_mean: Option<f64>, rng: Pcg64Mcg) -> Self {
+    pub fn new(rate: f64, http: HttpVersion, response_mean: Option<f64>, rng: Pcg64Mcg) -> Self {
         let log = libm::log2(rate);
         let shape = logitinv(0.352 + 0.388 * log);
         let runs = [logitinv(0.718 + 0.357 * log), logitinv(1.293 + 0.316 * log)];
@@ -164,7 +156,7 @@ impl Model {
         let first = Exchange { gap: Span::ZERO, request: self.request(), response: 0, delay: Span::ZERO };
         let size = self.response();
         let mut exchanges = vec![Exchange { response: self.scaled(size), ..first }];
-        if self.http == Http::V1_1 && uniform(&mut self.rng) <= 0.09 {
+        if self.http == HttpVersion::V1_1 && uniform(&mut self.rng) <= 0.09 {
             self.persist(&mut exchanges, size);
         }
         for exchange in &mut exchanges {

@@ -1,11 +1,12 @@
 //! The model's statistics at 8 connections a second, against figures worked out from its definition by another program.
 
-use super::model::{Http, Model};
+use super::model::Model;
 use super::tables::TABLES;
+use crate::scenario::HttpVersion;
 use crate::stream::stream;
 
 fn model(response_mean: Option<f64>, replication: u32) -> Model {
-    Model::new(8.0, Http::V1_0, response_mean, stream(1, replication, "packmime"))
+    Model::new(8.0, HttpVersion::V1_0, response_mean, stream(1, replication, "packmime"))
 }
 
 fn quantile(sorted: &[f64], q: f64) -> f64 {
@@ -95,7 +96,7 @@ fn the_load_of_200_s_scatters_as_the_model_s_does() {
 
 #[test]
 fn persistent_connections_of_http_1_1() {
-    let mut model = Model::new(8.0, Http::V1_1, None, stream(1, 2, "packmime"));
+    let mut model = Model::new(8.0, HttpVersion::V1_1, None, stream(1, 2, "packmime"));
     let connections: Vec<_> = (0..20_000).map(|_| model.connection()).collect();
     let persistent: Vec<_> = connections.iter().filter(|c| c.len() > 1).collect();
     let share = persistent.len() as f64 / connections.len() as f64;

@@ -5,17 +5,7 @@ use super::http2::Http2;
 use super::http3::Http3;
 use super::io::Io;
 use crate::engine::{ConnectionId, End, Network};
-
-/// Versions of HTTP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Version {
-    /// HTTP/1.1 over TCP: at most six connections a host, one request on each at a time.
-    Http1,
-    /// HTTP/2 over TCP: one connection a host, streams.
-    Http2,
-    /// HTTP/3 over QUIC: one connection a host, streams that do not wait for one another.
-    Http3,
-}
+use crate::scenario::HttpOfPage;
 
 /// A host.
 pub(super) enum Host {
@@ -25,11 +15,11 @@ pub(super) enum Host {
 }
 
 impl Host {
-    pub(super) fn new(version: Version) -> Self {
+    pub(super) fn new(version: HttpOfPage) -> Self {
         match version {
-            Version::Http1 => Self::Http1(Http1::default()),
-            Version::Http2 => Self::Http2(Http2::default()),
-            Version::Http3 => Self::Http3(Box::default()),
+            HttpOfPage::Http1 => Self::Http1(Http1::default()),
+            HttpOfPage::Http2 => Self::Http2(Http2::default()),
+            HttpOfPage::Http3 => Self::Http3(Box::default()),
         }
     }
 

@@ -33,7 +33,7 @@ impl Http1 {
         let opening = self.lanes.iter().filter(|lane| !lane.secure.ready).count();
         if self.waiting.len() > opening && self.lanes.len() < MOST {
             let secure = Secure::open(io);
-            self.lanes.push(Lane { secure, object: None, served: 0, expected: io.bytes.certificate });
+            self.lanes.push(Lane { secure, object: None, served: 0, expected: io.settings.certificate.0 });
         }
     }
 
@@ -45,7 +45,7 @@ impl Http1 {
             let object = self.waiting.remove(place);
             lane.object = Some(object);
             lane.expected += io.response(object);
-            io.network.write(lane.secure.id, End::Client, io.bytes.request);
+            io.network.write(lane.secure.id, End::Client, io.settings.request.0);
         }
     }
 

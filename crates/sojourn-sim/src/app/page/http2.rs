@@ -39,7 +39,7 @@ impl Http2 {
         self.asked.push(object);
         if self.secure.is_none() {
             self.secure = Some(Secure::open(io));
-            self.written = io.bytes.certificate;
+            self.written = io.settings.certificate.0;
         }
         self.send(io);
     }
@@ -49,7 +49,7 @@ impl Http2 {
         let requests = (self.asked.len() - self.sent) as u64;
         if requests > 0 {
             self.sent = self.asked.len();
-            io.network.write(secure.id, End::Client, requests * io.bytes.request);
+            io.network.write(secure.id, End::Client, requests * io.settings.request.0);
         }
     }
 

@@ -5,7 +5,7 @@
 
 use super::io::{Io, packet, timeout};
 use super::tls::{FINISHED, HELLO};
-use crate::engine::{Datagram, Direction, Kind};
+use crate::engine::{Direction, Kind};
 use sojourn_net::Time;
 use sojourn_net::quic::{CRYPTO, Endpoint, Packet, Role, StreamId};
 
@@ -39,7 +39,7 @@ impl Http3 {
             let mut client = Endpoint::new(Role::Client, (io.control)());
             client.write(CRYPTO, HELLO, 0);
             self.ends = Some([client, Endpoint::new(Role::Server, (io.control)())]);
-            self.flow = io.network.new_flow(io.group);
+            self.flow = io.network.new_flow(io.who.group);
         }
         self.send(io);
         self.flush(io);
@@ -49,7 +49,7 @@ impl Http3 {
     fn send(&mut self, io: &Io<'_>) {
         let Some([client, _]) = self.ends.as_mut().filter(|_| self.ready) else { return };
         for place in self.sent..self.asked.len() {
-            client.write(stream(place), io.bytes.request, io.objects[self.asked[place]].urgency);
+            client.write(stream(place), io.settings.request.0, io.objects[self.asked[place]].urgency);
         }
         self.sent = self.asked.len();
     }
@@ -70,14 +70,14 @@ impl Http3 {
     fn grown(&mut self, at_server: bool, id: StreamId, bytes: u64, io: &Io<'_>) -> Option<usize> {
         let [client, server] = self.ends.as_mut()?;
         match (at_server, id) {
-            (true, CRYPTO) if bytes == HELLO => server.write(CRYPTO, io.bytes.certificate, 0),
+            (true, CRYPTO) if bytes == HELLO => server.write(CRYPTO, io.settings.certificate.0, 0),
             (true, CRYPTO) => {
                 server.confirm();
                 server.write(CRYPTO, DONE, 0);
             }
-            (false, CRYPTO) if bytes >= io.bytes.certificate + DONE => client.confirm(),
+            (false, CRYPTO) if bytes >= io.settings.certificate.0 + DONE => client.confirm(),
             (false, CRYPTO) => {
-                if bytes >= io.bytes.certificate && !self.ready {
+                if bytes >= io.settings.certificate.0 && !self.ready {
                     client.write(CRYPTO, FINISHED, 0);
                     self.ready = true;
                     self.send(io);
@@ -85,7 +85,7 @@ impl Http3 {
             }
             (true, id) => {
                 let object = self.asked[id as usize - 1];
-                if bytes == io.bytes.request {
+                if bytes == io.settings.request.0 {
                     server.write(id, io.response(object) + FRAME, io.objects[object].urgency);
                 }
             }
@@ -117,20 +117,13 @@ impl Http3 {
                 let size = (sent.bytes + HEADERS) as u16;
                 self.packets.push(Some((to_server, sent)));
                 let seq = packet(io.host, io.load, self.packets.len() as u32 - 1);
-                io.network.datagram(&Datagram {
-                    group: io.group,
-                    direction: if to_server { Direction::Up } else { Direction::Down },
-                    kind: Kind::Quic,
-                    flow: self.flow,
-                    owner: io.owner,
-                    seq,
-                    size,
-                });
+                let direction = if to_server { Direction::Up } else { Direction::Down };
+                io.network.datagram(&io.who.datagram(direction, Kind::Quic, self.flow, seq, size));
             }
             let at = end.next_timer();
             if at != Time::NEVER && self.armed[place] != Some(at.max(now)) {
                 self.armed[place] = Some(at.max(now));
-                io.network.wake_at(at, io.owner, timeout(io.host, io.load, place as u32));
+                io.network.wake_at(at, io.who.source, timeout(io.host, io.load, place as u32));
             }
         }
     }

@@ -1,28 +1,18 @@
 //! What the protocols act on, and the numbers that packets and timers carry.
 
 use super::site::Object;
+use crate::app::User;
 use crate::engine::Network;
 use crate::engine::network::Control;
-
-/// Sizes of what is not the objects'.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Bytes {
-    /// A request.
-    pub request: u64,
-    /// The header of a response.
-    pub header: u64,
-    /// The server's first flight of the handshake, its certificates mostly.
-    pub certificate: u64,
-}
+use crate::scenario::Page;
 
 /// What a host acts on.
 pub(super) struct Io<'a> {
     pub(super) network: &'a mut Network,
-    pub(super) owner: u32,
-    pub(super) group: u16,
+    pub(super) who: &'a User,
     pub(super) host: u16,
     pub(super) load: u32,
-    pub(super) bytes: &'a Bytes,
+    pub(super) settings: &'a Page,
     pub(super) control: &'a Control,
     pub(super) objects: &'a [Object],
 }
@@ -30,7 +20,7 @@ pub(super) struct Io<'a> {
 impl Io<'_> {
     /// Bytes of the response that carries an object.
     pub(super) fn response(&self, object: usize) -> u64 {
-        self.bytes.header + self.objects[object].bytes
+        self.settings.response_header.0 + self.objects[object].bytes
     }
 }
 

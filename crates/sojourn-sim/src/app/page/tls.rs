@@ -23,7 +23,7 @@ pub(super) struct Secure {
 impl Secure {
     /// Opens one.
     pub(super) fn open(io: &mut Io<'_>) -> Self {
-        let id = io.network.connect(io.group, End::Client, io.owner, true);
+        let id = io.network.connect(io.who.group, End::Client, io.who.source, true);
         io.network.write(id, End::Client, HELLO);
         Self { id, answered: false, ready: false }
     }
@@ -32,9 +32,9 @@ impl Secure {
     pub(super) fn received(&mut self, at: End, bytes: u64, io: &mut Io<'_>) -> bool {
         if at == End::Server && !self.answered && bytes >= HELLO {
             self.answered = true;
-            io.network.write(self.id, End::Server, io.bytes.certificate);
+            io.network.write(self.id, End::Server, io.settings.certificate.0);
         }
-        if at == End::Client && !self.ready && bytes >= io.bytes.certificate {
+        if at == End::Client && !self.ready && bytes >= io.settings.certificate.0 {
             self.ready = true;
             io.network.write(self.id, End::Client, FINISHED);
             return true;
@@ -44,6 +44,6 @@ impl Secure {
 
     /// Requests that have arrived in full, of these bytes at the server.
     pub(super) fn requests(bytes: u64, io: &Io<'_>) -> u64 {
-        bytes.saturating_sub(HELLO + FINISHED) / io.bytes.request
+        bytes.saturating_sub(HELLO + FINISHED) / io.settings.request.0
     }
 }

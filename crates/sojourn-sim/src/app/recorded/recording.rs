@@ -6,6 +6,7 @@
 //! `b`, its bytes, `+`, and the ns waited before it. The first line is `length NS`.
 
 use sojourn_net::Span;
+use std::str::FromStr;
 
 /// How a connection goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,12 +59,14 @@ pub struct Recording {
 /// Longer times and rounds are taken for damage.
 const LONGEST: u64 = 1 << 60;
 
-impl Recording {
+impl FromStr for Recording {
+    type Err = String;
+
     /// Reads the text.
     ///
     /// # Errors
     /// One sentence: the line, what was found, what was expected.
-    pub fn read(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, String> {
         let mut lines = text.lines().zip(1u64..);
         let length = lines
             .next()
@@ -133,7 +136,7 @@ mod tests {
 
     #[test]
     fn lines_are_connections() {
-        let read = Recording::read("length 5000\ns c 10 -/3 a1+0 b70000+20\nu s 11 30 a172+0\n").unwrap();
+        let read = "length 5000\ns c 10 -/3 a1+0 b70000+20\nu s 11 30 a172+0\n".parse::<Recording>().unwrap();
         assert_eq!((read.length, read.connections.len()), (Span(5000), 2));
         let [first, second] = &read.connections[..] else { panic!("two") };
         assert_eq!((first.manner, first.client_opens, first.rtt), (Manner::Turns, true, None));
@@ -155,7 +158,7 @@ mod tests {
             ("length 9\ns c 10 99999999999999999 a1+0", "line 2"),
             ("length 9\ns c 10 - a1+0\ns c 9 - a1+0", "line 3"),
         ] {
-            let said = Recording::read(text).unwrap_err();
+            let said = text.parse::<Recording>().unwrap_err();
             assert!(said.starts_with(line), "{said}");
         }
     }

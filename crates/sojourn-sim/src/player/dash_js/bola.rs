@@ -14,7 +14,7 @@ const LEAST_BUFFER_PER_LEVEL_S: f64 = 2.0;
 const PLACEHOLDER_DECAY: f64 = 0.99;
 
 /// The rule's state.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Bola {
     rates: Vec<f64>,
     utilities: Vec<f64>,
@@ -33,16 +33,8 @@ impl Bola {
         let utilities = utilities(clip, 1.0);
         let buffer_s = buffer_s.max(LEAST_BUFFER_S + LEAST_BUFFER_PER_LEVEL_S * clip.levels() as f64);
         let gp = (utilities[clip.levels() - 1] - 1.0) / (buffer_s / LEAST_BUFFER_S - 1.0);
-        Self {
-            rates: clip.rates_kbps().to_vec(),
-            utilities,
-            vp: LEAST_BUFFER_S / gp,
-            gp,
-            placeholder_s: 0.0,
-            level: 0,
-            heard: false,
-            steady: false,
-        }
+        let rates = clip.rates_kbps().to_vec();
+        Self { rates, utilities, vp: LEAST_BUFFER_S / gp, gp, ..Self::default() }
     }
 
     /// A segment has come, before which so much was in the buffer.

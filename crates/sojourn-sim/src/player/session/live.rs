@@ -2,6 +2,7 @@
 
 use crate::player::live::{ChunkRate, Chunks, Live, Watched};
 use crate::player::playback::Playback;
+use sojourn_net::with_defaults;
 
 /// Latency and playback at one time.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -18,37 +19,29 @@ pub struct Look {
     pub jumped_s: f64,
 }
 
-/// Where the viewing of a live stream stands.
-pub(super) struct Viewing {
-    live: Live,
-    chunks: Chunks,
-    /// Time of the stream when the session began, s.
-    began_s: f64,
-    /// Number of the first segment in the stream.
-    first: f64,
-    /// Time of the stream up to which video is in the buffer, or would be played from, s.
-    buffered_s: f64,
-    /// Chunks of the segment under way that have come.
-    come: usize,
-    rate: f64,
-    throughput: ChunkRate,
-    looks: Vec<Look>,
+with_defaults! {
+    /// Where the viewing of a live stream stands.
+    pub(super) struct Viewing {
+        live: Live,
+        chunks: Chunks,
+        /// Time of the stream when the session began, s.
+        began_s: f64,
+        /// Number of the first segment in the stream.
+        first: f64,
+        /// Time of the stream up to which video is in the buffer, or would be played from, s.
+        buffered_s: f64,
+        /// Chunks of the segment under way that have come.
+        come: usize,
+        rate: f64 = 1.0,
+        throughput: ChunkRate,
+        looks: Vec<Look>,
+    }
 }
 
 impl Viewing {
     pub(super) fn new(live: Live, segment_s: f64) -> Self {
         let chunks = Chunks { segment_s, chunk_s: live.chunk_s.min(segment_s) };
-        Self {
-            live,
-            chunks,
-            began_s: 0.0,
-            first: 0.0,
-            buffered_s: 0.0,
-            come: 0,
-            rate: 1.0,
-            throughput: ChunkRate::default(),
-            looks: Vec::new(),
-        }
+        Self { live, chunks, ..Self::default() }
     }
 
     /// Seconds since the session began at which a segment begins in the stream; negative for what is older.

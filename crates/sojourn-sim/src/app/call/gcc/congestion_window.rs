@@ -5,7 +5,7 @@
 //! 350 ms. The ratio by which the encoder is pushed back falls by 5 % (10 % beyond 1.5 windows) and recovers by 5 %; it
 //! drops frames, and leaves the target alone. It is judged anew at each packet that is sent and at each report.
 
-use sojourn_net::Span;
+use sojourn_net::{Span, with_defaults};
 use std::collections::VecDeque;
 
 const ACCEPTED_QUEUE: Span = Span::from_millis(350);
@@ -13,17 +13,13 @@ const REPORTS: usize = 32;
 const LEAST_WINDOW: f64 = 3000.0;
 const LEAST_RATE: f64 = 30_000.0;
 
-/// The window and the ratio.
-#[derive(Debug)]
-pub(super) struct CongestionWindow {
-    round_trips: VecDeque<Span>,
-    window: Option<f64>,
-    ratio: f64,
-}
-
-impl Default for CongestionWindow {
-    fn default() -> Self {
-        Self { round_trips: VecDeque::with_capacity(REPORTS + 1), window: None, ratio: 1.0 }
+with_defaults! {
+    /// The window and the ratio.
+    #[derive(Debug)]
+    pub(super) struct CongestionWindow {
+        round_trips: VecDeque<Span> = VecDeque::with_capacity(REPORTS + 1),
+        window: Option<f64>,
+        ratio: f64 = 1.0,
     }
 }
 

@@ -3,18 +3,16 @@
 //! Source: libwebrtc `link_capacity_estimator.cc`: an average of the acknowledged rate at overuse, weight 0.05, and its
 //! variance over the average in kbit/s, between 0.4 and 2.5. The estimate holds within three deviations.
 
+use sojourn_net::with_defaults;
+
 const WEIGHT: f64 = 0.05;
 
-/// The average and its normalised variance.
-#[derive(Debug)]
-pub(super) struct LinkCapacity {
-    kbps: Option<f64>,
-    variance: f64,
-}
-
-impl Default for LinkCapacity {
-    fn default() -> Self {
-        Self { kbps: None, variance: 0.4 }
+with_defaults! {
+    /// The average and its normalised variance.
+    #[derive(Debug)]
+    pub(super) struct LinkCapacity {
+        kbps: Option<f64>,
+        variance: f64 = 0.4,
     }
 }
 

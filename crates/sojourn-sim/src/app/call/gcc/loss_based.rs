@@ -11,7 +11,7 @@ mod observations;
 
 use super::feedback::{LOWEST_RATE, PacketResult};
 use observations::Observations;
-use sojourn_net::{Span, Time};
+use sojourn_net::{Span, Time, with_defaults};
 
 const CANDIDATES: [f64; 3] = [1.02, 1.0, 0.95];
 const FIRST_INHERENT_LOSS: f64 = 0.01;
@@ -64,35 +64,27 @@ impl Hold {
     const NONE: Self = Self { until: Time::ZERO, length: FIRST_HOLD, rate: f64::INFINITY };
 }
 
-/// The estimator.
-#[derive(Debug)]
-pub(super) struct LossBased {
-    observations: Observations,
-    best: Option<Channel>,
-    state: State,
-    rate: f64,
-    least: f64,
-    most: f64,
-    arriving: Option<f64>,
-    hold: Hold,
-    /// When the present window of growth began, and the most in it.
-    window: Option<(Time, f64)>,
+with_defaults! {
+    /// The estimator.
+    #[derive(Debug)]
+    pub(super) struct LossBased {
+        observations: Observations,
+        best: Option<Channel>,
+        state: State = State::DelayBased,
+        rate: f64 = f64::INFINITY,
+        least: f64,
+        most: f64,
+        arriving: Option<f64>,
+        hold: Hold = Hold::NONE,
+        /// When the present window of growth began, and the most in it.
+        window: Option<(Time, f64)>,
+    }
 }
 
 impl LossBased {
     /// Never aims at less than `least` or more than `most` bit/s.
     pub(super) fn new(least: f64, most: f64) -> Self {
-        Self {
-            observations: Observations::default(),
-            best: None,
-            state: State::DelayBased,
-            rate: f64::INFINITY,
-            least,
-            most,
-            arriving: None,
-            hold: Hold::NONE,
-            window: None,
-        }
+        Self { least, most, ..Self::default() }
     }
 
     /// The estimate in bit/s and its state, once there is enough to tell.

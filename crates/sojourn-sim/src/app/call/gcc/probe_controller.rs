@@ -41,7 +41,7 @@ pub(super) enum LimitedBy {
 }
 
 /// The controller; probes that it asks for are taken with [`ProbeController::take`].
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct ProbeController {
     /// Most that is ever probed, in bit/s.
     most: f64,
@@ -61,19 +61,9 @@ pub(super) struct ProbeController {
 impl ProbeController {
     /// Starts at a rate, with the limit of the call and the highest rate of its streams.
     pub(super) fn new(start: f64, most: f64, streams: f64, now: Time) -> Self {
-        let mut controller = Self {
-            most: most.min(2.0 * streams),
-            estimate: start,
-            limited_by: LimitedBy::Delay,
-            further_above: f64::INFINITY,
-            waiting: false,
-            last_probe: now,
-            alr_ended: None,
-            large_drop: None,
-            drop_probe: None,
-            probes: Vec::new(),
-            clusters: 0,
-        };
+        let most = most.min(2.0 * streams);
+        let mut controller =
+            Self { most, estimate: start, further_above: f64::INFINITY, last_probe: now, ..Self::default() };
         controller.probe(&FIRST.map(|factor| factor * start), true, now);
         controller
     }

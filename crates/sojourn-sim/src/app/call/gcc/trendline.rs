@@ -7,7 +7,7 @@
 //! and 0.039 downwards, between 6 and 600, unless the slope is more than 15 beyond it.
 
 use super::inter_arrival::Deltas;
-use sojourn_net::Time;
+use sojourn_net::{Time, with_defaults};
 use std::collections::VecDeque;
 
 const WINDOW: usize = 20;
@@ -32,38 +32,22 @@ pub(super) enum Usage {
     Under,
 }
 
-/// The estimator of the slope, and the detector.
-#[derive(Debug)]
-pub(super) struct Trendline {
-    groups: u32,
-    first_ms: Option<f64>,
-    accumulated: f64,
-    smoothed: f64,
-    /// Time of arrival and smoothed delay of the last groups.
-    window: VecDeque<(f64, f64)>,
-    threshold: f64,
-    updated_ms: Option<f64>,
-    trend: f64,
-    over_ms: Option<f64>,
-    over_count: u32,
-    usage: Usage,
-}
-
-impl Default for Trendline {
-    fn default() -> Self {
-        Self {
-            groups: 0,
-            first_ms: None,
-            accumulated: 0.0,
-            smoothed: 0.0,
-            window: VecDeque::with_capacity(WINDOW + 1),
-            threshold: 12.5,
-            updated_ms: None,
-            trend: 0.0,
-            over_ms: None,
-            over_count: 0,
-            usage: Usage::Normal,
-        }
+with_defaults! {
+    /// The estimator of the slope, and the detector.
+    #[derive(Debug)]
+    pub(super) struct Trendline {
+        groups: u32,
+        first_ms: Option<f64>,
+        accumulated: f64,
+        smoothed: f64,
+        /// Time of arrival and smoothed delay of the last groups.
+        window: VecDeque<(f64, f64)> = VecDeque::with_capacity(WINDOW + 1),
+        threshold: f64 = 12.5,
+        updated_ms: Option<f64>,
+        trend: f64,
+        over_ms: Option<f64>,
+        over_count: u32,
+        usage: Usage,
     }
 }
 
