@@ -1,7 +1,10 @@
 //! Tables for Python: a dict of NumPy columns, made without copying.
 
-/// A dict of columns by their names; the values become NumPy's.
+/// A dict of columns by their names; the values become NumPy's. With `of`, a column of what is said of each row.
 macro_rules! columns {
+    ($py:expr, of $rows:expr, { $($name:ident: $value:expr),* $(,)? }) => {
+        $crate::columns::columns!($py, { $($name: $rows.map($value).collect::<Vec<_>>()),* })
+    };
     ($py:expr, { $($name:ident: $values:expr),* $(,)? }) => {{
         let table = pyo3::types::PyDict::new($py);
         $(table.set_item(stringify!($name), numpy::IntoPyArray::into_pyarray($values, $py))?;)*

@@ -12,7 +12,6 @@ use std::io::{self, BufWriter, Write};
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
-use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sojourn_net::Time;
@@ -20,12 +19,12 @@ use sojourn_net::tcp::Sack;
 use sojourn_pcap::decode::{tcp, utp};
 use sojourn_pcap::write::{Blocks, Datagram, End, Header, Pcapng};
 use sojourn_sim::Direction;
-use sojourn_sim::document;
 use sojourn_sim::engine::End as Side;
 use sojourn_sim::scenario::{Scenario, Transport};
 use sojourn_sim::stats::Captured;
 use sojourn_sim::{RunHooks, TapAt};
 
+use crate::columns::columns;
 use crate::error::StudyError;
 use crate::run::{Point, columns_of_logs};
 
@@ -46,8 +45,7 @@ pub(crate) fn export<'py>(
     path: PathBuf,
     tick_ns: u64,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let mut point: Point =
-        document::from_json(point).map_err(|error| StudyError::new_err(format!("this is not a point: {error}")))?;
+    let mut point = Point::read(point)?;
     point.document.record.packets = true;
     let hops = &point.document.path.hops;
     let tap = match at {
@@ -88,11 +86,9 @@ pub(crate) fn export<'py>(
     let logs = outcome
         .and_then(|outcome| outcome.logs)
         .ok_or_else(|| pyo3::exceptions::PyKeyboardInterrupt::new_err("the simulation was stopped"))?;
-    let result = PyDict::new(py);
+    let arrivals = capture.arrivals.iter();
+    let result = columns!(py, of arrivals.clone(), { frame: |row| row.0, link: |row| row.1, packet: |row| row.2 })?;
     result.set_item("packets", columns_of_logs(py, logs, point.document.has_one_queue())?)?;
-    result.set_item("frame", capture.arrivals.iter().map(|row| row.0).collect::<Vec<_>>().into_pyarray(py))?;
-    result.set_item("link", capture.arrivals.iter().map(|row| row.1).collect::<Vec<_>>().into_pyarray(py))?;
-    result.set_item("packet", capture.arrivals.iter().map(|row| row.2).collect::<Vec<_>>().into_pyarray(py))?;
     Ok(result)
 }
 

@@ -6,8 +6,9 @@ use sojourn_qoe::emodel::{self, Plan};
 use sojourn_qoe::{emodel_wideband, statistics as statistics_of, web};
 
 type Values<'py> = PyReadonlyArray1<'py, f64>;
+type Scores<'py> = PyResult<Bound<'py, PyArray1<f64>>>;
 
-fn each<'py>(py: Python<'py>, values: &Values<'py>, of: impl Fn(f64) -> f64) -> PyResult<Bound<'py, PyArray1<f64>>> {
+fn each<'py>(py: Python<'py>, values: &Values<'py>, of: impl Fn(f64) -> f64) -> Scores<'py> {
     Ok(values.as_slice()?.iter().map(|value| of(*value)).collect::<Vec<_>>().into_pyarray(py))
 }
 
@@ -51,24 +52,13 @@ pub(crate) fn statistics(values: Values<'_>, digits: usize) -> PyResult<[Option<
 
 /// Impairments by delays in ms; see `sojourn.qoe.emodel.idd`.
 #[pyfunction]
-pub(crate) fn idd<'py>(
-    py: Python<'py>,
-    ta_ms: Values<'py>,
-    mt_ms: f64,
-    st: f64,
-) -> PyResult<Bound<'py, PyArray1<f64>>> {
+pub(crate) fn idd<'py>(py: Python<'py>, ta_ms: Values<'py>, mt_ms: f64, st: f64) -> Scores<'py> {
     each(py, &ta_ms, |ta| emodel::idd(ta, mt_ms, st))
 }
 
 /// Impairments by percentages of loss with burst ratios; see `sojourn.qoe.emodel.ie_eff`.
 #[pyfunction]
-pub(crate) fn ie_eff<'py>(
-    py: Python<'py>,
-    ie: f64,
-    bpl: f64,
-    ppl: Values<'py>,
-    burst_r: Values<'py>,
-) -> PyResult<Bound<'py, PyArray1<f64>>> {
+pub(crate) fn ie_eff<'py>(py: Python<'py>, ie: f64, bpl: f64, ppl: Values<'py>, burst_r: Values<'py>) -> Scores<'py> {
     let pairs = ppl.as_slice()?.iter().zip(burst_r.as_slice()?);
     Ok(pairs.map(|(ppl, burst)| emodel::ie_eff(Plan { ie, bpl }, *ppl, *burst)).collect::<Vec<_>>().into_pyarray(py))
 }
@@ -81,17 +71,12 @@ pub(crate) fn burst_ratio(erased: PyReadonlyArray1<'_, bool>) -> PyResult<f64> {
 
 /// MOS of ratings; see `sojourn.qoe.emodel.r_to_mos`.
 #[pyfunction]
-pub(crate) fn r_to_mos<'py>(py: Python<'py>, r: Values<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+pub(crate) fn r_to_mos<'py>(py: Python<'py>, r: Values<'py>) -> Scores<'py> {
     each(py, &r, emodel::r_to_mos)
 }
 
 /// MOS of page load times in seconds; see `sojourn.qoe.web.mos_of_plt`.
 #[pyfunction]
-pub(crate) fn mos_of_plt<'py>(
-    py: Python<'py>,
-    plt_s: Values<'py>,
-    best_s: f64,
-    worst_s: f64,
-) -> PyResult<Bound<'py, PyArray1<f64>>> {
+pub(crate) fn mos_of_plt<'py>(py: Python<'py>, plt_s: Values<'py>, best_s: f64, worst_s: f64) -> Scores<'py> {
     each(py, &plt_s, |plt| web::mos_of_plt(plt, best_s, worst_s))
 }

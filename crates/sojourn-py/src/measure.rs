@@ -4,6 +4,7 @@ use crate::error::CaptureError;
 use crate::samples::{Rows, Takers, hand_out};
 use pyo3::prelude::*;
 use serde_json::Value;
+use sojourn_net::with_defaults;
 use sojourn_pcap::delay::ahead::News;
 use sojourn_pcap::delay::host;
 use sojourn_pcap::delay::summary::summary;
@@ -27,41 +28,26 @@ pub(crate) fn lower_bound(samples: u64, lacking: u64, paused: u64) -> bool {
 /// Frames between two looks at Python.
 const LOOK: u64 = 1 << 20;
 
-/// Options as the command line gives them.
-#[derive(serde::Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct Asked {
-    estimator: String,
-    local: Vec<String>,
-    min_samples: u64,
-    most_flows: usize,
-    log_packets: usize,
-    /// Capture times to leave out before and after: seconds since the first packet, or since 1970 if they are large.
-    from_s: Option<f64>,
-    to_s: Option<f64>,
-    /// Threads; 0: as many as there are cores.
-    jobs: usize,
-    /// Rows of a file have a column of uncertainties.
-    uncertainty: bool,
-    /// The Arrow schema of a file that is Parquet and not CSV.
-    arrow: Option<String>,
-}
-
-impl Default for Asked {
-    fn default() -> Self {
-        let Options { most_flows, log_packets, .. } = Options::default();
-        Self {
-            estimator: "auto".to_owned(),
-            local: Vec::new(),
-            min_samples: 50,
-            most_flows,
-            log_packets,
-            from_s: None,
-            to_s: None,
-            jobs: 0,
-            uncertainty: false,
-            arrow: None,
-        }
+with_defaults! {
+    /// Options as the command line gives them.
+    #[derive(serde::Deserialize)]
+    #[serde(deny_unknown_fields, default)]
+    struct Asked {
+        estimator: String = "auto".to_owned(),
+        local: Vec<String>,
+        min_samples: u64 = 50,
+        most_flows: usize = Options::default().most_flows,
+        log_packets: usize = Options::default().log_packets,
+        /// Capture times to leave out before and after: seconds since the first packet, or since 1970 if they are
+        /// large.
+        from_s: Option<f64>,
+        to_s: Option<f64>,
+        /// Threads; 0: as many as there are cores.
+        jobs: usize,
+        /// Rows of a file have a column of uncertainties.
+        uncertainty: bool,
+        /// The Arrow schema of a file that is Parquet and not CSV.
+        arrow: Option<String>,
     }
 }
 

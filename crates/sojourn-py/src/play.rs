@@ -3,13 +3,13 @@
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
-use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sojourn_sim::player::{
     self, Algorithm, Choice, Clip, Draws, Link, Period, Player, PythonPlayer, Segment, Session, Settings, State,
 };
 
+use crate::columns::columns;
 use crate::error::{StudyError, plain};
 
 /// What a clip is made of in Python: seconds of a segment, rates in kb/s, and sizes in bytes by segment and level.
@@ -160,29 +160,25 @@ pub(crate) fn play<'py>(
     let mut session = Session::new(clip, player, settings).map_err(wrong)?;
     player::play(&mut session, &mut link);
     let started = session.playback().started_s();
-    let result = columns(py, &session)?;
+    let result = segments(py, &session)?;
     result.set_item("started_s", started)?;
     raise(&trouble)?;
     Ok(result)
 }
 
-pub(crate) fn columns<'py>(py: Python<'py>, session: &Session) -> PyResult<Bound<'py, PyDict>> {
+/// The segments asked for, as columns.
+pub(crate) fn segments<'py>(py: Python<'py>, session: &Session) -> PyResult<Bound<'py, PyDict>> {
     let rows = session.rows();
-    let table = PyDict::new(py);
-    let numbers = |name: &str, of: &dyn Fn(&player::Row) -> f64| {
-        table.set_item(name, rows.iter().map(of).collect::<Vec<f64>>().into_pyarray(py))
-    };
-    numbers("decide_s", &|row| row.decide_s)?;
-    numbers("request_s", &|row| row.segment.request_s)?;
-    numbers("first_byte_s", &|row| row.segment.first_byte_s)?;
-    numbers("arrive_s", &|row| row.segment.arrive_s)?;
-    numbers("before_s", &|row| row.before_s)?;
-    numbers("after_s", &|row| row.segment.buffer_s)?;
-    numbers("stall_s", &|row| row.stall_s)?;
-    numbers("estimate_kbps", &|row| row.estimate_kbps.unwrap_or(f64::NAN))?;
-    let levels: Vec<u32> = rows.iter().map(|row| row.segment.level as u32 + 1).collect();
-    table.set_item("level", levels.into_pyarray(py))?;
-    let bytes: Vec<u64> = rows.iter().map(|row| row.segment.bytes).collect();
-    table.set_item("bytes", bytes.into_pyarray(py))?;
-    Ok(table)
+    columns!(py, of rows.iter(), {
+        decide_s: |row| row.decide_s,
+        request_s: |row| row.segment.request_s,
+        first_byte_s: |row| row.segment.first_byte_s,
+        arrive_s: |row| row.segment.arrive_s,
+        before_s: |row| row.before_s,
+        after_s: |row| row.segment.buffer_s,
+        stall_s: |row| row.stall_s,
+        estimate_kbps: |row| row.estimate_kbps.unwrap_or(f64::NAN),
+        level: |row| row.segment.level as u32 + 1,
+        bytes: |row| row.segment.bytes,
+    })
 }

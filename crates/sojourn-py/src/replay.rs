@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sojourn_net::log::DropCause;
 use sojourn_net::{Ecn, Rate, Time};
-use sojourn_sim::replay::{Arrival, Departures, Draws, Fate, Options, Setting, Trace};
+use sojourn_sim::replay::{Arrival, Departures, Draws, Options, Setting, Trace};
 use sojourn_sim::scenario::QueueSpec;
 
 use crate::columns::columns;
@@ -53,12 +53,11 @@ pub(crate) fn replay<'py>(
             sojourn_sim::replay::replay(&queue, &arrivals, departures, &Options { seed, draws, state: &state, trace })
         })
         .map_err(StudyError::new_err)?;
-    let result = PyDict::new(py);
-    let of = |value: fn(&Fate) -> i64| outcome.fates.iter().map(value).collect::<Vec<_>>();
-    result.set_item("time", of(|fate| fate.at.map_or(-1, |at| at.0 as i64)).into_pyarray(py))?;
-    result.set_item("cause", of(|fate| fate.cause.map_or(-1, |cause| cause as i64)).into_pyarray(py))?;
-    let marked: Vec<bool> = outcome.fates.iter().map(|fate| fate.marked).collect();
-    result.set_item("marked", marked.into_pyarray(py))?;
+    let result = columns!(py, of outcome.fates.iter(), {
+        time: |fate| fate.at.map_or(-1, |at| at.0 as i64),
+        cause: |fate| fate.cause.map_or(-1, |cause| cause as i64),
+        marked: |fate| fate.marked,
+    })?;
     result.set_item("left", outcome.left.into_pyarray(py))?;
     result.set_item("dropped", outcome.dropped.into_pyarray(py))?;
     result.set_item("causes", DropCause::ALL.map(DropCause::name))?;

@@ -10,7 +10,7 @@ use pyo3::types::PyDict;
 use sojourn_net::log::{DropCause, Kind};
 use sojourn_net::{Span, Time};
 use sojourn_sim::RunHooks;
-use sojourn_sim::app::{Schedule, Tables};
+use sojourn_sim::app::Schedule;
 use sojourn_sim::document;
 use sojourn_sim::scenario::{Scenario, Users};
 use sojourn_sim::stats::{Column, Log};
@@ -25,6 +25,12 @@ pub(crate) struct Point {
     pub(crate) seed: u64,
     pub(crate) replication: u32,
     pub(crate) document: Scenario,
+}
+
+impl Point {
+    pub(crate) fn read(text: &str) -> PyResult<Self> {
+        document::from_json(text).map_err(|error| StudyError::new_err(format!("this is not a point: {error}")))
+    }
 }
 
 /// The packets of one clip: send times in ns from the showing's beginning, and bytes at IP.
@@ -46,8 +52,7 @@ pub(crate) fn run<'py>(
     packets: Option<Py<PyAny>>,
     clips: Option<BTreeMap<usize, Vec<Clip<'py>>>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let mut point: Point =
-        document::from_json(point).map_err(|error| StudyError::new_err(format!("this is not a point: {error}")))?;
+    let mut point = Point::read(point)?;
     if let Some(file) = point.document.missing_file() {
         return Err(StudyError::new_err(format!("the text of {file} is not in the point; fill it in as content")));
     }
@@ -92,45 +97,30 @@ pub(crate) fn run<'py>(
     let summary = serde_json::to_string(&outcome.summary)
         .map_err(|error| pyo3::exceptions::PyRuntimeError::new_err(error.to_string()))?;
     result.set_item("summary", summary)?;
-    let Tables {
-        video,
-        voice,
-        web,
-        adaptive,
-        viewers,
-        stalls,
-        live,
-        browser,
-        probes,
-        intervals,
-        call,
-        call_rates,
-        game,
-        page,
-    } = outcome.tables;
+    let tables = outcome.tables;
     let has_series = outcome.series.is_some();
     let (flow_series, queue_series) = outcome.series.unwrap_or_default();
-    let has_viewers = !viewers.user.is_empty();
-    let tables = [
-        ("video", !video.user.is_empty(), video.into_columns()),
-        ("voice", !voice.user.is_empty(), voice.into_columns()),
-        ("web", !web.user.is_empty(), web.into_columns()),
+    let has_viewers = !tables.viewers.user.is_empty();
+    let columns = [
+        ("video", !tables.video.user.is_empty(), tables.video.into_columns()),
+        ("voice", !tables.voice.user.is_empty(), tables.voice.into_columns()),
+        ("web", !tables.web.user.is_empty(), tables.web.into_columns()),
         ("flows", outcome.flows.is_some(), outcome.flows.unwrap_or_default().into_columns()),
         ("series", has_series, flow_series.into_columns()),
         ("queues", has_series, queue_series.into_columns()),
-        ("adaptive", has_viewers, adaptive.into_columns()),
-        ("viewers", has_viewers, viewers.into_columns()),
-        ("stalls", has_viewers, stalls.into_columns()),
-        ("live", !live.user.is_empty(), live.into_columns()),
-        ("browser", !browser.user.is_empty(), browser.into_columns()),
-        ("probes", !intervals.user.is_empty(), probes.into_columns()),
-        ("intervals", !intervals.user.is_empty(), intervals.into_columns()),
-        ("page", !page.user.is_empty(), page.into_columns()),
-        ("call", !call_rates.user.is_empty(), call.into_columns()),
-        ("call_rates", !call_rates.user.is_empty(), call_rates.into_columns()),
-        ("game", !game.user.is_empty(), game.into_columns()),
+        ("adaptive", has_viewers, tables.adaptive.into_columns()),
+        ("viewers", has_viewers, tables.viewers.into_columns()),
+        ("stalls", has_viewers, tables.stalls.into_columns()),
+        ("live", !tables.live.user.is_empty(), tables.live.into_columns()),
+        ("browser", !tables.browser.user.is_empty(), tables.browser.into_columns()),
+        ("probes", !tables.intervals.user.is_empty(), tables.probes.into_columns()),
+        ("intervals", !tables.intervals.user.is_empty(), tables.intervals.into_columns()),
+        ("page", !tables.page.user.is_empty(), tables.page.into_columns()),
+        ("call", !tables.call_rates.user.is_empty(), tables.call.into_columns()),
+        ("call_rates", !tables.call_rates.user.is_empty(), tables.call_rates.into_columns()),
+        ("game", !tables.game.user.is_empty(), tables.game.into_columns()),
     ];
-    for (name, _, columns) in tables.into_iter().filter(|(_, is_made, _)| *is_made) {
+    for (name, _, columns) in columns.into_iter().filter(|(_, is_made, _)| *is_made) {
         result.set_item(name, dict(py, columns)?)?;
     }
     if point.document.record.packets {
@@ -156,9 +146,7 @@ pub(crate) fn columns_of_logs(py: Python<'_>, logs: Vec<Log>, one_queue: bool) -
 /// The names of a point's links, in the order of their codes in the packet log.
 #[pyfunction]
 pub(crate) fn links(point: &str) -> PyResult<Vec<String>> {
-    let point: Point =
-        document::from_json(point).map_err(|error| StudyError::new_err(format!("this is not a point: {error}")))?;
-    Ok(point.document.link_names())
+    Point::read(point).map(|point| point.document.link_names())
 }
 
 /// Names of the kinds of packets, in the order of their codes in the packet log.

@@ -55,6 +55,7 @@ impl Dictionary {
 }
 
 /// The rows of a row group so far, and the file around it.
+#[derive(Default)]
 pub(crate) struct Table {
     writer: Writer,
     arrow: String,
@@ -88,15 +89,7 @@ impl Table {
             writer: Writer::new(names.map(|name| (name.to_owned(), kind(name)))),
             arrow,
             uncertainty,
-            places: Vec::new(),
-            named: Vec::new(),
-            dictionaries: Default::default(),
-            frame: Vec::new(),
-            time: Vec::new(),
-            place: Vec::new(),
-            delay: Vec::new(),
-            error: Vec::new(),
-            bytes: Vec::new(),
+            ..Self::default()
         }
     }
 

@@ -1,9 +1,9 @@
 //! Samples of a measurement, handed to Python in batches: as NumPy columns, or as the bytes of a file, CSV or Parquet.
 
+use crate::columns::columns;
 use crate::sample_table::{Batch, Named, Table};
-use numpy::IntoPyArray;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList};
+use pyo3::types::{PyBytes, PyDict};
 use sojourn_pcap::Protocol;
 use sojourn_pcap::decimal::{digits, milliseconds, whole};
 use sojourn_pcap::delay::finalize::{Finalized, Sample};
@@ -269,21 +269,18 @@ impl Columns {
     /// Columns `frame`, `time_ns`, `flow` (place in `flows`: remote, local, name; in `missing_ns`: what its delays may
     /// lack), `protocol` (place in `protocols`), `toward` (to the remote host), `queue_delay_ns`, `uncertainty_ns`.
     fn table<'py>(self, py: Python<'py>, finalized: &Finalized<'_>) -> PyResult<Bound<'py, PyDict>> {
-        let names = self.flows.iter().map(|&(flow, toward)| {
+        let named = |&(flow, toward): &(u32, bool)| {
             let (remote, local, name) = finalized.flow(flow, toward);
             (remote.to_string(), local.to_string(), name)
-        });
-        let table = PyDict::new(py);
-        let missing = self.flows.iter().map(|&(flow, toward)| finalized.missing(flow, toward));
-        table.set_item("missing_ns", missing.collect::<Vec<_>>())?;
-        table.set_item("flows", PyList::new(py, names.collect::<Vec<_>>())?)?;
-        table.set_item("frame", self.frame.into_pyarray(py))?;
-        table.set_item("time_ns", self.time_ns.into_pyarray(py))?;
-        table.set_item("flow", self.flow.into_pyarray(py))?;
-        table.set_item("protocol", self.protocol.into_pyarray(py))?;
-        table.set_item("toward", self.toward.into_pyarray(py))?;
-        table.set_item("queue_delay_ns", self.delay_ns.into_pyarray(py))?;
-        table.set_item("uncertainty_ns", self.error_ns.into_pyarray(py))?;
+        };
+        let names: Vec<_> = self.flows.iter().map(named).collect();
+        let missing: Vec<_> = self.flows.iter().map(|&(flow, toward)| finalized.missing(flow, toward)).collect();
+        let table = columns!(py, {
+            frame: self.frame, time_ns: self.time_ns, flow: self.flow, protocol: self.protocol, toward: self.toward,
+            queue_delay_ns: self.delay_ns, uncertainty_ns: self.error_ns,
+        })?;
+        table.set_item("missing_ns", missing)?;
+        table.set_item("flows", names)?;
         table.set_item("protocols", Protocol::ALL.map(Protocol::name))?;
         Ok(table)
     }

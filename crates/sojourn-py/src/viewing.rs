@@ -1,20 +1,17 @@
 //! The viewers of a point, one by one, for whoever drives them by a clock and a network of its own: the same clips,
 //! players, draws and starts as in the simulation.
 
-use std::rc::Rc;
-
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rand::RngExt;
-use sojourn_net::Span;
-use sojourn_sim::document;
-use sojourn_sim::player::{self, Algorithm, Clip, Draws, Next, Session, Settings};
-use sojourn_sim::scenario::{Adaptive, ClipGenerated, ClipSizes, ClipSpec, Users};
+use sojourn_sim::MakePlayer;
+use sojourn_sim::player::{Next, Session};
+use sojourn_sim::scenario::Users;
 use sojourn_sim::stream::stream;
 
 use crate::error::StudyError;
-use crate::play::{Bridge, Trouble, columns, raise};
+use crate::play::{self, Bridge, Trouble, raise};
 use crate::run::Point;
 
 /// One viewing of a clip. Times are in seconds since the session began, which is when the connection stood.
@@ -67,7 +64,7 @@ impl Viewing {
 
     /// The segments asked for, as columns; times that have not come are infinite.
     fn segments<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let table = columns(py, &self.session)?;
+        let table = play::segments(py, &self.session)?;
         let rows = self.session.rows();
         let rates = self.session.clip().rates_kbps();
         let rated: Vec<f64> = rows.iter().map(|row| rates[row.segment.level]).collect();
@@ -103,19 +100,22 @@ fn request(next: Next) -> Option<Request> {
 /// The viewers of adaptive video of a point (JSON), in the order of its users.
 #[pyfunction]
 pub(crate) fn viewings(point: &str) -> PyResult<Vec<Viewing>> {
-    let point: Point =
-        document::from_json(point).map_err(|error| StudyError::new_err(format!("this is not a point: {error}")))?;
+    let point = Point::read(point)?;
     let (mut made, mut first, mut start_s) = (Vec::new(), 0, 0.0);
     for (entry, users) in point.document.users.iter().enumerate() {
         if let Users::Adaptive(adaptive) = users {
-            let clips = clips(adaptive).map_err(StudyError::new_err)?;
+            // Without the list of clips that ship.
+            let said = |message: &str| message.rsplit_once(" (").map_or(message, |(said, _)| said).to_owned();
+            let clips = adaptive.read_clips().map_err(|message| StudyError::new_err(said(&message)))?;
             let name = users.name().map_or_else(|| format!("users-{entry}"), str::to_owned);
             for k in 0..adaptive.count {
                 let mut rng = stream(point.seed, point.replication, &format!("{name}.{k}"));
                 // The order of the draws is that of the simulation: start, clip, first segment, the player's.
-                start_s += rng.random::<f64>() * seconds(adaptive.start_within);
+                start_s += rng.random::<f64>() * (adaptive.start_within.0 as f64 / 1e9);
                 let trouble = Trouble::default();
-                let session = session(adaptive, &clips, rng, &trouble).map_err(StudyError::new_err)?;
+                let bridge: MakePlayer<'_> =
+                    &|python, clip, limit_s| Box::new(Bridge::new(python, clip, limit_s, &trouble));
+                let session = adaptive.session(&clips, bridge, rng).map_err(StudyError::new_err)?;
                 raise(&trouble)?;
                 made.push(Viewing { session, trouble, entry, user: first + k, start_s });
             }
@@ -123,46 +123,4 @@ pub(crate) fn viewings(point: &str) -> PyResult<Vec<Viewing>> {
         first += users.count();
     }
     Ok(made)
-}
-
-fn seconds(span: Span) -> f64 {
-    span.0 as f64 / 1e9
-}
-
-fn clips(adaptive: &Adaptive) -> Result<Vec<Clip>, String> {
-    let clip_of = |spec: &ClipSpec| match spec {
-        ClipSpec::Name(name) => player::shipped(name).ok_or_else(|| format!("{name:?} is not a clip that ships")),
-        ClipSpec::Sizes(ClipSizes { segment_s, rates_kbps, sizes, .. }) => {
-            Clip::new(*segment_s, rates_kbps.clone(), sizes)
-        }
-        ClipSpec::Generated(ClipGenerated { spread, number, segment_s, rates_kbps: own }) => {
-            let rates = if own.is_empty() { adaptive.rates_kbps.as_deref().unwrap_or_default() } else { own };
-            player::generated(*spread, *number, *segment_s, rates, adaptive.length.as_secs())
-        }
-    };
-    let with_rates = |clip: Clip| match &adaptive.rates_kbps {
-        Some(rates) => clip.with_rates(rates.clone()),
-        None => Ok(clip),
-    };
-    adaptive.clips.iter().map(|spec| clip_of(spec).and_then(with_rates)).collect()
-}
-
-fn session(
-    adaptive: &Adaptive,
-    clips: &[Clip],
-    mut rng: rand_pcg::Pcg64Mcg,
-    trouble: &Trouble,
-) -> Result<Session, String> {
-    let clip = clips.get(rng.random_range(0..clips.len().max(1))).ok_or("there must be at least one clip")?;
-    let first = rng.random_range(0..clip.len());
-    let segments = (seconds(adaptive.length) / clip.segment_s() + 1e-9) as usize;
-    let clip = clip.looped(if adaptive.start_anywhere { first } else { 0 }, segments.max(1));
-    let buffer_s = seconds(adaptive.buffer);
-    let player: Box<dyn player::Player> = match &adaptive.algorithm {
-        Algorithm::Python(python) => Box::new(Bridge::new(python, &clip, buffer_s, trouble)),
-        algorithm => algorithm.player(&clip, buffer_s, Draws::Random(rng)).ok_or("a player in Python")?,
-    };
-    let settings = Settings { buffer_s, initial_s: seconds(adaptive.initial), resume_s: seconds(adaptive.resume) };
-    let session = Session::new(Rc::new(clip), player, settings)?;
-    Ok(if adaptive.give_up { session.giving_up() } else { session })
 }

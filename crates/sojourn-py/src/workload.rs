@@ -10,6 +10,7 @@ use sojourn_pcap::decode::Address;
 use sojourn_pcap::read::Capture;
 use sojourn_pcap::workload::{Extractor, Options, Recorded};
 
+use crate::columns::columns;
 use crate::error::CaptureError;
 
 /// Frames between two looks at signals.
@@ -47,22 +48,20 @@ pub(crate) fn workload<'py>(
     let result = PyDict::new(py);
     result.set_item("connections", connections(py, &workload.connections)?)?;
     let turns = || workload.connections.iter().flat_map(|connection| &connection.turns);
-    let table = PyDict::new(py);
-    table.set_item("accepted", turns().map(|turn| turn.accepted).collect::<Vec<_>>().into_pyarray(py))?;
-    table.set_item("bytes", turns().map(|turn| turn.bytes).collect::<Vec<_>>().into_pyarray(py))?;
-    table.set_item("wait_ns", turns().map(|turn| turn.wait_ns).collect::<Vec<_>>().into_pyarray(py))?;
-    result.set_item("turns", table)?;
+    let turns = columns!(py, of turns(), {
+        accepted: |turn| turn.accepted, bytes: |turn| turn.bytes, wait_ns: |turn| turn.wait_ns,
+    })?;
+    result.set_item("turns", turns)?;
     result.set_item("length_ns", workload.length_ns)?;
     result.set_item("frames", workload.frames)?;
     result.set_item("other_frames", workload.other_frames)?;
     result.set_item("beyond_bound", workload.beyond_bound)?;
     result.set_item("sides_by_ttl", workload.sides_by_ttl)?;
     result.set_item("near_are_clients", workload.near_are_clients)?;
-    let busy = PyDict::new(py);
-    busy.set_item("bin", workload.busy.iter().map(|(bin, _)| *bin).collect::<Vec<_>>().into_pyarray(py))?;
-    for (place, name) in ["down", "up", "acknowledged"].into_iter().enumerate() {
-        busy.set_item(name, workload.busy.iter().map(|(_, bytes)| bytes[place]).collect::<Vec<_>>().into_pyarray(py))?;
-    }
+    let busy = columns!(py, of workload.busy.iter(), {
+        bin: |(bin, _)| *bin, down: |(_, bytes)| bytes[0], up: |(_, bytes)| bytes[1],
+        acknowledged: |(_, bytes)| bytes[2],
+    })?;
     result.set_item("busy", busy)?;
     result.set_item("damage", damage)?;
     Ok(result)
@@ -73,12 +72,12 @@ fn connections<'py>(py: Python<'py>, rows: &[Recorded]) -> PyResult<Bound<'py, P
     let number = |value: Option<u64>| value.map_or(-1, |value| value as i64);
     table.set_item("opener", rows.iter().map(|row| row.opener.0.to_string()).collect::<Vec<_>>())?;
     table.set_item("acceptor", rows.iter().map(|row| row.acceptor.0.to_string()).collect::<Vec<_>>())?;
-    macro_rules! columns {
+    macro_rules! each {
         ($($name:literal: $value:expr),* $(,)?) => {
             $(table.set_item($name, rows.iter().map($value).collect::<Vec<_>>().into_pyarray(py))?;)*
         };
     }
-    columns! {
+    each! {
         "opener_port": |row| row.opener.1,
         "acceptor_port": |row| row.acceptor.1,
         "tcp": |row| row.tcp,
