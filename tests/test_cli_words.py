@@ -165,7 +165,13 @@ def test_numbers_of_measure_are_checked_at_their_edges() -> None:
 def test_the_end_of_an_emulation_is_the_command_s_unless_strict(capsys: pytest.CaptureFixture[str]) -> None:
     point = SimpleNamespace(study="s", labels={"a": "b"}, replication=0)
 
-    def ended(held: bool = True, code: int = 0, words: dict[str, Any] | None = None, **options: bool) -> int:
+    def ended(
+        held: bool = True,
+        code: int = 0,
+        packets: int = 9,
+        words: dict[str, Any] | None = None,
+        **options: bool,
+    ) -> int:
         command = {
             "exit": code,
             "refused": None,
@@ -178,7 +184,7 @@ def test_the_end_of_an_emulation_is_the_command_s_unless_strict(capsys: pytest.C
             "processors": {"steal_pct": 0},
             "late_wakes": 0,
             "clamped_pkts": 0,
-            "replay": {},
+            "replay": {"up": {"decisions": packets}},
         }
         came = {
             "command": command,
@@ -191,7 +197,7 @@ def test_the_end_of_an_emulation_is_the_command_s_unless_strict(capsys: pytest.C
 
     assert ended() == 0 and ended(code=7) == 7 and ended(held=False) == 0
     assert ended(held=False, strict=True) == Exit.FAILED and ended(held=False, code=7, strict=True) == 7
-    assert ended(strict=True) == 0
+    assert ended(strict=True) == 0 and ended(packets=0, strict=True) == Exit.FAILED
     capsys.readouterr()
     ended(quiet=True)
     assert capsys.readouterr().err == ""
