@@ -246,7 +246,7 @@ def test_a_study_of_a_capture_has_its_rate_buffers_and_window(monkeypatch: pytes
     ]
     waits["max_ms"] = 0.5
     apart = workload_study.study_of(work(table, 8e6), [], Path("y/w.parquet"), Path("x/own.toml"))
-    assert len(apart.notes) == 2 and str(Path("y/w.parquet").absolute()) in apart.files[Path("x/own.toml")]
+    assert len(apart.notes) == 3 and str(Path("y/w.parquet").absolute()) in apart.files[Path("x/own.toml")]
     unsure = Workload(table, 10**9, [], False, True, {})
     with pytest.raises(SojournError, match="hop limits do not tell"):
         workload_study.study_of(unsure, [], Path("w.parquet"), Path("own.toml"))
@@ -267,7 +267,7 @@ def test_a_link_that_was_never_full_has_at_least_the_densest_second() -> None:
     notes: list[str] = []
     found = Workload(connections({}), 10**9, [], True, True, {"bin": bins, "down": size, "up": 2 * size})
     found.busy["acknowledged"] = 0 * size
-    assert workload_study._rates(found, "down", "up", set(), notes) == {"down": 2_000_000, "up": 2_000_000}
+    assert workload_study._rates(found, "down", "up", {}, notes) == {"down": 2_000_000, "up": 2_000_000}
     assert notes == [
         "the link down: it was never seen filled and carries at least 1 Mbit/s, as in the densest second; "
         "the study has 2 Mbit/s, as the link up",
@@ -280,9 +280,22 @@ def test_a_link_on_which_a_queue_stood_is_no_faster_than_what_was_seen_of_it() -
     bins, size = np.arange(20), np.array([12_500] * 10 + [0] * 10)
     busy = {"bin": bins, "down": 2 * size, "up": size, "acknowledged": 0 * size}
     found, notes = Workload(connections({}), 10**9, [], True, True, busy), list[str]()
-    assert workload_study._rates(found, "down", "up", {"up"}, notes) == {"down": 2_000_000, "up": 1_000_000}
+    assert workload_study._rates(found, "down", "up", {"up": 24.0}, notes) == {
+        "down": 2_000_000,
+        "up": 1_000_000,
+    }
     assert notes[1].endswith("and it may have carried less; the study has 1 Mbit/s")
-    assert workload_study._rates(found, "up", "down", set(), notes) == {"down": 2_000_000, "up": 2_000_000}
+    assert workload_study._rates(found, "up", "down", {}, notes) == {"down": 2_000_000, "up": 2_000_000}
+
+
+def test_a_link_on_which_no_packet_waited_was_not_filled_by_a_sender_that_is_slow() -> None:
+    bins, size = np.arange(100), np.full(100, 12_500)
+    busy = {"bin": bins, "down": size, "up": 0 * size, "acknowledged": 0 * size}
+    found, notes = Workload(connections({}), 10**9, [], True, True, busy), list[str]()
+    # Two full packets are 24 ms at 1 Mbit/s.
+    for waited_ms, said in ((24.0, 0), (23.9, 1)):
+        workload_study._rates(found, "down", "up", {"down": waited_ms}, notes)
+        assert sum("down: it was never seen filled and carries" in note for note in notes) == said
 
 
 def test_a_link_away_from_the_capture_carried_what_was_acknowledged() -> None:

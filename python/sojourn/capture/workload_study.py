@@ -12,7 +12,7 @@ bandwidth-delay product, which is said too. Compared are buffers of the link who
 import csv
 import io
 import json
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,8 +27,8 @@ from sojourn.errors import SojournError
 
 _BINS_PER_S = 10
 _ALIKE = 0.03
-_STOOD_MS = 10
-"""A link on which packets waited longer was filled at some time: it is no faster than what was seen of it."""
+_STOOD = 2
+"""Full packets, at the rate that was seen: where none waited for as many, what sent was what was alike."""
 _FEWEST = 5
 """Seconds that must be alike where a link was filled."""
 _NEARLY, _NEARLY_ALL = 0.05, 0.8
@@ -66,8 +66,8 @@ def study_of(found: Workload, captures: Sequence[Path], output: Path, study: Pat
     near = "down" if found.near_are_clients else "up"
     far = "up" if near == "down" else "down"
     waits = _waits(captures, found, near, far)
-    stood = {link for link, wait in waits.items() if wait["max_ms"] > _STOOD_MS}
-    rates = _rates(found, near, far, stood, written.notes)
+    waited_ms = {link: float(wait["max_ms"]) for link, wait in waits.items()}
+    rates = _rates(found, near, far, waited_ms, written.notes)
     rtt_s = float(found.connections["rtt_ns"].median() or 0) / 1e9
     if not rtt_s:
         rtt_s = _RTT_S
@@ -132,7 +132,9 @@ def initial_window(connections: pl.DataFrame) -> int | None:
     return int(shares["window"][-1]) if shares.height else None
 
 
-def _rates(found: Workload, near: str, far: str, stood: Set[str], notes: list[str]) -> dict[str, int]:
+def _rates(
+    found: Workload, near: str, far: str, waited_ms: Mapping[str, float], notes: list[str]
+) -> dict[str, int]:
     """Return the rates of both links; one that was not filled, and had no queue, has the other's at least."""
     seen = {link: _rate(found.busy[link], found.busy["bin"]) for link in (near, far)}
     if carried := _carried_bps(found, far):
@@ -140,7 +142,9 @@ def _rates(found: Workload, near: str, far: str, stood: Set[str], notes: list[st
     rates = {}
     for link, other in (("down", "up"), ("up", "down")):
         rates[link], filled, seconds = seen[link]
-        if filled:
+        full_ms = _STOOD * 12_000e3 / rates[link]
+        # Where nothing is known of waits, seconds that are alike have to do.
+        if filled and waited_ms.get(link, full_ms) >= full_ms:
             continue
         came = f"{rates[link] / 1e6:.3g} Mbit/s"
         densest = "the densest second" if seconds == 1 else f"the {seconds:g} s that were captured"
@@ -151,7 +155,8 @@ def _rates(found: Workload, near: str, far: str, stood: Set[str], notes: list[st
         else:
             said = f"it was never seen filled; {came} came to it in {densest}, and it may have carried less"
         # What never filled must not become the bottleneck.
-        rates[link] = max(rates[link], seen[other][0]) if link not in stood else rates[link]
+        if waited_ms.get(link, 0.0) < full_ms:
+            rates[link] = max(rates[link], seen[other][0])
         why = f", as the link {other}" if rates[link] > seen[link][0] else ""
         notes.append(f"the link {link}: {said}; the study has {rates[link] / 1e6:.3g} Mbit/s{why}")
     return rates
