@@ -56,16 +56,15 @@ def coder(lines: int, options: dict[str, str]) -> av.VideoCodecContext:
 
 def coded(
     seen: Sequence[NDArray[np.uint8]], lines: int, count: int, options: dict[str, str]
-) -> list[tuple[int, int]]:
-    """Return each coded picture's number and bytes; the first one is a key frame."""
+) -> list[av.Packet]:
+    """Return the coded pictures, their numbers as time stamps; the first one is a key frame."""
     codes = coder(lines, options)
     packets = []
     for i in range(count):
         frame = av.VideoFrame.from_ndarray(seen[i % len(seen)], format="yuv420p")
         frame.pts = i
         packets += codes.encode(frame)
-    packets += codes.encode(None)
-    return [(packet.pts, packet.size) for packet in packets]
+    return packets + codes.encode(None)
 
 
 def at_one_rate(kbps: int) -> dict[str, str]:
@@ -81,7 +80,7 @@ def table(lines: int) -> str:
     key, fresh, inter = [], [], []
     for quantiser in QUANTISERS:
         held = at_one_rate(500) | {"qmin": str(quantiser), "qmax": str(quantiser)}
-        sizes = [size for _, size in coded(seen, lines, 4 * PERIOD + 1, held)]
+        sizes = [packet.size for packet in coded(seen, lines, 4 * PERIOD + 1, held)]
         key.append(f"{sizes[0]}")
         fresh.append(np.mean(sizes[1:FRESH]))
         inter.append(np.mean(sizes[PERIOD + 1 :]))
@@ -98,13 +97,13 @@ def at_rate(lines: int, kbps: int, seconds: int = 30) -> str:
     held = at_one_rate(kbps) | {"qmin": "2", "qmax": "56", "drop-threshold": "30", "undershoot-pct": "100"}
     held |= {"overshoot-pct": "15", "max-intra-rate": "900"}
     came = coded(camera(lines), lines, FPS * seconds, held)
-    longest = max(b - a for (a, _), (b, _) in pairwise(came))
-    bytes_ = sum(size for _, size in came)
-    settled = np.array([size for _, size in came[len(came) // 4 :]])
+    longest = max(b.pts - a.pts for a, b in pairwise(came))
+    bytes_ = sum(packet.size for packet in came)
+    settled = np.array([packet.size for packet in came[len(came) // 4 :]])
     return (
         f"{lines} lines at {kbps} kbit/s: {bytes_ * 8 / 1e3 / seconds:.1f} kbit/s, "
-        f"key frame of {came[0][1]} bytes, "
-        f"then {came[1][0] - came[0][0] - 1} left out; of all {1 - len(came) / (FPS * seconds):.1%}, "
+        f"key frame of {came[0].size} bytes, "
+        f"then {came[1].pts - came[0].pts - 1} left out; of all {1 - len(came) / (FPS * seconds):.1%}, "
         f"at most {longest - 1} in a row; sizes deviate by {np.abs(settled / settled.mean() - 1).mean():.2f}"
     )
 

@@ -12,11 +12,10 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from pathlib import Path
 
-import av
 import numpy as np
 from numpy.typing import NDArray
 
-from benches.vp8 import FRESH, PERIOD, at_one_rate, camera, coder
+from benches.vp8 import FRESH, PERIOD, at_one_rate, camera, coded
 
 TABLE = Path(__file__).parents[1] / "crates/sojourn-sim/data/vp8.toml"
 FADING_LINES = (180, 270, 360)
@@ -76,23 +75,18 @@ def quantiser(picture: bytes) -> int:
     return read(7)
 
 
-def coded(lines: int, options: dict[str, str]) -> Iterator[list[tuple[int, int]]]:
+def from_all_round(lines: int, options: dict[str, str]) -> Iterator[list[tuple[int, int]]]:
     """Return bytes and quantiser of each coded picture, of as many codings as there are starts."""
     seen = camera(lines)
     for start in STARTS:
-        codes = coder(lines, options)
-        packets = []
-        for i in range(PICTURES + 60):
-            frame = av.VideoFrame.from_ndarray(seen[(start + i) % len(seen)], format="yuv420p")
-            frame.pts = i
-            packets += codes.encode(frame)
+        packets = coded([*seen[start:], *seen[:start]], lines, PICTURES + 60, options)
         yield [(packet.size, quantiser(bytes(packet))) for packet in packets[:PICTURES]]
 
 
 def fading(lines: int) -> NDArray[np.float64]:
     """Return the share of each ten pictures after a key frame."""
     held = at_one_rate(500) | {"qmin": "56", "qmax": "56"}
-    sizes = np.log(np.mean([[size for size, _ in came[1:]] for came in coded(lines, held)], axis=0))
+    sizes = np.log(np.mean([[size for size, _ in came[1:]] for came in from_all_round(lines, held)], axis=0))
     late = sizes[2 * PERIOD : 4 * PERIOD].mean()
     return np.array(
         [(sizes[i : i + 10].mean() - late) / (sizes[: FRESH - 1].mean() - late) for i in range(0, 80, 10)]
@@ -127,7 +121,7 @@ def main() -> None:
     for lines, kbps in AT_RATES:
         held = at_one_rate(kbps) | {"qmin": "2", "qmax": "56", "drop-threshold": "30"}
         held |= {"undershoot-pct": "100", "overshoot-pct": "15", "max-intra-rate": "900"}
-        came.append((lines, list(coded(lines, held))))
+        came.append((lines, list(from_all_round(lines, held))))
     tens = PICTURES // 10 - 1
 
     def error(power: float, pictures: int) -> float:

@@ -15,6 +15,7 @@ from sojourn.errors import SojournError
 from sojourn.parts.clips import open_clip
 from sojourn.report.advice import sentences
 from sojourn.results.interval import half_width
+from sojourn.study.toml import toml_value
 from sojourn.sweep.advice import Found, Search, elimination, name_of, scores, study_file
 from sojourn.sweep.advice.candidates import Rule, discipline, fifo, read_candidates
 from sojourn.sweep.advice.goals import read_goal
@@ -353,7 +354,7 @@ def test_what_is_asked_is_read_as_people_write_it() -> None:
     assert slow == {"kind": "codel", "target": "18ms"} and fast == {"kind": "codel"}
     limits = [discipline(kind, ASKED.line).down.get("limit") for kind in ("red", "sfq", "pie")]
     assert limits == ["1000pkt", "127pkt", None]
-    assert json.loads(study_file._toml(["a", 1, True])) == ["a", 1, True]
+    assert json.loads(toml_value(["a", 1, True])) == ["a", 1, True]
 
 
 def test_a_score_of_sojourns_own_scale_is_not_called_a_mos() -> None:

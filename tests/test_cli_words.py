@@ -15,6 +15,7 @@ from markupsafe import Markup
 from sojourn import cli
 from sojourn.cli import VERBS, compare, emulate, losses, measure, overview, run, suite, wild
 from sojourn.cli import explore as explore_verb
+from sojourn.cli.again import again
 from sojourn.cli.exit import Exit
 from sojourn.errors import SojournError
 from sojourn.report import html, sections, several
@@ -271,16 +272,16 @@ def test_a_dry_run_counts_what_is_done_and_how_long_the_rest_takes(
 
 
 def test_the_command_of_a_suite_has_all_that_was_asked() -> None:
-    asked = suite._command(
-        "tcp", ["fifo", "{ a }"], ["1Mbit/1ms", "2Mbit/2ms"], 3, ["8"], True, "p", ["a=1"], Path("o")
-    )
-    assert asked == (
+    options = {
+        "aqm": ["fifo", "{ a }"], "case": ["8"], "set": ["a=1"], "link": ("1Mbit/1ms", "2Mbit/2ms"),
+        "seeds": 3, "knobs": True, "preset": "p", "out": Path("o"),
+    }  # fmt: skip
+    assert again("suite", "tcp", **options) == (
         "sojourn suite tcp --aqm fifo --aqm '{ a }' --case 8 --set a=1 --link 1Mbit/1ms 2Mbit/2ms --seeds 3 "
         "--knobs --preset p --out o"
     )
-    assert (
-        suite._command("tcp", None, None, 1, None, False, None, None, None) == "sojourn suite tcp --seeds 1"
-    )
+    none = {"aqm": None, "case": [], "link": (), "knobs": False, "preset": None, "out": None}
+    assert again("suite", "tcp", **none, seeds=1) == "sojourn suite tcp --seeds 1"
     own = SimpleNamespace(name="own", link="", packet_bytes=1500)
     with pytest.raises(SojournError, match="every case of own has a link of its own"):
         suite._links(own, ["1Mbit/1ms"])  # type: ignore[arg-type]
@@ -344,7 +345,7 @@ def test_an_explorer_is_made_again_by_the_command_that_made_it(
     monkeypatch.setattr("sojourn.report.explore.write_explorer", write)
     one = SimpleNamespace(missing=2, store=SimpleNamespace(path="results/a b"))
     monkeypatch.setattr(explore_verb, "open_results", lambda _: one)
-    assert explore_verb.explore(Path("results/a b"), out=page, json=True) == 0
+    explore_verb.explore(Path("results/a b"), out=page, json=True)
     assert said == [f"sojourn explore 'results/a b' --out {page}"]
     out, err = capsys.readouterr()
     assert json.loads(out) == {"page": str(page), "bytes": 4, "studies": ["s"], "live": False}

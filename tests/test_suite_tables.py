@@ -131,7 +131,7 @@ def test_rows_are_headed_by_all_that_names_them() -> None:
     phases = tables.phases(many)
     assert phases is not None and phases.words == 2 == tables.parameters(few).words
     assert pages.scheme_table([expanded("5.4")]).words == 4 and pages.open_table(SUITE, []).words == 3
-    checks = pages.check_table([Check("5.1", "l", "w", "fifo", "1", "2", True)])
+    checks = tables.check_table([Check("5.1", "l", "w", "fifo", "1", "2", True)])
     assert checks is not None and checks.words == len(checks.heads)
 
 
@@ -234,7 +234,7 @@ def test_schemes_and_what_is_left_open_have_tables() -> None:
     ]
     found = pages.open_table(SUITE, [each, each]).rows
     assert [row[0] for row in found] == ["all"] * len(SUITE.open) + ["5.4"] * len(each.case.open)
-    assert pages.check_table([]) is None
+    assert tables.check_table([]) is None
     about = pages._about(Preset(), [replace(each, sets=(("a", "1"),))] * 2, "v")
     assert about[0] == "v" and about[1] == "schemes: fifo, pie limit=9pkt ecn=true"
     assert about[-1] == "changed in every case: a=1" and len(pages._about(Preset(), [each], "v")) == 4

@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy import stats
+from sojourn.study.toml import toml
 
 from tools.validation import documents, kernel, peers, readings, stalls, streaming, theory
 from tools.validation.documents import study
@@ -99,8 +100,8 @@ def test_constant_of_the_square_root_law_is_that_of_a_simulated_window():
 def test_toml_of_documents_reads_back():
     for scenario in peers.SCENARIOS.values():
         document = scenario.document()
-        assert tomllib.loads(documents.to_toml(document)) == document
-    assert documents.to_toml({"a.b": {"x": [1, 0.5, True, "ö"]}}) == '"a.b" = { x = [1, 0.5, true, "ö"] }\n'
+        assert tomllib.loads(toml(document)) == document
+    assert toml({"a.b": {"x": [1, 0.5, True, "ö"]}}) == '"a.b" = { x = [1, 0.5, true, "ö"] }\n'
 
 
 def test_every_published_peer_figure_has_a_scenario():

@@ -7,6 +7,8 @@ queueing delay within 7 %, loss within 25 %. What an emulated figure is too far 
 import statistics
 from collections.abc import Mapping, Sequence
 
+from sojourn.study.grouped import grouped
+
 from tools.validation.kernel import QUANTITIES
 
 PATHS = ("emulated", "kernel", "simulated")
@@ -29,9 +31,7 @@ def _means(rows: Rows) -> dict[str, dict[str, float]]:
 
 def _by_scenario(rows: Rows) -> dict[str, list[Mapping[str, str]]]:
     """Return what was run of each scenario, of those that were run on all paths."""
-    found: dict[str, list[Mapping[str, str]]] = {}
-    for row in rows:
-        found.setdefault(row["scenario"], []).append(row)
+    found = grouped((row["scenario"], row) for row in rows)
     return {name: each for name, each in found.items() if {row["on"] for row in each} == set(PATHS)}
 
 

@@ -30,12 +30,12 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+from sojourn.study.toml import toml
 
 from benches.emulator import beside
 from benches.kernel import bed, captures, measure
 from benches.kernel.scenarios import FRAME_BYTES, Scenario, scenario
 from benches.tables import write_rows
-from tools.validation import documents
 from tools.validation.kernel import REPLICATIONS, document
 from tools.validation.runs import at_link
 
@@ -112,7 +112,7 @@ def emulated(asked: Scenario, seed: int) -> tuple[dict[str, Any], str]:
     # The flows start at the time that they read; they go on until they are ended.
     command = f"({sys.executable} -c 'import time; print(time.time() + 1)'; sleep 999) | {sends}"
     with tempfile.TemporaryDirectory() as scratch:
-        Path(scratch, "path.toml").write_text(documents.to_toml(study_of(asked)), encoding="utf-8")
+        Path(scratch, "path.toml").write_text(toml(study_of(asked)), encoding="utf-8")
         sysctls = [
             word
             for name, value in bed.SYSCTLS.items()
@@ -180,7 +180,7 @@ def simulated(asked: Scenario) -> Iterator[dict[str, Any]]:
     with tempfile.TemporaryDirectory() as scratch:
         study = study_of(asked)
         study["path"]["jitter"] = ANSWER
-        Path(scratch, "path.toml").write_text(documents.to_toml(study), encoding="utf-8")
+        Path(scratch, "path.toml").write_text(toml(study), encoding="utf-8")
         words = [sys.executable, "-m", "sojourn", "run", "path.toml", "--json", "--jobs", "1"]
         done = subprocess.run(words, cwd=scratch, capture_output=True, text=True, check=False)
         if done.returncode:

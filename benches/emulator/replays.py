@@ -27,6 +27,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     "dualpi2": ('kind="dualpi2"',),
 }
 """The queue disciplines, each with keys that have it drop or mark soon."""
+PATH = ("--down", "16Mbit", "--up", "4Mbit", "--rtt", "20ms")
 HEADS = ("queue", "stamps", "decisions", "alike", "drops", "alike", "marks", "alike")
 SINK = """
 import os, selectors, socket
@@ -63,18 +64,7 @@ def replay(kind: str, seconds: float, *, ordinary: bool) -> dict[str, Any]:
     """Run flows through a kind of queue; return what came of it."""
     python = shutil.which("python3", path="/usr/bin:/bin") or sys.executable
     words = [*(ORDINARY if ordinary else ()), sys.executable, "-m", "sojourn", "emulate"]
-    words += [
-        "--down",
-        "16Mbit",
-        "--up",
-        "4Mbit",
-        "--rtt",
-        "20ms",
-        "--congestion",
-        "cubic",
-        "--ecn",
-        "--json",
-    ]
+    words += [*PATH, "--congestion", "cubic", "--ecn", "--json"]
     words += ["--set", f"path.up.queue={queue(kind)}", "--server", f"exec {python} -c '{SINK}'", "--"]
     done = subprocess.run(
         [*words, python, "-c", SEND, "4", str(seconds)],

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from sojourn import _core
+from sojourn.study.toml import toml
 
 from tools.models.headers import Constant, Header, constants, read, tests
 from tools.models.parameters import keys_table, mentioned_table, transports_table
-from tools.validation.documents import bulk, to_toml
+from tools.validation.documents import bulk
 
 ROOT = Path(__file__).resolve().parents[2]
 NET = ROOT / "crates" / "sojourn-net" / "src"
@@ -95,7 +96,7 @@ def page(model: Model) -> str:
     parts += ["## Validation", "\n".join(_validation(model))]
     if model.is_queue or model.transport:
         queue, transport = _picture(model)
-        what = to_toml({"queue": queue} if model.is_queue else {"queue": queue, "transport": transport})
+        what = toml({"queue": queue} if model.is_queue else {"queue": queue, "transport": transport})
         what = " and ".join(f"`{line}`" for line in what.splitlines())
         parts += [
             "## Behaviour",
@@ -108,9 +109,9 @@ def page(model: Model) -> str:
 def _snippet(model: Model) -> Iterator[str]:
     """Say how a study file takes the model."""
     if model.is_queue:
-        lines = "[path]\n" + to_toml({"down": {"rate": "16Mbit", "queue": _picture(model)[0]}})
+        lines = "[path]\n" + toml({"down": {"rate": "16Mbit", "queue": _picture(model)[0]}})
     elif model.transport:
-        lines = "[[flows]]\n" + to_toml(bulk("down", 1, model.transport))
+        lines = "[[flows]]\n" + toml(bulk("down", 1, model.transport))
     else:
         return
     yield f"In a study file:\n\n```toml\n{lines}```"

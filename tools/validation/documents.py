@@ -1,11 +1,11 @@
 """Study documents of the validation: dumbbells as plain dictionaries, and their TOML."""
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from sojourn import _core
 from sojourn.study import Study
+from sojourn.study.toml import toml
 
 
 def rate(bps: float) -> str:
@@ -37,25 +37,7 @@ def dumbbell(
     return {"name": name, "seed": 1, "repeat": repeat, **times, "path": dict(path), **keys}
 
 
-def to_toml(document: Mapping[str, Any]) -> str:
-    """Return a study document as TOML, one top-level key a line."""
-    return "".join(f"{_key(key)} = {_value(value)}\n" for key, value in document.items())
-
-
-def _key(key: str) -> str:
-    return key if key.replace("-", "").replace("_", "").isalnum() else json.dumps(key)
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{_key(key)} = {_value(item)}" for key, item in value.items()) + " }"
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(_value(item) for item in value) + "]"
-    # TOML's basic strings, numbers and booleans are JSON's.
-    return json.dumps(value, ensure_ascii=False)
-
-
 def study(document: Mapping[str, Any]) -> Study:
     """Return a document as a study that can be run."""
     name = document["name"]
-    return Study(_core.parse(to_toml(document), f"{name}.toml", []), f"{name}.toml")
+    return Study(_core.parse(toml(document), f"{name}.toml", []), f"{name}.toml")

@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from statistics import fmean
 from typing import Any
 
+from sojourn.study.toml import toml
+
 from tools.validation import recorded
 from tools.validation.checks import Check, compare, near
-from tools.validation.documents import bulk, dumbbell, fifo, link, to_toml
+from tools.validation.documents import bulk, dumbbell, fifo, link
 from tools.validation.runs import Runs, at_link
 
 REPLICATIONS = 3
@@ -124,4 +126,4 @@ def checks(runs: Runs, names: tuple[str, ...] = tuple(SCENARIOS)) -> Iterator[Ch
 
 def text(name: str) -> str:
     """Return a scenario as a study file."""
-    return to_toml(SCENARIOS[name])
+    return toml(SCENARIOS[name])

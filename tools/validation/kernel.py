@@ -17,6 +17,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from sojourn.study.grouped import grouped
+
 from tools.validation import recorded
 from tools.validation.checks import Check, Rule, compare, near
 from tools.validation.documents import bulk, dumbbell, fifo, link
@@ -114,9 +116,7 @@ class Measured:
 
 def measurements(section: str = "kernel") -> list[Measured]:
     """Return what a section's table has, one entry for each scenario and link."""
-    found: dict[tuple[str, str], list[dict[str, str]]] = {}
-    for row in recorded.rows(section):
-        found.setdefault((row["scenario"], row["link"]), []).append(row)
+    found = grouped(((row["scenario"], row["link"]), row) for row in recorded.rows(section))
     return [Measured(*place, rows) for place, rows in found.items()]
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from sojourn import _core
 from sojourn.errors import SojournError
+from sojourn.study.grouped import grouped
 
 from tools.validation import fitted, tables
 from tools.validation.checks import Check
@@ -145,9 +146,7 @@ def _outside(page: Page, section: Section) -> str:
     outside = [check for check in section.rows if not check.ok]
     if not outside:
         return "All rows hold.\n"
-    reasons: dict[str | None, list[Check]] = {}
-    for check in outside:
-        reasons.setdefault(page.explanations.of(check), []).append(check)
+    reasons = grouped((page.explanations.of(check), check) for check in outside)
     lines = ["Outside:", ""]
     for reason, checks in reasons.items():
         lines += [f"- `{c.key}`: {tables.of(c, c.ours)} against {tables.against(c)}" for c in checks]

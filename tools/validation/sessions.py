@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sojourn.report.published import load
+from sojourn.study.grouped import grouped
 
 from tools.validation.documents import dumbbell, fifo, link
 from tools.validation.runs import Runs, at_link
@@ -102,9 +103,8 @@ def table_of(runs: Runs) -> Table:
     """Return a row for each reading, and the study's."""
     rows = [["**published**", *(_published(name) for name in WORKLOADS)]]
     for number, (what, reading) in enumerate(READINGS.items()):
-        found: dict[str, list[Mapping[str, Any]]] = {}
-        for result in runs.of(document(number, reading)):
-            found.setdefault(str(result["point"]["workload"]), []).append(result)
+        results = runs.of(document(number, reading))
+        found = grouped((str(result["point"]["workload"]), result) for result in results)
         rows.append([what, *(_cell(found[name]) for name in WORKLOADS)])
     return Table("Uplink: utilisation / loss; downlink: utilisation", ["reading", *WORKLOADS], rows)
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from sojourn.losses.findings import Finding
+from sojourn.study.grouped import grouped
 
 from tools.validation.checks import Check, verdict
 
@@ -79,10 +80,7 @@ _LINK_COLUMNS = {
 
 def of_links(checks: Sequence[Check]) -> str:
     """Write one row for each scenario and link, with a cell for each quantity."""
-    links: dict[tuple[str, str], list[Check]] = {}
-    for check in checks:
-        _, scenario, way, _ = check.key.split("/")
-        links.setdefault((scenario, way), []).append(check)
+    links = grouped((tuple(check.key.split("/")[1:3]), check) for check in checks)
     names = list(dict.fromkeys(name for check in checks for name, _ in check.references))
     several = len({name.split(" ")[0] for name in names}) > 1
     others = " ".join(names) if several else names[0].split(" ")[0]

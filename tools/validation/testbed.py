@@ -18,7 +18,8 @@ from typing import Any
 from sojourn.errors import SojournError
 from sojourn.results import open_results
 from sojourn.results.path import look_up
-from sojourn.study import Study, label_text
+from sojourn.study import Study, label_text, selection
+from sojourn.study.grouped import grouped
 from sojourn.sweep import Campaign
 from sojourn.sweep.workers import open_workers
 
@@ -95,10 +96,7 @@ def rows(simulated: list[Mapping[str, Any]], real: list[Mapping[str, Any]]) -> I
 
 
 def _cells(results: list[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
-    cells: dict[str, list[Mapping[str, Any]]] = {}
-    for result in results:
-        cells.setdefault(", ".join(map(label_text, result["point"].values())), []).append(result)
-    return cells
+    return grouped((", ".join(map(label_text, result["point"].values())), result) for result in results)
 
 
 def _numbers(results: list[Mapping[str, Any]], path: str) -> tuple[float, ...]:
@@ -133,10 +131,7 @@ def main() -> int:
     arguments = parser.parse_args()
     if arguments.runs < 1:
         raise SojournError(f"--runs {arguments.runs}: expected 1 or more")
-    only: dict[str, list[str]] = {}
-    for word in arguments.only:
-        axis, _, label = word.partition("=")
-        only.setdefault(axis, []).append(label)
+    only = selection(arguments.only)
     folders = arguments.results / "simulated", arguments.results / "real"
     run(Campaign(Study.load(STUDY, [("repeat", str(SEEDS))]), folders[0], only=only), arguments.jobs)
     between = Study.load(STUDY, [("repeat", str(arguments.runs))])

@@ -12,6 +12,7 @@ from typing import Any
 
 from sojourn.losses.findings import Finding
 from sojourn.results import Results
+from sojourn.study.grouped import grouped
 
 from tools.validation.checks import verdict
 from tools.validation.runs import NotStored
@@ -115,9 +116,7 @@ def _split(pairs: Sequence[Pair]) -> tuple[list[Pair], list[Pair]]:
 
 def _widest(pairs: Sequence[Pair], which: str) -> float:
     """Return the largest difference that the buffer makes within a workload."""
-    rows: dict[str, list[float]] = {}
-    for pair in pairs:
-        rows.setdefault(pair.workload, []).append(getattr(pair, which))
+    rows = grouped((pair.workload, getattr(pair, which)) for pair in pairs)
     return max((max(row) - min(row) for row in rows.values()), default=float("nan"))
 
 

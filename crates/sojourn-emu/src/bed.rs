@@ -187,7 +187,7 @@ fn end(
     }
     let before = processor::napi_threads(&interface);
     let threaded = sees_sys
-        && (is_home || namespace::fresh_sys().is_ok())
+        && (is_home || namespace::mount_fresh("sysfs", "/sys").is_ok())
         && std::fs::write(format!("/sys/class/net/{interface}/threaded"), "1").is_ok();
     processor::napi_threads(&interface)
         .into_iter()

@@ -20,10 +20,7 @@ const GRACE: Duration = Duration::from_secs(3);
 /// # Errors
 /// The kernel refuses.
 pub fn blocked_signals() -> io::Result<SignalFd> {
-    let mut signals = SigSet::empty();
-    for signal in [Signal::SIGTERM, Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT] {
-        signals.add(signal);
-    }
+    let signals = SigSet::from_iter([Signal::SIGTERM, Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT]);
     sigprocmask(SigmaskHow::SIG_BLOCK, Some(&signals), None)?;
     Ok(SignalFd::with_flags(&signals, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?)
 }

@@ -1,9 +1,10 @@
 //! What packets are read from and written to: a descriptor that gives one packet at a time, and when each was sent.
 
 use crate::gso::VNET_HEADER;
+use nix::errno::Errno;
 use sojourn_net::Time;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// When the packets of a device were handed over by their sender, in the order in which they are read.
 pub trait Stamps: Send {
@@ -51,16 +52,10 @@ impl Device {
     pub fn read(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         let from = if self.has_header { 0 } else { VNET_HEADER };
         buffer[..VNET_HEADER].fill(0);
-        let room = &mut buffer[from..];
-        // SAFETY: the descriptor is open, and the buffer has the length that is said.
-        let read = unsafe { libc::read(self.fd.as_raw_fd(), room.as_mut_ptr().cast(), room.len()) };
-        match usize::try_from(read) {
+        match nix::unistd::read(&self.fd, &mut buffer[from..]) {
             Ok(read) => Ok(Some((from + read).saturating_sub(VNET_HEADER))),
-            Err(_) => match io::Error::last_os_error() {
-                error if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
-                error if error.kind() == io::ErrorKind::Interrupted => Ok(None),
-                error => Err(error),
-            },
+            Err(Errno::EAGAIN | Errno::EINTR) => Ok(None),
+            Err(error) => Err(error.into()),
         }
     }
 
@@ -74,8 +69,6 @@ impl Device {
     #[inline]
     pub fn write(&self, bytes: &[u8]) -> bool {
         let bytes = if self.has_header { bytes } else { &bytes[VNET_HEADER..] };
-        // SAFETY: the descriptor is open, and the buffer has the length that is said.
-        let written = unsafe { libc::write(self.fd.as_raw_fd(), bytes.as_ptr().cast(), bytes.len()) };
-        usize::try_from(written) == Ok(bytes.len())
+        nix::unistd::write(&self.fd, bytes) == Ok(bytes.len())
     }
 }

@@ -85,15 +85,13 @@ pub fn run(programs: &Programs<'_>, go: OwnedFd, status: OwnedFd) -> ! {
 }
 
 fn start(programs: &Programs<'_>, go: OwnedFd, status: &mut File) -> io::Result<Ended> {
-    let mut watched = SigSet::empty();
-    for signal in [Signal::SIGCHLD, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT] {
-        watched.add(signal);
-    }
+    let watched =
+        SigSet::from_iter([Signal::SIGCHLD, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT]);
     sigprocmask(SigmaskHow::SIG_BLOCK, Some(&watched), None)?;
     namespace::enter(programs.networks[0])?;
     if namespace::private_mounts().is_ok() {
-        let _ = namespace::fresh_proc();
-        let _ = namespace::fresh_sys();
+        let _ = namespace::mount_fresh("proc", "/proc");
+        let _ = namespace::mount_fresh("sysfs", "/sys");
     }
     let mut ended = Ended::default();
     let mut server = None;
@@ -191,7 +189,7 @@ fn prepare(command: &mut Command, programs: &Programs<'_>, network: Option<Owned
         if let Some(network) = &network {
             namespace::enter(network)?;
             if namespace::private_mounts().is_ok() {
-                let _ = namespace::fresh_sys();
+                let _ = namespace::mount_fresh("sysfs", "/sys");
             }
         }
         if let Some(User { uid, gid, groups }) = &user {

@@ -30,3 +30,6 @@ pub mod setup;
 pub mod slab;
 pub mod verdict;
 pub mod way;
+
+#[cfg(test)]
+mod packets;

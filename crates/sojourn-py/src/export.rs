@@ -141,13 +141,8 @@ impl Capture {
     /// packets cross only some hops are taken to stand beyond the others.
     fn crossed(&self, hops: usize, direction: Direction) -> usize {
         match (self.tap, direction) {
-            (TapAt::Hosts(end), _) => {
-                if direction.destination() == end {
-                    hops
-                } else {
-                    0
-                }
-            }
+            (TapAt::Hosts(end), _) if direction.destination() == end => hops,
+            (TapAt::Hosts(_), _) => 0,
             (TapAt::Hop(hop), Direction::Up) => hop + 1,
             (TapAt::Hop(hop), Direction::Down) => hops - hop,
         }

@@ -25,41 +25,27 @@ mod workload;
 #[pyo3::pymodule]
 mod _core {
     #[pymodule_export]
-    use crate::controller::controller;
-    #[pymodule_export]
-    use crate::emulate::emulate;
-    #[pymodule_export]
-    use crate::error::{CaptureError, MisfitError, StudyError};
-    #[pymodule_export]
-    use crate::export::export;
-    #[pymodule_export]
-    use crate::formulas::{
-        burst_ratio, codecs, idd, ie_eff, mos_of_plt, opus_impairment, r_default, r_to_mos, statistics, wideband,
+    use crate::{
+        controller::controller,
+        emulate::emulate,
+        error::{CaptureError, MisfitError, StudyError},
+        export::export,
+        formulas::{
+            burst_ratio, codecs, idd, ie_eff, mos_of_plt, opus_impairment, r_default, r_to_mos, statistics, wideband,
+        },
+        losses::match_captures,
+        measure::{Follower, lower_bound, measure},
+        page::page_objects,
+        picture::compare_pictures,
+        play::{clip, clips, play},
+        replay::replay,
+        run::{drop_causes, links, packet_kinds, run, udp_kinds},
+        stream::Stream,
+        study::{
+            buffers, check_trace, engine, extends, mahimahi, parse, points, provenance, schema, thresholds, version,
+        },
+        viewing::{Viewing, viewings},
+        voice::{Heard, carried, heard, voice_summary},
+        workload::workload,
     };
-    #[pymodule_export]
-    use crate::losses::match_captures;
-    #[pymodule_export]
-    use crate::measure::{Follower, lower_bound, measure};
-    #[pymodule_export]
-    use crate::page::page_objects;
-    #[pymodule_export]
-    use crate::picture::compare_pictures;
-    #[pymodule_export]
-    use crate::play::{clip, clips, play};
-    #[pymodule_export]
-    use crate::replay::replay;
-    #[pymodule_export]
-    use crate::run::{drop_causes, links, packet_kinds, run, udp_kinds};
-    #[pymodule_export]
-    use crate::stream::Stream;
-    #[pymodule_export]
-    use crate::study::{
-        buffers, check_trace, engine, extends, mahimahi, parse, points, provenance, schema, thresholds, version,
-    };
-    #[pymodule_export]
-    use crate::viewing::{Viewing, viewings};
-    #[pymodule_export]
-    use crate::voice::{Heard, carried, heard, voice_summary};
-    #[pymodule_export]
-    use crate::workload::workload;
 }

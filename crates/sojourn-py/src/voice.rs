@@ -137,32 +137,18 @@ pub(crate) fn carried<'py>(
 }
 
 /// One direction of a call, scored: the attributes of `sojourn.qoe.voice.Call`.
-#[derive(FromPyObject)]
-pub(crate) struct Call {
-    direction: u8,
-    mos: f64,
-    z1: f64,
-    z2: f64,
-    lqo: f64,
-    packets: u64,
-    lost: u64,
-    late: u64,
-    delay_ms: f64,
-    ta_ms: f64,
-    unscored: bool,
-    model: String,
-    speech: String,
-    note: String,
+fn call(scored: &Bound<'_, PyAny>) -> PyResult<voice::Call> {
+    macro_rules! of_attributes {
+        ($($name:ident),*) => {
+            Ok(voice::Call { $($name: scored.getattr(stringify!($name))?.extract()?),* })
+        };
+    }
+    of_attributes!(direction, mos, z1, z2, lqo, packets, lost, late, delay_ms, ta_ms, unscored, model, speech, note)
 }
 
 /// Statistics over calls (JSON): see `sojourn.qoe.voice.summary`.
 #[pyfunction]
-pub(crate) fn voice_summary(scored: Vec<Call>) -> PyResult<String> {
-    let call = |call: Call| {
-        let Call { direction, mos, z1, z2, lqo, packets, lost, late, delay_ms, ta_ms, unscored, model, speech, note } =
-            call;
-        voice::Call { direction, mos, z1, z2, lqo, packets, lost, late, delay_ms, ta_ms, unscored, model, speech, note }
-    };
-    let found = voice::summary(&scored.into_iter().map(call).collect::<Vec<_>>());
+pub(crate) fn voice_summary(scored: Vec<Bound<'_, PyAny>>) -> PyResult<String> {
+    let found = voice::summary(&scored.iter().map(call).collect::<PyResult<Vec<_>>>()?);
     serde_json::to_string(&found).map_err(|error| PyValueError::new_err(error.to_string()))
 }

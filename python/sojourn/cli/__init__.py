@@ -35,7 +35,8 @@ VERBS = {
     "calibrate": "find the number of sessions that offers a load",
     "schema": "print the JSON Schema of study files",
 }
-"""The verbs in the order of `sojourn --help`. Each is a function in a module of its own."""
+"""The verbs in the order of `sojourn --help`. Each is a function in a module of its own; one that may come to
+another exit code than "done" returns it."""
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

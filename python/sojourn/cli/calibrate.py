@@ -7,7 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter, validators
 
-from sojourn.cli.exit import Exit, complain
+from sojourn.cli.exit import complain
 from sojourn.cli.flag import Flag
 from sojourn.study import Study, assignments
 from sojourn.sweep.workers import cores, open_workers
@@ -25,7 +25,7 @@ def calibrate(
     set: list[str] | None = None,
     jobs: Annotated[int | None, Parameter(validator=validators.Number(gte=1))] = None,
     json: Flag = False,
-) -> int:
+) -> None:
     """Find the number of sessions that offers a load when there is no bottleneck to hold them up.
 
     **Example**
@@ -78,4 +78,3 @@ def calibrate(
     else:
         offer = "session offers" if found.count == 1 else "sessions offer"
         print(f"{found.count} {offer} {found.load:.1%} of {link} (wanted: {target:.1%})")
-    return Exit.DONE

@@ -1,11 +1,9 @@
 """`sojourn compare`: two folders of results side by side."""
 
 import json as _json
-import shlex
 from pathlib import Path
 from typing import Any
 
-from sojourn.cli.exit import Exit
 from sojourn.cli.flag import Flag
 from sojourn.results import open_results
 
@@ -18,7 +16,7 @@ def compare(
     value: list[str] | None = None,
     out: Path | None = None,
     json: Flag = False,
-) -> int:
+) -> None:
     """Say where two folders of results differ by more than chance: two queues, two settings, two versions.
 
     Cells are matched by their labels. For every value that the studies' figures show, every score of users
@@ -48,7 +46,7 @@ def compare(
     json
         Print one JSON object with every difference.
     """
-    from sojourn.capture.output import printable
+    from sojourn.cli.again import again
     from sojourn.report.comparing import compare as compared
     from sojourn.report.comparing import write_comparison
     from sojourn.report.comparing.page import as_row
@@ -57,9 +55,7 @@ def compare(
     found = compared(open_results(first), open_results(second), value or [])
     page = None
     if out is not None:
-        words = ["sojourn", "compare", printable(first), printable(second)]
-        words += [word for path in value or [] for word in ("--value", path)] + ["--out", printable(out)]
-        page = write_comparison(found, shlex.join(words), out)
+        page = write_comparison(found, again("compare", first, second, value=value, out=out), out)
     if json:
         told: dict[str, Any] = {
             "first": found.names[0],
@@ -80,7 +76,7 @@ def compare(
         if page is not None:
             told["report"] = str(page)
         print(_json.dumps(told, ensure_ascii=False))
-        return Exit.DONE
+        return
     print("\n".join(summary(found)))
     for line in clearest(found):
         print(f"  {line}")
@@ -90,7 +86,6 @@ def compare(
         print(f"differs: {key}: {one} → {other}" if one or other else f"differs: {key}")
     if page is not None:
         print(page)
-    return Exit.DONE
 
 
 def _nested(row: dict[str, Any], cell: dict[str, str]) -> dict[str, Any]:

@@ -1,6 +1,8 @@
 """How a command ends: its exit code, and its sentence on standard error."""
 
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from enum import IntEnum
 
 from sojourn.errors import printable
@@ -16,6 +18,17 @@ class Exit(IntEnum):
     """Usage or input error; nothing was written."""
     INTERRUPTED = 130
     """Stopped by the user; the same command goes on from there."""
+
+
+@contextmanager
+def resumable(done: Callable[[], str]) -> Iterator[None]:
+    """Say of an interrupt how much is done, and that the same command goes on from there."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(
+            f"interrupted: {done()} are done and on disk; run the same command again to go on from there"
+        ) from None
 
 
 def complain(text: str) -> None:

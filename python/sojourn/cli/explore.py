@@ -1,13 +1,12 @@
 """`sojourn explore`: stored results, and the engine itself, as one page that answers."""
 
 import json as _json
-import shlex
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
-from sojourn.cli.exit import Exit, complain
+from sojourn.cli.exit import complain
 from sojourn.cli.flag import Flag
 from sojourn.errors import SojournError
 from sojourn.results import open_results
@@ -17,7 +16,7 @@ def explore(
     *results: Path,
     out: Annotated[Path, Parameter(name=["--out", "-o"])] = Path("explore.html"),
     json: Flag = False,
-) -> int:
+) -> None:
     """Make one page in which results, and the engine itself, can be explored without a network.
 
     Of stored results: a map of any number over any two axes, with intervals, the same as lines, and one
@@ -44,7 +43,7 @@ def explore(
     if out.is_dir():
         raise SojournError(f"{out} is a directory; --out takes the page to write, as {out / 'explore.html'}")
     opened = [open_results(path) for path in results]
-    from sojourn.capture.output import printable
+    from sojourn.cli.again import again
     from sojourn.report.explore import write_explorer
 
     for found in opened:
@@ -53,8 +52,7 @@ def explore(
                 f"note: {found.missing} of the points of {found.store.path} are not there yet; "
                 "the page shows the others"
             )
-    words = ["sojourn", "explore", *map(printable, results), "--out", printable(out)]
-    made = write_explorer(opened, shlex.join(words), out)
+    made = write_explorer(opened, again("explore", *results, out=out), out)
     if made.without:
         complain(f"note: {made.without}")
     if json:
@@ -67,4 +65,3 @@ def explore(
         print(_json.dumps(told, ensure_ascii=False))
     else:
         print(made.page)
-    return Exit.DONE

@@ -5,7 +5,6 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Literal
 
-from sojourn.cli.exit import Exit
 from sojourn.cli.flag import Flag
 from sojourn.errors import SojournError
 from sojourn.study import Study, assignments, selection
@@ -23,7 +22,7 @@ def export(
     set: list[str] | None = None,
     only: list[str] | None = None,
     json: Flag = False,
-) -> int:
+) -> None:
     """Simulate one point of a study and write what one side or one hop sees: pcapng, or a Flent data file.
 
     The packets carry real headers: TCP with timestamps, or uTP for flows of that transport. `--truth` keeps
@@ -88,7 +87,7 @@ def export(
             print(_json.dumps(said))
         else:
             print(f"{capture}: {made['metadata']['NAME']}, {len(made['results'])} series")
-        return Exit.DONE
+        return
     # Opened first: what cannot be written is told before the simulation.
     with nullcontext() if truth is None else output(truth) as file:
         found = write(points[0], capture, at, 1_000_000 if tick == "1ms" else 1000)
@@ -99,4 +98,3 @@ def export(
         print(_json.dumps({"capture": str(capture), "arrived": found.height, "truth": truth and str(truth)}))
     else:
         print(f"{capture}: {found.height} packets arrived at {where}")
-    return Exit.DONE

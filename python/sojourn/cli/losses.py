@@ -1,7 +1,6 @@
 """`sojourn losses`: who lost what between two captures of one queue."""
 
 import json as _json
-import shlex
 import tempfile
 from pathlib import Path
 from typing import Annotated, Any
@@ -52,6 +51,7 @@ def losses(
         Print everything as one JSON object.
     """
     from sojourn.capture.output import printable
+    from sojourn.cli.again import again
     from sojourn.losses.captures import MisfitError, compare, faster, sentences, store
     from sojourn.results.store import plain_json
     from sojourn.study.units import nanoseconds
@@ -74,12 +74,8 @@ def losses(
         if out is not None:
             from sojourn.report import write_report
 
-            options = [
-                word for name, value in (("--rate", rate), ("--rtt", rtt)) if value for word in (name, value)
-            ]
-            paths = [printable(path) for path in (ingress, egress, out)]
-            words = ["sojourn", "losses", *paths[:2], *options, "--out", paths[2]]
-            page = write_report(store(found, log, out, shlex.join(words), bps))
+            command = again("losses", ingress, egress, rate=rate or None, rtt=rtt or None, out=out)
+            page = write_report(store(found, log, out, command, bps))
     if json:
         print(_json.dumps(plain_json(found), ensure_ascii=False, allow_nan=False))
     else:

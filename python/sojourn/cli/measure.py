@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json as _json
-import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -126,19 +125,20 @@ def measure(
     if report is not None:
         from sojourn.capture.output import printable
         from sojourn.capture.page import write_page
+        from sojourn.cli.again import again
 
-        names = [printable(capture) for capture in captures]
-        asked = (
-            ("--min-samples", min_samples if min_samples != _MIN_SAMPLES else None),
-            ("--estimator", estimator if estimator != "auto" else None),
-            *(("--local", each) for each in local or ()),
-            ("--filter", filter),
-            ("--from", from_),
-            ("--to", to),
+        command = again(
+            "measure",
+            *captures,
+            min_samples=min_samples if min_samples != _MIN_SAMPLES else None,
+            estimator=estimator if estimator != "auto" else None,
+            local=local,
+            filter=filter,
+            from_=from_,
+            to=to,
+            report=report,
         )
-        words = [word for option, value in asked if value is not None for word in (option, str(value))]
-        command = shlex.join(["sojourn", "measure", *names, *words, "--report", printable(report)])
-        write_page(summary, names, report, min_samples, command)
+        write_page(summary, [printable(capture) for capture in captures], report, min_samples, command)
     if json:
         lines = hosts if as_lines else map(_json.dumps, summary["flows"] if flows else hosts)
         sys.stdout.writelines(f"{line}\n" for line in lines)

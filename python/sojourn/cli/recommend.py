@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json as _json
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter, validators
 
-from sojourn.cli.exit import Exit, complain
+from sojourn.cli.exit import complain, resumable
 from sojourn.cli.flag import Flag
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ def recommend(
     out: Path | None = None,
     jobs: Annotated[int | None, Parameter(validator=validators.Number(gte=1))] = None,
     json: Flag = False,
-) -> int:
+) -> None:
     """Say which queue, of which size, suits a line and its users, and what every other choice costs.
 
     It simulates the line under loads from none to many transfers, with few short runs first and more where
@@ -92,46 +91,39 @@ def recommend(
     )
     search = Search(asked, out)
     done = planned = 0
-    try:
-        with open_workers(jobs=jobs or cores()) as workers, Progress(0) as progress:
-            for done, planned in search.run(workers):
-                progress.at(done, planned)
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(
-            f"interrupted: {done} of at least {planned} points are done and on disk; "
-            "run the same command again to go on from there"
-        ) from None
+    with (
+        resumable(lambda: f"{done} of at least {planned} points"),
+        open_workers(jobs=jobs or cores()) as workers,
+        Progress(0) as progress,
+    ):
+        for done, planned in search.run(workers):
+            progress.at(done, planned)
     for note in search.notes:
         complain(f"note: {note}")
     about = Verdict(search.found()).as_json()
     page = write_advice(about, search.out, _command(asked, goal or [], load or [], workload), search.notes)
     if json:
         print(_json.dumps(about, ensure_ascii=False))
-        return Exit.DONE
+        return
     for sentence in sentences.answer(about):
         if sentence:
             print(sentence)
     print(f"The setting, with the lines for routers, is in {page}")
-    return Exit.DONE
 
 
 def _command(asked: Question, goals: list[str], loads: list[str], workload: Path | None) -> str:
     """Return the command that computes an advice again, without where it is kept."""
-    line, users = asked.line, ",".join(f"{kind}={count}" for kind, count in asked.users.items())
-    words = [
-        "sojourn",
+    from sojourn.cli.again import again
+
+    return again(
         "recommend",
-        "--down",
-        line.down,
-        "--up",
-        line.up,
-        "--rtt",
-        line.rtt,
-        "--users",
-        users,
-    ]
-    words += ["--candidates", ",".join(asked.kinds), "--precision", f"{asked.precision:g}"]
-    words += [word for each in loads for word in ("--load", each)]
-    words += ["--workload", str(workload)] if workload is not None else []
-    words += [word for each in goals for word in ("--goal", each)]
-    return shlex.join(words)
+        down=asked.line.down,
+        up=asked.line.up,
+        rtt=asked.line.rtt,
+        users=",".join(f"{kind}={count}" for kind, count in asked.users.items()),
+        candidates=",".join(asked.kinds),
+        precision=f"{asked.precision:g}",
+        load=loads,
+        workload=workload,
+        goal=goals,
+    )

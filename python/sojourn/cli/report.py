@@ -1,13 +1,12 @@
 """`sojourn report`: the results of a study, or of several, as one page."""
 
 import json as _json
-import shlex
 from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from sojourn.cli.exit import Exit, complain
+from sojourn.cli.exit import complain
 from sojourn.cli.flag import Flag
 from sojourn.errors import SojournError
 from sojourn.results import open_results
@@ -21,7 +20,7 @@ def report(
     beside: Annotated[list[Path] | None, Parameter(consume_multiple=True)] = None,
     style: Style = "screen",
     json: Flag = False,
-) -> int:
+) -> None:
     """Make the page of a study from the results that are on disk: its figures, tables and what was published.
 
     The page stands by itself and can be mailed; its figures are also written beside it, as SVG, PNG and PDF.
@@ -79,15 +78,14 @@ def report(
         if len(opened) == 1 or out is None:
             pages = [write_report(opened[0].store.path, out, measurements)]
         else:
-            from sojourn.capture.output import printable
+            from sojourn.cli.again import again
             from sojourn.report.several import write_several
 
-            words = ["sojourn", "report", *map(printable, results), "--out", printable(out)]
-            words += [] if style == "screen" else ["--style", style]
-            pages = write_several(opened, shlex.join(words), out)
+            command = again("report", *results, out=out, style=None if style == "screen" else style)
+            pages = write_several(opened, command, out)
     if not json:
         print(pages[0])
-        return Exit.DONE
+        return
     told: dict[str, object] = {"report": str(pages[0])}
     if len(opened) == 1:
         told["answer"] = answer_of(opened[0].store.path)
@@ -97,4 +95,3 @@ def report(
             for page, found in zip(pages[1:], opened, strict=True)
         ]
     print(_json.dumps(told, ensure_ascii=False))
-    return Exit.DONE

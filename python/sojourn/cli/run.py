@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter, validators
 
-from sojourn.cli.exit import Exit, complain
+from sojourn.cli.exit import Exit, complain, resumable
 from sojourn.cli.flag import Flag
 from sojourn.cli.progress import Progress
 from sojourn.errors import SojournError
@@ -125,25 +125,20 @@ def _execute(
     missing = sum(len(campaign.todo) for campaign in campaigns)
     before = sum(len(campaign.done) for campaign in campaigns)
     failures = 0
-    try:
-        if any(campaign.on_testbed for campaign in campaigns):
-            jobs = 1
-        grows = any(campaign.study.document.get("repeat") == AUTO for campaign in campaigns)
-        jobs = jobs or cores() if grows and missing else min(jobs or cores(), max(missing, 1))
-        with open_workers(jobs=jobs, scheduler=scheduler if missing else None) as workers:
+    if any(campaign.on_testbed for campaign in campaigns):
+        jobs = 1
+    grows = any(campaign.study.document.get("repeat") == AUTO for campaign in campaigns)
+    jobs = jobs or cores() if grows and missing else min(jobs or cores(), max(missing, 1))
+    with (
+        resumable(lambda: f"{sum(len(each.done) for each in campaigns)} of {_planned(campaigns)} points"),
+        open_workers(jobs=jobs, scheduler=scheduler if missing else None) as workers,
+    ):
+        for campaign in campaigns:
+            campaign.prepare()
+        with Progress(before + missing, before) as progress:
             for campaign in campaigns:
-                campaign.prepare()
-            with Progress(before + missing, before) as progress:
-                for campaign in campaigns:
-                    failures += _run_one(campaign, workers, progress, as_json)
-    except KeyboardInterrupt:
-        done = sum(len(campaign.done) for campaign in campaigns)
-        planned = sum(campaign.planned for campaign in campaigns)
-        raise KeyboardInterrupt(
-            f"interrupted: {done} of {planned} points are done and on disk; "
-            "run the same command again to go on from there"
-        ) from None
-    planned = sum(campaign.planned for campaign in campaigns)
+                failures += _run_one(campaign, workers, progress, as_json)
+    planned = _planned(campaigns)
     missing = planned - before
     for campaign in campaigns if keep_media else []:
         kept = campaign.keep_media()
@@ -169,6 +164,10 @@ def _execute(
         print(f"{planned} points: {counts}" + (f", {failures} failed" if failures else ""))
         print(f"Next: sojourn report {campaigns[-1].store.path}")
     return Exit.FAILED if failures or not_held else Exit.DONE
+
+
+def _planned(campaigns: list[Campaign]) -> int:
+    return sum(campaign.planned for campaign in campaigns)
 
 
 def _run_one(campaign: Campaign, workers: Workers, progress: Progress, as_json: bool) -> int:

@@ -1,10 +1,9 @@
 """`sojourn schema`: what a study file may hold."""
 
-from sojourn.cli.exit import Exit
 from sojourn.cli.flag import Flag
 
 
-def schema(*, json: Flag = False) -> int:
+def schema(*, json: Flag = False) -> None:
     """Print the JSON Schema of study files, for editors and for those who write studies by program.
 
     **Example**
@@ -21,4 +20,3 @@ def schema(*, json: Flag = False) -> int:
     from sojourn import _core
 
     print(_core.schema())
-    return Exit.DONE

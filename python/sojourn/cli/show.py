@@ -3,12 +3,11 @@
 import json as _json
 from pathlib import Path
 
-from sojourn.cli.exit import Exit
 from sojourn.cli.flag import Flag
 from sojourn.results import open_results
 
 
-def show(results: Path, point: str | None = None, /, *, json: Flag = False) -> int:
+def show(results: Path, point: str | None = None, /, *, json: Flag = False) -> None:
     """Show the points of a study, or everything about one of them.
 
     **Example**
@@ -42,4 +41,3 @@ def show(results: Path, point: str | None = None, /, *, json: Flag = False) -> i
         print_table(found)
         if sentence := rounds.said(found):
             print(sentence)
-    return Exit.DONE

@@ -1,7 +1,6 @@
 """`sojourn suite`: the cases of an evaluation, for any queues, on any links."""
 
 import json as _json
-import shlex
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,7 +8,8 @@ from typing import Annotated
 
 from cyclopts import Parameter, validators
 
-from sojourn.cli.exit import Exit, complain
+from sojourn.cli.again import again
+from sojourn.cli.exit import Exit, complain, resumable
 from sojourn.cli.flag import Flag
 from sojourn.cli.progress import Progress
 from sojourn.errors import SojournError
@@ -115,7 +115,6 @@ def suite(
     campaigns = [Campaign(each.study, folder / each.folder) for each in everything]
     if dry_run:
         return _list(everything, campaigns, json)
-    words = _command(name, aqm, link, seeds, case, knobs, preset, set, out)
     notes = list(dict.fromkeys(note for campaign in campaigns for note in campaign.notes))
     for note in notes[:_MOST_NOTES]:
         complain(f"note: {note}")
@@ -124,7 +123,19 @@ def suite(
     failed = _execute(campaigns, jobs, scheduler)
     from sojourn.report.suite import write_suite
 
-    written = write_suite(chosen, given, everything, words, folder, jobs or cores())
+    command = again(
+        "suite",
+        name,
+        aqm=aqm,
+        case=case,
+        set=set,
+        link=tuple(link or ()),
+        seeds=seeds,
+        knobs=knobs,
+        preset=preset,
+        out=out,
+    )
+    written = write_suite(chosen, given, everything, command, folder, jobs or cores())
     if json:
         print(_json.dumps(written.told, ensure_ascii=False, allow_nan=False))
     else:
@@ -151,28 +162,20 @@ def _execute(campaigns: list[Campaign], jobs: int | None, scheduler: str | None)
     missing = sum(len(campaign.todo) for campaign in campaigns)
     before = sum(len(campaign.done) for campaign in campaigns)
     failures = 0
-    try:
-        with (
-            open_workers(
-                jobs=min(jobs or cores(), max(missing, 1)), scheduler=scheduler if missing else None
-            ) as workers,
-            Progress(before + missing, before, "runs") as progress,
-        ):
-            for campaign in campaigns:
-                campaign.prepare()
-                for outcome in campaign.execute(workers) if campaign.todo else ():
-                    if outcome.error is not None:
-                        failures += 1
-                        progress.note(
-                            f"sojourn: {campaign.study.name}, {outcome.point} failed: {outcome.error}"
-                        )
-                    progress.advance()
-    except KeyboardInterrupt:
-        done = sum(len(campaign.done) for campaign in campaigns)
-        raise KeyboardInterrupt(
-            f"interrupted: {done} of {before + missing} runs are done and on disk; "
-            "run the same command again to go on from there"
-        ) from None
+    with (
+        resumable(lambda: f"{sum(len(each.done) for each in campaigns)} of {before + missing} runs"),
+        open_workers(
+            jobs=min(jobs or cores(), max(missing, 1)), scheduler=scheduler if missing else None
+        ) as workers,
+        Progress(before + missing, before, "runs") as progress,
+    ):
+        for campaign in campaigns:
+            campaign.prepare()
+            for outcome in campaign.execute(workers) if campaign.todo else ():
+                if outcome.error is not None:
+                    failures += 1
+                    progress.note(f"sojourn: {campaign.study.name}, {outcome.point} failed: {outcome.error}")
+                progress.advance()
     took = duration(time.monotonic() - started)
     complain(
         f"{missing - failures} runs in {took}, {before} were there already"
@@ -197,25 +200,3 @@ def _list(everything: list[Expanded], campaigns: list[Campaign], as_json: bool) 
         schemes = ", ".join(scheme.name for scheme in everything[0].schemes)
         print(f"{runs} runs; schemes: {schemes}")
     return Exit.DONE
-
-
-def _command(
-    name: str,
-    aqm: list[str] | None,
-    link: list[str] | None,
-    seeds: int,
-    case: list[str] | None,
-    knobs: bool,
-    preset: str | None,
-    set: list[str] | None,
-    out: Path | None,
-) -> str:
-    """Return the command that runs this again."""
-    words = ["sojourn", "suite", name]
-    for option, values in (("--aqm", aqm), ("--case", case), ("--set", set)):
-        words += [word for value in values or () for word in (option, value)]
-    words += ["--link", *link] if link else []
-    words += ["--seeds", str(seeds), *(["--knobs"] if knobs else [])]
-    words += ["--preset", preset] if preset else []
-    words += ["--out", str(out)] if out else []
-    return shlex.join(words)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from cyclopts import Parameter, validators
 
-from sojourn.cli.exit import Exit, complain
+from sojourn.cli.exit import complain
 from sojourn.cli.flag import Flag
 from sojourn.errors import SojournError
 from sojourn.study.units import nanoseconds
@@ -25,7 +25,7 @@ def wild(
     near: str = "100ms",
     save: Path | None = None,
     json: Flag = False,
-) -> int:
+) -> None:
     """Estimate how long users' packets wait in queues, from per-connection TCP statistics.
 
     A table is Parquet or CSV with the columns `min_rtt_ms`, `max_rtt_ms`, `rtt_samples` and, if there,
@@ -106,7 +106,6 @@ def wild(
                     f"{row['above_100ms']:.1%} above 100 ms, {row['above_1000ms']:.2%} above 1 s"
                 )
         print(page)
-    return Exit.DONE
 
 
 def _assignment(word: str) -> tuple[str, str]:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from sojourn.cli.exit import Exit, complain
+from sojourn.cli.exit import complain
 from sojourn.cli.flag import Flag
 from sojourn.errors import SojournError
 
@@ -17,7 +17,7 @@ def workload(
     clients: list[str] | None = None,
     study: Path | None = None,
     json: Flag = False,
-) -> int:
+) -> None:
     """Take the connections of captures as a workload: when each starts, its bytes by turn, waits and RTT.
 
     A study replays it over any queue with `source = { kind = "recorded", file = "FILE" }`: what would this
@@ -98,4 +98,3 @@ def workload(
         )
         if study is not None:
             print(study)
-    return Exit.DONE

@@ -11,6 +11,7 @@ from sojourn import _core
 from sojourn.errors import SojournError
 from sojourn.study import expand, label_text
 from sojourn.study.buffers import UNITS, buffers
+from sojourn.study.grouped import grouped
 from sojourn.study.inputs import trace
 
 Cell = tuple[tuple[str, str], ...]
@@ -26,10 +27,7 @@ def cell_of(point: Mapping[str, Any]) -> Cell:
 
 def by_cell(results: Iterable[Mapping[str, Any]]) -> dict[Cell, list[Mapping[str, Any]]]:
     """Return the replications of every cell, in the order of the results."""
-    cells: dict[Cell, list[Mapping[str, Any]]] = {}
-    for result in results:
-        cells.setdefault(cell_of(result["point"]), []).append(result)
-    return cells
+    return grouped((cell_of(result["point"]), result) for result in results)
 
 
 def held(record: Mapping[str, Any]) -> dict[Cell, dict[str, dict[str, Any]]]:

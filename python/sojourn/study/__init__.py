@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from sojourn import _core
 from sojourn.errors import SojournError, printable, quoted
 from sojourn.study import library
+from sojourn.study.grouped import grouped
 from sojourn.study.point import Point, axes_of, label_text
 
 Key = TypeVar("Key")
@@ -203,7 +204,4 @@ def assignments(words: Iterable[str], option: str) -> list[tuple[str, str]]:
 
 def selection(words: Iterable[str]) -> dict[str, list[str]]:
     """Gather the labels of each axis that `AXIS=VALUE` words of ``--only`` name."""
-    found: dict[str, list[str]] = {}
-    for axis, label in assignments(words, "--only"):
-        found.setdefault(axis, []).append(label)
-    return found
+    return grouped(assignments(words, "--only"))

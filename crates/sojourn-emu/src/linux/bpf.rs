@@ -6,10 +6,10 @@
 //! lengths are compared, so that a packet that was dropped in between is noticed.
 
 use crate::device::Stamps;
+use memmap2::{MmapOptions, MmapRaw};
 use sojourn_net::Time;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
-use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -101,15 +101,12 @@ fn program(counter: i32, stamps: i32) -> Vec<Instruction> {
 
 /// The stamps of one interface.
 pub struct KernelStamps {
-    places: NonNull<u64>,
+    places: MmapRaw,
     read: u64,
     missed: u64,
     epoch: Arc<AtomicU64>,
     _table: OwnedFd,
 }
-
-// SAFETY: the table is shared with the kernel only, which never moves it; whoever holds the stamps alone reads it.
-unsafe impl Send for KernelStamps {}
 
 const BYTES: usize = PLACES as usize * 16;
 
@@ -138,18 +135,15 @@ impl KernelStamps {
         if unsafe { libc::ioctl(tun.as_raw_fd(), TUNSETFILTEREBPF, &fd) } < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: a new mapping of the table, of its length.
-        let at = unsafe {
-            libc::mmap(std::ptr::null_mut(), BYTES, libc::PROT_READ, libc::MAP_SHARED, stamps.as_raw_fd(), 0)
-        };
-        let places = NonNull::new(at.cast()).filter(|_| at != libc::MAP_FAILED).ok_or_else(io::Error::last_os_error)?;
+        let places = MmapOptions::new().len(BYTES).map_raw_read_only(&stamps)?;
         Ok(Self { places, read: 0, missed: 0, epoch, _table: stamps })
     }
 
     fn place(&self, number: u64) -> (u64, u64) {
         let at = (number % u64::from(PLACES)) as usize * 2;
+        let places: *const u64 = self.places.as_ptr().cast();
         // SAFETY: the place is inside the mapping; the kernel wrote it before the packet could be read.
-        unsafe { (self.places.add(at).read_volatile(), self.places.add(at + 1).read_volatile()) }
+        unsafe { (places.add(at).read_volatile(), places.add(at + 1).read_volatile()) }
     }
 }
 
@@ -171,33 +165,21 @@ impl Stamps for KernelStamps {
     }
 }
 
-impl Drop for KernelStamps {
-    fn drop(&mut self) {
-        // SAFETY: the mapping is ours, and nobody reads it any more.
-        unsafe { libc::munmap(self.places.as_ptr().cast(), BYTES) };
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     /// Stamps of packets of these lengths from the place `first` on, in memory of this process: the k-th at k ms.
     fn stamps(first: u64, lengths: &[u64]) -> KernelStamps {
-        let (kind, access) = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, libc::PROT_READ | libc::PROT_WRITE);
-        // SAFETY: a new mapping of its own.
-        let at = unsafe { libc::mmap(std::ptr::null_mut(), BYTES, access, kind, -1, 0) };
-        let places = NonNull::new(at.cast::<u64>()).filter(|_| at != libc::MAP_FAILED).unwrap();
+        let mut places = MmapOptions::new().len(BYTES).map_anon().unwrap();
         for (k, length) in (0u64..).zip(lengths) {
-            let place = ((first + k) % u64::from(PLACES)) as usize * 2;
-            // SAFETY: inside the mapping.
-            unsafe {
-                places.add(place).write(1_000_000 * k + 500);
-                places.add(place + 1).write(*length);
-            }
+            let place = ((first + k) % u64::from(PLACES)) as usize * 16;
+            places[place..place + 8].copy_from_slice(&(1_000_000 * k + 500).to_ne_bytes());
+            places[place + 8..place + 16].copy_from_slice(&length.to_ne_bytes());
         }
         let table = std::fs::File::open("/dev/null").unwrap().into();
-        KernelStamps { places, read: first, missed: 0, epoch: Arc::new(AtomicU64::new(500)), _table: table }
+        let epoch = Arc::new(AtomicU64::new(500));
+        KernelStamps { places: places.into(), read: first, missed: 0, epoch, _table: table }
     }
 
     #[test]

@@ -54,22 +54,14 @@ pub fn private_mounts() -> io::Result<()> {
     Ok(mount(None::<&str>, "/", None::<&str>, MsFlags::MS_REC | MsFlags::MS_PRIVATE, None::<&str>)?)
 }
 
-/// Mounts the `/sys` of the network namespace that this thread is in.
+/// Mounts the `/sys` (`sysfs`) of the network namespace that this thread is in, or the `/proc` (`proc`) of the process
+/// namespace.
 ///
 /// # Errors
 /// It may not.
-pub fn fresh_sys() -> io::Result<()> {
+pub fn mount_fresh(kind: &str, at: &str) -> io::Result<()> {
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
-    Ok(mount(Some("sysfs"), "/sys", Some("sysfs"), flags, None::<&str>)?)
-}
-
-/// Mounts the `/proc` of the process namespace that this process is in.
-///
-/// # Errors
-/// It may not.
-pub fn fresh_proc() -> io::Result<()> {
-    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
-    Ok(mount(Some("proc"), "/proc", Some("proc"), flags, None::<&str>)?)
+    Ok(mount(Some(kind), at, Some(kind), flags, None::<&str>)?)
 }
 
 /// Sets a variable of the kernel, such as `net.ipv4.tcp_ecn`, in the network namespace that this thread is in.

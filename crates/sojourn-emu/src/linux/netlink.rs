@@ -132,12 +132,7 @@ impl Routing {
     /// # Errors
     /// There is none of this name.
     pub fn index(name: &str) -> io::Result<u32> {
-        let name = std::ffi::CString::new(name)?;
-        // SAFETY: the name ends with a zero.
-        match unsafe { libc::if_nametoindex(name.as_ptr()) } {
-            0 => Err(io::Error::last_os_error()),
-            index => Ok(index),
-        }
+        Ok(nix::net::if_::if_nametoindex(name)?)
     }
 
     fn link(index: u32, flags: u32) -> Vec<u8> {

@@ -7,6 +7,7 @@ from typing import Any
 from sojourn.report.answer.goals import Goal
 from sojourn.report.figures.values import axis_name, lower, number_of, shared_unit, tick
 from sojourn.study import label_text
+from sojourn.study.grouped import grouped
 
 Cell = Sequence[Mapping[str, Any]]
 """The replications of one cell, in order."""
@@ -118,10 +119,10 @@ def sort(results: Sequence[Mapping[str, Any]], axes: Mapping[str, Sequence[str]]
     """Sort results into cells."""
     chosen = queue_axes(axes)
     given = [axis for axis, labels in axes.items() if len(labels) > 1 and axis not in chosen]
-    cells: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
-    for result in sorted(results, key=lambda result: result["replication"]):
-        key = (_label(result, given), _label(result, chosen))
-        cells.setdefault(key, []).append(result)
+    cells = grouped(
+        ((_label(result, given), _label(result, chosen)), result)
+        for result in sorted(results, key=lambda result: result["replication"])
+    )
     # Study order, whatever the order of the results.
     by_axes = [
         {_label({"point": point}, names): None for point in _points(axes, names, results)}

@@ -146,6 +146,12 @@ def number_at(result: Mapping[str, Any], path: str) -> float | None:
     return float(found)
 
 
+def of_links(result: Mapping[str, Any], path: str) -> list[float]:
+    """Return a number of every link of a result that has it."""
+    found = (number_at(result, f"links.{link}.{path}") for link in result.get("links") or ())
+    return [number for number in found if number is not None]
+
+
 def goals_of(document: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> list[Goal]:
     """Return the goals that a study states, else the usual ones that its results have numbers for."""
     every = dict.fromkeys(link for result in results for link in result.get("links") or ())

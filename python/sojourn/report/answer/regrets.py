@@ -16,7 +16,7 @@ from statistics import fmean
 from typing import Any
 
 from sojourn.report.answer.cells import Cells
-from sojourn.report.answer.goals import Goal, number_at
+from sojourn.report.answer.goals import Goal, of_links
 from sojourn.results.interval import half_width
 
 ALIKE = 0.05
@@ -208,14 +208,11 @@ def _over(
 
 def _delay_ms(result: Mapping[str, Any]) -> float | None:
     """Mean queueing delay of a round trip: of all links together."""
-    found = [number_at(result, f"links.{link}.queue_delay_ms.mean") for link in result.get("links") or ()]
-    return (
-        sum(number for number in found if number is not None) if any(n is not None for n in found) else None
-    )
+    found = of_links(result, "queue_delay_ms.mean")
+    return sum(found) if found else None
 
 
 def _idle(result: Mapping[str, Any]) -> float | None:
     """One less the utilisation of the busiest link."""
-    found = [number_at(result, f"links.{link}.utilisation") for link in result.get("links") or ()]
-    known = [number for number in found if number is not None]
-    return 1 - max(known) if known else None
+    found = of_links(result, "utilisation")
+    return 1 - max(found) if found else None

@@ -14,6 +14,7 @@ from sojourn.report.figures.values import Value, lower, value
 from sojourn.results import Results, beds, bounded, engines
 from sojourn.results.path import link_of, look_up, paths
 from sojourn.study import label_text
+from sojourn.study.grouped import grouped
 
 SCORES = (
     *(path for shown in DRAWN for path in shown.paths),
@@ -230,11 +231,9 @@ def _said(labels: Mapping[str, list[str]]) -> str:
 
 def _cells(results: Sequence[Mapping[str, Any]], axes: Sequence[str]) -> dict[Cell, list[Mapping[str, Any]]]:
     """Return the replications of every cell, by its labels."""
-    found: dict[Cell, list[Mapping[str, Any]]] = {}
-    for result in results:
-        cell = tuple((axis, label_text(result["point"][axis])) for axis in axes)
-        found.setdefault(cell, []).append(result)
-    return found
+    return grouped(
+        (tuple((axis, label_text(result["point"][axis])) for axis in axes), result) for result in results
+    )
 
 
 def _paths(

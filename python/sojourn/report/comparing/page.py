@@ -13,6 +13,7 @@ from sojourn.report.figures.forest import forest
 from sojourn.report.files import Files
 from sojourn.report.sections import Section
 from sojourn.results.atomic import writing
+from sojourn.study.grouped import grouped
 
 _MOST_FIGURES = 12
 _MOST_CELLS = 40
@@ -48,9 +49,7 @@ def write_comparison(found: Comparison, command: str, out: Path) -> Path:
 
 def sections(found: Comparison, files: Files, prefix: str = "difference") -> list[Section]:
     """Draw every value that is not the same in all cells, those with most larger differences first."""
-    by_path: dict[str, list[Difference]] = {}
-    for one in found.differences:
-        by_path.setdefault(one.value.path, []).append(one)
+    by_path = grouped((one.value.path, one) for one in found.differences)
     by_path = {path: rows for path, rows in by_path.items() if any(one.difference for one in rows)}
     first, second = found.names
     made = []

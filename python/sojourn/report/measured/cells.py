@@ -13,8 +13,9 @@ from sojourn.errors import SojournError
 from sojourn.report.figures.values import axis_name
 from sojourn.report.measured.measurement import Series
 from sojourn.results import Results
+from sojourn.results.limits import cell_of
 from sojourn.results.path import look_up
-from sojourn.study import label_text
+from sojourn.study.grouped import grouped
 
 DURATION = "connections.duration_s"
 """Begins the names of quantiles of how long completed connections last."""
@@ -88,10 +89,7 @@ class Cell:
 
 def cells_of(found: Results) -> list[Cell]:
     """Return the cells of a study, in its order."""
-    made: dict[tuple[tuple[str, str], ...], list[tuple[str, Mapping[str, Any]]]] = {}
-    for point, result in found.items():
-        labels = tuple((axis, label_text(label)) for axis, label in result["point"].items())
-        made.setdefault(labels, []).append((point, result))
+    made = grouped((cell_of(result["point"]), (point, result)) for point, result in found.items())
     return [Cell(dict(labels), runs) for labels, runs in made.items()]
 
 

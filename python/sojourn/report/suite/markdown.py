@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from sojourn.report.sections import Table
 from sojourn.report.suite.checks import Check
+from sojourn.report.suite.tables import check_table
 
 
 def markdown(
@@ -19,13 +20,8 @@ def markdown(
         lines += ["", f"## {link}"]
         for what, table in tables:
             lines += ["", f"{what}:", "", *rows(table)]
-    if found:
-        heads = ["Case", "Link", "Scheme", "What must hold", "Expected", "Found", "Verdict"]
-        checked = [
-            [each.case, each.link, each.scheme, each.what, each.expected, each.found, each.verdict]
-            for each in found
-        ]
-        lines += ["", "## What must hold", "", *rows(Table(heads, checks_text(checked)))]
+    if checked := check_table(found):
+        lines += ["", "## What must hold", "", *rows(checked)]
     return "\n".join(lines) + "\n"
 
 
@@ -34,10 +30,6 @@ def rows(table: Table) -> list[str]:
     return [
         "| " + " | ".join(table.heads) + " |",
         "| " + " | ".join("---" for _ in table.heads) + " |",
-        *("| " + " | ".join(row) + " |" for row in table.rows),
+        # A bar would end the cell that it stands in.
+        *("| " + " | ".join(cell.replace("|", "/") for cell in row) + " |" for row in table.rows),
     ]
-
-
-def checks_text(checked: Sequence[Sequence[str]]) -> list[list[str]]:
-    """Return rows whose cells have no bars, which would end them."""
-    return [[cell.replace("|", "/") for cell in row] for row in checked]

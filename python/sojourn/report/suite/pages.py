@@ -67,7 +67,7 @@ def write_pages(
             (link, [(what, _linked(table, link, everything, at)) for what, table in found_tables])
             for link, found_tables in matrices
         ],
-        checks=check_table(found),
+        checks=tables.check_table(found),
         verdict=told(found, everything),
         schemes=scheme_table(everything),
         open=open_table(suite, everything),
@@ -131,7 +131,7 @@ def _write(
             )
             if table is not None
         ],
-        checks=check_table(own),
+        checks=tables.check_table(own),
         missing=missing,
         parts=[] if view.label else [(part.name, part.label, Path(part.page).name) for part in parts],
         section=f"{each.case.name}.html" if view.label else "",
@@ -210,18 +210,6 @@ def _linked(
         return Markup('<a href="{}">{}</a>').format(at.get((link, own), at[link, case]), name)
 
     return Table(table.heads, [[cell(row[0]), *row[1:]] for row in table.rows], table.words)
-
-
-def check_table(found: Sequence[Check]) -> Table | None:
-    """Return checks as a table; none where there are none."""
-    if not found:
-        return None
-    heads = ["Case", "Link", "Scheme", "What must hold", "Expected", "Found", "Verdict"]
-    rows = [
-        [each.case, each.link, each.scheme, each.what, each.expected, each.found, each.verdict]
-        for each in found
-    ]
-    return Table(heads, rows, 7)
 
 
 def scheme_table(everything: Sequence[Expanded]) -> Table:

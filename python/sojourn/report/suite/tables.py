@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 
 from sojourn.report.sections import Table
+from sojourn.report.suite.checks import Check
 from sojourn.report.suite.rows import setting_of
 from sojourn.report.suite.view import View
 from sojourn.results.interval import half_width
@@ -76,44 +77,45 @@ def _groups(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield f"Users {users.get('name', '')}", f"{users['kind']}, {users['count']}"
 
 
+_COLUMNS = {
+    "Goodput (Mbit/s)": ("goodput_bps", 1e-6),
+    "Queueing delay (ms)": ("queue_delay_ms", 1.0),
+    "95th percentile (ms)": ("queue_delay_p95_ms", 1.0),
+    "Loss (%)": ("loss", 100.0),
+    "Oscillation (CoV of goodput)": ("goodput_cov", 1.0),
+    "Largest cut in a round trip (%)": ("largest_cut", 100.0),
+    "Largest rise (Mbit/s)": ("largest_rise_bps", 1e-6),
+    "Flows that lose in a loss event (%)": ("synchronisation", 100.0),
+    "Harm to goodput": ("harm_goodput", 1.0),
+    "Harm to queueing delay": ("harm_delay", 1.0),
+}
+"""The column of the rows that each head is about, and what makes its unit of the column's."""
+
+
+def _intervals(cell: pl.DataFrame, heads: Sequence[str]) -> list[str]:
+    """Return what stands under some heads in the row of a cell."""
+    return [with_interval(cell[column], scale) for column, scale in map(_COLUMNS.__getitem__, heads)]
+
+
 def numbers(view: View) -> Table:
     """Return goodput, delay and loss of every class and scheme, with intervals over runs."""
     heads = ["Goodput (Mbit/s)", "Queueing delay (ms)", "95th percentile (ms)", "Loss (%)"]
-    keys, cells = _cells(view, pl.lit(True))
-    rows = [
-        [
-            *named,
-            str(cell.height),
-            with_interval(cell["goodput_bps"], 1e-6),
-            with_interval(cell["queue_delay_ms"]),
-            with_interval(cell["queue_delay_p95_ms"]),
-            with_interval(cell["loss"], 100),
-        ]
-        for named, cell in cells
-    ]
+    keys, cells = _cells(view)
+    rows = [[*named, str(cell.height), *_intervals(cell, heads)] for named, cell in cells]
     return Table([*keys, "Runs", *heads], rows, len(keys))
 
 
 def response(view: View) -> Table | None:
     """Return oscillation, smoothness, aggressiveness, loss synchronisation, convergence, if there are any."""
-    told = ["goodput_cov", "largest_cut", "largest_rise_bps", "synchronisation", "watched_s"]
-    keys, cells = _cells(view, pl.any_horizontal(pl.col(column).is_not_null() for column in told))
-    converging = view.table["watched_s"].is_not_null().any()
-    rows = [
-        [
-            *named,
-            with_interval(cell["goodput_cov"]),
-            with_interval(cell["largest_cut"], 100),
-            with_interval(cell["largest_rise_bps"], 1e-6),
-            with_interval(cell["synchronisation"], 100),
-            *([converged(cell)] if converging else []),
-        ]
-        for named, cell in cells
-    ]
-    if not rows:
-        return None
     heads = ["Oscillation (CoV of goodput)", "Largest cut in a round trip (%)", "Largest rise (Mbit/s)"]
-    heads += ["Flows that lose in a loss event (%)", *(["δ-fair convergence (s)"] if converging else [])]
+    heads += ["Flows that lose in a loss event (%)"]
+    keys, cells = _cells(view, *(_COLUMNS[head][0] for head in heads), "watched_s")
+    if not cells:
+        return None
+    rows = [[*named, *_intervals(cell, heads)] for named, cell in cells]
+    if view.table["watched_s"].is_not_null().any():
+        heads.append("δ-fair convergence (s)")
+        rows = [[*row, converged(cell)] for row, (_, cell) in zip(rows, cells, strict=True)]
     return Table([*keys, *heads], rows, len(keys))
 
 
@@ -136,12 +138,10 @@ def harm(view: View) -> Table | None:
     """Return the harm to the first class, against the setting in which it is alone."""
     if not view.expanded.case.solo:
         return None
-    keys, cells = _cells(view, pl.col("harm_goodput").is_not_null() | pl.col("harm_delay").is_not_null())
-    rows = [
-        [*named, with_interval(cell["harm_goodput"]), with_interval(cell["harm_delay"])]
-        for named, cell in cells
-    ]
-    return Table([*keys, "Harm to goodput", "Harm to queueing delay"], rows, len(keys)) if rows else None
+    heads = ["Harm to goodput", "Harm to queueing delay"]
+    keys, cells = _cells(view, "harm_goodput", "harm_delay")
+    rows = [[*named, *_intervals(cell, heads)] for named, cell in cells]
+    return Table([*keys, *heads], rows, len(keys)) if rows else None
 
 
 def phases(view: View) -> Table | None:
@@ -149,24 +149,20 @@ def phases(view: View) -> Table | None:
     found = view.table.filter(pl.col("phase") != "")
     if not found.height:
         return None
+    heads = ["Goodput (Mbit/s)", "Queueing delay (ms)", "Loss (%)"]
     rows = [
-        [
-            *map(str, key),
-            with_interval(cell["goodput_bps"], 1e-6),
-            with_interval(cell["queue_delay_ms"]),
-            with_interval(cell["loss"], 100),
-        ]
+        [*map(str, key), *_intervals(cell, heads)]
         for key, cell in sorted(
             found.group_by("phase", "scheme", maintain_order=True),
             key=lambda item: found["phase"].unique(maintain_order=True).to_list().index(item[0][0]),
         )
     ]
-    return Table(["Phase", "Scheme", "Goodput (Mbit/s)", "Queueing delay (ms)", "Loss (%)"], rows, 2)
+    return Table(["Phase", "Scheme", *heads], rows, 2)
 
 
 def completion(view: View) -> Table | None:
     """Return flow completion and page load times, if the case has any."""
-    keys, cells = _cells(view, pl.col("completion_s").is_not_null() | pl.col("plt_median_s").is_not_null())
+    keys, cells = _cells(view, "completion_s", "plt_median_s")
     rows = []
     for named, cell in cells:
         pages = cell["plt_median_s"].is_not_null().any()
@@ -175,6 +171,18 @@ def completion(view: View) -> Table | None:
         what = "median page load" if pages else "mean flow completion"
         rows.append([*named, what, counted, with_interval(cell[column])])
     return Table([*keys, "What", "Flows, all runs", "Time (s)"], rows, len(keys) + 1) if rows else None
+
+
+def check_table(found: Sequence[Check]) -> Table | None:
+    """Return checks as a table; none where there are none."""
+    if not found:
+        return None
+    heads = ["Case", "Link", "Scheme", "What must hold", "Expected", "Found", "Verdict"]
+    rows = [
+        [each.case, each.link, each.scheme, each.what, each.expected, each.found, each.verdict]
+        for each in found
+    ]
+    return Table(heads, rows, 7)
 
 
 def with_interval(values: pl.Series, scale: float = 1.0) -> str:
@@ -191,9 +199,14 @@ def with_interval(values: pl.Series, scale: float = 1.0) -> str:
     return f"{middle:.{decimals}f} ± {half:.{decimals}f}" if half else f"{_short(middle)} ± 0"
 
 
-def _cells(view: View, where: pl.Expr) -> tuple[list[str], list[tuple[list[str], pl.DataFrame]]]:
-    """Return the heads of the columns that tell cells apart, and each cell with what stands in them."""
-    table = view.table.filter(pl.col("phase") == "", where)
+def _cells(view: View, *any_of: str) -> tuple[list[str], list[tuple[list[str], pl.DataFrame]]]:
+    """Return the heads of the columns that tell cells apart, and each cell with what stands in them.
+
+    Of columns that are named, every row has a value in one or the other.
+    """
+    table = view.table.filter(pl.col("phase") == "")
+    if any_of:
+        table = table.filter(pl.any_horizontal(pl.col(column).is_not_null() for column in any_of))
     columns = {"setting": "Setting", "at": "At", "class": "Class", "scheme": "Scheme"}
     told = [name for name in columns if name in ("class", "scheme") or view.table[name].n_unique() > 1]
     cells = [(list(map(str, key)), cell) for key, cell in table.group_by(told, maintain_order=True)]

@@ -21,7 +21,7 @@ from typing import Any
 
 from sojourn.parts.clips import open_clip
 from sojourn.qoe.web import mos_of_plt
-from sojourn.report.answer.goals import Goal, number_at, usual
+from sojourn.report.answer.goals import Goal, number_at, of_links, usual
 from sojourn.results.bounds import bounds
 
 OWN_SCALE = ("adaptive", "browser", "call", "gaming", "page", "responsiveness")
@@ -96,11 +96,9 @@ def on_scale(result: Mapping[str, Any], goals: Sequence[Goal]) -> dict[str, floa
 
 def utilisation(result: Mapping[str, Any]) -> float | None:
     """Return the utilisation of the busiest link."""
-    found = [number_at(result, f"links.{link}.utilisation") for link in result.get("links") or ()]
-    return max((number for number in found if number is not None), default=None)
+    return max(of_links(result, "utilisation"), default=None)
 
 
 def delay_ms(result: Mapping[str, Any]) -> float:
     """Return the mean queueing delay of a round trip: of all links together."""
-    found = [number_at(result, f"links.{link}.queue_delay_ms.mean") for link in result.get("links") or ()]
-    return sum(number for number in found if number is not None)
+    return sum(of_links(result, "queue_delay_ms.mean"))

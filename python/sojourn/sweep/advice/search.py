@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from sojourn.errors import SojournError
 from sojourn.study import Point, Study
+from sojourn.study.grouped import grouped
 from sojourn.sweep.advice import elimination, scores
 from sojourn.sweep.advice.elimination import Cell, Standing
 from sojourn.sweep.advice.loads import IDLE, NONE
@@ -77,10 +78,8 @@ class Findings:
 
     def cells(self, name: str) -> dict[str, list[dict[str, Any]]]:
         """Return the results of a candidate by load, each with its replication."""
-        found: dict[str, list[dict[str, Any]]] = {}
-        for run in sorted(self.runs[name], key=lambda run: run.replication):
-            found.setdefault(run.load, []).append({**run.result, "replication": run.replication})
-        return found
+        runs = sorted(self.runs[name], key=lambda run: run.replication)
+        return grouped((run.load, {**run.result, "replication": run.replication}) for run in runs)
 
     def delays(self) -> dict[str, dict[int, float]]:
         """Return, by candidate and replication, the mean queueing delay over loads, in ms."""
@@ -92,9 +91,7 @@ class Findings:
         return fmean(number for run in loaded if (number := scores.utilisation(run.result)) is not None)
 
     def _over_loads(self, name: str, measure: Callable[[Mapping[str, Any]], float]) -> dict[int, float]:
-        by_time: dict[int, list[float]] = {}
-        for run in self.runs[name]:
-            by_time.setdefault(run.replication, []).append(measure(run.result))
+        by_time = grouped((run.replication, measure(run.result)) for run in self.runs[name])
         return {at: fmean(numbers) for at, numbers in sorted(by_time.items())}
 
     def standing(self, among: Iterable[str]) -> Standing:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sojourn.study.toml import toml_key, toml_value
 from sojourn.sweep.advice.candidates import Candidate
 from sojourn.sweep.advice.line import Line, Times
 from sojourn.sweep.advice.loads import IDLE, NONE
@@ -45,7 +46,7 @@ def _study(
         f"# {lead}",
         f"# The line: {line.words}.",
         "",
-        f"name     = {_toml(title)}",
+        f"name     = {toml_value(title)}",
         "seed     = 1",
         f"repeat   = {FIRST}",
         f'duration = "{times.warmup_s + times.measured_s}s"',
@@ -53,8 +54,8 @@ def _study(
         "",
         "[path]",
         f'rtt  = "{line.rtt}"',
-        f"down = {_toml({'rate': line.down, 'queue': queues.down})}",
-        f"up   = {_toml({'rate': line.up, 'queue': queues.up})}",
+        f"down = {toml_value({'rate': line.down, 'queue': queues.down})}",
+        f"up   = {toml_value({'rate': line.up, 'queue': queues.up})}",
         "",
     ]
     for kind, count in asked.users.items():
@@ -66,9 +67,15 @@ def _study(
         for entry in flows:
             said += [f"[[workload.{json.dumps(load)}]]", *_lines(entry), ""]
     axes = [("workload", [NONE if load == IDLE else load for load in asked.loads]), *swept]
-    said += ["[sweep]", *(f"{_key(axis)} = {_array(values)}" for axis, values in axes)]
+    said += ["[sweep]", *(f"{toml_key(axis)} = {_array(values)}" for axis, values in axes)]
     for axis, tied, values in ties:
-        said += ["", "[[tie]]", f"with = {_toml(axis)}", "[tie.set]", f"{_key(tied)} = {_array(values)}"]
+        said += [
+            "",
+            "[[tie]]",
+            f"with = {toml_value(axis)}",
+            "[tie.set]",
+            f"{toml_key(tied)} = {_array(values)}",
+        ]
     return "\n".join(said) + "\n"
 
 
@@ -81,23 +88,10 @@ def _of_kind(kind: str, times: Times) -> dict[str, Any]:
 
 def _lines(entry: Mapping[str, Any]) -> list[str]:
     width = max(map(len, entry))
-    return [f"{key:{width}} = {_toml(value)}" for key, value in entry.items()]
+    return [f"{key:{width}} = {toml_value(value)}" for key, value in entry.items()]
 
 
 def _array(values: Sequence[Any]) -> str:
     if all(isinstance(value, str) for value in values):
-        return _toml(list(values))
-    return "[\n" + "".join(f"  {_toml(value)},\n" for value in values) + "]"
-
-
-def _key(key: str) -> str:
-    return key if key.isalnum() else json.dumps(key)
-
-
-def _toml(value: Any) -> str:
-    """Write a value as TOML, tables in one line."""
-    if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{key} = {_toml(item)}" for key, item in value.items()) + " }"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_toml, value)) + "]"
-    return json.dumps(value, ensure_ascii=False)  # texts, numbers and truth are written alike
+        return toml_value(list(values))
+    return "[\n" + "".join(f"  {toml_value(value)},\n" for value in values) + "]"

@@ -6,7 +6,6 @@ import os
 import threading
 from collections import deque
 from collections.abc import Mapping
-from types import TracebackType
 from typing import Any
 
 from rich.console import Console
@@ -41,9 +40,7 @@ class View:
         self._live.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for fd in self._pipes:
             os.close(fd)
         for reader in self._readers:

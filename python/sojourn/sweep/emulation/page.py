@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
 
+_WAITS = ("mean", "p95", "p99", "max")
+
 
 def write_page(came: Mapping[str, Any], command: str, page: Path) -> None:
     """Write the page and, in ``figures/`` beside it, its figures.
@@ -61,18 +63,7 @@ def write_page(came: Mapping[str, Any], command: str, page: Path) -> None:
             wall_s=came["command"]["wall_s"],
             quality=Table(("row", "of", "set", "got", "limit", "held"), _quality(came), words=2),
             links=Table(
-                (
-                    "queue",
-                    "rate",
-                    "used",
-                    "packets",
-                    "dropped",
-                    "marked",
-                    "mean ms",
-                    "p95 ms",
-                    "p99 ms",
-                    "max ms",
-                ),
+                ("queue", "rate", "used", "packets", "dropped", "marked", *(f"{wait} ms" for wait in _WAITS)),
                 [_link(name, link) for name, link in came["links"].items()],
             ),
             late=Table(("packets", "p50 µs", "p99 µs", "p99.9 µs", "max µs", "count"), _late(came)),
@@ -100,7 +91,7 @@ def _quality(came: Mapping[str, Any]) -> list[tuple[str, ...]]:
 
 def _link(name: str, link: Mapping[str, Any]) -> tuple[str, ...]:
     delay, rate = link["queue_delay_ms"], link["rate_bps"]
-    waited = [f"{delay[key]:.2f}" for key in ("mean", "p95", "p99", "max")]
+    waited = [f"{delay[key]:.2f}" for key in _WAITS]
     return (
         name,
         f"{rate / 1e6:g} Mbit/s" if rate else "unlimited",

@@ -1,14 +1,13 @@
 """From a case, a link and the schemes to a study: the case's own file, with keys set as by ``--set``."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 from pathlib import Path
-from typing import Any
 
 from sojourn.errors import SojournError
 from sojourn.study import Study
+from sojourn.study.toml import toml_value
 from sojourn.study.units import nanoseconds
 from sojourn.sweep.suites.catalogue import Case, Under
 from sojourn.sweep.suites.link import Link, rate_bps
@@ -114,10 +113,12 @@ def _queues(case: Case, schemes: Sequence[Scheme], buffer: int) -> dict[str, str
     def size(under: Under) -> int:
         return max(1, ceil(buffer * under.buffer))
 
-    keys = {f'sweep."{first.key}"': _toml([scheme.table(size(first), ecn=case.ecn) for scheme in schemes])}
+    keys = {
+        f'sweep."{first.key}"': toml_value([scheme.table(size(first), ecn=case.ecn) for scheme in schemes])
+    }
     for under in others:
         tables = [_second(under.scheme, scheme, size(under)) for scheme in schemes]
-        keys[f'tie.0.set."{under.key}"'] = _toml(tables)
+        keys[f'tie.0.set."{under.key}"'] = toml_value(tables)
     return keys
 
 
@@ -130,15 +131,6 @@ def _second(which: str, scheme: Scheme, packets: int) -> Queue:
     if which == "fifo":
         return {"kind": "fifo", "limit": f"{packets}pkt"}
     raise SojournError(f"a queue of a case has the scheme same, other-values or fifo, not {which!r}")
-
-
-def _toml(value: Any) -> str:
-    """Write plain values as TOML on one line."""
-    if isinstance(value, dict):
-        return "{ " + ", ".join(f"{key} = {_toml(each)}" for key, each in value.items()) + " }"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_toml, value)) + "]"
-    return json.dumps(value)
 
 
 def folder_of(suite: str, out: Path | None) -> Path:
