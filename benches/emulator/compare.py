@@ -32,6 +32,7 @@ from typing import Any
 import polars as pl
 from sojourn.study.toml import toml
 
+from benches.command import sojourn
 from benches.emulator import beside
 from benches.kernel import bed, captures, measure
 from benches.kernel.scenarios import FRAME_BYTES, Scenario, scenario
@@ -181,11 +182,8 @@ def simulated(asked: Scenario) -> Iterator[dict[str, Any]]:
         study = study_of(asked)
         study["path"]["jitter"] = ANSWER
         Path(scratch, "path.toml").write_text(toml(study), encoding="utf-8")
-        words = [sys.executable, "-m", "sojourn", "run", "path.toml", "--json", "--jobs", "1"]
-        done = subprocess.run(words, cwd=scratch, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise RuntimeError(f"{asked.name}: {done.stderr.strip()}")
-    for result in map(json.loads, done.stdout.splitlines()):
+        lines = sojourn("run", "path.toml", "--json", "--jobs", "1", cwd=scratch).splitlines()
+    for result in map(json.loads, lines):
         found = {name: at_link(result, "up", name) for name in beside.COMPARED}
         yield found | {"seed": result["replication"], "dropped_pkts": result["links"]["up"]["dropped_pkts"]}
 

@@ -11,11 +11,12 @@ iperf3, and root to be of use.
 import argparse
 import json
 import shutil
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
+
+from benches.command import sojourn
 
 POINTS = ("1Mbit:both", "16Mbit:both", "100Mbit:both", "250Mbit:both", "1000Mbit:one")
 SLOW_START_S = 2
@@ -32,18 +33,10 @@ def run(rate: str, ways: str, seconds: float) -> dict[str, Any]:
         load = f"iperf3 -c $SOJOURN_SERVER -t {seconds:g} -O {SLOW_START_S} {both} -J > goodput.json"
         path = ("--down", rate, "--up", rate, "--rtt", "10ms", "--queue", "fifo", "--limit", "1BDP")
         words = (*path, "--congestion", "cubic", "--json", "--server", "exec iperf3 -s -1 > /dev/null")
-        done = subprocess.run(
-            [sys.executable, "-m", "sojourn", "emulate", *words, "--", "sh", "-c", load],
-            cwd=scratch, capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        if done.returncode:
-            raise RuntimeError(f"{rate} {ways}: {done.stderr.strip()}")
+        came = json.loads(sojourn("emulate", *words, "--", "sh", "-c", load, cwd=scratch))
         end = json.loads(Path(scratch, "goodput.json").read_text(encoding="utf-8"))["end"]
     names = ("sum_received", "sum_received_bidir_reverse")
-    return {
-        **json.loads(done.stdout),
-        "goodput": [end[name]["bits_per_second"] for name in names if name in end],
-    }
+    return {**came, "goodput": [end[name]["bits_per_second"] for name in names if name in end]}
 
 
 def worst(came: dict[str, Any], key: str) -> float:

@@ -11,10 +11,10 @@ import argparse
 import json
 import os
 import shutil
-import subprocess
 import sys
 from typing import Any
 
+from benches.command import sojourn
 from benches.emulator.endings import ORDINARY
 
 KINDS: dict[str, tuple[str, ...]] = {
@@ -63,17 +63,10 @@ def queue(kind: str) -> str:
 def replay(kind: str, seconds: float, *, ordinary: bool) -> dict[str, Any]:
     """Run flows through a kind of queue; return what came of it."""
     python = shutil.which("python3", path="/usr/bin:/bin") or sys.executable
-    words = [*(ORDINARY if ordinary else ()), sys.executable, "-m", "sojourn", "emulate"]
-    words += [*PATH, "--congestion", "cubic", "--ecn", "--json"]
-    words += ["--set", f"path.up.queue={queue(kind)}", "--server", f"exec {python} -c '{SINK}'", "--"]
-    done = subprocess.run(
-        [*words, python, "-c", SEND, "4", str(seconds)],
-        capture_output=True, text=True, check=False, cwd="/",
-        env={**os.environ, "HOME": "/", "PYTHONDONTWRITEBYTECODE": "1"},
-    )  # fmt: skip
-    if done.returncode:
-        raise RuntimeError(f"{kind}: {done.stderr.strip()}")
-    return json.loads(done.stdout)
+    words = [*PATH, "--congestion", "cubic", "--ecn", "--set", f"path.up.queue={queue(kind)}", "--json"]
+    words += ["--server", f"exec {python} -c '{SINK}'", "--", python, "-c", SEND, "4", str(seconds)]
+    before = ("env", "HOME=/", "PYTHONDONTWRITEBYTECODE=1", *(ORDINARY if ordinary else ()))
+    return json.loads(sojourn("emulate", *words, cwd="/", before=before))
 
 
 def main(words: list[str] | None = None) -> int:

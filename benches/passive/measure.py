@@ -12,7 +12,6 @@ the distributions of all that the folder has.
 
 import argparse
 import json
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -21,6 +20,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from benches.command import sojourn
 from benches.passive.drawn import draw
 from benches.passive.observed import observe
 from benches.passive.peers import HIDDEN, offer
@@ -32,7 +32,6 @@ BOUND_MS = {"tcp": 0.6, "utp": 0.15}
 
 ERRORS = "errors.npz"
 
-_SOJOURN = str(Path(sys.executable).with_name("sojourn"))
 # Not the study's 1 Mbit/s to the bit: full packets would leave every 12.000 ms, at one phase of the
 # sender's ticks of 1 ms for ever, and the error would be whatever that phase happens to be.
 _PATH = ("--down", "1010kbit", "--up", "1010kbit", "--rtt", "60ms", "--queue", "fifo", "--limit", "365kB")
@@ -40,16 +39,6 @@ _PATH = ("--down", "1010kbit", "--up", "1010kbit", "--rtt", "60ms", "--queue", "
 # for its own bits, which a line would add to the delay of large packets (11 ms here) and not to the base.
 _SHAPER = ("--set", "path.down.rule=htb", "--set", "path.up.rule=htb")
 _GRACE_S = 60
-
-
-def sojourn(*words: str, seconds: float = 0.0) -> str:
-    """Run the command line; return what it printed."""
-    ran = subprocess.run(
-        [_SOJOURN, *words], capture_output=True, text=True, timeout=seconds + _GRACE_S, check=False
-    )
-    if ran.returncode:
-        raise SystemExit(f"sojourn {words[0]}: exit code {ran.returncode}: {ran.stderr.strip()[-600:]}")
-    return ran.stdout
 
 
 def errors(case: str, seconds: float, folder: Path) -> dict[str, Any]:
@@ -72,12 +61,12 @@ def errors(case: str, seconds: float, folder: Path) -> dict[str, Any]:
         sojourn(
             *("emulate", *_PATH, *_SHAPER, "--json", "--pcap", str(pcapng), "--log", str(log)),
             *("--server", " ".join(ends["server"]), "--", *ends["client"]),
-            seconds=seconds,
+            seconds=seconds + _GRACE_S,
         )
     )
     truth_ms = observe(pcapng, log, HIDDEN, capture)
     samples = folder / "samples.csv"
-    sojourn("measure", str(capture), "--samples", str(samples), "--json")
+    sojourn("measure", str(capture), "--samples", str(samples), "--json", seconds=_GRACE_S)
     protocol = "utp" if case.startswith("utp") else "tcp"
     table = pl.read_csv(samples).filter(
         (pl.col("protocol") == protocol) & (pl.col("direction") == "from-remote")

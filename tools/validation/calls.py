@@ -16,11 +16,10 @@ from typing import Any
 
 from sojourn.errors import SojournError
 from sojourn.results import open_results
-from sojourn.results.path import look_up
 from sojourn.study import Study
 from sojourn.sweep import Campaign
 
-from tools.validation.testbed import Bound, run
+from tools.validation.testbed import Bound, numbers, run
 
 STUDY = Path(__file__).with_name("calls.toml")
 SEEDS = 512
@@ -87,10 +86,7 @@ def rows(scene: str, simulated: list[Mapping[str, Any]], real: list[Mapping[str,
     missed = sum(not one["engine"]["verdict"]["held"] for one in real)
     beds = f"; {missed} of {len(real)} beds did not hold" if missed else ""
     for path in (*(bound.path for bound in BOUNDS), *SEEN):
-        ours, theirs = (
-            tuple(value for one in results if (value := look_up(one, path)) is not None)
-            for results in (simulated, real)
-        )
+        ours, theirs = (numbers(results, path) for results in (simulated, real))
         if ours and theirs:
             bound = next((bound for bound in BOUNDS if bound.path == path), None)
             keeps = None if bound is None else bound.keeps(mean(ours), mean(theirs))

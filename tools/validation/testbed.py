@@ -84,7 +84,7 @@ def rows(simulated: list[Mapping[str, Any]], real: list[Mapping[str, Any]]) -> I
         ours = _cells(simulated).get(cell, [])
         held = [one for one in runs if one["engine"]["verdict"]["held"]]
         for bound in BOUNDS:
-            came, theirs = _numbers(ours, bound.path), _numbers(held or runs, bound.path)
+            came, theirs = numbers(ours, bound.path), numbers(held or runs, bound.path)
             if not came or not theirs:
                 continue
             keeps, reason = bound.keeps(mean(came), mean(theirs)), ""
@@ -99,13 +99,13 @@ def _cells(results: list[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]
     return grouped((", ".join(map(label_text, result["point"].values())), result) for result in results)
 
 
-def _numbers(results: list[Mapping[str, Any]], path: str) -> tuple[float, ...]:
+def numbers(results: list[Mapping[str, Any]], path: str) -> tuple[float, ...]:
     return tuple(value for one in results if (value := look_up(one, path)) is not None)
 
 
 def _drops(results: list[Mapping[str, Any]]) -> float:
     """Return how many drops a mean share of several runs rests on."""
-    return sum(_numbers(results, "links.down.dropped_pkts"))
+    return sum(numbers(results, "links.down.dropped_pkts"))
 
 
 def summary(found: list[Row]) -> str:

@@ -11,7 +11,7 @@ use crate::rows;
 use rtrb::Consumer;
 use serde::Serialize;
 use sojourn_net::probe::{DropCause, Probe as _};
-use sojourn_net::{Rate, Span, Time};
+use sojourn_net::{Rate, Span, Time, with_defaults};
 use sojourn_pcap::write::Pcapng;
 use sojourn_sim::engine::Packet;
 use sojourn_sim::replay::Arrival;
@@ -78,20 +78,22 @@ struct Recent {
     drops: [u64; DropCause::ALL.len()],
 }
 
-/// All records of a run.
-pub struct Ledger {
-    links: Vec<LinkLedger>,
-    pace: [Pace; 2],
-    flows: BTreeMap<u32, u32>,
-    pair_of_flow: Vec<u16>,
-    pairs: BTreeMap<u16, PairCounts>,
-    measured: (Time, Time),
-    log: Option<BufWriter<Output>>,
-    capture: Option<(Pcapng<BufWriter<Output>>, u64)>,
-    snapshots: Option<Consumer<Snapshot>>,
-    heads: BTreeMap<u32, [u8; SNAPSHOT]>,
-    late: [Lateness; 2],
-    looked: Time,
+with_defaults! {
+    /// All records of a run.
+    pub struct Ledger {
+        links: Vec<LinkLedger>,
+        pace: [Pace; 2],
+        flows: BTreeMap<u32, u32>,
+        pair_of_flow: Vec<u16>,
+        pairs: BTreeMap<u16, PairCounts>,
+        measured: (Time, Time) = (Time::ZERO, Time::NEVER),
+        log: Option<BufWriter<Output>>,
+        capture: Option<(Pcapng<BufWriter<Output>>, u64)>,
+        snapshots: Option<Consumer<Snapshot>>,
+        heads: BTreeMap<u32, [u8; SNAPSHOT]>,
+        late: [Lateness; 2],
+        looked: Time,
+    }
 }
 
 /// Packets of one pair of hosts.
@@ -152,20 +154,8 @@ impl Ledger {
             let names: Vec<_> = links.iter().map(|link| link.name.as_str()).collect();
             Pcapng::new(BufWriter::new(out), &names).map(|pcapng| (pcapng, wall))
         });
-        Ok(Self {
-            links,
-            pace: Default::default(),
-            flows: BTreeMap::new(),
-            pair_of_flow: Vec::new(),
-            pairs: BTreeMap::new(),
-            measured: (Time::ZERO, Time::NEVER),
-            log: outputs.log.map(BufWriter::new),
-            capture: capture.transpose()?,
-            snapshots,
-            heads: BTreeMap::new(),
-            late: Default::default(),
-            looked: Time::ZERO,
-        })
+        let log = outputs.log.map(BufWriter::new);
+        Ok(Self { links, log, capture: capture.transpose()?, snapshots, ..Self::default() })
     }
 
     /// Summaries are of a part of the run, as those of a simulation are of what comes after its warm-up.

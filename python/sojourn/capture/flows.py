@@ -4,6 +4,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import polars as pl
+
 from sojourn import _core
 
 _BINS = 0.005
@@ -20,8 +22,6 @@ class Flows:
 
     def add(self, batch: Mapping[str, Any]) -> None:
         """Count the samples of a batch."""
-        import polars as pl
-
         names = [pl.Series([row[i] for row in batch["flows"]], dtype=pl.String) for i in range(3)]
         flow = pl.Series(batch["flow"], dtype=pl.UInt32)
         rows = pl.DataFrame(
@@ -63,8 +63,6 @@ class Flows:
 
         What was left out of the way to one of the `hosts` is not told by flow: it makes all of them bounds.
         """
-        import polars as pl
-
         if self._flows is None:
             return []
         key = ["remote", "protocol", "flow", "toward"]

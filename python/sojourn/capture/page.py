@@ -1,19 +1,19 @@
 """The page of a measurement: figures, a table of hosts, what was not seen and why."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import polars as pl
+
+from sojourn import _core
+from sojourn.report import html
+from sojourn.report.figures.passive import delay_cdf, delay_over_time, tcp_against_utp
+from sojourn.report.files import Files
+from sojourn.report.sections import Section
 from sojourn.results.atomic import writing
+from sojourn.results.path import flatten
 from sojourn.results.sizes import spaced
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from sojourn.report.files import Files
-    from sojourn.report.sections import Section
 
 _MOST_ROWS = 600
 _MOST_PANELS = 4
@@ -42,10 +42,6 @@ def write_page(
     StoreError
         The page cannot be written.
     """
-    from sojourn import _core
-    from sojourn.report import html
-    from sojourn.report.files import Files
-
     hosts = [host for host in summary["hosts"] if host["samples"]]
     with writing(page):
         page.parent.mkdir(parents=True, exist_ok=True)
@@ -76,17 +72,10 @@ def write_page(
 
 def _table(hosts: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
     """Return every number of every host, one row each."""
-    import polars as pl
-
-    from sojourn.results.path import flatten
-
     return pl.DataFrame([flatten(host) for host in hosts], infer_schema_length=None)
 
 
 def _figures(hosts: Sequence[Mapping[str, Any]], made: Files) -> list[Section]:
-    from sojourn.report.figures.passive import delay_cdf, delay_over_time, tcp_against_utp
-    from sojourn.report.sections import Section
-
     if not hosts:
         return []
     longest = sorted(hosts, key=lambda host: -host["samples"])[:_MOST_PANELS]

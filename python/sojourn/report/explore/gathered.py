@@ -17,6 +17,7 @@ from sojourn.report.explore.scale import described
 from sojourn.report.facts import reproduce
 from sojourn.report.figures import labels_of
 from sojourn.report.figures.default import score_paths
+from sojourn.report.figures.kinds.kind import is_number
 from sojourn.report.figures.values import Value, axis_name, has_name, value
 from sojourn.report.listening import listen
 from sojourn.results import Results, engines
@@ -118,7 +119,7 @@ def _paths(results: Sequence[Mapping[str, Any]]) -> list[str]:
     for result in results:
         found = {key: item for key, item in result.items() if key not in ("study", "point", "engine")}
         for path, number in flatten(found).items():
-            if _is_number(number) and has_name(path) and ".worst." not in path:
+            if is_number(number) and has_name(path) and ".worst." not in path:
                 there[path] = None
     groups = list(_GROUPS)
     return sorted(there, key=lambda path: groups.index(_group(path)))
@@ -145,7 +146,7 @@ def _number(path: str, cells: Sequence[Sequence[Mapping[str, Any]]]) -> dict[str
 
 def _mean(shown: Value, found: Iterable[Any]) -> list[Any] | None:
     """Return mean, interval, and both as text, of the replications that have the number."""
-    numbers = tuple(float(number) for number in found if _is_number(number))
+    numbers = tuple(float(number) for number in found if is_number(number))
     if not numbers:
         return None
     mean = fmean(numbers)
@@ -210,10 +211,6 @@ def _notes(
     if heard:
         yield heard
     yield f"Made by {'; '.join(engines(chain(*by_cell.values())))}."
-
-
-def _is_number(found: Any) -> bool:
-    return isinstance(found, int | float) and not isinstance(found, bool)
 
 
 def _short(number: float) -> float:

@@ -1,17 +1,20 @@
 """The page of a run of the emulator: what the queues did, and how good the emulator was."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+import polars as pl
+from matplotlib.figure import Figure
+
+from sojourn import _core
+from sojourn.report import html
+from sojourn.report.figures.style import canvas, look, settle
+from sojourn.report.files import Files
+from sojourn.report.sections import Section, Table
 from sojourn.results.atomic import writing
 from sojourn.sweep.emulation.words import heading, notes, verdict
-
-if TYPE_CHECKING:
-    import polars as pl
-    from matplotlib.figure import Figure
 
 _WAITS = ("mean", "p95", "p99", "max")
 
@@ -33,11 +36,6 @@ def write_page(came: Mapping[str, Any], command: str, page: Path) -> None:
     StoreError
         The page cannot be written.
     """
-    from sojourn import _core
-    from sojourn.report import html
-    from sojourn.report.files import Files
-    from sojourn.report.sections import Section, Table
-
     with writing(page):
         page.parent.mkdir(parents=True, exist_ok=True)
         made = Files(page.parent / "figures")
@@ -138,8 +136,6 @@ def _engine(engine: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def series_table(links: Mapping[str, Any]) -> pl.DataFrame:
     """Return the queues over time: a row for each link and interval."""
-    import polars as pl
-
     frames = []
     for name, link in links.items():
         series = link["series"]
@@ -157,10 +153,6 @@ def series_table(links: Mapping[str, Any]) -> pl.DataFrame:
 
 def drawn(links: Mapping[str, Any], end_s: float) -> Figure:
     """Draw delay (above) and utilisation (below) over time; the last interval ends with the run."""
-    import numpy as np
-
-    from sojourn.report.figures.style import canvas, look, settle
-
     with canvas(8.0, 4.6, nrows=2, sharex=True) as (figure, (delays, used)):
         for place, (name, link) in enumerate(links.items()):
             series = link["series"]

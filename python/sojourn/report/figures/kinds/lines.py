@@ -64,7 +64,7 @@ class Lines(Kind):
     def explain(self, plot: Plot) -> str:
         """Say what lines and bars are."""
         line = one_for_each(plot.down, "line")
-        return f"The {plot.what} over the {plot.across}{line}{_bars(plot)}"
+        return f"The {plot.what} over the {plot.across}{line}{clause_of_bars(plot)}"
 
 
 class Clients(Lines):
@@ -89,14 +89,14 @@ class Clients(Lines):
 
     def explain(self, plot: Plot) -> str:
         """Say what lines and bars are."""
-        return f"The {plot.what} over the {plot.across}, one line for each{_bars(plot)}"
+        return f"The {plot.what} over the {plot.across}, one line for each{clause_of_bars(plot)}"
 
     def csv(self, plot: Plot) -> pl.DataFrame:
         """Return the table with the client of each row."""
         return super().csv(replace(plot, y="client"))
 
 
-def _bars(plot: Plot) -> str:
+def clause_of_bars(plot: Plot) -> str:
     """Say what the bars are, where there are any: one replication has no interval."""
     if "low" not in plot.frame.columns or plot.frame["low"].null_count() == plot.frame.height:
         return ""

@@ -13,7 +13,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from sojourn.errors import SojournError
 from sojourn.report.figures.kinds.kind import Kind, is_number
-from sojourn.report.figures.kinds.lines import label_x, places
+from sojourn.report.figures.kinds.lines import clause_of_bars, label_x, places
 from sojourn.report.figures.panels import layout
 from sojourn.report.figures.plot import Plot, Spec
 from sojourn.report.figures.style import GRID, MUTED, look, settle
@@ -98,12 +98,9 @@ class Responsiveness(Kind):
 
     def explain(self, plot: Plot) -> str:
         """Say what the marks and lines are."""
-        bars = ""
-        if "low" in plot.frame.columns and plot.frame["low"].null_count() < plot.frame.height:
-            bars = "; bars are 95 % intervals over replications"
         return (
             f"Round trips a minute under load over the {plot.across or 'study'}: of new connections, of the "
-            f"connections that load the path, and the score, the mean of both{bars}. Lines are where "
-            "responsiveness becomes fair (300 RPM), good (1000) and excellent (6000) in "
+            f"connections that load the path, and the score, the mean of both{clause_of_bars(plot)}. "
+            "Lines are where responsiveness becomes fair (300 RPM), good (1000) and excellent (6000) in "
             "draft-ietf-ippm-responsiveness-06; the axis is logarithmic"
         )
