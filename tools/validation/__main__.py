@@ -18,17 +18,13 @@ def main() -> int:
         prog="python -m tools.validation",
         description="Hold the simulator against theory, ns-2 and ns-3, Linux, and published tables.",
     )
-    parser.add_argument(
-        "--results", default="results/validation", type=Path, help="where the runs are stored"
-    )
-    parser.add_argument("--docs", default="docs", type=Path, help="where validation.md is written")
-    parser.add_argument(
-        "--published",
-        default="results",
-        type=Path,
-        help="results folders of studies with published tables",
-    )
-    parser.add_argument("--studies", default="studies", type=Path, help="where published/ lies")
+    for option, folder, what in (
+        ("--results", "results/validation", "where the runs are stored"),
+        ("--docs", "docs", "where validation.md is written"),
+        ("--published", "results", "results folders of studies with published tables"),
+        ("--studies", "studies", "where published/ lies"),
+    ):
+        parser.add_argument(option, default=folder, type=Path, help=what)
     parser.add_argument("--jobs", type=int, help="processes; by default one for each core")
     parser.add_argument(
         "--only",
