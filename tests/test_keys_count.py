@@ -122,6 +122,7 @@ TCP: dict[str, Any] = {
     "initial-rto": ("3s", ("path.up.loss", "0.3")), "limited-transmit": (False, LOSS), "prr": (False, LOSS),
     "karn-backoff": (True, ("path.down.loss", "0.2")), "hystart": "linux", "reno-friendly": (False, LOSS),
     "ledbat-target": ("20ms", ("{}.transport", "ledbat")), "ledbat-gain": (0.5, ("{}.transport", "ledbat")),
+    "receive-buffer": ("1MB", ("{}.stack", "linux")),
     "pacing": True, "recovery": ("rack-tlp", LOSS), "stack": "linux", "transport": "reno",
     "ecn": (True, ("path.queue", '{ kind = "codel", ecn = true, target = "1ms" }')),
 }  # fmt: skip

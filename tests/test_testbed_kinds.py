@@ -103,12 +103,16 @@ def test_routes_and_sockets_say_only_what_differs_from_the_kernel() -> None:
     plain = tcp.settings(place(flows()).entry, None)
     assert plain.options == () and not plain.ecn and not plain.quickack and plain.delay_ns is None
     assert plain.variables == {
+        "net.ipv4.tcp_rmem": "4096 131072 33554432",
         "net.ipv4.tcp_timestamps": "1",
         "net.ipv4.tcp_sack": "1",
         "net.ipv4.tcp_slow_start_after_idle": plain.variables["net.ipv4.tcp_slow_start_after_idle"],
         "net.ipv4.tcp_recovery": "1",
         "net.ipv4.tcp_early_retrans": "3",
     }
+    for size, said in (("1MB", "1000000 33554432"), ("40MB", "40000000 40000000")):
+        found = tcp.settings(place(flows(more=f'receive-buffer = "{size}"')).entry, None)
+        assert found.variables["net.ipv4.tcp_rmem"] == f"4096 {said}"
     for idle, said in (("true", "1"), ("false", "0")):
         found = tcp.settings(place(flows(more=f"idle-restart = {idle}")).entry, None)
         assert found.variables["net.ipv4.tcp_slow_start_after_idle"] == said
@@ -116,7 +120,7 @@ def test_routes_and_sockets_say_only_what_differs_from_the_kernel() -> None:
     other = tcp.settings(place(flows(more=more)).entry, 7)
     assert other.options == () and other.min_rto_ms == 1 and other.delay_ns == 7
     assert list(other.variables.values())[:2] == ["0", "0"]
-    assert list(other.variables.values())[3:] == ["0", "0"]
+    assert list(other.variables.values())[3:5] == ["0", "0"]
     # DCTCP and Prague have no other feedback than marks.
     told = {**place(flows()).entry, "transport": "dctcp"}
     told.pop("ecn", None)

@@ -34,6 +34,7 @@ mod segment;
 mod sender;
 mod stack;
 mod statistics;
+mod window_growth;
 
 pub use config::{Config, Recovery, Stack};
 pub use ecn::EcnMode;

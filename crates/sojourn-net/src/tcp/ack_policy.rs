@@ -2,7 +2,8 @@
 //!
 //! Source: Linux's `tcp_input.c` and `tcp.c`, by their rules, as seen on Linux 6.18:
 //! - quick ACKs: the first sixteen acknowledgements of a connection, and sixteen after a duplicate or a pause, are not
-//!   delayed; a pause is one of data in order, and data beyond a hole does not end it;
+//!   delayed; a pause is one of data in order, and data beyond a hole does not end it. A segment with which the receive
+//!   window grows ([`WindowGrowth`]) is acknowledged at once, and the sixteen do not become fewer meanwhile;
 //! - PSH: such a segment is acknowledged as soon as the application has read it, here at once, unless there is a hole;
 //!   a sender's second of a pair has PSH;
 //! - delayed ACKs: the delay of others follows the gaps of arrivals, from 40 ms up to a round trip, and doubles when
@@ -10,11 +11,11 @@
 //! - SACK compression (`tcp_comp_sack_delay_ns`, `tcp_comp_sack_nr`): only the first three duplicate ACKs of a hole
 //!   leave at once; later ones are held for a millisecond, or until 44 have been, and leave as one.
 //!
-//! Differences: the millisecond does not shrink on paths of less than 20 ms; that every segment is acknowledged while
-//! the receive window still grows (the first 200 or so of a connection) is left out, as are interactive connections
-//! (pingpong).
+//! Differences: the millisecond does not shrink on paths of less than 20 ms; interactive connections (pingpong) are
+//! left out.
 
 use super::jiffies::{TICK, expiry, ticks};
+use super::window_growth::WindowGrowth;
 use crate::{Span, Time};
 
 const QUICK: u32 = 16;
@@ -40,13 +41,14 @@ pub(super) struct AckPolicy {
     /// Smoothed round trip and retransmission timeout of this end.
     round_trip: Span,
     rto: Span,
+    pub(super) window: WindowGrowth,
     /// When what is held leaves; `NEVER` if nothing is.
     pub(super) at: Time,
 }
 
 impl AckPolicy {
     /// Acknowledgements are delayed by `least` at least.
-    pub(super) fn new(least: Span) -> Self {
+    pub(super) fn new(least: Span, window: WindowGrowth) -> Self {
         let least = ticks(least);
         Self {
             quick: QUICK,
@@ -58,6 +60,7 @@ impl AckPolicy {
             delay: least,
             round_trip: Span::ZERO,
             rto: Span::ZERO,
+            window,
             at: Time::NEVER,
         }
     }
@@ -74,8 +77,13 @@ impl AckPolicy {
         } else if gap < self.delay {
             self.delay = (self.delay / 2 + gap).min(ticks(rto));
         } else if gap > ticks(rto) {
-            self.quick = QUICK;
+            self.quick = self.quick.max(QUICK);
         }
+    }
+
+    /// A segment of data arrived that may let the receive window grow.
+    pub(super) fn on_room(&mut self, payload: u32, held: u64) {
+        self.quick |= u32::from(self.window.on_data(payload, held));
     }
 
     /// When an acknowledgement leaves that is delayed from `now` on: no later than after a smoothed round trip, if one
@@ -93,7 +101,7 @@ impl AckPolicy {
 
     /// A duplicate arrived.
     pub(super) fn on_duplicate(&mut self) {
-        self.quick = QUICK;
+        self.quick = self.quick.max(QUICK);
         self.delay = self.least;
     }
 
@@ -136,7 +144,7 @@ mod tests {
 
     #[test]
     fn sixteen_are_quick_then_three_of_a_hole_leave_at_once_and_the_rest_once_a_millisecond() {
-        let mut policy = AckPolicy::new(Span::from_millis(40));
+        let mut policy = policy();
         for _ in 0..16 {
             assert!(policy.on_gap(Time(0), 1000));
             policy.on_acknowledge();
@@ -162,9 +170,30 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
+    /// A new policy whose window does not grow.
+    fn policy() -> AckPolicy {
+        AckPolicy::new(Span::from_millis(40), WindowGrowth::new(1000, 0, 0))
+    }
+
+    #[test]
+    fn what_the_window_grows_with_is_told_at_once_and_costs_none_of_the_sixteen() {
+        let mut policy = AckPolicy::new(Span::from_millis(40), WindowGrowth::new(1448, 128 << 10, 128 << 10));
+        let told = |policy: &mut AckPolicy| {
+            policy.on_room(1448, 0);
+            let quick = policy.is_quick();
+            policy.on_acknowledge();
+            quick
+        };
+        assert_eq!((0..100).take_while(|_| told(&mut policy)).count(), 6 + 16, "as seen");
+        policy.window.on_round_trip(Span::from_millis(30));
+        policy.window.on_read(Time(30 * MS), 1 + 28_960, || 0);
+        // 2 × 28,960 × (1 + 2) of 128 KiB: 17 segments more, of which each is the only one that is quick.
+        assert_eq!((0..100).take_while(|_| told(&mut policy)).count(), 17);
+    }
+
     /// A policy past its quick ACKs, data having arrived at time zero; round trip 100 ms, timeout 300 ms.
     fn patient() -> AckPolicy {
-        let mut policy = AckPolicy::new(Span::from_millis(40));
+        let mut policy = policy();
         policy.on_data(Time(0), (Span::from_millis(100), Span::from_millis(300)));
         (0..16).for_each(|_| policy.on_acknowledge());
         assert!(!policy.is_quick());
@@ -207,7 +236,7 @@ mod tests {
 
     #[test]
     fn without_a_round_trip_an_acknowledgement_waits_for_200_ms_at_most() {
-        let mut policy = AckPolicy::new(Span::from_millis(40));
+        let mut policy = policy();
         policy.on_data(Time(0), (Span::ZERO, Span::from_secs(1)));
         (0..4).for_each(|_| policy.on_delayed());
         assert_eq!(policy.ack_at(Time(0)), Time(204 * MS));

@@ -46,6 +46,8 @@ pub struct Config {
     pub timestamps: bool,
     /// Bytes the other end is willing to hold.
     pub receive_window: u64,
+    /// Memory that a receiver of Linux has for data at first, in bytes.
+    pub receive_buffer: u64,
     /// Least retransmission timeout.
     pub min_rto: Span,
     /// Least 4·RTTVAR that the retransmission timeout adds to the smoothed round trip; zero is RFC 6298 to the letter.
@@ -84,6 +86,7 @@ impl Default for Config {
             sack: true,
             timestamps: true,
             receive_window: 16 << 20,
+            receive_buffer: 128 << 10,
             min_rto: Span::from_millis(200),
             min_rttvar: Span::from_millis(200),
             initial_rto: Span::from_secs(1),

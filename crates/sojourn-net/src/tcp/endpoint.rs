@@ -7,6 +7,7 @@ use super::config::{Config, Recovery, Stack};
 use super::receiver::Receiver;
 use super::segment::{AckHeader, Sack, Segment};
 use super::sender::Sender;
+use super::window_growth::WindowGrowth;
 use crate::congestion::CongestionControl;
 use crate::{Ecn, Time};
 
@@ -48,7 +49,8 @@ impl Endpoint {
         let receiver = Receiver::new(config.mss, config.ack_delay, config.sack).with_extras(
             config.ecn,
             reports_duplicates,
-            config.stack == Stack::Linux,
+            (config.stack == Stack::Linux)
+                .then(|| WindowGrowth::new(config.mss, config.receive_buffer, config.receive_window)),
         );
         Self { sender, receiver, timestamps: config.timestamps }
     }
@@ -113,14 +115,14 @@ impl Endpoint {
         if segment.syn && !self.receiver.is_open() {
             self.sender.open();
         }
+        let echo = if self.timestamps { segment.echo } else { Time::NEVER };
         if let Some(ack) = segment.ack {
-            let echo = if self.timestamps { segment.echo } else { Time::NEVER };
             let header =
                 AckHeader { ack, echo, stamp: segment.stamp, pure: segment.len == 0, feedback: segment.feedback };
             progress.acknowledged = self.sender.on_ack(now, &header, sack);
         }
         if segment.len > 0 && (segment.syn || self.receiver.is_open()) {
-            self.receiver.on_data(now, segment, || self.sender.srtt_and_rto());
+            self.receiver.on_data(now, segment, echo, || self.sender.srtt_and_rto());
             progress.received = self.receiver.on_segment(now, segment);
         } else if segment.len == 0 {
             self.receiver.on_empty(segment);

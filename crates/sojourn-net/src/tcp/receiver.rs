@@ -7,6 +7,7 @@
 use super::ack_policy::AckPolicy;
 use super::ecn::{Echo, EcnMode};
 use super::segment::{Block, Sack, Segment};
+use super::window_growth::WindowGrowth;
 use crate::{Span, Time};
 
 /// What some receivers have to do besides: told of marks, of duplicates, and when Linux would.
@@ -63,10 +64,11 @@ impl Receiver {
         }
     }
 
-    /// The same with feedback of marks, with reports of duplicates, with quick ACKs and compressed SACKs as in Linux.
-    pub(super) fn with_extras(self, ecn: EcnMode, reports_duplicates: bool, linux: bool) -> Self {
-        let wanted = ecn != EcnMode::Off || reports_duplicates || linux;
-        let policy = linux.then(|| AckPolicy::new(self.delay));
+    /// The same with feedback of marks, with reports of duplicates, with quick ACKs and compressed SACKs as in Linux,
+    /// whose window grows so.
+    pub(super) fn with_extras(self, ecn: EcnMode, reports_duplicates: bool, linux: Option<WindowGrowth>) -> Self {
+        let wanted = ecn != EcnMode::Off || reports_duplicates || linux.is_some();
+        let policy = linux.map(|window| AckPolicy::new(self.delay, window));
         let extras = Extras { echo: Echo::new(ecn), reports_duplicates, policy, ..Extras::default() };
         Self { extras: wanted.then(|| Box::new(extras)), ..self }
     }
@@ -149,6 +151,9 @@ impl Receiver {
             self.ack_now = true;
         } else if self.ack_at == Time::NEVER && self.held.is_empty() {
             self.ack_at = self.policy().map_or(now + self.delay, |policy| policy.ack_at(now));
+        }
+        if let Some(policy) = self.extras.as_mut().and_then(|extras| extras.policy.as_mut()) {
+            policy.window.on_read(now, end, || beyond_holes(&self.held));
         }
         true
     }
@@ -233,15 +238,21 @@ impl Receiver {
         self.ack_now |= extras.echo.on_segment(segment);
     }
 
-    /// A segment of data is about to arrive at an end with this retransmission timeout.
+    /// A segment of data is about to arrive that echoes this stamp, at an end with this round trip and retransmission
+    /// timeout.
     #[inline]
-    pub(super) fn on_data(&mut self, now: Time, segment: &Segment, timing: impl FnOnce() -> (Span, Span)) {
-        let advances = segment.seq <= self.next && segment.seq + u64::from(segment.len) > self.next;
-        if let Some(extras) = &mut self.extras
-            && let Some(policy) = &mut extras.policy
-            && advances
+    pub(super) fn on_data(&mut self, now: Time, segment: &Segment, echo: Time, timing: impl FnOnce() -> (Span, Span)) {
+        let end = segment.seq + u64::from(segment.len);
+        if end > self.next
+            && let Some(policy) = self.extras.as_mut().and_then(|extras| extras.policy.as_mut())
         {
-            policy.on_data(now, timing());
+            if segment.len >= self.mss {
+                policy.window.on_echo(now, echo);
+            }
+            if segment.seq <= self.next {
+                policy.on_data(now, timing());
+            }
+            policy.on_room(segment.payload(), beyond_holes(&self.held));
         }
     }
 
@@ -287,6 +298,11 @@ impl Receiver {
         }
         true
     }
+}
+
+/// Bytes in these ranges.
+fn beyond_holes(held: &[Block]) -> u64 {
+    held.iter().map(|block| block.end - block.start).sum()
 }
 
 impl Extras {

@@ -155,7 +155,7 @@ fn errors_show_the_place() {
       |                                                    ^^^^
     "#);
     insta::assert_snapshot!(error_with("count     = 8", "cuont     = 8"), @r#"
-    study.toml:16:1: unknown field `cuont`, expected one of `name`, `source`, `transport`, `direction`, `count`, `rtt`, `start-within`, `start`, `stop`, `over`, `access`, `mss` and 21 more; did you mean `count`?
+    study.toml:16:1: unknown field `cuont`, expected one of `name`, `source`, `transport`, `direction`, `count`, `rtt`, `start-within`, `start`, `stop`, `over`, `access`, `mss` and 22 more; did you mean `count`?
        |
     16 | cuont     = 8
        | ^^^^^

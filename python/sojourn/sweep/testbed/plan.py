@@ -11,7 +11,7 @@ from sojourn.sweep.testbed.program import Program
 
 _ALWAYS = {
     "net.ipv4.tcp_ecn": "2",
-    "net.ipv4.tcp_rmem": "4096 131072 33554432",
+    **tcp.receive_buffer(),
     "net.ipv4.tcp_wmem": "4096 16384 33554432",
 }
 """What is set whatever a study asks for: the kernel's defaults, with room for any window; ECN by routes."""

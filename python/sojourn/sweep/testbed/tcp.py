@@ -48,6 +48,8 @@ _TIMESTAMPS = 12
 _WINDOW = 16_000_000
 """Default of `receive-window`: the kernel's own, which grows with need, is not bounded then."""
 _WINDOW_CLAMP = 10
+BUFFER = "131072B"
+"""What a connection has for data at first, if nothing else is asked: the kernel's own."""
 _MOST_RATE = (1 << 32) - 1
 
 
@@ -126,6 +128,12 @@ def _untellable(entry: Mapping[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
+def receive_buffer(size: str = BUFFER) -> dict[str, str]:
+    """Return what a receiver has for data at first, with room for any window later."""
+    first = bytes_of(size)
+    return {"net.ipv4.tcp_rmem": f"4096 {first} {max(first, 33_554_432)}"}
+
+
 def _maximum(entry: Mapping[str, Any]) -> int:
     """Return the segment size as the kernel counts it, the option of timestamps included."""
     return bytes_of(entry["mss"]) + (_TIMESTAMPS if entry["timestamps"] else 0)
@@ -156,5 +164,6 @@ def settings(entry: Mapping[str, Any], delay_ns: int | None) -> Settings:
             "net.ipv4.tcp_slow_start_after_idle": on[entry["idle-restart"]],
             "net.ipv4.tcp_recovery": on[rack],
             "net.ipv4.tcp_early_retrans": "3" if rack else "0",
+            **receive_buffer(entry.get("receive-buffer", BUFFER)),
         },
     )

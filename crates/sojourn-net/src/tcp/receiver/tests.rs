@@ -55,7 +55,8 @@ fn the_stamp_of_an_empty_segment_is_echoed_unless_data_before_it_waits_to_be_ack
 
 #[test]
 fn linux_does_not_echo_what_ends_before_its_last_acknowledgement() {
-    let mut receiver = Receiver::new(1000, Span::ZERO, true).with_extras(EcnMode::Off, true, true);
+    let mut receiver =
+        Receiver::new(1000, Span::ZERO, true).with_extras(EcnMode::Off, true, Some(WindowGrowth::new(1000, 0, 0)));
     for (at, seq) in [(0, 0), (1, 1000)] {
         receiver.on_segment(Time(at), &Segment { stamp: Time(at), ..data(seq, 1000) });
         receiver.acknowledge();
@@ -86,10 +87,14 @@ fn data_beyond_a_hole_is_reported_most_recent_first() {
 #[test]
 fn linux_tells_at_once_of_what_was_pushed_unless_there_is_a_hole() {
     let after_quick = || {
-        let mut receiver = Receiver::new(1000, Span::from_millis(40), true).with_extras(EcnMode::Off, false, true);
+        let mut receiver = Receiver::new(1000, Span::from_millis(40), true).with_extras(
+            EcnMode::Off,
+            false,
+            Some(WindowGrowth::new(1000, 0, 0)),
+        );
         for seq in 0..16 {
             let now = Time(seq);
-            receiver.on_data(now, &data(seq * 1000, 1000), || (Span::ZERO, Span::from_secs(1)));
+            receiver.on_data(now, &data(seq * 1000, 1000), Time::NEVER, || (Span::ZERO, Span::from_secs(1)));
             receiver.on_segment(now, &data(seq * 1000, 1000));
             assert!(receiver.wants_ack(), "quick at the start");
             receiver.acknowledge();
@@ -107,12 +112,42 @@ fn linux_tells_at_once_of_what_was_pushed_unless_there_is_a_hole() {
     let mut receiver = after_quick();
     let timing = || (Span::ZERO, Span::from_millis(250));
     for (at, seq) in [(200_000_000, 17_000), (300_000_000, 16_000)] {
-        receiver.on_data(Time(at), &data(seq, 1000), timing);
+        receiver.on_data(Time(at), &data(seq, 1000), Time::NEVER, timing);
         receiver.on_segment(Time(at), &data(seq, 1000));
         receiver.acknowledge();
     }
     receiver.on_segment(Time(300_000_001), &data(18_000, 1000));
     assert!(receiver.wants_ack(), "quick again after 300 ms");
+}
+
+#[test]
+fn linux_tells_of_each_of_the_first_22_segments_and_of_each_while_its_window_grows_again() {
+    let window = WindowGrowth::new(1448, 128 << 10, u64::MAX);
+    let mut receiver = Receiver::new(1448, Span::from_millis(40), true).with_extras(EcnMode::Off, false, Some(window));
+    receiver.on_segment(Time(0), &Segment { syn: true, ..data(0, 1) });
+    let (mut told, mut seq) = (0, 1);
+    let mut arrive = |receiver: &mut Receiver, now: Time, echo: Time| {
+        let segment = Segment { stamp: now, ..data(seq, 1448) };
+        receiver.on_data(now, &segment, echo, || (Span::ZERO, Span::from_secs(1)));
+        receiver.on_segment(now, &segment);
+        seq += 1448;
+        let at_once = receiver.wants_ack();
+        if at_once {
+            receiver.acknowledge();
+        }
+        at_once
+    };
+    while arrive(&mut receiver, Time(told), Time::NEVER) {
+        told += 1;
+    }
+    assert_eq!(told, 22);
+    for k in 1..9 {
+        assert_eq!(arrive(&mut receiver, Time(told), Time::NEVER), k % 2 == 1, "every second one");
+    }
+    // A round trip of 10 ms is seen, in which more was read than what the window has twice the room for.
+    let ms = |ms: u64| Time(ms * 1_000_000);
+    arrive(&mut receiver, ms(10), ms(0));
+    assert!((0..60).all(|_| arrive(&mut receiver, ms(11), ms(1))));
 }
 
 proptest! {
@@ -132,7 +167,7 @@ proptest! {
 
 #[test]
 fn what_arrives_twice_is_reported_once_before_what_is_held() {
-    let mut receiver = Receiver::new(1000, Span::ZERO, true).with_extras(EcnMode::Off, true, false);
+    let mut receiver = Receiver::new(1000, Span::ZERO, true).with_extras(EcnMode::Off, true, None);
     for seq in [0, 2000, 0] {
         receiver.on_segment(Time(0), &data(seq, 1000));
     }

@@ -125,6 +125,11 @@ macro_rules! with_tcp_keys {
             /// Receive window.
             #[serde(default = "crate::scenario::defaults::bytes::<16_000_000>")]
             pub receive_window: sojourn_net::Bytes,
+            /// What the receiver of `stack = "linux"` has for data at first (the second number of `tcp_rmem`), 131072B
+            /// if absent. It grows with what is read in a round trip; what arrives while the window follows it is
+            /// acknowledged segment by segment. `receive-window` bounds it; other receivers ignore it.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub receive_buffer: Option<sojourn_net::Bytes>,
             /// Least retransmission timeout.
             #[serde(default = "crate::scenario::defaults::millis::<200>")]
             pub min_rto: sojourn_net::Span,
@@ -201,6 +206,7 @@ macro_rules! with_tcp_keys {
                         sack: self.sack,
                         timestamps: self.timestamps,
                         receive_window: self.receive_window.0,
+                        receive_buffer: self.receive_buffer.map_or(128 << 10, |size| size.0),
                         min_rto: self.min_rto,
                         min_rttvar: self.min_rttvar.unwrap_or(self.min_rto.min(Span::from_millis(200))),
                         initial_rto: self.initial_rto.unwrap_or(Span::from_secs(1)),
