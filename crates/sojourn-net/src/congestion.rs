@@ -17,8 +17,6 @@ mod hystart;
 mod ledbat;
 mod ledbat_ns2;
 mod ledbat_plus_plus;
-#[cfg(test)]
-mod path;
 mod prague;
 mod reno;
 mod utp;
@@ -39,3 +37,6 @@ pub use ledbat_plus_plus::LedbatPlusPlus;
 pub use prague::Prague;
 pub use reno::{Counting, Reno};
 pub use utp::Utp;
+
+#[cfg(test)]
+mod tests;

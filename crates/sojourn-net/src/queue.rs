@@ -42,6 +42,4 @@ pub use sfq_codel::SfqCodel;
 pub use spec::QueueSpec;
 
 #[cfg(test)]
-pub(crate) mod check;
-#[cfg(test)]
-mod marks;
+mod tests;

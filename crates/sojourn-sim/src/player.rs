@@ -38,8 +38,6 @@ mod sample;
 mod session;
 mod shaka;
 mod throughput;
-#[cfg(test)]
-mod viewing;
 
 pub use algorithm::{Algorithm, NoOptions};
 pub use bola::BolaOptions;
@@ -55,3 +53,6 @@ pub use robust_mpc::MpcOptions;
 pub use rule::{Choice, Player, Segment, State};
 pub use sample::Sample;
 pub use session::{Look, Next, Row, Session, Settings};
+
+#[cfg(test)]
+mod tests;

@@ -103,7 +103,7 @@ impl CongestionControl for LedbatNs2 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::path::{MSS, Path};
+    use super::super::tests::{MSS, Path};
     use super::*;
     use crate::Rate;
 

@@ -208,7 +208,7 @@ impl CongestionControl for Prague {
 
 #[cfg(test)]
 mod tests {
-    use super::super::path::{MSS, Path};
+    use super::super::tests::{MSS, Path};
     use super::*;
 
     fn at(segments: u64, rtt_ms: u64) -> Prague {

@@ -152,7 +152,7 @@ impl CongestionControl for Utp {
 
 #[cfg(test)]
 mod tests {
-    use super::super::path::{MSS, Path};
+    use super::super::tests::{MSS, Path};
     use super::*;
     use crate::Rate;
 

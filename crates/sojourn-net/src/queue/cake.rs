@@ -155,7 +155,7 @@ impl<P: Packet + Send> QueueDiscipline<P> for Cake<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::queue::check::{self, Desk, Numbered, ms};
+    use crate::queue::tests::check::{self, Desk, Numbered, ms};
     use crate::{Ecn, Time};
     use proptest::prelude::*;
 

@@ -251,7 +251,7 @@ impl<P: Packet + Send> QueueDiscipline<P> for Cobalt<P> {
 mod tests {
     use super::*;
     use crate::Ecn;
-    use crate::queue::check::{self, Desk, Numbered, ms};
+    use crate::queue::tests::check::{self, Desk, Numbered, ms};
     use proptest::prelude::*;
     use rand::SeedableRng;
 

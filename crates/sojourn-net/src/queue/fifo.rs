@@ -89,7 +89,7 @@ impl<P: Packet + Send> QueueDiscipline<P> for Fifo<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::queue::check::{self, Event};
+    use crate::queue::tests::check::{self, Event};
     use proptest::prelude::*;
 
     #[test]

@@ -164,7 +164,7 @@ impl<P: Packet + Send> QueueDiscipline<P> for FqCodel<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::queue::check::{self, Desk, Numbered, ms};
+    use crate::queue::tests::check::{self, Desk, Numbered, ms};
     use crate::{Ecn, Span, Time};
     use proptest::prelude::*;
 

@@ -176,7 +176,7 @@ impl<P: Packet + Send> QueueDiscipline<P> for FqPie<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::queue::check::{self, Desk, Numbered, Script, ms, packet};
+    use crate::queue::tests::check::{self, Desk, Numbered, Script, ms, packet};
     use crate::{Ecn, Span};
     use proptest::prelude::*;
 

@@ -83,7 +83,7 @@ mod tests {
     use crate::Rate;
     use crate::link::Link;
     use crate::probe::DropCause;
-    use crate::queue::check::{self, Desk, Event, ms};
+    use crate::queue::tests::check::{self, Desk, Event, ms};
     use crate::rate::RateProfile;
     use proptest::prelude::*;
     use rand::SeedableRng;

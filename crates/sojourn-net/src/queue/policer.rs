@@ -99,7 +99,7 @@ impl<P: Packet + Send> QueueDiscipline<P> for Policer<P> {
 mod tests {
     use super::*;
     use crate::Ecn;
-    use crate::queue::check::{self, Desk, Event, ms};
+    use crate::queue::tests::check::{self, Desk, Event, ms};
     use proptest::prelude::*;
 
     /// A byte a microsecond.

@@ -200,7 +200,7 @@ impl<P: Packet + Send> QueueDiscipline<P> for SfqCodel<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::queue::check::{self, Desk, Numbered};
+    use crate::queue::tests::check::{self, Desk, Numbered};
     use crate::{Ecn, Time};
     use proptest::prelude::*;
 

@@ -86,7 +86,7 @@ impl Player for Gpac {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::player::{Clip, viewing::Viewing};
+    use crate::player::{Clip, tests::Viewing};
 
     fn clip() -> Clip {
         let rates = vec![235.0, 380.0, 568.0, 760.0, 1065.0, 1777.0, 2387.0, 3046.0, 3906.0, 4361.0];

@@ -1,6 +1,6 @@
 //! BBR on a path of one link, and what it does about losses.
 
-use super::super::path::{MSS, of_fifty_packets as path};
+use super::super::tests::{MSS, of_fifty_packets as path};
 use super::*;
 use crate::congestion::RateSample;
 

@@ -1,6 +1,6 @@
 //! BBR version 3 on a path of one link.
 
-use super::super::path::{MSS, of_fifty_packets as path};
+use super::super::tests::{MSS, of_fifty_packets as path};
 use super::*;
 
 fn bbr(seed: u64) -> Bbr3 {

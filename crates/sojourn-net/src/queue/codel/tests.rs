@@ -1,6 +1,6 @@
 use super::*;
 use crate::Span;
-use crate::queue::check::{self, Desk, ms};
+use crate::queue::tests::check::{self, Desk, ms};
 use proptest::prelude::*;
 
 const ALL: [Variant; 6] =

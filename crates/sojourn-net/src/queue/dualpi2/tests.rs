@@ -1,5 +1,5 @@
 use super::*;
-use crate::queue::check::{self, Desk, Numbered, Script, ms, packet};
+use crate::queue::tests::check::{self, Desk, Numbered, Script, ms, packet};
 use proptest::prelude::*;
 
 fn queue(p: f64) -> DualPi2<Numbered> {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::Bytes;
-use crate::queue::check::{self, Fixed, Script, ms, packet};
+use crate::queue::tests::check::{self, Fixed, Script, ms, packet};
 use proptest::prelude::*;
 
 fn queue(config: &Config) -> Pie<check::Numbered> {

@@ -1,7 +1,7 @@
 //! RED and Adaptive RED held to published vectors.
 
 use super::*;
-use crate::queue::check::{self, Script, ms, packet};
+use crate::queue::tests::check::{self, Script, ms, packet};
 use crate::{Bytes, Rate, Span};
 use proptest::prelude::*;
 

@@ -1,8 +1,8 @@
 //! Disciplines under test: what each must keep (conservation, order within a flow, no negative sojourn), a queue driven
 //! by hand, and given random numbers.
 
-use super::discipline::{Cx, QueueDiscipline};
 use crate::probe::{DropCause, Probe};
+use crate::queue::discipline::{Cx, QueueDiscipline};
 use crate::queue::inspect::Inspector;
 use crate::{Ecn, Packet, Span, Time};
 use proptest::prelude::*;
@@ -179,7 +179,7 @@ pub(crate) fn all() -> Vec<(String, Box<dyn QueueDiscipline<Numbered>>)> {
     let built = |text: &&str| {
         let mut keys: serde_json::Value = serde_json::from_str(text).expect("JSON");
         keys["limit"] = "5000pkt".into();
-        let spec: super::QueueSpec = serde_json::from_value(keys).expect("a queue");
+        let spec: crate::queue::QueueSpec = serde_json::from_value(keys).expect("a queue");
         spec.check().expect("settings that are allowed");
         (text.to_string(), spec.build((5000, u64::MAX), crate::Rate(8_000_000)))
     };

@@ -1,7 +1,7 @@
 //! What every discipline keeps alike: how packets are let in, marked, dropped and handed out.
 
 use super::check::{self, Fates, Numbered, packet};
-use super::discipline::Cx;
+use crate::queue::discipline::Cx;
 use crate::{Ecn, Time};
 use proptest::prelude::*;
 use rand::SeedableRng;
@@ -9,7 +9,7 @@ use rand_pcg::Pcg64Mcg;
 
 /// Sends packets with these ECN bits, sizes and times in between (in tenths of ms) through a queue that is asked for a
 /// packet every ms. Returns the fates, and the packets that left with CE.
-fn run(queue: &mut dyn super::QueueDiscipline<Numbered>, arrivals: &[(Ecn, u32, u64)]) -> (Fates, Vec<usize>) {
+fn run(queue: &mut dyn crate::queue::QueueDiscipline<Numbered>, arrivals: &[(Ecn, u32, u64)]) -> (Fates, Vec<usize>) {
     let (mut fates, mut left_ce) = (Fates::default(), Vec::new());
     let mut rng = Pcg64Mcg::seed_from_u64(1);
     let (mut now, mut asks) = (Time::ZERO, 1_000_000);
