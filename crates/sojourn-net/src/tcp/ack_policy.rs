@@ -3,7 +3,9 @@
 //! Source: Linux's `tcp_input.c` and `tcp.c`, by their rules, as seen on Linux 6.18:
 //! - quick ACKs: the first sixteen acknowledgements of a connection, and sixteen after a duplicate or a pause, are not
 //!   delayed; a pause is one of data in order, and data beyond a hole does not end it. A segment with which the receive
-//!   window grows ([`WindowGrowth`]) is acknowledged at once, and the sixteen do not become fewer meanwhile;
+//!   window grows ([`WindowGrowth`]) is acknowledged at once, and the sixteen do not become fewer meanwhile; not so on
+//!   an interactive connection (pingpong), one whose end has answered data within the delay below, until an
+//!   acknowledgement waits to its end or a duplicate arrives;
 //! - PSH: such a segment is acknowledged as soon as the application has read it, here at once, unless there is a hole;
 //!   a sender's second of a pair has PSH;
 //! - delayed ACKs: the delay of others follows the gaps of arrivals, from 40 ms up to a round trip, and doubles when
@@ -11,8 +13,8 @@
 //! - SACK compression (`tcp_comp_sack_delay_ns`, `tcp_comp_sack_nr`): only the first three duplicate ACKs of a hole
 //!   leave at once; later ones are held for a millisecond, or until 44 have been, and leave as one.
 //!
-//! Differences: the millisecond does not shrink on paths of less than 20 ms; interactive connections (pingpong) are
-//! left out.
+//! Differences: the millisecond does not shrink on paths of less than 20 ms; interactive connections keep their other
+//! quick ACKs, and hear PSH.
 
 use super::jiffies::{TICK, expiry, ticks};
 use super::window_growth::WindowGrowth;
@@ -34,7 +36,9 @@ pub(super) struct AckPolicy {
     at_once: u32,
     held: u32,
     /// The tick in which data arrived last.
-    last: u64,
+    last: Option<u64>,
+    /// Data was answered in time, so that an answer may take the next acknowledgement with it.
+    interactive: bool,
     /// How long an acknowledgement may be delayed, in ticks: from `least` on, by how far apart data arrives.
     least: u64,
     delay: u64,
@@ -55,7 +59,8 @@ impl AckPolicy {
             hole: u64::MAX,
             at_once: 0,
             held: 0,
-            last: 0,
+            last: None,
+            interactive: false,
             least,
             delay: least,
             round_trip: Span::ZERO,
@@ -71,7 +76,11 @@ impl AckPolicy {
     pub(super) fn on_data(&mut self, now: Time, (srtt, rto): (Span, Span)) {
         (self.round_trip, self.rto) = (srtt, rto);
         let tick = now.0 / TICK;
-        let gap = tick - std::mem::replace(&mut self.last, tick);
+        let Some(last) = self.last.replace(tick) else {
+            self.quick = QUICK;
+            return;
+        };
+        let gap = tick - last;
         if gap <= self.least / 2 {
             self.delay = self.delay / 2 + self.least / 2;
         } else if gap < self.delay {
@@ -83,7 +92,8 @@ impl AckPolicy {
 
     /// A segment of data arrived that may let the receive window grow.
     pub(super) fn on_room(&mut self, payload: u32, held: u64) {
-        self.quick |= u32::from(self.window.on_data(payload, held));
+        let grows = self.window.on_data(payload, held);
+        self.quick |= u32::from(grows && !self.interactive);
     }
 
     /// When an acknowledgement leaves that is delayed from `now` on: no later than after a smoothed round trip, if one
@@ -96,6 +106,7 @@ impl AckPolicy {
 
     /// A delayed acknowledgement leaves, since nothing else came.
     pub(super) fn on_delayed(&mut self) {
+        self.interactive = false;
         self.delay = (self.delay * 2).min(ticks(self.rto));
     }
 
@@ -103,6 +114,13 @@ impl AckPolicy {
     pub(super) fn on_duplicate(&mut self) {
         self.quick = self.quick.max(QUICK);
         self.delay = self.least;
+        self.interactive = false;
+    }
+
+    /// This end sends data.
+    #[inline]
+    pub(super) fn on_sent(&mut self, now: Time) {
+        self.interactive |= self.last.is_some_and(|last| now.0 / TICK - last < self.delay);
     }
 
     /// True if an acknowledgement may not be delayed.
@@ -232,6 +250,29 @@ mod tests {
             data(&mut policy, pause);
             assert_eq!(policy.is_quick(), quick, "{pause} ms");
         }
+    }
+
+    #[test]
+    fn growth_is_told_at_once_unless_the_end_answers_until_an_acknowledgement_waited_or_a_duplicate_came() {
+        let grown = |policy: &mut AckPolicy| {
+            policy.quick = 0;
+            policy.on_room(1448, 0);
+            policy.is_quick()
+        };
+        let mut policy = AckPolicy::new(Span::from_millis(40), WindowGrowth::new(1448, 4 << 20, u64::MAX));
+        policy.on_sent(Time(0));
+        assert!(grown(&mut policy), "nothing had come that it could answer");
+        data(&mut policy, 400);
+        policy.on_sent(Time(440 * MS));
+        assert!(grown(&mut policy), "40 ms later is no answer");
+        policy.on_sent(Time(439 * MS));
+        assert!(!grown(&mut policy));
+        policy.on_delayed();
+        assert!(grown(&mut policy));
+        policy.on_sent(Time(479 * MS));
+        assert!(!grown(&mut policy), "the delay is 80 ms now");
+        policy.on_duplicate();
+        assert!(grown(&mut policy));
     }
 
     #[test]

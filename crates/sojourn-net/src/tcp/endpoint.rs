@@ -176,6 +176,9 @@ impl Endpoint {
             self.sender.ecn.label(&mut labelled);
             (segment.ecn, segment.feedback) = (labelled.ecn, labelled.feedback);
         }
+        if segment.payload() > 0 {
+            self.receiver.on_sent(now);
+        }
         Some(segment)
     }
 }

@@ -244,6 +244,7 @@ impl Receiver {
     pub(super) fn on_data(&mut self, now: Time, segment: &Segment, echo: Time, timing: impl FnOnce() -> (Span, Span)) {
         let end = segment.seq + u64::from(segment.len);
         if end > self.next
+            && segment.payload() > 0
             && let Some(policy) = self.extras.as_mut().and_then(|extras| extras.policy.as_mut())
         {
             if segment.len >= self.mss {
@@ -253,6 +254,14 @@ impl Receiver {
                 policy.on_data(now, timing());
             }
             policy.on_room(segment.payload(), beyond_holes(&self.held));
+        }
+    }
+
+    /// This end sends data of its own.
+    #[inline]
+    pub(super) fn on_sent(&mut self, now: Time) {
+        if let Some(policy) = self.extras.as_mut().and_then(|extras| extras.policy.as_mut()) {
+            policy.on_sent(now);
         }
     }
 

@@ -124,7 +124,11 @@ fn linux_tells_at_once_of_what_was_pushed_unless_there_is_a_hole() {
 fn linux_tells_of_each_of_the_first_22_segments_and_of_each_while_its_window_grows_again() {
     let window = WindowGrowth::new(1448, 128 << 10, u64::MAX);
     let mut receiver = Receiver::new(1448, Span::from_millis(40), true).with_extras(EcnMode::Off, false, Some(window));
-    receiver.on_segment(Time(0), &Segment { syn: true, ..data(0, 1) });
+    let syn = Segment { syn: true, ..data(0, 1) };
+    receiver.on_data(Time(0), &syn, Time::NEVER, || (Span::ZERO, Span::from_secs(1)));
+    receiver.on_segment(Time(0), &syn);
+    receiver.acknowledge();
+    receiver.on_sent(Time(0)); // A request: an answer to no data.
     let (mut told, mut seq) = (0, 1);
     let mut arrive = |receiver: &mut Receiver, now: Time, echo: Time| {
         let segment = Segment { stamp: now, ..data(seq, 1448) };
