@@ -57,9 +57,9 @@ flows both ways with a queue on each side. A full frame is 1514 bytes (`overhead
 acknowledgements, pass with no wait, and a packet is at its receiver's when its transmission starts. The
 studies' links keep their rate by the same rule (`rule = "htb"`), and their endpoints have Linux's habits
 (`stack = "linux"`): RACK-TLP, HyStart, whole-segment counting in CUBIC and Reno, data in super-segments of
-which the last one has PSH and is acknowledged as soon as it is read, quick ACKs while the receive window grows
-and after duplicates and pauses, compressed SACKs, needless timeouts undone (F-RTO, timestamps, DSACK), and
-timers that end at ticks of 4 ms. Receivers have 4 MiB for data at first, as the measured hosts had
+which the last one has PSH and is acknowledged as soon as it is read, quick ACKs while the receive window
+grows and after duplicates and pauses, compressed SACKs, needless timeouts undone (F-RTO, timestamps, DSACK),
+and timers that end at ticks of 4 ms. Receivers have 4 MiB for data at first, as the measured hosts had
 (`receive-buffer`).
 
 Rules: {RULES}. The kernel's is the mean of the measured runs.
