@@ -139,7 +139,7 @@ impl Packet for Frame {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packets::{ipv4, sum};
+    use crate::tests::{ipv4, sum};
 
     fn tcp(flags: u8, payload: usize) -> Vec<u8> {
         let mut segment = vec![0x1f, 0x90, 0x13, 0x89, 0, 0, 1, 2, 0, 0, 0, 0, 0x50, flags, 1, 0, 0, 0, 0, 0];

@@ -129,7 +129,7 @@ impl<'p> Cut<'p> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packets::{ipv4, sum};
+    use crate::tests::{ipv4, sum};
 
     fn header(kind: u8, size: u16, transport: u16, checksum: u16) -> VnetHeader {
         VnetHeader { flags: NEEDS_CSUM, kind, size, transport, checksum }

@@ -32,4 +32,4 @@ pub mod verdict;
 pub mod way;
 
 #[cfg(test)]
-mod packets;
+mod tests;

@@ -109,7 +109,7 @@ mod tests {
         assert_eq!(answered(&packet), None, "a request is no answer");
         packet[20] = 0;
         assert_eq!(answered(&packet), Some(300));
-        assert_eq!(crate::packets::sum(&request(9)), 0xffff);
+        assert_eq!(crate::tests::sum(&request(9)), 0xffff);
         assert_eq!(answered(&packet[..24]), None);
     }
 }

@@ -20,6 +20,7 @@ mod ledbat_plus_plus;
 mod prague;
 mod reno;
 mod utp;
+mod variables;
 
 pub use bbr1::Bbr1;
 pub use bbr3::Bbr3;
@@ -37,6 +38,7 @@ pub use ledbat_plus_plus::LedbatPlusPlus;
 pub use prague::Prague;
 pub use reno::{Counting, Reno};
 pub use utp::Utp;
+pub use variables::Variables;
 
 #[cfg(test)]
 mod tests;

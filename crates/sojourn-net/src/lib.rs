@@ -14,6 +14,7 @@ pub mod queue;
 pub mod quic;
 pub mod quote;
 pub mod rate;
+mod read_as;
 pub mod tcp;
 pub mod time;
 pub mod units;

@@ -10,8 +10,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::Visitor;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Serialize, Serializer};
 
 use crate::Span;
 use crate::quote::quoted;
@@ -372,34 +371,26 @@ macro_rules! as_text {
             }
         }
 
-        impl<'de> Deserialize<'de> for $Type {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                struct Text;
-                impl Visitor<'_> for Text {
-                    type Value = $Type;
-                    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                        write!(f, "a {} such as \"{}\"", $kind.what, $example)
-                    }
-                    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<$Type, E> {
-                        text.parse().map_err(E::custom)
-                    }
-                    fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<$Type, E> {
-                        if $bare {
-                            return number.to_string().parse().map_err(E::custom);
-                        }
-                        Err(E::custom($kind.error(&number.to_string(), $kind.no_unit())))
-                    }
-                    fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<$Type, E> {
-                        Err(E::custom($kind.error(&number.to_string(), $kind.no_unit())))
-                    }
-                    fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<$Type, E> {
-                        match u64::try_from(number) {
-                            Ok(number) => self.visit_u64(number),
-                            Err(_) => number.to_string().parse().map_err(E::custom),
-                        }
-                    }
+        crate::read_as! {
+            $Type, format!("a {} such as \"{}\"", $kind.what, $example);
+
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<$Type, E> {
+                text.parse().map_err(E::custom)
+            }
+            fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<$Type, E> {
+                if $bare {
+                    return number.to_string().parse().map_err(E::custom);
                 }
-                deserializer.deserialize_any(Text)
+                Err(E::custom($kind.error(&number.to_string(), $kind.no_unit())))
+            }
+            fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<$Type, E> {
+                Err(E::custom($kind.error(&number.to_string(), $kind.no_unit())))
+            }
+            fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<$Type, E> {
+                match u64::try_from(number) {
+                    Ok(number) => self.visit_u64(number),
+                    Err(_) => number.to_string().parse().map_err(E::custom),
+                }
             }
         }
 

@@ -306,7 +306,7 @@ impl Connection {
         })
     }
 
-    fn row(&self, now: Time) -> Row {
+    fn row(&mut self, now: Time) -> Row {
         let window = self.control.window();
         let mut state = BTreeMap::new();
         self.control.state(&mut |name, value| {

@@ -31,8 +31,9 @@
 
 mod policer;
 
-use super::control::{Ack, Congestion, CongestionControl, Needs, Window, bytes, segments};
+use super::control::{Ack, Congestion, CongestionControl, Needs, Window};
 use super::delivery::{Aggregation, DeliveryRound, MaxFilter, Pace, UNIT, paced, product, quantum};
+use super::variables::{Variables, segments};
 use crate::{Rate, Span, Time};
 use policer::{News, Policer};
 use rand::{RngExt, SeedableRng};
@@ -387,33 +388,25 @@ impl CongestionControl for Bbr1 {
         Needs { rate_samples: true, no_prr: true, ..Needs::default() }
     }
 
-    fn state(&self, tell: &mut dyn FnMut(&'static str, f64)) {
-        tell("cwnd", segments(self.cwnd, self.mss));
-        tell("ssthresh", f64::INFINITY);
+    fn variables(&mut self, show: &mut Variables<'_>) {
+        show.window("cwnd", &mut self.cwnd, self.mss);
+        show.tell("ssthresh", f64::INFINITY);
         let (mode, phase) = match self.mode {
             Mode::Startup => (0.0, f64::NAN),
             Mode::Drain => (1.0, f64::NAN),
             Mode::ProbeBw { phase, .. } => (2.0, phase as f64),
             Mode::ProbeRtt { .. } => (3.0, f64::NAN),
         };
-        tell("mode", mode);
-        tell("phase", phase);
-        tell("bw", self.bandwidth().0 as f64);
-        tell("min_rtt", if self.min_rtt == Span(u64::MAX) { f64::NAN } else { self.min_rtt.as_secs() });
-        tell("full_bw", self.full_bandwidth as f64);
-        tell("round", self.rounds.count as f64);
-        tell("extra_acked", segments(self.extra.get(), self.mss));
-        tell("lt_bw", self.policer.rate().map_or(f64::NAN, |rate| rate.0 as f64));
-    }
-
-    fn set(&mut self, name: &str, value: f64) -> bool {
-        match name {
-            "cwnd" => self.cwnd = bytes(value, self.mss),
-            "bw" => self.bandwidth.update(0, value as u64),
-            "min_rtt" => self.min_rtt = Span::from_secs_f64(value),
-            _ => return false,
+        show.tell("mode", mode);
+        show.tell("phase", phase);
+        if let Some(bw) = show.changed("bw", self.bandwidth().0 as f64) {
+            self.bandwidth.update(0, bw as u64);
         }
-        true
+        show.time("min_rtt", &mut self.min_rtt, Span(u64::MAX));
+        show.tell("full_bw", self.full_bandwidth as f64);
+        show.tell("round", self.rounds.count as f64);
+        show.tell("extra_acked", segments(self.extra.get(), self.mss));
+        show.tell("lt_bw", self.policer.rate().map_or(f64::NAN, |rate| rate.0 as f64));
     }
 }
 

@@ -26,8 +26,9 @@ mod full_pipe;
 mod min_rtt;
 mod mode;
 
-use super::control::{Ack, Congestion, CongestionControl, Needs, RateSample, Window, bytes, segments};
+use super::control::{Ack, Congestion, CongestionControl, Needs, RateSample, Window};
 use super::delivery::{Aggregation, DeliveryRound, MaxFilter, Pace, UNIT, paced, product, quantum};
+use super::variables::{Variables, segments};
 use crate::{Rate, Span, Time};
 use bounds::{Bounds, NONE, beta, lost_too_much};
 use full_pipe::FullPipe;
@@ -385,26 +386,20 @@ impl CongestionControl for Bbr3 {
         Needs { rate_samples: true, no_prr: true, ..Needs::default() }
     }
 
-    fn state(&self, tell: &mut dyn FnMut(&'static str, f64)) {
-        tell("cwnd", segments(self.cwnd, self.mss));
-        tell("ssthresh", f64::INFINITY);
-        tell("mode", self.mode.number());
-        tell("bw", self.bandwidth().0 as f64);
-        tell("max_bw", self.max_bw.get() as f64);
-        tell("min_rtt", self.min_rtt.get().map_or(f64::NAN, Span::as_secs));
-        tell("round", self.rounds.count as f64);
-        tell("extra_acked", segments(self.extra.get(), self.mss));
-        self.bounds.state(self.mss, tell);
-    }
-
-    fn set(&mut self, name: &str, value: f64) -> bool {
-        match name {
-            "cwnd" => self.cwnd = bytes(value, self.mss),
-            "max_bw" => self.max_bw.update(0, value as u64),
-            "min_rtt" => self.min_rtt.set(Span::from_secs_f64(value)),
-            _ => return self.bounds.set(name, value, self.mss),
+    fn variables(&mut self, show: &mut Variables<'_>) {
+        show.window("cwnd", &mut self.cwnd, self.mss);
+        show.tell("ssthresh", f64::INFINITY);
+        show.tell("mode", self.mode.number());
+        show.tell("bw", self.bandwidth().0 as f64);
+        if let Some(bw) = show.changed("max_bw", self.max_bw.get() as f64) {
+            self.max_bw.update(0, bw as u64);
         }
-        true
+        if let Some(rtt) = show.changed("min_rtt", self.min_rtt.get().map_or(f64::NAN, Span::as_secs)) {
+            self.min_rtt.set(Span::from_secs_f64(rtt));
+        }
+        show.tell("round", self.rounds.count as f64);
+        show.tell("extra_acked", segments(self.extra.get(), self.mss));
+        self.bounds.variables(self.mss, show);
     }
 }
 

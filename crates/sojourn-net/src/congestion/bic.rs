@@ -16,8 +16,9 @@
 //!   which is what that ratio is for;
 //! - the first slow start has no threshold (Linux before 2.6.23 and ns-2: 100 segments).
 
-use super::control::{Ack, Congestion, CongestionControl, Window, bytes, segments};
+use super::control::{Ack, Congestion, CongestionControl, Window};
 use super::reno::slow_start;
+use super::variables::Variables;
 use crate::Time;
 
 /// Multiplicative decrease, in 1024ths.
@@ -112,21 +113,11 @@ impl CongestionControl for Bic {
         Window { cwnd: self.cwnd, ssthresh: self.ssthresh, pacing: None }
     }
 
-    fn state(&self, tell: &mut dyn FnMut(&'static str, f64)) {
-        tell("cwnd", segments(self.cwnd, self.mss));
-        tell("ssthresh", segments(self.ssthresh, self.mss));
-        tell("w_max", self.last_max as f64);
-        tell("cost", cost(self.cwnd / self.mss, self.last_max) as f64);
-    }
-
-    fn set(&mut self, name: &str, value: f64) -> bool {
-        match name {
-            "cwnd" => self.cwnd = bytes(value, self.mss),
-            "ssthresh" => self.ssthresh = bytes(value, self.mss),
-            "w_max" => self.last_max = value as u64,
-            _ => return false,
-        }
-        true
+    fn variables(&mut self, show: &mut Variables<'_>) {
+        show.window("cwnd", &mut self.cwnd, self.mss);
+        show.window("ssthresh", &mut self.ssthresh, self.mss);
+        show.see("w_max", &mut self.last_max);
+        show.tell("cost", cost(self.cwnd / self.mss, self.last_max) as f64);
     }
 }
 

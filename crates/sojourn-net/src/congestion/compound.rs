@@ -19,6 +19,7 @@
 
 use super::control::{Ack, Congestion, CongestionControl, Round, Window};
 use super::reno::{Counting, Reno};
+use super::variables::Variables;
 use crate::{Span, Time};
 
 const ALPHA: f64 = 0.125;
@@ -146,18 +147,10 @@ impl CongestionControl for Compound {
         Window { cwnd: self.total(), ssthresh, pacing: None }
     }
 
-    fn state(&self, tell: &mut dyn FnMut(&'static str, f64)) {
-        self.reno.state(tell);
-        tell("dwnd", self.dwnd);
-        tell("diff", self.diff);
-    }
-
-    fn set(&mut self, name: &str, value: f64) -> bool {
-        if name == "dwnd" {
-            self.dwnd = value;
-            return true;
-        }
-        self.reno.set(name, value)
+    fn variables(&mut self, show: &mut Variables<'_>) {
+        self.reno.variables(show);
+        show.see("dwnd", &mut self.dwnd);
+        show.tell("diff", self.diff);
     }
 }
 

@@ -1,5 +1,6 @@
 //! What a sender and its congestion controller say to each other.
 
+use super::variables::Variables;
 use crate::{Ecn, Rate, Span, Time};
 
 /// One acknowledgement's news. A struct, so that a new controller needs no new argument.
@@ -63,31 +64,6 @@ impl RateSample {
     pub fn rate(&self) -> Option<Rate> {
         let bits = u128::from(self.delivered) * 8_000_000_000;
         (self.interval > Span::ZERO).then(|| Rate((bits / u128::from(self.interval.0)) as u64))
-    }
-}
-
-#[cfg(test)]
-impl Ack {
-    /// An acknowledgement of `delivered` bytes after a round trip as short as any, in a window that was filled.
-    pub(super) fn of(delivered: u64, rtt: Span) -> Self {
-        Self {
-            delivered,
-            in_flight: u64::MAX,
-            una: 0,
-            next: 0,
-            rtt: Some(rtt),
-            one_way: None,
-            srtt: rtt,
-            min_rtt: rtt,
-            app_limited: false,
-            recovering: false,
-            left_in_flight: u64::MAX,
-            next_send: Time::ZERO,
-            total_delivered: 0,
-            total_lost: 0,
-            ce_bytes: 0,
-            sample: None,
-        }
     }
 }
 
@@ -169,26 +145,20 @@ pub trait CongestionControl: Send {
     fn needs(&self) -> Needs {
         Needs::default()
     }
-    /// Tells its variables: windows in segments, times in seconds, rates in bit/s. `cwnd` and `ssthresh` are told by
-    /// all.
-    fn state(&self, tell: &mut dyn FnMut(&'static str, f64)) {
-        let _ = tell;
+    /// Shows its variables, each of which is told or set; `cwnd` and `ssthresh` are shown by all.
+    fn variables(&mut self, show: &mut Variables<'_>) {
+        let _ = show;
+    }
+    /// Tells its variables.
+    fn state(&mut self, tell: &mut dyn FnMut(&'static str, f64)) {
+        self.variables(&mut Variables::new(tell, None));
     }
     /// Sets one of them before the first event, so that a published vector can start anywhere. False if it cannot be
     /// set.
     fn set(&mut self, name: &str, value: f64) -> bool {
-        let _ = (name, value);
-        false
+        let mut tell = |_, _| ();
+        let mut variables = Variables::new(&mut tell, Some((name, value)));
+        self.variables(&mut variables);
+        variables.found
     }
-}
-
-/// Bytes in segments; no bound is infinite.
-pub(super) fn segments(bytes: u64, mss: u64) -> f64 {
-    if bytes == u64::MAX { f64::INFINITY } else { bytes as f64 / mss as f64 }
-}
-
-/// Segments in bytes, rounded to the nearest.
-pub(super) fn bytes(segments: f64, mss: u64) -> u64 {
-    let bytes = segments * mss as f64 + 0.5;
-    if bytes >= u64::MAX as f64 { u64::MAX } else { bytes as u64 }
 }

@@ -31,9 +31,10 @@
 //! - K is the cube root rounded down (Linux: a table and one step of Newton's method, within about 0.2 %).
 
 use super::bic::fast_convergence;
-use super::control::{Ack, Congestion, CongestionControl, Window, segments};
+use super::control::{Ack, Congestion, CongestionControl, Window};
 use super::hystart::{HyStart, Watch};
 use super::reno::slow_start;
+use super::variables::{Variables, segments};
 use crate::tcp::jiffies::TICK;
 use crate::{Span, Time};
 
@@ -306,34 +307,26 @@ impl CongestionControl for Cubic {
         Window { cwnd: self.cwnd * self.mss, ssthresh: self.ssthresh.saturating_mul(self.mss), pacing: None }
     }
 
-    fn state(&self, tell: &mut dyn FnMut(&'static str, f64)) {
-        tell("cwnd", self.cwnd as f64);
-        tell("ssthresh", segments(self.ssthresh, 1));
-        tell("w_max", self.w_max as f64);
-        tell("counted", self.cwnd_cnt as f64);
-        tell("cost", self.cnt as f64);
-        tell("min_rtt", if self.min_rtt == Span::ZERO { f64::NAN } else { self.min_rtt.as_secs() });
+    fn variables(&mut self, show: &mut Variables<'_>) {
+        if let Some(cwnd) = show.changed("cwnd", self.cwnd as f64) {
+            self.cwnd = (cwnd as u64).max(1);
+        }
+        if let Some(ssthresh) = show.changed("ssthresh", segments(self.ssthresh, 1)) {
+            self.ssthresh = ssthresh as u64;
+        }
+        show.see("w_max", &mut self.w_max);
+        show.see("counted", &mut self.cwnd_cnt);
+        show.tell("cost", self.cnt as f64);
+        show.time("min_rtt", &mut self.min_rtt, Span::ZERO);
         if let Some(epoch) = &self.epoch {
-            tell("k", epoch.k as f64 / SCALE as f64);
-            tell("origin", epoch.origin as f64);
-            tell("w_cubic", epoch.w_cubic as f64);
-            tell("w_est", epoch.w_est as f64);
+            show.tell("k", epoch.k as f64 / SCALE as f64);
+            show.tell("origin", epoch.origin as f64);
+            show.tell("w_cubic", epoch.w_cubic as f64);
+            show.tell("w_est", epoch.w_est as f64);
         }
         if let Some(watch) = &self.hystart {
-            watch.state(tell);
+            watch.variables(show);
         }
-    }
-
-    fn set(&mut self, name: &str, value: f64) -> bool {
-        match name {
-            "cwnd" => self.cwnd = (value as u64).max(1),
-            "ssthresh" => self.ssthresh = value as u64,
-            "w_max" => self.w_max = value as u64,
-            "counted" => self.cwnd_cnt = value as u64,
-            "min_rtt" => self.min_rtt = Span::from_secs_f64(value),
-            _ => return false,
-        }
-        true
     }
 }
 

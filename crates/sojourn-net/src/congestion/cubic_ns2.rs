@@ -22,7 +22,8 @@
 //! Difference: the cube root is exact (Linux: within 0.2 %).
 
 use super::bic::fast_convergence;
-use super::control::{Ack, Congestion, CongestionControl, Window, bytes, segments};
+use super::control::{Ack, Congestion, CongestionControl, Window};
+use super::variables::Variables;
 use crate::{Span, Time};
 
 const BETA: u64 = 819;
@@ -166,25 +167,15 @@ impl CongestionControl for CubicNs2 {
         Window { cwnd: self.cwnd, ssthresh: self.ssthresh, pacing: None }
     }
 
-    fn state(&self, tell: &mut dyn FnMut(&'static str, f64)) {
-        tell("cwnd", segments(self.cwnd, self.mss));
-        tell("ssthresh", segments(self.ssthresh, self.mss));
-        tell("w_max", self.last_max as f64);
+    fn variables(&mut self, show: &mut Variables<'_>) {
+        show.window("cwnd", &mut self.cwnd, self.mss);
+        show.window("ssthresh", &mut self.ssthresh, self.mss);
+        show.see("w_max", &mut self.last_max);
         if let Some(epoch) = &self.epoch {
-            tell("k", epoch.k as f64 / 1024.0);
-            tell("origin", epoch.origin as f64);
-            tell("w_est", epoch.reno as f64);
+            show.tell("k", epoch.k as f64 / 1024.0);
+            show.tell("origin", epoch.origin as f64);
+            show.tell("w_est", epoch.reno as f64);
         }
-    }
-
-    fn set(&mut self, name: &str, value: f64) -> bool {
-        match name {
-            "cwnd" => self.cwnd = bytes(value, self.mss),
-            "ssthresh" => self.ssthresh = bytes(value, self.mss),
-            "w_max" => self.last_max = value as u64,
-            _ => return false,
-        }
-        true
     }
 }
 

@@ -16,9 +16,10 @@
 //! rather than × flight, and windows at a loss are compared in whole segments (as in Linux), or fast convergence
 //! would be a coin toss for a flow alone on a link.
 
-use super::control::{Ack, Congestion, CongestionControl, Window, segments};
+use super::control::{Ack, Congestion, CongestionControl, Window};
 use super::hystart::{HyStart, Watch};
 use super::reno::slow_start;
+use super::variables::{Variables, segments};
 use crate::Time;
 
 const C: f64 = 0.4;
@@ -150,37 +151,27 @@ impl CongestionControl for CubicRfc9438 {
         Window { cwnd: self.cwnd, ssthresh: self.ssthresh, pacing: None }
     }
 
-    fn state(&self, tell: &mut dyn FnMut(&'static str, f64)) {
-        tell("cwnd", self.segments());
-        tell("ssthresh", segments(self.ssthresh, self.mss));
-        tell("w_max", self.w_max);
-        tell("cwnd_prior", self.cwnd_prior);
+    fn variables(&mut self, show: &mut Variables<'_>) {
+        if let Some(cwnd) = show.changed("cwnd", self.segments()) {
+            self.cwnd = cwnd as u64 * self.mss;
+            self.fraction = cwnd - cwnd.floor();
+        }
+        if let Some(ssthresh) = show.changed("ssthresh", segments(self.ssthresh, self.mss)) {
+            self.ssthresh = (ssthresh as u64).saturating_mul(self.mss);
+        }
+        if let Some(w_max) = show.changed("w_max", self.w_max) {
+            (self.w_max, self.cwnd_prior) = (w_max, w_max);
+        }
+        show.see("cwnd_prior", &mut self.cwnd_prior);
         if let Some(epoch) = &self.epoch {
-            tell("k", epoch.k);
-            tell("origin", epoch.origin);
-            tell("w_cubic", epoch.window(epoch.t));
-            tell("w_est", epoch.w_est);
+            show.tell("k", epoch.k);
+            show.tell("origin", epoch.origin);
+            show.tell("w_cubic", epoch.window(epoch.t));
+            show.tell("w_est", epoch.w_est);
         }
         if let Some(watch) = &self.hystart {
-            watch.state(tell);
+            watch.variables(show);
         }
-    }
-
-    fn set(&mut self, name: &str, value: f64) -> bool {
-        match name {
-            "cwnd" => {
-                self.cwnd = value as u64 * self.mss;
-                self.fraction = value - value.floor();
-            }
-            "ssthresh" => self.ssthresh = (value as u64).saturating_mul(self.mss),
-            "w_max" => {
-                self.w_max = value;
-                self.cwnd_prior = value;
-            }
-            "cwnd_prior" => self.cwnd_prior = value,
-            _ => return false,
-        }
-        true
     }
 }
 

@@ -18,6 +18,7 @@
 
 use super::control::{Ack, Congestion, CongestionControl, Round, Window};
 use super::reno::{Counting, Reno};
+use super::variables::Variables;
 use crate::Time;
 
 /// α is in these parts.
@@ -79,17 +80,11 @@ impl CongestionControl for Dctcp {
         self.reno.window()
     }
 
-    fn state(&self, tell: &mut dyn FnMut(&'static str, f64)) {
-        self.reno.state(tell);
-        tell("alpha", self.alpha as f64);
-    }
-
-    fn set(&mut self, name: &str, value: f64) -> bool {
-        match name {
-            "alpha" => self.alpha = (value as u64).min(SCALE),
-            _ => return self.reno.set(name, value),
+    fn variables(&mut self, show: &mut Variables<'_>) {
+        self.reno.variables(show);
+        if let Some(alpha) = show.changed("alpha", self.alpha as f64) {
+            self.alpha = (alpha as u64).min(SCALE);
         }
-        true
     }
 }
 

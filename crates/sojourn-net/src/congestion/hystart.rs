@@ -8,6 +8,7 @@
 //! allowance for the delay of segmentation offload is left out.
 
 use super::control::{Ack, Round};
+use super::variables::Variables;
 use crate::{Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -73,15 +74,15 @@ impl Watch {
         Self { kind, rtt: UNKNOWN, last_rtt: UNKNOWN, ..Self::default() }
     }
 
-    pub(super) fn state(&self, tell: &mut dyn FnMut(&'static str, f64)) {
+    pub(super) fn variables(&self, show: &mut Variables<'_>) {
         let known = |rtt: Span| if rtt == UNKNOWN { f64::NAN } else { rtt.as_secs() };
-        tell("round_min_rtt", known(self.rtt));
-        tell("round_samples", f64::from(self.samples));
-        tell("last_round_min_rtt", known(self.last_rtt));
-        tell("css", f64::from(self.conservative.is_some()));
-        tell("css_baseline", self.conservative.map_or(f64::NAN, |(rtt, _)| rtt.as_secs()));
-        tell("css_rounds", self.conservative.map_or(0.0, |(_, rounds)| f64::from(rounds)));
-        tell("slow_start_over", f64::from(self.done));
+        show.tell("round_min_rtt", known(self.rtt));
+        show.tell("round_samples", f64::from(self.samples));
+        show.tell("last_round_min_rtt", known(self.last_rtt));
+        show.tell("css", f64::from(self.conservative.is_some()));
+        show.tell("css_baseline", self.conservative.map_or(f64::NAN, |(rtt, _)| rtt.as_secs()));
+        show.tell("css_rounds", self.conservative.map_or(0.0, |(_, rounds)| f64::from(rounds)));
+        show.tell("slow_start_over", f64::from(self.done));
     }
 
     /// Slow start was left by a loss.

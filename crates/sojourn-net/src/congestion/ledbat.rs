@@ -18,6 +18,7 @@
 //! - the timer is TCP's, not the RFC's CTO.
 
 use super::control::{Ack, Congestion, CongestionControl, Window};
+use super::variables::Variables;
 use crate::{Span, Time};
 use std::collections::VecDeque;
 
@@ -73,15 +74,13 @@ impl Delays {
         current - self.base()
     }
 
-    pub(super) fn state(&self, tell: &mut dyn FnMut(&'static str, f64)) {
+    pub(super) fn variables(&mut self, show: &mut Variables<'_>) {
+        if let Some(base) = show.asked("base_delay") {
+            self.base.push_back(Span::from_secs_f64(base));
+        }
         let Some((now, _)) = self.current.back() else { return };
-        tell("base_delay", self.base().as_secs());
-        tell("queueing", self.queueing(*now, Span(u64::MAX)).as_secs());
-    }
-
-    /// Takes a delay of so many seconds for measured.
-    pub(super) fn set_base(&mut self, seconds: f64) {
-        self.base.push_back(Span::from_secs_f64(seconds));
+        show.tell("base_delay", self.base().as_secs());
+        show.tell("queueing", self.queueing(*now, Span(u64::MAX)).as_secs());
     }
 
     /// The least delay of the last intervals.
@@ -146,19 +145,10 @@ impl CongestionControl for Ledbat {
         Window { cwnd, ssthresh: cwnd, pacing: None }
     }
 
-    fn state(&self, tell: &mut dyn FnMut(&'static str, f64)) {
-        tell("cwnd", self.cwnd / self.mss as f64);
-        tell("ssthresh", self.cwnd / self.mss as f64);
-        self.delays.state(tell);
-    }
-
-    fn set(&mut self, name: &str, value: f64) -> bool {
-        match name {
-            "cwnd" => self.cwnd = value * self.mss as f64,
-            "base_delay" => self.delays.set_base(value),
-            _ => return false,
-        }
-        true
+    fn variables(&mut self, show: &mut Variables<'_>) {
+        show.fractional("cwnd", &mut self.cwnd, self.mss);
+        show.tell("ssthresh", self.cwnd / self.mss as f64);
+        self.delays.variables(show);
     }
 }
 

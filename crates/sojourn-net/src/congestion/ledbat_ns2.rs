@@ -17,6 +17,7 @@
 
 use super::control::{Ack, Congestion, CongestionControl, Window};
 use super::ledbat::{BASE_MINUTES, CURRENT, Delays};
+use super::variables::Variables;
 use crate::{Span, Time};
 
 /// LEDBAT congestion control as in ns-2.
@@ -83,21 +84,11 @@ impl CongestionControl for LedbatNs2 {
         Window { cwnd, ssthresh: cwnd, pacing: None }
     }
 
-    fn state(&self, tell: &mut dyn FnMut(&'static str, f64)) {
-        tell("cwnd", self.cwnd as f64);
-        tell("ssthresh", self.cwnd as f64);
-        tell("counter", self.counter as f64);
-        self.delays.state(tell);
-    }
-
-    fn set(&mut self, name: &str, value: f64) -> bool {
-        match name {
-            "cwnd" => self.cwnd = value as u64,
-            "counter" => self.counter = value as i64,
-            "base_delay" => self.delays.set_base(value),
-            _ => return false,
-        }
-        true
+    fn variables(&mut self, show: &mut Variables<'_>) {
+        show.see("cwnd", &mut self.cwnd);
+        show.tell("ssthresh", self.cwnd as f64);
+        show.see("counter", &mut self.counter);
+        self.delays.variables(show);
     }
 }
 

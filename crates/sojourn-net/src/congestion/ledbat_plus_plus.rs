@@ -21,9 +21,10 @@
 //! `initial` one (the draft says 2 segments); a loss while the window is held at two segments halves the window to
 //! return to.
 
-use super::control::{Ack, Congestion, CongestionControl, Window, bytes, segments};
+use super::control::{Ack, Congestion, CongestionControl, Window};
 use super::ledbat::{BASE_MINUTES, CURRENT, Delays, MIN_CWND};
 use super::reno::slow_start;
+use super::variables::{Variables, bytes};
 use crate::{Span, Time};
 
 /// GAIN is at least one in this.
@@ -157,27 +158,19 @@ impl CongestionControl for LedbatPlusPlus {
         Window { cwnd: self.cwnd, ssthresh, pacing: None }
     }
 
-    fn state(&self, tell: &mut dyn FnMut(&'static str, f64)) {
-        tell("cwnd", (self.cwnd as f64 + self.fraction) / self.mss as f64);
-        tell("ssthresh", segments(self.ssthresh, self.mss));
+    fn variables(&mut self, show: &mut Variables<'_>) {
+        if let Some(cwnd) = show.changed("cwnd", (self.cwnd as f64 + self.fraction) / self.mss as f64) {
+            self.cwnd = bytes(cwnd, self.mss);
+        }
+        show.window("ssthresh", &mut self.ssthresh, self.mss);
         let phase = match self.phase {
             Phase::SlowStart => 0.0,
             Phase::Avoidance { .. } => 1.0,
             Phase::Held { .. } => 2.0,
             Phase::Return { .. } => 3.0,
         };
-        tell("phase", phase);
-        self.delays.state(tell);
-    }
-
-    fn set(&mut self, name: &str, value: f64) -> bool {
-        match name {
-            "cwnd" => self.cwnd = bytes(value, self.mss),
-            "ssthresh" => self.ssthresh = bytes(value, self.mss),
-            "base_delay" => self.delays.set_base(value),
-            _ => return false,
-        }
-        true
+        show.tell("phase", phase);
+        self.delays.variables(show);
     }
 }
 

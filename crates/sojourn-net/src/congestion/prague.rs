@@ -25,8 +25,9 @@
 //! - the window moves in fractions of a byte (Linux: by whole segments, the rest carried over, at most one an ACK);
 //! - no fallback for classic ECN queues.
 
-use super::control::{Ack, Congestion, CongestionControl, Needs, Round, Window, bytes, segments};
+use super::control::{Ack, Congestion, CongestionControl, Needs, Round, Window};
 use super::reno::slow_start;
+use super::variables::Variables;
 use crate::{Ecn, Rate, Span, Time};
 
 /// α = 1.
@@ -186,23 +187,16 @@ impl CongestionControl for Prague {
         Needs { no_prr: true, fine_pacing: true, ..Needs::default() }
     }
 
-    fn state(&self, tell: &mut dyn FnMut(&'static str, f64)) {
-        tell("cwnd", (self.cwnd as f64 + self.fraction) / self.mss as f64);
-        tell("ssthresh", segments(self.ssthresh, self.mss));
-        tell("alpha", self.alpha() as f64);
-        tell("rounds", f64::from(self.rounds));
-        tell("increase", self.increase());
-    }
-
-    fn set(&mut self, name: &str, value: f64) -> bool {
-        match name {
-            "cwnd" => self.set_window(value * self.mss as f64),
-            "ssthresh" => self.ssthresh = bytes(value, self.mss),
-            "alpha" => self.upscaled_alpha = (value as u64).min(ONE) << SHIFT_G,
-            "rounds" => self.rounds = value as u32,
-            _ => return false,
+    fn variables(&mut self, show: &mut Variables<'_>) {
+        if let Some(cwnd) = show.changed("cwnd", (self.cwnd as f64 + self.fraction) / self.mss as f64) {
+            self.set_window(cwnd * self.mss as f64);
         }
-        true
+        show.window("ssthresh", &mut self.ssthresh, self.mss);
+        if let Some(alpha) = show.changed("alpha", self.alpha() as f64) {
+            self.upscaled_alpha = (alpha as u64).min(ONE) << SHIFT_G;
+        }
+        show.see("rounds", &mut self.rounds);
+        show.tell("increase", self.increase());
     }
 }
 

@@ -25,7 +25,8 @@
 //! Difference: ssthresh is half the congestion window rather than half the flight (as in Linux; a sender that did not
 //! fill its window has not let it grow).
 
-use super::control::{Ack, Congestion, CongestionControl, Window, bytes, segments};
+use super::control::{Ack, Congestion, CongestionControl, Window};
+use super::variables::Variables;
 use crate::Time;
 
 /// What an acknowledgement is worth.
@@ -112,20 +113,10 @@ impl CongestionControl for Reno {
         Window { cwnd: self.cwnd, ssthresh: self.ssthresh, pacing: None }
     }
 
-    fn state(&self, tell: &mut dyn FnMut(&'static str, f64)) {
-        tell("cwnd", segments(self.cwnd, self.mss));
-        tell("ssthresh", segments(self.ssthresh, self.mss));
-        tell("counted", segments(self.cwnd_cnt, self.mss));
-    }
-
-    fn set(&mut self, name: &str, value: f64) -> bool {
-        match name {
-            "cwnd" => self.cwnd = bytes(value, self.mss),
-            "ssthresh" => self.ssthresh = bytes(value, self.mss),
-            "counted" => self.cwnd_cnt = bytes(value, self.mss),
-            _ => return false,
-        }
-        true
+    fn variables(&mut self, show: &mut Variables<'_>) {
+        show.window("cwnd", &mut self.cwnd, self.mss);
+        show.window("ssthresh", &mut self.ssthresh, self.mss);
+        show.window("counted", &mut self.cwnd_cnt, self.mss);
     }
 }
 

@@ -1,4 +1,4 @@
-//! For tests: one sender with endless data on a path of one FIFO link, every packet acknowledged.
+//! For tests: acknowledgements, and one sender with endless data on a path of one FIFO link, every packet acknowledged.
 
 use super::control::{Ack, Congestion, CongestionControl, RateSample};
 use crate::{Rate, Span, Time};
@@ -196,5 +196,29 @@ impl Path {
             ..Ack::of(MSS, rtt)
         };
         control.on_ack(self.now, &ack);
+    }
+}
+
+impl Ack {
+    /// An acknowledgement of `delivered` bytes after a round trip as short as any, in a window that was filled.
+    pub(super) fn of(delivered: u64, rtt: Span) -> Self {
+        Self {
+            delivered,
+            in_flight: u64::MAX,
+            una: 0,
+            next: 0,
+            rtt: Some(rtt),
+            one_way: None,
+            srtt: rtt,
+            min_rtt: rtt,
+            app_limited: false,
+            recovering: false,
+            left_in_flight: u64::MAX,
+            next_send: Time::ZERO,
+            total_delivered: 0,
+            total_lost: 0,
+            ce_bytes: 0,
+            sample: None,
+        }
     }
 }

@@ -24,6 +24,7 @@
 
 use super::control::{Ack, Congestion, CongestionControl, Needs, Window};
 use super::ledbat::Delays;
+use super::variables::Variables;
 use crate::{Span, Time};
 
 const TARGET: Span = Span::from_millis(100);
@@ -131,22 +132,11 @@ impl CongestionControl for Utp {
         Needs { no_prr: true, ..Needs::default() }
     }
 
-    fn state(&self, tell: &mut dyn FnMut(&'static str, f64)) {
-        tell("cwnd", self.cwnd / self.mss as f64);
-        tell("ssthresh", self.ssthresh / self.mss as f64);
-        tell("slow_start", f64::from(self.slow_start));
-        self.delays.state(tell);
-    }
-
-    fn set(&mut self, name: &str, value: f64) -> bool {
-        match name {
-            "cwnd" => self.cwnd = value * self.mss as f64,
-            "ssthresh" => self.ssthresh = value * self.mss as f64,
-            "slow_start" => self.slow_start = value != 0.0,
-            "base_delay" => self.delays.set_base(value),
-            _ => return false,
-        }
-        true
+    fn variables(&mut self, show: &mut Variables<'_>) {
+        show.fractional("cwnd", &mut self.cwnd, self.mss);
+        show.fractional("ssthresh", &mut self.ssthresh, self.mss);
+        show.see("slow_start", &mut self.slow_start);
+        self.delays.variables(show);
     }
 }
 

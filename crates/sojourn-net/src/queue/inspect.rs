@@ -65,7 +65,7 @@ impl<'a> Inspector<'a> {
 }
 
 /// What can be shown as a number.
-pub(super) trait Variable {
+pub(crate) trait Variable {
     fn shown(&self) -> f64;
     fn from_shown(value: f64) -> Self;
 }

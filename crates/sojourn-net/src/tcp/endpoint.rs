@@ -80,11 +80,6 @@ impl Endpoint {
         self.sender.restart(now);
     }
 
-    /// Both SYNs have been acknowledged as far as this end knows.
-    pub fn is_established(&self) -> bool {
-        self.sender.acknowledged() > 0 && self.receiver.is_open()
-    }
-
     /// Both FINs have arrived and are acknowledged as far as this end knows.
     pub fn is_closed(&self) -> bool {
         self.sender.is_finished() && self.receiver.is_finished() && !self.receiver.wants_ack()

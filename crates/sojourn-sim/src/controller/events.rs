@@ -1,9 +1,8 @@
 //! What can be told to a controller, as JSON.
 
-use serde::de::{Error, Visitor};
+use serde::de::Error;
 use serde::{Deserialize, Deserializer};
-use sojourn_net::{Bytes, Rate, Span, Time};
-use std::fmt;
+use sojourn_net::{Bytes, Rate, Span, Time, read_as};
 
 /// Longest time: a thousand hours.
 pub(super) const MOST_NS: u64 = 3_600_000_000_000_000;
@@ -42,56 +41,40 @@ impl Amount {
     }
 }
 
-impl<'de> Deserialize<'de> for Moment {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Either;
-        impl Visitor<'_> for Either {
-            type Value = Moment;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a time: whole nanoseconds, or text such as \"20ms\"")
-            }
-            fn visit_u64<E: Error>(self, ns: u64) -> Result<Moment, E> {
-                if ns > MOST_NS {
-                    return Err(E::custom(format!("{ns} ns is too long a time; write up to 1000h")));
-                }
-                Ok(Moment(Span(ns)))
-            }
-            fn visit_str<E: Error>(self, text: &str) -> Result<Moment, E> {
-                let Span(ns) = text.parse().map_err(E::custom)?;
-                self.visit_u64(ns)
-            }
+read_as! {
+    Moment, "a time: whole nanoseconds, or text such as \"20ms\"";
+
+    fn visit_u64<E: Error>(self, ns: u64) -> Result<Moment, E> {
+        if ns > MOST_NS {
+            return Err(E::custom(format!("{ns} ns is too long a time; write up to 1000h")));
         }
-        deserializer.deserialize_any(Either)
+        Ok(Moment(Span(ns)))
+    }
+    fn visit_str<E: Error>(self, text: &str) -> Result<Moment, E> {
+        let Span(ns) = text.parse().map_err(E::custom)?;
+        self.visit_u64(ns)
     }
 }
 
-impl<'de> Deserialize<'de> for Amount {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Either;
-        impl Visitor<'_> for Either {
-            type Value = Amount;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an amount of data: a number of segments, or text such as \"2892B\"")
-            }
-            fn visit_u64<E: Error>(self, segments: u64) -> Result<Amount, E> {
-                self.visit_f64(segments as f64)
-            }
-            fn visit_f64<E: Error>(self, segments: f64) -> Result<Amount, E> {
-                if (0.0..=MOST_SEGMENTS).contains(&segments) {
-                    Ok(Amount::Segments(segments))
-                } else {
-                    Err(E::custom(format!("{segments} is not a number of segments; write 0 to 1e9")))
-                }
-            }
-            fn visit_str<E: Error>(self, text: &str) -> Result<Amount, E> {
-                let Bytes(bytes) = text.parse().map_err(E::custom)?;
-                if bytes > MOST_BYTES {
-                    return Err(E::custom(format!("{text} is too large an amount; write up to 1000GB")));
-                }
-                Ok(Amount::Bytes(Bytes(bytes)))
-            }
+read_as! {
+    Amount, "an amount of data: a number of segments, or text such as \"2892B\"";
+
+    fn visit_u64<E: Error>(self, segments: u64) -> Result<Amount, E> {
+        self.visit_f64(segments as f64)
+    }
+    fn visit_f64<E: Error>(self, segments: f64) -> Result<Amount, E> {
+        if (0.0..=MOST_SEGMENTS).contains(&segments) {
+            Ok(Amount::Segments(segments))
+        } else {
+            Err(E::custom(format!("{segments} is not a number of segments; write 0 to 1e9")))
         }
-        deserializer.deserialize_any(Either)
+    }
+    fn visit_str<E: Error>(self, text: &str) -> Result<Amount, E> {
+        let Bytes(bytes) = text.parse().map_err(E::custom)?;
+        if bytes > MOST_BYTES {
+            return Err(E::custom(format!("{text} is too large an amount; write up to 1000GB")));
+        }
+        Ok(Amount::Bytes(Bytes(bytes)))
     }
 }
 

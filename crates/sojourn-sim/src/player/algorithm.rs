@@ -22,9 +22,9 @@ use super::shaka::Shaka;
 use super::throughput::Throughput;
 use schemars::{JsonSchema, Schema};
 use serde::de::value::{MapAccessDeserializer, StrDeserializer};
-use serde::de::{IntoDeserializer, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use std::fmt;
+use serde::de::{IntoDeserializer, MapAccess};
+use serde::{Deserialize, Serialize, Serializer};
+use sojourn_net::read_as;
 
 /// What chooses the level of each segment. A name alone (`"bba2"`) is the algorithm with its defaults.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -147,26 +147,16 @@ impl Serialize for Algorithm {
     }
 }
 
-impl<'de> Deserialize<'de> for Algorithm {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct NameOrTable;
-        impl<'de> Visitor<'de> for NameOrTable {
-            type Value = Algorithm;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(
-                    "the name of an algorithm such as \"bba2\", or a table such as { kind = \"festive\", p = 0.7 }",
-                )
-            }
-            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Algorithm, E> {
-                let kind: StrDeserializer<'_, E> = text.into_deserializer();
-                let table = serde::de::value::MapDeserializer::new(std::iter::once(("kind", kind)));
-                Algorithm::deserialize(table)
-            }
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Algorithm, A::Error> {
-                Algorithm::deserialize(MapAccessDeserializer::new(map))
-            }
-        }
-        deserializer.deserialize_any(NameOrTable)
+read_as! {
+    Algorithm, "the name of an algorithm such as \"bba2\", or a table such as { kind = \"festive\", p = 0.7 }";
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Algorithm, E> {
+        let kind: StrDeserializer<'_, E> = text.into_deserializer();
+        let table = serde::de::value::MapDeserializer::new(std::iter::once(("kind", kind)));
+        Algorithm::deserialize(table)
+    }
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Algorithm, A::Error> {
+        Algorithm::deserialize(MapAccessDeserializer::new(map))
     }
 }
 

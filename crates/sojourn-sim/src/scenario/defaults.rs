@@ -10,6 +10,11 @@ pub(crate) fn count<const NUMBER: u32>() -> u32 {
     NUMBER
 }
 
+/// A number of another type.
+pub(crate) fn number<const NUMBER: u16, Type: From<u16>>() -> Type {
+    NUMBER.into()
+}
+
 pub(crate) fn bytes<const BYTES: u64>() -> Bytes {
     Bytes(BYTES)
 }

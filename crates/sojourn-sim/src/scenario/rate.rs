@@ -1,17 +1,16 @@
 //! The rate of a link: constant, stepped, drawn at random again and again, or a trace of opportunities.
 
-use std::fmt;
 use std::sync::Arc;
 
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::MapAccess;
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 use sojourn_net::rate::{Opportunities, RateProfile};
-use sojourn_net::{Rate, Span, refuse_if};
+use sojourn_net::{Rate, Span, read_as, refuse_if};
 
 use super::Invalid;
 use super::content::filled_in;
@@ -204,38 +203,29 @@ impl Serialize for RateSpec {
     }
 }
 
-impl<'de> Deserialize<'de> for RateSpec {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct RateOrTable;
-        impl<'de> Visitor<'de> for RateOrTable {
-            type Value = RateSpec;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(
-                    "a rate such as \"16Mbit\", \"unlimited\", or a table { steps = [[\"0s\", \"16Mbit\"], …] }, \
-                     { choose = […], every = […] } or { trace = \"file\" }",
-                )
-            }
-            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<RateSpec, E> {
-                if text == "unlimited" {
-                    return Ok(RateSpec::Unlimited);
-                }
-                text.parse().map(RateSpec::Constant).map_err(E::custom)
-            }
-            fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<RateSpec, E> {
-                self.visit_str(&number.to_string())
-            }
-            fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<RateSpec, E> {
-                self.visit_str(&number.to_string())
-            }
-            fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<RateSpec, E> {
-                self.visit_str(&number.to_string())
-            }
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<RateSpec, A::Error> {
-                let table = Map::deserialize(MapAccessDeserializer::new(map))?;
-                RateSpec::of_table(table).map_err(serde::de::Error::custom)
-            }
+read_as! {
+    RateSpec,
+    "a rate such as \"16Mbit\", \"unlimited\", or a table { steps = [[\"0s\", \"16Mbit\"], …] }, { choose = […], \
+     every = […] } or { trace = \"file\" }";
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<RateSpec, E> {
+        if text == "unlimited" {
+            return Ok(RateSpec::Unlimited);
         }
-        deserializer.deserialize_any(RateOrTable)
+        text.parse().map(RateSpec::Constant).map_err(E::custom)
+    }
+    fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<RateSpec, E> {
+        self.visit_str(&number.to_string())
+    }
+    fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<RateSpec, E> {
+        self.visit_str(&number.to_string())
+    }
+    fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<RateSpec, E> {
+        self.visit_str(&number.to_string())
+    }
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<RateSpec, A::Error> {
+        let table = Map::deserialize(MapAccessDeserializer::new(map))?;
+        RateSpec::of_table(table).map_err(serde::de::Error::custom)
     }
 }
 

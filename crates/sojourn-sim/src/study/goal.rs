@@ -3,13 +3,12 @@
 //! The engine only checks goals; the report judges them, and `repeat = "auto"` runs until each verdict is certain.
 
 use std::borrow::Cow;
-use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{Error, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
+use serde::de::Error;
 use sojourn_net::quote::short;
-use sojourn_net::refuse_if;
+use sojourn_net::{read_as, refuse_if};
 
 use crate::scenario::Invalid;
 
@@ -89,35 +88,25 @@ impl Repeat {
     }
 }
 
-impl<'de> Deserialize<'de> for Repeat {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Read;
-        impl Visitor<'_> for Read {
-            type Value = Repeat;
+read_as! {
+    Repeat, "a number of replications, as in 3, or \"auto\"";
 
-            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("a number of replications, as in 3, or \"auto\"")
-            }
+    fn visit_u64<E: Error>(self, number: u64) -> Result<Repeat, E> {
+        let times = u32::try_from(number).ok().filter(|times| *times > 0);
+        times.map(Repeat::Times).ok_or_else(|| match number {
+            0 => E::custom("must be at least 1"),
+            _ => E::custom(format!("{number} replications are too many; expected at most {}", u32::MAX)),
+        })
+    }
 
-            fn visit_u64<E: Error>(self, number: u64) -> Result<Repeat, E> {
-                let times = u32::try_from(number).ok().filter(|times| *times > 0);
-                times.map(Repeat::Times).ok_or_else(|| match number {
-                    0 => E::custom("must be at least 1"),
-                    _ => E::custom(format!("{number} replications are too many; expected at most {}", u32::MAX)),
-                })
-            }
+    fn visit_i64<E: Error>(self, number: i64) -> Result<Repeat, E> {
+        let number = u64::try_from(number).map_err(|_| E::custom("must be at least 1"))?;
+        self.visit_u64(number)
+    }
 
-            fn visit_i64<E: Error>(self, number: i64) -> Result<Repeat, E> {
-                let number = u64::try_from(number).map_err(|_| E::custom("must be at least 1"))?;
-                self.visit_u64(number)
-            }
-
-            fn visit_str<E: Error>(self, text: &str) -> Result<Repeat, E> {
-                let refused = || E::custom(format!("{} is not a number of replications, nor \"auto\"", short(text)));
-                if text == "auto" { Ok(Repeat::Auto) } else { Err(refused()) }
-            }
-        }
-        deserializer.deserialize_any(Read)
+    fn visit_str<E: Error>(self, text: &str) -> Result<Repeat, E> {
+        let refused = || E::custom(format!("{} is not a number of replications, nor \"auto\"", short(text)));
+        if text == "auto" { Ok(Repeat::Auto) } else { Err(refused()) }
     }
 }
 

@@ -6,14 +6,14 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::LazyLock;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{Error, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::de::{Error, MapAccess};
 use serde_json::Value;
+use sojourn_net::read_as;
 
 use crate::document;
 use crate::scenario::{Flows, Provenance};
@@ -73,25 +73,15 @@ impl Workloads {
     }
 }
 
-impl<'de> Deserialize<'de> for Workloads {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Read;
-        impl<'de> Visitor<'de> for Read {
-            type Value = Workloads;
+read_as! {
+    Workloads, "the name of a load, or entries [[workload.NAME]]";
 
-            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("the name of a load, or entries [[workload.NAME]]")
-            }
+    fn visit_str<E: Error>(self, name: &str) -> Result<Workloads, E> {
+        Ok(Workloads::Load(name.to_owned()))
+    }
 
-            fn visit_str<E: Error>(self, name: &str) -> Result<Workloads, E> {
-                Ok(Workloads::Load(name.to_owned()))
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Workloads, A::Error> {
-                BTreeMap::deserialize(MapAccessDeserializer::new(map)).map(Workloads::Sets)
-            }
-        }
-        deserializer.deserialize_any(Read)
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Workloads, A::Error> {
+        BTreeMap::deserialize(MapAccessDeserializer::new(map)).map(Workloads::Sets)
     }
 }
 

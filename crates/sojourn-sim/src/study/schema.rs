@@ -10,7 +10,7 @@ use sojourn_net::Span;
 use super::figure::{Figure, Publication};
 use super::goal::{Goal, Repeat};
 use super::loads::Workloads;
-use crate::scenario::defaults::count;
+use crate::scenario::defaults::{count, number};
 use crate::scenario::{Flows, Path, Record, Users};
 
 /// A study file.
@@ -40,11 +40,11 @@ pub(super) struct StudyFile {
     #[serde(default)]
     pub(super) measured: Option<String>,
     /// Seed of all random streams.
-    #[serde(default = "one")]
+    #[serde(default = "number::<1, u64>")]
     pub(super) seed: u64,
     /// Replications of every point: a number, or `auto`: as many as the verdicts on its goals need.
     #[serde(default = "once")]
-    #[schemars(default = "one")]
+    #[schemars(default = "number::<1, u64>")]
     pub(super) repeat: Repeat,
     /// With `repeat = "auto"`, the most replications that a point gets.
     #[serde(default = "count::<30>")]
@@ -99,10 +99,6 @@ pub(super) struct Defaults {
     #[serde(default)]
     #[schemars(with = "Flows")]
     pub(super) flows: Map<String, Value>,
-}
-
-fn one() -> u64 {
-    1
 }
 
 fn once() -> Repeat {

@@ -6,7 +6,8 @@
 //! flight falls by a third of α, the averaged share of marks; a flight of which half was marked was too high.
 //! Difference: ECN counts at all round-trip times (Linux: up to 5 ms).
 
-use super::super::control::{Ack, RateSample, bytes, segments};
+use super::super::control::{Ack, RateSample};
+use super::super::variables::Variables;
 use crate::{Rate, with_defaults};
 
 /// What a bound falls to at a loss.
@@ -85,21 +86,11 @@ impl Bounds {
         (self.bw_latest, self.inflight_latest) = (rate.0, sample.delivered);
     }
 
-    pub(super) fn state(&self, mss: u64, tell: &mut dyn FnMut(&'static str, f64)) {
-        tell("inflight_hi", segments(self.inflight_hi, mss));
-        tell("inflight_lo", segments(self.inflight_lo, mss));
-        tell("bw_lo", if self.bw_lo == NONE { f64::INFINITY } else { self.bw_lo as f64 });
-        tell("ecn_alpha", self.ecn_alpha);
-    }
-
-    pub(super) fn set(&mut self, name: &str, value: f64, mss: u64) -> bool {
-        match name {
-            "inflight_hi" => self.inflight_hi = bytes(value, mss),
-            "inflight_lo" => self.inflight_lo = bytes(value, mss),
-            "ecn_alpha" => self.ecn_alpha = value,
-            _ => return false,
-        }
-        true
+    pub(super) fn variables(&mut self, mss: u64, show: &mut Variables<'_>) {
+        show.window("inflight_hi", &mut self.inflight_hi, mss);
+        show.window("inflight_lo", &mut self.inflight_lo, mss);
+        show.tell("bw_lo", if self.bw_lo == NONE { f64::INFINITY } else { self.bw_lo as f64 });
+        show.see("ecn_alpha", &mut self.ecn_alpha);
     }
 
     /// Forgets what this round saw.

@@ -9,6 +9,7 @@ use sojourn_net::refuse_if;
 use crate::app::Recording;
 use crate::scenario::Invalid;
 use crate::scenario::content::filled_in;
+use crate::scenario::defaults::number;
 
 /// The connections of a capture, each with its turns, waits and round-trip time. The group's `direction` is the one
 /// towards the clients of the recording: `up` puts them where the servers are. `start-within` does not apply.
@@ -19,7 +20,7 @@ pub struct Recorded {
     /// A file of `sojourn workload`. Relative to the study's file.
     pub file: String,
     /// Times the connections: the i-th appears ⌊(i + 1)·scale + u⌋ − ⌊i·scale + u⌋ times, u drawn once.
-    #[serde(default = "one")]
+    #[serde(default = "number::<1, f64>")]
     pub scale: f64,
     /// Which initial window connections have.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -46,10 +47,6 @@ pub enum InitialWindow {
 
 fn is_default(window: &InitialWindow) -> bool {
     *window == InitialWindow::default()
-}
-
-fn one() -> f64 {
-    1.0
 }
 
 impl Recorded {

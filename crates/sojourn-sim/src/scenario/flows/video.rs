@@ -10,7 +10,7 @@ use sojourn_net::{Bytes, Rate, refuse_if};
 use crate::app::{Clip, FRAME_HEADERS};
 use crate::scenario::Invalid;
 use crate::scenario::content::filled_in;
-use crate::scenario::defaults::{bits, count};
+use crate::scenario::defaults::{bits, count, number};
 
 /// A clip of video, sent again and again over RTP and UDP. Defaults are CIF at 450 kbit/s.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -22,7 +22,7 @@ pub struct Video {
     #[serde(default = "bits::<450_000>")]
     pub rate: Rate,
     /// Frames a second; not with a trace.
-    #[serde(default = "fps")]
+    #[serde(default = "number::<24, f64>")]
     pub fps: f64,
     /// Frames of the clip; not with a trace.
     #[serde(default = "count::<1065>")]
@@ -41,10 +41,6 @@ pub struct Video {
     #[serde(default, skip_serializing, deserialize_with = "filled_in")]
     #[schemars(skip)]
     content: Option<Arc<Clip>>,
-}
-
-fn fps() -> f64 {
-    24.0
 }
 
 fn packet() -> Bytes {

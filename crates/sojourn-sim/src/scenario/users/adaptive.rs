@@ -12,7 +12,7 @@ use sojourn_net::{Bytes, Span, refuse_if};
 
 use crate::MakePlayer;
 use crate::player::{self, Algorithm, CatchUp, Clip, Draws, Live, NoOptions, SHIPPED, Session, Settings};
-use crate::scenario::defaults::{bytes, count, millis, secs, yes};
+use crate::scenario::defaults::{bytes, count, millis, number, secs, yes};
 use crate::scenario::flows::check_count;
 use crate::scenario::{Invalid, Transport};
 
@@ -35,7 +35,7 @@ with_keys_of_users! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub rates_kbps: Option<Vec<f64>>,
         /// Length of a clip: a shorter table of sizes starts over.
-        #[serde(default = "length")]
+        #[serde(default = "secs::<960>")]
         pub length: Span,
         /// Begin each viewer's clip at a random segment of its table.
         #[serde(default = "yes")]
@@ -121,7 +121,7 @@ pub struct ClipGenerated {
     #[serde(default)]
     pub number: u32,
     /// Length of a segment in seconds.
-    #[serde(default = "segment_s")]
+    #[serde(default = "number::<4, f64>")]
     pub segment_s: f64,
     /// Nominal rates of the levels in kb/s, lowest first; may be left to the users' `rates-kbps`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -149,14 +149,6 @@ fn algorithm() -> Algorithm {
 
 fn clips() -> Vec<ClipSpec> {
     vec![ClipSpec::Name(SHIPPED[0].to_owned())]
-}
-
-fn segment_s() -> f64 {
-    4.0
-}
-
-fn length() -> Span {
-    Span::from_secs(16 * 60)
 }
 
 fn initial() -> Span {

@@ -7,7 +7,7 @@ use sojourn_net::{Rate, Span, refuse_if};
 
 use crate::app::most_call_rate;
 use crate::scenario::Invalid;
-use crate::scenario::defaults::{bits, count, secs};
+use crate::scenario::defaults::{bits, count, number, secs};
 use crate::scenario::flows::check_count;
 
 use super::CallDirection;
@@ -31,10 +31,10 @@ pub struct Call {
     #[serde(default = "count::<1>")]
     pub count: u32,
     /// Lines of the camera's pictures; fewer are sent while the rate is low.
-    #[serde(default = "height")]
+    #[serde(default = "number::<720, u16>")]
     pub height: u16,
     /// Pictures a second.
-    #[serde(default = "fps")]
+    #[serde(default = "number::<30, f64>")]
     pub fps: f64,
     /// The most that video takes; by default libwebrtc's limit for as many lines: 300, 500, 800, 1500, 2500 and 5000
     /// kbit/s for 180, 270, 360, 540, 720 and 1080.
@@ -52,14 +52,6 @@ pub struct Call {
     /// Calls start uniformly within this time.
     #[serde(default = "secs::<1>")]
     pub start_within: Span,
-}
-
-fn height() -> u16 {
-    720
-}
-
-fn fps() -> f64 {
-    30.0
 }
 
 impl Call {

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sojourn_net::{Bytes, Span, refuse_if};
 
-use crate::scenario::defaults::{bytes, count, secs};
+use crate::scenario::defaults::{bytes, count, number, secs};
 use crate::scenario::flows::check_count;
 use crate::scenario::{Invalid, Transport};
 
@@ -25,10 +25,11 @@ with_keys_of_users! {
         #[serde(default)]
         pub page: Median,
         /// Hosts that its objects are on.
-        #[serde(default = "hosts")]
+        // Its own and the median number of others, 16.
+        #[serde(default = "number::<17, u16>")]
         pub hosts: u16,
         /// All its bytes are multiplied by this.
-        #[serde(default = "factor")]
+        #[serde(default = "number::<1, f64>")]
         pub scale: f64,
         /// Size of a request.
         #[serde(default = "bytes::<300>")]
@@ -81,15 +82,6 @@ pub enum Median {
     Desktop,
     /// 22 kB of HTML, 77 kB of CSS, 632 kB of scripts, 122 kB of fonts, 911 kB of pictures in 50 objects.
     Mobile,
-}
-
-/// Its own and the median number of others, 16.
-fn hosts() -> u16 {
-    17
-}
-
-fn factor() -> f64 {
-    1.0
 }
 
 impl Page {
