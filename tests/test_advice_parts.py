@@ -174,9 +174,8 @@ def found_of(decided: str = "worst", **by_queue: list[float]) -> Verdict:
     chosen, _, standing = there.choose(by_queue)
     fifos = [name for name in by_queue if name.startswith("fifo")]
     rules = [Rule("1 BDP", (53, 4))]
-    own = there.standing(fifos)
     return Verdict(
-        Found(ASKED, there, made, list(by_queue), fifos, rules, fifos[0], own, chosen, decided, standing)
+        Found(ASKED, there, made, list(by_queue), fifos, rules, fifos[0], chosen, decided, standing)
     )
 
 

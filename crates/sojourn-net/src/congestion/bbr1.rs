@@ -34,7 +34,7 @@ mod policer;
 use super::control::{Ack, Congestion, CongestionControl, Needs, Window};
 use super::delivery::{Aggregation, DeliveryRound, MaxFilter, Pace, UNIT, paced, product, quantum};
 use super::variables::{Variables, segments};
-use crate::{Rate, Span, Time};
+use crate::{Rate, Span, Time, with_defaults};
 use policer::{News, Policer};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -76,33 +76,35 @@ enum Repair {
     Under,
 }
 
-/// BBR version 1.
-pub struct Bbr1 {
-    mss: u64,
-    initial: u64,
-    cwnd: u64,
-    /// The window before a recovery or a look at the round-trip time.
-    prior_cwnd: u64,
-    pace: Pace,
-    mode: Mode,
-    repair: Repair,
-    rng: Pcg64Mcg,
-    rounds: DeliveryRound,
-    round_start: bool,
-    bandwidth: MaxFilter<BANDWIDTH_ROUNDS>,
-    min_rtt: Span,
-    min_rtt_at: Time,
-    full_bandwidth: u64,
-    full_rounds: u32,
-    policer: Policer,
-    aggregation: Aggregation,
-    extra: MaxFilter<2>,
-    idle_restart: bool,
-    /// Totals at the last acknowledgement.
-    delivered: u64,
-    lost: u64,
-    /// What was sent in this range of deliveries was held back on purpose.
-    held_back: Range<u64>,
+with_defaults! {
+    /// BBR version 1.
+    pub struct Bbr1 {
+        mss: u64,
+        initial: u64,
+        cwnd: u64,
+        /// The window before a recovery or a look at the round-trip time.
+        prior_cwnd: u64,
+        pace: Pace = Pace::new(0, HIGH_GAIN),
+        mode: Mode = Mode::Startup,
+        repair: Repair = Repair::None,
+        rng: Pcg64Mcg = Pcg64Mcg::new(0),
+        rounds: DeliveryRound,
+        round_start: bool,
+        bandwidth: MaxFilter<BANDWIDTH_ROUNDS>,
+        min_rtt: Span = Span(u64::MAX),
+        min_rtt_at: Time,
+        full_bandwidth: u64,
+        full_rounds: u32,
+        policer: Policer,
+        aggregation: Aggregation,
+        extra: MaxFilter<2>,
+        idle_restart: bool,
+        /// Totals at the last acknowledgement.
+        delivered: u64,
+        lost: u64,
+        /// What was sent in this range of deliveries was held back on purpose.
+        held_back: Range<u64>,
+    }
 }
 
 impl Bbr1 {
@@ -113,25 +115,9 @@ impl Bbr1 {
             mss,
             initial,
             cwnd: initial,
-            prior_cwnd: 0,
             pace: Pace::new(initial, HIGH_GAIN),
-            mode: Mode::Startup,
-            repair: Repair::None,
             rng: Pcg64Mcg::seed_from_u64(seed),
-            rounds: DeliveryRound::default(),
-            round_start: false,
-            bandwidth: MaxFilter::default(),
-            min_rtt: Span(u64::MAX),
-            min_rtt_at: Time::ZERO,
-            full_bandwidth: 0,
-            full_rounds: 0,
-            policer: Policer::default(),
-            aggregation: Aggregation::default(),
-            extra: MaxFilter::default(),
-            idle_restart: false,
-            delivered: 0,
-            lost: 0,
-            held_back: 0..0,
+            ..Self::default()
         }
     }
 

@@ -29,7 +29,7 @@ mod mode;
 use super::control::{Ack, Congestion, CongestionControl, Needs, RateSample, Window};
 use super::delivery::{Aggregation, DeliveryRound, MaxFilter, Pace, UNIT, paced, product, quantum};
 use super::variables::{Variables, segments};
-use crate::{Rate, Span, Time};
+use crate::{Rate, Span, Time, with_defaults};
 use bounds::{Bounds, NONE, beta, lost_too_much};
 use full_pipe::FullPipe;
 use min_rtt::MinRtt;
@@ -51,38 +51,40 @@ const MOST_PROBE_ROUNDS: u64 = 63;
 const LEAST_PROBE_WAIT: Span = Span::from_secs(2);
 const MORE_PROBE_WAIT: Span = Span::from_secs(1);
 
-/// BBR version 3.
-pub struct Bbr3 {
-    mss: u64,
-    initial: u64,
-    cwnd: u64,
-    prior_cwnd: u64,
-    pace: Pace,
-    mode: Mode,
-    rng: Pcg64Mcg,
-    rounds: DeliveryRound,
-    round_start: bool,
-    loss_rounds: DeliveryRound,
-    /// Of the last two cycles.
-    max_bw: MaxFilter<2>,
-    cycle: u64,
-    bounds: Bounds,
-    full: FullPipe,
-    ack_phase: AckPhase,
-    /// What is sent now tells about the bandwidth that was probed for.
-    probing_samples: bool,
-    probe_wait: Span,
-    probed_at: Time,
-    rounds_since_probe: u64,
-    min_rtt: MinRtt,
-    aggregation: Aggregation,
-    extra: MaxFilter<10>,
-    idle_restart: bool,
-    /// Totals at the last acknowledgement.
-    delivered: u64,
-    lost: u64,
-    /// What was sent in this range of deliveries was held back on purpose.
-    held_back: Range<u64>,
+with_defaults! {
+    /// BBR version 3.
+    pub struct Bbr3 {
+        mss: u64,
+        initial: u64,
+        cwnd: u64,
+        prior_cwnd: u64,
+        pace: Pace = Pace::new(0, STARTUP_GAIN),
+        mode: Mode = Mode::Startup,
+        rng: Pcg64Mcg = Pcg64Mcg::new(0),
+        rounds: DeliveryRound,
+        round_start: bool,
+        loss_rounds: DeliveryRound,
+        /// Of the last two cycles.
+        max_bw: MaxFilter<2>,
+        cycle: u64,
+        bounds: Bounds,
+        full: FullPipe,
+        ack_phase: AckPhase = AckPhase::Init,
+        /// What is sent now tells about the bandwidth that was probed for.
+        probing_samples: bool,
+        probe_wait: Span,
+        probed_at: Time,
+        rounds_since_probe: u64,
+        min_rtt: MinRtt,
+        aggregation: Aggregation,
+        extra: MaxFilter<10>,
+        idle_restart: bool,
+        /// Totals at the last acknowledgement.
+        delivered: u64,
+        lost: u64,
+        /// What was sent in this range of deliveries was held back on purpose.
+        held_back: Range<u64>,
+    }
 }
 
 impl Bbr3 {
@@ -92,29 +94,9 @@ impl Bbr3 {
             mss,
             initial,
             cwnd: initial,
-            prior_cwnd: 0,
             pace: Pace::new(initial, STARTUP_GAIN),
-            mode: Mode::Startup,
             rng: Pcg64Mcg::seed_from_u64(seed),
-            rounds: DeliveryRound::default(),
-            round_start: false,
-            loss_rounds: DeliveryRound::default(),
-            max_bw: MaxFilter::default(),
-            cycle: 0,
-            bounds: Bounds::default(),
-            full: FullPipe::default(),
-            ack_phase: AckPhase::Init,
-            probing_samples: false,
-            probe_wait: Span::ZERO,
-            probed_at: Time::ZERO,
-            rounds_since_probe: 0,
-            min_rtt: MinRtt::default(),
-            aggregation: Aggregation::default(),
-            extra: MaxFilter::default(),
-            idle_restart: false,
-            delivered: 0,
-            lost: 0,
-            held_back: 0..0,
+            ..Self::default()
         }
     }
 

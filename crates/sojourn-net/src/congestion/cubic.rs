@@ -49,6 +49,7 @@ const LEAST_CNT: u64 = 2;
 const MOST_BEFORE_LOSS: u64 = 20;
 
 /// CUBIC congestion control, as Linux has it.
+#[derive(Default)]
 pub struct Cubic {
     mss: u64,
     /// Segments, as are the next three …
@@ -78,8 +79,9 @@ pub struct Cubic {
 }
 
 /// What time is counted in. The compiler knows the length of either tick, and so divides by neither at each ACK.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 enum Clock {
+    #[default]
     Milliseconds,
     Jiffies,
 }
@@ -153,20 +155,9 @@ impl Cubic {
             mss,
             cwnd: (initial / mss).max(1),
             ssthresh: u64::MAX,
-            w_max: 0,
-            cwnd_cnt: 0,
-            cnt: 0,
-            cnt_at: (0, 0),
-            epoch: None,
-            min_rtt: Span::ZERO,
-            looked_at: false,
-            heard: Time::ZERO,
-            sent: Time::ZERO,
-            empty: false,
             hystart: Watch::of(hystart),
-            part: 0,
             reno_friendly,
-            clock: Clock::Milliseconds,
+            ..Self::default()
         }
     }
 

@@ -28,7 +28,7 @@ const HELD_FOR: Span = Span::from_millis(1);
 const MOST_DELAY: u64 = 50;
 
 /// What one receiver knows of its acknowledgements.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct AckPolicy {
     quick: u32,
     /// Where the hole begins that duplicates were counted for, and how many left at once.
@@ -54,20 +54,7 @@ impl AckPolicy {
     /// Acknowledgements are delayed by `least` at least.
     pub(super) fn new(least: Span, window: WindowGrowth) -> Self {
         let least = ticks(least);
-        Self {
-            quick: QUICK,
-            hole: u64::MAX,
-            at_once: 0,
-            held: 0,
-            last: None,
-            interactive: false,
-            least,
-            delay: least,
-            round_trip: Span::ZERO,
-            rto: Span::ZERO,
-            window,
-            at: Time::NEVER,
-        }
+        Self { quick: QUICK, hole: u64::MAX, least, delay: least, window, at: Time::NEVER, ..Self::default() }
     }
 
     /// A segment of data arrived. After a pause longer than the retransmission timeout (of this end) the other end may

@@ -26,6 +26,7 @@ struct Extras {
 }
 
 /// Reassembly and acknowledgement of one direction. First what every segment touches.
+#[derive(Default)]
 #[repr(C)]
 pub struct Receiver {
     next: u64,
@@ -48,20 +49,7 @@ pub struct Receiver {
 impl Receiver {
     /// `delay` zero acknowledges every segment at once; `sack` reports what is held.
     pub fn new(mss: u32, delay: Span, sack: bool) -> Self {
-        Self {
-            next: 0,
-            acknowledged: 0,
-            held: Vec::new(),
-            ack_at: Time::NEVER,
-            echo: Time::NEVER,
-            unacked: 0,
-            mss,
-            delay,
-            ack_now: false,
-            sack,
-            fin: None,
-            extras: None,
-        }
+        Self { ack_at: Time::NEVER, echo: Time::NEVER, mss, delay, sack, ..Self::default() }
     }
 
     /// The same with feedback of marks, with reports of duplicates, with quick ACKs and compressed SACKs as in Linux,

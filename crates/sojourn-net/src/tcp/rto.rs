@@ -21,7 +21,7 @@ use crate::{Span, Time};
 const MAX: Span = Span::from_secs(60);
 
 /// The estimator of one sender.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Rto {
     srtt: u64,
     rttvar: u64,
@@ -50,21 +50,13 @@ impl Rto {
     pub(super) fn new(config: &Config) -> Self {
         let min_rttvar = config.min_rttvar.0;
         let mut rto = Self {
-            srtt: 0,
-            rttvar: 0,
             min_rtt: u64::MAX,
-            latest: Span::ZERO,
             min_rto: config.min_rto.0,
             initial: config.initial_rto.0,
             min_rttvar,
-            backoff: 0,
             karn: config.karn_backoff,
-            backed_off_at: 0,
-            expired_at: None,
-            sum: 0,
-            samples: 0,
             linux: (config.stack == Stack::Linux).then(|| LinuxRttvar::new(min_rttvar)),
-            timeout: Span::ZERO,
+            ..Self::default()
         };
         rto.set_timeout();
         rto

@@ -28,7 +28,7 @@ const fn data(buffer: u64) -> u64 {
 }
 
 /// The window that one receiver offers.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct WindowGrowth {
     offered: u64,
     room: u64,

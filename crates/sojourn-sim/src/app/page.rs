@@ -23,6 +23,9 @@ use crate::engine::network::Control;
 use crate::engine::{End, Event, Network};
 use crate::scenario::{self, HttpOfPage};
 use host::Host;
+use http1::Http1;
+use http2::Http2;
+use http3::Http3;
 use io::{Io, TIMEOUT};
 use sojourn_net::{Span, Time};
 use std::rc::Rc;
@@ -77,11 +80,20 @@ struct Load {
     start: Time,
     /// The next connection may be opened from then on.
     free: Time,
-    hosts: Vec<Host>,
+    hosts: Vec<Box<dyn Host>>,
     states: Vec<State>,
     left: usize,
     first_paint: Option<Time>,
     largest_paint: Option<Time>,
+}
+
+/// A host that nothing has been asked of.
+fn host(version: HttpOfPage) -> Box<dyn Host> {
+    match version {
+        HttpOfPage::Http1 => Box::<Http1>::default(),
+        HttpOfPage::Http2 => Box::<Http2>::default(),
+        HttpOfPage::Http3 => Box::<Http3>::default(),
+    }
 }
 
 const BEGIN: u64 = 0;
@@ -99,7 +111,7 @@ impl Page {
         self.loads.present = Some(Load {
             start: network.now(),
             free: network.now(),
-            hosts: (0..hosts).map(|_| Host::new(self.settings.http)).collect(),
+            hosts: (0..hosts).map(|_| host(self.settings.http)).collect(),
             states,
             left: self.objects.len(),
             first_paint: None,
@@ -170,7 +182,12 @@ impl Page {
     }
 
     /// Something happened at a host, which may have completed objects.
-    fn at_host(&mut self, host: u16, network: &mut Network, act: impl FnOnce(&mut Host, &mut Io<'_>) -> Vec<usize>) {
+    fn at_host(
+        &mut self,
+        host: u16,
+        network: &mut Network,
+        act: impl FnOnce(&mut dyn Host, &mut Io<'_>) -> Vec<usize>,
+    ) {
         let objects = Rc::clone(&self.objects);
         let Some(load) = &mut self.loads.present else { return };
         let mut io = Io {
@@ -182,7 +199,7 @@ impl Page {
             control: &self.control,
             objects: &objects,
         };
-        let done = act(&mut load.hosts[usize::from(host)], &mut io);
+        let done = act(&mut *load.hosts[usize::from(host)], &mut io);
         if done.is_empty() {
             return;
         }
@@ -222,7 +239,7 @@ impl Page {
             first_paint_ns: since(load.first_paint),
             largest_paint_ns: since(load.largest_paint),
             requests: load.states.iter().filter(|state| matches!(state, State::Asked | State::Here)).count() as u32,
-            connections: load.hosts.iter().map(Host::connections).sum(),
+            connections: load.hosts.iter().map(|host| host.connections()).sum(),
             bytes: here.map(|(_, object)| object.bytes).sum(),
             retransmits: load.hosts.iter().map(|host| host.retransmits(network)).sum::<u64>() as u32,
         }
@@ -230,11 +247,11 @@ impl Page {
 
     /// Writes down the present load, and ends its connections.
     fn end(&mut self, fate: Fate, network: &mut Network) {
-        let Some(mut load) = self.loads.present.take() else { return };
+        let Some(load) = self.loads.present.take() else { return };
         if load.start >= self.who.warmup {
             self.loads.rows.push(self.row(&load, fate, network));
         }
-        for host in &mut load.hosts {
+        for host in &load.hosts {
             host.end(fate == Fate::Complete, network);
         }
     }
@@ -243,7 +260,10 @@ impl Page {
         if token & TIMEOUT != 0 {
             let (host, load, place) = io::read_timeout(token);
             if load == self.loads.number {
-                self.at_host(host, network, |host, io| host.on_timeout(place, io));
+                self.at_host(host, network, |host, io| {
+                    host.on_timeout(place, io);
+                    Vec::new()
+                });
             }
         } else if token == BEGIN {
             self.begin(network);

@@ -50,7 +50,6 @@ class Found:
     fifos: list[str]
     rules: list[Rule]
     best_fifo: str
-    fifo_standing: Standing
     chosen: str
     decided: str
     standing: Standing
@@ -178,7 +177,6 @@ class Search:
             [name for name in self._fifos if name in self.findings.runs],
             self.rules,
             self.best_fifo,
-            self.findings.standing(self._fifos),
             chosen,
             decided,
             standing,

@@ -116,7 +116,7 @@ def run(
         passed = [setup_file.fileno(), result, *(fd for fd in descriptors.values() if fd is not None)]
         passed += inherited
         words = (_HELPER, str(Path(__file__).parents[3]), str(setup_file.fileno()), str(result))
-        with _signals_for(stack) as children:
+        with _signals_handed_on() as children:
             helper = subprocess.Popen(
                 [sys.executable, "-I", "-c", *words], pass_fds=passed, stdout=stdout, stderr=stderr
             )
@@ -162,7 +162,7 @@ def _watch(looks: int, look: Callable[[dict[str, Any]], None]) -> None:
 
 
 @contextmanager
-def _signals_for(stack: ExitStack) -> Iterator[list[subprocess.Popen[bytes]]]:
+def _signals_handed_on() -> Iterator[list[subprocess.Popen[bytes]]]:
     """Hand on what ends this process to the emulator, which ends the command and sums up.
 
     An interrupt of the terminal reaches the command by itself.

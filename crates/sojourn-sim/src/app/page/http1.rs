@@ -3,6 +3,7 @@
 //! Source: RFC 9112; Chromium's limit of six connections a host. A connection is opened for a request that finds none
 //! free; the first that is free takes the most urgent request that waits.
 
+use super::host::Host;
 use super::io::Io;
 use super::tls::Secure;
 use crate::engine::{ConnectionId, End};
@@ -26,17 +27,6 @@ pub(super) struct Http1 {
 }
 
 impl Http1 {
-    pub(super) fn ask(&mut self, object: usize, io: &mut Io<'_>) {
-        self.waiting.push(object);
-        self.serve(io);
-        // Those that are being opened will each take one.
-        let opening = self.lanes.iter().filter(|lane| !lane.secure.ready).count();
-        if self.waiting.len() > opening && self.lanes.len() < MOST {
-            let secure = Secure::open(io);
-            self.lanes.push(Lane { secure, object: None, served: 0, expected: io.settings.certificate.0 });
-        }
-    }
-
     /// Gives requests that wait to connections that are free.
     fn serve(&mut self, io: &mut Io<'_>) {
         for lane in self.lanes.iter_mut().filter(|lane| lane.secure.ready && lane.object.is_none()) {
@@ -48,12 +38,25 @@ impl Http1 {
             io.network.write(lane.secure.id, End::Client, io.settings.request.0);
         }
     }
+}
 
-    pub(super) fn has(&self, id: ConnectionId) -> bool {
-        self.ids().any(|own| own == id)
+impl Host for Http1 {
+    fn ask(&mut self, object: usize, io: &mut Io<'_>) {
+        self.waiting.push(object);
+        self.serve(io);
+        // Those that are being opened will each take one.
+        let opening = self.lanes.iter().filter(|lane| !lane.secure.ready).count();
+        if self.waiting.len() > opening && self.lanes.len() < MOST {
+            let secure = Secure::open(io);
+            self.lanes.push(Lane { secure, object: None, served: 0, expected: io.settings.certificate.0 });
+        }
     }
 
-    pub(super) fn received(&mut self, id: ConnectionId, at: End, bytes: u64, io: &mut Io<'_>) -> Vec<usize> {
+    fn has(&self, id: ConnectionId) -> bool {
+        self.lanes.iter().any(|lane| lane.secure.id == id)
+    }
+
+    fn received(&mut self, id: ConnectionId, at: End, bytes: u64, io: &mut Io<'_>) -> Vec<usize> {
         let Some(lane) = self.lanes.iter_mut().find(|lane| lane.secure.id == id) else { return Vec::new() };
         let mut done = Vec::new();
         if lane.secure.received(at, bytes, io) {
@@ -70,11 +73,11 @@ impl Http1 {
         done
     }
 
-    pub(super) fn ids(&self) -> impl Iterator<Item = ConnectionId> {
-        self.lanes.iter().map(|lane| lane.secure.id)
+    fn ids(&self) -> Vec<ConnectionId> {
+        self.lanes.iter().map(|lane| lane.secure.id).collect()
     }
 
-    pub(super) fn connections(&self) -> u32 {
+    fn connections(&self) -> u32 {
         self.lanes.len() as u32
     }
 }

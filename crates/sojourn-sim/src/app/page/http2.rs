@@ -5,6 +5,7 @@
 //! (`TCP_NOTSENT_LOWAT`). A frame and its TLS record add 31 bytes.
 //! Differences: the server tops up when the client receives, half a round trip before it hears of that.
 
+use super::host::Host;
 use super::io::Io;
 use super::tls::Secure;
 use crate::engine::{ConnectionId, End};
@@ -35,15 +36,6 @@ pub(super) struct Http2 {
 }
 
 impl Http2 {
-    pub(super) fn ask(&mut self, object: usize, io: &mut Io<'_>) {
-        self.asked.push(object);
-        if self.secure.is_none() {
-            self.secure = Some(Secure::open(io));
-            self.written = io.settings.certificate.0;
-        }
-        self.send(io);
-    }
-
     fn send(&mut self, io: &mut Io<'_>) {
         let Some(secure) = self.secure.filter(|secure| secure.ready) else { return };
         let requests = (self.asked.len() - self.sent) as u64;
@@ -53,33 +45,8 @@ impl Http2 {
         }
     }
 
-    pub(super) fn has(&self, id: ConnectionId) -> bool {
-        self.id() == Some(id)
-    }
-
-    pub(super) fn id(&self) -> Option<ConnectionId> {
+    fn id(&self) -> Option<ConnectionId> {
         self.secure.map(|secure| secure.id)
-    }
-
-    pub(super) fn received(&mut self, at: End, bytes: u64, io: &mut Io<'_>) -> Vec<usize> {
-        let Some(secure) = &mut self.secure else { return Vec::new() };
-        let ready = secure.received(at, bytes, io);
-        let mut done = Vec::new();
-        if ready {
-            self.send(io);
-        } else if at == End::Server {
-            let requests = (Secure::requests(bytes, io) as usize).min(self.asked.len());
-            for object in &self.asked[self.begun.min(requests)..requests] {
-                self.responses.push_back(Response { object: *object, left: io.response(*object) });
-            }
-            self.begun = self.begun.max(requests);
-        } else {
-            while self.ends.front().is_some_and(|(end, _)| *end <= bytes) {
-                done.extend(self.ends.pop_front().map(|(_, object)| object));
-            }
-        }
-        self.top_up(io);
-        done
     }
 
     /// The server writes frames until TCP holds enough.
@@ -107,8 +74,48 @@ impl Http2 {
             io.network.write(id, End::Server, frame + OVERHEAD);
         }
     }
+}
 
-    pub(super) fn connections(&self) -> u32 {
+impl Host for Http2 {
+    fn ask(&mut self, object: usize, io: &mut Io<'_>) {
+        self.asked.push(object);
+        if self.secure.is_none() {
+            self.secure = Some(Secure::open(io));
+            self.written = io.settings.certificate.0;
+        }
+        self.send(io);
+    }
+
+    fn has(&self, id: ConnectionId) -> bool {
+        self.id() == Some(id)
+    }
+
+    fn received(&mut self, _: ConnectionId, at: End, bytes: u64, io: &mut Io<'_>) -> Vec<usize> {
+        let Some(secure) = &mut self.secure else { return Vec::new() };
+        let ready = secure.received(at, bytes, io);
+        let mut done = Vec::new();
+        if ready {
+            self.send(io);
+        } else if at == End::Server {
+            let requests = (Secure::requests(bytes, io) as usize).min(self.asked.len());
+            for object in &self.asked[self.begun.min(requests)..requests] {
+                self.responses.push_back(Response { object: *object, left: io.response(*object) });
+            }
+            self.begun = self.begun.max(requests);
+        } else {
+            while self.ends.front().is_some_and(|(end, _)| *end <= bytes) {
+                done.extend(self.ends.pop_front().map(|(_, object)| object));
+            }
+        }
+        self.top_up(io);
+        done
+    }
+
+    fn ids(&self) -> Vec<ConnectionId> {
+        self.id().into_iter().collect()
+    }
+
+    fn connections(&self) -> u32 {
         u32::from(self.secure.is_some())
     }
 }

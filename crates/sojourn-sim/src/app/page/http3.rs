@@ -3,9 +3,10 @@
 //! Source: RFC 9114, RFC 9218 with Chromium's urgencies, every response incremental. The client's first message goes in
 //! a datagram of 1200 bytes; requests go with its last, a round trip later.
 
+use super::host::Host;
 use super::io::{Io, packet, timeout};
 use super::tls::{FINISHED, HELLO};
-use crate::engine::{Direction, Kind};
+use crate::engine::{Direction, Kind, Network};
 use sojourn_net::Time;
 use sojourn_net::quic::{CRYPTO, Endpoint, Packet, Role, StreamId};
 
@@ -33,18 +34,6 @@ fn stream(place: usize) -> StreamId {
 }
 
 impl Http3 {
-    pub(super) fn ask(&mut self, object: usize, io: &mut Io<'_>) {
-        self.asked.push(object);
-        if self.ends.is_none() {
-            let mut client = Endpoint::new(Role::Client, (io.control)());
-            client.write(CRYPTO, HELLO, 0);
-            self.ends = Some([client, Endpoint::new(Role::Server, (io.control)())]);
-            self.flow = io.network.new_flow(io.who.group);
-        }
-        self.send(io);
-        self.flush(io);
-    }
-
     /// Requests go as soon as the handshake lets them.
     fn send(&mut self, io: &Io<'_>) {
         let Some([client, _]) = self.ends.as_mut().filter(|_| self.ready) else { return };
@@ -52,18 +41,6 @@ impl Http3 {
             client.write(stream(place), io.settings.request.0, io.objects[self.asked[place]].urgency);
         }
         self.sent = self.asked.len();
-    }
-
-    pub(super) fn on_packet(&mut self, place: u32, io: &mut Io<'_>) -> Vec<usize> {
-        let now = io.network.now();
-        let Some((to_server, packet)) = self.packets.get_mut(place as usize).and_then(Option::take) else {
-            return Vec::new();
-        };
-        let Some(ends) = &mut self.ends else { return Vec::new() };
-        let grown = ends[usize::from(to_server)].on_packet(now, &packet);
-        let done = grown.into_iter().filter_map(|(id, bytes)| self.grown(to_server, id, bytes, io)).collect();
-        self.flush(io);
-        done
     }
 
     /// A stream has grown at an end; the object that is complete by that.
@@ -97,16 +74,6 @@ impl Http3 {
         None
     }
 
-    pub(super) fn on_timeout(&mut self, end: u32, io: &mut Io<'_>) {
-        let now = io.network.now();
-        let Some(ends) = &mut self.ends else { return };
-        if self.armed[end as usize] == Some(now) {
-            self.armed[end as usize] = None;
-            ends[end as usize].on_timeout(now);
-            self.flush(io);
-        }
-    }
-
     /// Sends what both ends have to send, and arms their timers.
     fn flush(&mut self, io: &mut Io<'_>) {
         let now = io.network.now();
@@ -127,12 +94,48 @@ impl Http3 {
             }
         }
     }
+}
 
-    pub(super) fn retransmits(&self) -> u64 {
+impl Host for Http3 {
+    fn ask(&mut self, object: usize, io: &mut Io<'_>) {
+        self.asked.push(object);
+        if self.ends.is_none() {
+            let mut client = Endpoint::new(Role::Client, (io.control)());
+            client.write(CRYPTO, HELLO, 0);
+            self.ends = Some([client, Endpoint::new(Role::Server, (io.control)())]);
+            self.flow = io.network.new_flow(io.who.group);
+        }
+        self.send(io);
+        self.flush(io);
+    }
+
+    fn on_packet(&mut self, place: u32, io: &mut Io<'_>) -> Vec<usize> {
+        let now = io.network.now();
+        let Some((to_server, packet)) = self.packets.get_mut(place as usize).and_then(Option::take) else {
+            return Vec::new();
+        };
+        let Some(ends) = &mut self.ends else { return Vec::new() };
+        let grown = ends[usize::from(to_server)].on_packet(now, &packet);
+        let done = grown.into_iter().filter_map(|(id, bytes)| self.grown(to_server, id, bytes, io)).collect();
+        self.flush(io);
+        done
+    }
+
+    fn on_timeout(&mut self, end: u32, io: &mut Io<'_>) {
+        let now = io.network.now();
+        let Some(ends) = &mut self.ends else { return };
+        if self.armed[end as usize] == Some(now) {
+            self.armed[end as usize] = None;
+            ends[end as usize].on_timeout(now);
+            self.flush(io);
+        }
+    }
+
+    fn retransmits(&self, _: &Network) -> u64 {
         self.ends.as_ref().map_or(0, |[_, server]| server.retransmits())
     }
 
-    pub(super) fn connections(&self) -> u32 {
+    fn connections(&self) -> u32 {
         u32::from(self.ends.is_some())
     }
 }
