@@ -32,12 +32,17 @@ const SLACK: f64 = 1e6;
 
 /// Find the base of every track from its log and from what earlier logs left.
 pub(crate) fn finalize(log: &Log, tracks: &mut [Track], looks: &[Looked], hosts: &Hosts, threads: usize) {
-    each(threads, tracks, |i, track| {
-        let host = &hosts.all[track.host[0] as usize];
-        let seen = looks[i].as_ref().and_then(|look| look.bounds(&track.scale(), host.echo_min));
-        let seen = seen.unwrap_or_else(|| bounds(log, i, track, host.echo_min));
-        of_track(log, i, track, host, seen);
-    });
+    each(
+        threads,
+        tracks,
+        |i, _| log.len_of(i),
+        |i, track| {
+            let host = &hosts.all[track.host[0] as usize];
+            let seen = looks[i].as_ref().and_then(|look| look.bounds(&track.scale(), host.echo_min));
+            let seen = seen.unwrap_or_else(|| bounds(log, i, track, host.echo_min));
+            of_track(log, i, track, host, seen);
+        },
+    );
 }
 
 fn of_track(log: &Log, i: usize, track: &mut Track, host: &Host, bounds: Bounds) {

@@ -18,18 +18,28 @@ pub(crate) fn finalize(log: &Log, tracks: &mut [Track], hosts: &mut Hosts, threa
     let mut looks: Vec<Looked> = tracks.iter().map(|_| None).collect();
     let mut both: Vec<_> = tracks.iter_mut().zip(&mut looks).collect();
     let all = &hosts.all;
-    each(threads, &mut both, |i, (track, look)| {
-        **look = FirstLook::at(log, i, track, all[track.host[0] as usize].echo_min);
-        if look.is_none() {
-            fit(log, i, track);
-        }
-    });
+    each(
+        threads,
+        &mut both,
+        |i, _| log.len_of(i),
+        |i, (track, look)| {
+            **look = FirstLook::at(log, i, track, all[track.host[0] as usize].echo_min);
+            if look.is_none() {
+                fit(log, i, track);
+            }
+        },
+    );
     ticks(tracks, hosts);
     let mut both: Vec<_> = tracks.iter_mut().zip(&mut looks).collect();
-    each(threads, &mut both, |i, (track, look)| match look.as_mut().and_then(|look| look.minima(track.tick_ns)) {
-        Some(seen) => track.minima = seen,
-        None => minima(log, i, track),
-    });
+    each(
+        threads,
+        &mut both,
+        |i, _| log.len_of(i),
+        |i, (track, look)| match look.as_mut().and_then(|look| look.minima(track.tick_ns)) {
+            Some(seen) => track.minima = seen,
+            None => minima(log, i, track),
+        },
+    );
     skews(tracks, hosts);
     looks
 }

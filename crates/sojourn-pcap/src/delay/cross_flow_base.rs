@@ -21,6 +21,7 @@
 use crate::delay::evidence::Evidence;
 use crate::delay::host::Hosts;
 use crate::delay::log::{Log, TOWARD};
+use crate::delay::share::each;
 use crate::delay::track::{Estimator, Protocol, Track};
 use std::collections::BTreeMap;
 
@@ -37,15 +38,18 @@ const WIDE: (f64, f64) = (2e6, 0.1);
 /// What a base may be off by to be taken over, ns, by round: what is known best is a reference for the rest.
 const ROUNDS: [f64; 5] = [1e6, 2e6, 4e6, 8e6, f64::INFINITY];
 
-#[derive(Default)]
-struct Comparison {
-    last: Option<(i64, f64)>,
-    pending: Vec<(u32, i64, f64)>,
+/// A track of a host in a comparison: one that is known, or `open` and to be raised.
+struct Compared {
+    track: usize,
+    open: bool,
+    raise: f64,
+    /// By how much, at least and at most, as each comparison tells.
+    bounds: Vec<[f64; 2]>,
 }
 
 /// Set of every track `cross_flow_base` (what its base is too high by), `unassigned` and `empty`. What an earlier log
 /// told stays where this one tells nothing.
-pub(crate) fn finalize(log: &mut Log, tracks: &mut [Track], hosts: &Hosts) {
+pub(crate) fn finalize(log: &Log, tracks: &mut [Track], hosts: &Hosts, threads: usize) {
     let mut of_host: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     for (i, _) in tracks.iter().enumerate().filter(|(_, track)| usable(track)) {
         of_host.entry(tracks[i].host[0]).or_default().push(i);
@@ -67,7 +71,7 @@ pub(crate) fn finalize(log: &mut Log, tracks: &mut [Track], hosts: &Hosts) {
         if !(0..tracks.len()).any(|i| open[i] && with_reference(i)) {
             break;
         }
-        let bounds = compare(log, tracks, [&known, &open], &raise);
+        let bounds = compare(log, tracks, &of_host, [&known, &open], &raise, threads);
         for (i, bounds) in bounds.iter().enumerate().filter(|(_, bounds)| bounds.len() >= FEWEST) {
             let found = difference(bounds, &tracks[i], relative[tracks[i].host[0] as usize]);
             let Some((by, error)) = found.filter(|(_, error)| *error <= most) else { continue };
@@ -75,7 +79,7 @@ pub(crate) fn finalize(log: &mut Log, tracks: &mut [Track], hosts: &Hosts) {
             (known[i], taken[i]) = (true, true);
         }
     }
-    shift_to_lowest(log, tracks, &of_host, (&known, &relative), &mut raise);
+    shift_to_lowest(log, tracks, &of_host, (&known, &relative), &mut raise, threads);
     for (&host, members) in &of_host {
         settle(tracks, members, (&known, &taken), &mut raise, relative[host as usize]);
     }
@@ -94,11 +98,12 @@ pub(crate) fn finalize(log: &mut Log, tracks: &mut [Track], hosts: &Hosts) {
 /// these are too high: one flow's packets between those of all others bound it loosely, all others' packets between its
 /// own bound it well.
 fn shift_to_lowest(
-    log: &mut Log,
+    log: &Log,
     tracks: &mut [Track],
     of_host: &BTreeMap<u32, Vec<usize>>,
     (known, relative): (&[bool], &[bool]),
     raise: &mut [f64],
+    threads: usize,
 ) {
     let below = |members: &[usize]| {
         let lowest = members.iter().copied().filter(|&i| known[i] && raise[i] < 0.0);
@@ -118,7 +123,7 @@ fn shift_to_lowest(
     }
     // Of all others together, as they stand relative to each other; the lowest flow's own delays are its base's.
     let before: Vec<f64> = lowest.iter().map(|&(_, own)| std::mem::take(&mut raise[own])).collect();
-    let bounds = compare(log, tracks, [&sets[0], &sets[1]], raise);
+    let bounds = compare(log, tracks, of_host, [&sets[0], &sets[1]], raise, threads);
     for ((members, own), before) in lowest.into_iter().zip(before) {
         let all: Vec<[f64; 2]> = members.iter().flat_map(|&i| bounds[i].iter().copied()).collect();
         let narrower = within(&all).filter(|(low, high)| high - low < 2.0 * tracks[own].base_error);
@@ -206,41 +211,62 @@ fn joined(tracks: &[Track], members: &[usize]) -> [Evidence; 2] {
 
 /// For each of the `open` tracks, what its delays would have to be raised by to fit between the packets of the known
 /// tracks of its host.
-fn compare(log: &mut Log, tracks: &[Track], [known, open]: [&[bool]; 2], raise: &[f64]) -> Vec<Vec<[f64; 2]>> {
-    let hosts = tracks.iter().map(|track| track.host[0] as usize + 1).max().unwrap_or(0);
-    let mut comparing: Vec<Option<Comparison>> = Vec::new();
-    comparing.resize_with(hosts, || None);
-    for (_, track) in tracks.iter().enumerate().filter(|(i, _)| open[*i]) {
-        comparing[track.host[0] as usize] = Some(Comparison::default());
-    }
+fn compare(
+    log: &Log,
+    tracks: &[Track],
+    of_host: &BTreeMap<u32, Vec<usize>>,
+    [known, open]: [&[bool]; 2],
+    raise: &[f64],
+    threads: usize,
+) -> Vec<Vec<[f64; 2]>> {
+    let comparing = of_host.values().filter(|members| members.iter().any(|&i| open[i]));
+    let mut comparing: Vec<Vec<Compared>> = comparing
+        .map(|members| {
+            let compared = members.iter().copied().filter(|&i| known[i] || open[i]);
+            compared.map(|i| Compared { track: i, open: open[i], raise: raise[i], bounds: Vec::new() }).collect()
+        })
+        .collect();
+    let weight = |compared: &[Compared]| compared.iter().map(|compared| log.len_of(compared.track)).sum();
+    each(threads, &mut comparing, |_, compared| weight(compared), |_, compared| compare_host(log, tracks, compared));
     let mut bounds: Vec<Vec<[f64; 2]>> = vec![Vec::new(); tracks.len()];
-    let takes_part = |i: usize| (known[i] || open[i]) && comparing[tracks[i].host[0] as usize].is_some();
-    let wanted: Vec<bool> = (0..tracks.len()).map(takes_part).collect();
-    log.put_in_order();
-    for (at, entry) in log.in_order(|track| wanted[track]).filter(|(_, entry)| !entry.is(TOWARD)) {
-        let track = &tracks[at];
-        let Some(Some(host)) = comparing.get_mut(track.host[0] as usize) else { continue };
+    for compared in comparing.into_iter().flatten() {
+        bounds[compared.track] = compared.bounds;
+    }
+    bounds
+}
+
+fn compare_host(log: &Log, tracks: &[Track], compared: &mut [Compared]) {
+    let mut lacking = compared.iter().filter(|compared| compared.open).count();
+    let mut last: Option<(i64, f64)> = None;
+    let mut pending: Vec<(usize, i64, f64)> = Vec::new();
+    let of: Vec<usize> = compared.iter().map(|compared| compared.track).collect();
+    for (i, entry) in log.merged(&of).filter(|(_, entry)| !entry.is(TOWARD)) {
+        let Compared { track, open, raise, bounds } = &compared[i];
+        let track = &tracks[*track];
         // A stamp lies anywhere in its tick: half of it on average.
         let half = track.tick_ns.unwrap_or(0.0) / 2.0;
-        let delay = track.delay(entry.time, entry.stamp, 0) - track.base - half + raise[at];
-        if open[at] {
-            if host.pending.len() < MOST && bounds[at].len() < MOST {
-                host.pending.push((at as u32, entry.time, delay));
+        let delay = track.delay(entry.time, entry.stamp, 0) - track.base - half + raise;
+        if *open {
+            if pending.len() < MOST && bounds.len() < MOST {
+                pending.push((i, entry.time, delay));
             }
             continue;
         }
-        let before = host.last.replace((entry.time, delay));
-        for (of, time, theirs) in host.pending.drain(..) {
+        let before = last.replace((entry.time, delay));
+        for (of, time, theirs) in pending.drain(..) {
             let Some((then, was)) = before else { continue };
             // When the reference's packets before and after this one entered the queue.
             let [first, last] = [then as f64 - was, entry.time as f64 - delay];
-            let list = &mut bounds[of as usize];
+            let list = &mut compared[of].bounds;
             if list.len() < MOST && (0.0..APART).contains(&(last - first)) {
                 list.push([last, first].map(|entered| time as f64 - entered - theirs));
+                lacking -= usize::from(list.len() == MOST);
             }
         }
+        if lacking == 0 {
+            return;
+        }
     }
-    bounds
 }
 
 fn usable(track: &Track) -> bool {

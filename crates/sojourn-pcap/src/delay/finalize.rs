@@ -52,7 +52,7 @@ impl Meter {
         let looks = clocks::finalize(log, tracks, hosts, threads);
         choose_estimator(tracks, hosts, options.estimator);
         base_delay::finalize(log, tracks, &looks, hosts, threads);
-        cross_flow_base::finalize(log, tracks, hosts);
+        cross_flow_base::finalize(log, tracks, hosts, threads);
         transmission::finalize(log, tracks, &looks, hosts, threads);
         for track in tracks.iter().filter(|track| track.cross_flow_base > 0.0) {
             hosts.all[track.host[0] as usize].stats(track.protocol).bases_taken_over += 1;
@@ -201,29 +201,35 @@ fn count(state: &mut MeterState, keep: impl Fn(&mut Entry, Option<Sampled>) + Sy
         }
         shares[*place].tracks.push((track, entries));
     }
-    each(options.threads, &mut shares, |_, share| {
-        for (track, entries) in &mut share.tracks {
-            // Made anew: kept for all tracks at once, they would take more memory than these.
-            let Some(course) = Course::of(track, hosts) else { continue };
-            let stats = share.stats[track.protocol as usize].get_or_insert_default();
-            let (mut line, mut before) = (track.extra_line, track.before);
-            for row in entries {
-                let (line, before) = (&mut line, &mut before);
-                if course.plain() {
-                    for entry in row.iter_mut() {
-                        let sampled = course.sample::<true>(entry, line, before, stats);
-                        keep(entry, sampled);
-                    }
-                } else {
-                    for entry in row.iter_mut() {
-                        let sampled = course.sample::<false>(entry, line, before, stats);
-                        keep(entry, sampled);
+    let weight = |share: &Share<'_>| share.tracks.iter().flat_map(|(_, rows)| rows).map(|row| row.len()).sum();
+    each(
+        options.threads,
+        &mut shares,
+        |_, share| weight(share),
+        |_, share| {
+            for (track, entries) in &mut share.tracks {
+                // Made anew: kept for all tracks at once, they would take more memory than these.
+                let Some(course) = Course::of(track, hosts) else { continue };
+                let stats = share.stats[track.protocol as usize].get_or_insert_default();
+                let (mut line, mut before) = (track.extra_line, track.before);
+                for row in entries {
+                    let (line, before) = (&mut line, &mut before);
+                    if course.plain() {
+                        for entry in row.iter_mut() {
+                            let sampled = course.sample::<true>(entry, line, before, stats);
+                            keep(entry, sampled);
+                        }
+                    } else {
+                        for entry in row.iter_mut() {
+                            let sampled = course.sample::<false>(entry, line, before, stats);
+                            keep(entry, sampled);
+                        }
                     }
                 }
+                (track.extra_line, track.before) = (line, before);
             }
-            (track.extra_line, track.before) = (line, before);
-        }
-    });
+        },
+    );
     for share in shares {
         hosts.all[share.owner as usize].stats = share.stats;
     }

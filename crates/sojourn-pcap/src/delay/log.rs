@@ -10,6 +10,9 @@
 use crate::delay::estimate::tcp_observer::Estimate;
 use crate::delay::pages::Pages;
 use bytemuck::{Pod, Zeroable};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
 
 /// The packet carries data: a queue's delay, not only a bound of the base.
 pub(crate) const DATA: u64 = 1 << 56;
@@ -239,6 +242,11 @@ impl Log {
         })
     }
 
+    /// Number of entries of a track.
+    pub(crate) fn len_of(&self, track: usize) -> usize {
+        self.chunks(track).map(<[Entry]>::len).sum()
+    }
+
     /// The entries of a track, in order. Loops over each of [`Self::chunks`] take fewer steps.
     #[inline]
     pub(crate) fn of(&self, track: usize) -> impl Iterator<Item = &Entry> {
@@ -255,15 +263,21 @@ impl Log {
         })
     }
 
-    /// Entries of the tracks that are `wanted`, in the order of all, with their tracks; as of [`Self::get`].
-    #[inline]
-    pub(crate) fn in_order<'a>(
-        &'a self,
-        wanted: impl Fn(usize) -> bool + 'a,
-    ) -> impl Iterator<Item = (usize, &'a Entry)> {
-        (0..self.in_order).filter_map(move |place| {
-            let &[track, at] = self.order.one(place);
-            wanted(track as usize).then(|| (track as usize, self.entries.one(at as usize)))
+    /// The entries of some tracks, in the order of all, each with the place of its track among them.
+    pub(crate) fn merged<'a>(&'a self, tracks: &[usize]) -> impl Iterator<Item = (usize, &'a Entry)> {
+        let mut next: Vec<_> = tracks.iter().map(|&track| self.of(track).peekable()).collect();
+        let first = next.iter_mut().enumerate().filter_map(|(i, of)| Some(Reverse((of.peek()?.place, i))));
+        let mut first: BinaryHeap<_> = first.collect();
+        std::iter::from_fn(move || {
+            let mut top = first.peek_mut()?;
+            let Reverse((place, i)) = &mut *top;
+            let (i, of) = (*i, &mut next[*i]);
+            let entry = of.next()?;
+            match of.peek() {
+                Some(entry) => *place = entry.place,
+                None => _ = PeekMut::pop(top),
+            }
+            Some((i, entry))
         })
     }
 
@@ -309,7 +323,10 @@ mod tests {
                 let expected = (0..30_000).filter(|&i| tracks[i] as usize == track).map(|i| i as u64);
                 assert!(frames.iter().copied().eq(expected), "track {track}");
             }
-            assert!(log.in_order(|track| track == 4 || track == 6).map(|(_, entry)| entry.frame()).is_sorted());
+            let of = [4, 29, 6];
+            let merged = log.merged(&of).map(|(i, entry)| (of[i], entry.frame() as usize));
+            let expected = (0..30_000).map(|i| (tracks[i] as usize, i)).filter(|(track, _)| of.contains(track));
+            assert!(merged.eq(expected));
             for (track, entries) in log.all_mut() {
                 for entry in entries {
                     let estimate = Estimate { delay: 1.5e9 / f64::from(track), error: f64::from(entry.place) };

@@ -33,9 +33,14 @@ pub fn summary(meter: &Meter, min_samples: u64) -> Value {
             }
         }
     }
-    each(meter.state.options.threads, &mut shown, |_, (host, protocol, stats, text)| {
-        *text = with_rows(&object(host, *protocol, stats, min_samples), &stats.series);
-    });
+    each(
+        meter.state.options.threads,
+        &mut shown,
+        |_, _| 0,
+        |_, (host, protocol, stats, text)| {
+            *text = with_rows(&object(host, *protocol, stats, min_samples), &stats.series);
+        },
+    );
     let told = |stats: &Stats| stats.from.samples + stats.to.samples + stats.rtt.count() > 0;
     let not_measured: Vec<usize> = (0..shown.len()).filter(|&at| !told(shown[at].2)).collect();
     let hosts: Vec<Value> = shown.into_iter().map(|(.., text)| text.into()).collect();

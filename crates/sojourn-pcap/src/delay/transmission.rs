@@ -174,13 +174,19 @@ pub(crate) fn finalize(log: &Log, tracks: &[Track], first: &[Looked], hosts: &mu
         }
         looks[*place].tracks.push(i);
     }
-    each(threads, &mut looks, |_, look| {
-        let mut with_long = std::mem::take(&mut look.tracks);
-        with_long.retain(|&i| look.at(log, i, &tracks[i], first[i].as_deref()));
-        look.times(log, &with_long);
-        let [from, to] = std::mem::take(&mut look.seen);
-        look.told = [from.transmission(1), to.transmission(2)];
-    });
+    let weight = |look: &Look| look.tracks.iter().map(|&i| log.len_of(i)).sum();
+    each(
+        threads,
+        &mut looks,
+        |_, look| weight(look),
+        |_, look| {
+            let mut with_long = std::mem::take(&mut look.tracks);
+            with_long.retain(|&i| look.at(log, i, &tracks[i], first[i].as_deref()));
+            look.times(log, &with_long);
+            let [from, to] = std::mem::take(&mut look.seen);
+            look.told = [from.transmission(1), to.transmission(2)];
+        },
+    );
     for Look { host, told, .. } in looks {
         for (known, told) in hosts.all[host as usize].transmission.iter_mut().zip(told) {
             *known = told.unwrap_or(*known);

@@ -106,3 +106,31 @@ fn the_captures_of_these_tests_have_samples_in_both_directions() {
     let found = ["toward: true", "toward: false", "Utp", "Tcp"].map(count);
     assert!(found.iter().all(|&count| count >= 50), "{found:?}");
 }
+
+/// Many packets, of flows and hosts as `who` says.
+fn long_capture(who: impl Fn(u32) -> u8) -> Vec<u8> {
+    let step = |i: u32| (who(i), (i * i % 701) as u16, (i * 7 % 5000) as u16);
+    capture(&(0..40_000).map(step).collect::<Vec<_>>())
+}
+
+#[test]
+fn many_batches_are_measured_in_their_order_whoever_reads_and_follows_them() {
+    // All flows; both ways of one; those of one remote host; packets of one way only.
+    let all = long_capture(|i| (i * i * 7 % 251) as u8);
+    let one_flow = long_capture(|i| ((i * i % 7) << 5) as u8);
+    let one_host = long_capture(|i| (i * 5 % 30) as u8 | ((i * i % 7) << 5) as u8);
+    let one_way = long_capture(|i| (i % 31) as u8 | 64);
+    let mut cut = all.clone();
+    cut.truncate(all.len() - 10);
+    for bytes in [&all, &one_flow, &one_host, &one_way, &cut, &all[..24].to_vec()] {
+        for log_packets in [9_000, 1 << 22] {
+            let options = |threads| Options { log_packets, threads, ..Options::default() };
+            let one = measure(bytes, options(1), false, true);
+            assert_eq!(one.1.is_empty(), bytes.len() == 24);
+            for threads in [1, 2, 3, 40] {
+                let found = measure(bytes, options(threads), true, true);
+                assert!(found == one, "{threads} threads, {log_packets} packets of log");
+            }
+        }
+    }
+}
