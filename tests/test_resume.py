@@ -51,12 +51,14 @@ def test_kill_9_then_the_same_bytes(long: Command, victim: str) -> None:
 def test_interrupted_and_resumable(long: Command, stop: signal.Signals) -> None:
     process = long.start("run", "long.toml", "--out", "out", "--jobs", "2", "--json")
     wait_for(long.cwd / "out", 3, process)
+    (long.cwd / "out" / "points" / ".ab.json.0a1b2c3d.tmp").write_text("as of a worker that is ended")
     started = time.monotonic()
     os.killpg(process.pid, stop)
     _, stderr = process.communicate(timeout=20)
     assert time.monotonic() - started < 3
     assert process.returncode == 130
     assert "run the same command again" in stderr and "Traceback" not in stderr
+    assert not list((long.cwd / "out").rglob("*.tmp"))
     assert len(long.json("run", "long.toml", "--out", "out")) == 16
 
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import socket
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -81,3 +84,29 @@ def test_a_document_names_each_object_as_its_kind_is_named_and_waits_for_scripts
     assert content(objects, urls, 1).decode().strip() == "@font-face{font-family:f0;src:url(/6)}"
     assert content(objects, urls, 3).decode().endswith("createElement('script'),{src:'/7'}));")
     assert content(objects, urls, 6) == bytes(4000) and not content(objects, urls, 7).strip()
+
+
+SCRATCH = """
+from pathlib import Path
+from sojourn.sweep.testbed.bed import _scratch
+with _scratch() as folder:
+    Path(folder, "left").write_text("by a browser")
+    print(folder, flush=True)
+    input()
+"""
+
+
+@pytest.mark.parametrize("number", [None, signal.SIGKILL])
+def test_what_programs_write_goes_with_the_run_also_if_it_is_killed(number: signal.Signals | None) -> None:
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", SCRATCH], stdin=pipe, stdout=pipe, text=True) as process:
+        assert process.stdout is not None
+        folder = Path(process.stdout.readline().strip())
+        assert (folder / "left").is_file()
+        if number is not None:
+            process.send_signal(number)
+        process.communicate("on")
+    until = time.monotonic() + 20
+    while folder.exists() and time.monotonic() < until:
+        time.sleep(0.02)
+    assert not folder.exists()

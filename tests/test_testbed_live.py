@@ -127,7 +127,10 @@ def test_a_study_between_real_programs_has_the_results_of_a_simulation(sojourn: 
     assert bulk["goodput_bps"] > 1e6 and bulk["rtt_ms"]["p50"] > 80, "it has its own distance"
     assert sessions["completed"] > 5 and 30 < sessions["rtt_ms"]["p50"] < 80
     theirs = list(simulated["groups"].values())[2]
-    assert paced["sent_pkts"] == theirs["sent_pkts"], "sent when the simulator sends it"
+    late = any("datagrams was sent" in note for note in real["engine"].get("notes", ()))
+    # Where the machine stood still, the result says so: some of before the warm-up's end leave behind it.
+    as_simulated = pytest.approx(theirs["sent_pkts"], rel=0.1 if late else 0)
+    assert paced["sent_pkts"] == as_simulated, "sent when the simulator sends it"
     assert real["voice"]["talks"]["calls"] > 0 and 15 < real["voice"]["talks"]["delay_ms"] < 60
     (packets,) = (sojourn.cwd / "results/live-testbed/packets").glob("*.parquet")
     arrivals = pl.scan_parquet(packets).filter(link="down").filter(pl.col("arrive_ns") >= 500_000_000)

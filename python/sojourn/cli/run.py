@@ -4,6 +4,7 @@ import json
 import signal
 import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -131,10 +132,12 @@ def _execute(
     jobs = jobs or cores() if grows and missing else min(jobs or cores(), max(missing, 1))
     with (
         resumable(lambda: f"{sum(len(each.done) for each in campaigns)} of {_planned(campaigns)} points"),
+        ExitStack() as ended,
         open_workers(jobs=jobs, scheduler=scheduler if missing else None) as workers,
     ):
         for campaign in campaigns:
             campaign.prepare()
+            ended.callback(campaign.store.tidy)
         with Progress(before + missing, before) as progress:
             for campaign in campaigns:
                 failures += _run_one(campaign, workers, progress, as_json)

@@ -71,6 +71,10 @@ class Store:
             with writing(self.path, _ELSEWHERE):
                 directory.mkdir(parents=True, exist_ok=True)
                 probe(directory)
+        self.tidy()
+
+    def tidy(self) -> None:
+        """Remove what processes have left half written that are no more."""
         for directory in (self.path, self.points, self.packets, self.flows, self.series, self.media):
             remove_abandoned(directory)
 

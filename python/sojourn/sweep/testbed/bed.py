@@ -3,14 +3,14 @@
 import json
 import os
 import shlex
-import shutil
 import socket
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory, TemporaryFile, gettempdir
+from tempfile import TemporaryDirectory, TemporaryFile
 from typing import Any, BinaryIO
 
 from sojourn.errors import SojournError
@@ -24,7 +24,8 @@ _AGENT = Path(__file__).with_name("host.py")
 _STARTING_S = 60.0
 """How long all programs together may take until they are ready."""
 _ENDING_S = 20.0
-_PREFIX = "sojourn-testbed-"
+_REMOVES = 'read _; for _ in 0 1 2 3 4 5 6 7 8 9; do rm -rf -- "$0"; sleep 0.2; [ -e "$0" ] || exit; done'
+"""For the shell: its input ends with the process that it is of. What is being ended writes for a moment."""
 
 
 class ProgramFailed(SojournError):
@@ -72,9 +73,7 @@ def running(point: Point, entries: list[Entry], log: BinaryIO | None = None) -> 
     """
     duration_ns, warmup_ns = (nanoseconds(point.document[key]) for key in ("duration", "warmup"))
     with ExitStack() as stack:
-        _tidy_up()
-        prefix = f"{_PREFIX}{os.getpid()}-"
-        folder = Path(stack.enter_context(TemporaryDirectory(prefix=prefix)))
+        folder = stack.enter_context(_scratch())
         programs = [(entry, program) for entry in entries for program in entry.programs]
         told = []
         for number, (_, program) in enumerate(programs):
@@ -141,12 +140,14 @@ def running(point: Point, entries: list[Entry], log: BinaryIO | None = None) -> 
         yield Ran(report, by_entry, [of_pair.get(pair, -1) for pair in pairs])
 
 
-def _tidy_up() -> None:
-    """Remove what runs have left that were killed: folders of processes that are no more."""
-    for folder in Path(gettempdir()).glob(f"{_PREFIX}*-*"):
-        process = folder.name.removeprefix(_PREFIX).partition("-")[0]
-        if process.isdigit() and not Path("/proc", process).exists():
-            shutil.rmtree(folder, ignore_errors=True)
+@contextmanager
+def _scratch() -> Iterator[Path]:
+    """Hold a folder that is removed with this process, also if it is killed."""
+    with (
+        TemporaryDirectory(prefix="sojourn-testbed-") as folder,
+        subprocess.Popen(["/bin/sh", "-c", _REMOVES, folder], stdin=subprocess.PIPE, start_new_session=True),
+    ):
+        yield Path(folder)
 
 
 def _give_away(folder: Path) -> None:

@@ -219,6 +219,8 @@ def main(plan_file: str, end: str) -> int:
     # Timers are punctual: PR_SET_TIMERSLACK, 1 ns.
     ctypes.CDLL(None).prctl(29, 1, 0, 0, 0)
     plan = json.loads(Path(plan_file).read_text())
+    # Browsers that are killed leave their profiles there, and it goes with the run.
+    os.environ["TMPDIR"] = str(Path(plan_file).parent)
     # Who waits for this end to listen need not wait for its programs.
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listens:
         listens.bind(("0.0.0.0", 1))
