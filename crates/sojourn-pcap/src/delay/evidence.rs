@@ -86,4 +86,33 @@ mod tests {
         assert!(of(constant(), false).piles_up());
         assert!(!of(constant(), true).piles_up());
     }
+
+    #[test]
+    fn packets_are_counted_by_how_far_above_the_least_delay_they_lie() {
+        let found = of([0.0, 1.29e6, 1.3e6, 2.59e6, 2.6e6, 5.2e6, 5.3e6].into_iter(), false);
+        // Below the spread, below twice of it, above four times of it.
+        assert_eq!((found.at_least, found.above, found.far, found.all), (2, 2, 1, 7));
+        let mut both = Evidence { data: true, ..found };
+        both.join(&Evidence { idle: true, ..found });
+        assert_eq!((both.at_least, both.above, both.far, both.all), (4, 4, 2, 14));
+        assert!(both.data && both.idle, "of either");
+    }
+
+    #[test]
+    fn eight_at_the_least_and_twice_as_many_as_above_it_pile_up() {
+        let evidence = |at_least, above, far, all, data| Evidence { at_least, above, far, all, data, idle: false };
+        for (counts, piles) in [
+            (evidence(8, 0, 0, 8, false), true),
+            (evidence(7, 0, 0, 7, false), false),
+            (evidence(20, 10, 0, 90, false), true),
+            (evidence(19, 10, 0, 90, false), false),
+            // Data has to rise and fall: a tenth of it is far above.
+            (evidence(20, 10, 9, 90, true), true),
+            (evidence(20, 10, 9, 91, true), false),
+            (evidence(20, 10, 0, 91, false), true),
+        ] {
+            assert_eq!((counts.piles_up(), counts.empty()), (piles, piles), "{counts:?}");
+            assert!(Evidence { idle: true, ..counts }.empty());
+        }
+    }
 }

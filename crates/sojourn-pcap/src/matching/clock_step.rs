@@ -293,6 +293,20 @@ mod tests {
     }
 
     #[test]
+    fn times_that_go_back_by_half_a_second_are_kept_frame_by_frame_up_to_a_bound() {
+        let mut backward = Backward::default();
+        for at in [10 * S, 20 * S, 20 * S - LEAST_NS + 1, 30 * S, 30 * S - LEAST_NS, 31 * S, 1] {
+            backward.frame(at);
+        }
+        let step = |after, at_ns, by_ns| Step { after, until: after + 1, at_ns, by_ns };
+        assert_eq!(backward.found, [step(3, 30 * S, -LEAST_NS), step(5, 31 * S, 1 - 31 * S)]);
+        for k in 0..50 {
+            backward.frame((50 - k) * S);
+        }
+        assert_eq!(backward.found.len(), MOST_STEPS + 1, "one more than is followed, so that it is known");
+    }
+
+    #[test]
     fn a_file_whose_times_go_back_has_a_step_however_few_packets_are_beside_it() {
         for side in [0, 1] {
             for from in [1, 2, 197, 199] {

@@ -168,12 +168,14 @@ mod tests {
         Sketch { kept, most: u64::MAX, span, backward: Default::default() }
     }
 
+    fn survey() -> Survey {
+        let in_front = [(FRONT, true), (BEHIND, false)].into();
+        Survey { prefix: 0, offset_ns: 0, longest_ns: 0, egress_span: (0, 0), in_front, steps: Default::default() }
+    }
+
     /// What both captures have forward between the first and the last packet that they share.
     fn shared(first: &[(u64, i64)], second: &[(u64, i64)]) -> Share {
-        let in_front = [(FRONT, true), (BEHIND, false)].into();
-        let found =
-            Survey { prefix: 0, offset_ns: 0, longest_ns: 0, egress_span: (0, 0), in_front, steps: Default::default() };
-        let (first, second) = (sketch(first), sketch(second));
+        let (found, first, second) = (survey(), sketch(first), sketch(second));
         let pairs: Vec<(Sample, Sample)> =
             first.kept.iter().filter_map(|(number, a)| Some((*a, *second.kept.get(number)?))).collect();
         between_pairs(&found, [&first, &second], &pairs, true)
@@ -187,5 +189,100 @@ mod tests {
         assert_eq!(shared(&first, &second), Share { both: 2, first: 1, second: 1 });
         assert_eq!(shared(&first, &first), Share { both: 5, first: 0, second: 0 });
         assert_eq!(shared(&[(1, 5)], &[(1, 6)]), Share { both: 1, first: 0, second: 0 });
+    }
+
+    /// What speaks against captures with packets that go either way (`true`: through the queue), by number and time;
+    /// those of the second capture have another hop limit if they crossed a router.
+    fn judged(first: &[(bool, u64, i64)], second: &[(bool, u64, i64)], hops: u8) -> Option<Misfit> {
+        let sketch = |packets: &[(bool, u64, i64)], ttl: u8| {
+            let plain: Vec<_> = packets.iter().map(|(_, number, at)| (*number, *at)).collect();
+            let mut sketch = sketch(&plain);
+            for (forward, number, _) in packets {
+                let seen = &mut sketch.kept.get_mut(number).unwrap().seen;
+                seen.ttl = ttl;
+                if !forward {
+                    (seen.tuple.source, seen.tuple.destination) = (BEHIND, FRONT);
+                }
+            }
+            sketch
+        };
+        let (first, second) = (sketch(first, 64), sketch(second, 64 - hops));
+        let pairs: Vec<(Sample, Sample)> =
+            first.kept.iter().filter_map(|(number, a)| Some((*a, *second.kept.get(number)?))).collect();
+        misfit(&survey(), [&first, &second], &pairs)
+    }
+
+    /// Packets of one direction: their numbers, and when each is seen.
+    fn packets(forward: bool, numbers: std::ops::Range<u64>, at: impl Fn(u64) -> i64) -> Vec<(bool, u64, i64)> {
+        numbers.map(|number| (forward, number, at(number))).collect()
+    }
+
+    const MS: i64 = 1_000_000;
+
+    fn sent(number: u64) -> i64 {
+        number as i64 * 10 * MS
+    }
+
+    #[test]
+    fn captures_of_one_place_are_told_by_times_that_are_the_same_distance_apart() {
+        let of = |count, apart: &dyn Fn(u64) -> i64, hops| {
+            judged(&packets(true, 0..count, sent), &packets(true, 0..count, |n| sent(n) + apart(n)), hops)
+        };
+        // The very same times; a clock that is behind: of more than five packets, to the microsecond.
+        assert_eq!(of(1, &|_| 0, 0), Some(Misfit::SamePlace));
+        assert_eq!(of(6, &|_| 7 * MS, 0), Some(Misfit::SamePlace));
+        assert_eq!(of(5, &|_| 7 * MS, 0), None);
+        assert_eq!(of(6, &|n| 7 * MS + if n == 3 { 1000 } else { 0 }, 0), Some(Misfit::SamePlace));
+        assert_eq!(of(6, &|n| 7 * MS + if n == 3 { 1001 } else { 0 }, 0), None, "something waits between them");
+        assert_eq!(of(6, &|_| 0, 1), None, "a router is between them");
+        let lossy = judged(&packets(true, 0..20, sent), &packets(true, 0..20, sent)[..19], 0);
+        assert_eq!(lossy, Some(Misfit::SamePlace), "one of them ended sooner");
+        let missing: Vec<_> = packets(true, 0..20, sent).into_iter().filter(|packet| packet.1 != 7).collect();
+        assert_eq!(judged(&packets(true, 0..20, sent), &missing, 0), None, "something is lost between them");
+    }
+
+    #[test]
+    fn captures_that_share_nothing_or_only_what_goes_the_other_way_do_not_fit() {
+        let waits = |n: u64| sent(n) + 3 * MS + (n % 5) as i64 * MS;
+        assert_eq!(judged(&packets(true, 0..9, sent), &packets(true, 20..29, waits), 1), Some(Misfit::NothingShared));
+        let (near, far) = (packets(false, 0..9, sent), packets(false, 0..9, |n| sent(n) - MS));
+        assert_eq!(judged(&near, &far, 1), Some(Misfit::AgainstTheFlow));
+        assert_eq!(judged(&packets(true, 0..9, sent), &packets(true, 0..9, waits), 1), None);
+    }
+
+    #[test]
+    fn a_first_capture_that_lacks_five_packets_or_more_of_the_second_is_a_part_of_it() {
+        let waits = |n: u64| sent(n) + 3 * MS + (n % 5) as i64 * MS;
+        let second = packets(true, 0..100, waits);
+        for (lacking, found) in [
+            (4, None),
+            (5, Some(Misfit::Subset { unseen: 5, of: 100 })),
+            (9, Some(Misfit::Subset { unseen: 9, of: 100 })),
+        ] {
+            let first: Vec<_> = packets(true, 0..100, sent);
+            let first: Vec<_> = first.into_iter().filter(|(_, n, _)| n % 10 != 5 || n / 10 >= lacking).collect();
+            assert_eq!(judged(&first, &second, 1), found, "{lacking}");
+        }
+        // A queue that loses as well has both: nothing can be said.
+        let first: Vec<_> = packets(true, 0..100, sent).into_iter().filter(|(_, n, _)| n % 10 != 5).collect();
+        let lossy: Vec<_> = second.into_iter().filter(|(_, n, _)| n % 10 != 4).collect();
+        assert_eq!(judged(&first, &lossy, 1), None);
+    }
+
+    #[test]
+    fn of_captures_in_the_wrong_order_the_other_direction_loses() {
+        // Data goes from behind to front: lost on the way, and delayed; its answers are neither.
+        let answers = packets(true, 1000..1100, sent);
+        let answers_later = packets(true, 1000..1100, |n| sent(n) + MS);
+        let data = packets(false, 0..100, |n| sent(n + 1000) + MS);
+        let waiting = |lost: u64| -> Vec<_> {
+            let came = packets(false, 0..100, |n| sent(n + 1000) + 2 * MS + (n % 7) as i64 * MS);
+            came.into_iter().filter(|(_, n, _)| n % 10 != 5 || n / 10 >= lost).collect()
+        };
+        for (lost, found) in [(4, None), (5, Some(Misfit::OtherDirection { lost: 5, of: 100 }))] {
+            let first = [answers.clone(), waiting(lost)].concat();
+            let second = [answers_later.clone(), data.clone()].concat();
+            assert_eq!(judged(&first, &second, 1), found, "{lost}");
+        }
     }
 }

@@ -232,4 +232,17 @@ mod tests {
             assert_eq!((bounds.bw_lo, bounds.inflight_lo), (14_000_000, lowered), "{ecn_alpha}");
         }
     }
+
+    #[test]
+    fn a_round_is_mostly_marked_from_half_on() {
+        for (delivered, marked, mostly) in [(10_000, 4999, false), (10_000, 5000, true), (3, 1, false), (1, 1, true)] {
+            let mut bounds = Bounds::default();
+            assert!(!bounds.is_mostly_marked(), "nothing arrived");
+            let ack = Ack { ce_bytes: marked, ..Ack::of(delivered, Span::from_millis(50)) };
+            bounds.observe(&ack, &SAMPLE, Rate(8_000_000), 0);
+            assert_eq!(bounds.is_mostly_marked(), mostly, "{marked} of {delivered}");
+            bounds.start_round();
+            assert!(!bounds.is_mostly_marked());
+        }
+    }
 }
