@@ -13,6 +13,7 @@ import pytest
 from sojourn import _core
 from sojourn.errors import SojournError
 from sojourn.parts.clips import open_clip
+from sojourn.report import advice
 from sojourn.report.advice import sentences
 from sojourn.results.interval import half_width
 from sojourn.study.toml import toml_value
@@ -181,6 +182,30 @@ def found_of(decided: str = "worst", **by_queue: list[float]) -> Verdict:
 
 FIFO = "fifo 53pkt/4pkt"
 SCORES = {"codel": [4.0, 4.1, 4.0, 4.1], FIFO: [3.0, 3.2, 3.1, 3.1]}
+
+
+def test_tables_of_the_page_have_the_best_first_and_each_number_in_its_column() -> None:
+    about = found_of(**SCORES, pie=[3.5, 3.6, 3.5, 3.6]).as_json()
+    for order in (about["tried"], about["tried"][::-1]):
+        tried = advice._tried({**about, "tried": order})
+        worst = [row[tried.heads.index("Worst score")] for row in tried.rows]
+        assert [score[:4] for score in worst] == ["4.05", "3.55", "3.10"]
+        assert [row[0] for row in tried.rows] == [
+            sentences.named(one) for one in sorted(order, key=lambda one: -one["worst"])
+        ]
+    assert tried.heads == ["Candidate", "Worst score", "Loses", "Who, load", "Utilisation", "Replications"]
+    for row, one in zip(tried.rows, sorted(order, key=lambda one: -one["worst"]), strict=True):
+        assert row[2:] == [advice._score(one["loss_mos"]), "the reader of web pages, both", "55.0%", "4"]
+    loads = advice._by_load(about)
+    by_load = about["by_load"]
+    assert [row[0] for row in loads.rows] == list(by_load)
+    for row in loads.rows:
+        one = by_load[row[0]]
+        own = "the same" if one["same"] else sentences.named(one["recommended"])
+        assert row[1:] == [own, advice._score(one["with_advice"]), advice._score(one["worst"])]
+    users = advice._by_user(about)
+    assert users.heads == ["User", "idle", "both"]
+    assert users.rows == [["The reader of web pages", "4.50", "4.05"]]
 
 
 def test_the_answer_says_what_each_queue_loses_against_the_advice() -> None:

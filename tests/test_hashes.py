@@ -105,6 +105,25 @@ def test_the_engine_is_named_by_its_sources(tmp_path: Path, monkeypatch: pytest.
     identity.engine.cache_clear()
 
 
+def test_packets_are_kept_where_somebody_asks_for_them(quick: Path, tmp_path: Path) -> None:
+    def kept(name: str, log: bool = False, **sets: str) -> bool:
+        study = Study.load(quick, sets=[*sets.items()])
+        campaign = Campaign(study, tmp_path / name, log=log)
+        wanted = {campaign.keeps_packets(point) for point in study.points}
+        campaign.prepare()
+        assert {(tmp_path / name / "packets").is_dir()} == wanted
+        return wanted == {True}
+
+    asked = {"record.packets": "true"}
+    assert (
+        not kept("none")
+        and kept("asked", **asked)
+        and kept("logged", log=True)
+        and kept("both", True, **asked)
+    )
+    assert not kept("no", **{"record.packets": "false"})
+
+
 def test_another_seed_into_the_same_directory_is_simulated(grid: Command) -> None:
     first = grid.json("run", "grid.toml", "--out", "out", "--set", "seed=1")
     assert "2 simulated" in grid("run", "grid.toml", "--out", "out", "--set", "seed=2").stdout
@@ -130,6 +149,17 @@ def test_a_resumed_study_never_mixes_engines(grid: Command) -> None:
     assert f"engine: sojourn 0.0.0-fake, build {shown['engine']['build']}" in table
     assert f"build {shown['engine']['build']}" in grid("show", "out", shown["hash"]).stdout
     assert "another version" not in done.stderr
+
+
+def test_points_of_another_engine_and_of_another_version_are_told_of_apart(grid: Command) -> None:
+    grid("run", "grid.toml", "--out", "out")
+    build = grid.json("show", "out")[0]["engine"]["build"]
+    grid.env["FAKE_ENGINE"] = "newer"
+    grid("run", "grid.toml", "--out", "out")
+    done = grid("run", "grid.toml", "--out", "out", "--only", "a=2", "--set", "seed=9")
+    assert f"holds 2 results of another engine ({build}), which stay as they are" in done.stderr
+    assert "holds 2 points of another version of this study; they stay on disk" in done.stderr
+    assert "1 simulated" in done.stdout and len(stored(grid.cwd / "out")) == 5
 
 
 def test_a_worker_with_another_engine_refuses(quick: Path, tmp_path: Path) -> None:

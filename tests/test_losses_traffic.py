@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from sojourn.losses import response
 from sojourn.losses.period import Period
 from sojourn.losses.traffic import (
     _completion,
@@ -192,3 +193,33 @@ def test_a_point_has_its_links_groups_and_phases(tmp_path: Path) -> None:
     # Packets of no entry of the study, as probes of a testbed are, belong to no group.
     alone = of_point(str(file), np.array([0, -1]), None, document, summary)["down"]
     assert alone["all"]["arrived_pkts"] == 11 and alone["groups"]["users-0"]["arrived_pkts"] == 0
+
+
+def test_long_groups_are_looked_at_by_their_own_round_trip_and_while_all_their_flows_are_there(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "log.parquet"
+    # Ten packets every 10 ms, then half as many; ms.
+    at = [*range(0, 1000, 10), *range(1000, 3000, 20)]
+    log_of(*[(0, "data", ms, ms + 1, k) for k, ms in enumerate(at)]).collect().write_parquet(file)
+    bulk: dict[str, Any] = {"transport": "cubic", "source": {"kind": "bulk"}, "direction": "down"}
+    document: dict[str, Any] = {
+        "path": {"client-delay": "50ms", "server-delay": "50ms"}, "duration": "3s", "warmup": "100ms",
+        "flows": [bulk], "users": [], "record": {"traffic": {"links": ["down"]}},
+    }  # fmt: skip
+    summary = {"links": {"down": {"rate_bps": 1e6}}, "groups": {"long": {}}}
+
+    def cut(**keys: str) -> float | None:
+        bulk.update(keys)
+        found = of_point(str(file), np.array([0]), None, document, summary)["down"]["groups"]["long"]
+        return found["largest_cut"]
+
+    # Whatever the round trip, the rate falls by half; of a shorter one fewer packets stand for it.
+    assert cut() == pytest.approx(0.5, abs=0.06)
+    rows = pl.read_parquet(file)
+    own = response.of_group(rows, 45_000_000, 100_000_000, 3_000_000_000)["largest_cut"]
+    assert own != cut() and cut(rtt="45ms") == own
+    # All of them are there from the latest start on, and until they stop.
+    del bulk["rtt"]
+    assert cut(start="600ms", **{"start-within": "600ms"}) == pytest.approx(0.0, abs=0.1)
+    assert cut(start="0s", **{"start-within": "0s"}, stop="900ms") == pytest.approx(0.0, abs=0.1)

@@ -76,6 +76,23 @@ def test_limits_stand_beside_the_labels_as_numbers() -> None:
     ]
 
 
+def test_labels_of_several_units_sort_by_where_they_stand() -> None:
+    labels = ("100ms", "64pkt", "1BDP")
+    results = sweep({LIMIT: labels, "workload": ("none", "long")}, 1)
+    stand = {"64pkt": 3.5, "1BDP": 20.0, "100ms": 100.0}
+    placed = table(results, places=lambda axis: (stand, "ms") if axis == LIMIT else None)
+    assert [(column.title, column.sorts, column.words) for column in placed.columns[:2]] == [
+        ("Downlink buffer", "number", True),
+        ("Workload", "text", True),
+    ]
+    sorts = {row[0].text: row[0].sort for row in placed.rows}
+    assert sorts == {"100ms": "100", "64pkt": "3.5", "1BDP": "20"}
+    assert {row[1].sort for row in placed.rows} == {"none", "long"}
+    # Without a place they are words.
+    assert {row[0].sort for row in table(results).rows} == set(labels)
+    assert table(results).columns[0].sorts == "text"
+
+
 def test_the_page_has_a_table_that_can_be_sorted(tmp_path: Path) -> None:
     done = write_results(tmp_path / "done", sweep(), [{"kind": "table", "value": "links.up.loss"}])
     page = write_report(done).read_text()

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import Command
+from conftest import Command, user
 from sojourn import _core
 from sojourn.errors import SojournError
 from sojourn.qoe.delay_variation import ipdv, pdv, summary
 from sojourn.qoe.qoo import EXAMPLE, Profile, qoo
 from sojourn.qoe.responsiveness import rpm, score_responsiveness, stable, trimmed_mean
-from sojourn.qoe.score import score
+from sojourn.qoe.score import _responsiveness, score
 
 
 def test_rpm_has_the_draft_s_form() -> None:
@@ -298,3 +298,28 @@ def test_a_test_ends_when_it_is_stable_and_what_comes_later_is_not_scored() -> N
     never = score_responsiveness(probes, {**intervals, "stable": np.zeros(20, bool)}, [user])
     assert (never["test_s"]["median"], never["rpm"]["median"]) == (20, 150)
     assert never["confidence"]["medium"] == 1, "its length ended it"
+
+
+@pytest.mark.parametrize(("direction", "kept"), [("down", 0.9), ("up", 0.8), ("both", 0.9 * 0.8)])
+def test_losses_of_every_link_that_a_test_loads_are_in_its_quality(direction: str, kept: float) -> None:
+    second = 10**9
+    foreign = np.tile([1, 0], 20)
+    took = np.full(40, 10_000_000)
+    probes = {
+        "user": np.ones(40, int), "test": np.ones(40, int), "foreign": foreign,
+        "start_ns": np.arange(40) * second // 4,
+        "tcp_ns": np.where(foreign, took, -1), "tls_ns": np.where(foreign, took, -1), "http_ns": took,
+    }  # fmt: skip
+    intervals = {
+        "user": np.ones(10, int), "test": np.ones(10, int), "end_ns": np.arange(1, 11) * second,
+        "goodput_bps": np.full(10, 9e6), "connections": np.full(10, 4), "stable": np.ones(10, dtype=bool),
+    }  # fmt: skip
+    tester = user("responsiveness", direction=direction)
+    links = {"down": {"loss": 0.1}, "up": {"loss": 0.2}, "access.down": {"loss": 0.0}}
+    document = {"users": [user("gaming"), tester], "warmup": "0s", "duration": "10s"}
+    found = _responsiveness(document, {"probes": probes, "intervals": intervals}, links)
+    expected = qoo(EXAMPLE, {99.0: 30.0, 99.9: 30.0}, 1 - kept, found["goodput_bps"]).loss
+    assert found["qoo"]["loss"] == round(expected, 3)
+    # Without losses nothing is lost, whatever the way.
+    none = {name: {"loss": 0.0} for name in links}
+    assert _responsiveness(document, {"probes": probes, "intervals": intervals}, none)["qoo"]["loss"] == 100

@@ -185,6 +185,10 @@ def test_schemes_are_names_or_queues_as_in_a_study_file() -> None:
         ["droptail,FQ_CoDel", '{ kind = "codel", target = "1ms" }', '["pie", { kind = "ared" }]']
     )
     assert [scheme.name for scheme in found] == ["fifo", "fq-codel", "codel target=1ms", "pie", "ared"]
+    several = read_schemes(['["pie", { kind = "codel", target = "7ms" }, "red"]', "fifo"])
+    assert [scheme.queue["kind"] for scheme in several] == ["pie", "codel", "red", "fifo"]
+    assert several[1].queue["target"] == "7ms" and several[2].queue["mean-packet"] == "1500B"
+    assert [scheme.name for scheme in read_schemes(['["red", "ared"]'])] == ["red", "ared"]
     mixed = read_schemes(['fifo, { kind = "codel", target = "1ms" },pie,{kind="codel",ecn=true}'])
     assert [scheme.name for scheme in mixed] == ["fifo", "codel target=1ms", "pie", "codel ecn=true"]
     assert found[2].table(34) == {"kind": "codel", "target": "1ms", "limit": "34pkt"}
@@ -204,6 +208,7 @@ def test_schemes_are_names_or_queues_as_in_a_study_file() -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
+        (["[]", "fifo", "fifo"], "fifo is there twice"),
         (["codle"], "unknown variant `codle`"),
         (["fifo,,codel"], "a name is empty"),
         (["fifo", "droptail"], "fifo is there twice"),

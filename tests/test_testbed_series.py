@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -9,8 +10,9 @@ from typing import Any
 import polars as pl
 import pytest
 from sojourn.results.packet_log import schema
+from sojourn.sweep.testbed import point as testbed_point
 from sojourn.sweep.testbed import series
-from sojourn.sweep.testbed.kind import Gathered
+from sojourn.sweep.testbed.kind import Gathered, Place
 
 MS = 1_000_000
 
@@ -85,3 +87,61 @@ def test_rates_are_what_was_delivered_since_and_paces_those_of_senders_that_pace
 def test_steps_are_the_simulators(record: dict[str, Any], duration: str, step: int | None) -> None:
     found = series.step_ns({"record": record, "duration": duration})
     assert found == (None if step is None else step * MS)
+
+
+def test_what_a_point_comes_to_is_told_of_every_entry_in_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flow = {"transport": "udp", "source": {"kind": "cbr"}, "direction": "down"}
+    document = {
+        "flows": [flow, {**flow, "source": {"kind": "video"}}],
+        "users": [{"kind": "web"}, {"kind": "voice"}],
+        "duration": "9s",
+    }
+    point = SimpleNamespace(document=document, names={"hash": "h"}, recorded={})
+    places = [Place(point, "flows", 0), Place(point, "flows", 1), Place(point, "users", 1, 3)]  # type: ignore[arg-type]
+    seen: dict[str, Any] = {}
+
+    def kind(number: int) -> Any:
+        notes, facts = [[], ["one", "two"], ["three"]][number], [{}, {"a": 1}, {}][number]
+        return SimpleNamespace(
+            gather=lambda place, left: Gathered(delivered=[len(left)], notes=notes, facts=facts)
+        )
+
+    entries = [SimpleNamespace(place=place, kind=kind(k)) for k, place in enumerate(places)]
+    bed = dict.fromkeys(("stamps", "scheduling", "rights", "without", "offload", "processors", "more"), 1)
+    links = {"down": {"departed_pkts": 5}, "up": {"departed_pkts": 7}}
+    report = {"links": links, "engine": bed, "verdict": {"held": True}, "lateness_us": {}}
+    left = [["x"], ["x", "y"], []]
+    ran = SimpleNamespace(report=report, left=left, entry_of_flow=[0, 2, -1, 1, 0])
+    patched = {
+        "plan": lambda _: entries,
+        "running": lambda *_: nullcontext(ran),
+        "links": lambda _: [("down", None), ("up", None)],
+        "score": lambda *_: {"voice": {"mos": 4}},
+        "engine": lambda: "build",
+        "identity": lambda: {"kernel": "6.1"},
+        "analyses": lambda *given: seen.update(origins=given[4].tolist(), summary=given[3]) or {"losses": 1},
+    }
+    for name, value in patched.items():
+        monkeypatch.setattr(testbed_point, name, value)
+    monkeypatch.setattr(
+        testbed_point.packet_log, "write", lambda *given: seen.update(names=given[2], carries=given[3])
+    )
+    monkeypatch.setattr(testbed_point.result, "summary", lambda _, gathered: {"groups": {"g": len(gathered)}})
+    monkeypatch.setattr(testbed_point.result, "tables", lambda _: {})
+    with (tmp_path / "packets").open("wb") as packets:
+        found, tables, _ = testbed_point.measure(point, packets)  # type: ignore[arg-type]
+    # Groups come first, then users by their first number; no programs sent the third flow.
+    assert seen["origins"] == [0, 2 + 3, -1, 1, 0]
+    assert seen["carries"] == [None, "voice", None, "video", None] and seen["names"] == ("down", "up")
+    assert seen["summary"] == {"groups": {"g": 3}, "links": links} and tables == {}
+    assert (found["hash"], found["links"], found["voice"], found["losses"]) == ("h", links, {"mos": 4}, 1)
+    told = found["engine"]
+    assert (told["packets"], told["simulated_s"], told["kernel"], told["clock"]) == (12, 9.0, "6.1", "wall")
+    assert told["notes"] == ["flows.1: one", "flows.1: two", "users.1: three"]
+    assert told["programs"] == {"flows.1": {"a": 1}} and "more" not in told["bed"] and len(told["bed"]) == 6
+    # Without a log nothing is looked for in it.
+    seen.clear()
+    found, _, _ = testbed_point.measure(point)  # type: ignore[arg-type]
+    assert seen == {} and "losses" not in found

@@ -207,3 +207,67 @@ impl Routing {
         self.ask(message)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Attributes as (kind, value), which lie at multiples of four bytes.
+    fn read(mut bytes: &[u8]) -> Vec<(u16, Vec<u8>)> {
+        let mut found = Vec::new();
+        while let [a, b, c, d, ..] = *bytes {
+            let (length, kind) = (usize::from(u16::from_ne_bytes([a, b])), u16::from_ne_bytes([c, d]));
+            found.push((kind, bytes[4..length].to_vec()));
+            bytes = &bytes[length.next_multiple_of(4)..];
+        }
+        assert!(bytes.is_empty());
+        found
+    }
+
+    fn number(value: u32) -> Vec<u8> {
+        value.to_ne_bytes().to_vec()
+    }
+
+    #[test]
+    fn routes_say_what_was_asked_in_the_kernels_numbers_and_lock_what_must_hold() {
+        assert!(RouteMetrics::default().attributes().is_empty());
+        // linux/rtnetlink.h: lock 1, initcwnd 11, features 12 (ECN is bit 0), rto_min 13, quickack 15, cc_algo 16.
+        let all = RouteMetrics {
+            congestion: Some("cubic".to_owned()),
+            initial_window: Some(10),
+            ecn: true,
+            quickack: true,
+            min_rto_ms: Some(300),
+        };
+        let locked = 1 << 16 | 1 << 13;
+        assert_eq!(
+            read(&all.attributes()),
+            [
+                (1, number(locked)),
+                (11, number(10)),
+                (12, number(1)),
+                (13, number(300)),
+                (15, number(1)),
+                (16, b"cubic\0".to_vec()),
+            ]
+        );
+        let some = RouteMetrics { initial_window: Some(3), quickack: true, ..RouteMetrics::default() };
+        assert_eq!(read(&some.attributes()), [(11, number(3)), (15, number(1))], "nothing is locked");
+        let timer = RouteMetrics { min_rto_ms: Some(5), ..RouteMetrics::default() };
+        assert_eq!(read(&timer.attributes()), [(1, number(1 << 13)), (13, number(5))]);
+    }
+
+    #[test]
+    fn messages_ask_for_an_answer_and_addresses_have_their_family() {
+        let Message(bytes) = Message::new(NEWADDR, CREATE_REPLACE, &[9; 8]).with(2, &[1, 2, 3, 4]).with(7, b"abcde");
+        // The length is filled in when it is sent.
+        assert_eq!(bytes[..4], [0; 4]);
+        assert_eq!((u16::from_ne_bytes([bytes[4], bytes[5]]), u16::from_ne_bytes([bytes[6], bytes[7]])), (20, 0x505));
+        assert_eq!(bytes[8..24], [[0; 8], [9; 8]].concat());
+        assert_eq!(read(&bytes[24..]), [(2, vec![1, 2, 3, 4]), (7, b"abcde".to_vec())]);
+        assert_eq!(octets("10.0.0.7".parse().unwrap()), (2, vec![10, 0, 0, 7]));
+        let (family, six) = octets("fd00::7".parse().unwrap());
+        assert_eq!((family, six.len(), six[0], six[15]), (10, 16, 0xfd, 7));
+        assert_eq!(Routing::link(5, 1), [[0; 4], 5u32.to_ne_bytes(), 1u32.to_ne_bytes(), 1u32.to_ne_bytes()].concat());
+    }
+}

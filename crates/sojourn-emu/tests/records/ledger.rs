@@ -209,3 +209,47 @@ fn a_look_tells_what_happened_since_the_one_before_and_what_has_been_counted_in_
     assert_eq!((&quiet["sojourn_ms"], &quiet["rate_bps"]), (&serde_json::Value::Null, &serde_json::json!(0.0)));
     assert_eq!(by_hand.0.look(Time(5000 * MS))["links"]["up"]["arrived_pkts"], 0);
 }
+
+#[test]
+fn a_frame_of_the_capture_has_a_link_layer_of_its_version_its_mark_and_why_it_was_dropped() {
+    let link = r#"{"rate": "4Mbit", "queue": {"kind": "fifo", "limit": "9pkt"}}"#;
+    let path = format!(r#"{{"duration": "9s", "path": {{"rtt": "10ms", "down": {link}, "up": {link}}}}}"#);
+    let scenario = serde_json::from_str(&path).unwrap();
+    let (file, (mut heads, snapshots)) = (Memory::default(), rtrb::RingBuffer::new(8));
+    let outputs = Outputs { capture: Some((Box::new(file.clone()), 7_000_000_000)), ..Outputs::default() };
+    let mut ledger = Ledger::new(&scenario, (1, 0), outputs, Some(snapshots)).unwrap();
+    let (flow, ecn, pair) = (1, Ecn::Ect0, 0);
+    let headers = Headers { flow, kind: Kind::Datagram, ecn, seq: 0, length: 28, link_local: false, pair };
+    // Version, size, and what becomes of it.
+    let fates = [(4, 60u32, "leaves"), (6, 61, "leaves"), (4, 1400, "marked"), (6, 1400, "marked"), (4, 62, "dropped")];
+    for (row, (version, size, fate)) in (0u32..).zip(fates) {
+        let mut head = [0x11; SNAPSHOT];
+        (head[0], head[1]) = if version == 4 { (0x45, 2) } else { (0x60, 0x20) };
+        heads.push((row, head)).unwrap();
+        let (at, waited, link) = (Time(u64::from(row) * 1000 * MS), Span::from_millis(5), 0);
+        let mut take = |event| ledger.take(event).unwrap();
+        take(Event::Enqueued { link, row, at, size, journey: row, headers });
+        let at = at + waited;
+        if fate == "marked" {
+            take(Event::Marked { link, row, at });
+        }
+        take(match fate {
+            "dropped" => Event::Dropped { link, row, at, waited, cause: DropCause::Early },
+            _ => Event::Dequeued { link, row, at, waited },
+        });
+    }
+    ledger.finish(Time(9000 * MS)).unwrap();
+    let bytes = file.0.lock().unwrap().clone();
+    let has = |text: &str| bytes.windows(text.len()).filter(|window| *window == text.as_bytes()).count();
+    assert_eq!((has("dropped: early"), has("dropped: "), has("marked: congestion experienced")), (1, 1, 2));
+    let mut capture = Capture::from_stream(io::Cursor::new(bytes.clone()), "memory").unwrap();
+    for (row, (version, size, fate)) in (0u64..).zip(fates) {
+        let frame = capture.next_frame().unwrap().unwrap();
+        assert_eq!(frame.time_ns, 7_000_000_000 + (row as i64 * 1000 + 5) * MS as i64);
+        assert_eq!((frame.wire_len, frame.data.len()), (size + 14, SNAPSHOT.min(size as usize) + 14));
+        assert_eq!(frame.data[12..14], if version == 4 { [8, 0] } else { [0x86, 0xdd] }, "{row}");
+        let ecn = if version == 4 { frame.data[15] & 3 } else { frame.data[15] >> 4 & 3 };
+        assert_eq!(ecn, if fate == "marked" { 3 } else { 2 }, "{row}");
+    }
+    assert!(capture.next_frame().unwrap().is_none());
+}

@@ -297,3 +297,63 @@ fn start_stream(input: Input, name: String) -> Result<Open, ReadError> {
     };
     Ok(Open { name, window, format, records: 0 })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A capture of frames of 60 bytes, one a second; of the last so many bytes are missing.
+    fn pcap(frames: u32, missing: usize) -> Vec<u8> {
+        let mut bytes = 0xa1b2_c3d4u32.to_le_bytes().to_vec();
+        bytes.extend([2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 255, 255, 0, 0, 1, 0, 0, 0]);
+        for second in 0..frames {
+            for field in [second, 0, 60, 60] {
+                bytes.extend(field.to_le_bytes());
+            }
+            bytes.extend([7; 60]);
+        }
+        bytes.truncate(bytes.len() - missing);
+        bytes
+    }
+
+    #[test]
+    fn frames_and_progress_go_on_over_several_files_and_damage_names_its_own() {
+        let folder = std::env::temp_dir().join(format!("sojourn-several-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        // The second ends inside of its third frame; the last has none.
+        let files: Vec<_> = [pcap(4000, 0), pcap(3, 10), pcap(2000, 0), pcap(0, 0)]
+            .iter()
+            .zip(["a", "b", "c", "d"])
+            .map(|(bytes, name)| {
+                let file = folder.join(format!("{name}.pcap"));
+                std::fs::write(&file, bytes).unwrap();
+                file
+            })
+            .collect();
+        let mut capture = Capture::open(&files).unwrap();
+        let (mut count, mut last) = (0, 0.0);
+        let mut at = Vec::new();
+        while let Some(number) = capture.next_frame().unwrap().map(|frame| frame.number) {
+            count += 1;
+            assert_eq!((number, capture.number()), (count, count));
+            let progress = capture.progress().unwrap();
+            assert!(progress >= last && progress <= 1.0, "{progress} after {last}");
+            last = progress;
+            if [1, 4000, 4001, 4002, 6002].contains(&count) {
+                at.push(progress);
+            }
+        }
+        assert_eq!((count, capture.progress()), (6002, Some(1.0)));
+        let total = (4000 * 76 + 3 * 76 - 10 + 2000 * 76 + 4 * 24) as f64;
+        // Read is what was taken in, some of it ahead of its frame.
+        for (progress, frames) in at.iter().zip([1, 4000, 4001, 4002, 6002]) {
+            let frames = f64::from(frames) * 76.0 / total;
+            assert!(*progress >= frames - 1e-3 && *progress <= frames + 0.6, "{progress} for {frames}");
+        }
+        assert!(at[1] > 0.66 && at[2] > 0.66 && at[4] > 0.99, "{at:?}");
+        let damage: Vec<_> = capture.damage().iter().map(|each| (each.sentence.as_str(), each.cut_short)).collect();
+        assert!(damage.len() == 1 && damage[0].1 && damage[0].0.contains("record 3 of "), "{damage:?}");
+        assert!(damage[0].0.contains("b.pcap") && damage[0].0.ends_with("the 2 before it were read"), "{damage:?}");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}

@@ -164,3 +164,80 @@ impl DashJs {
         choice
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Three levels in segments of 4 s, as many as last so long.
+    fn clip(length_s: f64) -> Clip {
+        let rates = vec![500.0, 1000.0, 4000.0];
+        let sizes = vec![[250_000, 500_000, 2_000_000]; (length_s / 4.0) as usize];
+        Clip::new(4.0, rates, &sizes).unwrap()
+    }
+
+    fn segment(index: usize, level: usize, kbps: f64, buffer_s: f64) -> Segment {
+        let bytes = 500_000;
+        let took_s = bytes as f64 * 8e-3 / kbps;
+        Segment { index, level, bytes, request_s: 0.0, first_byte_s: 1.0, arrive_s: 1.0 + took_s, buffer_s }
+    }
+
+    #[test]
+    fn bola_takes_over_at_18_s_and_gives_back_below_9_before_a_segment_and_after_it() {
+        let mut player = DashJs::new(&clip(100.0));
+        let by_bola = [10.0, 17.9, 18.0, 13.0, 12.9, 17.9, 22.0].map(|buffer_s| {
+            player.segment_done(&segment(0, 1, 2000.0, buffer_s));
+            player.by_bola
+        });
+        // Before a segment there are 4 s less: 12.9 were 8.9.
+        assert_eq!(by_bola, [false, false, true, true, false, false, true]);
+        // Of what is live the target is its latency, and the segment was in before.
+        let mut live = DashJs::new(&clip(100.0));
+        live.live(4.0);
+        let by_bola = [3.9, 4.0, 2.0, 1.9, 4.0].map(|buffer_s| {
+            live.live_segment_done(&segment(0, 1, 2000.0, buffer_s), Some(1500.4));
+            live.by_bola
+        });
+        assert_eq!((by_bola, live.kbps()), ([false, true, true, false, true], Some(1500.0)), "whole kbit/s");
+    }
+
+    #[test]
+    fn enough_is_a_segment_less_than_the_target_which_is_higher_at_the_highest_level() {
+        for (length_s, at_top_s) in [(100.0, 30.0), (596.0, 30.0), (600.0, 60.0)] {
+            let mut player = DashJs::new(&clip(length_s));
+            assert_eq!((player.level, player.enough_s()), (1, 14.0), "1 Mbit/s is assumed");
+            player.segment_done(&segment(0, 2, 9000.0, 10.0));
+            assert_eq!(player.enough_s(), at_top_s - 4.0);
+        }
+        let mut live = DashJs::new(&clip(100.0));
+        live.live(3.0);
+        assert_eq!(live.enough_s(), 3.0);
+    }
+
+    #[test]
+    fn nine_tenths_of_the_lower_average_count_and_the_buffers_share_after_two_segments() {
+        let clip = clip(100.0);
+        let mut player = DashJs::new(&clip);
+        let state = |buffer_s, segment| State {
+            clip: &clip,
+            segment,
+            now_s: 0.0,
+            arrived_s: 0.0,
+            waited_s: 0.0,
+            buffer_s,
+            limit_s: 60.0,
+            last: Some(1),
+        };
+        assert_eq!(player.choose(&state(0.0, 0)).level, 1, "nothing is known");
+        player.segment_done(&segment(0, 1, 4400.0, 4.0));
+        assert_eq!(player.choose(&state(4.0, 1)).level, 1, "3960 are not 4000");
+        player.segment_done(&segment(1, 1, 90_000.0, 8.0));
+        assert!(player.kbps().unwrap() > 4445.0 && player.kbps().unwrap() < 90_000.0);
+        // 0.7 of the throughput for what is in the buffer, of a segment: of 0.3 s nothing.
+        let kbps = player.kbps().unwrap();
+        let enough_s = 4000.0 * 4.0 / (0.7 * kbps);
+        for (buffer_s, level) in [(enough_s + 0.01, 2), (enough_s - 0.01, 1), (0.3, 0)] {
+            assert_eq!(player.clone().choose(&state(buffer_s, 2)).level, level, "{buffer_s}");
+        }
+    }
+}

@@ -166,4 +166,26 @@ mod tests {
         assert_eq!(slope(&points), Some(2.0));
         assert_eq!(slope(&[(1.0, 1.0), (1.0, 2.0)].into()), None);
     }
+
+    #[test]
+    fn the_threshold_follows_by_its_two_gains_between_six_and_six_hundred() {
+        let follow = |threshold: f64, size: f64, steps: usize, step_ms: f64| {
+            let mut trendline = Trendline { threshold, updated_ms: Some(0.0), ..Trendline::default() };
+            for step in 1..=steps {
+                trendline.adapt(size, step as f64 * step_ms);
+            }
+            trendline.threshold
+        };
+        let near = |found: f64, wanted: f64| assert!((found - wanted).abs() < 1e-9, "{found} for {wanted}");
+        near(follow(20.0, 30.0, 1, 10.0), 20.0 + 0.0087 * 10.0 * 10.0);
+        near(follow(20.0, 10.0, 1, 10.0), 20.0 - 0.039 * 10.0 * 10.0);
+        near(follow(20.0, -30.0, 1, 10.0), follow(20.0, 30.0, 1, 10.0));
+        // No step is longer than 100 ms, and what is more than 15 beyond is not followed.
+        near(follow(20.0, 30.0, 1, 5000.0), follow(20.0, 30.0, 1, 100.0));
+        near(follow(20.0, 35.0, 1, 10.0), 20.0 + 0.0087 * 15.0 * 10.0);
+        near(follow(20.0, 35.1, 1, 10.0), 20.0);
+        near(follow(595.0, 610.0, 400, 100.0), 600.0);
+        near(follow(300.0, 310.0, 400, 100.0), 310.0);
+        near(follow(20.0, 0.0, 400, 100.0), 6.0);
+    }
 }
