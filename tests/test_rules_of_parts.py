@@ -17,6 +17,8 @@ from sojourn.parts.arguments import ArgumentError, mapping, number
 from sojourn.parts.clips import Clip
 from sojourn.qoe.media import recordings
 from sojourn.report import _first_given, several
+from sojourn.report.answer import goals
+from sojourn.report.facts import _number, _seed
 from sojourn.report.figures import series
 from sojourn.report.points import _limit, _limit_title
 from sojourn.results.limits import cell_of
@@ -182,3 +184,84 @@ def test_draws_are_from_0_to_below_1() -> None:
     for beyond in (1.0, -0.1, [0.5, 1.0]):
         with pytest.raises(ValueError, match="is not a random number; give 0 to below 1"):
             sojourn.replay(pie, packets, [9], draws=beyond)
+
+
+def test_a_number_of_a_result_is_one_only_where_it_says_something() -> None:
+    found: dict[str, Any] = {
+        "a": {
+            "whole": 3,
+            "none": None,
+            "truth": True,
+            "words": "3",
+            "list": [1],
+            "nan": float("nan"),
+            "zero": 0,
+        },
+        "links": {
+            "down": {"departed_pkts": 0, "queue_delay_ms": {"mean": 0.0}, "loss": 1.0},
+            "home.up": {"departed_pkts": 1, "queue_delay_ms": {"mean": 0.0}},
+        },
+        "adaptive": {"clients_stalled_pct": 25, "clients": []},
+    }
+    values = {name: goals.number_at(found, f"a.{name}") for name in found["a"]}
+    assert values == {**dict.fromkeys(found["a"]), "whole": 3.0, "zero": 0.0} and isinstance(
+        values["whole"], float
+    )
+    # What nothing waited in is not short; its losses are what they are.
+    assert goals.number_at(found, "links.down.queue_delay_ms.mean") is None
+    assert goals.number_at(found, "links.home.up.queue_delay_ms.mean") == 0.0
+    assert goals.number_at(found, "links.down.loss") == 1.0
+    stalled, viewers = "adaptive.clients_stalled_pct", found["adaptive"]["clients"]
+    assert goals.number_at(found, stalled) == 25.0
+    # Nobody saw a picture: of several, one that did is enough.
+    viewers += [{"play_s": None}, {}]
+    assert goals.number_at(found, stalled) is None
+    viewers.append({"play_s": 0.0})
+    assert goals.number_at(found, stalled) == 25.0
+
+
+@pytest.mark.parametrize(
+    ("path", "found", "trials"),
+    [
+        ("adaptive.clients_stalled_pct", {"adaptive": {"clients": [{}, {}]}}, 2),
+        ("adaptive.clients_stalled_pct", {"adaptive": {"per_client_rate_kbps": [1, 2, 3]}}, 3),
+        ("adaptive.clients_stalled_pct", {"adaptive": {"clients": []}}, None),
+        ("browser.abandoned", {"browser": {"loads": 7}}, 7),
+        ("browser.abandoned", {"page": {"loads": 7}}, None),
+        ("page.abandoned", {"page": {"loads": 7, "unfinished": 2}}, 5),
+        ("page.abandoned", {"page": {"loads": 7, "unfinished": 0}}, 7),
+        ("page.abandoned", {"page": {"loads": 7}}, None),
+        ("page.abandoned", {"page": {"unfinished": 2}}, None),
+        ("links.down.loss", {"links": {"down": {"loss": 0.5}}}, None),
+    ],
+)
+def test_a_share_is_counted_over_as_many_trials_as_ended(path: str, found: Any, trials: int | None) -> None:
+    assert goals._trials(found, path) == trials
+
+
+def test_users_without_a_number_are_named_by_what_scores_them() -> None:
+    def unscored(*users: dict[str, Any], **results: Any) -> list[str]:
+        return goals.unscored({"users": users}, [results] if results else [])
+
+    household = {"kind": "household"}
+    kinds = [kind for kind, there in goals.HOUSEHOLD.items() if there]
+    assert unscored() == goals.unscored({}, []) == []
+    # A household's web users are scored by their pages; who is not in it by default is there if asked for.
+    usual = ["voice", "call", "page", "gaming", "adaptive"]
+    assert unscored(household) == usual and len(kinds) == len(usual)
+    assert unscored({**household, "voice": 0, "cloud-gaming": 2}) == [
+        "call", "page", "gaming", "cloud-gaming", "adaptive",
+    ]  # fmt: skip
+    two = ({"kind": "web"}, {"kind": "voice"}, {"kind": "web"})
+    assert unscored(*two) == ["web", "voice"], "each once, in the study's order"
+    assert unscored(*two, web={"mos": {"mean": 3.0, "median": 3.0}}) == ["voice"]
+    assert unscored({"kind": "nobody"}, {"kind": "bulk"}) == []
+
+
+def test_the_seed_is_the_studys_or_the_one_that_was_used_by_default() -> None:
+    def seed(document: dict[str, Any], record: dict[str, Any]) -> str:
+        return _seed(SimpleNamespace(document=document, record=record))  # type: ignore[arg-type]
+
+    assert seed({"seed": 7}, {"seed": 9}) == "7" and seed({"seed": 0}, {}) == "0"
+    assert seed({}, {"seed": 9}) == "9 (the default)" and seed({}, {}) == "1 (the default)"
+    assert [_number(count, "point") for count in (0, 1, 2)] == ["0 points", "1 point", "2 points"]

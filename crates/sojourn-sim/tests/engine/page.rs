@@ -120,3 +120,31 @@ fn what_takes_too_long_is_given_up_and_what_is_not_over_says_so() {
     let table = loads("2", 200, 0.0, json!({ "patience": "600s", "scale": 50.0 }));
     assert_eq!(table.fate.last(), Some(&0));
 }
+
+#[test]
+fn what_is_given_up_is_no_longer_sent() {
+    for http in ["1.1", "2", "3"] {
+        let link = json!({ "rate": "2Mbit", "queue": { "kind": "fifo", "limit": "20pkt" } });
+        let user = json!({ "kind": "page", "http": http, "start-within": "0s", "patience": "2s", "pause": "60s" });
+        let document = json!({
+            "duration": "15s",
+            "path": { "rtt": "40ms", "down": link, "up": link },
+            "users": [user],
+            "record": { "packets": true },
+        });
+        let scenario: Scenario = serde_json::from_value(document).expect("the test's own scenario");
+        let outcome = run(&scenario, 1, 0, &mut |_| true).expect("nobody stops it");
+        assert_eq!((outcome.tables.page.fate[0], outcome.tables.page.load_ns[0]), (2, 2_000_000_000), "HTTP/{http}");
+        // 2 MB would have taken 8 s; the next page is asked for at once, by connections of its own.
+        let down = &outcome.logs.expect("asked for")[0];
+        let mut of_flow = BTreeMap::new();
+        for i in 0..down.rows() as usize {
+            let at = down.arrive_ns[i];
+            of_flow.entry(down.flow[i]).or_insert((at, at)).1 = at;
+        }
+        let given_up: Vec<_> = of_flow.values().filter(|(first, _)| *first < 2_000_000_000).collect();
+        assert!(!given_up.is_empty());
+        // The queue holds 120 ms.
+        assert!(given_up.iter().all(|(_, last)| *last < 2_500_000_000), "HTTP/{http}: {given_up:?}");
+    }
+}
