@@ -23,7 +23,9 @@ BYTE = (["1B"], ["0B"])
 UPDATE = (["1us"], ["999ns"])
 TCP: dict[str, Any] = {
     "mss": (["64B", "64kB"], ["63B", "64001B"]), "initial-window": ([1, 100], [0, 101]),
-    "receive-window": (["1448B"], ["1447B"]), "min-rto": TIME, "initial-rto": TIME, "ledbat-target": TIME,
+    "receive-window": (["1448B"], ["1447B"]),
+    "receive-buffer": (["1B", "2147483647B"], ["0B", "2147483648B"]),
+    "min-rto": TIME, "initial-rto": TIME, "ledbat-target": TIME,
     "ledbat-gain": ([0.001, 1000], [0, 1000.1]), "count": COUNT,
 }  # fmt: skip
 PIE = {"mean-packet": PACKET, "alpha": GAIN, "beta": GAIN, "rate-weight": SHARE, "mark-p": SHARE,

@@ -122,6 +122,9 @@ def test_a_study_between_real_programs_has_the_results_of_a_simulation(sojourn: 
         scaling = result["losses"]["down"]["scaling"]
         fits = [fit for name in ("fit", "below_rtt") if (fit := scaling.pop(name)) is not None]
         assert all({"alpha", "alpha_low", "alpha_high", "hurst"} <= fit.keys() for fit in fits)
+        # Nor has it bursts of every length.
+        bursts = result["losses"]["down"]["bursts"]
+        assert all(isinstance(bursts.pop(name), dict) for name in ("lengths", "stitched_lengths"))
     assert keys({**simulated, "engine": {}}) == keys({**real, "engine": {}})
     bulk, sessions, paced = real["groups"].values()
     assert bulk["goodput_bps"] > 1e6 and bulk["rtt_ms"]["p50"] > 80, "it has its own distance"

@@ -23,7 +23,6 @@ from typing import Any
 import numpy as np
 import pytest
 from sojourn.sweep import testbed
-from sojourn.sweep.testbed import bed
 
 # As the agent has it.
 sys.path.append(str(Path(testbed.__file__).parent))
@@ -316,19 +315,6 @@ def test_tasks_end_with_the_run_and_what_one_raises_is_raised() -> None:
             ends.run(host(3600 * 1000 * MS), [forever(), fails()])
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-def test_folders_of_runs_that_are_no_more_are_removed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(bed, "gettempdir", lambda: str(tmp_path))
-    gone, mine, other = (
-        tmp_path / f"sojourn-{name}" for name in ("testbed-99999999-a", f"testbed-{os.getpid()}-a", "x-1")
-    )
-    for folder in (gone, mine, other):
-        folder.mkdir()
-    bed._tidy_up()
-    assert [folder.exists() for folder in (gone, mine, other)] == [False, True, True]
 
 
 def test_what_the_kernel_tells_of_a_connection_is_read_at_its_places() -> None:

@@ -251,6 +251,9 @@ impl Tcp {
         let known = (1..=100).contains(&initial);
         refuse_if!(!known, "initial-window", "{initial} is not an initial window; write 1 to 100 segments");
         refuse_if!(window < mss, "receive-window", "{window} is less than one segment of {mss}");
+        let buffer = Bytes(endpoint.receive_buffer);
+        let known = (1..1 << 31).contains(&buffer.0);
+        refuse_if!(!known, "receive-buffer", "{buffer} is not a receive buffer; write 1B to 2147483647B");
         for (key, timeout) in [("min-rto", endpoint.min_rto), ("initial-rto", endpoint.initial_rto)] {
             refuse_if!(timeout == Span::ZERO, key, "a retransmission timeout must be longer than zero");
         }
