@@ -317,6 +317,21 @@ def test_tasks_end_with_the_run_and_what_one_raises_is_raised() -> None:
         signal.signal(signal.SIGTERM, before)
 
 
+def test_the_server_of_pages_is_found_beside_this_python_and_else_on_the_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from programs import https
+
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "beside" / "python"))
+    monkeypatch.setenv("PATH", str(tmp_path / "path"))
+    assert https.found() is None and "make http" in (https.missing() or "")
+    for place in ("path", "beside"):
+        program = tmp_path / place / https.NAME
+        program.parent.mkdir()
+        program.touch(0o755)
+        assert https.found() == str(program) and https.missing() is None
+
+
 def test_what_the_kernel_tells_of_a_connection_is_read_at_its_places() -> None:
     from programs.http11.kernel import look
     from programs.tcp_info import TcpInfo
