@@ -78,7 +78,7 @@ impl AckPolicy {
     }
 
     /// A segment of data arrived that may let the receive window grow.
-    pub(super) fn on_room(&mut self, payload: u32, held: u64) {
+    pub(super) fn on_room(&mut self, payload: u32, held: impl FnOnce() -> u64) {
         let grows = self.window.on_data(payload, held);
         self.quick |= u32::from(grows && !self.interactive);
     }
@@ -133,12 +133,15 @@ impl AckPolicy {
         false
     }
 
-    /// An acknowledgement leaves.
-    pub(super) fn on_acknowledge(&mut self) {
-        if self.quick == 1 {
-            self.delay = self.least;
+    /// An acknowledgement leaves, with a segment of data or alone. It costs a quick one if anything had arrived that no
+    /// other had told of: `owed`.
+    pub(super) fn on_acknowledge(&mut self, owed: bool) {
+        if owed || self.held > 0 {
+            if self.quick == 1 {
+                self.delay = self.least;
+            }
+            self.quick = self.quick.saturating_sub(1);
         }
-        self.quick = self.quick.saturating_sub(1);
         (self.held, self.at) = (0, Time::NEVER);
     }
 }
@@ -152,12 +155,12 @@ mod tests {
         let mut policy = policy();
         for _ in 0..16 {
             assert!(policy.on_gap(Time(0), 1000));
-            policy.on_acknowledge();
+            policy.on_acknowledge(true);
         }
         let mut told = |now, hole| {
             let told = policy.on_gap(Time(now), hole);
             if told {
-                policy.on_acknowledge();
+                policy.on_acknowledge(true);
             }
             (told, policy.at)
         };
@@ -184,9 +187,9 @@ mod tests {
     fn what_the_window_grows_with_is_told_at_once_and_costs_none_of_the_sixteen() {
         let mut policy = AckPolicy::new(Span::from_millis(40), WindowGrowth::new(1448, 128 << 10, 128 << 10));
         let told = |policy: &mut AckPolicy| {
-            policy.on_room(1448, 0);
+            policy.on_room(1448, || 0);
             let quick = policy.is_quick();
-            policy.on_acknowledge();
+            policy.on_acknowledge(true);
             quick
         };
         assert_eq!((0..100).take_while(|_| told(&mut policy)).count(), 6 + 16, "as seen");
@@ -200,7 +203,7 @@ mod tests {
     fn patient() -> AckPolicy {
         let mut policy = policy();
         policy.on_data(Time(0), (Span::from_millis(100), Span::from_millis(300)));
-        (0..16).for_each(|_| policy.on_acknowledge());
+        (0..16).for_each(|_| policy.on_acknowledge(true));
         assert!(!policy.is_quick());
         policy
     }
@@ -243,7 +246,7 @@ mod tests {
     fn growth_is_told_at_once_unless_the_end_answers_until_an_acknowledgement_waited_or_a_duplicate_came() {
         let grown = |policy: &mut AckPolicy| {
             policy.quick = 0;
-            policy.on_room(1448, 0);
+            policy.on_room(1448, || 0);
             policy.is_quick()
         };
         let mut policy = AckPolicy::new(Span::from_millis(40), WindowGrowth::new(1448, 4 << 20, u64::MAX));

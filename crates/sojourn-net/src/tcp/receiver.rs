@@ -117,7 +117,10 @@ impl Receiver {
             self.hold(Block { start, end });
             let next = self.next;
             let policy = self.extras.as_mut().and_then(|extras| extras.policy.as_mut());
-            self.ack_now |= policy.is_none_or(|policy| policy.on_gap(now, next));
+            self.ack_now |= policy.is_none_or(|policy| {
+                policy.window.on_gap(ahead(&self.held, next));
+                policy.on_gap(now, next)
+            });
             return false;
         }
         if end <= self.next {
@@ -141,7 +144,7 @@ impl Receiver {
             self.ack_at = self.policy().map_or(now + self.delay, |policy| policy.ack_at(now));
         }
         if let Some(policy) = self.extras.as_mut().and_then(|extras| extras.policy.as_mut()) {
-            policy.window.on_read(now, end, || beyond_holes(&self.held));
+            policy.window.on_read(now, self.next, || ahead(&self.held, self.next));
         }
         true
     }
@@ -203,8 +206,9 @@ impl Receiver {
     /// An acknowledgement leaves: the sequence number it says, and the stamp it echoes.
     #[inline]
     pub fn acknowledge(&mut self) -> (u64, Time) {
+        let owed = self.ack_now || self.unacked > 0;
         if let Some(extras) = &mut self.extras
-            && let Some((next, echo)) = extras.on_acknowledge()
+            && let Some((next, echo)) = extras.on_acknowledge(owed)
         {
             self.acknowledged = self.acknowledged.max(next);
             return (next, echo);
@@ -241,7 +245,7 @@ impl Receiver {
             if segment.seq <= self.next {
                 policy.on_data(now, timing());
             }
-            policy.on_room(segment.payload(), beyond_holes(&self.held));
+            policy.on_room(segment.payload(), || beyond_holes(&self.held));
         }
     }
 
@@ -302,6 +306,11 @@ fn beyond_holes(held: &[Block]) -> u64 {
     held.iter().map(|block| block.end - block.start).sum()
 }
 
+/// From `next` to the end of the farthest range; 0 if there is none.
+fn ahead(held: &[Block], next: u64) -> u64 {
+    held.iter().map(|block| block.end - next).max().unwrap_or(0)
+}
+
 impl Extras {
     fn feedback(&self) -> u8 {
         self.early.map_or_else(|| self.echo.feedback(), |early| early.2)
@@ -314,15 +323,16 @@ impl Extras {
         }
     }
 
-    /// An acknowledgement leaves. If it is an early one: what it says and echoes.
+    /// An acknowledgement leaves, of what arrived since the last one if it is `owed`. If it is an early one: what it
+    /// says and echoes.
     #[inline(never)]
-    fn on_acknowledge(&mut self) -> Option<(u64, Time)> {
+    fn on_acknowledge(&mut self, owed: bool) -> Option<(u64, Time)> {
         if let Some((next, echo, _)) = self.early.take() {
             return Some((next, echo));
         }
         self.reported = self.duplicate.take();
         if let Some(policy) = &mut self.policy {
-            policy.on_acknowledge();
+            policy.on_acknowledge(owed);
         }
         None
     }

@@ -7,6 +7,7 @@
 //! - The buffer is 128 KiB at first, of which data takes 0.628 (1448 bytes take 2304 of memory). Once a round trip, if
 //!   the application has read more than in any before, it grows: to twice of what was read, and by as much more as that
 //!   has grown (a sender in slow start doubles what it sends). The most is 6 MiB (`tcp_rmem`), or what it was at first.
+//!   What has arrived up to the farthest byte beyond a hole comes on top, with each segment beyond a hole too.
 //! - The round trip is that of timestamps: the least, or, if it has become longer, smoothed by an eighth.
 //!
 //! Differences: the sender is told of [`receive_window`](super::Config::receive_window) and not of this one, which
@@ -31,7 +32,7 @@ const fn data(buffer: u64) -> u64 {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct WindowGrowth {
     offered: u64,
-    room: u64,
+    pub(super) room: u64,
     most: u64,
     /// Smoothed round trip; zero before the first sample.
     round_trip: Span,
@@ -59,9 +60,12 @@ impl WindowGrowth {
     }
 
     /// A segment of data arrived, `held` bytes being beyond holes. True if the window grows.
-    pub(super) fn on_data(&mut self, payload: u32, held: u64) -> bool {
-        let room = self.room.saturating_sub(held);
-        if payload < LEAST || self.offered >= room {
+    pub(super) fn on_data(&mut self, payload: u32, held: impl FnOnce() -> u64) -> bool {
+        if payload < LEAST || self.offered >= self.room {
+            return false;
+        }
+        let room = self.room.saturating_sub(held());
+        if self.offered >= room {
             return false;
         }
         self.offered = room.min(self.offered + 2 * u64::from(payload));
@@ -82,9 +86,9 @@ impl WindowGrowth {
             if known == Span::ZERO || sample < known { sample } else { Span(known.0 - known.0 / 8 + sample.0 / 8) };
     }
 
-    /// The application has read all before `next`, `held` bytes being beyond holes.
+    /// The application has read all before `next`; data that is there beyond holes ends `ahead` bytes later.
     #[inline]
-    pub(super) fn on_read(&mut self, now: Time, next: u64, held: impl FnOnce() -> u64) {
+    pub(super) fn on_read(&mut self, now: Time, next: u64, ahead: impl FnOnce() -> u64) {
         if self.round_trip == Span::ZERO || now < self.since + self.round_trip {
             return;
         }
@@ -94,8 +98,17 @@ impl WindowGrowth {
             let twice = 2 * read;
             let growth = 2 * (u128::from(twice) * u128::from(read - self.read) / u128::from(self.read)) as u64;
             self.read = read;
-            self.room = self.room.max((twice + growth + held()).min(self.most));
+            self.make_room(twice + growth + ahead());
         }
+    }
+
+    /// A segment has arrived beyond a hole; data that is there ends `ahead` bytes after what is expected.
+    pub(super) fn on_gap(&mut self, ahead: u64) {
+        self.make_room(2 * self.read + ahead);
+    }
+
+    fn make_room(&mut self, wanted: u64) {
+        self.room = self.room.max(wanted.min(self.most));
     }
 }
 
@@ -107,14 +120,14 @@ mod tests {
 
     /// Counts the segments that it grows with.
     fn grown(window: &mut WindowGrowth) -> usize {
-        (0..10_000).take_while(|_| window.on_data(MSS, 0)).count()
+        (0..10_000).take_while(|_| window.on_data(MSS, || 0)).count()
     }
 
     #[test]
     fn it_grows_by_two_segments_with_each_until_a_buffer_of_128_kib_is_full() {
         let mut window = WindowGrowth::new(MSS, 128 << 10, u64::MAX);
-        assert!(!window.on_data(127, 0), "too little");
-        assert!(window.on_data(MSS, 0));
+        assert!(!window.on_data(127, || 0), "too little");
+        assert!(window.on_data(MSS, || 0));
         assert_eq!(window.offered, 65_536 + 2896);
         assert_eq!(grown(&mut window), 5, "as seen: 82 kB after six segments");
         assert_eq!(window.offered, 82_375);
@@ -122,8 +135,8 @@ mod tests {
         assert_eq!(grown(&mut WindowGrowth::new(MSS, 128 << 10, 20_000)), 0);
         assert_eq!(grown(&mut WindowGrowth::new(MSS, 4 << 20, u64::MAX)), 187, "as seen: from 2.1 to 2.6 MB");
         let mut window = WindowGrowth::new(MSS, 128 << 10, u64::MAX);
-        assert!(!window.on_data(MSS, 16_839), "what is held beyond holes takes the room");
-        assert!(window.on_data(MSS, 16_838));
+        assert!(!window.on_data(MSS, || 16_839), "what is held beyond holes takes the room");
+        assert!(window.on_data(MSS, || 16_838));
     }
 
     /// By the first 80 ms of a captured connection (30 ms of round trip): from its 34th segment on it grows again.
@@ -149,6 +162,19 @@ mod tests {
         for k in 4..40 {
             window.on_read(ms(31 * k), 111_498 + (1 << k), || 0);
         }
+        assert_eq!(window.room, data(MOST));
+    }
+
+    #[test]
+    fn a_segment_beyond_a_hole_makes_room_for_what_has_arrived_up_to_it() {
+        let mut window = WindowGrowth::new(MSS, 128 << 10, u64::MAX);
+        window.on_gap(53_000);
+        assert_eq!(window.room, 82_375, "two initial windows and this are less than there is");
+        window.on_gap(60_000);
+        assert_eq!(window.room, 2 * 14_480 + 60_000);
+        window.on_gap(1);
+        assert_eq!(window.room, 2 * 14_480 + 60_000);
+        window.on_gap(MOST);
         assert_eq!(window.room, data(MOST));
     }
 

@@ -121,6 +121,40 @@ fn linux_tells_at_once_of_what_was_pushed_unless_there_is_a_hole() {
 }
 
 #[test]
+fn what_a_filled_hole_releases_has_been_read_at_once() {
+    let linux = |receive_buffer| Some(WindowGrowth::new(1000, receive_buffer, u64::MAX));
+    let mut receiver =
+        Receiver::new(1000, Span::from_millis(40), true).with_extras(EcnMode::Off, false, linux(64 << 10));
+    receiver.on_segment(Time(0), &Segment { syn: true, ..data(0, 1) });
+    let timing = || (Span::ZERO, Span::from_secs(1));
+    let mut arrive = |at, seq, len| {
+        receiver.on_data(Time(at), &data(seq, len), Time(at - 1), timing);
+        receiver.on_segment(Time(at), &data(seq, len));
+        receiver.policy().unwrap().window.room
+    };
+    assert_eq!(arrive(3, 20_001, 10_000), 20_000 + 30_000, "two initial windows, and up to the farthest byte");
+    assert_eq!(arrive(5, 40_001, 1000), 20_000 + 41_000);
+    // 30,000 bytes were read, 20,000 more than ten segments: 2 × 30,000 × (1 + 2 × 2); and 11,000 more are there.
+    assert_eq!(arrive(9, 1, 20_000), 300_000 + 11_000);
+}
+
+#[test]
+fn data_that_tells_of_nothing_new_costs_no_quick_acknowledgement() {
+    let window = WindowGrowth::new(1000, 0, 0);
+    let mut receiver = Receiver::new(1000, Span::from_millis(40), true).with_extras(EcnMode::Off, false, Some(window));
+    receiver.on_data(Time(0), &data(0, 1000), Time::NEVER, || (Span::ZERO, Span::from_secs(1)));
+    receiver.on_segment(Time(0), &data(0, 1000));
+    (0..20).for_each(|_| drop(receiver.acknowledge()));
+    for k in 1..16 {
+        receiver.on_segment(Time(k), &data(k * 1000, 1000));
+        assert!(receiver.wants_ack());
+        receiver.acknowledge();
+    }
+    receiver.on_segment(Time(16), &data(16_000, 1000));
+    assert!(!receiver.wants_ack());
+}
+
+#[test]
 fn linux_tells_of_each_of_the_first_22_segments_and_of_each_while_its_window_grows_again() {
     let window = WindowGrowth::new(1448, 128 << 10, u64::MAX);
     let mut receiver = Receiver::new(1448, Span::from_millis(40), true).with_extras(EcnMode::Off, false, Some(window));
