@@ -202,7 +202,8 @@ def _rate(size: np.ndarray, bins: np.ndarray) -> tuple[int, bool, float]:
     sliding = np.convolve(series, np.ones(min(_BINS_PER_S, len(series))), "valid")
     densest = float(sliding.max())
     seconds = min(1.0, len(series) / _BINS_PER_S)
-    filled = bool(np.sum(whole >= densest * (1 - _ALIKE)) >= _FEWEST)
+    # Seconds in which nothing came are alike, too.
+    filled = densest > 0 and bool(np.sum(whole >= densest * (1 - _ALIKE)) >= _FEWEST)
     return max(_LEAST_BPS, round(densest * 8 / seconds)), filled, seconds
 
 
