@@ -166,4 +166,47 @@ mod tests {
         clock.save(Span::ZERO, Span::from_millis(50));
         assert_eq!(clock.saved, MOST_SAVED, "a long sleep buys no long wake");
     }
+
+    #[test]
+    fn whichever_packet_comes_ends_a_wait() {
+        use std::io::Write as _;
+        use std::os::fd::AsFd as _;
+        use std::os::unix::net::UnixStream;
+        for patience in [Patience::PLAIN, Patience::FIFO] {
+            for ready in 0..3 {
+                let mut pairs = [0; 3].map(|_| UnixStream::pair().unwrap());
+                pairs[ready].1.write_all(&[1]).unwrap();
+                let mut clock = Monotonic::new(patience);
+                let until = clock.now() + Span::from_secs(9);
+                clock.wait(until, &pairs.each_ref().map(|(read, _)| read.as_fd()));
+                assert!(clock.now() < Time::ZERO + MOST_SLEEP, "{ready}");
+            }
+        }
+        // Nor does it sleep longer than that, should a wake-up be lost.
+        let (read, _silent) = UnixStream::pair().unwrap();
+        let mut clock = Monotonic::new(Patience::PLAIN);
+        clock.wait(Time(u64::MAX / 2), &[read.as_fd()]);
+        assert!(clock.now() >= Time::ZERO + MOST_SLEEP && clock.now() < Time::ZERO + Span::from_secs(9));
+    }
+
+    #[test]
+    fn the_last_part_of_a_wait_is_spent_awake_only_by_a_thread_that_nothing_interrupts() {
+        let mut clock = Monotonic::new(Patience::FIFO);
+        let now = clock.now().0;
+        assert!(now < 1_000_000_000 && monotonic_ns() - clock.epoch() >= now, "time zero is the beginning");
+        let until = clock.now() + Span::from_millis(1);
+        clock.wait(until, &[]);
+        // It slept for 50 us less, and asked for the time until then.
+        assert!(clock.now() >= until && clock.woken < clock.now());
+        clock.be_patient();
+        assert_eq!(clock.patience, Patience::PLAIN);
+        // A quarter awake: what is awake is paid for with as much sleep.
+        clock.saved = 0;
+        clock.save(Span(100_000), Span(300_000));
+        assert_eq!(clock.saved, 100_000);
+        clock.save(Span(400_000), Span::ZERO);
+        assert_eq!(clock.saved, -100_000);
+        clock.save(Span::from_secs(1), Span::ZERO);
+        assert_eq!(clock.saved, -MOST_SAVED, "nor is more owed than could be saved");
+    }
 }

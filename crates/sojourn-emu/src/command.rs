@@ -2,7 +2,7 @@
 
 use crate::bed::Bed;
 use crate::init::{self, Ended, Programs};
-use crate::setup::Setup;
+use crate::setup::{Addresses, Setup};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill, sigprocmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
@@ -25,6 +25,17 @@ pub fn blocked_signals() -> io::Result<SignalFd> {
     Ok(SignalFd::with_flags(&signals, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?)
 }
 
+/// Where the ends are, as variables for the command and the server.
+fn environment([client, server]: [Addresses; 2]) -> [(String, String); 4] {
+    [
+        ("SOJOURN_CLIENT", client.v4.to_string()),
+        ("SOJOURN_SERVER", server.v4.to_string()),
+        ("SOJOURN_CLIENT6", client.v6.to_string()),
+        ("SOJOURN_SERVER6", server.v6.to_string()),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+}
+
 /// The first process of the command's process namespace.
 pub struct Child {
     pid: Pid,
@@ -42,14 +53,7 @@ impl Child {
     pub fn start(setup: &Setup, bed: &Bed) -> io::Result<Self> {
         let (waits, go) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
         let (status, tells) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
-        let [client, server] = bed.ends.each_ref().map(|end| end.addresses);
-        let environment = [
-            ("SOJOURN_CLIENT", client.v4.to_string()),
-            ("SOJOURN_SERVER", server.v4.to_string()),
-            ("SOJOURN_CLIENT6", client.v6.to_string()),
-            ("SOJOURN_SERVER6", server.v6.to_string()),
-        ]
-        .map(|(name, value)| (name.to_owned(), value));
+        let environment = environment(bed.ends.each_ref().map(|end| end.addresses));
         let programs = Programs {
             command: &setup.command,
             server: setup.server.as_deref(),
@@ -151,5 +155,142 @@ impl Child {
                 end_at = end_at.or(Some(Instant::now() + GRACE));
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::{LINK, one_hop, setup};
+    use nix::fcntl::OFlag;
+    use nix::unistd::pipe2;
+    use std::os::fd::OwnedFd;
+    use std::process::{Command, Stdio};
+
+    /// Says how it ended by the number of the signal that ended it, once it has said that it is there.
+    const TOLD: &str = r#"
+        say() { printf '{"exit": %s, "signal": null, "refused": null, "server_exit": null, "server_silent": false,
+            "wall_s": 0.5}' $1; exit; }
+        for signal in 1 2 3 15; do trap "say $signal" $signal; done
+        printf r
+        while :; do sleep 0.01; done"#;
+
+    fn pipe() -> (OwnedFd, OwnedFd) {
+        pipe2(OFlag::O_CLOEXEC).unwrap()
+    }
+
+    /// A program of a shell in the place of the first process, and who started us, as long as the second is open.
+    fn child(program: &str) -> (Child, [OwnedFd; 2]) {
+        let (status, tells) = pipe();
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", program]).stdin(Stdio::null()).stdout(tells);
+        let pid = Pid::from_raw(command.spawn().unwrap().id() as i32);
+        let (parent, lives) = pipe();
+        let (status, go) = (File::from(status), File::from(pipe().1));
+        (Child { pid, go, status, begun: Instant::now(), told_to_end: false }, [parent, lives])
+    }
+
+    /// How a command ends for which this much time is set; `signal` is sent to this thread before.
+    fn ends(child: &mut Child, parent: &OwnedFd, duration: &str, signal: Option<Signal>) -> Ended {
+        // Threads of their own: what is blocked stays so.
+        let setup = setup(&one_hop(LINK), duration);
+        let signals = blocked_signals().unwrap();
+        if let Some(signal) = signal {
+            // SAFETY: the signal is blocked, and waits for who reads it.
+            unsafe { libc::pthread_kill(libc::pthread_self(), signal as i32) };
+        }
+        child.run(&setup, &signals, parent, None).unwrap().unwrap()
+    }
+
+    #[test]
+    fn a_command_ends_by_itself_and_what_is_said_of_it_is_handed_on() {
+        let text = serde_json::json!({
+            "exit": 7, "signal": "SIGUSR1", "refused": "no", "server_exit": 4, "server_silent": true, "wall_s": 1.25
+        });
+        let (mut child, [parent, _lives]) = child(&format!("printf r; printf '{text}'"));
+        child.ready().unwrap();
+        let ended = ends(&mut child, &parent, "", None);
+        assert_eq!(serde_json::to_value(&ended).unwrap(), text);
+        assert!(child.ready().is_err(), "it has ended");
+    }
+
+    #[test]
+    fn who_says_nothing_was_killed_and_ran_until_then() {
+        let (mut child, [parent, _lives]) = child("sleep 0.05; kill -9 $$");
+        let begun = child.begun;
+        let Ended { exit, signal, wall_s, .. } = ends(&mut child, &parent, "", None);
+        assert_eq!((exit, signal.as_deref()), (137, Some("SIGKILL")));
+        assert!(wall_s >= 0.05 && wall_s <= begun.elapsed().as_secs_f64());
+    }
+
+    #[test]
+    fn a_command_is_asked_to_end_when_its_time_is_over_and_then_made_to() {
+        let time = r#", "duration_s": 0.15"#;
+        let (mut asked, [parent, _lives]) = child(TOLD);
+        asked.ready().unwrap();
+        let begun = Instant::now();
+        assert_eq!(ends(&mut asked, &parent, time, None).exit, Signal::SIGTERM as i32);
+        assert!(begun.elapsed() >= Duration::from_millis(150));
+        assert!(asked.told_to_end && begun.elapsed() < GRACE);
+        let (mut deaf, [parent, _lives]) = child(TOLD);
+        deaf.ready().unwrap();
+        deaf.told_to_end = true;
+        assert_eq!(ends(&mut deaf, &parent, time, None).exit, 137, "who has been told once is not told again");
+    }
+
+    #[test]
+    fn a_hang_up_and_a_wish_to_end_are_handed_on_and_an_interrupt_comes_by_itself() {
+        let time = r#", "duration_s": 0.15"#;
+        let after = |signal| {
+            let (mut child, [parent, _lives]) = child(TOLD);
+            child.ready().unwrap();
+            let begun = Instant::now();
+            (ends(&mut child, &parent, time, Some(signal)).exit, begun.elapsed() >= Duration::from_millis(150))
+        };
+        assert_eq!(after(Signal::SIGHUP), (Signal::SIGHUP as i32, false));
+        assert_eq!(after(Signal::SIGTERM), (Signal::SIGTERM as i32, false));
+        for left_to_the_terminal in [Signal::SIGINT, Signal::SIGQUIT] {
+            assert_eq!(after(left_to_the_terminal), (Signal::SIGTERM as i32, true), "its time was over");
+        }
+    }
+
+    #[test]
+    fn when_who_started_us_is_gone_all_is_over_at_once() {
+        let (mut child, [parent, lives]) = child(TOLD);
+        child.ready().unwrap();
+        drop(lives);
+        assert_eq!(ends(&mut child, &parent, "", None).exit, 137);
+    }
+
+    #[test]
+    fn a_command_may_say_that_it_is_ready_and_runs_on() {
+        let (mut child, [parent, _lives]) = child(TOLD);
+        child.ready().unwrap();
+        let (word, says) = pipe();
+        let (word, mut says) = (File::from(word), File::from(says));
+        let setup = setup(&one_hop(LINK), "");
+        let signals = blocked_signals().unwrap();
+        says.write_all(&[1]).unwrap();
+        assert_eq!(child.run(&setup, &signals, &parent, Some(&word)).unwrap(), None);
+        // It ends without a word.
+        drop(says);
+        kill(child.pid, Signal::SIGHUP).unwrap();
+        let ended = child.run(&setup, &signals, &parent, Some(&word)).unwrap();
+        assert_eq!(ended.map(|ended| ended.exit), Some(Signal::SIGHUP as i32));
+    }
+
+    #[test]
+    fn programs_find_both_ends_among_their_variables() {
+        let found = environment([1, 2].map(|end| Addresses::of(0, end)));
+        let found = found.each_ref().map(|(name, value)| (name.as_str(), value.as_str()));
+        assert_eq!(
+            found,
+            [
+                ("SOJOURN_CLIENT", "198.18.0.1"),
+                ("SOJOURN_SERVER", "198.18.0.2"),
+                ("SOJOURN_CLIENT6", "fd50:6a6f:7572::1"),
+                ("SOJOURN_SERVER6", "fd50:6a6f:7572::2"),
+            ]
+        );
     }
 }

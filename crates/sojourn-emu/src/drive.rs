@@ -98,23 +98,13 @@ impl Driver {
 mod tests {
     use super::*;
     use crate::device::Device;
-    use crate::event::EventSink;
-    use crate::forward::Hosts;
-    use crate::way::Way;
-    use sojourn_net::Rate;
-    use sojourn_sim::Direction;
+    use crate::tests::{forwarder, ipv4};
     use std::io::Read;
     use std::os::unix::net::UnixDatagram;
     use std::time::Duration;
 
-    fn forwarder() -> Forwarder {
-        let link = r#"{"rate": "4Mbit", "queue": {"kind": "fifo", "limit": "9pkt"}}"#;
-        let path = format!(r#"{{"duration": "9s", "path": {{"rtt": "10ms", "down": {link}, "up": {link}}}}}"#);
-        let scenario = serde_json::from_str(&path).unwrap();
-        let ways = Direction::BOTH.map(|way| Way::new(&scenario, 1, 0, way, &[]));
-        let device = || Device::new(UnixDatagram::unbound().unwrap().into(), false, None);
-        let hosts = Hosts { mtu: 1500, access: Rate(1_000_000_000) };
-        Forwarder::new(device(), device(), ways, hosts, EventSink::new(rtrb::RingBuffer::new(1).0, None))
+    fn device() -> Device {
+        Device::new(UnixDatagram::unbound().unwrap().into(), false, None)
     }
 
     #[test]
@@ -128,10 +118,52 @@ mod tests {
             let error = rung.read_exact(&mut [0]).err();
             let fifo = stopped.load(Ordering::Relaxed);
             let (end, late_wakes) = (Time::ZERO, (0, Span::ZERO));
-            Driven { forwarder: forwarder(), end, fifo, thread_pct: 0.0, late_wakes, error }
+            Driven { forwarder: forwarder([device(), device()]), end, fifo, thread_pct: 0.0, late_wakes, error }
         });
         let driven = Driver { thread, stop, bell }.stop().unwrap();
         assert!(driven.error.is_none(), "{:?}", driven.error);
         assert!(driven.fifo, "rung before it was told to stop");
+    }
+
+    /// A device, and the host's end of it.
+    fn ends() -> (Device, UnixDatagram) {
+        let (ours, theirs) = UnixDatagram::pair().unwrap();
+        ours.set_nonblocking(true).unwrap();
+        theirs.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        (Device::new(ours.into(), false, None), theirs)
+    }
+
+    #[test]
+    fn a_packet_crosses_while_the_loop_runs_and_what_it_did_is_told_at_its_end() {
+        let ((client, client_host), (server, server_host)) = (ends(), ends());
+        let (epoch, before) = (AtomicU64::new(0), crate::clock::monotonic_ns());
+        let driver = Driver::start(forwarder([client, server]), false, &epoch).unwrap();
+        let told = epoch.load(Ordering::Relaxed);
+        assert!(before <= told && told <= crate::clock::monotonic_ns(), "time zero is when it was started");
+        // From the server: down, to the client.
+        server_host.send(&ipv4(17, 0, &[7; 980])).unwrap();
+        let mut got = [0; 2000];
+        assert_eq!(client_host.recv(&mut got).unwrap(), 1000);
+        let asked = crate::clock::monotonic_ns();
+        let driven = driver.stop().unwrap();
+        assert!(driven.end.0 >= asked - told && driven.end.0 >= 7_000_000, "2 ms on the link, 5 ms on the way");
+        assert!(!driven.fifo && driven.error.is_none() && (0.0..150.0).contains(&driven.thread_pct));
+        let [down, up] = driven.forwarder.sides();
+        assert_eq!([down.counts.delivered_pkts, up.counts.delivered_pkts], [1, 0]);
+        assert!(driven.late_wakes.1 > Span::ZERO, "no wake-up is to the nanosecond");
+    }
+
+    #[test]
+    fn a_device_that_is_gone_ends_the_loop_and_is_why() {
+        // It cannot be read from.
+        let null = std::fs::File::options().write(true).open("/dev/null").unwrap();
+        let gone = Device::new(null.into(), false, None);
+        let driver = Driver::start(forwarder([gone, ends().0]), false, &AtomicU64::new(0)).unwrap();
+        let ended = std::time::Instant::now() + Duration::from_secs(5);
+        while !driver.thread.is_finished() && std::time::Instant::now() < ended {
+            thread::sleep(Duration::from_millis(1));
+        }
+        assert!(driver.thread.is_finished());
+        assert!(driver.stop().unwrap().error.is_some());
     }
 }

@@ -106,4 +106,23 @@ mod tests {
         }
         assert_eq!(got, [(5, 302), (11, 301), (13, 0), (52, 300)]);
     }
+
+    #[test]
+    fn what_is_under_way_is_counted_over_all_distances_and_can_be_taken_back() {
+        let pair = |number, ms: u64| Pair { number, delay_ns: Some(ms * 1_000_000), ..Pair::default() };
+        let ms = Span::from_millis;
+        let mut due = Due::new(ms(10), ms(2), &[pair(300, 50), pair(301, 8), pair(302, 50)]);
+        assert_eq!(due.lines.len(), 2, "hosts that are equally far share a line, those of the path too");
+        assert!(due.is_empty() && due.next() == Time::NEVER && due.slack() == ms(10));
+        for (slot, pair) in [(7, 300), (8, 301), (9, 302)] {
+            let headers =
+                Headers { flow: 0, kind: Kind::Data, ecn: Ecn::NotEct, seq: 0, length: 40, link_local: false, pair };
+            let (row, journey, size) = (0, 0, 1500);
+            due.push(Time(0), Frame { slot, row, journey, size, headers, ecn_before: Ecn::NotEct, marked: false });
+        }
+        assert_eq!((due.len(), due.is_empty(), due.next()), (3, false, Time(10_000_000)));
+        assert!(due.pop(Time(10_000_000)).is_some_and(|(at, frame)| (at.0, frame.slot) == (10_000_000, 8)));
+        assert_eq!(due.next(), Time(52_000_000));
+        assert_eq!(due.into_frames().map(|frame| frame.slot).collect::<Vec<_>>(), [7, 9]);
+    }
 }

@@ -98,3 +98,59 @@ impl Probe<Frame> for LinkProbe<'_> {
         self.sink.freed.push(slot);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::ipv4;
+    use rtrb::RingBuffer;
+    use sojourn_net::Ecn;
+
+    #[test]
+    fn every_fate_is_told_with_the_bits_that_the_packet_came_with() {
+        let (producer, mut told) = RingBuffer::new(8);
+        let mut sink = EventSink::new(producer, None);
+        let headers = Headers { ecn: Ecn::Ce, ..Headers::read(&ipv4(17, 3, &[0; 8])).unwrap() };
+        let came = Headers { ecn: Ecn::Ect0, ..headers };
+        let (slot, row, journey, size, at, waited) = (5, 6, 7, 800, Time(9), Span(10));
+        let frame = || Frame { slot, row, journey, size, headers, ecn_before: Ecn::Ect0, marked: true };
+        let mut probe = LinkProbe { link: 3, sink: &mut sink };
+        probe.enqueued(at, &frame());
+        probe.marked(at, &frame());
+        probe.dequeued(at, &frame(), waited);
+        assert!(probe.sink.freed.is_empty());
+        probe.dropped(at, frame(), DropCause::Early, None);
+        probe.dropped(at, frame(), DropCause::Full, Some(waited));
+        assert_eq!(sink.freed, [5, 5], "a packet that was dropped needs its slot no more");
+        let link = 3;
+        for event in [
+            Event::Enqueued { link, row, at, size, journey, headers: came },
+            Event::Marked { link, row, at },
+            Event::Dequeued { link, row, at, waited },
+            Event::Refused { link, row, at, size, journey, headers: came, cause: DropCause::Early },
+            Event::Dropped { link, row, at, waited, cause: DropCause::Full },
+        ] {
+            assert_eq!(told.pop(), Ok(event));
+        }
+        assert_eq!((sink.lost, told.pop().is_err()), (0, true));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_counted_and_a_capture_has_the_first_bytes() {
+        let ((producer, mut told), (heads, mut snapshots)) = (RingBuffer::new(1), RingBuffer::new(2));
+        let mut sink = EventSink::new(producer, Some(heads));
+        let marked = |row| Event::Marked { link: 0, row, at: Time::ZERO };
+        (0..3).for_each(|row| sink.tell(marked(row)));
+        assert_eq!((sink.lost, told.pop()), (2, Ok(marked(0))), "the first is not thrown out for a later one");
+        for (journey, length) in [(8, 40), (9, SNAPSHOT + 1), (10, 40)] {
+            sink.snap(journey, &vec![0xee; length]);
+        }
+        assert_eq!(sink.lost, 3);
+        let (first, second) = (snapshots.pop().unwrap(), snapshots.pop().unwrap());
+        assert_eq!((first.0, &first.1[..40], first.1[40]), (8, &[0xee; 40][..], 0));
+        assert_eq!((second.0, second.1), (9, [0xee; SNAPSHOT]));
+        let mut none = EventSink::new(RingBuffer::new(1).0, None);
+        none.snap(1, &[1]);
+        assert_eq!(none.lost, 0, "without a capture nothing is missing in it");
+    }
+}

@@ -213,3 +213,129 @@ fn prepare(command: &mut Command, programs: &Programs<'_>, network: Option<Owned
     // SAFETY: this process has one thread, so that anything may be done between fork and exec.
     unsafe { command.pre_exec(enter) };
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{Ipv4Addr, Ipv6Addr, TcpListener, UdpSocket};
+
+    /// What is started, each for a shell.
+    #[derive(Clone, Copy, Default)]
+    struct Case<'c> {
+        command: &'c [&'c str],
+        server: Option<&'c str>,
+        user: Option<&'c User>,
+        go: Option<u8>,
+    }
+
+    fn shell(line: &str) -> [&str; 3] {
+        ["/bin/sh", "-c", line]
+    }
+
+    /// Runs it as the first process would, in a copy of this one; `None`: this machine does not allow it.
+    fn ended(case: Case<'_>) -> Option<Ended> {
+        let network = namespace::network().unwrap();
+        namespace::enter(&network).ok()?;
+        let command: Vec<String> = case.command.iter().map(|&word| word.to_owned()).collect();
+        let environment = [("SOJOURN_X".to_owned(), "x y".to_owned())];
+        let networks = [network.as_fd(); 2];
+        let programs = Programs {
+            command: &command,
+            server: case.server,
+            environment: &environment,
+            networks,
+            user: case.user,
+            appear_as: None,
+        };
+        let pipe = || nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC).unwrap();
+        let ((waits, go), (status, tells)) = (pipe(), pipe());
+        // SAFETY: the copy runs what the emulator's copy does, and ends.
+        let pid = unsafe { libc::fork() };
+        if pid == 0 {
+            drop((go, status));
+            run(&programs, waits, tells);
+        }
+        drop((waits, tells));
+        let (mut go, mut status, mut ready, mut text) = (File::from(go), File::from(status), [0], Vec::new());
+        status.read_exact(&mut ready).unwrap();
+        assert_eq!(ready, [READY]);
+        if let Some(byte) = case.go {
+            go.write_all(&[byte]).unwrap();
+        }
+        drop(go);
+        status.read_to_end(&mut text).unwrap();
+        waitpid(Pid::from_raw(pid), None).unwrap();
+        Some(serde_json::from_slice(&text).unwrap())
+    }
+
+    fn command(line: &str) -> Option<Ended> {
+        ended(Case { command: &shell(line), go: Some(1), ..Case::default() })
+    }
+
+    #[test]
+    fn a_command_ends_with_its_code_or_by_a_signal_or_is_refused() {
+        let Some(seven) = command("sleep 0.05; exit 7") else { return };
+        assert_eq!((seven.exit, seven.signal, seven.refused, seven.server_exit), (7, None, None, None));
+        assert!((0.05..5.0).contains(&seven.wall_s) && !seven.server_silent, "{}", seven.wall_s);
+        let killed = command("kill -9 $$").unwrap();
+        assert_eq!((killed.exit, killed.signal.as_deref()), (137, Some("SIGKILL")));
+        for (program, exit) in [("/no/such/program", 127), ("/etc/passwd", 126)] {
+            let refused = ended(Case { command: &[program], go: Some(1), ..Case::default() }).unwrap();
+            assert!(refused.exit == exit && refused.refused.is_some_and(|why| why.starts_with(program)));
+        }
+        let not_told = ended(Case { command: &shell("exit 7"), ..Case::default() }).unwrap();
+        assert_eq!((not_told.exit, not_told.refused), (125, None), "who was to tell it to go is gone");
+    }
+
+    #[test]
+    fn a_command_has_its_variables_its_user_and_the_signals_of_any_other_program() {
+        let Some(variables) = command(r#"[ "$SOJOURN_X" = "x y" ]"#) else { return };
+        assert_eq!(variables.exit, 0);
+        // Signals from 32 on are the C library's own.
+        let signals = "while read -r name value; do case $name in SigBlk:|SigIgn:) \
+                       [ $((0x$value & 0x7fffffff)) = 0 ] || exit 9;; esac; done < /proc/self/status";
+        assert_eq!(command(signals).unwrap().exit, 0);
+        let user = User { uid: 1003, gid: 1004, groups: vec![1004, 1005] };
+        let line = shell(r#"[ "$(id -u) $(id -g) $(id -G)" = "1003 1004 1004 1005" ]"#);
+        let case = Case { command: &line, user: Some(&user), go: Some(1), ..Case::default() };
+        assert_eq!(ended(case).unwrap().exit, 0);
+    }
+
+    #[test]
+    fn a_server_that_ends_before_or_soon_after_the_command_has_a_code() {
+        if namespace::new_network().is_err() {
+            return;
+        }
+        let with = |server, line| {
+            let case = Case { command: &shell(line), server: Some(server), go: Some(1), ..Case::default() };
+            let Ended { exit, server_exit, server_silent, .. } = ended(case).unwrap();
+            (exit, server_exit, server_silent)
+        };
+        // Nobody listens here.
+        assert_eq!(with("exit 3", "exit 4"), (4, Some(3), true));
+        assert_eq!(with("kill -15 $$", "exit 4"), (4, Some(143), true));
+        let _listens = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        assert_eq!(with("sleep 0.2; exit 3", "exit 4"), (4, Some(3), false));
+        assert_eq!(with("exec sleep 9", "exit 4"), (4, None, false), "it is not waited for for ever");
+        assert_eq!(with("exec sleep 9", "sleep 0.1; exit 5"), (5, None, false));
+    }
+
+    #[test]
+    fn a_server_listens_once_it_takes_connections_or_datagrams_of_either_version() {
+        type Listening = Option<Box<dyn std::any::Any>>;
+        let after = |listening: fn() -> Listening| {
+            namespace::new_network().ok()?;
+            let _listening = listening()?;
+            let case =
+                Case { command: &shell("exit 0"), server: Some("exec sleep 0.4"), go: Some(1), ..Case::default() };
+            ended(case).map(|ended| ended.server_silent)
+        };
+        let tcp4 = || -> Listening { Some(Box::new(TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)).ok()?)) };
+        let tcp6 = || -> Listening { Some(Box::new(TcpListener::bind((Ipv6Addr::UNSPECIFIED, 0)).ok()?)) };
+        let udp4 = || -> Listening { Some(Box::new(UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).ok()?)) };
+        let udp6 = || -> Listening { Some(Box::new(UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0)).ok()?)) };
+        for listening in [tcp4, tcp6, udp4, udp6] {
+            assert!(matches!(after(listening), None | Some(false)));
+        }
+    }
+}

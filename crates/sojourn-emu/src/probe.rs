@@ -112,4 +112,38 @@ mod tests {
         assert_eq!(crate::tests::sum(&request(9)), 0xffff);
         assert_eq!(answered(&packet[..24]), None);
     }
+
+    #[test]
+    fn an_answer_is_an_echo_reply_of_ours_behind_a_header_of_any_length() {
+        let packet = |words: u8, icmp: &[u8]| [&vec![0x40 | words; usize::from(words) * 4][..], icmp].concat();
+        let mut reply = request(0xabcd);
+        assert_eq!((reply.len(), reply[0], reply[1]), (64, 8, 0), "an echo request as long as ping's");
+        reply[0] = 0;
+        assert_eq!([5, 6].map(|words| answered(&packet(words, &reply))), [Some(0xabcd); 2]);
+        assert_eq!(answered(&packet(5, &reply[..8])), Some(0xabcd));
+        assert_eq!((answered(&packet(5, &reply[..7])), answered(&[])), (None, None));
+        for (at, other) in [(0, 8), (4, 0x72), (5, 0x6b)] {
+            let mut wrong = reply;
+            wrong[at] = other;
+            assert_eq!(answered(&packet(5, &wrong)), None, "byte {at}");
+        }
+    }
+
+    #[test]
+    fn a_network_s_own_host_answers_each_probe_and_a_host_that_is_none_does_not() {
+        use crate::linux::{namespace, netlink::Routing};
+        // Of this thread only; without the right to it there is nothing to look at.
+        let (Ok(_), Ok(prober)) = (namespace::new_network(), open_prober()) else { return };
+        Routing::open().unwrap().up(1, None).unwrap();
+        let (apart, patience) = (Duration::from_millis(8), Duration::from_secs(5));
+        let begun = Instant::now();
+        let found = round_trips(&prober, Ipv4Addr::LOCALHOST, 5, apart, patience).unwrap();
+        assert!(begun.elapsed() >= apart * 4, "the last is sent after four pauses");
+        assert!(begun.elapsed() < patience, "nothing is waited for when all are there");
+        assert!(found.len() == 5 && found.iter().all(|trip| *trip > Duration::ZERO && *trip < patience), "{found:?}");
+        let begun = Instant::now();
+        let to_nobody = round_trips(&prober, Ipv4Addr::LOCALHOST, 0, apart, patience).unwrap();
+        assert!(to_nobody.is_empty() && begun.elapsed() < patience);
+        assert!(round_trips(&prober, Ipv4Addr::new(198, 18, 0, 9), 1, apart, patience).is_err(), "no way there");
+    }
 }

@@ -70,3 +70,36 @@ impl Recorder {
         recorded.map_err(|error| format!("the records cannot be written: {error}"))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::Outputs;
+    use std::io::{BufRead, BufReader};
+
+    #[test]
+    fn looks_come_as_often_as_asked_and_the_end_is_when_the_queues_ended() {
+        let setup = crate::tests::setup(crate::tests::TWO_HOPS, "");
+        let ledger = Ledger::new(&setup.document, (1, 0), Outputs::default(), None).unwrap();
+        let (mut producer, events) = rtrb::RingBuffer::new(8);
+        let (reads, writes) = nix::unistd::pipe().unwrap();
+        let recorder = Recorder::start(ledger, events, Some(writes.into()), Duration::from_millis(40)).unwrap();
+        producer.push(Event::Transmitted { link: 0, start: Time(0), end: Time(9), bytes: 1000 }).unwrap();
+        let mut lines = BufReader::new(File::from(reads)).lines();
+        let mut looks = Vec::new();
+        for _ in 0..3 {
+            let look: serde_json::Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+            looks.push((look["time_s"].as_f64().unwrap(), look["links"]["near.down"]["rate_bps"].as_f64().unwrap()));
+        }
+        // On time, or late: then the next is not put off by it.
+        assert!((1..=3).zip(&looks).all(|(k, look)| look.0 >= f64::from(k) * 0.04), "{looks:?}");
+        assert!(looks[0].1 > 0.0 && looks[1].1 == 0.0, "{looks:?}");
+        // Nobody looks any more, which is no trouble.
+        drop(lines);
+        thread::sleep(Duration::from_millis(100));
+        let recorded = recorder.finish(Time(4_000_000_000)).unwrap();
+        let down = serde_json::to_value(&recorded.links[0].1).unwrap();
+        // 1000 bytes of the 1 MB that 2 Mbit/s carry in the 4 s up to the end.
+        assert_eq!(down["utilisation"], 0.001);
+    }
+}

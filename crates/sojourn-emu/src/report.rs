@@ -126,8 +126,12 @@ pub struct Facts {
 impl Report {
     /// Puts a report together, and judges.
     pub fn new(setup: &Setup, facts: Facts) -> Self {
+        let sides = facts.driven.forwarder.sides();
+        Self::of(setup, facts, &sides)
+    }
+
+    fn of(setup: &Setup, facts: Facts, sides: &[SideReport; 2]) -> Self {
         let Facts { recorded, driven, ended, base_rtt, ring, processors, congestion, without, rootless } = facts;
-        let sides = driven.forwarder.sides();
         let of_sides = |of: &dyn Fn(&SideReport) -> Option<LatenessSummary>| -> BTreeMap<_, _> {
             Direction::BOTH.iter().map(|way| (way.name(), of(&sides[*way as usize]))).collect()
         };
@@ -206,4 +210,195 @@ fn median(numbers: &[f64]) -> Option<f64> {
     let mut sorted = numbers.to_vec();
     sorted.sort_by(f64::total_cmp);
     sorted.get(sorted.len() / 2).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::Device;
+    use crate::lateness::Lateness;
+    use crate::ledger::{Ledger, Outputs};
+    use crate::tests::{TWO_HOPS, forwarder, setup};
+    use serde_json::{Value, json};
+    use sojourn_net::Time;
+    use std::os::unix::net::UnixDatagram;
+
+    /// The one thing that was late by so many µs.
+    fn late(us: u64) -> Lateness {
+        let mut late = Lateness::default();
+        late.add(Span(us * 1000));
+        late
+    }
+
+    /// A direction whose counts are `of`, and those above.
+    fn side(of: u64, written_us: u64) -> SideReport {
+        let counts = Counts {
+            sent_pkts: of,
+            super_pkts: of + 1,
+            delivered_pkts: of + 2,
+            refused_pkts: of + 3,
+            unfit_pkts: of + 4,
+            link_local_pkts: of + 5,
+        };
+        let (written, read, under_way) = (late(written_us), Some(late(written_us + 1)), of + 7);
+        SideReport { written, read, counts, clamped: (of + 8, Span(of * 1000)), unstamped: of + 9, under_way }
+    }
+
+    fn facts(setup: &Setup) -> Facts {
+        let mut recorded = Ledger::new(&setup.document, (1, 0), Outputs::default(), None)
+            .unwrap()
+            .finish(Time(9_000_000_000))
+            .unwrap();
+        for (k, link) in (0u64..).zip(&mut recorded.links) {
+            link.2 = Agreement { decisions: 10 + k, equal: 10 + k, ..Agreement::default() };
+        }
+        recorded.paced = [0.5, 0.25].map(|ratio| Some(Paced { windows: 4, ratio }));
+        recorded.pair_of_flow = vec![0, 300, 0];
+        recorded.pairs = BTreeMap::from([(300, PairCounts { sent: [1, 2], dropped: [3, 4] })]);
+        let device = || Device::new(UnixDatagram::unbound().unwrap().into(), false, None);
+        let mut forwarder = forwarder([device(), device()]);
+        forwarder.sink.lost = 6;
+        let late_wakes = (2, Span(7_500_000));
+        let end = Time(1_500_000_000);
+        Facts {
+            recorded,
+            driven: Driven { forwarder, end, fifo: true, thread_pct: 12.5, late_wakes, error: None },
+            ended: Ended { exit: 3, ..Ended::default() },
+            base_rtt: BaseRtt { set: 16.0, got: vec![19.0, 16.5, 16.0] },
+            ring: [100, 1000],
+            processors: Shares { busy_pct: 50.0, steal_pct: 1.0 },
+            congestion: "reno".to_owned(),
+            without: vec!["priority".to_owned()],
+            rootless: false,
+        }
+    }
+
+    /// The report of these directions (down, up), as it is printed.
+    fn told(setup: &Setup, facts: Facts, sides: [SideReport; 2]) -> Value {
+        serde_json::to_value(Report::of(setup, facts, &sides)).unwrap()
+    }
+
+    fn with_pairs() -> Setup {
+        setup(TWO_HOPS, r#", "pairs": [{"number": 300, "metrics": {}}]"#)
+    }
+
+    #[test]
+    fn each_direction_is_judged_by_the_link_that_its_packets_cross_last() {
+        let setup = with_pairs();
+        let report = told(&setup, facts(&setup), [side(10, 50), side(20, 2000)]);
+        let rows = report["verdict"]["rows"].as_array().unwrap();
+        let of = |row: &Value| (row["what"].clone(), row["link"].clone(), row["set"].clone(), row["got"].clone());
+        let found: Vec<_> = rows.iter().map(of).collect();
+        let row = |what, link: Value, set: f64, got: f64| (json!(what), link, json!(set), json!(got));
+        let none = || Value::Null;
+        assert_eq!(
+            found,
+            [
+                row("rate while backlogged", json!("near.down"), 2.0, 1.0),
+                row("rate while backlogged", json!("far.up"), 3.0, 0.75),
+                row("base round trip, p50", none(), 16.0, 16.5),
+                row("lateness, p99", json!("down"), 0.0, 50.0),
+                row("lateness, p99", json!("up"), 0.0, 2000.9),
+                // What the rings dropped and what hosts refused, both ways.
+                row("lost outside the queues", none(), 0.0, 1100.0 + 13.0 + 23.0),
+                row("larger than the MTU", none(), 0.0, 14.0 + 24.0),
+                row("unrecorded", none(), 0.0, 6.0),
+                row("decisions as in the simulator's replay", json!("near.down"), 10.0, 10.0),
+                row("decisions as in the simulator's replay", json!("near.up"), 11.0, 11.0),
+                row("decisions as in the simulator's replay", json!("far.down"), 12.0, 12.0),
+                row("decisions as in the simulator's replay", json!("far.up"), 13.0, 13.0),
+            ]
+        );
+        assert_eq!(report["verdict"]["held"], false);
+        assert_eq!(report["command"]["exit"], 3);
+    }
+
+    #[test]
+    fn what_disturbed_a_run_is_told_by_direction_or_of_both_together() {
+        let setup = with_pairs();
+        let report = told(&setup, facts(&setup), [side(10, 50), side(20, 2000)]);
+        let engine = &report["engine"];
+        for (key, value) in [
+            ("clock", json!("wall")),
+            ("emulated_s", json!(1.5)),
+            ("stamps", json!("kernel")),
+            ("scheduling", json!("fifo")),
+            ("rights", json!("root")),
+            ("without", json!(["priority"])),
+            ("offload", json!("nic")),
+            ("access_rate_bps", json!(1_000_000_000)),
+            ("mtu", json!(1500)),
+            ("congestion", json!("reno")),
+            ("base_rtt_ms", json!({"set": 16.0, "got": [19.0, 16.5, 16.0]})),
+            ("ring_dropped_pkts", json!(1100)),
+            ("unstamped_pkts", json!(19 + 29)),
+            ("clamped_pkts", json!(18 + 28)),
+            ("clamped_us", json!(20.0)),
+            ("unrecorded", json!(6)),
+            ("processors", json!({"busy_pct": 50.0, "steal_pct": 1.0})),
+            ("thread_pct", json!(12.5)),
+            ("late_wakes", json!(2)),
+            ("latest_wake_us", json!(7500.0)),
+            ("flows", json!(3)),
+            ("pairs", json!({"300": {"sent": [1, 2], "dropped": [3, 4]}})),
+            ("pair_of_flow", json!([0, 300, 0])),
+        ] {
+            assert_eq!(engine[key], value, "{key}");
+        }
+        assert_eq!(
+            (&engine["rate_got"]["down"]["ratio"], &engine["rate_got"]["up"]["ratio"]),
+            (&json!(0.5), &json!(0.25))
+        );
+        assert_eq!(
+            (&engine["outside"]["down"]["sent_pkts"], &engine["outside"]["up"]["sent_pkts"]),
+            (&json!(10), &json!(20))
+        );
+        assert_eq!(
+            (&report["lateness_us"]["down"]["max"], &engine["read_lateness_us"]["down"]["max"]),
+            (&json!(50.0), &json!(51.0))
+        );
+        assert_eq!(engine["replay"]["far.down"]["decisions"], 12);
+        let limits = ["far.down", "far.up", "near.down", "near.up"].map(|link| report["links"][link]["limit"].clone());
+        let limits = limits.map(|limit| limit["packets"].as_u64().or(limit["pkts"].as_u64()));
+        assert_eq!(limits, [14, 13, 12, 11].map(Some), "each link has its own");
+    }
+
+    #[test]
+    fn stamps_are_the_kernels_only_if_both_ends_have_them_and_nothing_is_judged_that_was_not_seen() {
+        let setup = setup(TWO_HOPS, "");
+        for unstamped in 0..2 {
+            let mut sides = [side(0, 1), side(0, 1)];
+            sides[unstamped].read = None;
+            let report = told(&setup, facts(&setup), sides);
+            assert_eq!(report["engine"]["stamps"], "read");
+            let read = |way| report["engine"]["read_lateness_us"][way].is_null();
+            assert_eq!([read("down"), read("up")], [unstamped == 0, unstamped == 1]);
+        }
+        let mut idle = facts(&setup);
+        (idle.rootless, idle.driven.fifo, idle.driven.forwarder.sink.lost) = (true, false, 0);
+        (idle.ring, idle.recorded.paced, idle.base_rtt.got) = ([0; 2], [None; 2], Vec::new());
+        let nothing = SideReport {
+            written: Lateness::default(),
+            read: None,
+            counts: Counts::default(),
+            clamped: (0, Span::ZERO),
+            unstamped: 0,
+            under_way: 0,
+        };
+        let report = told(&setup, idle, [nothing.clone(), nothing]);
+        assert_eq!(
+            (&report["engine"]["rights"], &report["engine"]["scheduling"]),
+            (&json!("user namespace"), &json!("other"))
+        );
+        let whats: Vec<_> =
+            report["verdict"]["rows"].as_array().unwrap().iter().map(|row| row["what"].clone()).collect();
+        assert_eq!(
+            whats[..3],
+            ["lost outside the queues", "larger than the MTU", "unrecorded"].map(|what| json!(what))
+        );
+        assert_eq!((whats.len(), &report["verdict"]["held"]), (7, &json!(true)));
+        // Without further pairs, nothing is told of them.
+        assert_eq!([&report["engine"]["pairs"], &report["engine"]["pair_of_flow"]], [&Value::Null; 2]);
+        assert_eq!(report["engine"]["flows"], 3);
+    }
 }

@@ -190,6 +190,39 @@ mod tests {
     }
 
     #[test]
+    fn an_idle_round_trip_is_less_the_time_on_the_links_if_that_is_known() {
+        use crate::bed::End;
+        use crate::linux::netlink::Routing;
+        use crate::probe::open_prober;
+        use crate::setup::Addresses;
+        // This host answers instead of a server; without the right to a network, there is nothing to look at.
+        let (Ok(_), Ok(prober)) = (namespace::new_network(), open_prober()) else { return };
+        Routing::open().unwrap().up(1, None).unwrap();
+        let end = |v4: [u8; 4]| End {
+            network: File::open("/dev/null").unwrap().into(),
+            interface: String::new(),
+            addresses: Addresses { v4: v4.into(), ..Addresses::of(0, 1) },
+            device: None,
+        };
+        let mut bed = Bed { ends: [end([9; 4]), end([127, 0, 0, 1])], prober: Some(prober), rights: Rights::default() };
+        let link = |rate: &str| {
+            crate::tests::one_hop(&format!(r#"{{"rate": {rate}, "queue": {{"kind": "fifo", "limit": "9pkt"}}}}"#))
+        };
+        let idle =
+            |rate, probes, bed: &Bed| measure_idle(&Setup { probes, ..crate::tests::setup(&link(rate), "") }, bed);
+        let found = idle(r#""672kbit""#, 3, &bed);
+        // 84 bytes each way are 2 ms together, which the answer of this host took none of.
+        assert_eq!((found.set, found.got.len()), (10.0, 3));
+        assert!(found.got.iter().all(|ms| (-2.0..-0.5).contains(ms)), "{:?}", found.got);
+        assert!(found.got.iter().all(|ms| *ms > -2.0 && (ms * 1e3).fract().abs() < 1e-6), "in whole microseconds");
+        assert!(idle(r#""672kbit""#, 0, &bed).got.is_empty());
+        let changes = idle(r#"{"steps": [["0s", "1Mbit"], ["1s", "2Mbit"]]}"#, 3, &bed);
+        assert_eq!((changes.set, changes.got.len()), (10.0, 0), "what a probe waits for is not known");
+        bed.prober = None;
+        assert!(idle(r#""672kbit""#, 3, &bed).got.is_empty());
+    }
+
+    #[test]
     fn what_the_system_refused_is_said_and_threads_at_one_end_only_are_not_enough() {
         let rights = |threaded_napi| Rights { threaded_napi, ..Rights::default() };
         assert_eq!(refused(&rights([true; 2]), true, true, true), [""; 0]);

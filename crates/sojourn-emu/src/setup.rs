@@ -140,4 +140,40 @@ mod tests {
         let of = |mtu| Addresses::of(0, 1).within(mtu).map(|address| address.is_ipv6()).collect::<Vec<_>>();
         assert_eq!([1279, 1280, 1281].map(of), [vec![false], vec![false, true], vec![false, true]]);
     }
+
+    #[test]
+    fn a_card_is_four_times_faster_than_the_fastest_link_and_a_gigabit_at_least() {
+        let of = |down: &str, up: &str, more: &str| {
+            let link = |rate| format!(r#"{{{rate}"queue": {{"kind": "fifo", "limit": "9pkt"}}}}"#);
+            let path = format!(r#"{{"rtt": "9ms", "down": {}, "up": {}}}"#, link(down), link(up));
+            crate::tests::setup(&path, more).access().0
+        };
+        let (slow, fast) = (r#""rate": "1Mbit", "#, r#""rate": "300Mbit", "#);
+        assert_eq!(
+            [of(slow, slow, ""), of(slow, fast, ""), of(fast, slow, "")],
+            [1_000_000_000, 1_200_000_000, 1_200_000_000]
+        );
+        assert_eq!(of(slow, r#""rate": "unlimited", "#, ""), 1_000_000_000);
+        assert_eq!(of(fast, fast, r#", "access": "10Mbit""#), 10_000_000, "as it is asked for");
+    }
+
+    #[test]
+    fn the_ends_of_a_bed_have_addresses_of_a_network_for_measurements_and_pairs_have_more() {
+        let of = |bed, end| Addresses::of(bed, end).within(1500).map(|address| address.to_string()).collect::<Vec<_>>();
+        assert_eq!(of(0, 1), ["198.18.0.1", "fd50:6a6f:7572::1"]);
+        assert_eq!(of(0, 2), ["198.18.0.2", "fd50:6a6f:7572::2"]);
+        // RFC 2544: 198.18.0.0/15, which 512 beds share.
+        assert_eq!((of(255, 1)[0].as_str(), of(256, 2)[0].as_str()), ("198.18.255.1", "198.19.0.2"));
+        assert_eq!((of(513, 1)[0].as_str(), of(0x1234, 1)[1].as_str()), ("198.18.1.1", "fd50:6a6f:7572:1234::1"));
+        let pair = Pair { number: 0x102, ..Pair::default() };
+        assert_eq!([1, 2].map(|end| pair.address(end).to_string()), ["198.18.1.2", "198.19.1.2"]);
+    }
+
+    #[test]
+    fn what_a_setup_does_not_say_is_none_of_it() {
+        let setup = crate::tests::setup(&crate::tests::one_hop(crate::tests::LINK), "");
+        assert!(setup.pairs.is_empty() && setup.measured_s.is_none() && setup.server.is_none() && setup.user.is_none());
+        let Descriptors { parent, live, log, capture, begin } = setup.descriptors;
+        assert_eq!((parent, live, log, capture, begin), (0, None, None, None, None));
+    }
 }

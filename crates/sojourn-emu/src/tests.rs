@@ -18,3 +18,39 @@ pub(crate) fn sum(bytes: &[u8]) -> u16 {
     let sum = (sum & 0xffff) + (sum >> 16);
     ((sum & 0xffff) + (sum >> 16)) as u16
 }
+
+/// A path of two hops, `near` at the client (1 and 2 Mbit/s up and down) and `far` at the server (3 and 4).
+pub(crate) const TWO_HOPS: &str = r#"{"client-delay": "5ms", "server-delay": "7ms", "hop": [
+    {"name": "near", "delay": "1ms", "up": {"rate": "1Mbit", "queue": {"kind": "fifo", "limit": "11pkt"}},
+        "down": {"rate": "2Mbit", "queue": {"kind": "fifo", "limit": "12pkt"}}},
+    {"name": "far", "delay": "3ms", "up": {"rate": "3Mbit", "queue": {"kind": "fifo", "limit": "13pkt"}},
+        "down": {"rate": "4Mbit", "queue": {"kind": "fifo", "limit": "14pkt"}}}]}"#;
+
+/// A setup with this path; `more` are further keys, each with a comma in front.
+pub(crate) fn setup(path: &str, more: &str) -> crate::setup::Setup {
+    let text = format!(
+        r#"{{"document": {{"duration": "9s", "path": {path}}}, "seed": 1, "replication": 0, "command": ["true"],
+        "host": false, "mtu": 1500, "offload": true, "variables": [], "caller": [0, 0], "probes": 3, "every_s": 1.0,
+        "descriptors": {{"parent": 0}}{more}}}"#
+    );
+    serde_json::from_str(&text).unwrap()
+}
+
+/// A link of 4 Mbit/s.
+pub(crate) const LINK: &str = r#"{"rate": "4Mbit", "queue": {"kind": "fifo", "limit": "9pkt"}}"#;
+
+/// A path of one hop whose links both are as this says.
+pub(crate) fn one_hop(link: &str) -> String {
+    format!(r#"{{"rtt": "10ms", "down": {link}, "up": {link}}}"#)
+}
+
+/// A loop between two devices.
+pub(crate) fn forwarder(devices: [crate::device::Device; 2]) -> crate::forward::Forwarder {
+    use crate::event::EventSink;
+    use sojourn_sim::Direction;
+    let document = setup(&one_hop(LINK), "").document;
+    let ways = Direction::BOTH.map(|way| crate::way::Way::new(&document, 1, 0, way, &[]));
+    let hosts = crate::forward::Hosts { mtu: 1500, access: sojourn_net::Rate(1_000_000_000) };
+    let [client, server] = devices;
+    crate::forward::Forwarder::new(client, server, ways, hosts, EventSink::new(rtrb::RingBuffer::new(1).0, None))
+}

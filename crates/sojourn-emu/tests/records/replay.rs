@@ -23,7 +23,7 @@ use std::sync::{Arc, Mutex};
 
 /// Time that only the test moves.
 #[derive(Clone, Default)]
-struct FakeClock(Rc<Cell<u64>>);
+pub(crate) struct FakeClock(pub(crate) Rc<Cell<u64>>);
 
 impl Clock for FakeClock {
     fn now(&self) -> Time {
@@ -36,7 +36,7 @@ impl Clock for FakeClock {
 
 /// The stamps that the test gives its packets.
 #[derive(Clone, Default)]
-struct Given(Arc<Mutex<VecDeque<Time>>>);
+pub(crate) struct Given(pub(crate) Arc<Mutex<VecDeque<Time>>>);
 
 impl Stamps for Given {
     fn next(&mut self, _: usize) -> Option<Time> {
@@ -57,7 +57,7 @@ fn pair(stamps: &Given) -> (Device, UnixDatagram) {
 }
 
 /// An IPv4 datagram of a flow.
-fn packet(flow: u8, ecn: u8, size: usize) -> Vec<u8> {
+pub(crate) fn packet(flow: u8, ecn: u8, size: usize) -> Vec<u8> {
     let mut bytes = vec![0; size];
     (bytes[0], bytes[1], bytes[8], bytes[9]) = (0x45, ecn, 64, 17);
     bytes[2..4].copy_from_slice(&(size as u16).to_be_bytes());
@@ -96,7 +96,7 @@ const QUEUES: [(&str, &str); 7] = [
 /// When the host at the end got a packet, and its bytes.
 type Got = (Time, Vec<u8>);
 
-fn ways(scenario: &Scenario, seed: u64) -> [Way; 2] {
+pub(crate) fn ways(scenario: &Scenario, seed: u64) -> [Way; 2] {
     [Direction::Down, Direction::Up].map(|way| Way::new(scenario, seed, 0, way, &[]))
 }
 
