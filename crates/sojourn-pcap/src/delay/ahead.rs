@@ -4,9 +4,10 @@
 //! bit for bit, as on one thread. Batches go back to be filled again: nothing is allocated for each.
 
 use crate::delay::meter::Meter;
+use crate::delay::pages::Block;
 use crate::delay::sighting::{Batch, Lookout};
 use crate::read::{Capture, Frame, ReadError};
-use std::sync::mpsc::{RecvTimeoutError, channel, sync_channel};
+use std::sync::mpsc::{RecvTimeoutError, TrySendError, channel, sync_channel};
 use std::time::Duration;
 
 /// Frames of a batch that is taken in by the thread that filled it: it stays in the nearest cache.
@@ -14,7 +15,7 @@ const NEAR: usize = 128;
 /// Frames of a batch that passes from one thread to another.
 const BATCH: usize = 2048;
 /// Batches that are read and not yet taken in.
-const AHEAD: usize = 8;
+const AHEAD: usize = 16;
 /// Between two looks at whether to go on while nothing comes.
 const PATIENCE: Duration = Duration::from_millis(100);
 
@@ -59,6 +60,13 @@ impl Load {
         batch.start_ns = lookout.start_ns;
         *read = (capture.number(), capture.progress());
         Ok(more)
+    }
+}
+
+/// What could not be sent.
+fn back<T>(refused: TrySendError<T>) -> T {
+    match refused {
+        TrySendError::Full(it) | TrySendError::Disconnected(it) => it,
     }
 }
 
@@ -109,11 +117,23 @@ impl Meter {
         std::thread::scope(|scope| {
             let (full, filled) = sync_channel::<Load>(AHEAD);
             let (spent, empty) = channel::<Load>();
+            let (keep, kept) = sync_channel::<Block>(1);
             let reader = scope.spawn(move || {
+                let mut block = None;
                 loop {
                     let mut load = empty.try_recv().unwrap_or_default();
+                    load.batch.take_over(BATCH);
                     let more = load.fill(capture, lookout, wanted, BATCH)?;
-                    if full.send(load).is_err() || !more {
+                    let sent = match full.try_send(load) {
+                        Ok(()) => true,
+                        Err(refused) => {
+                            // Who takes in is behind: meanwhile there is time for the log's next block.
+                            let mut next: Block = block.take().unwrap_or_else(Block::new);
+                            block = if next.touch() { keep.try_send(next).err().map(back) } else { Some(next) };
+                            full.send(back(refused)).is_ok()
+                        }
+                    };
+                    if !sent || !more {
                         return Ok(());
                     }
                 }
@@ -121,6 +141,7 @@ impl Meter {
             let taken = loop {
                 match filled.recv_timeout(PATIENCE) {
                     Ok(load) => {
+                        self.state.log.keep(|| kept.try_recv().ok());
                         if let Err(error) = self.load(&load, told) {
                             break Err(error);
                         }

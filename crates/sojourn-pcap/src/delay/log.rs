@@ -8,7 +8,7 @@
 //! itself is made where somebody asks for it.
 
 use crate::delay::estimate::tcp_observer::Estimate;
-use crate::delay::pages::Pages;
+use crate::delay::pages::{Block, Pages};
 use bytemuck::{Pod, Zeroable};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -199,6 +199,13 @@ impl Log {
         *end = End { at: start + 1, stop: start + room as u32, first, last: new };
         self.chunks.push(Chunk { track: track as u32, start, room: room as u32, next: NONE });
         start
+    }
+
+    /// Keep a block for later, if somebody has one where there is none yet.
+    pub(crate) fn keep(&mut self, block: impl FnOnce() -> Option<Block>) {
+        if self.entries.spare.is_none() {
+            self.entries.spare = block();
+        }
     }
 
     /// Number of entries.

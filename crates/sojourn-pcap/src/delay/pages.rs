@@ -7,20 +7,51 @@ use bytemuck::Pod;
 use memmap2::{Advice, MmapMut, MmapOptions};
 use std::marker::PhantomData;
 
-/// Bytes of a block: four huge pages.
-const BLOCK: usize = 8 << 20;
+/// Bytes of a block, and of pages.
+const BLOCK: usize = 4 * HUGE_PAGE;
+const HUGE_PAGE: usize = 2 << 20;
+const PAGE: usize = 4 << 10;
+
+/// Memory of one block.
+#[derive(Debug)]
+pub(crate) struct Block {
+    memory: MmapMut,
+    /// So many bytes are there; the system gives the rest page by page, as each is written to first.
+    there: usize,
+}
+
+impl Block {
+    #[expect(clippy::expect_used, reason = "as any other allocation: without memory there is nothing to go on with")]
+    pub(crate) fn new() -> Self {
+        let memory = MmapOptions::new().len(BLOCK).map_anon().expect("no memory for the log");
+        // Where there are no huge pages, small ones do.
+        #[cfg(target_os = "linux")]
+        memory.advise(Advice::HugePage).ok();
+        Self { memory, there: 0 }
+    }
+
+    /// Have the system give one huge page more. True if all are there.
+    pub(crate) fn touch(&mut self) -> bool {
+        let page = self.memory[self.there..].iter_mut().take(HUGE_PAGE);
+        page.step_by(PAGE).for_each(|byte| *byte = 0);
+        self.there = BLOCK.min(self.there + HUGE_PAGE);
+        self.there == BLOCK
+    }
+}
 
 /// Records by their places, of which only those that were asked for may be used.
 #[derive(Debug)]
 pub(crate) struct Pages<T> {
-    blocks: Vec<MmapMut>,
+    blocks: Vec<Block>,
+    /// The next block, if somebody has made it.
+    pub(crate) spare: Option<Block>,
     len: usize,
     of: PhantomData<T>,
 }
 
 impl<T> Default for Pages<T> {
     fn default() -> Self {
-        Self { blocks: Vec::new(), len: 0, of: PhantomData }
+        Self { blocks: Vec::new(), spare: None, len: 0, of: PhantomData }
     }
 }
 
@@ -36,7 +67,7 @@ impl<T: Pod> Pages<T> {
         let at = self.len;
         self.len += count;
         if self.len > self.blocks.len() * Self::EACH {
-            self.blocks.push(block());
+            self.grow();
         }
         at
     }
@@ -45,14 +76,19 @@ impl<T: Pod> Pages<T> {
     pub(crate) fn reach(&mut self, len: usize) {
         self.len = len;
         while self.len > self.blocks.len() * Self::EACH {
-            self.blocks.push(block());
+            self.grow();
         }
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        self.blocks.push(self.spare.take().unwrap_or_else(Block::new));
     }
 
     /// Write a record to a place.
     #[inline]
     pub(crate) fn set(&mut self, at: usize, value: T) {
-        let block = &mut self.blocks[at / Self::EACH];
+        let block = &mut self.blocks[at / Self::EACH].memory;
         if let Some(place) =
             block.get_mut(at % Self::EACH * size_of::<T>()..).and_then(|rest| rest.get_mut(..size_of::<T>()))
         {
@@ -63,13 +99,13 @@ impl<T: Pod> Pages<T> {
     /// The record at a place.
     #[inline]
     pub(crate) fn one(&self, at: usize) -> &T {
-        &bytemuck::cast_slice(&self.blocks[at / Self::EACH])[at % Self::EACH]
+        &bytemuck::cast_slice(&self.blocks[at / Self::EACH].memory)[at % Self::EACH]
     }
 
     /// The records of `count` places in a row that were asked for together.
     #[inline]
     pub(crate) fn slice(&self, at: usize, count: usize) -> &[T] {
-        let block: &[T] = bytemuck::cast_slice(&self.blocks[at / Self::EACH]);
+        let block: &[T] = bytemuck::cast_slice(&self.blocks[at / Self::EACH].memory);
         &block[at % Self::EACH..][..count]
     }
 
@@ -81,7 +117,7 @@ impl<T: Pod> Pages<T> {
             while at >= start + rest.len()
                 && let Some((i, block)) = blocks.next()
             {
-                (rest, start) = (bytemuck::cast_slice_mut(block), i * Self::EACH);
+                (rest, start) = (bytemuck::cast_slice_mut(&mut block.memory), i * Self::EACH);
             }
             let (row, behind) = std::mem::take(&mut rest)[at - start..].split_at_mut(count);
             (rest, start) = (behind, at + count);
@@ -95,19 +131,28 @@ impl<T: Pod> Pages<T> {
     }
 }
 
-#[expect(clippy::expect_used, reason = "as any other allocation: without memory there is nothing to go on with")]
-#[cold]
-fn block() -> MmapMut {
-    let block = MmapOptions::new().len(BLOCK).map_anon().expect("no memory for the log");
-    // Where there are no huge pages, small ones do.
-    #[cfg(target_os = "linux")]
-    block.advise(Advice::HugePage).ok();
-    block
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_block_that_somebody_has_made_is_the_next() {
+        let mut pages = Pages::<u64> { spare: Some(Block::new()), ..Pages::default() };
+        let made = pages.spare.as_ref().unwrap().memory.as_ptr();
+        pages.extend(1);
+        assert_eq!((pages.blocks[0].memory.as_ptr(), pages.spare.is_none()), (made, true));
+        pages.spare = Some(Block::new());
+        pages.extend(Pages::<u64>::EACH);
+        assert_eq!((pages.blocks.len(), pages.spare.is_none()), (2, true));
+        pages.spare = Some(Block::new());
+        pages.extend(1);
+        assert_eq!(pages.blocks.len(), 3);
+        pages.clear();
+        pages.reach(3 * Pages::<u64>::EACH);
+        assert!(pages.spare.is_none());
+        let mut block = Block::new();
+        assert_eq!([0; 5].map(|_| block.touch()), [false, false, false, true, true]);
+    }
 
     #[test]
     fn rows_of_places_stay_together_and_come_back() {

@@ -6,6 +6,7 @@ use crate::decode::tcp::Segment;
 use crate::decode::{Packet, Skip, Transport, decode};
 use crate::delay::flow::{End4, Found, Key, Table};
 use crate::read::Frame;
+use std::mem::MaybeUninit;
 
 /// Captures longer than this, or clocks that jump further, are not measured.
 const LONGEST_NS: i64 = 10 * 365 * 86_400 * 1_000_000_000;
@@ -58,6 +59,18 @@ impl Batch {
         self.keys.clear();
         self.payloads.clear();
         (self.frames, self.skipped, self.out_of_range) = Default::default();
+    }
+
+    /// Clear it, and take the memory of `most` sightings from the thread that read them last. One line of the cache
+    /// after the other costs much less than one whenever a sighting is written: where processors are far from each
+    /// other, what takes 150 ms of a second took 620.
+    #[inline(never)]
+    pub(crate) fn take_over(&mut self, most: usize) {
+        self.clear();
+        self.sightings.reserve(most);
+        let found = Found { place: 0, side: 0, fresh: false };
+        let blank = Sighting { time: 0, frame: 0, what: What::Datagram(0, 0), found, length: 0, id: 0, ttl: 0 };
+        self.sightings.spare_capacity_mut()[..most].fill(MaybeUninit::new(blank));
     }
 }
 
