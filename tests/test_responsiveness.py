@@ -188,6 +188,15 @@ def test_load_is_added_until_the_test_ends() -> None:
     assert scores["confidence"]["low"] == 0 and sum(scores["confidence"].values()) == 1
 
 
+def test_no_more_probes_go_out_than_a_second_may_have_however_short_its_intervals() -> None:
+    many, few = (
+        ran(length="4s", duration="7s", more=f'probes = {probes}\ninterval = "200ms"')[0]["probes"]
+        for probes in (100, 5)
+    )
+    # Half of five a second are foreign, half self probes: two pairs of them, and one as the test begins.
+    assert 0 < len(few["test"]) <= 5 * 4 + 2 < len(many["test"])
+
+
 def test_fair_queueing_hides_self_inflicted_delay_from_foreign_probes() -> None:
     _, _, fifo = ran()
     _, summary, fair = ran(queue="fq-codel", limit="10240pkt", window="16MB")

@@ -184,8 +184,9 @@ impl Responsiveness {
             });
         }
         let cost = COST as f64 * 8.0 / (self.rules.probe_share * goodput.max(1.0));
+        // A pair in each interval, however little they may cost; never more of them than a second may have.
         let least = 2.0 / f64::from(self.rules.probes);
-        test.gap = Span::from_secs_f64(cost.clamp(least, self.rules.interval.as_secs()));
+        test.gap = Span::from_secs_f64(cost.min(self.rules.interval.as_secs()).max(least));
         if settled || network.now() + self.rules.interval > test.began + self.rules.length {
             self.end(network);
             self.wake(self.rules.pause, BEGIN, network);
