@@ -39,6 +39,7 @@ from benches.kernel.scenarios import FRAME_BYTES, Scenario, scenario
 from benches.tables import write_rows
 from tools.validation.kernel import REPLICATIONS, document
 from tools.validation.runs import at_link
+from tools.validation.testbed import ANSWER
 
 FLOWS = Path(bed.__file__).with_name("flows.py")
 TABLE = Path(__file__).with_suffix(".csv")
@@ -54,10 +55,6 @@ costs is lost where it is later than the bucket is long; wake-ups are 25 us late
 CARD = "100Gbit"
 """Of the emulated hosts, as none: the kernel's path has none. A burst of nine packets that a card of 1 Gb/s
 spreads over 0.1 ms finds room for one more in a queue of 100 Mb/s."""
-ANSWER = "40us"
-"""In how different times hosts answer: of a run at 1 Mb/s data followed an acknowledgement after 8 to 44 us
-(10th and 90th percentile 11 and 44), acknowledgements data after 7 and more. Simulated hosts would answer at
-once, so that packets would meet again and again at the very instant at which another one leaves."""
 FIRST_S = {1: 20, 16: 10, 100: 5}
 LENGTH_S = {1: 120, 16: 90, 100: 30}
 LENGTH_OF_ONE_S = {(100, 0.25): 60, (100, 1): 60}

@@ -19,7 +19,7 @@ from sojourn.results import open_results
 from sojourn.study import Study
 from sojourn.sweep import Campaign
 
-from tools.validation.testbed import Bound, numbers, run
+from tools.validation.testbed import Bound, numbers, run, simulations
 
 STUDY = Path(__file__).with_name("calls.toml")
 SEEDS = 512
@@ -109,7 +109,7 @@ def main() -> int:
     for scene in told.only or SCENES:
         folder = told.results / scene.replace(" ", "-").replace("%", "percent").replace(",", "")
         sets = list(SCENES[scene])
-        run(Campaign(Study.load(STUDY, [*sets, ("repeat", str(SEEDS))]), folder / "simulated"), told.jobs)
+        run(Campaign(Study.load(STUDY, [*sets, *simulations(SEEDS)]), folder / "simulated"), told.jobs)
         calls = Study.load(STUDY, [*sets, ("repeat", str(told.calls))])
         if why := run(Campaign(calls, folder / "real", on_testbed=True), 1):
             print(f"there is no testbed on this machine: {why}")
