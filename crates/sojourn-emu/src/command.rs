@@ -216,11 +216,12 @@ mod tests {
 
     #[test]
     fn who_says_nothing_was_killed_and_ran_until_then() {
-        let (mut child, [parent, _lives]) = child("sleep 0.05; kill -9 $$");
+        let (mut child, [parent, _lives]) = child("kill -9 $$");
+        child.begun -= Duration::from_secs(3);
         let begun = child.begun;
         let Ended { exit, signal, wall_s, .. } = ends(&mut child, &parent, "", None);
         assert_eq!((exit, signal.as_deref()), (137, Some("SIGKILL")));
-        assert!(wall_s >= 0.05 && wall_s <= begun.elapsed().as_secs_f64());
+        assert!(wall_s >= 3.0 && wall_s <= begun.elapsed().as_secs_f64());
     }
 
     #[test]
@@ -231,7 +232,7 @@ mod tests {
         let begun = Instant::now();
         assert_eq!(ends(&mut asked, &parent, time, None).exit, Signal::SIGTERM as i32);
         assert!(begun.elapsed() >= Duration::from_millis(150));
-        assert!(asked.told_to_end && begun.elapsed() < GRACE);
+        assert!(asked.told_to_end);
         let (mut deaf, [parent, _lives]) = child(TOLD);
         deaf.ready().unwrap();
         deaf.told_to_end = true;
@@ -240,17 +241,15 @@ mod tests {
 
     #[test]
     fn a_hang_up_and_a_wish_to_end_are_handed_on_and_an_interrupt_comes_by_itself() {
-        let time = r#", "duration_s": 0.15"#;
-        let after = |signal| {
+        let after = |signal, seconds: f64| {
             let (mut child, [parent, _lives]) = child(TOLD);
             child.ready().unwrap();
-            let begun = Instant::now();
-            (ends(&mut child, &parent, time, Some(signal)).exit, begun.elapsed() >= Duration::from_millis(150))
+            ends(&mut child, &parent, &format!(r#", "duration_s": {seconds}"#), Some(signal)).exit
         };
-        assert_eq!(after(Signal::SIGHUP), (Signal::SIGHUP as i32, false));
-        assert_eq!(after(Signal::SIGTERM), (Signal::SIGTERM as i32, false));
+        assert_eq!(after(Signal::SIGHUP, 60.0), Signal::SIGHUP as i32);
+        assert_eq!(after(Signal::SIGTERM, 60.0), Signal::SIGTERM as i32);
         for left_to_the_terminal in [Signal::SIGINT, Signal::SIGQUIT] {
-            assert_eq!(after(left_to_the_terminal), (Signal::SIGTERM as i32, true), "its time was over");
+            assert_eq!(after(left_to_the_terminal, 0.15), Signal::SIGTERM as i32, "its time was over");
         }
     }
 

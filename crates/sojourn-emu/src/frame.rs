@@ -177,8 +177,16 @@ mod tests {
         assert_eq!((read.kind, read.ecn, read.link_local, read.length), (Kind::Ack, Ecn::Ect0, false, 60));
         mark(&mut packet);
         assert_eq!(Headers::read(&packet).unwrap().ecn, Ecn::Ce);
+        // To a group, or from an address of this link alone: fe80::/10 (RFC 4291 §2.5.6).
         packet[24] = 0xff;
         assert!(Headers::read(&packet).unwrap().link_local);
+        packet[24] = 0xfc;
+        for (from, link_local) in
+            [([0xfe, 0x80], true), ([0xfe, 0xbf], true), ([0xfe, 0xc0], false), ([0xfd, 0x80], false)]
+        {
+            packet[8..10].copy_from_slice(&from);
+            assert_eq!(Headers::read(&packet).unwrap().link_local, link_local, "{from:x?}");
+        }
     }
 
     #[test]

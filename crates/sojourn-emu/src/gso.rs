@@ -137,7 +137,7 @@ mod tests {
 
     fn super_packet(payload: usize, flags: u8) -> Vec<u8> {
         let mut segment =
-            vec![0x1f, 0x90, 0x13, 0x89, 0xff, 0xff, 0xff, 0x00, 0, 0, 0, 9, 0x80, flags, 1, 0, 0, 0, 0, 0];
+            vec![0x1f, 0x90, 0x13, 0x89, 0xff, 0xff, 0xff, 0x00, 5, 0, 0, 9, 0x80, flags, 1, 0, 0, 0, 0, 0];
         segment.extend([1; 12]);
         segment.extend((0..payload).map(|k| k as u8));
         ipv4(6, 2, &segment)

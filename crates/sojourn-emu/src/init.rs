@@ -315,7 +315,7 @@ mod tests {
         assert_eq!(with("exit 3", "exit 4"), (4, Some(3), true));
         assert_eq!(with("kill -15 $$", "exit 4"), (4, Some(143), true));
         let _listens = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        assert_eq!(with("sleep 0.2; exit 3", "exit 4"), (4, Some(3), false));
+        assert_eq!(with("sleep 0.1; exit 3", "exit 4"), (4, Some(3), false));
         assert_eq!(with("exec sleep 9", "exit 4"), (4, None, false), "it is not waited for for ever");
         assert_eq!(with("exec sleep 9", "sleep 0.1; exit 5"), (5, None, false));
     }
@@ -326,8 +326,12 @@ mod tests {
         let after = |listening: fn() -> Listening| {
             namespace::new_network().ok()?;
             let _listening = listening()?;
-            let case =
-                Case { command: &shell("exit 0"), server: Some("exec sleep 0.4"), go: Some(1), ..Case::default() };
+            // A server that lives as long as the command.
+            let over = std::env::temp_dir().join(format!("sojourn-over-{}", std::process::id()));
+            let over = over.display();
+            let (line, server) =
+                (format!("touch {over}"), format!("until [ -e {over} ]; do sleep 0.01; done; rm {over}"));
+            let case = Case { command: &shell(&line), server: Some(&server), go: Some(1), ..Case::default() };
             ended(case).map(|ended| ended.server_silent)
         };
         let tcp4 = || -> Listening { Some(Box::new(TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)).ok()?)) };

@@ -83,8 +83,8 @@ mod tests {
         let ledger = Ledger::new(&setup.document, (1, 0), Outputs::default(), None).unwrap();
         let (mut producer, events) = rtrb::RingBuffer::new(8);
         let (reads, writes) = nix::unistd::pipe().unwrap();
-        let recorder = Recorder::start(ledger, events, Some(writes.into()), Duration::from_millis(40)).unwrap();
         producer.push(Event::Transmitted { link: 0, start: Time(0), end: Time(9), bytes: 1000 }).unwrap();
+        let recorder = Recorder::start(ledger, events, Some(writes.into()), Duration::from_millis(40)).unwrap();
         let mut lines = BufReader::new(File::from(reads)).lines();
         let mut looks = Vec::new();
         for _ in 0..3 {

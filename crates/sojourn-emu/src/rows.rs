@@ -33,3 +33,34 @@ pub fn write(out: &mut impl Write, link: u8, first: u32, log: &Log) -> io::Resul
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_column_has_its_place_in_a_row_and_rows_are_numbered_on() {
+        let log = Log {
+            arrive_ns: vec![1, u64::MAX - 1],
+            depart_ns: vec![2, -1],
+            seq: vec![3, u64::MAX - 3],
+            flow: vec![5, 15],
+            size_bytes: vec![6, 16],
+            backlog_pkts: vec![7, 17],
+            backlog_bytes: vec![8, 18],
+            journey: vec![9, 19],
+            kind: vec![11, 21],
+            drop_cause: vec![12, 255],
+        };
+        let mut bytes = Vec::new();
+        write(&mut bytes, 10, u32::MAX, &log).unwrap();
+        let [first, second] = [&bytes[..ROW], &bytes[ROW..]];
+        let long = |row: &[u8], at: usize| u64::from_ne_bytes(row[at..at + 8].try_into().unwrap());
+        let number = |row: &[u8], at: usize| u32::from_ne_bytes(row[at..at + 4].try_into().unwrap());
+        assert_eq!([0, 8, 16].map(|at| long(first, at)), [1, 2, 3]);
+        assert_eq!([0, 8, 16].map(|at| long(second, at)), [u64::MAX - 1, u64::MAX, u64::MAX - 3]);
+        assert_eq!([24, 28, 32, 36, 40, 44].map(|at| number(first, at)), [u32::MAX, 5, 6, 7, 8, 9]);
+        assert_eq!([24, 28, 32, 36, 40, 44].map(|at| number(second, at)), [0, 15, 16, 17, 18, 19]);
+        assert_eq!((&first[48..], &second[48..]), (&[10, 11, 12, 0][..], &[10, 21, 255, 0][..]));
+    }
+}

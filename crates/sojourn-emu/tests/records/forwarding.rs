@@ -6,6 +6,8 @@ use sojourn_emu::clock::Clock as _;
 use sojourn_emu::device::Device;
 use sojourn_emu::event::{Event, EventSink};
 use sojourn_emu::forward::{Counts, Forwarder, Hosts};
+use sojourn_emu::ledger::{Ledger, Outputs};
+use sojourn_net::probe::DropCause;
 use sojourn_net::{Rate, Span, Time};
 use sojourn_sim::scenario::Scenario;
 use std::os::fd::OwnedFd;
@@ -249,4 +251,28 @@ fn a_run_begins_with_a_free_card_and_the_first_number() {
         _ => None,
     });
     assert_eq!((arrived, bed.forwarder.sides()[0].under_way), (Some((MS / 2, 0, 0)), 1));
+}
+
+#[test]
+fn a_lossy_link_loses_as_the_simulator_does_and_its_bytes_have_their_overhead() {
+    let link = r#"{"rate": "4Mbit", "loss": 0.3, "overhead": "100B", "queue": {"kind": "fifo", "limit": "99pkt"}}"#;
+    let scenario = path(&format!(r#"{{"rtt": "20ms", "down": {link}, "up": {link}}}"#));
+    let mut bed = Bed::new(&scenario, true);
+    for k in 0..200 {
+        bed.sends([0; 10], &packet(1, 0, 500), 5 * k * MS);
+        bed.turn((5 * k + 1) * MS);
+    }
+    bed.turn(2000 * MS);
+    let events = bed.events();
+    let count = |of: fn(&Event) -> bool| events.iter().filter(|event| of(event)).count();
+    let lost = count(|event| matches!(event, Event::Refused { link: 0, cause: DropCause::Path, .. }));
+    // 600 bytes at 4 Mbit/s are 1.2 ms.
+    let carried = |event: &Event| matches!(event, Event::Transmitted { start, end, bytes: 600, .. } if end.0 - start.0 == 1_200_000);
+    assert_eq!(lost + count(carried), 200);
+    assert!((35..85).contains(&lost), "{lost} of 200 at 30 %");
+    assert_eq!(bed.down().delivered_pkts, 200 - lost as u64);
+    let mut ledger = Ledger::new(&scenario, (1, 0), Outputs::default(), None).unwrap();
+    events.iter().for_each(|event| ledger.take(*event).unwrap());
+    let agreement = ledger.finish(Time(2000 * MS)).unwrap().links[0].2;
+    assert_eq!((agreement.decisions, agreement.equal, agreement.drops), (200, 200, lost as u64));
 }

@@ -253,3 +253,18 @@ fn a_frame_of_the_capture_has_a_link_layer_of_its_version_its_mark_and_why_it_wa
     }
     assert!(capture.next_frame().unwrap().is_none());
 }
+
+#[test]
+fn a_look_has_the_median_wait_and_the_longest_of_ninety_five_and_of_ninety_nine_in_a_hundred() {
+    let mut by_hand = ByHand::new(Outputs::default());
+    for ms in 1..=1000u64 {
+        let row = by_hand.arrives(2000 * ms, 1, 0, None);
+        by_hand.leaves(row, 2000 * ms + ms, ms);
+    }
+    let seen = by_hand.0.look(Time(3_000_000 * MS));
+    let quantiles = seen["links"]["down"]["sojourn_quantiles_s"].as_array().unwrap();
+    for (found, exact) in quantiles.iter().zip([0.5, 0.95, 0.99]) {
+        assert!((found.as_f64().unwrap() - exact).abs() < 0.01 * exact, "{quantiles:?}");
+    }
+    assert_eq!(quantiles.len(), 3);
+}

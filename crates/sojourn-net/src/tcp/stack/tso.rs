@@ -180,6 +180,7 @@ mod tests {
         // 287 · 1448 · 1.2 / 33 ms = 15.1 MB/s, in 1/1024 s 14.8 kB: ten segments. Twice the window: 24.6 kB, 17.
         let slow_start = Room { ssthresh: u64::MAX, ..fast() };
         assert_eq!((fast().goal(), slow_start.goal()), (10, 16));
+        assert_eq!(Room { min_rtt: Span::ZERO, ..fast() }.goal(), 10, "how near the receiver is, is not known yet");
         assert_eq!(Room { paced: true, ..fast() }.goal(), 2);
         // 16 Mb/s: 2.34 kB, and never less than two.
         assert_eq!(Room { cwnd: 46 * 1448, ..fast() }.goal(), 2);
