@@ -182,7 +182,7 @@ impl<'s> Expansion<'s> {
         for (a, axis) in self.axes.iter().enumerate() {
             for v in 0..axis.values.len() {
                 if let Err(invalid) = self.scenario(&vec![(a, v)]) {
-                    return Err(self.blame(a, v, &invalid));
+                    return Err(self.blame(a, v, invalid));
                 }
             }
         }
@@ -199,18 +199,26 @@ impl<'s> Expansion<'s> {
         Ok(())
     }
 
-    /// Puts an error of one value of one axis where the file has that value, or the one tied to it.
-    fn blame(&self, a: usize, v: usize, invalid: &Invalid) -> Invalid {
+    /// Puts an error of one value of one axis where the file has that value, or the first value tied to it with which
+    /// the scenario is wrong.
+    fn blame(&self, a: usize, v: usize, invalid: Invalid) -> Invalid {
         let axis = &self.axes[a];
+        let workload = if axis.name == "workload" { axis.values[v].as_str() } else { None };
         let mut document = self.base.clone();
-        let alone = axis.name == "workload"
-            || set(&mut document, axis.name, &axis.values[v])
-                .and_then(|()| complete(document, NO_WORKLOAD).map(drop))
-                .is_ok();
-        match axis.ties.first().filter(|_| alone) {
-            Some((key, ..)) => Invalid::new(format!("{key}.{v}"), invalid.sentence()),
-            None => Invalid::new(format!("sweep.{}.{v}", axis.name), invalid.sentence()),
-        }
+        let mut wrong_with = |name: &str, values: &[Value]| {
+            let put = if name == "workload" { Ok(()) } else { set(&mut document, name, &values[v]) };
+            put.and_then(|()| complete(document.clone(), workload.unwrap_or(NO_WORKLOAD))).err()
+        };
+        let own = format!("sweep.{}", axis.name);
+        let (key, invalid) = match wrong_with(axis.name, axis.values) {
+            Some(invalid) => (&own, invalid),
+            None => {
+                let mut ties = axis.ties.iter();
+                let wrong = ties.find_map(|(key, name, values)| Some((key, wrong_with(name, values)?)));
+                wrong.unwrap_or((&own, invalid))
+            }
+        };
+        Invalid::new(format!("{key}.{v}"), invalid.sentence())
     }
 }
 
@@ -386,6 +394,24 @@ codec = "g711a"
         let labels: Vec<_> =
             expand(more).unwrap().iter().step_by(2).map(|point| point.point["path.down.queue"].clone()).collect();
         assert_eq!(labels, ["fifo", "codel target=1ms", "codel target=2ms", "codel"]);
+    }
+
+    #[test]
+    fn of_an_axis_and_its_ties_the_first_that_is_wrong_is_to_blame() {
+        let error = |axis: &str, ties: [&str; 2]| {
+            let of = |tie| format!("[[tie]]\nwith = '{axis}'\nset = {{ {tie} }}\n");
+            let values = if axis == "workload" { "['none', 'two']" } else { "['1Mbit', '2Mbit']" };
+            expand(&format!("[sweep]\n'{axis}' = {values}\n{}{}", of(ties[0]), of(ties[1]))).unwrap_err()
+        };
+        let right = "'path.up.rate' = ['1Mbit', '2Mbit']";
+        for axis in ["path.down.rate", "workload"] {
+            let wrong = error(axis, [right, "'path.rtt' = ['1ms', 'x']"]);
+            assert!(wrong.contains("tie.1.set.path.rtt.1: \"x\" is not a time"), "{wrong}");
+            let wrong = error(axis, ["'path.rt' = ['1ms', '2ms']", "'path.rtt' = ['1ms', 'x']"]);
+            assert!(wrong.contains("tie.0.set.path.rt.0: unknown field `rt`"), "{wrong}");
+        }
+        let wrong = error("path.down.rat", [right, "'path.rtt' = ['1ms', '2ms']"]);
+        assert!(wrong.contains("own.toml:30:20: unknown field `rat`"), "{wrong}");
     }
 
     #[test]
