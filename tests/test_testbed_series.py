@@ -76,6 +76,8 @@ def test_rates_are_what_was_delivered_since_and_paces_those_of_senders_that_pace
     assert first["srtt_ns"].to_list() == [None, 30 * MS] and first["cwnd_pkts"].to_list() == [10, 20]
     assert table.filter(group="a")["pacing_bps"].to_list() == [None] * 3
     assert table.filter(group="b")["pacing_bps"].to_list() == [7, 8]
+    asked = [(place(0, transport="cubic", pacing=True), Gathered(series=[samples]))]
+    assert series.flows(50 * MS, ["a"], asked)["pacing_bps"].to_list() == [7, 8]
     assert series.flows(50 * MS, ["a"], []).is_empty()
 
 

@@ -64,6 +64,11 @@ def test_units_other_names_and_bad_rows(tmp_path):
     assert found.rows == 5
     assert found.discarded == {"no sane times": 3, "fewer than 10 samples": 1}
     assert found.shares()["mean_ms"] == pytest.approx(240)
+    # Of two units of one time the first that is known is taken: ms, s, us, ns.
+    both = _table(
+        tmp_path, min_rtt_s=[9.0], min_rtt_ms=[10.0], max_rtt_ns=[1e6], max_rtt_us=[5e4], rtt_samples=[10]
+    )
+    assert survey(open_table([both])).shares()["mean_ms"] == pytest.approx(40)
 
 
 def test_classes_by_name_and_by_longest_prefix(tmp_path):
