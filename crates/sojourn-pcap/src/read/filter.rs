@@ -141,4 +141,80 @@ mod tests {
         assert!(Filter::load(vec![]).is_err());
         assert!(!Filter::load(vec![(!7, 0, 0, 0), (0x06, 0, 0, 1)]).unwrap().wants(&[], 0));
     }
+
+    /// What a program returns of the bytes 1 to 20 of a frame of 99, with 100 in A and 7 in X before.
+    fn returned(program: &[Instruction]) -> Option<u32> {
+        let mut whole = vec![(0x00, 0, 0, 100), (0x01, 0, 0, 7)];
+        whole.extend(program);
+        Filter::load(whole).unwrap().run(&(1..=20).collect::<Vec<u8>>(), 99)
+    }
+
+    const RETURN_A: Instruction = (0x16, 0, 0, 0);
+    const TXA: Instruction = (0x87, 0, 0, 0);
+
+    #[test]
+    fn arithmetic_is_of_thirty_two_bits_with_a_number_or_with_x() {
+        // add, sub, mul, div, mod, or, and, xor, lsh, rsh: with 12, and with X, which is 7.
+        let codes = [0x04, 0x14, 0x24, 0x34, 0x94, 0x44, 0x54, 0xa4, 0x64, 0x74];
+        let by_number = [112, 88, 1200, 8, 4, 108, 4, 104, 409_600, 0];
+        let by_x = [107, 93, 700, 14, 2, 103, 4, 99, 12_800, 0];
+        for ((code, by_number), by_x) in codes.into_iter().zip(by_number).zip(by_x) {
+            assert_eq!(returned(&[(code, 0, 0, 12), RETURN_A]), Some(by_number), "{code:#x}");
+            assert_eq!(returned(&[(code | 8, 0, 0, 12), RETURN_A]), Some(by_x), "{code:#x}");
+        }
+        assert_eq!(returned(&[(0x84, 0, 0, 0), RETURN_A]), Some(100u32.wrapping_neg()));
+        let of_most = |code, k| returned(&[(0x00, 0, 0, u32::MAX), (code, 0, 0, k), RETURN_A]);
+        assert_eq!([of_most(0x04, 2), of_most(0x24, 2), of_most(0x74, 4)], [1, u32::MAX - 1, u32::MAX >> 4].map(Some));
+        assert_eq!(returned(&[(0x14, 0, 0, 101), RETURN_A]), Some(u32::MAX));
+        assert_eq!([of_most(0x64, 32), of_most(0x74, 32)], [Some(0); 2], "all bits are out");
+        assert_eq!([of_most(0x34, 0), of_most(0x94, 0)], [None; 2], "nothing is divided by zero");
+    }
+
+    #[test]
+    fn loads_are_of_words_halves_and_bytes_of_the_length_and_of_memory() {
+        let loaded = |code, k| returned(&[(code, 0, 0, k), RETURN_A]);
+        assert_eq!([0x20, 0x28, 0x30].map(|code| loaded(code, 2)), [0x0304_0506, 0x0304, 0x03].map(Some));
+        assert_eq!([0x40, 0x48, 0x50].map(|code| loaded(code, 2)), [0x0a0b_0c0d, 0x0a0b, 0x0a].map(Some), "behind X");
+        assert_eq!([loaded(0x20, 16), loaded(0x20, 17)], [Some(0x1112_1314), None]);
+        assert_eq!(
+            [loaded(0x28, 18), loaded(0x28, 19), loaded(0x30, 19), loaded(0x30, 20)],
+            [Some(0x1314), None, Some(0x14), None]
+        );
+        assert_eq!(loaded(0x50, u32::MAX), None);
+        assert_eq!((loaded(0x00, 5), loaded(0x80, 5), loaded(0x60, 5)), (Some(5), Some(99), Some(0)));
+        let in_x = |code, k| returned(&[(code, 0, 0, k), TXA, RETURN_A]);
+        // The header of IPv4 is so many words: the low half of a byte, four times.
+        assert_eq!([in_x(0x01, 5), in_x(0x81, 5), in_x(0xb1, 3), in_x(0xb1, 17)], [5, 99, 16, 8].map(Some));
+        assert_eq!(returned(&[TXA, RETURN_A]), Some(7));
+        assert_eq!(returned(&[(0x07, 0, 0, 0), (0x00, 0, 0, 1), TXA, RETURN_A]), Some(100), "A, by way of X");
+        let kept = |store, load: &[Instruction]| {
+            returned(&[&[(store, 0, 0, 15), (0x00, 0, 0, 1)], load, &[RETURN_A]].concat())
+        };
+        assert_eq!(kept(0x02, &[(0x60, 0, 0, 15)]), Some(100));
+        assert_eq!(kept(0x03, &[(0x60, 0, 0, 15)]), Some(7));
+        assert_eq!(kept(0x02, &[(0x61, 0, 0, 15), TXA]), Some(100));
+        assert_eq!(kept(0x02, &[(0x60, 0, 0, 14)]), Some(0));
+        for code in [0x02, 0x03, 0x60, 0x61] {
+            assert!(
+                Filter::load(vec![(code, 0, 0, 16), RETURN_A]).is_err()
+                    && Filter::load(vec![(code, 0, 0, 15), RETURN_A]).is_ok()
+            );
+        }
+    }
+
+    #[test]
+    fn jumps_compare_a_with_a_number_or_with_x() {
+        // Equal, greater, greater or equal, bits in common: with A = 100.
+        for (k, told) in [(100, [1, 0, 1, 1]), (99, [0, 1, 1, 1]), (101, [0, 0, 0, 1]), (3, [0, 1, 1, 0])] {
+            for (code, told) in [0x15, 0x25, 0x35, 0x45].into_iter().zip(told) {
+                let rest = [(0x06, 0, 0, 0), (0x06, 0, 0, 1), (0x06, 0, 0, 2)];
+                let of = |jump| returned(&[&[(0x01, 0, 0, k), jump], &rest[..]].concat());
+                assert_eq!(of((code, 1, 0, k)), Some(told), "{code:#x} {k}");
+                assert_eq!(of((code, 0, 2, k)), Some(2 - 2 * told), "{code:#x} {k}");
+                // With X, which is the same number; not with what stands there.
+                assert_eq!(of((code | 8, 1, 0, 77)), Some(told), "{code:#x} {k}");
+            }
+        }
+        assert_eq!(returned(&[(0x05, 0, 0, 1), (0x06, 0, 0, 5), (0x06, 0, 0, 6)]), Some(6));
+    }
 }
