@@ -31,8 +31,9 @@ def draw(
     """
     shown = [protocol for protocol in _TITLES if errors_ms.get(protocol)]
     with styled():
-        figure = Figure(figsize=(4.5 * len(shown), 4.4), layout="constrained")
+        figure = Figure(figsize=(4.5 * len(shown), 5.2), layout="constrained")
         panels = figure.subplots(1, len(shown), sharey=True, squeeze=False)[0]
+        most = max(_RANGE_MS[1], *(2 * np.max(errors) for of in errors_ms.values() for _, errors in of))
         for axes, protocol in zip(panels, shown, strict=True):
             for index, (case, errors) in enumerate(errors_ms[protocol]):
                 across = np.sort(np.maximum(errors, _RANGE_MS[0]))
@@ -54,11 +55,11 @@ def draw(
                 fontsize=8,
                 color=MUTED,
             )
-            axes.set(xscale="log", xlim=_RANGE_MS, ylim=(0, 1), title=_TITLES[protocol])
+            axes.set(xscale="log", xlim=(_RANGE_MS[0], most), ylim=(0, 1), title=_TITLES[protocol])
             axes.set_xlabel("error of the queueing delay (ms)")
             axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
             axes.xaxis.set_minor_formatter(NullFormatter())
             settle(axes, grid="both")
-            axes.legend(loc="upper left", fontsize=8)
+            axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2, fontsize=8, frameon=False)
         panels[0].set_ylabel("share of samples")
         save(figure, stem)

@@ -14,6 +14,7 @@ import argparse
 import json
 import sys
 import tempfile
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -48,8 +49,8 @@ def errors(case: str, seconds: float, folder: Path) -> dict[str, Any]:
     -------
     dict
         "samples", "truth_ms" and "error_ms" (absolute) with quantiles, "bias_ms" (median signed error),
-        "bound_ms", "held", and the emulator's "verdict" with its "reasons". The errors themselves are written
-        to errors.npz in the folder.
+        "bound_ms", "held", "at_least" (directions whose delays `measure` says are lower bounds), and the
+        emulator's "verdict" with its "reasons". The errors themselves are written to the folder's errors.npz.
     """
     folder.mkdir(parents=True, exist_ok=True)
     if "utp" in case:
@@ -66,7 +67,8 @@ def errors(case: str, seconds: float, folder: Path) -> dict[str, Any]:
     )
     truth_ms = observe(pcapng, log, HIDDEN, capture)
     samples = folder / "samples.csv"
-    sojourn("measure", str(capture), "--samples", str(samples), "--json", seconds=_GRACE_S)
+    told = sojourn("measure", str(capture), "--samples", str(samples), "--json", seconds=_GRACE_S)
+    hosts = [json.loads(line) for line in told.splitlines()]
     protocol = "utp" if case.startswith("utp") else "tcp"
     table = pl.read_csv(samples).filter(
         (pl.col("protocol") == protocol) & (pl.col("direction") == "from-remote")
@@ -89,6 +91,7 @@ def errors(case: str, seconds: float, folder: Path) -> dict[str, Any]:
     return found | {
         "bound_ms": bound,
         "held": held,
+        "at_least": [host["direction"] for host in hosts if host.get("lower_bound")],
         "verdict": verdict["held"],
         "reasons": verdict.get("reasons", []),
     }
@@ -132,6 +135,8 @@ def main() -> int:
     parser.add_argument("--figure", type=Path, metavar="STEM")
     parser.add_argument("--json", action="store_true")
     told = parser.parse_args()
+    if any("utp" in case for case in told.cases) and not find_spec("libtorrent"):
+        parser.error("cases with utp need libtorrent: pip install 'sojourn[passive]'")
     rows = []
     with tempfile.TemporaryDirectory(prefix="sojourn-passive-") as made:
         folder = told.folder or Path(made)
@@ -150,11 +155,13 @@ def sentence(row: dict[str, Any]) -> str:
         return f"{row['case']:>24}: no sample"
     error = " ".join(f"{name} {value:.3f}" for name, value in row["error_ms"].items())
     truth = row["truth_ms"]
+    at_least = f"; said to be lower bounds: {', '.join(row['at_least'])}" if row["at_least"] else ""
     verdict = "" if row["verdict"] else f"; the bed did not hold: {'; '.join(row['reasons'])}"
     return (
         f"{row['case']:>24}: {row['samples']:6d} samples, "
         f"true delay p50 {truth['p50']:.1f} p95 {truth['p95']:.1f} ms, "
-        f"error {error} ms, bound {row['bound_ms']} {'held' if row['held'] else 'NOT held'}{verdict}"
+        f"error {error} ms, bound {row['bound_ms']} {'held' if row['held'] else 'NOT held'}"
+        f"{at_least}{verdict}"
     )
 
 
