@@ -94,6 +94,37 @@ def test_two_that_die_together_are_tried_one_by_one() -> None:
     assert pools.log.count("replaced") >= 2 and not pools.executor.broken
 
 
+def test_no_more_are_under_way_than_there_is_room_for_and_suspects_are_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    under_way: list[int] = []
+    tasks: dict[Future[Any], int] = {}
+
+    def submit(work: Any, number: int) -> Future[Any]:
+        found: Future[Any] = Future()
+        tasks[found] = number
+        return found
+
+    def wait(running: dict[Future[Any], Any], **_: Any) -> Any:
+        """One that dies takes all with it that are under way."""
+        left = [each for each in running if not each.done()]
+        under_way.extend([len(left)] if left else [])
+        dies = any(tasks[each] in (1, 3) for each in left)
+        for each in left:
+            each.set_exception(BrokenExecutor()) if dies else each.set_result(tasks[each])
+        return SimpleNamespace(done=set(running))
+
+    monkeypatch.setattr(places, "wait", wait)
+    pools = Pools(lambda _: False, window=4)
+    monkeypatch.setattr(Pool, "submit", lambda _, work, number: submit(work, number))
+    found = came(pools, 7)
+    assert [name for name, of in found.items() if "its process died" in str(of)] == ["t1", "t3"]
+    assert {name: of for name, of in found.items() if isinstance(of, int)} == {
+        f"t{n}": n for n in (0, 2, 4, 5, 6)
+    }
+    assert under_way == [4, 1, 1, 1, 1, 3]
+
+
 def test_an_executor_of_somebody_else_is_neither_ended_nor_replaced() -> None:
     log: list[str] = []
     theirs = Pool(log, lambda _: True)
