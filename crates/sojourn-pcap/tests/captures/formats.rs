@@ -152,9 +152,9 @@ fn packets_of_all_kinds_are_of_their_interface_and_what_is_no_packet_is_passed_o
         assert_eq!(read(&file), (frames.clone(), None));
         // Another section, in the other order, has interfaces of its own.
         let other = Order(!order.0);
-        let again = [other.section(), other.interface(12, 4, &[]), other.simple(90, &[6; 4])].concat();
+        let again = [other.section(), other.interface(12, 5, &[]), other.simple(90, &[6; 5])].concat();
         let (found, damage) = read(&[file.clone(), again].concat());
-        assert_eq!((found.last(), damage), (Some(&(8_000_000_000, 12, 90, vec![6; 4])), None));
+        assert_eq!((found.last(), damage), (Some(&(8_000_000_000, 12, 90, vec![6; 5])), None));
         let (found, damage) = read(&[file, other.section(), other.packet(6, 0, 0, 60, &[1])].concat());
         assert!(found.len() == 5 && damage.unwrap().0.contains("of an interface that was not described"));
     }
