@@ -11,7 +11,7 @@ pub(crate) fn emulate(py: Python<'_>, setup: &str) -> PyResult<String> {
         let setup = sojourn_sim::document::from_json(setup)
             .map_err(|error| pyo3::exceptions::PyValueError::new_err(format!("this is not a setup: {error}")))?;
         let report = py.detach(|| sojourn_emu::session::run(&setup)).map_err(pyo3::exceptions::PyOSError::new_err)?;
-        serde_json::to_string(&report).map_err(|error| pyo3::exceptions::PyOSError::new_err(error.to_string()))
+        crate::error::json(&report)
     }
     #[cfg(not(target_os = "linux"))]
     {

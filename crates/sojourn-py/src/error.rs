@@ -1,6 +1,7 @@
 //! The exceptions that bad studies and captures raise.
 
-use pyo3::PyErr;
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::{PyErr, PyResult};
 use sojourn_sim::study;
 
 pyo3::create_exception!(
@@ -33,4 +34,9 @@ pub(crate) fn study_error(error: study::StudyError) -> PyErr {
 pub(crate) fn plain(error: &serde_json::Error) -> String {
     let text = error.to_string();
     sojourn_sim::document::plain(text.rsplit_once(" at line ").map_or(&text, |(message, _)| message))
+}
+
+/// What Python reads as JSON.
+pub(crate) fn json(found: &impl serde::Serialize) -> PyResult<String> {
+    serde_json::to_string(found).map_err(|error| PyRuntimeError::new_err(error.to_string()))
 }

@@ -8,7 +8,7 @@ use pyo3::types::PyDict;
 use sojourn_pcap::matching::{MatchError, Rows};
 
 use crate::columns::columns;
-use crate::error::{CaptureError, MisfitError};
+use crate::error::{CaptureError, MisfitError, json};
 
 /// Compare captures in front of a queue and behind it. `packets` takes the packet log in pieces (dicts of NumPy
 /// columns, as [`crate::run::run`] gives them; the cause of a drop is `unknown`). Returns the summary (JSON); raises
@@ -36,7 +36,7 @@ pub(crate) fn match_captures(
         MatchError::Misfit(sentence) => MisfitError::new_err(sentence),
         error => CaptureError::new_err(error.to_string()),
     })?;
-    serde_json::to_string(&summary).map_err(|error| PyRuntimeError::new_err(error.to_string()))
+    json(&summary)
 }
 
 fn table(py: Python<'_>, rows: Rows) -> PyResult<Bound<'_, PyDict>> {

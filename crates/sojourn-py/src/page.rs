@@ -3,7 +3,7 @@
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde_json::Value;
-use sojourn_sim::app::{ObjectKind, PageObject};
+use sojourn_sim::app::PageObject;
 use sojourn_sim::{document, run};
 
 /// What it is, its host, bytes, urgency, the object that names it, and whether nothing is painted before.
@@ -17,13 +17,5 @@ pub(crate) fn page_objects(page: &str, hosts: u16, scale: f64) -> PyResult<Vec<T
 }
 
 fn told(object: &PageObject) -> Told {
-    let kind = match object.kind {
-        ObjectKind::Document => "document",
-        ObjectKind::Style => "style",
-        ObjectKind::Script => "script",
-        ObjectKind::Font => "font",
-        ObjectKind::Hero => "hero",
-        ObjectKind::Picture => "picture",
-    };
-    (kind, object.host, object.bytes, object.urgency, object.after, object.blocks)
+    (object.kind.name(), object.host, object.bytes, object.urgency, object.after, object.blocks)
 }

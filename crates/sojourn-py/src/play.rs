@@ -13,7 +13,12 @@ use crate::columns::columns;
 use crate::error::{StudyError, plain};
 
 /// What a clip is made of in Python: seconds of a segment, rates in kb/s, and sizes in bytes by segment and level.
-type Sizes = (f64, Vec<f64>, Vec<Vec<u64>>);
+pub(crate) type Sizes = (f64, Vec<f64>, Vec<Vec<u64>>);
+
+/// A clip as Python has it.
+pub(crate) fn sizes(clip: &Clip) -> Sizes {
+    (clip.segment_s(), clip.rates_kbps().to_vec(), (0..clip.len()).map(|k| clip.sizes_of(k).to_vec()).collect())
+}
 
 /// Where a player in Python leaves what went wrong, since the engine cannot raise it.
 pub(crate) type Trouble = Arc<Mutex<Option<PyErr>>>;
@@ -29,14 +34,8 @@ impl Bridge {
     pub(crate) fn new(python: &PythonPlayer, clip: &Clip, limit_s: f64, trouble: &Trouble) -> Self {
         let object = Python::attach(|py| -> PyResult<Py<PyAny>> {
             let options = serde_json::to_string(&python.options).unwrap_or_default();
-            let sizes: Vec<Vec<u64>> = (0..clip.len()).map(|k| clip.sizes_of(k).to_vec()).collect();
-            let made = py.import("sojourn.parts.player")?.getattr("bridge")?.call1((
-                &python.class,
-                options,
-                (clip.segment_s(), clip.rates_kbps().to_vec(), sizes),
-                limit_s,
-            ))?;
-            Ok(made.unbind())
+            let made = py.import("sojourn.parts.player")?.getattr("bridge")?;
+            Ok(made.call1((&python.class, options, sizes(clip), limit_s))?.unbind())
         });
         Self { object: keep(object, trouble), trouble: trouble.clone() }
     }
@@ -98,8 +97,7 @@ pub(crate) fn clip(name: &str) -> PyResult<Sizes> {
             player::SHIPPED.join(", ")
         ))
     })?;
-    let sizes = (0..clip.len()).map(|k| clip.sizes_of(k).to_vec()).collect();
-    Ok((clip.segment_s(), clip.rates_kbps().to_vec(), sizes))
+    Ok(sizes(&clip))
 }
 
 /// Names of the clips that ship.

@@ -16,7 +16,7 @@ use sojourn_sim::scenario::{Scenario, Users};
 use sojourn_sim::stats::{Column, Log};
 
 use crate::columns::dict;
-use crate::error::StudyError;
+use crate::error::{StudyError, json};
 use crate::play::{Bridge, Trouble, raise};
 
 /// A point as [`crate::study::points`] writes it, as far as the engine needs it.
@@ -94,9 +94,7 @@ pub(crate) fn run<'py>(
         return Err(pyo3::exceptions::PyRuntimeError::new_err("the simulation was stopped"));
     };
     let result = PyDict::new(py);
-    let summary = serde_json::to_string(&outcome.summary)
-        .map_err(|error| pyo3::exceptions::PyRuntimeError::new_err(error.to_string()))?;
-    result.set_item("summary", summary)?;
+    result.set_item("summary", json(&outcome.summary)?)?;
     let tables = outcome.tables;
     let has_series = outcome.series.is_some();
     let (flow_series, queue_series) = outcome.series.unwrap_or_default();

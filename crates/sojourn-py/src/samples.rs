@@ -2,6 +2,7 @@
 
 use crate::columns::columns;
 use crate::sample_table::{Batch, Named, Table};
+use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use sojourn_pcap::Protocol;
@@ -89,9 +90,9 @@ pub(crate) fn hand_out(mut finalized: Finalized<'_>, takers: &mut Takers, thread
     let Takers { columns, file } = takers;
     let Some((write, rows)) = file else {
         let Some(call) = &columns else { return Ok(()) };
-        let mut places = Places::default();
-        while let Some(columns) = Columns::of(finalized.by_ref().take(COLUMNS), &mut places) {
-            Python::attach(|py| call.call1(py, (columns.table(py, &finalized)?,)).map(drop))?;
+        let mut samples = Vec::new();
+        while finalized.fill(&mut samples, COLUMNS) {
+            Python::attach(|py| call.call1(py, (table(py, &samples, &finalized)?,)).map(drop))?;
         }
         return Ok(());
     };
@@ -145,9 +146,8 @@ pub(crate) fn hand_out(mut finalized: Finalized<'_>, takers: &mut Takers, thread
         })?;
     }
     if let Some(call) = &columns {
-        let (mut samples, mut places) = (all.into_iter(), Places::default());
-        while let Some(columns) = Columns::of(samples.by_ref().take(COLUMNS), &mut places) {
-            Python::attach(|py| call.call1(py, (columns.table(py, &finalized)?,)).map(drop))?;
+        for samples in all.chunks(COLUMNS) {
+            Python::attach(|py| call.call1(py, (table(py, samples, &finalized)?,)).map(drop))?;
         }
     }
     Ok(())
@@ -204,84 +204,36 @@ impl Text {
     }
 }
 
-/// Which row of `flows` stands for a flow and direction, in the batch that is being filled.
-#[derive(Default)]
-struct Places(Vec<[u32; 2]>);
-
-/// No row yet.
-const NOWHERE: [u32; 2] = [u32::MAX; 2];
-
-/// A batch of samples by column.
-#[derive(Default)]
-struct Columns {
-    frame: Vec<u64>,
-    time_ns: Vec<i64>,
-    flow: Vec<u32>,
-    protocol: Vec<u8>,
-    toward: Vec<bool>,
-    delay_ns: Vec<f64>,
-    error_ns: Vec<f64>,
-    /// Flow and direction by place.
-    flows: Vec<(u32, bool)>,
-}
-
-impl Columns {
-    /// None of no samples.
-    fn of(samples: impl Iterator<Item = Sample>, places: &mut Places) -> Option<Self> {
-        let room = samples.size_hint().1.unwrap_or(0).min(COLUMNS);
-        let mut columns = Self {
-            frame: Vec::with_capacity(room),
-            time_ns: Vec::with_capacity(room),
-            flow: Vec::with_capacity(room),
-            protocol: Vec::with_capacity(room),
-            toward: Vec::with_capacity(room),
-            delay_ns: Vec::with_capacity(room),
-            error_ns: Vec::with_capacity(room),
-            flows: Vec::new(),
-        };
-        samples.for_each(|sample| columns.push(&sample, places));
-        for &(flow, _) in &columns.flows {
-            places.0[flow as usize] = NOWHERE;
-        }
-        (!columns.frame.is_empty()).then_some(columns)
-    }
-
-    #[inline]
-    fn push(&mut self, sample: &Sample, Places(places): &mut Places) {
+/// Columns `frame`, `time_ns`, `flow` (place in `flows`: remote, local, name; in `missing_ns`: what its delays may
+/// lack), `protocol` (place in `protocols`), `toward` (to the remote host), `queue_delay_ns`, `uncertainty_ns`.
+fn table<'py>(py: Python<'py>, samples: &[Sample], finalized: &Finalized<'_>) -> PyResult<Bound<'py, PyDict>> {
+    let mut places: Vec<[Option<u32>; 2]> = Vec::new();
+    let mut flows = Vec::new();
+    let place = |sample: &Sample| {
         let flow = sample.flow as usize;
-        if places.len() <= flow {
-            places.resize(flow + 1, NOWHERE);
-        }
-        let place = &mut places[flow][usize::from(sample.toward)];
-        if *place == u32::MAX {
-            *place = self.flows.len() as u32;
-            self.flows.push((sample.flow, sample.toward));
-        }
-        self.frame.push(sample.frame);
-        self.time_ns.push(sample.time_ns);
-        self.flow.push(*place);
-        self.protocol.push(sample.protocol as u8);
-        self.toward.push(sample.toward);
-        self.delay_ns.push(sample.delay_ns);
-        self.error_ns.push(sample.error_ns);
-    }
-
-    /// Columns `frame`, `time_ns`, `flow` (place in `flows`: remote, local, name; in `missing_ns`: what its delays may
-    /// lack), `protocol` (place in `protocols`), `toward` (to the remote host), `queue_delay_ns`, `uncertainty_ns`.
-    fn table<'py>(self, py: Python<'py>, finalized: &Finalized<'_>) -> PyResult<Bound<'py, PyDict>> {
-        let named = |&(flow, toward): &(u32, bool)| {
-            let (remote, local, name) = finalized.flow(flow, toward);
-            (remote.to_string(), local.to_string(), name)
-        };
-        let names: Vec<_> = self.flows.iter().map(named).collect();
-        let missing: Vec<_> = self.flows.iter().map(|&(flow, toward)| finalized.missing(flow, toward)).collect();
-        let table = columns!(py, {
-            frame: self.frame, time_ns: self.time_ns, flow: self.flow, protocol: self.protocol, toward: self.toward,
-            queue_delay_ns: self.delay_ns, uncertainty_ns: self.error_ns,
-        })?;
-        table.set_item("missing_ns", missing)?;
-        table.set_item("flows", names)?;
-        table.set_item("protocols", Protocol::ALL.map(Protocol::name))?;
-        Ok(table)
-    }
+        places.resize(places.len().max(flow + 1), [None; 2]);
+        *places[flow][usize::from(sample.toward)].get_or_insert_with(|| {
+            flows.push((sample.flow, sample.toward));
+            flows.len() as u32 - 1
+        })
+    };
+    let flow: Vec<_> = samples.iter().map(place).collect();
+    let named = |&(flow, toward): &(u32, bool)| {
+        let (remote, local, name) = finalized.flow(flow, toward);
+        (remote.to_string(), local.to_string(), name)
+    };
+    let missing = flows.iter().map(|&(flow, toward)| finalized.missing(flow, toward));
+    let table = columns!(py, of samples.iter(), {
+        frame: |sample| sample.frame,
+        time_ns: |sample| sample.time_ns,
+        protocol: |sample| sample.protocol as u8,
+        toward: |sample| sample.toward,
+        queue_delay_ns: |sample| sample.delay_ns,
+        uncertainty_ns: |sample| sample.error_ns,
+    })?;
+    table.set_item("flow", flow.into_pyarray(py))?;
+    table.set_item("missing_ns", missing.collect::<Vec<_>>())?;
+    table.set_item("flows", flows.iter().map(named).collect::<Vec<_>>())?;
+    table.set_item("protocols", Protocol::ALL.map(Protocol::name))?;
+    Ok(table)
 }

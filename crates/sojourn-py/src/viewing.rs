@@ -11,7 +11,7 @@ use sojourn_sim::scenario::Users;
 use sojourn_sim::stream::stream;
 
 use crate::error::StudyError;
-use crate::play::{self, Bridge, Trouble, raise};
+use crate::play::{self, Bridge, Sizes, Trouble, raise};
 use crate::run::Point;
 
 /// One viewing of a clip. Times are in seconds since the session began, which is when the connection stood.
@@ -84,9 +84,8 @@ impl Viewing {
     }
 
     /// Seconds of video in a segment, nominal rates in kb/s, and bytes by segment and level.
-    fn clip(&self) -> (f64, Vec<f64>, Vec<Vec<u64>>) {
-        let clip = self.session.clip();
-        (clip.segment_s(), clip.rates_kbps().to_vec(), (0..clip.len()).map(|k| clip.sizes_of(k).to_vec()).collect())
+    fn clip(&self) -> Sizes {
+        play::sizes(self.session.clip())
     }
 }
 

@@ -11,6 +11,7 @@ use sojourn_sim::document;
 use sojourn_sim::scenario::Users;
 
 use crate::columns::columns;
+use crate::error::json;
 
 type Column<'py, T> = PyReadonlyArray1<'py, T>;
 type Ends = Vec<(usize, usize)>;
@@ -149,6 +150,5 @@ fn call(scored: &Bound<'_, PyAny>) -> PyResult<voice::Call> {
 /// Statistics over calls (JSON): see `sojourn.qoe.voice.summary`.
 #[pyfunction]
 pub(crate) fn voice_summary(scored: Vec<Bound<'_, PyAny>>) -> PyResult<String> {
-    let found = voice::summary(&scored.iter().map(call).collect::<PyResult<Vec<_>>>()?);
-    serde_json::to_string(&found).map_err(|error| PyValueError::new_err(error.to_string()))
+    json(&voice::summary(&scored.iter().map(call).collect::<PyResult<Vec<_>>>()?))
 }

@@ -3,7 +3,6 @@
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sojourn_pcap::decode::Address;
@@ -72,40 +71,36 @@ fn connections<'py>(py: Python<'py>, rows: &[Recorded]) -> PyResult<Bound<'py, P
     let number = |value: Option<u64>| value.map_or(-1, |value| value as i64);
     table.set_item("opener", rows.iter().map(|row| row.opener.0.to_string()).collect::<Vec<_>>())?;
     table.set_item("acceptor", rows.iter().map(|row| row.acceptor.0.to_string()).collect::<Vec<_>>())?;
-    macro_rules! each {
-        ($($name:literal: $value:expr),* $(,)?) => {
-            $(table.set_item($name, rows.iter().map($value).collect::<Vec<_>>().into_pyarray(py))?;)*
-        };
-    }
-    each! {
-        "opener_port": |row| row.opener.1,
-        "acceptor_port": |row| row.acceptor.1,
-        "tcp": |row| row.tcp,
-        "client_opens": |row| row.client_opens,
-        "start_ns": |row| row.start_ns,
-        "duration_ns": |row| row.duration_ns,
-        "a_bytes": |row| row.bytes[0],
-        "b_bytes": |row| row.bytes[1],
-        "a_data_pkts": |row| row.data_pkts[0],
-        "b_data_pkts": |row| row.data_pkts[1],
-        "a_again_pkts": |row| row.again_pkts[0],
-        "b_again_pkts": |row| row.again_pkts[1],
-        "concurrent": |row| row.concurrent,
-        "began_before": |row| row.began_before,
-        "cut": |row| row.cut,
-        "a_seen": |row| row.seen[0],
-        "b_seen": |row| row.seen[1],
-        "rtt_ns": |row| number(row.rtt_ns),
-        "a_part_ns": |row| number(row.parts_ns[0]),
-        "b_part_ns": |row| number(row.parts_ns[1]),
-        "a_mss": |row| number(row.mss[0].map(u64::from)),
-        "b_mss": |row| number(row.mss[1].map(u64::from)),
-        "a_initial_window": |row| number(row.initial_window[0].map(u64::from)),
-        "b_initial_window": |row| number(row.initial_window[1].map(u64::from)),
-        "a_window": |row| number(row.window[0].map(u64::from)),
-        "b_window": |row| number(row.window[1].map(u64::from)),
-        "turns": |row| row.turns.len() as u32,
-    }
+    let numbers = columns!(py, of rows.iter(), {
+        opener_port: |row| row.opener.1,
+        acceptor_port: |row| row.acceptor.1,
+        tcp: |row| row.tcp,
+        client_opens: |row| row.client_opens,
+        start_ns: |row| row.start_ns,
+        duration_ns: |row| row.duration_ns,
+        a_bytes: |row| row.bytes[0],
+        b_bytes: |row| row.bytes[1],
+        a_data_pkts: |row| row.data_pkts[0],
+        b_data_pkts: |row| row.data_pkts[1],
+        a_again_pkts: |row| row.again_pkts[0],
+        b_again_pkts: |row| row.again_pkts[1],
+        concurrent: |row| row.concurrent,
+        began_before: |row| row.began_before,
+        cut: |row| row.cut,
+        a_seen: |row| row.seen[0],
+        b_seen: |row| row.seen[1],
+        rtt_ns: |row| number(row.rtt_ns),
+        a_part_ns: |row| number(row.parts_ns[0]),
+        b_part_ns: |row| number(row.parts_ns[1]),
+        a_mss: |row| number(row.mss[0].map(u64::from)),
+        b_mss: |row| number(row.mss[1].map(u64::from)),
+        a_initial_window: |row| number(row.initial_window[0].map(u64::from)),
+        b_initial_window: |row| number(row.initial_window[1].map(u64::from)),
+        a_window: |row| number(row.window[0].map(u64::from)),
+        b_window: |row| number(row.window[1].map(u64::from)),
+        turns: |row| row.turns.len() as u32,
+    })?;
+    table.update(numbers.as_mapping())?;
     Ok(table)
 }
 

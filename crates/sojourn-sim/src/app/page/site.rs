@@ -11,17 +11,21 @@
 //! style sheets, blocking scripts, the largest picture and every second of the others are the first host's; fonts are
 //! found in the first style sheet, every second script that does not block in the one before it.
 
-/// Sorts of objects.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "types of content")]
-pub enum ObjectKind {
-    Document,
-    Style,
-    Script,
-    Font,
-    /// The largest picture, whose showing is the largest paint.
-    Hero,
-    Picture,
+use sojourn_net::named;
+
+named! {
+    /// Sorts of objects.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[allow(missing_docs, reason = "types of content")]
+    pub enum ObjectKind {
+        Document = "document",
+        Style = "style",
+        Script = "script",
+        Font = "font",
+        /// The largest picture, whose showing is the largest paint.
+        Hero = "hero",
+        Picture = "picture",
+    }
 }
 
 /// An object of a page.
