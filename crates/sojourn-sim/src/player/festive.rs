@@ -17,7 +17,7 @@ use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sojourn_net::Span;
+use sojourn_net::{Span, with_defaults};
 
 use super::clip::Clip;
 use super::estimate::Window;
@@ -43,39 +43,27 @@ pub enum PMode {
     Band,
 }
 
-/// Options of FESTIVE.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-pub struct FestiveOptions {
-    /// Share of the bandwidth that is aimed at.
-    pub p: f64,
-    /// How it is aimed at.
-    pub p_mode: PMode,
-    /// Weight of efficiency against stability.
-    pub alpha: f64,
-    /// Samples without which the level stays at the lowest, up to 20; 1 is as many as there are.
-    pub warmup: u32,
-    /// Buffer around which requests are scheduled; by default 30 s in buffers of up to 60 s, else one segment below the
-    /// limit.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub target_buffer: Option<Span>,
-    /// Where `target-buffer` is absent: one segment below the limit, however large the buffer.
-    pub full_target: bool,
-    /// What a sample of throughput is.
-    pub sample: Sample,
-}
-
-impl Default for FestiveOptions {
-    fn default() -> Self {
-        Self {
-            p: 0.85,
-            p_mode: PMode::Target,
-            alpha: 12.0,
-            warmup: 20,
-            target_buffer: None,
-            full_target: false,
-            sample: Sample::Request,
-        }
+with_defaults! {
+    /// Options of FESTIVE.
+    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+    pub struct FestiveOptions {
+        /// Share of the bandwidth that is aimed at.
+        pub p: f64 = 0.85,
+        /// How it is aimed at.
+        pub p_mode: PMode,
+        /// Weight of efficiency against stability.
+        pub alpha: f64 = 12.0,
+        /// Samples without which the level stays at the lowest, up to 20; 1 is as many as there are.
+        pub warmup: u32 = 20,
+        /// Buffer around which requests are scheduled; by default 30 s in buffers of up to 60 s, else one segment below
+        /// the limit.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub target_buffer: Option<Span>,
+        /// Where `target-buffer` is absent: one segment below the limit, however large the buffer.
+        pub full_target: bool,
+        /// What a sample of throughput is.
+        pub sample: Sample = Sample::Request,
     }
 }
 

@@ -3,7 +3,7 @@
 //! Source: RFC 8289 §4.2 and §4.3 (interval and target, with their defaults); the other keys are those of Linux's
 //! `codel` and of ns-3's `CoDelQueueDisc`.
 
-use crate::{Bytes, Span};
+use crate::{Bytes, Span, with_defaults};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -44,37 +44,26 @@ impl Variant {
     }
 }
 
-/// CoDel.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-#[schemars(rename = "CodelConfig")]
-pub struct Config {
-    /// Waiting time that is acceptable.
-    pub target: Span,
-    /// How long it must be exceeded: about a worst-case round trip.
-    pub interval: Span,
-    /// Whose CoDel.
-    pub variant: Variant,
-    /// Mark ECN-capable packets instead of dropping them.
-    pub ecn: bool,
-    /// Mark ECN-capable packets that waited longer than this (`linux` and `ns3`); never if absent.
-    pub ce_threshold: Option<Span>,
-    /// Judge ECT(1) and CE packets by `ce-threshold` alone, and others not by it (ns-3's `UseL4s`).
-    pub l4s: bool,
-    /// A queue with no more bytes than this is left alone; the ns-2 variants and `acmq2012` learn it from the packets.
-    pub mtu: Bytes,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            target: Span::from_millis(5),
-            interval: Span::from_millis(100),
-            variant: Variant::default(),
-            ecn: false,
-            ce_threshold: None,
-            l4s: false,
-            mtu: Bytes(1500),
-        }
+with_defaults! {
+    /// CoDel.
+    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    #[schemars(rename = "CodelConfig")]
+    pub struct Config {
+        /// Waiting time that is acceptable.
+        pub target: Span = Span::from_millis(5),
+        /// How long it must be exceeded: about a worst-case round trip.
+        pub interval: Span = Span::from_millis(100),
+        /// Whose CoDel.
+        pub variant: Variant,
+        /// Mark ECN-capable packets instead of dropping them.
+        pub ecn: bool,
+        /// Mark ECN-capable packets that waited longer than this (`linux` and `ns3`); never if absent.
+        pub ce_threshold: Option<Span>,
+        /// Judge ECT(1) and CE packets by `ce-threshold` alone, and others not by it (ns-3's `UseL4s`).
+        pub l4s: bool,
+        /// A queue with no more bytes than this is left alone; the ns-2 variants and `acmq2012` learn it from the
+        /// packets.
+        pub mtu: Bytes = Bytes(1500),
     }
 }

@@ -5,7 +5,7 @@
 
 use crate::queue::discipline::Backlog;
 use crate::queue::pi::seconds;
-use crate::{Bytes, Ecn, Span, Time};
+use crate::{Bytes, Ecn, Span, Time, with_defaults};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -34,81 +34,58 @@ pub enum Delay {
     Rate,
 }
 
-/// PIE.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-#[schemars(rename = "PieConfig")]
-pub struct Config {
-    /// Whose PIE.
-    pub variant: Variant,
-    /// Queueing delay aimed at; by default 15ms (`rfc8033`, `linux`) or 20ms (`ns2_authors`).
-    pub target: Span,
-    /// Time between two updates of the probability; by default 15ms (`rfc8033`, `linux`) or 30ms (`ns2_authors`).
-    pub update: Span,
-    /// Burst allowance after an idle period (RFC 8033 `MAX_BURST`); by default 150ms (`rfc8033`, `linux`) or 100ms
-    /// (`ns2_authors`).
-    pub burst: Span,
-    /// Gain per second of delay above the target; `linux` rounds to 1/16.
-    pub alpha: f64,
-    /// Gain per second of growth of the delay; `linux` rounds to 1/16.
-    pub beta: f64,
-    /// Mean packet size, of which two are always let in; by default 1000B, or 1514B (`linux`).
-    pub mean_packet: Bytes,
-    /// Count the backlog as packets of `mean-packet` bytes, whatever their sizes (ns-2's packet mode). Departures are
-    /// measured in bytes all the same.
-    pub in_packets: bool,
-    /// Drop larger packets more.
-    pub by_size: bool,
-    /// Derandomise drops (RFC 8033 §5.4); by default true, or false (`ns2_authors`).
-    pub derandomise: bool,
-    /// Where the queueing delay comes from; by default timestamps, or rate (`ns2_authors`).
-    pub delay: Delay,
-    /// Bytes that a measurement of the departure rate takes; by default 16384B, or 10000B (`ns2_authors`).
-    pub rate_threshold: Bytes,
-    /// Weight of the newest measurement of the departure rate; by default 0.5, or 0.125 (`linux`).
-    pub rate_weight: f64,
-    /// Let the probability rise by at most 2 % in an update from 10 % on.
-    pub cap: bool,
-    /// Do nothing until the delay is this long, and again after a calm (ns-3); PIE never sleeps if absent.
-    pub active_threshold: Option<Span>,
-    /// Let ECT(1) and CE packets in without a test, and mark them if they waited longer than this (ns-3's L4S mode); no
-    /// packet is spared if absent.
-    pub l4s_threshold: Option<Span>,
-    /// Mark ECN-capable packets instead of dropping them.
-    pub ecn: bool,
-    /// Drop them all the same from this probability on.
-    pub mark_p: f64,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self::of(Variant::Rfc8033)
+with_defaults! {
+    /// PIE.
+    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    #[schemars(rename = "PieConfig")]
+    pub struct Config {
+        /// Whose PIE.
+        pub variant: Variant,
+        /// Queueing delay aimed at; by default 15ms (`rfc8033`, `linux`) or 20ms (`ns2_authors`).
+        pub target: Span = Span::from_millis(15),
+        /// Time between two updates of the probability; by default 15ms (`rfc8033`, `linux`) or 30ms (`ns2_authors`).
+        pub update: Span = Span::from_millis(15),
+        /// Burst allowance after an idle period (RFC 8033 `MAX_BURST`); by default 150ms (`rfc8033`, `linux`) or 100ms
+        /// (`ns2_authors`).
+        pub burst: Span = Span::from_millis(150),
+        /// Gain per second of delay above the target; `linux` rounds to 1/16.
+        pub alpha: f64 = 0.125,
+        /// Gain per second of growth of the delay; `linux` rounds to 1/16.
+        pub beta: f64 = 1.25,
+        /// Mean packet size, of which two are always let in; by default 1000B, or 1514B (`linux`).
+        pub mean_packet: Bytes = Bytes(1000),
+        /// Count the backlog as packets of `mean-packet` bytes, whatever their sizes (ns-2's packet mode). Departures
+        /// are measured in bytes all the same.
+        pub in_packets: bool,
+        /// Drop larger packets more.
+        pub by_size: bool,
+        /// Derandomise drops (RFC 8033 §5.4); by default true, or false (`ns2_authors`).
+        pub derandomise: bool = true,
+        /// Where the queueing delay comes from; by default timestamps, or rate (`ns2_authors`).
+        pub delay: Delay = Delay::Timestamps,
+        /// Bytes that a measurement of the departure rate takes; by default 16384B, or 10000B (`ns2_authors`).
+        pub rate_threshold: Bytes = Bytes(16_384),
+        /// Weight of the newest measurement of the departure rate; by default 0.5, or 0.125 (`linux`).
+        pub rate_weight: f64 = 0.5,
+        /// Let the probability rise by at most 2 % in an update from 10 % on.
+        pub cap: bool = true,
+        /// Do nothing until the delay is this long, and again after a calm (ns-3); PIE never sleeps if absent.
+        pub active_threshold: Option<Span>,
+        /// Let ECT(1) and CE packets in without a test, and mark them if they waited longer than this (ns-3's L4S
+        /// mode); no packet is spared if absent.
+        pub l4s_threshold: Option<Span>,
+        /// Mark ECN-capable packets instead of dropping them.
+        pub ecn: bool,
+        /// Drop them all the same from this probability on.
+        pub mark_p: f64 = 0.1,
     }
 }
 
 impl Config {
     /// The defaults of the variant.
     pub fn of(variant: Variant) -> Self {
-        let rfc = Self {
-            variant,
-            target: Span::from_millis(15),
-            update: Span::from_millis(15),
-            burst: Span::from_millis(150),
-            alpha: 0.125,
-            beta: 1.25,
-            mean_packet: Bytes(1000),
-            in_packets: false,
-            by_size: false,
-            derandomise: true,
-            delay: Delay::Timestamps,
-            rate_threshold: Bytes(16_384),
-            rate_weight: 0.5,
-            cap: true,
-            active_threshold: None,
-            l4s_threshold: None,
-            ecn: false,
-            mark_p: 0.1,
-        };
+        let rfc = Self { variant, ..Self::default() };
         match variant {
             Variant::Rfc8033 => rfc,
             Variant::Linux => Self { mean_packet: Bytes(1514), rate_weight: 0.125, ..rfc },

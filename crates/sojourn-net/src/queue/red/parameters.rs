@@ -1,9 +1,9 @@
 //! RED's parameters, and what follows from the link where they are not given.
 //!
 //! Source: Floyd, Gummadi and Shenker, "Adaptive RED" (2001), for the automatic weight and thresholds, and ns-2.35,
-//! whose names and defaults these are. See [`super`] for how the variants differ.
+//! whose names and defaults (in packet mode) these are. See [`super`] for how the variants differ.
 
-use crate::{Bytes, Rate, Span};
+use crate::{Bytes, Rate, Span, with_defaults};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -32,91 +32,62 @@ pub enum Averaging {
     TenthOfSecond,
 }
 
-/// RED and Adaptive RED.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-#[schemars(rename = "RedConfig")]
-pub struct Config {
-    /// Whose RED.
-    pub variant: Variant,
-    /// Move the greatest probability so that the average stays between the thresholds (Floyd, 2001).
-    pub adaptive: bool,
-    /// Queueing delay aimed at, where the lower threshold is not given.
-    pub target: Span,
-    /// Lower threshold in packets of mean size; by default from the target and the link's rate, and at least 5.
-    pub min: Option<f64>,
-    /// Upper threshold in packets of mean size; by default three times the lower.
-    pub max: Option<f64>,
-    /// Probability at the upper threshold, at first; by default 0.1 (`ns2`) or 0.02 (`paper`).
-    pub max_p: f64,
-    /// Rise to 1 between one and two upper thresholds instead of jumping; by default true (`ns2`) or false (`paper`).
-    pub gentle: bool,
-    /// Keep drops 1/p to 2/p packets apart, and not 1 to 1/p; by default true (`ns2`) or false (`paper`).
-    pub wait: bool,
-    /// Weight of the newest sample in the average; by default as `averaging` says (`ns2`) or 0.002 (`paper`).
-    pub weight: Option<f64>,
-    /// Time constant of the average where `weight` is not given; by default ten-rtts (`ns2`).
-    pub averaging: Option<Averaging>,
-    /// Mean packet size.
-    pub mean_packet: Bytes,
-    /// Average bytes instead of packets (ns-2's `queue_in_bytes_`).
-    pub in_bytes: bool,
-    /// Drop larger packets more (ns-2's `bytes_`).
-    pub by_size: bool,
-    /// Mark ECN-capable packets instead of dropping them.
-    pub ecn: bool,
-    /// Drop them all the same above this probability; by default 0.1 (`ns2`) or not at all (`paper`).
-    pub mark_p: Option<f64>,
-    /// Drop without a test, and not mark, from the upper threshold on, or from twice it if gentle (ns-2's `use_mark_p_`
-    /// off); by default false (`ns2`) or true (`paper`).
-    pub forced: bool,
-    /// Most that `max-p` grows by at once, if adaptive; it also grows by at most a quarter of itself.
-    pub alpha: f64,
-    /// What `max-p` is multiplied by to shrink, if adaptive.
-    pub beta: f64,
-    /// Time between two steps of `max-p`, if adaptive.
-    pub interval: Span,
-    /// `max-p` does not grow from here, if adaptive.
-    pub top: f64,
-    /// `max-p` does not shrink from here, if adaptive; by default 0.01, or less on a link faster than 8 Mbit/s.
-    pub bottom: Option<f64>,
-    /// Move `max-p` as Feng et al. (1999) do, as in ns-3, instead.
-    pub feng: bool,
-    /// The link's rate as RED takes it; by default the rate of the link.
-    pub rate: Option<Rate>,
-    /// The link's delay as `averaging = "ten-rtts"` takes it.
-    pub link_delay: Span,
-}
-
-impl Default for Config {
-    /// ns-2's defaults in packet mode.
-    fn default() -> Self {
-        Self {
-            variant: Variant::Ns2,
-            adaptive: false,
-            target: Span::from_millis(5),
-            min: None,
-            max: None,
-            max_p: 0.1,
-            gentle: true,
-            wait: true,
-            weight: None,
-            averaging: None,
-            mean_packet: Bytes(500),
-            in_bytes: false,
-            by_size: false,
-            ecn: false,
-            mark_p: None,
-            forced: false,
-            alpha: 0.01,
-            beta: 0.9,
-            interval: Span::from_millis(500),
-            top: 0.5,
-            bottom: None,
-            feng: false,
-            rate: None,
-            link_delay: Span::from_millis(20),
-        }
+with_defaults! {
+    /// RED and Adaptive RED.
+    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    #[schemars(rename = "RedConfig")]
+    pub struct Config {
+        /// Whose RED.
+        pub variant: Variant,
+        /// Move the greatest probability so that the average stays between the thresholds (Floyd, 2001).
+        pub adaptive: bool,
+        /// Queueing delay aimed at, where the lower threshold is not given.
+        pub target: Span = Span::from_millis(5),
+        /// Lower threshold in packets of mean size; by default from the target and the link's rate, and at least 5.
+        pub min: Option<f64>,
+        /// Upper threshold in packets of mean size; by default three times the lower.
+        pub max: Option<f64>,
+        /// Probability at the upper threshold, at first; by default 0.1 (`ns2`) or 0.02 (`paper`).
+        pub max_p: f64 = 0.1,
+        /// Rise to 1 between one and two upper thresholds instead of jumping; by default true (`ns2`) or false
+        /// (`paper`).
+        pub gentle: bool = true,
+        /// Keep drops 1/p to 2/p packets apart, and not 1 to 1/p; by default true (`ns2`) or false (`paper`).
+        pub wait: bool = true,
+        /// Weight of the newest sample in the average; by default as `averaging` says (`ns2`) or 0.002 (`paper`).
+        pub weight: Option<f64>,
+        /// Time constant of the average where `weight` is not given; by default ten-rtts (`ns2`).
+        pub averaging: Option<Averaging>,
+        /// Mean packet size.
+        pub mean_packet: Bytes = Bytes(500),
+        /// Average bytes instead of packets (ns-2's `queue_in_bytes_`).
+        pub in_bytes: bool,
+        /// Drop larger packets more (ns-2's `bytes_`).
+        pub by_size: bool,
+        /// Mark ECN-capable packets instead of dropping them.
+        pub ecn: bool,
+        /// Drop them all the same above this probability; by default 0.1 (`ns2`) or not at all (`paper`).
+        pub mark_p: Option<f64>,
+        /// Drop without a test, and not mark, from the upper threshold on, or from twice it if gentle (ns-2's
+        /// `use_mark_p_` off); by default false (`ns2`) or true (`paper`).
+        pub forced: bool,
+        /// Most that `max-p` grows by at once, if adaptive; it also grows by at most a quarter of itself.
+        pub alpha: f64 = 0.01,
+        /// What `max-p` is multiplied by to shrink, if adaptive.
+        pub beta: f64 = 0.9,
+        /// Time between two steps of `max-p`, if adaptive.
+        pub interval: Span = Span::from_millis(500),
+        /// `max-p` does not grow from here, if adaptive.
+        pub top: f64 = 0.5,
+        /// `max-p` does not shrink from here, if adaptive; by default 0.01, or less on a link faster than 8 Mbit/s.
+        pub bottom: Option<f64>,
+        /// Move `max-p` as Feng et al. (1999) do, as in ns-3, instead.
+        pub feng: bool,
+        /// The link's rate as RED takes it; by default the rate of the link.
+        pub rate: Option<Rate>,
+        /// The link's delay as `averaging = "ten-rtts"` takes it.
+        pub link_delay: Span = Span::from_millis(20),
     }
 }
 
