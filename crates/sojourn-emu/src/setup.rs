@@ -47,7 +47,6 @@ pub struct Setup {
     #[serde(default)]
     pub pairs: Vec<Pair>,
     /// The records are of this part of the run, in seconds; `None`: of all of it.
-    #[serde(default)]
     pub measured_s: Option<(f64, f64)>,
     /// Descriptors of this process.
     pub descriptors: Descriptors,
@@ -82,7 +81,6 @@ pub struct Descriptors {
     pub capture: Option<i32>,
     /// The command writes a byte to its other end when it is ready. Then the run begins, and it can read what
     /// `CLOCK_MONOTONIC` shows at time zero (eight bytes, nanoseconds). `None`: the run begins with the command.
-    #[serde(default)]
     pub begin: Option<i32>,
 }
 

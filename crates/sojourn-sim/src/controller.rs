@@ -3,7 +3,7 @@
 mod events;
 
 use crate::scenario::{Stack, Transport};
-use events::{Amount, Event, Idle, Moment, News, Trouble};
+use events::{Amount, Event, Moment, News};
 use serde::{Deserialize, Serialize};
 use sojourn_net::congestion::{
     Ack, Arithmetic, Bbr1, Bbr3, Bic, Compound, Congestion, CongestionControl, Counting, Cubic, CubicNs2, CubicRfc9438,
@@ -213,15 +213,14 @@ impl Connection {
 
     fn on(&mut self, event: &Event) {
         let now = event.at();
-        let (what, trouble) = match event {
+        let (what, in_flight) = match event {
             Event::Ack(news) => return self.on_ack(now, news),
-            Event::Recovered(_) => return self.control.on_recovered(now),
-            Event::Idle(Idle { restart, .. }) => return self.control.on_idle(now, restart.bytes(self.mss)),
-            Event::Loss(trouble) => (Congestion::Loss, trouble),
-            Event::Timeout(trouble) => (Congestion::Timeout, trouble),
-            Event::Mark(trouble) => (Congestion::Mark, trouble),
+            Event::Recovered { .. } => return self.control.on_recovered(now),
+            Event::Idle { restart, .. } => return self.control.on_idle(now, restart.bytes(self.mss)),
+            Event::Loss { in_flight, .. } => (Congestion::Loss, in_flight),
+            Event::Timeout { in_flight, .. } => (Congestion::Timeout, in_flight),
+            Event::Mark { in_flight, .. } => (Congestion::Mark, in_flight),
         };
-        let Trouble { in_flight, .. } = trouble;
         let in_flight = in_flight.map_or_else(|| self.control.window().cwnd, |amount| amount.bytes(self.mss));
         self.control.on_congestion(now, what, in_flight);
     }

@@ -17,21 +17,17 @@ const ERROR: u16 = 2;
 
 /// What routes say to TCP.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct RouteMetrics {
     /// The congestion control, whatever a program or the system asks for.
     pub congestion: Option<String>,
     /// The initial window in segments.
-    #[serde(default)]
     pub initial_window: Option<u32>,
     /// Ask for explicit congestion notification.
-    #[serde(default)]
     pub ecn: bool,
     /// Acknowledge every segment.
-    #[serde(default)]
     pub quickack: bool,
     /// The least retransmission timeout in milliseconds.
-    #[serde(default)]
     pub min_rto_ms: Option<u32>,
 }
 

@@ -80,14 +80,14 @@ read_as! {
 
 /// One thing that a controller hears of.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(tag = "event", rename_all = "lowercase")]
+#[serde(tag = "event", rename_all = "lowercase", deny_unknown_fields)]
 pub(super) enum Event {
     Ack(News),
-    Loss(Trouble),
-    Timeout(Trouble),
-    Mark(Trouble),
-    Recovered(Bare),
-    Idle(Idle),
+    Loss { at: Moment, in_flight: Option<Amount> },
+    Timeout { at: Moment, in_flight: Option<Amount> },
+    Mark { at: Moment, in_flight: Option<Amount> },
+    Recovered { at: Moment },
+    Idle { at: Moment, restart: Amount },
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -112,34 +112,14 @@ pub(super) struct News {
     pub(super) recovering: bool,
 }
 
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Trouble {
-    pub(super) at: Moment,
-    pub(super) in_flight: Option<Amount>,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Bare {
-    pub(super) at: Moment,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Idle {
-    pub(super) at: Moment,
-    pub(super) restart: Amount,
-}
-
 impl Event {
     pub(super) fn at(&self) -> Time {
         let (Self::Ack(News { at, .. })
-        | Self::Loss(Trouble { at, .. })
-        | Self::Timeout(Trouble { at, .. })
-        | Self::Mark(Trouble { at, .. })
-        | Self::Recovered(Bare { at })
-        | Self::Idle(Idle { at, .. })) = self;
+        | Self::Loss { at, .. }
+        | Self::Timeout { at, .. }
+        | Self::Mark { at, .. }
+        | Self::Recovered { at }
+        | Self::Idle { at, .. }) = self;
         Time(at.0.0)
     }
 }
