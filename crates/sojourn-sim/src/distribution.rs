@@ -67,10 +67,8 @@ pub enum Distribution<T> {
         /// Tail index α.
         shape: f64,
         /// The least value.
-        #[serde(skip_serializing_if = "Option::is_none")]
         scale: Option<T>,
         /// The mean, scale × shape / (shape − 1).
-        #[serde(skip_serializing_if = "Option::is_none")]
         mean: Option<T>,
     },
     /// Weibull: P(X > x) = exp(−(x / scale)^shape). Give `scale` or `mean`.
@@ -78,10 +76,8 @@ pub enum Distribution<T> {
         /// Shape k.
         shape: f64,
         /// Scale λ.
-        #[serde(skip_serializing_if = "Option::is_none")]
         scale: Option<T>,
         /// The mean, scale × Γ(1 + 1/shape).
-        #[serde(skip_serializing_if = "Option::is_none")]
         mean: Option<T>,
     },
     /// Log-normal: ln X is normal with standard deviation `sigma`. Give `median` or `mean`.
@@ -89,10 +85,8 @@ pub enum Distribution<T> {
         /// Standard deviation of ln X.
         sigma: f64,
         /// The median, exp μ.
-        #[serde(skip_serializing_if = "Option::is_none")]
         median: Option<T>,
         /// The mean, median × exp(sigma² / 2).
-        #[serde(skip_serializing_if = "Option::is_none")]
         mean: Option<T>,
     },
     /// Uniform between two values.

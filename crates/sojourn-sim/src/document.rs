@@ -3,6 +3,7 @@
 //! Whatever the text was (TOML of a study file, JSON of a point), it becomes a [`Value`] first, and types are read from
 //! that alone: each of the schema's many types is then compiled for one reader instead of for each that a library has.
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_path_to_error::{Segment, Track};
@@ -49,6 +50,27 @@ pub fn plain(message: &str) -> String {
         },
     };
     format!("{found}, expected {expected}")
+}
+
+/// Writes a type; keys that have no value are left out.
+///
+/// # Errors
+/// A sentence, if it cannot be a document.
+pub(crate) fn written(found: &impl Serialize) -> Result<Value, String> {
+    let mut document = serde_json::to_value(found).map_err(|error| error.to_string())?;
+    leave_out_nulls(&mut document);
+    Ok(document)
+}
+
+fn leave_out_nulls(document: &mut Value) {
+    match document {
+        Value::Object(table) => {
+            table.retain(|_, value| !value.is_null());
+            table.values_mut().for_each(leave_out_nulls);
+        }
+        Value::Array(values) => values.iter_mut().for_each(leave_out_nulls),
+        _ => {}
+    }
 }
 
 /// Reads JSON into a type; the error is a sentence without a key.

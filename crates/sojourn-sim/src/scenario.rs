@@ -79,7 +79,7 @@ pub struct Record {
     #[serde(default, skip_serializing_if = "is_false")]
     pub series: bool,
     /// Time between two samples of the series; 50 ms by default, or as much more as keeps it to 12 000 samples.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub series_step: Option<Span>,
     /// Links, by the names that results give them, whose loss process is analysed into the result, whether or not the
     /// packet log is kept.
@@ -87,7 +87,7 @@ pub struct Record {
     pub losses: Vec<String>,
     /// What each group of flows and users did at links: goodput, queueing delay and drops, as distributions and by
     /// phase, analysed into the result whether or not the packet log is kept.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub traffic: Option<TrafficRecord>,
 }
 

@@ -99,11 +99,11 @@ pub fn points(document: &str) -> Result<Vec<String>, StudyError> {
     for choice in expansion.choices() {
         let (seed, scenario) = expansion.scenario(&choice).map_err(wrong)?;
         let labels = expansion.labels(&choice);
-        let mut point = Point { study: study.name.clone(), point: labels, replication: 0, seed, document: scenario };
+        let point = Point { study: study.name.clone(), point: labels, replication: 0, seed, document: scenario };
+        let mut written = document::written(&point).map_err(StudyError)?;
         for replication in 0..study.repeat.first(study.repeat_at_most) {
-            point.replication = replication;
-            let text = serde_json::to_string(&point).map_err(|error| StudyError(error.to_string()))?;
-            texts.push(text);
+            written["replication"] = replication.into();
+            texts.push(written.to_string());
         }
     }
     Ok(texts)

@@ -1,4 +1,4 @@
-//! What keys of study files are when they are left out, for `#[serde(default = "…")]`.
+//! What keys of study files are when they are left out.
 
 use sojourn_net::{Bytes, Rate, Span};
 
@@ -30,3 +30,20 @@ pub(crate) fn secs<const SECONDS: u64>() -> Span {
 pub(crate) fn millis<const MILLISECONDS: u64>() -> Span {
     Span::from_millis(MILLISECONDS)
 }
+
+/// Declares a table of a study file: behind a key stands the function of what it is when it is left out.
+macro_rules! keys {
+    (
+        $(#[$meta:meta])* pub struct $Name:ident {
+            $($(#[$doc:meta])* $vis:vis $key:ident: $Type:ty $(= $default:literal)?,)*
+        }
+    ) => {
+        #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+        #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+        $(#[$meta])*
+        pub struct $Name {
+            $($(#[$doc])* $(#[serde(default = $default)])? $vis $key: $Type,)*
+        }
+    };
+}
+pub(in crate::scenario) use keys;

@@ -27,7 +27,6 @@ with_tcp_keys! {
     pub struct Flows {
         /// Names the group in results and its random stream. By default the stream is `flows-N`, or `workload-N` in a
         /// workload, N from 0, and results name transport, direction and base round-trip time: `bbr-down-40ms`.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         pub name: Option<String>,
         /// What sends.
         pub source: SourceSpec,
@@ -36,26 +35,19 @@ with_tcp_keys! {
         /// Which way the data goes.
         pub direction: Direction,
         /// Number of flows, or of sessions.
-        #[serde(default = "count::<1>")]
-        pub count: u32,
+        pub count: u32 = "count::<1>",
         /// This group's own base round-trip time; by default the path's.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         pub rtt: Option<Span>,
         /// Starts are spread uniformly over this time.
-        #[serde(default = "secs::<1>")]
-        pub start_within: Span,
+        pub start_within: Span = "secs::<1>",
         /// None of them starts earlier: `start-within` begins here. Not for sessions and recorded traffic.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         pub start: Option<Span>,
         /// When they stop. A bulk transfer is cut off at both ends at once; cbr and poisson send no more. Not for
         /// other sources.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         pub stop: Option<Span>,
         /// The hops that it crosses, by name, neighbours on the path; all if absent.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         pub over: Option<Vec<String>>,
         /// A link of its own for each sender, before its first hop.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         pub access: Option<Access>,
     }
 }

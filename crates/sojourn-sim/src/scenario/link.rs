@@ -60,7 +60,6 @@ pub struct LinkSpec {
     #[serde(skip_serializing_if = "LinkRule::is_default")]
     pub rule: LinkRule,
     /// With the rule `htb`: bytes of tokens that an idle link saves up, 1600 if absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub burst: Option<Bytes>,
 }
 

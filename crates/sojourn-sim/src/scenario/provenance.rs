@@ -10,6 +10,5 @@ pub struct Provenance {
     /// Where its numbers come from.
     pub source: String,
     /// What of it has no source that was read; none if all has one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remembered: Option<String>,
 }

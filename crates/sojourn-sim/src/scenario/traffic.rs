@@ -14,7 +14,6 @@ pub struct TrafficRecord {
     /// Links, by the names that results give them.
     pub links: Vec<String>,
     /// Time over which goodput is taken for one sample; ten base round-trip times of the path if absent (RFC 7928).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sample: Option<Span>,
     /// Phases that are summed up by themselves.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -32,7 +31,6 @@ pub struct Phase {
     /// When it ends.
     pub to: Span,
     /// After this time it comes again.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<Span>,
 }
 

@@ -31,18 +31,16 @@ use sojourn_net::{Bytes, Span, refuse_if};
 use super::flows::check_rtt;
 use super::{Invalid, Path, Tcp, Transport};
 
-/// Declares a kind of users that go over TCP, with the keys of [`Tcp`] and those of all kinds.
+/// Declares a kind of users with the keys of all kinds; if they go over TCP, those of [`Tcp`] too.
 macro_rules! with_keys_of_users {
-    (initial_window = $initial_window:literal; $(#[$meta:meta])* pub struct $Name:ident { $($own:tt)* }) => {
+    ($(initial_window = $initial_window:literal;)? $(#[$meta:meta])* pub struct $Name:ident { $($own:tt)* }) => {
         crate::scenario::flows::with_tcp_keys! {
-            initial_window = $initial_window;
+            $(initial_window = $initial_window;)?
             $(#[$meta])*
             pub struct $Name {
                 /// Names the group's random stream; by default `users-N`, N from 0.
-                #[serde(default, skip_serializing_if = "Option::is_none")]
                 pub name: Option<String>,
                 /// The hops that it crosses, by name, neighbours on the path; all if absent.
-                #[serde(default, skip_serializing_if = "Option::is_none")]
                 pub over: Option<Vec<String>>,
                 $($own)*
             }

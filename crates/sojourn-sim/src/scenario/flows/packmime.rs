@@ -19,7 +19,6 @@ pub struct Packmime {
     /// Which HTTP.
     pub http: HttpVersion,
     /// Responses are scaled to this mean.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub response_mean: Option<Bytes>,
 }
 

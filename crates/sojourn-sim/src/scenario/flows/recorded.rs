@@ -9,29 +9,27 @@ use sojourn_net::refuse_if;
 use crate::app::Recording;
 use crate::scenario::Invalid;
 use crate::scenario::content::filled_in;
-use crate::scenario::defaults::number;
+use crate::scenario::defaults::{keys, number};
 
-/// The connections of a capture, each with its turns, waits and round-trip time. The group's `direction` is the one
-/// towards the clients of the recording: `up` puts them where the servers are. `start-within` does not apply.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-#[schemars(rename = "Recorded")]
-pub struct Recorded {
-    /// A file of `sojourn workload`. Relative to the study's file.
-    pub file: String,
-    /// Times the connections: the i-th appears ⌊(i + 1)·scale + u⌋ − ⌊i·scale + u⌋ times, u drawn once.
-    #[serde(default = "number::<1, f64>")]
-    pub scale: f64,
-    /// Which initial window connections have.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub initial_window: InitialWindow,
-    /// SHA-256 of the file, in hexadecimal: filled in when the study is read, and part of what names a result.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    sha256: Option<String>,
-    /// The connections as text: filled in when the point is run.
-    #[serde(default, skip_serializing, deserialize_with = "filled_in")]
-    #[schemars(skip)]
-    content: Option<Arc<Recording>>,
+keys! {
+    /// The connections of a capture, each with its turns, waits and round-trip time. The group's `direction` is the one
+    /// towards the clients of the recording: `up` puts them where the servers are. `start-within` does not apply.
+    #[schemars(rename = "Recorded")]
+    pub struct Recorded {
+        /// A file of `sojourn workload`. Relative to the study's file.
+        pub file: String,
+        /// Times the connections: the i-th appears ⌊(i + 1)·scale + u⌋ − ⌊i·scale + u⌋ times, u drawn once.
+        pub scale: f64 = "number::<1, f64>",
+        /// Which initial window connections have.
+        #[serde(default, skip_serializing_if = "is_default")]
+        pub initial_window: InitialWindow,
+        /// SHA-256 of the file, in hexadecimal: filled in when the study is read, and part of what names a result.
+        sha256: Option<String>,
+        /// The connections as text: filled in when the point is run.
+        #[serde(default, skip_serializing, deserialize_with = "filled_in")]
+        #[schemars(skip)]
+        content: Option<Arc<Recording>>,
+    }
 }
 
 /// Which initial window the connections of a recording have.

@@ -24,7 +24,6 @@ pub enum SourceSpec {
     /// One transfer as fast as TCP goes.
     Bulk {
         /// Bytes to send; endless if absent.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         size: Option<Bytes>,
     },
     /// Harpoon sessions: each starts one file transfer after another.

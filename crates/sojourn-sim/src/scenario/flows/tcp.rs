@@ -93,98 +93,80 @@ pub struct Tcp {
 }
 
 /// Declares a struct of a study file with the keys of [`Tcp`] beside its own, which serde's `flatten` cannot do without
-/// giving up the refusal of unknown keys. Defaults are Linux's, but for the initial window.
+/// giving up the refusal of unknown keys. Defaults are Linux's, but for the initial window; without one it has none of
+/// these keys.
 macro_rules! with_tcp_keys {
+    ($(#[$meta:meta])* pub struct $Name:ident { $($own:tt)* }) => {
+        crate::scenario::defaults::keys! { $(#[$meta])* pub struct $Name { $($own)* } }
+    };
     (
         initial_window = $initial_window:literal;
-        $(#[$meta:meta])* pub struct $Name:ident { $($(#[$field_meta:meta])* pub $field:ident: $Type:ty,)* }
+        $(#[$meta:meta])* pub struct $Name:ident { $($own:tt)* }
     ) => {
-        $(#[$meta])*
-        #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
-        #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-        pub struct $Name {
-            $($(#[$field_meta])* pub $field: $Type,)*
-            /// Payload of a full segment, timestamps not included.
-            #[serde(default = "crate::scenario::defaults::bytes::<1448>")]
-            pub mss: sojourn_net::Bytes,
-            /// Initial window in segments.
-            #[serde(default = $initial_window)]
-            pub initial_window: u32,
-            /// Acknowledge every second segment, or after `ack-delay`.
-            #[serde(default = "crate::scenario::defaults::yes")]
-            pub delayed_ack: bool,
-            /// Longest time that an acknowledgement is delayed.
-            #[serde(default = "crate::scenario::defaults::millis::<40>")]
-            pub ack_delay: sojourn_net::Span,
-            /// Selective acknowledgements (RFC 2018, RFC 6675).
-            #[serde(default = "crate::scenario::defaults::yes")]
-            pub sack: bool,
-            /// Timestamps (RFC 7323): 12 bytes in every header.
-            #[serde(default = "crate::scenario::defaults::yes")]
-            pub timestamps: bool,
-            /// Receive window.
-            #[serde(default = "crate::scenario::defaults::bytes::<16_000_000>")]
-            pub receive_window: sojourn_net::Bytes,
-            /// What the receiver of `stack = "linux"` has for data at first (the second number of `tcp_rmem`), 131072B
-            /// if absent. It grows with what is read in a round trip; what arrives while the window follows it is
-            /// acknowledged segment by segment. `receive-window` bounds it; other receivers ignore it.
-            #[serde(default, skip_serializing_if = "Option::is_none")]
-            pub receive_buffer: Option<sojourn_net::Bytes>,
-            /// Least retransmission timeout.
-            #[serde(default = "crate::scenario::defaults::millis::<200>")]
-            pub min_rto: sojourn_net::Span,
-            /// Least 4·RTTVAR, which the retransmission timeout adds to the smoothed round trip. If absent, 200 ms, or
-            /// `min-rto` where that is less: so Linux has it, whatever the `stack`; "0ms" is RFC 6298 to the letter.
-            #[serde(default, skip_serializing_if = "Option::is_none")]
-            pub min_rttvar: Option<sojourn_net::Span>,
-            /// Retransmission timeout before the first round trip has been measured, 1 s if absent (RFC 6298; 3 s
-            /// before 2011, RFC 2988, and in ns-2).
-            #[serde(default, skip_serializing_if = "Option::is_none")]
-            pub initial_rto: Option<sojourn_net::Span>,
-            /// Return to the initial window after an idle time of one retransmission timeout (RFC 5681 §4.1).
-            #[serde(default = "crate::scenario::defaults::yes")]
-            pub idle_restart: bool,
-            /// Send new data on the first two duplicate acknowledgements (RFC 3042).
-            #[serde(default = "crate::scenario::defaults::yes")]
-            pub limited_transmit: bool,
-            /// Fast recovery reduces the window in proportion to what arrives (RFC 6937, with SACK), `true` if absent;
-            /// `false`: at once, as in RFC 6675 alone and in ns-2.
-            #[serde(default, skip_serializing_if = "Option::is_none")]
-            pub prr: Option<bool>,
-            /// After a timeout the timer stays backed off until data that was first sent after it has been
-            /// acknowledged (Karn's rule, RFC 6298 §5.7; so ns-2, timestamps or not). `false` if absent: until the
-            /// next sample of the round trip, which with timestamps any advance is (RFC 7323, Linux).
-            #[serde(default, skip_serializing_if = "Option::is_none")]
-            pub karn_backoff: Option<bool>,
-            /// Queueing delay that the transports `ledbat`, `ledbat-ns2` (100 ms if absent) and `ledbat++` (60 ms) aim
-            /// at; others ignore it.
-            #[serde(default, skip_serializing_if = "Option::is_none")]
-            pub ledbat_target: Option<sojourn_net::Span>,
-            /// GAIN of the transport `ledbat`, 1 if absent (RFC 6817 wants no more; RFC 7928 §5.4 has 10); others
-            /// ignore it.
-            #[serde(default, skip_serializing_if = "Option::is_none")]
-            pub ledbat_gain: Option<f64>,
-            /// How CUBIC's slow start ends before a loss, `none` if absent; others ignore it.
-            #[serde(default, skip_serializing_if = "Option::is_none")]
-            pub hystart: Option<$crate::scenario::HyStart>,
-            /// CUBIC never grows slower than Reno would (RFC 9438 §4.3), `true` if absent; others ignore it.
-            #[serde(default, skip_serializing_if = "Option::is_none")]
-            pub reno_friendly: Option<bool>,
-            /// Packets leave at a rate: `true` as Linux's fq does it, at 2 (in slow start) or 1.2 × window / round trip
-            /// unless the transport has a rate of its own; `false` never. If absent, as the transport asks.
-            #[serde(default, skip_serializing_if = "Option::is_none")]
-            pub pacing: Option<bool>,
-            /// Explicit congestion notification (RFC 3168): queues that mark may mark instead of dropping. If absent,
-            /// off, but on for transports that are made for it.
-            #[serde(default, skip_serializing_if = "Option::is_none")]
-            pub ecn: Option<bool>,
-            /// How losses are found: `rfc6675`, or `rack-tlp` (RFC 8985: by time, with probes for losses at the tail).
-            /// If absent, `rfc6675`, but `rack-tlp` with `stack = "linux"`.
-            #[serde(default, skip_serializing_if = "Option::is_none")]
-            pub recovery: Option<$crate::scenario::Recovery>,
-            /// Whose habits the endpoints have, `plain` if absent.
-            #[serde(default, skip_serializing_if = "Option::is_none")]
-            pub stack: Option<$crate::scenario::Stack>,
+        crate::scenario::defaults::keys! {
+            $(#[$meta])*
+            pub struct $Name {
+                $($own)*
+                /// Payload of a full segment, timestamps not included.
+                pub mss: sojourn_net::Bytes = "crate::scenario::defaults::bytes::<1448>",
+                /// Initial window in segments.
+                pub initial_window: u32 = $initial_window,
+                /// Acknowledge every second segment, or after `ack-delay`.
+                pub delayed_ack: bool = "crate::scenario::defaults::yes",
+                /// Longest time that an acknowledgement is delayed.
+                pub ack_delay: sojourn_net::Span = "crate::scenario::defaults::millis::<40>",
+                /// Selective acknowledgements (RFC 2018, RFC 6675).
+                pub sack: bool = "crate::scenario::defaults::yes",
+                /// Timestamps (RFC 7323): 12 bytes in every header.
+                pub timestamps: bool = "crate::scenario::defaults::yes",
+                /// Receive window.
+                pub receive_window: sojourn_net::Bytes = "crate::scenario::defaults::bytes::<16_000_000>",
+                /// What the receiver of `stack = "linux"` has for data at first (the second number of `tcp_rmem`),
+                /// 131072B if absent. It grows with what is read in a round trip; what arrives while the window follows
+                /// it is acknowledged segment by segment. `receive-window` bounds it; other receivers ignore it.
+                pub receive_buffer: Option<sojourn_net::Bytes>,
+                /// Least retransmission timeout.
+                pub min_rto: sojourn_net::Span = "crate::scenario::defaults::millis::<200>",
+                /// Least 4·RTTVAR, which the retransmission timeout adds to the smoothed round trip. If absent, 200 ms,
+                /// or `min-rto` where that is less: so Linux has it, whatever the `stack`; "0ms" is RFC 6298 to the
+                /// letter.
+                pub min_rttvar: Option<sojourn_net::Span>,
+                /// Retransmission timeout before the first round trip has been measured, 1 s if absent (RFC 6298; 3 s
+                /// before 2011, RFC 2988, and in ns-2).
+                pub initial_rto: Option<sojourn_net::Span>,
+                /// Return to the initial window after an idle time of one retransmission timeout (RFC 5681 §4.1).
+                pub idle_restart: bool = "crate::scenario::defaults::yes",
+                /// Send new data on the first two duplicate acknowledgements (RFC 3042).
+                pub limited_transmit: bool = "crate::scenario::defaults::yes",
+                /// Fast recovery reduces the window in proportion to what arrives (RFC 6937, with SACK), `true` if
+                /// absent; `false`: at once, as in RFC 6675 alone and in ns-2.
+                pub prr: Option<bool>,
+                /// After a timeout the timer stays backed off until data that was first sent after it has been
+                /// acknowledged (Karn's rule, RFC 6298 §5.7; so ns-2, timestamps or not). `false` if absent: until the
+                /// next sample of the round trip, which with timestamps any advance is (RFC 7323, Linux).
+                pub karn_backoff: Option<bool>,
+                /// Queueing delay that the transports `ledbat`, `ledbat-ns2` (100 ms if absent) and `ledbat++` (60 ms)
+                /// aim at; others ignore it.
+                pub ledbat_target: Option<sojourn_net::Span>,
+                /// GAIN of the transport `ledbat`, 1 if absent (RFC 6817 wants no more; RFC 7928 §5.4 has 10); others
+                /// ignore it.
+                pub ledbat_gain: Option<f64>,
+                /// How CUBIC's slow start ends before a loss, `none` if absent; others ignore it.
+                pub hystart: Option<$crate::scenario::HyStart>,
+                /// CUBIC never grows slower than Reno would (RFC 9438 §4.3), `true` if absent; others ignore it.
+                pub reno_friendly: Option<bool>,
+                /// Packets leave at a rate: `true` as Linux's fq does it, at 2 (in slow start) or 1.2 × window / round
+                /// trip unless the transport has a rate of its own; `false` never. If absent, as the transport asks.
+                pub pacing: Option<bool>,
+                /// Explicit congestion notification (RFC 3168): queues that mark may mark instead of dropping. If
+                /// absent, off, but on for transports that are made for it.
+                pub ecn: Option<bool>,
+                /// How losses are found: `rfc6675`, or `rack-tlp` (RFC 8985: by time, with probes for losses at the
+                /// tail). If absent, `rfc6675`, but `rack-tlp` with `stack = "linux"`.
+                pub recovery: Option<$crate::scenario::Recovery>,
+                /// Whose habits the endpoints have, `plain` if absent.
+                pub stack: Option<$crate::scenario::Stack>,
+            }
         }
 
         impl $Name {

@@ -3,44 +3,36 @@
 use std::sync::Arc;
 
 use rand_pcg::Pcg64Mcg;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use sojourn_net::{Bytes, Rate, refuse_if};
 
 use crate::app::{Clip, FRAME_HEADERS};
 use crate::scenario::Invalid;
 use crate::scenario::content::filled_in;
-use crate::scenario::defaults::{bits, count, number};
+use crate::scenario::defaults::{bits, count, keys, number};
 
-/// A clip of video, sent again and again over RTP and UDP. Defaults are CIF at 450 kbit/s.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-#[schemars(rename = "VideoTraffic")]
-pub struct Video {
-    /// Mean rate of the frames, headers not counted; not with a trace.
-    // The fastest load of the access testbed of the IMC 2014 study.
-    #[serde(default = "bits::<450_000>")]
-    pub rate: Rate,
-    /// Frames a second; not with a trace.
-    #[serde(default = "number::<24, f64>")]
-    pub fps: f64,
-    /// Frames of the clip; not with a trace.
-    #[serde(default = "count::<1065>")]
-    pub frames: u32,
-    /// Largest IP packet, of which 40 bytes are headers.
-    #[serde(default = "packet")]
-    pub packet: Bytes,
-    /// A file with a line for each frame: number, type (H, I, P or B), bytes, packets and time in seconds, as an
-    /// EvalVid sender writes them. Relative to the study's file.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub trace: Option<String>,
-    /// SHA-256 of the file, in hexadecimal: filled in when the study is read, and part of what names a result.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    sha256: Option<String>,
-    /// The text of the file: filled in when the point is run.
-    #[serde(default, skip_serializing, deserialize_with = "filled_in")]
-    #[schemars(skip)]
-    content: Option<Arc<Clip>>,
+keys! {
+    /// A clip of video, sent again and again over RTP and UDP. Defaults are CIF at 450 kbit/s.
+    #[schemars(rename = "VideoTraffic")]
+    pub struct Video {
+        /// Mean rate of the frames, headers not counted; not with a trace.
+        // The fastest load of the access testbed of the IMC 2014 study.
+        pub rate: Rate = "bits::<450_000>",
+        /// Frames a second; not with a trace.
+        pub fps: f64 = "number::<24, f64>",
+        /// Frames of the clip; not with a trace.
+        pub frames: u32 = "count::<1065>",
+        /// Largest IP packet, of which 40 bytes are headers.
+        pub packet: Bytes = "packet",
+        /// A file with a line for each frame: number, type (H, I, P or B), bytes, packets and time in seconds, as an
+        /// EvalVid sender writes them. Relative to the study's file.
+        pub trace: Option<String>,
+        /// SHA-256 of the file, in hexadecimal: filled in when the study is read, and part of what names a result.
+        sha256: Option<String>,
+        /// The text of the file: filled in when the point is run.
+        #[serde(default, skip_serializing, deserialize_with = "filled_in")]
+        #[schemars(skip)]
+        content: Option<Arc<Clip>>,
+    }
 }
 
 fn packet() -> Bytes {

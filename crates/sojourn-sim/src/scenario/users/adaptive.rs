@@ -12,7 +12,7 @@ use sojourn_net::{Bytes, Span, refuse_if};
 
 use crate::MakePlayer;
 use crate::player::{self, Algorithm, CatchUp, Clip, Draws, Live, NoOptions, SHIPPED, Session, Settings};
-use crate::scenario::defaults::{bytes, count, millis, number, secs, yes};
+use crate::scenario::defaults::{bytes, count, keys, millis, number, secs, yes};
 use crate::scenario::flows::check_count;
 use crate::scenario::{Invalid, Transport};
 
@@ -23,78 +23,59 @@ with_keys_of_users! {
     /// Viewers who each watch one clip: a player that fetches segments by GETs over one persistent connection.
     pub struct Adaptive {
         /// What chooses the level of each segment; by default what dash.js does.
-        #[serde(default = "algorithm")]
-        pub algorithm: Algorithm,
+        pub algorithm: Algorithm = "algorithm",
         /// Number of viewers; 0 has none.
-        #[serde(default = "count::<1>")]
-        pub count: u32,
+        pub count: u32 = "count::<1>",
         /// Clips, of which each viewer watches one at random.
-        #[serde(default = "clips")]
-        pub clips: Vec<ClipSpec>,
+        pub clips: Vec<ClipSpec> = "clips",
         /// Nominal rates of the levels in kb/s, in place of the clips' own.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         pub rates_kbps: Option<Vec<f64>>,
         /// Length of a clip: a shorter table of sizes starts over.
-        #[serde(default = "secs::<960>")]
-        pub length: Span,
+        pub length: Span = "secs::<960>",
         /// Begin each viewer's clip at a random segment of its table.
-        #[serde(default = "yes")]
-        pub start_anywhere: bool,
+        pub start_anywhere: bool = "yes",
         /// Seconds of video that the playback buffer holds.
-        #[serde(default = "secs::<60>")]
-        pub buffer: Span,
+        pub buffer: Span = "secs::<60>",
         /// Seconds of video before playing starts.
-        #[serde(default = "initial")]
-        pub initial: Span,
+        pub initial: Span = "initial",
         /// Seconds of video before playing goes on after a stall.
-        #[serde(default = "resume")]
-        pub resume: Span,
+        pub resume: Span = "resume",
         /// Give up a segment that comes too slowly, close the connection and fetch it again at a lower level, as GPAC's
         /// option `AllowAbort` does.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         pub give_up: bool,
         /// The stream is live, with low latency: chunks as they are coded, and a playback rate that keeps the latency.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         pub live: Option<LowLatency>,
         /// Size of a request.
-        #[serde(default = "bytes::<300>")]
-        pub request: Bytes,
+        pub request: Bytes = "bytes::<300>",
         /// Bytes of header in front of each segment.
-        #[serde(default = "bytes::<300>")]
-        pub response_header: Bytes,
+        pub response_header: Bytes = "bytes::<300>",
         /// Congestion controller.
-        #[serde(default = "cubic")]
-        pub transport: Transport,
+        pub transport: Transport = "cubic",
         /// This group's own base round-trip time, without what a `netem` queue adds; by default the path's.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         pub rtt: Option<Span>,
         /// Each viewer starts at most so long after the one before, uniformly.
-        #[serde(default = "secs::<4>")]
-        pub start_within: Span,
+        pub start_within: Span = "secs::<4>",
     }
 }
 
-/// A live stream with low latency. Latency and chunk are choices, of what such services use.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct LowLatency {
-    /// The latency aimed at, from when a picture is taken to when it is shown.
-    #[serde(default = "secs::<3>")]
-    pub latency: Span,
-    /// Length of a chunk, which is sent when its last picture is coded.
-    #[serde(default = "millis::<500>")]
-    pub chunk: Span,
-    /// Whose rule keeps the latency.
-    #[serde(default)]
-    pub catch_up: CatchUp,
-    /// The slowest and the fastest playback rate; by default those of the library whose rule it is (hls.js, which is
-    /// off by default: dash.js's).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rates: Option<(f64, f64)>,
-    /// Distance from the target beyond which playback jumps, within what is in the buffer; by default as the library:
-    /// 12 s for dash.js, never for Shaka and hls.js.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub seek: Option<Span>,
+keys! {
+    /// A live stream with low latency. Latency and chunk are choices, of what such services use.
+    #[derive(Copy)]
+    pub struct LowLatency {
+        /// The latency aimed at, from when a picture is taken to when it is shown.
+        pub latency: Span = "secs::<3>",
+        /// Length of a chunk, which is sent when its last picture is coded.
+        pub chunk: Span = "millis::<500>",
+        /// Whose rule keeps the latency.
+        pub catch_up: CatchUp = "CatchUp::default",
+        /// The slowest and the fastest playback rate; by default those of the library whose rule it is (hls.js, which
+        /// is off by default: dash.js's).
+        pub rates: Option<(f64, f64)>,
+        /// Distance from the target beyond which playback jumps, within what is in the buffer; by default as the
+        /// library: 12 s for dash.js, never for Shaka and hls.js.
+        pub seek: Option<Span>,
+    }
 }
 
 /// A clip: the name of one that ships, sizes of one's own, or sizes drawn at random. A study file may also name a file
@@ -110,22 +91,20 @@ pub enum ClipSpec {
     Generated(ClipGenerated),
 }
 
-/// A clip whose sizes are drawn: always the same for the same keys.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct ClipGenerated {
-    /// S.d. of the logarithm of a segment's size over its mean: 0.47 as in animation, 0.25 as in film, 0.1 close to
-    /// constant.
-    pub spread: f64,
-    /// Tells clips of the same spread apart.
-    #[serde(default)]
-    pub number: u32,
-    /// Length of a segment in seconds.
-    #[serde(default = "number::<4, f64>")]
-    pub segment_s: f64,
-    /// Nominal rates of the levels in kb/s, lowest first; may be left to the users' `rates-kbps`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub rates_kbps: Vec<f64>,
+keys! {
+    /// A clip whose sizes are drawn: always the same for the same keys.
+    pub struct ClipGenerated {
+        /// S.d. of the logarithm of a segment's size over its mean: 0.47 as in animation, 0.25 as in film, 0.1 close to
+        /// constant.
+        pub spread: f64,
+        /// Tells clips of the same spread apart.
+        pub number: u32 = "count::<0>",
+        /// Length of a segment in seconds.
+        pub segment_s: f64 = "number::<4, f64>",
+        /// Nominal rates of the levels in kb/s, lowest first; may be left to the users' `rates-kbps`.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub rates_kbps: Vec<f64>,
+    }
 }
 
 /// The sizes of a clip's segments.
@@ -133,7 +112,6 @@ pub struct ClipGenerated {
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ClipSizes {
     /// What it is called.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Length of a segment in seconds.
     pub segment_s: f64,

@@ -14,51 +14,36 @@ with_keys_of_users! {
     /// Users who load a page at random over parallel connections, read it, and go on to the next.
     pub struct Browser {
         /// Number of users; 0 has none.
-        #[serde(default = "count::<1>")]
-        pub count: u32,
+        pub count: u32 = "count::<1>",
         /// Sizes of the objects of the one page that is loaded again and again, the HTML first; if absent, pages are
         /// drawn.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         pub objects: Option<Vec<Bytes>>,
         /// Number of pages in the set, which is the same for all users and runs.
-        #[serde(default = "count::<250>")]
-        pub pages: u32,
+        pub pages: u32 = "count::<250>",
         /// Median size of a page.
-        #[serde(default = "bytes::<4_058_000>")]
-        pub page_median: Bytes,
+        pub page_median: Bytes = "bytes::<4_058_000>",
         /// S.d. of the logarithm of sizes below the median, and above.
-        #[serde(default = "page_sigma")]
-        pub page_sigma: (f64, f64),
+        pub page_sigma: (f64, f64) = "page_sigma",
         /// Most parallel connections for a page.
-        #[serde(default = "count::<6>")]
-        pub connections: u32,
+        pub connections: u32 = "count::<6>",
         /// A load that takes longer is given up.
-        #[serde(default = "secs::<15>")]
-        pub patience: Span,
+        pub patience: Span = "secs::<15>",
         /// Shape of the Weibull distribution of reading times.
-        #[serde(default = "dwell_shape")]
-        pub dwell_shape: f64,
+        pub dwell_shape: f64 = "dwell_shape",
         /// Its scale for each category of pages.
-        #[serde(default = "dwell_scales")]
-        pub dwell_scales: Vec<Span>,
+        pub dwell_scales: Vec<Span> = "dwell_scales",
         /// Reading times are drawn again until they lie between these.
-        #[serde(default = "dwell_bounds")]
-        pub dwell_bounds: (Span, Span),
+        pub dwell_bounds: (Span, Span) = "dwell_bounds",
         /// Size of a request.
-        #[serde(default = "bytes::<300>")]
-        pub request: Bytes,
+        pub request: Bytes = "bytes::<300>",
         /// Bytes of header in front of each object.
-        #[serde(default = "bytes::<300>")]
-        pub response_header: Bytes,
+        pub response_header: Bytes = "bytes::<300>",
         /// Congestion controller.
-        #[serde(default = "cubic")]
-        pub transport: Transport,
+        pub transport: Transport = "cubic",
         /// This group's own base round-trip time; by default the path's.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         pub rtt: Option<Span>,
         /// First loads are spread uniformly over this time.
-        #[serde(default = "secs::<1>")]
-        pub start_within: Span,
+        pub start_within: Span = "secs::<1>",
     }
 }
 

@@ -1,8 +1,6 @@
 //! Callers with a camera: WebRTC as libwebrtc ships it. Defaults are its own: 720 lines at 30 pictures a second, Opus
 //! at 32 kbit/s, a first target of 300 kbit/s.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use sojourn_net::{Rate, Span, refuse_if};
 
 use crate::app::most_call_rate;
@@ -10,48 +8,33 @@ use crate::scenario::Invalid;
 use crate::scenario::defaults::{bits, count, number, secs};
 use crate::scenario::flows::check_count;
 
-use super::CallDirection;
+use super::{CallDirection, with_keys_of_users};
 
-/// Video calls whose rate follows Google's congestion control, from their start to the end of the run. Media begins
-/// when ICE and DTLS have taken their round trips: two and a half until the called side sends, three until the caller
-/// does.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Call {
-    /// Names the group's random stream; by default `users-N`, N from 0.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
-    /// The hops that it crosses, by name, neighbours on the path; all if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub over: Option<Vec<String>>,
-    /// Whose pictures and sound are sent.
-    #[serde(default)]
-    pub direction: CallDirection,
-    /// Number of callers.
-    #[serde(default = "count::<1>")]
-    pub count: u32,
-    /// Lines of the camera's pictures; fewer are sent while the rate is low.
-    #[serde(default = "number::<720, u16>")]
-    pub height: u16,
-    /// Pictures a second.
-    #[serde(default = "number::<30, f64>")]
-    pub fps: f64,
-    /// The most that video takes; by default libwebrtc's limit for as many lines: 300, 500, 800, 1500, 2500 and 5000
-    /// kbit/s for 180, 270, 360, 540, 720 and 1080.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_rate: Option<Rate>,
-    /// What the sound's codec gives, in packets of 20 ms; `"0bit"` for none.
-    #[serde(default = "bits::<32_000>")]
-    pub audio: Rate,
-    /// The first target.
-    #[serde(default = "bits::<300_000>")]
-    pub start_rate: Rate,
-    /// This group's own base round-trip time; by default the path's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rtt: Option<Span>,
-    /// Calls start uniformly within this time.
-    #[serde(default = "secs::<1>")]
-    pub start_within: Span,
+with_keys_of_users! {
+    /// Video calls whose rate follows Google's congestion control, from their start to the end of the run. Media begins
+    /// when ICE and DTLS have taken their round trips: two and a half until the called side sends, three until the
+    /// caller does.
+    pub struct Call {
+        /// Whose pictures and sound are sent.
+        pub direction: CallDirection = "CallDirection::default",
+        /// Number of callers.
+        pub count: u32 = "count::<1>",
+        /// Lines of the camera's pictures; fewer are sent while the rate is low.
+        pub height: u16 = "number::<720, u16>",
+        /// Pictures a second.
+        pub fps: f64 = "number::<30, f64>",
+        /// The most that video takes; by default libwebrtc's limit for as many lines: 300, 500, 800, 1500, 2500 and
+        /// 5000 kbit/s for 180, 270, 360, 540, 720 and 1080.
+        pub max_rate: Option<Rate>,
+        /// What the sound's codec gives, in packets of 20 ms; `"0bit"` for none.
+        pub audio: Rate = "bits::<32_000>",
+        /// The first target.
+        pub start_rate: Rate = "bits::<300_000>",
+        /// This group's own base round-trip time; by default the path's.
+        pub rtt: Option<Span>,
+        /// Calls start uniformly within this time.
+        pub start_within: Span = "secs::<1>",
+    }
 }
 
 impl Call {

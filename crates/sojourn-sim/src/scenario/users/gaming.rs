@@ -12,74 +12,49 @@ use crate::scenario::Invalid;
 use crate::scenario::defaults::{bits, bytes, count, millis, secs};
 use crate::scenario::flows::check_count;
 
-/// Players of an online game that their own machine draws: a datagram a tick in both directions, scored by the share
-/// of ticks that come too late. No opinion score: none has a published source.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Gaming {
-    /// Names the group's random stream; by default `users-N`, N from 0.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
-    /// The hops that it crosses, by name, neighbours on the path; all if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub over: Option<Vec<String>>,
-    /// Number of players.
-    #[serde(default = "count::<1>")]
-    pub count: u32,
-    /// Ticks a second, either way.
-    #[serde(default = "count::<64>")]
-    pub tick_rate: u32,
-    /// Size at IP of a tick to the player. From memory.
-    #[serde(default = "bytes::<300>")]
-    pub down: Bytes,
-    /// Size at IP of a tick from the player. From memory.
-    #[serde(default = "bytes::<100>")]
-    pub up: Bytes,
-    /// Ticks that the game waits for one that is late. From memory.
-    #[serde(default = "count::<2>")]
-    pub interpolation: u32,
-    /// Playing starts within this time.
-    #[serde(default = "secs::<1>")]
-    pub start_within: Span,
+use super::with_keys_of_users;
+
+with_keys_of_users! {
+    /// Players of an online game that their own machine draws: a datagram a tick in both directions, scored by the
+    /// share of ticks that come too late. No opinion score: none has a published source.
+    pub struct Gaming {
+        /// Number of players.
+        pub count: u32 = "count::<1>",
+        /// Ticks a second, either way.
+        pub tick_rate: u32 = "count::<64>",
+        /// Size at IP of a tick to the player. From memory.
+        pub down: Bytes = "bytes::<300>",
+        /// Size at IP of a tick from the player. From memory.
+        pub up: Bytes = "bytes::<100>",
+        /// Ticks that the game waits for one that is late. From memory.
+        pub interpolation: u32 = "count::<2>",
+        /// Playing starts within this time.
+        pub start_within: Span = "secs::<1>",
+    }
 }
 
-/// Players of a game that is streamed to them at a constant rate, scored by ITU-T G.1072.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct CloudGaming {
-    /// Names the group's random stream; by default `users-N`, N from 0.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
-    /// The hops that it crosses, by name, neighbours on the path; all if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub over: Option<Vec<String>>,
-    /// Number of players.
-    #[serde(default = "count::<1>")]
-    pub count: u32,
-    /// Rate of the video, without headers. It does not adapt, which services do.
-    #[serde(default = "bits::<25_000_000>")]
-    pub rate: Rate,
-    /// Pictures a second.
-    #[serde(default = "count::<60>")]
-    pub frame_rate: u32,
-    /// Width and height of a picture.
-    #[serde(default = "pixels")]
-    pub pixels: [u32; 2],
-    /// Class of the game's video in G.1072.
-    #[serde(default)]
-    pub complexity: Class,
-    /// Class in G.1072 of how much the player depends on timing.
-    #[serde(default)]
-    pub interaction: Class,
-    /// Inputs a second, of 100 bytes. From memory.
-    #[serde(default = "count::<125>")]
-    pub input_rate: u32,
-    /// A packet that takes so much longer than the median one of its ten seconds counts as lost. From memory.
-    #[serde(default = "millis::<33>")]
-    pub patience: Span,
-    /// Playing starts within this time.
-    #[serde(default = "secs::<1>")]
-    pub start_within: Span,
+with_keys_of_users! {
+    /// Players of a game that is streamed to them at a constant rate, scored by ITU-T G.1072.
+    pub struct CloudGaming {
+        /// Number of players.
+        pub count: u32 = "count::<1>",
+        /// Rate of the video, without headers. It does not adapt, which services do.
+        pub rate: Rate = "bits::<25_000_000>",
+        /// Pictures a second.
+        pub frame_rate: u32 = "count::<60>",
+        /// Width and height of a picture.
+        pub pixels: [u32; 2] = "pixels",
+        /// Class of the game's video in G.1072.
+        pub complexity: Class = "Class::default",
+        /// Class in G.1072 of how much the player depends on timing.
+        pub interaction: Class = "Class::default",
+        /// Inputs a second, of 100 bytes. From memory.
+        pub input_rate: u32 = "count::<125>",
+        /// A packet that takes so much longer than the median one of its ten seconds counts as lost. From memory.
+        pub patience: Span = "millis::<33>",
+        /// Playing starts within this time.
+        pub start_within: Span = "secs::<1>",
+    }
 }
 
 /// A class of G.1072; by default the most demanding one, as there.

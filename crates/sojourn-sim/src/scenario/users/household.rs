@@ -6,49 +6,39 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::Value;
 use sojourn_net::refuse_if;
 
 use super::Users;
 use crate::document;
 use crate::scenario::Invalid;
-use crate::scenario::defaults::count;
+use crate::scenario::defaults::{count, keys};
 use crate::scenario::flows::check_count;
 use crate::scenario::provenance::Provenance;
 
-/// A household: how many of its people do what. A composition of today, and a choice.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Household {
-    /// Begins the names of its users: `NAME-voice`. By default `household`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
-    /// The hops that its users cross, by name, neighbours on the path; all if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub over: Option<Vec<String>>,
-    /// Households of this kind.
-    #[serde(default = "count::<1>")]
-    pub count: u32,
-    /// Callers.
-    #[serde(default = "count::<1>")]
-    pub voice: u32,
-    /// Callers with a camera, both ways.
-    #[serde(default = "count::<1>")]
-    pub call: u32,
-    /// Readers of web pages of today.
-    #[serde(default = "count::<1>")]
-    pub web: u32,
-    /// Players of an online game.
-    #[serde(default = "count::<1>")]
-    pub gaming: u32,
-    /// Players of a game that is streamed.
-    #[serde(default)]
-    pub cloud_gaming: u32,
-    /// Viewers of adaptive video.
-    #[serde(default = "count::<2>")]
-    pub adaptive: u32,
+keys! {
+    /// A household: how many of its people do what. A composition of today, and a choice.
+    pub struct Household {
+        /// Begins the names of its users: `NAME-voice`. By default `household`.
+        pub name: Option<String>,
+        /// The hops that its users cross, by name, neighbours on the path; all if absent.
+        pub over: Option<Vec<String>>,
+        /// Households of this kind.
+        pub count: u32 = "count::<1>",
+        /// Callers.
+        pub voice: u32 = "count::<1>",
+        /// Callers with a camera, both ways.
+        pub call: u32 = "count::<1>",
+        /// Readers of web pages of today.
+        pub web: u32 = "count::<1>",
+        /// Players of an online game.
+        pub gaming: u32 = "count::<1>",
+        /// Players of a game that is streamed.
+        pub cloud_gaming: u32 = "count::<0>",
+        /// Viewers of adaptive video.
+        pub adaptive: u32 = "count::<2>",
+    }
 }
 
 /// The file of the household.

@@ -15,46 +15,33 @@ with_keys_of_users! {
     /// Users who load a page of today again and again, each time as a first visit: new connections to all of its hosts.
     pub struct Page {
         /// Number of users.
-        #[serde(default = "count::<1>")]
-        pub count: u32,
+        pub count: u32 = "count::<1>",
         /// Version of HTTP. The transport's keys are those of TCP; of them QUIC has the controller, `hystart` and
         /// `initial-window`.
-        #[serde(default)]
-        pub http: HttpOfPage,
+        pub http: HttpOfPage = "HttpOfPage::default",
         /// What the page is: HTTP Archive's median home page by type, of desktop or mobile.
-        #[serde(default)]
-        pub page: Median,
+        pub page: Median = "Median::default",
         /// Hosts that its objects are on.
         // Its own and the median number of others, 16.
-        #[serde(default = "number::<17, u16>")]
-        pub hosts: u16,
+        pub hosts: u16 = "number::<17, u16>",
         /// All its bytes are multiplied by this.
-        #[serde(default = "number::<1, f64>")]
-        pub scale: f64,
+        pub scale: f64 = "number::<1, f64>",
         /// Size of a request.
-        #[serde(default = "bytes::<300>")]
-        pub request: Bytes,
+        pub request: Bytes = "bytes::<300>",
         /// Bytes of header in front of each object.
-        #[serde(default = "bytes::<300>")]
-        pub response_header: Bytes,
+        pub response_header: Bytes = "bytes::<300>",
         /// The server's first flight of the TLS handshake; a choice, as certificates differ.
-        #[serde(default = "bytes::<3000>")]
-        pub certificate: Bytes,
+        pub certificate: Bytes = "bytes::<3000>",
         /// Time between a page's end and the next one's beginning.
-        #[serde(default = "secs::<5>")]
-        pub pause: Span,
+        pub pause: Span = "secs::<5>",
         /// A load that takes longer is given up.
-        #[serde(default = "secs::<60>")]
-        pub patience: Span,
+        pub patience: Span = "secs::<60>",
         /// Congestion controller.
-        #[serde(default = "cubic")]
-        pub transport: Transport,
+        pub transport: Transport = "cubic",
         /// This group's own base round-trip time; by default the path's.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         pub rtt: Option<Span>,
         /// First loads are spread uniformly over this time.
-        #[serde(default = "secs::<1>")]
-        pub start_within: Span,
+        pub start_within: Span = "secs::<1>",
     }
 }
 

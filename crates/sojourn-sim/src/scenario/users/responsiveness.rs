@@ -13,50 +13,35 @@ with_keys_of_users! {
     /// Users who load the path with connections of their own and probe how quickly it answers: round trips a minute.
     pub struct Responsiveness {
         /// Number of users.
-        #[serde(default = "count::<1>")]
-        pub count: u32,
+        pub count: u32 = "count::<1>",
         /// Which way the load goes; `both` at once has one score.
-        #[serde(default = "down")]
-        pub direction: CallDirection,
+        pub direction: CallDirection = "down",
         /// Load connections each way: at the beginning (INP), more with each interval (INC), at most (MNP).
-        #[serde(default = "connections")]
-        pub connections: (u32, u32, u32),
+        pub connections: (u32, u32, u32) = "connections",
         /// Length of an interval (ID).
-        #[serde(default = "secs::<1>")]
-        pub interval: Span,
+        pub interval: Span = "secs::<1>",
         /// Number of moving averages that decide whether goodput is stable, and of intervals that are scored (MAD).
-        #[serde(default = "count::<4>")]
-        pub averages: u32,
+        pub averages: u32 = "count::<4>",
         /// Stable: the standard deviation of the moving averages is within this share of the newest (SDT).
-        #[serde(default = "twentieth")]
-        pub tolerance: f64,
+        pub tolerance: f64 = "twentieth",
         /// Share of the slowest probes that is left out of the means (100 % less TMP).
-        #[serde(default = "twentieth")]
-        pub trim: f64,
+        pub trim: f64 = "twentieth",
         /// Most probes a second (MPS).
-        #[serde(default = "count::<100>")]
-        pub probes: u32,
+        pub probes: u32 = "count::<100>",
         /// Most of the goodput that probes may cost (PTC).
-        #[serde(default = "twentieth")]
-        pub probe_share: f64,
+        pub probe_share: f64 = "twentieth",
         /// Foreign probes have a TLS handshake, of one round trip.
-        #[serde(default = "yes")]
-        pub tls: bool,
+        pub tls: bool = "yes",
         /// How long a test lasts that is not stable before.
-        #[serde(default = "secs::<20>")]
-        pub length: Span,
+        pub length: Span = "secs::<20>",
         /// Time from the end of a test to the next.
-        #[serde(default = "secs::<5>")]
-        pub pause: Span,
+        pub pause: Span = "secs::<5>",
         /// Congestion controller.
-        #[serde(default = "cubic")]
-        pub transport: Transport,
+        pub transport: Transport = "cubic",
         /// This group's own base round-trip time; by default the path's.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         pub rtt: Option<Span>,
         /// First tests are spread uniformly over this time.
-        #[serde(default = "secs::<1>")]
-        pub start_within: Span,
+        pub start_within: Span = "secs::<1>",
     }
 }
 

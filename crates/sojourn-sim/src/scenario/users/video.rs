@@ -11,54 +11,43 @@ use crate::scenario::Invalid;
 use crate::scenario::defaults::{count, secs};
 use crate::scenario::flows::check_count;
 
+use super::with_keys_of_users;
+
 /// Most clips that a user is shown in turn.
 const MOST_CLIPS: usize = 200;
 
-/// Users to whom one clip after another is streamed (always down).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Video {
-    /// Names the group's random stream; by default `users-N`, N from 0.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
-    /// The hops that it crosses, by name, neighbours on the path; all if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub over: Option<Vec<String>>,
-    /// The clips, shown in this order and then again from the first: `interview`, `sport`, `movie`, others that are
-    /// built in, or paths of the user's own. By default those three, or synthetic pictures where they cannot be had.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub clips: Vec<String>,
-    /// Picture size, and with it frame rate and bit rate.
-    #[serde(default)]
-    pub resolution: Resolution,
-    /// How it is coded, played and measured.
-    #[serde(default)]
-    pub profile: Profile,
-    /// Packets of each such span are sent evenly over it; `"0s"`: a picture's packets all at once.
-    #[serde(default = "secs::<1>")]
-    pub smoothing: Span,
-    /// A packet that takes longer than the first one by more than this comes too late.
-    #[serde(default = "secs::<1>")]
-    pub playout: Span,
-    /// Every so many pictures, one is compared with the original.
-    #[serde(default = "count::<5>")]
-    pub every: u32,
-    /// Measure VMAF of those pictures as well, which needs `imageio-ffmpeg` (extra `vmaf`) and two to five times as
-    /// long.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub vmaf: bool,
-    /// Time between a showing's end and the next one's beginning.
-    #[serde(default = "secs::<1>")]
-    pub gap: Span,
-    /// Number of viewers.
-    #[serde(default = "count::<1>")]
-    pub count: u32,
-    /// First showings are spread uniformly over this time.
-    #[serde(default = "secs::<1>")]
-    pub start_within: Span,
-    /// The packets of each clip, which are no part of the study: whoever runs it has the media.
-    #[serde(skip)]
-    pub schedules: Vec<Arc<Schedule>>,
+with_keys_of_users! {
+    /// Users to whom one clip after another is streamed (always down).
+    pub struct Video {
+        /// The clips, shown in this order and then again from the first: `interview`, `sport`, `movie`, others that are
+        /// built in, or paths of the user's own. By default those three, or synthetic pictures where they cannot be
+        /// had.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub clips: Vec<String>,
+        /// Picture size, and with it frame rate and bit rate.
+        pub resolution: Resolution = "Resolution::default",
+        /// How it is coded, played and measured.
+        pub profile: Profile = "Profile::default",
+        /// Packets of each such span are sent evenly over it; `"0s"`: a picture's packets all at once.
+        pub smoothing: Span = "secs::<1>",
+        /// A packet that takes longer than the first one by more than this comes too late.
+        pub playout: Span = "secs::<1>",
+        /// Every so many pictures, one is compared with the original.
+        pub every: u32 = "count::<5>",
+        /// Measure VMAF of those pictures as well, which needs `imageio-ffmpeg` (extra `vmaf`) and two to five times as
+        /// long.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        pub vmaf: bool,
+        /// Time between a showing's end and the next one's beginning.
+        pub gap: Span = "secs::<1>",
+        /// Number of viewers.
+        pub count: u32 = "count::<1>",
+        /// First showings are spread uniformly over this time.
+        pub start_within: Span = "secs::<1>",
+        /// The packets of each clip, which are no part of the study: whoever runs it has the media.
+        #[serde(skip)]
+        pub schedules: Vec<Arc<Schedule>>,
+    }
 }
 
 /// Picture sizes.

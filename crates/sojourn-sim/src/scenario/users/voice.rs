@@ -8,65 +8,50 @@ use serde::{Deserialize, Serialize};
 use sojourn_net::{Rate, Span, refuse_if};
 
 use crate::app::Schedule;
-use crate::scenario::defaults::{count, millis, secs};
+use crate::scenario::defaults::{count, keys, millis, secs};
 use crate::scenario::flows::{check_count, check_precision};
 use crate::scenario::{Direction, Invalid};
 
-/// Users who make one telephone call after another.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Voice {
-    /// Names the group's random stream; by default `users-N`, N from 0.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
-    /// The hops that it crosses, by name, neighbours on the path; all if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub over: Option<Vec<String>>,
-    /// Speech codec.
-    pub codec: Codec,
-    /// Settings of the codec `opus`; by default libwebrtc's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub opus: Option<Opus>,
-    /// Whose speech is sent.
-    #[serde(default)]
-    pub direction: CallDirection,
-    /// Number of callers.
-    #[serde(default = "count::<1>")]
-    pub count: u32,
-    /// Length of a call.
-    #[serde(default = "secs::<8>")]
-    pub call: Span,
-    /// Time between a call's end and the next one's beginning.
-    #[serde(default = "secs::<1>")]
-    pub gap: Span,
-    /// Send only while somebody speaks, each direction by itself (codecs that PESQ does not score: `g729a`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub talk_spurts: Option<TalkSpurts>,
-    /// The receiver's playout buffer; by default it adapts.
-    #[serde(default)]
-    pub playout: Playout,
-    /// Which delay impairs the conversation.
-    #[serde(default)]
-    pub delay_model: DelayModel,
-    /// How calls are scored.
-    #[serde(default)]
-    pub score: ScoreMethod,
-    /// Score calls, spread over what their losses and delays let expect, only until the mean and the median MOS of each
-    /// direction of a run are known to this, with 95 % confidence; all calls if absent. The E-model scores all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub precision: Option<f64>,
-    /// Folder of speech recordings to score with; by default the built-in ones.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub recordings: Option<String>,
-    /// What is played where a packet is missing.
-    #[serde(default)]
-    pub concealment: Concealment,
-    /// First calls are spread uniformly over this time.
-    #[serde(default = "secs::<1>")]
-    pub start_within: Span,
-    /// With DTX, what the codec sends of each sample of speech: no part of the study; whoever runs it has the speech.
-    #[serde(skip)]
-    pub schedules: Vec<Arc<Schedule>>,
+use super::with_keys_of_users;
+
+with_keys_of_users! {
+    /// Users who make one telephone call after another.
+    pub struct Voice {
+        /// Speech codec.
+        pub codec: Codec,
+        /// Settings of the codec `opus`; by default libwebrtc's.
+        pub opus: Option<Opus>,
+        /// Whose speech is sent.
+        pub direction: CallDirection = "CallDirection::default",
+        /// Number of callers.
+        pub count: u32 = "count::<1>",
+        /// Length of a call.
+        pub call: Span = "secs::<8>",
+        /// Time between a call's end and the next one's beginning.
+        pub gap: Span = "secs::<1>",
+        /// Send only while somebody speaks, each direction by itself (codecs that PESQ does not score: `g729a`).
+        pub talk_spurts: Option<TalkSpurts>,
+        /// The receiver's playout buffer; by default it adapts.
+        pub playout: Playout = "Playout::default",
+        /// Which delay impairs the conversation.
+        pub delay_model: DelayModel = "DelayModel::default",
+        /// How calls are scored.
+        pub score: ScoreMethod = "ScoreMethod::default",
+        /// Score calls, spread over what their losses and delays let expect, only until the mean and the median MOS of
+        /// each direction of a run are known to this, with 95 % confidence; all calls if absent. The E-model scores
+        /// all.
+        pub precision: Option<f64>,
+        /// Folder of speech recordings to score with; by default the built-in ones.
+        pub recordings: Option<String>,
+        /// What is played where a packet is missing.
+        pub concealment: Concealment = "Concealment::default",
+        /// First calls are spread uniformly over this time.
+        pub start_within: Span = "secs::<1>",
+        /// With DTX, what the codec sends of each sample of speech: no part of the study; whoever runs it has the
+        /// speech.
+        #[serde(skip)]
+        pub schedules: Vec<Arc<Schedule>>,
+    }
 }
 
 /// Speech codecs.
@@ -103,16 +88,14 @@ impl Default for Opus {
     }
 }
 
-/// Speech and silence in turn, each of exponential length. Defaults are the means of ITU-T P.59.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct TalkSpurts {
-    /// Mean length of speech.
-    #[serde(default = "millis::<1004>")]
-    pub talk: Span,
-    /// Mean length of silence.
-    #[serde(default = "millis::<1587>")]
-    pub silence: Span,
+keys! {
+    /// Speech and silence in turn, each of exponential length. Defaults are the means of ITU-T P.59.
+    pub struct TalkSpurts {
+        /// Mean length of speech.
+        pub talk: Span = "millis::<1004>",
+        /// Mean length of silence.
+        pub silence: Span = "millis::<1587>",
+    }
 }
 
 /// Whose speech a call sends.

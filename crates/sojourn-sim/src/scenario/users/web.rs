@@ -14,38 +14,27 @@ with_keys_of_users! {
     /// Users who load one page after another: the objects in turn over one persistent connection.
     pub struct Web {
         /// Sizes of the page's objects, in order.
-        #[serde(default = "page")]
-        pub objects: Vec<Bytes>,
+        pub objects: Vec<Bytes> = "page",
         /// Size of a request.
-        #[serde(default = "bytes::<300>")]
-        pub request: Bytes,
+        pub request: Bytes = "bytes::<300>",
         /// Bytes of header in front of each object.
-        #[serde(default = "bytes::<300>")]
-        pub response_header: Bytes,
+        pub response_header: Bytes = "bytes::<300>",
         /// Number of users.
-        #[serde(default = "count::<1>")]
-        pub count: u32,
+        pub count: u32 = "count::<1>",
         /// Time between a page's end and the next one's beginning.
-        #[serde(default = "secs::<1>")]
-        pub pause: Span,
+        pub pause: Span = "secs::<1>",
         /// Page load time that is scored 5: the least that the path allows.
-        #[serde(default = "millis::<560>")]
-        pub plt_min: Span,
+        pub plt_min: Span = "millis::<560>",
         /// Page load time from which on a load is scored 1.
-        #[serde(default = "secs::<6>")]
-        pub plt_max: Span,
+        pub plt_max: Span = "secs::<6>",
         /// Round trips of one load on an empty path: a load is dominated by them if they make up most of its time.
-        #[serde(default = "count::<14>")]
-        pub round_trips: u32,
+        pub round_trips: u32 = "count::<14>",
         /// Congestion controller.
-        #[serde(default = "cubic")]
-        pub transport: Transport,
+        pub transport: Transport = "cubic",
         /// Start every object with the initial window again, as stacks and servers did that pause between objects.
-        #[serde(default)]
-        pub object_restart: bool,
+        pub object_restart: bool = "bool::default",
         /// First loads are spread uniformly over this time.
-        #[serde(default = "secs::<1>")]
-        pub start_within: Span,
+        pub start_within: Span = "secs::<1>",
     }
 }
 
