@@ -7,7 +7,6 @@ addresses, forty
 at a time interleaved. tcpdump, tcptrace and tstat take part if they are installed.
 """
 
-import argparse
 import gzip
 import json
 import os
@@ -17,6 +16,8 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from tools.program import program
 
 TOGETHER = 40
 
@@ -59,16 +60,12 @@ def cpu_s(argv: list[str]) -> float:
     return after.children_user + after.children_system - before.children_user - before.children_system
 
 
-def main() -> None:
-    options = argparse.ArgumentParser()
-    options.add_argument("captures", nargs="+", type=Path)
-    options.add_argument("--packets", type=int, default=4_000_000)
-    options.add_argument("--rounds", type=int, default=3)
-    asked = options.parse_args()
+def main(*captures: Path, packets: int = 4_000_000, rounds: int = 3) -> None:
+    """Print a row for each capture and program."""
     with tempfile.TemporaryDirectory() as scratch:
-        for source in asked.captures:
+        for source in captures:
             big = Path(scratch) / "big.pcap"
-            packets = repeat(source, big, asked.packets)
+            written = repeat(source, big, packets)
             sojourn = [sys.executable, "-m", "sojourn", "measure", str(big)]
             commands = {
                 "sojourn measure": [*sojourn, "--json"],
@@ -79,19 +76,19 @@ def main() -> None:
                 "tstat": ["tstat", f"-s{scratch}/tstat", str(big)],
             }
             present = {name: argv for name, argv in commands.items() if shutil.which(argv[0])}
-            best = {name: min(cpu_s(argv) for _ in range(asked.rounds)) for name, argv in present.items()}
+            best = {name: min(cpu_s(argv) for _ in range(rounds)) for name, argv in present.items()}
             with big.open("rb") as file:
                 (empty := Path(scratch) / "empty.pcap").write_bytes(file.read(24))
-            start = min(cpu_s([*sojourn[:-1], str(empty), "--json"]) for _ in range(asked.rounds))
+            start = min(cpu_s([*sojourn[:-1], str(empty), "--json"]) for _ in range(rounds))
             for name in [name for name in best if name.startswith("sojourn")]:
                 best[f"{name}, without starting Python"] = best[name] - start
             floor = best.get("tcpdump -w /dev/null")
             for name, seconds in best.items():
-                row = {"capture": source.name, "packets": packets, "what": name}
-                row["packets_per_cpu_s"] = round(packets / seconds)
+                row = {"capture": source.name, "packets": written, "what": name}
+                row["packets_per_cpu_s"] = round(written / seconds)
                 row["of_tcpdump"] = round(floor / seconds, 3) if floor else None
                 print(json.dumps(row), flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    program(__doc__, main)

@@ -7,7 +7,6 @@
 Pictures per second are of processor time of the machine at hand; ratios, taken in one run, compare machines.
 """
 
-import argparse
 import hashlib
 import os
 from collections.abc import Callable, Sequence
@@ -22,6 +21,8 @@ from sojourn.qoe.media.video import clips, coding
 from sojourn.qoe.media.video.coding import Coding
 from sojourn.study import Study
 from sojourn.study.inputs import video as viewing
+
+from tools.program import program
 
 LOSSES = (0.001, 0.01, 0.05)
 BEGIN, END = "<!-- measured -->", "<!-- /measured -->"
@@ -223,7 +224,7 @@ def spells() -> list[list[str]]:
     return rows
 
 
-def patterns(count: int) -> None:
+def try_patterns(count: int) -> None:
     """Play streams with losses, single and in bursts, from few to all; print a digest of what was shown."""
     made = coding.encoded(clips.SYNTHETIC, Coding(720, 576, 25, 25, 4000, 32, 25))
     rng = np.random.default_rng(1)
@@ -245,14 +246,18 @@ def table(heads: list[str], rows: list[list[str]], words: int) -> str:
     return "\n".join("| " + " | ".join(row) + " |" for row in [heads, rule, *rows]) + "\n"
 
 
-def main() -> None:
-    """Measure and print."""
-    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    asked.add_argument("--patterns", type=int, help="try so many random patterns of losses, and no more")
-    asked.add_argument("--write", type=Path, help="put the tables into this page, between its marks")
-    options = asked.parse_args()
-    if options.patterns is not None:
-        patterns(options.patterns)
+def main(*, patterns: int | None = None, write: Path | None = None) -> None:
+    """Measure and print.
+
+    Parameters
+    ----------
+    patterns
+        Try so many random patterns of losses, and no more.
+    write
+        Put the tables into this page, between its marks.
+    """
+    if patterns is not None:
+        try_patterns(patterns)
         return
     heads = ["", "step", "pictures/s of a core", "of decoding"]
     text = "Pace, a clip of 400 pictures:\n\n" + table(heads, pace(), 2)
@@ -271,11 +276,11 @@ def main() -> None:
     text += table(heads, psnr(), 1)
     text += "\nMean VMAF of the clip `movie`, SD:\n\n" + table(["", "no loss", *lost], vmaf("movie"), 1)
     print(text)
-    if options.write is not None:
-        page = options.write.read_text(encoding="utf-8")
+    if write is not None:
+        page = write.read_text(encoding="utf-8")
         before, rest = page.split(BEGIN)
-        options.write.write_text(f"{before}{BEGIN}\n\n{text}\n{END}{rest.split(END)[1]}", encoding="utf-8")
+        write.write_text(f"{before}{BEGIN}\n\n{text}\n{END}{rest.split(END)[1]}", encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    program(__doc__, main)

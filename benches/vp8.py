@@ -6,7 +6,6 @@ testbed.
 `--rate KBPS` codes at a constant rate instead, as a call does, and says what of the pictures was left out.
 """
 
-import argparse
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
@@ -16,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sojourn.qoe.media.video.clips import pictures
 from sojourn.sweep.testbed import webrtc
+
+from tools.program import program
 
 LINES = (180, 270, 360, 540, 720, 1080)
 QUANTISERS = {2: 2, 6: 7, 12: 15, 20: 25, 28: 35, 36: 51, 44: 70, 50: 88, 56: 106}
@@ -108,17 +109,13 @@ def at_rate(lines: int, kbps: int, seconds: int = 30) -> str:
     )
 
 
-def main() -> None:
-    """Print what was asked for."""
-    parser = argparse.ArgumentParser(prog="python -m benches.vp8", description=__doc__)
-    parser.add_argument("lines", nargs="*", type=int, default=list(LINES))
-    parser.add_argument("--rate", type=int, help="code at this rate instead, kbit/s")
-    told = parser.parse_args()
-    if told.rate is None:
+def main(*lines: int, rate: int | None = None) -> None:
+    """Print what was asked for; with a rate (kbit/s), what comes of it."""
+    if rate is None:
         print(f"quantisers = {list(QUANTISERS.values())}\n")
-    for lines in told.lines:
-        print(table(lines) if told.rate is None else at_rate(lines, told.rate), flush=True)
+    for each in lines or LINES:
+        print(table(each) if rate is None else at_rate(each, rate), flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    program(__doc__, main)

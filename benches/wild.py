@@ -4,11 +4,12 @@ Run as ``python -m benches.wild [ROWS]``; ROWS is 20 million unless given. The t
 seeded, in a temporary folder.
 """
 
-import argparse
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from tools.program import program
 
 CHUNK = 5_000_000
 
@@ -41,7 +42,11 @@ _TIMED = """
 import sys, time, resource
 import polars as pl
 from pathlib import Path
+
+from tools.program import program
 from sojourn.capture.tcp_stats import open_table, survey
+
+from tools.program import program
 table = open_table(sorted(Path(sys.argv[1]).iterdir()))
 start = time.perf_counter()
 {work}
@@ -56,14 +61,11 @@ def timed(work: str, folder: Path) -> tuple[float, float]:
     return float(seconds), float(gigabytes)
 
 
-def main() -> None:
+def main(rows: float = 2e7, /) -> None:
     """Print both, and their ratio."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("rows", nargs="?", type=float, default=2e7, help="rows of the table")
-    rows = int(parser.parse_args().rows)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        make(rows, folder)
+        make(int(rows), folder)
         read = min(timed(_READ, folder)[0] for _ in range(2))
         counted, gigabytes = min(timed(_COUNT, folder) for _ in range(2))
     print(
@@ -73,4 +75,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    program(__doc__, main)

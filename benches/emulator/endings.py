@@ -11,7 +11,6 @@ change this machine's network meanwhile, run it in one of its own: `unshare -n -
 /run/netns; python -m benches.emulator.endings'`.
 """
 
-import argparse
 import fcntl
 import os
 import pty
@@ -26,6 +25,8 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+
+from tools.program import program
 
 PATH = ("--down", "16Mbit", "--up", "4Mbit", "--rtt", "10ms")
 HIDES = 'trap "" TERM HUP INT; setsid sh -c "trap : TERM HUP; while :; do sleep 1; done" & echo up; sleep 100'
@@ -122,6 +123,20 @@ def settled(holds: Callable[[], bool]) -> bool:
     return held
 
 
+def changed(before: dict[str, object], folder: Path) -> str:
+    """Say what is not as it was before, even after some time; nothing if all is."""
+    if settled(lambda: state(folder) == before):
+        return ""
+    now = state(folder)
+    return "not as before: " + ", ".join(key for key in before if now[key] != before[key])
+
+
+def tell_networks(before: int | None) -> None:
+    """Print how many networks the kernel has when those of the runs have had time to go."""
+    settled(lambda: (networks() or 0) <= (before or 0))
+    print(f"network namespaces in the kernel: {before} before, {networks()} now")
+
+
 def one(way: str, *, ordinary: bool, marker: str, early_s: float, folder: Path) -> str:
     """Start and end one run; return what was wrong, or nothing."""
     python = shutil.which("python3", path="/usr/bin:/bin") or sys.executable
@@ -171,45 +186,36 @@ def one(way: str, *, ordinary: bool, marker: str, early_s: float, folder: Path) 
     return ""
 
 
-def main(words: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("runs", nargs="?", type=int, default=100)
-    parser.add_argument("--seed", type=int, default=1)
-    asked = parser.parse_args(words)
+def main(runs: int = 100, /, *, seed: int = 1) -> int:
+    """Start and end; 1 if anything was left."""
     if os.geteuid() != 0:
         print("error: needs root, to be root and an ordinary user in turn", file=sys.stderr)
         return 2
-    draw = random.Random(asked.seed)
+    draw = random.Random(seed)
     wrong = 0
     ended: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         folder.chmod(0o777)
         before, networks_before = state(folder), networks()
-        for number in range(asked.runs):
+        for number in range(runs):
             way, ordinary = WAYS[number // 2 % len(WAYS)], number % 2 == 1
             marker = f"SOJOURN_ENDING={os.getpid()}-{number}-"
             trouble = one(
                 way, ordinary=ordinary, marker=marker, early_s=draw.uniform(0.05, 1.2), folder=folder
             )
-            if not trouble and not settled(lambda: state(folder) == before):
-                now = state(folder)
-                trouble = "not as before: " + ", ".join(key for key in before if now[key] != before[key])
+            trouble = trouble or changed(before, folder)
             who = "an ordinary user" if ordinary else "root"
             ended[f"{way}, as {who}"] += 1
             if trouble:
                 wrong += 1
                 print(f"run {number}, {way}, as {who}: {trouble}", flush=True)
-        left = networks()
-        if left is not None and networks_before is not None:
-            settled(lambda: (networks() or 0) <= networks_before)
-            left = networks()
-        print(f"network namespaces in the kernel: {networks_before} before, {left} now")
+        tell_networks(networks_before)
     for what, count in sorted(ended.items()):
         print(f"{count:4}  {what}")
-    print(f"{wrong} of {asked.runs} left something, or did not start or end as they should")
+    print(f"{wrong} of {runs} left something, or did not start or end as they should")
     return 1 if wrong else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    program(__doc__, main)

@@ -8,7 +8,6 @@ goodput is iperf3's without its first two seconds, which are slow start; latenes
 iperf3, and root to be of use.
 """
 
-import argparse
 import json
 import shutil
 import sys
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from benches.command import sojourn
+from tools.program import program
 
 POINTS = ("1Mbit:both", "16Mbit:both", "100Mbit:both", "250Mbit:both", "1000Mbit:one")
 SLOW_START_S = 2
@@ -67,19 +67,15 @@ def row(rate: str, ways: str, came: dict[str, Any]) -> tuple[str, ...]:
     )
 
 
-def main(words: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("points", nargs="*", metavar="RATE:WAYS", default=POINTS)
-    parser.add_argument("--seconds", type=float, default=10)
-    parser.add_argument("--repeat", type=int, default=3)
-    asked = parser.parse_args(words)
+def main(*points: str, seconds: float = 10, repeat: int = 3) -> int:
+    """Print the table; points are RATE:WAYS."""
     if not shutil.which("iperf3"):
         print("error: not installed: apt-get install iperf3", file=sys.stderr)
         return 2
     print("| " + " | ".join(HEADS) + " |\n" + "| --- " * len(HEADS) + "|", flush=True)
-    for point in asked.points:
+    for point in points or POINTS:
         rate, _, ways = point.partition(":")
-        runs = [run(rate, ways, asked.seconds) for _ in range(asked.repeat)]
+        runs = [run(rate, ways, seconds) for _ in range(repeat)]
         runs.sort(key=lambda came: worst(came, "p99"))
         print("| " + " | ".join(row(rate, ways, runs[len(runs) // 2])) + " |", flush=True)
         for came in runs:
@@ -88,4 +84,4 @@ def main(words: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    program(__doc__, main)

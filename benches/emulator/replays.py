@@ -7,7 +7,6 @@ and once as an ordinary user (uid 65534), without. Prints how many decisions the
 makes alike, as Markdown. Exit 1 if one with stamps differs. Needs root, to be both.
 """
 
-import argparse
 import json
 import os
 import shutil
@@ -16,6 +15,7 @@ from typing import Any
 
 from benches.command import sojourn
 from benches.emulator.endings import ORDINARY
+from tools.program import program
 
 KINDS: dict[str, tuple[str, ...]] = {
     "fifo": ('kind="fifo"', 'limit="30pkt"'),
@@ -69,19 +69,16 @@ def replay(kind: str, seconds: float, *, ordinary: bool) -> dict[str, Any]:
     return json.loads(sojourn("emulate", *words, cwd="/", before=before))
 
 
-def main(words: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("kinds", nargs="*", choices=[*KINDS, []], default=[], metavar="KIND")
-    parser.add_argument("--seconds", type=float, default=10)
-    asked = parser.parse_args(words)
+def main(*kinds: str, seconds: float = 10) -> int:
+    """Print the table; 1 if root's decisions differ."""
     if os.geteuid() != 0:
         print("error: needs root, to be root and an ordinary user in turn", file=sys.stderr)
         return 2
     print("| " + " | ".join(HEADS) + " |\n" + "| --- " * len(HEADS) + "|", flush=True)
     differs = False
-    for kind in asked.kinds or KINDS:
+    for kind in kinds or KINDS:
         for ordinary in (False, True):
-            came = replay(kind, asked.seconds, ordinary=ordinary)
+            came = replay(kind, seconds, ordinary=ordinary)
             found = came["engine"]["replay"]["up"]
             counts = []
             for what, alike in (("decisions", "equal"), ("drops", "equal_drops"), ("marks", "equal_marks")):
@@ -93,4 +90,4 @@ def main(words: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    program(__doc__, main)

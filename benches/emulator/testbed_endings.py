@@ -12,7 +12,6 @@ Chromium, and where others change this machine's network meanwhile a network of 
 'mount -t tmpfs none /run/netns; python -m benches.emulator.testbed_endings'`.
 """
 
-import argparse
 import contextlib
 import json
 import os
@@ -25,7 +24,8 @@ import tempfile
 from functools import partial
 from pathlib import Path
 
-from benches.emulator.endings import below, networks, settled, state
+from benches.emulator.endings import below, changed, networks, settled, state, tell_networks
+from tools.program import program
 
 STUDY = """
 name = "ended"
@@ -120,15 +120,12 @@ def one(way: str, after_s: float, marker: str, folder: Path, draw: random.Random
     return ""
 
 
-def main(words: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("runs", nargs="?", type=int, default=40)
-    parser.add_argument("--seed", type=int, default=1)
-    asked = parser.parse_args(words)
+def main(runs: int = 40, /, *, seed: int = 1) -> int:
+    """Start and end; 1 if anything was left."""
     if os.geteuid() != 0:
         print("error: needs root", file=sys.stderr)
         return 2
-    draw = random.Random(asked.seed)
+    draw = random.Random(seed)
     wrong = 0
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
@@ -137,7 +134,7 @@ def main(words: list[str] | None = None) -> int:
         nothing.mkdir()
         (folder / "ended.toml").write_text(STUDY, encoding="utf-8")
         before, networks_before = state(nothing), networks()
-        for number in range(asked.runs):
+        for number in range(runs):
             way, after_s = WAYS[number % len(WAYS)], draw.uniform(0.1, TAKES_S)
             marker = f"SOJOURN_TESTBED_ENDING={os.getpid()}-{number}-"
             trouble = one(way, after_s, marker, folder, draw)
@@ -146,19 +143,16 @@ def main(words: list[str] | None = None) -> int:
                 trouble = "left: " + ", ".join(look())
                 shutil.rmtree(temporary)
                 temporary.mkdir()
-            if not trouble and not settled(lambda: state(nothing) == before):
-                now = state(nothing)
-                trouble = "not as before: " + ", ".join(key for key in before if now[key] != before[key])
+            trouble = trouble or changed(before, nothing)
             points = len(list(results.glob("*/points/*.json")))
             told = f"run {number}, {way} after {after_s:.2f} s, {points} points"
             print(f"{told}: {trouble or 'ok'}", flush=True)
             wrong += bool(trouble)
             shutil.rmtree(results, ignore_errors=True)
-        settled(lambda: (networks() or 0) <= (networks_before or 0))
-        print(f"network namespaces in the kernel: {networks_before} before, {networks()} now")
-    print(f"{wrong} of {asked.runs} left something, or did not end as they should")
+        tell_networks(networks_before)
+    print(f"{wrong} of {runs} left something, or did not end as they should")
     return 1 if wrong else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    program(__doc__, main)

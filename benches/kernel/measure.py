@@ -7,7 +7,6 @@ Needs root, ip, tc, ethtool, tcpdump and cc. Scenarios go by names such as reno-
 disturbed is not kept but made again.
 """
 
-import argparse
 import csv
 import json
 import os
@@ -19,6 +18,7 @@ from pathlib import Path
 from benches.kernel.bed import Bed, missing
 from benches.kernel.scenarios import Scenario, scenario
 from benches.tables import write_rows
+from tools.program import program
 
 KEYS = ("scenario", "replication")
 # A relay that is later than this in one frame of a hundred is no fixed delay.
@@ -72,26 +72,38 @@ def keep(table: Path, rows: list[dict]) -> None:
     write_rows(table, kept, list(rows[0]))
 
 
-def main() -> int:
-    options = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    options.add_argument("scenarios", nargs="+", type=scenario)
-    options.add_argument("--repeat", type=int, default=1, help="runs of each, with other starts")
-    options.add_argument("--first", type=int, default=0, help="number of the first of these runs")
-    options.add_argument("--together", type=int, default=3, help="runs at once")
-    options.add_argument("--to", type=Path, help="table that the rows are put into")
-    options.add_argument("--details", type=Path, help="file that relay, counters and machine are appended to")
-    asked = options.parse_args()
+def main(
+    *scenarios: str,
+    repeat: int = 1,
+    first: int = 0,
+    together: int = 3,
+    to: Path | None = None,
+    details: Path | None = None,
+) -> int:
+    """Measure; 1 if a scenario could not be.
+
+    Parameters
+    ----------
+    repeat
+        Runs of each, with other starts.
+    first
+        Number of the first of these runs.
+    together
+        Runs at once.
+    to
+        Table that the rows are put into.
+    details
+        File that relay, counters and machine are appended to.
+    """
     if lacking := missing():
         print(lacking, file=sys.stderr)
         return 1
-    replications = range(asked.first, asked.first + asked.repeat)
+    replications = range(first, first + repeat)
     failed = False
-    with ThreadPoolExecutor(asked.together) as pool:
+    with ThreadPoolExecutor(together) as pool:
         started = [
             pool.submit(run, f"{os.getpid()}-{number}", entry, replication)
-            for number, (entry, replication) in enumerate(product(asked.scenarios, replications))
+            for number, (entry, replication) in enumerate(product(map(scenario, scenarios), replications))
         ]
         for done in as_completed(started):
             try:
@@ -102,13 +114,13 @@ def main() -> int:
                 continue
             for row in rows:
                 print(json.dumps(row), flush=True)
-            if asked.to:
-                keep(asked.to, rows)
-            if asked.details:
-                with asked.details.open("a", encoding="utf-8") as file:
+            if to:
+                keep(to, rows)
+            if details:
+                with details.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(told) + "\n")
     return 1 if failed else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    program(__doc__, main)

@@ -10,21 +10,22 @@ With a folder the errors of each case are kept there, so that cases may be run o
 the distributions of all that the folder has.
 """
 
-import argparse
-import json
 import sys
 import tempfile
 from importlib.util import find_spec
+from json import dumps, loads
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
+from sojourn.errors import SojournError
 
 from benches.command import sojourn
 from benches.passive.drawn import draw
 from benches.passive.observed import observe
 from benches.passive.peers import HIDDEN, offer
+from tools.program import program
 
 SEEN = ("utp++", "backlogged++", "chirp++", "heartbeat+chirp+", "utp+chirp+", "backlogged+backlogged+")
 CASES = (*SEEN, *(f"{case}up" for case in SEEN[:4]))
@@ -58,7 +59,7 @@ def errors(case: str, seconds: float, folder: Path) -> dict[str, Any]:
     words = [sys.executable, str(Path(__file__).with_name("peers.py").absolute()), str(folder)]
     ends = {end: [*words, end, case, str(seconds)] for end in ("server", "client")}
     pcapng, log, capture = folder / "run.pcapng", folder / "run.parquet", folder / "observer.pcap"
-    came = json.loads(
+    came = loads(
         sojourn(
             *("emulate", *_PATH, *_SHAPER, "--json", "--pcap", str(pcapng), "--log", str(log)),
             *("--server", " ".join(ends["server"]), "--", *ends["client"]),
@@ -68,7 +69,7 @@ def errors(case: str, seconds: float, folder: Path) -> dict[str, Any]:
     truth_ms = observe(pcapng, log, HIDDEN, capture)
     samples = folder / "samples.csv"
     told = sojourn("measure", str(capture), "--samples", str(samples), "--json", seconds=_GRACE_S)
-    hosts = [json.loads(line) for line in told.splitlines()]
+    hosts = [loads(line) for line in told.splitlines()]
     protocol = "utp" if case.startswith("utp") else "tcp"
     table = pl.read_csv(samples).filter(
         (pl.col("protocol") == protocol) & (pl.col("direction") == "from-remote")
@@ -124,28 +125,26 @@ def _quantiles(values: np.ndarray) -> dict[str, float]:
     return {f"p{q}": round(float(np.percentile(values, q)), 4) for q in (25, 50, 75, 90, 95, 99)}
 
 
-def main() -> int:
+def main(
+    *cases: str,
+    seconds: float = 60.0,
+    folder: Path | None = None,
+    figure: Path | None = None,
+    json: bool = False,
+) -> int:
     """Run the cases; 1 if a median is beyond its bound."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("cases", nargs="*", default=CASES)
-    parser.add_argument("--seconds", type=float, default=60.0)
-    parser.add_argument("--folder", type=Path)
-    parser.add_argument("--figure", type=Path, metavar="STEM")
-    parser.add_argument("--json", action="store_true")
-    told = parser.parse_args()
-    if any("utp" in case for case in told.cases) and not find_spec("libtorrent"):
-        parser.error("cases with utp need libtorrent: pip install 'sojourn[passive]'")
+    cases = cases or CASES
+    if any("utp" in case for case in cases) and not find_spec("libtorrent"):
+        raise SojournError("cases with utp need libtorrent: pip install 'sojourn[passive]'")
     rows = []
     with tempfile.TemporaryDirectory(prefix="sojourn-passive-") as made:
-        folder = told.folder or Path(made)
-        for case in told.cases:
-            row = errors(case, told.seconds, folder / case.replace("+", "-"))
+        kept = folder or Path(made)
+        for case in cases:
+            row = errors(case, seconds, kept / case.replace("+", "-"))
             rows.append(row)
-            print(json.dumps(row) if told.json else sentence(row), flush=True)
-        if told.figure:
-            drawn(folder, told.figure)
+            print(dumps(row) if json else sentence(row), flush=True)
+        if figure:
+            drawn(kept, figure)
     return int(not all(row["held"] for row in rows))
 
 
@@ -166,4 +165,4 @@ def sentence(row: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    program(__doc__, main)

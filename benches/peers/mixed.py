@@ -9,7 +9,6 @@ The package of ns-2 has no PIE. Its authors' code of 2013 (without DOCSIS), buil
 is loaded if its path is given with ``--ns2-pie``; without one, those rows are left out.
 """
 
-import argparse
 import json
 import math
 import random
@@ -25,6 +24,7 @@ from typing import Any
 
 from benches.peers.driver import HERE, Unavailable, ns3_binary, object_printed
 from benches.tables import write_rows
+from tools.program import program
 from tools.validation.aqm_peers import HALF_OF_WINDOW, PACKETS_OF_500, WINDOWS_OF_32
 
 TARGETS_MS = (2, 5, 10, 20, 35, 50)
@@ -115,20 +115,14 @@ def of_ns3(run: Run, clip: Path, binary: Path) -> list[str]:
     return [str(binary), *(f"--{key}={value}" for key, value in options.items())]
 
 
-def main() -> None:
-    """Write the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("table", type=Path, help="the CSV file to write")
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--ns2-pie", type=Path, help="an extension of ns-2 with Queue/PIE")
-    arguments = parser.parse_args()
-    pie = arguments.ns2_pie.resolve() if arguments.ns2_pie else None
+def main(table: Path, /, *, seeds: int = 3, jobs: int = 2, ns2_pie: Path | None = None) -> None:
+    """Write the table, with ns-2's PIE if an extension of ns-2 has Queue/PIE."""
+    pie = ns2_pie and ns2_pie.resolve()
     try:
         binary = ns3_binary("mixed")
-        with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(arguments.jobs) as pool:
+        with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(jobs) as pool:
             started: list[tuple[Run, Future[dict[str, Any]]]] = []
-            for run in runs(arguments.seeds, pie is not None):
+            for run in runs(seeds, pie is not None):
                 clip = Path(folder) / f"{run.seed}.video"
                 if not clip.exists():
                     video(clip, run.seed)
@@ -139,7 +133,7 @@ def main() -> None:
         sys.exit(f"mixed.py: {reason}")
     order = ("peer", "delayed_acks", "queue", "variant", "limit", "target_ms", "seed")
     rows.sort(key=lambda row: [row[key] for key in order])
-    write_rows(arguments.table, rows)
+    write_rows(table, rows)
 
 
 def _row(run: Run, down: dict[str, Any]) -> dict[str, Any]:
@@ -149,4 +143,4 @@ def _row(run: Run, down: dict[str, Any]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    main()
+    program(__doc__, main)

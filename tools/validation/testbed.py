@@ -7,9 +7,8 @@ goes on where it was interrupted. It prints a table and how much of it agrees; t
 is not kept, and 0 with a sentence if this machine cannot have a testbed.
 """
 
-import argparse
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
@@ -23,6 +22,8 @@ from sojourn.study.grouped import grouped
 from sojourn.sweep import Campaign
 from sojourn.sweep.workers import open_workers
 
+from tools.program import program
+
 STUDY = Path(__file__).with_name("testbed.toml")
 SEEDS = 64
 """Simulations of a cell."""
@@ -30,13 +31,9 @@ ANSWER = "40us"
 """In how different times hosts answer: of a run at 1 Mb/s data followed an acknowledgement after 8 to 44 us
 (10th and 90th percentile 11 and 44), acknowledgements data after 7 and more. Simulated hosts would answer at
 once, so that packets would meet again and again at the very instant at which another one leaves."""
+Sets = Sequence[tuple[str, str]]
 FEWEST_DROPS = 30
 """Of a share of so few drops nothing is said: their number alone is uncertain by a fifth and more."""
-
-
-def simulations(seeds: int) -> list[tuple[str, str]]:
-    """Return what is set in a study that is simulated with so many seeds beside real programs."""
-    return [("repeat", str(seeds)), ("path.jitter", ANSWER)]
 
 
 @dataclass(frozen=True)
@@ -71,15 +68,16 @@ class Row:
     simulated: tuple[float, ...]
     real: tuple[float, ...]
     keeps: bool | None
-    reason: str = ""
+    remark: str = ""
 
     @property
     def text(self) -> str:
         """Write it as a line of a table."""
         low, high = min(self.simulated), max(self.simulated)
-        verdict = {True: "agrees", False: "differs", None: f"not judged: {self.reason}"}[self.keeps]
+        verdict = {True: "agrees", False: "differs", None: "not judged"}[self.keeps]
         if self.keeps is False and low <= mean(self.real) <= high:
             verdict += ", but within the simulations' range"
+        verdict += f": {self.remark}" if self.remark else ""
         each = f" ({', '.join(f'{one:.4g}' for one in self.real)})" if len(self.real) > 1 else ""
         return (
             f"{self.cell:44} {self.bound.name:16} {mean(self.simulated):8.4g} ({low:.4g} to {high:.4g})"
@@ -96,12 +94,12 @@ def rows(simulated: list[Mapping[str, Any]], real: list[Mapping[str, Any]]) -> I
             came, theirs = numbers(ours, bound.path), numbers(held or runs, bound.path)
             if not came or not theirs:
                 continue
-            keeps, reason = bound.keeps(mean(came), mean(theirs)), ""
+            keeps, remark = bound.keeps(mean(came), mean(theirs)), ""
             if not held:
-                keeps, reason = None, "the bed did not hold"
+                keeps, remark = None, "the bed did not hold"
             elif bound.path.endswith("loss") and (few := min(_drops(ours), _drops(held))) < FEWEST_DROPS:
-                keeps, reason = None, f"{few:.0f} drops are too few"
-            yield Row(cell, bound, came, theirs, keeps, reason)
+                keeps, remark = None, f"{few:.0f} drops are too few"
+            yield Row(cell, bound, came, theirs, keeps, remark)
 
 
 def _cells(results: list[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
@@ -130,50 +128,63 @@ def summary(found: list[Row]) -> str:
     return f"simulated and real agree: {', '.join(parts) or 'nothing could be judged'}{tail}"
 
 
-def main() -> int:
-    """Run what is missing, and print the agreement."""
-    parser = argparse.ArgumentParser(prog="python -m tools.validation.testbed", description=__doc__)
-    parser.add_argument("--results", default="results/validation/testbed", type=Path)
-    parser.add_argument("--jobs", type=int, help="processes that simulate; by default one for each core")
-    parser.add_argument("--only", action="append", default=[], help="AXIS=VALUE, as of sojourn run")
-    parser.add_argument("--runs", type=int, default=1, help="real runs of each cell")
-    arguments = parser.parse_args()
-    if arguments.runs < 1:
-        raise SojournError(f"--runs {arguments.runs}: expected 1 or more")
-    only = selection(arguments.only)
-    folders = arguments.results / "simulated", arguments.results / "real"
-    run(Campaign(Study.load(STUDY, simulations(SEEDS)), folders[0], only=only), arguments.jobs)
-    between = Study.load(STUDY, [("repeat", str(arguments.runs))])
-    if why := run(Campaign(between, folders[1], only=only, on_testbed=True), 1):
-        print(f"there is no testbed on this machine: {why}")
-        return 0
-    found = list(rows(*(list(open_results(folder)) for folder in folders)))
+def main(
+    *,
+    results: Path = Path("results/validation/testbed"),
+    jobs: int | None = None,
+    only: list[str] | None = None,
+    runs: int = 1,
+) -> int:
+    """Run what is missing, and print the agreement.
+
+    Parameters
+    ----------
+    jobs
+        Processes that simulate; by default one for each core.
+    only
+        AXIS=VALUE, as of sojourn run.
+    runs
+        Real runs of each cell.
+    """
+    if runs < 1:
+        raise SojournError(f"--runs {runs}: expected 1 or more")
+    found = list(rows(*both(STUDY, results, (SEEDS, runs), jobs, only=selection(only or []))))
     for row in found:
         print(row.text)
     print(summary(found))
     return int(any(row.keeps is False for row in found))
 
 
-def run(campaign: Campaign, jobs: int | None) -> str | None:
-    """Run what is missing; return why there can be no testbed, if there cannot."""
-    campaign.prepare()
-    if not campaign.todo:
-        return None
+def both(
+    study: Path, results: Path, repeats: tuple[int, int], jobs: int | None, sets: Sets = (), **chosen: Any
+) -> Iterator[list[Mapping[str, Any]]]:
+    """Run what is missing, simulated and then between real programs, and yield the results of each.
+
+    It ends the program, without an error, where there can be no testbed.
+    """
+    for on_testbed, repeat in zip((False, True), repeats, strict=True):
+        folder = results / ("real" if on_testbed else "simulated")
+        answer = [] if on_testbed else [("path.jitter", ANSWER)]
+        settings = Study.load(study, [*sets, *answer, ("repeat", str(repeat))])
+        campaign = Campaign(settings, folder, on_testbed=on_testbed, **chosen)
+        campaign.prepare()
+        if campaign.todo:
+            _run(campaign, 1 if on_testbed else jobs)
+        yield list(open_results(folder))
+
+
+def _run(campaign: Campaign, jobs: int | None) -> None:
     with open_workers(jobs=jobs) as workers:
         try:
             failed = [outcome for outcome in campaign.execute(workers) if outcome.error]
         except SojournError as error:
-            if campaign.on_testbed:
-                return str(error)
-            raise
+            if not campaign.on_testbed:
+                raise
+            print(f"there is no testbed on this machine: {error}")
+            sys.exit()
     if failed:
         raise SojournError(f"{failed[0].point} failed: {failed[0].error}")
-    return None
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except SojournError as error:
-        print(f"tools.validation.testbed: {error}", file=sys.stderr)
-        sys.exit(2)
+    program(__doc__, main)
