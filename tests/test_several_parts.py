@@ -1,4 +1,7 @@
-"""The page of several studies: what is set beside what. Pages and pictures are not made here."""
+"""Parts of pages: several studies beside each other, the worst showing of each size, counts of runs.
+
+Pages and pictures are not made here.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,9 @@ from typing import Any
 
 import pytest
 from sojourn.errors import SojournError
-from sojourn.report import several
+from sojourn.report import film_strip, several
 from sojourn.report.facts import facts
+from sojourn.report.points import points_table
 
 
 class Stored(SimpleNamespace):
@@ -104,3 +108,51 @@ def test_what_a_study_reproduces_stands_behind_its_name(monkeypatch: pytest.Monk
     said = facts(study("a", reproduces="tag", seed=4), results, {})
     assert [term for term, _ in said][:3] == ["Study", "Reproduces", "Points"] and said[1][1] == "cited tag"
     assert "Reproduces" not in [term for term, _ in facts(study("a", seed=4), results, {})]
+
+
+def test_the_worst_showing_of_each_size_is_shown_the_largest_size_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(film_strip, "_sections", lambda result, size, files: [(result["at"], size)])
+
+    def showing(at: int, size: str, profile: str, ssim: float, missing: int = 1) -> dict[str, Any]:
+        worst = {"resolution": size, "profile": profile, "ssim": ssim, "missing": [[0, 1]] * missing}
+        return {"at": at, "video": {"worst": worst}}
+
+    results = [
+        showing(0, "hd", "evalvid", 0.2), showing(1, "hd", "aligned", 0.8), showing(2, "hd", "aligned", 0.7),
+        showing(3, "hd", "freeze", 0.1), showing(4, "sd", "paper", 0.9), showing(5, "sd", "paper", 0.1, 0),
+        {"at": 6, "video": None}, {"at": 7},
+    ]  # fmt: skip
+    # A profile that conceals losses goes before one that is worse; one that lacks nothing shows nothing.
+    assert film_strip.film_sections(results, None) == [(4, "sd"), (2, "hd")]  # type: ignore[arg-type]
+
+
+def test_missing_packets_of_a_showing_are_added_up_over_its_gaps(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[tuple[Any, ...]] = []
+    files: Any = SimpleNamespace(
+        picture=lambda *given: told.append(given) or "picture", csv=lambda *given: told.append(given)
+    )
+    for name in ("quality_table", "quality"):
+        monkeypatch.setattr(film_strip.film, name, lambda *given: given[-1])
+    monkeypatch.setattr(film_strip, "_strip", lambda worst, title: title)
+    worst = {"clip": "foot", "profile": "paper", "missing": [[3, 2], [9, 5], [20, 1]]}
+    over_time, strip = film_strip._sections(
+        {"point": {"rate": "1Mbit", "q": "fifo"}, "video": {"worst": worst}}, "hd", files
+    )
+    assert over_time.title == "Quality over time: HD, foot, profile paper"
+    assert "of 1Mbit, fifo; 8 packets were missing, in 3 gaps." in repr(over_time)
+    assert strip.title == "Pictures: HD, foot, profile paper"
+    assert [given[1] for given in told] == ["video-hd-quality", "video-hd-quality", "video-hd-strip"]
+
+
+def test_a_table_of_points_counts_the_runs_of_each_cell() -> None:
+    def results(*runs: int) -> list[dict[str, Any]]:
+        return [{"point": {"q": f"{cell}pkt"}, "replication": run, "links": {}}
+                for cell, count in enumerate(runs, 1) for run in range(count)]  # fmt: skip
+
+    for runs, several_runs in (((1, 1), False), ((1, 3), True), ((2, 3), True)):
+        table = points_table(results(*runs), {"q": ["1pkt", "2pkt"]}, {})
+        place = [column.title for column in table.columns].index("Runs")
+        assert [(row[place].text, row[place].number) for row in table.rows] == [(str(n), n) for n in runs]
+        assert table.replicated == several_runs
