@@ -112,7 +112,7 @@ def test_no_more_are_under_way_than_there_is_room_for_and_suspects_are_alone(
         dies = any(tasks[each] in (1, 3) for each in left)
         for each in left:
             each.set_exception(BrokenExecutor()) if dies else each.set_result(tasks[each])
-        return SimpleNamespace(done=set(running))
+        return SimpleNamespace(done=list(running))
 
     monkeypatch.setattr(places, "wait", wait)
     pools = Pools(lambda _: False, window=4)
