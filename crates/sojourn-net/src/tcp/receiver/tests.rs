@@ -144,7 +144,7 @@ fn data_that_tells_of_nothing_new_costs_no_quick_acknowledgement() {
     let mut receiver = Receiver::new(1000, Span::from_millis(40), true).with_extras(EcnMode::Off, false, Some(window));
     receiver.on_data(Time(0), &data(0, 1000), Time::NEVER, || (Span::ZERO, Span::from_secs(1)));
     receiver.on_segment(Time(0), &data(0, 1000));
-    (0..20).for_each(|_| drop(receiver.acknowledge()));
+    (0..20).for_each(|_| _ = receiver.acknowledge());
     for k in 1..16 {
         receiver.on_segment(Time(k), &data(k * 1000, 1000));
         assert!(receiver.wants_ack());
