@@ -124,6 +124,17 @@ def test_packets_are_kept_where_somebody_asks_for_them(quick: Path, tmp_path: Pa
     assert not kept("no", **{"record.packets": "false"})
 
 
+def test_what_is_there_without_its_packet_log_is_run_again_for_whoever_asks_for_the_log(
+    grid: Command,
+) -> None:
+    grid("run", "grid.toml", "--out", "out")
+    said = grid("run", "grid.toml", "--out", "out", "--log").stdout
+    assert "2 simulated" in said and "0 already there" in said
+    assert len(list((grid.cwd / "out" / "packets").iterdir())) == 2
+    assert "0 simulated" in grid("run", "grid.toml", "--out", "out", "--log").stdout
+    assert "0 simulated" in grid("run", "grid.toml", "--out", "out").stdout
+
+
 def test_another_seed_into_the_same_directory_is_simulated(grid: Command) -> None:
     first = grid.json("run", "grid.toml", "--out", "out", "--set", "seed=1")
     assert "2 simulated" in grid("run", "grid.toml", "--out", "out", "--set", "seed=2").stdout

@@ -149,6 +149,17 @@ def test_candidates_are_out_when_an_interval_says_so_and_close_when_it_is_narrow
     assert elimination.stand(once, 0.1, 0.95).out == []
 
 
+def test_each_candidate_is_compared_by_the_load_that_is_worst_for_it() -> None:
+    scores = {
+        "best": numbers(a=[4.0, 4.1, 4.0, 4.1], b=[4.5] * 4),
+        "worse at b": numbers(a=[4.2, 4.1, 4.2, 4.1], b=[3.0, 3.1, 3.0, 3.1]),
+        "alike at b": numbers(a=[5.0] * 4, b=[3.95, 4.1, 3.95, 4.1]),
+    }
+    standing = elimination.stand(scores, 0.1, 0.95)
+    assert (standing.best, standing.out, standing.close) == ("best", ["worse at b"], ["alike at b"])
+    assert standing.behind["worse at b"].mean == pytest.approx(1.0)
+
+
 def test_what_a_candidate_is_worth_is_its_worst_load_and_user() -> None:
     found = {("idle", "web"): {0: 5.0}, ("both", "web"): {0: 4.0}, ("both", "voice.talks"): {0: 3.0}}
     assert elimination.worst_cell(found) == (("both", "voice.talks"), 3.0)

@@ -130,5 +130,10 @@ mod tests {
                 "the simulator decides otherwise about 1 of 7 packets of up",
             ]
         );
+        for (ratio, held) in [(1.0009, true), (1.0011, false), (0.9991, true), (0.9989, false)] {
+            let mut verdict = Verdict::new();
+            verdict.rate("down", 16e6, ratio);
+            assert_eq!(verdict.held, held, "too fast is as wrong as too slow: {ratio}");
+        }
     }
 }

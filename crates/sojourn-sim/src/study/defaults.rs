@@ -105,6 +105,20 @@ count = 9
     }
 
     #[test]
+    fn probes_take_all_keys_that_are_not_of_tcp() {
+        let of_all = "count = 3\nrtt = '80ms'\nstart-within = '2s'\nover = ['down']\ninitial-window = 3\n";
+        let text = STUDY.replace("initial-window = 3\n", of_all);
+        let mut found: Value = toml::from_str(&text).unwrap();
+        super::take(&mut found);
+        let probes = json!({
+            "source": { "kind": "cbr", "rate": "1Mbit", "size": "200B" }, "transport": "udp", "direction": "down",
+            "count": 3, "rtt": "80ms", "start-within": "2s", "over": ["down"],
+        });
+        assert_eq!(found["flows"][1], probes);
+        assert_eq!((&found["flows"][0]["over"], &found["flows"][0]["count"]), (&json!(["down"]), &json!(3)));
+    }
+
+    #[test]
     fn a_default_can_be_set() {
         let found = read(STUDY, &[("defaults.flows.initial-window", "7")]).unwrap();
         assert_eq!(found["workload"]["many"][0]["initial-window"], 7);
