@@ -6,7 +6,9 @@ All of these are stood in for; nothing here takes time.
 from __future__ import annotations
 
 import asyncio
+import socket
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -56,13 +58,33 @@ def test_datagrams_carry_their_number_and_the_clock_of_speech_and_lateness_is_in
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(datagrams, "_receive", lambda *_: None)
         patch.setattr(datagrams, "socket", SimpleNamespace(**{
-            **{name: 1 for name in ("AF_INET", "SOCK_DGRAM", "SOL_SOCKET", "SO_RCVBUF")},
-            "socket": lambda *_: SimpleNamespace(**dict.fromkeys(("setsockopt", "bind", "connect", "send"),
-                                                                 lambda *_: None)),
+            **{name: 1 for name in ("AF_INET", "SOCK_DGRAM", "SOL_SOCKET", "SO_RCVBUF", "SHUT_RDWR")},
+            "socket": lambda *_: SimpleNamespace(**dict.fromkeys(
+                ("setsockopt", "bind", "connect", "send", "shutdown", "close"), lambda *_: None)),
         }))  # fmt: skip
         datagrams.client(late)  # type: ignore[arg-type]
     assert left == {"sent": 3, "late_p99_us": pytest.approx(3.0), "arrived": 0, "bytes": 0}
     assert np.load(tmp_path / "arrived-client.npy").tolist() == [-1, -1]
+
+
+def test_nobody_reads_datagrams_any_more_when_a_part_is_over(tmp_path: Path) -> None:
+    np.save(tmp_path / "client.npy", np.array([[0, 100]], dtype=np.int64))
+
+    class Host(SimpleNamespace):
+        def leave(self, **found: Any) -> None:
+            pass
+
+    host = Host(
+        end="client", folder=tmp_path, own="127.0.0.1", other="127.0.0.1", port=0, duration_ns=0,
+        warmup_ns=0, arguments={"receives": 2, "payload": 8},
+        begin=lambda: None, now=lambda: 1, sleep_until=lambda at: None,
+    )  # fmt: skip
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
+        free.bind(("127.0.0.1", 0))
+        host.port = free.getsockname()[1]
+    before = threading.active_count()
+    datagrams.client(host)  # type: ignore[arg-type]
+    assert threading.active_count() == before
 
 
 class Torrent:

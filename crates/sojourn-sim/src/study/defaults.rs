@@ -7,8 +7,8 @@ use serde_json::Value;
 use toml::de::{DeTable, DeValue};
 
 /// The keys of a group of flows that are not TCP's.
-const NOT_OF_TCP: [&str; 9] =
-    ["name", "source", "transport", "direction", "count", "rtt", "start-within", "over", "access"];
+const NOT_OF_TCP: [&str; 11] =
+    ["name", "source", "transport", "direction", "count", "rtt", "start-within", "start", "stop", "over", "access"];
 
 /// Puts the defaults of a document in their places and removes them.
 pub(super) fn take(document: &mut Value) {
@@ -106,13 +106,14 @@ count = 9
 
     #[test]
     fn probes_take_all_keys_that_are_not_of_tcp() {
-        let of_all = "count = 3\nrtt = '80ms'\nstart-within = '2s'\nover = ['down']\ninitial-window = 3\n";
+        let of_all = "count = 3\nrtt = '80ms'\nstart-within = '2s'\nstart = '3s'\nstop = '8s'\nover = ['down']\naccess = { rate = '9Mbit' }\ninitial-window = 3\n";
         let text = STUDY.replace("initial-window = 3\n", of_all);
         let mut found: Value = toml::from_str(&text).unwrap();
         super::take(&mut found);
         let probes = json!({
             "source": { "kind": "cbr", "rate": "1Mbit", "size": "200B" }, "transport": "udp", "direction": "down",
-            "count": 3, "rtt": "80ms", "start-within": "2s", "over": ["down"],
+            "count": 3, "rtt": "80ms", "start-within": "2s", "start": "3s", "stop": "8s",
+            "over": ["down"], "access": { "rate": "9Mbit" },
         });
         assert_eq!(found["flows"][1], probes);
         assert_eq!((&found["flows"][0]["over"], &found["flows"][0]["count"]), (&json!(["down"]), &json!(3)));

@@ -310,8 +310,9 @@ fn wrong_sets_are_named() {
 #[test]
 fn the_presets_of_sessions_are_written_out() {
     let with = |source: &str| {
-        let points = expand(&STUDY.replace("{ kind = \"bulk\" }", source));
-        serde_json::to_value(&points[6].document.flows[0].source).unwrap()
+        let document = parse(&STUDY.replace("{ kind = \"bulk\" }", source), "study.toml", &[]).unwrap();
+        let point: Value = serde_json::from_str(&points(&document).unwrap()[6]).unwrap();
+        point["document"]["flows"][0]["source"].clone()
     };
     let preset = with("{ kind = \"sessions\", preset = \"imc14\" }");
     assert_eq!(preset["sizes"], json!({"kind": "weibull", "shape": 0.35, "scale": "10039B"}));

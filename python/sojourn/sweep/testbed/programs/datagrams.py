@@ -52,12 +52,19 @@ def _run(host: Host, other: str) -> None:
     arrived = np.full(host.arguments["receives"], -1, dtype=np.int64)
     sent = np.full(len(schedule), -1, dtype=np.int64)
     counts = {"arrived": 0, "bytes": 0}
-    threading.Thread(target=_receive, args=(host, found, arrived, counts), daemon=True).start()
+    over = threading.Event()
+    receiver = threading.Thread(target=_receive, args=(host, found, over, arrived, counts), daemon=True)
+    receiver.start()
     try:
         host.begin()
         _send(host, found, schedule, sent)
         host.sleep_until(host.duration_ns + 10_000_000_000)
     finally:
+        # Nobody may still read from a descriptor that the system gives away again.
+        over.set()
+        found.shutdown(socket.SHUT_RDWR)
+        receiver.join(1.0)
+        found.close()
         np.save(host.folder / f"sent-{host.end}.npy", sent)
         np.save(host.folder / f"arrived-{host.end}.npy", arrived)
         late = (sent - schedule[:, 0])[sent >= 0]
@@ -83,13 +90,21 @@ def _send(host: Host, found: socket.socket, schedule: NDArray[np.int64], sent: N
             found.send(memoryview(room)[:length])
 
 
-def _receive(host: Host, found: socket.socket, arrived: NDArray[np.int64], counts: dict[str, int]) -> None:
+def _receive(
+    host: Host,
+    found: socket.socket,
+    over: threading.Event,
+    arrived: NDArray[np.int64],
+    counts: dict[str, int],
+) -> None:
     next_row = 0
     while True:
         try:
             packet, told, _, _ = found.recvmsg(2048, 128)
         except ConnectionRefusedError:
             continue
+        if over.is_set():
+            return
         age = 0
         for level, kind, stamp in told:
             if (level, kind) == (socket.SOL_SOCKET, _TIMESTAMPS_NS):
