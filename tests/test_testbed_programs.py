@@ -225,7 +225,7 @@ def test_rows_of_datagrams_are_told_by_unwrapped_numbers() -> None:
     rows = (0, 20_000, 40_000, 65_535, 65_536, 65_534, 20_000, 65_537)
     packets = [*map(rtp, rows), b"\x80" * 11, b"\x40" + bytes(19)]
     with pytest.raises(IndexError):
-        datagrams._receive(host, Heard(*packets), arrived, counts)  # type: ignore[arg-type]
+        datagrams._receive(host, Heard(*packets), threading.Event(), arrived, counts)  # type: ignore[arg-type]
     assert np.flatnonzero(arrived >= 0).tolist() == sorted({*rows})
     assert arrived[20_000] == 6 and arrived[65_534] == 10
     # Those of the warm-up, two, do not count.
@@ -369,9 +369,14 @@ def test_who_is_held_up_between_two_clocks_dates_no_datagram_before_it_was_sent(
         host = SimpleNamespace(now=lambda: time.monotonic_ns() - epoch, warmup_ns=0)
         ours.send(datagrams._RTP.pack(datagrams._VERSION, 0, 0, 0, 1))
         arrived = np.full(1, -1, dtype=np.int64)
-        told = (host, ours, arrived, {"arrived": 0, "bytes": 0})
-        threading.Thread(target=datagrams._receive, args=told, daemon=True).start()
+        over = threading.Event()
+        told = (host, ours, over, arrived, {"arrived": 0, "bytes": 0})
+        receiver = threading.Thread(target=datagrams._receive, args=told, daemon=True)
+        receiver.start()
         # Only so that a datagram that never comes is an error, and not a test without end.
         while arrived[0] == -1 and time.monotonic_ns() < epoch + 5000 * MS:
             time.sleep(0.001)
+        over.set()
+        ours.shutdown(socket.SHUT_RDWR)
+        receiver.join()
     assert arrived[0] >= 0
