@@ -291,8 +291,8 @@ mod tests {
                 assert_eq!(packet.source.to_string(), "10.0.0.1");
                 match packet.transport {
                     Transport::Tcp(segment) => {
-                        assert_eq!((segment.seq, segment.payload, segment.stamps), (7, 1000, Some((9, 10))));
-                        assert_eq!((segment.sack, segment.options_cut), (Some((20, 30)), false));
+                        assert_eq!((segment.seq, segment.payload, segment.stamps()), (7, 1000, Some((9, 10))));
+                        assert_eq!((segment.sack(), segment.options_cut), (Some((20, 30)), false));
                     }
                     Transport::Udp { payload, length, .. } => {
                         let read = utp::header(payload, length).unwrap();

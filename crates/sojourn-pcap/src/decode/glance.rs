@@ -40,15 +40,10 @@ pub(crate) fn glance(link: u16, data: &[u8], wire_len: u32) -> Option<Glance> {
         0 => wire_len.saturating_sub(14),
         total => u32::from(total),
     };
-    let segment = Segment {
-        seq: be32(head, 38),
-        ack: be32(head, 42),
-        flags: head[47],
-        payload: length.checked_sub(20 + header as u32)?,
-        stamps: Some((be32(head, 58), be32(head, 62))),
-        sack: if header > 32 { tcp::sack(data.get(54..34 + header).unwrap_or(&data[54..])) } else { None },
-        options_cut: false,
-    };
+    let payload = length.checked_sub(20 + header as u32)?;
+    let sack = if header > 32 { tcp::sack(data.get(54..34 + header).unwrap_or(&data[54..])) } else { None };
+    let segment = Segment::new([be32(head, 38), be32(head, 42)], head[47], payload);
+    let segment = segment.with(Some((be32(head, 58), be32(head, 62))), sack);
     let (addresses, ports) = ([be32(head, 26), be32(head, 30)], [be16(head, 34), be16(head, 36)]);
     Some(Glance { addresses, ports, ttl: head[22], id: be16(head, 18), segment })
 }

@@ -19,19 +19,45 @@ pub struct Segment {
     pub seq: u32,
     /// Cumulative acknowledgement.
     pub ack: u32,
-    /// Flags.
-    pub flags: u8,
     /// Bytes of payload on the wire.
     pub payload: u32,
-    /// TSval and TSecr.
-    pub stamps: Option<(u32, u32)>,
-    /// First block of selective acknowledgements: what arrived last, beyond a hole (RFC 2018 §4).
-    pub sack: Option<(u32, u32)>,
+    /// Flags.
+    pub flags: u8,
     /// The options could not be read to their end.
     pub options_cut: bool,
+    /// Which of the two that follow are there: two `Option`s would take half a line of the cache.
+    there: u8,
+    stamps: (u32, u32),
+    sack: (u32, u32),
 }
 
 impl Segment {
+    /// One without options.
+    #[inline(always)]
+    pub(crate) fn new([seq, ack]: [u32; 2], flags: u8, payload: u32) -> Self {
+        Self { seq, ack, payload, flags, options_cut: false, there: 0, stamps: (0, 0), sack: (0, 0) }
+    }
+
+    /// One with these options: TSval and TSecr, and the first block of selective acknowledgements.
+    #[inline(always)]
+    pub(crate) fn with(mut self, stamps: Option<(u32, u32)>, sack: Option<(u32, u32)>) -> Self {
+        self.there = u8::from(stamps.is_some()) | u8::from(sack.is_some()) << 1;
+        (self.stamps, self.sack) = (stamps.unwrap_or_default(), sack.unwrap_or_default());
+        self
+    }
+
+    /// TSval and TSecr.
+    #[inline]
+    pub fn stamps(&self) -> Option<(u32, u32)> {
+        (self.there & 1 != 0).then_some(self.stamps)
+    }
+
+    /// First block of selective acknowledgements: what arrived last, beyond a hole (RFC 2018 §4).
+    #[inline]
+    pub fn sack(&self) -> Option<(u32, u32)> {
+        (self.there & 2 != 0).then_some(self.sack)
+    }
+
     /// Sequence number after this segment; SYN and FIN count.
     #[inline]
     pub fn end(&self) -> u32 {
@@ -58,7 +84,8 @@ pub(super) fn segment(data: &[u8], length: u32) -> Result<Segment, Skip> {
     let options = &data[20..header.min(data.len())];
     let (stamps, options_cut) = timestamps(options, header > data.len());
     let sack = sack(options);
-    Ok(Segment { seq: be32(data, 4), ack: be32(data, 8), flags: data[13], payload, stamps, sack, options_cut })
+    let segment = Segment::new([be32(data, 4), be32(data, 8)], data[13], payload);
+    Ok(Segment { options_cut, ..segment }.with(stamps, sack))
 }
 
 #[inline(always)]
@@ -123,12 +150,12 @@ mod tests {
             let mut options = [before, &stamps].concat();
             options.resize(options.len().next_multiple_of(4), 0);
             let found = of(0x10, &options);
-            assert_eq!((found.stamps, found.options_cut), (Some((256, 9)), false), "{before:?}");
+            assert_eq!((found.stamps(), found.options_cut), (Some((256, 9)), false), "{before:?}");
         }
         // Behind the end of the list, or with a length that leads beyond it, is none.
         for before in [[0, 0], [2, 99], [2, 1]] {
             let options = [&before[..], &stamps].concat();
-            assert_eq!(of(0x10, &options).stamps, None, "{before:?}");
+            assert_eq!(of(0x10, &options).stamps(), None, "{before:?}");
         }
     }
 }

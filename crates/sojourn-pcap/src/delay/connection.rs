@@ -69,7 +69,7 @@ impl Connection {
         }
         let [a, b] = &mut self.sides;
         let (me, peer) = if side == 0 { (a, b) } else { (b, a) };
-        let identity = (segment.seq, segment.ack, segment.payload, segment.stamps.map_or(0, |s| s.0), id);
+        let identity = (segment.seq, segment.ack, segment.payload, segment.stamps().map_or(0, |s| s.0), id);
         if me.last == identity && me.packets > 0 && (id != 0 || segment.payload > 0) {
             heard.marks |= DUPLICATE;
             return heard;
@@ -84,7 +84,7 @@ impl Connection {
             heard.round_trip = Some(time - sent);
         }
         me.occupy(segment, time);
-        if let (Some((value, _)), 0) = (segment.stamps, segment.flags & RST) {
+        if let (Some((value, _)), 0) = (segment.stamps(), segment.flags & RST) {
             if me.route.changed(ttl) && known {
                 heard.marks |= REROUTED;
             }

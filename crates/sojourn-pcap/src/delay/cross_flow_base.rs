@@ -310,13 +310,12 @@ fn within(bounds: &[[f64; 2]]) -> Option<(f64, f64)> {
         return None;
     }
     let [mut lows, mut highs] = [0, 1].map(|side| bounds.iter().map(|bound| bound[side]).collect::<Vec<_>>());
-    lows.sort_unstable_by(f64::total_cmp);
-    highs.sort_unstable_by(f64::total_cmp);
     // Some may be out of order by jitter: as few as leaves bounds that do not contradict each other. If none do, their
     // queues are not the same: each flow has its own, or there are several hosts behind the address.
     let at = |share: f64| {
-        let skip = ((lows.len() - 1) as f64 * share) as usize;
-        (lows[lows.len() - 1 - skip], highs[skip])
+        let (last, skip) = (lows.len() - 1, ((lows.len() - 1) as f64 * share) as usize);
+        let nth = |of: &mut [f64], n| *of.select_nth_unstable_by(n, f64::total_cmp).1;
+        (nth(&mut lows, last - skip), nth(&mut highs, skip))
     };
     [0.02, 0.1, 0.25].into_iter().map(at).find(|(low, high)| low <= high)
 }

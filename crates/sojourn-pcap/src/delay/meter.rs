@@ -84,13 +84,13 @@ impl Meter {
         self.start_ns = self.start_ns.or(batch.start_ns);
         let (mut keys, mut payloads) = (batch.keys.iter(), batch.payloads.as_slice());
         for sighting in &batch.sightings {
-            if sighting.found.fresh
+            if sighting.fresh
                 && let Some(key) = keys.next()
             {
                 self.renew(sighting, key);
             }
             self.last_time = sighting.time;
-            self.sighting(sighting, &mut payloads);
+            self.sighting(sighting, batch.first, &mut payloads);
             let MeterState { log, tracks, options, remembered, .. } = &self.state;
             let is_full = log.len() >= options.log_packets || tracks.len() - self.tracks_kept >= MOST_NEW_TRACKS;
             if *remembered > self.most_remembered {
@@ -104,10 +104,10 @@ impl Meter {
     }
 
     #[inline]
-    fn sighting(&mut self, sighting: &Sighting, payloads: &mut &[u8]) {
+    fn sighting(&mut self, sighting: &Sighting, first: u64, payloads: &mut &[u8]) {
         let Self { flows, state, .. } = self;
-        let (key, flow) = &mut flows[sighting.found.place as usize];
-        let seen = sighting.of(key);
+        let (key, flow) = &mut flows[sighting.place as usize];
+        let seen = sighting.of(key, first);
         match &sighting.what {
             What::Segment(segment) => {
                 if let Flow::Tcp(flow) = flow {
@@ -143,7 +143,7 @@ impl Meter {
             What::Segment(..) => Flow::Tcp(Box::default()),
             What::Datagram(..) => Flow::Undecided(Candidate::default()),
         };
-        match self.flows.get_mut(sighting.found.place as usize) {
+        match self.flows.get_mut(sighting.place as usize) {
             None => self.flows.push((*key, flow)),
             Some(place) => {
                 let (_, old) = std::mem::replace(place, (*key, flow));

@@ -11,16 +11,20 @@ use std::mem::MaybeUninit;
 /// Captures longer than this, or clocks that jump further, are not measured.
 const LONGEST_NS: i64 = 10 * 365 * 86_400 * 1_000_000_000;
 
-/// A packet of a flow as it was seen.
+/// A packet of a flow as it was seen. What one thread writes of it another reads, so it is kept short.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sighting {
     /// Capture time since the first packet, ns.
     pub(crate) time: i64,
-    /// Frame number.
-    pub(crate) frame: u64,
+    /// Frame number, from the batch's first on.
+    frame: u32,
     pub(crate) what: What,
-    /// Where its flow is, and which end of the key sent it.
-    pub(crate) found: Found,
+    /// Where its flow is.
+    pub(crate) place: u32,
+    /// Which end of the key sent it.
+    side: u8,
+    /// The flow is new.
+    pub(crate) fresh: bool,
     /// Length on the wire, as far as 16 bits tell it.
     pub(crate) length: u16,
     /// IPv4 identification, or 0.
@@ -28,6 +32,8 @@ pub(crate) struct Sighting {
     /// Its hop limit.
     pub(crate) ttl: u8,
 }
+
+const _: () = assert!(size_of::<Sighting>() <= 56);
 
 /// What is inside.
 #[derive(Debug, Clone, Copy)]
@@ -41,6 +47,8 @@ pub(crate) enum What {
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     pub(crate) sightings: Vec<Sighting>,
+    /// Frame number of the first sighting.
+    pub(crate) first: u64,
     /// Keys of the flows that are new, in the order of their first packets.
     pub(crate) keys: Vec<Key>,
     /// Payloads of UDP, one after another.
@@ -68,8 +76,8 @@ impl Batch {
     pub(crate) fn take_over(&mut self, most: usize) {
         self.clear();
         self.sightings.reserve(most);
-        let found = Found { place: 0, side: 0, fresh: false };
-        let blank = Sighting { time: 0, frame: 0, what: What::Datagram(0, 0), found, length: 0, id: 0, ttl: 0 };
+        let what = What::Datagram(0, 0);
+        let blank = Sighting { time: 0, frame: 0, what, place: 0, side: 0, fresh: false, length: 0, id: 0, ttl: 0 };
         self.sightings.spare_capacity_mut()[..most].fill(MaybeUninit::new(blank));
     }
 }
@@ -123,8 +131,12 @@ impl Lookout {
         if found.fresh {
             batch.keys.push(*self.table.key(found.place));
         }
-        let length = frame.wire_len.min(65_535) as u16;
-        batch.sightings.push(Sighting { time, frame: frame.number, what, found, length, id, ttl });
+        if batch.sightings.is_empty() {
+            batch.first = frame.number;
+        }
+        let Found { place, side, fresh } = found;
+        let (frame, length) = ((frame.number - batch.first) as u32, frame.wire_len.min(65_535) as u16);
+        batch.sightings.push(Sighting { time, frame, what, place, side, fresh, length, id, ttl });
     }
 
     /// Time since the first packet, if it can be.
@@ -150,10 +162,10 @@ pub(crate) struct Seen<'a> {
 }
 
 impl Sighting {
-    /// With the key of its flow.
+    /// With the key of its flow, and the number of its batch's first frame.
     #[inline]
-    pub(crate) fn of<'a>(&self, key: &'a Key) -> Seen<'a> {
-        let Self { time, frame, found, length, id, ttl, .. } = *self;
-        Seen { key, side: usize::from(found.side), id, ttl, frame, time, length }
+    pub(crate) fn of<'a>(&self, key: &'a Key, first: u64) -> Seen<'a> {
+        let Self { time, frame, side, length, id, ttl, .. } = *self;
+        Seen { key, side: usize::from(side), id, ttl, frame: first + u64::from(frame), time, length }
     }
 }

@@ -116,7 +116,7 @@ impl TcpFlow {
             // Resets are often made by middleboxes, or carry the stamp of what they answer.
             return;
         }
-        let Some(stamps) = segment.stamps else {
+        let Some(stamps) = segment.stamps() else {
             let why = if segment.options_cut { Discard::OptionsCut } else { Discard::NoTimestamps };
             return state.discard(host, Protocol::Tcp, why, 1);
         };

@@ -47,15 +47,15 @@ impl Times {
 
     /// Keep the first.
     fn cut(&mut self) {
-        self.of.sort();
-        if let Some(&(after, _)) = self.of.get(MOST_SPACINGS + 1) {
-            self.until = after;
+        if self.of.len() > MOST_SPACINGS + 1 {
+            self.until = self.of.select_nth_unstable(MOST_SPACINGS + 1).1.0;
             self.of.truncate(MOST_SPACINGS + 1);
         }
     }
 
     fn spacings(mut self) -> Vec<i64> {
         self.cut();
+        self.of.sort_unstable();
         self.of.windows(2).map(|pair| pair[1].1 - pair[0].1).collect()
     }
 }

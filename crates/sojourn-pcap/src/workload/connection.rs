@@ -109,7 +109,7 @@ impl Connection {
             let new = self.ways[by].data((start, end), now);
             if new > 0 {
                 let begins = self.new_data(by, &before, new, now, more);
-                self.flights[by].data((start, end), segment.stamps, begins, round_trip(&self.ways));
+                self.flights[by].data((start, end), segment.stamps(), begins, round_trip(&self.ways));
             }
         }
         self.ways[by].fin |= segment.flags & FIN != 0 && end >= self.ways[by].end;
@@ -209,7 +209,7 @@ mod tests {
         let mut connection = Connection::new(0);
         let (payload, stamps, sack) = (0, None, None);
         let mut segment = |flags, seq, window, scale| {
-            let segment = Segment { seq, ack: 0, flags, payload, stamps, sack, options_cut: false };
+            let segment = Segment::new([seq, 0], flags, payload).with(stamps, sack);
             connection.segment(0, &segment, Some(Extra { window, mss: None, scale }), 0, true);
             connection.ways[0].window
         };

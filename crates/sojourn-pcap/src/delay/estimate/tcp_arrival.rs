@@ -89,7 +89,7 @@ impl InFlight {
             return None;
         }
         self.last_ack = Some(ack.ack);
-        let block = ack.sack.filter(|&(left, right)| before(ack.ack, left) && before(left, right));
+        let block = ack.sack().filter(|&(left, right)| before(ack.ack, left) && before(left, right));
         if self.fresh.is_empty() && self.again.is_empty() {
             self.hole = block.is_some();
             return None;
@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     fn segment(seq: u32, ack: u32, payload: u32) -> Segment {
-        Segment { seq, ack, flags: 16, payload, stamps: None, sack: None, options_cut: false }
+        Segment::new([seq, ack], 16, payload)
     }
 
     fn five() -> InFlight {
@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn an_acknowledgement_stands_for_what_it_covers_and_nothing_else_tells_of() {
         let mut flight = five();
-        let beyond = Segment { sack: Some((100, 200)), ..segment(0, 0, 0) };
+        let beyond = segment(0, 0, 0).with(None, Some((100, 200)));
         let told = [beyond, segment(0, 100, 0), segment(0, 500, 0)].map(|ack| flight.acknowledged(&ack, 0));
         let covered = told.map(|arrival| arrival.map(|arrival| (arrival.departed.frame, arrival.covered)));
         // The second was acknowledged selectively. What filled the hole is not known; then three came together.
@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn in_a_hole_the_selective_acknowledgement_tells_which() {
         let mut flight = five();
-        let beyond = |right| Segment { sack: Some((100, right)), ..segment(0, 0, 0) };
+        let beyond = |right| segment(0, 0, 0).with(None, Some((100, right)));
         assert_eq!(frame(flight.acknowledged(&beyond(200), 9)), Some((1, false)));
         assert_eq!(frame(flight.acknowledged(&beyond(300), 9)), Some((2, false)));
         assert_eq!(frame(flight.acknowledged(&beyond(300), 9)), None, "each is told once");

@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     fn segment(seq: u32, ack: u32, payload: u32) -> Segment {
-        Segment { seq, ack, flags: 16, payload, stamps: None, sack: None, options_cut: false }
+        Segment::new([seq, ack], 16, payload)
     }
 
     #[test]
