@@ -126,12 +126,17 @@ def test_two_points_at_once_are_refused(sojourn: Command) -> None:
         "--jobs 2 does not go with --on testbed"
         in sojourn("run", file, "--on", "testbed", "--jobs", 2, code=2).stderr
     )
+    assert (
+        "--no-offload does not go without --on testbed" in sojourn("run", file, "--no-offload", code=2).stderr
+    )
 
 
 def test_a_script_runs_on_the_testbed_with_the_same_rules(tmp_path: Path) -> None:
     file = study(tmp_path, flows(BULK.replace("cubic", "newreno")))
     with pytest.raises(SojournError, match="jobs=2 does not go with on_testbed: two points at once"):
         run(file, on_testbed=True, jobs=2)
+    with pytest.raises(SojournError, match="offload=False does not go without on_testbed"):
+        run(file, offload=False)
     with pytest.raises(SojournError, match="cannot be run on the testbed"):
         run(file, out=tmp_path / "out", on_testbed=True)
     assert not (tmp_path / "out").exists()
@@ -181,8 +186,22 @@ def test_results_of_the_testbed_have_a_hash_and_a_folder_of_their_own(sojourn: C
     assert simulated[0]["hash"] != real[0]["hash"]
     one = Study.load(file).points[0]
     assert testbed.default_folder(Study.load(file)) == Path("results/real-testbed")
-    names = [testbed.identity(), {**testbed.identity(), "kernel": "Linux 1.0"}]
-    assert len({one.hash, *(one.on_testbed(name).hash for name in names)}) == 3
+    names = [testbed.identity(), {**testbed.identity(), "kernel": "Linux 1.0"}, testbed.identity(False)]
+    assert len({one.hash, *(one.on_testbed(name).hash for name in names)}) == 4
+
+
+def test_hosts_without_offload_are_another_testbed_that_the_command_names(sojourn: Command) -> None:
+    file = study(sojourn.cwd, flows(BULK))
+    campaigns = [
+        Campaign(Study.load(file), sojourn.cwd / str(on), on_testbed=True, offload=on) for on in (True, False)
+    ]
+    for campaign, tail in zip(campaigns, ("--on testbed", "--on testbed --no-offload"), strict=True):
+        campaign.prepare()
+        record = campaign.store.read_study()
+        assert record is not None and record["command"].endswith(tail)
+        assert record["testbed"] == testbed.identity(campaign.offload)
+    listed = sojourn.json("run", file, "--dry-run", "--on", "testbed", "--no-offload")
+    assert listed[0]["hash"] == campaigns[1].points[0].hash != campaigns[0].points[0].hash
 
 
 def test_every_group_says_its_settings_by_routes_and_sockets(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from sojourn.study import Study
 from sojourn.sweep.testbed import dash, tcp, webrtc
 from sojourn.sweep.testbed.certificate import Certificate
 from sojourn.sweep.testbed.dash import library, media
-from sojourn.sweep.testbed.kinds import page
+from sojourn.sweep.testbed.kinds import page, utp
 from sojourn.sweep.testbed.plan import plan, refused, variables
 from sojourn.sweep.testbed.programs import chromium, https
 from test_keys_count import COUNTS, FIFO, SCENES
@@ -46,6 +46,7 @@ def with_all(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(https, "missing", lambda: None)
     patch.setattr(https, "found", lambda: "server")
     patch.setattr(page, "find_spec", lambda _: True)
+    patch.setattr(utp, "find_spec", lambda _: True)
     patch.setattr(page, "certificate", lambda size: Certificate(bytes(size), b"key", "spki"))
     patch.setattr(webrtc, "camera", lambda height, fps: f"{height} {fps}".encode())
     patch.setattr(dash, "missing", lambda: None)

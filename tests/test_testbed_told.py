@@ -27,7 +27,7 @@ MS = 1_000_000
 def told(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Any, dict[str, Any]]]:
     """Return what runs two programs of one entry and one of another, and tells what the emulator was told."""
 
-    def run(duration: str = "90s", warmup: str = "20s") -> tuple[Any, dict[str, Any]]:
+    def run(duration: str = "90s", warmup: str = "20s", *bare: bool) -> tuple[Any, dict[str, Any]]:
         programs = [
             Program(
                 "bulk",
@@ -61,7 +61,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Any, dict[str, 
         monkeypatch.setattr(bed.session, "run", emulated)
         document = {"duration": duration, "warmup": warmup}
         point: Any = SimpleNamespace(document=document)
-        with bed.running(point, entries, "log") as ran:  # type: ignore[arg-type]
+        with bed.running(point, entries, "log", *bare) as ran:  # type: ignore[arg-type]
             assert seen["file"].exists()
         assert seen["point"] is point and not seen["file"].parent.exists()
         return ran, seen
@@ -78,6 +78,7 @@ def test_the_agents_know_the_plan_and_the_emulator_its_addresses(told: Callable[
     # Numbers are of the measured period; the programs have a minute to get ready, or twenty seconds to end.
     assert options.measured_s == (20.0, 90.0) and options.duration_s == pytest.approx(110)
     assert told("10s", "0s")[1]["options"].duration_s == 60
+    assert options.offload and not told("10s", "0s", False)[1]["options"].offload
     metrics = {
         "congestion": "cubic",
         "initial_window": 4,
@@ -152,7 +153,8 @@ def test_a_log_is_written_where_something_is_read_from_it_and_kept_where_it_is_a
     one = Point(study="s", replication=1, seed=3, labels={}, document={"record": recorded}, hash="b" * 32)
     given: list[bool] = []
 
-    def measure(_: Point, packets: Any) -> Any:
+    def measure(_: Point, packets: Any, offload: bool) -> Any:
+        assert not offload
         given.append(packets is not None)
         if packets is not None:
             packets.write(b"log")
@@ -161,7 +163,7 @@ def test_a_log_is_written_where_something_is_read_from_it_and_kept_where_it_is_a
         return {**one.names, "links": {}, "engine": {"verdict": held, "build": engine()}}, tables, 2.5
 
     monkeypatch.setattr(on_bed, "measure", measure)
-    done = on_bed.run_point(one, str(tmp_path), log, engine())
+    done = on_bed.run_point(one, str(tmp_path), log, engine(), offload=False)
     assert isinstance(done, Done) and done.wall_s == 2.5 and given == [kept is not None] * 2
     assert (tmp_path / "packets" / f"{one.hash}.parquet").exists() == bool(kept)
     assert (tmp_path / "series" / f"{one.hash}.queues.parquet").exists()

@@ -30,6 +30,7 @@ def run(
     jobs: Annotated[int | None, Parameter(validator=validators.Number(gte=1))] = None,
     scheduler: str | None = None,
     on: Literal["simulator", "testbed"] = "simulator",
+    no_offload: Flag = False,
     set: list[str] | None = None,
     only: list[str] | None = None,
     precision: float | None = None,
@@ -65,6 +66,9 @@ def run(
         `testbed`: between real programs on this machine, over the emulator, in real time and one point after
         the other; by default in results/NAME-testbed. What has no real counterpart is refused before anything
         runs. A point whose bed did not hold is run once more, and then marked: the exit code is 1.
+    no_offload
+        On the testbed: hosts make single packets, and join none that they receive (no TSO, no GRO). Results
+        with and without do not stand for each other.
     set
         KEY=VALUE: replace any key of the study, as path.down.rate=8Mbit. Repeatable.
     only
@@ -99,6 +103,8 @@ def run(
         raise SojournError(
             f"{given} does not go with --on testbed: two points at once would disturb each other"
         )
+    if no_offload and not on_testbed:
+        raise SojournError("--no-offload does not go without --on testbed: simulated hosts have no cards")
     campaigns = [
         Campaign(
             each,
@@ -106,6 +112,7 @@ def run(
             only=wanted,
             log=log,
             on_testbed=on_testbed,
+            offload=not no_offload,
         )
         for each in studies
     ]

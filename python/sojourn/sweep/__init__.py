@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -66,6 +67,9 @@ class Campaign:
     on_testbed
         Run them between real programs instead of simulating them; by default in ``results/<study
         name>-testbed``.
+    offload
+        Hosts of the testbed have network cards that cut what they send into packets, and join what they
+        receive (GRO). Without, acknowledgements are as frequent as simulated ones.
     """
 
     def __init__(
@@ -77,9 +81,11 @@ class Campaign:
         log: bool = False,
         policy: Policy | None = None,
         on_testbed: bool = False,
+        offload: bool = True,
     ) -> None:
         self.study = study
         self.on_testbed = on_testbed
+        self.offload = offload
         default = testbed.default_folder(study) if on_testbed else Path("results") / study.name
         self.store = Store(out if out is not None else default)
         self.points = [
@@ -108,7 +114,7 @@ class Campaign:
 
     def _here(self, point: Point) -> Point:
         """Return a point under the name of its result where it is run."""
-        return testbed.named(point) if self.on_testbed else point
+        return testbed.named(point, self.offload) if self.on_testbed else point
 
     def _take(self, points: Sequence[Point]) -> None:
         """Put points into the plan, and see which of them are still to do."""
@@ -208,6 +214,10 @@ class Campaign:
         for point in self._stale:
             self._store(point, self.store.read_point(point.hash))
 
+    @property
+    def _where(self) -> str:
+        return (" --on testbed" + ("" if self.offload else " --no-offload")) if self.on_testbed else ""
+
     def _write_study(self) -> None:
         """Write the study and its plan."""
         self.store.write_study(
@@ -217,11 +227,11 @@ class Campaign:
                 "engine": engine(),
                 "study": self.study.name,
                 "seed": self.study.points[0].seed,
-                "command": self.study.command + (" --on testbed" if self.on_testbed else ""),
+                "command": self.study.command + self._where,
                 "out": str(self.store.path),
                 "folder": str(self.study.folder.absolute()),
                 "document": self.study.document,
-                **({"testbed": testbed.identity()} if self.on_testbed else {}),
+                **({"testbed": testbed.identity(self.offload)} if self.on_testbed else {}),
                 "points": rounds.in_order(self._entries(), self.study.points),
             }
         )
@@ -263,7 +273,8 @@ class Campaign:
                 raise SojournError(came if isinstance(came, str) else reason(came))
         out = str(self.store.path.absolute())
         tasks = [(point, (point, out, self.keeps_packets(point), engine())) for point in self.todo]
-        for point, came in spread(workers, testbed.run_point if self.on_testbed else simulate_point, tasks):
+        on_testbed = partial(testbed.run_point, offload=self.offload)
+        for point, came in spread(workers, on_testbed if self.on_testbed else simulate_point, tasks):
             if isinstance(came, Done):
                 if not self.store.has(point.hash):  # the worker's disk is not ours
                     self.store.record_time(point.hash, came.wall_s)
@@ -311,6 +322,7 @@ def run(
     executor: Executor | None = None,
     log: bool = False,
     on_testbed: bool = False,
+    offload: bool = True,
 ) -> Results:
     """Run a study and return its results; points that are on disk are not run again.
 
@@ -336,6 +348,8 @@ def run(
         Run the points between real programs over the emulator instead of simulating them, one after the
         other and in real time; by default in ``results/<study name>-testbed``. A point whose bed did not hold
         counts as run: its result says so (``engine.verdict``).
+    offload
+        The testbed's hosts have network cards that cut and join packets (TSO, GRO).
 
     Returns
     -------
@@ -351,12 +365,14 @@ def run(
         raise SojournError(
             f"{given} does not go with on_testbed: two points at once would disturb each other"
         )
+    if not (offload or on_testbed):
+        raise SojournError("offload=False does not go without on_testbed: simulated hosts have no cards")
     if not isinstance(study, Study):
         study = Study.load(study, (sets or {}).items())
     chosen = {
         axis: [labels] if isinstance(labels, str) else list(labels) for axis, labels in (only or {}).items()
     }
-    campaign = Campaign(study, out, only=chosen, log=log, on_testbed=on_testbed)
+    campaign = Campaign(study, out, only=chosen, log=log, on_testbed=on_testbed, offload=offload)
     campaign.prepare()
     failed = []
     if campaign.todo:

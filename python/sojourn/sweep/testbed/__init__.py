@@ -37,16 +37,17 @@ def notes(point: Point) -> list[str]:
     return notes(point)
 
 
-def run_point(point: Point, out: str, log: bool, build: str) -> Done | Failed:
+def run_point(point: Point, out: str, log: bool, build: str, offload: bool = True) -> Done | Failed:
     """Run one point on the testbed and store its result; parameters as of ``simulate_point``."""
     from sojourn.sweep.testbed.point import run_point
 
-    return run_point(point, out, log, build)
+    return run_point(point, out, log, build, offload)
 
 
-def named(point: Point) -> Point:
+def named(point: Point, offload: bool = True) -> Point:
     """Return a point under the hash of its result on this testbed.
 
-    It covers what decides the simulated result, the sources of the testbed, and the kernel: whose TCP it is.
+    It covers what decides the simulated result, the sources of the testbed, and the kernel: whose TCP it is;
+    and that cards neither cut nor join packets, where they do not.
     """
-    return point.on_testbed(identity())
+    return point.on_testbed(identity(offload))

@@ -52,7 +52,9 @@ class Ran:
 
 
 @contextmanager
-def running(point: Point, entries: list[Entry], log: BinaryIO | None = None) -> Iterator[Ran]:
+def running(
+    point: Point, entries: list[Entry], log: BinaryIO | None = None, offload: bool = True
+) -> Iterator[Ran]:
     """Run the programs of a point over its path, and hold what they left.
 
     Parameters
@@ -63,6 +65,8 @@ def running(point: Point, entries: list[Entry], log: BinaryIO | None = None) -> 
         Its plan.
     log
         Takes the rows of the packet log.
+    offload
+        Hosts have cards that cut and join packets.
 
     Raises
     ------
@@ -118,6 +122,7 @@ def running(point: Point, entries: list[Entry], log: BinaryIO | None = None) -> 
             duration_s=max(_STARTING_S, duration_ns * 1e-9 + _ENDING_S),
             pairs=tuple(program.pair(number) for number, (_, program) in enumerate(programs)),
             measured_s=(warmup_ns * 1e-9, duration_ns * 1e-9),
+            offload=offload,
         )
         words = stack.enter_context(TemporaryFile())
         report = session.run(

@@ -12,8 +12,8 @@ FORMAT = 1
 
 
 @cache
-def identity() -> dict[str, str | int]:
-    """Return what names this testbed: its format, its sources, the kernel's release."""
+def identity(offload: bool = True) -> dict[str, str | int]:
+    """Return what names this testbed: its format, its sources, the kernel's release, what cards do not do."""
     hashed = hashlib.sha256()
     here = Path(__file__).parent
     for file in sorted(file for file in here.rglob("*.*") if file.suffix in (".py", ".html")):
@@ -25,4 +25,5 @@ def identity() -> dict[str, str | int]:
         "sources": hashed.hexdigest()[:16],
         "engine": engine(),
         "kernel": f"{uname.sysname} {uname.release}",
+        **({} if offload else {"offload": "off"}),
     }

@@ -29,8 +29,11 @@ ATTEMPTS = 2
 """A point whose bed did not hold is run once more; then it stays as it is, and says so."""
 
 
-def run_point(point: Point, out: str, log: bool, build: str) -> Done | Failed:
-    """Run one point on the testbed and store its result; parameters as of ``simulate_point``."""
+def run_point(point: Point, out: str, log: bool, build: str, offload: bool = True) -> Done | Failed:
+    """Run one point on the testbed and store its result.
+
+    Parameters as of ``simulate_point``, and ``offload`` as of ``Campaign``.
+    """
     if build != engine():
         return Failed(f"a worker has another engine ({engine()}) than this machine ({build})", fatal=True)
     try:
@@ -43,7 +46,7 @@ def run_point(point: Point, out: str, log: bool, build: str) -> Done | Failed:
                 if log or any(point.recorded.get(key) for key in ("losses", "traffic", "series")):
                     store.packets.mkdir(exist_ok=True)
                     file = stack.enter_context(store.packets_written(point.hash, keep=log))
-                came, tables, wall_s = measure(point, file)
+                came, tables, wall_s = measure(point, file, offload)
             engine_of = came["engine"]
             engine_of["attempts"] = attempt + 1
             if tried:
@@ -65,7 +68,7 @@ def run_point(point: Point, out: str, log: bool, build: str) -> Done | Failed:
 
 
 def measure(
-    point: Point, packets: BinaryIO | None = None
+    point: Point, packets: BinaryIO | None = None, offload: bool = True
 ) -> tuple[dict[str, Any], dict[str, pl.DataFrame], float]:
     """Run one point on the testbed and score it.
 
@@ -75,6 +78,8 @@ def measure(
         The point.
     packets
         A file that takes the packet log, if one is kept or analysed.
+    offload
+        Hosts have cards that cut and join packets.
 
     Returns
     -------
@@ -86,7 +91,7 @@ def measure(
     tables: dict[str, pl.DataFrame] = {}
     with ExitStack() as stack:
         rows = stack.enter_context(TemporaryFile()) if packets is not None else None
-        ran = stack.enter_context(running(point, entries, rows))
+        ran = stack.enter_context(running(point, entries, rows, offload))
         names = tuple(name for name, _ in links(point.document))
         if rows is not None and packets is not None:
             carries = [_carries(entries[of].place) if of >= 0 else None for of in ran.entry_of_flow]
