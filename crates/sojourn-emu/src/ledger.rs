@@ -11,7 +11,7 @@ use crate::rows;
 use rtrb::Consumer;
 use serde::Serialize;
 use sojourn_net::probe::{DropCause, Probe as _};
-use sojourn_net::{Rate, Span, Time, with_defaults};
+use sojourn_net::{Span, Time, with_defaults};
 use sojourn_pcap::write::Pcapng;
 use sojourn_sim::engine::Packet;
 use sojourn_sim::replay::Arrival;
@@ -50,7 +50,6 @@ struct Waiting {
 /// The records of one link.
 struct LinkLedger {
     name: String,
-    rate: Option<Rate>,
     record: LinkRecord,
     /// The record's next row: not the packet's number, where events are missing.
     next_row: u32,
@@ -134,7 +133,6 @@ impl Ledger {
             let [last, first] = if of.direction == Direction::Down { ends } else { [ends[1], ends[0]] };
             LinkLedger {
                 name: of.name(),
-                rate: of.spec.rate.mean(),
                 record: LinkRecord::new(Span::from_secs(1), outputs.log.is_some()),
                 next_row: 0,
                 replay: Replay::new(LoneLink::new(scenario, seed, replication, &of), of.spec.loss),
@@ -185,10 +183,13 @@ impl Ledger {
                 let port = &mut self.links[usize::from(link)];
                 if let Some(record) = port.recorded(self.measured, at) {
                     record.dropped(at, packet.packet.clone(), cause, None);
-                    self.pairs.entry(headers.pair).or_default().dropped[port.direction as usize] += 1;
                 }
                 port.replay.live(row, Fate::Dropped(cause));
                 port.recent.drops[cause as usize] += 1;
+                let way = port.direction as usize;
+                if let Some(pair) = self.of_pair(headers.pair, at) {
+                    pair.dropped[way] += 1;
+                }
                 self.keep(link, row, packet);
                 self.settle(link, row, at, Some(cause))?;
             }
@@ -235,11 +236,14 @@ impl Ledger {
                     let (packet, pair) = (packet.packet.clone(), packet.pair);
                     if let Some(record) = port.recorded(self.measured, at) {
                         record.dropped(at, packet, cause, Some(waited));
-                        self.pairs.entry(pair).or_default().dropped[port.direction as usize] += 1;
                     }
                     port.recent.drops[cause as usize] += 1;
+                    let way = port.direction as usize;
+                    if let Some(pair) = self.of_pair(pair, at) {
+                        pair.dropped[way] += 1;
+                    }
                 }
-                port.replay.live(row, Fate::Dropped(cause));
+                self.links[usize::from(link)].replay.live(row, Fate::Dropped(cause));
                 self.settle(link, row, at, Some(cause))?;
             }
             Event::Written { way, due, late, size } => {
@@ -250,11 +254,17 @@ impl Ledger {
         Ok(())
     }
 
+    /// The counts of a pair of hosts, if what happens at a time belongs to them.
+    fn of_pair(&mut self, pair: u16, at: Time) -> Option<&mut PairCounts> {
+        (self.measured.0 <= at && at <= self.measured.1).then(|| self.pairs.entry(pair).or_default())
+    }
+
     fn arrive(&mut self, (link, row): (u8, u32), at: Time, size: u32, journey: u32, headers: Headers) -> Waiting {
         let Headers { flow, kind, ecn, seq, pair, .. } = headers;
-        if self.links[usize::from(link)].is_first && self.measured.0 <= at && at <= self.measured.1 {
-            let direction = self.links[usize::from(link)].direction;
-            self.pairs.entry(pair).or_default().sent[direction as usize] += 1;
+        let (is_first, way) =
+            (self.links[usize::from(link)].is_first, self.links[usize::from(link)].direction as usize);
+        if let (true, Some(counts)) = (is_first, self.of_pair(pair, at)) {
+            counts.sent[way] += 1;
         }
         let port = &mut self.links[usize::from(link)];
         port.replay.arrive(row, Arrival { at, size, flow, ecn });
@@ -341,7 +351,7 @@ impl Ledger {
             let sum = link.record.sojourn.mean() * link.record.sojourn.count() as f64 * 1e-9;
             let view = serde_json::json!({
                 "rate_bps": bytes as f64 * 8.0 / seconds,
-                "set_bps": link.rate.map(|rate| rate.0),
+                "set_bps": link.replay.rate().at(now).map(|rate| rate.0),
                 "backlog_pkts": link.record.waiting(),
                 "sojourn_ms": mean,
                 "longest_ms": longest.as_millis(),
@@ -372,7 +382,8 @@ impl Ledger {
             // Of a link that nothing has happened at since, too.
             link.recorded((from, to), to);
             link.record.bins.finish(to, link.last_recorded);
-            links.push((link.name, LinkSummary::new(&link.record, link.rate, from, to), link.replay.finish(end)));
+            let rate = link.replay.rate().mean_between(from, to);
+            links.push((link.name, LinkSummary::new(&link.record, rate, from, to), link.replay.finish(end)));
             if let (Some(log), Some((first, rows))) = (&mut self.log, link.record.into_log()) {
                 rows::write(log, code, first, &rows)?;
             }

@@ -10,6 +10,7 @@ use serde::Serialize;
 use sojourn_net::link::{Link, is_lost};
 use sojourn_net::probe::{DropCause, Probe};
 use sojourn_net::queue::Cx;
+use sojourn_net::rate::RateProfile;
 use sojourn_net::{Span, Time};
 use sojourn_sim::LoneLink;
 use sojourn_sim::replay::{Arrival, Replayed};
@@ -128,6 +129,11 @@ impl Replay {
     pub fn new(lone: LoneLink<Replayed>, loss: f64) -> Self {
         let LoneLink { link, queue_rng, loss_rng } = lone;
         Self { link, queue_rng, loss_rng, loss, comparison: Comparison::default() }
+    }
+
+    /// The link's rate over time.
+    pub fn rate(&self) -> &RateProfile {
+        self.link.rate()
     }
 
     /// A packet arrived, in this row of the log.

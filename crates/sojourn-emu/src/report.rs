@@ -139,12 +139,12 @@ impl Report {
         let path = &setup.document.path;
         let mut verdict = Verdict::new();
         for way in Direction::BOTH {
-            let last = if way == Direction::Down { path.hops.first() } else { path.hops.last() };
-            let rate = last.and_then(|hop| hop.link(way).rate.mean());
-            if let (Some(rate), Some(paced)) = (rate, recorded.paced[way as usize]) {
-                let name = path.links().filter(|link| link.direction == way).map(|link| link.name());
-                let name = if way == Direction::Down { name.take(1).last() } else { name.last() };
-                verdict.rate(&name.unwrap_or_default(), rate.0 as f64, paced.ratio);
+            let mut of_way = recorded.links.iter().zip(path.links()).filter(|(_, link)| link.direction == way);
+            let last = if way == Direction::Down { of_way.next() } else { of_way.last() };
+            if let (Some(((name, summary, _), _)), Some(paced)) = (last, recorded.paced[way as usize])
+                && let Some(rate) = summary.rate_bps
+            {
+                verdict.rate(name, rate as f64, paced.ratio);
             }
         }
         if let Some(median) = median(&base_rtt.got) {

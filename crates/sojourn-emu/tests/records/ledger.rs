@@ -105,14 +105,19 @@ fn flows_are_numbered_as_they_come_and_pairs_counted_in_the_measured_period() {
     by_hand.0.measure(Time(1000 * MS), Time(3000 * MS));
     let waiting = [(900, 70, 4), (1000, 90, 5), (1500, 70, 4), (2500, 80, 5), (3000, 90, 5), (3001, 60, 6)]
         .map(|(ms, flow, pair)| by_hand.arrives(ms, flow, pair, None));
+    by_hand.arrives(950, 70, 4, Some(DropCause::Full));
     by_hand.arrives(2000, 70, 4, Some(DropCause::Full));
     by_hand.arrives(3100, 70, 4, Some(DropCause::Full));
+    let early = by_hand.arrives(960, 90, 5, None);
+    let (waited, cause) = (Span::from_millis(1), DropCause::Early);
+    by_hand.take(Event::Dropped { link: 0, row: early, at: Time(970 * MS), waited, cause });
     for (row, ms) in [(waiting[1], 2000), (waiting[3], 3000), (waiting[4], 3001)] {
         let (at, waited, cause) = (Time(ms * MS), Span::from_millis(1), DropCause::Early);
         by_hand.take(Event::Dropped { link: 0, row, at, waited, cause });
     }
     let found = by_hand.0.finish(Time(9000 * MS)).unwrap();
     assert_eq!(found.pair_of_flow, [4, 5, 5, 6]);
+    // Those before the measured period are in neither count.
     let of = |pair| found.pairs.get(&pair).map(|counts| (counts.sent, counts.dropped));
     assert_eq!((of(4), of(5), of(6)), (Some(([2, 0], [1, 0])), Some(([3, 0], [2, 0])), None));
 }
@@ -267,4 +272,19 @@ fn a_look_has_the_median_wait_and_the_longest_of_ninety_five_and_of_ninety_nine_
         assert!((found.as_f64().unwrap() - exact).abs() < 0.01 * exact, "{quantiles:?}");
     }
     assert_eq!(quantiles.len(), 3);
+}
+
+#[test]
+fn a_rate_that_changes_is_the_mean_over_what_is_measured_and_a_look_has_that_of_now() {
+    let steps =
+        r#"{"rate": {"steps": [["0s", "8Mbit"], ["2s", "2Mbit"]]}, "queue": {"kind": "fifo", "limit": "9pkt"}}"#;
+    let path = format!(r#"{{"duration": "9s", "path": {{"rtt": "10ms", "down": {steps}, "up": {steps}}}}}"#);
+    let ledger = || Ledger::new(&serde_json::from_str(&path).unwrap(), (1, 0), Outputs::default(), None).unwrap();
+    let rate = |ledger: Ledger, end_ms| ledger.finish(Time(end_ms * MS)).unwrap().links[0].1.rate_bps;
+    assert_eq!([1000, 3000].map(|end| rate(ledger(), end)), [Some(8_000_000), Some(6_000_000)]);
+    let mut measured = ledger();
+    measured.measure(Time(1000 * MS), Time(4000 * MS));
+    let set = [1000, 2500].map(|ms| measured.look(Time(ms * MS))["links"]["down"]["set_bps"].as_u64());
+    assert_eq!(set, [Some(8_000_000), Some(2_000_000)]);
+    assert_eq!(rate(measured, 9000), Some(4_000_000));
 }
