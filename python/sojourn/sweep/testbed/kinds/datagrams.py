@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sojourn.errors import SojournError
+from sojourn.study.units import bytes_of
 from sojourn.sweep.testbed.kind import Gathered, Place
 from sojourn.sweep.testbed.program import Left, Program, Settings
 from sojourn.sweep.testbed.rehearsal import Rehearsal
@@ -23,7 +24,10 @@ class Datagrams:
     """See :class:`.kind.Kind`."""
 
     def refused(self, entry: Mapping[str, Any]) -> str | None:
-        """Return why an entry cannot be run: nothing is against it."""
+        """Return why an entry cannot be run: its packets are too large, as far as they are not drawn."""
+        size = entry["source"].get("size")
+        if isinstance(size, str) and bytes_of(size) > _MTU:
+            return f"source.size: datagrams of {size} do not fit the testbed's packets of {_MTU} bytes"
         return None
 
     def programs(self, place: Place) -> list[Program]:
