@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -174,6 +175,15 @@ def test_nothing_but_json_on_stdout_and_no_colour_anywhere(grid: Command) -> Non
 def test_version_and_schema(faked: Command) -> None:
     assert faked("--version").stdout.strip() == "0.0.0-fake"
     assert json.loads(faked("schema").stdout) == {"title": "fake"}
+
+
+@pytest.mark.parametrize("closed", ["0", "1", "2", "0 1 2"])
+def test_who_starts_it_may_have_closed_standard_files(closed: str, faked: Command) -> None:
+    closing = " ".join(f"{number}>&-" for number in closed.split())
+    words = ["sh", "-c", f'exec "$0" "$@" {closing}', *faked.argv("schema")]
+    done = subprocess.run(words, capture_output=True, text=True, env=faked.env, cwd=faked.cwd, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert ("fake" in done.stdout) == ("1" not in closed)
 
 
 def test_files_of_the_package_name_no_place(request: pytest.FixtureRequest) -> None:

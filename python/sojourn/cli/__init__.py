@@ -43,9 +43,22 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command and exit with its code."""
     for stop in (signal.SIGINT, signal.SIGTERM):
         signal.signal(stop, _stop)
+    _open_standard_files()
     # Names of files need not be text.
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     sys.exit(call(arguments))
+
+
+def _open_standard_files() -> None:
+    """Put the empty device where a standard file is closed, so that nothing else gets its number."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            place = os.open(os.devnull, os.O_RDWR)
+            if place != number:
+                os.dup2(place, number)
+                os.close(place)
+            os.set_inheritable(number, True)
+            setattr(sys, name, os.fdopen(number, "w" if number else "r", encoding="utf-8", closefd=False))
 
 
 def call(arguments: Sequence[str] | None = None) -> int:
