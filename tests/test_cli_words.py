@@ -239,7 +239,7 @@ def test_a_command_or_a_shell_is_emulated_and_not_both(monkeypatch: pytest.Monke
 def test_what_was_cut_is_what_was_watched(tmp_path: Path) -> None:
     frames = io.BytesIO(b"abc")
     frames.seek(2)
-    emulate._keep(frames, tmp_path / "x")
+    emulate._write_capture(frames, tmp_path / "x")
     assert (tmp_path / "x").read_bytes() == b"abc"
 
 

@@ -264,6 +264,17 @@ def test_nothing_is_left_behind_whatever_ends_it(sojourn: Command, how: str) -> 
     assert list(sojourn.cwd.iterdir()) == []
 
 
+def test_who_is_told_to_end_before_the_command_is_started_does_not_start_it(sojourn: Command) -> None:
+    running = sojourn.start("emulate", *PATH, "--server", "exec sleep 60", "--", "echo", "started")
+    until = time.monotonic() + 20
+    while time.monotonic() < until and not any(map(children, map(int, children(running.pid)))):
+        time.sleep(0.01)
+    running.terminate()
+    out, said = running.communicate(timeout=30)
+    assert (running.returncode, out) == (125, "")
+    assert said == "sojourn: it was told to end (SIGTERM) before the command was started\n"
+
+
 def children(pid: int) -> list[str]:
     return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
 

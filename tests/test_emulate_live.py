@@ -104,8 +104,14 @@ def test_words_say_what_was_and_nothing_of_what_was_not():
     assert up == "up: no packet"
     assert late == "late: down p50 10, p99 120, p99.9 300, most 1500 µs; up no packet left"
     assert verdict.startswith("held: ") and "all 93 packets" in verdict
+    late = changed()
+    late["lateness_us"]["down"] = {**LATE, "max": 1_785_720.0}
+    assert said(late)[2].startswith("late: down p50 10, p99 120, p99.9 300, most 1785720 µs;")
     none = changed(replay={"up": {key: 0 for key in AGREED}})
     assert said(none)[-1] == "nothing can be said of the path: no packet crossed it"
+    still = changed()
+    still["links"]["down"] = {**SUMMARY, "rate_bps": 0, "utilisation": None, "departed_pkts": 0}
+    assert said(still)[0].startswith("down: stood still, none left, 3 of 100 packets dropped")
     bad = changed()
     bad["verdict"] = {"held": False, "reasons": ["a", "b"], "rows": []}
     assert said(bad)[-1] == "not held: a; b"
@@ -154,7 +160,7 @@ def test_a_run_of_twenty_minutes_has_a_bin_for_each_second(tmp_path):
     series = {"bin_s": 1.0, "utilisation": [0.5] * bins, "queue_delay_ms": late, "dropped_pkts": [1] * bins}
     came["links"]["down"] = {**SUMMARY, "series": series}
     write_page(came, "x", tmp_path / "page.html")
-    table = pl.read_csv(tmp_path / "figures" / "queues-over-time.csv")
+    table = pl.read_csv(tmp_path / "figures" / "page-queues-over-time.csv")
     assert len(table) == bins and table["time_s"][-1] == 1199.0 and table["dropped_pkts"].sum() == bins
     assert table["queue_delay_ms"].is_not_null().sum() == 1
 
@@ -166,7 +172,7 @@ def test_the_page_stands_by_itself(tmp_path):
     assert "The path was held to" in text and "no packet" not in text
     assert "lateness, p99" in text and "16 Mbit/s" in text and "sojourn emulate … -- true" in text
     assert "<svg" in text and 'src="http' not in text and 'href="http' not in text
-    assert (page.parent / "figures" / "queues-over-time.csv").is_file()
+    assert (page.parent / "figures" / "page-queues-over-time.csv").is_file()
     alone = changed(replay={"up": {**{key: 0 for key in AGREED}, "decisions": 1}})
     assert said(alone)[-1].endswith("the simulator decides alike about the one packet")
     none = changed(replay={"up": {key: 0 for key in AGREED}})

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from sojourn.cli import call
 from sojourn.cli.exit import Exit
+from sojourn.errors import StoreError
 from sojourn.study import Point
 from sojourn.sweep import emulation
 from sojourn.sweep.emulation import BedError, Options, check
@@ -142,6 +143,41 @@ def test_what_is_asked_for_is_written(
         patch.setattr(report, "write_page", lambda came, command, place: made.append((command, place)))
         emulate(*PATH, "--report", "r.html")
     assert [place for _, place in made] == [Path("r.html")]
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--log", "d.parquet"), "--log is 'd.parquet'; expected a file that ends in .parquet"),
+        (("--pcap", "/dev/fd/x.pcapng"), "x.pcapng cannot be written"),
+        (("--check",), "--check runs no command and takes no study: leave them out"),
+    ],
+)
+def test_what_cannot_be_is_said_before_anything_runs(
+    emulate: Callable[..., Any], tmp_path: Path, capsys: pytest.CaptureFixture[str], words: Any, sentence: str
+) -> None:
+    (tmp_path / "d.parquet").mkdir()
+    code, asked = emulate(*PATH, *words)
+    assert (code, asked) == (Exit.INPUT, None) and sentence in capsys.readouterr().err
+    assert {file.name for file in tmp_path.iterdir()} == {"d.parquet", "s.toml"}
+
+
+def test_what_a_run_came_to_is_told_although_a_file_cannot_be_written_any_more(
+    emulate: Callable[..., Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    def full(*_: Any, **__: Any) -> None:
+        raise StoreError("r.html cannot be written: No space left on device")
+
+    monkeypatch.setattr(report, "write_page", full)
+    for exit, code in ((0, Exit.FAILED), (7, 7)):
+        got, _ = emulate(*PATH, "--report", "r.html", "--pcap", "c.pcapng", "--json", exit=exit)
+        told = capfd.readouterr()
+        assert got == code and json.loads(told.out)["command"]["exit"] == exit
+        assert "No space left" in told.err and "held: " in told.err
+        assert (tmp_path / "c.pcapng").read_bytes() == b"frames"
 
 
 def test_looks_are_taken_where_somebody_sees_them(emulate: Callable[..., Any]) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import signal
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -30,16 +32,34 @@ def test_a_written_path_has_a_buffer_of_its_own_where_none_is_given() -> None:
 
 
 def test_what_the_emulator_cannot_be_told_is_refused() -> None:
-    for fine in ({"mtu": 576}, {"mtu": 65_535}, {"duration_s": 0.1}, {"variables": (("net.x", "1"),)}):
+    for fine in (
+        {"mtu": 576},
+        {"mtu": 65_535},
+        {"duration_s": 0.1},
+        {"variables": (("net.x", "1"),)},
+        {"access": "10Gbit"},
+    ):
         Options(("true",), **fine).check()  # type: ignore[arg-type]
     for wrong, why in (
         ({"mtu": 575}, "--mtu is 575; expected 576 to 65535"),
         ({"mtu": 65_536}, "--mtu is 65536"),
+        *(
+            ({"access": no}, f"--access-rate is '{no}'; expected a rate")
+            for no in ("10", "0bit", "9Mbps", "xMbit")
+        ),
         ({"duration_s": 0.0}, "--duration is 0 s; expected a time above zero"),
         ({"variables": (("kernel.x", "1"),)}, "--sysctl kernel.x: only variables under net."),
     ):
         with pytest.raises(SojournError, match=why):
             Options(("true",), **wrong).check()  # type: ignore[arg-type]
+
+
+def test_what_ends_a_run_before_there_is_an_emulator_ends_it_all_the_same() -> None:
+    with session._signals_handed_on() as begun:
+        signal.raise_signal(signal.SIGTERM)
+        helper = subprocess.Popen(["sleep", "60"])
+        begun(helper)
+        assert helper.wait(timeout=9) == -signal.SIGTERM
 
 
 def test_what_the_emulator_wrote_is_a_table(tmp_path: Path) -> None:

@@ -138,8 +138,8 @@ fn end(
 ) -> Result<(End, bool), Trouble> {
     let (tun, interface) = open_tun(name).map_err(|error| {
         format!(
-            "/dev/net/tun cannot be used ({error}); it must exist and be readable and writable: in Docker, give \
-             --device /dev/net/tun --cap-add NET_ADMIN"
+            "/dev/net/tun cannot be used ({error}): it must be there, readable and writable to whoever calls (or run as \
+             root); in Docker, give --device /dev/net/tun --cap-add NET_ADMIN"
         )
     })?;
     because(set_offload(&tun, setup.offload), "super-packets cannot be set")?;

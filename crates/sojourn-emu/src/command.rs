@@ -25,15 +25,21 @@ pub fn blocked_signals() -> io::Result<SignalFd> {
     Ok(SignalFd::with_flags(&signals, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?)
 }
 
-/// Where the ends are, as variables for the command and the server.
-fn environment([client, server]: [Addresses; 2]) -> [(String, String); 4] {
-    [
-        ("SOJOURN_CLIENT", client.v4.to_string()),
-        ("SOJOURN_SERVER", server.v4.to_string()),
-        ("SOJOURN_CLIENT6", client.v6.to_string()),
-        ("SOJOURN_SERVER6", server.v6.to_string()),
-    ]
-    .map(|(name, value)| (name.to_owned(), value))
+/// A signal that has come and was not looked at yet.
+pub fn pending(signals: &SignalFd) -> Option<Signal> {
+    let found = signals.read_signal().ok().flatten()?;
+    Signal::try_from(found.ssi_signo as i32).ok()
+}
+
+/// Where the ends are, as variables for the command and the server: addresses that they have.
+fn environment([client, server]: [Addresses; 2], mtu: u32) -> Vec<(String, String)> {
+    let of = |name: &'static str, end: Addresses| {
+        end.within(mtu).map(move |address| {
+            let version = if address.is_ipv6() { "6" } else { "" };
+            (format!("SOJOURN_{name}{version}"), address.to_string())
+        })
+    };
+    of("CLIENT", client).chain(of("SERVER", server)).collect()
 }
 
 /// The first process of the command's process namespace.
@@ -53,7 +59,7 @@ impl Child {
     pub fn start(setup: &Setup, bed: &Bed) -> io::Result<Self> {
         let (waits, go) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
         let (status, tells) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
-        let environment = environment(bed.ends.each_ref().map(|end| end.addresses));
+        let environment = environment(bed.ends.each_ref().map(|end| end.addresses), setup.mtu);
         let programs = Programs {
             command: &setup.command,
             server: setup.server.as_deref(),
@@ -77,11 +83,16 @@ impl Child {
         Ok(Self { pid: Pid::from_raw(pid as i32), go, status, begun, told_to_end: false })
     }
 
-    /// Waits until the server listens, or has had the time to.
+    /// Waits until the server listens or has had the time to, or a signal has come.
     ///
     /// # Errors
     /// The process has ended.
-    pub fn ready(&mut self) -> io::Result<()> {
+    pub fn ready(&mut self, signals: &SignalFd) -> io::Result<()> {
+        let mut watched = [self.status.as_fd(), signals.as_fd()].map(|fd| PollFd::new(fd, PollFlags::POLLIN));
+        let _ = poll(&mut watched, PollTimeout::NONE);
+        if watched[1].any().unwrap_or(false) {
+            return Ok(());
+        }
         let mut byte = [0];
         self.status.read_exact(&mut byte)
     }
@@ -208,10 +219,10 @@ mod tests {
             "exit": 7, "signal": "SIGUSR1", "refused": "no", "server_exit": 4, "server_silent": true, "wall_s": 1.25
         });
         let (mut child, [parent, _lives]) = child(&format!("printf r; printf '{text}'"));
-        child.ready().unwrap();
+        child.ready(&blocked_signals().unwrap()).unwrap();
         let ended = ends(&mut child, &parent, "", None);
         assert_eq!(serde_json::to_value(&ended).unwrap(), text);
-        assert!(child.ready().is_err(), "it has ended");
+        assert!(child.ready(&blocked_signals().unwrap()).is_err(), "it has ended");
     }
 
     #[test]
@@ -228,13 +239,13 @@ mod tests {
     fn a_command_is_asked_to_end_when_its_time_is_over_and_then_made_to() {
         let time = r#", "duration_s": 0.15"#;
         let (mut asked, [parent, _lives]) = child(TOLD);
-        asked.ready().unwrap();
+        asked.ready(&blocked_signals().unwrap()).unwrap();
         let begun = Instant::now();
         assert_eq!(ends(&mut asked, &parent, time, None).exit, Signal::SIGTERM as i32);
         assert!(begun.elapsed() >= Duration::from_millis(150));
         assert!(asked.told_to_end);
         let (mut deaf, [parent, _lives]) = child(TOLD);
-        deaf.ready().unwrap();
+        deaf.ready(&blocked_signals().unwrap()).unwrap();
         deaf.told_to_end = true;
         assert_eq!(ends(&mut deaf, &parent, time, None).exit, 137, "who has been told once is not told again");
     }
@@ -243,7 +254,7 @@ mod tests {
     fn a_hang_up_and_a_wish_to_end_are_handed_on_and_an_interrupt_comes_by_itself() {
         let after = |signal, seconds: f64| {
             let (mut child, [parent, _lives]) = child(TOLD);
-            child.ready().unwrap();
+            child.ready(&blocked_signals().unwrap()).unwrap();
             ends(&mut child, &parent, &format!(r#", "duration_s": {seconds}"#), Some(signal)).exit
         };
         // Who started the tests may have them ignore a hang-up, and so every child of theirs.
@@ -260,9 +271,24 @@ mod tests {
     }
 
     #[test]
+    fn a_signal_before_the_command_is_not_waited_for_and_is_there_to_be_seen_once() {
+        let signals = blocked_signals().unwrap();
+        let (mut child, _alive) = child("exec sleep 9");
+        for signal in [Signal::SIGTERM, Signal::SIGINT] {
+            assert_eq!(pending(&signals), None);
+            // SAFETY: the signal is blocked, and waits for who reads it.
+            unsafe { libc::pthread_kill(libc::pthread_self(), signal as i32) };
+            child.ready(&signals).unwrap();
+            assert_eq!(pending(&signals), Some(signal));
+        }
+        kill(child.pid, Signal::SIGKILL).unwrap();
+        assert!(child.ready(&signals).is_err(), "it has ended");
+    }
+
+    #[test]
     fn when_who_started_us_is_gone_all_is_over_at_once() {
         let (mut child, [parent, lives]) = child(TOLD);
-        child.ready().unwrap();
+        child.ready(&blocked_signals().unwrap()).unwrap();
         drop(lives);
         assert_eq!(ends(&mut child, &parent, "", None).exit, 137);
     }
@@ -270,7 +296,7 @@ mod tests {
     #[test]
     fn a_command_may_say_that_it_is_ready_and_runs_on() {
         let (mut child, [parent, _lives]) = child(TOLD);
-        child.ready().unwrap();
+        child.ready(&blocked_signals().unwrap()).unwrap();
         let (word, says) = pipe();
         let (word, mut says) = (File::from(word), File::from(says));
         let setup = setup(&one_hop(LINK), "");
@@ -286,16 +312,17 @@ mod tests {
 
     #[test]
     fn programs_find_both_ends_among_their_variables() {
-        let found = environment([1, 2].map(|end| Addresses::of(0, end)));
-        let found = found.each_ref().map(|(name, value)| (name.as_str(), value.as_str()));
-        assert_eq!(
-            found,
-            [
-                ("SOJOURN_CLIENT", "198.18.0.1"),
-                ("SOJOURN_SERVER", "198.18.0.2"),
-                ("SOJOURN_CLIENT6", "fd50:6a6f:7572::1"),
-                ("SOJOURN_SERVER6", "fd50:6a6f:7572::2"),
-            ]
-        );
+        let found = |mtu| {
+            let words = environment([1, 2].map(|end| Addresses::of(0, end)), mtu);
+            words.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>()
+        };
+        let all = [
+            "SOJOURN_CLIENT=198.18.0.1",
+            "SOJOURN_CLIENT6=fd50:6a6f:7572::1",
+            "SOJOURN_SERVER=198.18.0.2",
+            "SOJOURN_SERVER6=fd50:6a6f:7572::2",
+        ];
+        assert_eq!(found(1500), all);
+        assert_eq!(found(1279), [all[0], all[2]], "what does not carry IPv6 has no such addresses");
     }
 }

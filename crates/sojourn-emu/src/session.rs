@@ -1,7 +1,7 @@
 //! One run from beginning to end: the bed, the command, the thread that forwards, and the thread that records.
 
 use crate::bed::{Bed, Rights, Trouble};
-use crate::command::{Child, blocked_signals};
+use crate::command::{Child, blocked_signals, pending};
 use crate::drive::Driver;
 use crate::event::EventSink;
 use crate::forward::{Forwarder, Hosts};
@@ -65,8 +65,14 @@ pub fn run(setup: &Setup) -> Result<Report, Trouble> {
     let forwarder = Forwarder::new(client, server, ways(), hosts, EventSink::new(unheard, None));
     let driver = Driver::start(forwarder, !bed.rights.rootless, &epoch).map_err(failed("no thread can be started"))?;
     // Idle: the server's start is over.
-    let _ = command.ready();
+    let unless_told_to_end = || match pending(&signals) {
+        Some(signal) => Err(format!("it was told to end ({signal}) before the command was started")),
+        None => Ok(()),
+    };
+    let _ = command.ready(&signals);
+    unless_told_to_end()?;
     let base_rtt = measure_idle(setup, &bed);
+    unless_told_to_end()?;
     let begin = begin.map(File::from);
     let (started, waited) = (failed("the command cannot be started"), failed("the command cannot be waited for"));
     let early = match &begin {
@@ -122,7 +128,9 @@ pub fn run(setup: &Setup) -> Result<Report, Trouble> {
         return Err(format!("an interface of the emulator is gone: {error}"));
     }
     let ring = bed.dropped();
-    let recorded = recorder.finish(driven.end)?;
+    let recorded = recorder
+        .finish(driven.end)
+        .map_err(|trouble| format!("{trouble}; the command itself has run, and ended with {}", ended.exit))?;
     let without = refused(&bed.rights, driven.fifo, awake.is_some(), locked);
     let rootless = bed.rights.rootless;
     let facts = Facts { recorded, driven, ended, base_rtt, ring, processors, congestion, without, rootless };

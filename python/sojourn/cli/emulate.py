@@ -4,6 +4,7 @@ import json as _json
 import os
 import shlex
 import sys
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -13,7 +14,7 @@ from cyclopts import Parameter
 
 from sojourn.cli.exit import Exit, complain
 from sojourn.cli.flag import Flag
-from sojourn.errors import SojournError
+from sojourn.errors import SojournError, StoreError
 
 _NO_BED = 125
 """Exit code: the command was not run, since there can be no bed for it (as of `env` and `timeout`)."""
@@ -131,6 +132,8 @@ def emulate(
     from sojourn.sweep.emulation import BedError, Options, point_of, run
 
     if check:
+        if study is not None or command is not None or shell:
+            raise SojournError("--check runs no command and takes no study: leave them out")
         return _check(json=json, strict=strict)
     words = _command(command, shell)
     if host and server is not None:
@@ -140,10 +143,8 @@ def emulate(
         ("--pcap", pcap, ".pcapng"),
         ("--report", report, ".html"),
     ):
-        if file is not None and (file.suffix != suffix or not file.absolute().parent.is_dir()):
-            raise SojournError(
-                f"{name} is {str(file)!r}; expected a file that ends in {suffix}, in a folder that exists"
-            )
+        if file is not None:
+            _check_output(name, file, suffix)
     named = {"down": down, "up": up, "rtt": rtt, "queue": queue, "limit": limit}
     labels = selection(only or [])
     written = {name: value for name, value in named.items() if value is not None}
@@ -161,47 +162,43 @@ def emulate(
         duration_s=None if duration is None else seconds(duration),
     )
     with ExitStack() as stack:
-        rows = stack.enter_context(TemporaryFile()) if log else None
-        frames = stack.enter_context(TemporaryFile()) if pcap else None
-        outputs = {"stdout": sys.stderr.fileno() if json else None, "stderr": None}
-        looks = []
-        if prometheus is not None:
-            from sojourn.capture.prometheus import Server
-            from sojourn.sweep.emulation.live import metrics
+        # Where there is room for the file, there is for what it is made from.
+        rows = stack.enter_context(TemporaryFile(dir=log.absolute().parent)) if log else None
+        frames = stack.enter_context(TemporaryFile(dir=pcap.absolute().parent)) if pcap else None
+        with ExitStack() as shown:
+            outputs = {"stdout": sys.stderr.fileno() if json else None, "stderr": None}
+            looks = []
+            if prometheus is not None:
+                from sojourn.capture.prometheus import Server
+                from sojourn.sweep.emulation.live import metrics
 
-            served = Server(prometheus, metrics)
-            stack.callback(served.close)
-            served.start()
-            looks.append(served.publish)
-        try:
-            if live:
-                from sojourn.sweep.emulation.live import View
+                served = Server(prometheus, metrics)
+                shown.callback(served.close)
+                served.start()
+                looks.append(served.publish)
+            try:
+                if live:
+                    from sojourn.sweep.emulation.live import View
 
-                view = stack.enter_context(View())
-                outputs = {name: view.pipe() for name in outputs}
-                looks.append(view)
+                    view = shown.enter_context(View())
+                    outputs = {name: view.pipe() for name in outputs}
+                    looks.append(view)
 
-            def look(seen: dict[str, Any]) -> None:
-                for shows in looks:
-                    shows(seen)
+                def look(seen: dict[str, Any]) -> None:
+                    for shows in looks:
+                        shows(seen)
 
-            came = run(point, options, log=rows, capture=frames, look=look if looks else None, **outputs)
-        except BedError as error:
-            complain(str(error))
-            return _NO_BED
-        if rows is not None and log is not None:
-            from sojourn.results import atomic
-            from sojourn.sweep.emulation.log import write
-
-            with atomic.writing(log):
-                atomic.write(log, lambda file: write(rows, file, _links(point.document)))
-        if frames is not None and pcap is not None:
-            _keep(frames, pcap)
-    if report is not None:
-        from sojourn.sweep.emulation.page import write_page
-
-        write_page(came, shlex.join(["sojourn", *sys.argv[1:]]), report)
-    return _end(came, point, json=json, quiet=quiet, strict=strict)
+                came = run(point, options, log=rows, capture=frames, look=look if looks else None, **outputs)
+            except BedError as error:
+                complain(str(error))
+                return _NO_BED
+        kept = _written(
+            (log, lambda file: _write_log(rows, file, point.document)),
+            (pcap, lambda file: _write_capture(frames, file)),
+            (report, lambda file: _write_page(came, file)),
+        )
+    code = _end(came, point, json=json, quiet=quiet, strict=strict)
+    return code if kept else code or Exit.FAILED
 
 
 def _command(command: str | None, shell: bool) -> tuple[str, ...]:
@@ -210,7 +207,7 @@ def _command(command: str | None, shell: bool) -> tuple[str, ...]:
         raise SojournError("--shell runs a shell, and a command is given too; expected one of them")
     if shell:
         return (os.environ.get("SHELL") or "/bin/sh", "-i")
-    if not words:
+    if not any(words[:1]):
         raise SojournError(
             "no command is given; expected one after --, as in: sojourn emulate … -- ping 198.18.0.2"
         )
@@ -241,23 +238,55 @@ def _check(*, json: bool, strict: bool) -> int:
     return Exit.FAILED if strict and not tried[0]["held"] else Exit.DONE
 
 
-def _links(document: dict[str, Any]) -> tuple[str, ...]:
-    from sojourn.study.links import links
-
-    return tuple(name for name, _ in links(document))
-
-
-def _keep(frames: Any, pcap: Path) -> None:
-    import shutil
-
+def _check_output(name: str, file: Path, suffix: str) -> None:
+    """Raise SojournError if a file cannot be written: better before an hour's run than after it."""
     from sojourn.results import atomic
 
-    def write(file: Any) -> None:
-        frames.seek(0)
+    folder = file.absolute().parent
+    if file.suffix != suffix or not folder.is_dir() or file.is_dir():
+        raise SojournError(
+            f"{name} is {str(file)!r}; expected a file that ends in {suffix}, in a folder that exists"
+        )
+    with atomic.writing(file):
+        atomic.probe(folder)
+
+
+def _written(*outputs: tuple[Path | None, Callable[[Path], None]]) -> bool:
+    """Write what was asked for, and say what could not be: what the run came to is told all the same."""
+    failed = False
+    for file, write in outputs:
+        try:
+            if file is not None:
+                write(file)
+        except StoreError as error:
+            complain(str(error))
+            failed = True
+    return not failed
+
+
+def _write_log(rows: Any, log: Path, document: dict[str, Any]) -> None:
+    from sojourn.capture.output import output
+    from sojourn.study.links import links
+    from sojourn.sweep.emulation.log import write
+
+    with output(log) as file:
+        write(rows, file, tuple(name for name, _ in links(document)))
+
+
+def _write_capture(frames: Any, pcap: Path) -> None:
+    import shutil
+
+    from sojourn.capture.output import output
+
+    frames.seek(0)
+    with output(pcap) as file:
         shutil.copyfileobj(frames, file)
 
-    with atomic.writing(pcap):
-        atomic.write(pcap, write)
+
+def _write_page(came: dict[str, Any], report: Path) -> None:
+    from sojourn.sweep.emulation.page import write_page
+
+    write_page(came, shlex.join(["sojourn", *sys.argv[1:]]), report)
 
 
 def _end(came: dict[str, Any], point: Any, *, json: bool, quiet: bool, strict: bool) -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sojourn import _core
-from sojourn.errors import SojournError
+from sojourn.errors import SojournError, quoted
 from sojourn.results.duration import duration
 from sojourn.study import Point, Study, axes_of, listed
 from sojourn.study.links import links
@@ -69,6 +69,10 @@ class Options:
         """Raise SojournError with a sentence if these cannot be."""
         if not 576 <= self.mtu <= 65_535:
             raise SojournError(f"--mtu is {self.mtu}; expected 576 to 65535 bytes")
+        if self.access is not None and not _is_rate(self.access):
+            raise SojournError(
+                f"--access-rate is {quoted(self.access)}; expected a rate above zero, as 1Gbit"
+            )
         if self.duration_s is not None and self.duration_s <= 0:
             raise SojournError(f"--duration is {self.duration_s:g} s; expected a time above zero")
         for name, _ in self.variables:
@@ -130,6 +134,13 @@ def point_of(
     for link, spec in links(points[0].document):
         _check_rate(link, spec["rate"])
     return points[0]
+
+
+def _is_rate(text: str) -> bool:
+    try:
+        return bits_per_second(text) > 0
+    except (ValueError, ArithmeticError):
+        return False
 
 
 def _check_rate(link: str, rate: Any) -> None:

@@ -14,13 +14,13 @@ from sojourn.report.figures.style import canvas, look, settle
 from sojourn.report.files import Files
 from sojourn.report.sections import Section, Table
 from sojourn.results.atomic import writing
-from sojourn.sweep.emulation.words import heading, notes, verdict
+from sojourn.sweep.emulation.words import heading, microseconds, notes, verdict
 
 _WAITS = ("mean", "p95", "p99", "max")
 
 
 def write_page(came: Mapping[str, Any], command: str, page: Path) -> None:
-    """Write the page and, in ``figures/`` beside it, its figures.
+    """Write the page and, in ``figures/`` beside it, its figures under names that begin with its own.
 
     Parameters
     ----------
@@ -42,13 +42,14 @@ def write_page(came: Mapping[str, Any], command: str, page: Path) -> None:
         figures = []
         series = series_table(came["links"])
         if not series.is_empty():
-            made.csv(series, "queues-over-time")
+            name = f"{page.stem}-queues-over-time"
+            made.csv(series, name)
             read = (
                 "Mean over each interval; a gap in the delay is an interval in which nothing left the queue."
             )
             title = "The queues over time"
             picture = made.picture(
-                drawn(came["links"], came["engine"]["emulated_s"]), "queues-over-time", f"{title}. {read}"
+                drawn(came["links"], came["engine"]["emulated_s"]), name, f"{title}. {read}"
             )
             figures.append(Section(title, picture, read))
         html.write(
@@ -92,7 +93,7 @@ def _link(name: str, link: Mapping[str, Any]) -> tuple[str, ...]:
     waited = [f"{delay[key]:.2f}" for key in _WAITS]
     return (
         name,
-        f"{rate / 1e6:g} Mbit/s" if rate else "unlimited",
+        "unlimited" if rate is None else f"{rate / 1e6:g} Mbit/s",
         f"{100 * link['utilisation']:.1f} %" if rate else "–",
         str(link["arrived_pkts"]),
         str(link["dropped_pkts"]),
@@ -106,9 +107,9 @@ def _late(came: Mapping[str, Any]) -> list[tuple[str, ...]]:
     for what, found in (("written", came["lateness_us"]), ("read", came["engine"]["read_lateness_us"])):
         for way, late in found.items():
             numbers = (
-                [f"{late[key]:g}" for key in ("p50", "p99", "p999", "max", "packets")] if late else ["–"] * 5
+                [microseconds(late[key]) for key in ("p50", "p99", "p999", "max")] if late else ["–"] * 4
             )
-            rows.append((f"{what}, {way}", *numbers))
+            rows.append((f"{what}, {way}", *numbers, str(late["packets"]) if late else "–"))
     return rows
 
 
@@ -159,7 +160,10 @@ def drawn(links: Mapping[str, Any], end_s: float) -> Figure:
             at = [place * series["bin_s"] for place in range(len(series["utilisation"]))]
             style = {key: look(place)[key] for key in ("color", "linestyle")}
             values: Sequence[float | None] = series["queue_delay_ms"]
-            for axes, got in ((delays, values), (used, [100 * each for each in series["utilisation"]])):
+            for axes, got in (
+                (delays, values),
+                (used, [100 * (each or 0.0) for each in series["utilisation"]]),
+            ):
                 edges = np.array([*got, *got[-1:]], dtype=float)
                 axes.step([*at, max(end_s, *at)] if at else at, edges, where="post", label=name, **style)
         delays.set_ylabel("Queueing delay (ms)")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -31,6 +32,10 @@ with os.fdopen(os.dup(int(sys.argv[3])), "w") as result:
     except Exception as error:
         result.write(json.dumps({"trouble": str(error)}))
 """
+
+
+_NUMBERS = re.compile(rb" \(os error \d+\)")
+"""What Rust adds to the system's words, which say it themselves."""
 
 
 class BedError(SojournError):
@@ -116,11 +121,11 @@ def run(
         passed = [setup_file.fileno(), result, *(fd for fd in descriptors.values() if fd is not None)]
         passed += inherited
         words = (_HELPER, str(Path(__file__).parents[3]), str(setup_file.fileno()), str(result))
-        with _signals_handed_on() as children:
+        with _signals_handed_on() as begun:
             helper = subprocess.Popen(
                 [sys.executable, "-I", "-c", *words], pass_fds=passed, stdout=stdout, stderr=stderr
             )
-            children.append(helper)
+            begun(helper)
             for fd in (held, result, descriptors["live"]):
                 if fd is not None:
                     os.close(fd)
@@ -139,7 +144,7 @@ def run(
         code = helper.returncode
         how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
         raise BedError(f"the emulator ended before the command did ({how})")
-    came = json.loads(text)
+    came = json.loads(_NUMBERS.sub(b"", text))
     if trouble := came.get("trouble"):
         raise BedError(trouble)
     return came
@@ -162,24 +167,33 @@ def _watch(looks: int, look: Callable[[dict[str, Any]], None]) -> None:
 
 
 @contextmanager
-def _signals_handed_on() -> Iterator[list[subprocess.Popen[bytes]]]:
+def _signals_handed_on() -> Iterator[Callable[[subprocess.Popen[bytes]], None]]:
     """Hand on what ends this process to the emulator, which ends the command and sums up.
 
-    An interrupt of the terminal reaches the command by itself.
+    What comes before there is an emulator is handed on when there is: the block says when it has begun. An
+    interrupt of the terminal reaches the command by itself.
     """
     children: list[subprocess.Popen[bytes]] = []
+    early: list[int] = []
 
     def hand_on(number: int, _: object) -> None:
         for child in children:
             child.send_signal(number)
+        if not children:
+            early.append(number)
+
+    def begun(child: subprocess.Popen[bytes]) -> None:
+        children.append(child)
+        for number in early:
+            child.send_signal(number)
 
     if threading.current_thread() is not threading.main_thread():
-        yield children
+        yield begun
         return
     before = {number: signal.signal(number, hand_on) for number in (signal.SIGTERM, signal.SIGHUP)}
     before |= {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGQUIT)}
     try:
-        yield children
+        yield begun
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

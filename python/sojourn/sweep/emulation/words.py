@@ -46,7 +46,12 @@ def _link(name: str, link: Mapping[str, Any]) -> str:
     delay = link["queue_delay_ms"]
     if not link["arrived_pkts"]:
         return f"{name}: no packet"
-    used = f"{100 * link['utilisation']:.1f} % of {rate / 1e6:g} Mbit/s used" if rate else "no limit of rate"
+    if rate is None:
+        used = "no limit of rate"
+    elif rate == 0:
+        used = "stood still"
+    else:
+        used = f"{100 * link['utilisation']:.1f} % of {rate / 1e6:g} Mbit/s used"
     drops = ", ".join(f"{count} {cause}" for cause, count in link["drops_by_cause"].items() if count)
     lost = f"{link['dropped_pkts']} of {link['arrived_pkts']} packets dropped"
     waited = (
@@ -61,7 +66,13 @@ def _link(name: str, link: Mapping[str, Any]) -> str:
 def _late(way: str, late: Mapping[str, Any] | None) -> str:
     if late is None:
         return f"{way} no packet left"
-    return f"{way} p50 {late['p50']:g}, p99 {late['p99']:g}, p99.9 {late['p999']:g}, most {late['max']:g} µs"
+    p50, p99, p999, most = (microseconds(late[key]) for key in ("p50", "p99", "p999", "max"))
+    return f"{way} p50 {p50}, p99 {p99}, p99.9 {p999}, most {most} µs"
+
+
+def microseconds(number: float) -> str:
+    """Return a number of microseconds: in full also if it is a million and more."""
+    return f"{number:g}" if number < 1e6 else f"{number:.0f}"
 
 
 def notes(engine: Mapping[str, Any]) -> Iterator[str]:
