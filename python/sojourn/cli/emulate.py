@@ -266,11 +266,16 @@ def _written(*outputs: tuple[Path | None, Callable[[Path], None]]) -> bool:
 
 def _write_log(rows: Any, log: Path, document: dict[str, Any]) -> None:
     from sojourn.capture.output import output
-    from sojourn.study.links import links
     from sojourn.sweep.emulation.log import write
 
     with output(log) as file:
-        write(rows, file, tuple(name for name, _ in links(document)))
+        write(rows, file, _links(document))
+
+
+def _links(document: dict[str, Any]) -> tuple[str, ...]:
+    from sojourn.study.links import links
+
+    return tuple(name for name, _ in links(document))
 
 
 def _write_capture(frames: Any, pcap: Path) -> None:
