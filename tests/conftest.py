@@ -112,6 +112,8 @@ class Command:
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
+            # Who started the tests may ignore hang-ups (`nohup`).
+            preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
         )
 
     def json(self, *words: object, code: int = 0) -> list[dict[str, Any]]:

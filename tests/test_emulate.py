@@ -275,6 +275,15 @@ def test_who_is_told_to_end_before_the_command_is_started_does_not_start_it(sojo
     assert said == "sojourn: it was told to end (SIGTERM) before the command was started\n"
 
 
+def test_hang_ups_that_its_caller_ignores_end_nothing(sojourn: Command) -> None:
+    words = ("emulate", *PATH, "--server", serving(), "--quiet", "--", "sh", "-c", "echo up; sleep 1; exit 5")
+    shell = ["sh", "-c", 'trap "" HUP; exec "$0" "$@"', *sojourn.argv(*words)]
+    with subprocess.Popen(shell, stdout=subprocess.PIPE, start_new_session=True, cwd=sojourn.cwd) as running:
+        assert running.stdout is not None and running.stdout.readline() == b"up\n"
+        os.killpg(running.pid, signal.SIGHUP)
+        assert running.wait(timeout=30) == 5
+
+
 def children(pid: int) -> list[str]:
     return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
 

@@ -148,6 +148,7 @@ def one(way: str, *, ordinary: bool, marker: str, early_s: float, folder: Path) 
     master, slave = pty.openpty()
 
     def take_terminal() -> None:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
         fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
 
     running = subprocess.Popen(

@@ -15,12 +15,16 @@ use std::time::{Duration, Instant};
 /// How long a command may take to end after it was told to.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// Signals that end the command, not this process: they are read from a descriptor.
+/// Signals that end the command, not this process: they are read from a descriptor. Hang-ups that whoever called
+/// ignores are none.
 ///
 /// # Errors
 /// The kernel refuses.
 pub fn blocked_signals() -> io::Result<SignalFd> {
-    let signals = SigSet::from_iter([Signal::SIGTERM, Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT]);
+    let mut signals = SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT, Signal::SIGQUIT]);
+    if !init::ignores_hang_up() {
+        signals.add(Signal::SIGHUP);
+    }
     sigprocmask(SigmaskHow::SIG_BLOCK, Some(&signals), None)?;
     Ok(SignalFd::with_flags(&signals, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?)
 }

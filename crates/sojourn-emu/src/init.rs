@@ -180,7 +180,17 @@ fn listens(server: Pid, exit: &mut Option<i32>) -> bool {
     false
 }
 
-/// A program starts as an ordinary one: default signals, its user, its network, its variables.
+/// Whether whoever called ignores hang-ups, as `nohup` does: then they end nothing here either.
+pub fn ignores_hang_up() -> bool {
+    let mut action = std::mem::MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: nothing is set, and what there is goes into a place that is made for it.
+    let (asked, action) =
+        unsafe { (libc::sigaction(libc::SIGHUP, std::ptr::null(), action.as_mut_ptr()), action.assume_init()) };
+    asked == 0 && action.sa_sigaction == libc::SIG_IGN
+}
+
+/// A program starts as an ordinary one: default signals (but hang-ups that its caller ignores), its user, its network,
+/// its variables.
 fn prepare(command: &mut Command, programs: &Programs<'_>, network: Option<OwnedFd>) {
     command.envs(programs.environment.iter().map(|(name, value)| (name, value)));
     let user = programs.user.cloned();
@@ -203,7 +213,9 @@ fn prepare(command: &mut Command, programs: &Programs<'_>, network: Option<Owned
             // Where namespaces may not be nested, the command sees itself as root of its own.
             let _ = namespace::new_user((0, 0), (user, group));
         }
-        for signal in Signal::iterator().filter(|signal| !matches!(signal, Signal::SIGKILL | Signal::SIGSTOP)) {
+        let kept = if ignores_hang_up() { Signal::SIGHUP } else { Signal::SIGKILL };
+        let ours = |signal: &Signal| !matches!(signal, Signal::SIGKILL | Signal::SIGSTOP) && *signal != kept;
+        for signal in Signal::iterator().filter(ours) {
             // SAFETY: sets the default action, which is always allowed.
             unsafe { libc::signal(signal as i32, libc::SIG_DFL) };
         }

@@ -171,7 +171,7 @@ def _signals_handed_on() -> Iterator[Callable[[subprocess.Popen[bytes]], None]]:
     """Hand on what ends this process to the emulator, which ends the command and sums up.
 
     What comes before there is an emulator is handed on when there is: the block says when it has begun. An
-    interrupt of the terminal reaches the command by itself.
+    interrupt of the terminal reaches the command by itself, and what is ignored (`nohup`) stays so.
     """
     children: list[subprocess.Popen[bytes]] = []
     early: list[int] = []
@@ -190,7 +190,8 @@ def _signals_handed_on() -> Iterator[Callable[[subprocess.Popen[bytes]], None]]:
     if threading.current_thread() is not threading.main_thread():
         yield begun
         return
-    before = {number: signal.signal(number, hand_on) for number in (signal.SIGTERM, signal.SIGHUP)}
+    ends = [n for n in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, hand_on) for number in ends}
     before |= {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGQUIT)}
     try:
         yield begun
