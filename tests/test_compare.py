@@ -207,3 +207,8 @@ def test_lower_bounds_and_cells_of_one_side_are_said(tmp_path: Path) -> None:
         "is a lower bound: a longer run would tell."
     ]
     assert found.bounds[0] in summary(found)
+    # Loads that had not ended are no short ones: 0.1 s at least is not better than 5 s.
+    unended = pages(tmp_path / "c", "8pkt", "64pkt"), pages(tmp_path / "d", "64pkt")
+    [one] = compared(*unended, ["page.load_s.median"]).differences
+    assert one.interval is None and one.verdict == "cannot be said: a lower bound"
+    assert summary(compared(*unended, ["page.load_s.median"]))[0].endswith("lower bounds.")

@@ -51,6 +51,22 @@ def test_a_heatmap_has_every_number_in_its_cell_and_colour() -> None:
     assert axes.get_ylim() == (1.5, -0.5)  # the first row is on top
 
 
+def test_a_lower_bound_is_printed_as_one_and_has_no_class() -> None:
+    path = "web.plt_s.median"
+    results = [
+        {"point": {LIMIT: f"{n}pkt"}, "replication": 0, "web": {"plt_s": {"median": time}, "bounded": of}}
+        for n, time, of in ((8, 0.1, ["median"]), (64, 5.0, ["p95"]))
+    ]
+    for kind, good in (("heatmap", "≥ 0.1"), ("table", "≥ 0.1")):
+        found = gather(Spec(kind, path), results, {LIMIT: ["8pkt", "64pkt"]})
+        words = [text.get_text() for axes in draw(found).axes for text in axes.texts]
+        assert good in words and "5.0" in words and "≥ 5.0" not in words
+        assert "too few loads had ended" in how_to_read(found)
+    heat = draw(gather(Spec("heatmap", path), results, {LIMIT: ["8pkt", "64pkt"]})).axes[0]
+    white, dark = (patch.get_facecolor()[:3] for patch in heat.patches)
+    assert white == (1.0, 1.0, 1.0) and dark != white
+
+
 def test_a_published_heatmap_has_theirs_and_the_difference() -> None:
     found = plot("heatmap", "links.up.loss", FOUR, x=LIMIT, y="workload")
     both = found.frame.with_columns(published=pl.lit(0.05), difference=pl.col("value") - 0.05).with_columns(

@@ -224,7 +224,7 @@ def _as_text(plot: Plot) -> Table:
             row = [panel] * several + [y]
             for x in plot.x_labels:
                 cell = cells.get((y, x))
-                words = plot.value.text(cell["value"] if cell else None)
+                words = plot.words(panel, y, x, cell["value"] if cell else None)
                 if cell and cell["low"] is not None:
                     words += f" ({plot.value.text(cell['low'])} to {plot.value.text(cell['high'])})"
                 row.append(words)

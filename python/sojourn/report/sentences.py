@@ -43,7 +43,8 @@ def how_to_read(plot: Plot) -> str:
     rest += "".join(
         f"; {lower(axis_name(axis))} {', '.join(labels)}" for axis, labels in plot.spec.only.items()
     )
-    return f"{KINDS[plot.spec.kind].explain(plot)}{rest}."
+    few = "; where it is a lower bound (≥), too few loads had ended when the run did" if plot.at_least else ""
+    return f"{KINDS[plot.spec.kind].explain(plot)}{few}{rest}."
 
 
 def what_is_good(plot: Plot) -> str:

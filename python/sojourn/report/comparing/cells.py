@@ -12,6 +12,7 @@ from sojourn.report.figures import KINDS, labels_of
 from sojourn.report.figures.default import SCORES as DRAWN
 from sojourn.report.figures.values import Value, lower, value
 from sojourn.results import Results, beds, bounded, engines
+from sojourn.results.bounded import lower_bounds
 from sojourn.results.path import link_of, look_up, paths
 from sojourn.study import label_text
 from sojourn.study.grouped import grouped
@@ -49,6 +50,8 @@ class Difference:
         Of no difference, by Welch's t.
     holm : bool or None
         Whether it stays larger when all differences are to be right together.
+    at_least : bool
+        One of the means is a lower bound: loads had not ended when the run did. Nothing can be said then.
     """
 
     cell: Cell
@@ -58,6 +61,7 @@ class Difference:
     interval: tuple[float, float] | None
     p: float | None
     holm: bool | None = None
+    at_least: bool = False
 
     @property
     def difference(self) -> float:
@@ -77,6 +81,8 @@ class Difference:
     @property
     def verdict(self) -> str:
         """What may be said of it."""
+        if self.at_least:
+            return "cannot be said: a lower bound"
         if self.larger is None:
             few = min(len(self.first), len(self.second)) < 2
             return "cannot be said: one replication" if few else "cannot be said: no spread"
@@ -169,7 +175,12 @@ def compare(first: Results, second: Results, values: Sequence[str] = ()) -> Comp
     found = []
     for path in chosen:
         sides = {cell: [_numbers(here[cell], path) for here in cells] for cell in common}
-        found += [_difference(cell, value(path), *each) for cell, each in sides.items() if all(each)]
+        at_least = {c for c in common for here in cells if any(path in lower_bounds(one) for one in here[c])}
+        found += [
+            _difference(cell, value(path), *each, cell in at_least)
+            for cell, each in sides.items()
+            if all(each)
+        ]
         if alone := sum(any(each) and not all(each) for each in sides.values()):
             notes.append(f"{value(path).name} is in {alone} of {len(common)} cells on one side only.")
     stays = iter(holm([one.p for one in found if one.p is not None]))
@@ -275,10 +286,12 @@ def _numbers(results: Sequence[Mapping[str, Any]], path: str) -> tuple[float, ..
     return tuple(float(number) for number in found if isinstance(number, int | float))
 
 
-def _difference(cell: Cell, shown: Value, first: tuple[float, ...], second: tuple[float, ...]) -> Difference:
-    found = welch(first, second)
-    interval = None if found is None else (found.low, found.high)
-    return Difference(cell, shown, first, second, interval, None if found is None else found.p)
+def _difference(
+    cell: Cell, shown: Value, first: tuple[float, ...], second: tuple[float, ...], at_least: bool
+) -> Difference:
+    found = None if at_least else welch(first, second)
+    interval, p = (None, None) if found is None else ((found.low, found.high), found.p)
+    return Difference(cell, shown, first, second, interval, p, at_least=at_least)
 
 
 def _bare(results: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

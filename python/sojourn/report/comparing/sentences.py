@@ -26,10 +26,10 @@ def _answer(found: Comparison) -> list[str]:
     doubtful = [one for one in found.differences if one.larger is None]
     said = []
     if not judged:
-        said.append(
-            f"Whether {first} and {second} differ cannot be said: no value has an interval. Two replications "
-            "or more of each are needed, with `repeat` in the study."
-        )
+        needed = "Two replications or more of each are needed, with `repeat` in the study."
+        if all(one.at_least for one in doubtful):
+            needed = "All that was looked at is lower bounds."
+        said.append(f"Whether {first} and {second} differ cannot be said: no value has an interval. {needed}")
         changed = sum(one.difference != 0 for one in doubtful)
         said.append(f"{changed} of {_count(len(doubtful), 'value')} are not the same number in both.")
         return said + same
@@ -51,8 +51,8 @@ def _answer(found: Comparison) -> list[str]:
         )
     if doubtful:
         said.append(
-            f"Of {_count(len(doubtful), 'more value')} nothing can be said: one replication, or replications "
-            "that do not vary."
+            f"Of {_count(len(doubtful), 'more value')} nothing can be said: one replication, replications "
+            "that do not vary, or a lower bound."
         )
     return said + same
 

@@ -14,6 +14,7 @@ from sojourn.report.figures.kinds import KINDS
 from sojourn.report.figures.plot import Plot, Spec
 from sojourn.report.figures.scales import scale_for
 from sojourn.report.figures.values import axis_name, value
+from sojourn.results.bounded import lower_bounds
 from sojourn.results.path import look_up, paths
 from sojourn.study import label_text
 
@@ -60,12 +61,15 @@ def gather(spec: Spec, results: Sequence[Mapping[str, Any]], axes: Mapping[str, 
     spare = [] if kind.pooled else [axis for axis in axes if axis not in (x, y) and len(axes[axis]) > 1]
     cells: dict[tuple[str, str, str], list[Any]] = {}
     points: dict[tuple[str, str, str], Mapping[str, str]] = {}
+    at_least = set()
     for result in chosen:
         point = {axis: label_text(label) for axis, label in result["point"].items()}
         for across, down, entry in kind.entries(spec, result, point.get(x, ""), point.get(y, "")):
             key = (_panel(point, spare), down, across)
             cells.setdefault(key, []).append(entry)
             points.setdefault(key, point)
+            if spec.value in lower_bounds(result):
+                at_least.add(key)
     rows = [
         {"panel": panel, "y": down, "x": across, **row}
         for (panel, down, across), found in cells.items()
@@ -93,6 +97,7 @@ def gather(spec: Spec, results: Sequence[Mapping[str, Any]], axes: Mapping[str, 
         panels,
         pl.DataFrame(rows, infer_schema_length=None),
         points,
+        at_least=frozenset(at_least),
     )
 
 

@@ -65,6 +65,8 @@ class Plot:
     x_unit: str = ""
     panels_are: str = "each of the other settings"
     """What there is one panel for."""
+    at_least: frozenset[tuple[str, str, str]] = frozenset()
+    """Cells, by (panel, y, x), whose number is a lower bound: loads had not ended when the run did."""
 
     @property
     def title(self) -> str:
@@ -85,6 +87,10 @@ class Plot:
     def what(self) -> str:
         """The name of the value, with its unit, inside a sentence."""
         return self.value.phrase + (f" in {self.value.unit}" if self.value.unit else "")
+
+    def words(self, panel: str, y: str, x: str, number: float | None) -> str:
+        """Write the number of a cell, a lower bound as one."""
+        return "≥ " * ((panel, y, x) in self.at_least) + self.value.text(number)
 
     def rows(self, panel: str) -> dict[tuple[str, str], dict[str, Any]]:
         """Return the rows of a panel by (y, x)."""

@@ -6,6 +6,7 @@ from typing import Any
 
 import polars as pl
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
@@ -17,6 +18,7 @@ from sojourn.report.figures.values import axis_name, shared_unit, tick
 
 _CELL_W, _CELL_H = 0.66, 0.46
 _CHAR = 0.079
+AT_LEAST = "≥ lower bound: loads had not ended"
 
 
 class Heatmap(Kind):
@@ -83,6 +85,8 @@ def heatmap(
     legend = [] if signed else _legend(scale, plot, column)
     if len(numbers) < len(plot.panels) * len(plot.y_labels) * len(plot.x_labels):
         legend.append(Patch(facecolor="white", edgecolor=MUTED, hatch="////", label="no value"))
+    if plot.at_least and column == "value":
+        legend.append(Patch(facecolor="white", edgecolor=GRID, label=AT_LEAST))
     with styled():
         wide = max(across * (left + cell_w * len(x_ticks)) + 0.15, 4.4)
         legend_columns = max(1, min(len(legend), int(wide // 2.75)))
@@ -139,11 +143,14 @@ def _panel(
                     Rectangle(corner, 1, 1, facecolor="white", edgecolor=GRID, hatch="////", linewidth=0)
                 )
                 continue
-            colour = scale.colour(number, *span)
-            axes.add_patch(Rectangle(corner, 1, 1, facecolor=colour, edgecolor="white", linewidth=1.5))
-            words = _words(plot, column, number)
+            # A time that had not ended is of no class, and no short one.
+            at_least = column == "value" and (panel, y, x) in plot.at_least
+            colour = to_rgb("white") if at_least else scale.colour(number, *span)
+            edge = GRID if at_least else "white"
+            axes.add_patch(Rectangle(corner, 1, 1, facecolor=colour, edgecolor=edge, linewidth=1.5))
+            words = _words(plot, column, number) if column != "value" else plot.words(panel, y, x, number)
             size = min(10.5, 10.5 * cell_w * 0.86 / (0.085 * max(len(words), 1)))
-            letter = scale.letter(number)
+            letter = "" if at_least else scale.letter(number)
             axes.text(
                 j, i - (0.11 if letter else 0), words, ha="center", va="center", size=size, color=ink(colour)
             )

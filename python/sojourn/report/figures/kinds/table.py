@@ -49,7 +49,7 @@ class Table(Kind):
                     top -= 0.29
                     axes.text(0.12, top, y, size=9.5)
                     for j, x in enumerate(plot.x_labels):
-                        words = plot.value.text(rows[y, x]["value"]) if (y, x) in rows else "–"
+                        words = plot.words(panel, y, x, rows[y, x]["value"]) if (y, x) in rows else "–"
                         axes.text(first + column * (j + 0.8), top, words, ha="right", size=9.5)
                     axes.plot([0.12, wide - 0.12], [top - 0.08] * 2, color=GRID, linewidth=0.6)
                 top -= 0.35
