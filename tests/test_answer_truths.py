@@ -39,6 +39,8 @@ def test_a_queue_that_let_nothing_through_is_not_the_one_with_the_least_delay() 
     assert found.sentences[1] == (
         "No condition has numbers for every choice, so the choices cannot be compared."
     )
+    # The cell that no goal has a number for is named as the reason.
+    assert found.sentences[2].startswith("1 of 2 cells has no number for “")
     nothing = answer([silent(one({}))], {})
     assert nothing.sentences[0].startswith("The results hold nothing that could be judged")
 

@@ -51,7 +51,7 @@ def test_the_interval_of_two_known_loads(workers: Any) -> None:
     assert trial.interval == (0.0, pytest.approx(1.7706, abs=1e-4))
     three = calibrate._measure(Named((-0.2, 0.0, 0.2)), 50, workers, 3, None)
     assert three.half_width == pytest.approx(4.30265 * 0.1 / 3**0.5, abs=1e-5)
-    assert calibrate._measure(Named(), 50, workers, 1, None) == Trial(50, 0.5, 0.0)
+    assert calibrate._measure(Named(), 50, workers, 1, None) == Trial(50, 0.5, None)
 
 
 def test_intervals_by_the_table() -> None:

@@ -164,6 +164,12 @@ def test_the_command_and_its_exit_codes(sojourn: Command) -> None:
     page = (sojourn.cwd / "page" / "compare.html").read_text()
     assert "The one difference that was looked at is larger" in page
     assert "Filled diamonds" in page and (sojourn.cwd / "page" / "figures" / "differences.csv").is_file()
+    # Eight lines are enough to read; how many were left out is said.
+    for name, mos in (("d", 3.0), ("e", 4.0)):
+        study(sojourn.cwd / name, {f"{n}pkt": [mos, mos + 0.1] for n in range(1, 11)})
+    lines = sojourn("compare", "d", "e", "--value", MOS).stdout.splitlines()
+    assert sum(line.startswith("  ") for line in lines) == 9
+    assert "  and 2 more, which --json and --out have" in lines
     other = [result({"path.rtt": rtt}, n) for rtt in ("10ms", "20ms") for n in range(2)]
     write_results(sojourn.cwd / "c", other, [])
     for words, says in (

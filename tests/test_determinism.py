@@ -148,3 +148,6 @@ def test_calibration_finds_a_load(small: Command) -> None:
     assert found["load"] == pytest.approx(0.4, abs=0.05)
     nearest = min(found["trials"], key=lambda trial: abs(trial["load"] - 0.4))
     assert (nearest["count"], nearest["load"]) == (found["count"], found["load"])
+    # One replication has no interval, so none of no width is printed.
+    done = small("calibrate", "small.toml", *words[:-1], "1").stdout.splitlines()
+    assert all(line.endswith("%  – (one replication)") for line in done[1:-1]) and len(done) > 2

@@ -272,6 +272,9 @@ def test_the_local_side_can_be_named(sojourn: Command) -> None:
     assert [host["remote"] for host in hosts] == ["10.1.1.2"]
     [host] = sojourn.json("measure", capture("tcp_loss"), "--local", "10.1.1.2")
     assert host["remote"] == "10.1.3.2"
+    assert "named by --local" not in sojourn("measure", capture("tcp_loss"), "--local", "10.1.1.2").stderr
+    done = sojourn("measure", capture("tcp_loss"), "--local", "192.0.2.7")  # a slip
+    assert "note: no host of the captures is named by --local" in done.stderr
 
 
 @pytest.mark.parametrize(

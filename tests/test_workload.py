@@ -188,6 +188,9 @@ def test_clients_are_whom_the_prefix_holds_bit_by_bit(tmp_path, clients, server,
         opens = dict(zip(found["opener"], found["client_opens"], strict=True))
         assert len(opens) == len(openers)
         assert opens == {str(opener): opener in network for opener in openers}, network
+    for other in ("198.51.100.0/24", "2001:db8:ffff::1"):  # a slip would turn every direction round
+        with pytest.raises(SojournError, match=f"--clients {other}: no host of the captures"):
+            read([capture], [other])
 
 
 def test_scale_is_exact_and_only_adds(sojourn, tmp_path):

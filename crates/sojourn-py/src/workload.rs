@@ -17,8 +17,8 @@ const SLICE: u64 = 1 << 16;
 
 /// Read captures as one stream and return the workload in them: a dict with `connections` (columns, a row for each),
 /// `turns` (columns, a row for each turn: `accepted`, `bytes`, `wait_ns`; `connections` has the number of them), and
-/// what was found of the capture as a whole. `clients` are addresses of clients; where none matches, hop limits and who
-/// opens connections decide.
+/// what was found of the capture as a whole. `clients` are addresses of clients; without them hop limits and who opens
+/// connections decide.
 #[pyfunction]
 pub(crate) fn workload<'py>(
     py: Python<'py>,

@@ -78,14 +78,14 @@ def read(captures: Sequence[str | os.PathLike[str]], clients: Sequence[str] = ()
     SojournError
         One sentence: a capture cannot be read, or holds no connection.
     """
-    prefixes = []
+    networks = []
     for text in clients:
         try:
-            network = ipaddress.ip_network(text, strict=False)
+            networks.append(ipaddress.ip_network(text, strict=False))
         except ValueError:
             raise SojournError(f"--clients is {text!r}; expected an address or a prefix") from None
-        prefixes.append((network.network_address, network.prefixlen))
     try:
+        prefixes = [(network.network_address, network.prefixlen) for network in networks]
         found = _core.workload(list(captures), prefixes)
     except _core.CaptureError as error:
         raise SojournError(str(error)) from None
@@ -93,6 +93,9 @@ def read(captures: Sequence[str | os.PathLike[str]], clients: Sequence[str] = ()
     if not table.height:
         names = ", ".join(os.fsdecode(capture) for capture in captures)
         raise SojournError(f"{names}: no connection of TCP or UDP in {found['frames']} frames")
+    hosts = map(ipaddress.ip_address, pl.concat([table["opener"], table["acceptor"]]).unique())
+    if networks and not any(host in network for host in hosts for network in networks):
+        raise SojournError(f"--clients {', '.join(clients)}: no host of the captures is one of these")
     known = {key: found[key] for key in ("length_ns", "sides_by_ttl", "near_are_clients", "busy")}
     return Workload(connections=table, notes=_notes(found, table), **known)
 

@@ -65,8 +65,12 @@ def calibrate(
     with open_workers(jobs=min(jobs or cores(), replications)) as workers:
         for found in trials_of(scale, target, workers, replications=replications, duration=duration):
             if isinstance(found, Trial):
-                low, high = found.interval
-                row = f"{found.count:8}  {found.load:12.1%}  {low:.1%} to {high:.1%}"
+                within = (
+                    "– (one replication)"
+                    if found.interval is None
+                    else "{:.1%} to {:.1%}".format(*found.interval)
+                )
+                row = f"{found.count:8}  {found.load:12.1%}  {within}"
                 if json:
                     complain(row.strip())
                 else:

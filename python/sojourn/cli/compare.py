@@ -78,8 +78,11 @@ def compare(
         print(_json.dumps(told, ensure_ascii=False))
         return
     print("\n".join(summary(found)))
-    for line in clearest(found):
+    lines = clearest(found)
+    for line in lines:
         print(f"  {line}")
+    if more := len(found.larger) - len(lines):
+        print(f"  and {more} more, which --json and --out have")
     for line in found.not_compared:
         print(f"not compared: {line}")
     for key, one, other in settings(found):

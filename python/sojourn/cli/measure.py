@@ -163,6 +163,8 @@ def _complain(summary: Mapping[str, Any], min_samples: int) -> None:
             f"note: {_counted(local, 'packet')} between two hosts that --local names left out: "
             "expected one of them"
         )
+    if summary.get("nobody_local"):
+        complain("note: no host of the captures is named by --local, so both ends of a flow count as remote")
     few, packets = summary["hosts_below_min_samples"], summary["packets"]
     if packets and not (few or local or summary["hosts"]):
         complain(

@@ -32,13 +32,14 @@ class Trial:
 
     count: int
     load: float
-    half_width: float
-    """Half of the 95 % confidence interval of the mean over replications."""
+    half_width: float | None
+    """Half of the 95 % confidence interval of the mean over replications; None of one."""
 
     @property
-    def interval(self) -> tuple[float, float]:
-        """The 95 % confidence interval."""
-        return max(0.0, self.load - self.half_width), self.load + self.half_width
+    def interval(self) -> tuple[float, float] | None:
+        """The 95 % confidence interval; None of one replication."""
+        half = self.half_width
+        return None if half is None else (max(0.0, self.load - half), self.load + half)
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class Calibration:
     rate_bps: int
     count: int
     load: float
-    interval: tuple[float, float]
+    interval: tuple[float, float] | None
     trials: list[Trial]
 
 
@@ -195,7 +196,7 @@ def _measure(scale: Scale, count: int, workers: Workers, replications: int, dura
             raise SojournError(f"the simulation of {count} sessions failed: {came}")
     values = [loads[index] for index in sorted(loads)]
     mean = math.fsum(values) / len(values)
-    return Trial(count, mean, half_width(values) or 0.0)
+    return Trial(count, mean, half_width(values))
 
 
 def offered_bps(point: dict[str, Any], direction: str) -> float | str:

@@ -283,6 +283,11 @@ impl Hosts {
         index
     }
 
+    /// Whether the user said which hosts are local, and none of those that were seen is.
+    pub(crate) fn nobody_local(&self) -> bool {
+        !self.all.is_empty() && self.all.iter().all(|host| host.told == Some(false))
+    }
+
     /// A host answered after so long, ns: the quickest answer says whether it is near.
     #[inline]
     pub(crate) fn responded(&mut self, host: u32, after: i64) {

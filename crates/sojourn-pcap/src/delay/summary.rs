@@ -48,7 +48,7 @@ pub fn summary(meter: &Meter, min_samples: u64) -> Value {
     let discarded = counts(Discard::ALL.iter().map(|why| (why.name(), meter.state.discarded[*why as usize])));
     json!({
         "packets": meter.frames, "skipped": skipped, "discarded": discarded, "hosts_below_min_samples": below,
-        "packets_between_local_hosts": meter.state.between_local,
+        "packets_between_local_hosts": meter.state.between_local, "nobody_local": meter.hosts().nobody_local(),
         "start_s": meter.start_ns.map(|ns| ns as f64 / 1e9), "hosts": hosts, "not_measured": not_measured,
     })
 }

@@ -370,18 +370,16 @@ def without_values(cells: Cells, goals: Sequence[Goal], verdicts: Verdicts) -> l
     """Say which goals some cells have no number for."""
     said = []
     for goal in goals:
-        lacking = [
-            cell
-            for cell, verdict in verdicts.items()
-            if all(found.goal != goal for found in verdict.findings)
-        ]
+        judged = {cell for cell, v in verdicts.items() if any(found.goal == goal for found in v.findings)}
+        lacking = [cell for cell in cells.cells if cell not in judged]
         if goal.of_best or not lacking:
             continue
-        if len(lacking) == len(verdicts):
+        if len(lacking) == len(cells.cells):
             said.append(f"No cell has a number for the goal “{goal.stated}”, so it is not judged.")
         else:
+            have = "has" if len(lacking) == 1 else "have"
             said.append(
-                f"{len(lacking)} of {len(verdicts)} cells have no number for “{goal.stated}”; "
+                f"{len(lacking)} of {len(cells.cells)} cells {have} no number for “{goal.stated}”; "
                 "there it is neither judged nor compared."
             )
     return said

@@ -287,7 +287,7 @@ def _numbers(results: Sequence[Mapping[str, Any]], path: str) -> tuple[float, ..
 
 
 def _difference(
-    cell: Cell, shown: Value, first: tuple[float, ...], second: tuple[float, ...], at_least: bool
+    cell: Cell, shown: Value, first: tuple[float, ...], second: tuple[float, ...], at_least: bool = False
 ) -> Difference:
     found = None if at_least else welch(first, second)
     interval, p = (None, None) if found is None else ((found.low, found.high), found.p)

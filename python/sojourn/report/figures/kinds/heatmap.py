@@ -18,7 +18,7 @@ from sojourn.report.figures.values import axis_name, shared_unit, tick
 
 _CELL_W, _CELL_H = 0.66, 0.46
 _CHAR = 0.079
-AT_LEAST = "≥ lower bound: loads had not ended"
+_AT_LEAST = "≥ lower bound: loads had not ended"
 
 
 class Heatmap(Kind):
@@ -86,7 +86,7 @@ def heatmap(
     if len(numbers) < len(plot.panels) * len(plot.y_labels) * len(plot.x_labels):
         legend.append(Patch(facecolor="white", edgecolor=MUTED, hatch="////", label="no value"))
     if plot.at_least and column == "value":
-        legend.append(Patch(facecolor="white", edgecolor=GRID, label=AT_LEAST))
+        legend.append(Patch(facecolor="white", edgecolor=GRID, label=_AT_LEAST))
     with styled():
         wide = max(across * (left + cell_w * len(x_ticks)) + 0.15, 4.4)
         legend_columns = max(1, min(len(legend), int(wide // 2.75)))
