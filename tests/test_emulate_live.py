@@ -109,9 +109,6 @@ def test_words_say_what_was_and_nothing_of_what_was_not():
     assert said(late)[2].startswith("late: down p50 10, p99 120, p99.9 300, most 1785720 µs;")
     none = changed(replay={"up": {key: 0 for key in AGREED}})
     assert said(none)[-1] == "nothing can be said of the path: no packet crossed it"
-    still = changed()
-    still["links"]["down"] = {**SUMMARY, "rate_bps": 0, "utilisation": None, "departed_pkts": 0}
-    assert said(still)[0].startswith("down: stood still, none left, 3 of 100 packets dropped")
     bad = changed()
     bad["verdict"] = {"held": False, "reasons": ["a", "b"], "rows": []}
     assert said(bad)[-1] == "not held: a; b"

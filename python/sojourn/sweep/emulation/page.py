@@ -93,7 +93,7 @@ def _link(name: str, link: Mapping[str, Any]) -> tuple[str, ...]:
     waited = [f"{delay[key]:.2f}" for key in _WAITS]
     return (
         name,
-        "unlimited" if rate is None else f"{rate / 1e6:g} Mbit/s",
+        f"{rate / 1e6:g} Mbit/s" if rate else "unlimited",
         f"{100 * link['utilisation']:.1f} %" if rate else "–",
         str(link["arrived_pkts"]),
         str(link["dropped_pkts"]),
@@ -162,7 +162,7 @@ def drawn(links: Mapping[str, Any], end_s: float) -> Figure:
             values: Sequence[float | None] = series["queue_delay_ms"]
             for axes, got in (
                 (delays, values),
-                (used, [100 * (each or 0.0) for each in series["utilisation"]]),
+                (used, [100 * each for each in series["utilisation"]]),
             ):
                 edges = np.array([*got, *got[-1:]], dtype=float)
                 axes.step([*at, max(end_s, *at)] if at else at, edges, where="post", label=name, **style)

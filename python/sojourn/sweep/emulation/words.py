@@ -46,12 +46,7 @@ def _link(name: str, link: Mapping[str, Any]) -> str:
     delay = link["queue_delay_ms"]
     if not link["arrived_pkts"]:
         return f"{name}: no packet"
-    if rate is None:
-        used = "no limit of rate"
-    elif rate == 0:
-        used = "stood still"
-    else:
-        used = f"{100 * link['utilisation']:.1f} % of {rate / 1e6:g} Mbit/s used"
+    used = f"{100 * link['utilisation']:.1f} % of {rate / 1e6:g} Mbit/s used" if rate else "no limit of rate"
     drops = ", ".join(f"{count} {cause}" for cause, count in link["drops_by_cause"].items() if count)
     lost = f"{link['dropped_pkts']} of {link['arrived_pkts']} packets dropped"
     waited = (
