@@ -139,6 +139,9 @@ def test_what_a_machine_holds_is_the_last_rate_that_was_held():
         [trial, lost]
     )
     assert sentence([lost]) == "this machine holds not even 100Mbit now: 9 packets were lost"
+    assert "busy" not in sentence([{**trial, "busy_pct": 50.0}])
+    busy = sentence([{**trial, "busy_pct": 98.9}, {**lost, "busy_pct": 60.0}])
+    assert "; the processors are 99 % busy, with other work: programs behind the queues wait for it" in busy
     assert "filled only 14% of it" in sentence([{**trial, "rate": "1000Mbit", "used": 0.14}])
 
 

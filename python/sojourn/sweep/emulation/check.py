@@ -13,6 +13,9 @@ RATES = ("10Mbit", "100Mbit", "250Mbit", "1000Mbit")
 LEAST_USED = 0.5
 """Share of a rate, over a whole trial with its start, below which the rate itself was hardly tried."""
 
+BUSY_PCT = 50.0
+"""At the lowest rate, whose trial is little work, processors that are busier than this have other work."""
+
 _SECONDS = 0.3
 _SERVER = """
 import socket
@@ -83,6 +86,11 @@ def sentence(tried: Sequence[Mapping[str, Any]]) -> str:
         text += f", but the transfer filled only {best['used']:.0%} of it, so that more is not known"
     if len(held) < len(tried):
         text += f"; not {tried[-1]['rate']}: {'; '.join(tried[-1]['reasons'])}"
+    if (busy := tried[0].get("busy_pct", 0.0)) > BUSY_PCT:
+        text += (
+            f"; the processors are {busy:.0f} % busy, with other work: programs behind the queues wait for "
+            "it, which no lateness of packets shows"
+        )
     if best["steal_pct"] >= 1:
         text += f" (the hypervisor took {best['steal_pct']:g} % of the processors' time)"
     return text
