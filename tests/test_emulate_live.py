@@ -114,7 +114,8 @@ def test_words_say_what_was_and_nothing_of_what_was_not():
     assert said(bad)[-1] == "not held: a; b"
     troubled = changed(processors={"busy_pct": 99.0, "steal_pct": 3.5}, late_wakes=2, latest_wake_us=7400.0)
     assert [line.split(":")[0] for line in said(troubled)[3:5]] == ["note", "note"]
-    assert "7.4 ms" in said(troubled)[4]
+    assert "2 times, at most 7.4 ms" in said(troubled)[4]
+    assert "more than 5 ms once, at most 7.4 ms" in said(changed(late_wakes=1, latest_wake_us=7400.0))[3]
 
 
 def test_strict_fails_where_something_was_not_held_but_not_for_the_command(capsys):

@@ -245,3 +245,7 @@ def test_trials_go_on_until_a_rate_is_not_held(
     assert call(["emulate", "--check", "--strict"]) == Exit.FAILED
     assert len(asked) == 1, "a transfer that failed is not held"
     assert "holds not even 10Mbit now: the transfer failed" in capsys.readouterr().out
+    asked.clear()
+    monkeypatch.setattr(check, "run", lambda point, options: run(point, options, held=0, exit=1))
+    assert call(["emulate", "--check"]) == 0
+    assert "holds not even 10Mbit now: the transfer failed; late" in capsys.readouterr().out

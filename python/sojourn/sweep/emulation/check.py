@@ -58,11 +58,12 @@ def trials(rates: Sequence[str] = RATES) -> Iterator[dict[str, Any]]:
         )
         came = run(point_of(None, path, [], {}), options)
         late = came["lateness_us"]["up"]
-        held = came["verdict"]["held"] and came["command"]["exit"] == 0
+        failed = ["the transfer failed"] if came["command"]["exit"] else []
+        held = came["verdict"]["held"] and not failed
         yield {
             "rate": rate,
             "held": held,
-            "reasons": came["verdict"]["reasons"] or ([] if held else ["the transfer failed"]),
+            "reasons": [*failed, *came["verdict"]["reasons"]],
             "p99_us": late and late["p99"],
             "used": came["links"]["up"]["utilisation"],
             "without": came["engine"]["without"],

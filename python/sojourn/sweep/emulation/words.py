@@ -81,8 +81,9 @@ def notes(engine: Mapping[str, Any]) -> Iterator[str]:
             "no lateness can be below the length of such a slice"
         )
     if engine["late_wakes"]:
+        times = "once" if engine["late_wakes"] == 1 else f"{engine['late_wakes']} times"
         yield (
-            f"note: the emulator was held up for more than 5 ms {engine['late_wakes']} times, "
+            f"note: the emulator was held up for more than 5 ms {times}, "
             f"at most {engine['latest_wake_us'] / 1e3:.1f} ms"
         )
     if engine["clamped_pkts"]:
