@@ -145,7 +145,7 @@ fn settle(tracks: &mut [Track], members: &[usize], known: (&[bool], &[bool]), ra
     if relative {
         groups.push(together);
     } else {
-        let seen = joined(tracks, &together);
+        let seen = joined(tracks, &together, raise);
         let common = together.iter().map(|&i| -raise[i]).fold(0.0, f64::max);
         for &i in members {
             tracks[i].round_trip_base -= common;
@@ -157,9 +157,9 @@ fn settle(tracks: &mut [Track], members: &[usize], known: (&[bool], &[bool]), ra
         }
     }
     // What a few packets do not show, those of the host's other flows may.
-    let of_all = joined(tracks, members).map(|way| way.piles_up());
+    let of_all = joined(tracks, members, raise).map(|way| way.piles_up());
     for group in groups.iter().filter(|group| !group.is_empty()) {
-        let own = joined(tracks, group).map(|way| way.empty());
+        let own = joined(tracks, group, raise).map(|way| way.empty());
         let seen = if own == [false; 2] { of_all } else { own };
         // No base is above the least delay of its flow, nor below what round trips leave.
         let least = group.iter().map(|&i| -raise[i]).fold(f64::NEG_INFINITY, f64::max);
@@ -200,11 +200,16 @@ fn settle(tracks: &mut [Track], members: &[usize], known: (&[bool], &[bool]), ra
     }
 }
 
-/// What all of some flows show of an empty queue, from their host and to it.
-fn joined(tracks: &[Track], members: &[usize]) -> [Evidence; 2] {
+/// What some flows show of an empty queue, from their host and to it: those whose least delay is the least of all. The
+/// others' packets met a queue whenever theirs was least, however many did.
+fn joined(tracks: &[Track], members: &[usize], raise: &[f64]) -> [Evidence; 2] {
+    let least_of = |way: usize, i: usize| if way == 0 { raise[i] } else { tracks[i].gap - raise[i] };
     [0, 1].map(|way| {
+        let least = members.iter().map(|&i| least_of(way, i)).fold(f64::INFINITY, f64::min);
+        let near = |i: usize| tracks[i].tick_ns.unwrap_or(0.0) + TOLERANCE + tracks[i].base_error;
+        let lowest = members.iter().filter(|&&i| least_of(way, i) - least <= near(i));
         let mut all = Evidence::default();
-        members.iter().for_each(|&i| all.join(&tracks[i].evidence[way]));
+        lowest.for_each(|&i| all.join(&tracks[i].evidence[way]));
         all
     })
 }
@@ -355,6 +360,25 @@ mod tests {
             let (shift, missing) = if lower { (error, 2.0 * error) } else { (0.0, 0.0) };
             assert_eq!((raises[0], tracks[0].unassigned), (raise - shift, missing));
             assert_eq!(tracks[0].empty[0], !lower);
+        }
+    }
+
+    #[test]
+    fn a_flow_whose_least_delay_is_above_others_shows_no_empty_queue() {
+        // Both end while a queue stands; the one that piles up met 500 ms at the least, the other a valley of it.
+        let piled = Evidence { at_least: 10, far: 2356, all: 2366, data: true, ..Evidence::default() };
+        let valley = Evidence { at_least: 2, all: 1956, far: 1952, data: true, ..Evidence::default() };
+        for (gap, raised, empty) in
+            [(500e6, 0.0, [true, false]), (500e6, 500e6, [false, true]), (0.4e6, 0.0, [true, true])]
+        {
+            let mut tracks = vec![track(gap), track(0.4e6)];
+            for (track, to) in tracks.iter_mut().zip([piled, valley]) {
+                (track.evidence, track.by_round_trip) = ([piled, to], track.gap < 1e6);
+            }
+            tracks[1].evidence[0] = valley;
+            let mut raise = [raised, 0.0];
+            settle(&mut tracks, &[0, 1], (&[true; 2], &[true, false]), &mut raise, false);
+            assert_eq!(tracks.iter().map(|track| track.empty).collect::<Vec<_>>(), [empty; 2], "{gap} {raised}");
         }
     }
 

@@ -40,9 +40,10 @@ impl Evidence {
         self.far += u32::from(above > 4.0 * spread);
     }
 
-    /// Put together what several flows show of one queue.
+    /// Put together what several flows show of one queue. That each has a least delay shows nothing.
     pub(crate) fn join(&mut self, other: &Self) {
-        self.at_least += other.at_least;
+        let own = u32::from(self.all > 0);
+        self.at_least += other.at_least.saturating_sub(own);
         self.above += other.above;
         self.far += other.far;
         self.all += other.all;
@@ -94,7 +95,7 @@ mod tests {
         assert_eq!((found.at_least, found.above, found.far, found.all), (2, 2, 1, 7));
         let mut both = Evidence { data: true, ..found };
         both.join(&Evidence { idle: true, ..found });
-        assert_eq!((both.at_least, both.above, both.far, both.all), (4, 4, 2, 14));
+        assert_eq!((both.at_least, both.above, both.far, both.all), (3, 4, 2, 14));
         assert!(both.data && both.idle, "of either");
     }
 

@@ -15,6 +15,8 @@ const WINDOW_NS: i64 = 5_000_000_000;
 const MOST_WINDOWS: usize = 256;
 /// Packets without which a window's minimum is not believed.
 const LEAST_IN_WINDOW: u32 = 8;
+/// Share of the minima's variance that a clock's line leaves unexplained at most.
+const UNEXPLAINED: f64 = 0.03;
 /// No clock of a computer drifts by more.
 pub const MOST_PPM: f64 = 500.0;
 
@@ -84,7 +86,11 @@ impl Minima {
         let skew = Skew { ppm: slope * 1e6, error_ppm: error * 1e6, span_s: span / 1e9 };
         // Coarse stamps spread by themselves; anything more means that the minima are not of a quiet path.
         let straight = worst <= 1.5 * grain + 2e6;
-        (tt > 0.0 && straight && libm::fabs(skew.ppm) <= MOST_PPM).then_some(skew)
+        // Nor are they where a line that rises is not all that they do: a queue that grows bends, a clock does not.
+        let yy: f64 = good.iter().map(|w| (w.low - y_mean) * (w.low - y_mean)).sum();
+        let left: f64 = good.iter().map(|w| rest(w) * rest(w)).sum();
+        let clock = !skew.matters(grain) || left <= UNEXPLAINED * yy;
+        (tt > 0.0 && straight && clock && libm::fabs(skew.ppm) <= MOST_PPM).then_some(skew)
     }
 }
 
@@ -104,8 +110,12 @@ impl Skew {
     /// difference.
     pub fn significant(&self, grain: f64) -> f64 {
         let told = libm::fabs(self.ppm) > 3.0 * self.error_ppm;
-        let matters = libm::fabs(self.ppm) * self.span_s * 1e3 > (0.5 * grain).max(50_000.0);
-        if told && matters { self.ppm / 1e6 } else { 0.0 }
+        if told && self.matters(grain) { self.ppm / 1e6 } else { 0.0 }
+    }
+
+    /// Whether it makes more than half a `grain` (ns) of difference.
+    fn matters(&self, grain: f64) -> bool {
+        libm::fabs(self.ppm) * self.span_s * 1e3 > (0.5 * grain).max(50_000.0)
     }
 }
 
@@ -132,6 +142,23 @@ mod tests {
             minima.add(i * 200_000_000, (i * i % 977) as f64 * 300_000.0 + 1e6 * i as f64);
         }
         assert_eq!(minima.skew(1e6), None);
+    }
+
+    #[test]
+    fn a_queue_that_grows_is_no_clock_that_drifts() {
+        // The least waits (ms) in windows of a small buffer that more and more flows share lie within 2 ms of a line.
+        let of = |lows: [f64; 7]| {
+            let mut minima = Minima::default();
+            for (window, low) in (0i64..).zip(lows) {
+                (0..8).for_each(|i| minima.add(window * WINDOW_NS + i, low * 1e6));
+            }
+            minima.skew(1e6)
+        };
+        assert_eq!(of([0.0, 5.22, 4.46, 5.63, 4.62, 5.9, 9.07]), None);
+        let skew = of([0.0, 0.8, 1.5, 2.2, 3.1, 3.75, 4.4]).unwrap();
+        assert!((skew.significant(1e6) - 150e-6).abs() < 5e-6, "{skew:?}");
+        // What makes no difference is told as it is.
+        assert!(of([0.0, 0.1, 0.05, 0.15, 0.02, 0.1, 0.2]).is_some_and(|skew| skew.significant(1e6) == 0.0));
     }
 
     #[test]

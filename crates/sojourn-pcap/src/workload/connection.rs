@@ -118,14 +118,14 @@ impl Connection {
     /// An end sent `new` bytes. Returns whether a turn begins with them.
     fn new_data(&mut self, by: usize, before: &Way, new: u64, now: i64, more: bool) -> bool {
         let other = &self.ways[1 - by];
-        let heard = other.acked;
+        let (heard, answers_in) = (other.acked, other.answered_in.unwrap_or(0));
         // Neither had heard all of the other when it sent.
         if heard < other.end && before.end >= other.heard && other.end > 0 && before.end + (new as i64) > other.heard {
             self.concurrent = true;
         }
         self.ways[by].heard = heard;
-        // What passed before this segment, not with it.
-        let quiet = before.is_idle() && now.saturating_sub(before.acked_at) > QUIET_NS;
+        // What passed before this segment, not with it. From here to the end and back is no silence of that end.
+        let quiet = before.is_idle() && now.saturating_sub(before.acked_at) > QUIET_NS.saturating_add(answers_in);
         let goes_on = self.turns.last().is_some_and(|turn| turn.by == (by == 1)) && !quiet;
         if (goes_on || !more)
             && let Some(turn) = self.turns.iter_mut().rev().find(|turn| turn.by == (by == 1))
@@ -215,5 +215,26 @@ mod tests {
         };
         assert_eq!(segment(SYN, 9, 65_535, Some(7)), 65_535);
         assert_eq!(segment(ACK, 10, 1000, None), 128_000);
+    }
+
+    #[test]
+    fn the_way_to_the_sender_and_back_is_no_silence_of_it() {
+        // Beside the client: the server answers after 60 ms, and a queue makes 110 of them.
+        const MS: i64 = 1_000_000;
+        let turns = |again_after: i64| {
+            let mut connection = Connection::new(0);
+            let mut pass = |by: usize, flags, ends: [u32; 2], payload, at: i64| {
+                let segment = Segment::new(ends, flags, payload).with(None, None);
+                connection.segment(by, &segment, None, at * MS, true);
+            };
+            pass(0, SYN, [9, 0], 0, 0);
+            pass(1, SYN | ACK, [99, 10], 0, 60);
+            pass(0, ACK, [10, 100], 0, 60);
+            pass(1, ACK, [100, 10], 2000, 70);
+            pass(0, ACK, [10, 2100], 0, 71);
+            pass(1, ACK, [2100, 10], 2000, 71 + again_after);
+            connection.turns.len()
+        };
+        assert_eq!([110, 159, 161].map(turns), [1, 1, 2]);
     }
 }

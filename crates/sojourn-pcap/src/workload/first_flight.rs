@@ -14,6 +14,8 @@ use std::collections::BTreeMap;
 const SHORTEST_NS: u64 = 3_000_000;
 /// More segments are not taken for an initial window.
 const MOST: i64 = 100;
+/// Largest segment of one that offers none (RFC 9293 §3.7.1).
+const UNSAID: u16 = 536;
 /// What timestamps take of each segment.
 const STAMPS: u32 = 12;
 
@@ -68,7 +70,9 @@ impl FirstFlight {
     pub(super) fn segments(&self, mss: Option<u16>) -> Option<u8> {
         // A host's own capture has several segments in one frame.
         let size = mss.map_or(self.largest, |mss| self.largest.min(u32::from(mss).saturating_sub(STAMPS)));
-        let whole = self.state == State::Followed && size > 0 && self.bytes % i64::from(size) == 0;
+        // What an application writes now and then is not full, however often it is of one size.
+        let full = size > 0 && 2 * size >= u32::from(mss.unwrap_or(UNSAID));
+        let whole = self.state == State::Followed && full && self.bytes % i64::from(size) == 0;
         whole.then(|| self.bytes / i64::from(size)).filter(|segments| *segments <= MOST).map(|segments| segments as u8)
     }
 }
@@ -115,6 +119,8 @@ mod tests {
         assert_eq!(flight(&three[..3]).segments(Some(1460)), None, "it may have had no more to send");
         let frame = flight(&[(14_480, 7, true), (2896, 9, false)]);
         assert_eq!(frame.segments(Some(1460)), Some(10), "segments in one frame");
+        let beats = flight(&[(64, 7, true), (64, 9, false)]);
+        assert_eq!([Some(1460), None].map(|mss| beats.segments(mss)), [None; 2], "no full segments");
     }
 
     #[test]
