@@ -71,6 +71,12 @@ def test_the_series_are_those_of_the_run(sojourn, tmp_path):
     assert mean == pytest.approx(50 + ran["links"]["down"]["queue_delay_ms"]["mean"], rel=0.1)
 
 
+def test_flent_goes_by_the_name_so_what_is_not_called_gz_is_not_packed(sojourn, tmp_path):
+    packed = made(sojourn, tmp_path, "down")
+    sojourn("export", tmp_path / "lab.toml", "lab.flent")
+    assert json.loads((tmp_path / "lab.flent").read_text()) == packed
+
+
 def test_the_same_run_is_the_same_file(sojourn, tmp_path):
     made(sojourn, tmp_path, "down")
     first = (tmp_path / "lab.flent.gz").read_bytes()

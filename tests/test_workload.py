@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 import ipaddress
 import json
 import struct
+import subprocess
+import sys
 import tomllib
 from collections import Counter
 from pathlib import Path
@@ -307,3 +310,35 @@ def test_a_link_that_nothing_was_seen_on_gets_no_densest_second(sojourn, tmp_pat
     assert "no round trip was seen: the path's is 50 ms, a choice" in done.stderr
     sojourn("run", "w.toml", "--dry-run")  # sizes that are alike are one
     assert len(tomllib.loads((tmp_path / "w.toml").read_text())["sweep"].popitem()[1]) == 2
+
+
+def test_captures_come_from_a_pipe_but_not_for_a_study(sojourn, tmp_path):
+    """A study measures the captures, too: what reads them twice finds nothing in a pipe the second time."""
+    plain = gzip.decompress((DATA / "ingress.pcap.gz").read_bytes())
+    (tmp_path / "all.pcap").write_bytes(plain)
+    for words, code in ((("-o", "x.parquet"), 0), (("-o", "y.parquet", "--study", "y.toml"), 2)):
+        command = [sys.executable, "-m", "sojourn", "workload", "-", *words]
+        with (tmp_path / "all.pcap").open("rb") as pipe:
+            done = subprocess.run(
+                command, stdin=pipe, cwd=tmp_path, capture_output=True, text=True, check=False
+            )
+        assert done.returncode == code, done.stderr
+    assert "/dev/stdin: is no regular file; with --study captures are read twice" in done.stderr
+    assert not list(tmp_path.glob("y*"))
+    sojourn("workload", "all.pcap", "-o", "all.parquet")
+    assert pl.read_parquet(tmp_path / "x.parquet").equals(pl.read_parquet(tmp_path / "all.parquet"))
+
+
+def test_captures_in_another_order_or_twice_are_told(sojourn, tmp_path):
+    plain = gzip.decompress((DATA / "ingress.pcap.gz").read_bytes())
+    at = 24
+    for _ in range(1000):
+        at += 16 + struct.unpack_from("<I", plain, at + 8)[0]
+    (tmp_path / "1.pcap").write_bytes(plain[:at])
+    (tmp_path / "2.pcap").write_bytes(plain[:24] + plain[at:])
+    for files, told in ((("1.pcap", "2.pcap"), 0), (("2.pcap", "1.pcap"), 1), (("1.pcap", "1.pcap"), 1)):
+        for words in (("workload", "-o", "w.parquet"), ("measure", "--min-samples", "1")):
+            said = sojourn(words[0], *files, *words[1:]).stderr
+            assert said.count(f"note: {files[1]} begins no later than {files[0]}, which was read") == told, (
+                said
+            )

@@ -87,7 +87,8 @@ fn prefix(text: &str) -> PyResult<(sojourn_pcap::decode::Address, u32)> {
 /// `filter` is given a link type and returns the program (rows of code, jumps, operand) that its frames must
 /// pass.
 ///
-/// Returns the summary (JSON), with `damage`: what could not be read; and the lines of its hosts.
+/// Returns the summary (JSON), with `damage`: what could not be read, and `out_of_order`, if files were; and the lines
+/// of its hosts.
 #[pyfunction]
 #[pyo3(signature = (paths, options = "{}", on_samples = None, progress = None, filter = None, on_rows = None))]
 pub(crate) fn measure(
@@ -147,6 +148,9 @@ pub(crate) fn measure(
         let mut summary = summary(&meter, asked.min_samples);
         summary["left_out_by_request"] = wanted.left_out.into();
         summary["damage"] = serde_json::to_value(capture.damage()).unwrap_or_default();
+        if !capture.out_of_order().is_empty() {
+            summary["out_of_order"] = capture.out_of_order().into();
+        }
         Ok(texts(summary))
     })
 }

@@ -40,7 +40,8 @@ pub(crate) fn workload<'py>(
         let is_client = |address: Address| {
             (!clients.is_empty()).then(|| clients.iter().any(|(network, length)| within(address, *network, *length)))
         };
-        let damage: Vec<String> = capture.damage().iter().map(|damage| damage.sentence.clone()).collect();
+        let mut damage: Vec<String> = capture.damage().iter().map(|damage| damage.sentence.clone()).collect();
+        damage.extend_from_slice(capture.out_of_order());
         Ok((extractor.finish(&is_client), damage))
     })?;
     let (workload, damage) = found;

@@ -94,11 +94,18 @@ def flent(point: Point, step_s: float = STEP_S) -> dict[str, Any]:
     }
 
 
-def write(point: Point, file: BinaryIO) -> dict[str, Any]:
-    """Simulate a point and write it as a Flent data file, always the same bytes; return its content."""
+def write(point: Point, file: BinaryIO, *, packed: bool = True) -> dict[str, Any]:
+    """Simulate a point and write it as a Flent data file, always the same bytes; return its content.
+
+    Flent goes by the file's name: what ends in ``.flent`` alone is not `packed`.
+    """
     made = flent(point)
-    with gzip.GzipFile(fileobj=file, mode="wb", filename="", mtime=0) as packed:
-        packed.write(json.dumps(made, sort_keys=True, allow_nan=False).encode())
+    text = json.dumps(made, sort_keys=True, allow_nan=False).encode()
+    if not packed:
+        file.write(text)
+        return made
+    with gzip.GzipFile(fileobj=file, mode="wb", filename="", mtime=0) as stream:
+        stream.write(text)
     return made
 
 

@@ -71,7 +71,7 @@ def call(arguments: Sequence[str] | None = None) -> int:
     if tokens in ([], ["--help"], ["-h"]):
         print(overview())
         return Exit.DONE
-    if tokens[:1] == ["measure"]:
+    if tokens[:1] in (["measure"], ["losses"], ["workload"]):
         # The parser takes a lone hyphen for an option.
         tokens = ["/dev/stdin" if token == "-" else token for token in tokens]
     if tokens[:1] == ["emulate"] and "--" in tokens:

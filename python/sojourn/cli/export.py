@@ -43,8 +43,8 @@ def export(
     study
         Study file (TOML).
     capture
-        The pcapng file to write; one that ends in .flent.gz is a data file of Flent, with throughput by flow
-        and the round trip over time.
+        The pcapng file to write; one that ends in .flent.gz or .flent is a data file of Flent, with
+        throughput by flow and the round trip over time.
     at
         The side whose hosts are watched, clients or servers; or the name of a hop, to watch the router at its
         end towards the clients.
@@ -77,7 +77,7 @@ def export(
         if truth is not None:
             raise SojournError(f"--truth does not go with {str(capture)!r}; expected it with a capture")
         with output(capture) as file:
-            made = flent.write(points[0], file)
+            made = flent.write(points[0], file, packed=capture.suffix == ".gz")
         if json:
             said = {
                 "flent": str(capture),

@@ -154,6 +154,8 @@ def measure(
 def _complain(summary: Mapping[str, Any], min_samples: int) -> None:
     for damage in summary["damage"]:
         complain(f"note: {damage['sentence']}" if damage["cut_short"] else damage["sentence"])
+    for sentence in summary.get("out_of_order", ()):
+        complain(f"note: {sentence}")
     for reason, count in summary["skipped"].items():
         complain(f"note: {count} of {summary['packets']} frames skipped: {reason.replace('_', ' ')}")
     if left_out := summary["left_out_by_request"]:

@@ -22,7 +22,7 @@ def workload(
 
     A study replays it over any queue with `source = { kind = "recorded", file = "FILE" }`: what would this
     traffic do behind another buffer? Sizes are exact, whatever was lost or sent again. Captures are read as
-    one stream in the order given.
+    one stream in the order given; `-` is standard input.
 
     **Example**
 
@@ -45,6 +45,7 @@ def workload(
         Print what was found as JSON.
     """
     from sojourn.capture.output import output as writing
+    from sojourn.capture.output import printable
     from sojourn.capture.workload import read
 
     if not captures:
@@ -55,6 +56,10 @@ def workload(
         raise SojournError(f"-o is {str(output)!r}; expected a file that ends in .parquet")
     if study is not None and study.suffix != ".toml":
         raise SojournError(f"--study is {str(study)!r}; expected a file that ends in .toml")
+    if study is not None and (streams := [one for one in captures if _is_stream(one)]):
+        raise SojournError(
+            f"{printable(streams[0])}: is no regular file; with --study captures are read twice"
+        )
     found = read(captures, clients or ())
     written = None
     if study is not None:
@@ -98,3 +103,7 @@ def workload(
         )
         if study is not None:
             print(study)
+
+
+def _is_stream(capture: Path) -> bool:
+    return str(capture) == "/dev/stdin" or capture.is_fifo() or capture.is_char_device()

@@ -77,6 +77,9 @@ pub struct Capture {
     open: Option<Open>,
     number: u64,
     damage: Vec<Damage>,
+    /// The last file that had frames, and the time of its first.
+    began: Option<(String, i64)>,
+    out_of_order: Vec<String>,
     bytes_before: u64,
     total_bytes: Option<u64>,
     go_on: GoOn,
@@ -105,7 +108,9 @@ impl Capture {
         }
         let mut waiting: std::collections::VecDeque<PathBuf> = paths.iter().cloned().collect();
         let open = waiting.pop_front().map(|first| start(&first, &go_on)).transpose()?;
-        Ok(Self { waiting, open, number: 0, damage: Vec::new(), bytes_before: 0, total_bytes, go_on })
+        let (number, bytes_before) = (0, 0);
+        let (damage, began, out_of_order) = Default::default();
+        Ok(Self { waiting, open, number, damage, began, out_of_order, bytes_before, total_bytes, go_on })
     }
 
     /// Read a capture from any stream, as `name` in sentences.
@@ -125,6 +130,7 @@ impl Capture {
     #[inline]
     pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>, ReadError> {
         let Some(place) = self.place()? else { return Ok(None) };
+        self.begins(place.time_ns);
         self.number += 1;
         let Some(open) = &mut self.open else { return Ok(None) };
         open.records += 1;
@@ -142,6 +148,7 @@ impl Capture {
         mut take: impl FnMut(&Frame<'_>) -> Result<(), E>,
     ) -> Result<bool, E> {
         let Some(place) = self.place()? else { return Ok(false) };
+        self.begins(place.time_ns);
         let Self { open: Some(Open { format, window, records, .. }), number, .. } = self else { return Ok(false) };
         let before = *number;
         let first = place.frame(0, window);
@@ -157,6 +164,20 @@ impl Capture {
             format.pass(window, end);
         }
         Ok(true)
+    }
+
+    /// A frame of such a time is the next: if it is its file's first, look whether the one before began earlier.
+    #[inline]
+    fn begins(&mut self, time_ns: i64) {
+        let Some(Open { name, records: 0, .. }) = &self.open else { return };
+        if let Some((before, _)) = self.began.as_ref().filter(|(_, began)| time_ns <= *began) {
+            let sentence = format!(
+                "{name} begins no later than {before}, which was read before it; captures are read as one stream: \
+                 expected each once, in order of time"
+            );
+            self.out_of_order.push(sentence);
+        }
+        self.began = Some((name.clone(), time_ns));
     }
 
     /// Where the next frame is, or `None` after the last.
@@ -205,6 +226,11 @@ impl Capture {
     /// Files that could not be read to their end.
     pub fn damage(&self) -> &[Damage] {
         &self.damage
+    }
+
+    /// Files that were given after one that began when they do, or later: a sentence for each.
+    pub fn out_of_order(&self) -> &[String] {
+        &self.out_of_order
     }
 
     /// Share of the input that has been read, or `None` where its size is not known.
@@ -291,6 +317,10 @@ fn start_stream(input: Input, name: String) -> Result<Open, ReadError> {
     } else {
         let found = match head {
             [] => "nothing (it is empty)".to_owned(),
+            // All but the magic number may be zeros.
+            _ if pcap::Pcap::recognise(&[head, &[0; pcap::HEADER]].concat()[..pcap::HEADER]).is_some() => {
+                format!("{} of the {} bytes of a pcap header", head.len(), pcap::HEADER)
+            }
             _ => format!("the bytes {}", head.iter().take(4).map(|b| format!("{b:02x}")).collect::<Vec<_>>().join(" ")),
         };
         return Err(ReadError::Unknown(name, found));
@@ -314,6 +344,46 @@ mod tests {
         }
         bytes.truncate(bytes.len() - missing);
         bytes
+    }
+
+    #[test]
+    fn files_that_do_not_follow_one_another_are_told() {
+        let folder = std::env::temp_dir().join(format!("sojourn-order-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let [early, none, late] = ["early", "none", "late"].map(|name| folder.join(format!("{name}.pcap")));
+        std::fs::write(&early, pcap(3, 0)).unwrap();
+        std::fs::write(&none, pcap(0, 0)).unwrap();
+        // Without the first of three frames.
+        let mut bytes = pcap(3, 0);
+        bytes.drain(24..100);
+        std::fs::write(&late, bytes).unwrap();
+        for by_frame in [true, false] {
+            let said = |files: &[&PathBuf]| {
+                let mut capture = Capture::open(&files.iter().map(|&file| file.clone()).collect::<Vec<_>>()).unwrap();
+                if by_frame {
+                    while capture.next_frame().unwrap().is_some() {}
+                } else {
+                    while capture.frames(2, |_| Ok::<_, ReadError>(())).unwrap() {}
+                }
+                capture.out_of_order().to_vec()
+            };
+            assert!(said(&[&early, &none, &late]).is_empty());
+            for [first, second] in [[&late, &early], [&early, &early]] {
+                let sentences = said(&[first, &none, second]);
+                assert!(sentences.len() == 1, "{sentences:?}");
+                let [first, second] = [first, second].map(|file| name_of(file));
+                assert!(sentences[0].starts_with(&format!("{second} begins no later than {first}, ")), "{sentences:?}");
+            }
+        }
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_header_that_is_cut_is_told_from_what_is_no_capture() {
+        let refused =
+            |bytes: Vec<u8>| Capture::from_stream(std::io::Cursor::new(bytes), "x").err().unwrap().to_string();
+        assert!(refused(pcap(0, 4)).contains("it begins with 20 of the 24 bytes of a pcap header; expected"));
+        assert!(refused(b"GET /".to_vec()).contains("it begins with the bytes 47 45 54 20; expected"));
     }
 
     #[test]

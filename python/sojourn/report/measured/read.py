@@ -61,6 +61,7 @@ def _parsed(text: bytes, file: Path) -> dict[str, Any]:
 def _stream(text: bytes) -> dict[str, Any] | None:
     """Return the lines of ``iperf3 --json-stream``, an object each, as one."""
     try:
-        return iperf3.joined([json.loads(line) for line in text.splitlines() if line.strip()])
+        objects = [json.loads(line) for line in text.splitlines() if line.strip()]
+        return iperf3.joined(objects) if objects else None
     except (ValueError, RecursionError):
         return None
