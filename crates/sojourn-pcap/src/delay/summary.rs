@@ -46,11 +46,15 @@ pub fn summary(meter: &Meter, min_samples: u64) -> Value {
     let hosts: Vec<Value> = shown.into_iter().map(|(.., text)| text.into()).collect();
     let skipped = counts(Skip::ALL.iter().map(|skip| (skip.name(), meter.skipped[*skip as usize])));
     let discarded = counts(Discard::ALL.iter().map(|why| (why.name(), meter.state.discarded[*why as usize])));
-    json!({
+    let mut summary = json!({
         "packets": meter.frames, "skipped": skipped, "discarded": discarded, "hosts_below_min_samples": below,
-        "packets_between_local_hosts": meter.state.between_local, "nobody_local": meter.hosts().nobody_local(),
+        "packets_between_local_hosts": meter.state.between_local,
         "start_s": meter.start_ns.map(|ns| ns as f64 / 1e9), "hosts": hosts, "not_measured": not_measured,
-    })
+    });
+    if meter.hosts().nobody_local() {
+        summary["nobody_local"] = true.into();
+    }
+    summary
 }
 
 fn counts<'a>(named: impl Iterator<Item = (&'a str, u64)>) -> Value {
