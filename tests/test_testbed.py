@@ -84,9 +84,12 @@ def point(folder: Path, *parts: str) -> Point:
         ([flows(BULK + 'hystart = "none"')], "flows.0.hystart: 'none' cannot be asked of this kernel"),
         ([flows(BULK + "limited-transmit = false")], "flows.0.limited-transmit: False cannot be asked"),
         ([flows(BULK + 'mss = "2kB"')], "flows.0.mss: segments of 2kB do not fit"),
-        (
-            [group('kind = "cbr", rate = "1Mbit", size = "1501B"', "udp", "up")],
-            "flows.0.source.size: datagrams of 1501B do not fit the testbed's packets of 1500 bytes",
+        *(
+            (
+                [group(f'kind = "{kind}", rate = "1Mbit", size = "1501B"', "udp", "up")],
+                "flows.0.source.size: datagrams of 1501B do not fit the testbed's packets of 1500 bytes",
+            )
+            for kind in ("cbr", "poisson")
         ),
         (
             [flows(BULK + 'access = { rate = "1Mbit", queue = { kind = "fifo", limit = "9pkt" } }')],

@@ -26,6 +26,8 @@ class Datagrams:
     def refused(self, entry: Mapping[str, Any]) -> str | None:
         """Return why an entry cannot be run: its packets are too large, as far as they are not drawn."""
         size = entry["source"].get("size")
+        if isinstance(size, Mapping):
+            size = size.get("value") if size["kind"] == "fixed" else None
         if isinstance(size, str) and bytes_of(size) > _MTU:
             return f"source.size: datagrams of {size} do not fit the testbed's packets of {_MTU} bytes"
         return None
