@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 from sojourn.errors import SojournError
-from sojourn.report.measured import Measured, Rows, _named, _says, _table, _text, _why, picture
+from sojourn.report.files import Files
+from sojourn.report.measured import Measured, Rows, _named, _of_file, _says, _table, _text, _why, picture
 from sojourn.report.measured.cells import Cell, nearest
 from sojourn.report.measured.measurement import Measurement, Series, is_number, series, total
 from sojourn.report.measured.read import read
@@ -69,6 +70,16 @@ def test_why_a_cell_stands_there_says_how_far_it_is() -> None:
     assert _why(two, [(1.0, 1.5), (9.0, None)]) == near
     far = " Yet they differ by up to a factor of 2: another path or load."
     assert _why(two, [(1.0, 2.0), (1.2, 1.0)]) == near + far == _why(two, [(2.0, 1.0)])
+
+
+def test_what_is_sent_again_chooses_no_cell_and_makes_no_other_path(tmp_path: Path) -> None:
+    """A run of a few seconds is mostly its slow start, which sends more again than a long one."""
+    cells = [Cell({"a": f"{n}"}, [("h", run(flows={"retransmits": n}))]) for n in (6, 6000)]
+    for cell in cells[1:]:  # its throughput is a tenth off
+        cell.runs[0][1]["groups"]["a"]["goodput_bps"] = 2.3e6
+    ran = Measurement("x.json", "iperf", {"down": series([0.5], [3.0])}, again_per_s=3000.0)
+    read_as = _of_file(ran, 0, cells, Files(tmp_path)).read
+    assert read_as.startswith("It stands beside A 6: of 2 cells the nearest") and "differ by" not in read_as
 
 
 def test_a_table_of_many_cells_is_turned() -> None:
