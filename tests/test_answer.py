@@ -272,6 +272,9 @@ def test_goals_of_the_study_take_the_place_of_the_usual_ones() -> None:
     assert nothing.sentences == [
         "No result has a value for any of the study's goals, so nothing can be judged."
     ]
+    # Why: what would have had a score had none.
+    short = compare({"fifo": [{}]}, document={"goals": goals[:1], "users": [{"kind": "voice"}]})
+    assert short.sentences[1].startswith("The users of kind voice have no scores in these results")
 
 
 def test_users_without_scores_are_not_called_no_users() -> None:

@@ -297,12 +297,36 @@ def advice(**changed: Any) -> dict[str, Any]:
         ),
         ({"fifo_only": advice()["fifo_only"] | {"loss_within": None}}, ["in the one run"], ["±"]),
         (
-            {"scores": advice()["scores"] | {"worst": 1.2, "interval": None}},
+            {
+                "scores": advice()["scores"] | {"worst": 1.2, "interval": None},
+                "tried": [one | {"worst": 1.2} for one in advice()["tried"]],
+            },
             ["1.20 under the load “both”: bad. No queue that was tried"],
             ["(1.20 to"],
         ),
         ({"tried": advice()["tried"][:1]}, ["No other candidate was tried."], ["better than every"]),
-        ({"goals": [{"goal": "g", "by_load": {}}]}, ["Your goals decided", "“g” has no numbers"], []),
+        (
+            {"goals": [{"goal": "g", "by_load": {}}]},
+            ["Your goals decided", "“g” has no numbers"],
+            ["scores a"],
+        ),
+        # A FIFO of one packet keeps any limit of delay; that users fare better with CoDel is said.
+        (
+            {
+                "goals": [{"goal": "g", "by_load": {}}],
+                "recommended": {way: {"kind": "fifo", "limit": "1pkt"} for way in ("down", "up")},
+                "scores": advice()["scores"] | {"worst": 1.8},
+                "tried": [advice()["tried"][0] | {"loss_mos": -1.8}],
+            },
+            [
+                "Choose a FIFO of 1 packet.",
+                "By the scores CoDel would be better: its worst-off user gets 3.60, 1.80 more than with the "
+                "advice (±0.10).",
+                "By your goals a FIFO is enough",
+                "By your goals no load asks",
+            ],
+            ["No queue that was tried", " A FIFO is enough"],
+        ),
         (
             {
                 "goals": [

@@ -1,5 +1,6 @@
 """The advice in sentences. Each says what was found, and how sure it is."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -45,11 +46,8 @@ def named(queues: About) -> str:
     if down["kind"] != "fifo":
         return name
     sizes = [queue["limit"].removesuffix("pkt") for queue in (down, up)]
-    return (
-        f"FIFO of {sizes[0]} packets"
-        if sizes[0] == sizes[1]
-        else f"FIFO of {sizes[0]} packets down, {sizes[1]} up"
-    )
+    both = f"FIFO of {sizes[0]} packet{'' if sizes[0] == '1' else 's'}"
+    return both if sizes[0] == sizes[1] else f"{both} down, {sizes[1]} up"
 
 
 def number(score: float) -> str:
@@ -84,7 +82,7 @@ def answer(about: About) -> list[str]:
     return [
         f"Choose {_article(named(about['recommended']))}{_both(about)}.",
         f"Its worst-off user, {who(scores['user'])}, then gets {_score(scores)}{_under(scores['load'])}: "
-        f"{_word(scores['worst'])}.{_poor(scores['worst'])}",
+        f"{_word(scores['worst'])}.{_poor(about)}",
         _sure(about),
         fifo_only(about),
         *by_load(about),
@@ -115,15 +113,18 @@ def _word(score: float) -> str:
     return next(word for least, word in _SCALE if score >= least)
 
 
-def _poor(score: float) -> str:
-    return "" if score >= _POOR else " No queue that was tried makes this line enough for that load."
+def _poor(about: About) -> str:
+    best = max(one["worst"] for one in (about["scores"], *about["tried"]))
+    return "" if best >= _POOR else " No queue that was tried makes this line enough for that load."
 
 
 def _sure(about: About) -> str:
     others = about["alike"]
     tried = len(about["tried"])
     if about["goals"]:
-        return "Your goals decided, not the scores." + (f" {_not_told(about)}" if others else "")
+        return f"Your goals decided, not the scores.{_scored(about)}" + (
+            f" {_not_told(about)}" if others else ""
+        )
     if about["certain"]:
         return (
             "No other candidate was tried."
@@ -131,6 +132,17 @@ def _sure(about: About) -> str:
             else "It is better than every other candidate, for certain."
         )
     return _not_told(about) if others else ""
+
+
+def _scored(about: About) -> str:
+    """Say which queue users would have fared better with, if one for certain; goals may ask for less."""
+    best = max(about["tried"], key=lambda one: one["worst"], default=None)
+    if best is None or best["loss_mos"] >= -(best["loss_within"] or 0.0):
+        return ""
+    return (
+        f" By the scores {_article(named(best))} would be better: its worst-off user gets "
+        f"{number(best['worst'])}, {lost(best)}."
+    )
 
 
 def _not_told(about: About) -> str:
@@ -151,7 +163,8 @@ def fifo_only(about: About) -> str:
         other = [one for one in about["by_load"].values() if not one["same"]]
         if any(one["recommended"]["down"]["kind"] != "fifo" for one in other):
             return f"Under the load that decides {no_better} than this FIFO; under other loads one is."
-        return f"A FIFO is enough: {no_better}."
+        enough = "By your goals a FIFO is enough" if about["goals"] else "A FIFO is enough"
+        return f"{enough}: {no_better}."
     gets = f"With nothing but a FIFO, the best is {named(best).removeprefix('FIFO of ')}"
     return (
         f"{gets}: the worst-off user gets {number(best['worst'])}{between(best['interval'])}, {lost(best)}."
@@ -176,9 +189,11 @@ def by_load(about: About) -> list[str]:
     if not other:
         if len(about["by_load"]) < 2:
             return []
-        return ["No load asks for another queue: under each of them none is better than this for certain."]
+        asks = "By your goals no load asks" if about["goals"] else "No load asks"
+        return [f"{asks} for another queue: under each of them none is better than this for certain."]
+    better = "keep your goals better, and the worst-off user get" if about["goals"] else "be better:"
     return [
-        f"{_under(load).strip().capitalize()} alone, {_article(named(one['recommended']))} would be better: "
+        f"{_under(load).strip().capitalize()} alone, {_article(named(one['recommended']))} would {better} "
         f"{number(one['worst'])} in place of {number(one['with_advice'])}."
         for load, one in other.items()
     ]
@@ -211,7 +226,7 @@ def rule_row(one: About) -> list[str]:
     where = "idle" if one["load"] == "idle" else one["load"]
     return [
         one["rule"],
-        one["limit"].replace("pkt", " packets"),
+        re.sub(r"\b1 packets", "1 packet", one["limit"].replace("pkt", " packets")),
         number(one["worst"]),
         size,
         f"{who(one['user'])}, {where}",

@@ -165,7 +165,8 @@ def answer(
         )
         if document.get("goals"):
             nothing = "No result has a value for any of the study's goals, so nothing can be judged."
-        return Answer("What users get", [nothing], [], cells, goals)
+        said = [nothing, *wording.unscored(unscored(document, results))]
+        return Answer("What users get", said, [], cells, goals)
     ranking = rank(cells, goals)
     kinds = list(dict.fromkeys(user["kind"] for user in document.get("users") or () if "kind" in user))
     sentences = wording.opening(goals, bool(document.get("goals")), kinds)

@@ -97,11 +97,14 @@ class Verdict:
     def _among(self, names: Sequence[str], name: str) -> list[float] | None:
         """Return the interval of a choice; it reaches to the best mean of those it was chosen among.
 
-        Of candidates that cannot be told apart the chosen one need not have the best mean.
+        Of candidates that cannot be told apart the chosen one need not have the best mean. Goals choose by
+        something else, so then it is that of the score alone.
         """
         found = self._interval(self.opinions[name], worst_cell(self.opinions[name])[0])
+        if found is None or self.found.asked.goals:
+            return found
         best = max(elimination.worth(self.opinions[each]) for each in names)
-        return None if found is None else [found[0], max(found[1], round(best, _DIGITS))]
+        return [found[0], max(found[1], round(best, _DIGITS))]
 
     def _interval(self, numbers: Numbers, cell: tuple[str, str]) -> list[float] | None:
         ends = elimination.interval(list(numbers[cell].values()), 1.0, 5.0, confidence())
