@@ -71,6 +71,22 @@ def test_the_series_are_those_of_the_run(sojourn, tmp_path):
     assert mean == pytest.approx(50 + ran["links"]["down"]["queue_delay_ms"]["mean"], rel=0.1)
 
 
+def test_a_path_of_hops_has_all_their_delays_and_each_flow_its_last_queue(sojourn, tmp_path):
+    hop = 'up = {{ rate = "{0}", queue = {{ kind = "fifo", limit = "50pkt" }} }}\n'
+    hop += 'down = {{ rate = "{0}", queue = {{ kind = "fifo", limit = "50pkt" }} }}\n'
+    path = '[path]\nclient-delay = "1ms"\nserver-delay = "2ms"\n'
+    for name, delay, rate in (("home", "10ms", "4Mbit"), ("core", "20ms", "20Mbit")):
+        path += f'[[path.hop]]\nname = "{name}"\ndelay = "{delay}"\n' + hop.format(rate)
+    flow = '[[flows]]\nsource = {{ kind = "bulk" }}\ntransport = "cubic"\ndirection = "down"\nover = {}\n'
+    flows = "".join(flow.format(over) for over in ('["home", "core"]', '["core"]'))
+    (tmp_path / "hops.toml").write_text(f'name = "hops"\nduration = "10s"\n{path}{flows}')
+    sojourn("export", "hops.toml", "hops.flent.gz")
+    found = json.loads(gzip.decompress((tmp_path / "hops.flent.gz").read_bytes()))["results"]
+    assert 66 <= min(found["Ping (ms) ICMP"]) < 70
+    home, core = sorted(sum(found[f"TCP download::{n}"][20:]) / 30 for n in (1, 2))
+    assert 2.5 < home < 4 < core < 20, "what left the queue at home, and what left the core's"
+
+
 def test_flent_goes_by_the_name_so_what_is_not_called_gz_is_not_packed(sojourn, tmp_path):
     packed = made(sojourn, tmp_path, "down")
     sojourn("export", tmp_path / "lab.toml", "lab.flent")
@@ -118,7 +134,7 @@ def told(monkeypatch: pytest.MonkeyPatch, rows: list, **document: object) -> dic
         labels={"rate": "1Mbit", "queue": "fifo"}, replication=2,
     )  # fmt: skip
     monkeypatch.setattr(_core, "run", lambda text, log: {"packets": (text, log)})
-    monkeypatch.setattr(flent, "table", lambda of: {("a point", True): logged(rows)}[of])
+    monkeypatch.setattr(flent, "table", lambda of, _: {("a point", True): logged(rows)}[of])
     return flent.flent(point)  # type: ignore[arg-type]
 
 

@@ -4,7 +4,7 @@ What is written is Flent's file format 4 (JSON, gzip): ``metadata``, ``x_values`
 ``raw_values``, under the names of the Flent test that fits: ``tcp_ndown`` and ``tcp_nup`` for one direction,
 ``rrul_be_nflows`` for both. A series ``TCP download::N`` is what flow N brought to the clients in each step
 (payload that left the bottleneck, in Mbit/s); ``Ping (ms) ICMP`` is the base round trip and the mean wait, in
-each step, of the packets in both queues: what a ping would have met. A queue without packets in a step adds
+each step, of the packets in all queues: what a ping would have met. A queue without packets in a step adds
 nothing to it.
 """
 
@@ -21,7 +21,7 @@ import polars as pl
 
 from sojourn import _core
 from sojourn.errors import SojournError
-from sojourn.results.packet_log import table
+from sojourn.results.packet_log import ONE_QUEUE, table
 from sojourn.study import Point
 from sojourn.study.units import nanoseconds
 
@@ -43,20 +43,25 @@ def flent(point: Point, step_s: float = STEP_S) -> dict[str, Any]:
     document = point.document
     if any(user["kind"] == "video" for user in document.get("users", [])):
         raise SojournError("a run with video users cannot be exported; leave them out with --set users=[]")
-    log = table(_core.run(point.text, log=True)["packets"])
+    names = tuple(_core.links(point.text)) if document["path"].get("hop") else ONE_QUEUE
+    log = table(_core.run(point.text, log=True)["packets"], names)
+    # In the order in which the clients see them: of several hops, the first is theirs.
+    links = {word: [name for name in names if name.split(".")[-1] == word] for word in ("down", "up")}
     duration = nanoseconds(document["duration"]) / 1e9
     steps = math.ceil(round(duration / step_s, 9))
     if steps > _MOST_STEPS:
         raise SojournError(
             f"a run of {duration:g} s has {steps} steps of {step_s:g} s; expected {_MOST_STEPS}"
         )
-    streams = {link: _throughput(log, link, steps, step_s) for link in ("down", "up")}
+    arrived = {"down": _last(log, links["down"]), "up": _last(log, links["up"][::-1])}
+    streams = {word: _throughput(rows, word, steps, step_s) for word, rows in arrived.items()}
     name, labels = _test(streams)
     path = document["path"]
-    base_ms = 2 * (nanoseconds(path["client-delay"]) + nanoseconds(path["server-delay"])) / 1e6
-    waits = [_waits_ms(log, link, steps, step_s) for link in ("down", "up")]
+    delays = [path["client-delay"], path["server-delay"], *(hop["delay"] for hop in path.get("hop", ()))]
+    base_ms = 2 * sum(map(nanoseconds, delays)) / 1e6
+    waits = [_waits_ms(log, name, steps, step_s) for way in links.values() for name in way]
     results: dict[str, list[float | None]] = {
-        "Ping (ms) ICMP": [round(base_ms + down + up, 6) for down, up in zip(*waits, strict=True)]
+        "Ping (ms) ICMP": [round(sum(each, base_ms), 6) for each in zip(*waits, strict=True)]
     }
     for link, word in (("down", "download"), ("up", "upload")):
         flows = streams[link]
@@ -107,6 +112,14 @@ def write(point: Point, file: BinaryIO, *, packed: bool = True) -> dict[str, Any
     with gzip.GzipFile(fileobj=file, mode="wb", filename="", mtime=0) as stream:
         stream.write(text)
     return made
+
+
+def _last(log: pl.DataFrame, links: list[str]) -> pl.DataFrame:
+    """Return what each flow sent over the last of these links that it crosses, named by direction."""
+    place = pl.col("link").cast(pl.String).replace_strict(links, range(len(links)), default=None)
+    there = log.with_columns(place.alias("place")).drop_nulls("place")
+    last = there.filter(pl.col("place") == pl.col("place").min().over("flow"))
+    return last.with_columns(pl.lit(links[0].split(".")[-1]).alias("link")).drop("place")
 
 
 def _throughput(log: pl.DataFrame, link: str, steps: int, step_s: float) -> list[np.ndarray]:

@@ -238,5 +238,6 @@ def rate_bps(rate: Any, where: str) -> int:
     units = {"bit": 1, "kbit": 10**3, "Mbit": 10**6, "Gbit": 10**9}
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kMG]?bit)(?:/s)?\s*", str(rate))
     if not found or not float(found[1]):
-        raise SojournError(f"{where}: expected a constant rate above zero, as 8Mbit, found {rate!r}")
+        why = ": bps is bits to some tools and bytes to others" if "bps" in str(rate) else ""
+        raise SojournError(f"{where}: expected a constant rate above zero, as 8Mbit, found {rate!r}{why}")
     return round(float(found[1]) * units[found[2]])
