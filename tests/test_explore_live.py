@@ -151,6 +151,8 @@ def test_what_cannot_be_run_is_a_sentence(page: Path, browser: Any) -> None:
             tab.keyboard.press("End")
         answered(tab, "refused")
         assert "million packets" in tab.locator('[data-part="error"]').inner_text()
+        # The charts are still those of the settings before, which is said.
+        assert tab.locator('[data-part="status"]').inner_text().endswith("is of the run before.")
 
 
 @needs_engine

@@ -17,7 +17,8 @@ import polars as pl
 import pytest
 from sojourn.errors import SojournError
 from sojourn.losses.captures import MisfitError, compare, sentences, store
-from sojourn.results import Results
+from sojourn.results import Results, open_results
+from sojourn.results.show import describe
 
 DATA = Path(__file__).parent / "data" / "loss_small_pfifo"
 DROPPED = [int(line) for line in (DATA / "dropped.txt").read_text().split()]
@@ -377,6 +378,11 @@ def test_the_command(tmp_path: Path) -> None:
     page = (tmp_path / "gateway" / "report.html").read_text()
     assert "Loss bursts" in page and "sojourn losses" in page
     assert (tmp_path / "gateway" / "packets" / "captured.parquet").is_file()
+    # No engine made them, and the command that did is one that works.
+    shown = open_results(tmp_path / "gateway")
+    lines = describe(shown, "captured").splitlines()
+    assert lines[lines.index("to compute it again") + 1].endswith(f"--out {tmp_path / 'gateway'}")
+    assert not {"engine", "scenario"} & set(lines)
     assert "not the rate" not in done.stderr
     plain = sojourn(a, b, "--rate", "1Mbit")
     said = (

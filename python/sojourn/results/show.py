@@ -90,6 +90,8 @@ def print_table(results: Results) -> None:
     said += bounded.said([result for _, result, _ in rows], {path: title for title, path, _ in shown})
     for sentence in said:
         print(sentence)
+    if results.captured:
+        return
     made = engines(result for _, result, _ in rows)
     print(f"made by {len(made)} engines: " if len(made) > 1 else "engine: ", "; ".join(made), sep="")
 
@@ -144,7 +146,8 @@ def describe(results: Results, digest: str) -> str:
     lines += ["", "file", f"  {results.store.point_file(digest)}"]
     if results.store.packet_file(digest).is_file():
         lines += [f"  {results.store.packet_file(digest)}"]
-    lines += ["", "engine", f"  {engine_name(result['engine'])}"]
+    if not results.captured:
+        lines += ["", "engine", f"  {engine_name(result['engine'])}"]
     wall_s = result["engine"].get("wall_s")
     if wall_s:
         lines += [f"  {'run' if is_real(result) else 'simulated'} in {duration(wall_s)}"]
@@ -156,6 +159,8 @@ def describe(results: Results, digest: str) -> str:
     flat = flatten({key: value for key, value in result.items() if key not in skipped})
     width = max(map(len, flat))
     lines += [f"  {name:{width}}  {_plain(value)}" for name, value in flat.items()]
+    if results.captured:
+        return "\n".join(lines)
     lines += ["", "scenario"]
     if point is None:
         lines += [
@@ -186,7 +191,9 @@ def _sizes(results: list[dict[str, Any]], axes: list[str]) -> list[tuple[str, st
 
 
 def reproduce(results: Results, result: dict[str, Any]) -> str:
-    """Return the command that computes one point again, in a directory of its own."""
+    """Return the command that computes one point again, in a directory of its own; captures have one."""
+    if results.captured:
+        return str(results.record["command"])
     only = [*result["point"].items(), ("replication", result["replication"])]
     words = [word for axis, label in only for word in ("--only", f"{axis}={label_text(label)}")]
     return f"{results.record['command']} {shlex.join(words)} --out reproduced"

@@ -145,7 +145,11 @@
     find("error").textContent = found.error ?? "";
     find("error").hidden = !found.error;
     place.dataset.state = found.error ? "refused" : "answered";
-    if (found.error) { find("status").textContent = "Not run."; return; }
+    if (found.error) {
+      // Charts and tables of other settings must not pass for an answer to these.
+      find("status").textContent = find("links").hasChildNodes() ? "Not run: what stands below is of the run before." : "Not run.";
+      return;
+    }
     const { result, view, stored, took } = found;
     const links = Object.entries(result.links);
     find("status").textContent = `${text(result.engine.simulated_s)} s simulated in ${text(took / 1000)} s: ${result.engine.packets.toLocaleString("en").replaceAll(",", "\u202f")} packets. Seed ${now("seed")}.`;
