@@ -118,6 +118,13 @@ def test_points_that_fail_do_not_stop_the_others(faked: Command) -> None:
     assert sentence(done.stderr).startswith("3 of 10 points failed")
 
 
+def test_one_point_that_fails_is_one_and_has_no_report(faked: Command) -> None:
+    (faked.cwd / "one.toml").write_text('name = "one"\n[sweep]\na = [2]\n[fake]\nraise = "a=2"\n')
+    done = faked("run", "one.toml", code=1)
+    assert "1 point: 0 simulated" in done.stdout and "sojourn report" not in done.stdout
+    assert sentence(done.stderr).startswith("1 of 1 point failed")
+
+
 def test_one_scenario_under_two_names_is_run_once(faked: Command) -> None:
     (faked.cwd / "two.toml").write_text('name = "two"\n[sweep]\na = [1]\nalias = ["p", "q"]\n')
     printed = faked.json("run", "two.toml", "--only", "alias=q")

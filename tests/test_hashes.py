@@ -169,7 +169,7 @@ def test_points_of_another_engine_and_of_another_version_are_told_of_apart(grid:
     grid("run", "grid.toml", "--out", "out")
     done = grid("run", "grid.toml", "--out", "out", "--only", "a=2", "--set", "seed=9")
     assert f"holds 2 results of another engine ({build}), which stay as they are" in done.stderr
-    assert "holds 2 points of another version of this study; they stay on disk" in done.stderr
+    assert "holds 2 points of another version of this study, kept on disk" in done.stderr
     assert "1 simulated" in done.stdout and len(stored(grid.cwd / "out")) == 5
 
 
@@ -279,7 +279,7 @@ def stranger(sojourn: Command) -> Command:
 
 
 def test_a_dry_run_imports_no_player(stranger: Command) -> None:
-    assert "1 points, 0 done" in stranger("run", "real.toml", "--dry-run").stdout
+    assert "1 point, 0 done" in stranger("run", "real.toml", "--dry-run").stdout
     assert not (stranger.cwd / "imported").exists()
     assert not (stranger.cwd / "results").exists()
     stranger("run", "real.toml", code=1)  # this player does not play

@@ -173,7 +173,7 @@ def test_a_bed_that_did_not_hold_is_in_the_exit_code(held: bool, sojourn: Comman
     campaign.store.write_point(one.hash, {**came, "engine": {**came["engine"], "build": engine()}})
     done = sojourn("run", file, "--on", "testbed", code=0 if held else 1)
     assert "1 already there" in done.stdout
-    assert ("the bed did not hold in 1 of 1 points" in done.stderr) != held
+    assert ("the bed did not hold in 1 of 1 point," in done.stderr) != held
 
 
 def test_what_packets_do_not_tell_is_not_kept(tmp_path: Path) -> None:

@@ -178,9 +178,9 @@ def test_what_is_on_disk_and_not_of_the_study_is_said(tmp_path: Path) -> None:
     found = folder(tmp_path, ["aa1", "aa2", "zz"], there, engine="ours")
     assert (len(found), found.missing, found.foreign, found.captured) == (2, 1, 3, False)
     assert found.left_out() == [
-        "1 points on disk are of another version of the study",
-        "1 points on disk are of another engine (z)",
-        "1 points on disk are of another engine (of before results named their engine)",
+        "1 point on disk is of another version of the study",
+        "1 point on disk is of another engine (z)",
+        "1 point on disk is of another engine (of before results named their engine)",
     ]
     assert found.find("aa1") == "aa1" and found["aa2"]["point"] == {"axis": "aa2"}
     first = next(iter(found))

@@ -16,7 +16,7 @@ from sojourn.cli.progress import Progress
 from sojourn.errors import SojournError
 from sojourn.results import Results
 from sojourn.results.duration import duration
-from sojourn.study import Study, assignments, selection
+from sojourn.study import Study, assignments, counted, selection
 from sojourn.study.replications import AUTO, to_precision
 from sojourn.sweep import Campaign, rounds
 from sojourn.sweep.workers import Workers, cores, open_workers
@@ -156,12 +156,13 @@ def _execute(
             f"{kept} video streams are in {campaign.store.media}" if kept else "there is no video to keep"
         )
     if failures:
-        complain(f"{failures} of {planned} points failed; the same command tries them again")
+        complain(f"{failures} of {counted(planned, 'point')} failed; the same command tries them again")
     not_held = sum(len(campaign.not_held()) for campaign in campaigns)
     if not_held:
         complain(
-            f"the bed did not hold in {not_held} of {planned} points, nor when each was run once more: "
-            "such numbers are not the queues' doing alone; the results are marked, and sojourn show says why"
+            f"the bed did not hold in {not_held} of {counted(planned, 'point')}, nor when each was run once "
+            "more: such numbers are not the queues' doing alone; the results are marked, and sojourn show "
+            "says why"
         )
     if not as_json:
         took = duration(time.monotonic() - started)
@@ -171,8 +172,9 @@ def _execute(
             print(f"{campaign.study.name}: results in {campaign.store.path}")
             if sentence := rounds.said(Results(campaign.store.path)):
                 print(sentence)
-        print(f"{planned} points: {counts}" + (f", {failures} failed" if failures else ""))
-        print(f"Next: sojourn report {campaigns[-1].store.path}")
+        print(f"{counted(planned, 'point')}: {counts}" + (f", {failures} failed" if failures else ""))
+        if campaigns[-1].done:
+            print(f"Next: sojourn report {campaigns[-1].store.path}")
     return Exit.FAILED if failures or not_held else Exit.DONE
 
 
@@ -232,7 +234,9 @@ def _list(campaigns: list[Campaign], as_json: bool) -> int:
             done = len(campaign.done)
             total = done + len(campaign.todo)
             times = [campaign.store.times().get(point, 0.0) for point in campaign.done]
-            print(f"{campaign.study.name}: {total} points, {done} done, {total - done} to do", end="")
+            print(
+                f"{campaign.study.name}: {counted(total, 'point')}, {done} done, {total - done} to do", end=""
+            )
             print(f", about {duration(sum(times) / done * (total - done))} of one core" if any(times) else "")
     sys.stdout.flush()
     return Exit.DONE

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from sojourn.errors import SojournError, StoreError
 from sojourn.results.path import flatten
+from sojourn.study import counted
 
 if TYPE_CHECKING:
     import polars as pl
@@ -85,9 +86,9 @@ class Results:
         """Return what the points on disk that are not part of the study belong to, one clause for each."""
         builds = Counter(map(self.store.build_of, self._foreign()))
         same = builds.pop(self.record.get("engine"), 0)
-        left = [f"{same} points on disk are of another version of the study"] if same else []
+        left = [f"{_on_disk(same)} of another version of the study"] if same else []
         return left + [
-            f"{count} points on disk are of another engine ({build or BEFORE_BUILDS})"
+            f"{_on_disk(count)} of another engine ({build or BEFORE_BUILDS})"
             for build, count in sorted(builds.items(), key=str)
         ]
 
@@ -285,6 +286,10 @@ def engine_name(made: Mapping[str, Any]) -> str:
     if "build" not in made:
         return f"sojourn, {BEFORE_BUILDS}"
     return f"sojourn {made['version']}, build {made['build']}"
+
+
+def _on_disk(count: int) -> str:
+    return f"{counted(count, 'point')} on disk {'is' if count == 1 else 'are'}"
 
 
 def _present(file: Path, absent: str) -> Path:

@@ -15,7 +15,7 @@ from sojourn.results.duration import duration
 from sojourn.results.groups import COLUMNS, group_rows
 from sojourn.results.path import flatten
 from sojourn.results.sizes import sizes
-from sojourn.study import Point, expand, label_text
+from sojourn.study import Point, counted, expand, label_text
 from sojourn.study.identity import engine
 
 _OF_LINK = (
@@ -54,7 +54,7 @@ def print_table(results: Results) -> None:
     from rich.table import Table
 
     rows = [(digest, result, flatten(result)) for digest, result in results.items()]
-    tail = f"{results.name}: {len(results)} points"
+    tail = f"{results.name}: {counted(len(results), 'point')}"
     tail += f", {results.missing} not there yet" if results.missing else ""
     if not rows:
         print("; ".join([tail, *results.left_out()]))

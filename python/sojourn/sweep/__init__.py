@@ -12,7 +12,7 @@ from sojourn import _core
 from sojourn.errors import SojournError, StoreError
 from sojourn.results import BEFORE_BUILDS, Results, beds, labelled
 from sojourn.results.store import DamagedFile, Store
-from sojourn.study import Point, Study, quantities
+from sojourn.study import Point, Study, counted, quantities
 from sojourn.study.buffers import buffers, starved
 from sojourn.study.identity import RESULT_FORMAT, engine
 from sojourn.study.inputs import adaptive, video
@@ -194,10 +194,10 @@ class Campaign:
                 f"{self.store.path} holds {_results(len(others))} of another engine ({builds}), "
                 f"which stay as they are; this engine ({engine()}) computes its own"
             )
-        if len(left) > len(others):
+        if before := len(left) - len(others):
             notes.append(
-                f"{self.store.path} holds {len(left) - len(others)} points of another version of this study; "
-                "they stay on disk and are not part of this one"
+                f"{self.store.path} holds {counted(before, 'point')} of another version of this study, kept "
+                "on disk and not part of this one"
             )
         return notes
 

@@ -14,7 +14,7 @@ from sojourn.report.figures.values import Value, lower, value
 from sojourn.results import Results, beds, bounded, engines
 from sojourn.results.bounded import lower_bounds
 from sojourn.results.path import link_of, look_up, paths
-from sojourn.study import label_text
+from sojourn.study import counted, label_text
 from sojourn.study.grouped import grouped
 
 SCORES = (
@@ -169,7 +169,8 @@ def compare(first: Results, second: Results, values: Sequence[str] = ()) -> Comp
     ]
     for of, name in zip((first, second), names, strict=True):
         if of.missing:
-            notes.append(f"{of.missing} points of {name} are not there yet.")
+            are = "is" if of.missing == 1 else "are"
+            notes.append(f"{counted(of.missing, 'point')} of {name} {are} not there yet.")
     chosen, missing = _paths(values, first, second, both)
     notes += missing
     found = []
