@@ -186,6 +186,9 @@ def test_each_link_of_the_chosen_cell_is_told_in_packets_bytes_and_ms() -> None:
     assert "rate 10mbit ceil 10mbit" in up.lines[-2] and up.lines[-2].endswith(" overhead 18")
     assert down.words.startswith("FIFO holding 1BDP: 83 packets of 1500 bytes, 124.5 kB, 19.92 ms")
     assert not up.notes
+    endless = record()
+    endless["document"]["sweep"]["path.queue"][0]["limit"] = "unlimited"
+    assert configured(endless, {"path.queue": "pfifo"})[0].words.startswith("FIFO without a limit, in front")
     up, down = configured(record(), {"path.queue": "codel"})
     assert "drains in 3.600 ms" in up.notes[0] and "drains in 0.720 ms" in down.notes[0]
 

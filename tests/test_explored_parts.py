@@ -84,6 +84,16 @@ def test_room_in_a_page_is_taken_until_it_is_used_up() -> None:
     assert budget.take({"a": "123"}) is None and budget.series == 8
 
 
+def test_an_explorer_calls_a_lower_bound_one() -> None:
+    runs = [{"web": {"plt_s": {"median": 0.1, "p5": 0.1}, "bounded": ["median"]}}] * 2
+    median, low = (gathered._number(f"web.plt_s.{of}", [runs])["cells"][0] for of in ("median", "p5"))
+    assert (median[3], low[3]) == ("≥ 0.1", "0.1")
+    results = [{"point": {}, "engine": {"version": "1", "build": "b"}, **run} for run in runs]
+    found = SimpleNamespace(missing=0, captured=False)
+    notes = list(gathered._notes(found, by_cell(results), "", 0))  # type: ignore[arg-type]
+    assert notes[0].startswith("“≥” marks a lower bound")
+
+
 def test_an_explorer_says_what_its_cells_lack() -> None:
     def notes(*runs: str, missing: int = 0, left_out: int = 0, captured: bool = False) -> list[str]:
         results = [{"point": {"a": label}, "engine": {"version": "1", "build": "b"}} for label in runs]
@@ -94,7 +104,7 @@ def test_an_explorer_says_what_its_cells_lack() -> None:
     assert notes("x", "x", "y", "y") == [made]
     assert notes("x", "y") == ["Every cell was run once and has no interval.", made]
     assert notes("x", "y", "y") == ["1 of 2 cells were run once and have no interval.", made]
-    assert notes("x", captured=True) == [made]
+    assert notes("x", captured=True) == []  # no engine made captures
     assert notes("x", "x", missing=3)[0].startswith("3 of the study's points are not there yet")
     assert notes("x", "x", left_out=1)[0].startswith("1 of 1 cells are here without their links over time")
     assert gathered._command("sojourn run s", (("a b", "1"),)) == "sojourn run s --only 'a b=1'"

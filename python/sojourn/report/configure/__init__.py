@@ -33,6 +33,7 @@ NAMES = {
     "sfq": "SFQ",
     "policer": "policer with a FIFO behind it",
 }
+_ENDLESS = "without a limit"
 _DEVICES = {"up": "WAN", "down": "LAN"}
 _RATES = (("Gbit/s", 10**9), ("Mbit/s", 10**6), ("kbit/s", 10**3), ("bit/s", 1))
 
@@ -120,7 +121,8 @@ def _configured(document: Mapping[str, Any], name: str, held: Mapping[str, Any])
     device = _DEVICES.get(name, "IFACE")
     commands, more = lines(link, device)
     kind = link.queue["kind"]
-    words = f"{NAMES.get(kind, kind)} holding {_held(link.queue['limit'], held)}"
+    size = _held(link.queue["limit"], held)
+    words = f"{NAMES.get(kind, kind)} {size if size == _ENDLESS else f'holding {size}'}"
     words += f", in front of {_rate_words(link.rate_bps)}" if link.rate_bps is not None else ""
     starved = [held["starved"]] if held.get("starved") else []
     return Configured(name, device, words, commands, [*starved, *notes, *more])
@@ -148,7 +150,7 @@ def _held(written: str, held: Mapping[str, Any]) -> str:
     """Write a limit in packets, bytes and milliseconds, what the study says in front if it is another."""
     packets, size, ms = (held.get(f"limit_{unit}") for unit in ("pkts", "bytes", "ms"))
     if packets is None or size is None:
-        return "without a limit" if written == "unlimited" else written
+        return _ENDLESS if written == "unlimited" else written
     count = f"{spaced(packets)} packet" + ("" if packets == 1 else "s")
     amount = f"{count} of 1500 bytes, {_size_words(size)}"
     amount += f", {ms_text(ms)} ms at the link's rate" if ms is not None else ""

@@ -21,6 +21,7 @@ from sojourn.report.figures.kinds.kind import is_number
 from sojourn.report.figures.values import Value, axis_name, has_name, value
 from sojourn.report.listening import listen
 from sojourn.results import Results, engines
+from sojourn.results.bounded import lower_bounds
 from sojourn.results.bounds import bounds
 from sojourn.results.interval import Sample
 from sojourn.results.limits import Cell, by_cell
@@ -140,8 +141,16 @@ def _number(path: str, cells: Sequence[Sequence[Mapping[str, Any]]]) -> dict[str
         "group": _group(path),
         "better": shown.better,
         "scale": described(shown),
-        "cells": [_mean(shown, [look_up(run, path) for run in runs]) for runs in cells],
+        "cells": [_of_cell(shown, runs) for runs in cells],
     }
+
+
+def _of_cell(shown: Value, runs: Sequence[Mapping[str, Any]]) -> list[Any] | None:
+    """Return what `_mean` finds in a cell, its text marked where a replication has a lower bound."""
+    found = _mean(shown, [look_up(run, shown.path) for run in runs])
+    if found and any(shown.path in lower_bounds(run) for run in runs):
+        found[3] = f"≥ {found[3]}"
+    return found
 
 
 def _mean(shown: Value, found: Iterable[Any]) -> list[Any] | None:
@@ -208,9 +217,12 @@ def _notes(
             f"{left_out} of {cells} cells are here without their links over time, which would make the page "
             "too large to mail; `sojourn report` draws those of one cell."
         )
+    if any(map(lower_bounds, chain(*by_cell.values()))):
+        yield "“≥” marks a lower bound: too few loads had ended when the run did; a longer one would tell."
     if heard:
         yield heard
-    yield f"Made by {'; '.join(engines(chain(*by_cell.values())))}."
+    if not found.captured:
+        yield f"Made by {'; '.join(engines(chain(*by_cell.values())))}."
 
 
 def _short(number: float) -> float:

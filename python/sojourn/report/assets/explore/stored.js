@@ -91,12 +91,14 @@
       const at = cellOf(i, j);
       if (at === undefined) return h("td", { class: "absent" }, h("span", {}, "–", h("span", { class: "sr" }, " not run")));
       const found = number.cells[at];
+      // A lower bound is of no class, and no short time.
+      const classed = found && !found[3].startsWith("≥");
       const button = h("button", {
         type: "button", "data-cell": at, tabindex: -1, "aria-pressed": String(at === chosen),
         "aria-label": `${words(study.cells[at])}: ${tells(number, at)}`,
         onclick: () => pick(at, true), onmouseenter: () => read(at), onfocus: () => read(at),
-      }, found ? found[3] : "–", found && letter(number.scale, found[0]) ? h("small", {}, letter(number.scale, found[0])) : null);
-      if (found) {
+      }, found ? found[3] : "–", classed && letter(number.scale, found[0]) ? h("small", {}, letter(number.scale, found[0])) : null);
+      if (classed) {
         const { back, ink } = colour(number.scale, found[0], low, high);
         button.style.background = back;
         button.style.color = ink;
