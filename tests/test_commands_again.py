@@ -68,7 +68,7 @@ def test_a_study_and_a_point_of_it_again(word: str) -> None:
     command = Study("{}", f"{word}.toml", sets).command
     asked = {"study": [Path(f"{word}.toml")], "set": [f"name={word}", "path.down.queue.kind=pie"]}
     assert read_back(command) == asked
-    results: Any = SimpleNamespace(record={"command": command})
+    results: Any = SimpleNamespace(captured=False, record={"command": command})
     point = {"point": {"path.down.queue.limit": "64pkt", "users": word, "rtt": 20}, "replication": 3}
     only = ["path.down.queue.limit=64pkt", f"users={word}", "rtt=20", "replication=3"]
     assert read_back(show.reproduce(results, point)) == {**asked, "only": only, "out": Path("reproduced")}
