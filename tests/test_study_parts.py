@@ -173,7 +173,7 @@ def test_limits_that_are_not_in_packets_are_told_in_words() -> None:
         ("1BDP", "down 40 to 41 packets, 60 000 to 61 500 bytes"),
         ("2BDP", "down 80 packets, 120 000 bytes"),
     ]
-    found = SimpleNamespace(record={"command": "sojourn run s.toml"})
+    found = SimpleNamespace(captured=False, record={"command": "sojourn run s.toml"})
     told = {**result("1 BDP", 1), "replication": 2}
     assert show.reproduce(found, told) == (  # type: ignore[arg-type]
         "sojourn run s.toml --only 'path.down.queue.limit=1 BDP' --only x=1BDP --only replication=2 "
