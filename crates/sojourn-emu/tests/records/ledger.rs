@@ -58,9 +58,9 @@ fn a_packet_is_in_the_capture_at_every_link_that_decided_about_it() {
     let mut capture = Capture::from_stream(io::Cursor::new(file.0.lock().unwrap().clone()), "memory").unwrap();
     let mut times = Vec::new();
     while let Some(frame) = capture.next_frame().unwrap() {
-        times.push(frame.time_ns / 1_000_000);
+        times.push((frame.time_ns / 1_000_000, frame.dropped));
     }
-    assert_eq!(times, [0, 2, 20, 22]);
+    assert_eq!(times, [(0, false), (2, false), (20, false), (22, true)]);
 }
 
 const MS: u64 = 1_000_000;

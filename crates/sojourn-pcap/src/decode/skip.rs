@@ -18,5 +18,7 @@ named! {
         Malformed = "malformed_header",
         /// ICMP, tunnels, encryption: neither TCP nor UDP.
         OtherTransport = "neither_tcp_nor_udp",
+        /// Its file says that it was dropped where it was captured.
+        Dropped = "dropped_where_captured",
     }
 }

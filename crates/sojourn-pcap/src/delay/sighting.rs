@@ -99,6 +99,11 @@ impl Lookout {
     #[inline]
     pub(crate) fn look(&mut self, frame: &Frame<'_>, batch: &mut Batch) {
         batch.frames += 1;
+        if frame.dropped {
+            // Nobody received it, and a round trip or a delay that it told would be none.
+            batch.skipped[Skip::Dropped as usize] += 1;
+            return;
+        }
         if let Some(Glance { addresses, ports, ttl, id, segment }) = glance(frame.link, frame.data, frame.wire_len) {
             let Some(time) = self.time(frame, batch) else { return };
             let [source, destination] = [0, 1].map(|end| End4::new(addresses[end], ports[end]));

@@ -55,8 +55,12 @@ fn be32(data: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(data.get(at..at + 4)?.try_into().ok()?))
 }
 
-/// Reads a frame, of whose IP packet `prefix` bytes at most count. `None` if it carries no IP that can be read.
+/// Reads a frame, of whose IP packet `prefix` bytes at most count. `None` if it carries no IP that can be read, or was
+/// dropped where it was captured.
 pub(super) fn parse_frame(frame: &Frame<'_>, prefix: usize) -> Option<Seen> {
+    if frame.dropped {
+        return None;
+    }
     let (_, at) = link::network(frame.link, frame.data).ok()?;
     let data = frame.data.get(at..)?;
     let on_wire = (frame.wire_len as usize).saturating_sub(at);
@@ -169,7 +173,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn frame(data: &[u8], wire_len: u32) -> Frame<'_> {
-        Frame { number: 1, time_ns: 0, link: 101, wire_len, data }
+        Frame { number: 1, time_ns: 0, link: 101, wire_len, data, dropped: false }
     }
 
     /// A TCP segment of 100 bytes of payload, of which 30 were captured.

@@ -33,6 +33,8 @@ pub struct Frame<'a> {
     pub wire_len: u32,
     /// What was kept of it.
     pub data: &'a [u8],
+    /// Its file says that it was dropped where it was captured: it went no further.
+    pub dropped: bool,
 }
 
 /// What could not be read.
@@ -243,8 +245,8 @@ impl Capture {
 impl Place {
     #[inline]
     fn frame<'a>(&self, number: u64, window: &'a Window<Input>) -> Frame<'a> {
-        let Self { at, len, time_ns, link, wire_len } = *self;
-        Frame { number, time_ns, link, wire_len, data: window.slice(at, len) }
+        let Self { at, len, time_ns, link, wire_len, dropped } = *self;
+        Frame { number, time_ns, link, wire_len, data: window.slice(at, len), dropped }
     }
 }
 

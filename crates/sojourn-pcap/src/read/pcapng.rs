@@ -1,6 +1,7 @@
 //! The pcapng format (draft-ietf-opsawg-pcapng): sections, interfaces with their own clocks' resolution, blocks.
 //!
-//! Enhanced, simple and obsolete packet blocks are read; all others are passed over by their length.
+//! Enhanced, simple and obsolete packet blocks are read; all others are passed over by their length. A packet whose
+//! comment begins with [`DROPPED`] was dropped where it was captured, as captures of emulated queues say.
 
 use super::buffer::Window;
 use super::step::{LONGEST_FRAME, Place, Step};
@@ -11,6 +12,8 @@ const INTERFACE: u32 = 1;
 const PACKET: u32 = 2;
 const SIMPLE: u32 = 3;
 const ENHANCED: u32 = 6;
+/// What the comment of a packet begins with that went no further.
+const DROPPED: &[u8] = b"dropped: ";
 /// More interfaces than any machine has; a damaged file could otherwise fill the memory.
 const MOST_INTERFACES: usize = 65_536;
 
@@ -141,7 +144,7 @@ impl Pcapng {
             let limit = if interface.snaplen == 0 { u32::MAX } else { interface.snaplen };
             let len = (wire_len.min(limit) as usize).min(body.len() - 4);
             let (time_ns, link) = (self.last_time_ns, interface.link);
-            return Some(Step::Frame(Place { at: 12, len, time_ns, link, wire_len }));
+            return Some(Step::Frame(Place { at: 12, len, time_ns, link, wire_len, dropped: false }));
         }
         let head = body.get(..20)?;
         let interface = if kind == ENHANCED { self.u32(head) as usize } else { usize::from(self.u16(head)) };
@@ -162,7 +165,24 @@ impl Pcapng {
         let time_ns = since.wrapping_add(interface.offset_ns);
         self.last_time_ns = time_ns;
         let (link, wire_len) = (interface.link, wire_len.max(len as u32));
-        Some(Step::Frame(Place { at: 28, len, time_ns, link, wire_len }))
+        let dropped = body.get(20 + len.next_multiple_of(4)..).is_some_and(|options| self.dropped(options));
+        Some(Step::Frame(Place { at: 28, len, time_ns, link, wire_len, dropped }))
+    }
+
+    /// Whether a comment among a packet's options says that it was dropped.
+    fn dropped(&self, options: &[u8]) -> bool {
+        self.options(options).any(|(code, value)| code == 1 && value.starts_with(DROPPED))
+    }
+
+    /// Code and value of each option, up to one that is damaged.
+    fn options<'a>(&self, mut rest: &'a [u8]) -> impl Iterator<Item = (u16, &'a [u8])> {
+        std::iter::from_fn(move || {
+            let head = rest.get(..4)?;
+            let (code, length) = (self.u16(head), usize::from(self.u16(&head[2..])));
+            let value = rest.get(4..4 + length).filter(|_| code != 0)?;
+            rest = rest.get(4 + length.next_multiple_of(4)..).unwrap_or_default();
+            Some((code, value))
+        })
     }
 }
 

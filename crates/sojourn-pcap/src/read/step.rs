@@ -10,6 +10,7 @@ pub(crate) struct Place {
     pub(crate) time_ns: i64,
     pub(crate) link: u16,
     pub(crate) wire_len: u32,
+    pub(crate) dropped: bool,
 }
 
 /// How the framing of a file ended or went on.

@@ -83,7 +83,8 @@ impl Extractor {
         let now = frame.time_ns;
         let (first, last) = self.span.unwrap_or((now, now));
         self.span = Some((first.min(now), last.max(now)));
-        let Ok(packet) = decode(frame.link, frame.data, frame.wire_len) else {
+        let packet = decode(frame.link, frame.data, frame.wire_len).ok().filter(|_| !frame.dropped);
+        let Some(packet) = packet else {
             self.workload.other_frames += 1;
             return;
         };

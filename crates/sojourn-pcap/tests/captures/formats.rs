@@ -161,6 +161,38 @@ fn packets_of_all_kinds_are_of_their_interface_and_what_is_no_packet_is_passed_o
 }
 
 #[test]
+fn a_packet_is_dropped_if_a_comment_of_its_own_says_so() {
+    for order in ORDERS {
+        let option = |code: u16, value: &[u8]| {
+            let mut option = [&order.u16(code)[..], &order.u16(value.len() as u16), value].concat();
+            option.resize(option.len().next_multiple_of(4), 0);
+            option
+        };
+        let (full, end) = (option(1, b"dropped: full"), option(0, &[]));
+        let cases = [
+            (vec![], false),
+            (full.clone(), true),
+            ([option(2, &[0; 4]), option(1, b"odd"), full.clone(), end.clone()].concat(), true),
+            ([end, full.clone()].concat(), false),
+            (option(1, b"not dropped: full"), false),
+            (option(2, b"dropped: full"), false),
+            // Longer than what is there.
+            (full[..12].to_vec(), false),
+        ];
+        for (options, dropped) in cases {
+            // Options stand behind the padding.
+            let data = [&[7; 8][..], &options].concat();
+            let mut block = order.packet(6, 1, 9, 60, &data);
+            block[20..24].copy_from_slice(&order.u32(5));
+            let file = [two_interfaces(order), block].concat();
+            let mut capture = Capture::from_stream(Cursor::new(file), "memory").unwrap();
+            let frame = capture.next_frame().unwrap().unwrap();
+            assert_eq!((frame.data, frame.dropped), (&[7; 5][..], dropped), "{options:?}");
+        }
+    }
+}
+
+#[test]
 fn of_a_damaged_file_what_came_before_is_read_and_a_sentence_says_what_was_found() {
     for order in ORDERS {
         let good = [two_interfaces(order), order.packet(6, 1, 9, 60, &[1; 8])].concat();

@@ -1,5 +1,6 @@
 //! Captures from outside the crate. One program: each would compile and link readers and estimators once more.
 
+mod dropped;
 mod formats;
 mod matching;
 mod robustness;
