@@ -102,13 +102,18 @@ impl Course {
         if entry.is(TOWARD) {
             let round_trip = entry.extra().map_or(0.0, |micros| f64::from(micros) * 1000.0);
             let over = round_trip - self.round_trip_base - own;
+            let sent = entry.time - round_trip as i64;
             return match self.toward(before, entry, excess, over) {
                 Ok(estimate) => {
                     before.given[1] += 1;
                     stats.to.add(estimate, entry.packets());
-                    Some(((entry.time - round_trip as i64, estimate), true))
+                    stats.beside.told(sent, estimate.delay);
+                    Some(((sent, estimate), true))
                 }
                 Err(why) => {
+                    if why == Discard::Paused {
+                        stats.beside.untold(sent, entry.packets());
+                    }
                     stats.to.discarded[why as usize] += 1;
                     None
                 }
@@ -237,6 +242,26 @@ mod tests {
         let hosts = &mut Hosts::new(Vec::new());
         key.address.into_iter().for_each(|address| _ = hosts.of(address));
         ask(&Course::of(&track, hosts).unwrap())
+    }
+
+    #[test]
+    fn what_was_echoed_after_a_pause_counts_as_those_sent_beside_it_did() {
+        of_course(0.0, |course| {
+            let (mut stats, mut line) = (Stats::default(), Unwrapped::default());
+            // Echoed by packets that did not wait themselves, so many ms later than the quickest.
+            let mut give = |ms: i64, over: u32, pause: i64| {
+                let mut before = Before { sent_at: [ms, ms - pause], ..Before::default() };
+                let extra = Some(40_000 + over * 1000);
+                let entry = Entry::new(1, ms * 1_000_000, ms, TOWARD | ECHOED, extra).covering(9);
+                course.sample::<true>(&entry, &mut line, &mut before, &mut stats).is_some()
+            };
+            assert!(give(100, 50, 1));
+            // Sent 2 ms later; its receiver paused.
+            assert!(!give(302, 250, 200));
+            stats.beside.settle(&mut stats.to.delay);
+            assert_eq!(stats.to.delay.count(), 18);
+            assert_eq!((stats.to.delay.min(), stats.to.delay.max()), (48e6, 50e6));
+        });
     }
 
     #[test]

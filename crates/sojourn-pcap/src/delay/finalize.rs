@@ -228,6 +228,9 @@ fn count(state: &mut MeterState, keep: impl Fn(&mut Entry, Option<Sampled>) + Sy
                 }
                 (track.extra_line, track.before) = (line, before);
             }
+            for stats in share.stats.iter_mut().flatten() {
+                stats.beside.settle(&mut stats.to.delay);
+            }
         },
     );
     for share in shares {

@@ -5,6 +5,7 @@
 //! slower is the remote one.
 
 use crate::decode::Address;
+use crate::delay::beside::Beside;
 use crate::delay::estimate::tcp_observer::Estimate;
 use crate::delay::quantiles::Quantiles;
 use crate::delay::series::Series;
@@ -127,6 +128,8 @@ pub struct Stats {
     pub flows: u64,
     /// Mean and maximum over time.
     pub series: Series,
+    /// Packets to it, since the log was finalized last.
+    pub(crate) beside: Beside,
 }
 
 impl Stats {

@@ -30,7 +30,8 @@ pub(crate) const ECHOED: u64 = 1 << 61;
 const SAMPLED: u64 = 1 << 62;
 const FRAME: u64 = (1 << 36) - 1;
 const COVERED_AT: u32 = 36;
-const MOST_COVERED: u32 = 15;
+/// Packets that an entry may stand for.
+pub(crate) const MOST_COVERED: u32 = 15;
 const LENGTH_AT: u32 = 40;
 
 /// One packet of the log.

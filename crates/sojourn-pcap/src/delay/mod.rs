@@ -9,13 +9,15 @@
 //!
 //! - `meter`: from sightings to the log. `tcp_flow`, `connection`, `utp_flow`, `spin`: what one packet does to its
 //!   flow; `state`, `log`, `tracks`: what they write to. `first_look`: what one pass over the log finds for all that
-//!   follows. `course`: the delays of a track, packet by packet.
+//!   follows. `course`: the delays of a track, packet by packet; `beside`: those
+//!   that others tell.
 //! - [`estimate`]: the four estimators. `clocks`, `fits`, [`tick`], [`skew`], [`stamps`]: clocks.
 //! - `base_delay`, `bounds`, `scale`, `cross_flow_base`, `evidence`, [`transmission`], `leasts`, [`route`]: what the
 //!   delay would be without a queue.
 
 pub mod ahead;
 mod base_delay;
+mod beside;
 mod bounds;
 mod clocks;
 mod connection;

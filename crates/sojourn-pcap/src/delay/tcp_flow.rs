@@ -7,7 +7,7 @@ use crate::delay::estimate::tcp_arrival::InFlight;
 use crate::delay::estimate::tcp_report::{Reports, before};
 use crate::delay::flow::Key;
 use crate::delay::host::{Discard, Near};
-use crate::delay::log::{DATA, ECHOED, Entry, IDLE, LONE, TOWARD};
+use crate::delay::log::{DATA, ECHOED, Entry, IDLE, LONE, MOST_COVERED, TOWARD};
 use crate::delay::sighting::Seen;
 use crate::delay::state::{Choice, MeterState, NONE};
 use crate::delay::track::{Estimator, Protocol, TrackRef};
@@ -26,8 +26,9 @@ struct Echo {
     time: i64,
     frame: u64,
     length: u16,
-    /// It carries no data, so that nothing but echoes tells of its arrival.
-    pure: bool,
+    /// So many packets without data have the stamp, from this one on, so that nothing but echoes tells of their
+    /// arrival; none if this one carries data.
+    pure: u8,
     told: bool,
 }
 
@@ -179,10 +180,15 @@ impl TcpFlow {
         if !near[1] && fresh && me.echoes.len() < MOST_ECHOES {
             let (time, frame, length) = (seen.time, seen.frame, seen.length);
             let full = me.echoes.len() == me.echoes.capacity();
-            me.echoes.push_back(Echo { stamp: value, time, frame, length, pure: segment.payload == 0, told: false });
+            let pure = u8::from(segment.payload == 0);
+            me.echoes.push_back(Echo { stamp: value, time, frame, length, pure, told: false });
             if full {
                 me.count_places(state);
             }
+        } else if let Some(last) = me.echoes.back_mut().filter(|last| last.stamp == value && last.pure > 0)
+            && segment.payload == 0
+        {
+            last.pure = last.pure.saturating_add(1);
         }
         if !near[0] {
             let echoed = if segment.flags & ACK != 0 { peer.echoed(echo, seen.time) } else { None };
@@ -285,10 +291,14 @@ impl TcpFlow {
                 (sent.frame, sent.time, sent.length, if lone { DATA | LONE } else { DATA }, arrival.covered)
             }
             None => match echoed {
-                Some((echo, true)) if echo.pure && segment.payload > 0 => {
-                    let packets = 1 + std::mem::take(&mut peer.untold);
+                Some((echo, true)) if echo.pure > 0 && segment.payload > 0 => {
+                    peer.untold += u32::from(echo.pure);
+                    let packets = peer.untold.min(MOST_COVERED);
+                    peer.untold -= packets;
                     (echo.frame, echo.time, echo.length, ECHOED, packets)
                 }
+                // It was not sent because they arrived.
+                Some((echo, true)) => return peer.untold += u32::from(echo.pure),
                 _ => return,
             },
         };
@@ -355,7 +365,7 @@ impl Side {
         while let Some(front) = self.echoes.front()
             && before(front.stamp, echo)
         {
-            self.untold += u32::from(front.pure && !front.told);
+            self.untold += if front.told { 0 } else { u32::from(front.pure) };
             self.echoes.pop_front();
         }
         let front = self.echoes.front_mut()?;
@@ -393,7 +403,7 @@ mod tests {
         let mut side = Side::default();
         for stamp in 0..6 {
             let (time, frame) = (i64::from(stamp), u64::from(stamp));
-            side.echoes.push_back(Echo { stamp, time, frame, length: 66, pure: stamp != 2, told: false });
+            side.echoes.push_back(Echo { stamp, time, frame, length: 66, pure: u8::from(stamp != 2), told: false });
         }
         let mut echoed = |echo| {
             let told = side.echoed(echo, 10).map(|(echo, first)| (echo.frame, first));
