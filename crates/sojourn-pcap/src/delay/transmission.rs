@@ -31,6 +31,8 @@ with_defaults! {
         of: Vec<(u32, i64)>,
         /// Places from this one on come after those that are kept.
         until: u32 = u32::MAX,
+        /// The times are known to such a tick, ns.
+        tick: f64 = 0.0,
     }
 }
 
@@ -56,7 +58,15 @@ impl Times {
     fn spacings(mut self) -> Vec<i64> {
         self.cut();
         self.of.sort_unstable();
-        self.of.windows(2).map(|pair| pair[1].1 - pair[0].1).collect()
+        let over = |several: usize| {
+            let runs = self.of.windows(several + 1);
+            runs.map(|run| (run[several].1 - run[0].1) / several as i64).collect::<Vec<_>>()
+        };
+        let mut each = over(1);
+        let tenth = each.len() / 10;
+        // Over as many as let the tick leave less open than the two may differ by.
+        let spacing = if each.is_empty() { 0 } else { (*each.select_nth_unstable(tenth).1).max(0) };
+        over(1 + (self.tick / (LEAST + AGREE * spacing as f64)) as usize)
     }
 }
 
@@ -153,10 +163,13 @@ impl Seen {
     fn toward(&mut self, entry: &Entry, track: &Track, scale: &Scale) {
         let (Some(extra), false) = (entry.extra(), entry.is(ECHOED)) else { return };
         let excess = scale.observed(entry.time, entry.stamp) - track.base + track.cross_flow_base;
-        let back = tcp_observer::estimate(excess, track.tick_ns.unwrap_or(0.0), None, None).delay;
+        let tick = track.tick_ns.unwrap_or(0.0);
+        let back = tcp_observer::estimate(excess, tick, None, None).delay;
         let over = f64::from(extra) * 1000.0 - track.round_trip_base - track.unassigned;
-        // Spaced as they arrived there, whatever the acknowledgements met on the way back.
-        self.add(over - back, entry, entry.time - back as i64);
+        // Spaced as they arrived there, whatever the acknowledgements met on the way back. Of that, the stamp's tick
+        // leaves some open: the least of thousands would be too low by half of it, unless each is the most it may be.
+        self.add(over - (excess - tick).max(0.0), entry, entry.time - back as i64);
+        self.times.tick = self.times.tick.max(tick);
         // What a handshake's short packets took is in the base.
         self.leasts.short = Some((0.0, 0, 66));
     }
@@ -201,17 +214,23 @@ fn tells(track: &Track) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::decode::Address;
+    use crate::delay::flow::Key;
+    use crate::delay::log::DATA;
+    use crate::delay::track::TrackRef;
 
-    #[test]
-    fn what_acknowledgements_wait_on_their_way_back_is_no_spacing() {
-        use crate::decode::Address;
-        use crate::delay::flow::Key;
-        use crate::delay::log::DATA;
-        use crate::delay::track::TrackRef;
+    /// A way back of 20 ms, of 40 both ways, by stamps of such a tick.
+    fn track(tick: f64) -> Track {
         let (key, side) = Key::of((Address(1), 1), (Address(2), 2), 6);
         let (protocol, estimator) = (Protocol::Tcp, Estimator::Observer);
         let mut track = Track::new(&TrackRef { key: &key, side, protocol, estimator, hosts: [0, 1] }, 0);
-        (track.tick_ns, track.round_trip_base) = (Some(1e3), 40e6);
+        (track.tick_ns, track.base, track.round_trip_base) = (Some(tick), 20e6, 40e6);
+        track
+    }
+
+    #[test]
+    fn what_acknowledgements_wait_on_their_way_back_is_no_spacing() {
+        let track = track(1e3);
         let mut to = Seen::default();
         for i in 0..200i64 {
             // Every 3 ms one arrives, after a wait that comes and goes. Acknowledgements come back four at a time.
@@ -221,11 +240,27 @@ mod tests {
             let round_trip = 40_000_000 + 3_000_000 + waits + held;
             // Sent back as it arrived, by a clock of microseconds that the way takes 20 ms from.
             let entry = Entry::new(1, time, arrived / 1000, DATA | TOWARD, Some((round_trip / 1000) as u32)).long(1514);
-            track.base = 20e6;
             to.toward(&Entry { place: i as u32, ..entry }, &track, &track.scale());
         }
         let found = to.transmission(2).unwrap();
         assert!((found.of(1514) - 3e6).abs() < 0.1e6, "{found:?}");
+    }
+
+    #[test]
+    fn a_tick_of_milliseconds_leaves_the_least_as_it_is() {
+        let track = track(1e6);
+        let mut to = Seen::default();
+        for i in 0..4000i64 {
+            // One arrives every 1.5 ms and is acknowledged at once; the way back has a queue that comes and goes.
+            let (arrived, waits) = (i * 1_503_000, (i % 300) * 100_000);
+            let held = (i / 7 % 40) * 500_000;
+            let (time, round_trip) = (arrived + 20_000_000 + held, 40_000_000 + 1_503_000 + waits + held);
+            let extra = Some((round_trip / 1000) as u32);
+            let entry = Entry::new(1, time, arrived / 1_000_000, DATA | TOWARD, extra).long(1514);
+            to.toward(&Entry { place: i as u32, ..entry }, &track, &track.scale());
+        }
+        let found = to.transmission(2).unwrap();
+        assert!((found.of(1514) - 1.5e6).abs() < 0.1e6, "{found:?}");
     }
 
     fn seen(long: f64, spacing: i64) -> Seen {
