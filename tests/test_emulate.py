@@ -136,7 +136,7 @@ def test_ipv6_ecn_mtu_and_a_path_of_several_hops(sojourn: Command) -> None:
         [path]
         client-delay = "1ms"
         server-delay = "2ms"
-        queue = { kind = "red", limit = "60pkt", ecn = true, min = 5.0, max = 15.0 }
+        queue = { kind = "red", limit = "60pkt", ecn = true, min = 1.0, max = 5.0 }
         [[path.hop]]
         name = "home"
         delay = "3ms"
