@@ -3,18 +3,17 @@
 //! Source: Linux's `tcp_input.c` and `tcp.c`, by their rules, as seen on Linux 6.18:
 //! - quick ACKs: the first sixteen acknowledgements of a connection, and sixteen after a duplicate or a pause, are not
 //!   delayed; a pause is one of data in order, and data beyond a hole does not end it. A segment with which the receive
-//!   window grows ([`WindowGrowth`]) is acknowledged at once, and the sixteen do not become fewer meanwhile; not so on
-//!   an interactive connection (pingpong), one whose end has answered data within the delay below, until an
-//!   acknowledgement waits to its end or a duplicate arrives;
+//!   window grows ([`WindowGrowth`]) is acknowledged at once, and the sixteen do not become fewer meanwhile;
 //! - PSH: such a segment is acknowledged as soon as the application has read it, here at once, unless there is a hole;
 //!   a sender's second of a pair has PSH;
+//! - pingpong: neither holds on an interactive connection, one whose end has answered data within the delay below, until
+//!   an acknowledgement waits to its end or a duplicate arrives;
 //! - delayed ACKs: the delay of others follows the gaps of arrivals, from 40 ms up to a round trip, and doubles when
 //!   it ran out;
 //! - SACK compression (`tcp_comp_sack_delay_ns`, `tcp_comp_sack_nr`): only the first three duplicate ACKs of a hole
 //!   leave at once; later ones are held for a millisecond, or until 44 have been, and leave as one.
 //!
-//! Differences: the millisecond does not shrink on paths of less than 20 ms; interactive connections keep their other
-//! quick ACKs, and hear PSH.
+//! Differences: the millisecond does not shrink on paths of less than 20 ms.
 
 use super::jiffies::{TICK, expiry, ticks};
 use super::window_growth::WindowGrowth;
@@ -110,15 +109,20 @@ impl AckPolicy {
         self.interactive |= self.last.is_some_and(|last| now.0 / TICK - last < self.delay);
     }
 
+    /// True if a segment with PSH is acknowledged as soon as it is read.
+    pub(super) fn hears_push(&self) -> bool {
+        !self.interactive
+    }
+
     /// True if an acknowledgement may not be delayed.
     pub(super) fn is_quick(&self) -> bool {
-        self.quick > 0
+        self.quick > 0 && !self.interactive
     }
 
     /// A segment arrived out of order, `next` being expected. True if that is to be told at once.
     #[inline(never)]
     pub(super) fn on_gap(&mut self, now: Time, next: u64) -> bool {
-        if self.quick > 0 || self.held >= MOST_HELD {
+        if self.is_quick() || self.held >= MOST_HELD {
             return true;
         }
         if self.hole != next {
@@ -263,6 +267,18 @@ mod tests {
         assert!(!grown(&mut policy), "the delay is 80 ms now");
         policy.on_duplicate();
         assert!(grown(&mut policy));
+    }
+
+    #[test]
+    fn an_end_that_answers_has_no_quick_acknowledgements_and_hears_no_push_until_a_duplicate_comes() {
+        let mut policy = policy();
+        data(&mut policy, 0);
+        assert!(policy.is_quick() && policy.hears_push());
+        policy.on_sent(Time(MS));
+        assert!(!policy.is_quick() && !policy.hears_push());
+        assert!((0..3).all(|_| policy.on_gap(Time(2 * MS), 1000)) && !policy.on_gap(Time(2 * MS), 1000));
+        policy.on_duplicate();
+        assert!(policy.is_quick() && policy.hears_push());
     }
 
     #[test]

@@ -156,7 +156,7 @@ impl Receiver {
         if policy.is_quick() {
             true
         } else if self.held.is_empty() {
-            filled || push
+            filled || push && policy.hears_push()
         } else {
             self.next - self.acknowledged > u64::from(self.mss) || policy.on_gap(now, self.next)
         }

@@ -11,6 +11,7 @@ mod http1;
 mod http2;
 mod http3;
 mod io;
+mod requests;
 mod site;
 mod tls;
 
@@ -27,22 +28,13 @@ use http1::Http1;
 use http2::Http2;
 use http3::Http3;
 use io::{Io, TIMEOUT};
+use requests::State;
 use sojourn_net::{Span, Time};
 use std::rc::Rc;
 
-/// While the page cannot be painted, what is of low priority is asked for if fewer requests are under way (Chromium's
-/// tight mode: web.dev, Fetch Priority, 2023).
-const TIGHT: usize = 2;
-/// Requests of low priority under way over HTTP/1.1, whose servers know no priorities: in all, and to a host (rules of
-/// Chromium's resource scheduler).
-const LOW_OVER_HTTP1: usize = 10;
-const LOW_TO_A_HOST: usize = 6;
 /// Time that a browser takes to open a connection, before it asks for anything else: the median between two that
 /// Chromium 156 opens on an idle line (docs/testbed.md, 444 gaps).
 const OPENING: Span = Span(1_100_000);
-/// From this urgency on an object is of low priority.
-const LOW: u8 = 3;
-
 /// One reader.
 pub struct Page {
     /// Who it is.
@@ -66,20 +58,11 @@ pub struct Loads {
     rows: PageTable,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    /// Nothing names it yet.
-    Unknown,
-    /// It is to be asked for.
-    Known,
-    Asked,
-    Here,
-}
-
 struct Load {
     start: Time,
     /// The next connection may be opened from then on.
     free: Time,
+    /// By place: see [`Page::place`].
     hosts: Vec<Box<dyn Host>>,
     states: Vec<State>,
     left: usize,
@@ -111,7 +94,7 @@ impl Page {
         self.loads.present = Some(Load {
             start: network.now(),
             free: network.now(),
-            hosts: (0..hosts).map(|_| host(self.settings.http)).collect(),
+            hosts: (0..2 * hosts).map(|_| host(self.settings.http)).collect(),
             states,
             left: self.objects.len(),
             first_paint: None,
@@ -122,28 +105,11 @@ impl Page {
         self.dispatch(network);
     }
 
-    fn blocked(load: &Load, objects: &[Object]) -> bool {
-        objects.iter().zip(&load.states).any(|(object, state)| object.blocks && *state != State::Here)
-    }
-
-    /// Whether an object that is known may be asked for now.
-    fn in_time(object: &Object, load: &Load, objects: &[Object], version: HttpOfPage) -> bool {
-        let blocked = Self::blocked(load, objects);
-        // Text is laid out, which finds fonts, when all is here that painting waits for (web.dev, Optimize WebFont
-        // loading and rendering).
-        if object.kind == ObjectKind::Font {
-            return !blocked;
-        }
-        if object.urgency < LOW {
-            return true;
-        }
-        let under_way = || objects.iter().zip(&load.states).filter(|(_, state)| **state == State::Asked);
-        if blocked {
-            return under_way().count() < TIGHT;
-        }
-        let low = || under_way().filter(|(other, _)| other.urgency >= LOW);
-        let to_its_host = low().filter(|(other, _)| other.host == object.host).count();
-        version != HttpOfPage::Http1 || (low().count() < LOW_OVER_HTTP1 && to_its_host < LOW_TO_A_HOST)
+    /// Where an object's host is among those of a load. Fonts are fetched without credentials, for which Chromium has
+    /// connections of their own: a host's second place.
+    fn place(object: &Object, load: &Load) -> usize {
+        let second = if object.kind == ObjectKind::Font { load.hosts.len() / 2 } else { 0 };
+        usize::from(object.host) + second
     }
 
     /// Asks for what may be asked for, the most urgent first.
@@ -154,27 +120,29 @@ impl Page {
         known.sort_by_key(|i| objects[*i].urgency);
         for i in known {
             let object = &objects[i];
-            if !Self::in_time(object, load, &objects, self.settings.http) {
+            let place = Self::place(object, load);
+            let delayable = requests::is_delayable(object, load.hosts[place].is_known_to_prioritise());
+            if !requests::may_be_made(object, delayable, &objects, &load.states) {
                 continue;
             }
             let now = network.now();
             if now < load.free {
                 break;
             }
-            load.states[i] = State::Asked;
+            load.states[i] = State::Asked { delayable };
             let mut io = Io {
                 network,
                 who: &self.who,
-                host: object.host,
+                host: place as u16,
                 load: self.loads.number,
                 settings: &self.settings,
                 control: &self.control,
                 objects: &objects,
             };
-            let host = &mut load.hosts[usize::from(object.host)];
-            let before = host.connections();
+            let host = &mut load.hosts[place];
+            let before = host.opened();
             host.ask(i, &mut io);
-            if host.connections() > before {
+            if host.opened() > before {
                 load.free = now + OPENING;
                 network.wake_at(load.free, self.who.source, u64::from(self.loads.number) << LOAD | FREE);
             }
@@ -213,7 +181,7 @@ impl Page {
                 }
             }
         }
-        if !Self::blocked(load, &objects) {
+        if !requests::is_blocked(&objects, &load.states) {
             load.first_paint.get_or_insert(now);
             let hero = objects.iter().position(|object| object.kind == ObjectKind::Hero);
             if hero.is_none_or(|hero| load.states[hero] == State::Here) {
@@ -238,8 +206,8 @@ impl Page {
             fate: fate as u8,
             first_paint_ns: since(load.first_paint),
             largest_paint_ns: since(load.largest_paint),
-            requests: load.states.iter().filter(|state| matches!(state, State::Asked | State::Here)).count() as u32,
-            connections: load.hosts.iter().map(|host| host.connections()).sum(),
+            requests: load.states.iter().filter(|state| state.is_asked() || **state == State::Here).count() as u32,
+            connections: load.hosts.iter().map(|host| host.used()).sum(),
             bytes: here.map(|(_, object)| object.bytes).sum(),
             retransmits: load.hosts.iter().map(|host| host.retransmits(network)).sum::<u64>() as u32,
         }
@@ -312,69 +280,5 @@ impl Source for Page {
             self.loads.rows.push(PageRow { requests: 0, bytes: 0, retransmits: 0, ..row });
         }
         tables.page.append(&mut self.loads.rows);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A document and two style sheets that block, a font, and pictures of low priority on two hosts.
-    fn page() -> Vec<Object> {
-        let object = |kind, host, urgency, blocks| Object { kind, host, bytes: 1, urgency, after: None, blocks };
-        let mut objects = vec![
-            object(ObjectKind::Document, 0, 0, true),
-            object(ObjectKind::Style, 0, 0, true),
-            object(ObjectKind::Style, 0, 0, true),
-            object(ObjectKind::Font, 1, 0, false),
-            object(ObjectKind::Hero, 0, 2, false),
-        ];
-        objects.extend((0..16).map(|i| object(ObjectKind::Picture, i % 2, 3, false)));
-        objects
-    }
-
-    /// Which objects are asked for when all are known but those in the given states.
-    fn asked(states: &[State], version: HttpOfPage) -> Vec<usize> {
-        let objects = page();
-        let mut all = states.to_vec();
-        all.resize(objects.len(), State::Known);
-        let (hosts, left) = (Vec::new(), 0);
-        let start = Time::ZERO;
-        let mut load = Load { start, free: start, hosts, states: all, left, first_paint: None, largest_paint: None };
-        let known: Vec<usize> = (0..objects.len()).filter(|i| load.states[*i] == State::Known).collect();
-        let ask = |i: &usize| {
-            let now = Page::in_time(&objects[*i], &load, &objects, version);
-            if now {
-                load.states[*i] = State::Asked;
-            }
-            now
-        };
-        known.into_iter().filter(ask).collect()
-    }
-
-    #[test]
-    fn what_is_of_low_priority_waits_until_little_is_under_way_while_the_page_cannot_be_painted() {
-        use State::{Asked, Here};
-        for version in [HttpOfPage::Http1, HttpOfPage::Http2, HttpOfPage::Http3] {
-            assert_eq!(asked(&[Here, Asked, Asked], version), [4], "the largest picture only");
-            assert_eq!(asked(&[Here, Here, Asked, State::Unknown, Here], version), [5], "two under way then");
-            assert!(asked(&[Here, Here, Asked, State::Unknown, Asked], version).is_empty());
-        }
-    }
-
-    #[test]
-    fn fonts_are_asked_for_when_nothing_blocks_painting() {
-        use State::{Asked, Here};
-        assert!(!asked(&[Here, Here, Asked], HttpOfPage::Http2).contains(&3));
-        assert_eq!(asked(&[Here, Here, Here], HttpOfPage::Http2), Vec::from_iter(3..21), "and all the rest");
-    }
-
-    #[test]
-    fn http1_has_ten_of_low_priority_under_way_and_six_to_a_host() {
-        use State::Here;
-        assert_eq!(asked(&[Here, Here, Here], HttpOfPage::Http1), Vec::from_iter(3..15));
-        let mut one_host = vec![Here; 5];
-        one_host.extend((0..16).map(|i| if i % 2 == 0 { State::Known } else { Here }));
-        assert_eq!(asked(&one_host, HttpOfPage::Http1), [5, 7, 9, 11, 13, 15]);
     }
 }

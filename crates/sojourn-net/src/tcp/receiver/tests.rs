@@ -108,6 +108,10 @@ fn linux_tells_at_once_of_what_was_pushed_unless_there_is_a_hole() {
     let mut receiver = after_quick();
     receiver.on_segment(Time(20), &Segment { push: true, ..data(16_000, 1000) });
     assert!(receiver.wants_ack());
+    let mut receiver = after_quick();
+    receiver.on_sent(Time(16));
+    receiver.on_segment(Time(20), &Segment { push: true, ..data(16_000, 1000) });
+    assert!(!receiver.wants_ack(), "an end that has answered");
     // A pause is one of data in order: what arrives beyond a hole does not end it.
     let mut receiver = after_quick();
     let timing = || (Span::ZERO, Span::from_millis(250));

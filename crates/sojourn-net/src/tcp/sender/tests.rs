@@ -155,3 +155,20 @@ fn a_timeout_after_data_got_through_reduces_again_though_karns_rule_let_nothing_
         assert_eq!(expire(&mut sender).1, 2 * MSS, "{stack:?}: for newer data");
     }
 }
+
+#[test]
+fn a_window_that_the_last_data_fills_is_used_up_but_not_for_newreno() {
+    let used_up = |grow_half_used, segments| {
+        let config = Config { mss: 1000, grow_half_used, ..Config::default() };
+        let mut sender = Sender::new(&config, Box::new(Reno::new(MSS, 10 * MSS, Counting::Bytes)));
+        sender.open();
+        sender.write(segments * MSS);
+        sender.next_out(ms(0));
+        hear(&mut sender, 100, 1, 0, None);
+        assert_eq!(outs(&mut sender, 100).len() as u64, segments);
+        sender.cwnd_limited.is_limited(sender.window, false)
+    };
+    assert!(used_up(true, 10));
+    assert!(!used_up(true, 9));
+    assert!(!used_up(false, 10));
+}

@@ -51,7 +51,8 @@ impl Sender {
         if self.end > self.nxt && (self.una > 0 || self.nxt == 0) {
             return self.new_data(now);
         }
-        self.observe_limit(false);
+        // Linux's `tcp_write_xmit`: the last data may fill the window.
+        self.observe_limit(self.grow_half_used && self.in_flight() + u64::from(self.mss) > self.window.cwnd);
         if self.sampling && self.end == self.nxt && self.in_flight() < self.allowed {
             self.board.ran_dry();
         }

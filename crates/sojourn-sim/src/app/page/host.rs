@@ -31,8 +31,19 @@ pub(super) trait Host {
     /// A QUIC endpoint's timer is due.
     fn on_timeout(&mut self, _end: u32, _: &mut Io<'_>) {}
 
+    /// Whether the browser knows by now that it sends the most urgent first: Chromium does of a host that has agreed on
+    /// HTTP/2. (Of one that is asked by HTTP/3 at once it would by a header, `Alt-Svc`, that this one does not send.)
+    fn is_known_to_prioritise(&self) -> bool {
+        false
+    }
+
     /// Connections opened so far.
-    fn connections(&self) -> u32;
+    fn opened(&self) -> u32;
+
+    /// Connections that have carried a request: those that a browser tells of.
+    fn used(&self) -> u32 {
+        self.opened()
+    }
 
     /// Packets that its servers sent again.
     fn retransmits(&self, network: &Network) -> u64 {

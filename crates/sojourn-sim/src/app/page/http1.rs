@@ -77,7 +77,11 @@ impl Host for Http1 {
         self.lanes.iter().map(|lane| lane.secure.id).collect()
     }
 
-    fn connections(&self) -> u32 {
+    fn opened(&self) -> u32 {
         self.lanes.len() as u32
+    }
+
+    fn used(&self) -> u32 {
+        self.lanes.iter().filter(|lane| lane.served > 0).count() as u32
     }
 }

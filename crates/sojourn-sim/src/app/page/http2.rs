@@ -2,7 +2,9 @@
 //!
 //! Source: RFC 9113, frames of 16 KiB; order after RFC 9218 §10 with Chromium's urgencies, every response incremental.
 //! The server keeps 128 KiB that TCP has not sent yet, so that what is urgent waits for no more than those
-//! (`TCP_NOTSENT_LOWAT`). A frame and its TLS record add 31 bytes.
+//! (`TCP_NOTSENT_LOWAT`). A frame and its TLS record add 31 bytes. A browser learns that a host speaks HTTP/2 by the
+//! handshake: until then it opens a connection for each request, as Chromium does (up to six), and the first that is
+//! ready carries all; the others stay unused.
 //! Differences: the server tops up when the client receives, half a round trip before it hears of that.
 
 use super::host::Host;
@@ -14,6 +16,7 @@ use std::collections::VecDeque;
 const FRAME: u64 = 16_384;
 const OVERHEAD: u64 = 9 + 22;
 const UNSENT: u64 = 128 * 1024;
+const MOST: usize = 6;
 
 /// A response that the server has begun, or is to begin.
 struct Response {
@@ -21,10 +24,12 @@ struct Response {
     left: u64,
 }
 
-/// The connection to a host.
+/// The connections to a host.
 #[derive(Default)]
 pub(super) struct Http2 {
-    secure: Option<Secure>,
+    opened: Vec<Secure>,
+    /// The one that carries all.
+    first: Option<ConnectionId>,
     /// Requests in the order of their streams, and how many were sent and answered.
     asked: Vec<usize>,
     sent: usize,
@@ -37,21 +42,17 @@ pub(super) struct Http2 {
 
 impl Http2 {
     fn send(&mut self, io: &mut Io<'_>) {
-        let Some(secure) = self.secure.filter(|secure| secure.ready) else { return };
+        let Some(id) = self.first else { return };
         let requests = (self.asked.len() - self.sent) as u64;
         if requests > 0 {
             self.sent = self.asked.len();
-            io.network.write(secure.id, End::Client, requests * io.settings.request.0);
+            io.network.write(id, End::Client, requests * io.settings.request.0);
         }
-    }
-
-    fn id(&self) -> Option<ConnectionId> {
-        self.secure.map(|secure| secure.id)
     }
 
     /// The server writes frames until TCP holds enough.
     fn top_up(&mut self, io: &mut Io<'_>) {
-        let Some(id) = self.id() else { return };
+        let Some(id) = self.first else { return };
         while !self.responses.is_empty() {
             let Some(server) = io.network.endpoint(id, End::Server) else { return };
             // Sequence numbers begin with the SYN's.
@@ -79,23 +80,25 @@ impl Http2 {
 impl Host for Http2 {
     fn ask(&mut self, object: usize, io: &mut Io<'_>) {
         self.asked.push(object);
-        if self.secure.is_none() {
-            self.secure = Some(Secure::open(io));
+        if self.first.is_none() && self.opened.len() < MOST {
+            self.opened.push(Secure::open(io));
             self.written = io.settings.certificate.0;
         }
         self.send(io);
     }
 
     fn has(&self, id: ConnectionId) -> bool {
-        self.id() == Some(id)
+        self.opened.iter().any(|secure| secure.id == id)
     }
 
-    fn received(&mut self, _: ConnectionId, at: End, bytes: u64, io: &mut Io<'_>) -> Vec<usize> {
-        let Some(secure) = &mut self.secure else { return Vec::new() };
-        let ready = secure.received(at, bytes, io);
+    fn received(&mut self, id: ConnectionId, at: End, bytes: u64, io: &mut Io<'_>) -> Vec<usize> {
+        let Some(secure) = self.opened.iter_mut().find(|secure| secure.id == id) else { return Vec::new() };
         let mut done = Vec::new();
-        if ready {
+        if secure.received(at, bytes, io) {
+            self.first.get_or_insert(id);
             self.send(io);
+        } else if self.first != Some(id) {
+            return done;
         } else if at == End::Server {
             let requests = (Secure::requests(bytes, io) as usize).min(self.asked.len());
             for object in &self.asked[self.begun.min(requests)..requests] {
@@ -112,10 +115,18 @@ impl Host for Http2 {
     }
 
     fn ids(&self) -> Vec<ConnectionId> {
-        self.id().into_iter().collect()
+        self.opened.iter().map(|secure| secure.id).collect()
     }
 
-    fn connections(&self) -> u32 {
-        u32::from(self.secure.is_some())
+    fn is_known_to_prioritise(&self) -> bool {
+        self.first.is_some()
+    }
+
+    fn opened(&self) -> u32 {
+        self.opened.len() as u32
+    }
+
+    fn used(&self) -> u32 {
+        u32::from(self.first.is_some())
     }
 }

@@ -135,7 +135,7 @@ impl Host for Http3 {
         self.ends.as_ref().map_or(0, |[_, server]| server.retransmits())
     }
 
-    fn connections(&self) -> u32 {
+    fn opened(&self) -> u32 {
         u32::from(self.ends.is_some())
     }
 }
