@@ -75,6 +75,11 @@ def test_one_run_has_no_interval_and_the_page_says_so(sojourn: Command) -> None:
     assert "Every cell was run once and has no interval." in study["notes"]
 
 
+def test_points_that_are_not_there_are_counted(page: Path) -> None:
+    notes = held(page)["studies"][0]["notes"]
+    assert "1 of the study's points is not there yet; cells without a run are empty." in notes
+
+
 def test_a_scale_made_for_speech_says_so_where_it_colours_other_scores() -> None:
     assert described(value("web.mos.median"))["source"] == "ITU-T G.107 Annex B, a scale made for voice"
     assert described(value("voice.talks.mos.median"))["source"] == "ITU-T G.107 Annex B"

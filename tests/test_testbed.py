@@ -112,6 +112,16 @@ def test_what_has_no_real_counterpart_is_refused_before_anything_runs(
     assert not (sojourn.cwd / "results").exists()
 
 
+def test_a_machine_without_a_tun_device_is_told_so_and_nothing_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = study(tmp_path, flows(BULK))
+    monkeypatch.setattr("sojourn.sweep.testbed.TUN", str(tmp_path / "no-tun"))
+    with pytest.raises(SojournError, match="no-tun cannot be used: it must be there, readable and writable"):
+        run(file, out=tmp_path / "out", on_testbed=True)
+    assert not (tmp_path / "out").exists()
+
+
 def test_how_simulated_hosts_answer_is_not_asked_of_real_ones(sojourn: Command) -> None:
     file = study(sojourn.cwd, flows(BULK))
     done = sojourn("run", file, "--on", "testbed", "--set", "path.jitter=1ms", code=2)

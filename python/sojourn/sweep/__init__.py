@@ -206,6 +206,8 @@ class Campaign:
 
         Players in Python are imported here for the first time.
         """
+        if self.on_testbed and self.todo:
+            testbed.require()
         adaptive.import_players(point.document for point in self.todo)
         self.store.prepare(packets=any(self.keeps_packets(point) for point in self.todo))
         self._write_study()

@@ -6,8 +6,8 @@
 //!   window grows ([`WindowGrowth`]) is acknowledged at once, and the sixteen do not become fewer meanwhile;
 //! - PSH: such a segment is acknowledged as soon as the application has read it, here at once, unless there is a hole;
 //!   a sender's second of a pair has PSH;
-//! - pingpong: neither holds on an interactive connection, one whose end has answered data within the delay below, until
-//!   an acknowledgement waits to its end or a duplicate arrives;
+//! - pingpong: neither holds on an interactive connection, one whose end has answered data within the delay below,
+//!   until an acknowledgement waits to its end or a duplicate arrives;
 //! - delayed ACKs: the delay of others follows the gaps of arrivals, from 40 ms up to a round trip, and doubles when
 //!   it ran out;
 //! - SACK compression (`tcp_comp_sack_delay_ns`, `tcp_comp_sack_nr`): only the first three duplicate ACKs of a hole

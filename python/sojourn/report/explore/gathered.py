@@ -207,7 +207,12 @@ def _notes(
 ) -> Iterable[str]:
     cells = len(by_cell)
     if found.missing:
-        yield f"{found.missing} of the study's points are not there yet; their cells are empty."
+        some = (
+            "1 of the study's points is"
+            if found.missing == 1
+            else f"{found.missing} of the study's points are"
+        )
+        yield f"{some} not there yet; cells without a run are empty."
     once = sum(len(runs) == 1 for runs in by_cell.values())
     if once and not found.captured:
         which = "Every cell was" if once == cells else f"{once} of {cells} cells were"

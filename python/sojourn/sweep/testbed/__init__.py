@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +14,9 @@ if TYPE_CHECKING:
     from sojourn.study import Point, Study
     from sojourn.sweep.simulation import Done, Failed
 
-__all__ = ["default_folder", "identity", "named", "notes", "refuse", "run_point"]
+__all__ = ["default_folder", "identity", "named", "notes", "refuse", "require", "run_point"]
+
+TUN = "/dev/net/tun"
 
 
 def default_folder(study: Study) -> Path:
@@ -28,6 +31,14 @@ def refuse(points: Iterable[Point], file: str) -> None:
     for point in points:
         if reason := refused(point):
             raise SojournError(f"{file} cannot be run on the testbed: {reason}")
+
+
+def require() -> None:
+    """Raise SojournError with one sentence if no bed can be made on this machine."""
+    if not os.access(TUN, os.R_OK | os.W_OK):
+        raise SojournError(
+            f"{TUN} cannot be used: it must be there, readable and writable to whoever calls (or run as root)"
+        )
 
 
 def notes(point: Point) -> list[str]:
