@@ -32,7 +32,7 @@ pub(super) trait Host {
     fn on_timeout(&mut self, _end: u32, _: &mut Io<'_>) {}
 
     /// Whether the browser knows by now that it sends the most urgent first: Chromium does of a host that has agreed on
-    /// HTTP/2. (Of one that is asked by HTTP/3 at once it would by a header, `Alt-Svc`, that this one does not send.)
+    /// HTTP/2, or has answered over HTTP/3 (whose answers announce it, by `Alt-Svc`).
     fn is_known_to_prioritise(&self) -> bool {
         false
     }

@@ -25,6 +25,8 @@ pub(super) struct Http3 {
     packets: Vec<Option<(bool, Packet)>>,
     armed: [Option<Time>; 2],
     ready: bool,
+    /// A response has begun to arrive.
+    answered: bool,
     asked: Vec<usize>,
     sent: usize,
 }
@@ -67,6 +69,7 @@ impl Http3 {
                 }
             }
             (false, id) => {
+                self.answered = true;
                 let object = self.asked[id as usize - 1];
                 return (bytes == io.response(object) + FRAME).then_some(object);
             }
@@ -133,6 +136,10 @@ impl Host for Http3 {
 
     fn retransmits(&self, _: &Network) -> u64 {
         self.ends.as_ref().map_or(0, |[_, server]| server.retransmits())
+    }
+
+    fn is_known_to_prioritise(&self) -> bool {
+        self.answered
     }
 
     fn opened(&self) -> u32 {

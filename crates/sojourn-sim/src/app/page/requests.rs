@@ -3,7 +3,8 @@
 //! Source: Chromium 156, as its connections and requests come in captures ([docs/testbed.md]); the rules are those of
 //! its tight mode (web.dev, Fetch Priority, 2023; Optimize WebFont loading and rendering) and of
 //! `resource_scheduler.cc`: of requests below medium priority ten are under way at most, six to a host. Those to a
-//! host that is known to send the most urgent first neither wait nor count: HTTP/2's, from the first connection on.
+//! host that is known to send the most urgent first neither wait nor count: HTTP/2's from its first handshake on,
+//! HTTP/3's from its first answer on (which names HTTP/3 in `Alt-Svc`).
 //! Differences: what waits is looked at when an object is complete or a connection has been opened, by urgency.
 
 use super::site::{Object, ObjectKind};

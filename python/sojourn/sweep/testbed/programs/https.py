@@ -45,8 +45,10 @@ def found() -> str | None:
     return shutil.which(NAME, path=os.pathsep.join((beside, os.environ.get("PATH", os.defpath))))
 
 
-def _fields(path: str, kind: str, length: int, header: int) -> list[tuple[str, str]]:
+def _fields(path: str, kind: str, length: int, header: int, http: str) -> list[tuple[str, str]]:
     """Return the header of an answer, of about so many bytes.
+
+    Of HTTP/3 it announces that itself, as servers do: by that a browser knows that priorities are followed.
 
     The last field fills it up, with letters that HPACK and QPACK code by eight bits, and in words that no
     header had before, which they would shorten.
@@ -57,6 +59,7 @@ def _fields(path: str, kind: str, length: int, header: int) -> list[tuple[str, s
         # Of other hosts' objects, a browser tells times and takes fonts only so.
         ("timing-allow-origin", "*"),
         ("access-control-allow-origin", "*"),
+        *([("alt-svc", 'h3=":443"; ma=86400')] if http == "3" else []),
     ]
     used = _STATUS_LINE + sum(len(name) + len(value) + _PER_FIELD for name, value in found)
     fill = header - used - len("x-fill") - _PER_FIELD
@@ -72,7 +75,7 @@ def serve(host: Host, hosts: int, answers: Answers) -> None:
     told: dict[str, Any] = {"http": host.arguments["http"], "answers": {}}
     for number, (path, (kind, body)) in enumerate(answers.items()):
         (host.folder / str(number)).write_bytes(body)
-        fields = _fields(path, kind, len(body), host.arguments["header"])
+        fields = _fields(path, kind, len(body), host.arguments["header"], told["http"])
         told["answers"][path] = (fields, str(number))
     ports, listening = [host.port + k for k in range(hosts)], []
     if told["http"] == "3":
