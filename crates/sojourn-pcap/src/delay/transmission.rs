@@ -7,68 +7,14 @@
 //! that passes packets on at once, and only then makes others wait, spaces them but shows no difference.
 
 use crate::delay::estimate::tcp_observer;
-use crate::delay::first_look::{FirstLook, Looked};
 use crate::delay::host::{Hosts, Transmission};
 use crate::delay::leasts::{LONG, Leasts};
 use crate::delay::log::{ECHOED, Entry, Log, TOWARD};
 use crate::delay::scale::Scale;
 use crate::delay::share::each;
-use crate::delay::track::{Estimator, Protocol, Track};
-use sojourn_net::with_defaults;
-
-/// Differences that are not told from jitter, ns.
-const LEAST: f64 = 500_000.0;
-/// Spacings of which a low one is taken.
-const MOST_SPACINGS: usize = 4096;
-const FEWEST_SPACINGS: usize = 20;
-/// How far the two may differ.
-const AGREE: f64 = 0.15;
-
-with_defaults! {
-    /// Times of the first long packets, by their places.
-    #[derive(Debug)]
-    struct Times {
-        of: Vec<(u32, i64)>,
-        /// Places from this one on come after those that are kept.
-        until: u32 = u32::MAX,
-        /// The times are known to such a tick, ns.
-        tick: f64 = 0.0,
-    }
-}
-
-impl Times {
-    #[inline]
-    fn add(&mut self, place: u32, time: i64) {
-        if place < self.until {
-            self.of.push((place, time));
-            if self.of.len() >= 4 * MOST_SPACINGS {
-                self.cut();
-            }
-        }
-    }
-
-    /// Keep the first.
-    fn cut(&mut self) {
-        if self.of.len() > MOST_SPACINGS + 1 {
-            self.until = self.of.select_nth_unstable(MOST_SPACINGS + 1).1.0;
-            self.of.truncate(MOST_SPACINGS + 1);
-        }
-    }
-
-    fn spacings(mut self) -> Vec<i64> {
-        self.cut();
-        self.of.sort_unstable();
-        let over = |several: usize| {
-            let runs = self.of.windows(several + 1);
-            runs.map(|run| (run[several].1 - run[0].1) / several as i64).collect::<Vec<_>>()
-        };
-        let mut each = over(1);
-        let tenth = each.len() / 10;
-        // Over as many as let the tick leave less open than the two may differ by.
-        let spacing = if each.is_empty() { 0 } else { (*each.select_nth_unstable(tenth).1).max(0) };
-        over(1 + (self.tick / (LEAST + AGREE * spacing as f64)) as usize)
-    }
-}
+use crate::delay::spacings::{FEWEST_SPACINGS, LEAST, MOST_SPACINGS, Times, tolerance};
+use crate::delay::track::Track;
+use crate::delay::within::Within;
 
 #[derive(Debug, Default)]
 struct Seen {
@@ -98,16 +44,11 @@ impl Seen {
     fn transmission(self, each: u32) -> Option<Transmission> {
         let longer = self.longer()?;
         let ((_, _, short), (_, _, long)) = self.leasts.short.zip(self.leasts.long)?;
-        let mut spacings = self.times.spacings();
-        if spacings.len() < FEWEST_SPACINGS {
-            return None;
-        }
-        let tenth = spacings.len() / 10;
-        let spacing = *spacings.select_nth_unstable(tenth).1 as f64;
+        let spacing = self.times.spacing()?;
         let share = f64::from(long - short) / f64::from(long);
         let agrees = |packets: u32| {
             let expected = spacing / f64::from(packets) * share;
-            libm::fabs(longer - expected) <= AGREE * expected + LEAST
+            libm::fabs(longer - expected) <= tolerance(expected)
         };
         let told = longer > LEAST && (1..=each).any(agrees);
         let ns_per_byte = if told { longer / f64::from(long - short) } else { 0.0 };
@@ -125,17 +66,10 @@ struct Look {
 
 impl Look {
     /// Look at the delays of one of its tracks; true if it has long packets.
-    fn at(&mut self, log: &Log, i: usize, track: &Track, look: Option<&FirstLook>) -> bool {
+    fn at(&mut self, log: &Log, i: usize, track: &Track, leasts: &Leasts) -> bool {
         let scale = track.scale();
         let [from, to] = &mut self.seen;
-        let leasts = look.and_then(|look| look.leasts(&scale));
-        let leasts = leasts.unwrap_or_else(|| {
-            let mut leasts = Leasts::default();
-            let own = log.of(i).filter(|entry| !entry.is(TOWARD));
-            own.for_each(|entry| leasts.add(scale.observed(entry.time, entry.stamp), entry));
-            leasts
-        });
-        from.leasts.join(&leasts, |delay| delay - track.base + track.cross_flow_base);
+        from.leasts.join(leasts, |delay| delay - track.base + track.cross_flow_base);
         if track.toward {
             for chunk in log.chunks(i) {
                 chunk.iter().filter(|entry| entry.is(TOWARD)).for_each(|entry| to.toward(entry, track, &scale));
@@ -150,10 +84,7 @@ impl Look {
         let from = &mut self.seen[0];
         let Some(longer) = from.longer() else { return };
         let most = if longer > LEAST { MOST_SPACINGS } else { FEWEST_SPACINGS };
-        for &i in tracks {
-            let long = log.of(i).filter(|entry| !entry.is(TOWARD) && entry.length() >= LONG);
-            long.take(most + 1).for_each(|entry| from.times.add(entry.place, entry.time));
-        }
+        from.times.of_tracks(log, tracks, most);
     }
 }
 
@@ -175,11 +106,12 @@ impl Seen {
     }
 }
 
-/// Find the time on the slowest link for each remote host, from it and to it, where the log shows it.
-pub(crate) fn finalize(log: &Log, tracks: &[Track], first: &[Looked], hosts: &mut Hosts, threads: usize) {
+/// Find the time on the slowest link for each remote host, from it and to it, where the log shows it by the bases.
+pub(crate) fn finalize(log: &Log, tracks: &[Track], within: Within, hosts: &mut Hosts, threads: usize) {
+    let Within { leasts, told: known } = within;
     let mut place = vec![usize::MAX; hosts.all.len()];
     let mut looks: Vec<Look> = Vec::new();
-    for (i, track) in tracks.iter().enumerate().filter(|(_, track)| tells(track)) {
+    for (i, track) in tracks.iter().enumerate().filter(|(_, track)| track.stamped()) {
         let place = &mut place[track.host[0] as usize];
         if *place == usize::MAX {
             *place = looks.len();
@@ -194,10 +126,13 @@ pub(crate) fn finalize(log: &Log, tracks: &[Track], first: &[Looked], hosts: &mu
         |_, look| weight(look),
         |_, look| {
             let mut with_long = std::mem::take(&mut look.tracks);
-            with_long.retain(|&i| look.at(log, i, &tracks[i], first[i].as_deref()));
-            look.times(log, &with_long);
+            with_long.retain(|&i| look.at(log, i, &tracks[i], &leasts[i]));
+            let known = known[look.host as usize];
+            if !known {
+                look.times(log, &with_long);
+            }
             let [from, to] = std::mem::take(&mut look.seen);
-            look.told = [from.transmission(1), to.transmission(2)];
+            look.told = [if known { None } else { from.transmission(1) }, to.transmission(2)];
         },
     );
     for Look { host, told, .. } in looks {
@@ -207,17 +142,14 @@ pub(crate) fn finalize(log: &Log, tracks: &[Track], first: &[Looked], hosts: &mu
     }
 }
 
-fn tells(track: &Track) -> bool {
-    track.estimator == Estimator::Observer && track.protocol == Protocol::Tcp && track.timed()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::decode::Address;
     use crate::delay::flow::Key;
     use crate::delay::log::DATA;
-    use crate::delay::track::TrackRef;
+    use crate::delay::track::{Estimator, Protocol, TrackRef};
+    use crate::delay::{base_delay, within};
 
     /// A way back of 20 ms, of 40 both ways, by stamps of such a tick.
     fn track(tick: f64) -> Track {
@@ -287,6 +219,36 @@ mod tests {
             let [from, _] = look.seen;
             assert_eq!((from.times.of.len(), from.transmission(1).is_some()), (times, told), "{packets} {longer}");
         }
+    }
+
+    #[test]
+    fn a_connection_that_began_while_a_queue_stood_has_the_path_for_its_base() {
+        let (mut log, mut hosts) = (Log::default(), Hosts::new(Vec::new()));
+        let mut tracks = vec![track(1e3), track(1e3)];
+        tracks[0].key.address.into_iter().for_each(|address| _ = hosts.of(address));
+        hosts.all[0].echo_min = 40_000_000;
+        // A path of 20 ms and a link on which a long packet takes 1.5 ms. Short ones open the connections; the second
+        // does so behind 12 ms of a queue, which has its valleys afterwards.
+        for i in 0..200i64 {
+            for (of, waits) in [(0, 0), (1, 12_000_000)] {
+                let (length, waits) = if i < 2 { (66, waits) } else { (1514, i % 40 * 1_500_000 + 1_500_000) };
+                let sent = i * 61_500 * 1000 + i64::from(of) * 30_000_000;
+                let extra = Some((40_000_000 + waits) as u32 / 1000);
+                let entry = Entry::new(1, sent + 20_000_000 + waits, sent / 1000, DATA, extra).long(length);
+                log.push(of, entry);
+            }
+        }
+        // Packets that queue leave one after the other.
+        for i in 0..200i64 {
+            let (time, stamp) = (13_000_000_000 + i * 1_500_000, 12_000_000 + i);
+            log.push(0, Entry::new(1, time, stamp, DATA, None).long(1514));
+        }
+        let within = within::find(&log, &tracks, &[None, None], &mut hosts, 1);
+        base_delay::finalize(&log, &mut tracks, &[None, None], &hosts, 1);
+        finalize(&log, &tracks, within, &mut hosts, 1);
+        let own = hosts.all[0].transmission[0].of(1514);
+        assert!((own - 1.5e6).abs() < 0.1e6, "{own}");
+        tracks.iter().for_each(|track| assert!((track.base - 20e6).abs() < 0.1e6, "{}", track.base));
     }
 
     #[test]
