@@ -13,7 +13,7 @@
 //!   that others tell.
 //! - [`estimate`]: the four estimators. `clocks`, `fits`, [`tick`], [`skew`], [`stamps`]: clocks.
 //! - `base_delay`, `bounds`, `scale`, `cross_flow_base`, `evidence`, `within`, [`transmission`], `leasts`,
-//!   `spacings`, [`route`]: what the delay would be without a queue.
+//!   `spacings`, `toward`, [`route`]: what the delay would be without a queue.
 
 pub mod ahead;
 mod base_delay;
@@ -50,6 +50,7 @@ pub mod summary;
 mod tcp_flow;
 pub mod tick;
 pub mod total;
+mod toward;
 pub(crate) mod track;
 mod tracks;
 pub mod transmission;
