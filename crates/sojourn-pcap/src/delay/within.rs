@@ -110,13 +110,17 @@ fn of_one(leasts: &[Leasts], spacing: f64, floor: impl Fn(usize) -> f64) -> Opti
         (longer > LEAST && off <= tolerance(expected)).then_some((off, found))
     };
     let (_, found) = leasts.iter().filter_map(off).min_by(|a, b| a.0.total_cmp(&b.0))?;
-    let denied = |(at, leasts): (usize, &Leasts)| {
+    // Where a short packet was quicker than what they leave, the shortest round trip is no shortest by as much.
+    let floors: Vec<f64> = (0..leasts.len()).map(floor).collect();
+    let beyond = |(leasts, floor): (&Leasts, &f64)| leasts.short.map_or(0.0, |(short, ..)| floor - short);
+    let beyond = leasts.iter().zip(&floors).map(beyond).fold(0.0, f64::max);
+    let denied = |(leasts, floor): (&Leasts, &f64)| {
         leasts.long.is_some_and(|(least, _, long)| {
             let expected = found.of(long);
-            least - floor(at) < expected - tolerance(expected)
+            least - (floor - beyond) < expected - tolerance(expected)
         })
     };
-    (!leasts.iter().enumerate().any(denied)).then_some(found)
+    (!leasts.iter().zip(&floors).any(denied)).then_some(found)
 }
 
 #[cfg(test)]
@@ -147,6 +151,8 @@ mod tests {
         // A link that is shared lets no long packet pass sooner.
         assert_eq!(of(&[[0.0, 1.4, 0.0], [12.0, 0.4, 0.2]]), None);
         close(of(&[[0.0, 1.4, 0.0], [12.0, 0.4, f64::NEG_INFINITY]]), 1.4);
+        // The shortest round trip was that of a long packet: it leaves more than a short one took.
+        close(of(&[[0.0, 1.4, 1.4], [12.0, 1.4, 1.3]]), 1.4);
     }
 
     #[test]
